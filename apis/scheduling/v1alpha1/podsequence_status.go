@@ -1,0 +1,149 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Phase sums a sequence up in one word.
+//
+// +kubebuilder:validation:Enum=Pending;InProgress;Completed;Failed
+type Phase string
+
+// The phases of a sequence.
+const (
+	PhasePending    Phase = "Pending"    // no member seen yet
+	PhaseInProgress Phase = "InProgress" // some group is not satisfied
+	PhaseCompleted  Phase = "Completed"  // every group is satisfied
+	PhaseFailed     Phase = "Failed"     // a group failed; later groups stay held
+)
+
+// GroupPhase sums a group up in one word.
+//
+// +kubebuilder:validation:Enum=Waiting;InProgress;Passed
+type GroupPhase string
+
+// The phases of a group.
+const (
+	GroupWaiting    GroupPhase = "Waiting"    // an earlier group is not passed
+	GroupInProgress GroupPhase = "InProgress" // released, not yet satisfied
+	GroupPassed     GroupPhase = "Passed"     // the next group may start
+)
+
+// Condition types of a PodSequence.
+const (
+	ConditionReady       = "Ready"       // every group is satisfied
+	ConditionProgressing = "Progressing" // the sequence is under way
+	ConditionDegraded    = "Degraded"    // something keeps the sequence from doing what its spec says
+)
+
+// Reasons of conditions and events.
+const (
+	ReasonWaitingForPods      = "WaitingForPods"
+	ReasonGroupNotReady       = "GroupNotReady"
+	ReasonUngovernedPods      = "UngovernedPods"
+	ReasonAmbiguousMembership = "AmbiguousMembership"
+	ReasonGateNotAllowed      = "GateNotAllowed"
+	ReasonInvalidSpec         = "InvalidSpec"
+	ReasonCompleted           = "Completed"
+	ReasonAsExpected          = "AsExpected"
+)
+
+// Reasons of events that no condition has.
+const (
+	EventGroupReleased     = "GroupReleased"
+	EventGroupReady        = "GroupReady"
+	EventSequenceCompleted = "SequenceCompleted"
+)
+
+// MaxListedPods is where lists of pod names in status are cut; the message tells of the cut.
+const MaxListedPods = 100
+
+// PodSequenceStatus is what podsequence-controller last saw.
+type PodSequenceStatus struct {
+	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Phase sums the sequence up: Pending, InProgress, Completed or Failed.
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+
+	// CurrentIndex is the 0-based index of the first group not yet passed, or the number of groups when all are.
+	// +optional
+	CurrentIndex *int32 `json:"currentIndex,omitempty"`
+
+	// CurrentGroup names the current group for people, such as "2/3 Application"; "-" when all groups are passed.
+	// +optional
+	CurrentGroup string `json:"currentGroup,omitempty"`
+
+	// ReadyPods counts the current group's pods for people, such as "1/2"; all groups' pods when all are passed.
+	// +optional
+	ReadyPods string `json:"readyPods,omitempty"`
+
+	// Groups has a record for each group of the spec, in the same order.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Groups []GroupStatus `json:"groups,omitempty"`
+
+	// CurrentGroupPods are the members of the current group, sorted, at most 100.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	CurrentGroupPods []string `json:"currentGroupPods,omitempty"`
+
+	// ReadyPodsInCurrentGroup are the members of the current group that are ready, sorted, at most 100.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	ReadyPodsInCurrentGroup []string `json:"readyPodsInCurrentGroup,omitempty"`
+
+	// ProcessedPods are the members of the groups already passed, sorted, at most 100.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	ProcessedPods []string `json:"processedPods,omitempty"`
+
+	// Message is one line for people.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// Conditions are Ready, Progressing and Degraded.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// GroupStatus is the record of one group.
+type GroupStatus struct {
+	// Name is the group's name in the spec, or "Group <n>".
+	Name string `json:"name"`
+
+	// Expected is the number of pods the group waits for.
+	Expected int32 `json:"expected"`
+
+	// Ready is how many of them are ready.
+	Ready int32 `json:"ready"`
+
+	// Phase is Waiting, InProgress or Passed.
+	// +optional
+	Phase GroupPhase `json:"phase,omitempty"`
+
+	// ReleasedAt is when the group's pods were first let go.
+	// +optional
+	ReleasedAt *metav1.Time `json:"releasedAt,omitempty"`
+
+	// SatisfiedAt is when the group became satisfied; absent while it is not.
+	// +optional
+	SatisfiedAt *metav1.Time `json:"satisfiedAt,omitempty"`
+
+	// PassedAt is when the next group was first let go. With Hash it is the durable record of the pass.
+	// +optional
+	PassedAt *metav1.Time `json:"passedAt,omitempty"`
+
+	// Hash stands for what defines this group and those before it. A recorded pass holds while it is unchanged.
+	// +optional
+	Hash string `json:"hash,omitempty"`
+}
