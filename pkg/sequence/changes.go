@@ -1,0 +1,50 @@
+package sequence
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// Changes is what one event brought about.
+type Changes struct {
+	// Released are the pods that this event let go, and pods first seen that carry a gate and may go.
+	Released []Release
+	// Sequences are those whose report may have changed.
+	Sequences sets.Set[types.NamespacedName]
+
+	released sets.Set[types.UID] // those in Released
+}
+
+// Release is a pod that may go.
+type Release struct {
+	Namespace, Name string
+	UID             types.UID
+	SchedulerName   string
+	// Gates are those of its gates that its sequences lift: none when the pod was held without a gate.
+	Gates []string
+}
+
+func (c *Changes) touch(key types.NamespacedName) {
+	if c.Sequences == nil {
+		c.Sequences = sets.New[types.NamespacedName]()
+	}
+	c.Sequences.Insert(key)
+}
+
+// release reports the pod if it may go. A pod that was not waiting needs it only when it still carries a gate.
+func (c *Changes) release(p *pod, waiting bool) {
+	if p.bound || p.terminating || !p.mayGo() {
+		return
+	}
+	gates := p.liftable()
+	if (!waiting && len(gates) == 0) || c.released.Has(p.uid) {
+		return
+	}
+	if c.released == nil {
+		c.released = sets.New[types.UID]()
+	}
+	c.released.Insert(p.uid)
+	c.Released = append(c.Released, Release{
+		Namespace: p.namespace, Name: p.name, UID: p.uid, SchedulerName: p.schedulerName, Gates: gates,
+	})
+}

@@ -1,0 +1,67 @@
+package sequence
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// LiftPatch is the strategic merge patch that takes these gates, and no others, off the pod with this UID. The API
+// server refuses it for a pod of the same name with another UID.
+func LiftPatch(uid types.UID, gates []string) []byte {
+	removals := make([]map[string]string, len(gates))
+	for i, gate := range gates {
+		removals[i] = map[string]string{"$patch": "delete", "name": gate}
+	}
+	return mustMarshal(map[string]any{
+		"metadata": map[string]any{"uid": uid},
+		"spec":     map[string]any{"schedulingGates": removals},
+	})
+}
+
+// WaitingPatch is the strategic merge patch of the status subresource that tells in the pod's PodScheduled condition
+// what it waits for, or nil if the condition says so already or the pod is bound. It carries UID and resource version,
+// so that one that comes late is refused instead of resetting the condition of a pod bound meanwhile.
+func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
+	if p.Spec.NodeName != "" || p.DeletionTimestamp != nil {
+		return nil
+	}
+	condition := map[string]any{
+		"type":    corev1.PodScheduled,
+		"status":  corev1.ConditionFalse,
+		"reason":  corev1.PodReasonSchedulingGated,
+		"message": message,
+	}
+	before := podScheduled(p)
+	switch {
+	case before == nil || before.Status != corev1.ConditionFalse:
+		condition["lastTransitionTime"] = metav1.NewTime(now)
+	case before.Reason == corev1.PodReasonSchedulingGated && before.Message == message:
+		return nil
+	}
+	return mustMarshal(map[string]any{
+		"metadata": map[string]any{"uid": p.UID, "resourceVersion": p.ResourceVersion},
+		"status":   map[string]any{"conditions": []any{condition}},
+	})
+}
+
+func podScheduled(p *corev1.Pod) *corev1.PodCondition {
+	for i := range p.Status.Conditions {
+		if p.Status.Conditions[i].Type == corev1.PodScheduled {
+			return &p.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func mustMarshal(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("marshalling maps of strings cannot fail: %v", err))
+	}
+	return text
+}
