@@ -4,9 +4,11 @@ package podwriter
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +27,7 @@ const (
 	// explainDelay keeps pods that are let go soon after their creation from being written to at all.
 	explainDelay = time.Second
 	// explainQPS bounds the writes for people, so that they never compete with bindings.
-	explainQPS = 20
+	explainQPS = 50
 )
 
 // PodGetter returns a pod from a cache, or a NotFound error.
@@ -52,6 +54,7 @@ type Writer struct {
 	getPod  PodGetter
 	decider Decider
 	options Options
+	limiter *rate.Limiter // of explanations
 
 	lifts        workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	explanations workqueue.TypedRateLimitingInterface[types.NamespacedName]
@@ -70,7 +73,8 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 	}
 	return &Writer{
 		client: client, getPod: getPod, decider: decider, options: options,
-		lifts: queue("podsequence_lift"), explanations: queue("podsequence_explain"),
+		limiter: rate.NewLimiter(explainQPS, explainQPS),
+		lifts:   queue("podsequence_lift"), explanations: queue("podsequence_explain"),
 	}
 }
 
@@ -90,7 +94,7 @@ func (w *Writer) Run(ctx context.Context) {
 	for range lifters {
 		workers.Go(func() { w.work(ctx, w.lifts, w.lift) })
 	}
-	workers.Go(func() { w.work(ctx, w.explanations, w.throttled(w.explain)) })
+	workers.Go(func() { w.work(ctx, w.explanations, w.explain) })
 	<-ctx.Done()
 	w.lifts.ShutDown()
 	w.explanations.ShutDown()
@@ -156,6 +160,9 @@ func (w *Writer) explain(ctx context.Context, pod *corev1.Pod) error {
 	if patch == nil {
 		return nil
 	}
+	if err := w.limiter.Wait(ctx); err != nil {
+		return fmt.Errorf("wait for a turn to explain: %w", err)
+	}
 	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
 		patch, metav1.PatchOptions{}, "status")
 	if apierrors.IsConflict(err) {
@@ -164,16 +171,4 @@ func (w *Writer) explain(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	return err
-}
-
-// throttled spaces calls out to explainQPS.
-func (w *Writer) throttled(do podFunc) podFunc {
-	return func(ctx context.Context, pod *corev1.Pod) error {
-		err := do(ctx, pod)
-		select {
-		case <-w.options.Clock.After(time.Second / explainQPS):
-		case <-ctx.Done():
-		}
-		return err
-	}
 }

@@ -11,6 +11,10 @@ type Changes struct {
 	Released []Release
 	// Sequences are those whose report may have changed.
 	Sequences sets.Set[types.NamespacedName]
+	// Held are pods that must wait from now on.
+	Held []types.NamespacedName
+	// Advanced are the sequences whose waiting pods wait for another group than before: see Engine.Waiting.
+	Advanced []types.NamespacedName
 
 	released sets.Set[types.UID] // those in Released
 }

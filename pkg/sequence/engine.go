@@ -124,6 +124,9 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	if waiting || placed {
 		changes.release(p, waiting)
 	}
+	if placed && !p.bound && !p.mayGo() {
+		changes.Held = append(changes.Held, types.NamespacedName{Namespace: p.namespace, Name: p.name})
+	}
 	return changes
 }
 
@@ -164,6 +167,9 @@ func (e *Engine) move(s *sequence, changes *Changes, step func()) {
 	}
 	s.advance()
 	changes.touch(s.key)
+	if s.current > before {
+		changes.Advanced = append(changes.Advanced, s.key)
+	}
 	for i := before + 1; i <= s.current && i < len(s.groups); i++ {
 		for member := range s.groups[i].members {
 			changes.release(member, true)
@@ -188,6 +194,7 @@ func (e *Engine) replace(old, next *sequence, changes *Changes) {
 	}
 	if next != nil {
 		changes.touch(next.key)
+		changes.Advanced = append(changes.Advanced, next.key)
 		ns := e.list(next)
 		for _, p := range ns.pods {
 			e.enrol(p, next)
