@@ -30,19 +30,20 @@ const (
 	explainQPS = 50
 )
 
-// PodGetter returns a pod from a cache, or a NotFound error.
-type PodGetter func(key types.NamespacedName) (*corev1.Pod, error)
+// PodGetter returns a pod, from a cache if there is one, or a NotFound error.
+type PodGetter func(ctx context.Context, pod types.NamespacedName) (*corev1.Pod, error)
 
 // Decider answers what a pod may do. A sequence.Engine is one.
 type Decider interface {
 	Decide(pod *corev1.Pod) sequence.Decision
-	Lift(pod *corev1.Pod) []string
+	Lift(pod types.NamespacedName) (types.UID, []string)
+	Waiting(sequence types.NamespacedName) []types.NamespacedName
 }
 
 // Options adjust a Writer.
 type Options struct {
-	// NoExplanations turns the writes for people off.
-	NoExplanations bool
+	// Explains tells whether it is for this Writer to tell the pod what it waits for; nil turns explanations off.
+	Explains func(pod *corev1.Pod) bool
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -58,6 +59,8 @@ type Writer struct {
 
 	lifts        workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	explanations workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	// advanced are sequences whose waiting pods are to be explained anew.
+	advanced workqueue.TypedRateLimitingInterface[types.NamespacedName]
 }
 
 // New returns a Writer that does nothing until Run.
@@ -83,8 +86,16 @@ func (w *Writer) Lift(pod types.NamespacedName) { w.lifts.Add(pod) }
 
 // Explain asks for a pod to be told what it waits for, if it still waits a second from now.
 func (w *Writer) Explain(pod types.NamespacedName) {
-	if !w.options.NoExplanations {
+	if w.options.Explains != nil {
 		w.explanations.AddAfter(pod, explainDelay)
+	}
+}
+
+// ExplainAll asks for all pods that a sequence holds to be told what they wait for. It costs the caller nothing,
+// however many they are.
+func (w *Writer) ExplainAll(sequence types.NamespacedName) {
+	if w.options.Explains != nil {
+		w.advanced.AddAfter(sequence, explainDelay)
 	}
 }
 
@@ -95,63 +106,68 @@ func (w *Writer) Run(ctx context.Context) {
 		workers.Go(func() { w.work(ctx, w.lifts, w.lift) })
 	}
 	workers.Go(func() { w.work(ctx, w.explanations, w.explain) })
+	workers.Go(func() { w.work(ctx, w.advanced, w.explainAll) })
 	<-ctx.Done()
 	w.lifts.ShutDown()
 	w.explanations.ShutDown()
+	w.advanced.ShutDown()
 	workers.Wait()
 }
 
-type podFunc func(ctx context.Context, pod *corev1.Pod) error
-
-func (w *Writer) work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.NamespacedName], do podFunc) {
+func (w *Writer) work(
+	ctx context.Context,
+	queue workqueue.TypedRateLimitingInterface[types.NamespacedName],
+	write func(context.Context, types.NamespacedName) error,
+) {
 	for {
-		key, shutdown := queue.Get()
+		pod, shutdown := queue.Get()
 		if shutdown {
 			return
 		}
-		err := w.do(ctx, key, do)
-		if err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Could not write to the pod, will try again", "pod", key)
-			queue.AddRateLimited(key)
-		} else {
-			queue.Forget(key)
+		err := write(ctx, pod)
+		switch {
+		case err == nil, apierrors.IsNotFound(err), ctx.Err() != nil:
+			queue.Forget(pod)
+		case apierrors.IsConflict(err):
+			// The pod, or its name's owner, has changed: the patch is dropped, and worked out anew from what is there now.
+			queue.AddRateLimited(pod)
+		default:
+			klog.FromContext(ctx).Error(err, "Could not write to the pod, will try again", "pod", pod)
+			queue.AddRateLimited(pod)
 		}
-		queue.Done(key)
+		queue.Done(pod)
 	}
 }
 
-func (w *Writer) do(ctx context.Context, key types.NamespacedName, do podFunc) error {
-	pod, err := w.getPod(key)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	err = do(ctx, pod)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
-func (w *Writer) lift(ctx context.Context, pod *corev1.Pod) error {
-	gates := w.decider.Lift(pod)
+func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
+	uid, gates := w.decider.Lift(pod)
 	if len(gates) == 0 {
 		return nil
 	}
 	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
-		sequence.LiftPatch(pod.UID, gates), metav1.PatchOptions{})
-	if apierrors.IsConflict(err) {
-		return nil // another pod has the name now; its own event asks for it
+		sequence.LiftPatch(uid, gates), metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("lift gates %q: %w", gates, err)
 	}
-	if err == nil {
-		klog.FromContext(ctx).V(3).Info("Lifted gates", "pod", klog.KObj(pod), "gates", gates)
-	}
-	return err
+	klog.FromContext(ctx).V(3).Info("Lifted gates", "pod", pod, "gates", gates)
+	return nil
 }
 
-func (w *Writer) explain(ctx context.Context, pod *corev1.Pod) error {
+func (w *Writer) explainAll(_ context.Context, sequence types.NamespacedName) error {
+	for _, pod := range w.decider.Waiting(sequence) {
+		w.explanations.Add(pod)
+	}
+	return nil
+}
+
+func (w *Writer) explain(ctx context.Context, key types.NamespacedName) error {
+	pod, err := w.getPod(ctx, key)
+	if err != nil {
+		return fmt.Errorf("get pod to explain its wait: %w", err)
+	}
+	if !w.options.Explains(pod) {
+		return nil
+	}
 	decision := w.decider.Decide(pod)
 	if !decision.Held {
 		return nil
@@ -163,12 +179,10 @@ func (w *Writer) explain(ctx context.Context, pod *corev1.Pod) error {
 	if err := w.limiter.Wait(ctx); err != nil {
 		return fmt.Errorf("wait for a turn to explain: %w", err)
 	}
-	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
+	_, err = w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
 		patch, metav1.PatchOptions{}, "status")
-	if apierrors.IsConflict(err) {
-		// The cache is behind; the world has moved on, and what it moved to will ask again. A pod that still waits for
-		// the same group then keeps its older message, which is the lesser evil.
-		return nil
+	if err != nil {
+		return fmt.Errorf("explain the wait: %w", err)
 	}
-	return err
+	return nil
 }

@@ -35,6 +35,13 @@ func (c *Changes) touch(key types.NamespacedName) {
 	c.Sequences.Insert(key)
 }
 
+// hold reports the pod if it must wait.
+func (c *Changes) hold(p *pod) {
+	if !p.bound && !p.terminating && !p.mayGo() {
+		c.Held = append(c.Held, types.NamespacedName{Namespace: p.namespace, Name: p.name})
+	}
+}
+
 // release reports the pod if it may go. A pod that was not waiting needs it only when it still carries a gate.
 func (c *Changes) release(p *pod, waiting bool) {
 	if p.bound || p.terminating || !p.mayGo() {

@@ -48,23 +48,33 @@ func (e *Engine) Decide(object *corev1.Pod) Decision {
 	p, known := e.find(object)
 	d := p.decision()
 	if d.Held && !known {
-		e.addStranger(object.UID)
+		e.Remember(object.UID)
 	}
 	return d
 }
 
-// Lift are the gates that the pod carries and that may be lifted now: none while any sequence holds the pod.
-func (e *Engine) Lift(object *corev1.Pod) []string {
+// Lift are the gates that this pod, as the engine knows it, carries and that may be lifted now: none while any sequence
+// holds it.
+func (e *Engine) Lift(key types.NamespacedName) (uid types.UID, gates []string) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	p, _ := e.find(object)
-	if !p.mayGo() {
-		return nil
+	ns := e.namespaces[key.Namespace]
+	if ns == nil {
+		return "", nil
 	}
-	carries := viewPod(object)
-	carries.memberships = p.memberships
-	return carries.liftable()
+	p := ns.pods[key.Name]
+	if p == nil || p.bound || !p.mayGo() {
+		return "", nil
+	}
+	return p.uid, p.liftable()
+}
+
+// Remember has the engine report the release of this pod when it comes to know it: the caller has told it to wait.
+func (e *Engine) Remember(uid types.UID) {
+	e.strangersMu.Lock()
+	defer e.strangersMu.Unlock()
+	e.strangers[uid] = struct{}{}
 }
 
 // find is the pod as the engine knows it, or as much of it as can be worked out from the object.
@@ -110,12 +120,6 @@ func less(a, b types.NamespacedName) bool {
 		return a.Namespace < b.Namespace
 	}
 	return a.Name < b.Name
-}
-
-func (e *Engine) addStranger(uid types.UID) {
-	e.strangersMu.Lock()
-	defer e.strangersMu.Unlock()
-	e.strangers[uid] = struct{}{}
 }
 
 // wasStranger tells whether the pod was told to wait before the engine knew it, and forgets that.

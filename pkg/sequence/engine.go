@@ -55,79 +55,14 @@ func NewEngine(config Config) *Engine {
 	}
 }
 
-// ApplySequence tells the engine of a PodSequence that was added or changed.
-func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence) Changes {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	changes := Changes{}
-	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
-	old := e.sequences[key]
-	if old != nil && old.uid == ps.UID && old.generation == ps.Generation {
-		e.move(old, &changes, func() { old.raise(old.recordedPasses(ps)) })
-		return changes
-	}
-
-	next := compile(ps, e.config.GatePrefixes)
-	next.raise(next.recordedPasses(ps))
-	if old != nil {
-		next.carry(old)
-	}
-	e.replace(old, next, &changes)
-	return changes
-}
-
-// RemoveSequence tells the engine that a PodSequence is gone.
-func (e *Engine) RemoveSequence(key types.NamespacedName) Changes {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	changes := Changes{}
-	if old := e.sequences[key]; old != nil {
-		e.replace(old, nil, &changes)
-	}
-	return changes
-}
-
 // ApplyPod tells the engine of a pod that was added or changed. A version older than the one it has is ignored.
 func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	changes := Changes{}
-	view := viewPod(object)
-	ns := e.namespaceFor(view.namespace)
-	old := ns.pods[view.name]
-	if old != nil && !newer(view.resourceVersion, old.resourceVersion) {
-		return changes
-	}
-
-	// Another pod of the same name takes the old one's place in one step: in between, the group would look smaller.
-	p := old
-	if p == nil {
-		p = &pod{}
-		ns.pods[view.name] = p
-	}
-	waiting := e.wasStranger(view.uid) || (p.uid == view.uid && !p.mayGo())
-	placed := p.uid != view.uid || !p.sameMembership(view)
-	left := p.memberships
-	ns.update(p, view, placed)
-
-	for _, m := range p.memberships {
-		e.move(m.sequence, &changes, func() { e.testify(p, m) })
-	}
-	if placed {
-		for _, m := range left {
-			e.move(m.sequence, &changes, nil) // the last member that was not ready may be the one that left
-		}
-	}
-	if waiting || placed {
-		changes.release(p, waiting)
-	}
-	if placed && !p.bound && !p.mayGo() {
-		changes.Held = append(changes.Held, types.NamespacedName{Namespace: p.namespace, Name: p.name})
-	}
-	return changes
+	b := batch{}
+	e.applyPod(object, &b)
+	return e.settle(&b)
 }
 
 // RemovePod tells the engine that a pod is gone. A pod of the same name but another UID is left alone.
@@ -135,91 +70,87 @@ func (e *Engine) RemovePod(object *corev1.Pod) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	changes := Changes{}
-	e.wasStranger(object.UID)
-	ns := e.namespaces[object.Namespace]
-	if ns == nil {
-		return changes
+	b := batch{}
+	e.removePod(object.Namespace, object.Name, object.UID, &b)
+	return e.settle(&b)
+}
+
+// ReplacePods tells the engine of all pods there are. It is one step: in between, pods would look as they never were
+// together, and a group might seem ready.
+func (e *Engine) ReplacePods(objects []*corev1.Pod) Changes {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	b := batch{}
+	present := make(map[types.UID]struct{}, len(objects))
+	for _, object := range objects {
+		present[object.UID] = struct{}{}
+		e.applyPod(object, &b)
 	}
-	if p := ns.pods[object.Name]; p != nil && p.uid == object.UID {
-		delete(ns.pods, p.name)
-		for _, m := range p.memberships {
-			m.leave(p)
-			e.move(m.sequence, &changes, nil) // the last member that was not ready may be the one that is gone
+	for name, ns := range e.namespaces {
+		for _, p := range ns.pods {
+			if _, ok := present[p.uid]; !ok {
+				e.removePod(name, p.name, p.uid, &b)
+			}
 		}
-		e.forgetIfEmpty(object.Namespace, ns)
+	}
+	return e.settle(&b)
+}
+
+// ApplySequence tells the engine of a PodSequence that was added or changed.
+func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence) Changes {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	b := batch{}
+	e.applySequence(ps, &b)
+	return e.settle(&b)
+}
+
+// RemoveSequence tells the engine that a PodSequence is gone.
+func (e *Engine) RemoveSequence(key types.NamespacedName) Changes {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	b := batch{}
+	e.swap(e.sequences[key], nil, &b)
+	return e.settle(&b)
+}
+
+// ReplaceSequences tells the engine of all PodSequences there are.
+func (e *Engine) ReplaceSequences(objects []*v1alpha1.PodSequence) Changes {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	b := batch{}
+	present := make(map[types.NamespacedName]struct{}, len(objects))
+	for _, ps := range objects {
+		present[types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}] = struct{}{}
+		e.applySequence(ps, &b)
+	}
+	for key, s := range e.sequences {
+		if _, ok := present[key]; !ok {
+			e.swap(s, nil, &b)
+		}
+	}
+	return e.settle(&b)
+}
+
+// Everything is what the engine would have reported had it come to know all it knows in one step: every pod that may go,
+// every pod that must wait, every sequence.
+func (e *Engine) Everything() Changes {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	changes := Changes{}
+	for key := range e.sequences {
+		changes.touch(key)
+	}
+	for _, ns := range e.namespaces {
+		for _, p := range ns.pods {
+			changes.release(p, true)
+			changes.hold(p)
+		}
 	}
 	return changes
-}
-
-// testify moves the sequence to the group of a bound pod that we can hold: it could not have been bound before.
-func (e *Engine) testify(p *pod, m membership) {
-	if p.bound && e.schedulerNames.Has(p.schedulerName) {
-		m.sequence.raise(m.group)
-	}
-}
-
-// move lets the sequence go forward, after an optional step, and reports the members of every group that this opens.
-func (e *Engine) move(s *sequence, changes *Changes, step func()) {
-	before := s.current
-	if step != nil {
-		step()
-	}
-	s.advance()
-	changes.touch(s.key)
-	if s.current > before {
-		changes.Advanced = append(changes.Advanced, s.key)
-	}
-	for i := before + 1; i <= s.current && i < len(s.groups); i++ {
-		for member := range s.groups[i].members {
-			changes.release(member, true)
-		}
-	}
-}
-
-// replace puts next in the place of old; either may be nil.
-func (e *Engine) replace(old, next *sequence, changes *Changes) {
-	waiting := map[*pod]struct{}{}
-	if old != nil {
-		changes.touch(old.key)
-		for i, g := range old.groups {
-			for p := range g.members {
-				if i > old.current {
-					waiting[p] = struct{}{}
-				}
-				p.drop(old)
-			}
-		}
-		e.unlist(old)
-	}
-	if next != nil {
-		changes.touch(next.key)
-		changes.Advanced = append(changes.Advanced, next.key)
-		ns := e.list(next)
-		for _, p := range ns.pods {
-			e.enrol(p, next)
-		}
-		next.advance()
-		for _, g := range next.groups[:min(next.current+1, len(next.groups))] {
-			for p := range g.members {
-				if _, did := waiting[p]; !did {
-					changes.release(p, false)
-				}
-			}
-		}
-	}
-	for p := range waiting {
-		changes.release(p, true)
-	}
-}
-
-// enrol makes the pod a member of the sequence, if it is one.
-func (e *Engine) enrol(p *pod, s *sequence) {
-	m, ok := s.place(p)
-	if !ok {
-		return
-	}
-	p.memberships = append(p.memberships, m)
-	m.join(p)
-	e.testify(p, m)
 }

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -214,8 +215,11 @@ func (w *world) step() (string, Changes) {
 	rv := strconv.Itoa(w.version)
 	name := w.podName()
 	p := w.oracle.pods[name].DeepCopy()
-	if w.IntN(12) == 0 {
+	switch w.IntN(24) {
+	case 0, 1:
 		return w.stepSequence()
+	case 2:
+		return w.relist()
 	}
 	if p == nil {
 		p = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -272,6 +276,31 @@ func (w *world) applyPod(verb string, p *corev1.Pod, rv string) (string, Changes
 		w.engine.RemovePod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: "another"}})
 	}
 	return fmt.Sprintf("%s %s %v", verb, p.Name, p.Labels), changes
+}
+
+// relist changes several pods behind the engine's back and then tells it of all of them at once, as after a broken
+// watch. The states in between were never seen together by anybody.
+func (w *world) relist() (string, Changes) {
+	for range 1 + w.IntN(4) {
+		name := w.podName()
+		p := w.oracle.pods[name].DeepCopy()
+		if p == nil || w.IntN(5) == 0 {
+			p = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Namespace: oracleNamespace, Name: name, UID: uuid.NewUUID(), Labels: w.randomLabels(),
+			}}
+		}
+		w.version++
+		p.ResourceVersion = strconv.Itoa(w.version)
+		p.Status = corev1.PodStatus{}
+		if w.IntN(2) == 0 {
+			p.Status = corev1.PodStatus{Phase: corev1.PodSucceeded}
+		}
+		w.oracle.pods[name] = p
+		if w.IntN(4) == 0 {
+			delete(w.oracle.pods, name)
+		}
+	}
+	return "relist", w.engine.ReplacePods(slices.Collect(maps.Values(w.oracle.pods)))
 }
 
 func (w *world) stepSequence() (string, Changes) {

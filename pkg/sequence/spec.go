@@ -32,6 +32,8 @@ type sequence struct {
 
 	// current is the first group not passed; len(groups) when all are.
 	current int
+	// opened is what current was when the members of the groups up to it were last reported as released.
+	opened int
 
 	problems []Problem
 }

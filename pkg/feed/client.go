@@ -1,0 +1,25 @@
+package feed
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// sequencesClient is a client for our API group. Custom resources are served as JSON, whatever core resources use.
+func sequencesClient(config *rest.Config) (rest.Interface, error) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register kinds: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.APIPath = "/apis"
+	config.GroupVersion = &v1alpha1.GroupVersion
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	return rest.RESTClientFor(config)
+}

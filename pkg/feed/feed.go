@@ -1,0 +1,163 @@
+// Package feed tells an engine what the API server says: pods, PodSequences, and whether there is such a kind at all.
+//
+// It uses reflectors straight into the engine, not shared informers, for three reasons. A relist reaches the engine as
+// one step; through an informer it comes pod by pod, and the engine would see pods together in states they never had
+// together. Terminal pods come through the same ordered watch as all others, whereas the scheduler's informer leaves
+// them out, so that a completed pod looks deleted. And no second copy of every pod is kept.
+package feed
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// Feed feeds one engine.
+type Feed struct {
+	engine *sequence.Engine
+	sink   func(sequence.Changes)
+
+	pods        cache.ListerWatcher
+	definitions cache.ListerWatcher
+	sequences   cache.ListerWatcher
+
+	// state is why the engine does not know enough yet; nil once it does.
+	state atomic.Pointer[string]
+
+	// deliver orders what reaches the sink: nothing before everything.
+	deliver sync.Mutex
+	synced  bool
+}
+
+// New returns a feed that does nothing until Run. The sink gets what each event changed, in order, after the engine
+// knows of it, and first of all, when the engine has come to know everything, all there is (Engine.Everything). It is
+// called from several goroutines, one at a time.
+func New(config *rest.Config, engine *sequence.Engine, sink func(sequence.Changes)) (*Feed, error) {
+	config = rest.CopyConfig(config)
+	rest.AddUserAgent(config, "feed")
+
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for pods: %w", err)
+	}
+	extensions, err := apiextensionsclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for custom resource definitions: %w", err)
+	}
+	ours, err := sequencesClient(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for PodSequences: %w", err)
+	}
+
+	f := &Feed{
+		engine: engine, sink: sink,
+		pods: cache.NewListWatchFromClient(core.CoreV1().RESTClient(), "pods", corev1.NamespaceAll, fields.Everything()),
+		definitions: cache.NewListWatchFromClient(extensions.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
+			fields.OneTermEqualSelector("metadata.name", definitionName)),
+		sequences: cache.NewListWatchFromClient(ours, v1alpha1.PodSequenceResource.Resource, corev1.NamespaceAll, fields.Everything()),
+	}
+	f.setState("has not begun to watch")
+	return f, nil
+}
+
+// Synced tells whether the engine knows all it must know to let any pod go.
+func (f *Feed) Synced() bool { return f.state.Load() == nil }
+
+// Why tells what the engine does not know yet, in words; empty once it knows enough.
+func (f *Feed) Why() string {
+	if why := f.state.Load(); why != nil {
+		return *why
+	}
+	return ""
+}
+
+func (f *Feed) setState(why string) { f.state.Store(&why) }
+
+// Run feeds the engine until the context ends.
+//
+// Pods come first, all of them, and only then sequences: passes are for good, and a group of which only some pods are
+// known may look ready.
+func (f *Feed) Run(ctx context.Context) {
+	var watches wait.Group
+	defer watches.Wait()
+
+	pods := &podStore{feed: f, listed: make(chan struct{})}
+	f.setState("the list of pods is not complete")
+	watches.StartWithContext(ctx, func(ctx context.Context) {
+		f.reflect(ctx, "pods", f.pods, &corev1.Pod{}, pods)
+	})
+	select {
+	case <-pods.listed:
+	case <-ctx.Done():
+		return
+	}
+
+	f.setState("it is not known whether the PodSequence kind is installed")
+	definitions := &definitionStore{feed: f, ctx: ctx}
+	watches.StartWithContext(ctx, func(ctx context.Context) {
+		f.reflect(ctx, "customresourcedefinitions", f.definitions, definitionType, definitions)
+	})
+	watches.Wait()
+	definitions.stop()
+}
+
+// reflect keeps the store up to date until the context ends, however often the watch breaks.
+func (f *Feed) reflect(ctx context.Context, name string, source cache.ListerWatcher, object any, store cache.ReflectorStore) {
+	logger := klog.FromContext(ctx).WithValues("resource", name)
+	reflector := cache.NewReflectorWithOptions(source, object, store, cache.ReflectorOptions{Name: "podsequence/" + name})
+	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Cap: 5 * time.Second, Steps: 10, Factor: 2, Jitter: 0.2}
+	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		if err := reflector.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
+			watchErrors.WithLabelValues(name).Inc()
+			logger.Error(err, "Could not list and watch; held pods stay held, will try again")
+			f.deliver.Lock()
+			if !f.synced {
+				f.setState(fmt.Sprintf("%s cannot be listed: %v", name, err))
+			}
+			f.deliver.Unlock()
+		}
+		return false, nil
+	})
+}
+
+// complete opens the sink: the engine knows everything.
+func (f *Feed) complete() {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	f.synced = true
+	f.state.Store(nil)
+	f.sink(f.engine.Everything())
+}
+
+// suspend closes the sink until the engine knows everything again.
+func (f *Feed) suspend(why string) {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	f.synced = false
+	f.setState(why)
+}
+
+// apply enters something into the engine and passes on what that changed. The two are one step, so that the sink sees
+// changes in the order in which they came about.
+func (f *Feed) apply(enter func() sequence.Changes) {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	if changes := enter(); f.synced {
+		f.sink(changes)
+	}
+}

@@ -1,0 +1,191 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// A reflector calls its store from one goroutine, in the order of the watch.
+var (
+	_ cache.ReflectorStore = &podStore{}
+	_ cache.ReflectorStore = &sequenceStore{}
+	_ cache.ReflectorStore = &definitionStore{}
+)
+
+// podStore hands pods to the engine.
+type podStore struct {
+	feed   *Feed
+	once   sync.Once
+	listed chan struct{} // closed after the first complete list
+}
+
+func (s *podStore) Add(obj any) error    { return s.Update(obj) }
+func (s *podStore) Resync() error        { return nil }
+func (s *podStore) Update(obj any) error { return s.enter(obj, s.feed.engine.ApplyPod) }
+func (s *podStore) Delete(obj any) error { return s.enter(obj, s.feed.engine.RemovePod) }
+
+func (s *podStore) enter(obj any, enter func(*corev1.Pod) sequence.Changes) error {
+	pod, err := as[*corev1.Pod](obj)
+	if err != nil {
+		return err
+	}
+	s.feed.apply(func() sequence.Changes { return enter(pod) })
+	return nil
+}
+
+func (s *podStore) Replace(list []any, _ string) error {
+	pods, err := allAs[*corev1.Pod](list)
+	if err != nil {
+		return err
+	}
+	s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplacePods(pods) })
+	s.once.Do(func() { close(s.listed) })
+	return nil
+}
+
+// sequenceStore hands PodSequences to the engine. The first complete list is the last thing the engine must know.
+type sequenceStore struct {
+	feed *Feed
+	once sync.Once
+}
+
+func (s *sequenceStore) Add(obj any) error { return s.Update(obj) }
+func (s *sequenceStore) Resync() error     { return nil }
+
+func (s *sequenceStore) Update(obj any) error {
+	ps, err := as[*v1alpha1.PodSequence](obj)
+	if err != nil {
+		return err
+	}
+	s.feed.apply(func() sequence.Changes { return s.feed.engine.ApplySequence(ps) })
+	return nil
+}
+
+func (s *sequenceStore) Delete(obj any) error {
+	ps, err := as[*v1alpha1.PodSequence](obj)
+	if err != nil {
+		return err
+	}
+	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
+	s.feed.apply(func() sequence.Changes { return s.feed.engine.RemoveSequence(key) })
+	return nil
+}
+
+func (s *sequenceStore) Replace(list []any, _ string) error {
+	sequences, err := allAs[*v1alpha1.PodSequence](list)
+	if err != nil {
+		return err
+	}
+	s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplaceSequences(sequences) })
+	s.once.Do(s.feed.complete)
+	return nil
+}
+
+var (
+	// definitionName is the name of the PodSequence kind's CustomResourceDefinition.
+	definitionName = v1alpha1.PodSequenceResource.GroupResource().String()
+	definitionType = &apiextensionsv1.CustomResourceDefinition{}
+)
+
+// definitionStore watches PodSequences while their kind is served. That it is not there means that there are none; to
+// find out by listing them would take polling to notice when it comes.
+type definitionStore struct {
+	feed *Feed
+	ctx  context.Context // of the feed: it is the parent of a watch that begins with an event
+
+	served types.UID // of the definition whose objects are being watched
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+func (s *definitionStore) Add(obj any) error { return s.Update(obj) }
+func (s *definitionStore) Resync() error     { return nil }
+
+func (s *definitionStore) Update(obj any) error {
+	definition, err := as[*apiextensionsv1.CustomResourceDefinition](obj)
+	if err != nil {
+		return err
+	}
+	if definition.UID == s.served || !established(definition) {
+		return nil
+	}
+	s.stop()
+	s.served = definition.UID
+	s.watch()
+	return nil
+}
+
+func (s *definitionStore) Delete(any) error { return s.Replace(nil, "") }
+
+func (s *definitionStore) Replace(list []any, _ string) error {
+	for _, obj := range list {
+		if err := s.Update(obj); err != nil {
+			return err
+		}
+	}
+	if len(list) == 0 || s.served == "" {
+		s.stop()
+		s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplaceSequences(nil) })
+		if !s.feed.Synced() {
+			s.feed.complete()
+		}
+	}
+	return nil
+}
+
+func (s *definitionStore) watch() {
+	ctx, cancel := context.WithCancel(s.ctx)
+	done := make(chan struct{})
+	s.cancel, s.done = cancel, done
+	s.feed.suspend("the list of PodSequences is not complete")
+	go func() {
+		defer close(done)
+		s.feed.reflect(ctx, v1alpha1.PodSequenceResource.Resource, s.feed.sequences, &v1alpha1.PodSequence{}, &sequenceStore{feed: s.feed})
+	}()
+}
+
+// stop ends the watch of the objects and waits until it has ended.
+func (s *definitionStore) stop() {
+	if s.cancel != nil {
+		s.cancel()
+		<-s.done
+	}
+	s.served, s.cancel, s.done = "", nil, nil
+}
+
+func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, c := range definition.Status.Conditions {
+		if c.Type == apiextensionsv1.Established {
+			return c.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func as[T any](obj any) (T, error) {
+	typed, ok := obj.(T)
+	if !ok {
+		return typed, fmt.Errorf("watch brought a %T, want a %T", obj, typed)
+	}
+	return typed, nil
+}
+
+func allAs[T any](list []any) ([]T, error) {
+	typed := make([]T, len(list))
+	for i, obj := range list {
+		var err error
+		if typed[i], err = as[T](obj); err != nil {
+			return nil, err
+		}
+	}
+	return typed, nil
+}
