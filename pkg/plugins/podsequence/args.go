@@ -1,0 +1,63 @@
+package podsequence
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+)
+
+// Args are the plugin's arguments in a KubeSchedulerConfiguration, under pluginConfig. Profiles that enable the plugin
+// share one engine and must have the same arguments.
+type Args struct {
+	// GatePrefixes are the beginnings of scheduling gates that may be lifted; a sequence that names another gate is
+	// reported and its gate left alone. Each is a DNS name followed by '/'. Defaults to podsequence.example.com/.
+	GatePrefixes []string `json:"gatePrefixes,omitempty"`
+
+	// ExplainWaits has held pods say in their PodScheduled condition what they wait for. Defaults to true.
+	ExplainWaits *bool `json:"explainWaits,omitempty"`
+}
+
+// DefaultGatePrefix is the only prefix allowed when the arguments name none.
+const DefaultGatePrefix = "podsequence.example.com/"
+
+// parseArgs decodes, defaults and validates the arguments. An unknown field is an error: it is a misspelt one.
+func parseArgs(obj runtime.Object) (Args, error) {
+	var args Args
+	switch raw := obj.(type) {
+	case nil:
+	case *runtime.Unknown:
+		if err := yaml.UnmarshalStrict(raw.Raw, &args); err != nil {
+			return args, fmt.Errorf("decode arguments of plugin %s: %w", Name, err)
+		}
+	default:
+		return args, fmt.Errorf("decode arguments of plugin %s: want *runtime.Unknown, got %T", Name, obj)
+	}
+	if len(args.GatePrefixes) == 0 {
+		args.GatePrefixes = []string{DefaultGatePrefix}
+	}
+	if args.ExplainWaits == nil {
+		explain := true
+		args.ExplainWaits = &explain
+	}
+	return args, args.validate()
+}
+
+func (a Args) validate() error {
+	var errs []error
+	for i, prefix := range a.GatePrefixes {
+		domain, isPrefix := strings.CutSuffix(prefix, "/")
+		if !isPrefix || len(validation.IsDNS1123Subdomain(domain)) > 0 {
+			errs = append(errs, fmt.Errorf("gatePrefixes[%d]: %q must be a DNS name followed by '/', such as %s", i, prefix, DefaultGatePrefix))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a Args) equal(other Args) bool {
+	return slices.Equal(a.GatePrefixes, other.GatePrefixes) && *a.ExplainWaits == *other.ExplainWaits
+}

@@ -1,0 +1,167 @@
+package podsequence
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/informers"
+	listersv1 "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"example.com/podsequence/pkg/feed"
+	"example.com/podsequence/pkg/podwriter"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// holder holds the pods of one scheduler, whatever the number of its profiles: it answers for them from the engine, and
+// lets go those that the engine says may go.
+type holder struct {
+	args   Args
+	handle fwk.Handle
+	pods   listersv1.PodLister
+
+	// profiles are the scheduler names that this holder acts for. They are complete before run begins: the framework
+	// makes all profiles before it starts any informer.
+	profiles sets.Set[string]
+
+	// feeding is nil until run begins.
+	feeding atomic.Pointer[feeding]
+}
+
+// feeding is what exists once the holder runs.
+type feeding struct {
+	engine *sequence.Engine
+	feed   *feed.Feed
+	writer *podwriter.Writer
+}
+
+// holders are the holders of this process, by the informer factory that all profiles of a scheduler share.
+var (
+	holdersMu sync.Mutex
+	holders   = map[informers.SharedInformerFactory]*holder{}
+)
+
+// holderFor returns the scheduler's holder, and has it run when the first profile asks.
+func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, error) {
+	holdersMu.Lock()
+	defer holdersMu.Unlock()
+
+	factory := handle.SharedInformerFactory()
+	if h := holders[factory]; h != nil {
+		if !h.args.equal(args) {
+			return nil, fmt.Errorf("arguments of plugin %s in profile %q differ from those of another profile: profiles share one engine, give them the same arguments",
+				Name, handle.ProfileName())
+		}
+		h.profiles.Insert(handle.ProfileName())
+		return h, nil
+	}
+
+	pods := factory.Core().V1().Pods()
+	h := &holder{args: args, handle: handle, pods: pods.Lister(), profiles: sets.New(handle.ProfileName())}
+	holders[factory] = h
+	synced := pods.Informer().HasSynced
+	go func() {
+		h.run(ctx, synced)
+		holdersMu.Lock()
+		defer holdersMu.Unlock()
+		delete(holders, factory)
+	}()
+	return h, nil
+}
+
+// run works until the context ends. It begins when the framework's own pods are in: a standby that waits to lead has its
+// informers wait, and so neither watches nor writes.
+func (h *holder) run(ctx context.Context, podsSynced cache.InformerSynced) {
+	logger := klog.LoggerWithName(klog.FromContext(ctx), Name)
+	ctx = klog.NewContext(ctx, logger)
+	if !cache.WaitForCacheSync(ctx.Done(), podsSynced) {
+		return
+	}
+
+	engine := sequence.NewEngine(sequence.Config{
+		SchedulerNames: sets.List(h.profiles),
+		GatePrefixes:   h.args.GatePrefixes,
+	})
+	options := podwriter.Options{}
+	if *h.args.ExplainWaits {
+		options.Explains = func(pod *v1.Pod) bool { return h.profiles.Has(pod.Spec.SchedulerName) }
+	}
+	writer := podwriter.New(h.handle.ClientSet(), h.getPod, engine, options)
+	f := &feeding{engine: engine, writer: writer}
+	source, err := feed.New(h.handle.KubeConfig(), engine, func(changes sequence.Changes) { h.act(logger, f, changes) })
+	if err != nil {
+		logger.Error(err, "Cannot watch PodSequences: no pod of this scheduler will be let go")
+		return
+	}
+	f.feed = source
+	h.feeding.Store(f)
+
+	var running sync.WaitGroup
+	running.Go(func() { writer.Run(ctx) })
+	source.Run(ctx)
+	running.Wait()
+}
+
+// decide answers for one pod.
+func (h *holder) decide(pod *v1.Pod) *fwk.Status {
+	f := h.feeding.Load()
+	if f == nil {
+		return unschedulable("waiting for PodSequence: this scheduler has not begun to watch")
+	}
+	if !f.feed.Synced() {
+		// Asked again after being remembered: what completes in between reports either to the one or to the other.
+		f.engine.Remember(pod.UID)
+		if why := f.feed.Why(); why != "" {
+			return unschedulable("waiting for PodSequence: " + why)
+		}
+	}
+	if d := f.engine.Decide(pod); d.Held {
+		return unschedulable(d.Message())
+	}
+	return nil
+}
+
+func unschedulable(message string) *fwk.Status {
+	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
+}
+
+// act lets go the pods that may go, and has those that must wait told so. The engine's lock is not held here: activation
+// takes the queue's, under which the engine is asked.
+func (h *holder) act(logger klog.Logger, f *feeding, changes sequence.Changes) {
+	activate := map[string]*v1.Pod{}
+	for _, r := range changes.Released {
+		if !h.profiles.Has(r.SchedulerName) {
+			continue
+		}
+		key := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+		if len(r.Gates) > 0 {
+			f.writer.Lift(key) // the update that this brings puts the pod into the queue
+			continue
+		}
+		// A pod that is not in the cache is not in the queue either: it will meet the engine when it comes.
+		if pod, err := h.pods.Pods(r.Namespace).Get(r.Name); err == nil && pod.UID == r.UID {
+			activate[key.String()] = pod
+		}
+	}
+	if len(activate) > 0 {
+		logger.V(4).Info("Activating released pods", "count", len(activate))
+		h.handle.Activate(logger, activate)
+	}
+	for _, pod := range changes.Held {
+		f.writer.Explain(pod)
+	}
+	for _, key := range changes.Advanced {
+		f.writer.ExplainAll(key)
+	}
+}
+
+func (h *holder) getPod(_ context.Context, key types.NamespacedName) (*v1.Pod, error) {
+	return h.pods.Pods(key.Namespace).Get(key.Name)
+}
