@@ -1,23 +1,81 @@
 # PodSequence. `make help` lists what can be made; Go and make are all it takes.
 
+SHELL := /usr/bin/env bash -o pipefail
+.DEFAULT_GOAL := help
+
 GO ?= go
-# Kubernetes release that go.mod stands on: the sandbox's control plane and our scheduler report it as their version.
+# The Kubernetes release that go.mod stands on: the sandbox's control plane and our scheduler report it as theirs.
 KUBERNETES_VERSION := $(shell sed -n 's|^\tk8s.io/kubernetes v||p' go.mod)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 
 BIN := bin
+PROGRAMS := podsequence-scheduler podsequence-controller sandbox
 TOOLS := $(GO) tool -modfile=hack/tools/go.mod
 
 version_pkg := k8s.io/component-base/version
-kubernetes_minor := $(word 2,$(subst ., ,$(KUBERNETES_VERSION)))
-LDFLAGS := -s -w \
+ldflags := -s -w \
 	-X $(version_pkg).gitVersion=v$(KUBERNETES_VERSION) \
-	-X $(version_pkg).gitMajor=1 -X $(version_pkg).gitMinor=$(kubernetes_minor) \
+	-X $(version_pkg).gitMajor=1 -X $(version_pkg).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES_VERSION))) \
 	-X example.com/podsequence/internal/version.version=$(VERSION) \
 	-X example.com/podsequence/internal/version.commit=$(COMMIT)
+
+##@ Try it
+
+.PHONY: help
+help: ## Show this text
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build ## Start a three-tier shop in order on a sandbox cluster; KEEP=1 leaves the cluster up
+	@$(BIN)/sandbox demo $(if $(KEEP),--keep)
+
+.PHONY: sandbox
+sandbox: build ## Bring up a sandbox cluster in .sandbox; Ctrl-C takes it down
+	@$(BIN)/sandbox up
+
+.PHONY: run
+run: build ## Run both programs against the cluster of $$KUBECONFIG; needs `kubectl apply -k manifests/base`
+	@hack/run.sh
+
+##@ Build
+
+.PHONY: build
+build: $(PROGRAMS:%=build-%) ## Build all programs into bin/
+
+.PHONY: $(PROGRAMS:%=build-%)
+build-sandbox: main := ./cmd/sandbox
+build-podsequence-scheduler: main := ./cmd/scheduler
+build-podsequence-controller: main := ./cmd/controller
+$(PROGRAMS:%=build-%): build-%:
+	@hack/with-progress.sh "building $*" $(GO) build -v -ldflags '$(ldflags)' -o $(BIN)/$* $(main)
 
 .PHONY: generate
 generate: ## Generate deepcopy methods and CRDs from apis/
 	$(TOOLS) controller-gen object paths=./apis/...
 	$(TOOLS) controller-gen crd paths=./apis/... output:crd:dir=manifests/crds
+
+##@ Check
+
+.PHONY: test
+test: build ## Run all tests, on a real control plane where one is needed
+	@hack/with-progress.sh "compiling tests" $(GO) test -run '^$$' ./...
+	$(GO) test -timeout 25m ./...
+
+.PHONY: verify
+verify: ## Check formatting, vet, lint, import directions, and that generated files are up to date
+	@hack/verify.sh
+
+PKG ?= ./test/integration/...
+RUN ?= .
+.PHONY: deflake
+deflake: build ## Repeat the tests of PKG, or those that match RUN, until one fails or Ctrl-C
+	@n=0; while $(GO) test -count=1 -failfast -run '$(RUN)' $(PKG) >.deflake.log 2>&1; do \
+		n=$$((n + 1)); echo "passed $$n times"; \
+	done; cat .deflake.log; echo "failed after passing $$n times"; exit 1
+
+.PHONY: bench
+bench: ## Measure what an event costs the engine
+	$(GO) test -run '^$$' -bench . -benchmem ./pkg/sequence/

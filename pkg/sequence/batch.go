@@ -122,6 +122,7 @@ func (e *Engine) applySequence(ps *v1alpha1.PodSequence, b *batch) {
 	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
 	old := e.sequences[key]
 	if old != nil && old.uid == ps.UID && old.generation == ps.Generation {
+		old.object = ps
 		old.raise(old.recordedPasses(ps))
 		b.touch(old)
 		return

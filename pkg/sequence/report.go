@@ -15,6 +15,8 @@ import (
 type Report struct {
 	UID        types.UID
 	Generation int64
+	// Object is the PodSequence that this reports on, as the engine last saw it: read only.
+	Object *v1alpha1.PodSequence
 	// Current is the 0-based index of the first group not passed, or the number of groups.
 	Current  int
 	Groups   []GroupReport
@@ -43,7 +45,7 @@ func (e *Engine) Report(key types.NamespacedName) (Report, bool) {
 		return Report{}, false
 	}
 	report := Report{
-		UID: s.uid, Generation: s.generation, Current: s.current,
+		UID: s.uid, Generation: s.generation, Object: s.object, Current: s.current,
 		Groups: make([]GroupReport, len(s.groups)), Problems: slices.Clone(s.problems),
 	}
 	for i, g := range s.groups {

@@ -22,6 +22,8 @@ type sequence struct {
 	uid        types.UID
 	generation int64
 	namespace  string // where the pods live
+	// object is what the API server last said: read only.
+	object *v1alpha1.PodSequence
 
 	gate        string
 	gateAllowed bool
@@ -68,6 +70,7 @@ func compile(ps *v1alpha1.PodSequence, gatePrefixes []string) *sequence {
 		key:        types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name},
 		uid:        ps.UID,
 		generation: ps.Generation,
+		object:     ps,
 		namespace:  ps.Spec.Namespace,
 		gate:       ps.Spec.SchedulingGateName,
 		byName:     map[string][]int{},

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Checks everything that can be checked without running the programs. Says all that is wrong, not only the first.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+failures=0
+check() { # check TITLE COMMAND...: passes if the command exits 0
+  local title=$1 output
+  shift
+  if output=$("$@" 2>&1); then
+    printf 'ok      %s\n' "$title"
+  else
+    printf 'FAILED  %s\n%s\n' "$title" "$output"
+    failures=$((failures + 1))
+  fi
+}
+
+# unchanged COMMAND... PATHS after '--': passes if the command leaves the paths as they are.
+unchanged() {
+  local command=()
+  while [[ $1 != -- ]]; do command+=("$1"); shift; done
+  shift
+  local before
+  before=$(mktemp -d)
+  cp -r --parents "$@" "$before"
+  "${command[@]}" || return 1
+  local status=0 path
+  for path in "$@"; do
+    diff -r "$before/$path" "$path" || status=1
+    rm -rf "$path"
+    cp -r "$before/$path" "$path"
+  done
+  rm -rf "$before"
+  ((status == 0)) || echo "out of date: run '${command[*]}' and commit"
+  return "$status"
+}
+
+formatted() {
+  local unformatted
+  unformatted=$(git ls-files '*.go' | xargs gofmt -l)
+  [[ -z $unformatted ]] || { echo "gofmt -w:"; echo "$unformatted"; return 1; }
+}
+
+shell_syntax() {
+  local script status=0
+  for script in $(git ls-files '*.sh' .ci/run); do
+    bash -n "$script" || status=1
+  done
+  return "$status"
+}
+
+check "formatting" formatted
+check "shell syntax" shell_syntax
+check "go.mod is tidy" go mod tidy -diff
+check "generated files" unchanged make --no-print-directory generate -- apis manifests/crds
+check "vet" go vet ./...
+check "import directions and lint" go tool -modfile=hack/lint/go.mod golangci-lint run
+
+exit "$((failures > 0))"

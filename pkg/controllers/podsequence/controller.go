@@ -1,0 +1,124 @@
+package podsequence
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"example.com/podsequence/pkg/feed"
+	"example.com/podsequence/pkg/podwriter"
+	"example.com/podsequence/pkg/sequence"
+)
+
+const (
+	controllerName = "podsequence"
+	// reporter is who events say they come from.
+	reporter = "podsequence-controller"
+	// statusWriters is how many statuses are written at once, so that a slow one does not keep the others waiting.
+	statusWriters = 4
+)
+
+// Options are what the operator of the cluster decides.
+type Options struct {
+	// SchedulerNames are the profiles of our scheduler. It lifts the gates of their pods itself.
+	SchedulerNames []string
+	// GatePrefixes are the beginnings of gate names that may be lifted.
+	GatePrefixes []string
+	// ReleaseGates has the gates of all other schedulers' pods lifted here.
+	ReleaseGates bool
+	// ExplainWaits has those pods told what they wait for. It does nothing without ReleaseGates.
+	ExplainWaits bool
+}
+
+// Add adds the controller to the manager. It does nothing, and watches nothing, until the manager leads.
+func Add(mgr manager.Manager, options Options) error {
+	engine := sequence.NewEngine(sequence.Config{
+		SchedulerNames: options.SchedulerNames,
+		GatePrefixes:   options.GatePrefixes,
+	})
+	d := &dispatcher{}
+	source, err := feed.New(mgr.GetConfig(), engine, d.dispatch)
+	if err != nil {
+		return fmt.Errorf("make feed: %w", err)
+	}
+	d.feed = source
+	if options.ReleaseGates {
+		if err := d.addPodWriter(mgr, engine, options); err != nil {
+			return err
+		}
+	}
+
+	reconciler, err := controller.New(controllerName, mgr, controller.Options{
+		MaxConcurrentReconciles: statusWriters,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+			100*time.Millisecond, 30*time.Second),
+		Reconciler: &statusReconciler{
+			engine:   engine,
+			statuses: mgr.GetClient().Status(),
+			recorder: mgr.GetEventRecorder(reporter),
+			clock:    clock.RealClock{},
+			pacer:    newPacer(clock.RealClock{}),
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("make controller: %w", err)
+	}
+	if err := reconciler.Watch(d); err != nil {
+		return fmt.Errorf("watch feed: %w", err)
+	}
+	if err := mgr.AddReadyzCheck(controllerName, readyz(mgr.Elected(), source)); err != nil {
+		return fmt.Errorf("add readiness check: %w", err)
+	}
+	return nil
+}
+
+// addPodWriter has the manager run what writes to pods.
+func (d *dispatcher) addPodWriter(mgr manager.Manager, engine *sequence.Engine, options Options) error {
+	client, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("make client for pods: %w", err)
+	}
+	d.pods = newWaitingPods(client, options)
+	writerOptions := podwriter.Options{}
+	if options.ExplainWaits {
+		writerOptions.Explains = d.pods.carriesGate
+	}
+	writer := podwriter.New(client, d.pods.get, engine, writerOptions)
+	d.writer, d.liftsFor = writer, d.pods.isOfAnotherScheduler
+	if err := mgr.Add(runPodWriter{writer}); err != nil {
+		return fmt.Errorf("add pod writer: %w", err)
+	}
+	return nil
+}
+
+// syncer is a feed, as far as readiness goes.
+type syncer interface {
+	Synced() bool
+	Why() string
+}
+
+// readyz says that the controller is ready when the engine knows everything. A standby is ready too: it watches nothing
+// yet, and would otherwise hold up every rolling update.
+func readyz(elected <-chan struct{}, source syncer) healthz.Checker {
+	return func(*http.Request) error {
+		select {
+		case <-elected:
+		default:
+			return nil
+		}
+		// Asked apart from Synced, the reason may be gone already; then it was not ready a moment ago, and is now.
+		if why := source.Why(); why != "" {
+			return errors.New(why)
+		}
+		return nil
+	}
+}

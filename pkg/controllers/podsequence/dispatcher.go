@@ -1,0 +1,91 @@
+package podsequence
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"example.com/podsequence/pkg/podwriter"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// dispatcher passes on what the feed says changed: sequences to the queue of the status reconciler, pods to the writer.
+// It is the reconciler's only source.
+//
+// Nothing reaches it before the engine knows all pods and all sequences: the feed sees to that. So everything that is
+// asked for here may be done at once.
+type dispatcher struct {
+	feed runner
+	// queue is nil until Start.
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+	// pods, writer and liftsFor are nil when no gates are to be released here.
+	pods     *waitingPods
+	writer   podRequests
+	liftsFor func(schedulerName string) bool
+}
+
+var (
+	_ source.Source = &dispatcher{}
+	_ podRequests   = &podwriter.Writer{}
+)
+
+// runner is a feed, as far as starting it goes.
+type runner interface {
+	Run(ctx context.Context)
+}
+
+// podRequests is what can be asked of a podwriter.Writer.
+type podRequests interface {
+	Lift(pod types.NamespacedName)
+	Explain(pod types.NamespacedName)
+	ExplainAll(sequence types.NamespacedName)
+}
+
+// Start feeds the engine until the context ends. The reconciler calls it once, when this process has come to lead.
+func (d *dispatcher) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	d.queue = queue
+	go func() {
+		ctx = klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), controllerName))
+		if d.pods != nil && !d.pods.start(ctx) {
+			return
+		}
+		d.feed.Run(ctx)
+	}()
+	return nil
+}
+
+// dispatch is the sink of the feed.
+func (d *dispatcher) dispatch(changes sequence.Changes) {
+	for key := range changes.Sequences {
+		d.queue.Add(reconcile.Request{NamespacedName: key})
+	}
+	if d.writer == nil {
+		return
+	}
+	for i := range changes.Released {
+		// Without a gate there is nothing to lift: such a pod was held by our scheduler, or by nobody.
+		if pod := &changes.Released[i]; len(pod.Gates) > 0 && d.liftsFor(pod.SchedulerName) {
+			d.writer.Lift(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		}
+	}
+	for _, pod := range changes.Held {
+		d.writer.Explain(pod)
+	}
+	for _, key := range changes.Advanced {
+		d.writer.ExplainAll(key)
+	}
+}
+
+// runPodWriter runs the writer as part of a manager, while it leads.
+type runPodWriter struct{ *podwriter.Writer }
+
+// Start returns when the context has ended and the last write is done.
+func (r runPodWriter) Start(ctx context.Context) error {
+	r.Run(klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), controllerName)))
+	return nil
+}

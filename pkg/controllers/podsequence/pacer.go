@@ -1,0 +1,50 @@
+package podsequence
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+)
+
+// writeInterval is the shortest time between two writes of the same object's status.
+const writeInterval = time.Second
+
+// pacer spaces out the writes of each object: the first goes at once, and what changes within the interval after it goes
+// in one write at its end.
+type pacer struct {
+	clock clock.PassiveClock
+
+	mu   sync.Mutex
+	last map[types.NamespacedName]time.Time
+}
+
+func newPacer(clock clock.PassiveClock) *pacer {
+	return &pacer{clock: clock, last: map[types.NamespacedName]time.Time{}}
+}
+
+// wait is how long the object's next write has to wait.
+func (p *pacer) wait(key types.NamespacedName) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last, ok := p.last[key]
+	if !ok {
+		return 0
+	}
+	return max(0, writeInterval-p.clock.Since(last))
+}
+
+// wrote begins a new interval.
+func (p *pacer) wrote(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last[key] = p.clock.Now()
+}
+
+// forget is for objects that are gone.
+func (p *pacer) forget(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.last, key)
+}
