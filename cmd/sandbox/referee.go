@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"example.com/podsequence/internal/ordercheck"
+)
+
+// refereeStartTimeout is how long the referee waits for an API server that knows PodSequences.
+const refereeStartTimeout = time.Minute
+
+// refereeOptions are the flags of the referee.
+type refereeOptions struct {
+	kubeconfig     string
+	schedulerNames []string
+	untilComplete  []string
+	duration       time.Duration
+	output         string
+	timeline       bool
+}
+
+func newRefereeCommand(s *settings) *cobra.Command {
+	o := &refereeOptions{}
+	command := &cobra.Command{
+		Use:   "referee",
+		Short: "Watch the cluster and say whether any pod is bound before its turn",
+		Long: `Watch the cluster and say whether any pod is bound before its turn.
+
+The referee shares no code with what it judges and writes nothing. It watches until what --until-complete names is
+completed, --for is over, or it is interrupted, and then gives its verdict.
+
+Exit codes: 0 all was seen and all was right; 1 a pod was bound before its turn; 2 something may have been missed,
+could not be judged, or did not complete in time.`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if o.kubeconfig == "" {
+				o.kubeconfig = filepath.Join(s.dir, "kubeconfig")
+			}
+			return withExitCode(ordercheck.ExitIncomplete, o.run(command.Context(), command.OutOrStdout()))
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster to watch (default the sandbox's)")
+	flags.StringSliceVar(&o.schedulerNames, "scheduler-names", []string{ordercheck.DefaultSchedulerName},
+		"profiles whose pods are held")
+	flags.StringSliceVar(&o.untilComplete, "until-complete", nil,
+		"watch until this PodSequence, namespace/name, is completed; may be repeated")
+	flags.DurationVar(&o.duration, "for", 0, "watch no longer than this")
+	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
+	flags.BoolVar(&o.timeline, "timeline", false, "also draw a timeline of what --until-complete names")
+	return command
+}
+
+// exitError is an error for which the program exits with a code of its own.
+type exitError struct {
+	error
+	code int
+}
+
+// ExitCode is what main exits with.
+func (e exitError) ExitCode() int { return e.code }
+func (e exitError) Unwrap() error { return e.error }
+
+// withExitCode leaves alone what has a code already.
+func withExitCode(code int, err error) error {
+	if err == nil || errors.As(err, new(exitError)) {
+		return err
+	}
+	return exitError{err, code}
+}
+
+func (o *refereeOptions) run(ctx context.Context, out io.Writer) error {
+	if o.output != "text" && o.output != "json" {
+		return fmt.Errorf("read --output: %q is neither text nor json", o.output)
+	}
+	if o.timeline && len(o.untilComplete) == 0 {
+		return errors.New("read --timeline: it draws what --until-complete names, which names nothing")
+	}
+	sequences, err := parseSequenceNames(o.untilComplete)
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	referee, err := o.start(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer referee.Stop()
+	awaited := o.await(ctx, referee, sequences)
+
+	// An interrupt ends the watch, not the verdict on it.
+	history := referee.History(context.WithoutCancel(ctx))
+	report := refereeReport{
+		Verdict: ordercheck.Judge(history, ordercheck.JudgeOptions{SchedulerNames: o.schedulerNames}),
+	}
+	if o.timeline {
+		var missing error
+		report.Timelines, missing = layOut(history, sequences)
+		awaited = errors.Join(awaited, missing)
+	}
+	if err := report.print(out, o.output); err != nil {
+		return fmt.Errorf("print the verdict: %w", err)
+	}
+	if code := report.ExitCode(); code != ordercheck.ExitClean {
+		return exitError{errors.New("the verdict is not clean"), code}
+	}
+	return awaited
+}
+
+func (o *refereeOptions) start(ctx context.Context, config *rest.Config) (*ordercheck.Referee, error) {
+	ctx, cancel := context.WithTimeout(ctx, refereeStartTimeout)
+	defer cancel()
+	return ordercheck.Start(ctx, config, ordercheck.Options{SchedulerNames: o.schedulerNames})
+}
+
+// await returns when it is time for the verdict. It fails if it was to wait for sequences and they are not completed.
+func (o *refereeOptions) await(ctx context.Context, referee *ordercheck.Referee, sequences []types.NamespacedName) error {
+	if o.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.duration)
+		defer cancel()
+	}
+	if len(sequences) == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	for _, sequence := range sequences {
+		if err := referee.AwaitCompleted(ctx, sequence); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// layOut returns the timelines that there are, and an error that tells of the others.
+func layOut(history ordercheck.History, sequences []types.NamespacedName) ([]ordercheck.Timeline, error) {
+	var timelines []ordercheck.Timeline
+	var missing error
+	for _, sequence := range sequences {
+		timeline, err := ordercheck.NewTimeline(history, sequence)
+		if err != nil {
+			missing = errors.Join(missing, err)
+			continue
+		}
+		timelines = append(timelines, timeline)
+	}
+	return timelines, missing
+}
+
+// refereeReport is what --output json prints: the verdict's fields, and timelines if asked for.
+type refereeReport struct {
+	ordercheck.Verdict
+	Timelines []ordercheck.Timeline `json:"timelines,omitempty"`
+}
+
+func (r refereeReport) print(out io.Writer, format string) error {
+	if format == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
+	}
+	for _, timeline := range r.Timelines {
+		if _, err := fmt.Fprintf(out, "%s\n\n", timeline); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(out, r.Verdict)
+	return err
+}
+
+func parseSequenceNames(names []string) ([]types.NamespacedName, error) {
+	var parsed []types.NamespacedName
+	for _, name := range names {
+		namespace, object, ok := strings.Cut(name, "/")
+		if !ok || namespace == "" || object == "" || strings.Contains(object, "/") {
+			return nil, fmt.Errorf("read --until-complete: %q is not of the form namespace/name", name)
+		}
+		parsed = append(parsed, types.NamespacedName{Namespace: namespace, Name: object})
+	}
+	return parsed, nil
+}

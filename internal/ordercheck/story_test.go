@@ -1,0 +1,240 @@
+package ordercheck
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// story writes a history as a cluster would: each step takes the next resource version, and a hundredth of a second.
+type story struct {
+	now       time.Time
+	next      revision
+	started   revision
+	pods      map[string]*corev1.Pod
+	sequences map[string]*v1alpha1.PodSequence
+	events    []event
+}
+
+type (
+	step        func(*story)
+	podEdit     func(*corev1.Pod)
+	sequenceFix func(*v1alpha1.PodSequence)
+)
+
+var storyBegin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+const testNamespace = "shop"
+
+func tell(steps ...step) History {
+	s := &story{
+		now:       storyBegin,
+		pods:      map[string]*corev1.Pod{},
+		sequences: map[string]*v1alpha1.PodSequence{},
+	}
+	for _, step := range steps {
+		step(s)
+	}
+	return History{start: s.started, end: s.next, events: s.events}
+}
+
+func (s *story) tick() event {
+	s.next++
+	s.now = s.now.Add(10 * time.Millisecond)
+	return event{revision: s.next, arrived: s.now}
+}
+
+func (s *story) podChanged(pod *corev1.Pod, deleted bool) {
+	e := factsOfPod(pod.DeepCopy()).as(s.tick())
+	e.deleted = deleted
+	s.events = append(s.events, e)
+}
+
+func (s *story) sequenceChanged(sequence *v1alpha1.PodSequence, deleted bool) {
+	e := factsOfSequence(sequence.DeepCopy()).as(s.tick())
+	e.deleted = deleted
+	s.events = append(s.events, e)
+}
+
+// watchBegins makes all that was told so far the baseline.
+func watchBegins(s *story) { s.started = s.next }
+
+// passing lets time go by.
+func passing(d time.Duration) step {
+	return func(s *story) { s.now = s.now.Add(d) }
+}
+
+// create makes a pod of our scheduler.
+func create(name string, edits ...podEdit) step {
+	return func(s *story) {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: testNamespace,
+				Name:      name,
+				UID:       types.UID(fmt.Sprintf("%s-%d", name, s.next)),
+			},
+			Spec: corev1.PodSpec{SchedulerName: DefaultSchedulerName},
+		}
+		for _, edit := range edits {
+			edit(pod)
+		}
+		s.pods[name] = pod
+		s.podChanged(pod, false)
+	}
+}
+
+func edit(name string, edits ...podEdit) step {
+	return func(s *story) {
+		for _, edit := range edits {
+			edit(s.pods[name])
+		}
+		s.podChanged(s.pods[name], false)
+	}
+}
+
+func remove(name string) step {
+	return func(s *story) {
+		s.podChanged(s.pods[name], true)
+		delete(s.pods, name)
+	}
+}
+
+func bind(name string) step { return edit(name, onNode) }
+
+func ready(name string) step { return edit(name, isNow(corev1.ConditionTrue)) }
+
+func unready(name string) step { return edit(name, isNow(corev1.ConditionFalse)) }
+
+func terminate(name string) step {
+	return edit(name, func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: storyBegin} })
+}
+
+func release(name string) step {
+	return edit(name, func(p *corev1.Pod) { p.Spec.SchedulingGates = nil })
+}
+
+func onNode(p *corev1.Pod) { p.Spec.NodeName = "node-1" }
+
+func isNow(status corev1.ConditionStatus) podEdit {
+	return func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
+	}
+}
+
+func succeeded(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
+
+func inNamespace(namespace string) podEdit { return func(p *corev1.Pod) { p.Namespace = namespace } }
+
+func scheduledBy(name string) podEdit { return func(p *corev1.Pod) { p.Spec.SchedulerName = name } }
+
+func labelled(keysAndValues ...string) podEdit {
+	return func(p *corev1.Pod) {
+		p.Labels = map[string]string{}
+		for i := 0; i < len(keysAndValues); i += 2 {
+			p.Labels[keysAndValues[i]] = keysAndValues[i+1]
+		}
+	}
+}
+
+func gatedBy(gate string) podEdit {
+	return func(p *corev1.Pod) {
+		p.Spec.SchedulingGates = append(p.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: gate})
+	}
+}
+
+var gated = gatedBy(v1alpha1.DefaultSchedulingGateName)
+
+// order makes a PodSequence, of the given groups.
+func order(name string, fixes ...sequenceFix) step {
+	return func(s *story) {
+		sequence := &v1alpha1.PodSequence{ObjectMeta: metav1.ObjectMeta{
+			Namespace:  testNamespace,
+			Name:       name,
+			UID:        types.UID(fmt.Sprintf("%s-%d", name, s.next)),
+			Generation: 1,
+		}}
+		for _, fix := range fixes {
+			fix(sequence)
+		}
+		s.sequences[name] = sequence
+		s.sequenceChanged(sequence, false)
+	}
+}
+
+// reorder gives a PodSequence another spec.
+func reorder(name string, fixes ...sequenceFix) step {
+	return func(s *story) {
+		sequence := s.sequences[name]
+		sequence.Spec = v1alpha1.PodSequenceSpec{}
+		sequence.Generation++
+		for _, fix := range fixes {
+			fix(sequence)
+		}
+		s.sequenceChanged(sequence, false)
+	}
+}
+
+// report changes the status of a PodSequence.
+func report(name string, fixes ...sequenceFix) step {
+	return func(s *story) {
+		for _, fix := range fixes {
+			fix(s.sequences[name])
+		}
+		s.sequenceChanged(s.sequences[name], false)
+	}
+}
+
+func disband(name string) step {
+	return func(s *story) {
+		s.sequenceChanged(s.sequences[name], true)
+		delete(s.sequences, name)
+	}
+}
+
+func named(pods ...string) sequenceFix { return group(v1alpha1.PodGroup{Pods: pods}) }
+
+func group(g v1alpha1.PodGroup) sequenceFix {
+	return func(s *v1alpha1.PodSequence) { s.Spec.PodGroups = append(s.Spec.PodGroups, g) }
+}
+
+func selecting(selector v1alpha1.LabelSelector) sequenceFix {
+	return group(v1alpha1.PodGroup{PodSelector: &selector})
+}
+
+// withLabel selects by a matchLabels of one.
+func withLabel(key string, value v1alpha1.LabelValue) sequenceFix {
+	return selecting(v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{key: value}})
+}
+
+// matching selects by a matchExpressions of one.
+func matching(key string, op v1alpha1.LabelSelectorOperator, values ...v1alpha1.LabelValue) sequenceFix {
+	return selecting(v1alpha1.LabelSelector{
+		MatchExpressions: []v1alpha1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}},
+	})
+}
+
+var everythingElse = selecting(v1alpha1.LabelSelector{})
+
+func targeting(namespace string) sequenceFix {
+	return func(s *v1alpha1.PodSequence) { s.Spec.Namespace = namespace }
+}
+
+func liftingGate(gate string) sequenceFix {
+	return func(s *v1alpha1.PodSequence) { s.Spec.SchedulingGateName = gate }
+}
+
+// recordedPassed writes passes of the leading groups into the status.
+func recordedPassed(groups int) sequenceFix {
+	return func(s *v1alpha1.PodSequence) {
+		s.Status.ObservedGeneration = s.Generation
+		for range groups {
+			at := metav1.NewTime(storyBegin)
+			s.Status.Groups = append(s.Status.Groups, v1alpha1.GroupStatus{PassedAt: &at})
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package ordercheck
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Timeline tells when the members of one PodSequence came by each step, in group order.
+// All times are those at which the referee saw the change, so that they can be compared: the API keeps none of
+// a binding or a gate's removal, and only whole seconds of the rest.
+type Timeline struct {
+	// Sequence is the namespace/name of the PodSequence.
+	Sequence string `json:"sequence"`
+	// Begin and End are the first and last time in it.
+	Begin time.Time `json:"begin"`
+	End   time.Time `json:"end"`
+	// Pods has one entry for each pod, also for those that are gone.
+	Pods []PodTimes `json:"pods"`
+}
+
+// PodTimes are one pod's steps. A step that did not happen, or happened before the watch began, has no time.
+type PodTimes struct {
+	Name  string `json:"name"`
+	Group Group  `json:"group"`
+	Node  string `json:"node,omitempty"`
+
+	Created *time.Time `json:"created,omitempty"`
+	// Released is when the sequence's gate was removed. The release of a pod without it leaves no trace in the API; its
+	// binding, which follows at once, stands for it.
+	Released *time.Time `json:"released,omitempty"`
+	Bound    *time.Time `json:"bound,omitempty"`
+	// Ready is the first time the pod was ready.
+	Ready *time.Time `json:"ready,omitempty"`
+	// Gone is when the pod was deleted for good.
+	Gone *time.Time `json:"gone,omitempty"`
+}
+
+func (p PodTimes) all() []*time.Time {
+	return []*time.Time{p.Created, p.Released, p.Bound, p.Ready, p.Gone}
+}
+
+// NewTimeline lays the history of a PodSequence out. Pods are in the groups that its newest spec puts them in.
+func NewTimeline(history History, sequence types.NamespacedName) (Timeline, error) {
+	events := history.inOrder()
+	spec := newestSpec(events, sequence)
+	if spec == nil {
+		return Timeline{}, fmt.Errorf("lay out PodSequence %s: it was never seen", sequence)
+	}
+	tracks := map[types.UID]*track{}
+	for _, e := range events {
+		if e.pod == nil || e.pod.Namespace != spec.target {
+			continue
+		}
+		t := tracks[e.pod.uid]
+		if t == nil {
+			t = &track{}
+			tracks[e.pod.uid] = t
+		}
+		t.take(e, spec, e.revision <= history.start)
+	}
+	timeline := Timeline{Sequence: sequence.String()}
+	for _, t := range tracks {
+		if t.member {
+			timeline.Pods = append(timeline.Pods, t.PodTimes)
+		}
+	}
+	timeline.arrange()
+	return timeline, nil
+}
+
+// newestSpec is also that of a sequence that is gone.
+func newestSpec(events []event, sequence types.NamespacedName) *sequenceFacts {
+	for _, e := range slices.Backward(events) {
+		if e.sequence != nil && e.sequence.NamespacedName == sequence {
+			return e.sequence
+		}
+	}
+	return nil
+}
+
+// track is a pod's times in the making.
+type track struct {
+	PodTimes
+	member bool
+	seen   bool
+	gated  bool // carries the sequence's gate as of now
+	was    podFacts
+}
+
+// take notes the steps that an event shows. Those it shows at the start of the watch happened some time before.
+func (t *track) take(e event, spec *sequenceFacts, before bool) {
+	at := &e.arrived
+	if before {
+		at = nil
+	}
+	if e.deleted {
+		t.Gone = at
+		return
+	}
+	gated := slices.Contains(e.pod.gates, spec.gate)
+	if !t.seen {
+		t.Name, t.Created = e.pod.Name, at
+	}
+	if t.gated && !gated {
+		t.Released = at
+	}
+	if t.was.node == "" && e.pod.node != "" {
+		t.Node, t.Bound = e.pod.node, at
+		if t.Released == nil {
+			t.Released = at
+		}
+	}
+	if !t.was.ready && e.pod.ready && t.Ready == nil {
+		t.Ready = at
+	}
+	if group, ok := spec.groupOf(e.pod); ok {
+		t.member = true
+		t.Group = Group{Index: group, Name: spec.groups[group].name, label: spec.groups[group].label}
+	}
+	t.seen, t.gated, t.was = true, gated, *e.pod
+}
+
+func (t *Timeline) arrange() {
+	slices.SortFunc(t.Pods, func(a, b PodTimes) int {
+		return cmp.Or(cmp.Compare(a.Group.Index, b.Group.Index), cmp.Compare(a.Name, b.Name),
+			compareTimes(a.Created, b.Created))
+	})
+	for _, pod := range t.Pods {
+		for _, at := range pod.all() {
+			if at == nil {
+				continue
+			}
+			if t.Begin.IsZero() || at.Before(t.Begin) {
+				t.Begin = *at
+			}
+			if at.After(t.End) {
+				t.End = *at
+			}
+		}
+	}
+}
+
+// compareTimes has what happened before the watch first.
+func compareTimes(a, b *time.Time) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	return a.Compare(*b)
+}

@@ -1,0 +1,46 @@
+package ordercheck
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+var shopTiers = types.NamespacedName{Namespace: testNamespace, Name: "tiers"}
+
+func TestTimelineTellsEachStep(t *testing.T) {
+	second := passing(990 * time.Millisecond) // and the tick of the step makes it a whole one
+	history := tell(
+		create("web"), watchBegins,
+		order("tiers", group(v1alpha1.PodGroup{Name: "Database", Pods: []string{"db"}}), named("app"), everythingElse),
+		create("app"), create("db", gated), create("stranger", inNamespace("other")),
+		second, release("db"), second, bind("db"), second, ready("db"), second, bind("app"), unready("db"),
+		second, remove("app"), create("app"),
+	)
+	timeline, err := NewTimeline(history, shopTiers)
+	require.NoError(t, err)
+	assert.Equal(t, ""+
+		"PodSequence shop/tiers: 5.0 s in all (. waiting  = starting  # ready)\n"+
+		"GROUP       POD  CREATED  RELEASED  BOUND  READY  \n"+
+		"1 Database  db   0.0s     1.0s      2.0s   3.0s   |...................=========####################|\n"+
+		"2 Group 2   app  0.0s     4.0s      4.0s   -      |......................................========= |\n"+
+		"2 Group 2   app  5.0s     -         -      -      |                                               .|\n"+
+		"3 Group 3   web  -        -         -      -      |                                                |",
+		timeline.String())
+}
+
+func TestTimelineOfAnUnknownSequenceIsAnError(t *testing.T) {
+	_, err := NewTimeline(tell(), shopTiers)
+	assert.EqualError(t, err, "lay out PodSequence shop/tiers: it was never seen")
+}
+
+func TestTimelineOfADeletedSequenceIsStillTold(t *testing.T) {
+	timeline, err := NewTimeline(tell(order("tiers", named("db")), create("db"), disband("tiers")), shopTiers)
+	require.NoError(t, err)
+	assert.Len(t, timeline.Pods, 1)
+}
