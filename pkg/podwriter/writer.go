@@ -76,8 +76,10 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 	}
 	return &Writer{
 		client: client, getPod: getPod, decider: decider, options: options,
-		limiter: rate.NewLimiter(explainQPS, explainQPS),
-		lifts:   queue("podsequence_lift"), explanations: queue("podsequence_explain"),
+		limiter:      rate.NewLimiter(explainQPS, explainQPS),
+		lifts:        queue("podsequence_lift"),
+		explanations: queue("podsequence_explain"),
+		advanced:     queue("podsequence_advance"),
 	}
 }
 

@@ -6,7 +6,10 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -45,14 +48,15 @@ func Add(mgr manager.Manager, options Options) error {
 		SchedulerNames: options.SchedulerNames,
 		GatePrefixes:   options.GatePrefixes,
 	})
-	d := &dispatcher{}
-	source, err := feed.New(mgr.GetConfig(), engine, d.dispatch)
+	d := &dispatcher{ours: sets.New(options.SchedulerNames...)}
+	config := coreConfig(mgr)
+	source, err := feed.New(config, engine, d.dispatch)
 	if err != nil {
 		return fmt.Errorf("make feed: %w", err)
 	}
 	d.feed = source
 	if options.ReleaseGates {
-		if err := d.addPodWriter(mgr, engine, options); err != nil {
+		if err := d.addPodWriter(mgr, config, engine, options); err != nil {
 			return err
 		}
 	}
@@ -75,48 +79,49 @@ func Add(mgr manager.Manager, options Options) error {
 	if err := reconciler.Watch(d); err != nil {
 		return fmt.Errorf("watch feed: %w", err)
 	}
-	if err := mgr.AddReadyzCheck(controllerName, readyz(mgr.Elected(), source)); err != nil {
+	if err := mgr.AddReadyzCheck(controllerName, readyz(mgr.Elected(), source.Why)); err != nil {
 		return fmt.Errorf("add readiness check: %w", err)
 	}
 	return nil
 }
 
+// coreConfig is the manager's configuration for clients of core resources, which are cheaper to decode from protobuf.
+func coreConfig(mgr manager.Manager) *rest.Config {
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	return config
+}
+
 // addPodWriter has the manager run what writes to pods.
-func (d *dispatcher) addPodWriter(mgr manager.Manager, engine *sequence.Engine, options Options) error {
-	client, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+func (d *dispatcher) addPodWriter(mgr manager.Manager, config *rest.Config, engine *sequence.Engine, options Options) error {
+	client, err := kubernetes.NewForConfigAndClient(config, mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("make client for pods: %w", err)
 	}
-	d.pods = newWaitingPods(client, options)
+	pods := newWaitingPods(client, options)
 	writerOptions := podwriter.Options{}
 	if options.ExplainWaits {
-		writerOptions.Explains = d.pods.carriesGate
+		d.pods, writerOptions.Explains = pods, pods.carriesGate
 	}
-	writer := podwriter.New(client, d.pods.get, engine, writerOptions)
-	d.writer, d.liftsFor = writer, d.pods.isOfAnotherScheduler
+	writer := podwriter.New(client, pods.get, engine, writerOptions)
+	d.writer = writer
 	if err := mgr.Add(runPodWriter{writer}); err != nil {
 		return fmt.Errorf("add pod writer: %w", err)
 	}
 	return nil
 }
 
-// syncer is a feed, as far as readiness goes.
-type syncer interface {
-	Synced() bool
-	Why() string
-}
-
-// readyz says that the controller is ready when the engine knows everything. A standby is ready too: it watches nothing
+// readyz says that the controller is ready when there is nothing more that it must know. A standby is ready too: it watches nothing
 // yet, and would otherwise hold up every rolling update.
-func readyz(elected <-chan struct{}, source syncer) healthz.Checker {
+func readyz(elected <-chan struct{}, why func() string) healthz.Checker {
 	return func(*http.Request) error {
 		select {
 		case <-elected:
 		default:
 			return nil
 		}
-		// Asked apart from Synced, the reason may be gone already; then it was not ready a moment ago, and is now.
-		if why := source.Why(); why != "" {
+		if why := why(); why != "" {
 			return errors.New(why)
 		}
 		return nil

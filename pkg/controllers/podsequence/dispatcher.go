@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,10 +24,12 @@ type dispatcher struct {
 	// queue is nil until Start.
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-	// pods, writer and liftsFor are nil when no gates are to be released here.
-	pods     *waitingPods
-	writer   podRequests
-	liftsFor func(schedulerName string) bool
+	// ours are the schedulers that lift the gates of their pods themselves.
+	ours sets.Set[string]
+	// writer is nil when no gates are to be lifted here.
+	writer podRequests
+	// pods is nil when nothing is to be explained here.
+	pods *waitingPods
 }
 
 var (
@@ -69,7 +72,7 @@ func (d *dispatcher) dispatch(changes sequence.Changes) {
 	}
 	for i := range changes.Released {
 		// Without a gate there is nothing to lift: such a pod was held by our scheduler, or by nobody.
-		if pod := &changes.Released[i]; len(pod.Gates) > 0 && d.liftsFor(pod.SchedulerName) {
+		if pod := &changes.Released[i]; len(pod.Gates) > 0 && !d.ours.Has(pod.SchedulerName) {
 			d.writer.Lift(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}

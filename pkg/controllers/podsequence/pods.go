@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	listers "k8s.io/client-go/listers/core/v1"
@@ -19,7 +18,6 @@ import (
 // waitingPods are the unbound pods of other schedulers: the only ones that this controller tells what they wait for. The
 // engine keeps too little of a pod for that, and a cache of all pods would be large for the sake of few.
 type waitingPods struct {
-	ours     sets.Set[string]
 	prefixes []string
 
 	factory informers.SharedInformerFactory
@@ -35,8 +33,8 @@ func newWaitingPods(client kubernetes.Interface, options Options) *waitingPods {
 	)
 	pods := factory.Core().V1().Pods()
 	return &waitingPods{
-		ours: sets.New(options.SchedulerNames...), prefixes: options.GatePrefixes,
-		factory: factory, lister: pods.Lister(), synced: pods.Informer().HasSynced,
+		prefixes: options.GatePrefixes,
+		factory:  factory, lister: pods.Lister(), synced: pods.Informer().HasSynced,
 	}
 }
 
@@ -57,8 +55,6 @@ func (w *waitingPods) start(ctx context.Context) bool {
 func (w *waitingPods) get(_ context.Context, key types.NamespacedName) (*corev1.Pod, error) {
 	return w.lister.Pods(key.Namespace).Get(key.Name)
 }
-
-func (w *waitingPods) isOfAnotherScheduler(name string) bool { return !w.ours.Has(name) }
 
 // carriesGate tells whether the pod has a gate that is for us to lift. Without one nothing holds it, whatever a sequence
 // says.
