@@ -112,8 +112,8 @@ func (d *dispatcher) addPodWriter(mgr manager.Manager, config *rest.Config, engi
 	return nil
 }
 
-// readyz says that the controller is ready when there is nothing more that it must know. A standby is ready too: it watches nothing
-// yet, and would otherwise hold up every rolling update.
+// readyz says that the controller is ready when there is nothing more that it must know. A standby is ready too: it
+// watches nothing yet, and would otherwise hold up every rolling update.
 func readyz(elected <-chan struct{}, why func() string) healthz.Checker {
 	return func(*http.Request) error {
 		select {

@@ -52,13 +52,10 @@ type podRequests interface {
 // Start feeds the engine until the context ends. The reconciler calls it once, when this process has come to lead.
 func (d *dispatcher) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	d.queue = queue
-	go func() {
-		ctx = klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), controllerName))
-		if d.pods != nil && !d.pods.start(ctx) {
-			return
-		}
-		d.feed.Run(ctx)
-	}()
+	if d.pods != nil {
+		d.pods.start(ctx)
+	}
+	go d.feed.Run(klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), controllerName)))
 	return nil
 }
 

@@ -2,6 +2,7 @@ package podsequence
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -46,13 +47,14 @@ func waitingPodsSelector(ourSchedulers []string) fields.Selector {
 	return fields.AndSelectors(terms...)
 }
 
-// start watches until the context ends. It returns when all pods are in, or false if the context ended before.
-func (w *waitingPods) start(ctx context.Context) bool {
-	w.factory.StartWithContext(ctx)
-	return cache.WaitForCacheSync(ctx.Done(), w.synced)
-}
+// start watches until the context ends.
+func (w *waitingPods) start(ctx context.Context) { w.factory.StartWithContext(ctx) }
 
-func (w *waitingPods) get(_ context.Context, key types.NamespacedName) (*corev1.Pod, error) {
+// get waits until all pods are in: one that is not there after that is not one of these.
+func (w *waitingPods) get(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error) {
+	if !cache.WaitForCacheSync(ctx.Done(), w.synced) {
+		return nil, fmt.Errorf("wait for the list of pods: %w", context.Cause(ctx))
+	}
 	return w.lister.Pods(key.Namespace).Get(key.Name)
 }
 

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/controllers/podsequence"
+)
+
+const (
+	leaseName = "podsequence-controller"
+	// systemNamespace is where our manifests install us.
+	systemNamespace = "podsequence-system"
+	// inClusterNamespace is a file that pods have.
+	inClusterNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+)
+
+// newManager makes a manager with all controllers, ready to start.
+func newManager(o *options) (manager.Manager, error) {
+	config, err := o.restConfig()
+	if err != nil {
+		return nil, err
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	l := &o.leaderElection
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                  scheme,
+		Metrics:                 o.metrics(),
+		HealthProbeBindAddress:  o.healthAddress,
+		LivenessEndpointName:    "/livez",
+		LeaderElection:          l.enabled,
+		LeaderElectionID:        leaseName,
+		LeaderElectionNamespace: l.resourceNamespace(),
+		LeaseDuration:           &l.leaseDuration,
+		RenewDeadline:           &l.renewDeadline,
+		RetryPeriod:             &l.retryPeriod,
+		// The process ends when the manager does, so that nothing is written after the lease is given back.
+		LeaderElectionReleaseOnCancel: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add liveness check: %w", err)
+	}
+	if err := podsequence.Add(mgr, o.sequences); err != nil {
+		return nil, fmt.Errorf("add PodSequence controller: %w", err)
+	}
+	return mgr, nil
+}
+
+// restConfig looks for a cluster where kubectl does, and then for the one we run in.
+func (o *options) restConfig() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("load client configuration: %w", err)
+	}
+	config.QPS, config.Burst = o.qps, o.burst
+	return config, nil
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register kinds: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+func (o *options) metrics() server.Options {
+	metrics := server.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
+	if o.metricsSecure {
+		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return metrics
+}
+
+// resourceNamespace is empty where the manager finds out by itself.
+func (l leaderElection) resourceNamespace() string {
+	if l.namespace != "" {
+		return l.namespace
+	}
+	if _, err := os.Stat(inClusterNamespace); err == nil {
+		return ""
+	}
+	return systemNamespace
+}

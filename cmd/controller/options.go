@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"example.com/podsequence/pkg/controllers/podsequence"
+)
+
+// options are what the flags say.
+type options struct {
+	kubeconfig string
+	qps        float32
+	burst      int
+
+	metricsAddress string
+	metricsSecure  bool
+	healthAddress  string
+
+	leaderElection leaderElection
+	sequences      podsequence.Options
+}
+
+type leaderElection struct {
+	enabled       bool
+	namespace     string
+	leaseDuration time.Duration
+	renewDeadline time.Duration
+	retryPeriod   time.Duration
+}
+
+func defaultOptions() *options {
+	return &options{
+		qps: 100, burst: 200,
+		metricsAddress: ":8443", metricsSecure: true,
+		healthAddress: ":8081",
+		leaderElection: leaderElection{
+			enabled: true, leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 2 * time.Second,
+		},
+		sequences: podsequence.Options{
+			SchedulerNames: []string{"podsequence-scheduler"},
+			GatePrefixes:   []string{"podsequence.example.com/"},
+			ReleaseGates:   true,
+			ExplainWaits:   true,
+		},
+	}
+}
+
+func (o *options) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig,
+		"Kubeconfig file. If empty, $KUBECONFIG or ~/.kube/config, and in a cluster the pod's service account.")
+	flags.Float32Var(&o.qps, "kube-api-qps", o.qps, "Requests a second to the API server, on average.")
+	flags.IntVar(&o.burst, "kube-api-burst", o.burst, "Requests to the API server at once, for a short time.")
+
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress,
+		"Address to serve /metrics at. \"0\" serves none.")
+	flags.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure,
+		"Serve metrics by HTTPS, and only to those who may get the non-resource URL /metrics. If false, by HTTP to all.")
+	flags.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress,
+		"Address to serve /livez and /readyz at. \"0\" serves none.")
+
+	flags.StringSliceVar(&o.sequences.SchedulerNames, "scheduler-names", o.sequences.SchedulerNames,
+		"Names of podsequence-scheduler's profiles. Pods with one of these as spec.schedulerName are left to it.")
+	flags.BoolVar(&o.sequences.ReleaseGates, "gate-release", o.sequences.ReleaseGates,
+		"Lift the gates of all other schedulers' pods when they may start. If false, no pod is written to.")
+	flags.StringSliceVar(&o.sequences.GatePrefixes, "gate-prefixes", o.sequences.GatePrefixes,
+		"Beginnings of gates that may be lifted, each a DNS name followed by '/'. A PodSequence that names another gate is Degraded, and that gate is left alone.")
+	flags.BoolVar(&o.sequences.ExplainWaits, "explain-waits", o.sequences.ExplainWaits,
+		"Say in the PodScheduled condition of pods that wait by a gate what they wait for.")
+
+	l := &o.leaderElection
+	flags.BoolVar(&l.enabled, "leader-elect", l.enabled,
+		"Work only while holding the lease podsequence-controller. Needed when more than one replica runs.")
+	flags.StringVar(&l.namespace, "leader-elect-resource-namespace", l.namespace,
+		"Namespace of the lease. If empty, the pod's own, and outside a cluster podsequence-system.")
+	flags.DurationVar(&l.leaseDuration, "leader-elect-lease-duration", l.leaseDuration,
+		"How long after its last renewal a lease may be taken over by another replica.")
+	flags.DurationVar(&l.renewDeadline, "leader-elect-renew-deadline", l.renewDeadline,
+		"How long the leader tries to renew its lease before it stops working. Less than the lease duration.")
+	flags.DurationVar(&l.retryPeriod, "leader-elect-retry-period", l.retryPeriod,
+		"How often to try to acquire or renew the lease. Less than the renew deadline.")
+}
+
+// validate reports everything that is wrong, so that it can be mended at once.
+func (o *options) validate() error {
+	errs := []error{
+		validateNames("scheduler-names", o.sequences.SchedulerNames, validateSchedulerName),
+		validateNames("gate-prefixes", o.sequences.GatePrefixes, validateGatePrefix),
+	}
+	if o.qps <= 0 {
+		errs = append(errs, fmt.Errorf("--kube-api-qps: %v must be greater than 0", o.qps))
+	}
+	if o.burst <= 0 {
+		errs = append(errs, fmt.Errorf("--kube-api-burst: %v must be greater than 0", o.burst))
+	}
+	return errors.Join(append(errs, o.leaderElection.validate())...)
+}
+
+func (l leaderElection) validate() error {
+	if !l.enabled {
+		return nil
+	}
+	var errs []error
+	if l.namespace != "" && len(validation.IsDNS1123Label(l.namespace)) > 0 {
+		errs = append(errs, fmt.Errorf("--leader-elect-resource-namespace: %q is not the name of a namespace", l.namespace))
+	}
+	if l.retryPeriod <= 0 {
+		errs = append(errs, fmt.Errorf("--leader-elect-retry-period: %v must be greater than 0", l.retryPeriod))
+	}
+	// client-go retries after up to 2.2 periods, and refuses a deadline that allows no retry.
+	if l.renewDeadline*5 <= l.retryPeriod*6 {
+		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline: %v must be more than 1.2 times the retry period of %v", l.renewDeadline, l.retryPeriod))
+	}
+	if l.leaseDuration <= l.renewDeadline {
+		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration: %v must be more than the renew deadline of %v", l.leaseDuration, l.renewDeadline))
+	}
+	return errors.Join(errs...)
+}
+
+// validateNames checks a list that must name something, each once.
+func validateNames(flag string, names []string, validate func(string) error) error {
+	if len(names) == 0 {
+		return fmt.Errorf("--%s: must not be empty", flag)
+	}
+	var errs []error
+	seen := sets.New[string]()
+	for _, name := range names {
+		if err := validate(name); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
+		}
+		if seen.Has(name) {
+			errs = append(errs, fmt.Errorf("--%s: %q is there twice", flag, name))
+		}
+		seen.Insert(name)
+	}
+	return errors.Join(errs...)
+}
+
+func validateSchedulerName(name string) error {
+	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+		return fmt.Errorf("%q is not the name of a scheduler: %s", name, problems[0])
+	}
+	return nil
+}
+
+func validateGatePrefix(prefix string) error {
+	domain, isPrefix := strings.CutSuffix(prefix, "/")
+	if !isPrefix || len(validation.IsDNS1123Subdomain(domain)) > 0 {
+		return fmt.Errorf("%q must be a DNS name followed by '/', such as podsequence.example.com/", prefix)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestFlags(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want string // the error; none if empty
+	}{
+		"the defaults are valid": {},
+		"several schedulers and prefixes": {
+			args: []string{"--scheduler-names=a,b", "--gate-prefixes=example.org/,podsequence.example.com/"},
+		},
+		"no scheduler": {
+			args: []string{"--scheduler-names="},
+			want: `--scheduler-names: must not be empty`,
+		},
+		"an empty name among others": {
+			args: []string{"--scheduler-names=a,"},
+			want: `--scheduler-names: "" is not the name of a scheduler`,
+		},
+		"the same scheduler twice": {
+			args: []string{"--scheduler-names=a,a"},
+			want: `--scheduler-names: "a" is there twice`,
+		},
+		"no prefix": {
+			args: []string{"--gate-prefixes="},
+			want: `--gate-prefixes: must not be empty`,
+		},
+		"a prefix that would match other domains": {
+			args: []string{"--gate-prefixes=example"},
+			want: `--gate-prefixes: "example" must be a DNS name followed by '/', such as podsequence.example.com/`,
+		},
+		"a prefix that is a gate": {
+			args: []string{"--gate-prefixes=podsequence.example.com/sequence-gate"},
+			want: `--gate-prefixes: "podsequence.example.com/sequence-gate" must be a DNS name followed by '/'`,
+		},
+		"a lease that ends before its renewal": {
+			args: []string{"--leader-elect-lease-duration=5s"},
+			want: `--leader-elect-lease-duration: 5s must be more than the renew deadline of 10s`,
+		},
+		"a deadline that allows no retry": {
+			args: []string{"--leader-elect-renew-deadline=2400ms"},
+			want: `--leader-elect-renew-deadline: 2.4s must be more than 1.2 times the retry period of 2s`,
+		},
+		"no retry period": {
+			args: []string{"--leader-elect-retry-period=0"},
+			want: `--leader-elect-retry-period: 0s must be greater than 0`,
+		},
+		"a namespace that cannot be": {
+			args: []string{"--leader-elect-resource-namespace=A"},
+			want: `--leader-elect-resource-namespace: "A" is not the name of a namespace`,
+		},
+		"times of a lease that is not used": {
+			args: []string{"--leader-elect=false", "--leader-elect-lease-duration=0"},
+		},
+		"no requests": {
+			args: []string{"--kube-api-qps=0", "--kube-api-burst=0"},
+			want: "--kube-api-qps: 0 must be greater than 0\n--kube-api-burst: 0 must be greater than 0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := defaultOptions()
+			flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+			o.addFlags(flags)
+			require.NoError(t, flags.Parse(tc.args))
+
+			if err := o.validate(); tc.want == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, tc.want)
+			}
+		})
+	}
+}

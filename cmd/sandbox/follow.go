@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// follow draws a table of a sequence's groups and pods whenever one of them changes, until the context ends, and then
+// once more.
+func follow(ctx context.Context, screen *screen, config *rest.Config, sequence types.NamespacedName) error {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return fmt.Errorf("register kinds: %w", err)
+		}
+	}
+	world, err := cache.New(config, cache.Options{
+		Scheme: scheme, DefaultNamespaces: map[string]cache.Config{sequence.Namespace: {}},
+	})
+	if err != nil {
+		return fmt.Errorf("make cache: %w", err)
+	}
+
+	changed := make(chan struct{}, 1)
+	notify := func(any) {
+		select {
+		case changed <- struct{}{}:
+		default: // a drawing is due already
+		}
+	}
+	running := make(chan error, 1)
+	go func() { running <- world.Start(ctx) }()
+	for _, kind := range []client.Object{&corev1.Pod{}, &v1alpha1.PodSequence{}} {
+		informer, err := world.GetInformer(ctx, kind)
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", kind, err)
+		}
+		if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+			AddFunc: notify, DeleteFunc: notify, UpdateFunc: func(_, current any) { notify(current) },
+		}); err != nil {
+			return fmt.Errorf("watch %T: %w", kind, err)
+		}
+	}
+
+	began := time.Now()
+	for {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return cmp.Or(<-running, draw(context.WithoutCancel(ctx), screen, world, sequence, time.Since(began)))
+		}
+		if err := draw(ctx, screen, world, sequence, time.Since(began)); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+}
+
+func draw(ctx context.Context, screen *screen, world client.Reader, key types.NamespacedName, elapsed time.Duration) error {
+	var sequence v1alpha1.PodSequence
+	if err := world.Get(ctx, key, &sequence); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	var pods corev1.PodList
+	if err := world.List(ctx, &pods); err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	return screen.show(demoTable(&sequence, pods.Items), elapsed)
+}
+
+// demoTable has a line for each group: its record in status, and the demo's pods by their tier label.
+func demoTable(sequence *v1alpha1.PodSequence, pods []corev1.Pod) string {
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  GROUP\tPHASE\tREADY\tPODS")
+	for i, group := range sequence.Spec.PodGroups {
+		phase, ready := v1alpha1.GroupWaiting, "-"
+		if i < len(sequence.Status.Groups) {
+			status := sequence.Status.Groups[i]
+			phase, ready = status.Phase, fmt.Sprintf("%d/%d", status.Ready, status.Expected)
+		}
+		fmt.Fprintf(w, "  %d %s\t%s\t%s\t%s\n", i+1, group.Name, phase, ready,
+			describePods(pods, strings.ToLower(group.Name)))
+	}
+	_ = w.Flush() // a bytes.Buffer takes everything
+	return table.String()
+}
+
+// describePods lists the pods of a tier by what they are doing.
+func describePods(pods []corev1.Pod, tier string) string {
+	byState := map[string][]string{}
+	total := 0
+	for i := range pods {
+		if pods[i].Labels["tier"] == tier {
+			state := podState(&pods[i])
+			byState[state] = append(byState[state], pods[i].Name)
+			total++
+		}
+	}
+	var parts []string
+	for state, names := range byState {
+		slices.Sort(names)
+		text := strings.Join(names, ", ")
+		if total > 2 {
+			text = fmt.Sprintf("%d of %d", len(names), total)
+		}
+		parts = append(parts, text+" "+state)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, "; ")
+}
+
+func podState(p *corev1.Pod) string {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return "ready"
+		}
+	}
+	if p.Spec.NodeName == "" {
+		return "held"
+	}
+	return "starting"
+}
+
+// screen shows a table that changes.
+type screen struct {
+	out      io.Writer
+	terminal bool
+	last     string
+	lines    int
+}
+
+// show draws the table if it is another than before: on a terminal over the one before, else below it.
+func (s *screen) show(table string, elapsed time.Duration) error {
+	if table == s.last {
+		return nil
+	}
+	up := ""
+	if s.terminal && s.lines > 0 {
+		up = fmt.Sprintf("\x1b[%dA\x1b[J", s.lines)
+	}
+	text := fmt.Sprintf("\nafter %s\n%s", seconds(elapsed), table)
+	s.last, s.lines = table, strings.Count(text, "\n")
+	_, err := fmt.Fprint(s.out, up, text)
+	return err
+}

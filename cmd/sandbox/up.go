@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.com/podsequence/internal/controlplane"
+)
+
+type upFlags struct {
+	nodes    int
+	detach   bool
+	auditLog bool
+	without  []string
+}
+
+func newUpCommand(s *settings) *cobra.Command {
+	flags := &upFlags{}
+	command := &cobra.Command{
+		Use:   "up",
+		Short: "Start a cluster; take it down again on Ctrl-C",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return up(cmd.Context(), cmd.OutOrStdout(), s, flags)
+		},
+	}
+	command.Flags().IntVar(&flags.nodes, "nodes", 3, "number of nodes")
+	command.Flags().BoolVar(&flags.detach, "detach", false, "return once the cluster is up, and leave it running")
+	command.Flags().BoolVar(&flags.auditLog, "audit-log", false, "record every request to the API server in logs/audit.log")
+	command.Flags().StringSliceVar(&flags.without, "without", nil, "components not to start")
+	return command
+}
+
+func up(ctx context.Context, out io.Writer, s *settings, flags *upFlags) error {
+	options, err := flags.options(s.dir)
+	if err != nil {
+		return err
+	}
+	options.Progress = func(step controlplane.Step) { printStep(out, step) }
+	begin := time.Now()
+	cluster, err := controlplane.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nThe cluster is up after %s. To use it:\n\n  export KUBECONFIG=%s\n\n",
+		seconds(time.Since(begin)), cluster.Kubeconfig())
+	if flags.detach {
+		fmt.Fprintf(out, "Take it down with \"sandbox down --dir %s\".\n", s.dir)
+		return nil
+	}
+	fmt.Fprintln(out, "Ctrl-C takes it down.")
+	if err := cluster.Wait(ctx); err == nil {
+		fmt.Fprintln(out, "Taken down by another process.")
+		return nil
+	}
+	fmt.Fprintln(out, "\nTaking the cluster down.")
+	// The end of ctx is why we stop; it must not cut the stopping short.
+	return cluster.Stop(context.WithoutCancel(ctx))
+}
+
+func (f *upFlags) options(dir string) (controlplane.Options, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return controlplane.Options{}, fmt.Errorf("find the sandbox executable: %w", err)
+	}
+	names := controlplane.Components()
+	for _, name := range f.without {
+		if !slices.Contains(names, name) {
+			return controlplane.Options{}, fmt.Errorf("leave out %q: no such component, want one of %v", name, names)
+		}
+	}
+	wanted := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(f.without, name) })
+	return controlplane.Options{
+		Dir:        dir,
+		Bin:        filepath.Dir(self),
+		Nodes:      f.nodes,
+		Components: wanted,
+		AuditLog:   f.auditLog,
+		Detach:     f.detach,
+	}, nil
+}
+
+func newDownCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "End every process of a cluster and remove its data; logs stay",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			begin := time.Now()
+			err := controlplane.Stop(context.WithoutCancel(cmd.Context()), s.dir)
+			if errors.Is(err, controlplane.ErrNoCluster) {
+				fmt.Fprintf(cmd.OutOrStdout(), "No sandbox in %s.\n", s.dir)
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "The cluster is down after %s.\n", seconds(time.Since(begin)))
+			return nil
+		},
+	}
+}
+
+func printStep(out io.Writer, step controlplane.Step) {
+	fmt.Fprintf(out, "%-24s%-9s%s\n", step.Name, step.State, seconds(step.Took))
+}
+
+func seconds(d time.Duration) string {
+	return fmt.Sprintf("%.1fs", d.Seconds())
+}

@@ -1,0 +1,185 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// stopGrace is how long a component may take to end by itself.
+	stopGrace = 5 * time.Second
+	// gonePoll is how often Wait looks whether another process has taken the cluster down.
+	gonePoll = 500 * time.Millisecond
+)
+
+// Cluster is a cluster that has been started. Any number of processes may hold a Cluster of the same directory.
+type Cluster struct {
+	layout layout
+	config *rest.Config
+	health *http.Client
+	detach bool
+}
+
+// Open attaches to the cluster that runs in a directory. Components started through it outlive this process.
+func Open(dir string) (*Cluster, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("resolve directory of the cluster: %w", err)
+	}
+	l := layout(dir)
+	if _, err := os.Stat(l.state()); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("open %s: %w", dir, ErrNoCluster)
+	}
+	return open(l, true)
+}
+
+func open(l layout, detach bool) (*Cluster, error) {
+	config, err := loadKubeconfig(l.kubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	client, err := healthClient(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{layout: l, config: config, health: client, detach: detach}, nil
+}
+
+// Config returns the administrator's client configuration, without client-side rate limits.
+func (c *Cluster) Config() *rest.Config {
+	return rest.CopyConfig(c.config)
+}
+
+// Kubeconfig returns the path of the administrator's kubeconfig.
+func (c *Cluster) Kubeconfig() string {
+	return c.layout.kubeconfig()
+}
+
+// Log returns the path of a component's log.
+func (c *Cluster) Log(name string) string {
+	return c.layout.log(name)
+}
+
+// AuditLog returns the path of the audit log, which is written if Options.AuditLog was set.
+func (c *Cluster) AuditLog() string {
+	return c.layout.auditLog()
+}
+
+// URL returns where a component serves. The metrics of all but KWOK and etcd are at /metrics below it, for the
+// administrator and others who may read them.
+func (c *Cluster) URL(name string) (string, error) {
+	p, err := loadProcess(c.layout, name)
+	if err != nil {
+		return "", err
+	}
+	return p.URL, nil
+}
+
+// PID returns the process ID of a running component.
+func (c *Cluster) PID(name string) (int, error) {
+	p, err := loadProcess(c.layout, name)
+	if err != nil {
+		return 0, err
+	}
+	if !p.alive() {
+		return 0, fmt.Errorf("find process of %s: %w", name, os.ErrProcessDone)
+	}
+	return p.PID, nil
+}
+
+// Signal sends a signal to a running component.
+func (c *Cluster) Signal(name string, sig syscall.Signal) error {
+	p, err := loadProcess(c.layout, name)
+	if err != nil {
+		return err
+	}
+	return p.signal(sig)
+}
+
+// Kill ends a component at once, as a crash would, and returns when its process is gone.
+func (c *Cluster) Kill(ctx context.Context, name string) error {
+	p, err := loadProcess(c.layout, name)
+	if err != nil {
+		return err
+	}
+	return p.kill(ctx)
+}
+
+// StartComponent starts a component that has ended, with the arguments and ports it had, and returns when it is
+// healthy.
+func (c *Cluster) StartComponent(ctx context.Context, name string) error {
+	p, err := loadProcess(c.layout, name)
+	if err != nil {
+		return err
+	}
+	if p.alive() {
+		return fmt.Errorf("component %s is running already", name)
+	}
+	return c.run(ctx, p)
+}
+
+func (c *Cluster) run(ctx context.Context, p *process) error {
+	if err := p.start(c.layout, c.detach); err != nil {
+		return err
+	}
+	return p.waitUntilHealthy(ctx, c.layout, c.health)
+}
+
+// ComponentStatus tells what has become of a component.
+type ComponentStatus struct {
+	// Name of the component.
+	Name string
+	// PID of its process; 0 if it does not run.
+	PID int
+	// URL where it serves.
+	URL string
+	// Problem is nil if the component runs and is healthy.
+	Problem error
+}
+
+// Status looks at every component of the cluster.
+func (c *Cluster) Status(ctx context.Context) ([]ComponentStatus, error) {
+	processes, err := loadProcesses(c.layout)
+	if err != nil {
+		return nil, err
+	}
+	statuses := make([]ComponentStatus, 0, len(processes))
+	for _, p := range processes {
+		status := ComponentStatus{Name: p.Name, URL: p.URL}
+		if p.alive() {
+			status.PID = p.PID
+			status.Problem = probe(ctx, c.health, p.HealthURL)
+		} else {
+			status.Problem = os.ErrProcessDone
+		}
+		statuses = append(statuses, status)
+	}
+	return statuses, nil
+}
+
+// Wait returns nil when another process has taken the cluster down, or the error of ctx.
+func (c *Cluster) Wait(ctx context.Context) error {
+	return wait.PollUntilContextCancel(ctx, gonePoll, true, func(context.Context) (bool, error) {
+		_, err := os.Stat(c.layout.state())
+		return errors.Is(err, fs.ErrNotExist), nil
+	})
+}
+
+// Stop ends all components, those started by other processes included, and removes everything but their logs.
+// Stopping a cluster that is gone is no error.
+func (c *Cluster) Stop(ctx context.Context) error {
+	if err := Stop(ctx, string(c.layout)); !errors.Is(err, ErrNoCluster) {
+		return err
+	}
+	return nil
+}

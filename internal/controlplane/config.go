@@ -1,0 +1,105 @@
+package controlplane
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kwok/kustomize/stage/node/fast"
+	"sigs.k8s.io/yaml"
+
+	"example.com/podsequence/internal/controlplane/stages"
+	"example.com/podsequence/manifests"
+)
+
+// Files below layout.config.
+const (
+	auditPolicyFile     = "audit-policy.yaml"
+	kwokConfigFile      = "kwok.yaml"
+	schedulerConfigFile = "scheduler-config.yaml"
+)
+
+// shippedSchedulerConfig is the configuration of our scheduler that users get.
+const shippedSchedulerConfig = "scheduler-config/scheduler-config.yaml"
+
+// auditPolicy records who did what to which object and when, which is what order and write counts are checked by.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+`
+
+// kwokOptions let many pods change at a time and turn off everything that reaches into a container.
+const kwokOptions = `apiVersion: config.kwok.x-k8s.io/v1alpha1
+kind: KwokConfiguration
+options:
+  enableDebuggingHandlers: false
+  nodePlayStageParallelism: 16
+  podPlayStageParallelism: 16
+`
+
+// writeFiles writes everything that components read before they can be started, except for the kubeconfigs of our
+// programs, for which the API server has to be up.
+func (p *plan) writeFiles(ca *authority) error {
+	if err := writePKI(p.layout, ca); err != nil {
+		return err
+	}
+	if err := p.writeUserKubeconfigs(ca); err != nil {
+		return err
+	}
+	schedulerConfig, err := p.schedulerConfig()
+	if err != nil {
+		return err
+	}
+	kwokConfig, err := kwokConfig()
+	if err != nil {
+		return err
+	}
+	for file, content := range map[string]string{
+		auditPolicyFile:     auditPolicy,
+		kwokConfigFile:      kwokConfig,
+		schedulerConfigFile: schedulerConfig,
+	} {
+		if err := os.WriteFile(p.config(file), []byte(content), 0o600); err != nil {
+			return fmt.Errorf("write configuration: %w", err)
+		}
+	}
+	return nil
+}
+
+// kwokConfig joins KWOK's options and the stages that nodes and pods go through.
+func kwokConfig() (string, error) {
+	ours, err := stages.Documents()
+	if err != nil {
+		return "", err
+	}
+	documents := append([]string{kwokOptions, fast.DefaultNodeInit}, ours...)
+	return strings.Join(documents, "\n---\n"), nil
+}
+
+// schedulerConfig is the shipped configuration, changed only in what this machine makes necessary.
+func (p *plan) schedulerConfig() (string, error) {
+	shipped, err := fs.ReadFile(manifests.FS, shippedSchedulerConfig)
+	if err != nil {
+		return "", fmt.Errorf("read scheduler configuration: %w", err)
+	}
+	config := map[string]any{}
+	if err := yaml.Unmarshal(shipped, &config); err != nil {
+		return "", fmt.Errorf("decode scheduler configuration: %w", err)
+	}
+	kubeconfig := p.componentKubeconfig(PodSequenceScheduler)
+	if err := unstructured.SetNestedField(config, kubeconfig, "clientConnection", "kubeconfig"); err != nil {
+		return "", fmt.Errorf("set kubeconfig of the scheduler: %w", err)
+	}
+	if err := unstructured.SetNestedField(config, p.LeaderElection, "leaderElection", "leaderElect"); err != nil {
+		return "", fmt.Errorf("set leader election of the scheduler: %w", err)
+	}
+	content, err := yaml.Marshal(config)
+	if err != nil {
+		return "", fmt.Errorf("encode scheduler configuration: %w", err)
+	}
+	return string(content), nil
+}

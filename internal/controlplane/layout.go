@@ -1,0 +1,87 @@
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// layout names the files of a cluster's directory:
+//
+//	kubeconfig    of the administrator
+//	logs/         one file a component; outlives the cluster
+//	state/        everything that ends with the cluster
+//	sandbox.lock  held while a cluster is being started or stopped, and the mark of our directories
+type layout string
+
+func (l layout) kubeconfig() string { return filepath.Join(string(l), "kubeconfig") }
+
+func (l layout) lock() string { return filepath.Join(string(l), "sandbox.lock") }
+
+func (l layout) logs() string { return filepath.Join(string(l), "logs") }
+
+func (l layout) log(component string) string { return filepath.Join(l.logs(), component+".log") }
+
+func (l layout) auditLog() string { return filepath.Join(l.logs(), "audit.log") }
+
+func (l layout) state() string { return filepath.Join(string(l), "state") }
+
+// processes holds a record for every component that has been started.
+func (l layout) processes() string { return filepath.Join(l.state(), "processes") }
+
+func (l layout) etcdData() string { return filepath.Join(l.state(), "etcd") }
+
+// pki names a file with a certificate or key.
+func (l layout) pki(file string) string { return filepath.Join(l.state(), "pki", file) }
+
+// config names a configuration file of a component.
+func (l layout) config(file string) string { return filepath.Join(l.state(), "config", file) }
+
+// componentKubeconfig is the kubeconfig that a component runs with.
+func (l layout) componentKubeconfig(component string) string {
+	return l.config(component + ".kubeconfig")
+}
+
+// claim makes sure that the directory is ours to write to and to clean, and that no other process is starting or
+// stopping a cluster in it. The caller calls release when done.
+func (l layout) claim() (release func(), err error) {
+	if err := os.MkdirAll(string(l), 0o755); err != nil {
+		return nil, fmt.Errorf("create directory of the cluster: %w", err)
+	}
+	entries, err := os.ReadDir(string(l))
+	if err != nil {
+		return nil, fmt.Errorf("read directory of the cluster: %w", err)
+	}
+	if _, err := os.Stat(l.lock()); errors.Is(err, fs.ErrNotExist) && len(entries) > 0 {
+		return nil, fmt.Errorf("directory %s holds files that are not a sandbox's: choose another one", l)
+	}
+	return lockFile(l.lock())
+}
+
+// reset removes what an earlier cluster left, its logs included, and creates the directories for a new one.
+func (l layout) reset() error {
+	if err := l.removeState(); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(l.logs()); err != nil {
+		return fmt.Errorf("remove logs of an earlier cluster: %w", err)
+	}
+	for _, dir := range []string{l.logs(), l.processes(), l.pki(""), l.config("")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("create directory of the cluster: %w", err)
+		}
+	}
+	return nil
+}
+
+// removeState forgets the cluster but for its logs.
+func (l layout) removeState() error {
+	for _, path := range []string{l.state(), l.kubeconfig()} {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove state of the cluster: %w", err)
+		}
+	}
+	return nil
+}

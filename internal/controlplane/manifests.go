@@ -1,0 +1,140 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"example.com/podsequence/manifests"
+)
+
+const (
+	// baseKustomization is the default installation without the programs themselves, which run as processes here.
+	baseKustomization = "base"
+	fieldOwner        = client.FieldOwner("podsequence-sandbox")
+)
+
+// renderManifests builds a kustomization and returns its objects in an order in which they can be created.
+func renderManifests(files fs.FS, kustomization string) ([]*unstructured.Unstructured, error) {
+	memory, err := copyToMemory(files)
+	if err != nil {
+		return nil, err
+	}
+	options := krusty.MakeDefaultOptions()
+	// Then kustomizations choose their order; by default namespaces and definitions come first and admission policies
+	// last.
+	options.Reorder = krusty.ReorderOptionUnspecified
+	resources, err := krusty.MakeKustomizer(options).Run(memory, kustomization)
+	if err != nil {
+		return nil, fmt.Errorf("render manifests: %w", err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, resource := range resources.Resources() {
+		content, err := resource.Map()
+		if err != nil {
+			return nil, fmt.Errorf("decode manifest %s: %w", resource.CurId(), err)
+		}
+		objects = append(objects, &unstructured.Unstructured{Object: content})
+	}
+	return objects, nil
+}
+
+// copyToMemory turns embedded files into what kustomize reads.
+func copyToMemory(files fs.FS) (filesys.FileSystem, error) {
+	memory := filesys.MakeFsInMemory()
+	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(files, path)
+		if err != nil {
+			return err
+		}
+		return memory.WriteFile(path, content)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read embedded manifests: %w", err)
+	}
+	return memory, nil
+}
+
+// Apply applies one of the kustomizations that are shipped under manifests/, by its path there. It returns once the API
+// server serves what the kustomization defines.
+func (c *Cluster) Apply(ctx context.Context, kustomization string) error {
+	objects, err := renderManifests(manifests.FS, kustomization)
+	if err != nil {
+		return err
+	}
+	applier, err := client.New(c.config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("create client for manifests: %w", err)
+	}
+	definitions, others := splitDefinitions(objects)
+	if err := applyAll(ctx, applier, definitions); err != nil {
+		return err
+	}
+	if err := waitForDefinitions(ctx, c.config, definitions); err != nil {
+		return err
+	}
+	return applyAll(ctx, applier, others)
+}
+
+// splitDefinitions sets apart the custom resource definitions, which must be served before what comes after them.
+func splitDefinitions(objects []*unstructured.Unstructured) (definitions, others []*unstructured.Unstructured) {
+	for _, object := range objects {
+		if object.GetKind() == "CustomResourceDefinition" {
+			definitions = append(definitions, object)
+		} else {
+			others = append(others, object)
+		}
+	}
+	return definitions, others
+}
+
+func applyAll(ctx context.Context, applier client.Client, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		configuration := client.ApplyConfigurationFromUnstructured(object)
+		if err := applier.Apply(ctx, configuration, fieldOwner, client.ForceOwnership); err != nil {
+			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// waitForDefinitions returns when the API server serves the kinds that were defined.
+func waitForDefinitions(ctx context.Context, config *rest.Config, definitions []*unstructured.Unstructured) error {
+	clientset, err := apiextensions.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("create client for definitions: %w", err)
+	}
+	for _, definition := range definitions {
+		named := cache.NewListWatchFromClient(clientset.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
+			fields.OneTermEqualSelector(metav1.ObjectNameField, definition.GetName()))
+		err := waitFor(ctx, definition.GetName(), named, &apiextensionsv1.CustomResourceDefinition{}, established)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func established(object runtime.Object) bool {
+	for _, condition := range object.(*apiextensionsv1.CustomResourceDefinition).Status.Conditions {
+		if condition.Type == apiextensionsv1.Established {
+			return condition.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}

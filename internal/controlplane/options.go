@@ -1,0 +1,152 @@
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// The components of a cluster. Their names are also the names of their log files.
+const (
+	Etcd                  = "etcd"
+	APIServer             = "kube-apiserver"
+	ControllerManager     = "kube-controller-manager"
+	Scheduler             = "kube-scheduler"
+	Kwok                  = "kwok"
+	PodSequenceScheduler  = "podsequence-scheduler"
+	PodSequenceController = "podsequence-controller"
+)
+
+// sandboxExecutable is the program that all upstream components are compiled into.
+const sandboxExecutable = "sandbox"
+
+// Components lists every component in the order in which they depend on each other.
+func Components() []string {
+	return []string{
+		Etcd, APIServer, ControllerManager, Scheduler, Kwok, PodSequenceScheduler, PodSequenceController,
+	}
+}
+
+// UpstreamComponents lists the components that are not ours: a cluster as any user has it.
+func UpstreamComponents() []string {
+	return []string{Etcd, APIServer, ControllerManager, Scheduler, Kwok}
+}
+
+// Options say what kind of cluster Start brings up.
+type Options struct {
+	// Dir holds everything that belongs to the cluster. It must be empty, absent, or that of an earlier cluster.
+	Dir string
+	// Bin is the directory of the sandbox executable and of our two programs; by default that of FindBin.
+	Bin string
+	// Nodes is the number of nodes, named node-0 and so on, spread over three zones.
+	Nodes int
+	// NodeCapacity is what each node offers; by default more than any test asks for.
+	NodeCapacity corev1.ResourceList
+	// Components are the components to start; nil means all of them. Etcd and the API server are not optional.
+	Components []string
+	// ExtraArgs are appended to the arguments of the component they are listed under.
+	ExtraArgs map[string][]string
+	// AuditLog makes the API server record the metadata of every request in the file named by Cluster.AuditLog.
+	AuditLog bool
+	// LeaderElection makes our programs elect a leader before they act, as they do in production. Without it a
+	// program that was killed works again as soon as it is started, and not only once its lease has run out.
+	LeaderElection bool
+	// Detach lets the components outlive the process that starts them. Without it they die with that process, even
+	// if it is killed.
+	Detach bool
+	// Progress, if set, is told of every step of the start as it is done. Calls do not overlap.
+	Progress func(Step)
+}
+
+// Step is a part of starting a cluster that has been done.
+type Step struct {
+	// Name is a component or what was made: "manifests", "nodes".
+	Name string
+	// State is what it has become, such as "ready".
+	State string
+	// Took is the time since the step began.
+	Took time.Duration
+}
+
+func (o *Options) complete() error {
+	if o.Dir == "" {
+		return errors.New("no directory given for the cluster")
+	}
+	var err error
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return fmt.Errorf("resolve directory of the cluster: %w", err)
+	}
+	if o.Bin == "" {
+		if o.Bin, err = FindBin(); err != nil {
+			return err
+		}
+	}
+	if o.Bin, err = filepath.Abs(o.Bin); err != nil {
+		return fmt.Errorf("resolve directory of the executables: %w", err)
+	}
+	if o.Nodes < 0 {
+		return fmt.Errorf("number of nodes is negative: %d", o.Nodes)
+	}
+	if o.NodeCapacity == nil {
+		o.NodeCapacity = corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse("32"),
+			corev1.ResourceMemory: resource.MustParse("256Gi"),
+			corev1.ResourcePods:   resource.MustParse("1000"),
+		}
+	}
+	if o.Components == nil {
+		o.Components = Components()
+	}
+	for _, name := range o.Components {
+		if !slices.Contains(Components(), name) {
+			return unknownComponent(name)
+		}
+	}
+	for _, name := range []string{Etcd, APIServer} {
+		if !o.wants(name) {
+			return fmt.Errorf("leave out %s: there is no cluster without it", name)
+		}
+	}
+	for name := range o.ExtraArgs {
+		if !slices.Contains(Components(), name) {
+			return fmt.Errorf("place extra arguments: %w", unknownComponent(name))
+		}
+	}
+	if o.Progress == nil {
+		o.Progress = func(Step) {}
+	}
+	return o.checkExecutables()
+}
+
+// checkExecutables finds out before anything is started whether everything can be.
+func (o *Options) checkExecutables() error {
+	for _, name := range o.Components {
+		path := executable(o.Bin, name)
+		if _, err := os.Stat(path); err != nil {
+			return fmt.Errorf("find executable of %s (run make build): %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (o *Options) wants(name string) bool {
+	return slices.Contains(o.Components, name)
+}
+
+func unknownComponent(name string) error {
+	return fmt.Errorf("unknown component %q, want one of %v", name, Components())
+}
+
+// executable is the program that runs a component.
+func executable(bin, name string) string {
+	if slices.Contains(UpstreamComponents(), name) {
+		return filepath.Join(bin, sandboxExecutable)
+	}
+	return filepath.Join(bin, name)
+}

@@ -1,0 +1,209 @@
+package stages_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/kwok/pkg/apis/internalversion"
+	"sigs.k8s.io/kwok/pkg/apis/v1alpha1"
+	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
+	"sigs.k8s.io/yaml"
+
+	"example.com/podsequence/internal/controlplane/stages"
+)
+
+const (
+	readyAfter    = "sandbox.podsequence.example.com/ready-after"
+	completeAfter = "sandbox.podsequence.example.com/complete-after"
+	failAfter     = "sandbox.podsequence.example.com/fail-after"
+)
+
+// anHourAgo is the start of pods whose annotations have all fallen due.
+const anHourAgo = -time.Hour
+
+func TestNextStageOfPod(t *testing.T) {
+	tests := map[string]struct {
+		pod       corev1.Pod
+		wantStage string
+		wantDelay time.Duration
+	}{
+		"a bound pod runs at once": {
+			pod:       corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}},
+			wantStage: "pod-start",
+		},
+		"a bound pod runs before it ends": {
+			pod: annotated(corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}},
+				completeAfter, "0s", failAfter, "0s", readyAfter, "never"),
+			wantStage: "pod-start",
+		},
+		"a running pod becomes ready after a second": {
+			pod:       running(0),
+			wantStage: "pod-ready",
+			wantDelay: time.Second,
+		},
+		"a running pod becomes ready when its annotation says": {
+			pod:       annotated(running(0), readyAfter, "1m30s"),
+			wantStage: "pod-ready",
+			wantDelay: 90 * time.Second,
+		},
+		"time that has passed since the start is taken off": {
+			pod:       annotated(running(-time.Minute), readyAfter, "1m30s"),
+			wantStage: "pod-ready",
+			wantDelay: 30500 * time.Millisecond, // half a second of which allows for the start's missing fraction
+		},
+		"a pod that is never ready stays as it is": {
+			pod: annotated(running(0), readyAfter, "never"),
+		},
+		"a ready pod stays as it is": {
+			pod: ready(0),
+		},
+		"a ready pod becomes unready if told to": {
+			pod:       annotated(ready(anHourAgo), readyAfter, "never"),
+			wantStage: "pod-unready",
+		},
+		"a ready pod completes": {
+			pod:       annotated(ready(0), completeAfter, "5s"),
+			wantStage: "pod-complete",
+			wantDelay: 5 * time.Second,
+		},
+		"a ready pod fails": {
+			pod:       annotated(ready(0), failAfter, "5s"),
+			wantStage: "pod-fail",
+			wantDelay: 5 * time.Second,
+		},
+		"a pod becomes ready before it completes": {
+			pod:       annotated(running(0), readyAfter, "4s", completeAfter, "5s"),
+			wantStage: "pod-ready",
+			wantDelay: 4 * time.Second,
+		},
+		"a pod that completes early is never ready": {
+			pod:       annotated(running(0), readyAfter, "5s", completeAfter, "4s"),
+			wantStage: "pod-complete",
+			wantDelay: 4 * time.Second,
+		},
+		"a pod that fails before the default time is never ready": {
+			pod:       annotated(running(0), failAfter, "500ms"),
+			wantStage: "pod-fail",
+			wantDelay: 500 * time.Millisecond,
+		},
+		"a pod that is never ready fails": {
+			pod:       annotated(running(0), readyAfter, "never", failAfter, "1m"),
+			wantStage: "pod-fail",
+			wantDelay: time.Minute,
+		},
+		"a pod that is never ready completes": {
+			pod:       annotated(running(0), readyAfter, "never", completeAfter, "1m"),
+			wantStage: "pod-complete",
+			wantDelay: time.Minute,
+		},
+		"failing takes precedence": {
+			pod:       annotated(ready(0), failAfter, "1m", completeAfter, "5s"),
+			wantStage: "pod-fail",
+			wantDelay: time.Minute,
+		},
+		"a pod that has succeeded stays as it is": {
+			pod: annotated(ended(corev1.PodSucceeded), completeAfter, "5s"),
+		},
+		"a pod that has failed stays as it is": {
+			pod: annotated(ended(corev1.PodFailed), failAfter, "5s"),
+		},
+		"a deleted pod goes whatever it was about to do": {
+			pod:       deleted(annotated(running(0), readyAfter, "1m", failAfter, "2m")),
+			wantStage: "pod-delete",
+		},
+		"a deleted pod goes before it runs": {
+			pod:       deleted(corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}),
+			wantStage: "pod-delete",
+		},
+		"a deleted pod goes after it has ended": {
+			pod:       deleted(ended(corev1.PodSucceeded)),
+			wantStage: "pod-delete",
+		},
+	}
+
+	stages := loadStages(t, "Pod")
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			event := &lifecycle.Event{Labels: tt.pod.Labels, Annotations: tt.pod.Annotations, Data: &tt.pod}
+			possible, err := stages.ListAllPossible(t.Context(), event)
+			require.NoError(t, err)
+			if tt.wantStage == "" {
+				assert.Empty(t, possible)
+				return
+			}
+			require.Len(t, possible, 1, "KWOK would choose among several at random")
+			assert.Equal(t, tt.wantStage, possible[0].Name())
+
+			delay, _, err := possible[0].Delay(t.Context(), event, time.Now())
+			require.NoError(t, err)
+			assert.InDelta(t, tt.wantDelay.Seconds(), delay.Seconds(), 0.6)
+		})
+	}
+}
+
+func loadStages(t *testing.T, kind string) lifecycle.Lifecycle {
+	t.Helper()
+	documents, err := stages.Documents()
+	require.NoError(t, err)
+	var internal []*internalversion.Stage
+	for _, document := range documents {
+		var stage v1alpha1.Stage
+		require.NoError(t, yaml.UnmarshalStrict([]byte(document), &stage), document)
+		if stage.Spec.ResourceRef.Kind != kind {
+			continue
+		}
+		converted, err := internalversion.ConvertToInternalStage(&stage)
+		require.NoError(t, err)
+		internal = append(internal, converted)
+	}
+	loaded, err := lifecycle.NewLifecycle(internal)
+	require.NoError(t, err)
+	return loaded
+}
+
+// running is a pod that started so long from now and is not ready.
+func running(started time.Duration) corev1.Pod {
+	return withReadiness(started, corev1.ConditionFalse)
+}
+
+// ready is a pod that started so long from now and is ready.
+func ready(started time.Duration) corev1.Pod {
+	return withReadiness(started, corev1.ConditionTrue)
+}
+
+func withReadiness(started time.Duration, status corev1.ConditionStatus) corev1.Pod {
+	start := metav1.NewTime(time.Now().Add(started))
+	return corev1.Pod{Status: corev1.PodStatus{
+		Phase:     corev1.PodRunning,
+		StartTime: &start,
+		Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+			{Type: corev1.PodReady, Status: status},
+		},
+	}}
+}
+
+func ended(phase corev1.PodPhase) corev1.Pod {
+	pod := running(anHourAgo)
+	pod.Status.Phase = phase
+	return pod
+}
+
+func deleted(pod corev1.Pod) corev1.Pod {
+	now := metav1.Now()
+	pod.DeletionTimestamp = &now
+	return pod
+}
+
+// annotated takes keys and values in turn.
+func annotated(pod corev1.Pod, pairs ...string) corev1.Pod {
+	pod.Annotations = map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		pod.Annotations[pairs[i]] = pairs[i+1]
+	}
+	return pod
+}

@@ -1,0 +1,161 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Start brings up a cluster and returns when every component is healthy, our manifests are applied and all nodes are
+// ready. If it fails, nothing is left running.
+func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
+	if err := options.complete(); err != nil {
+		return nil, err
+	}
+	l := layout(options.Dir)
+	release, err := l.claim()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := l.refuseRunning(); err != nil {
+		return nil, err
+	}
+	if err := l.reset(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			// The cause may be the end of ctx, which must not keep us from cleaning up.
+			err = errors.Join(err, l.takeDown(context.WithoutCancel(ctx)))
+		}
+	}()
+
+	plan, err := newPlan(options)
+	if err != nil {
+		return nil, err
+	}
+	ca, err := newAuthority()
+	if err != nil {
+		return nil, err
+	}
+	if err := plan.writeFiles(ca); err != nil {
+		return nil, err
+	}
+	cluster, err := open(l, options.Detach)
+	if err != nil {
+		return nil, err
+	}
+	b := &bringUp{plan: plan, cluster: cluster, caCert: ca.certPEM()}
+	if err := b.run(ctx); err != nil {
+		return nil, err
+	}
+	return cluster, nil
+}
+
+// refuseRunning protects a cluster that is up, wholly or in part.
+func (l layout) refuseRunning() error {
+	processes, err := loadProcesses(l)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(processes, (*process).alive) {
+		return fmt.Errorf("a sandbox is running in %s: use it, take it down with \"sandbox down\", or choose another directory", l)
+	}
+	return nil
+}
+
+// bringUp is one start of a cluster.
+type bringUp struct {
+	plan    *plan
+	cluster *Cluster
+	caCert  []byte
+
+	progressLock sync.Mutex
+}
+
+// run does as much at a time as the components' needs of each other allow.
+func (b *bringUp) run(ctx context.Context) error {
+	storage, storageCtx := errgroup.WithContext(ctx)
+	// The API server waits for etcd by itself, so that it can be loaded meanwhile.
+	for _, name := range []string{Etcd, APIServer} {
+		storage.Go(func() error { return b.launch(storageCtx, name) })
+	}
+	if err := storage.Wait(); err != nil {
+		return err
+	}
+
+	client, err := kubernetes.NewForConfig(b.cluster.Config())
+	if err != nil {
+		return fmt.Errorf("create client: %w", err)
+	}
+	rest, ctx := errgroup.WithContext(ctx)
+	for _, name := range []string{ControllerManager, Scheduler, Kwok} {
+		rest.Go(func() error { return b.launch(ctx, name) })
+	}
+	rest.Go(func() error {
+		return b.step("nodes", "ready", func() error { return b.bringUpNodes(ctx, client) })
+	})
+	rest.Go(func() error { return b.bringUpOurs(ctx, client) })
+	if b.plan.wants(ControllerManager) {
+		rest.Go(func() error { return waitForDefaultServiceAccount(ctx, client) })
+	}
+	return rest.Wait()
+}
+
+// launch starts a component if it is wanted, and waits for its health.
+func (b *bringUp) launch(ctx context.Context, name string) error {
+	if !b.plan.wants(name) {
+		return nil
+	}
+	return b.step(name, "ready", func() error { return b.cluster.run(ctx, b.plan.process(name)) })
+}
+
+// bringUpOurs starts our two programs under the identities that our manifests give them.
+func (b *bringUp) bringUpOurs(ctx context.Context, client kubernetes.Interface) error {
+	err := b.step("manifests", "applied", func() error { return b.cluster.Apply(ctx, baseKustomization) })
+	if err != nil {
+		return err
+	}
+	ours, ctx := errgroup.WithContext(ctx)
+	for _, name := range []string{PodSequenceScheduler, PodSequenceController} {
+		if !b.plan.wants(name) {
+			continue
+		}
+		ours.Go(func() error {
+			if err := b.writeServiceAccountKubeconfig(ctx, client, name); err != nil {
+				return err
+			}
+			return b.launch(ctx, name)
+		})
+	}
+	return ours.Wait()
+}
+
+func (b *bringUp) bringUpNodes(ctx context.Context, client kubernetes.Interface) error {
+	if err := createNodes(ctx, client, b.plan.Nodes, b.plan.NodeCapacity); err != nil {
+		return err
+	}
+	if !b.plan.wants(Kwok) || !b.plan.wants(ControllerManager) {
+		return nil // Nobody is there to make them ready.
+	}
+	return waitForNodes(ctx, client, b.plan.Nodes)
+}
+
+// step times a part of the start and reports it once it is done.
+func (b *bringUp) step(name, state string, do func() error) error {
+	begin := time.Now()
+	if err := do(); err != nil {
+		return err
+	}
+	b.progressLock.Lock()
+	defer b.progressLock.Unlock()
+	b.plan.Progress(Step{Name: name, State: state, Took: time.Since(begin)})
+	return nil
+}

@@ -1,0 +1,100 @@
+package podsequence
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// event is something worth telling about a sequence.
+type event struct {
+	kind   string // corev1.EventTypeNormal or corev1.EventTypeWarning
+	reason string
+	action string // what was being done
+	note   string
+}
+
+// The actions of events.
+const (
+	actionRelease = "Release"
+	actionObserve = "Observe"
+)
+
+// eventsFor is what a status tells that the one before did not. Since each status that is written is compared with the
+// one that it replaced, no event comes twice, however often the controller is restarted. One that ends between a write
+// and its events leaves these untold: status is what counts.
+func eventsFor(before, after v1alpha1.PodSequenceStatus) []event {
+	var all []event
+	for i := range after.Groups {
+		all = append(all, groupEvents(recordBefore(before, after, i), after.Groups[i], place(after, i))...)
+	}
+	if after.Phase == v1alpha1.PhaseCompleted && before.Phase != v1alpha1.PhaseCompleted {
+		all = append(all, event{
+			kind: corev1.EventTypeNormal, reason: v1alpha1.EventSequenceCompleted, action: actionObserve, note: after.Message,
+		})
+	}
+	if problem := ungoverned(after); problem != nil && ungoverned(before) == nil {
+		all = append(all, event{
+			kind: corev1.EventTypeWarning, reason: v1alpha1.ReasonUngovernedPods, action: actionObserve, note: problem.Message,
+		})
+	}
+	for i := range all {
+		all[i].note = cut(all[i].note)
+	}
+	return all
+}
+
+func groupEvents(before, after v1alpha1.GroupStatus, place string) []event {
+	var all []event
+	if after.ReleasedAt != nil && before.ReleasedAt == nil {
+		all = append(all, event{
+			kind: corev1.EventTypeNormal, reason: v1alpha1.EventGroupReleased, action: actionRelease,
+			note: place + " may start",
+		})
+	}
+	// A passed group whose pods are replaced turns ready again and again, and that changes nothing.
+	if after.SatisfiedAt != nil && before.SatisfiedAt == nil && before.PassedAt == nil {
+		all = append(all, event{
+			kind: corev1.EventTypeNormal, reason: v1alpha1.EventGroupReady, action: actionObserve,
+			note: fmt.Sprintf("%s is ready: %d of %d pods", place, after.Ready, after.Expected),
+		})
+	}
+	return all
+}
+
+// recordBefore is the earlier record of a group. A group that was defined otherwise is another group.
+func recordBefore(before, after v1alpha1.PodSequenceStatus, i int) v1alpha1.GroupStatus {
+	if i < len(before.Groups) && before.Groups[i].Hash == after.Groups[i].Hash {
+		return before.Groups[i]
+	}
+	return v1alpha1.GroupStatus{}
+}
+
+// place names a group as all messages do.
+func place(status v1alpha1.PodSequenceStatus, i int) string {
+	return fmt.Sprintf("group %d/%d %q", i+1, len(status.Groups), status.Groups[i].Name)
+}
+
+// ungoverned is the condition that tells of pods that nothing can hold, or nil.
+func ungoverned(status v1alpha1.PodSequenceStatus) *metav1.Condition {
+	degraded := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded)
+	if degraded == nil || degraded.Status != metav1.ConditionTrue || degraded.Reason != v1alpha1.ReasonUngovernedPods {
+		return nil
+	}
+	return degraded
+}
+
+// cut shortens a note to what the API server accepts.
+func cut(note string) string {
+	const limit = 1024
+	if len(note) <= limit {
+		return note
+	}
+	const more = "..."
+	return strings.ToValidUTF8(note[:limit-len(more)], "") + more
+}

@@ -1,0 +1,111 @@
+package podsequence
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+func TestEventsFor(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	waiting := v1alpha1.GroupStatus{Name: "Frontend", Hash: "f", Expected: 1, Phase: v1alpha1.GroupWaiting}
+	released := v1alpha1.GroupStatus{Name: "Database", Hash: "d", Expected: 2, Phase: v1alpha1.GroupInProgress, ReleasedAt: &at}
+	ready := v1alpha1.GroupStatus{
+		Name: "Database", Hash: "d", Expected: 2, Ready: 2, Phase: v1alpha1.GroupPassed,
+		ReleasedAt: &at, SatisfiedAt: &at, PassedAt: &at,
+	}
+	passedNotReady := ready
+	passedNotReady.Ready, passedNotReady.SatisfiedAt = 1, nil
+	redefined := released
+	redefined.Hash = "d2"
+	frontendReleased := waiting
+	frontendReleased.Phase, frontendReleased.ReleasedAt = v1alpha1.GroupInProgress, &at
+
+	groups := func(groups ...v1alpha1.GroupStatus) v1alpha1.PodSequenceStatus {
+		return v1alpha1.PodSequenceStatus{Phase: v1alpha1.PhaseInProgress, Groups: groups}
+	}
+	completed := v1alpha1.PodSequenceStatus{
+		Phase: v1alpha1.PhaseCompleted, Groups: []v1alpha1.GroupStatus{ready}, Message: "all 1 groups are passed",
+	}
+	degraded := func(reason, message string) v1alpha1.PodSequenceStatus {
+		return v1alpha1.PodSequenceStatus{Conditions: []metav1.Condition{
+			{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message},
+		}}
+	}
+	ungoverned := degraded(v1alpha1.ReasonUngovernedPods, "web-0 cannot be held: set schedulerName")
+
+	for name, tc := range map[string]struct {
+		before, after v1alpha1.PodSequenceStatus
+		want          []event
+	}{
+		"a status that says the same tells nothing": {
+			before: groups(released, waiting), after: groups(released, waiting),
+		},
+		"the first status tells that the first group may start": {
+			after: groups(released, waiting),
+			want:  []event{{"Normal", "GroupReleased", "Release", `group 1/2 "Database" may start`}},
+		},
+		"a group that is satisfied is ready, and the next may start": {
+			before: groups(released, waiting), after: groups(ready, frontendReleased),
+			want: []event{
+				{"Normal", "GroupReady", "Observe", `group 1/2 "Database" is ready: 2 of 2 pods`},
+				{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" may start`},
+			},
+		},
+		"a passed group that is ready once more tells nothing": {
+			before: groups(passedNotReady, frontendReleased), after: groups(ready, frontendReleased),
+		},
+		"a passed group that is not ready any more tells nothing": {
+			before: groups(ready, frontendReleased), after: groups(passedNotReady, frontendReleased),
+		},
+		"a group passed on other evidence than readiness is not called ready": {
+			before: groups(released, waiting), after: groups(passedNotReady, frontendReleased),
+			want: []event{{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" may start`}},
+		},
+		"a group that was defined anew starts anew": {
+			before: groups(ready), after: groups(redefined),
+			want: []event{{"Normal", "GroupReleased", "Release", `group 1/1 "Database" may start`}},
+		},
+		"an appended group changes nothing for those before it": {
+			before: groups(released), after: groups(released, waiting),
+		},
+		"completion is told after the group that brought it": {
+			before: groups(released), after: completed,
+			want: []event{
+				{"Normal", "GroupReady", "Observe", `group 1/1 "Database" is ready: 2 of 2 pods`},
+				{"Normal", "SequenceCompleted", "Observe", "all 1 groups are passed"},
+			},
+		},
+		"completion is told once": {
+			before: completed, after: completed,
+		},
+		"pods that nothing can hold are told with the mend": {
+			after: ungoverned,
+			want:  []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName"}},
+		},
+		"more pods that nothing can hold are no news": {
+			before: ungoverned, after: degraded(v1alpha1.ReasonUngovernedPods, "web-0, web-1 cannot be held"),
+		},
+		"other problems are conditions only": {
+			after: degraded(v1alpha1.ReasonGateNotAllowed, "the gate is never lifted"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, eventsFor(tc.before, tc.after))
+		})
+	}
+}
+
+func TestNotesFitIntoEvents(t *testing.T) {
+	assert.Equal(t, "short", cut("short"))
+	assert.Equal(t, strings.Repeat("a", 1024), cut(strings.Repeat("a", 1024)))
+
+	note := cut(strings.Repeat("ä", 1000))
+	assert.LessOrEqual(t, len(note), 1024)
+	assert.Equal(t, strings.Repeat("ä", 510)+"...", note, "no character is cut in half")
+}

@@ -1,0 +1,85 @@
+package podsequence
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"example.com/podsequence/pkg/sequence"
+)
+
+// statusReconciler keeps the status of PodSequences to what the engine says of them.
+type statusReconciler struct {
+	engine   statusSource
+	statuses statusUpdater
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	pacer    *pacer
+}
+
+// statusSource reports on a sequence. A sequence.Engine is one.
+type statusSource interface {
+	Report(key types.NamespacedName) (sequence.Report, bool)
+}
+
+// statusUpdater writes the status of an object. A client.SubResourceWriter is one.
+type statusUpdater interface {
+	Update(ctx context.Context, object client.Object, options ...client.SubResourceUpdateOption) error
+}
+
+// Reconcile writes the status of one PodSequence if it is not right, and then tells in events what is new in it.
+//
+// The report has the object with the status that it is compared with: one that is older than what the API server has
+// cannot be written, see update, and the event that brings the newer one leads back here.
+func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	key := request.NamespacedName
+	if wait := r.pacer.wait(key); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	report, ok := r.engine.Report(key)
+	if !ok {
+		r.pacer.forget(key)
+		return reconcile.Result{}, nil
+	}
+
+	before := report.Object.Status
+	// The API server keeps whole seconds: with a fraction, what is written would differ from what is read back.
+	after := report.Status(report.Object, r.clock.Now().Truncate(time.Second))
+	if equality.Semantic.DeepEqual(before, after) {
+		return reconcile.Result{}, nil
+	}
+	object := report.Object.DeepCopy()
+	object.Status = after
+	r.pacer.wrote(key)
+	switch err := r.update(ctx, object); {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		klog.FromContext(ctx).V(4).Info("The PodSequence has changed or is gone, its status will be worked out anew", "err", err)
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, err
+	}
+	for _, e := range eventsFor(before, after) {
+		r.recorder.Eventf(object, nil, e.kind, e.reason, e.action, "%s", e.note)
+	}
+	return reconcile.Result{}, nil
+}
+
+// update replaces the whole status, on condition that the object is still the version it was worked out from: status
+// also carries what cannot be seen in the world any more, such as when a group was passed, and that must not be written
+// over from an old copy. Nobody else writes status, so there is no need to leave anybody's fields alone, and unlike a
+// merge patch an update also removes what is no longer so.
+func (r *statusReconciler) update(ctx context.Context, object client.Object) error {
+	if err := r.statuses.Update(ctx, object); err != nil {
+		return fmt.Errorf("update status: %w", err)
+	}
+	return nil
+}

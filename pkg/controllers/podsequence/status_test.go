@@ -1,0 +1,188 @@
+package podsequence
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	psttesting "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// statusFixture is a reconciler with an engine that the test feeds.
+type statusFixture struct {
+	*statusReconciler
+	engine   *sequence.Engine
+	clock    *clocktesting.FakePassiveClock
+	recorder *events.FakeRecorder
+	// err is what the next writes get; written are those that got none.
+	err     error
+	written []*v1alpha1.PodSequence
+}
+
+func newStatusFixture() *statusFixture {
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC))
+	f := &statusFixture{
+		engine: sequence.NewEngine(sequence.Config{
+			SchedulerNames: []string{"podsequence-scheduler"}, GatePrefixes: []string{"podsequence.example.com/"},
+		}),
+		clock:    clock,
+		recorder: events.NewFakeRecorder(100),
+	}
+	f.statusReconciler = &statusReconciler{
+		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock),
+	}
+	return f
+}
+
+// Update is the API server.
+func (f *statusFixture) Update(_ context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
+	if f.err != nil {
+		return f.err
+	}
+	f.written = append(f.written, object.(*v1alpha1.PodSequence))
+	return nil
+}
+
+// watchBrings has the engine see what was last written.
+func (f *statusFixture) watchBrings() {
+	f.engine.ApplySequence(f.written[len(f.written)-1].DeepCopy())
+}
+
+func (f *statusFixture) reconcile(t *testing.T) time.Duration {
+	t.Helper()
+	result, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: shop})
+	require.NoError(t, err)
+	return result.RequeueAfter
+}
+
+func (f *statusFixture) events() []string {
+	var all []string
+	for len(f.recorder.Events) > 0 {
+		all = append(all, <-f.recorder.Events)
+	}
+	return all
+}
+
+var shop = types.NamespacedName{Namespace: "shop", Name: "backend"}
+
+func tiers() *psttesting.SequenceWrapper {
+	return psttesting.MakeSequence("shop", "backend").UID("u1").Pods("Database", "db").Pods("Frontend", "web")
+}
+
+func readyPod(name string) *corev1.Pod {
+	return st.MakePod().Namespace("shop").Name(name).UID(name).ResourceVersion("7").
+		Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj()
+}
+
+func TestStatusIsWrittenOnceForEachChange(t *testing.T) {
+	f := newStatusFixture()
+	f.engine.ApplySequence(tiers().Obj())
+
+	assert.Zero(t, f.reconcile(t))
+	require.Len(t, f.written, 1)
+	assert.Equal(t, v1alpha1.PhasePending, f.written[0].Status.Phase)
+	assert.Zero(t, f.written[0].Status.Conditions[0].LastTransitionTime.Nanosecond(), "the API server keeps whole seconds")
+	assert.Equal(t, []string{`Normal GroupReleased group 1/2 "Database" may start`}, f.events())
+
+	f.watchBrings()
+	f.clock.SetTime(f.clock.Now().Add(time.Hour))
+	assert.Zero(t, f.reconcile(t))
+	assert.Len(t, f.written, 1, "nothing has changed")
+	assert.Empty(t, f.events())
+}
+
+func TestStatusOfAFastSequenceEndsRight(t *testing.T) {
+	f := newStatusFixture()
+	f.engine.ApplySequence(tiers().Obj())
+	f.reconcile(t)
+	f.watchBrings()
+
+	f.engine.ApplyPod(readyPod("db"))
+	assert.Equal(t, writeInterval, f.reconcile(t), "the second write waits for its turn")
+	f.engine.ApplyPod(readyPod("web"))
+	f.clock.SetTime(f.clock.Now().Add(writeInterval))
+	assert.Zero(t, f.reconcile(t))
+
+	require.Len(t, f.written, 2, "both changes go in one write")
+	assert.Equal(t, v1alpha1.PhaseCompleted, f.written[1].Status.Phase)
+	assert.Equal(t, []string{
+		`Normal GroupReleased group 1/2 "Database" may start`,
+		`Normal GroupReady group 1/2 "Database" is ready: 1 of 1 pods`,
+		`Normal GroupReleased group 2/2 "Frontend" may start`,
+		`Normal GroupReady group 2/2 "Frontend" is ready: 1 of 1 pods`,
+		`Normal SequenceCompleted all 2 groups are passed`,
+	}, f.events())
+}
+
+func TestStatusWriteIsGuarded(t *testing.T) {
+	f := newStatusFixture()
+	object := tiers().Obj()
+	object.ResourceVersion = "42"
+	f.engine.ApplySequence(object)
+	f.reconcile(t)
+
+	require.Len(t, f.written, 1)
+	assert.Equal(t, "42", f.written[0].ResourceVersion)
+	assert.Equal(t, types.UID("u1"), f.written[0].UID)
+	assert.Empty(t, object.Status, "the engine's copy is not touched")
+}
+
+func TestRefusedStatusWrites(t *testing.T) {
+	resource := v1alpha1.PodSequenceResource.GroupResource()
+	for name, tc := range map[string]struct {
+		err     error
+		wantErr bool
+	}{
+		"an object that changed meanwhile is left to the event of that change": {
+			err: apierrors.NewConflict(resource, "backend", errors.New("modified")),
+		},
+		"an object that is gone is no failure": {
+			err: apierrors.NewNotFound(resource, "backend"),
+		},
+		"anything else is tried again": {
+			err: apierrors.NewForbidden(resource, "backend", errors.New("no rule")), wantErr: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newStatusFixture()
+			f.engine.ApplySequence(tiers().Obj())
+			f.err = tc.err
+
+			_, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: shop})
+			assert.Equal(t, tc.wantErr, err != nil)
+			assert.Empty(t, f.events(), "what is not in status is not told")
+
+			f.err = nil
+			f.clock.SetTime(f.clock.Now().Add(writeInterval))
+			f.reconcile(t)
+			assert.Len(t, f.written, 1)
+			assert.Len(t, f.events(), 1, "it is told when it is")
+		})
+	}
+}
+
+func TestDeletedSequenceIsForgotten(t *testing.T) {
+	f := newStatusFixture()
+	f.engine.ApplySequence(tiers().Obj())
+	f.reconcile(t)
+	f.engine.RemoveSequence(shop)
+	f.clock.SetTime(f.clock.Now().Add(writeInterval))
+	f.reconcile(t)
+
+	assert.Len(t, f.written, 1)
+	assert.Empty(t, f.pacer.last)
+}

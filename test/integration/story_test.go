@@ -1,0 +1,213 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+)
+
+const (
+	ourScheduler   = "podsequence-scheduler"
+	stockScheduler = "default-scheduler"
+	readyAfter     = "sandbox.podsequence.example.com/ready-after"
+
+	// patience is how long something that must happen may take on a loaded machine.
+	patience = 60 * time.Second
+)
+
+// story is one test: a namespace, and words to tell what happens in it. At its end the referee judges the namespace.
+type story struct {
+	*testing.T
+	ctx       context.Context
+	namespace string
+	// violates names the pods that the test binds too early on purpose.
+	violates []string
+	fences   int
+}
+
+func newStory(t *testing.T) *story {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	t.Cleanup(cancel)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "story-"}}
+	require.NoError(t, api.Create(ctx, ns))
+	s := &story{T: t, ctx: ctx, namespace: ns.Name}
+	t.Cleanup(func() {
+		s.judge()
+		assert.NoError(t, api.Delete(context.Background(), ns))
+	})
+	return s
+}
+
+// judge has the referee say which pods were bound too early.
+func (s *story) judge() {
+	verdict := referee.VerdictFor(context.Background(), s.namespace)
+	assert.Empty(s, verdict.Incomplete, "the referee missed something")
+	var early []string
+	for _, v := range verdict.Violations {
+		_, name, _ := strings.Cut(fmt.Sprint(v.Pod), "/")
+		early = append(early, name)
+	}
+	assert.ElementsMatch(s, s.violates, early, "pods bound too early; the referee says: %s", verdict)
+}
+
+// sequence begins a PodSequence of the story's namespace.
+func (s *story) sequence(name string) *SequenceWrapper { return MakeSequence(s.namespace, name) }
+
+// pod begins a pod of our scheduler that is not ready before the test says so.
+func (s *story) pod(name string) *st.PodWrapper {
+	return st.MakePod().Namespace(s.namespace).Name(name).SchedulerName(ourScheduler).
+		Container("example.com/app").Annotation(readyAfter, "never").TerminationGracePeriodSeconds(0)
+}
+
+// gated is a pod that carries a sequence's gate.
+func (s *story) gated(name string) *st.PodWrapper {
+	return s.pod(name).SchedulingGates([]string{v1alpha1.DefaultSchedulingGateName})
+}
+
+// create creates objects in this order.
+func (s *story) create(objects ...client.Object) {
+	s.Helper()
+	for _, object := range objects {
+		require.NoError(s, api.Create(s.ctx, object), "create %T %s", object, object.GetName())
+	}
+}
+
+// createPods creates pods in this order.
+func (s *story) createPods(pods ...*st.PodWrapper) {
+	s.Helper()
+	for _, pod := range pods {
+		s.create(pod.Obj())
+	}
+}
+
+func (s *story) delete(objects ...client.Object) {
+	s.Helper()
+	for _, object := range objects {
+		require.NoError(s, api.Delete(s.ctx, object), "delete %T %s", object, object.GetName())
+	}
+}
+
+func (s *story) getPod(name string) *corev1.Pod {
+	s.Helper()
+	pod := &corev1.Pod{}
+	require.NoError(s, api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, pod))
+	return pod
+}
+
+func (s *story) getSequence(name string) *v1alpha1.PodSequence {
+	s.Helper()
+	ps := &v1alpha1.PodSequence{}
+	require.NoError(s, api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, ps))
+	return ps
+}
+
+// annotate sets one annotation.
+func (s *story) annotate(pod, key, value string) {
+	s.Helper()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
+	require.NoError(s, err)
+	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: pod}}
+	require.NoError(s, api.Patch(s.ctx, object, client.RawPatch(types.MergePatchType, patch)))
+}
+
+// makeReady has bound pods turn ready, and waits until they are.
+func (s *story) makeReady(names ...string) {
+	s.Helper()
+	for _, name := range names {
+		s.annotate(name, readyAfter, "0s")
+	}
+	for _, name := range names {
+		s.await(name+" to be ready", func() bool { return isReady(s.getPod(name)) })
+	}
+}
+
+func isReady(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// awaitBound waits until the pods are bound.
+func (s *story) awaitBound(names ...string) {
+	s.Helper()
+	for _, name := range names {
+		s.await(name+" to be bound", func() bool { return s.getPod(name).Spec.NodeName != "" })
+	}
+}
+
+// await waits for what must happen.
+func (s *story) await(what string, happened func() bool) {
+	s.Helper()
+	require.Eventually(s, happened, patience, 20*time.Millisecond, "waited for %s", what)
+}
+
+// expectHeld says that these pods are held although everything that happened so far has been dealt with.
+func (s *story) expectHeld(names ...string) {
+	s.Helper()
+	s.fence()
+	for _, name := range names {
+		pod := s.getPod(name)
+		assert.Empty(s, pod.Spec.NodeName, "%s is bound, should be held", name)
+	}
+}
+
+// fence returns when both programs have acted on everything that happened before it was called. Each sees pods in the
+// order in which they change, so when one has let a pod go because of a later change, it has dealt with the earlier.
+func (s *story) fence() {
+	s.Helper()
+	s.fences++
+	name := func(role string) string { return fmt.Sprintf("fence-%d-%s", s.fences, role) }
+	first, ours, theirs := name("first"), name("ours"), name("theirs")
+	s.create(s.sequence(name("sequence")).Pods("", first).Pods("", ours, theirs).Obj())
+	s.createPods(
+		s.pod(ours),
+		s.gated(theirs).SchedulerName(stockScheduler),
+		s.pod(first).Annotation(readyAfter, "0s"),
+	)
+	s.awaitBound(ours, theirs)
+}
+
+// tiers are the names of the pods that tests order most.
+var tiers = []string{"db", "app", "web"}
+
+// threeTiers is a sequence of three groups by name.
+func (s *story) threeTiers() *SequenceWrapper {
+	return s.sequence("shop").Pods("Database", "db").Pods("Application", "app").Pods("Frontend", "web")
+}
+
+// startInOrder sees the three tiers start one after another.
+func (s *story) startInOrder() {
+	s.Helper()
+	s.awaitBound("db")
+	s.expectHeld("app", "web")
+	s.makeReady("db")
+	s.awaitBound("app")
+	s.expectHeld("web")
+	s.makeReady("app")
+	s.awaitBound("web")
+	s.makeReady("web")
+	s.awaitPhase("shop", v1alpha1.PhaseCompleted)
+}
+
+func (s *story) awaitPhase(sequence string, phase v1alpha1.Phase) {
+	s.Helper()
+	s.await(fmt.Sprintf("%s to be %s", sequence, phase), func() bool { return s.getSequence(sequence).Status.Phase == phase })
+}

@@ -1,0 +1,164 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// Every rule on what a PodSequence may say, by the API server alone. A message names the field and the mend.
+func TestValidation(t *testing.T) {
+	tests := map[string]struct {
+		spec string
+		want []string // parts of the message; none: accepted
+	}{
+		"groups by name and by label": {
+			spec: `{podGroups: [{name: One, pods: [a, b]}, {podSelector: {matchLabels: {tier: app}}}, {podSelector: {}}]}`,
+		},
+		"every field set": {
+			spec: `{scope: Cluster, namespace: shop, schedulingGateName: podsequence.example.com/own, podGroups: [
+				{podSelector: {matchLabels: {example.com/tier: ""}, matchExpressions: [
+					{key: a, operator: In, values: [b]}, {key: a, operator: NotIn, values: [b]},
+					{key: a, operator: Exists}, {key: a, operator: DoesNotExist}]}}]}`,
+		},
+		"a name in two groups is reported in status, not refused": {
+			spec: `{podGroups: [{pods: [a]}, {pods: [a]}]}`,
+		},
+		"the largest sequence": {
+			spec: fmt.Sprintf(`{podGroups: [%s]}`, repeat(64, func(int) string {
+				return fmt.Sprintf(`{pods: [%s]}`, repeat(256, func(i int) string { return fmt.Sprintf("pod-%d", i) }))
+			})),
+		},
+		"no groups":             {spec: `{}`, want: []string{"spec.podGroups: Required value"}},
+		"an empty list of them": {spec: `{podGroups: []}`, want: []string{"spec.podGroups", "at least 1 items"}},
+		"too many of them": {
+			spec: fmt.Sprintf(`{podGroups: [%s]}`, repeat(65, func(int) string { return `{pods: [a]}` })),
+			want: []string{"spec.podGroups: Too many", "at most 64 items"},
+		},
+		"neither pods nor podSelector": {
+			spec: `{podGroups: [{name: Database}]}`,
+			want: []string{"spec.podGroups[0]", "set exactly one of pods and podSelector"},
+		},
+		"both pods and podSelector": {
+			spec: `{podGroups: [{pods: [a], podSelector: {}}]}`,
+			want: []string{"spec.podGroups[0]", "set exactly one of pods and podSelector"},
+		},
+		"an empty list of pods": {
+			spec: `{podGroups: [{pods: []}]}`, want: []string{"spec.podGroups[0].pods", "at least 1 items"},
+		},
+		"an empty pod name": {
+			spec: `{podGroups: [{pods: [""]}]}`, want: []string{"spec.podGroups[0].pods[0]", "at least 1 chars long"},
+		},
+		"a pod name that is too long": {
+			spec: fmt.Sprintf(`{podGroups: [{pods: [%s]}]}`, strings.Repeat("a", 254)),
+			want: []string{"spec.podGroups[0].pods[0]: Too long", "253"},
+		},
+		"the same pod name twice in a group": {
+			spec: `{podGroups: [{pods: [a, a]}]}`, want: []string{"spec.podGroups[0].pods[1]: Duplicate value"},
+		},
+		"too many pod names": {
+			spec: fmt.Sprintf(`{podGroups: [{pods: [%s]}]}`, repeat(257, func(i int) string { return fmt.Sprintf("p%d", i) })),
+			want: []string{"spec.podGroups[0].pods: Too many", "at most 256 items"},
+		},
+		"a group name that is too long": {
+			spec: fmt.Sprintf(`{podGroups: [{name: %s, pods: [a]}]}`, strings.Repeat("a", 64)),
+			want: []string{"spec.podGroups[0].name: Too long", "63"},
+		},
+		"an unknown scope": {
+			spec: `{scope: Galaxy, podGroups: [{pods: [a]}]}`, want: []string{"spec.scope: Unsupported value", `"Cluster"`},
+		},
+		"a namespace that is none": {
+			spec: `{namespace: Not_A_Namespace, podGroups: [{pods: [a]}]}`,
+			want: []string{"spec.namespace", "must be the name of a namespace"},
+		},
+		"a gate name that is none": {
+			spec: `{schedulingGateName: "not a gate", podGroups: [{pods: [a]}]}`,
+			want: []string{"spec.schedulingGateName", "must be a qualified name"},
+		},
+		"an unknown operator": {
+			spec: `{podGroups: [{podSelector: {matchExpressions: [{key: a, operator: Near, values: [b]}]}}]}`,
+			want: []string{"spec.podGroups[0].podSelector.matchExpressions[0].operator: Unsupported value", `"DoesNotExist"`},
+		},
+		"In without values": {
+			spec: `{podGroups: [{podSelector: {matchExpressions: [{key: a, operator: In}]}}]}`,
+			want: []string{"spec.podGroups[0].podSelector.matchExpressions[0]", "values must be non-empty for the operators In and NotIn"},
+		},
+		"Exists with values": {
+			spec: `{podGroups: [{podSelector: {matchExpressions: [{key: a, operator: Exists, values: [b]}]}}]}`,
+			want: []string{"spec.podGroups[0].podSelector.matchExpressions[0]", "absent for Exists and DoesNotExist"},
+		},
+		"an expression without a key": {
+			spec: `{podGroups: [{podSelector: {matchExpressions: [{operator: Exists}]}}]}`,
+			want: []string{"spec.podGroups[0].podSelector.matchExpressions[0].key: Required value"},
+		},
+		"an expression whose key is no label key": {
+			spec: `{podGroups: [{podSelector: {matchExpressions: [{key: "a key", operator: Exists}]}}]}`,
+			want: []string{"spec.podGroups[0].podSelector.matchExpressions[0].key", "must be a label key"},
+		},
+		"a label key that is none": {
+			spec: `{podGroups: [{podSelector: {matchLabels: {"a key": b}}}]}`,
+			want: []string{"spec.podGroups[0].podSelector.matchLabels", "every key must be a label key"},
+		},
+		"a label value that is none": {
+			spec: `{podGroups: [{podSelector: {matchLabels: {a: "b c"}}}]}`,
+			want: []string{"spec.podGroups[0].podSelector.matchLabels", "every value must be a label value"},
+		},
+		"too many expressions": {
+			spec: fmt.Sprintf(`{podGroups: [{podSelector: {matchExpressions: [%s]}}]}`,
+				repeat(33, func(int) string { return `{key: a, operator: Exists}` })),
+			want: []string{"spec.podGroups[0].podSelector.matchExpressions: Too many", "at most 32 items"},
+		},
+	}
+	s := newStory(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			object := &unstructured.Unstructured{}
+			var spec map[string]any
+			require.NoError(t, yaml.Unmarshal([]byte(test.spec), &spec))
+			object.SetGroupVersionKind(v1alpha1.PodSequenceKind)
+			object.SetNamespace(s.namespace)
+			object.SetGenerateName("valid-")
+			require.NoError(t, unstructured.SetNestedMap(object.Object, spec, "spec"))
+
+			err := api.Create(s.ctx, object)
+			if len(test.want) == 0 {
+				require.NoError(t, err)
+				require.NoError(t, api.Delete(s.ctx, object))
+				return
+			}
+			require.Error(t, err)
+			for _, part := range test.want {
+				assert.ErrorContains(t, err, part)
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	s := newStory(t)
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"podGroups": []any{map[string]any{"pods": []any{"a"}}}},
+	}}
+	object.SetGroupVersionKind(v1alpha1.PodSequenceKind)
+	object.SetNamespace(s.namespace)
+	object.SetName("defaults")
+	s.create(object)
+	spec := s.getSequence("defaults").Spec
+	assert.Equal(t, v1alpha1.ScopeCluster, spec.Scope)
+	assert.Equal(t, v1alpha1.DefaultSchedulingGateName, spec.SchedulingGateName)
+}
+
+func repeat(n int, item func(int) string) string {
+	items := make([]string, n)
+	for i := range items {
+		items[i] = item(i)
+	}
+	return strings.Join(items, ", ")
+}
