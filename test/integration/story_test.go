@@ -31,7 +31,7 @@ const (
 
 // story is one test: a namespace, and words to tell what happens in it. At its end the referee judges the namespace.
 type story struct {
-	*testing.T
+	testing.TB
 	ctx       context.Context
 	namespace string
 	// violates names the pods that the test binds too early on purpose.
@@ -39,13 +39,13 @@ type story struct {
 	fences   int
 }
 
-func newStory(t *testing.T) *story {
+func newStory(t testing.TB) *story {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "story-"}}
 	require.NoError(t, api.Create(ctx, ns))
-	s := &story{T: t, ctx: ctx, namespace: ns.Name}
+	s := &story{TB: t, ctx: ctx, namespace: ns.Name}
 	t.Cleanup(func() {
 		s.judge()
 		assert.NoError(t, api.Delete(context.Background(), ns))
