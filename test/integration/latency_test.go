@@ -53,7 +53,7 @@ func BenchmarkReadyToBound(b *testing.B) {
 func (s *story) readyToBound() time.Duration {
 	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
-	pods, err := api.Watch(ctx, &corev1.PodList{}, client.InNamespace(s.namespace))
+	pods, err := s.api.Watch(ctx, &corev1.PodList{}, client.InNamespace(s.namespace))
 	require.NoError(s, err)
 	defer pods.Stop()
 	s.annotate("db", readyAfter, "0s")
@@ -77,9 +77,9 @@ func (s *story) readyToBound() time.Duration {
 // writesTo counts the requests of schedulers and controllers that changed this pod: all but the test's own and those of
 // the simulated kubelet.
 func (s *story) writesTo(name string) int {
-	file, err := os.Open(cluster.AuditLog())
+	file, err := os.Open(s.cluster.AuditLog())
 	require.NoError(s, err)
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 
 	count := 0
 	lines := bufio.NewScanner(file)
