@@ -173,6 +173,7 @@ func (f *Feed) complete() {
 	defer f.deliver.Unlock()
 	f.synced = true
 	f.state.Store(nil)
+	engineSynced.Set(1)
 	f.sink(f.engine.Everything())
 }
 
@@ -182,6 +183,7 @@ func (f *Feed) suspend(why string) {
 	defer f.deliver.Unlock()
 	f.synced = false
 	f.setState(why)
+	engineSynced.Set(0)
 }
 
 // apply enters something into the engine and passes on what that changed. The two are one step, so that the sink sees
@@ -190,6 +192,7 @@ func (f *Feed) apply(enter func() sequence.Changes) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
 	if changes := enter(); f.synced {
+		podsReleased.Add(float64(len(changes.Released)))
 		f.sink(changes)
 	}
 }

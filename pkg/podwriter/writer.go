@@ -140,6 +140,7 @@ func (w *Writer) work(
 			// The pod, or its name's owner, has changed: the patch is dropped, and worked out anew from what is there now.
 			queue.AddRateLimited(pod)
 		default:
+			writeErrors.Inc()
 			klog.FromContext(ctx).Error(err, "Could not write to the pod, will try again", "pod", pod)
 			queue.AddRateLimited(pod)
 		}
