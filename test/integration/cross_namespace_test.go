@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -8,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,25 +37,18 @@ func TestASequenceForAnotherNamespaceNeedsPermissionThere(t *testing.T) {
 		assert.ErrorContains(t, err, "or create the PodSequence there and leave spec.namespace out")
 	})
 	t.Run("no permission: an update that begins to point there is refused", func(t *testing.T) {
-		sequence := s.sequence("at-home").Pods("One", "one").Obj()
-		require.NoError(t, user.Create(s.ctx, sequence))
-		sequence.Spec.Namespace = neighbour
-		assert.ErrorContains(t, user.Update(s.ctx, sequence), "spec.namespace: "+tenant+" may not")
+		require.NoError(t, user.Create(s.ctx, s.sequence("at-home").Pods("One", "one").Obj()))
+		err := s.edit(user, "at-home", fmt.Sprintf(`{"spec": {"namespace": %q}}`, neighbour))
+		assert.ErrorContains(t, err, "spec.namespace: "+tenant+" may not")
 	})
 	t.Run("no permission: another edit of what points there is refused", func(t *testing.T) {
-		sequence := s.getSequence("shared")
-		sequence.Spec.PodGroups[0].Name = "Renamed"
-		assert.ErrorContains(t, user.Update(s.ctx, sequence), "spec.namespace: "+tenant+" may not")
+		assert.ErrorContains(t, s.edit(user, "shared", otherGate), "spec.namespace: "+tenant+" may not")
 	})
 	t.Run("no permission: what leaves the spec alone is no matter", func(t *testing.T) {
-		sequence := s.getSequence("shared")
-		sequence.Labels = map[string]string{"team": "blue"}
-		assert.NoError(t, user.Update(s.ctx, sequence))
+		assert.NoError(t, s.edit(user, "shared", `{"metadata": {"labels": {"team": "blue"}}}`))
 	})
 	t.Run("no permission: no longer pointing there is allowed", func(t *testing.T) {
-		sequence := s.getSequence("shared")
-		sequence.Spec.Namespace = ""
-		assert.NoError(t, user.Update(s.ctx, sequence, client.DryRunAll))
+		assert.NoError(t, s.edit(user, "shared", `{"spec": {"namespace": null}}`, client.DryRunAll))
 	})
 	t.Run("the own namespace spelt out needs nothing more", func(t *testing.T) {
 		assert.NoError(t, user.Create(s.ctx, s.pointing("spelt-out", s.namespace)))
@@ -63,10 +58,17 @@ func TestASequenceForAnotherNamespaceNeedsPermissionThere(t *testing.T) {
 		s.await("the permission to count", func() bool {
 			return user.Create(s.ctx, s.pointing("permitted", neighbour)) == nil
 		})
-		sequence := s.getSequence("shared")
-		sequence.Spec.PodGroups[0].Name = "Renamed"
-		assert.NoError(t, user.Update(s.ctx, sequence))
+		assert.NoError(t, s.edit(user, "shared", otherGate))
 	})
+}
+
+// otherGate changes a spec and leaves alone where it points.
+const otherGate = `{"spec": {"schedulingGateName": "podsequence.example.com/other"}}`
+
+// edit changes a sequence as a user, whatever version of it there is: its status may be written meanwhile.
+func (s *story) edit(user client.Client, name, patch string, options ...client.PatchOption) error {
+	object := &v1alpha1.PodSequence{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+	return user.Patch(s.ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)), options...)
 }
 
 // pointing is a sequence for the pods of a namespace that it names.
