@@ -81,9 +81,9 @@ func (s *story) pointing(name, namespace string) *v1alpha1.PodSequence {
 // as returns a client of a user who may do nothing yet.
 func (s *story) as(user string) client.Client {
 	s.Helper()
-	config := cluster.Config()
+	config := s.cluster.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	c, err := client.New(config, client.Options{Scheme: api.Scheme()})
+	c, err := client.New(config, client.Options{Scheme: s.api.Scheme()})
 	require.NoError(s, err)
 	return c
 }

@@ -26,8 +26,8 @@ func TestAPodOfTwoSequencesNeedsTheLeaveOfBoth(t *testing.T) {
 	s.awaitBound("both", "stock")
 }
 
-// edit changes the groups of a sequence.
-func (s *story) edit(name string, groups ...v1alpha1.PodGroup) {
+// regroup changes the groups of a sequence.
+func (s *story) regroup(name string, groups ...v1alpha1.PodGroup) {
 	s.Helper()
 	ps := s.getSequence(name)
 	ps.Spec.PodGroups = groups
@@ -48,7 +48,7 @@ func TestEdits(t *testing.T) {
 		s.awaitBound("two")
 		s.annotate("one", readyAfter, "never") // what was passed does not become undone
 		s.await("one to be unready", func() bool { return !isReady(s.getPod("one")) })
-		s.edit("shop", named("One", "one"), named("Two", "two"), named("Three", "three"))
+		s.regroup("shop", named("One", "one"), named("Two", "two"), named("Three", "three"))
 		s.createPods(s.pod("three"))
 		s.expectHeld("three")
 		s.makeReady("two")
@@ -60,7 +60,7 @@ func TestEdits(t *testing.T) {
 		s.createPods(s.pod("db"), s.pod("app"), s.gated("web").SchedulerName(stockScheduler))
 		s.awaitBound("db")
 		s.expectHeld("app", "web")
-		s.edit("shop", named("Application", "app"), named("Frontend", "web"))
+		s.regroup("shop", named("Application", "app"), named("Frontend", "web"))
 		s.awaitBound("app")
 		s.expectHeld("web")
 	})
@@ -69,7 +69,7 @@ func TestEdits(t *testing.T) {
 		s.create(s.threeTiers().Obj())
 		s.createPods(s.pod("app"), s.pod("web"))
 		s.expectHeld("app", "web")
-		s.edit("shop", named("Frontend", "web"), named("Application", "app"), named("Database", "db"))
+		s.regroup("shop", named("Frontend", "web"), named("Application", "app"), named("Database", "db"))
 		s.awaitBound("web")
 		s.expectHeld("app")
 		s.makeReady("web")

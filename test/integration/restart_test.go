@@ -3,9 +3,14 @@ package integration
 import (
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/stretchr/testify/require"
 
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/ordercheck"
 )
 
 func TestSchedulerKilledInTheMiddle(t *testing.T) {
@@ -25,4 +30,34 @@ func TestSchedulerKilledInTheMiddle(t *testing.T) {
 	s.expectHeld("web")
 	s.makeReady("app")
 	s.awaitBound("web")
+}
+
+func TestTheKindIsInstalledAfterThePrograms(t *testing.T) {
+	env := startCluster(t, controlplane.Options{})
+	ours := []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController}
+	for _, program := range ours {
+		require.NoError(t, env.cluster.Kill(t.Context(), program))
+	}
+	env.referee.Stop() // it cannot do without the kind
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	definition.Name = "podsequences.scheduling.example.com"
+	require.NoError(t, env.api.Delete(t.Context(), definition))
+	require.Eventually(t, func() bool {
+		return apierrors.IsNotFound(env.api.Get(t.Context(), types.NamespacedName{Name: definition.Name}, definition))
+	}, patience, pollEvery)
+	for _, program := range ours {
+		require.NoError(t, env.cluster.StartComponent(t.Context(), program))
+	}
+
+	s := newStoryIn(t, env)
+	s.createPods(s.pod("before"))
+	s.awaitBound("before") // no kind, no sequences
+
+	require.NoError(t, env.cluster.Apply(s.ctx, "crds"))
+	referee, err := ordercheck.Start(s.ctx, env.cluster.Config(), ordercheck.Options{})
+	require.NoError(t, err)
+	env.referee = referee
+	s.create(s.threeTiers().Obj())
+	s.createPods(s.gated("app"), s.pod("db"), s.gated("web").SchedulerName(stockScheduler))
+	s.startInOrder()
 }

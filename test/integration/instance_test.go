@@ -1,0 +1,69 @@
+package integration
+
+import (
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// instance is one more process of a program that the cluster runs already: a standby, or a leader to stop.
+type instance struct {
+	*exec.Cmd
+	Log string
+}
+
+// startInstance runs the program of a component with the arguments of the cluster's own instance, but on other ports. It
+// ends with the test.
+func (e *environment) startInstance(t *testing.T, component string, change func(args []string) []string) *instance {
+	t.Helper()
+	state := filepath.Join(filepath.Dir(e.cluster.Kubeconfig()), "state")
+	content, err := os.ReadFile(filepath.Join(state, "processes", component+".json"))
+	require.NoError(t, err)
+	var record struct {
+		Path string
+		Args []string
+	}
+	require.NoError(t, json.Unmarshal(content, &record))
+
+	for i, arg := range record.Args {
+		name, value, _ := strings.Cut(arg, "=")
+		switch {
+		case name == "--secure-port":
+			record.Args[i] = name + "=" + strconv.Itoa(freePort(t))
+		case strings.HasSuffix(name, "-bind-address") && value != "127.0.0.1":
+			record.Args[i] = name + "=127.0.0.1:" + strconv.Itoa(freePort(t))
+		}
+	}
+	if change != nil {
+		record.Args = change(record.Args)
+	}
+
+	log, err := os.CreateTemp(filepath.Dir(e.cluster.Log(component)), component+"-*.log")
+	require.NoError(t, err)
+	command := exec.Command(record.Path, record.Args...)
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	require.NoError(t, command.Start())
+	require.NoError(t, log.Close())
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	return &instance{Cmd: command, Log: log.Name()}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().(*net.TCPAddr).Port
+}

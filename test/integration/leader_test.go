@@ -1,0 +1,93 @@
+package integration
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/internal/controlplane"
+)
+
+// Short terms, so that tests need not wait for those of production.
+var (
+	schedulerTerms  = []string{"--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms"}
+	controllerTerms = schedulerTerms
+)
+
+func electingCluster(t *testing.T) *environment {
+	return startCluster(t, controlplane.Options{
+		AuditLog: true, LeaderElection: true,
+		ExtraArgs: map[string][]string{
+			controlplane.PodSequenceScheduler:  schedulerTerms,
+			controlplane.PodSequenceController: controllerTerms,
+		},
+	})
+}
+
+// holder is who holds the lease of a program.
+func (s *story) leaseHolder(program string) string {
+	s.Helper()
+	lease := &coordinationv1.Lease{}
+	key := types.NamespacedName{Namespace: "podsequence-system", Name: program}
+	if err := s.api.Get(s.ctx, key, lease); err != nil || lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+func TestFailOver(t *testing.T) {
+	env := electingCluster(t)
+	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
+		t.Run("the standby of "+program+" writes nothing, and takes over when the leader is killed", func(t *testing.T) {
+			s := newStoryIn(t, env)
+			s.await("a leader", func() bool { return s.leaseHolder(program) != "" })
+			leader := s.leaseHolder(program)
+			proxy := env.startProxy(t)
+			standby := env.startInstance(t, program, proxy.through(t))
+
+			s.create(s.threeTiers().Obj())
+			s.createPods(s.pod("db"), s.gated("app").SchedulerName(stockScheduler), s.pod("web"))
+			s.awaitBound("db")
+			s.expectHeld("app", "web")
+			assert.Equal(t, leader, s.leaseHolder(program))
+			assert.Empty(t, proxy.written(), "a standby wrote")
+
+			require.NoError(t, env.cluster.Kill(s.ctx, program))
+			s.makeReady("db")
+			s.awaitBound("app")
+			s.expectHeld("web")
+			s.makeReady("app")
+			s.awaitBound("web")
+			assert.NotEqual(t, leader, s.leaseHolder(program))
+
+			// The next test finds one instance of each program, and it leads.
+			require.NoError(t, standby.Process.Kill())
+			require.NoError(t, env.cluster.StartComponent(s.ctx, program))
+			before := s.leaseHolder(program)
+			s.await("the first instance to lead again", func() bool { return s.leaseHolder(program) != before })
+		})
+	}
+	t.Run("a scheduler that was stopped past its lease lets nothing go too early when it goes on", func(t *testing.T) {
+		s := newStoryIn(t, env)
+		s.create(s.threeTiers().Obj())
+		s.createPods(s.pod("db"), s.pod("app"), s.gated("web"))
+		s.awaitBound("db")
+		s.expectHeld("app", "web")
+		leader := s.leaseHolder(controlplane.PodSequenceScheduler)
+
+		require.NoError(t, env.cluster.Signal(controlplane.PodSequenceScheduler, syscall.SIGSTOP))
+		env.startInstance(t, controlplane.PodSequenceScheduler, nil)
+		s.await("the standby to lead", func() bool { return s.leaseHolder(controlplane.PodSequenceScheduler) != leader })
+		require.NoError(t, env.cluster.Signal(controlplane.PodSequenceScheduler, syscall.SIGCONT))
+		s.expectHeld("app", "web")
+		s.makeReady("db")
+		s.awaitBound("app")
+		s.expectHeld("web")
+		s.makeReady("app")
+		s.awaitBound("web")
+	})
+}
