@@ -91,7 +91,8 @@ $(PROGRAMS:%=build-%): build-%:
 .PHONY: generate
 generate: ## Generate deepcopy methods and CRDs from apis/
 	$(TOOLS) controller-gen object paths=./apis/...
-	$(TOOLS) controller-gen crd paths=./apis/... output:crd:dir=manifests/crds
+	$(TOOLS) controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=manifests/crds
+	$(GO) run ./hack/embeddedpods manifests/crds/batch.example.com_sequentialjobs.yaml
 
 .PHONY: dist
 dist: ## Write dist/install.yaml and dist/install-lite.yaml, with images named after IMG

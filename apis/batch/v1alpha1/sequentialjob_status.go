@@ -1,0 +1,131 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Phase sums a SequentialJob up in one word.
+//
+// +kubebuilder:validation:Enum=Pending;Running;Succeeded;Failed;Suspended
+type Phase string
+
+// The phases of a SequentialJob.
+const (
+	PhasePending   Phase = "Pending"   // the step it is at has no Job yet
+	PhaseRunning   Phase = "Running"   // the step it is at has a Job
+	PhaseSucceeded Phase = "Succeeded" // every step is completed
+	PhaseFailed    Phase = "Failed"    // no further step will run
+	PhaseSuspended Phase = "Suspended" // spec.suspend is true
+)
+
+// Condition types of a SequentialJob.
+const (
+	ConditionAvailable   = "Available"   // every step is completed
+	ConditionProgressing = "Progressing" // there are steps to run, and nothing keeps them from it
+	ConditionFailed      = "Failed"      // no further step will run
+	ConditionSuspended   = "Suspended"   // no step runs, because spec.suspend is true
+)
+
+// Reasons of conditions. Those of failures are also in progress.failureReason, but for ReasonJobFailed, where the Job's
+// own reason is, such as BackoffLimitExceeded.
+const (
+	ReasonCompleted  = "Completed"  // every step is completed
+	ReasonSuspended  = "Suspended"  // spec.suspend is true
+	ReasonAsExpected = "AsExpected" // nothing is wrong
+
+	ReasonStepRunning     = "StepRunning"      // the Job of a step runs
+	ReasonWaitingForOld   = "WaitingForOldJob" // a Job of the step's name is still being deleted
+	ReasonJobCreateFailed = "JobCreateFailed"  // the API server refuses the step's Job for now, by a quota for instance
+
+	ReasonJobFailed        = "JobFailed"        // the Job of a step has failed
+	ReasonJobDeleted       = "JobDeleted"       // somebody deleted the Job of the running step
+	ReasonJobNameConflict  = "JobNameConflict"  // somebody else's Job has the name that a step's Job must have
+	ReasonDeadlineExceeded = "DeadlineExceeded" // spec.activeDeadlineSeconds are over
+	ReasonInvalidSpec      = "InvalidSpec"      // the spec cannot be run
+)
+
+// Reasons of events. A failure for another reason than a step's Job has that reason.
+const (
+	EventJobStarted   = "JobStarted"
+	EventJobCompleted = "JobCompleted"
+	EventJobFailed    = "JobFailed"
+)
+
+// SequentialJobStatus is how far a SequentialJob has come.
+type SequentialJobStatus struct {
+	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Phase sums it up: Pending, Running, Succeeded, Failed or Suspended.
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+
+	// Step is the step it is at, for people: "2/3" is the second of three.
+	// +optional
+	Step string `json:"step,omitempty"`
+
+	// State counts the Jobs of the steps.
+	// +optional
+	State SequentialJobState `json:"state,omitempty,omitzero"`
+
+	// Progress tells the steps apart.
+	// +optional
+	Progress SequentialJobProgress `json:"progress,omitempty,omitzero"`
+
+	// StartTime is when it began, or was last resumed. Absent while it is suspended.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// CompletionTime is when it succeeded or failed. ttlSecondsAfterFinished count from then.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// Message is one line for people.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// Conditions are Available, Progressing, Failed and Suspended.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// SequentialJobState counts the Jobs of the steps.
+type SequentialJobState struct {
+	// Active is 1 while the Job of a step is there and not finished, whether or not it is suspended.
+	// +optional
+	Active int32 `json:"active"`
+
+	// Succeeded counts the steps that are completed.
+	// +optional
+	Succeeded int32 `json:"succeeded"`
+
+	// Failed is 1 when a step failed.
+	// +optional
+	Failed int32 `json:"failed"`
+}
+
+// SequentialJobProgress tells the steps apart, by their 0-based index.
+type SequentialJobProgress struct {
+	// CurrentIndex is the first step that is not completed, or the number of steps when all are.
+	// +optional
+	CurrentIndex *int32 `json:"currentIndex,omitempty"`
+
+	// CompletedIndices are the steps that are completed. They are never run again, whatever becomes of their Jobs.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	CompletedIndices []int32 `json:"completedIndices,omitempty"`
+
+	// FailedIndex is the step that failed, or that could not be run.
+	// +optional
+	FailedIndex *int32 `json:"failedIndex,omitempty"`
+
+	// FailureReason is why, in one word: that of the Job, such as BackoffLimitExceeded, or JobDeleted,
+	// JobNameConflict, DeadlineExceeded or InvalidSpec.
+	// +optional
+	FailureReason string `json:"failureReason,omitempty"`
+}
