@@ -14,7 +14,7 @@ import (
 
 const help = `podsequence-controller tells how far PodSequences have come, and lets go pods that other schedulers place.
 
-It does two things:
+It does three things:
 
   Status. It writes the status of every PodSequence, and events for what is new in it.
 
@@ -23,7 +23,9 @@ It does two things:
   and no other; while it waits, its PodScheduled condition says what for. Pods of --scheduler-names
   are left to their scheduler.
 
-So it works beside podsequence-scheduler, and also alone (lite mode): then every pod that is to wait
+  Steps. It runs the containers of every SequentialJob one after another, each by a Job of its own.
+
+For pods it works beside podsequence-scheduler, and also alone (lite mode): then every pod that is to wait
 must carry a gate.
 
 Of several replicas one works at a time; the others wait for its lease.`

@@ -14,8 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/controllers/podsequence"
+	"example.com/podsequence/pkg/controllers/sequentialjob"
 )
 
 const (
@@ -60,6 +62,9 @@ func newManager(o *options) (manager.Manager, error) {
 	if err := podsequence.Add(mgr, o.sequences); err != nil {
 		return nil, fmt.Errorf("add PodSequence controller: %w", err)
 	}
+	if err := sequentialjob.Add(mgr); err != nil {
+		return nil, fmt.Errorf("add SequentialJob controller: %w", err)
+	}
 	return mgr, nil
 }
 
@@ -77,7 +82,9 @@ func (o *options) restConfig() (*rest.Config, error) {
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, batchv1alpha1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register kinds: %w", err)
 		}

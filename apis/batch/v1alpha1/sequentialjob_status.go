@@ -33,6 +33,7 @@ const (
 	ReasonSuspended  = "Suspended"  // spec.suspend is true
 	ReasonAsExpected = "AsExpected" // nothing is wrong
 
+	ReasonStepsRemaining  = "StepsRemaining"   // not every step is completed
 	ReasonStepRunning     = "StepRunning"      // the Job of a step runs
 	ReasonWaitingForOld   = "WaitingForOldJob" // a Job of the step's name is still being deleted
 	ReasonJobCreateFailed = "JobCreateFailed"  // the API server refuses the step's Job for now, by a quota for instance

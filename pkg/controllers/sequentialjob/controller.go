@@ -1,0 +1,92 @@
+package sequentialjob
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+const (
+	controllerName = "sequentialjob"
+	// reporter is who events say they come from.
+	reporter = "podsequence-controller"
+	// workers is how many objects are worked on at once, so that a slow write does not keep the others waiting.
+	workers = 8
+)
+
+// Add adds the controller to the manager, whose scheme must know batch/v1 and our kinds.
+func Add(mgr manager.Manager) error {
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &batchv1.Job{}, ownerIndex, indexOwner)
+	if err != nil {
+		return fmt.Errorf("index Jobs by owner: %w", err)
+	}
+	r := &reconciler{
+		cache: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(),
+		recorder: mgr.GetEventRecorder(reporter), clock: clock.RealClock{},
+	}
+	err = builder.ControllerManagedBy(mgr).
+		Named(controllerName).
+		// Undecoded, so that one object that cannot be decoded does not keep all others from being listed.
+		For(newUnstructured()).
+		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(r.concernedBy)).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
+				100*time.Millisecond, 30*time.Second),
+			// If the kind is not installed there are none: that is no reason to end the other controllers' process.
+			CacheSyncTimeout: math.MaxInt64,
+		}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("make controller: %w", err)
+	}
+	return nil
+}
+
+// concernedBy is the object that a Job matters to: the one that controls it, or one whose step must have its name. The
+// owner is taken by its name and not by its UID, since an object may wait for the Jobs of its predecessor to go.
+func (r *reconciler) concernedBy(ctx context.Context, job client.Object) []reconcile.Request {
+	if owner := metav1.GetControllerOfNoCopy(job); owner != nil && isOurKind(owner) {
+		return requestFor(job.GetNamespace(), owner.Name)
+	}
+	base, _, ok := cutJobName(job.GetName())
+	switch {
+	case !ok:
+		return nil
+	case len(base) < maxBase:
+		return requestFor(job.GetNamespace(), base) // it does no harm if there is none
+	}
+	objects := &unstructured.UnstructuredList{}
+	objects.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SequentialJobList"))
+	if err := r.cache.List(ctx, objects, client.InNamespace(job.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot tell which SequentialJob a Job matters to", "job", klog.KObj(job))
+		return nil
+	}
+	for i := range objects.Items {
+		if name := objects.Items[i].GetName(); baseName(name) == base {
+			return requestFor(job.GetNamespace(), name)
+		}
+	}
+	return nil
+}
+
+func requestFor(namespace, name string) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
+}

@@ -1,0 +1,92 @@
+package sequentialjob
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+// event is something worth telling about an object.
+type event struct {
+	kind   string // corev1.EventTypeNormal or corev1.EventTypeWarning
+	reason string
+	action string // what was being done
+	index  int32  // of the step it is about
+	note   string
+}
+
+// The actions of events.
+const (
+	actionRun     = "Run"
+	actionObserve = "Observe"
+)
+
+// eventsFor is what a status tells that the one before did not. Each status that is written is compared with the one
+// that it replaces, so no event comes twice, however often the controller is restarted. One that ends between a write
+// and its events leaves these untold: status is what counts.
+func eventsFor(object *v1alpha1.SequentialJob, before, after v1alpha1.SequentialJobStatus) []event {
+	var all []event
+	for i := range int32(len(object.Spec.Containers)) {
+		step := fmt.Sprintf("step %d/%d %q", i+1, len(object.Spec.Containers), object.Spec.Containers[i].Name)
+		job := jobName(object.Name, i)
+		if wasStarted(after, i) && !wasStarted(before, i) {
+			all = append(all, event{corev1.EventTypeNormal, v1alpha1.EventJobStarted, actionRun, i,
+				fmt.Sprintf("%s started as Job %s", step, job)})
+		}
+		if isCompleted(after, i) && !isCompleted(before, i) {
+			all = append(all, event{corev1.EventTypeNormal, v1alpha1.EventJobCompleted, actionObserve, i,
+				fmt.Sprintf("%s completed in Job %s", step, job)})
+		}
+	}
+	current := ptr.Deref(after.Progress.CurrentIndex, 0)
+	if reason := failureReason(after); reason != "" && failureReason(before) == "" {
+		all = append(all, event{corev1.EventTypeWarning, reason, actionObserve, current, cut(after.Message)})
+	}
+	if isRefused(after) && !isRefused(before) {
+		all = append(all, event{corev1.EventTypeWarning, v1alpha1.ReasonJobCreateFailed, actionRun, current, cut(after.Message)})
+	}
+	return all
+}
+
+// wasStarted tells whether a status says that a step has, or has had, a Job.
+func wasStarted(status v1alpha1.SequentialJobStatus, index int32) bool {
+	if isCompleted(status, index) {
+		return true
+	}
+	return status.State.Active > 0 && ptr.Deref(status.Progress.CurrentIndex, -1) == index
+}
+
+func isCompleted(status v1alpha1.SequentialJobStatus, index int32) bool {
+	return slices.Contains(status.Progress.CompletedIndices, index)
+}
+
+// failureReason is the reason of the condition Failed; empty if it is not true.
+func failureReason(status v1alpha1.SequentialJobStatus) string {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionFailed)
+	if c == nil || c.Status != "True" {
+		return ""
+	}
+	return c.Reason
+}
+
+// isRefused tells whether the API server refuses a Job for now.
+func isRefused(status v1alpha1.SequentialJobStatus) bool {
+	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing)
+	return c != nil && c.Reason == v1alpha1.ReasonJobCreateFailed
+}
+
+// cut shortens a note to what the API server accepts.
+func cut(note string) string {
+	const limit = 1024
+	if len(note) <= limit {
+		return note
+	}
+	const more = "..."
+	return strings.ToValidUTF8(note[:limit-len(more)], "") + more
+}

@@ -1,0 +1,131 @@
+package sequentialjob
+
+import (
+	"maps"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+// newJob is the Job of a step. Labels and annotations of the template go to the Job too, where queueing systems look for
+// theirs.
+func newJob(object *v1alpha1.SequentialJob, index int32) *batchv1.Job {
+	template := object.Spec.Template.DeepCopy()
+	labels := with(template.Labels, map[string]string{
+		v1alpha1.LabelName:      baseName(object.Name),
+		v1alpha1.LabelStepIndex: strconv.Itoa(int(index)),
+	})
+	annotations := maps.Clone(template.Annotations)
+	delete(annotations, v1alpha1.AnnotationSuspended)
+
+	pod := template.Spec
+	pod.Containers = []corev1.Container{*object.Spec.Containers[index].DeepCopy()}
+	if pod.RestartPolicy == "" {
+		pod.RestartPolicy = corev1.RestartPolicyNever
+	}
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:       object.Namespace,
+			Name:            jobName(object.Name, index),
+			Labels:          labels,
+			Annotations:     annotations,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(object, v1alpha1.SequentialJobKind)},
+		},
+		Spec: batchv1.JobSpec{
+			BackoffLimit: ptr.To(ptr.Deref(object.Spec.BackoffLimit, v1alpha1.DefaultBackoffLimit)),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{
+					Labels: maps.Clone(labels), Annotations: maps.Clone(annotations), Finalizers: template.Finalizers,
+				},
+				Spec: pod,
+			},
+		},
+	}
+}
+
+// with returns a copy of the first map with what is in the second.
+func with(some, more map[string]string) map[string]string {
+	both := make(map[string]string, len(some)+len(more))
+	maps.Copy(both, some)
+	maps.Copy(both, more)
+	return both
+}
+
+// isOurs tells whether the object controls the Job. One that an earlier object of the same name left is not ours.
+func isOurs(object *v1alpha1.SequentialJob, job *batchv1.Job) bool {
+	return metav1.IsControlledBy(job, object)
+}
+
+// isComplete tells whether the Job has succeeded. That all its pods have is not enough.
+func isComplete(job *batchv1.Job) bool {
+	return conditionOf(job, batchv1.JobComplete) != nil
+}
+
+// failureOf is the condition that says that the Job has failed, or nil.
+func failureOf(job *batchv1.Job) *batchv1.JobCondition {
+	return conditionOf(job, batchv1.JobFailed)
+}
+
+// conditionOf is a condition of the Job if it is true.
+func conditionOf(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		if c := &job.Status.Conditions[i]; c.Type == kind && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+func isSuspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) }
+
+// isSuspendedByUs tells whether it is for us to resume the Job.
+func isSuspendedByUs(job *batchv1.Job) bool {
+	_, marked := job.Annotations[v1alpha1.AnnotationSuspended]
+	return marked && isSuspended(job)
+}
+
+// isStopped tells whether the Job was told to end, see stopPatch.
+func isStopped(job *batchv1.Job) bool {
+	return job.Spec.ActiveDeadlineSeconds != nil && *job.Spec.ActiveDeadlineSeconds == 0
+}
+
+// patch is a merge patch for one Job and no later one of the same name.
+type patch struct {
+	Metadata patchMetadata  `json:"metadata"`
+	Spec     map[string]any `json:"spec"`
+}
+
+type patchMetadata struct {
+	UID         string             `json:"uid"`
+	Annotations map[string]*string `json:"annotations,omitempty"`
+}
+
+func suspendPatch(job *batchv1.Job) patch {
+	return patch{
+		Metadata: patchMetadata{
+			UID: string(job.UID), Annotations: map[string]*string{v1alpha1.AnnotationSuspended: ptr.To("true")},
+		},
+		Spec: map[string]any{"suspend": true},
+	}
+}
+
+func resumePatch(job *batchv1.Job) patch {
+	return patch{
+		Metadata: patchMetadata{UID: string(job.UID), Annotations: map[string]*string{v1alpha1.AnnotationSuspended: nil}},
+		Spec:     map[string]any{"suspend": false},
+	}
+}
+
+// stopPatch has the Job controller do with the Job as with any whose time is over: it ends the pods, and marks the Job
+// Failed with the reason DeadlineExceeded. The Job stays for people to look at.
+func stopPatch(job *batchv1.Job) patch {
+	return patch{
+		Metadata: patchMetadata{UID: string(job.UID)},
+		Spec:     map[string]any{"activeDeadlineSeconds": 0},
+	}
+}

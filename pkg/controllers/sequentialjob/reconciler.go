@@ -1,0 +1,220 @@
+package sequentialjob
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+// maxWrites is how many writes to a Job one pass makes at most. One is the rule; two it takes when a Job that we find in
+// place of creating it must be changed as well. More are made only if somebody undoes them.
+const maxWrites = 2
+
+var (
+	// errStale ends a pass that began with an old copy of the object. The watch brings the newer one.
+	errStale = errors.New("the SequentialJob has changed or is gone")
+	// errUndone has the pass repeated later.
+	errUndone = errors.New("what was written to a Job has been undone at once")
+)
+
+// reconciler runs SequentialJobs.
+type reconciler struct {
+	cache    client.Reader
+	live     client.Reader // asks the API server itself
+	writer   client.Client
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+}
+
+// Reconcile takes one SequentialJob as far as it can go now.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	w, known, err := r.gather(ctx, request.NamespacedName)
+	if err != nil || !known {
+		return reconcile.Result{}, err
+	}
+	d, refusal, err := r.decideAndApply(ctx, w)
+	if err == nil {
+		err = r.report(ctx, w.object, d.status)
+	}
+	switch {
+	case errors.Is(err, errStale):
+		klog.FromContext(ctx).V(4).Info("Began with an old copy, the newer one is on its way")
+		return reconcile.Result{}, nil
+	case err != nil || refusal != nil:
+		return reconcile.Result{}, errors.Join(err, refusal)
+	case d.wake.IsZero():
+		return reconcile.Result{}, nil
+	}
+	// A moment that has passed since is no reason to forget about it.
+	return reconcile.Result{RequeueAfter: max(d.wake.Sub(r.clock.Now()), 1)}, nil
+}
+
+// decideAndApply makes the writes that are decided on, until there are none. The refusal of a Job that may be accepted
+// later is told in status, and returned as well so that it is tried again.
+func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, refusal, err error) {
+	for range maxWrites {
+		if d = decide(w); d.write == nothing {
+			return d, refusal, nil
+		}
+		if err := r.confirm(ctx, w.object); err != nil {
+			return decision{}, nil, err
+		}
+		switch d.write {
+		case deleteObject:
+			return decision{status: w.object.Status}, nil, r.delete(ctx, w.object)
+		case createJob:
+			refusal, err = r.create(ctx, &w)
+		case suspendJob:
+			err = r.patch(ctx, w, suspendPatch)
+		case resumeJob:
+			err = r.patch(ctx, w, resumePatch)
+		case stopJob:
+			err = r.patch(ctx, w, stopPatch)
+		}
+		if err != nil {
+			return decision{}, nil, err
+		}
+	}
+	if d = decide(w); d.write != nothing {
+		return decision{}, nil, errUndone
+	}
+	return d, refusal, nil
+}
+
+// confirm returns errStale if the object is not what the API server has. A step that was deleted by hand would be run
+// again if it was decided on from a copy that does not say yet that it was started.
+func (r *reconciler) confirm(ctx context.Context, object *v1alpha1.SequentialJob) error {
+	current := &metav1.PartialObjectMetadata{}
+	current.SetGroupVersionKind(v1alpha1.SequentialJobKind)
+	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(object), current); {
+	case apierrors.IsNotFound(err):
+		return errStale
+	case err != nil:
+		return fmt.Errorf("get current version of SequentialJob: %w", err)
+	case current.UID != object.UID || current.ResourceVersion != object.ResourceVersion:
+		return errStale
+	}
+	return nil
+}
+
+// create creates the Job of the current step, and puts it, or what stands in its way, into the world.
+func (r *reconciler) create(ctx context.Context, w *world) (refusal, err error) {
+	index := progressOf(*w).current
+	job := newJob(w.object, index)
+	err = r.writer.Create(ctx, job)
+	switch {
+	case err == nil:
+		w.jobs[index] = job
+		return nil, nil
+	case apierrors.IsAlreadyExists(err):
+		return nil, r.lookAt(ctx, w, index, client.ObjectKeyFromObject(job))
+	case apierrors.IsInvalid(err):
+		w.obstacle = &obstacle{reason: v1alpha1.ReasonInvalidSpec, message: err.Error(), final: true}
+		return nil, nil
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return nil, errStale
+	case apierrors.IsForbidden(err): // by a quota or an admission policy, both of which may change
+		w.obstacle = &obstacle{reason: v1alpha1.ReasonJobCreateFailed, message: err.Error()}
+		return fmt.Errorf("create Job: %w", err), nil
+	}
+	return nil, fmt.Errorf("create Job: %w", err)
+}
+
+// lookAt finds out whose the Job is that has the name ours must have. The cache may be behind, and a conflict is final:
+// so it asks the API server.
+func (r *reconciler) lookAt(ctx context.Context, w *world, index int32, key types.NamespacedName) error {
+	job := &batchv1.Job{}
+	if err := r.live.Get(ctx, key, job); err != nil {
+		return fmt.Errorf("get Job that exists already: %w", err) // it may just have gone: try again
+	}
+	owner := metav1.GetControllerOfNoCopy(job)
+	switch {
+	case isOurs(w.object, job):
+		w.jobs[index] = job // created by a pass that came to an end before it could say so
+	// Nobody but the object itself can have its name now, so that owner is gone, and the garbage collector comes.
+	case owner != nil && isOurKind(owner) && owner.Name == w.object.Name, job.DeletionTimestamp != nil:
+		w.obstacle = &obstacle{
+			reason: v1alpha1.ReasonWaitingForOld, message: fmt.Sprintf("an earlier Job %s is still being deleted", job.Name),
+		}
+	default:
+		w.obstacle = &obstacle{
+			reason:  v1alpha1.ReasonJobNameConflict,
+			message: fmt.Sprintf("there is a Job %s that is not part of this SequentialJob, and it is left alone", job.Name),
+			final:   true,
+		}
+	}
+	return nil
+}
+
+// patch changes the Job of the current step, and has the world know of it.
+func (r *reconciler) patch(ctx context.Context, w world, change func(*batchv1.Job) patch) error {
+	p := progressOf(w)
+	content, err := json.Marshal(change(p.job))
+	if err != nil {
+		return fmt.Errorf("encode patch: %w", err)
+	}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.job.Namespace, Name: p.job.Name}}
+	err = r.writer.Patch(ctx, job, client.RawPatch(types.MergePatchType, content))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return errStale // it was deleted: that brings us back
+	}
+	if err != nil {
+		return fmt.Errorf("patch Job: %w", err)
+	}
+	w.jobs[p.current] = job
+	return nil
+}
+
+// delete removes the object, its Jobs first, if it is still as we saw it: the time to live may have been prolonged.
+func (r *reconciler) delete(ctx context.Context, object *v1alpha1.SequentialJob) error {
+	err := r.writer.Delete(ctx, object,
+		client.Preconditions{UID: ptr.To(object.UID), ResourceVersion: ptr.To(object.ResourceVersion)},
+		client.PropagationPolicy(metav1.DeletePropagationForeground))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return errStale
+	}
+	if err != nil {
+		return fmt.Errorf("delete SequentialJob: %w", err)
+	}
+	return nil
+}
+
+// report replaces the status if it is not right, on condition that the object is still the version it was worked out
+// from, and then tells what is new in it.
+func (r *reconciler) report(ctx context.Context, object *v1alpha1.SequentialJob, status v1alpha1.SequentialJobStatus) error {
+	before := object.Status
+	if equality.Semantic.DeepEqual(before, status) {
+		return nil
+	}
+	object = object.DeepCopy()
+	object.Status = status
+	err := r.writer.Status().Update(ctx, object)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return errStale
+	}
+	if err != nil {
+		return fmt.Errorf("update status: %w", err)
+	}
+	for _, e := range eventsFor(object, before, status) {
+		// Events that differ only in their notes are taken for one that happens again: the Job tells them apart.
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: jobName(object.Name, e.index)}}
+		r.recorder.Eventf(object, job, e.kind, e.reason, e.action, "%s", e.note)
+	}
+	return nil
+}

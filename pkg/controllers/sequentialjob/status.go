@@ -1,0 +1,143 @@
+package sequentialjob
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+// failure is why no further step will run.
+type failure struct {
+	reason  string
+	message string
+	// cause is the Job's own reason where reason is only that the Job failed.
+	cause string
+}
+
+// succeeded is the status when all steps are completed.
+func succeeded(w world, p progress) v1alpha1.SequentialJobStatus {
+	s := newStatus(w, p)
+	s.Phase = v1alpha1.PhaseSucceeded
+	s.CompletionTime = w.seconds()
+	s.Message = fmt.Sprintf("all %d steps are completed", p.steps)
+	s.condition(v1alpha1.ConditionAvailable, true, v1alpha1.ReasonCompleted)
+	s.condition(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonCompleted)
+	return s.finish()
+}
+
+// failed is the status when no further step will run.
+func failed(w world, p progress, f failure) v1alpha1.SequentialJobStatus {
+	s := newStatus(w, p)
+	s.Phase = v1alpha1.PhaseFailed
+	s.CompletionTime = w.seconds()
+	s.Message = f.message
+	s.State.Active, s.State.Failed = 0, 1
+	s.Progress.FailedIndex = ptr.To(p.current)
+	s.Progress.FailureReason = f.reason
+	if f.cause != "" {
+		s.Progress.FailureReason = f.cause
+	}
+	s.condition(v1alpha1.ConditionAvailable, false, f.reason)
+	s.condition(v1alpha1.ConditionProgressing, false, f.reason)
+	s.condition(v1alpha1.ConditionFailed, true, f.reason)
+	return s.finish()
+}
+
+// suspended is the status while spec.suspend is true. As in batch/v1 there is no start time: it begins anew on resume.
+func suspended(w world, p progress) v1alpha1.SequentialJobStatus {
+	s := newStatus(w, p)
+	s.Phase = v1alpha1.PhaseSuspended
+	s.StartTime = nil
+	s.Message = "suspended before " + p.step()
+	if p.job != nil {
+		s.Message = "suspended in " + p.step()
+	}
+	s.condition(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonSuspended)
+	s.condition(v1alpha1.ConditionSuspended, true, v1alpha1.ReasonSuspended)
+	return s.finish()
+}
+
+// pending is the status while the Job of the current step cannot be created.
+func pending(w world, p progress) v1alpha1.SequentialJobStatus {
+	s := newStatus(w, p)
+	s.Phase = v1alpha1.PhasePending
+	s.Message = p.step() + ": " + w.obstacle.message
+	s.condition(v1alpha1.ConditionProgressing, true, w.obstacle.reason)
+	return s.finish()
+}
+
+// running is the status while the current step has a Job.
+func running(w world, p progress) v1alpha1.SequentialJobStatus {
+	s := newStatus(w, p)
+	s.Phase = v1alpha1.PhaseRunning
+	s.Message = fmt.Sprintf("%s runs in Job %s", p.step(), jobName(w.object.Name, p.current))
+	s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonStepRunning)
+	return s.finish()
+}
+
+// statusBuilder makes one status out of the one before.
+type statusBuilder struct {
+	v1alpha1.SequentialJobStatus
+	now        metav1.Time
+	conditions map[string]metav1.Condition
+}
+
+// newStatus has what does not depend on the phase. Of the status before, only the start time is kept, and since when
+// each condition has been as it is.
+func newStatus(w world, p progress) *statusBuilder {
+	s := &statusBuilder{now: *w.seconds(), conditions: map[string]metav1.Condition{}}
+	before := w.object.Status.DeepCopy()
+	s.Conditions = before.Conditions
+	s.ObservedGeneration = w.object.Generation
+	s.Step = p.ordinal()
+	s.StartTime = before.StartTime
+	if s.StartTime == nil {
+		s.StartTime = w.seconds()
+	}
+	s.State.Succeeded = p.current
+	if p.job != nil {
+		s.State.Active = 1
+	}
+	s.Progress.CurrentIndex = ptr.To(p.current)
+	for i := range p.current {
+		s.Progress.CompletedIndices = append(s.Progress.CompletedIndices, i)
+	}
+	s.condition(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonStepsRemaining)
+	s.condition(v1alpha1.ConditionFailed, false, v1alpha1.ReasonAsExpected)
+	s.condition(v1alpha1.ConditionSuspended, false, v1alpha1.ReasonAsExpected)
+	return s
+}
+
+// condition says how a condition is to be; the last word counts.
+func (s *statusBuilder) condition(kind string, holds bool, reason string) {
+	status := metav1.ConditionFalse
+	if holds {
+		status = metav1.ConditionTrue
+	}
+	s.conditions[kind] = metav1.Condition{Type: kind, Status: status, Reason: reason}
+}
+
+// finish returns the status with all four conditions, each with the message of the whole.
+func (s *statusBuilder) finish() v1alpha1.SequentialJobStatus {
+	for _, kind := range []string{
+		v1alpha1.ConditionAvailable, v1alpha1.ConditionProgressing, v1alpha1.ConditionFailed, v1alpha1.ConditionSuspended,
+	} {
+		c := s.conditions[kind]
+		c.LastTransitionTime, c.ObservedGeneration = s.now, s.ObservedGeneration
+		if c.Reason != v1alpha1.ReasonAsExpected {
+			c.Message = s.Message
+		}
+		meta.SetStatusCondition(&s.Conditions, c)
+	}
+	return s.SequentialJobStatus
+}
+
+// seconds is the time as the API server keeps it: with a fraction, what is written would differ from what is read back.
+func (w world) seconds() *metav1.Time {
+	return ptr.To(metav1.NewTime(w.now.Truncate(time.Second)))
+}
