@@ -38,7 +38,15 @@ type story struct {
 	fences    int
 }
 
+// newStory begins a story that may be told beside others.
 func newStory(t *testing.T) *story {
+	t.Helper()
+	t.Parallel()
+	return newLonelyStory(t)
+}
+
+// newLonelyStory begins a story that tampers with what others need. Parallel tests wait until it is over.
+func newLonelyStory(t *testing.T) *story {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)

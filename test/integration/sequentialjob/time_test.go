@@ -1,0 +1,143 @@
+package sequentialjob
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+func TestSuspendedInTheMiddleAndResumed(t *testing.T) {
+	s := newStory(t)
+	s.create(s.steps("etl", 3))
+	s.complete("etl", 0)
+	s.awaitRunning("etl", 1)
+	running := s.job("etl-1")
+
+	s.patchSpec("etl", map[string]any{"suspend": true})
+	object := s.awaitPhase("etl", v1alpha1.PhaseSuspended)
+	s.expectCondition(object, v1alpha1.ConditionSuspended, v1alpha1.ReasonSuspended)
+	assert.Nil(t, object.Status.StartTime)
+	assert.True(t, *s.job("etl-1").Spec.Suspend)
+	s.await("the step to stop", func() bool { return len(s.pods("etl", 1)) == 0 })
+	s.fence()
+	assert.Empty(t, s.pods("etl", 1))
+
+	s.patchSpec("etl", map[string]any{"suspend": false})
+	s.complete("etl", 1)
+	assert.NotNil(t, s.get("etl").Status.StartTime)
+	assert.Equal(t, running.UID, s.job("etl-1").UID, "it is the same Job that goes on")
+	s.complete("etl", 2)
+	s.awaitPhase("etl", v1alpha1.PhaseSucceeded)
+}
+
+func TestCreatedSuspended(t *testing.T) {
+	s := newStory(t)
+	object := s.quickSteps("etl", 1)
+	object.Spec.Suspend = true
+	s.create(object)
+	s.awaitPhase("etl", v1alpha1.PhaseSuspended)
+	s.expectNoJob("etl-0")
+	s.patchSpec("etl", map[string]any{"suspend": false})
+	s.awaitPhase("etl", v1alpha1.PhaseSucceeded)
+}
+
+func TestAJobThatSomebodyElseSuspendsIsNotResumed(t *testing.T) {
+	s := newStory(t)
+	s.create(s.steps("etl", 1))
+	s.awaitRunning("etl", 0)
+	s.patch(s.job("etl-0"), map[string]any{"spec": map[string]any{"suspend": true}})
+	s.await("the step to stop", func() bool { return len(s.pods("etl", 0)) == 0 })
+	s.fence()
+	assert.True(t, *s.job("etl-0").Spec.Suspend)
+}
+
+func TestTheDeadlineStopsTheRunningStep(t *testing.T) {
+	s := newStory(t)
+	object := s.steps("etl", 2)
+	object.Spec.ActiveDeadlineSeconds = ptr.To[int64](4)
+	s.create(object)
+	s.awaitRunning("etl", 0)
+	object = s.awaitPhase("etl", v1alpha1.PhaseFailed)
+	assert.Equal(t, v1alpha1.ReasonDeadlineExceeded, object.Status.Progress.FailureReason)
+	assert.Equal(t, ptr.To[int32](0), object.Status.Progress.FailedIndex)
+	s.expectCondition(object, v1alpha1.ConditionFailed, v1alpha1.ReasonDeadlineExceeded)
+	assert.GreaterOrEqual(t, object.Status.CompletionTime.Sub(object.Status.StartTime.Time), 4*time.Second)
+
+	s.await("the Job to fail as batch/v1 has it", func() bool {
+		for _, c := range s.job("etl-0").Status.Conditions {
+			if c.Type == batchv1.JobFailed {
+				return c.Reason == batchv1.JobReasonDeadlineExceeded
+			}
+		}
+		return false
+	})
+	assert.Empty(t, s.pods("etl", 0))
+	s.expectNoJob("etl-1")
+}
+
+func TestTheTimeSuspendedDoesNotCountTowardsTheDeadline(t *testing.T) {
+	s := newStory(t)
+	object := s.steps("etl", 1)
+	object.Spec.ActiveDeadlineSeconds = ptr.To[int64](5)
+	s.create(object)
+	began := time.Now()
+	s.awaitRunning("etl", 0)
+	s.patchSpec("etl", map[string]any{"suspend": true})
+	s.awaitPhase("etl", v1alpha1.PhaseSuspended)
+	other := s.steps("other", 1)
+	other.Spec.ActiveDeadlineSeconds = ptr.To[int64](6)
+	s.create(other)
+	s.awaitPhase("other", v1alpha1.PhaseFailed) // by now the deadline would be over
+	require.Greater(t, time.Since(began), 5*time.Second)
+	assert.Equal(t, v1alpha1.PhaseSuspended, s.get("etl").Status.Phase)
+	s.patchSpec("etl", map[string]any{"suspend": false})
+	s.complete("etl", 0)
+	s.awaitPhase("etl", v1alpha1.PhaseSucceeded)
+}
+
+func TestTimeToLive(t *testing.T) {
+	for name, end := range map[string]func(*story, string){
+		"after success": func(s *story, name string) { s.complete(name, 0) },
+		"after failure": func(s *story, name string) { s.fail(name, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			object := s.steps("etl", 1)
+			object.Spec.TTLSecondsAfterFinished = ptr.To[int32](3)
+			s.create(object)
+			end(s, "etl")
+			var finished time.Time
+			s.await("it to be finished", func() bool {
+				if at := s.get("etl").Status.CompletionTime; at != nil {
+					finished = at.Time
+				}
+				return !finished.IsZero()
+			})
+			s.awaitGone("etl")
+			assert.GreaterOrEqual(t, time.Since(finished), 3*time.Second)
+			s.await("its Job to be gone", func() bool { return s.job("etl-0") == nil })
+			s.await("its pods to be gone", func() bool { return len(s.pods("etl", 0)) == 0 })
+		})
+	}
+	t.Run("of none, it goes at once", func(t *testing.T) {
+		s := newStory(t)
+		object := s.quickSteps("etl", 1)
+		object.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)
+		s.create(object)
+		s.awaitGone("etl")
+	})
+}
+
+func (s *story) awaitGone(name string) {
+	s.Helper()
+	s.await(name+" to be gone", func() bool {
+		return apierrors.IsNotFound(api.Get(s.ctx, s.key(name), &v1alpha1.SequentialJob{}))
+	})
+}

@@ -1,0 +1,174 @@
+package sequentialjob
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+// Every rule on what a SequentialJob may say, by the API server alone. A message names the field and the mend.
+func TestValidation(t *testing.T) {
+	const one = `containers: [{name: a, image: i}]`
+	tests := map[string]struct {
+		spec string
+		want []string // parts of the message; none: accepted
+	}{
+		"containers are all it takes": {spec: `{` + one + `}`},
+		"every field set": {
+			spec: `{` + one + `, suspend: true, backoffLimit: 0, activeDeadlineSeconds: 1, ttlSecondsAfterFinished: 0, template: {
+				metadata: {labels: {a: b}, annotations: {c: d}},
+				spec: {restartPolicy: OnFailure, volumes: [{name: v, emptyDir: {}}], serviceAccountName: etl}}}`,
+		},
+		"a template without containers":            {spec: `{` + one + `, template: {spec: {restartPolicy: Never}}}`},
+		"a template with an empty list of them":    {spec: `{` + one + `, template: {spec: {containers: []}}}`},
+		"a template with null, as Go clients send": {spec: `{` + one + `, template: {spec: {containers: null}}}`},
+		"sixty-four steps":                         {spec: fmt.Sprintf(`{containers: [%s]}`, containers(64))},
+
+		"no containers":         {spec: `{}`, want: []string{"spec.containers: Required value"}},
+		"an empty list of them": {spec: `{containers: []}`, want: []string{"spec.containers", "at least 1 items"}},
+		"too many of them": {
+			spec: fmt.Sprintf(`{containers: [%s]}`, containers(65)),
+			want: []string{"spec.containers: Too many", "at most 64 items"},
+		},
+		"a name twice": {
+			spec: `{containers: [{name: a, image: i}, {name: a, image: i}]}`,
+			want: []string{"spec.containers", "names must be unique: give every step its own"},
+		},
+		"no name": {spec: `{containers: [{image: i}]}`, want: []string{"spec.containers[0].name: Required value"}},
+		"a name that no container can have": {
+			spec: `{containers: [{name: A_b, image: i}]}`,
+			want: []string{"spec.containers[0]", "name must be up to 63 lower-case letters, digits and '-'"},
+		},
+		"a name that is too long": {
+			spec: fmt.Sprintf(`{containers: [{name: %s, image: i}]}`, strings.Repeat("a", 64)),
+			want: []string{"spec.containers[0].name: Too long", "63"},
+		},
+		"no image": {
+			spec: `{containers: [{name: a, image: i}, {name: b}]}`,
+			want: []string{"spec.containers[1]", "image is required: say what the step runs"},
+		},
+		"an empty image": {
+			spec: `{containers: [{name: a, image: ""}]}`, want: []string{"spec.containers[0]", "image is required"},
+		},
+		"a negative backoffLimit": {
+			spec: `{` + one + `, backoffLimit: -1}`, want: []string{"spec.backoffLimit", "greater than or equal to 0"},
+		},
+		"no time at all": {
+			spec: `{` + one + `, activeDeadlineSeconds: 0}`,
+			want: []string{"spec.activeDeadlineSeconds", "greater than or equal to 1"},
+		},
+		"more time than can be counted": {
+			spec: `{` + one + `, activeDeadlineSeconds: 2147483648}`,
+			want: []string{"spec.activeDeadlineSeconds", "less than or equal to 2147483647"},
+		},
+		"a negative time to live": {
+			spec: `{` + one + `, ttlSecondsAfterFinished: -1}`,
+			want: []string{"spec.ttlSecondsAfterFinished", "greater than or equal to 0"},
+		},
+		"steps that never end": {
+			spec: `{` + one + `, template: {spec: {restartPolicy: Always}}}`,
+			want: []string{"spec", "template.spec.restartPolicy must be Never or OnFailure"},
+		},
+		"containers in the template": {
+			spec: `{` + one + `, template: {spec: {containers: [{name: b, image: i}]}}}`,
+			want: []string{"spec", "template.spec.containers must be left out: list the steps in spec.containers"},
+		},
+	}
+	s := newStory(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := api.Create(s.ctx, s.fromYAML("", test.spec), client.DryRunAll)
+			expect(t, err, test.want)
+		})
+	}
+}
+
+// Steps and template stay as they were created; in any order that is not the same is another.
+func TestImmutability(t *testing.T) {
+	const before = `containers: [{name: a, image: i, env: [{name: A}, {name: B}]}, {name: b, image: i}]`
+	const template = `template: {metadata: {labels: {a: b}}, spec: {initContainers: [{name: a, image: i}, {name: b, image: i}]}}`
+	containers := []string{"spec.containers", "containers are immutable: delete the SequentialJob and create another"}
+	templates := []string{"spec", "template is immutable: delete the SequentialJob and create another"}
+	tests := map[string]struct {
+		before, after string
+		want          []string
+	}{
+		"what may change": {
+			before: before, after: before + `, suspend: false, backoffLimit: 1, activeDeadlineSeconds: 9, ttlSecondsAfterFinished: 9`,
+		},
+		"another image":              {before: before, after: strings.Replace(before, "image: i", "image: j", 1), want: containers},
+		"one step more":              {before: before, after: `containers: [{name: a, image: i}]`, want: containers},
+		"steps in another order":     {before: `containers: [{name: a, image: i}, {name: b, image: i}]`, after: `containers: [{name: b, image: i}, {name: a, image: i}]`, want: containers},
+		"variables in another order": {before: before, after: strings.Replace(before, "{name: A}, {name: B}", "{name: B}, {name: A}", 1), want: containers},
+		"another template":           {before: before + ", " + template, after: before + ", " + strings.Replace(template, "{a: b}", "{a: c}", 1), want: templates},
+		"a template more":            {before: before, after: before + ", " + template, want: templates},
+		"a template less":            {before: before + ", " + template, after: before, want: templates},
+		"init containers in another order": {
+			before: before + ", " + template,
+			after:  before + ", " + strings.Replace(template, "[{name: a, image: i}, {name: b, image: i}]", "[{name: b, image: i}, {name: a, image: i}]", 1),
+			want:   templates,
+		},
+	}
+	s := newStory(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			object := s.fromYAML("", test.before+", suspend: true")
+			require.NoError(t, api.Create(s.ctx, object))
+			changed := s.fromYAML(object.GetName(), test.after)
+			changed.SetResourceVersion("") // unconditionally: status is written meanwhile
+			current := &v1alpha1.SequentialJob{}
+			require.NoError(t, api.Get(s.ctx, client.ObjectKeyFromObject(object), current))
+			s.await("no write in between", func() bool {
+				require.NoError(t, api.Get(s.ctx, client.ObjectKeyFromObject(object), current))
+				return current.Status.Phase != ""
+			})
+			changed.SetResourceVersion(current.ResourceVersion)
+			expect(t, api.Update(s.ctx, changed, client.DryRunAll), test.want)
+		})
+	}
+}
+
+func (s *story) fromYAML(name, spec string) *unstructured.Unstructured {
+	s.Helper()
+	if !strings.HasPrefix(spec, "{") {
+		spec = "{" + spec + "}"
+	}
+	var content map[string]any
+	require.NoError(s, yaml.Unmarshal([]byte(spec), &content))
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": content}}
+	object.SetGroupVersionKind(v1alpha1.SequentialJobKind)
+	object.SetNamespace(s.namespace)
+	object.SetName(name)
+	if name == "" {
+		object.SetGenerateName("valid-")
+	}
+	return object
+}
+
+func expect(t *testing.T, err error, want []string) {
+	t.Helper()
+	if len(want) == 0 {
+		require.NoError(t, err)
+		return
+	}
+	require.Error(t, err)
+	for _, part := range want {
+		assert.ErrorContains(t, err, part)
+	}
+}
+
+func containers(n int) string {
+	items := make([]string, n)
+	for i := range items {
+		items[i] = fmt.Sprintf("{name: step-%d, image: i}", i)
+	}
+	return strings.Join(items, ", ")
+}
