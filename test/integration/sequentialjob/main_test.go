@@ -30,6 +30,10 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	// Stories wait for pods to end most of the time, whatever the number of processors.
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)

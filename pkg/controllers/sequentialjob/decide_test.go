@@ -1,0 +1,218 @@
+package sequentialjob
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+func TestWhatToWriteNext(t *testing.T) {
+	for name, tc := range map[string]struct {
+		world *worldWrapper
+		want  write
+		wake  time.Time
+	}{
+		"the first step is started":                  {world: makeWorld(3), want: createJob},
+		"a step that runs is left to run":            {world: makeWorld(3).at(0).job(0), want: nothing},
+		"a step whose pods succeeded still runs":     {world: makeWorld(3).at(0).job(0, allPodsSucceeded), want: nothing},
+		"a complete step is followed by the next":    {world: makeWorld(3).at(0).job(0, complete), want: createJob},
+		"a Job that no status has noted yet counts":  {world: makeWorld(3).job(0), want: nothing},
+		"a failed step is followed by none":          {world: makeWorld(3).at(0).job(0, failedFor("BackoffLimitExceeded")), want: nothing},
+		"a step whose Job vanished is not run again": {world: makeWorld(3).at(1), want: nothing},
+		"a step whose Job was deleted once it was noted as completed is not run again": {
+			world: makeWorld(3).at(2).job(2), want: nothing,
+		},
+		"a step is not run again when the next has a Job, whatever status says": {
+			world: makeWorld(3).at(0).job(1), want: nothing,
+		},
+		"the last step is followed by none":      {world: makeWorld(2).at(1).job(0, complete).job(1, complete), want: nothing},
+		"what is in the way is not tried again":  {world: makeWorld(3).obstructed(obstacle{reason: "X"}), want: nothing},
+		"nothing is started while it is deleted": {world: makeWorld(3).deleted(), want: nothing},
+		"nothing is started of a spec that cannot be run": {
+			world: makeWorld(0), want: nothing,
+		},
+		"a step is stopped when the spec cannot be run": {
+			world: makeWorld(2).at(0).job(0).spec(func(s *v1alpha1.SequentialJobSpec) { s.Containers[1].Image = "" }), want: stopJob,
+		},
+
+		"a running step is suspended":                {world: makeWorld(3).at(0).job(0).spec(suspend), want: suspendJob},
+		"a suspended step is left so":                {world: makeWorld(3).at(0).job(0, suspendedByUs).spec(suspend), want: nothing},
+		"while suspended, none is started":           {world: makeWorld(3).spec(suspend), want: nothing},
+		"while suspended, none follows":              {world: makeWorld(3).at(0).job(0, complete).spec(suspend), want: nothing},
+		"a step that we suspended is resumed":        {world: makeWorld(3).at(0).job(0, suspendedByUs), want: resumeJob},
+		"a step that others suspended is not":        {world: makeWorld(3).at(0).job(0, suspendedByOther), want: nothing},
+		"the last step may complete while suspended": {world: makeWorld(1).at(0).job(0, complete).spec(suspend), want: nothing},
+
+		"before the deadline it sleeps until then": {
+			world: makeWorld(3).at(0).job(0).spec(deadline(90)), want: nothing, wake: seconds(30).Time,
+		},
+		"at the deadline the step is stopped": {world: makeWorld(3).at(0).job(0).spec(deadline(60)), want: stopJob},
+		"a step is stopped once":              {world: makeWorld(3).at(0).job(0, stopped).spec(deadline(60)), want: nothing},
+		"at the deadline the next is not started": {
+			world: makeWorld(3).at(0).job(0, complete).spec(deadline(60)), want: nothing,
+		},
+		"there is no deadline while suspended": {
+			world: makeWorld(3).at(0).job(0, suspendedByUs).spec(suspend).spec(deadline(60)), want: nothing,
+		},
+
+		"what has finished stays without a time to live": {world: makeWorld(1).status(finishedAt(seconds(-60))), want: nothing},
+		"what has finished is kept until its time is over": {
+			world: makeWorld(1).status(finishedAt(seconds(-60))).spec(timeToLive(90)), want: nothing, wake: seconds(30).Time,
+		},
+		"what has finished is deleted when its time is over": {
+			world: makeWorld(1).status(finishedAt(seconds(-60))).spec(timeToLive(60)), want: deleteObject,
+		},
+		"what has finished starts nothing": {world: makeWorld(3).status(finishedAt(seconds(-60))), want: nothing},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := decide(tc.world.world)
+			assert.Equal(t, tc.want, d.write)
+			if d.write == nothing {
+				assert.Equal(t, tc.wake, d.wake)
+			}
+		})
+	}
+}
+
+func TestWhatStatusSays(t *testing.T) {
+	for name, tc := range map[string]struct {
+		world   *worldWrapper
+		phase   v1alpha1.Phase
+		step    string
+		message string
+		reason  string // of the condition Failed, if it is true
+		cause   string
+		current int32
+	}{
+		"running": {
+			world: makeWorld(3).at(0).job(0, complete).job(1), phase: v1alpha1.PhaseRunning, step: "2/3", current: 1,
+			message: `step 2/3 "step-1" runs in Job etl-1`,
+		},
+		"succeeded": {
+			world: makeWorld(2).at(1).job(1, complete), phase: v1alpha1.PhaseSucceeded, step: "2/2", current: 2,
+			message: "all 2 steps are completed",
+		},
+		"succeeded, whatever became of the Jobs": {
+			world: makeWorld(2).at(2), phase: v1alpha1.PhaseSucceeded, step: "2/2", current: 2, message: "all 2 steps are completed",
+		},
+		"succeeded after the deadline, since nothing is left to stop": {
+			world: makeWorld(1).at(0).job(0, complete).spec(deadline(1)), phase: v1alpha1.PhaseSucceeded, step: "1/1", current: 1,
+			message: "all 1 steps are completed",
+		},
+		"failed": {
+			world: makeWorld(3).at(1).job(1, failedFor("BackoffLimitExceeded")), phase: v1alpha1.PhaseFailed, step: "2/3", current: 1,
+			reason: "JobFailed", cause: "BackoffLimitExceeded",
+			message: `step 2/3 "step-1": Job etl-1 failed: BackoffLimitExceeded: it failed`,
+		},
+		"failed while suspended": {
+			world: makeWorld(1).at(0).job(0, failedFor("PodFailurePolicy")).spec(suspend), phase: v1alpha1.PhaseFailed, step: "1/1",
+			reason: "JobFailed", cause: "PodFailurePolicy",
+			message: `step 1/1 "step-0": Job etl-0 failed: PodFailurePolicy: it failed`,
+		},
+		"the Job is gone": {
+			world: makeWorld(3).at(1), phase: v1alpha1.PhaseFailed, step: "2/3", current: 1, reason: "JobDeleted", cause: "JobDeleted",
+			message: `step 2/3 "step-1": Job etl-1 was deleted before it was finished, and is not run again`,
+		},
+		"the Job is about to go": {
+			world: makeWorld(3).job(0, terminating), phase: v1alpha1.PhaseFailed, step: "1/3", reason: "JobDeleted", cause: "JobDeleted",
+			message: `step 1/3 "step-0": Job etl-0 was deleted before it was finished, and is not run again`,
+		},
+		"a complete Job that is about to go is complete": {
+			world: makeWorld(1).at(0).job(0, complete, terminating), phase: v1alpha1.PhaseSucceeded, step: "1/1", current: 1,
+			message: "all 1 steps are completed",
+		},
+		"the deadline is over": {
+			world: makeWorld(3).at(0).job(0, stopped).spec(deadline(60)), phase: v1alpha1.PhaseFailed, step: "1/3",
+			reason: "DeadlineExceeded", cause: "DeadlineExceeded",
+			message: `not completed within 60 seconds, stopped in step 1/3 "step-0"`,
+		},
+		"the deadline was over, as the Job tells that we stopped": {
+			world: makeWorld(1).at(0).job(0, stopped, failedFor("DeadlineExceeded")), phase: v1alpha1.PhaseFailed, step: "1/1",
+			reason: "DeadlineExceeded", cause: "DeadlineExceeded",
+			message: `step 1/1 "step-0": Job etl-0 failed: DeadlineExceeded: it failed`,
+		},
+		"suspended in a step": {
+			world: makeWorld(3).at(1).job(1, suspendedByUs).spec(suspend), phase: v1alpha1.PhaseSuspended, step: "2/3", current: 1,
+			message: `suspended in step 2/3 "step-1"`,
+		},
+		"suspended between steps": {
+			world: makeWorld(3).at(0).job(0, complete).spec(suspend), phase: v1alpha1.PhaseSuspended, step: "2/3", current: 1,
+			message: `suspended before step 2/3 "step-1"`,
+		},
+		"something is in the way for now": {
+			world: makeWorld(3).obstructed(obstacle{reason: "JobCreateFailed", message: "exceeded quota"}),
+			phase: v1alpha1.PhasePending, step: "1/3", message: `step 1/3 "step-0": exceeded quota`,
+		},
+		"something is in the way for good": {
+			world: makeWorld(3).obstructed(obstacle{reason: "JobNameConflict", message: "not ours", final: true}),
+			phase: v1alpha1.PhaseFailed, step: "1/3", reason: "JobNameConflict", cause: "JobNameConflict",
+			message: `step 1/3 "step-0": not ours`,
+		},
+		"the spec cannot be run": {
+			world: makeWorld(0), phase: v1alpha1.PhaseFailed, step: "0/0", reason: "InvalidSpec", cause: "InvalidSpec",
+			message: "spec.containers: there must be 1 to 64 steps, not 0",
+		},
+		"the object cannot be decoded": {
+			world: makeWorld(0).undecodable("what is this"), phase: v1alpha1.PhaseFailed, step: "0/0",
+			reason: "InvalidSpec", cause: "InvalidSpec", message: "what is this",
+		},
+		"status notes more steps than there are": {
+			world: makeWorld(1).at(5), phase: v1alpha1.PhaseSucceeded, step: "1/1", current: 1, message: "all 1 steps are completed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := decide(tc.world.world)
+			assert.Equal(t, nothing, d.write)
+			assert.Equal(t, tc.phase, d.status.Phase)
+			assert.Equal(t, tc.step, d.status.Step)
+			assert.Equal(t, tc.message, d.status.Message)
+			assert.Equal(t, tc.reason, failureReason(d.status))
+			assert.Equal(t, tc.cause, d.status.Progress.FailureReason)
+			assert.Equal(t, ptr.To(tc.current), d.status.Progress.CurrentIndex)
+			assert.Len(t, d.status.Progress.CompletedIndices, int(tc.current))
+			assert.Equal(t, tc.reason != "", d.status.Progress.FailedIndex != nil)
+			finished := tc.phase == v1alpha1.PhaseSucceeded || tc.phase == v1alpha1.PhaseFailed
+			assert.Equal(t, finished, d.status.CompletionTime != nil)
+			assert.Len(t, d.status.Conditions, 4)
+
+			// Deciding once more, with that status, changes nothing.
+			tc.world.object.Status = d.status
+			tc.world.now = noon.Add(time.Hour)
+			tc.world.object.Spec.ActiveDeadlineSeconds = nil
+			assert.Equal(t, d.status, decide(tc.world.world).status)
+		})
+	}
+}
+
+func TestResumeBeginsTheTimeAnew(t *testing.T) {
+	w := makeWorld(1).at(0).job(0, suspendedByUs).spec(suspend)
+	w.object.Status = decide(w.world).status
+	assert.Nil(t, w.object.Status.StartTime)
+	w.object.Spec.Suspend = false
+	w.job(0)
+	assert.Equal(t, seconds(0), decide(w.world).status.StartTime)
+}
+
+func TestANewJob(t *testing.T) {
+	w := makeWorld(2).spec(func(s *v1alpha1.SequentialJobSpec) {
+		s.Template.Labels = map[string]string{"team": "data", v1alpha1.LabelName: "not yours"}
+		s.Template.Annotations = map[string]string{v1alpha1.AnnotationSuspended: "true", "note": "shared"}
+	})
+	job := newJob(w.object, 1)
+	assert.Equal(t, "etl-1", job.Name)
+	assert.Equal(t, int32(6), *job.Spec.BackoffLimit)
+	assert.Equal(t, corev1.RestartPolicyNever, job.Spec.Template.Spec.RestartPolicy)
+	assert.Equal(t, w.object.Spec.Containers[1:], job.Spec.Template.Spec.Containers)
+	for _, metadata := range []batchv1.Job{*job, {ObjectMeta: job.Spec.Template.ObjectMeta}} {
+		assert.Equal(t, map[string]string{"team": "data", v1alpha1.LabelName: "etl", v1alpha1.LabelStepIndex: "1"}, metadata.Labels)
+		assert.Equal(t, map[string]string{"note": "shared"}, metadata.Annotations)
+	}
+	assert.True(t, isOurs(w.object, job))
+	assert.Empty(t, w.object.Spec.Template.Spec.Containers, "the object is not changed")
+}
