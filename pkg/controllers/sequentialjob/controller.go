@@ -39,7 +39,7 @@ func Add(mgr manager.Manager) error {
 	}
 	r := &reconciler{
 		cache: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(),
-		recorder: mgr.GetEventRecorder(reporter), clock: clock.RealClock{},
+		recorder: mgr.GetEventRecorder(reporter), clock: clock.RealClock{}, written: newWritten(),
 	}
 	err = builder.ControllerManagedBy(mgr).
 		Named(controllerName).

@@ -40,13 +40,20 @@ type reconciler struct {
 	writer   client.Client
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
+	written  *written
 }
 
 // Reconcile takes one SequentialJob as far as it can go now.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	w, known, err := r.gather(ctx, request.NamespacedName)
-	if err != nil || !known {
+	switch {
+	case err != nil:
 		return reconcile.Result{}, err
+	case !known:
+		r.written.forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	case r.written.isOlder(w.object):
+		return reconcile.Result{}, nil // the watch brings what was written
 	}
 	d, refusal, err := r.decideAndApply(ctx, w)
 	if err == nil {
@@ -211,6 +218,7 @@ func (r *reconciler) report(ctx context.Context, object *v1alpha1.SequentialJob,
 	if err != nil {
 		return fmt.Errorf("update status: %w", err)
 	}
+	r.written.remember(object)
 	for _, e := range eventsFor(object, before, status) {
 		// Events that differ only in their notes are taken for one that happens again: the Job tells them apart.
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: jobName(object.Name, e.index)}}

@@ -1,0 +1,120 @@
+package sequentialjob
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/manifests"
+)
+
+const readyAfter = "sandbox.podsequence.example.com/ready-after"
+
+// createSample creates what a sample has, after a change that makes pods end here, where no image is run.
+func (s *story) createSample(file string, change func(*unstructured.Unstructured)) {
+	s.Helper()
+	for _, object := range s.sample(file) {
+		object.SetNamespace(s.namespace)
+		change(object)
+		s.create(object)
+	}
+}
+
+func (s *story) sample(file string) []*unstructured.Unstructured {
+	s.Helper()
+	content, err := manifests.FS.ReadFile("samples/" + file)
+	require.NoError(s, err)
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLToJSONDecoder(bytes.NewReader(content))
+	for {
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
+			return objects
+		} else {
+			require.NoError(s, err)
+		}
+		object := &unstructured.Unstructured{}
+		require.NoError(s, object.UnmarshalJSON(raw))
+		objects = append(objects, object)
+	}
+}
+
+func TestEverySampleIsAccepted(t *testing.T) {
+	s := newStory(t)
+	files, err := fs.Glob(manifests.FS, "samples/sequentialjob-*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	strict := client.WithFieldValidation(api, "Strict")
+	for _, file := range files {
+		for _, object := range s.sample(file[len("samples/"):]) {
+			object.SetNamespace(s.namespace)
+			assert.NoError(t, strict.Create(s.ctx, object, client.DryRunAll), "%s in %s", object.GetKind(), file)
+		}
+	}
+}
+
+func TestStepsWaitForAGroupOfAPodSequence(t *testing.T) {
+	s := newStory(t)
+	s.createSample("sequentialjob-after-database.yaml", func(object *unstructured.Unstructured) {
+		if object.GetKind() == "Pod" {
+			object.SetAnnotations(map[string]string{readyAfter: "never"})
+		}
+	})
+	s.await("the first step's pod to be held", func() bool {
+		pods := s.pods("import", 0)
+		return len(pods) == 1 && isHeld(pods[0])
+	})
+	s.fence()
+	assert.Empty(t, s.pods("import", 0)[0].Spec.NodeName)
+
+	db := &corev1.Pod{}
+	require.NoError(t, api.Get(s.ctx, s.key("import-db"), db))
+	s.patch(db, map[string]any{"metadata": map[string]any{"annotations": map[string]string{readyAfter: "0s"}}})
+	s.complete("import", 0)
+	s.complete("import", 1)
+	s.awaitPhase("import", v1alpha1.PhaseSucceeded)
+}
+
+func TestAGroupOfAPodSequenceWaitsForTheLastStep(t *testing.T) {
+	s := newStory(t)
+	s.createSample("sequentialjob-before-application.yaml", func(object *unstructured.Unstructured) {
+		if object.GetKind() == v1alpha1.SequentialJobKind.Kind {
+			require.NoError(t, unstructured.SetNestedField(object.Object, "never", // as its readiness gate has it elsewhere
+				"spec", "template", "metadata", "annotations", readyAfter))
+		}
+	})
+	application := func() corev1.Pod {
+		pod := &corev1.Pod{}
+		require.NoError(t, api.Get(s.ctx, s.key("migrated-application"), pod))
+		return *pod
+	}
+	s.await("the application to be held", func() bool { return isHeld(application()) })
+	s.complete("migration", 0)
+	s.awaitRunning("migration", 1)
+	s.fence()
+	assert.Empty(t, application().Spec.NodeName)
+	s.complete("migration", 1)
+	s.await("the application to be placed", func() bool { return application().Spec.NodeName != "" })
+	s.awaitPhase("migration", v1alpha1.PhaseSucceeded)
+}
+
+// isHeld tells whether the pod says that it waits for its group.
+func isHeld(pod corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled {
+			return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonSchedulingGated
+		}
+	}
+	return false
+}

@@ -1,0 +1,86 @@
+package sequentialjob
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/internal/controlplane"
+)
+
+// Objects may have been stored when the definition allowed more than it does today.
+func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
+	s := newLonelyStory(t)
+	t.Cleanup(func() {
+		if _, err := cluster.PID(controlplane.PodSequenceController); err != nil {
+			assert.NoError(t, cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
+		}
+	})
+	require.NoError(t, cluster.Kill(s.ctx, controlplane.PodSequenceController))
+	broken := map[string]struct {
+		spec string
+		want string
+	}{
+		"no-steps":      {`{containers: []}`, "spec.containers: there must be 1 to 64 steps, not 0"},
+		"no-image":      {`{containers: [{name: a}]}`, "spec.containers[0].image: is required"},
+		"twice":         {`{containers: [{name: a, image: i}, {name: a, image: i}]}`, `spec.containers[1].name: "a" is there twice`},
+		"always":        {`{containers: [{name: a, image: i}], template: {spec: {restartPolicy: Always}}}`, "must be Never or OnFailure"},
+		"not-decodable": {`{containers: "many"}`, "the object cannot be decoded"},
+	}
+	restore := s.allowAnything()
+	for name, object := range broken {
+		s.createEventually(s.fromYAML(name, object.spec))
+	}
+	restore()
+	require.NoError(t, cluster.StartComponent(s.ctx, controlplane.PodSequenceController))
+
+	s.fence() // the others are not kept waiting
+	for name, object := range broken {
+		stored := &unstructured.Unstructured{}
+		stored.SetGroupVersionKind(v1alpha1.SequentialJobKind)
+		status := func(field ...string) string {
+			require.NoError(t, api.Get(s.ctx, s.key(name), stored))
+			value, _, err := unstructured.NestedString(stored.Object, append([]string{"status"}, field...)...)
+			require.NoError(t, err)
+			return value
+		}
+		s.await(name+" to have failed", func() bool { return status("phase") == string(v1alpha1.PhaseFailed) })
+		assert.Equal(t, v1alpha1.ReasonInvalidSpec, status("progress", "failureReason"))
+		assert.Contains(t, status("message"), object.want)
+	}
+}
+
+// createEventually creates what the API server may still refuse by the definition it had before.
+func (s *story) createEventually(object client.Object) {
+	s.Helper()
+	s.await(object.GetName()+" to be accepted", func() bool { return api.Create(s.ctx, object) == nil })
+}
+
+// allowAnything has the API server accept any SequentialJob until restore.
+func (s *story) allowAnything() (restore func()) {
+	s.Helper()
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	require.NoError(s, api.Get(s.ctx, types.NamespacedName{Name: "sequentialjobs.batch.example.com"}, definition))
+	schema := definition.Spec.Versions[0].Schema
+	definition.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{
+		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+	}
+	require.NoError(s, api.Update(s.ctx, definition))
+	return func() {
+		s.Helper()
+		require.NoError(s, api.Get(s.ctx, client.ObjectKeyFromObject(definition), definition))
+		definition.Spec.Versions[0].Schema = schema
+		require.NoError(s, api.Update(s.ctx, definition))
+		s.await("the rules to be back", func() bool {
+			return api.Create(s.ctx, s.fromYAML("refused", `{containers: "many"}`), client.DryRunAll) != nil
+		})
+	}
+}
