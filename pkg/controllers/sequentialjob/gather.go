@@ -91,10 +91,16 @@ func decode(stored *unstructured.Unstructured) (object *v1alpha1.SequentialJob, 
 	if err == nil {
 		return object, ""
 	}
-	object = &v1alpha1.SequentialJob{}
-	for _, field := range []string{"apiVersion", "kind", "metadata", "status"} {
-		// Metadata is the API server's, so it can be decoded; a status that cannot is worked out anew.
-		_ = convert(map[string]any{field: stored.Object[field]}, object)
+	// Metadata is the API server's, so it can be decoded; a status that cannot is worked out anew.
+	for _, fields := range [][]string{{"metadata", "status"}, {"metadata"}} {
+		readable := map[string]any{}
+		for _, field := range fields {
+			readable[field] = stored.Object[field]
+		}
+		object = &v1alpha1.SequentialJob{}
+		if convert(readable, object) == nil {
+			break
+		}
 	}
 	return object, fmt.Sprintf("the object cannot be decoded: %v", err)
 }

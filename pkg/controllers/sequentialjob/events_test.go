@@ -1,0 +1,77 @@
+package sequentialjob
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+func TestEventsFor(t *testing.T) {
+	none := v1alpha1.SequentialJobStatus{}
+	status := func(w *worldWrapper) v1alpha1.SequentialJobStatus {
+		d := decide(w.world)
+		assert.Equal(t, nothing, d.write)
+		return d.status
+	}
+	first := status(makeWorld(2).job(0))
+	second := status(makeWorld(2).job(0, complete).job(1))
+	succeeded := status(makeWorld(2).job(0, complete).job(1, complete))
+	failed := status(makeWorld(2).job(0, failedFor("BackoffLimitExceeded")))
+	deadlineOver := status(makeWorld(2).at(0).job(0, stopped).spec(deadline(1)))
+	suspended := status(makeWorld(2).job(0, suspendedByUs).spec(suspend))
+	conflict := status(makeWorld(2).obstructed(obstacle{reason: "JobNameConflict", message: "not ours", final: true}))
+	refused := status(makeWorld(2).obstructed(obstacle{reason: "JobCreateFailed", message: "exceeded quota"}))
+	waiting := status(makeWorld(2).obstructed(obstacle{reason: "WaitingForOldJob", message: "an earlier Job"}))
+
+	for name, tc := range map[string]struct {
+		before, after v1alpha1.SequentialJobStatus
+		want          []event
+	}{
+		"a status that says the same tells nothing": {before: first, after: first},
+		"the first step is started": {before: none, after: first, want: []event{
+			{"Normal", "JobStarted", "Run", 0, `step 1/2 "step-0" started as Job etl-0`},
+		}},
+		"a step is completed and the next is started": {before: first, after: second, want: []event{
+			{"Normal", "JobCompleted", "Observe", 0, `step 1/2 "step-0" completed in Job etl-0`},
+			{"Normal", "JobStarted", "Run", 1, `step 2/2 "step-1" started as Job etl-1`},
+		}},
+		"the last step is completed": {before: second, after: succeeded, want: []event{
+			{"Normal", "JobCompleted", "Observe", 1, `step 2/2 "step-1" completed in Job etl-1`},
+		}},
+		"what happened unseen is told in its order": {before: none, after: second, want: []event{
+			{"Normal", "JobStarted", "Run", 0, `step 1/2 "step-0" started as Job etl-0`},
+			{"Normal", "JobCompleted", "Observe", 0, `step 1/2 "step-0" completed in Job etl-0`},
+			{"Normal", "JobStarted", "Run", 1, `step 2/2 "step-1" started as Job etl-1`},
+		}},
+		"a step has failed": {before: first, after: failed, want: []event{
+			{"Warning", "JobFailed", "Observe", 0, `step 1/2 "step-0": Job etl-0 failed: BackoffLimitExceeded: it failed`},
+		}},
+		"the deadline is over": {before: first, after: deadlineOver, want: []event{
+			{"Warning", "DeadlineExceeded", "Observe", 0, `not completed within 1 seconds, stopped in step 1/2 "step-0"`},
+		}},
+		"a failure is told once":                  {before: failed, after: failed},
+		"a step that is suspended is not started": {before: first, after: suspended},
+		"nor when it is resumed":                  {before: suspended, after: first},
+		"somebody else's Job": {before: none, after: conflict, want: []event{
+			{"Warning", "JobNameConflict", "Observe", 0, `step 1/2 "step-0": not ours`},
+		}},
+		"a Job is refused for now": {before: none, after: refused, want: []event{
+			{"Warning", "JobCreateFailed", "Run", 0, `step 1/2 "step-0": exceeded quota`},
+		}},
+		"waiting tells nothing": {before: none, after: waiting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, eventsFor(makeWorld(2).object, tc.before, tc.after))
+		})
+	}
+}
+
+func TestLongNotesAreCut(t *testing.T) {
+	note := cut(strings.Repeat("ä", 1024))
+	assert.LessOrEqual(t, len(note), 1024)
+	assert.True(t, strings.HasSuffix(note, "ä..."))
+	assert.Equal(t, "short", cut("short"))
+}

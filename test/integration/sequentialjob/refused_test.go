@@ -1,0 +1,49 @@
+package sequentialjob
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+func TestAQuotaKeepsAStepFromStarting(t *testing.T) {
+	s := newStory(t)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "jobs"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": resource.MustParse("1")}},
+	}
+	s.create(quota)
+	s.await("the quota to hold", func() bool {
+		require.NoError(t, api.Get(s.ctx, s.key("jobs"), quota))
+		return len(quota.Status.Used) > 0
+	})
+	s.create(s.steps("etl", 2))
+	s.complete("etl", 0)
+	object := s.awaitPhase("etl", v1alpha1.PhasePending)
+	s.expectCondition(object, v1alpha1.ConditionProgressing, v1alpha1.ReasonJobCreateFailed)
+	assert.Contains(t, object.Status.Message, "exceeded quota")
+	assert.Equal(t, []int32{0}, object.Status.Progress.CompletedIndices)
+
+	s.patch(quota, map[string]any{"spec": map[string]any{"hard": map[string]any{"count/jobs.batch": "2"}}})
+	s.complete("etl", 1)
+	s.awaitPhase("etl", v1alpha1.PhaseSucceeded)
+}
+
+func TestAStepThatCannotBeRunAtAll(t *testing.T) {
+	s := newStory(t)
+	object := s.steps("etl", 2)
+	object.Spec.Containers[1].VolumeMounts = []corev1.VolumeMount{{Name: "nowhere", MountPath: "/work"}}
+	s.create(object)
+	s.complete("etl", 0)
+	object = s.awaitPhase("etl", v1alpha1.PhaseFailed)
+	assert.Equal(t, v1alpha1.ReasonInvalidSpec, object.Status.Progress.FailureReason)
+	assert.Equal(t, ptr.To[int32](1), object.Status.Progress.FailedIndex)
+	assert.Contains(t, object.Status.Message, `volumeMounts[0].name: Not found: "nowhere"`)
+}
