@@ -215,6 +215,10 @@ func (r *reconciler) report(ctx context.Context, object *v1alpha1.SequentialJob,
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return errStale
 	}
+	if apierrors.IsInvalid(err) {
+		// Rules that cannot even be evaluated keep all of the object from being written, its status too.
+		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSpec, actionObserve, "%s", cut(status.Message))
+	}
 	if err != nil {
 		return fmt.Errorf("update status: %w", err)
 	}

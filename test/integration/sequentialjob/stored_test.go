@@ -2,10 +2,12 @@ package sequentialjob
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,12 +35,14 @@ func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
 		"no-image":      {`{containers: [{name: a}]}`, "spec.containers[0].image: is required"},
 		"twice":         {`{containers: [{name: a, image: i}, {name: a, image: i}]}`, `spec.containers[1].name: "a" is there twice`},
 		"always":        {`{containers: [{name: a, image: i}], template: {spec: {restartPolicy: Always}}}`, "must be Never or OnFailure"},
-		"not-decodable": {`{containers: "many"}`, "the object cannot be decoded"},
+		"not-decodable": {`{containers: [{name: a, image: i}], backoffLimit: few}`, "the object cannot be decoded"},
 	}
+	const unwritable = "unwritable" // the API server refuses to write even its status
 	restore := s.allowAnything()
 	for name, object := range broken {
 		s.createEventually(s.fromYAML(name, object.spec))
 	}
+	s.createEventually(s.fromYAML(unwritable, `{containers: many}`))
 	restore()
 	require.NoError(t, cluster.StartComponent(s.ctx, controlplane.PodSequenceController))
 
@@ -56,6 +60,13 @@ func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
 		assert.Equal(t, v1alpha1.ReasonInvalidSpec, status("progress", "failureReason"))
 		assert.Contains(t, status("message"), object.want)
 	}
+	s.await("an event that tells of the other", func() bool {
+		var events eventsv1.EventList
+		require.NoError(t, api.List(s.ctx, &events, client.InNamespace(s.namespace)))
+		return slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
+			return e.Regarding.Name == unwritable && e.Reason == v1alpha1.ReasonInvalidSpec
+		})
+	})
 }
 
 // createEventually creates what the API server may still refuse by the definition it had before.
