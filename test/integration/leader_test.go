@@ -65,9 +65,9 @@ func TestFailOver(t *testing.T) {
 			assert.NotEqual(t, leader, s.leaseHolder(program))
 
 			// The next test finds one instance of each program, and it leads.
+			before := s.leaseHolder(program)
 			require.NoError(t, standby.Process.Kill())
 			require.NoError(t, env.cluster.StartComponent(s.ctx, program))
-			before := s.leaseHolder(program)
 			s.await("the first instance to lead again", func() bool { return s.leaseHolder(program) != before })
 		})
 	}

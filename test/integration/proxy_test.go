@@ -3,6 +3,7 @@ package integration
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -44,7 +45,8 @@ func (e *environment) startProxy(t *testing.T) *proxy {
 	forward.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
 
 	p := &proxy{}
-	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	// Over TLS: clients send no token otherwise.
+	p.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		meddle := p.meddle
 		p.asks = append(p.asks, r)
@@ -122,7 +124,8 @@ func (p *proxy) kubeconfig(t *testing.T, dir, original string) string {
 	config, err := clientcmd.LoadFromFile(original)
 	require.NoError(t, err)
 	for _, c := range config.Clusters {
-		c.Server, c.CertificateAuthorityData, c.CertificateAuthority = p.URL, nil, ""
+		c.Server, c.CertificateAuthority = p.URL, ""
+		c.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate().Raw})
 	}
 	path := filepath.Join(dir, filepath.Base(original))
 	require.NoError(t, clientcmd.WriteToFile(*config, path))
