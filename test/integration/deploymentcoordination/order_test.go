@@ -16,7 +16,8 @@ import (
 func TestThreeDeploymentsRollOutInOrderOfTheirNames(t *testing.T) {
 	t.Run("created together, the last first", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.coordination("shop"), s.deployment("c"), s.deployment("b"), s.deployment("a"))
+		s.coordinate(s.coordination("shop"))
+		s.create(s.deployment("c"), s.deployment("b"), s.deployment("a"))
 		s.awaitUnpaused("a", "b", "c")
 		s.awaitComplete("a", "b", "c")
 		s.awaitReady("shop")
@@ -24,7 +25,8 @@ func TestThreeDeploymentsRollOutInOrderOfTheirNames(t *testing.T) {
 	})
 	t.Run("changed together, the last first", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.coordination("shop"), s.deployment("a"), s.deployment("b"), s.deployment("c"))
+		s.coordinate(s.coordination("shop"))
+		s.create(s.deployment("a"), s.deployment("b"), s.deployment("c"))
 		s.awaitUnpaused("a", "b", "c")
 		s.awaitReady("shop")
 		for _, name := range []string{"c", "b", "a"} {
@@ -76,7 +78,8 @@ func TestTheNextWaitsUntilTheOneBeforeIsRolledOut(t *testing.T) {
 func TestMinReadySecondsAreRespectedToTheSecond(t *testing.T) {
 	s := newStory(t)
 	const wait = 4
-	s.create(s.coordination("shop", minReady(wait)), s.deployment("a"), s.deployment("b"))
+	s.coordinate(s.coordination("shop", minReady(wait)))
+	s.create(s.deployment("a"), s.deployment("b"))
 	s.awaitReady("shop")
 	rollouts := s.verdict().Rollouts
 	require.Len(t, rollouts, 2)
@@ -89,7 +92,8 @@ func TestADeploymentCreatedWhileAnotherRolls(t *testing.T) {
 	s := newStory(t)
 	b := s.deployment("b")
 	image("1", "never")(b)
-	s.create(s.coordination("shop"), b)
+	s.coordinate(s.coordination("shop"))
+	s.create(b)
 	s.awaitActive("b")
 	s.create(s.deployment("a"))
 	assert.True(t, s.get("a").Spec.Paused)
@@ -105,7 +109,8 @@ func TestTheActiveDeploymentIsDeleted(t *testing.T) {
 	s := newStory(t)
 	a := s.deployment("a")
 	image("1", "never")(a)
-	s.create(s.coordination("shop"), a, s.deployment("b"))
+	s.coordinate(s.coordination("shop"))
+	s.create(a, s.deployment("b"))
 	s.awaitActive("a")
 	s.delete(a)
 	s.awaitComplete("b")
@@ -138,7 +143,7 @@ func TestScalingIsNeverBlocked(t *testing.T) {
 
 func TestFiftyDeployments(t *testing.T) {
 	s := newStory(t)
-	s.create(s.coordination("shop"))
+	s.coordinate(s.coordination("shop"))
 	var want []string
 	for i := range 50 {
 		want = append(want, fmt.Sprintf("d%02d", i))
