@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -123,26 +124,36 @@ func (r *rollout) change(ctx context.Context) error {
 	return nil
 }
 
-// follow draws a table whenever a Deployment changes, until all have rolled out.
+// follow draws a table whenever something changes, until all have rolled out and nobody has the turn any more: the last
+// keeps it while it has to be ready for minReadySeconds.
 func (r *rollout) follow(ctx context.Context) error {
 	r.began = time.Now()
-	watch, err := r.api.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(rolloutDemo.Namespace))
+	deployments, err := r.api.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(rolloutDemo.Namespace))
 	if err != nil {
 		return fmt.Errorf("watch Deployments: %w", err)
 	}
-	defer watch.Stop()
+	defer deployments.Stop()
+	coordinations, err := r.api.Watch(ctx, &appsapi.DeploymentCoordinationList{}, client.InNamespace(rolloutDemo.Namespace))
+	if err != nil {
+		return fmt.Errorf("watch DeploymentCoordinations: %w", err)
+	}
+	defer coordinations.Stop()
 	for {
 		done, err := r.draw(ctx)
 		if done || err != nil {
 			return err
 		}
+		open := true
 		select {
-		case _, open := <-watch.ResultChan():
-			if !open && ctx.Err() == nil {
-				return errors.New("watch Deployments: it has ended")
-			}
+		case _, open = <-deployments.ResultChan():
+		case _, open = <-coordinations.ResultChan():
 		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
 			return fmt.Errorf("the Deployments have not rolled out: %w", ctx.Err())
+		}
+		if !open {
+			return errors.New("follow the Deployments: the watch has ended")
 		}
 	}
 }
@@ -164,7 +175,7 @@ func (r *rollout) draw(ctx context.Context) (done bool, err error) {
 			return false, nil
 		}
 	}
-	return true, nil
+	return meta.IsStatusConditionTrue(coordination.Status.Conditions, appsapi.ConditionReady), nil
 }
 
 func rolloutTable(c *appsapi.DeploymentCoordination, deployments []appsv1.Deployment) string {
