@@ -14,7 +14,7 @@ import (
 
 const help = `podsequence-controller tells how far PodSequences have come, and lets go pods that other schedulers place.
 
-It does two things:
+What it does:
 
   Status. It writes the status of every PodSequence, and events for what is new in it.
 
@@ -22,6 +22,9 @@ It does two things:
   spec.schedulingGates. When its group may start, the controller removes the gate of its PodSequence,
   and no other; while it waits, its PodScheduled condition says what for. Pods of --scheduler-names
   are left to their scheduler.
+
+  Rollouts. It has the Deployments of a DeploymentCoordination roll out one at a time: those that wait
+  are paused.
 
 So it works beside podsequence-scheduler, and also alone (lite mode): then every pod that is to wait
 must carry a gate.

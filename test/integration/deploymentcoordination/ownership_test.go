@@ -2,6 +2,7 @@ package deploymentcoordination
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -114,5 +115,8 @@ func (s *story) withoutController(happens func()) {
 	s.Helper()
 	require.NoError(s, cluster.Kill(s.ctx, controlplane.PodSequenceController))
 	happens()
-	require.NoError(s, cluster.StartComponent(s.ctx, controlplane.PodSequenceController))
+	// One that was killed the moment it began may still hold its port for another moment.
+	require.Eventually(s, func() bool {
+		return cluster.StartComponent(s.ctx, controlplane.PodSequenceController) == nil
+	}, patience, 100*time.Millisecond)
 }
