@@ -41,8 +41,44 @@ sandbox: build ## Bring up a sandbox cluster in .sandbox; Ctrl-C takes it down
 	@$(BIN)/sandbox up
 
 .PHONY: run
-run: build ## Run both programs against the cluster of $$KUBECONFIG; needs `kubectl apply -k manifests/base`
+run: build-podsequence-scheduler build-podsequence-controller ## Run both programs here, against the cluster of $KUBECONFIG; needs `make install`
 	@hack/run.sh
+
+##@ Install
+
+# For the sandbox's cluster without a kubectl on PATH: KUBECTL="bin/sandbox kubectl --"
+KUBECTL ?= kubectl
+# The images of both programs are named after it: of team/podsequence:v1 team/podsequence-scheduler:v1 and
+# team/podsequence-controller:v1.
+IMG ?= podsequence:$(VERSION)
+# default, or lite for the controller alone.
+VARIANT ?= default
+DOCKER ?= docker
+
+RENDER := $(GO) run ./hack/render
+image_tag = $(lastword $(subst :, ,$(IMG)))
+image_repository = $(IMG:%:$(image_tag)=%)
+image = $(if $(findstring /,$(image_tag)),$(error IMG must be REPOSITORY:TAG, is $(IMG)))$(image_repository)-$1:$(image_tag)
+
+.PHONY: install
+install: ## Install the kinds alone into the cluster of $KUBECONFIG
+	$(RENDER) manifests/crds | $(KUBECTL) apply --server-side --force-conflicts -f -
+
+.PHONY: uninstall
+uninstall: ## Remove the kinds, and with them every PodSequence
+	$(RENDER) manifests/crds | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: deploy
+deploy: ## Install everything, with images named after IMG; VARIANT=lite installs the controller alone
+	$(RENDER) -image '$(IMG)' manifests/$(VARIANT) | $(KUBECTL) apply --server-side --force-conflicts -f -
+
+.PHONY: undeploy
+undeploy: ## Remove what deploy installed, but for the kinds and their objects
+	$(RENDER) -without CustomResourceDefinition manifests/default | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: deploy-example
+deploy-example: ## Create the three-tier shop of manifests/samples
+	$(KUBECTL) apply -k manifests/samples/three-tier-shop
 
 ##@ Build
 
@@ -60,6 +96,17 @@ $(PROGRAMS:%=build-%): build-%:
 generate: ## Generate deepcopy methods and CRDs from apis/
 	$(TOOLS) controller-gen object paths=./apis/...
 	$(TOOLS) controller-gen crd paths=./apis/... output:crd:dir=manifests/crds
+
+.PHONY: dist
+dist: ## Write dist/install.yaml and dist/install-lite.yaml, with images named after IMG
+	@mkdir -p dist
+	$(RENDER) -image '$(IMG)' manifests/default >dist/install.yaml
+	$(RENDER) -image '$(IMG)' manifests/lite >dist/install-lite.yaml
+
+.PHONY: docker-build
+docker-build: ## Build the images of both programs, named after IMG
+	$(DOCKER) build --target scheduler --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' -t '$(call image,scheduler)' .
+	$(DOCKER) build --target controller --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' -t '$(call image,controller)' .
 
 ##@ Check
 

@@ -27,6 +27,10 @@ func main() {
 
 It runs beside the cluster's own scheduler and schedules the pods whose spec.schedulerName is one of
 its profiles. Its configuration file must enable the plugin PodSequence; the one shipped in
-manifests/scheduler-config does.`
+manifests/scheduler-config does.
+
+Beside kube-scheduler's secure port it serves /livez and /readyz by HTTP for probes, at
+--health-probe-bind-address (default :8081; 0 for none). This /readyz knows of the plugin.`
+	addHealth(command)
 	os.Exit(cli.Run(command))
 }

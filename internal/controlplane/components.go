@@ -8,6 +8,7 @@ import (
 // Second ports of components that need one.
 const (
 	etcdPeer         = "etcd-peer"
+	schedulerHealth  = "podsequence-scheduler-health"
 	controllerHealth = "podsequence-controller-health"
 )
 
@@ -23,7 +24,7 @@ func newPlan(options Options) (*plan, error) {
 	pool := &portPool{}
 	defer pool.release()
 	p := &plan{Options: options, layout: layout(options.Dir), ports: map[string]int{}}
-	for _, name := range append(Components(), etcdPeer, controllerHealth) {
+	for _, name := range append(Components(), etcdPeer, schedulerHealth, controllerHealth) {
 		port, err := pool.take()
 		if err != nil {
 			return nil, err
@@ -61,7 +62,8 @@ func (p *plan) process(name string) *process {
 		record.URL = p.url("http", name)
 		record.HealthURL = record.URL + "/healthz"
 	case PodSequenceScheduler:
-		record.Args = append(p.schedulerArgs(name), "--config="+p.config(schedulerConfigFile))
+		record.Args = append(p.schedulerArgs(name), "--config="+p.config(schedulerConfigFile),
+			"--health-probe-bind-address="+address(p.ports[schedulerHealth]))
 	case PodSequenceController:
 		record.Args = p.controllerArgs()
 		record.HealthURL = p.url("http", controllerHealth) + "/readyz"

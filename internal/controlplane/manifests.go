@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// baseKustomization is the default installation without the programs themselves, which run as processes here.
-	baseKustomization = "base"
-	fieldOwner        = client.FieldOwner("podsequence-sandbox")
+	// sandboxKustomization is the default installation with no replicas: the programs run as processes here.
+	sandboxKustomization = "sandbox"
+	fieldOwner           = client.FieldOwner("podsequence-sandbox")
 )
 
 // renderManifests builds a kustomization and returns its objects in an order in which they can be created.

@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -28,12 +29,42 @@ func TestManifestsAreRenderedInAnOrderThatWorks(t *testing.T) {
 	assert.Equal(t, []string{"Namespace", "ServiceAccount"}, kinds(others))
 }
 
-func TestShippedManifestsHoldNoWorkloads(t *testing.T) {
-	objects, err := renderManifests(manifests.FS, baseKustomization)
+// What the sandbox applies must be what users apply, down to the last field: it is how we know that an API server takes
+// it, and that its permissions are enough.
+func TestSandboxAppliesTheDefaultInstallationWithoutReplicas(t *testing.T) {
+	shipped, err := renderManifests(manifests.FS, "default")
 	require.NoError(t, err)
-	assert.Contains(t, kinds(objects), "CustomResourceDefinition")
-	assert.Contains(t, kinds(objects), "ServiceAccount")
-	assert.NotContains(t, kinds(objects), "Deployment", "the sandbox runs our programs itself")
+	for _, object := range shipped {
+		if object.GetKind() == "Deployment" {
+			object.Object["spec"].(map[string]any)["replicas"] = 0
+		}
+	}
+	applied, err := renderManifests(manifests.FS, sandboxKustomization)
+	require.NoError(t, err)
+	assert.Equal(t, shipped, applied)
+}
+
+func TestLiteIsTheDefaultInstallationWithoutTheScheduler(t *testing.T) {
+	var want []string
+	shipped, err := renderManifests(manifests.FS, "default")
+	require.NoError(t, err)
+	for _, object := range shipped {
+		if object.GetLabels()["app.kubernetes.io/component"] != "scheduler" {
+			want = append(want, identity(object))
+		}
+	}
+	lite, err := renderManifests(manifests.FS, "lite")
+	require.NoError(t, err)
+	var got []string
+	for _, object := range lite {
+		got = append(got, identity(object))
+	}
+	assert.Equal(t, want, got)
+	assert.NotContains(t, strings.Join(got, " "), PodSequenceScheduler)
+}
+
+func identity(object *unstructured.Unstructured) string {
+	return object.GetKind() + " " + object.GetName()
 }
 
 func kinds(objects []*unstructured.Unstructured) []string {

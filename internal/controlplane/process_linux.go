@@ -20,7 +20,8 @@ func processAttributes(detach bool) *syscall.SysProcAttr {
 }
 
 // processStartTime returns when a running process was started, in clock ticks since the machine was.
-// A process that has ended but was not reaped yet does not count as running.
+// A process that has ended but was not reaped yet does not count as running. One whose first thread has ended still runs
+// as long as it has others: until the last is gone, so are not its sockets, and nobody else can have its port.
 func processStartTime(pid int) (uint64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -29,11 +30,11 @@ func processStartTime(pid int) (uint64, error) {
 	// The second field is the program's name in parentheses and may itself hold spaces and parentheses.
 	_, rest, found := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
 	fields := bytes.Fields(rest)
-	const state, startTime = 0, 19 // the third and the 22nd field of the line
+	const state, threads, startTime = 0, 17, 19 // the third, the 20th and the 22nd field of the line
 	if !found || len(fields) <= startTime {
 		return 0, errors.New("read state of process: too few fields")
 	}
-	if s := string(fields[state]); s == "Z" || s == "X" {
+	if s := string(fields[state]); s == "X" || s == "Z" && (string(fields[threads]) == "0" || string(fields[threads]) == "1") {
 		return 0, os.ErrProcessDone
 	}
 	ticks, err := strconv.ParseUint(string(fields[startTime]), 10, 64)

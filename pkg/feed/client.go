@@ -1,10 +1,13 @@
 package feed
 
 import (
+	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -22,4 +25,20 @@ func sequencesClient(config *rest.Config) (rest.Interface, error) {
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	return rest.RESTClientFor(config)
+}
+
+// newestSequence asks with a consistent list: it has everything that was written before it was asked for.
+func newestSequence(client metadata.Interface) func(context.Context) (now, lastChange string, err error) {
+	return func(ctx context.Context) (now, lastChange string, err error) {
+		list, err := client.Resource(v1alpha1.PodSequenceResource).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return "", "", err
+		}
+		for i := range list.Items {
+			if version := list.Items[i].ResourceVersion; after(version, lastChange) {
+				lastChange = version
+			}
+		}
+		return list.ResourceVersion, lastChange, nil
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	metadataclient "k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -36,6 +37,8 @@ type Feed struct {
 	definitions cache.ListerWatcher
 	sequences   cache.ListerWatcher
 
+	fresh *freshness
+
 	// state is why the engine does not know enough yet; nil once it does.
 	state atomic.Pointer[string]
 
@@ -44,10 +47,20 @@ type Feed struct {
 	synced  bool
 }
 
-// New returns a feed that does nothing until Run. The sink gets what each event changed, in order, after the engine
-// knows of it, and first of all, when the engine has come to know everything, all there is (Engine.Everything). It is
-// called from several goroutines, one at a time.
-func New(config *rest.Config, engine *sequence.Engine, sink func(sequence.Changes)) (*Feed, error) {
+// Options say whom the feed tells.
+type Options struct {
+	// Sink gets what each event changed, in order, after the engine knows of it, and first of all, when the engine has
+	// come to know everything, all there is (Engine.Everything). It is called from several goroutines, one at a time.
+	Sink func(sequence.Changes)
+	// Advanced, if set, is called when CaughtUp may give another answer than before. Calls may overlap.
+	Advanced func()
+}
+
+// New returns a feed that does nothing until Run.
+func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, error) {
+	if options.Advanced == nil {
+		options.Advanced = func() {}
+	}
 	config = rest.CopyConfig(config)
 	rest.AddUserAgent(config, "feed")
 
@@ -64,8 +77,13 @@ func New(config *rest.Config, engine *sequence.Engine, sink func(sequence.Change
 		return nil, fmt.Errorf("make client for PodSequences: %w", err)
 	}
 
+	metadata, err := metadataclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for metadata: %w", err)
+	}
+
 	f := &Feed{
-		engine: engine, sink: sink,
+		engine: engine, sink: options.Sink, fresh: newFreshness(newestSequence(metadata), options.Advanced),
 		pods: cache.NewListWatchFromClient(core.CoreV1().RESTClient(), "pods", corev1.NamespaceAll, fields.Everything()),
 		definitions: cache.NewListWatchFromClient(extensions.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
 			fields.OneTermEqualSelector("metadata.name", definitionName)),
@@ -85,6 +103,19 @@ func (f *Feed) Why() string {
 	}
 	return ""
 }
+
+// CaughtUp tells whether the engine surely knows every PodSequence that there was at this resource version. If not, it
+// has that found out, and Options.Advanced is called when more is known.
+func (f *Feed) CaughtUp(version string) bool {
+	if f.fresh.reached(version) {
+		return true
+	}
+	f.fresh.want(version)
+	return false
+}
+
+// CatchUp returns once the engine knows every PodSequence that there was at this resource version.
+func (f *Feed) CatchUp(ctx context.Context, version string) error { return f.fresh.await(ctx, version) }
 
 func (f *Feed) setState(why string) { f.state.Store(&why) }
 
@@ -107,6 +138,7 @@ func (f *Feed) Run(ctx context.Context) {
 		return
 	}
 
+	watches.StartWithContext(ctx, f.fresh.run)
 	f.setState("it is not known whether the PodSequence kind is installed")
 	definitions := &definitionStore{feed: f, ctx: ctx}
 	watches.StartWithContext(ctx, func(ctx context.Context) {
@@ -141,6 +173,7 @@ func (f *Feed) complete() {
 	defer f.deliver.Unlock()
 	f.synced = true
 	f.state.Store(nil)
+	engineSynced.Set(1)
 	f.sink(f.engine.Everything())
 }
 
@@ -150,6 +183,7 @@ func (f *Feed) suspend(why string) {
 	defer f.deliver.Unlock()
 	f.synced = false
 	f.setState(why)
+	engineSynced.Set(0)
 }
 
 // apply enters something into the engine and passes on what that changed. The two are one step, so that the sink sees
@@ -158,6 +192,7 @@ func (f *Feed) apply(enter func() sequence.Changes) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
 	if changes := enter(); f.synced {
+		podsReleased.Add(float64(len(changes.Released)))
 		f.sink(changes)
 	}
 }

@@ -1,17 +1,37 @@
 package feed
 
 import (
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-var watchErrors = metrics.NewCounterVec(&metrics.CounterOpts{
-	Subsystem:      "podsequence",
-	Name:           "watch_errors_total",
-	Help:           "Failures to list or watch what decisions are made from, by resource. While they last, pods that wait stay held.",
-	StabilityLevel: metrics.ALPHA,
-}, []string{"resource"})
+var (
+	watchErrors = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem:      "podsequence",
+		Name:           "watch_errors_total",
+		Help:           "Failures to list or watch what decisions are made from, by resource. While they last, pods that wait stay held.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"resource"})
+	engineSynced = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem:      "podsequence",
+		Name:           "engine_synced",
+		Help:           "1 while this process knows all it must know to let pods go. 0 holds every pod, and is right on a standby.",
+		StabilityLevel: metrics.ALPHA,
+	})
+	podsReleased = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem:      "podsequence",
+		Name:           "pods_released_total",
+		Help:           "Pods whose turn has come, of all schedulers.",
+		StabilityLevel: metrics.ALPHA,
+	})
+)
 
 func init() {
-	legacyregistry.MustRegister(watchErrors)
+	legacyregistry.MustRegister(watchErrors, engineSynced, podsReleased)
+}
+
+// Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
+func Collectors() []prometheus.Collector {
+	return []prometheus.Collector{watchErrors.CounterVec, engineSynced, podsReleased}
 }

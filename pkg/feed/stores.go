@@ -18,7 +18,9 @@ import (
 var (
 	_ cache.ReflectorStore = &podStore{}
 	_ cache.ReflectorStore = &sequenceStore{}
-	_ cache.ReflectorStore = &definitionStore{}
+
+	_ cache.ReflectorBookmarkStore = &sequenceStore{}
+	_ cache.ReflectorStore         = &definitionStore{}
 )
 
 // podStore hands pods to the engine.
@@ -67,7 +69,7 @@ func (s *sequenceStore) Update(obj any) error {
 		return err
 	}
 	s.feed.apply(func() sequence.Changes { return s.feed.engine.ApplySequence(ps) })
-	return nil
+	return s.Bookmark(ps.ResourceVersion)
 }
 
 func (s *sequenceStore) Delete(obj any) error {
@@ -77,17 +79,23 @@ func (s *sequenceStore) Delete(obj any) error {
 	}
 	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
 	s.feed.apply(func() sequence.Changes { return s.feed.engine.RemoveSequence(key) })
+	return s.Bookmark(ps.ResourceVersion)
+}
+
+// Bookmark notes how far the watch has come.
+func (s *sequenceStore) Bookmark(resourceVersion string) error {
+	s.feed.fresh.brought(resourceVersion)
 	return nil
 }
 
-func (s *sequenceStore) Replace(list []any, _ string) error {
+func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 	sequences, err := allAs[*v1alpha1.PodSequence](list)
 	if err != nil {
 		return err
 	}
 	s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplaceSequences(sequences) })
 	s.once.Do(s.feed.complete)
-	return nil
+	return s.Bookmark(resourceVersion)
 }
 
 var (
@@ -134,6 +142,7 @@ func (s *definitionStore) Replace(list []any, _ string) error {
 	}
 	if len(list) == 0 || s.served == "" {
 		s.stop()
+		s.feed.fresh.setAbsent(true)
 		s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplaceSequences(nil) })
 		if !s.feed.Synced() {
 			s.feed.complete()
@@ -146,6 +155,7 @@ func (s *definitionStore) watch() {
 	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan struct{})
 	s.cancel, s.done = cancel, done
+	s.feed.fresh.setAbsent(false)
 	s.feed.suspend("the list of PodSequences is not complete")
 	go func() {
 		defer close(done)

@@ -36,7 +36,7 @@ type PodGetter func(ctx context.Context, pod types.NamespacedName) (*corev1.Pod,
 // Decider answers what a pod may do. A sequence.Engine is one.
 type Decider interface {
 	Decide(pod *corev1.Pod) sequence.Decision
-	Lift(pod types.NamespacedName) (types.UID, []string)
+	Lift(pod types.NamespacedName) sequence.Lift
 	Waiting(sequence types.NamespacedName) []types.NamespacedName
 }
 
@@ -44,6 +44,9 @@ type Decider interface {
 type Options struct {
 	// Explains tells whether it is for this Writer to tell the pod what it waits for; nil turns explanations off.
 	Explains func(pod *corev1.Pod) bool
+	// CatchUp returns once the decider knows every PodSequence that there was at a resource version: no gate is lifted
+	// before it knows those that were there before the pod. Nil if that needs no waiting.
+	CatchUp func(ctx context.Context, version string) error
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -67,6 +70,9 @@ type Writer struct {
 func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options Options) *Writer {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
+	}
+	if options.CatchUp == nil {
+		options.CatchUp = func(context.Context, string) error { return nil }
 	}
 	queue := func(name string) workqueue.TypedRateLimitingInterface[types.NamespacedName] {
 		return workqueue.NewTypedRateLimitingQueueWithConfig(
@@ -134,6 +140,7 @@ func (w *Writer) work(
 			// The pod, or its name's owner, has changed: the patch is dropped, and worked out anew from what is there now.
 			queue.AddRateLimited(pod)
 		default:
+			writeErrors.Inc()
 			klog.FromContext(ctx).Error(err, "Could not write to the pod, will try again", "pod", pod)
 			queue.AddRateLimited(pod)
 		}
@@ -142,16 +149,22 @@ func (w *Writer) work(
 }
 
 func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
-	uid, gates := w.decider.Lift(pod)
-	if len(gates) == 0 {
+	lift := w.decider.Lift(pod)
+	if len(lift.Gates) == 0 {
 		return nil
 	}
-	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
-		sequence.LiftPatch(uid, gates), metav1.PatchOptions{})
-	if err != nil {
-		return fmt.Errorf("lift gates %q: %w", gates, err)
+	if err := w.options.CatchUp(ctx, lift.FirstVersion); err != nil {
+		return err
 	}
-	klog.FromContext(ctx).V(3).Info("Lifted gates", "pod", pod, "gates", gates)
+	if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {
+		return nil // a sequence that was not known a moment ago holds it
+	}
+	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
+		sequence.LiftPatch(lift.UID, lift.Gates), metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("lift gates %q: %w", lift.Gates, err)
+	}
+	klog.FromContext(ctx).V(3).Info("Lifted gates", "pod", pod, "gates", lift.Gates)
 	return nil
 }
 

@@ -53,21 +53,29 @@ func (e *Engine) Decide(object *corev1.Pod) Decision {
 	return d
 }
 
-// Lift are the gates that this pod, as the engine knows it, carries and that may be lifted now: none while any sequence
-// holds it.
-func (e *Engine) Lift(key types.NamespacedName) (uid types.UID, gates []string) {
+// Lift is what may be lifted from a pod now.
+type Lift struct {
+	UID types.UID
+	// Gates are those that the pod carries and that its sequences lift: none while any sequence holds it.
+	Gates []string
+	// FirstVersion is as of Engine.FirstVersion.
+	FirstVersion string
+}
+
+// Lift says which gates of this pod, as the engine knows it, may be lifted now.
+func (e *Engine) Lift(key types.NamespacedName) Lift {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
 	ns := e.namespaces[key.Namespace]
 	if ns == nil {
-		return "", nil
+		return Lift{}
 	}
 	p := ns.pods[key.Name]
 	if p == nil || p.bound || !p.mayGo() {
-		return "", nil
+		return Lift{}
 	}
-	return p.uid, p.liftable()
+	return Lift{UID: p.uid, Gates: p.liftable(), FirstVersion: p.firstVersion}
 }
 
 // Remember has the engine report the release of this pod when it comes to know it: the caller has told it to wait.
@@ -75,6 +83,20 @@ func (e *Engine) Remember(uid types.UID) {
 	e.strangersMu.Lock()
 	defer e.strangersMu.Unlock()
 	e.strangers[uid] = struct{}{}
+}
+
+// FirstVersion is the resource version at which the engine came to know the pod, or, if it does not know it yet, that of
+// the object. A sequence that is newer than this has made the pod no promise yet.
+func (e *Engine) FirstVersion(object *corev1.Pod) string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	if ns := e.namespaces[object.Namespace]; ns != nil {
+		if p := ns.pods[object.Name]; p != nil && p.uid == object.UID {
+			return p.firstVersion
+		}
+	}
+	return object.ResourceVersion
 }
 
 // find is the pod as the engine knows it, or as much of it as can be worked out from the object.

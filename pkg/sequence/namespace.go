@@ -23,6 +23,9 @@ func (n *namespace) place(p *pod) []membership {
 // anew only if they may have changed.
 func (n *namespace) update(p, view *pod, replace bool) {
 	memberships := p.memberships
+	if p.uid == view.uid {
+		view.firstVersion = p.firstVersion
+	}
 	for _, m := range memberships {
 		if replace {
 			m.leave(p)

@@ -14,6 +14,7 @@ type pod struct {
 	namespace, name string
 	uid             types.UID
 	resourceVersion string
+	firstVersion    string // when the engine came to know it
 	schedulerName   string
 	labels          map[string]string
 	gates           []string
@@ -39,6 +40,7 @@ func viewPod(p *corev1.Pod) *pod {
 		name:            p.Name,
 		uid:             p.UID,
 		resourceVersion: p.ResourceVersion,
+		firstVersion:    p.ResourceVersion,
 		schedulerName:   p.Spec.SchedulerName,
 		labels:          p.Labels,
 		bound:           p.Spec.NodeName != "",

@@ -5,12 +5,15 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -21,12 +24,15 @@ import (
 	"example.com/podsequence/internal/ordercheck"
 )
 
-// Of the cluster that all tests share.
-var (
+// environment is a cluster, a client of its administrator and a referee that watches it.
+type environment struct {
 	cluster *controlplane.Cluster
 	api     client.WithWatch
 	referee *ordercheck.Referee
-)
+}
+
+// shared is what all tests use that do not need a cluster of their own.
+var shared *environment
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -39,40 +45,59 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
+	env, stop, err := start(controlplane.Options{AuditLog: true})
+	if err != nil {
+		return 1, err
+	}
+	shared = env
+	code = m.Run()
+	return code, stop(code == 0)
+}
+
+// start brings up a cluster in a directory of its own. What it returns takes the cluster down again, and removes the
+// logs, too, if nobody needs them.
+func start(options controlplane.Options) (env *environment, stop func(clean bool) error, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	bin, err := controlplane.FindBin()
-	if err != nil {
-		return 1, err
+	if options.Dir, err = os.MkdirTemp("", "podsequence-integration-"); err != nil {
+		return nil, nil, err
 	}
-	dir, err := os.MkdirTemp("", "podsequence-integration-")
-	if err != nil {
-		return 1, err
+	options.Nodes = 4
+	env = &environment{}
+	if env.cluster, err = controlplane.Start(ctx, options); err != nil {
+		return nil, nil, err
 	}
-	cluster, err = controlplane.Start(ctx, controlplane.Options{Dir: dir, Bin: bin, Nodes: 4, AuditLog: true})
-	if err != nil {
-		return 1, err
-	}
-	defer func() {
-		if stopErr := cluster.Stop(context.Background()); stopErr != nil && err == nil {
-			code, err = 1, stopErr
+	stop = func(clean bool) error {
+		if env.referee != nil {
+			env.referee.Stop()
 		}
-		if code == 0 {
-			err = os.RemoveAll(dir)
-			return
+		if err := env.cluster.Stop(context.Background()); err != nil {
+			return err
 		}
-		fmt.Fprintln(os.Stderr, "the logs of all components are in", dir+"/logs")
-	}()
+		if clean {
+			return os.RemoveAll(options.Dir)
+		}
+		fmt.Fprintln(os.Stderr, "the logs of all components are in", options.Dir+"/logs")
+		return nil
+	}
 
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	if api, err = client.NewWithWatch(cluster.Config(), client.Options{Scheme: scheme}); err != nil {
-		return 1, err
+	if env.api, err = client.NewWithWatch(env.cluster.Config(), client.Options{Scheme: scheme}); err != nil {
+		return nil, nil, errors.Join(err, stop(false))
 	}
-	if referee, err = ordercheck.Start(ctx, cluster.Config(), ordercheck.Options{}); err != nil {
-		return 1, err
+	if env.referee, err = ordercheck.Start(ctx, env.cluster.Config(), ordercheck.Options{}); err != nil {
+		return nil, nil, errors.Join(err, stop(false))
 	}
-	defer referee.Stop()
-	return m.Run(), nil
+	return env, stop, nil
+}
+
+// startCluster brings up a cluster for one test.
+func startCluster(t *testing.T, options controlplane.Options) *environment {
+	t.Helper()
+	env, stop, err := start(options)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, stop(!t.Failed())) })
+	return env
 }

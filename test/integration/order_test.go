@@ -189,10 +189,10 @@ func TestReplacementAndScaleUpOfAReleasedGroupGoStraightThrough(t *testing.T) {
 	s.await("db to be unready", func() bool { return !isReady(s.getPod("db")) })
 	s.fence()
 
-	require.NoError(t, api.Delete(s.ctx, s.getPod(s.boundPods("app")[0])))
+	require.NoError(t, s.api.Delete(s.ctx, s.getPod(s.boundPods("app")[0])))
 	s.await("the replacement to be bound", func() bool { return len(s.boundPods("app")) == 2 })
 	scaled := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":5}}`))
-	require.NoError(t, api.Patch(s.ctx, deployment, scaled))
+	require.NoError(t, s.api.Patch(s.ctx, deployment, scaled))
 	s.await("the new replicas to be bound", func() bool { return len(s.boundPods("app")) == 5 })
 	s.expectHeld("web")
 }
@@ -218,7 +218,7 @@ func (s *story) deployment(name string, replicas int32) *appsv1.Deployment {
 func (s *story) boundPods(tier string) []string {
 	s.Helper()
 	var pods corev1.PodList
-	require.NoError(s, api.List(s.ctx, &pods, client.InNamespace(s.namespace), client.MatchingLabels{"tier": tier}))
+	require.NoError(s, s.api.List(s.ctx, &pods, client.InNamespace(s.namespace), client.MatchingLabels{"tier": tier}))
 	var names []string
 	for _, p := range pods.Items {
 		if p.Spec.NodeName != "" && p.DeletionTimestamp == nil {

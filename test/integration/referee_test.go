@@ -46,7 +46,7 @@ func TestTheRefereeCatchesAPodBoundTooEarly(t *testing.T) {
 			s.awaitBound("db")
 			pod := s.getPod("early")
 			pod.Spec.SchedulingGates = nil
-			require.NoError(t, api.Update(s.ctx, pod))
+			require.NoError(t, s.api.Update(s.ctx, pod))
 			if pod.Spec.SchedulerName == ourScheduler {
 				s.expectHeld("early") // the scheduler holds it without a gate just as well
 				s.bindByHand("early")
@@ -65,5 +65,5 @@ func (s *story) bindByHand(name string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: "node-0"},
 	}
-	require.NoError(s, api.SubResource("binding").Create(s.ctx, pod, binding))
+	require.NoError(s, s.api.SubResource("binding").Create(s.ctx, pod, binding))
 }

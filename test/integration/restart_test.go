@@ -14,14 +14,14 @@ func TestSchedulerKilledInTheMiddle(t *testing.T) {
 	s.createPods(s.pod("db"), s.gated("app"), s.pod("web"))
 	s.awaitBound("db")
 
-	require.NoError(t, cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
 	s.makeReady("db") // nobody is there to see it
-	require.NoError(t, cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
 	s.awaitBound("app")
 	s.expectHeld("web")
 
-	require.NoError(t, cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
-	require.NoError(t, cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
 	s.expectHeld("web")
 	s.makeReady("app")
 	s.awaitBound("web")

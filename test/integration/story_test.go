@@ -27,11 +27,14 @@ const (
 
 	// patience is how long something that must happen may take on a loaded machine.
 	patience = 60 * time.Second
+	// pollEvery is how often the API server is asked for it.
+	pollEvery = 20 * time.Millisecond
 )
 
 // story is one test: a namespace, and words to tell what happens in it. At its end the referee judges the namespace.
 type story struct {
-	*testing.T
+	testing.TB
+	*environment
 	ctx       context.Context
 	namespace string
 	// violates names the pods that the test binds too early on purpose.
@@ -39,23 +42,29 @@ type story struct {
 	fences   int
 }
 
-func newStory(t *testing.T) *story {
+func newStory(t testing.TB) *story {
+	t.Helper()
+	return newStoryIn(t, shared)
+}
+
+// newStoryIn begins a story on a cluster of its own.
+func newStoryIn(t testing.TB, env *environment) *story {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "story-"}}
-	require.NoError(t, api.Create(ctx, ns))
-	s := &story{T: t, ctx: ctx, namespace: ns.Name}
+	require.NoError(t, env.api.Create(ctx, ns))
+	s := &story{TB: t, environment: env, ctx: ctx, namespace: ns.Name}
 	t.Cleanup(func() {
 		s.judge()
-		assert.NoError(t, api.Delete(context.Background(), ns))
+		assert.NoError(t, s.api.Delete(context.Background(), ns))
 	})
 	return s
 }
 
 // judge has the referee say which pods were bound too early.
 func (s *story) judge() {
-	verdict := referee.VerdictFor(context.Background(), s.namespace)
+	verdict := s.referee.VerdictFor(context.Background(), s.namespace)
 	assert.Empty(s, verdict.Incomplete, "the referee missed something")
 	var early []string
 	for _, v := range verdict.Violations {
@@ -83,7 +92,7 @@ func (s *story) gated(name string) *st.PodWrapper {
 func (s *story) create(objects ...client.Object) {
 	s.Helper()
 	for _, object := range objects {
-		require.NoError(s, api.Create(s.ctx, object), "create %T %s", object, object.GetName())
+		require.NoError(s, s.api.Create(s.ctx, object), "create %T %s", object, object.GetName())
 	}
 }
 
@@ -98,21 +107,21 @@ func (s *story) createPods(pods ...*st.PodWrapper) {
 func (s *story) delete(objects ...client.Object) {
 	s.Helper()
 	for _, object := range objects {
-		require.NoError(s, api.Delete(s.ctx, object), "delete %T %s", object, object.GetName())
+		require.NoError(s, s.api.Delete(s.ctx, object), "delete %T %s", object, object.GetName())
 	}
 }
 
 func (s *story) getPod(name string) *corev1.Pod {
 	s.Helper()
 	pod := &corev1.Pod{}
-	require.NoError(s, api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, pod))
+	require.NoError(s, s.api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, pod))
 	return pod
 }
 
 func (s *story) getSequence(name string) *v1alpha1.PodSequence {
 	s.Helper()
 	ps := &v1alpha1.PodSequence{}
-	require.NoError(s, api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, ps))
+	require.NoError(s, s.api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, ps))
 	return ps
 }
 
@@ -122,7 +131,7 @@ func (s *story) annotate(pod, key, value string) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
 	require.NoError(s, err)
 	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: pod}}
-	require.NoError(s, api.Patch(s.ctx, object, client.RawPatch(types.MergePatchType, patch)))
+	require.NoError(s, s.api.Patch(s.ctx, object, client.RawPatch(types.MergePatchType, patch)))
 }
 
 // makeReady has bound pods turn ready, and waits until they are.
@@ -156,7 +165,7 @@ func (s *story) awaitBound(names ...string) {
 // await waits for what must happen.
 func (s *story) await(what string, happened func() bool) {
 	s.Helper()
-	require.Eventually(s, happened, patience, 20*time.Millisecond, "waited for %s", what)
+	require.Eventually(s, happened, patience, pollEvery, "waited for %s", what)
 }
 
 // expectHeld says that these pods are held although everything that happened so far has been dealt with.

@@ -127,10 +127,10 @@ func TestValidation(t *testing.T) {
 			object.SetGenerateName("valid-")
 			require.NoError(t, unstructured.SetNestedMap(object.Object, spec, "spec"))
 
-			err := api.Create(s.ctx, object)
+			err := s.api.Create(s.ctx, object)
 			if len(test.want) == 0 {
 				require.NoError(t, err)
-				require.NoError(t, api.Delete(s.ctx, object))
+				require.NoError(t, s.api.Delete(s.ctx, object))
 				return
 			}
 			require.Error(t, err)

@@ -50,13 +50,13 @@ func Add(mgr manager.Manager, options Options) error {
 	})
 	d := &dispatcher{ours: sets.New(options.SchedulerNames...)}
 	config := coreConfig(mgr)
-	source, err := feed.New(config, engine, d.dispatch)
+	source, err := feed.New(config, engine, feed.Options{Sink: d.dispatch})
 	if err != nil {
 		return fmt.Errorf("make feed: %w", err)
 	}
 	d.feed = source
 	if options.ReleaseGates {
-		if err := d.addPodWriter(mgr, config, engine, options); err != nil {
+		if err := d.addPodWriter(mgr, config, engine, source, options); err != nil {
 			return err
 		}
 	}
@@ -94,13 +94,15 @@ func coreConfig(mgr manager.Manager) *rest.Config {
 }
 
 // addPodWriter has the manager run what writes to pods.
-func (d *dispatcher) addPodWriter(mgr manager.Manager, config *rest.Config, engine *sequence.Engine, options Options) error {
+func (d *dispatcher) addPodWriter(
+	mgr manager.Manager, config *rest.Config, engine *sequence.Engine, source *feed.Feed, options Options,
+) error {
 	client, err := kubernetes.NewForConfigAndClient(config, mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("make client for pods: %w", err)
 	}
 	pods := newWaitingPods(client, options)
-	writerOptions := podwriter.Options{}
+	writerOptions := podwriter.Options{CatchUp: source.CatchUp}
 	if options.ExplainWaits {
 		d.pods, writerOptions.Explains = pods, pods.carriesGate
 	}

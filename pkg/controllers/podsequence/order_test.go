@@ -128,7 +128,7 @@ func TestNothingIsAskedForBeforeEverythingIsKnown(t *testing.T) {
 	})
 	asked := &fence{explained: make(chan types.NamespacedName)}
 	d := &dispatcher{ours: sets.New("podsequence-scheduler"), writer: asked}
-	source, err := feed.New(&rest.Config{Host: server.URL}, engine, d.dispatch)
+	source, err := feed.New(&rest.Config{Host: server.URL}, engine, feed.Options{Sink: d.dispatch})
 	require.NoError(t, err)
 	d.feed = source
 	queue := newQueue()

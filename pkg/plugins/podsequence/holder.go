@@ -33,6 +33,16 @@ type holder struct {
 
 	// feeding is nil until run begins.
 	feeding atomic.Pointer[feeding]
+
+	// early are pods that no sequence holds, but that came so lately that their sequence may not be known yet.
+	earlyMu sync.Mutex
+	early   map[types.UID]earlyPod
+}
+
+// earlyPod is a pod that waits until every sequence is known that was there at this version.
+type earlyPod struct {
+	types.NamespacedName
+	version string
 }
 
 // feeding is what exists once the holder runs.
@@ -64,7 +74,7 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 	}
 
 	pods := factory.Core().V1().Pods()
-	h := &holder{args: args, handle: handle, pods: pods.Lister(), profiles: sets.New(handle.ProfileName())}
+	h := &holder{args: args, handle: handle, pods: pods.Lister(), profiles: sets.New(handle.ProfileName()), early: map[types.UID]earlyPod{}}
 	holders[factory] = h
 	synced := pods.Informer().HasSynced
 	go func() {
@@ -93,14 +103,18 @@ func (h *holder) run(ctx context.Context, podsSynced cache.InformerSynced) {
 	if *h.args.ExplainWaits {
 		options.Explains = func(pod *v1.Pod) bool { return h.profiles.Has(pod.Spec.SchedulerName) }
 	}
-	writer := podwriter.New(h.handle.ClientSet(), h.getPod, engine, options)
-	f := &feeding{engine: engine, writer: writer}
-	source, err := feed.New(h.handle.KubeConfig(), engine, func(changes sequence.Changes) { h.act(logger, f, changes) })
+	f := &feeding{engine: engine}
+	source, err := feed.New(h.handle.KubeConfig(), engine, feed.Options{
+		Sink:     func(changes sequence.Changes) { h.act(logger, f, changes) },
+		Advanced: func() { h.releaseEarly(logger, f) },
+	})
 	if err != nil {
 		logger.Error(err, "Cannot watch PodSequences: no pod of this scheduler will be let go")
 		return
 	}
-	f.feed = source
+	options.CatchUp = source.CatchUp
+	writer := podwriter.New(h.handle.ClientSet(), h.getPod, engine, options)
+	f.feed, f.writer = source, writer
 	h.feeding.Store(f)
 
 	var running sync.WaitGroup
@@ -125,7 +139,36 @@ func (h *holder) decide(pod *v1.Pod) *fwk.Status {
 	if d := f.engine.Decide(pod); d.Held {
 		return unschedulable(d.Message())
 	}
+	if version := f.engine.FirstVersion(pod); !f.feed.CaughtUp(version) && h.holdEarly(f, pod, version) {
+		return unschedulable("waiting for PodSequence: not all PodSequences from before this pod are known yet")
+	}
 	return nil
+}
+
+// holdEarly notes that the pod waits, unless it need not wait any more. By looking once more after the note, nothing that
+// becomes known in between is missed.
+func (h *holder) holdEarly(f *feeding, pod *v1.Pod, version string) bool {
+	h.earlyMu.Lock()
+	defer h.earlyMu.Unlock()
+	if f.feed.CaughtUp(version) {
+		return false
+	}
+	h.early[pod.UID] = earlyPod{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, version}
+	return true
+}
+
+// releaseEarly activates the pods that waited for what is known by now. PreEnqueue asks the engine again.
+func (h *holder) releaseEarly(logger klog.Logger, f *feeding) {
+	h.earlyMu.Lock()
+	ready := map[types.UID]types.NamespacedName{}
+	for uid, pod := range h.early {
+		if f.feed.CaughtUp(pod.version) {
+			ready[uid] = pod.NamespacedName
+			delete(h.early, uid)
+		}
+	}
+	h.earlyMu.Unlock()
+	h.activate(logger, ready)
 }
 
 func unschedulable(message string) *fwk.Status {
@@ -135,7 +178,7 @@ func unschedulable(message string) *fwk.Status {
 // act lets go the pods that may go, and has those that must wait told so. The engine's lock is not held here: activation
 // takes the queue's, under which the engine is asked.
 func (h *holder) act(logger klog.Logger, f *feeding, changes sequence.Changes) {
-	activate := map[string]*v1.Pod{}
+	ready := map[types.UID]types.NamespacedName{}
 	for _, r := range changes.Released {
 		if !h.profiles.Has(r.SchedulerName) {
 			continue
@@ -145,20 +188,29 @@ func (h *holder) act(logger klog.Logger, f *feeding, changes sequence.Changes) {
 			f.writer.Lift(key) // the update that this brings puts the pod into the queue
 			continue
 		}
-		// A pod that is not in the cache is not in the queue either: it will meet the engine when it comes.
-		if pod, err := h.pods.Pods(r.Namespace).Get(r.Name); err == nil && pod.UID == r.UID {
-			activate[key.String()] = pod
-		}
+		ready[r.UID] = key
 	}
-	if len(activate) > 0 {
-		logger.V(4).Info("Activating released pods", "count", len(activate))
-		h.handle.Activate(logger, activate)
-	}
+	h.activate(logger, ready)
 	for _, pod := range changes.Held {
 		f.writer.Explain(pod)
 	}
 	for _, key := range changes.Advanced {
 		f.writer.ExplainAll(key)
+	}
+}
+
+// activate puts pods into the queue. One that is not in the cache is not in the queue either: it will meet the engine when
+// it comes.
+func (h *holder) activate(logger klog.Logger, ready map[types.UID]types.NamespacedName) {
+	pods := map[string]*v1.Pod{}
+	for uid, key := range ready {
+		if pod, err := h.pods.Pods(key.Namespace).Get(key.Name); err == nil && pod.UID == uid {
+			pods[key.String()] = pod
+		}
+	}
+	if len(pods) > 0 {
+		logger.V(4).Info("Activating released pods", "count", len(pods))
+		h.handle.Activate(logger, pods)
 	}
 }
 

@@ -64,8 +64,11 @@ func (pl *PodSequence) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *f
 	return nil, nil
 }
 
-// EventsToRegister returns no event: what lets a held pod go is known exactly, and the holder activates that pod.
-// Registering an event on pods would have the queue go through all held pods at every status update of any pod.
+// EventsToRegister returns the only event that lets a held pod go of which the holder does not know: its last gate was
+// lifted. All others it knows exactly, and activates that pod. Registering events of other pods would have the queue go
+// through all held pods at every status update of any pod.
 func (pl *PodSequence) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
-	return nil, nil
+	return []fwk.ClusterEventWithHint{
+		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.UpdatePodSchedulingGatesEliminated}},
+	}, nil
 }

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"example.com/podsequence/pkg/feed"
+	"example.com/podsequence/pkg/podwriter"
+)
+
+// The packages that both programs share register with Kubernetes' registry, which the scheduler serves. A manager serves
+// one of its own. Both have the Go collectors, so that one cannot simply be put into the other.
+func init() {
+	metrics.Registry.MustRegister(feed.Collectors()...)
+	metrics.Registry.MustRegister(podwriter.Collectors()...)
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/klog/v2"
+
+	"example.com/podsequence/pkg/plugins/podsequence"
+)
+
+// addHealth has the command also serve /livez and /readyz by HTTP, as podsequence-controller does. The latter knows of
+// the PodSequence plugin, which kube-scheduler's own on the secure port cannot.
+func addHealth(command *cobra.Command) {
+	address := command.Flags().String("health-probe-bind-address", ":8081",
+		"Address to serve /livez and /readyz at, which include the state of the PodSequence plugin. \"0\" serves none.")
+	run := command.RunE
+	command.RunE = func(cmd *cobra.Command, args []string) error {
+		if *address != "0" {
+			listener, err := net.Listen("tcp", *address)
+			if err != nil {
+				return fmt.Errorf("listen for health probes: %w", err)
+			}
+			go serveHealth(listener)
+		}
+		return run(cmd, args)
+	}
+}
+
+// serveHealth serves as long as the process lives: kube-scheduler exits by itself.
+func serveHealth(listener net.Listener) {
+	mux := http.NewServeMux()
+	healthz.InstallLivezHandler(mux)
+	healthz.InstallReadyzHandler(mux, healthz.NamedCheck("podsequence", podsequence.Ready))
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		klog.Background().Error(err, "Stopped to serve health probes")
+	}
+}

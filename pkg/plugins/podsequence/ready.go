@@ -1,0 +1,55 @@
+package podsequence
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// closed ends a wait before it has begun.
+var closed = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// Ready is nil when this process knows all that it must know to schedule, and otherwise says what is missing. A standby
+// with delayCacheUntilActive is ready: it watches nothing yet, and would otherwise hold up every rolling update.
+//
+// It is a check for a server of its own, for kube-scheduler's readyz cannot be added to: the checks are made in
+// app.Run, which takes none from outside. That readyz is also false on such a standby, and true from the first
+// synchronization on, whatever happens later.
+func Ready(*http.Request) error {
+	holdersMu.Lock()
+	defer holdersMu.Unlock()
+	if len(holders) == 0 {
+		return fmt.Errorf("no profile enables the plugin %s", Name)
+	}
+	for _, h := range holders {
+		if err := h.ready(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *holder) ready() error {
+	// What this returns are the informers that have been started.
+	informers := h.handle.SharedInformerFactory().WaitForCacheSync(closed)
+	if len(informers) == 0 {
+		return nil
+	}
+	for kind, synced := range informers {
+		if !synced {
+			return fmt.Errorf("the list of %s is not complete", kind)
+		}
+	}
+	f := h.feeding.Load()
+	if f == nil {
+		return errors.New("the engine is not fed yet")
+	}
+	if why := f.feed.Why(); why != "" {
+		return errors.New(why)
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package podwriter
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"example.com/podsequence/pkg/sequence"
+
+	. "example.com/podsequence/internal/testing"
+)
+
+const gate = "podsequence.example.com/sequence-gate"
+
+var key = types.NamespacedName{Namespace: "shop", Name: "app"}
+
+// stage is a Writer over an engine in which pod "app" waits for pod "db".
+type stage struct {
+	engine  *sequence.Engine
+	app     *corev1.Pod
+	patches atomic.Int64
+	last    atomic.Pointer[string]
+	// answer is what the API server says to the next patch; nil for success.
+	answer atomic.Pointer[error]
+	writer *Writer
+}
+
+// play runs the story in a bubble whose time passes only when nothing else can happen.
+func play(t *testing.T, options Options, story func(t *testing.T, s *stage)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{engine: sequence.NewEngine(sequence.Config{
+			SchedulerNames: []string{"podsequence-scheduler"}, GatePrefixes: []string{"podsequence.example.com/"},
+		})}
+		s.app = st.MakePod().Namespace("shop").Name("app").UID("app").SchedulingGates([]string{gate}).Obj()
+		s.app.ResourceVersion = "5"
+		s.engine.ApplySequence(MakeSequence("shop", "shop").UID("shop").Pods("Database", "db").Pods("Application", "app").Obj())
+		s.engine.ApplyPod(s.app)
+
+		client := fake.NewClientset()
+		client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			s.patches.Add(1)
+			text := string(action.(clienttesting.PatchAction).GetPatch())
+			s.last.Store(&text)
+			if answer := s.answer.Swap(nil); answer != nil {
+				return true, nil, *answer
+			}
+			return true, s.app, nil
+		})
+		getPod := func(context.Context, types.NamespacedName) (*corev1.Pod, error) { return s.app, nil }
+		s.writer = New(client, getPod, s.engine, options)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); s.writer.Run(ctx) }()
+		story(t, s)
+		cancel()
+		<-done
+	})
+}
+
+func (s *stage) databaseReady() {
+	db := st.MakePod().Namespace("shop").Name("db").UID("db").Node("n").Phase(corev1.PodSucceeded).Obj()
+	db.ResourceVersion = "6"
+	s.engine.ApplyPod(db)
+}
+
+func TestLift(t *testing.T) {
+	t.Run("a pod that may go loses its gate", func(t *testing.T) {
+		play(t, Options{}, func(t *testing.T, s *stage) {
+			s.databaseReady()
+			s.writer.Lift(key)
+			synctest.Wait()
+			require.Equal(t, int64(1), s.patches.Load())
+			assert.Contains(t, *s.last.Load(), gate)
+		})
+	})
+	t.Run("a pod that must wait keeps it, whoever asks", func(t *testing.T) {
+		play(t, Options{}, func(t *testing.T, s *stage) {
+			s.writer.Lift(key)
+			synctest.Wait()
+			assert.Zero(t, s.patches.Load())
+		})
+	})
+	t.Run("a sequence that becomes known just in time keeps it held", func(t *testing.T) {
+		late := make(chan struct{})
+		catchUp := func(_ context.Context, version string) error {
+			assert.Equal(t, "5", version)
+			<-late
+			return nil
+		}
+		// The channel belongs to the bubble: it is made anew inside.
+		play(t, Options{CatchUp: func(ctx context.Context, version string) error { return catchUp(ctx, version) }},
+			func(t *testing.T, s *stage) {
+				late = make(chan struct{})
+				s.databaseReady()
+				s.writer.Lift(key)
+				synctest.Wait()
+				s.engine.ApplySequence(MakeSequence("shop", "late").UID("late").Pods("First", "x").Pods("Then", "app").Obj())
+				close(late)
+				synctest.Wait()
+				assert.Zero(t, s.patches.Load())
+			})
+	})
+	t.Run("a failure is tried again", func(t *testing.T) {
+		play(t, Options{}, func(t *testing.T, s *stage) {
+			s.databaseReady()
+			s.answer.Store(new(errors.New("the server is down")))
+			s.writer.Lift(key)
+			time.Sleep(time.Minute) // of the bubble
+			assert.Equal(t, int64(2), s.patches.Load())
+		})
+	})
+	t.Run("a pod that is gone is forgotten", func(t *testing.T) {
+		play(t, Options{}, func(t *testing.T, s *stage) {
+			s.databaseReady()
+			s.answer.Store(new(error(apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "app"))))
+			s.writer.Lift(key)
+			time.Sleep(time.Minute)
+			assert.Equal(t, int64(1), s.patches.Load())
+		})
+	})
+}
+
+func TestExplain(t *testing.T) {
+	mine := Options{Explains: func(*corev1.Pod) bool { return true }}
+	t.Run("a pod that still waits after a second is told what for", func(t *testing.T) {
+		play(t, mine, func(t *testing.T, s *stage) {
+			s.writer.Explain(key)
+			time.Sleep(explainDelay / 2)
+			synctest.Wait()
+			assert.Zero(t, s.patches.Load())
+			time.Sleep(explainDelay)
+			synctest.Wait()
+			require.Equal(t, int64(1), s.patches.Load())
+			assert.Contains(t, *s.last.Load(), `waiting for group 1/2 \"Database\" of PodSequence shop/shop: 0 of 1 pods ready`)
+		})
+	})
+	t.Run("a pod that is let go sooner is never written to", func(t *testing.T) {
+		play(t, mine, func(t *testing.T, s *stage) {
+			s.writer.Explain(key)
+			s.databaseReady()
+			time.Sleep(time.Minute)
+			assert.Zero(t, s.patches.Load())
+		})
+	})
+	t.Run("a patch that comes too late is dropped and made anew", func(t *testing.T) {
+		play(t, mine, func(t *testing.T, s *stage) {
+			s.answer.Store(new(error(apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "app", errors.New("newer")))))
+			s.writer.Explain(key)
+			time.Sleep(time.Minute)
+			assert.Equal(t, int64(2), s.patches.Load())
+		})
+	})
+	t.Run("all that a sequence holds are told when it moves on", func(t *testing.T) {
+		play(t, mine, func(t *testing.T, s *stage) {
+			s.writer.ExplainAll(types.NamespacedName{Namespace: "shop", Name: "shop"})
+			time.Sleep(time.Minute)
+			assert.Equal(t, int64(1), s.patches.Load())
+		})
+	})
+	t.Run("a pod of another's is left to the other", func(t *testing.T) {
+		play(t, Options{Explains: func(*corev1.Pod) bool { return false }}, func(t *testing.T, s *stage) {
+			s.writer.Explain(key)
+			time.Sleep(time.Minute)
+			assert.Zero(t, s.patches.Load())
+		})
+	})
+	t.Run("explanations can be turned off", func(t *testing.T) {
+		play(t, Options{}, func(t *testing.T, s *stage) {
+			s.writer.Explain(key)
+			s.writer.ExplainAll(types.NamespacedName{Namespace: "shop", Name: "shop"})
+			time.Sleep(time.Minute)
+			assert.Zero(t, s.patches.Load())
+		})
+	})
+}
+
+func TestWhatIsWrittenNamesTheVersionItWasMadeFrom(t *testing.T) {
+	play(t, Options{Explains: func(*corev1.Pod) bool { return true }}, func(t *testing.T, s *stage) {
+		s.writer.Explain(key)
+		time.Sleep(time.Minute)
+		require.NotNil(t, s.last.Load())
+		assert.True(t, strings.Contains(*s.last.Load(), `"uid":"app"`) && strings.Contains(*s.last.Load(), `"resourceVersion":"5"`))
+	})
+}

@@ -1,0 +1,81 @@
+package deployment
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/controlplane"
+	. "example.com/podsequence/internal/testing"
+)
+
+// unused are permissions that this test's course of events does not need, and why they are granted all the same.
+var unused = map[string]string{
+	"podsequence-controller: list pods":                                fallback,
+	"podsequence-controller: list podsequences.scheduling.example.com": fallback,
+	"podsequence-controller: patch events.events.k8s.io":               series,
+	"podsequence-controller: patch events in podsequence-system":       series,
+	"podsequence-scheduler: list podsequences.scheduling.example.com":  fallback,
+	"podsequence-controller: list " + definition:                       fallback,
+	"podsequence-scheduler: list " + definition:                        fallback,
+}
+
+const (
+	definition = "customresourcedefinitions.apiextensions.k8s.io podsequences.scheduling.example.com"
+	fallback   = "API servers that cannot stream a list as a watch are asked for it plainly"
+	series     = "an event that happens again counts up the one that is there"
+)
+
+// The course of events needs each kind of write that the programs make, and each thing that they read.
+func TestPermissionsAreThoseThatAreUsed(t *testing.T) {
+	ns := newNamespace(t)
+	create(t, MakeSequence(ns, "shop").
+		Pods("By name", "by-name").Pods("By gate", "by-gate").Pods("Of another scheduler", "of-another").Obj())
+	for _, pod := range []struct{ name, scheduler, gate string }{
+		{"by-name", "podsequence-scheduler", ""},
+		{"by-gate", "podsequence-scheduler", sequenceGate},
+		{"of-another", "default-scheduler", sequenceGate},
+	} {
+		// So that the others wait for long enough to be told what for.
+		wrapper := ourPod(ns, pod.name).SchedulerName(pod.scheduler).Annotation("sandbox.podsequence.example.com/ready-after", "2s")
+		if pod.gate != "" {
+			wrapper.SchedulingGates([]string{pod.gate})
+		}
+		create(t, wrapper.Obj())
+	}
+	await(t, "the sequence to be completed", func() bool {
+		return get(t, &v1alpha1.PodSequence{}, ns, "shop").Status.Phase == v1alpha1.PhaseCompleted
+	})
+	monitor := newMonitor(t, ns)
+	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
+		url, err := cluster.URL(program)
+		require.NoError(t, err)
+		code, _ := fetch(t, url+"/metrics", monitor)
+		require.Equal(t, http.StatusOK, code)
+	}
+
+	requests := ourRequests(t)
+	var grants []grant
+	for _, program := range []string{"scheduler", "controller"} {
+		grants = append(grants, grantsOf(t, program)...)
+	}
+	require.NotEmpty(t, grants)
+
+	for _, r := range requests {
+		assert.NotEqual(t, http.StatusForbidden, r.code, "refused: %s", r)
+	}
+	left := map[string]bool{}
+	for exception := range unused {
+		left[exception] = true
+	}
+	for _, g := range grants {
+		delete(left, g.String())
+		if _, excused := unused[g.String()]; !excused {
+			assert.True(t, g.usedBy(requests), "granted and not used: %s", g)
+		}
+	}
+	assert.Empty(t, left, "excused, but not granted")
+}

@@ -1,0 +1,169 @@
+package integration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+func TestAPodOfTwoSequencesNeedsTheLeaveOfBoth(t *testing.T) {
+	s := newStory(t)
+	s.create(
+		s.sequence("one").Pods("First", "a").Pods("Second", "both", "stock").Obj(),
+		s.sequence("two").Pods("First", "b").Pods("Second", "both", "stock").Obj(),
+	)
+	s.createPods(s.pod("a"), s.pod("b"), s.gated("both"), s.gated("stock").SchedulerName(stockScheduler))
+	s.awaitBound("a", "b")
+	s.makeReady("a")
+	s.expectHeld("both", "stock")
+	s.makeReady("b")
+	s.awaitBound("both", "stock")
+}
+
+// edit changes the groups of a sequence.
+func (s *story) edit(name string, groups ...v1alpha1.PodGroup) {
+	s.Helper()
+	ps := s.getSequence(name)
+	ps.Spec.PodGroups = groups
+	require.NoError(s, s.api.Update(s.ctx, ps))
+}
+
+func named(title string, pods ...string) v1alpha1.PodGroup {
+	return v1alpha1.PodGroup{Name: title, Pods: pods}
+}
+
+func TestEdits(t *testing.T) {
+	t.Run("appending a group holds its pods and keeps what was passed", func(t *testing.T) {
+		s := newStory(t)
+		s.create(s.sequence("shop").Pods("One", "one").Pods("Two", "two").Obj())
+		s.createPods(s.pod("one"), s.pod("two"))
+		s.awaitBound("one")
+		s.makeReady("one")
+		s.awaitBound("two")
+		s.annotate("one", readyAfter, "never") // what was passed does not become undone
+		s.await("one to be unready", func() bool { return !isReady(s.getPod("one")) })
+		s.edit("shop", named("One", "one"), named("Two", "two"), named("Three", "three"))
+		s.createPods(s.pod("three"))
+		s.expectHeld("three")
+		s.makeReady("two")
+		s.awaitBound("three")
+	})
+	t.Run("removing the group that pods wait for lets them go", func(t *testing.T) {
+		s := newStory(t)
+		s.create(s.threeTiers().Obj())
+		s.createPods(s.pod("db"), s.pod("app"), s.gated("web").SchedulerName(stockScheduler))
+		s.awaitBound("db")
+		s.expectHeld("app", "web")
+		s.edit("shop", named("Application", "app"), named("Frontend", "web"))
+		s.awaitBound("app")
+		s.expectHeld("web")
+	})
+	t.Run("reordering groups holds what comes later now", func(t *testing.T) {
+		s := newStory(t)
+		s.create(s.threeTiers().Obj())
+		s.createPods(s.pod("app"), s.pod("web"))
+		s.expectHeld("app", "web")
+		s.edit("shop", named("Frontend", "web"), named("Application", "app"), named("Database", "db"))
+		s.awaitBound("web")
+		s.expectHeld("app")
+		s.makeReady("web")
+		s.awaitBound("app")
+	})
+	t.Run("deleting a sequence lets gate-less pods go, and gated pods keep their gate", func(t *testing.T) {
+		s := newStory(t)
+		s.create(s.threeTiers().Obj())
+		s.createPods(s.pod("app"), s.gated("web"))
+		s.expectHeld("app", "web")
+		s.delete(s.getSequence("shop"))
+		s.awaitBound("app")
+		s.expectHeld("web")
+		assert.Equal(t, []string{v1alpha1.DefaultSchedulingGateName}, gates(s.getPod("web")))
+	})
+	t.Run("a sequence made again under the same name is another one", func(t *testing.T) {
+		s := newStory(t)
+		s.create(s.sequence("shop").Pods("One", "one").Pods("Two", "two").Obj())
+		s.createPods(s.pod("one"))
+		s.awaitBound("one")
+		s.makeReady("one")
+		s.await("the first group's pass to be recorded", func() bool {
+			groups := s.getSequence("shop").Status.Groups
+			return len(groups) == 2 && groups[0].PassedAt != nil
+		})
+		s.annotate("one", readyAfter, "never")
+		s.await("one to be unready", func() bool { return !isReady(s.getPod("one")) })
+		s.delete(s.getSequence("shop"))
+		s.create(s.sequence("shop").Pods("One", "one").Pods("Two", "two").Obj())
+		s.createPods(s.pod("two"))
+		s.expectHeld("two")
+		s.makeReady("one")
+		s.awaitBound("two")
+	})
+}
+
+func TestReports(t *testing.T) {
+	t.Run("a pod that two groups name starts with the first and is reported", func(t *testing.T) {
+		s := newStory(t)
+		s.create(s.sequence("shop").Pods("One", "a").Pods("Two", "a", "b").Obj())
+		s.createPods(s.pod("a"), s.pod("b"))
+		s.awaitBound("a")
+		s.awaitDegraded("shop", v1alpha1.ReasonAmbiguousMembership)
+		s.expectHeld("b")
+		s.makeReady("a")
+		s.awaitBound("b")
+	})
+	t.Run("a pod that nothing can hold is reported, with the mend", func(t *testing.T) {
+		s := newStory(t)
+		s.create(s.threeTiers().Obj())
+		s.createPods(s.pod("app").SchedulerName(stockScheduler))
+		s.awaitDegraded("shop", v1alpha1.ReasonUngovernedPods)
+		degraded := meta.FindStatusCondition(s.getSequence("shop").Status.Conditions, v1alpha1.ConditionDegraded)
+		assert.Contains(t, degraded.Message, "app cannot be held: set schedulerName to podsequence-scheduler")
+	})
+}
+
+func TestAThousandSequencesInOneNamespace(t *testing.T) {
+	s := newStory(t)
+	for i := range 1000 {
+		name := fmt.Sprintf("s-%d", i)
+		s.create(s.sequence(name).Pods("One", name+"-one").Label("Two", "of", name).Obj())
+	}
+	for _, i := range []int{0, 500, 999} {
+		name := fmt.Sprintf("s-%d", i)
+		s.createPods(s.pod(name+"-two").Label("of", name), s.pod(name+"-one"))
+		s.awaitBound(name + "-one")
+		s.expectHeld(name + "-two")
+		s.makeReady(name + "-one")
+		s.awaitBound(name + "-two")
+	}
+}
+
+func TestAGroupOfFiveThousandPodsByLabel(t *testing.T) {
+	s := newStory(t)
+	s.create(s.sequence("shop").Pods("One", "one").Label("Many", "tier", "many").Obj())
+	s.createMany("many", 5000)
+	s.expectHeld("many-0", "many-4998", "many-4999")
+	s.createPods(s.pod("one").Annotation(readyAfter, "0s"))
+	s.eventually("the status to count them", func() error {
+		if groups := s.getSequence("shop").Status.Groups; len(groups) < 2 || groups[1].Expected != 5000 {
+			return fmt.Errorf("groups are %v", groups)
+		}
+		return nil
+	})
+	// The simulated nodes have room for 4,000 pods; that all are let go is what matters.
+	s.eventually("all gates to be lifted, and the nodes to be full", func() error {
+		if bound := s.countBound("many"); bound < 3900 {
+			return fmt.Errorf("%d pods are bound", bound)
+		}
+		return nil
+	})
+	status := s.getSequence("shop").Status
+	assert.Len(t, status.CurrentGroupPods, v1alpha1.MaxListedPods)
+	assert.Contains(t, status.Message, "lists are cut at 100 of 5000 pods")
+	assert.True(t, strings.HasPrefix(status.CurrentGroup, "2/2"))
+}

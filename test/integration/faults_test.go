@@ -1,0 +1,111 @@
+package integration
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/controlplane"
+)
+
+// Whatever is killed in the middle of a sequence, and started again, the sequence completes and the referee is content.
+func TestKilledInTheMiddle(t *testing.T) {
+	for _, pods := range []int{50, 1000} {
+		for _, victim := range []string{
+			controlplane.PodSequenceScheduler,
+			controlplane.PodSequenceController,
+			controlplane.APIServer,
+			controlplane.Etcd,
+			controlplane.ControllerManager,
+		} {
+			t.Run(fmt.Sprintf("%s, %d pods", victim, pods), func(t *testing.T) {
+				s := newStory(t)
+				s.create(s.sequence("shop").Label("One", "tier", "one").Label("Two", "tier", "two").Pods("Three", "last").Obj())
+				s.createPods(s.pod("last").Annotation(readyAfter, "0s"))
+				s.createMany("two", pods/2)
+				s.createMany("one", pods/2)
+				s.await("the first tier to begin", func() bool { return s.countBound("one") > 0 })
+
+				require.NoError(t, s.cluster.Kill(s.ctx, victim))
+				require.NoError(t, s.cluster.StartComponent(s.ctx, victim))
+
+				s.eventually("all pods to be ready", func() error {
+					if bound := s.countBound("one") + s.countBound("two"); bound < pods {
+						return fmt.Errorf("%d of %d pods are bound", bound, pods)
+					}
+					return nil
+				})
+				s.eventually("the sequence to be completed", func() error {
+					ps := &v1alpha1.PodSequence{}
+					if err := s.api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: "shop"}, ps); err != nil {
+						return err
+					}
+					if ps.Status.Phase != v1alpha1.PhaseCompleted {
+						return fmt.Errorf("phase is %s: %s", ps.Status.Phase, ps.Status.Message)
+					}
+					return nil
+				})
+			})
+		}
+	}
+}
+
+// createMany creates pods labelled tier=TIER that turn ready half a second after their start: every other one gated, every
+// third of the gated ones of the stock scheduler.
+func (s *story) createMany(tier string, count int) {
+	s.Helper()
+	var creating sync.WaitGroup
+	errs := make([]error, count)
+	begin := make(chan struct{}, 16)
+	for i := range count {
+		creating.Go(func() {
+			begin <- struct{}{}
+			defer func() { <-begin }()
+			pod := s.pod(fmt.Sprintf("%s-%d", tier, i))
+			if i%2 == 0 {
+				pod = s.gated(fmt.Sprintf("%s-%d", tier, i))
+				if i%6 == 0 {
+					pod = pod.SchedulerName(stockScheduler)
+				}
+			}
+			errs[i] = s.api.Create(s.ctx, pod.Label("tier", tier).Annotation(readyAfter, "500ms").Obj())
+		})
+	}
+	creating.Wait()
+	for _, err := range errs {
+		require.NoError(s, err)
+	}
+}
+
+// countBound is the number of bound pods labelled tier=TIER; 0 if the API server does not answer.
+func (s *story) countBound(tier string) int {
+	var pods corev1.PodList
+	if err := s.api.List(s.ctx, &pods, client.InNamespace(s.namespace), client.MatchingLabels{"tier": tier}); err != nil {
+		return 0
+	}
+	bound := 0
+	for i := range pods.Items {
+		if pods.Items[i].Spec.NodeName != "" {
+			bound++
+		}
+	}
+	return bound
+}
+
+// eventually waits for what must happen although requests may fail on the way.
+func (s *story) eventually(what string, check func() error) {
+	s.Helper()
+	var err error
+	happened := assert.Eventually(s, func() bool {
+		err = check()
+		return err == nil
+	}, 2*patience, pollEvery)
+	require.True(s, happened, "waited for %s: %v", what, err)
+}

@@ -1,0 +1,106 @@
+package integration
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// BenchmarkReadyToBound measures from the moment at which the last pod of a group is seen to be ready to the moment at
+// which the pod that waited for it is seen to be bound, and counts the requests that this took. Run it with
+//
+//	go test -run '^$' -bench ReadyToBound -benchtime 20x ./test/integration/
+func BenchmarkReadyToBound(b *testing.B) {
+	for name, makePod := range map[string]func(*story) *st.PodWrapper{
+		"gate-less": func(s *story) *st.PodWrapper { return s.pod("app") },
+		"gated":     func(s *story) *st.PodWrapper { return s.gated("app") },
+		"stock-scheduler": func(s *story) *st.PodWrapper {
+			return s.gated("app").SchedulerName(stockScheduler)
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var took []time.Duration
+			var writes int
+			for b.Loop() {
+				s := newStory(b)
+				s.create(s.sequence("shop").Pods("Database", "db").Pods("Application", "app").Obj())
+				s.createPods(s.pod("db"), makePod(s))
+				s.awaitBound("db")
+				s.awaitHeldFor("app", "group 1/2")
+				took = append(took, s.readyToBound())
+				writes += s.writesTo("app")
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/median")
+			b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "ms/worst")
+			b.ReportMetric(float64(writes)/float64(len(took)), "writes/pod")
+		})
+	}
+}
+
+// readyToBound has db turn ready and returns the time until app is bound, both as one watch sees them.
+func (s *story) readyToBound() time.Duration {
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	defer cancel()
+	pods, err := s.api.Watch(ctx, &corev1.PodList{}, client.InNamespace(s.namespace))
+	require.NoError(s, err)
+	defer pods.Stop()
+	s.annotate("db", readyAfter, "0s")
+
+	var ready time.Time
+	for event := range pods.ResultChan() {
+		pod, ok := event.Object.(*corev1.Pod)
+		require.True(s, ok && event.Type != watch.Error, "watch of pods failed: %v", event.Object)
+		switch {
+		case pod.Name == "db" && isReady(pod) && ready.IsZero():
+			ready = time.Now()
+		case pod.Name == "app" && pod.Spec.NodeName != "":
+			require.False(s, ready.IsZero(), "app is bound before db is ready")
+			return time.Since(ready)
+		}
+	}
+	s.Fatal("app was never bound")
+	return 0
+}
+
+// writesTo counts the requests of schedulers and controllers that changed this pod: all but the test's own and those of
+// the simulated kubelet.
+func (s *story) writesTo(name string) int {
+	file, err := os.Open(s.cluster.AuditLog())
+	require.NoError(s, err)
+	defer func() { _ = file.Close() }()
+
+	count := 0
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event struct {
+			Verb      string
+			Stage     string
+			ObjectRef *struct{ Namespace, Resource, Name, Subresource string }
+			User      struct{ Username string }
+		}
+		require.NoError(s, json.Unmarshal(lines.Bytes(), &event))
+		ref := event.ObjectRef
+		if ref == nil || event.Stage != "ResponseComplete" || ref.Namespace != s.namespace || ref.Resource != "pods" || ref.Name != name {
+			continue
+		}
+		writes := slices.Contains([]string{"create", "update", "patch"}, event.Verb)
+		if writes && (strings.Contains(event.User.Username, "scheduler") || strings.Contains(event.User.Username, "podsequence-controller")) {
+			count++
+		}
+	}
+	require.NoError(s, lines.Err())
+	return count
+}
