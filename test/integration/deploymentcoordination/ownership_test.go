@@ -2,7 +2,6 @@ package deploymentcoordination
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -115,8 +114,5 @@ func (s *story) withoutController(happens func()) {
 	s.Helper()
 	require.NoError(s, cluster.Kill(s.ctx, controlplane.PodSequenceController))
 	happens()
-	// One that was killed the moment it began may still hold its port for another moment.
-	require.Eventually(s, func() bool {
-		return cluster.StartComponent(s.ctx, controlplane.PodSequenceController) == nil
-	}, patience, 100*time.Millisecond)
+	require.NoError(s, cluster.StartComponent(s.ctx, controlplane.PodSequenceController))
 }
