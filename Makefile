@@ -32,6 +32,10 @@ help: ## Show this text
 demo: build ## Start a three-tier shop in order on a sandbox cluster; KEEP=1 leaves the cluster up
 	@$(BIN)/sandbox demo $(if $(KEEP),--keep)
 
+.PHONY: demo-rollout
+demo-rollout: build ## Roll out three Deployments one at a time on a sandbox cluster
+	@$(BIN)/sandbox demo-rollout
+
 .PHONY: sandbox
 sandbox: build ## Bring up a sandbox cluster in .sandbox; Ctrl-C takes it down
 	@$(BIN)/sandbox up

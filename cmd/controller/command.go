@@ -14,7 +14,7 @@ import (
 
 const help = `podsequence-controller tells how far PodSequences have come, and lets go pods that other schedulers place.
 
-It does three things:
+It does four things:
 
   Status. It writes the status of every PodSequence, and events for what is new in it.
 
@@ -24,6 +24,9 @@ It does three things:
   are left to their scheduler.
 
   Steps. It runs the containers of every SequentialJob one after another, each by a Job of its own.
+
+  Rollouts. It has the Deployments of a DeploymentCoordination roll out one at a time: those that wait
+  are paused.
 
 For pods it works beside podsequence-scheduler, and also alone (lite mode): then every pod that is to wait
 must carry a gate.

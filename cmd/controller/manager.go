@@ -9,13 +9,16 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	appsv1 "example.com/podsequence/apis/apps/v1"
 	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/controllers/deploymentcoordination"
 	"example.com/podsequence/pkg/controllers/podsequence"
 	"example.com/podsequence/pkg/controllers/sequentialjob"
 )
@@ -41,6 +44,7 @@ func newManager(o *options) (manager.Manager, error) {
 	l := &o.leaderElection
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
+		Cache:                   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 		Metrics:                 o.metrics(),
 		HealthProbeBindAddress:  o.healthAddress,
 		LivenessEndpointName:    "/livez",
@@ -65,6 +69,9 @@ func newManager(o *options) (manager.Manager, error) {
 	if err := sequentialjob.Add(mgr); err != nil {
 		return nil, fmt.Errorf("add SequentialJob controller: %w", err)
 	}
+	if err := deploymentcoordination.Add(mgr); err != nil {
+		return nil, fmt.Errorf("add DeploymentCoordination controller: %w", err)
+	}
 	return mgr, nil
 }
 
@@ -83,7 +90,7 @@ func (o *options) restConfig() (*rest.Config, error) {
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, batchv1alpha1.AddToScheme,
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, appsv1.AddToScheme, batchv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register kinds: %w", err)

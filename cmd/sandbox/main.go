@@ -60,6 +60,7 @@ func newCommand() *cobra.Command {
 	command.AddCommand(newStartCommand(s))
 	command.AddCommand(newKubectlCommand(s))
 	command.AddCommand(newDemoCommand(s))
+	command.AddCommand(newRolloutDemoCommand(s))
 	command.AddCommand(newRefereeCommand(s))
 	command.AddCommand(newComponentCommand())
 	return command

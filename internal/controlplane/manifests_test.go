@@ -1,6 +1,8 @@
 package controlplane
 
 import (
+	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -61,6 +63,32 @@ func TestLiteIsTheDefaultInstallationWithoutTheScheduler(t *testing.T) {
 	}
 	assert.Equal(t, want, got)
 	assert.NotContains(t, strings.Join(got, " "), PodSequenceScheduler)
+}
+
+func TestThePolicyOfDeploymentCoordinationsCanBeLeftOut(t *testing.T) {
+	older := fstest.MapFS{"older/kustomization.yaml": {Data: []byte(`apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [../default]
+components: [../policies/deploymentcoordination/without]
+`)}}
+	require.NoError(t, fs.WalkDir(manifests.FS, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := manifests.FS.ReadFile(path)
+		older[path] = &fstest.MapFile{Data: data}
+		return err
+	}))
+	const policy = "MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com"
+	for kustomization, want := range map[string]bool{"default": true, "older": false} {
+		objects, err := renderManifests(older, kustomization)
+		require.NoError(t, err)
+		var got []string
+		for _, object := range objects {
+			got = append(got, identity(object))
+		}
+		assert.Equal(t, want, slices.Contains(got, policy), kustomization)
+	}
 }
 
 func identity(object *unstructured.Unstructured) string {

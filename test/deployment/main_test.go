@@ -19,6 +19,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsapi "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
 )
@@ -78,6 +79,7 @@ func run(m *testing.M) (code int, err error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(appsapi.AddToScheme(scheme))
 	if api, err = client.New(cluster.Config(), client.Options{Scheme: scheme}); err != nil {
 		return 1, err
 	}

@@ -14,13 +14,15 @@ import (
 
 // unused are permissions that this test's course of events does not need, and why they are granted all the same.
 var unused = map[string]string{
-	"podsequence-controller: list pods":                                fallback,
-	"podsequence-controller: list podsequences.scheduling.example.com": fallback,
-	"podsequence-controller: patch events.events.k8s.io":               series,
-	"podsequence-controller: patch events in podsequence-system":       series,
-	"podsequence-scheduler: list podsequences.scheduling.example.com":  fallback,
-	"podsequence-controller: list " + definition:                       fallback,
-	"podsequence-scheduler: list " + definition:                        fallback,
+	"podsequence-controller: list pods":                                           fallback,
+	"podsequence-controller: list podsequences.scheduling.example.com":            fallback,
+	"podsequence-controller: list replicasets.apps":                               fallback,
+	"podsequence-controller: list deploymentcoordinations.apps.containerinfra.nl": fallback + "; and those that overlap are listed afresh",
+	"podsequence-controller: patch events.events.k8s.io":                          series,
+	"podsequence-controller: patch events in podsequence-system":                  series,
+	"podsequence-scheduler: list podsequences.scheduling.example.com":             fallback,
+	"podsequence-controller: list " + definition:                                  fallback,
+	"podsequence-scheduler: list " + definition:                                   fallback,
 }
 
 const (
@@ -49,6 +51,7 @@ func TestPermissionsAreThoseThatAreUsed(t *testing.T) {
 	await(t, "the sequence to be completed", func() bool {
 		return get(t, &v1alpha1.PodSequence{}, ns, "shop").Status.Phase == v1alpha1.PhaseCompleted
 	})
+	rollOutInTurn(t, ns)
 	monitor := newMonitor(t, ns)
 	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
 		url, err := cluster.URL(program)

@@ -1,0 +1,117 @@
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Condition types of a DeploymentCoordination.
+const (
+	ConditionReady       = "Ready"       // every Deployment has rolled out
+	ConditionProgressing = "Progressing" // a Deployment is rolling out
+	ConditionDegraded    = "Degraded"    // something keeps Deployments from rolling out one at a time
+)
+
+// Reasons of conditions.
+const (
+	ReasonDeploymentsInProgress    = "DeploymentsInProgress"
+	ReasonDeploymentRollingOut     = "DeploymentRollingOut"
+	ReasonWaiting                  = "Waiting"
+	ReasonRolledOut                = "RolledOut"
+	ReasonOverlappingCoordination  = "OverlappingCoordination"
+	ReasonRolloutTimedOut          = "RolloutTimedOut"
+	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	ReasonPauseReverted            = "PauseReverted"
+	ReasonPausedByOwner            = "PausedByOwner"
+	ReasonInvalidSelector          = "InvalidSelector"
+	ReasonAsExpected               = "AsExpected"
+)
+
+// Reasons of events that no condition has.
+const (
+	EventDeploymentActivated     = "DeploymentActivated"
+	EventDeploymentPaused        = "DeploymentPaused"
+	EventDeploymentUnpaused      = "DeploymentUnpaused"
+	EventActiveDeploymentReady   = "ActiveDeploymentReady"
+	EventActiveDeploymentCleared = "ActiveDeploymentCleared"
+	EventActiveDeploymentChanged = "ActiveDeploymentChanged"
+)
+
+// DeploymentCoordinationStatus is what podsequence-controller last saw and decided.
+type DeploymentCoordinationStatus struct {
+	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// ActiveDeployment is the Deployment that may roll out now, as namespace/name. Empty if none may.
+	// +optional
+	ActiveDeployment string `json:"activeDeployment,omitempty"`
+
+	// Deployments are the Deployments that the selector matches, as namespace/name, sorted.
+	// +optional
+	// +listType=atomic
+	Deployments []string `json:"deployments,omitempty"`
+
+	// DeploymentStates has a record for each of Deployments, in the same order.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	DeploymentStates []DeploymentState `json:"deploymentStates,omitempty"`
+
+	// Conditions are Ready, Progressing and Degraded.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// DeploymentState is the record of one Deployment.
+type DeploymentState struct {
+	// Name is the Deployment, as namespace/name.
+	Name string `json:"name"`
+
+	// UID is the Deployment's: one that is deleted and made again under the same name is another.
+	UID types.UID `json:"uid"`
+
+	// HasPendingChanges tells whether the Deployment has yet to roll out its pod template in full.
+	HasPendingChanges bool `json:"hasPendingChanges"`
+
+	// Generation is the generation that the Deployment had when this status was written. It alone, which scaling changes
+	// too, is no cause to write it again.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// TemplateHash stands for the pod template that HasPendingChanges speaks of.
+	// +optional
+	TemplateHash string `json:"templateHash,omitempty"`
+
+	// Paused tells whether the Deployment is held paused by this coordination.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
+	// PendingSince is when the present changes were first seen; absent while there are none.
+	// +optional
+	PendingSince *metav1.MicroTime `json:"pendingSince,omitempty"`
+
+	// LastRolloutStarted is when the Deployment last became active with a new pod template.
+	// +optional
+	LastRolloutStarted *metav1.Time `json:"lastRolloutStarted,omitempty"`
+
+	// LastRolloutFinished is when a rollout of the Deployment was last complete.
+	// +optional
+	LastRolloutFinished *metav1.Time `json:"lastRolloutFinished,omitempty"`
+
+	// Skipped says why the Deployment is passed over until its pod template changes: RolloutTimedOut or
+	// ProgressDeadlineExceeded.
+	// +optional
+	Skipped string `json:"skipped,omitempty"`
+
+	// PauseReverts is how often in a row somebody else has unpaused the Deployment out of its turn.
+	// +optional
+	PauseReverts int32 `json:"pauseReverts,omitempty"`
+
+	// PauseRevertedAt is when that was last noticed. The Deployment is left alone for some time after it.
+	// +optional
+	PauseRevertedAt *metav1.Time `json:"pauseRevertedAt,omitempty"`
+}

@@ -1,0 +1,128 @@
+package deploymentcoordination
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "example.com/podsequence/apis/apps/v1"
+)
+
+// fieldOwner is who our writes say they come from.
+const fieldOwner = client.FieldOwner("podsequence-controller")
+
+// apply does what was decided, in the one order in which it may be cut short anywhere: pause, record, unpause. Every
+// write is on condition that the object is still the version that was decided from.
+func (r *reconciler) apply(ctx context.Context, in Input, decision Decision) error {
+	deployments := map[types.NamespacedName]*appsv1.Deployment{}
+	for i := range in.Members {
+		deployments[in.Members[i].key()] = in.Members[i].Deployment
+	}
+	for _, key := range decision.Pause {
+		if err := r.setPaused(ctx, deployments[key], true, in.Coordination.Name); err != nil {
+			return err
+		}
+	}
+	before := in.Coordination.Status
+	if !sameStatus(&before, &decision.Status) {
+		if err := r.writeStatus(ctx, in.Coordination, decision.Status); err != nil {
+			return err
+		}
+		r.tell(in, before, decision.Status)
+	}
+	if settled, err := r.handedOver(ctx, before, decision.Status); err != nil || !settled {
+		return err
+	}
+	for _, key := range decision.Unpause {
+		if err := r.setPaused(ctx, deployments[key], false, ""); err != nil {
+			return err
+		}
+		r.tellUnpaused(in.Coordination, deployments[key])
+	}
+	for _, key := range decision.Unmark {
+		if err := r.setPaused(ctx, deployments[key], false, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// handedOver tells whether the Deployment that was active before still is as it was when the turn was taken from it. As
+// long as it was active it could be changed without being paused; what came in time for that, but too late for the
+// decision, is dealt with before the next may start. Its event leads to that.
+func (r *reconciler) handedOver(ctx context.Context, before, after v1.DeploymentCoordinationStatus) (bool, error) {
+	if before.ActiveDeployment == "" || before.ActiveDeployment == after.ActiveDeployment {
+		return true, nil
+	}
+	i := slices.IndexFunc(after.DeploymentStates, func(s v1.DeploymentState) bool { return s.Name == before.ActiveDeployment })
+	if i < 0 {
+		return true, nil
+	}
+	state, key := after.DeploymentStates[i], namespacedName(before.ActiveDeployment)
+	var found appsv1.DeploymentList
+	if err := r.live.List(ctx, &found, client.InNamespace(key.Namespace), client.MatchingFields{"metadata.name": key.Name}); err != nil {
+		return false, fmt.Errorf("look at %s: %w", key, err)
+	}
+	for i := range found.Items {
+		m := Member{Deployment: &found.Items[i]}
+		if m.pause() == unpaused && m.templateHash() != state.TemplateHash {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// setPaused pauses a Deployment and puts our mark on it, or unpauses it and takes the mark off.
+func (r *reconciler) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool, by string) error {
+	after := d.DeepCopy()
+	after.Spec.Paused = paused
+	if paused {
+		if after.Annotations == nil {
+			after.Annotations = map[string]string{}
+		}
+		after.Annotations[v1.PausedByAnnotation], after.Annotations[v1.PauseReasonAnnotation] = by, v1.PauseReason
+	} else {
+		delete(after.Annotations, v1.PausedByAnnotation)
+		delete(after.Annotations, v1.PauseReasonAnnotation)
+	}
+	if err := r.writer.Patch(ctx, after, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
+		return fmt.Errorf("set paused of Deployment %s/%s to %t: %w", d.Namespace, d.Name, paused, err)
+	}
+	r.written.note(after)
+	return nil
+}
+
+// writeStatus replaces the whole status.
+func (r *reconciler) writeStatus(ctx context.Context, c *v1.DeploymentCoordination, status v1.DeploymentCoordinationStatus) error {
+	after := c.DeepCopy()
+	after.Status = status
+	if err := r.writer.Status().Update(ctx, after, fieldOwner); err != nil {
+		return fmt.Errorf("update status: %w", err)
+	}
+	r.written.note(after)
+	return nil
+}
+
+// sameStatus tells whether there is nothing worth writing: that the generation of a Deployment has changed is not.
+func sameStatus(before, after *v1.DeploymentCoordinationStatus) bool {
+	if len(before.DeploymentStates) != len(after.DeploymentStates) {
+		return false
+	}
+	after = after.DeepCopy()
+	for i := range after.DeploymentStates {
+		after.DeploymentStates[i].Generation = before.DeploymentStates[i].Generation
+	}
+	return equality.Semantic.DeepEqual(before, after)
+}
+
+// namespacedName takes a name in status apart.
+func namespacedName(name string) types.NamespacedName {
+	namespace, object, _ := strings.Cut(name, "/")
+	return types.NamespacedName{Namespace: namespace, Name: object}
+}

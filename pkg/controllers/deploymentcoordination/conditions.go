@@ -1,0 +1,124 @@
+package deploymentcoordination
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "example.com/podsequence/apis/apps/v1"
+)
+
+// maxNames is how many Deployments a message names.
+const maxNames = 5
+
+// describe sets the conditions.
+func (d *deliberation) describe() {
+	d.set(d.readyCondition())
+	d.set(d.progressingCondition())
+	d.set(d.degradedCondition())
+}
+
+func (d *deliberation) set(condition metav1.Condition) {
+	condition.ObservedGeneration = d.Coordination.Generation
+	condition.LastTransitionTime = *seconds(d.Now)
+	meta.SetStatusCondition(&d.status.Conditions, condition)
+}
+
+func (d *deliberation) readyCondition() metav1.Condition {
+	condition := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonDeploymentsInProgress}
+	pending := d.names((*member).isPending)
+	switch {
+	case len(pending) > 0:
+		condition.Message = fmt.Sprintf("%d of %s to roll out: %s", len(pending), count(len(d.members)), list(pending))
+	case d.status.ActiveDeployment != "":
+		condition.Message = d.status.ActiveDeployment + " has rolled out and has yet to be ready for minReadySeconds"
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonRolledOut
+		condition.Message = count(len(d.members)) + " rolled out"
+	}
+	return condition
+}
+
+func (d *deliberation) progressingCondition() metav1.Condition {
+	condition := metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionFalse}
+	active := d.status.ActiveDeployment
+	switch {
+	case d.halted != "":
+		condition.Reason, condition.Message = d.halted, "halted until "+active+" is mended or ready"
+	case active != "":
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonDeploymentRollingOut
+		condition.Message = "it is the turn of " + active
+	case d.Busy != "":
+		condition.Reason, condition.Message = v1.ReasonWaiting, "it is the turn of "+d.Busy+" of an overlapping DeploymentCoordination"
+	case len(d.names((*member).waits)) > 0:
+		condition.Reason, condition.Message = v1.ReasonWaiting, "changes that come together are put in order"
+	case len(d.names((*member).isPending)) > 0:
+		condition.Reason, condition.Message = v1.ReasonWaiting, "what has changes to roll out may not"
+	default:
+		condition.Reason, condition.Message = v1.ReasonRolledOut, "nothing has changes to roll out"
+	}
+	return condition
+}
+
+// degradedCondition has the reason of the gravest problem and the messages of all.
+func (d *deliberation) degradedCondition() metav1.Condition {
+	condition := metav1.Condition{Type: v1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: v1.ReasonAsExpected}
+	var messages []string
+	report := func(reason, format string, args ...any) {
+		if condition.Status == metav1.ConditionFalse {
+			condition.Status, condition.Reason = metav1.ConditionTrue, reason
+		}
+		messages = append(messages, fmt.Sprintf(format, args...))
+	}
+	if len(d.Overlapping) > 0 {
+		report(v1.ReasonOverlappingCoordination, "matches Deployments that others match too: %s; of all their Deployments one rolls out at a time",
+			list(d.Overlapping))
+	}
+	for _, reason := range []string{v1.ReasonRolloutTimedOut, v1.ReasonProgressDeadlineExceeded} {
+		if d.halted == reason {
+			report(reason, "%s has failed to roll out: change its template, or set onTimeout to Skip", d.status.ActiveDeployment)
+		}
+		if skipped := d.names(func(m *member) bool { return m.state.Skipped == reason }); len(skipped) > 0 {
+			report(reason, "skipped, and paused until the template changes: %s", list(skipped))
+		}
+	}
+	if reverted := d.names(func(m *member) bool { return m.state.PauseReverts > 0 }); len(reverted) > 0 {
+		report(v1.ReasonPauseReverted, "unpaused by somebody else before their turn: %s; have GitOps tools ignore spec.paused", list(reverted))
+	}
+	if kept := d.names(func(m *member) bool { return m.isPending() && m.pause() == pausedByOwner }); len(kept) > 0 {
+		report(v1.ReasonPausedByOwner, "have changes to roll out but were paused by their owner: %s", list(kept))
+	}
+	condition.Message = strings.Join(messages, ". ")
+	return condition
+}
+
+func (m *member) isPending() bool { return m.state.HasPendingChanges }
+
+// names are those of the members that satisfy the predicate.
+func (d *deliberation) names(satisfies func(*member) bool) []string {
+	var names []string
+	for i := range d.members {
+		if m := &d.members[i]; satisfies(m) {
+			names = append(names, m.name())
+		}
+	}
+	return names
+}
+
+// list names the first few.
+func list(names []string) string {
+	if more := len(names) - maxNames; more > 0 {
+		names = append(slices.Clone(names[:maxNames]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+func count(deployments int) string {
+	if deployments == 1 {
+		return "1 Deployment"
+	}
+	return fmt.Sprintf("%d Deployments", deployments)
+}

@@ -1,0 +1,333 @@
+package deploymentcoordination
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "example.com/podsequence/apis/apps/v1"
+)
+
+// long is longer ago than anything waits.
+const long = -time.Hour
+
+func TestDecide(t *testing.T) {
+	type S = []v1.DeploymentState
+	type M = []Member
+	a, b, c := deployment("a"), deployment("b"), deployment("c")
+	waitingA, waitingB := record(deployment("a", changed), pending(long), onHold), record(deployment("b", changed), pending(long), onHold)
+	activeA := record(deployment("a", changed), pending(long), started(-10*time.Second))
+	for name, tc := range map[string]struct {
+		active      string
+		states      S
+		members     M
+		busy        string
+		readySince  time.Duration
+		spec        func(*v1.DeploymentCoordinationSpec)
+		wantActive  string
+		wantPause   []string
+		wantUnpause []string
+		wantUnmark  []string
+		wantAgain   time.Duration // after noon; zero if never
+	}{
+		"nothing to roll out": {members: M{a, b, c}},
+		"a change is paused, and waits for others that come with it": {
+			states: S{record(a)}, members: M{deployment("a", changed)},
+			wantPause: []string{"a"}, wantAgain: time.Second,
+		},
+		"a Deployment that was just created is a change": {
+			members:   M{deployment("a", func(m *Member) { m.ReplicaSets = nil })},
+			wantPause: []string{"a"}, wantAgain: time.Second,
+		},
+		"the first by name, not the first to come": {
+			states:     S{record(deployment("a", changed), pending(-100*time.Millisecond), onHold), waitingB},
+			members:    M{deployment("a", changed, held), deployment("b", changed, held)},
+			wantActive: "a", wantUnpause: []string{"a"},
+		},
+		"the others are paused before the first goes": {
+			states:     S{waitingA, record(b)},
+			members:    M{deployment("a", changed, held), deployment("b", changed)},
+			wantActive: "a", wantPause: []string{"b"}, wantUnpause: []string{"a"},
+		},
+		"one rolls out, the next waits": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", rolling), deployment("b", changed, held)},
+			wantActive: "a",
+		},
+		"one that is recorded as active but not unpaused yet": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", changed, held), deployment("b", changed, held)},
+			wantActive: "a", wantUnpause: []string{"a"},
+		},
+		"when one has rolled out, it is the next one's turn": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", rolled), deployment("b", changed, held)},
+			wantActive: "b", wantUnpause: []string{"b"},
+		},
+		"pods of the old template are in the way": {
+			active: "a", states: S{activeA, waitingB},
+			members: M{deployment("a", rolled, func(m *Member) { m.ReplicaSets[0].Status.Replicas = 1 }),
+				deployment("b", changed, held)},
+			wantActive: "a",
+		},
+		"not before the Deployment controller has seen the change": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", rolled, func(m *Member) { m.Deployment.Generation++ }), deployment("b", changed, held)},
+			wantActive: "a",
+		},
+		"the wait for readiness counts from the next full second": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", rolled, progress("NewReplicaSetAvailable", -3*time.Second)), deployment("b", changed, held)},
+			readySince: -4 * time.Second,
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.MinReadySeconds = 5 },
+			wantActive: "a", wantAgain: 3 * time.Second, // finished at 11:59:57 and something, plus 5 s
+		},
+		"the wait begins again when a pod has failed": {
+			active: "a", states: S{record(deployment("a", changed), started(-20*time.Second), finished(-15*time.Second)), waitingB},
+			members:    M{deployment("a", rolled), deployment("b", changed, held)},
+			readySince: -2 * time.Second,
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.MinReadySeconds = 5 },
+			wantActive: "a", wantAgain: 4 * time.Second,
+		},
+		"the wait does not begin while a pod fails": {
+			active: "a", states: S{record(deployment("a", changed), started(-20*time.Second), finished(-15*time.Second)), waitingB},
+			members:    M{deployment("a", rolled, failing), deployment("b", changed, held)},
+			readySince: -20 * time.Second,
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.MinReadySeconds = 5 },
+			wantActive: "a",
+		},
+		"the wait is over": {
+			active: "a", states: S{record(deployment("a", changed), started(-20*time.Second), finished(-6*time.Second)), waitingB},
+			members:    M{deployment("a", rolled), deployment("b", changed, held)},
+			readySince: -6 * time.Second,
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.MinReadySeconds = 5 },
+			wantActive: "b", wantUnpause: []string{"b"},
+		},
+		"scaling is no rollout": {
+			states:  S{record(a)},
+			members: M{deployment("a", failing, func(m *Member) { m.Deployment.Generation++; *m.Deployment.Spec.Replicas = 9 })},
+		},
+		"scaling is no rollout for one that is seen for the first time either": {
+			members: M{deployment("a", failing, progress("NewReplicaSetAvailable", long))},
+		},
+		"a change that is taken back while it waits": {
+			states: S{waitingA}, members: M{deployment("a", held)},
+			wantUnpause: []string{"a"},
+		},
+		"a rollback while active is a new rollout in the same turn": {
+			active: "a", states: S{record(deployment("a", changed), pending(long), started(-50*time.Second)), waitingB},
+			members: M{deployment("a", rolling, func(m *Member) { setTemplate(m.Deployment, "first") }), deployment("b", changed, held)},
+			spec:    func(s *v1.DeploymentCoordinationSpec) { s.RolloutTimeoutSeconds = new(int32(30)) },
+			// The time-out counts anew.
+			wantActive: "a", wantAgain: 31 * time.Second,
+		},
+		"the active one is deleted": {
+			active: "a", states: S{activeA, waitingB}, members: M{deployment("b", changed, held)},
+			wantActive: "b", wantUnpause: []string{"b"},
+		},
+		"the active one is deleted and made again": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", anew, func(m *Member) { m.ReplicaSets = nil }), deployment("b", changed, held)},
+			wantActive: "a", wantPause: nil,
+		},
+		"one that its owner paused is left alone": {
+			states:     S{record(deployment("a", changed), pending(long)), waitingB},
+			members:    M{deployment("a", changed, pausedByItsOwner), deployment("b", changed, held)},
+			wantActive: "b", wantUnpause: []string{"b"},
+		},
+		"the active one that its owner pauses keeps its turn": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", rolling, pausedByItsOwner), deployment("b", changed, held)},
+			wantActive: "a",
+		},
+		"a mark without a pause is taken off": {
+			states: S{record(a)}, members: M{deployment("a", markLeft)},
+			wantUnmark: []string{"a"},
+		},
+		"a rollout within its time": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", rolling), deployment("b", changed, held)},
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.RolloutTimeoutSeconds = new(int32(30)) },
+			wantActive: "a", wantAgain: 21 * time.Second,
+		},
+		"Halt: a rollout that takes too long keeps its turn": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", rolling), deployment("b", changed, held)},
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.RolloutTimeoutSeconds = new(int32(5)) },
+			wantActive: "a",
+		},
+		"Halt: and loses it when it is late ready": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", rolled), deployment("b", changed, held)},
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.RolloutTimeoutSeconds = new(int32(5)) },
+			wantActive: "b", wantUnpause: []string{"b"},
+		},
+		"Skip: a rollout that takes too long is paused where it is": {
+			active: "a", states: S{activeA, waitingB},
+			members: M{deployment("a", rolling), deployment("b", changed, held)},
+			spec: func(s *v1.DeploymentCoordinationSpec) {
+				s.RolloutTimeoutSeconds, s.OnTimeout = new(int32(5)), v1.TimeoutSkip
+			},
+			wantActive: "b", wantPause: []string{"a"}, wantUnpause: []string{"b"},
+		},
+		"Skip: and does not come again": {
+			states:  S{record(deployment("a", changed), pending(long), onHold, skipped)},
+			members: M{deployment("a", rolling, held)},
+		},
+		"Skip: until its template changes": {
+			states:     S{record(deployment("a", changed), pending(long), onHold, skipped)},
+			members:    M{deployment("a", rolling, held, func(m *Member) { setTemplate(m.Deployment, "third") })},
+			wantActive: "a", wantUnpause: []string{"a"},
+		},
+		"Skip: a rollout that exceeds its own deadline": {
+			active: "a", states: S{activeA},
+			members:   M{deployment("a", rolling, progress(deadlineExceeded, -time.Second))},
+			spec:      func(s *v1.DeploymentCoordinationSpec) { s.OnTimeout = v1.TimeoutSkip },
+			wantPause: []string{"a"},
+		},
+		"a deadline that an earlier rollout exceeded": {
+			active: "a", states: S{activeA},
+			members:    M{deployment("a", rolling, progress(deadlineExceeded, -time.Minute))},
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.OnTimeout = v1.TimeoutSkip },
+			wantActive: "a",
+		},
+		"somebody unpauses one that waits: it is left alone": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", rolling), deployment("b", changed)},
+			wantActive: "a", wantAgain: 31 * time.Second,
+		},
+		"and paused again some time later": {
+			active: "a", states: S{activeA, record(deployment("b", changed), pending(long), reverts(1, -31*time.Second))},
+			members:    M{deployment("a", rolling), deployment("b", changed)},
+			wantActive: "a", wantPause: []string{"b"},
+		},
+		"each time it takes longer": {
+			active: "a", states: S{activeA, record(deployment("b", changed), pending(long), reverts(2, -31*time.Second), onHold)},
+			members:    M{deployment("a", rolling), deployment("b", changed)},
+			wantActive: "a", wantAgain: 121 * time.Second, // the third time: 4 times 30 s
+		},
+		"one that somebody unpaused has the turn if nobody else has": {
+			states:     S{waitingA, waitingB},
+			members:    M{deployment("a", changed, held), deployment("b", rolling)},
+			wantActive: "b",
+		},
+		"another coordination has its turn": {
+			states: S{waitingA}, members: M{deployment("a", changed, held)}, busy: "shop/x",
+		},
+		"another coordination handles it": {
+			states: S{record(deployment("a", changed), pending(long))}, members: M{deployment("a", changed, elsewhere)},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := Input{Coordination: coordination(tc.active, tc.states...), Members: tc.members, Busy: tc.busy, Now: noon}
+			if tc.readySince != 0 {
+				in.ReadySince = new(noon.Add(tc.readySince))
+			}
+			if tc.spec != nil {
+				tc.spec(&in.Coordination.Spec)
+			}
+			before := in.Coordination.DeepCopy()
+			got := Decide(in)
+
+			want := ""
+			if tc.wantActive != "" {
+				want = "shop/" + tc.wantActive
+			}
+			assert.Equal(t, want, got.Status.ActiveDeployment)
+			assert.Equal(t, tc.wantPause, names(got.Pause), "paused")
+			assert.Equal(t, tc.wantUnpause, names(got.Unpause), "unpaused")
+			assert.Equal(t, tc.wantUnmark, names(got.Unmark), "unmarked")
+			if tc.wantAgain == 0 {
+				assert.Zero(t, got.Again)
+			} else {
+				assert.Equal(t, noon.Add(tc.wantAgain), got.Again)
+			}
+			assert.Equal(t, before, in.Coordination, "what it was given has changed")
+		})
+	}
+}
+
+func names(keys []types.NamespacedName) []string {
+	var names []string
+	for _, key := range keys {
+		names = append(names, key.Name)
+	}
+	return names
+}
+
+// Once its writes are done, a decision has nothing left to do.
+func TestADecisionIsStable(t *testing.T) {
+	in := Input{Coordination: coordination(""), Now: noon, Members: []Member{deployment("a", changed), deployment("b", rolling)}}
+	first := Decide(in)
+	require.Len(t, first.Pause, 2)
+	in.Coordination.Status = first.Status
+	for i := range in.Members {
+		held(&in.Members[i])
+	}
+	second := Decide(in)
+	assert.Empty(t, second.Pause)
+	assert.Empty(t, second.Unpause)
+	assert.True(t, sameStatus(&first.Status, &second.Status), "%v", second.Status)
+}
+
+func TestConditions(t *testing.T) {
+	waitingB := record(deployment("b", changed), pending(long), onHold)
+	for name, tc := range map[string]struct {
+		in   Input
+		want map[string]string // type to status and reason
+	}{
+		"all rolled out": {
+			in:   Input{Coordination: coordination(""), Members: []Member{deployment("a")}},
+			want: map[string]string{"Ready": "True RolledOut", "Progressing": "False RolledOut", "Degraded": "False AsExpected"},
+		},
+		"one rolls out": {
+			in: Input{Coordination: coordination("a", record(deployment("a", changed), pending(long), started(0)), waitingB),
+				Members: []Member{deployment("a", rolling), deployment("b", changed, held)}},
+			want: map[string]string{"Ready": "False DeploymentsInProgress", "Progressing": "True DeploymentRollingOut", "Degraded": "False AsExpected"},
+		},
+		"one has rolled out but is not ready for long enough": {
+			in: func() Input {
+				c := coordination("a", record(deployment("a", changed), started(0), finished(0)))
+				c.Spec.MinReadySeconds = 5
+				return Input{Coordination: c, Members: []Member{deployment("a", rolled)}, ReadySince: new(noon)}
+			}(),
+			want: map[string]string{"Ready": "False DeploymentsInProgress", "Progressing": "True DeploymentRollingOut", "Degraded": "False AsExpected"},
+		},
+		"halted": {
+			in: Input{Coordination: coordination("a", record(deployment("a", changed), pending(long), started(-time.Minute))),
+				Members: []Member{deployment("a", rolling, progress(deadlineExceeded, 0))}},
+			want: map[string]string{"Ready": "False DeploymentsInProgress", "Progressing": "False ProgressDeadlineExceeded", "Degraded": "True ProgressDeadlineExceeded"},
+		},
+		"overlapping": {
+			in:   Input{Coordination: coordination(""), Overlapping: []string{"other"}, Members: []Member{deployment("a")}},
+			want: map[string]string{"Ready": "True RolledOut", "Progressing": "False RolledOut", "Degraded": "True OverlappingCoordination"},
+		},
+		"unpaused by somebody": {
+			in:   Input{Coordination: coordination("", waitingB), Members: []Member{deployment("b", rolling)}},
+			want: map[string]string{"Ready": "False DeploymentsInProgress", "Progressing": "True DeploymentRollingOut", "Degraded": "True PauseReverted"},
+		},
+		"paused by its owner with changes": {
+			in:   Input{Coordination: coordination(""), Members: []Member{deployment("b", changed, pausedByItsOwner)}},
+			want: map[string]string{"Ready": "False DeploymentsInProgress", "Progressing": "False Waiting", "Degraded": "True PausedByOwner"},
+		},
+		"paused by its owner without changes": {
+			in:   Input{Coordination: coordination(""), Members: []Member{deployment("b", pausedByItsOwner)}},
+			want: map[string]string{"Ready": "True RolledOut", "Progressing": "False RolledOut", "Degraded": "False AsExpected"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.in.Now = noon
+			status := Decide(tc.in).Status
+			for kind, want := range tc.want {
+				condition := meta.FindStatusCondition(status.Conditions, kind)
+				require.NotNil(t, condition, kind)
+				assert.Equal(t, want, string(condition.Status)+" "+condition.Reason, kind)
+				assert.Equal(t, int64(1), condition.ObservedGeneration)
+			}
+		})
+	}
+}

@@ -1,0 +1,126 @@
+package deploymentcoordination
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "example.com/podsequence/apis/apps/v1"
+)
+
+// event is something worth telling about a coordination.
+type event struct {
+	kind       string // corev1.EventTypeNormal or corev1.EventTypeWarning
+	reason     string
+	action     string // what was being done
+	deployment string // which it is about, as namespace/name; may be empty
+	note       string
+}
+
+// The actions of events.
+const (
+	actionActivate = "Activate"
+	actionPause    = "Pause"
+	actionUnpause  = "Unpause"
+	actionObserve  = "Observe"
+)
+
+// eventsFor is what a status tells that the one before did not. It is compared with the one that it replaced, so no event
+// comes twice, however often the controller is restarted.
+func eventsFor(before, after v1.DeploymentCoordinationStatus) []event {
+	states := map[string]v1.DeploymentState{}
+	for _, state := range before.DeploymentStates {
+		states[state.Name] = state
+	}
+	var all []event
+	for _, state := range after.DeploymentStates {
+		earlier := states[state.Name]
+		if state.Paused && !earlier.Paused {
+			all = append(all, event{corev1.EventTypeNormal, v1.EventDeploymentPaused, actionPause, state.Name,
+				state.Name + " has changes to roll out, and is paused until it is its turn"})
+		}
+		// Once, however often it is taken back in a row.
+		if state.PauseReverts > 0 && earlier.PauseReverts == 0 {
+			all = append(all, event{corev1.EventTypeWarning, v1.ReasonPauseReverted, actionObserve, state.Name,
+				state.Name + " was unpaused by somebody else before its turn"})
+		}
+	}
+	all = append(all, activeEvents(before, after)...)
+	if degraded := degradedBy(after); degraded != nil && degraded.Reason != v1.ReasonPauseReverted {
+		if earlier := degradedBy(before); earlier == nil || earlier.Reason != degraded.Reason {
+			all = append(all, event{corev1.EventTypeWarning, degraded.Reason, actionObserve, "", degraded.Message})
+		}
+	}
+	return all
+}
+
+// activeEvents tell of whose turn it was and is.
+func activeEvents(before, after v1.DeploymentCoordinationStatus) []event {
+	was, is := before.ActiveDeployment, after.ActiveDeployment
+	if was == is {
+		return nil
+	}
+	var all []event
+	normal := func(reason, deployment, format string, args ...any) {
+		all = append(all, event{corev1.EventTypeNormal, reason, actionActivate, deployment, fmt.Sprintf(format, args...)})
+	}
+	for _, state := range after.DeploymentStates {
+		if state.Name == was && !state.HasPendingChanges {
+			normal(v1.EventActiveDeploymentReady, was, "%s has rolled out and is ready", was)
+		}
+	}
+	switch {
+	case is == "":
+		normal(v1.EventActiveDeploymentCleared, was, "it is no longer the turn of %s, and of no other Deployment", was)
+	case was != "":
+		normal(v1.EventActiveDeploymentChanged, is, "after %s it is the turn of %s", was, is)
+	}
+	if is != "" {
+		normal(v1.EventDeploymentActivated, is, "it is the turn of %s to roll out", is)
+	}
+	return all
+}
+
+// degradedBy is the Degraded condition if it is true, or nil.
+func degradedBy(status v1.DeploymentCoordinationStatus) *metav1.Condition {
+	degraded := meta.FindStatusCondition(status.Conditions, v1.ConditionDegraded)
+	if degraded == nil || degraded.Status != metav1.ConditionTrue {
+		return nil
+	}
+	return degraded
+}
+
+// tell sends the events of a status that has been written.
+func (r *reconciler) tell(in Input, before, after v1.DeploymentCoordinationStatus) {
+	for _, e := range eventsFor(before, after) {
+		var related *appsv1.Deployment
+		for i := range in.Members {
+			if in.Members[i].name() == e.deployment {
+				related = in.Members[i].Deployment
+			}
+		}
+		r.send(in.Coordination, related, e)
+	}
+}
+
+func (r *reconciler) tellUnpaused(c *v1.DeploymentCoordination, d *appsv1.Deployment) {
+	r.send(c, d, event{corev1.EventTypeNormal, v1.EventDeploymentUnpaused, actionUnpause, "",
+		fmt.Sprintf("%s/%s is unpaused", d.Namespace, d.Name)})
+}
+
+// tellReleased is on the Deployment: there may be no coordination any more.
+func (r *reconciler) tellReleased(d *appsv1.Deployment) {
+	r.recorder.Eventf(d, nil, corev1.EventTypeNormal, v1.EventDeploymentUnpaused, actionUnpause,
+		"no DeploymentCoordination matches it any more")
+}
+
+func (r *reconciler) send(c *v1.DeploymentCoordination, d *appsv1.Deployment, e event) {
+	if d == nil { // a nil pointer would not be a nil object
+		r.recorder.Eventf(c, nil, e.kind, e.reason, e.action, "%s", e.note)
+		return
+	}
+	r.recorder.Eventf(c, d, e.kind, e.reason, e.action, "%s", e.note)
+}

@@ -1,0 +1,49 @@
+package deploymentcoordination
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "example.com/podsequence/apis/apps/v1"
+)
+
+func TestEventsFor(t *testing.T) {
+	status := func(active string, states ...v1.DeploymentState) v1.DeploymentCoordinationStatus {
+		return coordination(active, states...).Status
+	}
+	degraded := func(reason string) v1.DeploymentCoordinationStatus {
+		s := status("")
+		s.Conditions = []metav1.Condition{{Type: v1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason}}
+		return s
+	}
+	a, changedA := record(deployment("a")), record(deployment("a", changed), pending(0))
+	heldA := record(deployment("a", changed), pending(0), onHold)
+	for name, tc := range map[string]struct {
+		before, after v1.DeploymentCoordinationStatus
+		want          []string
+	}{
+		"nothing new":                          {before: status("a", changedA), after: status("a", changedA)},
+		"paused":                               {before: status("", a), after: status("", heldA), want: []string{"DeploymentPaused"}},
+		"paused for the first time it is seen": {before: status(""), after: status("", heldA), want: []string{"DeploymentPaused"}},
+		"its turn":                             {before: status("", heldA), after: status("a", changedA), want: []string{"DeploymentActivated"}},
+		"ready, and no other":                  {before: status("a", changedA), after: status("", a), want: []string{"ActiveDeploymentReady", "ActiveDeploymentCleared"}},
+		"ready, and the next":                  {before: status("a", changedA), after: status("b", a), want: []string{"ActiveDeploymentReady", "ActiveDeploymentChanged", "DeploymentActivated"}},
+		"deleted, and the next":                {before: status("a", changedA), after: status("b"), want: []string{"ActiveDeploymentChanged", "DeploymentActivated"}},
+		"skipped, and the next":                {before: status("a", changedA), after: status("b", heldA), want: []string{"DeploymentPaused", "ActiveDeploymentChanged", "DeploymentActivated"}},
+		"unpaused by somebody":                 {before: status("", heldA), after: status("", record(deployment("a", changed), reverts(1, 0))), want: []string{"PauseReverted"}},
+		"and once more":                        {before: status("", record(deployment("a", changed), reverts(1, 0))), after: status("", record(deployment("a", changed), reverts(2, 0)))},
+		"halted":                               {before: degraded("OverlappingCoordination"), after: degraded("RolloutTimedOut"), want: []string{"RolloutTimedOut"}},
+		"degraded by a revert, which is told already": {before: status(""), after: degraded("PauseReverted")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, e := range eventsFor(tc.before, tc.after) {
+				got = append(got, e.reason)
+				assert.NotEmpty(t, e.action)
+			}
+			assert.Equal(t, tc.want, got)
+		})
+	}
+}

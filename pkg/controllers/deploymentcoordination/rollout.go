@@ -1,0 +1,146 @@
+package deploymentcoordination
+
+import (
+	"hash/fnv"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
+	"k8s.io/utils/ptr"
+
+	v1 "example.com/podsequence/apis/apps/v1"
+)
+
+// Member is a Deployment that the coordination matches, with what belongs to it.
+type Member struct {
+	Deployment *appsv1.Deployment
+	// ReplicaSets are those that the Deployment controls.
+	ReplicaSets []*appsv1.ReplicaSet
+	// Elsewhere is set for a Deployment that another coordination matches too, and pauses and unpauses.
+	Elsewhere bool
+}
+
+// name is how status names the Deployment.
+func (m *Member) name() string { return m.key().String() }
+
+func (m *Member) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: m.Deployment.Namespace, Name: m.Deployment.Name}
+}
+
+// pause is who has paused a Deployment.
+type pause int
+
+const (
+	unpaused pause = iota
+	pausedByUs
+	pausedByOwner
+)
+
+func (m *Member) pause() pause {
+	switch {
+	case !m.Deployment.Spec.Paused:
+		return unpaused
+	case marked(m.Deployment) != "":
+		return pausedByUs
+	}
+	return pausedByOwner
+}
+
+// marked is the coordination whose mark a Deployment carries, or empty.
+func marked(d *appsv1.Deployment) string { return d.Annotations[v1.PausedByAnnotation] }
+
+// templateHash stands for the pod template. It only tells one template from the next of the same Deployment.
+func (m *Member) templateHash() string {
+	hash := fnv.New64a()
+	encoded, _ := m.Deployment.Spec.Template.Marshal() // what came from the API server can be encoded
+	hash.Write(encoded)
+	return strconv.FormatUint(hash.Sum64(), 36)
+}
+
+// rolledOut tells whether the Deployment's present template has been rolled out in full, be it some time ago: scaling
+// and failing pods do not undo that. The record is what status says of this Deployment, nil if nothing.
+func (m *Member) rolledOut(record *v1.DeploymentState) bool {
+	current := deploymentutil.FindNewReplicaSet(m.Deployment, m.ReplicaSets)
+	if current == nil {
+		return false // of its template there is no pod yet
+	}
+	for _, rs := range m.ReplicaSets {
+		if rs.UID != current.UID && (ptr.Deref(rs.Spec.Replicas, 1) > 0 || rs.Status.Replicas > 0) {
+			return false // there are pods of another template
+		}
+	}
+	if m.complete() {
+		return true
+	}
+	if record != nil {
+		return !record.HasPendingChanges && record.TemplateHash == m.templateHash()
+	}
+	// It is seen for the first time while it scales, or while a pod fails. The Deployment controller remembers a
+	// rollout that was complete until the next begins, or until the Deployment is paused.
+	return m.observed() && m.finishedSince() != nil
+}
+
+// complete tells whether the rollout is complete right now, by the Deployment controller's own rule: all replicas are of
+// the present template, and available.
+func (m *Member) complete() bool {
+	return deploymentutil.DeploymentComplete(m.Deployment, &m.Deployment.Status)
+}
+
+func (m *Member) observed() bool {
+	return m.Deployment.Status.ObservedGeneration >= m.Deployment.Generation
+}
+
+// finishedSince is when the Deployment controller found the rollout complete, nil if it does not say so. It does not
+// for Deployments without a progress deadline.
+func (m *Member) finishedSince() *metav1.Time {
+	progressing := m.progressing()
+	if progressing == nil || progressing.Reason != deploymentutil.NewRSAvailableReason {
+		return nil
+	}
+	return &progressing.LastUpdateTime
+}
+
+// progressDeadlineExceeded tells whether the rollout that started then has failed by the Deployment's own deadline. The
+// Deployment controller keeps that on record while a Deployment is paused, and a while longer: what is older than the
+// start is of another rollout.
+func (m *Member) progressDeadlineExceeded(started *metav1.Time) bool {
+	progressing := m.progressing()
+	return progressing != nil && progressing.Reason == deploymentutil.TimedOutReason && m.observed() &&
+		!progressing.LastUpdateTime.Before(started)
+}
+
+func (m *Member) progressing() *appsv1.DeploymentCondition {
+	return deploymentutil.GetDeploymentCondition(m.Deployment.Status, appsv1.DeploymentProgressing)
+}
+
+// readySince is since when all of a Deployment's pods have been ready without a break, nil if they are not. Times that
+// are yet to come are of clocks that are wrong, and do not count.
+func readySince(pods []corev1.Pod, now time.Time) *time.Time {
+	since := time.Time{}
+	for i := range pods {
+		if pods[i].DeletionTimestamp != nil {
+			continue
+		}
+		at := readyTime(&pods[i])
+		if at == nil {
+			return nil
+		}
+		if at.After(since) && !at.After(now) {
+			since = *at
+		}
+	}
+	return &since
+}
+
+func readyTime(pod *corev1.Pod) *time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return &c.LastTransitionTime.Time
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package deploymentcoordination
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "example.com/podsequence/apis/apps/v1"
+)
+
+// recordOf is what status has on a Deployment, nil if nothing. A Deployment that was deleted and made again under the
+// same name is another one.
+func recordOf(status *v1.DeploymentCoordinationStatus, m *Member) *v1.DeploymentState {
+	for i := range status.DeploymentStates {
+		if state := &status.DeploymentStates[i]; state.Name == m.name() && state.UID == m.Deployment.UID {
+			return state
+		}
+	}
+	return nil
+}
+
+// newState brings the record of a Deployment up to date with what the API says of it.
+func newState(m *Member, before *v1.DeploymentState, now time.Time) v1.DeploymentState {
+	state := v1.DeploymentState{Name: m.name(), UID: m.Deployment.UID}
+	if before != nil {
+		state = *before.DeepCopy()
+	}
+	state.Generation = m.Deployment.Generation
+	state.HasPendingChanges = !m.rolledOut(before)
+	state.TemplateHash = m.templateHash()
+	if !state.HasPendingChanges {
+		noteRolledOut(&state, m, before, now)
+		return state
+	}
+	if state.PendingSince == nil {
+		state.PendingSince = &metav1.MicroTime{Time: now.Truncate(time.Microsecond)}
+	}
+	if before != nil && before.TemplateHash != state.TemplateHash {
+		state.Skipped = ""
+	}
+	if before != nil && before.Paused && m.pause() == unpaused {
+		state.PauseReverts++
+		state.PauseRevertedAt = seconds(now)
+	}
+	return state
+}
+
+// noteRolledOut is for a state without pending changes: what was said of them is void.
+func noteRolledOut(state *v1.DeploymentState, m *Member, before *v1.DeploymentState, now time.Time) {
+	// A change that was taken back before its turn came was no rollout.
+	if before != nil && before.HasPendingChanges && !before.Paused {
+		state.LastRolloutFinished = seconds(now)
+	}
+	if finished := m.finishedSince(); finished != nil && !finished.Before(state.LastRolloutStarted) &&
+		(before == nil || before.HasPendingChanges) {
+		state.LastRolloutFinished = finished
+	}
+	state.PendingSince, state.Skipped, state.PauseReverts, state.PauseRevertedAt = nil, "", 0, nil
+}
+
+func (m *member) startRollout(now time.Time) { m.state.LastRolloutStarted = seconds(now) }
+
+// seconds is how the API keeps times: with a fraction, what is written would differ from what is read back.
+func seconds(t time.Time) *metav1.Time { return &metav1.Time{Time: t.Truncate(time.Second)} }

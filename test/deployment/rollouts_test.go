@@ -1,0 +1,39 @@
+package deployment
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	appsapi "example.com/podsequence/apis/apps/v1"
+)
+
+// rollOutInTurn has two Deployments roll out one after the other.
+func rollOutInTurn(t *testing.T, namespace string) {
+	t.Helper()
+	labels := map[string]string{"app": "proxy"}
+	coordination := &appsapi.DeploymentCoordination{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "proxies"}}
+	coordination.Spec.MinReadySeconds = 1
+	coordination.Spec.LabelSelector.MatchLabels = map[string]appsapi.LabelValue{"app": "proxy"}
+	create(t, coordination)
+	for _, name := range []string{"proxy-a", "proxy-b"} {
+		selector := map[string]string{"proxy": name}
+		create(t, &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+			Spec: appsv1.DeploymentSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: selector},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: selector},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "proxy", Image: "example.com/proxy"}}},
+				},
+			},
+		})
+	}
+	await(t, "both to have rolled out", func() bool {
+		status := get(t, coordination, namespace, "proxies").Status
+		return len(status.Deployments) == 2 && meta.IsStatusConditionTrue(status.Conditions, appsapi.ConditionReady)
+	})
+}

@@ -1,0 +1,171 @@
+package deploymentcoordination
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+
+	v1 "example.com/podsequence/apis/apps/v1"
+)
+
+func TestThreeDeploymentsRollOutInOrderOfTheirNames(t *testing.T) {
+	t.Run("created together, the last first", func(t *testing.T) {
+		s := newStory(t)
+		s.coordinate(s.coordination("shop"))
+		s.create(s.deployment("c"), s.deployment("b"), s.deployment("a"))
+		s.awaitUnpaused("a", "b", "c")
+		s.awaitComplete("a", "b", "c")
+		s.awaitReady("shop")
+		assert.Equal(t, []string{"a", "b", "c"}, s.verdict().Order())
+	})
+	t.Run("changed together, the last first", func(t *testing.T) {
+		s := newStory(t)
+		s.coordinate(s.coordination("shop"))
+		s.create(s.deployment("a"), s.deployment("b"), s.deployment("c"))
+		s.awaitUnpaused("a", "b", "c")
+		s.awaitReady("shop")
+		for _, name := range []string{"c", "b", "a"} {
+			s.update(name, image("2", "0s"))
+			assert.True(t, s.get(name).Spec.Paused, "paused by the request itself")
+		}
+		s.awaitUnpaused("a", "b", "c")
+		s.awaitComplete("a", "b", "c")
+		s.awaitReady("shop")
+		assert.Equal(t, []string{"a", "b", "c"}, s.verdict().Order()[3:])
+
+		status := s.status("shop")
+		assert.Empty(t, status.ActiveDeployment)
+		assert.Equal(t, []string{s.namespace + "/a", s.namespace + "/b", s.namespace + "/c"}, status.Deployments)
+		for _, state := range status.DeploymentStates {
+			assert.False(t, state.HasPendingChanges)
+			require.NotNil(t, state.LastRolloutStarted)
+			require.NotNil(t, state.LastRolloutFinished)
+			assert.False(t, state.LastRolloutFinished.Before(state.LastRolloutStarted))
+		}
+		for _, reason := range []string{
+			v1.EventDeploymentActivated, v1.EventDeploymentPaused, v1.EventDeploymentUnpaused,
+			v1.EventActiveDeploymentReady, v1.EventActiveDeploymentChanged, v1.EventActiveDeploymentCleared,
+		} {
+			s.awaitEvent(reason)
+		}
+	})
+}
+
+func TestTheNextWaitsUntilTheOneBeforeIsRolledOut(t *testing.T) {
+	s := newStory(t)
+	s.rolledOut(s.coordination("shop"), "a", "b")
+	s.update("a", image("2", "never"))
+	s.update("b", image("2", "0s"))
+	s.awaitActive("a")
+	s.fence()
+	assert.True(t, s.get("b").Spec.Paused)
+	s.awaitCondition("shop", v1.ConditionReady, "False "+v1.ReasonDeploymentsInProgress)
+	s.awaitCondition("shop", v1.ConditionProgressing, "True "+v1.ReasonDeploymentRollingOut)
+
+	t.Log("a rollback while active goes at once")
+	s.update("a", image("1", "0s"))
+	assert.False(t, s.get("a").Spec.Paused)
+	s.awaitUnpaused("b")
+	s.awaitComplete("a", "b")
+	s.awaitReady("shop")
+}
+
+func TestMinReadySecondsAreRespectedToTheSecond(t *testing.T) {
+	s := newStory(t)
+	const wait = 4
+	s.coordinate(s.coordination("shop", minReady(wait)))
+	s.create(s.deployment("a"), s.deployment("b"))
+	s.awaitReady("shop")
+	rollouts := s.verdict().Rollouts
+	require.Len(t, rollouts, 2)
+	idle := rollouts[1].Began.Sub(rollouts[0].Ended)
+	assert.GreaterOrEqual(t, idle, wait*time.Second)
+	assert.Less(t, idle, (wait+2)*time.Second, "timestamps are cut to seconds: one more is counted, not two")
+}
+
+func TestADeploymentCreatedWhileAnotherRolls(t *testing.T) {
+	s := newStory(t)
+	b := s.deployment("b")
+	image("1", "never")(b)
+	s.coordinate(s.coordination("shop"))
+	s.create(b)
+	s.awaitActive("b")
+	s.create(s.deployment("a"))
+	assert.True(t, s.get("a").Spec.Paused)
+	s.fence()
+	assert.True(t, s.get("a").Spec.Paused)
+	assert.Equal(t, s.namespace+"/b", s.status("shop").ActiveDeployment, "a comes first by name, but not out of turn")
+	s.update("b", image("2", "0s"))
+	s.awaitUnpaused("a")
+	s.awaitReady("shop")
+}
+
+func TestTheActiveDeploymentIsDeleted(t *testing.T) {
+	s := newStory(t)
+	a := s.deployment("a")
+	image("1", "never")(a)
+	s.coordinate(s.coordination("shop"))
+	s.create(a, s.deployment("b"))
+	s.awaitActive("a")
+	s.delete(a)
+	s.awaitComplete("b")
+	s.awaitReady("shop")
+}
+
+func TestScalingIsNeverBlocked(t *testing.T) {
+	s := newStory(t)
+	s.rolledOut(s.coordination("shop"), "a", "b", "c")
+	began := len(s.verdict().Rollouts)
+	s.update("a", image("2", "never"))
+	s.awaitActive("a")
+	s.update("b", image("2", "0s"))
+	scale := func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(4)) }
+	s.update("b", scale) // waits, paused
+	s.update("c", scale) // has nothing to roll out
+	for _, name := range []string{"b", "c"} {
+		s.await(name+" to have 4 pods", func() bool { return s.get(name).Status.AvailableReplicas == 4 })
+	}
+	assert.True(t, s.get("b").Spec.Paused)
+	assert.False(t, s.get("c").Spec.Paused)
+	s.update("a", scale) // an autoscaler does not care that it rolls out
+	s.update("a", image("3", "0s"))
+	s.awaitReady("shop")
+	s.awaitComplete("a", "b", "c")
+	for _, r := range s.after(began) {
+		assert.NotEqual(t, "c", r.Deployment.Name, "c never rolled out")
+	}
+}
+
+func TestFiftyDeployments(t *testing.T) {
+	s := newStory(t)
+	s.coordinate(s.coordination("shop"))
+	var want []string
+	for i := range 50 {
+		want = append(want, fmt.Sprintf("d%02d", i))
+	}
+	for _, name := range slices.Backward(want) {
+		d := s.deployment(name)
+		d.Spec.Replicas = new(int32(1))
+		s.create(d)
+	}
+	require.Eventually(t, func() bool {
+		status := s.status("shop")
+		return len(status.Deployments) == 50 && status.ActiveDeployment == "" && !slices.ContainsFunc(status.DeploymentStates,
+			func(state v1.DeploymentState) bool { return state.HasPendingChanges })
+	}, 4*time.Minute, 100*time.Millisecond)
+	verdict := s.verdict()
+	got := verdict.Order()
+	// The first goes a second after the first was seen; on a loaded machine not all may be there by then.
+	assert.ElementsMatch(t, want, got)
+	var idle []time.Duration
+	for i := range 49 {
+		idle = append(idle, verdict.Rollouts[i+1].Began.Sub(verdict.Rollouts[i].Ended))
+	}
+	slices.Sort(idle)
+	t.Logf("idle between one rolled out and the next unpaused: median %s, longest %s", idle[len(idle)/2], idle[len(idle)-1])
+}

@@ -1,0 +1,118 @@
+package deploymentcoordination
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/internal/controlplane"
+)
+
+func TestADeploymentThatItsOwnerPausedIsLeftAlone(t *testing.T) {
+	s := newStory(t)
+	s.rolledOut(s.coordination("shop"), "a", "b")
+	s.update("a", func(d *appsv1.Deployment) { d.Spec.Paused = true })
+	s.update("a", image("2", "0s"))
+	s.update("b", image("2", "0s"))
+	s.awaitCondition("shop", v1.ConditionDegraded, "True "+v1.ReasonPausedByOwner)
+	s.awaitUnpaused("b")
+	s.awaitComplete("b")
+	s.fence()
+	assert.True(t, s.get("a").Spec.Paused)
+	assert.Empty(t, s.get("a").Annotations[v1.PausedByAnnotation])
+	s.update("a", unpause)
+	s.awaitReady("shop")
+	s.awaitCondition("shop", v1.ConditionDegraded, "False "+v1.ReasonAsExpected)
+}
+
+func TestSomebodyElseUnpausesOneThatWaits(t *testing.T) {
+	s := newStory(t)
+	s.rolledOut(s.coordination("shop"), "a", "b", "c")
+	s.update("a", image("2", "never"))
+	s.awaitActive("a")
+	s.update("b", image("2", "never"))
+	s.update("c", image("2", "0s"))
+	s.await("the pauses to be on record", func() bool {
+		states := s.status("shop").DeploymentStates
+		return states[1].Paused && states[2].Paused
+	})
+	s.overlaps = true
+	s.update("b", unpause)
+	s.awaitCondition("shop", v1.ConditionDegraded, "True "+v1.ReasonPauseReverted)
+	s.awaitEvent(v1.ReasonPauseReverted)
+	s.fence()
+	assert.False(t, s.get("b").Spec.Paused, "no fight")
+	assert.True(t, s.get("c").Spec.Paused)
+	assert.Equal(t, 1, s.events()[v1.ReasonPauseReverted])
+
+	t.Log("what rolls already has the next turn, and then the others")
+	s.update("a", image("3", "0s"))
+	s.awaitActive("b")
+	s.update("b", image("3", "0s"))
+	s.awaitReady("shop")
+	s.awaitCondition("shop", v1.ConditionDegraded, "False "+v1.ReasonAsExpected)
+	s.awaitComplete("a", "b", "c")
+}
+
+func TestWhatACoordinationPausedIsUnpausedWithIt(t *testing.T) {
+	gone := func(s *story, c *v1.DeploymentCoordination) {
+		s.await("the coordination to be gone", func() bool {
+			return apierrors.IsNotFound(api.Get(s.ctx, client.ObjectKeyFromObject(c), &v1.DeploymentCoordination{}))
+		})
+	}
+	for name, end := range map[string]func(s *story, c *v1.DeploymentCoordination){
+		"the coordination is deleted": func(s *story, c *v1.DeploymentCoordination) {
+			s.delete(c)
+			gone(s, c)
+			assert.False(s, s.get("b").Spec.Paused, "unpaused before the finalizer is taken off")
+		},
+		"the coordination is deleted while the controller is down": func(s *story, c *v1.DeploymentCoordination) {
+			s.withoutController(func() { s.delete(c) })
+			gone(s, c)
+			assert.False(s, s.get("b").Spec.Paused)
+		},
+		"the coordination is deleted without its finalizer": func(s *story, c *v1.DeploymentCoordination) {
+			s.withoutController(func() {
+				require.NoError(s, api.Get(s.ctx, client.ObjectKeyFromObject(c), c))
+				c.Finalizers = nil
+				require.NoError(s, api.Update(s.ctx, c))
+				s.delete(c)
+			})
+		},
+		"the Deployment stops matching": func(s *story, _ *v1.DeploymentCoordination) {
+			s.update("b", func(d *appsv1.Deployment) { d.Labels = nil })
+		},
+		"the Deployment stops matching while the controller is down": func(s *story, _ *v1.DeploymentCoordination) {
+			s.withoutController(func() { s.update("b", func(d *appsv1.Deployment) { d.Labels = nil }) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			c := s.coordination("shop")
+			s.rolledOut(c, "a", "b", "owned")
+			s.update("owned", func(d *appsv1.Deployment) { d.Spec.Paused = true })
+			s.update("a", image("2", "never"))
+			s.awaitActive("a")
+			s.update("b", image("2", "0s"))
+			s.awaitPaused("b")
+			s.overlaps = true // b goes as soon as nothing holds it
+			end(s, c)
+			s.awaitUnpaused("b")
+			s.awaitComplete("b")
+			assert.True(t, s.get("owned").Spec.Paused, "only pauses of ours are undone")
+		})
+	}
+}
+
+// withoutController has something happen that the controller does not see happen.
+func (s *story) withoutController(happens func()) {
+	s.Helper()
+	require.NoError(s, cluster.Kill(s.ctx, controlplane.PodSequenceController))
+	happens()
+	require.NoError(s, cluster.StartComponent(s.ctx, controlplane.PodSequenceController))
+}

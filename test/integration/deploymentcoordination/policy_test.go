@@ -1,0 +1,101 @@
+package deploymentcoordination
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "example.com/podsequence/apis/apps/v1"
+)
+
+const policyName = "deploymentcoordination.podsequence.example.com"
+
+// The controller is down: what is paused here is paused by the policy alone.
+func TestThePolicyPauses(t *testing.T) {
+	selectors := map[string]v1.LabelSelector{
+		"matchLabels": {MatchLabels: map[string]v1.LabelValue{"app": "shop"}},
+		"In":          {MatchExpressions: []v1.LabelSelectorRequirement{{Key: "app", Operator: v1.LabelSelectorOpIn, Values: []v1.LabelValue{"shop", "x"}}}},
+		"Exists":      {MatchExpressions: []v1.LabelSelectorRequirement{{Key: "app", Operator: v1.LabelSelectorOpExists}}},
+		"everything":  {},
+		"NotIn and DoesNotExist": {MatchExpressions: []v1.LabelSelectorRequirement{
+			{Key: "app", Operator: v1.LabelSelectorOpNotIn, Values: []v1.LabelValue{"bank"}}, {Key: "zone", Operator: v1.LabelSelectorOpDoesNotExist},
+		}},
+	}
+	s := newStory(t)
+	s.withoutController(func() {
+		for name, selector := range selectors {
+			t.Run(name, func(t *testing.T) {
+				s := newStory(t)
+				c := s.coordination("shop")
+				c.Spec.LabelSelector = selector
+				s.create(c)
+				s.awaitPolicy(true)
+				s.create(s.deployment("a"))
+				assert.True(t, s.get("a").Spec.Paused)
+				assert.Equal(t, "shop", s.get("a").Annotations[v1.PausedByAnnotation])
+				other := s.deployment("other")
+				other.Labels = map[string]string{"app": "bank", "zone": "z"}
+				if name == "matchLabels" || name == "In" || name == "NotIn and DoesNotExist" {
+					s.create(other)
+					assert.False(t, s.get("other").Spec.Paused, "another Deployment")
+				}
+				assert.NoError(t, api.Delete(s.ctx, s.get("a")))
+				assert.NoError(t, client.IgnoreNotFound(api.Delete(s.ctx, other)))
+			})
+		}
+		t.Run("neither scaling, nor labels, nor what is paused already", func(t *testing.T) {
+			s := newStory(t)
+			s.create(s.deployment("a"))
+			s.create(s.coordination("shop"))
+			s.awaitPolicy(true)
+			s.update("a", func(d *appsv1.Deployment) {
+				d.Spec.Replicas = new(int32(3))
+				d.Labels["x"] = "y"
+			})
+			assert.False(t, s.get("a").Spec.Paused)
+			b := s.deployment("b")
+			b.Spec.Paused = true
+			s.create(b)
+			assert.Empty(t, s.get("b").Annotations[v1.PausedByAnnotation], "its owner paused it")
+		})
+	})
+}
+
+// Without the policy the controller pauses what has changed a moment later, and that moment is all there is to see.
+func TestWithoutThePolicy(t *testing.T) {
+	s := newStory(t)
+	s.rolledOut(s.coordination("shop"), "a", "b", "c")
+	s.mayOverlap = true
+
+	binding := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}}
+	require.NoError(t, api.Get(s.ctx, client.ObjectKeyFromObject(binding), binding))
+	s.delete(binding)
+	defer func() {
+		binding.ResourceVersion, binding.UID = "", ""
+		s.create(binding)
+		s.awaitPolicy(true)
+	}()
+	s.awaitPolicy(false)
+	for _, name := range []string{"c", "b", "a"} {
+		s.update(name, image("2", "1s"))
+	}
+	s.awaitReady("shop")
+	s.awaitUnpaused("a", "b", "c")
+	s.awaitComplete("a", "b", "c")
+	var order []string
+	for _, r := range s.verdict().Rollouts {
+		if r.Complete {
+			order = append(order, r.Deployment.Name)
+		}
+	}
+	assert.Equal(t, []string{"a", "b", "c"}, order[len(order)-3:])
+	for _, overlap := range s.verdict().Overlaps {
+		assert.Less(t, overlap.Lasted, time.Second, "%s and %s", overlap.First, overlap.Second)
+	}
+}
