@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsapi "example.com/podsequence/apis/apps/v1"
+	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
 )
@@ -80,6 +81,7 @@ func run(m *testing.M) (code int, err error) {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	utilruntime.Must(appsapi.AddToScheme(scheme))
+	utilruntime.Must(batchv1alpha1.AddToScheme(scheme))
 	if api, err = client.New(cluster.Config(), client.Options{Scheme: scheme}); err != nil {
 		return 1, err
 	}

@@ -18,6 +18,9 @@ var unused = map[string]string{
 	"podsequence-controller: list podsequences.scheduling.example.com":            fallback,
 	"podsequence-controller: list replicasets.apps":                               fallback,
 	"podsequence-controller: list deploymentcoordinations.apps.containerinfra.nl": fallback + "; and those that overlap are listed afresh",
+	"podsequence-controller: list sequentialjobs.batch.example.com":               fallback,
+	"podsequence-controller: list jobs.batch":                                     fallback,
+	"podsequence-controller: update sequentialjobs/finalizers.batch.example.com":  "owners that block deletion may only be named by who may finalize them",
 	"podsequence-controller: patch events.events.k8s.io":                          series,
 	"podsequence-controller: patch events in podsequence-system":                  series,
 	"podsequence-scheduler: list podsequences.scheduling.example.com":             fallback,
@@ -52,6 +55,7 @@ func TestPermissionsAreThoseThatAreUsed(t *testing.T) {
 		return get(t, &v1alpha1.PodSequence{}, ns, "shop").Status.Phase == v1alpha1.PhaseCompleted
 	})
 	rollOutInTurn(t, ns)
+	runSteps(t, ns)
 	monitor := newMonitor(t, ns)
 	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
 		url, err := cluster.URL(program)
