@@ -114,7 +114,8 @@ docker-build: ## Build the images of both programs, named after IMG
 .PHONY: test
 test: build ## Run all tests, on a real control plane where one is needed
 	@hack/with-progress.sh "compiling tests" $(GO) test -run '^$$' ./...
-	$(GO) test -timeout 25m ./...
+	$(GO) test $$($(GO) list ./... | grep -v /test/)
+	$(GO) test -p 1 -timeout 40m ./test/... # one cluster at a time: two cores are few
 
 .PHONY: verify
 verify: ## Check formatting, vet, lint, import directions, and that generated files are up to date

@@ -1,8 +1,6 @@
 package integration
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -125,45 +123,4 @@ func TestReports(t *testing.T) {
 		degraded := meta.FindStatusCondition(s.getSequence("shop").Status.Conditions, v1alpha1.ConditionDegraded)
 		assert.Contains(t, degraded.Message, "app cannot be held: set schedulerName to podsequence-scheduler")
 	})
-}
-
-func TestAThousandSequencesInOneNamespace(t *testing.T) {
-	s := newStory(t)
-	for i := range 1000 {
-		name := fmt.Sprintf("s-%d", i)
-		s.create(s.sequence(name).Pods("One", name+"-one").Label("Two", "of", name).Obj())
-	}
-	for _, i := range []int{0, 500, 999} {
-		name := fmt.Sprintf("s-%d", i)
-		s.createPods(s.pod(name+"-two").Label("of", name), s.pod(name+"-one"))
-		s.awaitBound(name + "-one")
-		s.expectHeld(name + "-two")
-		s.makeReady(name + "-one")
-		s.awaitBound(name + "-two")
-	}
-}
-
-func TestAGroupOfFiveThousandPodsByLabel(t *testing.T) {
-	s := newStory(t)
-	s.create(s.sequence("shop").Pods("One", "one").Label("Many", "tier", "many").Obj())
-	s.createMany("many", 5000)
-	s.expectHeld("many-0", "many-4998", "many-4999")
-	s.createPods(s.pod("one").Annotation(readyAfter, "0s"))
-	s.eventually("the status to count them", func() error {
-		if groups := s.getSequence("shop").Status.Groups; len(groups) < 2 || groups[1].Expected != 5000 {
-			return fmt.Errorf("groups are %v", groups)
-		}
-		return nil
-	})
-	// The simulated nodes have room for 4,000 pods; that all are let go is what matters.
-	s.eventually("all gates to be lifted, and the nodes to be full", func() error {
-		if bound := s.countBound("many"); bound < 3900 {
-			return fmt.Errorf("%d pods are bound", bound)
-		}
-		return nil
-	})
-	status := s.getSequence("shop").Status
-	assert.Len(t, status.CurrentGroupPods, v1alpha1.MaxListedPods)
-	assert.Contains(t, status.Message, "lists are cut at 100 of 5000 pods")
-	assert.True(t, strings.HasPrefix(status.CurrentGroup, "2/2"))
 }
