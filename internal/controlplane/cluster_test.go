@@ -168,7 +168,8 @@ func testAnnotations(ctx context.Context, t *testing.T, client kubernetes.Interf
 		pod := createPod(ctx, t, client, "deleted", nil)
 		pod = waitForPod(ctx, t, client, pod, isRunning)
 		require.NoError(t, client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{}))
-		_, err := watchtools.UntilWithSync(ctx, podNamed(client, pod), &corev1.Pod{}, nil,
+		gone := func(pods cache.Store) (bool, error) { return len(pods.List()) == 0, nil } // before the watch began
+		_, err := watchtools.UntilWithSync(ctx, podNamed(client, pod), &corev1.Pod{}, gone,
 			func(event watch.Event) (bool, error) { return event.Type == watch.Deleted, nil })
 		require.NoError(t, err)
 	})
