@@ -70,7 +70,7 @@ type world struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
-		T: t, ctx: t.Context(), random: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // a test that can be repeated
+		T: t, ctx: t.Context(), random: rand.New(rand.NewPCG(seed, 0)), // a test that can be repeated
 		clock: nil, rolledOut: map[string]string{},
 	}
 	w.clock = clocktesting.NewFakePassiveClock(noon)
