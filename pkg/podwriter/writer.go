@@ -92,7 +92,8 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 // Lift asks for the gates of a pod to be lifted, if the engine says so when the time comes.
 func (w *Writer) Lift(pod types.NamespacedName) { w.lifts.Add(pod) }
 
-// Explain asks for a pod to be told what it waits for, if it still waits a second from now.
+// Explain asks for a pod to be told what it waits for, if it still waits a second from now; or, if it waits only for
+// gates of others by then, to be told that no longer.
 func (w *Writer) Explain(pod types.NamespacedName) {
 	if w.options.Explains != nil {
 		w.explanations.AddAfter(pod, explainDelay)
@@ -183,11 +184,12 @@ func (w *Writer) explain(ctx context.Context, key types.NamespacedName) error {
 	if !w.options.Explains(pod) {
 		return nil
 	}
-	decision := w.decider.Decide(pod)
-	if !decision.Held {
-		return nil
+	var patch []byte
+	if decision := w.decider.Decide(pod); decision.Held {
+		patch = sequence.WaitingPatch(pod, decision.Message(), w.options.Clock.Now())
+	} else {
+		patch = sequence.StillGatedPatch(pod, w.options.Clock.Now())
 	}
-	patch := sequence.WaitingPatch(pod, decision.Message(), w.options.Clock.Now())
 	if patch == nil {
 		return nil
 	}

@@ -157,6 +157,20 @@ func TestExplain(t *testing.T) {
 			assert.Zero(t, s.patches.Load())
 		})
 	})
+	t.Run("a pod that waits only for gates of others is told no longer to wait for a group", func(t *testing.T) {
+		play(t, mine, func(t *testing.T, s *stage) {
+			s.app.Status.Conditions = []corev1.PodCondition{{
+				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
+				Message: s.engine.Decide(s.app).Message(),
+			}}
+			s.app.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "other.example.com/gate"}}
+			s.databaseReady()
+			s.writer.Explain(key)
+			time.Sleep(time.Minute)
+			require.Equal(t, int64(1), s.patches.Load())
+			assert.Contains(t, *s.last.Load(), "Scheduling is blocked due to non-empty scheduling gates")
+		})
+	})
 	t.Run("a patch that comes too late is dropped and made anew", func(t *testing.T) {
 		play(t, mine, func(t *testing.T, s *stage) {
 			s.answer.Store(new(error(apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "app", errors.New("newer")))))

@@ -26,6 +26,8 @@ type Release struct {
 	SchedulerName   string
 	// Gates are those of its gates that its sequences lift: none when the pod was held without a gate.
 	Gates []string
+	// StillGated tells that it also carries gates that are not for its sequences to lift.
+	StillGated bool
 }
 
 func (c *Changes) touch(key types.NamespacedName) {
@@ -57,5 +59,6 @@ func (c *Changes) release(p *pod, waiting bool) {
 	c.released.Insert(p.uid)
 	c.Released = append(c.Released, Release{
 		Namespace: p.namespace, Name: p.name, UID: p.uid, SchedulerName: p.schedulerName, Gates: gates,
+		StillGated: len(gates) < len(p.gates),
 	})
 }

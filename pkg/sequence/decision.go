@@ -21,12 +21,15 @@ type Decision struct {
 	ready, expected int
 }
 
+// waitingPrefix begins every message of a held pod.
+const waitingPrefix = "waiting for group "
+
 // Message says in words what a held pod waits for.
 func (d Decision) Message() string {
 	if !d.Held {
 		return ""
 	}
-	return fmt.Sprintf("waiting for group %d/%d %q of PodSequence %s: %s",
+	return fmt.Sprintf(waitingPrefix+"%d/%d %q of PodSequence %s: %s",
 		d.Group+1, d.groups, d.title, d.Sequence, count(d.ready, d.expected))
 }
 

@@ -3,6 +3,7 @@ package sequence
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,6 +48,25 @@ func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
 		"metadata": map[string]any{"uid": p.UID, "resourceVersion": p.ResourceVersion},
 		"status":   map[string]any{"conditions": []any{condition}},
 	})
+}
+
+// stillGated is what the API server says of a pod that is created with gates.
+const stillGated = "Scheduling is blocked due to non-empty scheduling gates"
+
+// TellsWait tells whether the pod's condition says, as WaitingPatch has it say, that it waits for a group.
+func TellsWait(p *corev1.Pod) bool {
+	c := podScheduled(p)
+	return c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonSchedulingGated &&
+		strings.HasPrefix(c.Message, waitingPrefix)
+}
+
+// StillGatedPatch takes back what WaitingPatch said of a pod that waits for no group any more, but for gates of others.
+// It is nil if there is nothing to take back, and for a pod without gates: that one its scheduler speaks of.
+func StillGatedPatch(p *corev1.Pod, now time.Time) []byte {
+	if len(p.Spec.SchedulingGates) == 0 || !TellsWait(p) {
+		return nil
+	}
+	return WaitingPatch(p, stillGated, now)
 }
 
 func podScheduled(p *corev1.Pod) *corev1.PodCondition {

@@ -52,7 +52,8 @@ func (e *Engine) Report(key types.NamespacedName) (Report, bool) {
 		report.Groups[i] = g.report()
 	}
 	if p, ok := e.ungoverned(s); ok {
-		report.Problems = append(report.Problems, p)
+		// First, so that it gives the reason: of all problems it alone means that pods start out of order.
+		report.Problems = slices.Insert(report.Problems, 0, p)
 	}
 	return report, true
 }

@@ -1,11 +1,14 @@
 package integration
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -122,5 +125,20 @@ func TestReports(t *testing.T) {
 		s.awaitDegraded("shop", v1alpha1.ReasonUngovernedPods)
 		degraded := meta.FindStatusCondition(s.getSequence("shop").Status.Conditions, v1alpha1.ConditionDegraded)
 		assert.Contains(t, degraded.Message, "app cannot be held: set schedulerName to podsequence-scheduler")
+	})
+	t.Run("a pod that nothing can hold is told by an event though there are other problems", func(t *testing.T) {
+		s := newStory(t)
+		s.create(s.sequence("shop").Pods("One", "a").Pods("Two", "a", "b").Obj())
+		s.awaitDegraded("shop", v1alpha1.ReasonAmbiguousMembership)
+		s.createPods(s.pod("b").SchedulerName(stockScheduler))
+		s.await("an event that tells of it", func() bool {
+			var events eventsv1.EventList
+			require.NoError(t, s.api.List(s.ctx, &events, client.InNamespace(s.namespace)))
+			return slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
+				return e.Regarding.Name == "shop" && e.Reason == v1alpha1.ReasonUngovernedPods
+			})
+		})
+		degraded := meta.FindStatusCondition(s.getSequence("shop").Status.Conditions, v1alpha1.ConditionDegraded)
+		assert.Contains(t, degraded.Message, `pod "a" is named by`, "the other problem is told as well")
 	})
 }

@@ -42,6 +42,25 @@ func TestGates(t *testing.T) {
 			s.expectHeld("one")
 			assert.Equal(t, []string{foreignGate}, gates(s.getPod("one")))
 		})
+		t.Run("what only a gate of another system holds does not say that it waits for a group, for pods of "+scheduler, func(t *testing.T) {
+			s := newStory(t)
+			s.create(s.sequence("shop").Pods("One", "one").Pods("Two", "two").Obj())
+			both := []string{foreignGate, v1alpha1.DefaultSchedulingGateName}
+			s.createPods(s.pod("one"), s.pod("two").SchedulerName(scheduler).SchedulingGates(both))
+			s.awaitHeldFor("two", "group 1/2")
+			s.awaitBound("one")
+			s.makeReady("one")
+			s.awaitHeldFor("two", "non-empty scheduling gates")
+			assert.Equal(t, []string{foreignGate}, gates(s.getPod("two")))
+		})
+		t.Run("what its gate holds when its sequence is gone does not say that it waits for a group, for pods of "+scheduler, func(t *testing.T) {
+			s := newStory(t)
+			s.create(s.threeTiers().Obj())
+			s.createPods(s.gated("app").SchedulerName(scheduler))
+			s.awaitHeldFor("app", "group 1/3")
+			s.delete(s.getSequence("shop"))
+			s.awaitHeldFor("app", "non-empty scheduling gates")
+		})
 	}
 
 	t.Run("a gate whose prefix is not allowed is left alone and reported", func(t *testing.T) {

@@ -104,7 +104,7 @@ func (d *dispatcher) addPodWriter(
 	pods := newWaitingPods(client, options)
 	writerOptions := podwriter.Options{CatchUp: source.CatchUp}
 	if options.ExplainWaits {
-		d.pods, writerOptions.Explains = pods, pods.carriesGate
+		d.pods, writerOptions.Explains = pods, pods.isOurs
 	}
 	writer := podwriter.New(client, pods.get, engine, writerOptions)
 	d.writer = writer

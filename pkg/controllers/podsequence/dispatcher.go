@@ -68,9 +68,16 @@ func (d *dispatcher) dispatch(changes sequence.Changes) {
 		return
 	}
 	for i := range changes.Released {
-		// Without a gate there is nothing to lift: such a pod was held by our scheduler, or by nobody.
-		if pod := &changes.Released[i]; len(pod.Gates) > 0 && !d.ours.Has(pod.SchedulerName) {
-			d.writer.Lift(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		pod := &changes.Released[i]
+		if d.ours.Has(pod.SchedulerName) {
+			continue
+		}
+		key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+		if len(pod.Gates) > 0 { // else it was held by nobody
+			d.writer.Lift(key)
+		}
+		if pod.StillGated {
+			d.writer.Explain(key)
 		}
 	}
 	for _, pod := range changes.Held {

@@ -136,9 +136,17 @@ func TestOnlyPodsWithAnAllowedGateAreExplained(t *testing.T) {
 		"a pod that nothing can hold": {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, tc.want, pods.carriesGate(st.MakePod().SchedulingGates(tc.gates).Obj()))
+			assert.Equal(t, tc.want, pods.isOurs(st.MakePod().SchedulingGates(tc.gates).Obj()))
 		})
 	}
+	t.Run("only another system's gate, but told by us what it waits for", func(t *testing.T) {
+		pod := st.MakePod().SchedulingGates([]string{"example.org/quota"}).Obj()
+		pod.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
+			Message: `waiting for group 1/2 "Database" of PodSequence shop/backend: 0 of 1 pods ready`,
+		}}
+		assert.True(t, pods.isOurs(pod))
+	})
 }
 
 func TestTrimKeepsWhatAnExplanationIsMadeFrom(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"example.com/podsequence/pkg/sequence"
 )
 
 // waitingPods are the unbound pods of other schedulers: the only ones that this controller tells what they wait for. The
@@ -56,6 +58,11 @@ func (w *waitingPods) get(ctx context.Context, key types.NamespacedName) (*corev
 		return nil, fmt.Errorf("wait for the list of pods: %w", context.Cause(ctx))
 	}
 	return w.lister.Pods(key.Namespace).Get(key.Name)
+}
+
+// isOurs tells whether it is for us to say what the pod waits for: because we hold it, or because we said so before.
+func (w *waitingPods) isOurs(pod *corev1.Pod) bool {
+	return w.carriesGate(pod) || sequence.TellsWait(pod)
 }
 
 // carriesGate tells whether the pod has a gate that is for us to lift. Without one nothing holds it, whatever a sequence

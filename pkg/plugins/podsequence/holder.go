@@ -184,6 +184,9 @@ func (h *holder) act(logger klog.Logger, f *feeding, changes sequence.Changes) {
 			continue
 		}
 		key := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+		if r.StillGated {
+			f.writer.Explain(key)
+		}
 		if len(r.Gates) > 0 {
 			f.writer.Lift(key) // the update that this brings puts the pod into the queue
 			continue
