@@ -41,7 +41,14 @@ type groupFacts struct {
 func readSequence(object *unstructured.Unstructured) (facts, error) {
 	var sequence v1alpha1.PodSequence
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &sequence); err != nil {
-		return nil, fmt.Errorf("read PodSequence: %w", err)
+		// It was stored when the definition allowed more, and may be mended later.
+		return &sequenceFacts{
+			NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
+			uid:            object.GetUID(),
+			generation:     object.GetGeneration(),
+			target:         object.GetNamespace(),
+			unclear:        fmt.Sprintf("it cannot be read: %v", err),
+		}, nil
 	}
 	return factsOfSequence(&sequence), nil
 }

@@ -6,25 +6,31 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// sequencesClient is a client for our API group. Custom resources are served as JSON, whatever core resources use.
-func sequencesClient(config *rest.Config) (rest.Interface, error) {
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("register kinds: %w", err)
+// listWatchSequences lists and watches PodSequences as they are stored. Decoded into their Go type, one that cannot be,
+// because it was stored when the definition allowed more, would fail the whole list, and so hold all pods.
+func listWatchSequences(config *rest.Config) (cache.ListerWatcher, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for PodSequences: %w", err)
 	}
-	config = rest.CopyConfig(config)
-	config.APIPath = "/apis"
-	config.GroupVersion = &v1alpha1.GroupVersion
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	return rest.RESTClientFor(config)
+	sequences := client.Resource(v1alpha1.PodSequenceResource)
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return sequences.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return sequences.Watch(ctx, options)
+		},
+	}, client), nil
 }
 
 // newestSequence asks with a consistent list: it has everything that was written before it was asked for.

@@ -24,7 +24,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -72,11 +71,10 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	if err != nil {
 		return nil, fmt.Errorf("make client for custom resource definitions: %w", err)
 	}
-	ours, err := sequencesClient(config)
+	sequences, err := listWatchSequences(config)
 	if err != nil {
-		return nil, fmt.Errorf("make client for PodSequences: %w", err)
+		return nil, err
 	}
-
 	metadata, err := metadataclient.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make client for metadata: %w", err)
@@ -87,7 +85,7 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 		pods: cache.NewListWatchFromClient(core.CoreV1().RESTClient(), "pods", corev1.NamespaceAll, fields.Everything()),
 		definitions: cache.NewListWatchFromClient(extensions.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
 			fields.OneTermEqualSelector("metadata.name", definitionName)),
-		sequences: cache.NewListWatchFromClient(ours, v1alpha1.PodSequenceResource.Resource, corev1.NamespaceAll, fields.Everything()),
+		sequences: sequences,
 	}
 	f.setState("has not begun to watch")
 	return f, nil

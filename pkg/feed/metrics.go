@@ -19,6 +19,12 @@ var (
 		Help:           "1 while this process knows all it must know to let pods go. 0 holds every pod, and is right on a standby.",
 		StabilityLevel: metrics.ALPHA,
 	})
+	unreadableSequences = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem:      "podsequence",
+		Name:           "unreadable_sequences",
+		Help:           "PodSequences that cannot be read wholly: they were stored when the definition of their kind allowed more. They are Degraded, and hold what can be read of them.",
+		StabilityLevel: metrics.ALPHA,
+	})
 	podsReleased = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem:      "podsequence",
 		Name:           "pods_released_total",
@@ -28,10 +34,10 @@ var (
 )
 
 func init() {
-	legacyregistry.MustRegister(watchErrors, engineSynced, podsReleased)
+	legacyregistry.MustRegister(watchErrors, engineSynced, unreadableSequences, podsReleased)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{watchErrors.CounterVec, engineSynced, podsReleased}
+	return []prometheus.Collector{watchErrors.CounterVec, engineSynced, unreadableSequences, podsReleased}
 }

@@ -7,8 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
@@ -56,30 +58,35 @@ func (s *podStore) Replace(list []any, _ string) error {
 
 // sequenceStore hands PodSequences to the engine. The first complete list is the last thing the engine must know.
 type sequenceStore struct {
-	feed *Feed
-	once sync.Once
+	feed   *Feed
+	logger klog.Logger
+	once   sync.Once
+	// unreadable are the generations of those that cannot be read wholly, which are told of once each.
+	unreadable map[types.NamespacedName]int64
 }
 
 func (s *sequenceStore) Add(obj any) error { return s.Update(obj) }
 func (s *sequenceStore) Resync() error     { return nil }
 
 func (s *sequenceStore) Update(obj any) error {
-	ps, err := as[*v1alpha1.PodSequence](obj)
+	stored, err := as[*unstructured.Unstructured](obj)
 	if err != nil {
 		return err
 	}
-	s.feed.apply(func() sequence.Changes { return s.feed.engine.ApplySequence(ps) })
-	return s.Bookmark(ps.ResourceVersion)
+	ps := s.read(stored)
+	s.feed.apply(func() sequence.Changes { return s.feed.engine.ApplySequence(ps.PodSequence, ps.Unreadable...) })
+	return s.Bookmark(stored.GetResourceVersion())
 }
 
 func (s *sequenceStore) Delete(obj any) error {
-	ps, err := as[*v1alpha1.PodSequence](obj)
+	stored, err := as[*unstructured.Unstructured](obj)
 	if err != nil {
 		return err
 	}
-	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
+	key := keyOf(stored)
+	s.forget(key)
 	s.feed.apply(func() sequence.Changes { return s.feed.engine.RemoveSequence(key) })
-	return s.Bookmark(ps.ResourceVersion)
+	return s.Bookmark(stored.GetResourceVersion())
 }
 
 // Bookmark notes how far the watch has come.
@@ -89,13 +96,49 @@ func (s *sequenceStore) Bookmark(resourceVersion string) error {
 }
 
 func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
-	sequences, err := allAs[*v1alpha1.PodSequence](list)
+	objects, err := allAs[*unstructured.Unstructured](list)
 	if err != nil {
 		return err
 	}
+	before := s.unreadable
+	s.unreadable = map[types.NamespacedName]int64{}
+	sequences := make([]sequence.Stored, len(objects))
+	for i, stored := range objects {
+		if generation, told := before[keyOf(stored)]; told {
+			s.unreadable[keyOf(stored)] = generation
+		}
+		sequences[i] = s.read(stored)
+	}
+	unreadableSequences.Set(float64(len(s.unreadable)))
 	s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplaceSequences(sequences) })
 	s.once.Do(s.feed.complete)
 	return s.Bookmark(resourceVersion)
+}
+
+// read reads one object, and tells the operator of the cluster if it cannot be read wholly.
+func (s *sequenceStore) read(stored *unstructured.Unstructured) sequence.Stored {
+	ps, key := sequence.Read(stored.Object), keyOf(stored)
+	if len(ps.Unreadable) == 0 {
+		s.forget(key)
+		return ps
+	}
+	if s.unreadable[key] != stored.GetGeneration() {
+		for _, part := range ps.Unreadable {
+			s.logger.Error(nil, "Cannot read a stored PodSequence wholly; no group from there on counts as ready", "podSequence", key, "problem", part.Message)
+		}
+	}
+	s.unreadable[key] = stored.GetGeneration()
+	unreadableSequences.Set(float64(len(s.unreadable)))
+	return ps
+}
+
+func (s *sequenceStore) forget(key types.NamespacedName) {
+	delete(s.unreadable, key)
+	unreadableSequences.Set(float64(len(s.unreadable)))
+}
+
+func keyOf(stored *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: stored.GetNamespace(), Name: stored.GetName()}
 }
 
 var (
@@ -159,7 +202,8 @@ func (s *definitionStore) watch() {
 	s.feed.suspend("the list of PodSequences is not complete")
 	go func() {
 		defer close(done)
-		s.feed.reflect(ctx, v1alpha1.PodSequenceResource.Resource, s.feed.sequences, &v1alpha1.PodSequence{}, &sequenceStore{feed: s.feed})
+		store := &sequenceStore{feed: s.feed, logger: klog.FromContext(ctx), unreadable: map[types.NamespacedName]int64{}}
+		s.feed.reflect(ctx, v1alpha1.PodSequenceResource.Resource, s.feed.sequences, &unstructured.Unstructured{}, store)
 	}()
 }
 

@@ -5,8 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // batch is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
@@ -118,7 +116,8 @@ func (e *Engine) testify(p *pod, m membership) {
 	}
 }
 
-func (e *Engine) applySequence(ps *v1alpha1.PodSequence, b *batch) {
+func (e *Engine) applySequence(stored Stored, b *batch) {
+	ps := stored.PodSequence
 	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
 	old := e.sequences[key]
 	if old != nil && old.uid == ps.UID && old.generation == ps.Generation {
@@ -127,7 +126,7 @@ func (e *Engine) applySequence(ps *v1alpha1.PodSequence, b *batch) {
 		b.touch(old)
 		return
 	}
-	next := compile(ps, e.config.GatePrefixes)
+	next := compile(stored, e.config.GatePrefixes)
 	next.raise(next.recordedPasses(ps))
 	if old != nil {
 		next.carry(old)

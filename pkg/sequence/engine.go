@@ -97,13 +97,13 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod) Changes {
 	return e.settle(&b)
 }
 
-// ApplySequence tells the engine of a PodSequence that was added or changed.
-func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence) Changes {
+// ApplySequence tells the engine of a PodSequence that was added or changed, and of what cannot be read of it.
+func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...Unreadable) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
 	b := batch{}
-	e.applySequence(ps, &b)
+	e.applySequence(Stored{ps, unreadable}, &b)
 	return e.settle(&b)
 }
 
@@ -118,7 +118,7 @@ func (e *Engine) RemoveSequence(key types.NamespacedName) Changes {
 }
 
 // ReplaceSequences tells the engine of all PodSequences there are.
-func (e *Engine) ReplaceSequences(objects []*v1alpha1.PodSequence) Changes {
+func (e *Engine) ReplaceSequences(objects []Stored) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 

@@ -192,7 +192,7 @@ func TestEverything(t *testing.T) {
 		makePod("one", "1").Obj(), makePod("two", "2").Obj(), makePod("plain", "3").Obj(),
 		makePod("bound", "4").Node("n").Obj(),
 	})
-	engine.ReplaceSequences([]*v1alpha1.PodSequence{shop().Obj()})
+	engine.ReplaceSequences([]Stored{{PodSequence: shop().Obj()}})
 
 	all := engine.Everything()
 	var released []string

@@ -14,7 +14,7 @@ func (g *group) expected() int {
 // yet come.
 func (g *group) satisfied() bool {
 	expected := g.expected()
-	return expected > 0 && g.ready == expected
+	return !g.unreadable && expected > 0 && g.ready == expected
 }
 
 // join makes the pod a member of its group.

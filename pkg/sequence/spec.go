@@ -55,6 +55,8 @@ type group struct {
 	ready int
 	// lastReady is the latest moment at which one of them, at present or in the past, turned ready.
 	lastReady time.Time
+	// unreadable groups are never satisfied: what would satisfy them is not known.
+	unreadable bool
 }
 
 // Problem is something that keeps a sequence from doing what its spec says.
@@ -65,7 +67,8 @@ type Problem struct {
 
 // compile makes a sequence out of an object. It never fails: what cannot be understood becomes a problem, and a group
 // that cannot be understood has no members and is never satisfied, so that what comes after it stays held.
-func compile(ps *v1alpha1.PodSequence, gatePrefixes []string) *sequence {
+func compile(stored Stored, gatePrefixes []string) *sequence {
+	ps := stored.PodSequence
 	s := &sequence{
 		key:        types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name},
 		uid:        ps.UID,
@@ -81,40 +84,59 @@ func compile(ps *v1alpha1.PodSequence, gatePrefixes []string) *sequence {
 	if s.gate == "" {
 		s.gate = v1alpha1.DefaultSchedulingGateName
 	}
+
+	hash := sha256.Sum256([]byte(s.namespace))
+	for i := range ps.Spec.PodGroups {
+		spec := &ps.Spec.PodGroups[i]
+		hash = chain(hash, spec)
+		s.groups = append(s.groups, newGroup(i, spec.Name, hex.EncodeToString(hash[:8])))
+	}
+	if len(s.groups) == 0 {
+		s.groups = []*group{newGroup(0, "", hex.EncodeToString(hash[:8]))} // nothing is complete that has no groups
+		if len(stored.Unreadable) == 0 {
+			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups must have 1 to 64 groups")
+		}
+	}
+	for _, part := range stored.Unreadable {
+		s.groups[part.Group].unreadable = true
+		s.problem(v1alpha1.ReasonInvalidSpec, "%s", part.Message)
+	}
 	s.gateAllowed = slices.ContainsFunc(gatePrefixes, func(prefix string) bool { return strings.HasPrefix(s.gate, prefix) })
 	if !s.gateAllowed {
 		s.problem(v1alpha1.ReasonGateNotAllowed,
 			"spec.schedulingGateName %q is never lifted: use a gate beginning with %s, or have the operator allow its prefix",
 			s.gate, strings.Join(gatePrefixes, " or "))
 	}
-
-	hash := sha256.Sum256([]byte(s.namespace))
 	for i := range ps.Spec.PodGroups {
-		spec := &ps.Spec.PodGroups[i]
-		hash = chain(hash, spec)
-		s.groups = append(s.groups, s.compileGroup(i, spec, hex.EncodeToString(hash[:8])))
+		s.compileGroup(i, &ps.Spec.PodGroups[i])
 	}
 	return s
 }
 
-func (s *sequence) compileGroup(i int, spec *v1alpha1.PodGroup, hash string) *group {
-	g := &group{title: spec.Name, hash: hash, members: map[*pod]struct{}{}}
-	if g.title == "" {
-		g.title = fmt.Sprintf("Group %d", i+1)
+func newGroup(i int, title, hash string) *group {
+	if title == "" {
+		title = fmt.Sprintf("Group %d", i+1)
 	}
+	return &group{title: title, hash: hash, members: map[*pod]struct{}{}}
+}
 
+func (s *sequence) compileGroup(i int, spec *v1alpha1.PodGroup) {
+	g := s.groups[i]
+	if g.unreadable && len(spec.Pods) == 0 && spec.PodSelector == nil {
+		return // which has been told
+	}
 	if (len(spec.Pods) == 0) == (spec.PodSelector == nil) {
 		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d] must set exactly one of pods and podSelector", i)
-		return g
+		return
 	}
 	if spec.PodSelector != nil {
 		selector, err := asSelector(spec.PodSelector)
 		if err != nil {
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].podSelector: %v", i, err)
-			return g
+			return
 		}
 		g.selector = selector
-		return g
+		return
 	}
 
 	g.names = make(map[string]struct{}, len(spec.Pods))
@@ -130,7 +152,6 @@ func (s *sequence) compileGroup(i int, spec *v1alpha1.PodGroup, hash string) *gr
 		}
 		s.byName[name] = append(s.byName[name], i)
 	}
-	return g
 }
 
 func (s *sequence) problem(reason, format string, args ...any) {

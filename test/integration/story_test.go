@@ -39,6 +39,8 @@ type story struct {
 	namespace string
 	// violates names the pods that the test binds too early on purpose.
 	violates []string
+	// unjudged has the referee not asked: the test stores sequences that it cannot read.
+	unjudged bool
 	fences   int
 }
 
@@ -64,6 +66,9 @@ func newStoryIn(t testing.TB, env *environment) *story {
 
 // judge has the referee say which pods were bound too early.
 func (s *story) judge() {
+	if s.unjudged {
+		return
+	}
 	verdict := s.referee.VerdictFor(context.Background(), s.namespace)
 	assert.Empty(s, verdict.Incomplete, "the referee missed something")
 	var early []string

@@ -63,8 +63,8 @@ func Add(mgr manager.Manager, options Options) error {
 
 	reconciler, err := controller.New(controllerName, mgr, controller.Options{
 		MaxConcurrentReconciles: statusWriters,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
-			100*time.Millisecond, 30*time.Second),
+		// A retry that came within the write interval would be put off by the pacer, and its failures be forgotten.
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](2*writeInterval, 30*time.Second),
 		Reconciler: &statusReconciler{
 			engine:   engine,
 			statuses: mgr.GetClient().Status(),

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -14,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -64,6 +68,14 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 		klog.FromContext(ctx).V(4).Info("The PodSequence has changed or is gone, its status will be worked out anew", "err", err)
 		return reconcile.Result{}, nil
+	case apierrors.IsInvalid(err):
+		// Rules that cannot even be evaluated keep all of the object from being written, its status too.
+		note := err.Error()
+		if degraded := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionDegraded); degraded.Status == metav1.ConditionTrue {
+			note = degraded.Message
+		}
+		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSpec, actionObserve, "%s", cut(note))
+		return reconcile.Result{}, err
 	case err != nil:
 		return reconcile.Result{}, err
 	}

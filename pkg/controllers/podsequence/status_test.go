@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -173,6 +174,16 @@ func TestRefusedStatusWrites(t *testing.T) {
 			assert.Len(t, f.events(), 1, "it is told when it is")
 		})
 	}
+}
+
+func TestASequenceWhoseStatusIsRefusedForItsSpecIsToldOfByAnEvent(t *testing.T) {
+	f := newStatusFixture()
+	f.engine.ApplySequence(tiers().Obj(), sequence.Unreadable{Message: "spec.podGroups: is no list"})
+	f.err = apierrors.NewInvalid(schema.GroupKind{Group: "scheduling.example.com", Kind: "PodSequence"}, "backend", nil)
+
+	_, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: shop})
+	assert.Error(t, err, "it is tried again, for the definition may change")
+	assert.Equal(t, []string{"Warning InvalidSpec spec.podGroups: is no list"}, f.events())
 }
 
 func TestDeletedSequenceIsForgotten(t *testing.T) {

@@ -1,0 +1,151 @@
+package integration
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/controlplane"
+)
+
+// Sequences may have been stored when the definition of their kind allowed more than it does today.
+func TestSequencesThatCannotBeRead(t *testing.T) {
+	env := startCluster(t, controlplane.Options{})
+	ours := []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController}
+	for _, program := range ours {
+		require.NoError(t, env.cluster.Kill(t.Context(), program))
+	}
+	broken := newStoryIn(t, env)
+	broken.unjudged = true
+	restore := broken.allowAnything()
+	for name, spec := range map[string]string{
+		"text":     `shop`,
+		"no-list":  `{podGroups: db}`,
+		"no-names": `{podGroups: [{pods: [db]}, {name: Application, pods: app}, {pods: [web]}]}`,
+		"no-gate":  `{schedulingGateName: [a], podGroups: [{pods: [one]}, {pods: [two]}]}`,
+		"empty":    `{podGroups: []}`,
+	} {
+		broken.createEventually(broken.stored(name, spec))
+	}
+	restore()
+	for _, program := range ours {
+		require.NoError(t, env.cluster.StartComponent(t.Context(), program))
+	}
+
+	t.Run("others are not affected", func(t *testing.T) {
+		s := newStoryIn(t, env)
+		s.create(s.threeTiers().Obj())
+		s.createPods(s.pod("web"), s.gated("app").SchedulerName(stockScheduler), s.gated("db"))
+		s.startInOrder()
+	})
+	t.Run("they are reported", func(t *testing.T) {
+		for name, want := range map[string]string{
+			"text":     "spec: is no object",
+			"no-list":  "spec.podGroups: is no list",
+			"no-names": "spec.podGroups[1]: ",
+			"no-gate":  "spec.schedulingGateName: ",
+			"empty":    "spec.podGroups must have 1 to 64 groups",
+		} {
+			broken.await(name+" to be reported", func() bool { return broken.reportOf(name) != "" })
+			assert.Contains(t, broken.reportOf(name), want, name)
+		}
+	})
+	t.Run("what can be read of one is held, until it is mended", func(t *testing.T) {
+		s := broken
+		s.createPods(s.pod("db"), s.pod("web"), s.gated("app"), s.pod("one"), s.pod("two"))
+		s.awaitBound("db", "one")
+		s.makeReady("db", "one")
+		s.expectHeld("web", "app", "two")
+		s.awaitHeldFor("web", `group 2/3 "Application" of PodSequence `+s.namespace+`/no-names`)
+
+		object := s.unstructured("no-names")
+		require.NoError(s, unstructured.SetNestedStringSlice(object.Object["spec"].(map[string]any)["podGroups"].([]any)[1].(map[string]any),
+			[]string{"app"}, "pods"))
+		require.NoError(s, s.api.Update(s.ctx, object))
+		s.awaitBound("app")
+		s.expectHeld("web", "two")
+		s.makeReady("app")
+		s.awaitBound("web")
+	})
+}
+
+// reportOf is what is said to be wrong with a stored sequence: in its status, or, where the API server refuses to write
+// that, in an event.
+func (s *story) reportOf(name string) string {
+	s.Helper()
+	conditions, _, err := unstructured.NestedSlice(s.unstructured(name).Object, "status", "conditions")
+	require.NoError(s, err)
+	for _, c := range conditions {
+		condition := c.(map[string]any)
+		if condition["type"] == v1alpha1.ConditionDegraded && condition["reason"] == v1alpha1.ReasonInvalidSpec {
+			return condition["message"].(string)
+		}
+	}
+	var events eventsv1.EventList
+	require.NoError(s, s.api.List(s.ctx, &events, client.InNamespace(s.namespace)))
+	for _, e := range events.Items {
+		if e.Regarding.Name == name && e.Reason == v1alpha1.ReasonInvalidSpec && e.Type == corev1.EventTypeWarning {
+			s.Logf("%s is told of by an event", name)
+			return e.Note
+		}
+	}
+	return ""
+}
+
+func (s *story) unstructured(name string) *unstructured.Unstructured {
+	s.Helper()
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(v1alpha1.PodSequenceKind)
+	require.NoError(s, s.api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, object))
+	return object
+}
+
+// stored is a PodSequence with whatever spec.
+func (s *story) stored(name, spec string) *unstructured.Unstructured {
+	s.Helper()
+	var content any
+	require.NoError(s, yaml.Unmarshal([]byte(spec), &content))
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": content}}
+	object.SetGroupVersionKind(v1alpha1.PodSequenceKind)
+	object.SetNamespace(s.namespace)
+	object.SetName(name)
+	return object
+}
+
+// createEventually creates what the API server may still refuse by the definition it had before.
+func (s *story) createEventually(object client.Object) {
+	s.Helper()
+	s.await(object.GetName()+" to be accepted", func() bool { return s.api.Create(s.ctx, object) == nil })
+}
+
+// allowAnything has the API server accept any PodSequence until restore.
+func (s *story) allowAnything() (restore func()) {
+	s.Helper()
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	definition.Name = "podsequences.scheduling.example.com"
+	require.NoError(s, s.api.Get(s.ctx, client.ObjectKeyFromObject(definition), definition))
+	schema := definition.Spec.Versions[0].Schema
+	definition.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{
+		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+	}
+	require.NoError(s, s.api.Update(s.ctx, definition))
+	return func() {
+		s.Helper()
+		require.NoError(s, s.api.Get(s.ctx, client.ObjectKeyFromObject(definition), definition))
+		definition.Spec.Versions[0].Schema = schema
+		require.NoError(s, s.api.Update(s.ctx, definition))
+		s.await("the rules to be back", func() bool {
+			return s.api.Create(s.ctx, s.stored("refused", `{podGroups: many}`), client.DryRunAll) != nil
+		})
+	}
+}
