@@ -48,6 +48,7 @@ func TestGates(t *testing.T) {
 			both := []string{foreignGate, v1alpha1.DefaultSchedulingGateName}
 			s.createPods(s.pod("one"), s.pod("two").SchedulerName(scheduler).SchedulingGates(both))
 			s.awaitHeldFor("two", "group 1/2")
+			s.fence() // it is not told once more
 			s.awaitBound("one")
 			s.makeReady("one")
 			s.awaitHeldFor("two", "non-empty scheduling gates")
@@ -58,6 +59,7 @@ func TestGates(t *testing.T) {
 			s.create(s.threeTiers().Obj())
 			s.createPods(s.gated("app").SchedulerName(scheduler))
 			s.awaitHeldFor("app", "group 1/3")
+			s.fence() // it is not told once more
 			s.delete(s.getSequence("shop"))
 			s.awaitHeldFor("app", "non-empty scheduling gates")
 		})

@@ -48,8 +48,17 @@ type earlyPod struct {
 // feeding is what exists once the holder runs.
 type feeding struct {
 	engine *sequence.Engine
-	feed   *feed.Feed
+	feed   source
 	writer *podwriter.Writer
+}
+
+// source says how much of what the API server has the engine knows. A feed.Feed is one.
+type source interface {
+	// Synced tells whether the engine knows all it must know to let any pod go, and Why what is missing.
+	Synced() bool
+	Why() string
+	// CaughtUp tells whether the engine surely knows every PodSequence that there was at this resource version.
+	CaughtUp(version string) bool
 }
 
 // holders are the holders of this process, by the informer factory that all profiles of a scheduler share.

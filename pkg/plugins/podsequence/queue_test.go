@@ -1,0 +1,361 @@
+package podsequence
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/backend/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/podwriter"
+	"example.com/podsequence/pkg/sequence"
+)
+
+const (
+	schedulerName = "podsequence-scheduler"
+	sequenceGate  = "podsequence.example.com/sequence-gate"
+)
+
+// shippedConfig is what users run our scheduler with.
+func shippedConfig(t *testing.T) *config.KubeSchedulerConfiguration {
+	t.Helper()
+	c, err := options.LoadConfigFromFile(klog.FromContext(t.Context()), "../../../manifests/scheduler-config/scheduler-config.yaml")
+	require.NoError(t, err)
+	return c
+}
+
+func newRecorders(client kubernetes.Interface) profile.RecorderFactory {
+	return profile.NewRecorderFactory(events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}))
+}
+
+// stage is a kube-scheduler with its real queue and profile, as we ship it. Nothing in it runs by itself: the tests put
+// pods into its queue and its cache, and tell the engine what the API server would.
+type stage struct {
+	*testing.T
+	*scheduler.Scheduler
+	queue    *queue.PriorityQueue
+	client   *fake.Clientset
+	holder   *holder
+	engine   *sequence.Engine
+	known    *known
+	admitted map[string]int // how often PreEnqueue was asked, by pod
+}
+
+// known is a source that knows what it is told to know.
+type known struct {
+	mu      sync.Mutex
+	missing string        // why not everything is known
+	upTo    func() string // the version up to which every sequence is known
+}
+
+func (k *known) Synced() bool { return k.Why() == "" }
+
+func (k *known) Why() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.missing
+}
+
+func (k *known) CaughtUp(version string) bool { return len(version) <= len(k.upTo()) }
+
+// asking counts what the queue asks.
+type asking struct {
+	*PodSequence
+	admitted map[string]int
+}
+
+func (a *asking) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
+	a.admitted[pod.Name]++
+	return a.PodSequence.PreEnqueue(ctx, pod)
+}
+
+func newStage(t *testing.T, changes ...func(*config.KubeSchedulerProfile)) *stage {
+	t.Helper()
+	s := &stage{T: t, client: fake.NewClientset(), known: &known{upTo: func() string { return "99" }}, admitted: map[string]int{}}
+	s.engine = sequence.NewEngine(sequence.Config{
+		SchedulerNames: []string{schedulerName}, GatePrefixes: []string{DefaultGatePrefix},
+	})
+	args, err := parseArgs(nil)
+	require.NoError(t, err)
+	informers := scheduler.NewInformerFactory(s.client, 0, nil)
+	s.holder = &holder{
+		args: args, pods: informers.Core().V1().Pods().Lister(), profiles: sets.New(schedulerName), early: map[types.UID]earlyPod{},
+	}
+	writer := podwriter.New(s.client, s.holder.getPod, s.engine, podwriter.Options{})
+	s.holder.feeding.Store(&feeding{engine: s.engine, feed: s.known, writer: writer})
+	registry := frameworkruntime.Registry{
+		Name: func(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+			s.holder.handle = handle
+			return &asking{&PodSequence{holder: s.holder}, s.admitted}, nil
+		},
+	}
+	profiles := shippedConfig(t).Profiles
+	for _, change := range changes {
+		change(&profiles[0])
+	}
+	s.Scheduler, err = scheduler.New(t.Context(), s.client, informers, nil, newRecorders(s.client),
+		scheduler.WithFrameworkOutOfTreeRegistry(registry), scheduler.WithProfiles(profiles...))
+	require.NoError(t, err)
+	s.queue = s.SchedulingQueue.(*queue.PriorityQueue)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); writer.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return s
+}
+
+func pod(name, version string) *st.PodWrapper {
+	p := st.MakePod().Namespace("shop").Name(name).UID(name).SchedulerName(schedulerName)
+	p.Obj().ResourceVersion = version
+	return p
+}
+
+// comes has the scheduler see a pod.
+func (s *stage) comes(p *v1.Pod) {
+	s.Helper()
+	require.NoError(s, s.informer().Add(p))
+	s.queue.Add(s.Context(), p)
+}
+
+func (s *stage) informer() interface{ Add(any) error } {
+	return s.holder.handle.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer()
+}
+
+// told has the engine told of something, and the scheduler act on what that changes, as the feed does.
+func (s *stage) told(changes sequence.Changes) {
+	s.holder.act(klog.FromContext(s.Context()), s.holder.feeding.Load(), changes)
+}
+
+// active are the pods that the scheduler would try to place now.
+func (s *stage) active() []string {
+	var names []string
+	for _, p := range s.queue.PodsInActiveQ() {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s *stage) databaseFirst() {
+	s.told(s.engine.ApplySequence(MakeSequence("shop", "shop").UID("shop").Pods("Database", "db").Pods("Application", "app").Obj()))
+}
+
+func (s *stage) databaseReady(version string) {
+	s.told(s.engine.ApplyPod(pod("db", version).Node("n").Phase(v1.PodSucceeded).Obj()))
+}
+
+func TestHeldPodsInTheQueue(t *testing.T) {
+	t.Run("a pod that must wait is not in the queue, and is as soon as it may go", func(t *testing.T) {
+		s := newStage(t)
+		s.databaseFirst()
+		s.told(s.engine.ApplyPod(pod("app", "5").Obj()))
+		s.comes(pod("app", "5").Obj())
+		s.comes(pod("free", "6").Obj())
+		assert.Equal(t, []string{"free"}, s.active())
+		s.databaseReady("7")
+		assert.Equal(t, []string{"app", "free"}, s.active())
+	})
+	t.Run("the scheduler sees a pod before the engine does", func(t *testing.T) {
+		s := newStage(t)
+		s.databaseFirst()
+		s.comes(pod("app", "5").Obj())
+		assert.Empty(t, s.active())
+		s.databaseReady("7")
+		assert.Empty(t, s.active(), "the engine does not know whom it lets go")
+		s.told(s.engine.ApplyPod(pod("app", "5").Obj()))
+		assert.Equal(t, []string{"app"}, s.active())
+	})
+	t.Run("the engine lets a pod go before the scheduler sees it", func(t *testing.T) {
+		s := newStage(t)
+		s.databaseFirst()
+		s.told(s.engine.ApplyPod(pod("app", "5").Obj()))
+		s.databaseReady("7")
+		s.comes(pod("app", "5").Obj())
+		assert.Equal(t, []string{"app"}, s.active())
+	})
+	t.Run("a pod comes before all sequences from before it are known", func(t *testing.T) {
+		s := newStage(t)
+		s.known.upTo = func() string { return "" }
+		s.comes(pod("app", "5").Obj())
+		s.comes(pod("free", "5").Obj())
+		assert.Empty(t, s.active())
+		s.databaseFirst()
+		s.known.upTo = func() string { return "9" }
+		s.holder.releaseEarly(klog.FromContext(t.Context()), s.holder.feeding.Load())
+		assert.Equal(t, []string{"free"}, s.active())
+	})
+	t.Run("nothing goes before everything is known, and then all that may", func(t *testing.T) {
+		s := newStage(t)
+		s.known.missing = "the list of pods is not complete"
+		s.comes(pod("free", "5").Obj())
+		s.comes(pod("late", "6").Obj())
+		assert.Empty(t, s.active())
+		s.engine.ApplyPod(pod("free", "5").Obj())
+		s.known.missing = ""
+		s.told(s.engine.Everything())
+		assert.Equal(t, []string{"free"}, s.active())
+		s.told(s.engine.ApplyPod(pod("late", "6").Obj()))
+		assert.Equal(t, []string{"free", "late"}, s.active(), "one that the engine came to know only afterwards")
+	})
+	t.Run("nothing goes before the engine is fed at all", func(t *testing.T) {
+		s := newStage(t)
+		s.holder.feeding.Store(nil)
+		s.comes(pod("free", "5").Obj())
+		assert.Empty(t, s.active())
+	})
+}
+
+func TestWhatHappensToOtherPodsCostsHeldOnesNothing(t *testing.T) {
+	s := newStage(t)
+	s.databaseFirst()
+	s.told(s.engine.ApplyPod(pod("app", "5").Obj()))
+	s.comes(pod("app", "5").Obj())
+	require.Equal(t, 1, s.admitted["app"])
+	for _, resource := range []fwk.EventResource{fwk.AssignedPod, fwk.UnscheduledPod, fwk.Node} {
+		for _, action := range []fwk.ActionType{fwk.Add, fwk.Update, fwk.Delete} {
+			event := fwk.ClusterEvent{Resource: resource, ActionType: action}
+			other := pod("other", "6").Node("n").Obj()
+			s.queue.MoveAllToActiveOrBackoffQueue(klog.FromContext(t.Context()), event, other, other, nil)
+		}
+	}
+	assert.Equal(t, 1, s.admitted["app"], "it was asked again")
+}
+
+// An informer for a kind of ours, or any event of other pods, would come with the registration.
+func TestOnlyEventsOfTheHeldPodItselfAreRegistered(t *testing.T) {
+	registered, err := (&PodSequence{}).EventsToRegister(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, registered)
+	for _, e := range registered {
+		assert.Equal(t, fwk.TargetPod, e.Event.Resource)
+	}
+}
+
+func TestGatesAreLiftedWhenAPodMayGo(t *testing.T) {
+	s := newStage(t)
+	patched := make(chan struct{})
+	s.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		close(patched)
+		return true, &v1.Pod{}, nil
+	})
+	s.databaseFirst()
+	gated := pod("app", "5").SchedulingGates([]string{sequenceGate}).Obj()
+	s.told(s.engine.ApplyPod(gated))
+	s.comes(gated)
+	s.databaseReady("7")
+	assert.Empty(t, s.active(), "no pod with gates can be bound")
+	<-patched
+
+	free := pod("app", "8").Obj()
+	s.told(s.engine.ApplyPod(free))
+	require.NoError(t, s.informer().Add(free))
+	s.queue.Update(t.Context(), gated, free)
+	assert.Equal(t, []string{"app"}, s.active())
+}
+
+// Pods that come out of back-off are not asked about by the queue.
+func TestAPodThatMustWaitSinceItWasLetGoIsNotPlaced(t *testing.T) {
+	s := newStage(t)
+	logger := klog.FromContext(t.Context())
+	app := pod("app", "5").Obj()
+	s.told(s.engine.ApplyPod(app))
+	s.comes(app)
+	popped, err := s.queue.Pop(logger)
+	require.NoError(t, err)
+	info := popped.(*framework.QueuedPodInfo)
+	info.UnschedulablePlugins = sets.New("NodeResourcesFit")
+	require.NoError(t, s.queue.AddUnschedulablePodIfNotPresent(logger, info, s.queue.SchedulingCycle()))
+	s.queue.Done(app.UID)
+	s.queue.MoveAllToActiveOrBackoffQueue(logger, framework.EventUnschedulableTimeout, nil, nil, nil)
+	require.Len(t, s.queue.PodsInBackoffQ(), 1)
+	asked := s.admitted["app"]
+
+	s.databaseFirst()
+	_, err = s.queue.Pop(logger)
+	require.NoError(t, err)
+	require.Equal(t, asked, s.admitted["app"], "it was asked after all: then nothing is shown")
+
+	_, status, _ := s.Profiles[schedulerName].RunPreFilterPlugins(t.Context(), framework.NewCycleState(), app)
+	assert.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
+	assert.Equal(t, Name, status.Plugin())
+
+	s.databaseReady("7")
+	_, status, _ = s.Profiles[schedulerName].RunPreFilterPlugins(t.Context(), framework.NewCycleState(), app)
+	assert.True(t, status.IsSuccess(), status.Message())
+}
+
+// A profile loses batching for all its pods by one plugin that cannot sign. Default spreading, which cannot, is off here.
+func TestTheProfileCanStillSignPods(t *testing.T) {
+	s := newStage(t, func(profile *config.KubeSchedulerProfile) {
+		for _, c := range profile.PluginConfig {
+			if args, ok := c.Args.(*config.PodTopologySpreadArgs); ok {
+				args.DefaultingType = config.ListDefaulting
+			}
+		}
+	})
+	assert.NotNil(t, s.Profiles[schedulerName].SignPod(t.Context(), pod("app", "5").Obj()))
+}
+
+func TestProfilesShareOneEngine(t *testing.T) {
+	newScheduler := func(t *testing.T, change func(second *config.KubeSchedulerProfile)) error {
+		profiles := shippedConfig(t).Profiles
+		second := *profiles[0].DeepCopy()
+		second.SchedulerName = "second"
+		change(&second)
+		client := fake.NewClientset()
+		_, err := scheduler.New(t.Context(), client, scheduler.NewInformerFactory(client, 0, nil), nil, newRecorders(client),
+			scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{Name: New}), scheduler.WithProfiles(profiles[0], second))
+		return err
+	}
+	t.Run("two profiles have one holder, which acts for both", func(t *testing.T) {
+		require.NoError(t, newScheduler(t, func(*config.KubeSchedulerProfile) {}))
+		holdersMu.Lock()
+		defer holdersMu.Unlock()
+		require.Len(t, holders, 1)
+		for _, h := range holders {
+			assert.Equal(t, sets.New(schedulerName, "second"), h.profiles)
+		}
+	})
+	t.Run("profiles that disagree are refused", func(t *testing.T) {
+		err := newScheduler(t, func(second *config.KubeSchedulerProfile) {
+			for i := range second.PluginConfig {
+				if second.PluginConfig[i].Name == Name {
+					second.PluginConfig[i].Args = &runtime.Unknown{Raw: []byte(`{"explainWaits": false}`)}
+				}
+			}
+		})
+		assert.ErrorContains(t, err, "profiles share one engine")
+	})
+}
+
+func TestShippedConfiguration(t *testing.T) {
+	c := shippedConfig(t)
+	assert.True(t, c.DelayCacheUntilActive, "or standbys watch and write")
+	assert.True(t, c.LeaderElection.LeaderElect)
+	assert.Equal(t, "podsequence-system/podsequence-scheduler", c.LeaderElection.ResourceNamespace+"/"+c.LeaderElection.ResourceName,
+		"kube-scheduler's own lease belongs to the cluster's scheduler")
+	assert.Greater(t, c.ClientConnection.QPS, float32(50), "kube-scheduler's default spreads the release of 1,000 pods over 20 s")
+	assert.Greater(t, c.ClientConnection.Burst, int32(100))
+}
