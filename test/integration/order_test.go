@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/controlplane"
 	. "example.com/podsequence/internal/testing"
 )
 
@@ -159,6 +160,22 @@ func TestANamedPodThatDoesNotExistYetKeepsTheNextGroupHeld(t *testing.T) {
 	s.expectHeld("app")
 	s.makeReady("db-1")
 	s.awaitBound("app")
+}
+
+// The scheduler's own informer leaves out pods that have completed: to it they look deleted.
+func TestAPodThatCompletesLetsTheNextGroupGo(t *testing.T) {
+	s := newStory(t)
+	s.create(s.sequence("shop").Pods("Migration", "migrate").Pods("Application", "app").Obj())
+	s.createPods(s.pod("migrate").Annotation(completeAfter, "500ms"), s.pod("app"))
+	s.awaitBound("migrate", "app")
+	assert.Equal(t, corev1.PodSucceeded, s.getPod("migrate").Status.Phase)
+
+	// Nothing but the completed pod says so to a scheduler that has just begun.
+	s.create(s.sequence("next").Pods("Migration", "migrate").Pods("Report", "report").Obj())
+	require.NoError(t, s.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
+	s.createPods(s.pod("report"))
+	s.awaitBound("report")
 }
 
 func TestAPodThatIsNeverReadyKeepsTheNextGroupHeld(t *testing.T) {

@@ -24,6 +24,7 @@ const (
 	ourScheduler   = "podsequence-scheduler"
 	stockScheduler = "default-scheduler"
 	readyAfter     = "sandbox.podsequence.example.com/ready-after"
+	completeAfter  = "sandbox.podsequence.example.com/complete-after"
 
 	// patience is how long something that must happen may take on a loaded machine.
 	patience = 60 * time.Second

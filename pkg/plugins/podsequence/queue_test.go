@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -266,7 +267,11 @@ func TestGatesAreLiftedWhenAPodMayGo(t *testing.T) {
 	s.comes(gated)
 	s.databaseReady("7")
 	assert.Empty(t, s.active(), "no pod with gates can be bound")
-	<-patched
+	select {
+	case <-patched:
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "its gate is not lifted")
+	}
 
 	free := pod("app", "8").Obj()
 	s.told(s.engine.ApplyPod(free))
@@ -302,8 +307,10 @@ func TestAPodThatMustWaitSinceItWasLetGoIsNotPlaced(t *testing.T) {
 	assert.Equal(t, Name, status.Plugin())
 
 	s.databaseReady("7")
-	_, status, _ = s.Profiles[schedulerName].RunPreFilterPlugins(t.Context(), framework.NewCycleState(), app)
+	state := framework.NewCycleState()
+	_, status, _ = s.Profiles[schedulerName].RunPreFilterPlugins(t.Context(), state, app)
 	assert.True(t, status.IsSuccess(), status.Message())
+	assert.True(t, state.GetSkipFilterPlugins().Has(Name), "for a pod that may go to any node nothing more is to be asked")
 }
 
 // A profile loses batching for all its pods by one plugin that cannot sign. Default spreading, which cannot, is off here.

@@ -1,0 +1,77 @@
+package feed
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	cachetesting "k8s.io/client-go/tools/cache/testing"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// The scheduler asks under the lock of its queue, and the sink activates pods, which takes that lock. So a question must
+// never wait for the sink, and must be answered by what the sink was told.
+func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
+	engine := sequence.NewEngine(sequence.Config{SchedulerNames: []string{"podsequence-scheduler"}})
+	app := st.MakePod().Namespace("shop").Name("app").UID("app").SchedulerName("podsequence-scheduler").Obj()
+	pods, definitions, sequences := cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource()
+	f := &Feed{
+		engine: engine, pods: pods, definitions: definitions, sequences: sequences,
+		fresh: newFreshness(func(context.Context) (string, string, error) { return "", "", nil }, func() {}),
+	}
+	type answer struct{ synced, held bool }
+	answers := make(chan answer, 100)
+	told := make(chan sequence.Changes, 100)
+	f.sink = func(changes sequence.Changes) {
+		told <- changes
+		if len(changes.Released) == 0 {
+			return
+		}
+		answered := make(chan answer)
+		go func() {
+			f.CaughtUp("1")
+			f.Why()
+			answered <- answer{f.Synced(), engine.Decide(app).Held}
+		}()
+		select {
+		case a := <-answered:
+			answers <- a
+		case <-time.After(10 * time.Second):
+			close(answers)
+		}
+	}
+
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	definition.Name, definition.UID = definitionName, "definition"
+	definition.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
+		{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
+	}
+	definitions.Add(definition)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(
+		MakeSequence("shop", "shop").UID("shop").Pods("Database", "db").Pods("Application", "app").Obj())
+	require.NoError(t, err)
+	sequences.Add(&unstructured.Unstructured{Object: content})
+	pods.Add(app)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); f.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+
+	first := <-told
+	assert.Equal(t, []types.NamespacedName{{Namespace: "shop", Name: "app"}}, first.Held, "first of all it is told all there is")
+
+	pods.Add(st.MakePod().Namespace("shop").Name("db").UID("db").Node("n").Phase(corev1.PodSucceeded).Obj())
+	got, answered := <-answers
+	require.True(t, answered, "a question waited for the sink")
+	assert.Equal(t, answer{synced: true, held: false}, got)
+}
