@@ -32,7 +32,7 @@ func newDemoCommand(s *settings) *cobra.Command {
 
 The database is two pods by name with scheduling gates; the application a Deployment by label, held by its
 scheduler alone; the frontend a gated pod of the stock scheduler. A referee that shares no code with what it
-judges watches the API server and says at the end whether any pod was bound before its turn.
+judges watches the cluster and says at the end whether any pod was bound before its turn.
 
 The exit code is the referee's: 0 only if all was seen and all was right.`,
 		Args: cobra.NoArgs,
@@ -68,7 +68,11 @@ func demo(ctx context.Context, out io.Writer, s *settings, keep bool) (err error
 		err = errors.Join(err, cluster.Stop(context.WithoutCancel(ctx)))
 	}()
 
-	referee, err := ordercheck.Start(ctx, cluster.Config(), ordercheck.Options{})
+	etcd, err := cluster.EtcdConfig()
+	if err != nil {
+		return err
+	}
+	referee, err := ordercheck.Start(ctx, etcd, ordercheck.Options{})
 	if err != nil {
 		return err
 	}

@@ -6,24 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"example.com/podsequence/internal/controlplane"
 	"example.com/podsequence/internal/ordercheck"
 )
 
-// refereeStartTimeout is how long the referee waits for an API server that knows PodSequences.
+// refereeStartTimeout is how long the referee waits for an etcd that answers.
 const refereeStartTimeout = time.Minute
 
 // refereeOptions are the flags of the referee.
 type refereeOptions struct {
-	kubeconfig     string
 	schedulerNames []string
 	untilComplete  []string
 	duration       time.Duration
@@ -38,21 +35,18 @@ func newRefereeCommand(s *settings) *cobra.Command {
 		Short: "Watch the cluster and say whether any pod is bound before its turn",
 		Long: `Watch the cluster and say whether any pod is bound before its turn.
 
-The referee shares no code with what it judges and writes nothing. It watches until what --until-complete names is
+The referee shares no code with what it judges and writes nothing. It reads the cluster's etcd, which misses nothing
+when the API server is killed. It watches until what --until-complete names is
 completed, --for is over, or it is interrupted, and then gives its verdict.
 
 Exit codes: 0 all was seen and all was right; 1 a pod was bound before its turn; 2 something may have been missed,
 could not be judged, or did not complete in time.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if o.kubeconfig == "" {
-				o.kubeconfig = filepath.Join(s.dir, "kubeconfig")
-			}
-			return withExitCode(ordercheck.ExitIncomplete, o.run(command.Context(), command.OutOrStdout()))
+			return withExitCode(ordercheck.ExitIncomplete, o.run(command.Context(), s.dir, command.OutOrStdout()))
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster to watch (default the sandbox's)")
 	flags.StringSliceVar(&o.schedulerNames, "scheduler-names", []string{ordercheck.DefaultSchedulerName},
 		"profiles whose pods are held")
 	flags.StringSliceVar(&o.untilComplete, "until-complete", nil,
@@ -81,7 +75,7 @@ func withExitCode(code int, err error) error {
 	return exitError{err, code}
 }
 
-func (o *refereeOptions) run(ctx context.Context, out io.Writer) error {
+func (o *refereeOptions) run(ctx context.Context, dir string, out io.Writer) error {
 	if o.output != "text" && o.output != "json" {
 		return fmt.Errorf("read --output: %q is neither text nor json", o.output)
 	}
@@ -92,11 +86,11 @@ func (o *refereeOptions) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", o.kubeconfig)
+	cluster, err := controlplane.Open(dir)
 	if err != nil {
-		return fmt.Errorf("read the kubeconfig: %w", err)
+		return err
 	}
-	referee, err := o.start(ctx, config)
+	referee, err := o.start(ctx, cluster)
 	if err != nil {
 		return err
 	}
@@ -122,10 +116,14 @@ func (o *refereeOptions) run(ctx context.Context, out io.Writer) error {
 	return awaited
 }
 
-func (o *refereeOptions) start(ctx context.Context, config *rest.Config) (*ordercheck.Referee, error) {
+func (o *refereeOptions) start(ctx context.Context, cluster *controlplane.Cluster) (*ordercheck.Referee, error) {
+	etcd, err := cluster.EtcdConfig()
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, refereeStartTimeout)
 	defer cancel()
-	return ordercheck.Start(ctx, config, ordercheck.Options{SchedulerNames: o.schedulerNames})
+	return ordercheck.Start(ctx, etcd, ordercheck.Options{SchedulerNames: o.schedulerNames})
 }
 
 // await returns when it is time for the verdict. It fails if it was to wait for sequences and they are not completed.

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
@@ -83,6 +85,23 @@ func (c *Cluster) URL(name string) (string, error) {
 		return "", err
 	}
 	return p.URL, nil
+}
+
+// EtcdConfig is what a client of etcd needs, to read the history of everything in the cluster.
+func (c *Cluster) EtcdConfig() (clientv3.Config, error) {
+	url, err := c.URL(Etcd)
+	if err != nil {
+		return clientv3.Config{}, err
+	}
+	tls, err := transport.TLSInfo{
+		TrustedCAFile: c.layout.pki(caCertFile),
+		CertFile:      c.layout.pki(etcdClientCertFile),
+		KeyFile:       c.layout.pki(etcdClientKeyFile),
+	}.ClientConfig()
+	if err != nil {
+		return clientv3.Config{}, fmt.Errorf("read certificates of a client of etcd: %w", err)
+	}
+	return clientv3.Config{Endpoints: []string{url}, TLS: tls}, nil
 }
 
 // PID returns the process ID of a running component.

@@ -85,21 +85,6 @@ func TestJudgeBelievesTheStartOfTheWatch(t *testing.T) {
 	}
 }
 
-func TestJudgeReadsOnlyUpToTheEnd(t *testing.T) {
-	history := tell(order("s", named("a"), named("app")), create("app"), bind("app"), disband("s"))
-	history.end = 2
-	assert.Zero(t, Judge(history, JudgeOptions{}).Bindings)
-}
-
-func TestJudgePutsEventsIntoOrder(t *testing.T) {
-	history := tell(order("s", named("a"), named("app")), create("a"), create("app"), ready("a"), bind("app"))
-	// Each resource has a watch of its own, so the order of arrival says nothing: here pods came first.
-	history.events = append(history.events[1:], history.events[0])
-	verdict := Judge(history, JudgeOptions{})
-	assert.Equal(t, 1, verdict.Bindings)
-	assert.True(t, verdict.Clean(), verdict.String())
-}
-
 func TestJudgeSaysWhatItCannotJudge(t *testing.T) {
 	tests := map[string]struct {
 		fix  sequenceFix

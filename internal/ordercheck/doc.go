@@ -1,12 +1,13 @@
-// Package ordercheck is the referee: it watches an API server and says whether any pod was bound before its turn.
+// Package ordercheck is the referee: it watches a cluster and says whether any pod was bound before its turn.
 //
 // It is a judge independent of the engine it judges. It shares no code with it and reads no verdict of it; all it takes
 // from the project are the API types.
 //
 // # The rule
 //
-// Resource versions are revisions of one etcd, so they put the changes of all resources into one order. The referee
-// records every change of pods and PodSequences and replays them in that order. At each resource version
+// The referee reads the cluster's etcd and not its API server: etcd has all changes of all kinds in one order, that of
+// their resource versions, and still has them when the API server has been killed and has forgotten them (package
+// revisions). It records every change of pods and PodSequences and replays them in that order. At each resource version
 //
 //   - a pod is a member of the first group of a sequence that names or selects it; terminating pods are no members;
 //   - a group of names is satisfied when each named pod exists, is not terminating and is ready (condition Ready is
@@ -32,7 +33,7 @@
 // older than the watch, the passes on record in the status at its start are believed too; nothing that the controller
 // writes later is. All passes believed rather than seen are counted in the verdict as assumed.
 //
-// A verdict holds up to a fence: consistent lists that all records must have caught up with. If a record may lack
-// a change, the verdict says so and is never clean. One thing slips through: an object that is made and
-// unmade again within the last moments before the fence leaves no trace in the lists.
+// A verdict holds up to a fence: the revision that etcd is at when it is asked for, which the record must have caught up
+// with. If a change may be missing, because etcd has compacted it before it was read, the verdict says so and is never
+// clean.
 package ordercheck

@@ -20,16 +20,12 @@ type JudgeOptions struct {
 // Judge replays a history and says what was bound before its turn. It is a pure function.
 func Judge(history History, options JudgeOptions) Verdict {
 	j := newJudge(history, options)
-	events := history.inOrder()
-	first := slices.IndexFunc(events, func(e event) bool { return e.revision > history.start })
-	if first < 0 {
-		first = len(events)
-	}
-	for _, e := range events[:first] {
+	first := history.sinceStart()
+	for _, e := range history.events[:first] {
 		j.recall(e)
 	}
 	j.assume()
-	for _, e := range events[first:] {
+	for _, e := range history.events[first:] {
 		j.replay(e)
 	}
 	j.verdict.Sequences = j.sequencesSeen.Len()

@@ -1,14 +1,11 @@
 package ordercheck
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -24,15 +21,7 @@ type podFacts struct {
 	terminating   bool
 }
 
-func readPod(object *unstructured.Unstructured) (facts, error) {
-	var pod corev1.Pod
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &pod); err != nil {
-		return nil, fmt.Errorf("read pod: %w", err)
-	}
-	return factsOfPod(&pod), nil
-}
-
-func factsOfPod(pod *corev1.Pod) *podFacts {
+func factsOfPod(pod *corev1.Pod) facts {
 	f := &podFacts{
 		NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
 		uid:            pod.UID,
@@ -56,8 +45,6 @@ func isReady(pod *corev1.Pod) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
-
-func (f *podFacts) key() types.NamespacedName { return f.NamespacedName }
 
 func (f *podFacts) says(other facts) bool {
 	o, ok := other.(*podFacts)

@@ -38,7 +38,7 @@ type groupFacts struct {
 	selector labels.Selector
 }
 
-func readSequence(object *unstructured.Unstructured) (facts, error) {
+func readSequence(object *unstructured.Unstructured) facts {
 	var sequence v1alpha1.PodSequence
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &sequence); err != nil {
 		// It was stored when the definition allowed more, and may be mended later.
@@ -48,9 +48,9 @@ func readSequence(object *unstructured.Unstructured) (facts, error) {
 			generation:     object.GetGeneration(),
 			target:         object.GetNamespace(),
 			unclear:        fmt.Sprintf("it cannot be read: %v", err),
-		}, nil
+		}
 	}
-	return factsOfSequence(&sequence), nil
+	return factsOfSequence(&sequence)
 }
 
 func factsOfSequence(sequence *v1alpha1.PodSequence) *sequenceFacts {
@@ -172,8 +172,6 @@ func (f *sequenceFacts) sharedWith(other *sequenceFacts) int {
 	}
 	return n
 }
-
-func (f *sequenceFacts) key() types.NamespacedName { return f.NamespacedName }
 
 // says compares generations instead of specs: the API server counts it up with every change of the spec. What the
 // status records is taken from the first facts of a watch only, so its changes are none.

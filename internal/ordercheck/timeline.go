@@ -45,13 +45,12 @@ func (p PodTimes) all() []*time.Time {
 
 // NewTimeline lays the history of a PodSequence out. Pods are in the groups that its newest spec puts them in.
 func NewTimeline(history History, sequence types.NamespacedName) (Timeline, error) {
-	events := history.inOrder()
-	spec := newestSpec(events, sequence)
+	spec := newestSpec(history.events, sequence)
 	if spec == nil {
 		return Timeline{}, fmt.Errorf("lay out PodSequence %s: it was never seen", sequence)
 	}
 	tracks := map[types.UID]*track{}
-	for _, e := range events {
+	for _, e := range history.events {
 		if e.pod == nil || e.pod.Namespace != spec.target {
 			continue
 		}

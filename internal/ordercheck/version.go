@@ -83,9 +83,8 @@ func newVersion(f *sequenceFacts, schedulers sets.Set[string], passed int, w *wo
 func (v *version) succeed(f *sequenceFacts, w *world, e event) *version {
 	next := newVersion(f, v.schedulers, min(v.passed, f.sharedWith(v.sequenceFacts)), w)
 	next.since, next.arrived, next.before = e.revision, e.arrived, v
-	// Two spans later nothing that this one has to say about its own predecessor can matter, even if arrivals are
-	// a little out of order.
-	if e.arrived.Sub(v.arrived) > 2*raceAllowance {
+	// Then nothing races with this one any more, and what its own predecessor has to say cannot matter.
+	if e.arrived.Sub(v.arrived) > raceAllowance {
 		v.before = nil
 	}
 	return next

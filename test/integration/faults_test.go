@@ -25,7 +25,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		{controlplane.PodSequenceScheduler, []int{50, 1000}},
 		{controlplane.PodSequenceController, []int{50, 1000}},
 		{controlplane.ControllerManager, []int{50, 1000}},
-		// After these the referee reads every revision that its watch missed one by one, which takes minutes for 1,000 pods.
+		// After these KWOK is started again among pods of which it forgets some if they are many.
 		{controlplane.APIServer, []int{50, 200}},
 		{controlplane.Etcd, []int{50, 200}},
 	} {

@@ -89,7 +89,11 @@ func start(options controlplane.Options) (env *environment, stop func(clean bool
 	if env.api, err = client.NewWithWatch(env.cluster.Config(), client.Options{Scheme: scheme}); err != nil {
 		return nil, nil, errors.Join(err, stop(false))
 	}
-	if env.referee, err = ordercheck.Start(ctx, env.cluster.Config(), ordercheck.Options{FenceTimeout: 2 * time.Minute}); err != nil {
+	etcd, err := env.cluster.EtcdConfig()
+	if err != nil {
+		return nil, nil, errors.Join(err, stop(false))
+	}
+	if env.referee, err = ordercheck.Start(ctx, etcd, ordercheck.Options{}); err != nil {
 		return nil, nil, errors.Join(err, stop(false))
 	}
 	return env, stop, nil

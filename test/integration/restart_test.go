@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/ordercheck"
 )
 
 func TestSchedulerKilledInTheMiddle(t *testing.T) {
@@ -38,7 +37,6 @@ func TestTheKindIsInstalledAfterThePrograms(t *testing.T) {
 	for _, program := range ours {
 		require.NoError(t, env.cluster.Kill(t.Context(), program))
 	}
-	env.referee.Stop() // it cannot do without the kind
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	definition.Name = "podsequences.scheduling.example.com"
 	require.NoError(t, env.api.Delete(t.Context(), definition))
@@ -54,9 +52,6 @@ func TestTheKindIsInstalledAfterThePrograms(t *testing.T) {
 	s.awaitBound("before") // no kind, no sequences
 
 	require.NoError(t, env.cluster.Apply(s.ctx, "crds"))
-	referee, err := ordercheck.Start(s.ctx, env.cluster.Config(), ordercheck.Options{})
-	require.NoError(t, err)
-	env.referee = referee
 	s.create(s.threeTiers().Obj())
 	s.createPods(s.gated("app"), s.pod("db"), s.gated("web").SchedulerName(stockScheduler))
 	s.startInOrder()
