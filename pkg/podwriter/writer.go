@@ -187,7 +187,7 @@ func (w *Writer) explain(ctx context.Context, key types.NamespacedName) error {
 	var patch []byte
 	if decision := w.decider.Decide(pod); decision.Held {
 		patch = sequence.WaitingPatch(pod, decision.Message(), w.options.Clock.Now())
-	} else {
+	} else if len(w.decider.Lift(key).Gates) == 0 { // else it is about to go
 		patch = sequence.StillGatedPatch(pod, w.options.Clock.Now())
 	}
 	if patch == nil {

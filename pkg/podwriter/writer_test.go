@@ -164,11 +164,25 @@ func TestExplain(t *testing.T) {
 				Message: s.engine.Decide(s.app).Message(),
 			}}
 			s.app.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "other.example.com/gate"}}
+			s.app.ResourceVersion = "6"
+			s.engine.ApplyPod(s.app)
 			s.databaseReady()
 			s.writer.Explain(key)
 			time.Sleep(time.Minute)
 			require.Equal(t, int64(1), s.patches.Load())
 			assert.Contains(t, *s.last.Load(), "Scheduling is blocked due to non-empty scheduling gates")
+		})
+	})
+	t.Run("a pod whose gates are about to be lifted is told nothing more", func(t *testing.T) {
+		play(t, mine, func(t *testing.T, s *stage) {
+			s.app.Status.Conditions = []corev1.PodCondition{{
+				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
+				Message: s.engine.Decide(s.app).Message(),
+			}}
+			s.databaseReady()
+			s.writer.Explain(key)
+			time.Sleep(time.Minute)
+			assert.Zero(t, s.patches.Load())
 		})
 	})
 	t.Run("a patch that comes too late is dropped and made anew", func(t *testing.T) {
