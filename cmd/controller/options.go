@@ -66,7 +66,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"Address to serve /livez and /readyz at. \"0\" serves none.")
 
 	flags.StringSliceVar(&o.sequences.SchedulerNames, "scheduler-names", o.sequences.SchedulerNames,
-		"Names of podsequence-scheduler's profiles. Pods with one of these as spec.schedulerName are left to it.")
+		"Names of podsequence-scheduler's profiles. Pods with one of these as spec.schedulerName are left to it. Empty if there is none (lite mode).")
 	flags.BoolVar(&o.sequences.ReleaseGates, "gate-release", o.sequences.ReleaseGates,
 		"Lift the gates of all other schedulers' pods when they may start. If false, no pod is written to.")
 	flags.StringSliceVar(&o.sequences.GatePrefixes, "gate-prefixes", o.sequences.GatePrefixes,
@@ -92,6 +92,9 @@ func (o *options) validate() error {
 	errs := []error{
 		validateNames("scheduler-names", o.sequences.SchedulerNames, validateSchedulerName),
 		validateNames("gate-prefixes", o.sequences.GatePrefixes, validateGatePrefix),
+	}
+	if len(o.sequences.GatePrefixes) == 0 {
+		errs = append(errs, errors.New("--gate-prefixes: must not be empty"))
 	}
 	if o.qps <= 0 {
 		errs = append(errs, fmt.Errorf("--kube-api-qps: %v must be greater than 0", o.qps))
@@ -123,11 +126,8 @@ func (l leaderElection) validate() error {
 	return errors.Join(errs...)
 }
 
-// validateNames checks a list that must name something, each once.
+// validateNames checks a list that must name each thing once.
 func validateNames(flag string, names []string, validate func(string) error) error {
-	if len(names) == 0 {
-		return fmt.Errorf("--%s: must not be empty", flag)
-	}
 	var errs []error
 	seen := sets.New[string]()
 	for _, name := range names {

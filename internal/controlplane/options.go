@@ -50,6 +50,8 @@ type Options struct {
 	NodeCapacity corev1.ResourceList
 	// Components are the components to start; nil means all of them. Etcd and the API server are not optional.
 	Components []string
+	// Installation is the kustomization under manifests/ that is applied; by default the one of the whole product.
+	Installation string
 	// ExtraArgs are appended to the arguments of the component they are listed under.
 	ExtraArgs map[string][]string
 	// AuditLog makes the API server record the metadata of every request in the file named by Cluster.AuditLog.
@@ -112,6 +114,9 @@ func (o *Options) complete() error {
 		if !o.wants(name) {
 			return fmt.Errorf("leave out %s: there is no cluster without it", name)
 		}
+	}
+	if o.Installation == "" {
+		o.Installation = sandboxKustomization
 	}
 	for name := range o.ExtraArgs {
 		if !slices.Contains(Components(), name) {

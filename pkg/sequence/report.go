@@ -95,10 +95,14 @@ func (e *Engine) ungoverned(s *sequence) (Problem, bool) {
 	if len(names) > told {
 		more = fmt.Sprintf(" and %d more", len(names)-told)
 	}
+	mend := "add the scheduling gate " + s.gate
+	if ours := e.config.SchedulerNames; len(ours) > 0 {
+		mend = fmt.Sprintf("set schedulerName to %s, or %s,", strings.Join(ours, " or "), mend)
+	}
 	return Problem{
 		Reason: v1alpha1.ReasonUngovernedPods,
-		Message: fmt.Sprintf("%s%s cannot be held: set schedulerName to %s, or add the scheduling gate %s, in the pod template",
-			strings.Join(names[:min(told, len(names))], ", "), more, strings.Join(e.config.SchedulerNames, " or "), s.gate),
+		Message: fmt.Sprintf("%s%s cannot be held: %s in the pod template",
+			strings.Join(names[:min(told, len(names))], ", "), more, mend),
 	}, true
 }
 

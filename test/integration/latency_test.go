@@ -39,7 +39,7 @@ func BenchmarkReadyToBound(b *testing.B) {
 				s.awaitBound("db")
 				s.awaitHeldFor("app", "group 1/2")
 				took = append(took, s.readyToBound())
-				writes += s.writesTo("app")
+				writes += s.countWrites("app")
 			}
 			slices.Sort(took)
 			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/median")
@@ -74,33 +74,44 @@ func (s *story) readyToBound() time.Duration {
 	return 0
 }
 
-// writesTo counts the requests of schedulers and controllers that changed this pod: all but the test's own and those of
-// the simulated kubelet.
-func (s *story) writesTo(name string) int {
+// countWrites counts the requests of schedulers and controllers that changed pods whose names begin so: all but the test's
+// own and those of the simulated kubelet.
+func (s *story) countWrites(prefix string) int {
+	count := 0
+	s.audited(func(e auditEvent) {
+		ref := e.ObjectRef
+		if ref == nil || ref.Namespace != s.namespace || ref.Resource != "pods" || !strings.HasPrefix(ref.Name, prefix) {
+			return
+		}
+		writes := slices.Contains([]string{"create", "update", "patch"}, e.Verb)
+		if writes && (strings.Contains(e.User.Username, "scheduler") || strings.Contains(e.User.Username, "podsequence-controller")) {
+			count++
+		}
+	})
+	return count
+}
+
+// auditEvent is one request, as the API server's audit log has it.
+type auditEvent struct {
+	Verb, Stage, RequestURI string
+	ObjectRef               *struct{ Namespace, Resource, Name, Subresource string }
+	User                    struct{ Username string }
+	Annotations             map[string]string
+}
+
+// audited goes through all requests that have been answered so far.
+func (s *story) audited(see func(auditEvent)) {
 	file, err := os.Open(s.cluster.AuditLog())
 	require.NoError(s, err)
 	defer func() { _ = file.Close() }()
-
-	count := 0
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var event struct {
-			Verb      string
-			Stage     string
-			ObjectRef *struct{ Namespace, Resource, Name, Subresource string }
-			User      struct{ Username string }
-		}
-		require.NoError(s, json.Unmarshal(lines.Bytes(), &event))
-		ref := event.ObjectRef
-		if ref == nil || event.Stage != "ResponseComplete" || ref.Namespace != s.namespace || ref.Resource != "pods" || ref.Name != name {
-			continue
-		}
-		writes := slices.Contains([]string{"create", "update", "patch"}, event.Verb)
-		if writes && (strings.Contains(event.User.Username, "scheduler") || strings.Contains(event.User.Username, "podsequence-controller")) {
-			count++
+		var e auditEvent
+		require.NoError(s, json.Unmarshal(lines.Bytes(), &e))
+		if e.Stage == "ResponseComplete" {
+			see(e)
 		}
 	}
 	require.NoError(s, lines.Err())
-	return count
 }

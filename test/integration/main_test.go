@@ -63,7 +63,9 @@ func start(options controlplane.Options) (env *environment, stop func(clean bool
 	if options.Dir, err = os.MkdirTemp("", "podsequence-integration-"); err != nil {
 		return nil, nil, err
 	}
-	options.Nodes = 4
+	if options.Nodes == 0 {
+		options.Nodes = 4
+	}
 	env = &environment{}
 	if env.cluster, err = controlplane.Start(ctx, options); err != nil {
 		return nil, nil, err
@@ -100,7 +102,7 @@ func start(options controlplane.Options) (env *environment, stop func(clean bool
 }
 
 // startCluster brings up a cluster for one test.
-func startCluster(t *testing.T, options controlplane.Options) *environment {
+func startCluster(t testing.TB, options controlplane.Options) *environment {
 	t.Helper()
 	env, stop, err := start(options)
 	require.NoError(t, err)

@@ -42,7 +42,9 @@ type story struct {
 	violates []string
 	// unjudged has the referee not asked: the test stores sequences that it cannot read.
 	unjudged bool
-	fences   int
+	// lite has no pod given to our scheduler: there is none.
+	lite   bool
+	fences int
 }
 
 func newStory(t testing.TB) *story {
@@ -192,11 +194,16 @@ func (s *story) fence() {
 	name := func(role string) string { return fmt.Sprintf("fence-%d-%s", s.fences, role) }
 	first, ours, theirs := name("first"), name("ours"), name("theirs")
 	s.create(s.sequence(name("sequence")).Pods("", first).Pods("", ours, theirs).Obj())
-	s.createPods(
-		s.pod(ours),
-		s.gated(theirs).SchedulerName(stockScheduler),
-		s.pod(first).Annotation(readyAfter, "0s"),
-	)
+	if s.lite {
+		ours = theirs
+		s.createPods(s.gated(theirs).SchedulerName(stockScheduler), s.pod(first).SchedulerName(stockScheduler).Annotation(readyAfter, "0s"))
+	} else {
+		s.createPods(
+			s.pod(ours),
+			s.gated(theirs).SchedulerName(stockScheduler),
+			s.pod(first).Annotation(readyAfter, "0s"),
+		)
+	}
 	s.awaitBound(ours, theirs)
 }
 

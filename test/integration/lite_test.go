@@ -1,0 +1,76 @@
+package integration
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/controlplane"
+)
+
+// Lite mode: nothing but manifests/lite is applied, and the controller runs as its Deployment says, with its permissions.
+func TestLiteMode(t *testing.T) {
+	env := startCluster(t, controlplane.Options{
+		AuditLog: true, LeaderElection: true, Installation: "lite",
+		Components: append(controlplane.UpstreamComponents(), controlplane.PodSequenceController),
+		// Of the Deployment, see below.
+		ExtraArgs: map[string][]string{controlplane.PodSequenceController: {"--v=2", "--scheduler-names="}},
+	})
+	deployment := &appsv1.Deployment{}
+	require.NoError(t, env.api.Get(t.Context(), types.NamespacedName{Namespace: "podsequence-system", Name: "podsequence-controller"}, deployment))
+	assert.Equal(t, []string{"--v=2", "--scheduler-names="}, deployment.Spec.Template.Spec.Containers[0].Args)
+	newLiteStory := func(t *testing.T) *story {
+		s := newStoryIn(t, env)
+		s.lite = true
+		return s
+	}
+
+	t.Run("gated pods of the stock scheduler start in order", func(t *testing.T) {
+		s := newLiteStory(t)
+		s.create(s.threeTiers().Obj())
+		for _, tier := range []string{"web", "app", "db"} {
+			s.createPods(s.gated(tier).SchedulerName(stockScheduler))
+		}
+		s.awaitHeldFor("web", "group 1/3")
+		s.startInOrder()
+	})
+	t.Run("gated pods wait for a sequence that comes after them", func(t *testing.T) {
+		s := newLiteStory(t)
+		for _, tier := range tiers {
+			s.createPods(s.gated(tier).SchedulerName(stockScheduler))
+		}
+		s.expectHeld(tiers...)
+		s.create(s.threeTiers().Obj())
+		s.startInOrder()
+	})
+	for name, scheduler := range map[string]string{
+		"a pod without a gate is reported, with the mend":                                 stockScheduler,
+		"a pod without a gate that names the scheduler that is not there is reported too": ourScheduler,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newLiteStory(t)
+			s.create(s.threeTiers().Obj())
+			s.createPods(s.pod("app").SchedulerName(scheduler))
+			s.awaitDegraded("shop", v1alpha1.ReasonUngovernedPods)
+			degraded := meta.FindStatusCondition(s.getSequence("shop").Status.Conditions, v1alpha1.ConditionDegraded)
+			assert.Equal(t, "app cannot be held: add the scheduling gate "+v1alpha1.DefaultSchedulingGateName+" in the pod template", degraded.Message)
+		})
+	}
+	t.Run("the controller was refused nothing", func(t *testing.T) {
+		s := newLiteStory(t)
+		requests := 0
+		s.audited(func(e auditEvent) {
+			if e.User.Username != "system:serviceaccount:podsequence-system:podsequence-controller" {
+				return
+			}
+			requests++
+			assert.Equal(t, "allow", e.Annotations["authorization.k8s.io/decision"], "%s %s", e.Verb, e.RequestURI)
+		})
+		assert.NotZero(t, requests)
+	})
+}
