@@ -1,0 +1,60 @@
+// Package podgroups tells which PodGroups a pod belongs to, and how many pods those ask for. It knows both kinds: that of
+// the Coscheduling plugin, and the one that is a part of Kubernetes. It is pure: no client, no cache, no clock.
+package podgroups
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/types"
+	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+)
+
+// Kind is one of the two kinds that are called PodGroup.
+type Kind string
+
+const (
+	// Coscheduling is the kind of the Coscheduling plugin, scheduling.x-k8s.io: a CustomResourceDefinition.
+	Coscheduling Kind = "podgroups.scheduling.x-k8s.io"
+	// Native is the kind of Kubernetes itself, scheduling.k8s.io: behind the feature gate GenericWorkload.
+	Native Kind = "podgroups.scheduling.k8s.io"
+)
+
+// CoschedulingLabel is the label by which a pod names its Coscheduling PodGroup.
+const CoschedulingLabel = coscheduling.PodGroupLabel
+
+// Reference names a PodGroup. There may be no such object.
+type Reference struct {
+	Kind
+	types.NamespacedName
+}
+
+// String is for messages and indexes.
+func (r Reference) String() string { return fmt.Sprintf("%s %s", r.Kind, r.NamespacedName) }
+
+// Of returns the PodGroups that a pod says it belongs to, at most one of each kind, Coscheduling's first.
+func Of(pod *corev1.Pod) []Reference {
+	var references []Reference
+	add := func(kind Kind, name string) {
+		if name != "" {
+			references = append(references, Reference{kind, types.NamespacedName{Namespace: pod.Namespace, Name: name}})
+		}
+	}
+	add(Coscheduling, pod.Labels[CoschedulingLabel])
+	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
+		add(Native, *group.PodGroupName)
+	}
+	return references
+}
+
+// MinMember returns how many pods a Coscheduling PodGroup asks for at least; 0 if it does not say.
+func MinMember(group *coscheduling.PodGroup) int32 { return max(group.Spec.MinMember, 0) }
+
+// MinCount returns how many pods a PodGroup of Kubernetes asks for at least; 0 if its policy is not to schedule a gang.
+func MinCount(group *schedulingv1beta1.PodGroup) int32 {
+	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
+		return max(gang.MinCount, 0)
+	}
+	return 0
+}

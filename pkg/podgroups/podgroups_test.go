@@ -1,0 +1,47 @@
+package podgroups
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+)
+
+func TestOf(t *testing.T) {
+	key := types.NamespacedName{Namespace: "train", Name: "gang"}
+	labels := map[string]string{"scheduling.x-k8s.io/pod-group": "gang"}
+	native := &corev1.PodSchedulingGroup{PodGroupName: new("gang")}
+	for name, tc := range map[string]struct {
+		labels map[string]string
+		group  *corev1.PodSchedulingGroup
+		want   []Reference
+	}{
+		"a pod of none":                        {},
+		"by label":                             {labels: labels, want: []Reference{{Coscheduling, key}}},
+		"by an empty label, which names none":  {labels: map[string]string{"scheduling.x-k8s.io/pod-group": ""}},
+		"by field":                             {group: native, want: []Reference{{Native, key}}},
+		"by a field that is of a kind to come": {group: &corev1.PodSchedulingGroup{}},
+		"by both, Coscheduling's first":        {labels: labels, group: native, want: []Reference{{Coscheduling, key}, {Native, key}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: "pod", Labels: tc.labels}}
+			pod.Spec.SchedulingGroup = tc.group
+			assert.Equal(t, tc.want, Of(pod))
+		})
+	}
+}
+
+func TestMinimum(t *testing.T) {
+	assert.EqualValues(t, 4, MinMember(&coscheduling.PodGroup{Spec: coscheduling.PodGroupSpec{MinMember: 4}}))
+	assert.Zero(t, MinMember(&coscheduling.PodGroup{}), "it does not say")
+
+	group := &schedulingv1beta1.PodGroup{}
+	group.Spec.SchedulingPolicy.Basic = &schedulingv1beta1.BasicSchedulingPolicy{}
+	assert.Zero(t, MinCount(group), "no gang")
+	group.Spec.SchedulingPolicy = schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 4}}
+	assert.EqualValues(t, 4, MinCount(group))
+}
