@@ -1,0 +1,131 @@
+package podgroupwatch
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+
+	"example.com/podsequence/pkg/podgroups"
+)
+
+// newCoscheduling is the kind that a CustomResourceDefinition brings.
+func newCoscheduling(config *rest.Config) (*kind, error) {
+	extensions, err := apiextensionsclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for custom resource definitions: %w", err)
+	}
+	scheme := runtime.NewScheme()
+	if err := coscheduling.AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("register Coscheduling kinds: %w", err)
+	}
+	config = rest.CopyConfig(config)
+	config.APIPath, config.GroupVersion = "/apis", &coscheduling.SchemeGroupVersion
+	// Custom resources are served as JSON, whatever core resources use.
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	groups, err := rest.RESTClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for Coscheduling PodGroups: %w", err)
+	}
+	return &kind{
+		name: podgroups.Coscheduling,
+		marker: cache.NewListWatchFromClient(extensions.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
+			fields.OneTermEqualSelector(metav1.ObjectNameField, string(podgroups.Coscheduling))),
+		markerType: &apiextensionsv1.CustomResourceDefinition{}, markerResource: "customresourcedefinitions",
+		isServed:  established,
+		client:    groups,
+		groups:    cache.NewListWatchFromClient(groups, resource, metav1.NamespaceAll, fields.Everything()),
+		groupType: &coscheduling.PodGroup{},
+		minimumOf: minimumBy(podgroups.MinMember),
+	}, nil
+}
+
+func established(_ context.Context, marker any) bool {
+	definition, ok := marker.(*apiextensionsv1.CustomResourceDefinition)
+	return ok && slices.ContainsFunc(definition.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+	})
+}
+
+// apiServices are the group versions that the API server serves, also those that are built in. To watch the one of
+// PodGroups is to be told when they become available, which takes a restart of the API server with other flags.
+var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+
+// newNative is the kind that is built in.
+func newNative(config *rest.Config) (*kind, error) {
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for PodGroups: %w", err)
+	}
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for metadata: %w", err)
+	}
+	version := schedulingv1beta1.SchemeGroupVersion
+	groups := core.SchedulingV1beta1().RESTClient()
+	return &kind{
+		name:       podgroups.Native,
+		marker:     watchOne(objects.Resource(apiServices), version.Version+"."+version.Group),
+		markerType: &metav1.PartialObjectMetadata{}, markerResource: apiServices.Resource,
+		isServed:  func(ctx context.Context, _ any) bool { return discovered(ctx, core.Discovery()) },
+		client:    groups,
+		groups:    cache.NewListWatchFromClient(groups, resource, metav1.NamespaceAll, fields.Everything()),
+		groupType: &schedulingv1beta1.PodGroup{},
+		minimumOf: minimumBy(podgroups.MinCount),
+	}, nil
+}
+
+// discovered tells whether PodGroups are among what the group version serves. If that cannot be told they may be: to
+// watch what is not served does no harm.
+func discovered(ctx context.Context, client discovery.DiscoveryInterface) bool {
+	served, err := client.ServerResourcesForGroupVersion(schedulingv1beta1.SchemeGroupVersion.String())
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Could not tell whether PodGroups are served", "version", schedulingv1beta1.SchemeGroupVersion)
+		return !apierrors.IsNotFound(err)
+	}
+	return slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == resource })
+}
+
+// watchOne lists and watches the metadata of one object.
+func watchOne(client metadata.ResourceInterface, name string) cache.ListerWatcher {
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = selector
+			return client.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = selector
+			return client.Watch(ctx, options)
+		},
+	}
+}
+
+// minimumBy makes a function of one type one of any.
+func minimumBy[T any](minimum func(T) int32) func(any) (int32, error) {
+	return func(group any) (int32, error) {
+		typed, ok := group.(T)
+		if !ok {
+			return 0, fmt.Errorf("the API server sent a %T, want a %T", group, typed)
+		}
+		return minimum(typed), nil
+	}
+}

@@ -1,0 +1,113 @@
+// Package podgroupwatch knows how many pods each PodGroup asks for, of both kinds. Neither need be installed: that one is,
+// also later, is told by a watch of the one object that is there while it is served.
+package podgroupwatch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"example.com/podsequence/pkg/podgroups"
+)
+
+// resource is what both kinds are called in URLs.
+const resource = "podgroups"
+
+// Watcher watches PodGroups. Its methods may be called at any time.
+type Watcher struct {
+	kinds map[podgroups.Kind]*kind
+}
+
+// kind is one of the two kinds of PodGroup.
+type kind struct {
+	name podgroups.Kind
+	// marker is the object that is there while the kind is served, and isServed whether it says so.
+	marker         cache.ListerWatcher
+	markerType     any
+	markerResource string // for logs and metrics
+	isServed       func(ctx context.Context, marker any) bool
+
+	client    rest.Interface // of the PodGroups
+	groups    cache.ListerWatcher
+	groupType any
+	minimumOf func(group any) (int32, error)
+	changed   func(podgroups.Reference)
+
+	lock       sync.RWMutex
+	minimumFor map[types.NamespacedName]int32 // of those that the watch has brought
+}
+
+// New returns a Watcher that knows nothing until Run.
+func New(config *rest.Config) (*Watcher, error) {
+	config = rest.CopyConfig(config)
+	rest.AddUserAgent(config, "podgroups")
+	coscheduling, err := newCoscheduling(config)
+	if err != nil {
+		return nil, err
+	}
+	native, err := newNative(config)
+	if err != nil {
+		return nil, err
+	}
+	return newWatcher(coscheduling, native), nil
+}
+
+func newWatcher(kinds ...*kind) *Watcher {
+	w := &Watcher{kinds: map[podgroups.Kind]*kind{}}
+	for _, k := range kinds {
+		k.minimumFor = map[types.NamespacedName]int32{}
+		w.kinds[k.name] = k
+	}
+	return w
+}
+
+// Run watches until the context ends. It calls changed with each PodGroup whose minimum may be another than before, those
+// that come or go among them, after Minimum knows of it. Calls for different kinds may overlap. Run may be called once.
+func (w *Watcher) Run(ctx context.Context, changed func(podgroups.Reference)) {
+	var kinds sync.WaitGroup
+	for _, k := range w.kinds {
+		k.changed = changed
+		kinds.Go(func() { k.run(ctx) })
+	}
+	kinds.Wait()
+}
+
+// Minimum returns how many pods a PodGroup asks for, 0 if for none in particular. It is not known if there is no such
+// PodGroup, or the watch has not brought it yet.
+func (w *Watcher) Minimum(group podgroups.Reference) (minimum int32, known bool) {
+	k := w.kinds[group.Kind]
+	k.lock.RLock()
+	defer k.lock.RUnlock()
+	minimum, known = k.minimumFor[group.NamespacedName]
+	return minimum, known
+}
+
+// Ask asks the API server for what Minimum returns, for decisions that must not be wrong if the watch is behind.
+func (w *Watcher) Ask(ctx context.Context, group podgroups.Reference) (minimum int32, exists bool, err error) {
+	k := w.kinds[group.Kind]
+	// By a list of one, which takes no permission besides those of the watch.
+	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, group.Name).String()}
+	list, err := k.client.Get().Namespace(group.Namespace).Resource(resource).
+		VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Get()
+	switch {
+	case apierrors.IsNotFound(err): // the kind is not served
+		return 0, false, nil
+	case err != nil:
+		return 0, false, fmt.Errorf("ask for %s: %w", group, err)
+	}
+	err = meta.EachListItem(list, func(found runtime.Object) error {
+		exists = true
+		minimum, err = k.minimumOf(found)
+		return err
+	})
+	return minimum, exists, err
+}

@@ -1,0 +1,125 @@
+package podgroupwatch
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cachetesting "k8s.io/client-go/tools/cache/testing"
+
+	"example.com/podsequence/pkg/podgroups"
+)
+
+// stage is a Watcher of one kind, whose API server the test plays.
+type stage struct {
+	*testing.T
+	markers, groups *cachetesting.FakeControllerSource
+	watcher         *Watcher
+	changes         chan string
+}
+
+// play runs a watcher until the end of the test.
+func play(t *testing.T) *stage {
+	s := &stage{
+		T: t, markers: cachetesting.NewFakeControllerSource(), groups: cachetesting.NewFakeControllerSource(),
+		changes: make(chan string, 100),
+	}
+	s.watcher = newWatcher(&kind{
+		name: podgroups.Native, marker: s.markers, markerType: &metav1.PartialObjectMetadata{}, markerResource: "markers",
+		isServed: func(_ context.Context, marker any) bool {
+			return marker.(*metav1.PartialObjectMetadata).Annotations["served"] != "no"
+		},
+		groups: s.groups, groupType: &schedulingv1beta1.PodGroup{}, minimumOf: minimumBy(podgroups.MinCount),
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.watcher.Run(ctx, func(group podgroups.Reference) { s.changes <- group.Name })
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return s
+}
+
+func marker(uid types.UID) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "marker", UID: uid, Annotations: map[string]string{}}}
+}
+
+func group(name string, minimum int32) *schedulingv1beta1.PodGroup {
+	g := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: name}}
+	g.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: minimum}
+	return g
+}
+
+func reference(name string) podgroups.Reference {
+	return podgroups.Reference{Kind: podgroups.Native, NamespacedName: types.NamespacedName{Namespace: "train", Name: name}}
+}
+
+// expectChange waits until a PodGroup is told of, and checks what is known of it then. Zero stands for not known.
+func (s *stage) expectChange(name string, minimum int32) {
+	s.Helper()
+	select {
+	case got := <-s.changes:
+		require.Equal(s, name, got)
+	case <-time.After(30 * time.Second):
+		require.Fail(s, "nothing is told", "waited for %s", name)
+	}
+	got, known := s.watcher.Minimum(reference(name))
+	assert.Equal(s, minimum > 0, known)
+	assert.Equal(s, minimum, got)
+}
+
+func TestAKindThatComesAndGoes(t *testing.T) {
+	s := play(t)
+	s.groups.Add(group("gang", 4))
+	_, known := s.watcher.Minimum(reference("gang"))
+	assert.False(t, known, "the kind is not there")
+
+	s.markers.Add(marker("first"))
+	s.expectChange("gang", 4)
+	s.groups.Modify(group("gang", 5))
+	s.expectChange("gang", 5)
+	s.groups.Modify(group("gang", 5)) // which is no change
+	s.groups.Add(group("other", 2))
+	s.expectChange("other", 2)
+	s.groups.Delete(group("other", 2))
+	s.expectChange("other", 0)
+
+	s.markers.Delete(marker("first"))
+	s.expectChange("gang", 0)
+	s.markers.Add(marker("second"))
+	s.expectChange("gang", 5)
+}
+
+func TestAKindIsOnlyWatchedOnceItIsServed(t *testing.T) {
+	s := play(t)
+	s.groups.Add(group("gang", 4))
+	notYet := marker("first")
+	notYet.Annotations["served"] = "no"
+	s.markers.Add(notYet)
+	s.markers.Modify(marker("first"))
+	s.expectChange("gang", 4)
+	s.markers.Modify(marker("first")) // its status changes: the watch goes on
+	s.groups.Add(group("other", 2))
+	s.expectChange("other", 2)
+}
+
+func TestARelistIsOneStep(t *testing.T) {
+	k := &kind{name: podgroups.Native, minimumOf: minimumBy(podgroups.MinCount), minimumFor: map[types.NamespacedName]int32{}}
+	changed := map[string]int{}
+	k.changed = func(r podgroups.Reference) { changed[r.Name]++ }
+	store := &groupStore{kind: k}
+	require.NoError(t, store.Replace([]any{group("same", 1), group("other", 1), group("gone", 1)}, ""))
+	clear(changed)
+	require.NoError(t, store.Replace([]any{group("same", 1), group("other", 2), group("new", 1)}, ""))
+	assert.Equal(t, map[string]int{"other": 1, "gone": 1, "new": 1}, changed)
+	assert.Error(t, store.Add(&metav1.PartialObjectMetadata{}), "not a PodGroup")
+}
