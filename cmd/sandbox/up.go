@@ -20,6 +20,8 @@ type upFlags struct {
 	detach   bool
 	auditLog bool
 	without  []string
+
+	featureGates, runtimeConfig []string
 }
 
 func newUpCommand(s *settings) *cobra.Command {
@@ -36,6 +38,10 @@ func newUpCommand(s *settings) *cobra.Command {
 	command.Flags().BoolVar(&flags.detach, "detach", false, "return once the cluster is up, and leave it running")
 	command.Flags().BoolVar(&flags.auditLog, "audit-log", false, "record every request to the API server in logs/audit.log")
 	command.Flags().StringSliceVar(&flags.without, "without", nil, "components not to start")
+	command.Flags().StringSliceVar(&flags.featureGates, "feature-gates", nil,
+		"feature gates of API server, controller-manager and schedulers, such as GenericWorkload=true for gang scheduling")
+	command.Flags().StringSliceVar(&flags.runtimeConfig, "runtime-config", nil,
+		"API versions to serve besides those served by default, such as scheduling.k8s.io/v1beta1=true")
 	return command
 }
 
@@ -85,6 +91,8 @@ func (f *upFlags) options(dir string) (controlplane.Options, error) {
 		Components: wanted,
 		AuditLog:   f.auditLog,
 		Detach:     f.detach,
+
+		FeatureGates: f.featureGates, RuntimeConfig: f.runtimeConfig,
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Second ports of components that need one.
@@ -68,6 +69,9 @@ func (p *plan) process(name string) *process {
 		record.Args = p.controllerArgs()
 		record.HealthURL = p.url("http", controllerHealth) + "/readyz"
 	}
+	if len(p.FeatureGates) > 0 && slices.Contains([]string{APIServer, ControllerManager, Scheduler, PodSequenceScheduler}, name) {
+		record.Args = append(record.Args, "--feature-gates="+strings.Join(p.FeatureGates, ","))
+	}
 	record.Args = append(record.Args, p.ExtraArgs[name]...)
 	if slices.Contains(UpstreamComponents(), name) {
 		record.Args = append([]string{"component", name, "--"}, record.Args...)
@@ -123,6 +127,9 @@ func (p *plan) apiServerArgs() []string {
 		"--service-account-key-file="+p.pki(serviceAccountKeyFile),
 		"--service-account-signing-key-file="+p.pki(serviceAccountKeyFile),
 	)
+	if len(p.RuntimeConfig) > 0 {
+		args = append(args, "--runtime-config="+strings.Join(p.RuntimeConfig, ","))
+	}
 	if p.AuditLog {
 		args = append(args,
 			"--audit-policy-file="+p.config(auditPolicyFile),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -54,7 +55,7 @@ func (p *plan) writeFiles(ca *authority) error {
 	if err != nil {
 		return err
 	}
-	kwokConfig, err := kwokConfig()
+	kwokConfig, err := p.kwokConfig()
 	if err != nil {
 		return err
 	}
@@ -71,12 +72,12 @@ func (p *plan) writeFiles(ca *authority) error {
 }
 
 // kwokConfig joins KWOK's options and the stages that nodes and pods go through.
-func kwokConfig() (string, error) {
+func (p *plan) kwokConfig() (string, error) {
 	ours, err := stages.Documents()
 	if err != nil {
 		return "", err
 	}
-	documents := append([]string{kwokOptions, fast.DefaultNodeInit}, ours...)
+	documents := slices.Concat([]string{kwokOptions, fast.DefaultNodeInit}, ours, p.Stages)
 	return strings.Join(documents, "\n---\n"), nil
 }
 

@@ -54,6 +54,13 @@ type Options struct {
 	Installation string
 	// ExtraArgs are appended to the arguments of the component they are listed under.
 	ExtraArgs map[string][]string
+	// FeatureGates are set, as Name=true or Name=false, on every component that is built from Kubernetes' code, our scheduler
+	// among them.
+	FeatureGates []string
+	// RuntimeConfig turns API versions on or off, as group/version=true.
+	RuntimeConfig []string
+	// Stages are YAML documents of KWOK Stages, played besides the sandbox's own.
+	Stages []string
 	// AuditLog makes the API server record the metadata of every request in the file named by Cluster.AuditLog.
 	AuditLog bool
 	// LeaderElection makes our programs elect a leader before they act, as they do in production. Without it a
