@@ -22,7 +22,7 @@ type instance struct {
 
 // startInstance runs the program of a component with the arguments of the cluster's own instance, but on other ports. It
 // ends with the test.
-func (e *environment) startInstance(t *testing.T, component string, change func(args []string) []string) *instance {
+func (e *environment) startInstance(t testing.TB, component string, change func(args []string) []string) *instance {
 	t.Helper()
 	state := filepath.Join(filepath.Dir(e.cluster.Kubeconfig()), "state")
 	content, err := os.ReadFile(filepath.Join(state, "processes", component+".json"))
@@ -60,7 +60,7 @@ func (e *environment) startInstance(t *testing.T, component string, change func(
 	return &instance{Cmd: command, Log: log.Name()}
 }
 
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
