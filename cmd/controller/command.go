@@ -14,7 +14,7 @@ import (
 
 const help = `podsequence-controller tells how far PodSequences have come, and lets go pods that other schedulers place.
 
-It does four things:
+It does five things:
 
   Status. It writes the status of every PodSequence, and events for what is new in it.
 
@@ -27,6 +27,8 @@ It does four things:
 
   Rollouts. It has the Deployments of a DeploymentCoordination roll out one at a time: those that wait
   are paused.
+
+  Pod groups. When all pods of a group run, which its size says, it gives each of them a label.
 
 For pods it works beside podsequence-scheduler, and also alone (lite mode): then every pod that is to wait
 must carry a gate.

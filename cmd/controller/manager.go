@@ -19,6 +19,7 @@ import (
 	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/controllers/deploymentcoordination"
+	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
 	"example.com/podsequence/pkg/controllers/sequentialjob"
 )
@@ -71,6 +72,9 @@ func newManager(o *options) (manager.Manager, error) {
 	}
 	if err := deploymentcoordination.Add(mgr); err != nil {
 		return nil, fmt.Errorf("add DeploymentCoordination controller: %w", err)
+	}
+	if err := podgroup.Add(mgr, o.groups); err != nil {
+		return nil, fmt.Errorf("add pod group controller: %w", err)
 	}
 	return mgr, nil
 }

@@ -4,6 +4,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"example.com/podsequence/pkg/feed"
+	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/podwriter"
 )
 
@@ -12,4 +13,5 @@ import (
 func init() {
 	metrics.Registry.MustRegister(feed.Collectors()...)
 	metrics.Registry.MustRegister(podwriter.Collectors()...)
+	metrics.Registry.MustRegister(podgroupwatch.Collectors()...)
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
 )
 
@@ -25,6 +26,7 @@ type options struct {
 
 	leaderElection leaderElection
 	sequences      podsequence.Options
+	groups         podgroup.Options
 }
 
 type leaderElection struct {
@@ -37,7 +39,7 @@ type leaderElection struct {
 
 func defaultOptions() *options {
 	return &options{
-		qps: 100, burst: 200,
+		qps: 500, burst: 1000, // so that a group of 1,000 pods is let go, or labelled, at once
 		metricsAddress: ":8443", metricsSecure: true,
 		healthAddress: ":8081",
 		leaderElection: leaderElection{
@@ -49,6 +51,7 @@ func defaultOptions() *options {
 			ReleaseGates:   true,
 			ExplainWaits:   true,
 		},
+		groups: podgroup.Options{NameLabel: podgroup.DefaultNameLabel, ReadyLabel: podgroup.DefaultReadyLabel},
 	}
 }
 
@@ -74,6 +77,11 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.sequences.ExplainWaits, "explain-waits", o.sequences.ExplainWaits,
 		"Say in the PodScheduled condition of pods that wait by a gate what they wait for.")
 
+	flags.StringVar(&o.groups.NameLabel, "pod-group-name-label", o.groups.NameLabel,
+		"Key of the label whose value names the group of a pod, within its namespace.")
+	flags.StringVar(&o.groups.ReadyLabel, "pod-group-ready-label", o.groups.ReadyLabel,
+		"Key of the label that every pod of a group gets, with value true, once all of them run.")
+
 	l := &o.leaderElection
 	flags.BoolVar(&l.enabled, "leader-elect", l.enabled,
 		"Work only while holding the lease podsequence-controller. Needed when more than one replica runs.")
@@ -92,6 +100,11 @@ func (o *options) validate() error {
 	errs := []error{
 		validateNames("scheduler-names", o.sequences.SchedulerNames, validateSchedulerName),
 		validateNames("gate-prefixes", o.sequences.GatePrefixes, validateGatePrefix),
+		validateLabelKey("pod-group-name-label", o.groups.NameLabel),
+		validateLabelKey("pod-group-ready-label", o.groups.ReadyLabel),
+	}
+	if o.groups.NameLabel == o.groups.ReadyLabel {
+		errs = append(errs, fmt.Errorf("--pod-group-name-label and --pod-group-ready-label: both are %q", o.groups.NameLabel))
 	}
 	if len(o.sequences.GatePrefixes) == 0 {
 		errs = append(errs, errors.New("--gate-prefixes: must not be empty"))
@@ -145,6 +158,13 @@ func validateNames(flag string, names []string, validate func(string) error) err
 func validateSchedulerName(name string) error {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
 		return fmt.Errorf("%q is not the name of a scheduler: %s", name, problems[0])
+	}
+	return nil
+}
+
+func validateLabelKey(flag, key string) error {
+	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
+		return fmt.Errorf("--%s: %q is not the key of a label: %s", flag, key, problems[0])
 	}
 	return nil
 }

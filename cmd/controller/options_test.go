@@ -59,6 +59,21 @@ func TestFlags(t *testing.T) {
 		"times of a lease that is not used": {
 			args: []string{"--leader-elect=false", "--leader-elect-lease-duration=0"},
 		},
+		"labels of other keys": {
+			args: []string{"--pod-group-name-label=gang", "--pod-group-ready-label=example.com/gang-runs"},
+		},
+		"a label whose key is none": {
+			args: []string{"--pod-group-name-label=a b"},
+			want: `--pod-group-name-label: "a b" is not the key of a label`,
+		},
+		"a label without a key": {
+			args: []string{"--pod-group-ready-label="},
+			want: `--pod-group-ready-label: "" is not the key of a label`,
+		},
+		"the same label for both": {
+			args: []string{"--pod-group-name-label=gang", "--pod-group-ready-label=gang"},
+			want: `--pod-group-name-label and --pod-group-ready-label: both are "gang"`,
+		},
 		"no requests": {
 			args: []string{"--kube-api-qps=0", "--kube-api-burst=0"},
 			want: "--kube-api-qps: 0 must be greater than 0\n--kube-api-burst: 0 must be greater than 0",

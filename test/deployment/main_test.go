@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -59,6 +60,7 @@ func run(m *testing.M) (code int, err error) {
 	cluster, err = controlplane.Start(ctx, controlplane.Options{
 		Dir: directory, Nodes: 2, AuditLog: true, LeaderElection: true,
 		ExtraArgs: map[string][]string{
+			controlplane.APIServer:             {"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true"},
 			controlplane.PodSequenceScheduler:  {"--v=2"},
 			controlplane.PodSequenceController: {"--v=2"},
 		},
@@ -79,6 +81,7 @@ func run(m *testing.M) (code int, err error) {
 
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	utilruntime.Must(appsapi.AddToScheme(scheme))
 	utilruntime.Must(batchv1alpha1.AddToScheme(scheme))

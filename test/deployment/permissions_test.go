@@ -25,13 +25,20 @@ var unused = map[string]string{
 	"podsequence-controller: patch events in podsequence-system":                  series,
 	"podsequence-scheduler: list podsequences.scheduling.example.com":             fallback,
 	"podsequence-controller: list " + definition:                                  fallback,
+	"podsequence-controller: list " + coschedulingDefinition:                      fallback,
+	"podsequence-controller: list " + nativeService:                               fallback,
+	"podsequence-controller: list statefulsets.apps":                              fallback,
 	"podsequence-scheduler: list " + definition:                                   fallback,
 }
 
 const (
 	definition = "customresourcedefinitions.apiextensions.k8s.io podsequences.scheduling.example.com"
-	fallback   = "API servers that cannot stream a list as a watch are asked for it plainly"
-	series     = "an event that happens again counts up the one that is there"
+	// What tells whether there are PodGroups.
+	coschedulingDefinition = "customresourcedefinitions.apiextensions.k8s.io podgroups.scheduling.x-k8s.io"
+	nativeService          = "apiservices.apiregistration.k8s.io v1beta1.scheduling.k8s.io"
+
+	fallback = "API servers that cannot stream a list as a watch are asked for it plainly"
+	series   = "an event that happens again counts up the one that is there"
 )
 
 // The course of events needs each kind of write that the programs make, and each thing that they read.
@@ -56,6 +63,7 @@ func TestPermissionsAreThoseThatAreUsed(t *testing.T) {
 	})
 	rollOutInTurn(t, ns)
 	runSteps(t, ns)
+	runGroup(t, ns)
 	monitor := newMonitor(t, ns)
 	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
 		url, err := cluster.URL(program)

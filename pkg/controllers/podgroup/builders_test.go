@@ -1,0 +1,75 @@
+package podgroup
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/pkg/podgroups"
+)
+
+var options = Options{NameLabel: DefaultNameLabel, ReadyLabel: DefaultReadyLabel}
+
+// podEdit changes a pod under test.
+type podEdit func(*corev1.Pod)
+
+// pod is a running one of the group "gang", unless an edit says otherwise.
+func pod(name string, edits ...podEdit) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "train", Name: name, UID: types.UID(name), ResourceVersion: "10",
+			Labels: map[string]string{DefaultNameLabel: "gang"}, Annotations: map[string]string{},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	for _, edit := range edits {
+		edit(p)
+	}
+	return p
+}
+
+func phase(phase corev1.PodPhase) podEdit { return func(p *corev1.Pod) { p.Status.Phase = phase } }
+func sized(text string) podEdit           { return func(p *corev1.Pod) { p.Annotations[SizeAnnotation] = text } }
+func labelled(p *corev1.Pod)              { p.Labels[DefaultReadyLabel] = ReadyValue }
+
+// ownedBy makes a Job of that UID the pod's controller.
+func ownedBy(uid types.UID) podEdit {
+	return func(p *corev1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{
+			{APIVersion: "batch/v1", Kind: "Job", Name: "job-" + string(uid), UID: uid, Controller: ptr.To(true)},
+		}
+	}
+}
+
+func inCoscheduling(name string) podEdit {
+	return func(p *corev1.Pod) { p.Labels[podgroups.CoschedulingLabel] = name }
+}
+
+func inNative(name string) podEdit {
+	return func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name} }
+}
+
+// worldOf is a world of these pods in which nothing else is known.
+func worldOf(pods ...*corev1.Pod) world {
+	return world{options: options, pods: pods, minimums: map[podgroups.Reference]int32{}, workloads: map[types.UID]workload{}}
+}
+
+func (w world) minimum(kind podgroups.Kind, name string, minimum int32) world {
+	w.minimums[podgroups.Reference{Kind: kind, NamespacedName: types.NamespacedName{Namespace: "train", Name: name}}] = minimum
+	return w
+}
+
+// run makes a Job one of those that a CronJob makes.
+func run(made string) func(*workload) {
+	return func(w *workload) { w.cronJob, w.made = "nightly", made }
+}
+
+func (w world) workload(uid types.UID, desired int, edits ...func(*workload)) world {
+	known := workload{uid: uid, desired: desired}
+	for _, edit := range edits {
+		edit(&known)
+	}
+	w.workloads[uid] = known
+	return w
+}

@@ -1,0 +1,105 @@
+package podgroup
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/podgroups"
+)
+
+// world is what is known of a group.
+type world struct {
+	options Options
+	// pods are those with the group's label that are not terminating, by name.
+	pods []*corev1.Pod
+	// minimums of the PodGroups that pods name, as far as they are known; 0 if one asks for no number in particular.
+	minimums map[podgroups.Reference]int32
+	// workloads that own pods of the group, or make pods for it by their template.
+	workloads map[types.UID]workload
+}
+
+// decision is what to do about a group.
+type decision struct {
+	// why tells why the group is not ready, in words; empty if it is.
+	why string
+	// label are the pods to label: none if the group is not ready.
+	label    []*corev1.Pod
+	problems []problem
+}
+
+// problem is something that people should know, once.
+type problem struct {
+	key    string // by which it is the same as before
+	reason string
+	pod    *corev1.Pod
+	note   string
+}
+
+// decide is a pure function. The group is ready when no pod is missing and all run; pods that have no label yet then get
+// one, be they there from the beginning or not.
+func decide(w world) decision {
+	w = w.current()
+	members := w.unreplaced()
+	sources, problems := w.sources(members)
+	if len(sources) == 0 {
+		// Nobody knows of a replacement for pods that failed: they count.
+		members = w.pods
+		sources = []sizing{{source: "pods that there are", size: len(members)}}
+	}
+	d := decision{problems: problems}
+	running := 0
+	for _, pod := range members {
+		if runs(pod) {
+			running++
+		}
+	}
+	first := sources[0]
+	if running == len(members) {
+		d.problems = append(d.problems, conflicts(sources, members)...)
+	}
+	if running < len(members) || first.missing > 0 {
+		d.why = fmt.Sprintf("%d of %d pods run, %d more are to come (%s)", running, len(members), first.missing, first.source)
+		return d
+	}
+	for _, pod := range members {
+		if !w.options.isLabelled(pod) {
+			d.label = append(d.label, pod)
+		}
+	}
+	return d
+}
+
+// unreplaced are the pods but for those that failed and have a controller: that puts another in their place.
+func (w world) unreplaced() []*corev1.Pod {
+	members := make([]*corev1.Pod, 0, len(w.pods))
+	for _, pod := range w.pods {
+		if pod.Status.Phase != corev1.PodFailed || metav1.GetControllerOfNoCopy(pod) == nil {
+			members = append(members, pod)
+		}
+	}
+	return members
+}
+
+// conflicts tells of sources that disagree. It is asked when all pods there are run, and matters if one of the sources has
+// the group complete: before that, workloads that make up a group may just not all be there.
+func conflicts(sources []sizing, members []*corev1.Pod) []problem {
+	first := sources[0]
+	complete := first.missing == 0
+	var others []string
+	for _, s := range sources[1:] {
+		complete = complete || s.missing == 0
+		if s.size != first.size {
+			others = append(others, fmt.Sprintf("%d by %s", s.size, s.source))
+		}
+	}
+	if len(others) == 0 || !complete || len(members) == 0 {
+		return nil
+	}
+	note := fmt.Sprintf("the group has %d pods by %s, but %s: %d holds",
+		first.size, first.source, strings.Join(others, " and "), first.size)
+	return []problem{{key: note, reason: EventSizeConflict, pod: members[0], note: note}}
+}

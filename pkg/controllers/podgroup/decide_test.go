@@ -1,0 +1,197 @@
+package podgroup
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/pkg/podgroups"
+)
+
+func TestDecide(t *testing.T) {
+	const pending, succeeded, failed = corev1.PodPending, corev1.PodSucceeded, corev1.PodFailed
+	for name, tc := range map[string]struct {
+		world     world
+		wantLabel []string
+		wantWhy   string
+	}{
+		"nothing says how many: those there are": {
+			world:     worldOf(pod("a"), pod("b")),
+			wantLabel: []string{"a", "b"},
+		},
+		"one does not run": {
+			world:   worldOf(pod("a"), pod("b", phase(pending))),
+			wantWhy: "1 of 2 pods run, 0 more are to come (pods that there are)",
+		},
+		"one has succeeded": {
+			world:     worldOf(pod("a"), pod("b", phase(succeeded))),
+			wantLabel: []string{"a", "b"},
+		},
+		"those that have their label are left alone": {
+			world:     worldOf(pod("a", labelled), pod("b")),
+			wantLabel: []string{"b"},
+		},
+		"one that joined does not run yet": {
+			world:   worldOf(pod("a", labelled), pod("b"), pod("c", phase(pending))),
+			wantWhy: "2 of 3 pods run, 0 more are to come (pods that there are)",
+		},
+		"fewer than the annotation says": {
+			world:   worldOf(pod("a", sized("3")), pod("b")),
+			wantWhy: "2 of 2 pods run, 1 more are to come (annotation podgroup.jhwagner.github.io/size)",
+		},
+		"as many as the annotation says": {
+			world:     worldOf(pod("a", sized("2")), pod("b")),
+			wantLabel: []string{"a", "b"},
+		},
+		"more than the annotation says, all of which run": {
+			world:     worldOf(pod("a", sized("1")), pod("b")),
+			wantLabel: []string{"a", "b"},
+		},
+		"more than the annotation says, of which one does not run": {
+			world:   worldOf(pod("a", sized("1")), pod("b", phase(pending))),
+			wantWhy: "1 of 2 pods run, 0 more are to come (annotation podgroup.jhwagner.github.io/size)",
+		},
+		"an annotation that is no size is left out of account": {
+			world:     worldOf(pod("a", sized("many")), pod("b", sized("0")), pod("c", sized("-1")), pod("d", sized("99999999999"))),
+			wantLabel: []string{"a", "b", "c", "d"},
+		},
+		"the annotation comes before a PodGroup": {
+			world:     worldOf(pod("a", sized("1"), inCoscheduling("g"))).minimum(podgroups.Coscheduling, "g", 4),
+			wantLabel: []string{"a"},
+		},
+		"Coscheduling's PodGroup comes before Kubernetes' own": {
+			world: worldOf(pod("a", inCoscheduling("g"), inNative("g"))).
+				minimum(podgroups.Coscheduling, "g", 2).minimum(podgroups.Native, "g", 1),
+			wantWhy: "1 of 1 pods run, 1 more are to come (podgroups.scheduling.x-k8s.io)",
+		},
+		"a PodGroup comes before workloads": {
+			world:     worldOf(pod("a", inNative("g"), ownedBy("job"))).minimum(podgroups.Native, "g", 1).workload("job", 2),
+			wantLabel: []string{"a"},
+		},
+		"a PodGroup that asks for no number says nothing": {
+			world:   worldOf(pod("a", inNative("g"), ownedBy("job"))).minimum(podgroups.Native, "g", 0).workload("job", 2),
+			wantWhy: "1 of 1 pods run, 1 more are to come (Jobs, StatefulSets and ReplicaSets)",
+		},
+		"each PodGroup is counted by itself": {
+			world: worldOf(pod("a", inNative("g")), pod("b", inNative("g")), pod("c", inNative("h"))).
+				minimum(podgroups.Native, "g", 1).minimum(podgroups.Native, "h", 2),
+			wantWhy: "3 of 3 pods run, 1 more are to come (podgroups.scheduling.k8s.io)",
+		},
+		"each workload is counted by itself": {
+			world: worldOf(pod("a", ownedBy("one")), pod("b", ownedBy("one")), pod("c", ownedBy("two"))).
+				workload("one", 1).workload("two", 2),
+			wantWhy: "3 of 3 pods run, 1 more are to come (Jobs, StatefulSets and ReplicaSets)",
+		},
+		"a workload that has no pods yet": {
+			world:   worldOf(pod("a", ownedBy("one"))).workload("one", 1).workload("two", 2),
+			wantWhy: "1 of 1 pods run, 2 more are to come (Jobs, StatefulSets and ReplicaSets)",
+		},
+		"pods of no workload come on top": {
+			world:     worldOf(pod("a", ownedBy("job")), pod("b", ownedBy("job")), pod("driver")).workload("job", 2),
+			wantLabel: []string{"a", "b", "driver"},
+		},
+		"a Job that is complete wants no more pods, be they there or not": {
+			world:     worldOf(pod("a", ownedBy("one"))).workload("one", 1).workload("two", 2, func(w *workload) { w.complete = true }),
+			wantLabel: []string{"a"},
+		},
+		"pods that have succeeded count though they were removed": {
+			world:     worldOf(pod("a", ownedBy("job"))).workload("job", 2, func(w *workload) { w.succeeded = 3 }),
+			wantLabel: []string{"a"},
+		},
+		"of a CronJob's Jobs only the newest counts: one that failed before is not waited for": {
+			world: worldOf(pod("a", ownedBy("new")), pod("b", ownedBy("old"), phase(failed))).
+				workload("old", 4, run("1")).workload("new", 1, run("2")),
+			wantLabel: []string{"a"},
+		},
+		"nor do its pods make up for those of the newest": {
+			world: worldOf(pod("a", ownedBy("new"), sized("2")), pod("b", ownedBy("old"), phase(succeeded)), pod("c", ownedBy("old"), phase(succeeded))).
+				workload("old", 2, run("1")).workload("new", 2, run("2")),
+			wantWhy: "1 of 1 pods run, 1 more are to come (annotation podgroup.jhwagner.github.io/size)",
+		},
+		"workloads scaled to nothing say nothing": {
+			world:   worldOf(pod("a"), pod("b", ownedBy("unknown"), phase(failed))).workload("old", 0),
+			wantWhy: "1 of 2 pods run, 0 more are to come (pods that there are)",
+		},
+		"one that failed is missed until its controller has replaced it": {
+			world:   worldOf(pod("a", ownedBy("job")), pod("b", ownedBy("job"), phase(failed))).workload("job", 2),
+			wantWhy: "1 of 1 pods run, 1 more are to come (Jobs, StatefulSets and ReplicaSets)",
+		},
+		"one that failed and was replaced": {
+			world:     worldOf(pod("a", ownedBy("job")), pod("b", ownedBy("job"), phase(failed)), pod("c", ownedBy("job"))).workload("job", 2),
+			wantLabel: []string{"a", "c"},
+		},
+		"one that failed and has no controller": {
+			world:   worldOf(pod("a", sized("2")), pod("b", phase(failed)), pod("c")),
+			wantWhy: "2 of 3 pods run, 0 more are to come (annotation podgroup.jhwagner.github.io/size)",
+		},
+		"one that failed, and nobody knows how many there should be": {
+			world:   worldOf(pod("a"), pod("b", ownedBy("unknown"), phase(failed))),
+			wantWhy: "1 of 2 pods run, 0 more are to come (pods that there are)",
+		},
+		"the size is on a pod that failed": {
+			world:   worldOf(pod("a", ownedBy("unknown"), phase(failed), sized("2")), pod("b")),
+			wantWhy: "1 of 1 pods run, 1 more are to come (annotation podgroup.jhwagner.github.io/size)",
+		},
+		"all failed": {
+			world:   worldOf(pod("a", ownedBy("job"), phase(failed))).workload("job", 1),
+			wantWhy: "0 of 0 pods run, 1 more are to come (Jobs, StatefulSets and ReplicaSets)",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := decide(tc.world)
+			var label []string
+			for _, pod := range d.label {
+				label = append(label, pod.Name)
+			}
+			assert.Equal(t, tc.wantLabel, label)
+			assert.Equal(t, tc.wantWhy, d.why)
+		})
+	}
+}
+
+func TestProblems(t *testing.T) {
+	for name, tc := range map[string]struct {
+		world world
+		want  []string // reason, and the pod that it is told on
+	}{
+		"sources that agree": {
+			world: worldOf(pod("a", sized("2"), ownedBy("job")), pod("b", ownedBy("job"))).workload("job", 2),
+		},
+		"a group that has its size, but not all that its Job makes": {
+			world: worldOf(pod("a", sized("1"), ownedBy("job"))).workload("job", 2),
+			want:  []string{EventSizeConflict + " a"},
+		},
+		"a group that waits for more than its Job makes": {
+			world: worldOf(pod("a", sized("2"), ownedBy("job"))).workload("job", 1),
+			want:  []string{EventSizeConflict + " a"},
+		},
+		"while pods do not run yet, the rest of the Jobs may be to come": {
+			world: worldOf(pod("a", sized("2"), ownedBy("job"), phase(corev1.PodPending))).workload("job", 1),
+		},
+		"while nobody has the group complete, too": {
+			world: worldOf(pod("a", sized("4"), ownedBy("job"))).workload("job", 2),
+		},
+		"a Job that is complete still has its size": {
+			world: worldOf(pod("a", sized("1"), ownedBy("job"), phase(corev1.PodSucceeded))).
+				workload("job", 1, func(w *workload) { w.complete = true }),
+		},
+		"annotations that are no sizes, each told once": {
+			world: worldOf(pod("a", sized("x")), pod("b", sized("x")), pod("c", sized("0"))),
+			want:  []string{EventInvalidSize + " a", EventInvalidSize + " c"},
+		},
+		"annotations that disagree, each told once": {
+			world: worldOf(pod("a", sized("3")), pod("b", sized("4")), pod("c", sized("4")), pod("d", sized("5"))),
+			want:  []string{EventSizeConflict + " b", EventSizeConflict + " d"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range decide(tc.world).problems {
+				assert.NotEmpty(t, p.note)
+				got = append(got, p.reason+" "+p.pod.Name)
+			}
+			assert.Equal(t, tc.want, got)
+		})
+	}
+}

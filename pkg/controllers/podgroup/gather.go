@@ -1,0 +1,179 @@
+package podgroup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/pkg/podgroups"
+)
+
+// The indexes of caches: pods by the group that they are in, by the UID of their controller, and by the PodGroups that
+// they name; workloads by the group that their template names.
+const (
+	byGroup    = "podgroup.group"
+	byOwner    = "podgroup.owner"
+	byPodGroup = "podgroup.podGroup"
+	byTemplate = "podgroup.template"
+)
+
+func (o Options) indexPods(ctx context.Context, indexer client.FieldIndexer) error {
+	for name, values := range map[string]func(*corev1.Pod) []string{
+		byGroup: func(pod *corev1.Pod) []string { return notEmpty(o.groupOf(pod).Name) },
+		byOwner: func(pod *corev1.Pod) []string {
+			if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+				return []string{string(owner.UID)}
+			}
+			return nil
+		},
+		byPodGroup: func(pod *corev1.Pod) []string {
+			var names []string
+			for _, group := range podgroups.Of(pod) {
+				names = append(names, group.String())
+			}
+			return names
+		},
+	} {
+		extract := func(object client.Object) []string { return values(object.(*corev1.Pod)) }
+		if err := indexer.IndexField(ctx, &corev1.Pod{}, name, extract); err != nil {
+			return fmt.Errorf("index pods by %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (o Options) indexWorkloads(ctx context.Context, indexer client.FieldIndexer, kind client.Object) error {
+	extract := func(object client.Object) []string { return notEmpty(o.templateGroup(object).Name) }
+	if err := indexer.IndexField(ctx, kind, byTemplate, extract); err != nil {
+		return fmt.Errorf("index %T by the group of its template: %w", kind, err)
+	}
+	return nil
+}
+
+func notEmpty(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
+}
+
+// gather learns what the caches know of a group. The pods belong to the cache: read only.
+func (r *reconciler) gather(ctx context.Context, group types.NamespacedName) (world, error) {
+	w := world{options: r.options, minimums: map[podgroups.Reference]int32{}, workloads: map[types.UID]workload{}}
+	var pods corev1.PodList
+	err := r.pods.List(ctx, &pods, client.InNamespace(group.Namespace), client.MatchingFields{byGroup: group.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return world{}, fmt.Errorf("list pods: %w", err)
+	}
+	for i := range pods.Items {
+		if pods.Items[i].DeletionTimestamp == nil {
+			w.pods = append(w.pods, &pods.Items[i])
+		}
+	}
+	if len(w.pods) == 0 {
+		return w, nil
+	}
+	slices.SortFunc(w.pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	for _, pod := range w.pods {
+		for _, reference := range podgroups.Of(pod) {
+			if minimum, known := r.podGroups.Minimum(reference); known {
+				w.minimums[reference] = minimum
+			}
+		}
+	}
+	return w, r.gatherWorkloads(ctx, group, w)
+}
+
+// gatherWorkloads enters the workloads that own pods of the group, and those that make pods for it but have none yet.
+func (r *reconciler) gatherWorkloads(ctx context.Context, group types.NamespacedName, w world) error {
+	for _, kind := range workloadKinds {
+		list := kind.list()
+		err := r.workloads.List(ctx, list, client.InNamespace(group.Namespace), client.MatchingFields{byTemplate: group.Name}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return fmt.Errorf("list workloads: %w", err)
+		}
+		if err := w.enter(list, ""); err != nil {
+			return err
+		}
+	}
+	for uid, owner := range w.strangers() {
+		object := workloadKinds[owner.Kind].object()
+		err := r.workloads.Get(ctx, types.NamespacedName{Namespace: group.Namespace, Name: owner.Name}, object, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("get %s %s: %w", owner.Kind, owner.Name, err)
+		}
+		if found, ok := workloadOf(object); ok && found.uid == uid {
+			w.workloads[uid] = found
+		}
+	}
+	return nil
+}
+
+// confirm asks the API server for what pods refer to and the caches do not have: it may just not have come yet. It tells
+// whether there was anything.
+func (r *reconciler) confirm(ctx context.Context, group types.NamespacedName, w world) (found bool, err error) {
+	asked := map[podgroups.Reference]bool{}
+	for _, pod := range w.pods {
+		for _, reference := range podgroups.Of(pod) {
+			if _, known := w.minimums[reference]; known || asked[reference] {
+				continue
+			}
+			asked[reference] = true
+			minimum, exists, err := r.podGroups.Ask(ctx, reference)
+			if err != nil {
+				return false, err
+			}
+			if exists {
+				w.minimums[reference], found = minimum, true
+			}
+		}
+	}
+	before := len(w.workloads)
+	for uid, owner := range w.strangers() {
+		list := workloadKinds[owner.Kind].list()
+		err := r.live.List(ctx, list, client.InNamespace(group.Namespace), client.MatchingFields{metav1.ObjectNameField: owner.Name})
+		if err != nil {
+			return false, fmt.Errorf("ask for %s %s: %w", owner.Kind, owner.Name, err)
+		}
+		if err := w.enter(list, uid); err != nil {
+			return false, err
+		}
+	}
+	return found || len(w.workloads) > before, nil
+}
+
+// strangers are the owners of pods that are of a kind whose size can be known, and not known.
+func (w world) strangers() map[types.UID]*metav1.OwnerReference {
+	owners := map[types.UID]*metav1.OwnerReference{}
+	for _, pod := range w.pods {
+		owner := metav1.GetControllerOfNoCopy(pod)
+		if owner == nil {
+			continue
+		}
+		if _, known := w.workloads[owner.UID]; known {
+			continue
+		}
+		if kind, ok := workloadKinds[owner.Kind]; ok && kind.apiVersion == owner.APIVersion {
+			owners[owner.UID] = owner
+		}
+	}
+	return owners
+}
+
+// enter enters the workloads of a list, or the one of them that has the UID.
+func (w world) enter(list client.ObjectList, only types.UID) error {
+	return meta.EachListItem(list, func(object runtime.Object) error {
+		if found, ok := workloadOf(object.(client.Object)); ok && (only == "" || found.uid == only) {
+			w.workloads[found.uid] = found
+		}
+		return nil
+	})
+}

@@ -1,0 +1,94 @@
+package podgroup
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"example.com/podsequence/pkg/podgroups"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// batchPeriod is how long a group waits for more to happen to it: pods that start together cost one pass, not one each.
+const batchPeriod = 20 * time.Millisecond
+
+func enqueue(q queue, groups ...types.NamespacedName) {
+	for _, group := range groups {
+		if group.Name != "" {
+			q.AddAfter(reconcile.Request{NamespacedName: group}, batchPeriod)
+		}
+	}
+}
+
+// podHandler asks for the group of a pod, and for the one that it was in before.
+func (r *reconciler) podHandler() handler.EventHandler {
+	groupOf := func(object client.Object) types.NamespacedName { return r.options.groupOf(object.(*corev1.Pod)) }
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(q, groupOf(e.Object)) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			before, after := r.options.factsOf(e.ObjectOld.(*corev1.Pod)), r.options.factsOf(e.ObjectNew.(*corev1.Pod))
+			if after.differs(before) {
+				enqueue(q, before.group, after.group)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, groupOf(e.Object)) },
+	}
+}
+
+// workloadHandler asks for the groups that a workload makes pods for.
+func (r *reconciler) workloadHandler() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { enqueue(q, r.groupsOf(ctx, e.Object)...) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			before, _ := workloadOf(e.ObjectOld)
+			after, _ := workloadOf(e.ObjectNew)
+			if was, is := r.options.templateGroup(e.ObjectOld), r.options.templateGroup(e.ObjectNew); before != after || was != is {
+				enqueue(q, append(r.groupsOf(ctx, e.ObjectNew), was)...)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { enqueue(q, r.groupsOf(ctx, e.Object)...) },
+	}
+}
+
+// groupsOf are the groups that a workload's template names or its pods are in.
+func (r *reconciler) groupsOf(ctx context.Context, workload client.Object) []types.NamespacedName {
+	groups := r.groupsWith(ctx, client.InNamespace(workload.GetNamespace()), client.MatchingFields{byOwner: string(workload.GetUID())})
+	return append(groups, r.options.templateGroup(workload))
+}
+
+// podGroupHandler asks for the groups whose pods name a PodGroup.
+func (r *reconciler) podGroupHandler(ctx context.Context, q queue) func(podgroups.Reference) {
+	return func(group podgroups.Reference) {
+		enqueue(q, r.groupsWith(ctx, client.InNamespace(group.Namespace), client.MatchingFields{byPodGroup: group.String()})...)
+	}
+}
+
+// groupsWith are the groups that have a pod which the options select.
+func (r *reconciler) groupsWith(ctx context.Context, options ...client.ListOption) []types.NamespacedName {
+	if !r.pods.WaitForCacheSync(ctx) {
+		return nil // we are to stop
+	}
+	var pods corev1.PodList
+	if err := r.pods.List(ctx, &pods, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to list pods")
+		return nil
+	}
+	var groups []types.NamespacedName
+	seen := map[types.NamespacedName]bool{}
+	for i := range pods.Items {
+		if group := r.options.groupOf(&pods.Items[i]); !seen[group] {
+			seen[group] = true
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}

@@ -1,0 +1,91 @@
+package podgroup
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/podgroups"
+)
+
+// facts are all that matters of a pod.
+type facts struct {
+	group      types.NamespacedName // its name is empty if the pod is in none
+	terminated bool                 // or about to be
+	phase      corev1.PodPhase
+	owner      types.UID
+	size       string // the annotation
+	hasSize    bool
+	podGroups  string
+	labelled   bool
+}
+
+func (o Options) factsOf(pod *corev1.Pod) facts {
+	f := facts{
+		group:      o.groupOf(pod),
+		terminated: pod.DeletionTimestamp != nil,
+		phase:      pod.Status.Phase,
+		podGroups:  fmt.Sprint(podgroups.Of(pod)),
+		labelled:   o.isLabelled(pod),
+	}
+	f.size, f.hasSize = pod.Annotations[SizeAnnotation]
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		f.owner = owner.UID
+	}
+	return f
+}
+
+// differs tells whether there may be something to do. That a pod got its label, which we have to thank for, is no cause.
+func (f facts) differs(before facts) bool {
+	if f.labelled {
+		before.labelled = true
+	}
+	return f != before
+}
+
+// groupOf returns the group of a pod. An empty label names no group.
+func (o Options) groupOf(pod *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Labels[o.NameLabel]}
+}
+
+func (o Options) isLabelled(pod *corev1.Pod) bool { return pod.Labels[o.ReadyLabel] == ReadyValue }
+
+// runs tells whether a pod is as it should be.
+func runs(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodRunning || pod.Status.Phase == corev1.PodSucceeded
+}
+
+// strip drops what does not matter of a pod, before it is cached.
+func (o Options) strip(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil // the mark of a deletion that was missed
+	}
+	stripped := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			DeletionTimestamp: pod.DeletionTimestamp,
+			Labels:            only(pod.Labels, o.NameLabel, o.ReadyLabel, podgroups.CoschedulingLabel),
+			Annotations:       only(pod.Annotations, SizeAnnotation),
+		},
+		Spec:   corev1.PodSpec{SchedulingGroup: pod.Spec.SchedulingGroup},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+	}
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		stripped.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	return stripped, nil
+}
+
+func only(all map[string]string, keys ...string) map[string]string {
+	some := maps.Clone(all)
+	maps.DeleteFunc(some, func(key, _ string) bool { return !slices.Contains(keys, key) })
+	if len(some) == 0 {
+		return nil
+	}
+	return some
+}

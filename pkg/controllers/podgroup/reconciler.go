@@ -1,0 +1,107 @@
+package podgroup
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"example.com/podsequence/pkg/podgroups"
+)
+
+// podGroupReader is what is known of PodGroups: a podgroupwatch.Watcher.
+type podGroupReader interface {
+	Minimum(podgroups.Reference) (minimum int32, known bool)
+	Ask(context.Context, podgroups.Reference) (minimum int32, exists bool, err error)
+}
+
+// podReader is a cache.Cache.
+type podReader interface {
+	client.Reader
+	WaitForCacheSync(ctx context.Context) bool
+}
+
+// reconciler labels the pods of groups.
+type reconciler struct {
+	options   Options
+	pods      podReader // of labelled pods, stripped
+	workloads client.Reader
+	podGroups podGroupReader
+	live      client.Reader // asks the API server itself
+	writer    client.Writer
+	recorder  events.EventRecorder
+
+	lock sync.Mutex
+	// memories of groups that have pods. Each is used by one reconcile at a time.
+	memories map[types.NamespacedName]*memory
+}
+
+// memory is what is remembered of a group. To lose it costs some requests and repeats some events.
+type memory struct {
+	told sets.Set[string] // the keys of problems
+	// written are the versions of pods that we labelled, until the cache has them.
+	written map[types.UID]string
+}
+
+// Reconcile labels one group if it is ready.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	group := request.NamespacedName
+	w, err := r.gather(ctx, group)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if len(w.pods) == 0 {
+		r.forget(group)
+		return reconcile.Result{}, nil
+	}
+	m := r.remember(group)
+	d := decide(w)
+	if len(d.label) > 0 {
+		found, err := r.confirm(ctx, group, w)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		if found {
+			d = decide(w)
+		}
+	}
+	r.tell(m, d.problems)
+	if d.why != "" {
+		klog.FromContext(ctx).V(4).Info("The group is not ready", "why", d.why)
+	}
+	return reconcile.Result{}, r.label(ctx, m, d.label)
+}
+
+func (r *reconciler) remember(group types.NamespacedName) *memory {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	m, ok := r.memories[group]
+	if !ok {
+		m = &memory{told: sets.New[string](), written: map[types.UID]string{}}
+		r.memories[group] = m
+	}
+	return m
+}
+
+func (r *reconciler) forget(group types.NamespacedName) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	delete(r.memories, group)
+}
+
+// tell sends an event for each problem that was not told before: one for a group, not for each of its pods.
+func (r *reconciler) tell(m *memory, problems []problem) {
+	for _, p := range problems {
+		if m.told.Has(p.key) {
+			continue
+		}
+		m.told.Insert(p.key)
+		r.recorder.Eventf(p.pod, nil, corev1.EventTypeWarning, p.reason, "Observe", "%s", p.note)
+	}
+}

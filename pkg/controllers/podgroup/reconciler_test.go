@@ -1,0 +1,210 @@
+package podgroup
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"example.com/podsequence/pkg/podgroups"
+)
+
+// stage is a reconciler whose caches may know less than its API server.
+type stage struct {
+	*reconciler
+	*testing.T
+	server  client.Client
+	events  *events.FakeRecorder
+	refused map[string]error // by pod
+	patches int
+	last    string // patch
+}
+
+// synced is a cache that knows these objects.
+type synced struct{ client.Client }
+
+func (synced) WaitForCacheSync(context.Context) bool { return true }
+
+// asked knows no PodGroups but by asking.
+type asked map[podgroups.Reference]int32
+
+func (asked) Minimum(podgroups.Reference) (int32, bool) { return 0, false }
+
+func (a asked) Ask(_ context.Context, group podgroups.Reference) (int32, bool, error) {
+	minimum, exists := a[group]
+	return minimum, exists, nil
+}
+
+func newStage(t *testing.T, cached []client.Object, more ...client.Object) *stage {
+	ctx := t.Context()
+	indexes := &indexer{fake.NewClientBuilder().WithObjects(cached...).WithScheme(clientgoscheme.Scheme)}
+	require.NoError(t, options.indexPods(ctx, indexes))
+	for _, kind := range workloadKinds {
+		require.NoError(t, options.indexWorkloads(ctx, indexes, kind.object()))
+	}
+	cache := indexes.Build()
+
+	s := &stage{T: t, events: events.NewFakeRecorder(100), refused: map[string]error{}}
+	server := &indexer{fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme)}
+	for _, kind := range workloadKinds {
+		byName := func(object client.Object) []string { return []string{object.GetName()} }
+		require.NoError(t, server.IndexField(ctx, kind.object(), metav1.ObjectNameField, byName))
+	}
+	for _, object := range append(cached, more...) {
+		object = object.DeepCopyObject().(client.Object)
+		object.SetResourceVersion("")
+		server.WithObjects(object)
+	}
+	s.server = server.WithInterceptorFuncs(interceptor.Funcs{Patch: func(
+		ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption,
+	) error {
+		s.patches++
+		if content, err := patch.Data(object); err == nil {
+			s.last = string(content)
+		}
+		if err := s.refused[object.GetName()]; err != nil {
+			return err
+		}
+		return c.Patch(ctx, object, patch, options...)
+	}}).Build()
+	s.reconciler = &reconciler{
+		options: options, pods: synced{cache}, workloads: cache, podGroups: asked{}, live: s.server, writer: s.server,
+		recorder: s.events, memories: map[types.NamespacedName]*memory{},
+	}
+	return s
+}
+
+// indexer has a builder of fake clients make indexes as a cache does.
+type indexer struct{ *fake.ClientBuilder }
+
+func (i *indexer) IndexField(_ context.Context, object client.Object, field string, extract client.IndexerFunc) error {
+	i.WithIndex(object, field, extract)
+	return nil
+}
+
+func (s *stage) reconcile() error {
+	_, err := s.Reconcile(s.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "train", Name: "gang"}})
+	return err
+}
+
+func (s *stage) isLabelled(name string) bool {
+	s.Helper()
+	p := &corev1.Pod{}
+	require.NoError(s, s.server.Get(s.Context(), types.NamespacedName{Namespace: "train", Name: name}, p))
+	return options.isLabelled(p)
+}
+
+func job(uid types.UID, parallelism int32) *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: "job-" + string(uid), UID: uid},
+		Spec:       batchv1.JobSpec{Parallelism: &parallelism},
+	}
+}
+
+func TestWhatTheCachesLackIsAskedForBeforeALabel(t *testing.T) {
+	gang := podgroups.Reference{Kind: podgroups.Native, NamespacedName: types.NamespacedName{Namespace: "train", Name: "g"}}
+	for name, tc := range map[string]struct {
+		pod          *corev1.Pod
+		server       []client.Object
+		podGroups    asked
+		wantLabelled bool
+	}{
+		"an owner that wants more":    {pod: pod("a", ownedBy("1")), server: []client.Object{job("1", 2)}},
+		"an owner that wants no more": {pod: pod("a", ownedBy("1")), server: []client.Object{job("1", 1)}, wantLabelled: true},
+		"an owner that is gone":       {pod: pod("a", ownedBy("1")), wantLabelled: true},
+		"an owner that is gone, with a namesake": {
+			pod: pod("a", ownedBy("1")), wantLabelled: true,
+			server: []client.Object{func() client.Object { other := job("1", 2); other.UID = "2"; return other }()},
+		},
+		"a PodGroup that asks for more":    {pod: pod("a", inNative("g")), podGroups: asked{gang: 2}},
+		"a PodGroup that asks for no more": {pod: pod("a", inNative("g")), podGroups: asked{gang: 1}, wantLabelled: true},
+		"a PodGroup that there is not":     {pod: pod("a", inNative("g")), wantLabelled: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, []client.Object{tc.pod}, tc.server...)
+			if tc.podGroups != nil {
+				s.podGroups = tc.podGroups
+			}
+			require.NoError(t, s.reconcile())
+			assert.Equal(t, tc.wantLabelled, s.isLabelled("a"))
+		})
+	}
+}
+
+func TestAPodGroupIsAskedForOnceForAllItsPods(t *testing.T) {
+	s := newStage(t, []client.Object{pod("a", inNative("g")), pod("b", inNative("g")), pod("c", inNative("h"))})
+	questions := counting{}
+	s.podGroups = questions
+	require.NoError(t, s.reconcile())
+	assert.Equal(t, counting{"g": 1, "h": 1}, questions)
+}
+
+// counting counts the questions for each PodGroup, of which there are none.
+type counting map[string]int
+
+func (counting) Minimum(podgroups.Reference) (int32, bool) { return 0, false }
+
+func (c counting) Ask(_ context.Context, group podgroups.Reference) (int32, bool, error) {
+	c[group.Name]++
+	return 0, false, nil
+}
+
+func TestAProblemIsToldOnce(t *testing.T) {
+	s := newStage(t, []client.Object{pod("a", sized("x")), pod("b", sized("x"))})
+	for range 3 {
+		require.NoError(t, s.reconcile())
+	}
+	require.Len(t, s.events.Events, 1)
+	assert.Contains(t, <-s.events.Events, `annotation podgroup.jhwagner.github.io/size of pod a is "x"`)
+}
+
+func TestAFailureDoesNotKeepTheOthersFromTheirLabel(t *testing.T) {
+	s := newStage(t, []client.Object{pod("a"), pod("b"), pod("c")})
+	s.refused["b"] = errors.New("the server is down")
+	require.ErrorContains(t, s.reconcile(), "label pod b: the server is down")
+	assert.True(t, s.isLabelled("a"))
+	assert.True(t, s.isLabelled("c"))
+
+	s.patches, s.refused = 0, nil
+	require.NoError(t, s.reconcile())
+	assert.True(t, s.isLabelled("b"))
+}
+
+func TestAWriteIsForOnePodAndOneLabel(t *testing.T) {
+	s := newStage(t, []client.Object{pod("a")})
+	require.NoError(t, s.reconcile())
+	assert.JSONEq(t, `{"metadata":{"uid":"a","labels":{"podgroup.jhwagner.github.io/ready":"true"}}}`, s.last)
+}
+
+func TestAPodThatIsGoneIsNoFailure(t *testing.T) {
+	s := newStage(t, []client.Object{pod("a")})
+	for _, answer := range []error{
+		apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "a"),
+		apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a", errors.New("another UID")),
+	} {
+		s.refused["a"] = answer
+		assert.NoError(t, s.reconcile())
+	}
+	assert.Equal(t, 2, s.patches)
+}
+
+func TestAGroupWithoutPodsIsForgotten(t *testing.T) {
+	s := newStage(t, nil)
+	s.remember(types.NamespacedName{Namespace: "train", Name: "gang"})
+	require.NoError(t, s.reconcile())
+	assert.Empty(t, s.memories)
+}

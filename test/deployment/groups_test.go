@@ -1,0 +1,33 @@
+package deployment
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	. "example.com/podsequence/internal/testing"
+)
+
+// runGroup has a group of one pod run, which says that it belongs to PodGroups that there are none of, and both kinds of
+// PodGroup be watched.
+func runGroup(t *testing.T, namespace string) {
+	t.Helper()
+	definition := MakeCoschedulingDefinition()
+	create(t, definition)
+	t.Cleanup(func() { require.NoError(t, api.Delete(context.Background(), definition)) })
+	pod := ourPod(namespace, "gang").SchedulerName(corev1.DefaultSchedulerName).
+		Label("podgroup.jhwagner.github.io/name", "gang").Label("scheduling.x-k8s.io/pod-group", "none").Obj()
+	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("none")}
+	create(t, pod)
+	await(t, "the group to be labelled", func() bool {
+		return get(t, pod, namespace, "gang").Labels["podgroup.jhwagner.github.io/ready"] == "true"
+	})
+	for _, kind := range []string{"podgroups.scheduling.x-k8s.io", "podgroups.scheduling.k8s.io"} {
+		await(t, kind+" to be watched", func() bool {
+			return slices.ContainsFunc(ourRequests(t), func(r request) bool { return r.resource == kind && r.verb == "watch" })
+		})
+	}
+}
