@@ -1,0 +1,107 @@
+package podgroup
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/internal/controlplane"
+)
+
+func TestControllerRestarted(t *testing.T) {
+	t.Run("the last pod comes to run while it is down", func(t *testing.T) {
+		s := newStory(t)
+		s.expect("gang", 3)
+		s.create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
+		s.awaitRunning("gang", 2)
+		s.withoutController(func() {
+			s.create(s.pod("pod-2", "gang", size("3")))
+			s.awaitRunning("gang", 3)
+		})
+		s.awaitLabels("gang", 3)
+	})
+	t.Run("the last pod is not there when it is back", func(t *testing.T) {
+		s := newStory(t)
+		s.expect("gang", 3)
+		s.withoutController(func() {
+			s.create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
+			s.awaitRunning("gang", 2)
+		})
+		s.expectNoLabels("gang")
+		s.create(s.pod("pod-2", "gang", size("3")))
+		s.awaitLabels("gang", 3)
+	})
+	t.Run("it is killed among the labels of a group", func(t *testing.T) {
+		const pods = 100
+		s := newStory(t)
+		s.expect("gang", pods)
+		s.create(s.job("work", pods, nil))
+		s.await("the first label", func() bool { return s.witness.labelsOf("gang") > 0 })
+		s.withoutController(func() {})
+		s.awaitLabels("gang", pods)
+	})
+}
+
+// Users may have labels of their own. A second controller, beside the cluster's, is told of others.
+func TestLabelKeysByFlag(t *testing.T) {
+	const ownName, ownReady = "example.com/gang", "example.com/gang-runs"
+	bin, err := controlplane.FindBin()
+	require.NoError(t, err)
+	log, err := os.Create(filepath.Join(dir, "logs", "controller-with-own-labels.log"))
+	require.NoError(t, err)
+	command := exec.Command(filepath.Join(bin, controlplane.PodSequenceController),
+		"--kubeconfig="+filepath.Join(dir, "state", "config", controlplane.PodSequenceController+".kubeconfig"),
+		"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
+		"--pod-group-name-label="+ownName, "--pod-group-ready-label="+ownReady)
+	command.Stdout, command.Stderr = log, log
+	require.NoError(t, command.Start())
+	t.Cleanup(func() {
+		require.NoError(t, command.Process.Kill())
+		_ = command.Wait() // it was killed
+		require.NoError(t, log.Close())
+	})
+
+	s := newStory(t)
+	s.create(s.pod("pod-0", "", label(ownName, "gang"), size("2")))
+	own := s.pod("usual-0", "usual")
+	s.create(own)
+	s.awaitLabels("usual", 1)
+	assert.NotContains(t, s.get("pod-0").Labels, ownReady)
+	s.create(s.pod("pod-1", "", label(ownName, "gang"), size("2")))
+	for _, name := range []string{"pod-0", "pod-1"} {
+		s.await(name+" to be labelled", func() bool { return s.get(name).Labels[ownReady] == "true" })
+		assert.NotContains(t, s.get(name).Labels, readyLabel)
+	}
+	assert.NotContains(t, s.get("usual-0").Labels, ownReady)
+}
+
+// Conditions are the kubelet's. Their transition times would show a write that sets them to what they are.
+func TestNothingButTheLabelIsWritten(t *testing.T) {
+	s := newStory(t)
+	const never = "sandbox.podsequence.example.com/ready-after"
+	s.create(s.pod("pod-0", "gang", size("2"), annotation(never, "never")), s.pod("pod-1", "gang", size("2"), annotation(never, "never"), held))
+	s.awaitPhase(corev1.PodRunning, "pod-0")
+	before := s.get("pod-0")
+	s.letGo("pod-1")
+	s.awaitLabels("gang", 2)
+	after := s.get("pod-0")
+	assert.Equal(t, before.Status, after.Status)
+	assert.Equal(t, before.Spec, after.Spec)
+	assert.Equal(t, before.Annotations, after.Annotations)
+	before.Labels[readyLabel] = "true"
+	assert.Equal(t, before.Labels, after.Labels)
+
+	var writes []string
+	for _, r := range s.controllerRequests() {
+		if r.namespace == s.namespace && r.verb != "list" && r.verb != "watch" {
+			writes = append(writes, fmt.Sprint(r.verb, " ", r.resource, " ", r.name))
+		}
+	}
+	assert.ElementsMatch(t, []string{"patch pods pod-0", "patch pods pod-1"}, writes)
+}

@@ -1,0 +1,127 @@
+package podgroup
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestAGroupOfFourWhosePodsArriveOneByOne(t *testing.T) {
+	s := newStory(t)
+	s.expect("gang", 4)
+	for i := range 3 {
+		s.create(s.pod(fmt.Sprintf("pod-%d", i), "gang", size("4")))
+		s.awaitRunning("gang", i+1)
+		s.expectNoLabels("gang")
+	}
+	s.create(s.pod("pod-3", "gang", size("4"), held))
+	s.expectNoLabels("gang") // it is there and does not run
+	s.letGo("pod-3")
+	s.awaitLabels("gang", 4)
+}
+
+func TestMembers(t *testing.T) {
+	t.Run("one that has succeeded before the last runs counts", func(t *testing.T) {
+		s := newStory(t)
+		s.expect("gang", 3)
+		s.create(s.pod("pod-0", "gang", size("3"), annotation(completeAfter, "0s")))
+		s.awaitPhase(corev1.PodSucceeded, "pod-0")
+		s.create(s.pod("pod-1", "gang", size("3")))
+		s.expectNoLabels("gang")
+		s.create(s.pod("pod-2", "gang", size("3")))
+		s.awaitLabels("gang", 3)
+	})
+	t.Run("one that is terminating is none", func(t *testing.T) {
+		s := newStory(t)
+		s.expect("gang", 2)
+		leaving := s.pod("leaving", "gang", size("2"))
+		leaving.Finalizers = []string{"example.com/stay"}
+		s.create(leaving)
+		s.awaitPhase(corev1.PodRunning, "leaving")
+		require.NoError(s, api.Delete(s.ctx, leaving))
+		s.create(s.pod("pod-0", "gang", size("2")))
+		s.expectNoLabels("gang")
+		s.create(s.pod("pod-1", "gang", size("2")))
+		for _, name := range []string{"pod-0", "pod-1"} {
+			s.await(name+" to be labelled", func() bool { return labelled(s.get(name)) })
+		}
+		s.fence()
+		assert.False(t, labelled(s.get("leaving")))
+		s.patch("leaving", `{"metadata":{"finalizers":null}}`)
+	})
+	t.Run("one that failed and has nobody to replace it keeps the group waiting", func(t *testing.T) {
+		s := newStory(t)
+		failing := s.pod("pod-0", "gang", size("2"), annotation(failAfter, "0s"))
+		s.create(failing)
+		s.awaitPhase(corev1.PodFailed, "pod-0")
+		s.create(s.pod("pod-1", "gang", size("2")), s.pod("pod-2", "gang", size("2")))
+		s.awaitRunning("gang", 2)
+		s.expectNoLabels("gang")
+		require.NoError(s, api.Delete(s.ctx, failing))
+		s.awaitLabels("gang", 2)
+	})
+	t.Run("one that was replaced before the others run is missed until its successor runs", func(t *testing.T) {
+		s := newStory(t)
+		s.expect("gang", 2)
+		first := s.pod("pod-0", "gang", size("2"))
+		s.create(first, s.pod("pod-1", "gang", size("2"), held))
+		s.awaitPhase(corev1.PodRunning, "pod-0")
+		require.NoError(s, api.Delete(s.ctx, first))
+		s.await("it to be gone", func() bool { return len(s.group("gang")) == 1 })
+		s.letGo("pod-1")
+		s.awaitPhase(corev1.PodRunning, "pod-1")
+		s.expectNoLabels("gang")
+		s.create(s.pod("pod-0", "gang", size("2")))
+		s.awaitLabels("gang", 2)
+	})
+	t.Run("one that joins later is labelled once all run again, and the others keep their label", func(t *testing.T) {
+		s := newStory(t)
+		s.create(s.pod("pod-0", "gang"), s.pod("pod-1", "gang"))
+		s.awaitLabels("gang", 2)
+		s.create(s.pod("pod-2", "gang", held), s.pod("pod-3", "gang"))
+		s.awaitPhase(corev1.PodRunning, "pod-3")
+		s.fence()
+		assert.False(t, labelled(s.get("pod-3")), "pod-2 does not run")
+		assert.True(t, labelled(s.get("pod-0")))
+		s.letGo("pod-2")
+		s.awaitLabels("gang", 4)
+	})
+	t.Run("one that changes its group counts where it is", func(t *testing.T) {
+		s := newStory(t)
+		s.expect("gang", 2)
+		s.create(s.pod("pod-0", "gang", size("2")), s.pod("pod-1", "stray", size("2")))
+		s.awaitRunning("gang", 1)
+		s.expectNoLabels("gang")
+		s.patch("pod-1", fmt.Sprintf(`{"metadata":{"labels":{%q:"gang"}}}`, nameLabel))
+		s.awaitLabels("gang", 2)
+	})
+	t.Run("one whose label is taken off gets it again", func(t *testing.T) {
+		s := newStory(t)
+		s.create(s.pod("pod-0", "gang"))
+		s.awaitLabels("gang", 1)
+		s.patch("pod-0", fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, readyLabel))
+		s.awaitLabels("gang", 1)
+	})
+	t.Run("a pod of no group is left alone", func(t *testing.T) {
+		s := newStory(t)
+		s.create(s.pod("unnamed", ""))
+		s.awaitPhase(corev1.PodRunning, "unnamed")
+		s.fence()
+		assert.False(t, labelled(s.get("unnamed")), "an empty label names no group")
+	})
+}
+
+func TestTwoNamespacesWithAGroupOfTheSameName(t *testing.T) {
+	a, b := newStory(t), newStory(t)
+	a.expect("gang", 2)
+	a.create(a.pod("pod-0", "gang", size("2")))
+	b.create(b.pod("pod-0", "gang", size("1")))
+	b.awaitLabels("gang", 1)
+	a.awaitRunning("gang", 1)
+	a.expectNoLabels("gang")
+	a.create(a.pod("pod-1", "gang", size("2")))
+	a.awaitLabels("gang", 2)
+}

@@ -1,0 +1,154 @@
+package podgroup
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+
+	. "example.com/podsequence/internal/testing"
+)
+
+const coschedulingLabel = "scheduling.x-k8s.io/pod-group"
+
+func (s *story) coscheduling(name string, minMember int32) *coscheduling.PodGroup {
+	return &coscheduling.PodGroup{ObjectMeta: s.meta(name), Spec: coscheduling.PodGroupSpec{MinMember: minMember}}
+}
+
+// install installs Coscheduling's PodGroup, with one PodGroup, once the kind is served.
+func (s *story) install(definition *apiextensionsv1.CustomResourceDefinition, group *coscheduling.PodGroup) {
+	s.Helper()
+	s.create(definition)
+	s.await("the kind to be served", func() bool {
+		err := api.Create(s.ctx, group)
+		if err != nil {
+			require.True(s, apierrors.IsNotFound(err) || meta.IsNoMatchError(err), "%v", err)
+		}
+		return err == nil
+	})
+}
+
+func (s *story) uninstall(definition *apiextensionsv1.CustomResourceDefinition) {
+	s.Helper()
+	require.NoError(s, api.Delete(s.ctx, definition))
+	s.await("the definition to be gone", func() bool {
+		return apierrors.IsNotFound(api.Get(s.ctx, client.ObjectKeyFromObject(definition), definition.DeepCopy()))
+	})
+}
+
+func TestSizeByCoscheduling(t *testing.T) {
+	in := func(group string) func(*corev1.PodTemplateSpec) { return label(coschedulingLabel, group) }
+
+	t.Log("before it is installed, the label says nothing")
+	s := newStory(t)
+	s.create(s.pod("early", "early", in("early")))
+	s.awaitLabels("early", 1)
+
+	t.Log("it is installed while the controller runs")
+	kind := MakeCoschedulingDefinition()
+	s.install(kind, s.coscheduling("gang", 3))
+	s.expect("gang", 3)
+	s.create(s.pod("pod-0", "gang", in("gang")), s.pod("pod-1", "gang", in("gang")))
+	s.awaitRunning("gang", 2)
+	s.expectNoLabels("gang")
+	s.create(s.pod("pod-2", "gang", in("gang")))
+	s.awaitLabels("gang", 3)
+
+	t.Log("its size changes, and it is deleted")
+	shrinking := s.coscheduling("shrinking", 5)
+	s.expect("shrinking", 2)
+	s.create(shrinking, s.pod("shrinking-0", "shrinking", in("shrinking")), s.pod("shrinking-1", "shrinking", in("shrinking")))
+	s.awaitRunning("shrinking", 2)
+	s.expectNoLabels("shrinking")
+	shrinking.Spec.MinMember = 2
+	require.NoError(t, api.Update(s.ctx, shrinking))
+	s.awaitLabels("shrinking", 2)
+	deleted := s.coscheduling("deleted", 5)
+	s.create(deleted, s.pod("deleted-0", "deleted", in("deleted")))
+	s.awaitRunning("deleted", 1)
+	s.expectNoLabels("deleted")
+	require.NoError(t, api.Delete(s.ctx, deleted))
+	s.awaitLabels("deleted", 1)
+
+	t.Log("two PodGroups in one group are added up, each by itself")
+	s.expect("two", 3)
+	s.create(s.coscheduling("one-of-two", 1), s.coscheduling("two-of-two", 2))
+	s.create(s.pod("two-0", "two", in("one-of-two")), s.pod("two-1", "two", in("one-of-two")), s.pod("two-2", "two", in("two-of-two")))
+	s.awaitRunning("two", 3)
+	s.expectNoLabels("two")
+	s.create(s.pod("two-3", "two", in("two-of-two")))
+	s.awaitLabels("two", 4)
+
+	t.Log("it is uninstalled, and with it all PodGroups, and installed again")
+	s.create(s.coscheduling("waiting", 3), s.pod("waiting-0", "waiting", in("waiting")))
+	s.awaitRunning("waiting", 1)
+	s.expectNoLabels("waiting")
+	s.uninstall(kind)
+	s.awaitLabels("waiting", 1)
+	kind = MakeCoschedulingDefinition()
+	s.install(kind, s.coscheduling("again", 2))
+	s.expect("again", 2)
+	s.create(s.pod("again-0", "again", in("again")))
+	s.awaitRunning("again", 1)
+	s.expectNoLabels("again")
+	s.create(s.pod("again-1", "again", in("again")))
+	s.awaitLabels("again", 2)
+	s.uninstall(kind)
+}
+
+func (s *story) native(name string, policy schedulingv1beta1.PodGroupSchedulingPolicy) *schedulingv1beta1.PodGroup {
+	return &schedulingv1beta1.PodGroup{ObjectMeta: s.meta(name), Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: policy}}
+}
+
+func gang(minCount int32) schedulingv1beta1.PodGroupSchedulingPolicy {
+	return schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: minCount}}
+}
+
+// inPodGroup makes pods members of a PodGroup of Kubernetes itself.
+func inPodGroup(name string) func(*corev1.PodTemplateSpec) {
+	return func(t *corev1.PodTemplateSpec) {
+		t.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
+	}
+}
+
+// placed pods are on a node from the beginning: a scheduler would not let fewer than the minimum run.
+func placed(t *corev1.PodTemplateSpec) { t.Spec.NodeName = "node-0" }
+
+func TestSizeByAPodGroupOfKubernetes(t *testing.T) {
+	s := newStory(t)
+	s.expect("gang", 3)
+	s.create(s.native("gang", gang(3)))
+	s.create(s.pod("pod-0", "gang", inPodGroup("gang"), placed), s.pod("pod-1", "gang", inPodGroup("gang"), placed))
+	s.awaitRunning("gang", 2)
+	s.expectNoLabels("gang")
+	s.create(s.pod("pod-2", "gang", inPodGroup("gang"), placed))
+	s.awaitLabels("gang", 3)
+
+	t.Log("its minimum changes")
+	s.expect("shrinking", 1)
+	shrinking := s.native("shrinking", gang(2))
+	s.create(shrinking, s.pod("shrinking-0", "shrinking", inPodGroup("shrinking"), placed))
+	s.awaitRunning("shrinking", 1)
+	s.expectNoLabels("shrinking")
+	shrinking.Spec.SchedulingPolicy.Gang.MinCount = 1
+	require.NoError(t, api.Update(s.ctx, shrinking))
+	s.awaitLabels("shrinking", 1)
+
+	t.Log("the scheduler places a gang")
+	s.create(s.native("scheduled", gang(2)))
+	s.create(s.pod("scheduled-0", "scheduled", inPodGroup("scheduled")), s.pod("scheduled-1", "scheduled", inPodGroup("scheduled")))
+	s.awaitLabels("scheduled", 2)
+
+	t.Log("without a gang it says nothing of a size")
+	s.create(s.native("basic", schedulingv1beta1.PodGroupSchedulingPolicy{Basic: &schedulingv1beta1.BasicSchedulingPolicy{}}))
+	s.create(s.pod("basic-0", "basic", inPodGroup("basic")))
+	s.awaitLabels("basic", 1)
+	assert.Empty(t, s.events("GroupSizeConflict"))
+}

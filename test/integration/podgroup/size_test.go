@@ -1,0 +1,173 @@
+package podgroup
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A quota keeps the last pod from being created: all there are run, and that must not be enough.
+func TestSizeByWorkload(t *testing.T) {
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{nameLabel: "gang"}}
+	for name, workloads := range map[string]func(s *story) []client.Object{
+		"a Job without completions": func(s *story) []client.Object {
+			return []client.Object{s.job("work", 4, nil)}
+		},
+		"a Job with more completions than run at a time": func(s *story) []client.Object {
+			return []client.Object{s.job("work", 4, new(int32(9)))}
+		},
+		"a Job with fewer completions than may run at a time": func(s *story) []client.Object {
+			return []client.Object{s.job("work", 9, new(int32(4)))}
+		},
+		"an indexed Job": func(s *story) []client.Object {
+			job := s.job("work", 4, new(int32(4)))
+			job.Spec.CompletionMode = new(batchv1.IndexedCompletion)
+			return []client.Object{job}
+		},
+		"two Jobs": func(s *story) []client.Object {
+			return []client.Object{s.job("driver", 1, nil), s.job("workers", 3, nil)}
+		},
+		"a StatefulSet": func(s *story) []client.Object {
+			return []client.Object{&appsv1.StatefulSet{ObjectMeta: s.meta("work"), Spec: appsv1.StatefulSetSpec{
+				Replicas: new(int32(4)), PodManagementPolicy: appsv1.ParallelPodManagement,
+				Selector: selector, Template: template("gang"),
+			}}}
+		},
+		"a Deployment": func(s *story) []client.Object {
+			return []client.Object{&appsv1.Deployment{ObjectMeta: s.meta("work"), Spec: appsv1.DeploymentSpec{
+				Replicas: new(int32(4)), Selector: selector, Template: template("gang"),
+			}}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // controllers that were refused a pod wait for some seconds
+			s := newStory(t)
+			s.expect("gang", 4)
+			quota := s.quota(3)
+			s.create(workloads(s)...)
+			s.awaitRunning("gang", 3)
+			s.expectNoLabels("gang")
+			require.NoError(t, api.Delete(s.ctx, quota))
+			s.awaitLabels("gang", 4)
+			assert.Empty(t, s.events("GroupSizeConflict"))
+		})
+	}
+}
+
+func (s *story) job(name string, parallelism int32, completions *int32) *batchv1.Job {
+	job := &batchv1.Job{ObjectMeta: s.meta(name)}
+	job.Spec = batchv1.JobSpec{Parallelism: &parallelism, Completions: completions, Template: template("gang")}
+	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	return job
+}
+
+// quota bounds the pods of the namespace, from when it returns.
+func (s *story) quota(pods int64) *corev1.ResourceQuota {
+	s.Helper()
+	quota := &corev1.ResourceQuota{ObjectMeta: s.meta("pods")}
+	quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(pods, resource.DecimalSI)}
+	s.create(quota)
+	s.await("the quota to be known", func() bool {
+		require.NoError(s, api.Get(s.ctx, client.ObjectKeyFromObject(quota), quota))
+		return len(quota.Status.Hard) > 0
+	})
+	return quota
+}
+
+// A Job that has no pod yet is one of the group by its template.
+func TestAJobWhosePodsAreYetToBeCreated(t *testing.T) {
+	s := newStory(t)
+	s.expect("gang", 3)
+	workers := s.job("workers", 2, nil)
+	workers.Spec.Suspend = new(true)
+	s.create(workers, s.job("driver", 1, nil))
+	s.awaitRunning("gang", 1)
+	s.expectNoLabels("gang")
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":false}}`))
+	require.NoError(t, api.Patch(s.ctx, workers, patch))
+	s.awaitLabels("gang", 3)
+}
+
+// More pods of one Job do not make up for those that another has yet to create.
+func TestEachJobIsCountedByItself(t *testing.T) {
+	s := newStory(t)
+	many := s.job("many", 1, new(int32(4)))
+	many.Spec.Template.Annotations[completeAfter] = "0s"
+	few := s.job("few", 2, nil)
+	few.Spec.Suspend = new(true)
+	s.create(few, many)
+	s.await("one to complete", func() bool {
+		require.NoError(t, api.Get(s.ctx, s.key("many"), many))
+		return many.Status.CompletionTime != nil
+	})
+	require.Len(t, s.group("gang"), 4)
+	s.expectNoLabels("gang")
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":false}}`))
+	require.NoError(t, api.Patch(s.ctx, few, patch))
+	s.awaitLabels("gang", 6)
+}
+
+// Each run of a CronJob is a group anew: what is left of the run before does not make up for what this one lacks.
+func TestRunsOfACronJob(t *testing.T) {
+	s := newStory(t)
+	cron := &batchv1.CronJob{ObjectMeta: s.meta("nightly")}
+	cron.Spec.Schedule, cron.Spec.Suspend = "@yearly", new(true)
+	cron.Spec.JobTemplate.Spec = s.job("", 2, nil).Spec
+	s.create(cron)
+	run := func(name string) *batchv1.Job {
+		job := s.job(name, 2, new(int32(2)))
+		job.Spec.Template.Annotations[sizeAnnotation] = "2"
+		job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(cron, batchv1.SchemeGroupVersion.WithKind("CronJob"))}
+		return job
+	}
+	first := run("nightly-1")
+	first.Spec.Template.Annotations[completeAfter] = "0s"
+	s.create(first)
+	s.awaitLabels("gang", 2)
+	s.await("the first run to complete", func() bool {
+		require.NoError(t, api.Get(s.ctx, s.key("nightly-1"), first))
+		return first.Status.CompletionTime != nil
+	})
+
+	quota := s.quota(1) // which does not count pods that have succeeded
+	s.create(run("nightly-2"))
+	s.awaitRunning("gang", 1)
+	s.fence()
+	for _, pod := range s.group("gang") {
+		assert.Equal(t, pod.Status.Phase == corev1.PodSucceeded, labelled(&pod), "%s, which is %s", pod.Name, pod.Status.Phase)
+	}
+	require.NoError(t, api.Delete(s.ctx, quota))
+	s.awaitLabels("gang", 4)
+}
+
+// A pod that fails is replaced by its Job: the replacement is what counts.
+func TestAPodOfAJobFails(t *testing.T) {
+	t.Parallel() // a Job takes ten seconds to replace it
+	s := newStory(t)
+	s.expect("gang", 2)
+	s.create(s.job("work", 2, nil))
+	job := &batchv1.Job{}
+	require.NoError(t, api.Get(s.ctx, s.key("work"), job))
+	s.awaitLabels("gang", 2)
+	failed := s.group("gang")[0].Name
+	s.patch(failed, fmt.Sprintf(`{"metadata":{"annotations":{%q:"0s"}}}`, failAfter))
+	s.awaitPhase(corev1.PodFailed, failed)
+	s.awaitLabels("gang", 3) // the two that run, and the one that failed with its label
+}
+
+func TestThePodsThereAreAreTheGroupIfNothingSaysItsSize(t *testing.T) {
+	s := newStory(t)
+	s.create(s.pod("pod-0", "gang", held), s.pod("pod-1", "gang"))
+	s.awaitPhase(corev1.PodRunning, "pod-1")
+	s.expectNoLabels("gang")
+	s.letGo("pod-0")
+	s.awaitLabels("gang", 2)
+}

@@ -1,0 +1,64 @@
+package podgroup
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestWarnings(t *testing.T) {
+	t.Run("an annotation that is no size is told once, and the next source holds", func(t *testing.T) {
+		s := newStory(t)
+		s.expect("gang", 3)
+		quota := s.quota(2)
+		job := s.job("work", 3, nil)
+		job.Spec.Template.Annotations[sizeAnnotation] = "three"
+		s.create(job)
+		s.awaitRunning("gang", 2)
+		s.expectNoLabels("gang")
+		require.NoError(t, api.Delete(s.ctx, quota))
+		s.awaitLabels("gang", 3)
+		s.await("the event", func() bool { return len(s.events("InvalidGroupSize")) > 0 })
+		notes := s.events("InvalidGroupSize")
+		require.Len(t, notes, 1)
+		assert.Regexp(t, `^annotation podgroup.jhwagner.github.io/size of pod work-\w+ is "three": it must be a whole number, `, notes[0])
+	})
+	t.Run("sources that disagree are told once, and the first holds", func(t *testing.T) {
+		s := newStory(t)
+		quota := s.quota(2)
+		job := s.job("work", 3, nil)
+		job.Spec.Template.Annotations[sizeAnnotation] = "2"
+		s.create(job)
+		s.awaitLabels("gang", 2)
+		require.NoError(t, api.Delete(s.ctx, quota))
+		s.awaitLabels("gang", 3)
+		s.await("the event", func() bool { return len(s.events("GroupSizeConflict")) > 0 })
+		assert.Equal(t, []string{
+			"the group has 2 pods by annotation podgroup.jhwagner.github.io/size, but 3 by Jobs, StatefulSets and ReplicaSets: 2 holds",
+		}, s.events("GroupSizeConflict"))
+	})
+	t.Run("a group that waits for more than its workloads make is told of", func(t *testing.T) {
+		s := newStory(t)
+		s.expect("gang", 4)
+		job := s.job("work", 3, nil)
+		job.Spec.Template.Annotations[sizeAnnotation] = "4"
+		s.create(job)
+		s.awaitRunning("gang", 3)
+		s.expectNoLabels("gang")
+		s.await("the event", func() bool { return len(s.events("GroupSizeConflict")) > 0 })
+	})
+	t.Run("annotations that disagree are told once, and that of the first pod by name holds", func(t *testing.T) {
+		s := newStory(t)
+		s.expect("gang", 2)
+		s.create(s.pod("pod-0", "gang", size("2"), held), s.pod("pod-1", "gang", size("1")))
+		s.awaitRunning("gang", 1)
+		s.expectNoLabels("gang")
+		s.letGo("pod-0")
+		s.awaitLabels("gang", 2)
+		s.await("the event", func() bool { return len(s.events("GroupSizeConflict")) > 0 })
+		assert.Equal(t, []string{
+			"annotation podgroup.jhwagner.github.io/size of pod pod-0 says 2, and that of pod pod-1 says 1: 2 holds, from the first pod by name",
+		}, s.events("GroupSizeConflict"))
+	})
+}
