@@ -36,6 +36,10 @@ demo: build ## Start a three-tier shop in order on a sandbox cluster; KEEP=1 lea
 demo-rollout: build ## Roll out three Deployments one at a time on a sandbox cluster
 	@$(BIN)/sandbox demo-rollout
 
+.PHONY: demo-gang
+demo-gang: build ## Run four gangs of pods where there is room for two; DEADLOCK=1 does without, then with gang scheduling
+	@$(BIN)/sandbox demo-gang $(if $(DEADLOCK),--deadlock)
+
 .PHONY: sandbox
 sandbox: build ## Bring up a sandbox cluster in .sandbox; Ctrl-C takes it down
 	@$(BIN)/sandbox up

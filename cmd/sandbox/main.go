@@ -61,6 +61,7 @@ func newCommand() *cobra.Command {
 	command.AddCommand(newKubectlCommand(s))
 	command.AddCommand(newDemoCommand(s))
 	command.AddCommand(newRolloutDemoCommand(s))
+	command.AddCommand(newGangDemoCommand(s))
 	command.AddCommand(newRefereeCommand(s))
 	command.AddCommand(newComponentCommand())
 	return command
