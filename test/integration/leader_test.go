@@ -1,6 +1,8 @@
 package integration
 
 import (
+	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -18,7 +20,7 @@ var (
 	controllerTerms = schedulerTerms
 )
 
-func electingCluster(t *testing.T) *environment {
+func electingCluster(t testing.TB) *environment {
 	return startCluster(t, controlplane.Options{
 		AuditLog: true, LeaderElection: true,
 		ExtraArgs: map[string][]string{
@@ -55,6 +57,8 @@ func TestFailOver(t *testing.T) {
 			s.expectHeld("app", "web")
 			assert.Equal(t, leader, s.leaseHolder(program))
 			assert.Empty(t, proxy.written(), "a standby wrote")
+			assert.Zero(t, proxy.asked(func(r *http.Request) bool { return isSequences(r) || strings.HasSuffix(r.URL.Path, "/pods") }),
+				"a standby watched")
 
 			require.NoError(t, env.cluster.Kill(s.ctx, program))
 			s.makeReady("db")
