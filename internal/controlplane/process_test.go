@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // What the test executable does instead of testing if it is run with one of these as its first argument.
@@ -46,6 +48,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stdout, "started")
 		waitForever()
 	}
+	log.SetLogger(klog.Background()) // of controller-runtime's client, which complains at length without one
 	os.Exit(m.Run())
 }
 

@@ -18,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
@@ -37,6 +39,7 @@ var shared *environment
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	log.SetLogger(klog.Background()) // of controller-runtime's client, which complains at length without one
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)

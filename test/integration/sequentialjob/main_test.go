@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
 	scheduling "example.com/podsequence/apis/scheduling/v1alpha1"
@@ -30,6 +32,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	log.SetLogger(klog.Background()) // of controller-runtime's client, which complains at length without one
 	// Stories wait for pods to end most of the time, whatever the number of processors.
 	if err := flag.Set("test.parallel", "16"); err != nil {
 		panic(err)
