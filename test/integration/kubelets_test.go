@@ -1,0 +1,62 @@
+package integration
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/internal/controlplane"
+)
+
+// KWOK plays the kubelets, but it is not as stubborn. After a request that was refused it waits up to many minutes; one
+// that broke off it does not repeat; and of many pods that are bound while it starts it forgets some. What a test of faults
+// is about is not whether KWOK gets over them.
+
+// restartKubelets ends KWOK's waits.
+func (s *story) restartKubelets() {
+	s.Helper()
+	require.NoError(s, s.cluster.Kill(s.ctx, controlplane.Kwok))
+	require.NoError(s, s.cluster.StartComponent(s.ctx, controlplane.Kwok))
+}
+
+// kubeletPatience is how long a pod may stay as it is although it is bound, and to be ready soon.
+const kubeletPatience = 5 * time.Second
+
+// wakeKubelets has KWOK look again at pods that it seems to have forgotten, by a change of an annotation.
+func (s *story) wakeKubelets() error {
+	var pods corev1.PodList
+	if err := s.api.List(s.ctx, &pods, client.InNamespace(s.namespace)); err != nil {
+		return err
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.Spec.NodeName == "" || pod.Annotations[readyAfter] == "never" || isReady(pod) || time.Since(newestMove(pod)) < kubeletPatience {
+			continue
+		}
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, wokenAt, time.Now().Format(time.RFC3339))
+		if err := s.api.Patch(s.ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const wokenAt = "test.example.com/woken-at"
+
+// newestMove is when something last happened to the pod, as far as it says.
+func newestMove(pod *corev1.Pod) time.Time {
+	newest := pod.CreationTimestamp.Time
+	for _, c := range pod.Status.Conditions {
+		if c.LastTransitionTime.After(newest) {
+			newest = c.LastTransitionTime.Time
+		}
+	}
+	if woken, err := time.Parse(time.RFC3339, pod.Annotations[wokenAt]); err == nil && woken.After(newest) {
+		newest = woken
+	}
+	return newest
+}
