@@ -134,9 +134,9 @@ func (c *Cluster) Kill(ctx context.Context, name string) error {
 	return p.kill(ctx)
 }
 
-// StartComponent starts a component that has ended, with the arguments and ports it had, and returns when it is
-// healthy.
-func (c *Cluster) StartComponent(ctx context.Context, name string) error {
+// StartComponent starts a component that has ended, with the ports and arguments it had and any more that are given, and
+// returns when it is healthy.
+func (c *Cluster) StartComponent(ctx context.Context, name string, moreArgs ...string) error {
 	p, err := loadProcess(c.layout, name)
 	if err != nil {
 		return err
@@ -144,6 +144,7 @@ func (c *Cluster) StartComponent(ctx context.Context, name string) error {
 	if p.alive() {
 		return fmt.Errorf("component %s is running already", name)
 	}
+	p.Args = append(p.Args, moreArgs...)
 	return c.run(ctx, p)
 }
 

@@ -13,6 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
+	"example.com/podsequence/internal/controlplane"
+
 	. "example.com/podsequence/internal/testing"
 )
 
@@ -151,4 +153,27 @@ func TestSizeByAPodGroupOfKubernetes(t *testing.T) {
 	s.create(s.pod("basic-0", "basic", inPodGroup("basic")))
 	s.awaitLabels("basic", 1)
 	assert.Empty(t, s.events("GroupSizeConflict"))
+}
+
+// What is built in becomes available when the API server is started with other flags. The controller is not.
+func TestPodGroupsOfKubernetesBecomeAvailable(t *testing.T) {
+	o := options(t.TempDir())
+	features, versions := "--feature-gates="+o.FeatureGates[0], "--runtime-config="+o.RuntimeConfig[0]
+	o.FeatureGates, o.RuntimeConfig = nil, nil
+	own := ownCluster(t, o)
+	s := newStory(t)
+	s.create(s.pod("early", "early", inPodGroup("early"))) // the API server drops what it does not know
+	s.awaitLabels("early", 1)
+	require.NoError(t, own.Kill(s.ctx, controlplane.APIServer))
+	require.NoError(t, own.StartComponent(s.ctx, controlplane.APIServer, features, versions))
+
+	// Nothing but the PodGroup changes when the group becomes ready: it is watched.
+	group := s.native("gang", gang(2))
+	s.await("PodGroups to be served", func() bool { return api.Create(s.ctx, group) == nil })
+	s.create(s.pod("pod-0", "gang", inPodGroup("gang"), placed))
+	s.awaitRunning("gang", 1)
+	s.expectNoLabels("gang")
+	group.Spec.SchedulingPolicy.Gang.MinCount = 1
+	require.NoError(t, api.Update(s.ctx, group))
+	s.awaitLabels("gang", 1)
 }

@@ -2,7 +2,6 @@ package podgroup
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/podsequence/internal/controlplane"
 	"example.com/podsequence/manifests"
 
 	. "example.com/podsequence/internal/testing"
@@ -92,15 +90,7 @@ func TestTheStageCompletesGangsAsAWhole(t *testing.T) {
 	require.NoError(t, err)
 	o := options(t.TempDir())
 	o.Stages = []string{string(stage)}
-	simulation, err := controlplane.Start(t.Context(), o)
-	require.NoError(t, err)
-	shared := api
-	t.Cleanup(func() {
-		api = shared
-		assert.NoError(t, simulation.Stop(context.Background()))
-	})
-	api, err = client.NewWithWatch(simulation.Config(), client.Options{Scheme: scheme})
-	require.NoError(t, err)
+	ownCluster(t, o)
 
 	s := newStory(t)
 	s.create(s.pod("alone", "parted", size("2")))

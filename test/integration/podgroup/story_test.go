@@ -55,6 +55,21 @@ func newStory(t *testing.T) *story {
 	return s
 }
 
+// ownCluster starts a cluster that takes the place of the shared one until the test ends.
+func ownCluster(t *testing.T, o controlplane.Options) *controlplane.Cluster {
+	t.Helper()
+	own, err := controlplane.Start(t.Context(), o)
+	require.NoError(t, err)
+	shared := api
+	t.Cleanup(func() {
+		api = shared
+		assert.NoError(t, own.Stop(context.Background()))
+	})
+	api, err = client.NewWithWatch(own.Config(), client.Options{Scheme: scheme})
+	require.NoError(t, err)
+	return own
+}
+
 // expect tells the witness how many pods a group has.
 func (s *story) expect(group string, size int) { s.witness.expect(group, size) }
 
