@@ -23,7 +23,7 @@ func TestValidation(t *testing.T) {
 			spec: `{podGroups: [{name: One, pods: [a, b]}, {podSelector: {matchLabels: {tier: app}}}, {podSelector: {}}]}`,
 		},
 		"every field set": {
-			spec: `{scope: Cluster, namespace: shop, schedulingGateName: podsequence.example.com/own, podGroups: [
+			spec: `{scope: Cluster, enforcementMode: Continuous, suspend: false, namespace: shop, schedulingGateName: podsequence.example.com/own, podGroups: [
 				{podSelector: {matchLabels: {example.com/tier: ""}, matchExpressions: [
 					{key: a, operator: In, values: [b]}, {key: a, operator: NotIn, values: [b]},
 					{key: a, operator: Exists}, {key: a, operator: DoesNotExist}]}}]}`,
@@ -115,6 +115,76 @@ func TestValidation(t *testing.T) {
 				repeat(33, func(int) string { return `{key: a, operator: Exists}` })),
 			want: []string{"spec.podGroups[0].podSelector.matchExpressions: Too many", "at most 32 items"},
 		},
+		"every field of node scope": {
+			spec: `{scope: Node, enforcementMode: Continuous, suspend: true, podGroups: [
+				{podSelector: {}, nodeSelector: {example.com/gpu: "true"}, requiredStatus: Ready, minAvailable: 50%,
+				 waitDuration: 1h30m, timeout: 90s, onTimeout: Continue}]}`,
+		},
+		"minAvailable by number, no wait at all, and what Complete means": {
+			spec: `{enforcementMode: BootstrapOnly, podGroups: [
+				{podSelector: {}, requiredStatus: Complete, minAvailable: 0, waitDuration: "0", timeout: 1.5h, onTimeout: Fail},
+				{pods: [a], minAvailable: 100%, waitDuration: 0s}]}`,
+		},
+		"nodeSelector in cluster scope": {
+			spec: `{podGroups: [{pods: [a], nodeSelector: {gpu: "true"}}]}`,
+			want: []string{"spec: Invalid value", "podGroups[].nodeSelector is only for scope Node", "remove it, or set scope to Node"},
+		},
+		"a node selector whose key is no label key": {
+			spec: `{scope: Node, podGroups: [{pods: [a], nodeSelector: {"a key": b}}]}`,
+			want: []string{"spec.podGroups[0].nodeSelector", "every key must be a label key"},
+		},
+		"BootstrapOnly in node scope": {
+			spec: `{scope: Node, enforcementMode: BootstrapOnly, podGroups: [{pods: [a]}]}`,
+			want: []string{"enforcementMode must be Continuous for scope Node"},
+		},
+		"an unknown mode": {
+			spec: `{enforcementMode: Sometimes, podGroups: [{pods: [a]}]}`,
+			want: []string{"spec.enforcementMode: Unsupported value", `"Continuous"`},
+		},
+		"an unknown required status": {
+			spec: `{podGroups: [{pods: [a], requiredStatus: Started}]}`,
+			want: []string{"spec.podGroups[0].requiredStatus: Unsupported value", `"Complete"`},
+		},
+		"a percentage over 100": {
+			spec: `{podGroups: [{pods: [a], minAvailable: 101%}]}`,
+			want: []string{"spec.podGroups[0].minAvailable", "a percentage from 0% to 100%"},
+		},
+		"a count in words": {
+			spec: `{podGroups: [{pods: [a], minAvailable: some}]}`,
+			want: []string{"spec.podGroups[0].minAvailable", "must be a number of 0 or more"},
+		},
+		"a negative count": {
+			spec: `{podGroups: [{pods: [a], minAvailable: -1}]}`,
+			want: []string{"spec.podGroups[0].minAvailable", "must be a number of 0 or more"},
+		},
+		"a wait that is no duration": {
+			spec: `{podGroups: [{pods: [a], waitDuration: soon}]}`,
+			want: []string{"spec.podGroups[0].waitDuration", "must be a duration of 0s or more, such as 30s"},
+		},
+		"a wait in days": {
+			spec: `{podGroups: [{pods: [a], waitDuration: 1d}]}`,
+			want: []string{"spec.podGroups[0].waitDuration", "must be a duration of 0s or more, such as 30s"},
+		},
+		"a negative wait": {
+			spec: `{podGroups: [{pods: [a], waitDuration: -1s}]}`,
+			want: []string{"spec.podGroups[0].waitDuration", "must be a duration of 0s or more, such as 30s"},
+		},
+		"a negative time-out": {
+			spec: `{podGroups: [{pods: [a], timeout: -1s}]}`,
+			want: []string{"spec.podGroups[0].timeout", "must be a duration of 0s or more"},
+		},
+		"a time-out of nothing": {
+			spec: `{podGroups: [{pods: [a], timeout: 0s}]}`,
+			want: []string{"spec.podGroups[0].timeout", "must be longer than 0s"},
+		},
+		"onTimeout without timeout": {
+			spec: `{podGroups: [{pods: [a], onTimeout: Continue}]}`,
+			want: []string{"spec.podGroups[0]", "onTimeout needs timeout"},
+		},
+		"an unknown policy on time-out": {
+			spec: `{podGroups: [{pods: [a], timeout: 1m, onTimeout: Panic}]}`,
+			want: []string{"spec.podGroups[0].onTimeout: Unsupported value", `"Continue"`},
+		},
 	}
 	s := newStory(t)
 	for name, test := range tests {
@@ -153,6 +223,9 @@ func TestDefaults(t *testing.T) {
 	spec := s.getSequence("defaults").Spec
 	assert.Equal(t, v1alpha1.ScopeCluster, spec.Scope)
 	assert.Equal(t, v1alpha1.DefaultSchedulingGateName, spec.SchedulingGateName)
+	assert.Equal(t, v1alpha1.RequireReady, spec.PodGroups[0].RequiredStatus)
+	assert.Empty(t, spec.EnforcementMode, "its default depends on the scope: we fill it in when we read it")
+	assert.Equal(t, v1alpha1.BootstrapOnly, spec.Mode())
 }
 
 func repeat(n int, item func(int) string) string {

@@ -19,7 +19,7 @@ const (
 
 // GroupPhase sums a group up in one word.
 //
-// +kubebuilder:validation:Enum=Waiting;InProgress;Passed
+// +kubebuilder:validation:Enum=Waiting;InProgress;Passed;Failed
 type GroupPhase string
 
 // The phases of a group.
@@ -27,6 +27,7 @@ const (
 	GroupWaiting    GroupPhase = "Waiting"    // an earlier group is not passed
 	GroupInProgress GroupPhase = "InProgress" // released, not yet satisfied
 	GroupPassed     GroupPhase = "Passed"     // the next group may start
+	GroupFailed     GroupPhase = "Failed"     // released, and failed or too late; later groups stay held
 )
 
 // Condition types of a PodSequence.
@@ -34,12 +35,21 @@ const (
 	ConditionReady       = "Ready"       // every group is satisfied
 	ConditionProgressing = "Progressing" // the sequence is under way
 	ConditionDegraded    = "Degraded"    // something keeps the sequence from doing what its spec says
+	ConditionSuspended   = "Suspended"   // nothing more is released, because spec.suspend says so
 )
 
 // Reasons of conditions and events.
 const (
 	ReasonWaitingForPods      = "WaitingForPods"
 	ReasonGroupNotReady       = "GroupNotReady"
+	ReasonWaitDuration        = "WaitDuration"
+	ReasonPodsReadyTimeout    = "PodsReadyTimeout"
+	ReasonPodFailed           = "PodFailed"
+	ReasonJobFailed           = "JobFailed"
+	ReasonUnsupportedScope    = "UnsupportedScope"
+	ReasonSuspended           = "Suspended"
+	ReasonNotSuspended        = "NotSuspended"
+	ReasonGangSplit           = "GangSplit"
 	ReasonUngovernedPods      = "UngovernedPods"
 	ReasonAmbiguousMembership = "AmbiguousMembership"
 	ReasonGateNotAllowed      = "GateNotAllowed"
@@ -55,6 +65,24 @@ const (
 	EventSequenceCompleted = "SequenceCompleted"
 )
 
+// NodePhase sums up in one word how far a node is.
+//
+// +kubebuilder:validation:Enum=InProgress;Completed;Failed
+type NodePhase string
+
+// The phases of a node.
+const (
+	NodeInProgress NodePhase = "InProgress" // some group that has pods or a due DaemonSet there is not satisfied
+	NodeCompleted  NodePhase = "Completed"  // every group that has pods or a due DaemonSet there is satisfied
+	NodeFailed     NodePhase = "Failed"     // a group failed there, or was too late
+)
+
+// MaxListedNodes is where the list of nodes in status is cut: those still waiting come first.
+const MaxListedNodes = 256
+
+// MaxListedPodsOfNode is where the list of pods of one node in status is cut.
+const MaxListedPodsOfNode = 10
+
 // MaxListedPods is where lists of pod names in status are cut; the message tells of the cut.
 const MaxListedPods = 100
 
@@ -68,7 +96,8 @@ type PodSequenceStatus struct {
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 
-	// CurrentIndex is the 0-based index of the first group not yet passed, or the number of groups when all are.
+	// CurrentIndex is the 0-based index of the first group not yet passed, or the number of groups when all are. For scope
+	// Node it is the minimum over the nodes that take part.
 	// +optional
 	CurrentIndex *int32 `json:"currentIndex,omitempty"`
 
@@ -104,11 +133,21 @@ type PodSequenceStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	ProcessedPods []string `json:"processedPods,omitempty"`
 
+	// NodeStatus tells, for scope Node, of the nodes that take part: at most 256, those still waiting first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	NodeStatus []NodeStatus `json:"nodeStatus,omitempty"`
+
+	// NodeSummary counts, for scope Node, all nodes that take part.
+	// +optional
+	NodeSummary *NodeSummary `json:"nodeSummary,omitempty"`
+
 	// Message is one line for people.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Conditions are Ready, Progressing and Degraded.
+	// Conditions are Ready, Progressing, Degraded and Suspended.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -146,4 +185,44 @@ type GroupStatus struct {
 	// Hash stands for what defines this group and those before it. A recorded pass holds while it is unchanged.
 	// +optional
 	Hash string `json:"hash,omitempty"`
+}
+
+// NodeStatus is how far a sequence of scope Node is on one node. A node takes part when a member of any group is bound to
+// it, or a DaemonSet that a group selects should run on it.
+type NodeStatus struct {
+	// NodeName is the name of the node.
+	NodeName string `json:"nodeName"`
+
+	// CurrentIndex is the 0-based index of the first group with pods or a due DaemonSet there that is not yet passed, or
+	// the number of groups when all are.
+	CurrentIndex int32 `json:"currentIndex"`
+
+	// ReadyPodsInCurrentGroup are the members of that group on the node that are ready, sorted, at most 10.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	ReadyPodsInCurrentGroup []string `json:"readyPodsInCurrentGroup,omitempty"`
+
+	// Phase is InProgress, Completed or Failed.
+	// +optional
+	Phase NodePhase `json:"phase,omitempty"`
+
+	// Conditions has Ready: false with what the node waits for.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=4
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// NodeSummary counts the nodes that take part in a sequence of scope Node.
+type NodeSummary struct {
+	// Total is the number of nodes that take part.
+	Total int32 `json:"total"`
+
+	// Completed is how many of them have every group satisfied.
+	Completed int32 `json:"completed"`
+
+	// Waiting is how many of them have not.
+	Waiting int32 `json:"waiting"`
 }

@@ -1,7 +1,11 @@
 package v1alpha1
 
 import (
+	"fmt"
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // DefaultSchedulingGateName is the gate a sequence lifts when its spec names none.
@@ -45,13 +49,52 @@ type PodSequenceList struct {
 
 // Scope says over what an order holds.
 //
-// +kubebuilder:validation:Enum=Cluster
+// +kubebuilder:validation:Enum=Cluster;Node
 type Scope string
 
-// ScopeCluster orders the groups across the whole cluster.
-const ScopeCluster Scope = "Cluster"
+// The scopes of an order.
+const (
+	ScopeCluster Scope = "Cluster" // across the whole cluster
+	ScopeNode    Scope = "Node"    // on each node by itself
+)
+
+// EnforcementMode says whether a group that was passed counts for ever.
+//
+// +kubebuilder:validation:Enum=BootstrapOnly;Continuous
+type EnforcementMode string
+
+// The modes of enforcement.
+const (
+	BootstrapOnly EnforcementMode = "BootstrapOnly" // once passed, a group counts for ever
+	Continuous    EnforcementMode = "Continuous"    // a group counts only while it is satisfied
+)
+
+// RequiredStatus is what a member of a group must reach.
+//
+// +kubebuilder:validation:Enum=Ready;Complete
+type RequiredStatus string
+
+// What a member may have to reach.
+const (
+	RequireReady    RequiredStatus = "Ready"    // condition Ready, or phase Succeeded
+	RequireComplete RequiredStatus = "Complete" // phase Succeeded
+)
+
+// TimeoutPolicy says what becomes of a sequence whose group was not satisfied in time.
+//
+// +kubebuilder:validation:Enum=Fail;Continue
+type TimeoutPolicy string
+
+// What a time-out may lead to.
+const (
+	TimeoutFail     TimeoutPolicy = "Fail"     // the sequence fails, later groups stay held
+	TimeoutContinue TimeoutPolicy = "Continue" // the next group starts all the same
+)
 
 // PodSequenceSpec is the order asked for.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.scope) && self.scope == 'Node' && has(self.enforcementMode) && self.enforcementMode == 'BootstrapOnly')",message="enforcementMode must be Continuous for scope Node: leave it out, or set Continuous"
+// +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !self.podGroups.exists(group, has(group.nodeSelector))",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
 type PodSequenceSpec struct {
 	// PodGroups are the groups in start order, 1 to 64. A pod belongs to the first group that names or selects it.
 	// +required
@@ -60,7 +103,8 @@ type PodSequenceSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	PodGroups []PodGroup `json:"podGroups"`
 
-	// Scope says over what the order holds. Defaults to Cluster: across the whole cluster.
+	// Scope says over what the order holds: Cluster, across the whole cluster, or Node, on each node by itself.
+	// Defaults to Cluster.
 	// +optional
 	// +default="Cluster"
 	Scope Scope `json:"scope,omitempty"`
@@ -81,10 +125,31 @@ type PodSequenceSpec struct {
 	// +kubebuilder:validation:MaxLength=316
 	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="must be a qualified name such as podsequence.example.com/sequence-gate: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
 	SchedulingGateName string `json:"schedulingGateName,omitempty"`
+
+	// EnforcementMode says whether a group once passed counts for ever (BootstrapOnly) or only while it is satisfied
+	// (Continuous). Defaults to BootstrapOnly for scope Cluster and to Continuous, the only mode there, for scope Node.
+	// +optional
+	EnforcementMode EnforcementMode `json:"enforcementMode,omitempty"`
+
+	// Suspend has nothing more released while it is true. What was released stays. Defaults to false.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+}
+
+// Mode is the enforcement mode, with its default by scope.
+func (s *PodSequenceSpec) Mode() EnforcementMode {
+	switch {
+	case s.Scope == ScopeNode:
+		return Continuous
+	case s.EnforcementMode == "":
+		return BootstrapOnly
+	}
+	return s.EnforcementMode
 }
 
 // PodGroup is a set of pods that start together. Exactly one of Pods and PodSelector says which pods.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.onTimeout) || has(self.timeout)",message="onTimeout needs timeout: set timeout, or remove onTimeout"
 // +kubebuilder:validation:XValidation:rule="has(self.pods) != has(self.podSelector)",message="set exactly one of pods and podSelector: name the members in pods, or select them by label with podSelector"
 type PodGroup struct {
 	// Name is for people: messages and events tell it. Up to 63 characters. Defaults to "Group <n>" in messages, n from 1.
@@ -104,6 +169,61 @@ type PodGroup struct {
 	// PodSelector selects the members by label. {} selects every pod of the namespace that no earlier group has.
 	// +optional
 	PodSelector *LabelSelector `json:"podSelector,omitempty"`
+
+	// NodeSelector has, for scope Node, the labels of the nodes this group applies to, up to 32; on other nodes the group
+	// is skipped. Defaults to all nodes.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(key, key.size() <= 317 && !format.qualifiedName().validate(key).hasValue())",message="every key must be a label key: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.labelValue().validate(self[key]).hasValue())",message="every value must be a label value: up to 63 letters, digits, '-', '_' or '.', beginning and ending with a letter or digit"
+	NodeSelector map[string]LabelValue `json:"nodeSelector,omitempty"`
+
+	// RequiredStatus is what a member must reach: Ready, which is condition Ready or phase Succeeded, or Complete, which
+	// is phase Succeeded. Defaults to Ready.
+	// +optional
+	// +default="Ready"
+	RequiredStatus RequiredStatus `json:"requiredStatus,omitempty"`
+
+	// MinAvailable is how many members satisfy the group: a number, or a percentage of the expected members, rounded up.
+	// Defaults to every expected member.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^(100|[0-9]{1,2})%$')",message="must be a number of 0 or more, or a percentage from 0% to 100%"
+	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
+
+	// WaitDuration is how long the group must have been satisfied without a break before the next may start: a Go duration
+	// such as 30s or 1h30m. Defaults to 0s.
+	// +optional
+	WaitDuration Duration `json:"waitDuration,omitempty"`
+
+	// Timeout is the longest time from the group's release to its being satisfied: a Go duration such as 10m.
+	// Defaults to none.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be longer than 0s, such as 10m"
+	Timeout Duration `json:"timeout,omitempty"`
+
+	// OnTimeout says what follows when Timeout is over: Fail, the sequence fails and later groups stay held, or Continue,
+	// the next group starts all the same. Defaults to Fail. Needs Timeout.
+	// +optional
+	OnTimeout TimeoutPolicy `json:"onTimeout,omitempty"`
+}
+
+// Duration is a Go duration of 0s or more, such as 30s or 1h30m. It is kept as it was written.
+//
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]*)?(ns|us|ms|s|m|h))+)$') && duration(self) >= duration('0s')",message="must be a duration of 0s or more, such as 30s or 1h30m"
+type Duration string
+
+// Parse returns the duration, 0 if it is empty, or an error if it is no duration or negative.
+func (d Duration) Parse() (time.Duration, error) {
+	if d == "" {
+		return 0, nil
+	}
+	parsed, err := time.ParseDuration(string(d))
+	if err == nil && parsed < 0 {
+		err = fmt.Errorf("duration %q is negative", d)
+	}
+	return parsed, err
 }
 
 // LabelSelector has the JSON of meta/v1 LabelSelector, with the bounds that let the API server check it.
