@@ -1,18 +1,21 @@
 package sequence
 
 import (
-	"slices"
-
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // batch is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
 type batch struct {
-	// touched are the sequences whose sums or memberships changed.
-	touched []*sequence
+	// lanes are those whose sums, nodes or memberships changed.
+	lanes []*lane
+	// classes are those for which a node came, went, or became something else.
+	classes []*class
+	// refresh are nodes that are to be looked at for a class when all lanes stand where they will stand.
+	refresh []classNode
 	// placed are the pods whose memberships changed, or that asked too early.
 	placed []placedPod
+	// pins are pins that may mean another node than before.
+	pins []pin
 	// edited are sequences whose waiting pods may wait for something else though no group was passed.
 	edited []types.NamespacedName
 }
@@ -23,9 +26,30 @@ type placedPod struct {
 	waited bool // it could not go before
 }
 
-func (b *batch) touch(s *sequence) {
-	if !slices.Contains(b.touched, s) {
-		b.touched = append(b.touched, s)
+type classNode struct {
+	class *class
+	node  string
+}
+
+func (b *batch) touch(l *lane) {
+	if l != nil && !l.touched {
+		l.touched = true
+		b.lanes = append(b.lanes, l)
+	}
+}
+
+// touchGroup has the group looked at anew.
+func (b *batch) touchGroup(l *lane, group int) {
+	if l != nil {
+		l.tally(group)
+		b.touch(l)
+	}
+}
+
+func (b *batch) touchClass(c *class) {
+	if !c.touched {
+		c.touched, c.wasHeld = true, c.held()
+		b.classes = append(b.classes, c)
 	}
 }
 
@@ -36,35 +60,144 @@ func (e *Engine) settle(b *batch) Changes {
 		changes.touch(key)
 		changes.Advanced = append(changes.Advanced, key)
 	}
-	for _, s := range b.touched {
-		if e.sequences[s.key] != s {
-			continue // replaced within this batch
-		}
-		s.advance()
-		changes.touch(s.key)
-		if s.current > s.opened {
-			changes.Advanced = append(changes.Advanced, s.key)
+	for _, l := range b.lanes {
+		if l.sequence.listed {
+			e.settleLane(l, &changes)
 		}
 	}
-	// Only now that every sequence stands where it will stand: a pod may need the leave of several.
-	for _, s := range b.touched {
-		for ; s.opened < s.current; s.opened++ {
-			if next := s.opened + 1; next < len(s.groups) {
-				for member := range s.groups[next].members {
-					changes.release(member, true)
-				}
-			}
+	// Only now that every lane stands where it will stand: a pod may need the leave of several.
+	for _, l := range b.lanes {
+		l.touched = false
+		if before := l.told; l.sequence.listed {
+			l.told = l.now()
+			e.settlePods(l, before, &changes, b)
+		}
+	}
+	for _, entry := range b.refresh {
+		entry.class.refresh(entry.node, b)
+	}
+	for _, c := range b.classes {
+		e.settleClass(c, &changes)
+	}
+	for _, pin := range b.pins {
+		for p := range e.pinned[pin] {
+			e.release(&changes, p, true)
 		}
 	}
 	for _, p := range b.placed {
-		changes.release(p.pod, p.waited)
-		changes.hold(p.pod)
+		e.release(&changes, p.pod, p.waited)
+		e.hold(&changes, p.pod)
 	}
 	return changes
 }
 
-func (e *Engine) applyPod(object *corev1.Pod, b *batch) {
-	view := viewPod(object)
+// settleLane brings the lane up to its sums and to the time.
+func (e *Engine) settleLane(l *lane, changes *Changes) {
+	wake := l.wake
+	l.evaluate(e.now)
+	l.advance(e.now)
+	if !l.wake.IsZero() && !l.wake.Equal(wake) {
+		e.alarms.set(l)
+	}
+	changes.touch(l.sequence.key)
+}
+
+// settlePods lets the pods go that the lane held and holds no more.
+func (e *Engine) settlePods(l *lane, before told, changes *Changes, b *batch) {
+	s := l.sequence
+	switch {
+	case l.isNode():
+		if l.told != before {
+			e.settleNode(l, before, changes, b)
+		}
+	case !s.perNode:
+		if l.current != before.current {
+			changes.Advanced = append(changes.Advanced, s.key)
+		}
+		if before.released == unheard {
+			return
+		}
+		for i := before.released; i < min(l.released, len(s.groups)); i++ {
+			for p := range l.tallies[i].members {
+				e.release(changes, p, true)
+			}
+		}
+		for i := l.released; i < min(before.released, len(s.groups)); i++ {
+			for p := range l.tallies[i].members {
+				e.hold(changes, p)
+			}
+		}
+	}
+}
+
+// settleNode tells classes and pinned pods what the node is to them now.
+func (e *Engine) settleNode(l *lane, before told, changes *Changes, b *batch) {
+	s := l.sequence
+	for c := range s.classes {
+		c.refresh(l.name, b)
+	}
+	pins := []pin{{node: l.name}}
+	if l.node != nil {
+		pins = append(pins, pin{host: l.node.hostname()})
+	}
+	for _, pin := range pins {
+		for p := range e.pinned[pin] {
+			for _, m := range p.memberships {
+				if m.sequence == s && m.group < l.released && (m.group >= before.released || !before.known) {
+					e.release(changes, p, true)
+				}
+			}
+		}
+	}
+	if l.node == nil && l.empty() {
+		delete(s.lanes, l.name)
+	}
+}
+
+// empty tells whether nothing counts in the lane.
+func (l *lane) empty() bool {
+	for i := range l.tallies {
+		if len(l.tallies[i].members) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// settleClass lets the pods of a class go when a node has opened for them, or when there is nothing left to wait for.
+func (e *Engine) settleClass(c *class, changes *Changes) {
+	held := c.held()
+	for p := range c.pods {
+		switch {
+		case c.opened, c.wasHeld && !held:
+			e.release(changes, p, true)
+		case held && !c.wasHeld:
+			e.hold(changes, p)
+		}
+	}
+	c.touched, c.opened = false, false
+}
+
+// prepareClass finds or makes the class of an unbound pod before the lock is taken: what its requirement is to each node
+// may take a while to work out.
+func (e *Engine) prepareClass(view *pod) *class {
+	ns := e.namespaces[view.namespace]
+	if ns == nil || len(e.perNode) == 0 || view.wants == nil || view.terminating {
+		return nil
+	}
+	if p := ns.pods[view.name]; p != nil && !newer(view.resourceVersion, p.resourceVersion) {
+		return nil
+	}
+	view.memberships = ns.place(view)
+	needs := e.needs(view)
+	view.memberships = nil
+	if len(needs) == 0 || view.wants.pin() != nil {
+		return nil
+	}
+	return e.classFor(view.wants, needs)
+}
+
+func (e *Engine) applyPod(view *pod, prepared *class, b *batch) {
 	ns := e.namespaceFor(view.namespace)
 	p := ns.pods[view.name]
 	if p != nil && !newer(view.resourceVersion, p.resourceVersion) {
@@ -76,18 +209,20 @@ func (e *Engine) applyPod(object *corev1.Pod, b *batch) {
 		p = &pod{}
 		ns.pods[view.name] = p
 	}
-	waited := e.wasStranger(view.uid) || (p.uid == view.uid && !p.mayGo())
+	waited := e.wasStranger(view.uid) || (p.uid == view.uid && !e.mayGo(p))
 	replace := p.uid != view.uid || !p.sameMembership(view)
-	for _, m := range p.memberships {
-		b.touch(m.sequence)
-	}
-	ns.update(p, view, replace)
-	for _, m := range p.memberships {
-		e.testify(p, m)
-		b.touch(m.sequence)
-	}
+	e.touchPod(p, b)
+	e.update(ns, p, view, replace, prepared)
+	e.testify(p)
+	e.touchPod(p, b)
 	if replace || waited {
 		b.placed = append(b.placed, placedPod{p, waited})
+	}
+}
+
+func (e *Engine) touchPod(p *pod, b *batch) {
+	for _, m := range p.memberships {
+		b.touch(m.sequence.laneOf(p))
 	}
 }
 
@@ -102,17 +237,22 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, b *batch) {
 		return
 	}
 	delete(ns.pods, name)
-	for _, m := range p.memberships {
-		m.leave(p)
-		b.touch(m.sequence)
-	}
+	e.touchPod(p, b)
+	e.withdraw(p)
+	p.memberships = nil
 	e.forgetIfEmpty(namespace, ns)
 }
 
-// testify moves the sequence to the group of a bound pod that we can hold: it could not have been bound before.
-func (e *Engine) testify(p *pod, m membership) {
-	if p.bound && e.schedulerNames.Has(p.schedulerName) {
-		m.sequence.raise(m.group)
+// testify draws the conclusions from a bound pod that we can hold: it could not have been bound before its turn.
+func (e *Engine) testify(p *pod) {
+	if !p.bound() || !e.schedulerNames.Has(p.schedulerName) {
+		return
+	}
+	for _, m := range p.memberships {
+		l := m.sequence.laneOf(p)
+		l.raise(m.group, e.now)
+		l.release(m.group)
+		m.sequence.begun = true
 	}
 }
 
@@ -122,51 +262,86 @@ func (e *Engine) applySequence(stored Stored, b *batch) {
 	old := e.sequences[key]
 	if old != nil && old.uid == ps.UID && old.generation == ps.Generation {
 		old.object = ps
-		old.raise(old.recordedPasses(ps))
-		b.touch(old)
+		if !old.perNode {
+			old.lanes[""].raise(old.recordedPasses(ps), e.now)
+		}
+		b.touch(old.lanes[""])
 		return
 	}
-	next := compile(stored, e.config.GatePrefixes)
-	next.raise(next.recordedPasses(ps))
-	if old != nil {
-		next.carry(old)
-	}
-	e.swap(old, next, b)
+	e.swap(old, compile(stored, e.config.GatePrefixes), b)
 }
 
 // swap puts next in the place of old; either may be nil.
 func (e *Engine) swap(old, next *sequence, b *batch) {
-	waited := map[*pod]struct{}{}
+	waited := map[*pod]bool{}
 	if old != nil {
 		b.edited = append(b.edited, old.key)
-		for i, g := range old.groups {
-			for p := range g.members {
-				if i > old.current {
-					waited[p] = struct{}{}
-					b.placed = append(b.placed, placedPod{p, true})
+		for p := range old.members() {
+			waited[p] = !e.mayGo(p)
+		}
+		for p := range waited {
+			e.drop(p, old, b)
+		}
+		e.unlist(old, b)
+	}
+	if next != nil {
+		b.edited = append(b.edited, next.key)
+		for _, p := range e.list(next, b).pods {
+			if m, ok := next.place(p); ok {
+				if _, was := waited[p]; !was {
+					waited[p] = false
 				}
-				p.drop(old)
+				e.add(p, m)
 			}
 		}
-		e.unlist(old)
-	}
-	if next == nil {
-		return
-	}
-	b.edited = append(b.edited, next.key)
-	b.touch(next)
-	for _, p := range e.list(next).pods {
-		m, ok := next.place(p)
-		if !ok {
-			continue
+		if old != nil {
+			next.carry(old, e)
 		}
-		p.memberships = append(p.memberships, m)
-		m.join(p)
-		e.testify(p, m)
-		if _, did := waited[p]; !did {
-			b.placed = append(b.placed, placedPod{p, false})
+		next.recall(e.now)
+		for p := range waited {
+			e.testify(p)
+		}
+		for _, l := range next.lanes {
+			l.told.released = unheard // every member is looked at as placed
+			b.touch(l)
 		}
 	}
-	next.advance()
-	next.opened = next.current // every member is looked at as placed
+	for p, had := range waited {
+		e.classify(p, nil)
+		b.placed = append(b.placed, placedPod{p, had})
+	}
+}
+
+// members are the pods of all groups.
+func (s *sequence) members() map[*pod]struct{} {
+	all := map[*pod]struct{}{}
+	for _, l := range s.lanes {
+		for i := range l.tallies {
+			for p := range l.tallies[i].members {
+				all[p] = struct{}{}
+			}
+		}
+	}
+	return all
+}
+
+// add enters a pod into a sequence, drop takes it out.
+func (e *Engine) add(p *pod, m membership) {
+	e.delist(p)
+	p.memberships = append(p.memberships, m)
+	e.enlist(p)
+	e.join(p, m, nil)
+}
+
+func (e *Engine) drop(p *pod, s *sequence, b *batch) {
+	for i, m := range p.memberships {
+		if m.sequence == s {
+			e.leave(p, m)
+			e.declassify(p)
+			e.delist(p)
+			p.memberships = append(p.memberships[:i:i], p.memberships[i+1:]...)
+			e.enlist(p)
+			return
+		}
+	}
 }

@@ -38,15 +38,15 @@ func (c *Changes) touch(key types.NamespacedName) {
 }
 
 // hold reports the pod if it must wait.
-func (c *Changes) hold(p *pod) {
-	if !p.bound && !p.terminating && !p.mayGo() {
+func (e *Engine) hold(c *Changes, p *pod) {
+	if !p.bound() && !p.terminating && !e.mayGo(p) {
 		c.Held = append(c.Held, types.NamespacedName{Namespace: p.namespace, Name: p.name})
 	}
 }
 
 // release reports the pod if it may go. A pod that was not waiting needs it only when it still carries a gate.
-func (c *Changes) release(p *pod, waiting bool) {
-	if p.bound || p.terminating || !p.mayGo() {
+func (e *Engine) release(c *Changes, p *pod, waiting bool) {
+	if p.bound() || p.terminating || !e.mayGo(p) {
 		return
 	}
 	gates := p.liftable()

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,29 +17,86 @@ type Decision struct {
 	Sequence types.NamespacedName
 	Group    int
 
-	groups          int
-	title           string
-	ready, expected int
+	reason heldReason
+	groups int
+	title  string
+	need   need
+	until  time.Time
+	node   string
+	// of the nodes that suit a free pod, how many there are and how many are on the way
+	suitable, coming int
 }
 
+// heldReason says why a pod is held.
+type heldReason uint8
+
+const (
+	heldByGroup heldReason = iota
+	heldByWait
+	heldByTimeout
+	heldBySuspension
+	heldByNodes       // no suitable node is open
+	heldByUnknownNode // the node it asks for does not exist
+	heldUnknown       // the engine has yet to learn of the pod
+	heldUnsupported
+)
+
 // waitingPrefix begins every message of a held pod.
-const waitingPrefix = "waiting for group "
+const waitingPrefix = "waiting for "
 
 // Message says in words what a held pod waits for.
 func (d Decision) Message() string {
 	if !d.Held {
 		return ""
 	}
-	return fmt.Sprintf(waitingPrefix+"%d/%d %q of PodSequence %s: %s",
-		d.Group+1, d.groups, d.title, d.Sequence, count(d.ready, d.expected))
+	on := ""
+	if d.node != "" {
+		on = " on node " + d.node
+	}
+	group := fmt.Sprintf("group %d/%d %q of PodSequence %s", d.Group+1, d.groups, d.title, d.Sequence)
+	switch d.reason {
+	case heldByWait:
+		return fmt.Sprintf(waitingPrefix+"%s%s: ready, its wait is over at %s", group, on, d.until.UTC().Format(time.RFC3339))
+	case heldByTimeout:
+		return fmt.Sprintf(waitingPrefix+"%s%s, which was not ready in time: %s", group, on, d.need)
+	case heldBySuspension:
+		return fmt.Sprintf(waitingPrefix+"PodSequence %s, which is suspended", d.Sequence)
+	case heldByNodes:
+		return fmt.Sprintf(waitingPrefix+"a node where the groups before %s are ready: on the way on %d of %d suitable nodes", group, d.coming, d.suitable)
+	case heldByUnknownNode:
+		return fmt.Sprintf(waitingPrefix+"%s%s: there is no such node yet", group, on)
+	case heldUnknown:
+		return fmt.Sprintf(waitingPrefix+"PodSequence %s: the pod is not known yet", d.Sequence)
+	case heldUnsupported:
+		return fmt.Sprintf(waitingPrefix+"another scheduler: PodSequence %s has scope Node, set schedulerName to that of podsequence-scheduler", d.Sequence)
+	}
+	return fmt.Sprintf(waitingPrefix+"%s%s: %s", group, on, d.need)
 }
 
-// count says how far a group is.
-func count(ready, expected int) string {
-	if expected == 0 {
+// FilterMessage is the Message for one of many nodes: it is the same for all nodes that lack the same.
+func (d Decision) FilterMessage() string {
+	if d.reason == heldBySuspension {
+		return d.Message()
+	}
+	return fmt.Sprintf("node(s) not ready for the pod: group %d/%d %q of PodSequence %s", d.Group+1, d.groups, d.title, d.Sequence)
+}
+
+// String says how far a group is.
+func (n need) String() string {
+	if n.nothing && n.required == 0 {
 		return "no pod matches it yet"
 	}
-	return fmt.Sprintf("%d of %d pods ready", ready, expected)
+	text := fmt.Sprintf("%d of %d pods ready", min(n.ready, n.required), n.required)
+	if n.required != n.expected {
+		text = fmt.Sprintf("%d of %d needed pods ready (%d expected)", min(n.ready, n.required), n.required, n.expected)
+	}
+	switch {
+	case !n.certain:
+		text += ", a workload's newest version is not under way yet"
+	case n.missing > 0:
+		text += ", a DaemonSet has no pod there yet"
+	}
+	return text
 }
 
 // Decide answers for a pod that the caller has. The caller may have it earlier than the engine, or in a newer version:
@@ -49,7 +107,7 @@ func (e *Engine) Decide(object *corev1.Pod) Decision {
 	defer e.mu.RUnlock()
 
 	p, known := e.find(object)
-	d := p.decision()
+	d := e.decision(p)
 	if d.Held && !known {
 		e.Remember(object.UID)
 	}
@@ -75,7 +133,7 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 		return Lift{}
 	}
 	p := ns.pods[key.Name]
-	if p == nil || p.bound || !p.mayGo() {
+	if p == nil || p.bound() || !e.mayGo(p) {
 		return Lift{}
 	}
 	return Lift{UID: p.uid, Gates: p.liftable(), FirstVersion: p.firstVersion}
@@ -115,7 +173,7 @@ func (e *Engine) find(object *corev1.Pod) (p *pod, known bool) {
 	if len(ns.selecting) == 0 && len(ns.naming) == 0 {
 		return &pod{}, false
 	}
-	stranger := &pod{name: object.Name, labels: object.Labels, terminating: object.DeletionTimestamp != nil}
+	stranger := viewPod(object)
 	if p != nil && p.uid == object.UID && p.sameMembership(stranger) {
 		return p, true
 	}
@@ -123,20 +181,105 @@ func (e *Engine) find(object *corev1.Pod) (p *pod, known bool) {
 	return stranger, false
 }
 
-func (p *pod) decision() Decision {
-	var holding *sequence
+// mayGo tells whether every sequence that has the pod lets it go.
+func (e *Engine) mayGo(p *pod) bool {
 	for _, m := range p.memberships {
-		if m.group > m.sequence.current && (holding == nil || less(m.sequence.key, holding.key)) {
-			holding = m.sequence
+		if m.sequence.perNode {
+			if e.unsupported(p, m) {
+				return false
+			}
+		} else if !m.sequence.lanes[""].mayGo(m.group) {
+			return false
+		}
+	}
+	return e.nodeFree(p)
+}
+
+// unsupported tells whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the
+// gate, but its scheduler is not ours.
+func (e *Engine) unsupported(p *pod, m membership) bool {
+	return m.sequence.perNode && p.hasGate(m.sequence.gate) &&
+		(e.config.ClusterScopeOnly || !e.schedulerNames.Has(p.schedulerName))
+}
+
+// decision says what holds the pod. A pod that the engine does not know has no class: it has to wait until it does, for
+// to work out which nodes suit it may take long.
+func (e *Engine) decision(p *pod) Decision {
+	var holding *membership
+	for i := range p.memberships {
+		m := &p.memberships[i]
+		if e.holds(p, *m) && (holding == nil || less(m.sequence.key, holding.sequence.key)) {
+			holding = m
 		}
 	}
 	if holding == nil {
 		return Decision{}
 	}
-	g := holding.groups[holding.current]
-	return Decision{
-		Held: true, Sequence: holding.key, Group: holding.current,
-		groups: len(holding.groups), title: g.title, ready: g.ready, expected: g.expected(),
+	s := holding.sequence
+	d := Decision{Held: true, Sequence: s.key, groups: len(s.groups), Group: holding.group, title: s.groups[holding.group].title}
+	if !s.perNode {
+		d.describe(s.lanes[""], e.now)
+		return d
+	}
+	switch {
+	case e.unsupported(p, *holding):
+		d.reason = heldUnsupported
+	case p.pin != nil:
+		d.describePin(e, *p.pin, s)
+	case p.class != nil:
+		d.reason, d.suitable, d.coming = heldByNodes, len(p.class.states), p.class.coming
+		if s.suspended {
+			d.reason = heldBySuspension
+		}
+	default:
+		d.reason = heldUnknown
+	}
+	return d
+}
+
+// holds tells whether this sequence keeps the pod from going.
+func (e *Engine) holds(p *pod, m membership) bool {
+	if !m.sequence.perNode {
+		return !m.sequence.lanes[""].mayGo(m.group)
+	}
+	switch {
+	case e.unsupported(p, m):
+		return true
+	case m.group == 0 && !m.sequence.suspended:
+		return false
+	case p.class != nil:
+		return p.class.held()
+	case p.pin != nil:
+		return !e.nodeFree(p)
+	}
+	return p.memberships != nil && p.wants != nil && !p.terminating && e.schedulerNames.Has(p.schedulerName)
+}
+
+// describe says what the lane waits for.
+func (d *Decision) describe(l *lane, now time.Time) {
+	s := l.sequence
+	if d.Group <= l.current {
+		d.reason = heldBySuspension
+		return
+	}
+	d.Group, d.title = l.current, s.groups[l.current].title
+	d.need = l.need(l.current)
+	switch {
+	case l.tallies[l.current].satisfied:
+		d.reason, d.until = heldByWait, l.waitOver(l.current)
+	case l.timedOut(l.current, now):
+		d.reason = heldByTimeout
+	}
+}
+
+func (d *Decision) describePin(e *Engine, p pin, s *sequence) {
+	d.reason, d.node = heldByUnknownNode, p.node+p.host
+	for name := range e.nodesOf(p) {
+		if l := s.lanes[name]; l != nil && l.node != nil {
+			d.reason, d.node = heldByGroup, name
+			d.describe(l, e.now)
+			return
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,32 +17,40 @@ type Config struct {
 	SchedulerNames []string
 	// GatePrefixes are the beginnings of gate names that may be lifted.
 	GatePrefixes []string
+	// ClusterScopeOnly tells that the engine is not told of nodes: sequences of node scope are reported and let nothing go.
+	ClusterScopeOnly bool
 }
 
-// Engine holds what the API server last said of PodSequences and pods. It is safe for concurrent use.
+// Engine holds what the API server last said of PodSequences, pods, nodes and the workloads that make pods. It is safe for
+// concurrent use.
 //
-// The lock is held for the length of one event or question and never while calling out, so that the scheduler may ask
-// under its queue lock.
+// Events come one at a time, by enter. What they need for long they work out before they take mu, so that the scheduler
+// may ask under its queue lock. No lock is held while calling out.
 type Engine struct {
 	config         Config
 	schedulerNames sets.Set[string]
 
-	mu         sync.RWMutex
+	enter sync.Mutex // held by whoever changes anything
+	mu    sync.RWMutex
+
+	now        time.Time // as last told, see Tick
+	alarms     alarms
 	sequences  map[types.NamespacedName]*sequence
 	namespaces map[string]*namespace
+	workloads  workloads
+
+	nodes   map[string]*node
+	hosts   map[string]map[string]struct{} // names of nodes by host name
+	perNode map[*sequence]struct{}         // sequences of scope Node
+	daemons map[*workload]struct{}         // DaemonSets that they select
+
+	requirements requirements
+	pinned       map[pin]map[*pod]struct{}
 
 	// Pods that were told to wait on a version of them that no event has brought yet. Guarded by its own lock, because
 	// questions are asked under the read lock.
 	strangersMu sync.Mutex
 	strangers   map[types.UID]struct{}
-}
-
-// namespace has the pods of one namespace and the sequences that speak of them.
-type namespace struct {
-	pods map[string]*pod
-	// selecting are the sequences that have a group by label, naming those that name a pod.
-	selecting map[*sequence]struct{}
-	naming    map[string]map[*sequence]struct{}
 }
 
 // NewEngine returns an engine that has been told of nothing.
@@ -51,22 +60,35 @@ func NewEngine(config Config) *Engine {
 		schedulerNames: sets.New(config.SchedulerNames...),
 		sequences:      map[types.NamespacedName]*sequence{},
 		namespaces:     map[string]*namespace{},
+		workloads:      newWorkloads(),
+		nodes:          map[string]*node{},
+		hosts:          map[string]map[string]struct{}{},
+		perNode:        map[*sequence]struct{}{},
+		daemons:        map[*workload]struct{}{},
+		requirements:   requirements{byKey: map[string]*requirement{}, classes: map[string]*class{}},
+		pinned:         map[pin]map[*pod]struct{}{},
 		strangers:      map[types.UID]struct{}{},
 	}
 }
 
 // ApplyPod tells the engine of a pod that was added or changed. A version older than the one it has is ignored.
 func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
+
+	view := viewPod(object)
+	prepared := e.prepareClass(view)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-
 	b := batch{}
-	e.applyPod(object, &b)
+	e.applyPod(view, prepared, &b)
 	return e.settle(&b)
 }
 
 // RemovePod tells the engine that a pod is gone. A pod of the same name but another UID is left alone.
 func (e *Engine) RemovePod(object *corev1.Pod) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
@@ -78,6 +100,8 @@ func (e *Engine) RemovePod(object *corev1.Pod) Changes {
 // ReplacePods tells the engine of all pods there are. It is one step: in between, pods would look as they never were
 // together, and a group might seem ready.
 func (e *Engine) ReplacePods(objects []*corev1.Pod) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
@@ -85,7 +109,7 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod) Changes {
 	present := make(map[types.UID]struct{}, len(objects))
 	for _, object := range objects {
 		present[object.UID] = struct{}{}
-		e.applyPod(object, &b)
+		e.applyPod(viewPod(object), nil, &b)
 	}
 	for name, ns := range e.namespaces {
 		for _, p := range ns.pods {
@@ -99,6 +123,8 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod) Changes {
 
 // ApplySequence tells the engine of a PodSequence that was added or changed, and of what cannot be read of it.
 func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...Unreadable) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
@@ -109,6 +135,8 @@ func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...Unreadabl
 
 // RemoveSequence tells the engine that a PodSequence is gone.
 func (e *Engine) RemoveSequence(key types.NamespacedName) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
@@ -119,6 +147,8 @@ func (e *Engine) RemoveSequence(key types.NamespacedName) Changes {
 
 // ReplaceSequences tells the engine of all PodSequences there are.
 func (e *Engine) ReplaceSequences(objects []Stored) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
@@ -136,6 +166,29 @@ func (e *Engine) ReplaceSequences(objects []Stored) Changes {
 	return e.settle(&b)
 }
 
+// Tick tells the engine what time it is: waits and time-outs that are over take effect. Times in the future, of which the
+// API may tell when clocks differ, count as this time. It must not run backwards.
+func (e *Engine) Tick(now time.Time) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	e.now = latest(e.now, now)
+	b := batch{}
+	for l := range e.alarms.due(e.now) {
+		b.touch(l)
+	}
+	return e.settle(&b)
+}
+
+// NextWake is when Tick will next change something by itself; zero if nothing waits for time to pass.
+func (e *Engine) NextWake() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.alarms.next()
+}
+
 // Everything is what the engine would have reported had it come to know all it knows in one step: every pod that may go,
 // every pod that must wait, every sequence.
 func (e *Engine) Everything() Changes {
@@ -148,8 +201,8 @@ func (e *Engine) Everything() Changes {
 	}
 	for _, ns := range e.namespaces {
 		for _, p := range ns.pods {
-			changes.release(p, true)
-			changes.hold(p)
+			e.release(&changes, p, true)
+			e.hold(&changes, p)
 		}
 	}
 	return changes

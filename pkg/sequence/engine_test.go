@@ -266,44 +266,57 @@ func TestLiftPatchNamesTheUIDAndOnlyTheseGates(t *testing.T) {
 func TestStatusTimes(t *testing.T) {
 	created := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	now := created.Add(time.Minute)
-	group := func(ready time.Time, satisfied bool) GroupReport {
-		return GroupReport{Title: "g", Hash: "h", Expected: 1, Ready: 1, Satisfied: satisfied, LastReady: ready, Members: []string{"p"}}
-	}
+	hash := compile(Stored{PodSequence: shop().Obj()}, nil).groups[0].hash
 	tests := map[string]struct {
-		group         GroupReport
+		readyAt       time.Time // zero: the group is not ready, but a pod of the next one is bound
 		before        v1alpha1.GroupStatus
 		wantSatisfied *time.Time
 		wantPassed    time.Time
 	}{
 		"a group is passed when its last pod turned ready": {
-			group: group(created.Add(10*time.Second), true), wantSatisfied: new(created.Add(10 * time.Second)), wantPassed: created.Add(10 * time.Second),
+			readyAt: created.Add(10 * time.Second), wantSatisfied: new(created.Add(10 * time.Second)), wantPassed: created.Add(10 * time.Second),
 		},
 		"not before it was released": {
-			group: group(created.Add(-time.Hour), true), wantSatisfied: new(created.Add(-time.Hour)), wantPassed: created,
+			readyAt: created.Add(-time.Hour), wantSatisfied: new(created.Add(-time.Hour)), wantPassed: created,
 		},
 		"a time in the future counts as now": {
-			group: group(now.Add(time.Hour), true), wantSatisfied: new(now), wantPassed: now,
+			readyAt: now.Add(time.Hour), wantSatisfied: new(now), wantPassed: now,
 		},
 		"a recorded pass keeps its time": {
-			group:         group(now, true),
-			before:        v1alpha1.GroupStatus{Hash: "h", PassedAt: new(metav1.NewTime(created.Add(5 * time.Second)))},
+			readyAt:       now,
+			before:        v1alpha1.GroupStatus{Hash: hash, PassedAt: new(metav1.NewTime(created.Add(5 * time.Second)))},
 			wantSatisfied: new(now), wantPassed: created.Add(5 * time.Second),
 		},
 		"a record under another hash does not": {
-			group:         group(now, true),
+			readyAt:       now,
 			before:        v1alpha1.GroupStatus{Hash: "other", PassedAt: new(metav1.NewTime(created))},
 			wantSatisfied: new(now), wantPassed: now,
 		},
-		"a group passed on other evidence is passed by now": {
-			group: group(time.Time{}, false), wantPassed: now,
-		},
+		"a group passed on other evidence is passed by now": {wantPassed: now},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			ps := shop().Obj()
 			ps.CreationTimestamp = metav1.NewTime(created)
 			ps.Status.Groups = []v1alpha1.GroupStatus{test.before}
-			report := Report{Current: 1, Groups: []GroupReport{test.group}}
+			engine := newEngine()
+			engine.Tick(now)
+			for _, name := range ps.Spec.PodGroups[0].Pods {
+				p := makePod(name, "1").Node("n").Obj()
+				if !test.readyAt.IsZero() {
+					p.Status.Conditions = []corev1.PodCondition{{
+						Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(test.readyAt),
+					}}
+				}
+				engine.ApplyPod(p)
+			}
+			if test.readyAt.IsZero() {
+				engine.ApplyPod(makePod("two", "1").Node("n").Obj())
+			}
+			engine.ApplySequence(ps)
+
+			report, ok := engine.Report(types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name})
+			require.True(t, ok)
 			got := report.Status(ps, now).Groups[0]
 			if test.wantSatisfied == nil {
 				assert.Nil(t, got.SatisfiedAt)

@@ -1,5 +1,13 @@
 package sequence
 
+// namespace has the pods of one namespace and the sequences that speak of them.
+type namespace struct {
+	pods map[string]*pod
+	// selecting are the sequences that have a group by label, naming those that name a pod.
+	selecting map[*sequence]struct{}
+	naming    map[string]map[*sequence]struct{}
+}
+
 // place works out the pod's memberships from its name and labels.
 func (n *namespace) place(p *pod) []membership {
 	var memberships []membership
@@ -21,40 +29,59 @@ func (n *namespace) place(p *pod) []membership {
 
 // update turns p into view. Sums are kept by taking the old state out and entering the new; memberships are worked out
 // anew only if they may have changed.
-func (n *namespace) update(p, view *pod, replace bool) {
+func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *class) {
 	memberships := p.memberships
 	if p.uid == view.uid {
 		view.firstVersion = p.firstVersion
 	}
-	for _, m := range memberships {
-		if replace {
-			m.leave(p)
-		} else {
-			m.count(p, -1)
-		}
-	}
+	e.withdraw(p)
+	before := *p
 	*p = *view
-	if replace {
-		memberships = n.place(p)
+	if p.memberships = memberships; replace {
+		p.memberships = n.place(p)
 	}
-	p.memberships = memberships
-	for _, m := range memberships {
+	e.enlist(p)
+	for _, m := range p.memberships {
 		if replace {
-			m.join(p)
+			e.join(p, m, nil)
 		} else {
-			m.count(p, +1)
+			e.join(p, m, &before)
 		}
 	}
+	e.classify(p, prepared)
 }
 
-// drop takes the pod out of the sequence.
-func (p *pod) drop(s *sequence) {
-	for i, m := range p.memberships {
-		if m.sequence == s {
-			m.leave(p)
-			p.memberships = append(p.memberships[:i:i], p.memberships[i+1:]...)
-			return
-		}
+// withdraw takes the pod out of everything that counts it.
+func (e *Engine) withdraw(p *pod) {
+	for _, m := range p.memberships {
+		e.leave(p, m)
+	}
+	e.declassify(p)
+	e.delist(p)
+}
+
+// enlist makes a pod that belongs to some sequence known to what made it.
+func (e *Engine) enlist(p *pod) {
+	if len(p.memberships) == 0 || p.owner.uid == "" {
+		return
+	}
+	insert(e.workloads.made, p.owner.uid, p)
+	e.countOnNode(p, +1)
+}
+
+// delist undoes enlist.
+func (e *Engine) delist(p *pod) {
+	if len(p.memberships) == 0 || p.owner.uid == "" {
+		return
+	}
+	remove(e.workloads.made, p.owner.uid, p)
+	e.countOnNode(p, -1)
+}
+
+// countOnNode keeps count of the pods that a DaemonSet has on a node.
+func (e *Engine) countOnNode(p *pod, sign int) {
+	if w := e.workloads.byUID[p.owner.uid]; w != nil && w.kind == KindDaemonSet && p.bound() {
+		bump(&w.onNode, p.node, sign)
 	}
 }
 
@@ -77,9 +104,10 @@ func (e *Engine) forgetIfEmpty(name string, ns *namespace) {
 	}
 }
 
-// list makes the sequence known to its namespace.
-func (e *Engine) list(s *sequence) *namespace {
+// list makes the sequence known to its namespace, with its lanes and the workloads it selects, but no pods yet.
+func (e *Engine) list(s *sequence, b *batch) *namespace {
 	e.sequences[s.key] = s
+	s.listed = true
 	ns := e.namespaceFor(s.namespace)
 	if s.selects() {
 		ns.selecting[s] = struct{}{}
@@ -90,12 +118,32 @@ func (e *Engine) list(s *sequence) *namespace {
 		}
 		ns.naming[name][s] = struct{}{}
 	}
+	s.newLane("")
+	if s.perNode {
+		e.perNode[s] = struct{}{}
+		for _, n := range e.nodes {
+			s.newLane(n.name).node = n
+		}
+	}
+	if s.selects() {
+		for w := range e.workloads.of[s.namespace] {
+			e.placeIn(w, s, b)
+		}
+	}
 	return ns
 }
 
 // unlist undoes list.
-func (e *Engine) unlist(s *sequence) {
+func (e *Engine) unlist(s *sequence, b *batch) {
 	delete(e.sequences, s.key)
+	delete(e.perNode, s)
+	s.listed = false
+	for _, g := range s.groups {
+		for share := range g.shares {
+			delete(share.workload.shares, s)
+			e.forgetDue(share.workload)
+		}
+	}
 	ns := e.namespaces[s.namespace]
 	delete(ns.selecting, s)
 	for name := range s.byName {

@@ -5,11 +5,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// pod is what the engine keeps of a pod. The labels and gates are shared with the object they came from: read only.
+// pod is what the engine keeps of a pod. What it shares with the object it came from is read only.
 type pod struct {
 	namespace, name string
 	uid             types.UID
@@ -19,12 +22,36 @@ type pod struct {
 	labels          map[string]string
 	gates           []string
 
-	bound       bool
+	node        string // empty while unbound
 	terminating bool
-	ready       bool
+	failed      bool
+	succeeded   bool
+	ready       bool      // condition Ready, or succeeded
 	readyAt     time.Time // when ready last became true; zero while not ready
 
+	owner owner
+	// wants is where an unbound pod may be placed; nil once it is bound.
+	wants *placementSpec
+	// class has the unbound pods with the same wants and the same places in sequences of node scope; nil for a pod that
+	// no such sequence keeps from any node, and for one that is pinned.
+	class *class
+	pin   *pin
+
 	memberships []membership
+}
+
+// placementSpec is the part of a pod's spec that says which nodes suit it.
+type placementSpec struct {
+	nodeSelector map[string]string
+	affinity     *corev1.Affinity
+	tolerations  []corev1.Toleration
+}
+
+// owner is a pod's controller, as the pod names it.
+type owner struct {
+	uid types.UID // empty: it has none
+	// known tells whether it is of a kind that the engine is told of.
+	known bool
 }
 
 // membership is a pod's place in one sequence.
@@ -43,11 +70,19 @@ func viewPod(p *corev1.Pod) *pod {
 		firstVersion:    p.ResourceVersion,
 		schedulerName:   p.Spec.SchedulerName,
 		labels:          p.Labels,
-		bound:           p.Spec.NodeName != "",
+		node:            p.Spec.NodeName,
 		terminating:     p.DeletionTimestamp != nil,
+		failed:          p.Status.Phase == corev1.PodFailed,
+		succeeded:       p.Status.Phase == corev1.PodSucceeded,
 	}
 	for _, gate := range p.Spec.SchedulingGates {
 		view.gates = append(view.gates, gate.Name)
+	}
+	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
+		view.owner = owner{uid: ref.UID, known: knownKind(ref)}
+	}
+	if view.node == "" {
+		view.wants = &placementSpec{p.Spec.NodeSelector, p.Spec.Affinity, p.Spec.Tolerations}
 	}
 	view.ready, view.readyAt = readiness(p)
 	return view
@@ -81,19 +116,20 @@ func finishedAt(p *corev1.Pod) time.Time {
 	return last
 }
 
-// sameMembership tells whether p and other belong to the same groups of any sequences.
-func (p *pod) sameMembership(other *pod) bool {
-	return p.terminating == other.terminating && maps.Equal(p.labels, other.labels)
+// done tells whether the pod has reached what the status asks for.
+func (p *pod) done(required v1alpha1.RequiredStatus) bool {
+	if required == v1alpha1.RequireComplete {
+		return p.succeeded
+	}
+	return p.ready
 }
 
-// mayGo tells whether every sequence that has the pod lets it go.
-func (p *pod) mayGo() bool {
-	for _, m := range p.memberships {
-		if m.group > m.sequence.current {
-			return false
-		}
-	}
-	return true
+// bound tells whether the pod has a node.
+func (p *pod) bound() bool { return p.node != "" }
+
+// sameMembership tells whether p and other belong to the same groups of any sequences, and count there the same way.
+func (p *pod) sameMembership(other *pod) bool {
+	return p.terminating == other.terminating && p.owner == other.owner && maps.Equal(p.labels, other.labels)
 }
 
 // liftable are the pod's gates that its sequences may lift.

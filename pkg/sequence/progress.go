@@ -1,64 +1,98 @@
 package sequence
 
-import "example.com/podsequence/apis/scheduling/v1alpha1"
+import (
+	"time"
 
-// expected is the number of members the group waits for.
-func (g *group) expected() int {
-	if g.selector != nil {
-		return len(g.members)
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// join makes the pod a member of its group. before is the pod as it was in this group already, or nil.
+func (e *Engine) join(p *pod, m membership, before *pod) {
+	l := m.sequence.laneOf(p)
+	t := l.tally(m.group)
+	if t.members == nil {
+		t.members = map[*pod]struct{}{}
 	}
-	return len(g.names)
-}
-
-// satisfied tells whether all expected members are ready now. A group that has nothing to expect is not: its pods may
-// yet come.
-func (g *group) satisfied() bool {
-	expected := g.expected()
-	return !g.unreadable && expected > 0 && g.ready == expected
-}
-
-// join makes the pod a member of its group.
-func (m membership) join(p *pod) {
-	m.sequence.groups[m.group].members[p] = struct{}{}
-	m.count(p, +1)
+	t.members[p] = struct{}{}
+	fresh := before == nil || !before.done(m.sequence.groups[m.group].required)
+	e.count(p, m, +1, fresh)
 }
 
 // leave undoes join.
-func (m membership) leave(p *pod) {
-	delete(m.sequence.groups[m.group].members, p)
-	m.count(p, -1)
+func (e *Engine) leave(p *pod, m membership) {
+	delete(m.sequence.laneOf(p).tally(m.group).members, p)
+	e.count(p, m, -1, false)
 }
 
-// count enters the pod's readiness into the sums of the groups that expect it, or takes it out.
-func (m membership) count(p *pod, sign int) {
-	if !p.ready {
+// count enters the pod into the sums of the groups that expect it, or takes it out. fresh tells that it did not count as
+// done before.
+func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
+	s := m.sequence
+	l := s.laneOf(p)
+	if fresh && p.done(s.groups[m.group].required) {
+		t := l.tally(m.group)
+		t.turned = latest(t.turned, p.readyAt)
+	}
+	if s.perNode {
+		if !p.failed || p.owner.uid == "" {
+			l.countMember(p, m.group, sign)
+		}
 		return
 	}
-	naming := m.sequence.byName[p.name]
+
+	naming := s.byName[p.name]
 	for _, i := range naming {
-		m.sequence.groups[i].countReady(p, sign)
+		l.countNamed(p, i, sign, fresh)
 	}
-	if len(naming) == 0 || naming[0] != m.group {
-		m.sequence.groups[m.group].countReady(p, sign)
+	made := e.workloads.makerOf(p)
+	var part *share
+	if made.workload != nil {
+		part = made.workload.shares[s]
+	}
+	if part != nil && part.group > m.group {
+		part.countClaimed(p, made.revision, sign)
+	}
+	switch {
+	case len(naming) > 0 && naming[0] == m.group:
+	case part != nil && part.group == m.group:
+		l.tally(m.group)
+		if p.done(s.groups[m.group].required) {
+			part.countDone(made.revision, sign)
+		}
+	case made.unseen:
+		t := l.tally(m.group)
+		t.expected += sign
+		t.uncertain += sign
+	case p.failed && p.owner.uid != "":
+		// whoever made it replaces it
+	default:
+		l.countMember(p, m.group, sign)
 	}
 }
 
-func (g *group) countReady(p *pod, sign int) {
-	g.ready += sign
-	if p.readyAt.After(g.lastReady) {
-		g.lastReady = p.readyAt
+// countMember counts a member by itself.
+func (l *lane) countMember(p *pod, group, sign int) {
+	t := l.tally(group)
+	t.expected += sign
+	if p.done(l.sequence.groups[group].required) {
+		t.ready += sign
+	}
+	if p.failed && p.owner.uid == "" {
+		t.failed += sign
 	}
 }
 
-// raise moves the sequence forward to group i, on evidence that the groups before it were passed. It never moves back.
-func (s *sequence) raise(i int) {
-	s.current = max(s.current, i)
-}
-
-// advance passes every group that is satisfied, in order.
-func (s *sequence) advance() {
-	for s.current < len(s.groups) && s.groups[s.current].satisfied() {
-		s.current++
+// countNamed counts a pod for a group that names it.
+func (l *lane) countNamed(p *pod, group, sign int, fresh bool) {
+	t := l.tally(group)
+	if p.done(l.sequence.groups[group].required) {
+		t.ready += sign
+		if fresh {
+			t.turned = latest(t.turned, p.readyAt)
+		}
+	}
+	if p.failed && p.owner.uid == "" {
+		t.failed += sign
 	}
 }
 
@@ -73,15 +107,30 @@ func (s *sequence) recordedPasses(ps *v1alpha1.PodSequence) int {
 	return 0
 }
 
-// carry takes over the passes of an earlier spec of the same object, as far as the definitions are the same.
-func (s *sequence) carry(old *sequence) {
-	if s.uid != old.uid {
+// recall takes from status what cannot be seen in the world any more.
+func (s *sequence) recall(now time.Time) {
+	if s.perNode {
+		s.begun = s.record(0).ReleasedAt != nil
 		return
 	}
-	for i := min(old.current, len(s.groups)); i > 0; i-- {
-		if s.groups[i-1].hash == old.groups[i-1].hash {
-			s.raise(i)
-			return
+	l := s.lanes[""]
+	l.raise(s.recordedPasses(s.object), now)
+	for i := range s.groups {
+		if s.record(i).ReleasedAt != nil {
+			l.release(i)
+		}
+	}
+}
+
+// carry takes over what an earlier spec of the same object came to.
+func (s *sequence) carry(old *sequence, e *Engine) {
+	if s.uid != old.uid || s.perNode != old.perNode {
+		return
+	}
+	s.begun = s.begun || old.begun || !old.suspended
+	for name, l := range s.lanes {
+		if before := old.lanes[name]; before != nil {
+			l.carry(before, e.now)
 		}
 	}
 }

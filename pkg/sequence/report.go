@@ -17,9 +17,18 @@ type Report struct {
 	Generation int64
 	// Object is the PodSequence that this reports on, as the engine last saw it: read only.
 	Object *v1alpha1.PodSequence
-	// Current is the 0-based index of the first group not passed, or the number of groups.
-	Current  int
-	Groups   []GroupReport
+	// PerNode tells that the scope is Node.
+	PerNode   bool
+	Suspended bool
+	// Current is the 0-based index of the first group not passed, or the number of groups. For scope Node it is the
+	// minimum over the nodes that take part.
+	Current int
+	// Groups are the groups in order. For scope Node their numbers are sums over all nodes.
+	Groups []GroupReport
+	// Nodes are, for scope Node, the nodes that take part, by name.
+	Nodes []NodeReport
+	// Unbound is, for scope Node, the number of members that have no node yet.
+	Unbound  int
 	Problems []Problem
 }
 
@@ -29,8 +38,17 @@ type GroupReport struct {
 	Hash            string
 	Expected, Ready int
 	Satisfied       bool
-	// LastReady is when the last of its pods turned ready, by the API server's clock; zero if that is not known.
-	LastReady time.Time
+	// Released tells whether the group's pods may go.
+	Released bool
+	// ReleasedAt, SatisfiedAt and PassedAt are when that came about, by the API server's clock as far as it tells; zero
+	// while it is not so, or if the time is not known.
+	ReleasedAt, SatisfiedAt, PassedAt time.Time
+	// Progress says in words how far the group is.
+	Progress string
+	// WaitUntil is when the wait of a satisfied group is over that is not passed yet.
+	WaitUntil time.Time
+	// Failure is why the group will not be satisfied unless somebody acts; nil if it may.
+	Failure *Problem
 	// Members and ReadyMembers are names, sorted.
 	Members, ReadyMembers []string
 }
@@ -45,28 +63,50 @@ func (e *Engine) Report(key types.NamespacedName) (Report, bool) {
 		return Report{}, false
 	}
 	report := Report{
-		UID: s.uid, Generation: s.generation, Object: s.object, Current: s.current,
+		UID: s.uid, Generation: s.generation, Object: s.object, PerNode: s.perNode, Suspended: s.suspended,
 		Groups: make([]GroupReport, len(s.groups)), Problems: slices.Clone(s.problems),
 	}
-	for i, g := range s.groups {
-		report.Groups[i] = g.report()
+	if s.perNode {
+		e.reportNodes(s, &report)
+	} else {
+		l := s.lanes[""]
+		report.Current = l.current
+		for i := range s.groups {
+			report.Groups[i] = l.report(i, e.now)
+		}
 	}
-	if p, ok := e.ungoverned(s); ok {
-		// First, so that it gives the reason: of all problems it alone means that pods start out of order.
-		report.Problems = slices.Insert(report.Problems, 0, p)
-	}
+	// First those that pods bring about: ungoverned ones alone mean that pods start out of order.
+	report.Problems = append(e.problems(s), report.Problems...)
 	return report, true
 }
 
-func (g *group) report() GroupReport {
+// report describes a group in one lane.
+func (l *lane) report(i int, now time.Time) GroupReport {
+	g, t := l.sequence.groups[i], &l.tallies[i]
+	n := l.need(i)
 	r := GroupReport{
-		Title: g.title, Hash: g.hash, Expected: g.expected(), Ready: g.ready,
-		Satisfied: g.satisfied(), LastReady: g.lastReady,
-		Members: make([]string, 0, len(g.members)),
+		Title: g.title, Hash: g.hash, Expected: n.expected, Ready: n.ready, Satisfied: t.satisfied, SatisfiedAt: t.since,
+		Released: i < l.released, Progress: n.String(), Members: make([]string, 0, len(t.members)),
 	}
-	for p := range g.members {
+	if g.minAvailable != nil {
+		r.Expected = n.required
+	}
+	if r.Released {
+		r.ReleasedAt = l.releasedAt(i)
+	}
+	if i < len(l.passes) && i < l.current {
+		r.PassedAt = l.passes[i]
+	}
+	if i == l.current {
+		r.Failure = l.failure(i, now)
+		if t.satisfied {
+			r.WaitUntil = l.waitOver(i)
+			r.Progress += ", waiting until " + r.WaitUntil.UTC().Format(time.RFC3339)
+		}
+	}
+	for p := range t.members {
 		r.Members = append(r.Members, p.name)
-		if p.ready {
+		if p.done(g.required) {
 			r.ReadyMembers = append(r.ReadyMembers, p.name)
 		}
 	}
@@ -75,13 +115,141 @@ func (g *group) report() GroupReport {
 	return r
 }
 
+// failure is why the group will not be satisfied unless somebody acts.
+func (l *lane) failure(i int, now time.Time) *Problem {
+	g, t := l.sequence.groups[i], &l.tallies[i]
+	on := ""
+	if l.isNode() {
+		on = " on node " + l.name
+	}
+	group := fmt.Sprintf("group %d/%d %q%s", i+1, len(l.sequence.groups), g.title, on)
+	switch {
+	case t.satisfied:
+		return nil
+	case t.failed > 0:
+		return &Problem{v1alpha1.ReasonPodFailed, fmt.Sprintf(
+			"%s: %s failed and no controller replaces it: delete it and make it again", group, list(l.failedPods(i)))}
+	case t.work.failed > 0:
+		return &Problem{v1alpha1.ReasonJobFailed, fmt.Sprintf("%s: %s: delete it and make it again", group, list(l.failedJobs(i)))}
+	case !g.goOn && l.timedOut(i, now):
+		return &Problem{v1alpha1.ReasonPodsReadyTimeout, fmt.Sprintf(
+			"%s was not ready within %s: %s; later groups stay held until it is", group, g.timeout, l.need(i))}
+	}
+	return nil
+}
+
+func (l *lane) failedPods(i int) []string {
+	var names []string
+	collect := func(p *pod) {
+		if p.failed && p.owner.uid == "" {
+			names = append(names, "pod "+p.name)
+		}
+	}
+	for p := range l.tallies[i].members {
+		collect(p)
+	}
+	if len(names) == 0 { // a pod that this group names starts with an earlier one
+		for j := range i {
+			for p := range l.tallies[j].members {
+				if _, named := l.sequence.groups[i].names[p.name]; named {
+					collect(p)
+				}
+			}
+		}
+	}
+	return names
+}
+
+func (l *lane) failedJobs(i int) []string {
+	var names []string
+	for share := range l.sequence.groups[i].shares {
+		if share.entered.failed > 0 {
+			names = append(names, fmt.Sprintf("%s failed (%s)", share.workload, share.workload.failure))
+		}
+	}
+	return names
+}
+
+// list tells of the first few.
+func list(names []string) string {
+	slices.Sort(names)
+	const told = 3
+	text := strings.Join(names[:min(told, len(names))], ", ")
+	if len(names) > told {
+		text += fmt.Sprintf(" and %d more", len(names)-told)
+	}
+	return text
+}
+
+// problems are those that pods bring about.
+func (e *Engine) problems(s *sequence) []Problem {
+	var problems []Problem
+	if p, ok := e.ungoverned(s); ok {
+		problems = append(problems, p)
+	}
+	if p, ok := e.unsupportedPods(s); ok {
+		problems = append(problems, p)
+	}
+	if s.perNode {
+		return problems
+	}
+	l := s.lanes[""]
+	for i := range min(l.current, len(s.groups)) {
+		if g := s.groups[i]; g.goOn && s.continuous && l.timedOut(i, e.now) {
+			problems = append(problems, Problem{v1alpha1.ReasonPodsReadyTimeout, fmt.Sprintf(
+				"group %d/%d %q was not ready within %s: went on without it", i+1, len(s.groups), g.title, g.timeout)})
+		}
+	}
+	return problems
+}
+
 // ungoverned reports the pods of groups that must still wait and that nothing can hold: they belong to another
 // scheduler and carry no gate of ours.
 func (e *Engine) ungoverned(s *sequence) (Problem, bool) {
 	var names []string
-	for i := s.current + 1; i < len(s.groups); i++ {
-		for p := range s.groups[i].members {
-			if !e.schedulerNames.Has(p.schedulerName) && !p.hasGate(s.gate) {
+	for _, l := range s.lanes {
+		first := l.current + 1
+		if s.perNode && !l.isNode() {
+			first = 1
+		}
+		for i := first; i < len(s.groups); i++ {
+			for p := range l.tallies[i].members {
+				if !e.schedulerNames.Has(p.schedulerName) && !p.hasGate(s.gate) {
+					names = append(names, p.name)
+				}
+			}
+		}
+	}
+	if len(names) == 0 {
+		return Problem{}, false
+	}
+	var mends []string
+	if ours := e.config.SchedulerNames; len(ours) > 0 {
+		mends = append(mends, "set schedulerName to "+strings.Join(ours, " or "))
+	}
+	if !s.perNode {
+		mends = append(mends, "add the scheduling gate "+s.gate)
+	}
+	return Problem{
+		Reason:  v1alpha1.ReasonUngovernedPods,
+		Message: fmt.Sprintf("%s cannot be held: %s, in the pod template", list(names), strings.Join(mends, ", or ")),
+	}, true
+}
+
+// unsupportedPods reports gated pods that no scheduler of ours can place on a node in order.
+func (e *Engine) unsupportedPods(s *sequence) (Problem, bool) {
+	if !s.perNode {
+		return Problem{}, false
+	}
+	if e.config.ClusterScopeOnly {
+		return Problem{v1alpha1.ReasonUnsupportedScope,
+			"scope Node needs podsequence-scheduler, which is not part of this installation: gated pods stay gated; " +
+				"install it, or use scope Cluster"}, true
+	}
+	var names []string
+	for i := range s.groups {
+		for p := range s.lanes[""].tallies[i].members {
+			if e.unsupported(p, membership{s, i}) {
 				names = append(names, p.name)
 			}
 		}
@@ -89,21 +257,9 @@ func (e *Engine) ungoverned(s *sequence) (Problem, bool) {
 	if len(names) == 0 {
 		return Problem{}, false
 	}
-	slices.Sort(names)
-	const told = 3
-	more := ""
-	if len(names) > told {
-		more = fmt.Sprintf(" and %d more", len(names)-told)
-	}
-	mend := "add the scheduling gate " + s.gate
-	if ours := e.config.SchedulerNames; len(ours) > 0 {
-		mend = fmt.Sprintf("set schedulerName to %s, or %s,", strings.Join(ours, " or "), mend)
-	}
-	return Problem{
-		Reason: v1alpha1.ReasonUngovernedPods,
-		Message: fmt.Sprintf("%s%s cannot be held: %s in the pod template",
-			strings.Join(names[:min(told, len(names))], ", "), more, mend),
-	}, true
+	return Problem{v1alpha1.ReasonUnsupportedScope, fmt.Sprintf(
+		"%s stay gated: their scheduler does not know scope Node; set schedulerName to %s in the pod template, or install the routing policy",
+		list(names), strings.Join(e.config.SchedulerNames, " or "))}, true
 }
 
 // Waiting are the unbound members of groups that must still wait.
@@ -116,9 +272,13 @@ func (e *Engine) Waiting(key types.NamespacedName) []types.NamespacedName {
 		return nil
 	}
 	var waiting []types.NamespacedName
-	for i := s.current + 1; i < len(s.groups); i++ {
-		for p := range s.groups[i].members {
-			if !p.bound {
+	l := s.lanes[""]
+	for i := range s.groups {
+		if !s.perNode && l.mayGo(i) {
+			continue
+		}
+		for p := range l.tallies[i].members {
+			if !p.bound() && !e.mayGo(p) {
 				waiting = append(waiting, types.NamespacedName{Namespace: p.namespace, Name: p.name})
 			}
 		}

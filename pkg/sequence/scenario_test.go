@@ -53,6 +53,7 @@ func (s *scenario) now() metav1.Time {
 
 func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	s.version++
+	s.engine.Tick(s.now().Time)
 	name := ""
 	if len(d.CmdArgs) > 0 {
 		name = d.CmdArgs[0].Key

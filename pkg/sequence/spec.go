@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -21,9 +23,14 @@ type sequence struct {
 	key        types.NamespacedName
 	uid        types.UID
 	generation int64
+	created    time.Time
 	namespace  string // where the pods live
 	// object is what the API server last said: read only.
 	object *v1alpha1.PodSequence
+
+	perNode    bool // scope Node
+	continuous bool // a group counts only while it is satisfied
+	suspended  bool
 
 	gate        string
 	gateAllowed bool
@@ -32,15 +39,20 @@ type sequence struct {
 	// byName has the groups that name a pod, in order. The first has it, unless an even earlier group selects it.
 	byName map[string][]int
 
-	// current is the first group not passed; len(groups) when all are.
-	current int
-	// opened is what current was when the members of the groups up to it were last reported as released.
-	opened int
+	// lanes are where groups are passed in order: the one lane with the empty name for scope Cluster; one for each node
+	// for scope Node, where the one with the empty name has the members that are not bound yet.
+	lanes map[string]*lane
+	// classes have unbound pods that this sequence, of scope Node, keeps from some nodes.
+	classes map[*class]struct{}
+	// begun tells that the first group had been let go, so that being suspended does not hold it.
+	begun bool
+	// listed tells whether the engine still goes by this sequence.
+	listed bool
 
 	problems []Problem
 }
 
-// group is one pod group and its members at present.
+// group is one pod group.
 type group struct {
 	// Exactly one of names and selector is set; neither if the group's spec makes no sense.
 	names    map[string]struct{}
@@ -49,14 +61,17 @@ type group struct {
 	// hash stands for the definitions of this group and of all before it.
 	hash string
 
-	members map[*pod]struct{}
-	// ready counts the expected pods that are ready: of a group by name every pod it names, even one that starts with
-	// an earlier group; of a group by selector its members.
-	ready int
-	// lastReady is the latest moment at which one of them, at present or in the past, turned ready.
-	lastReady time.Time
+	required     v1alpha1.RequiredStatus
+	minAvailable *intstr.IntOrString
+	wait         time.Duration
+	timeout      time.Duration // 0: none
+	goOn         bool          // when the time-out is over
+	nodeSelector labels.Selector
 	// unreadable groups are never satisfied: what would satisfy them is not known.
 	unreadable bool
+
+	// shares are the workloads whose pods this group selects.
+	shares map[*share]struct{}
 }
 
 // Problem is something that keeps a sequence from doing what its spec says.
@@ -73,10 +88,16 @@ func compile(stored Stored, gatePrefixes []string) *sequence {
 		key:        types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name},
 		uid:        ps.UID,
 		generation: ps.Generation,
+		created:    ps.CreationTimestamp.Time,
 		object:     ps,
 		namespace:  ps.Spec.Namespace,
+		perNode:    ps.Spec.Scope == v1alpha1.ScopeNode,
+		continuous: ps.Spec.Mode() == v1alpha1.Continuous,
+		suspended:  ps.Spec.Suspend,
 		gate:       ps.Spec.SchedulingGateName,
 		byName:     map[string][]int{},
+		lanes:      map[string]*lane{},
+		classes:    map[*class]struct{}{},
 	}
 	if s.namespace == "" {
 		s.namespace = ps.Namespace
@@ -117,11 +138,12 @@ func newGroup(i int, title, hash string) *group {
 	if title == "" {
 		title = fmt.Sprintf("Group %d", i+1)
 	}
-	return &group{title: title, hash: hash, members: map[*pod]struct{}{}}
+	return &group{title: title, hash: hash, required: v1alpha1.RequireReady, shares: map[*share]struct{}{}}
 }
 
 func (s *sequence) compileGroup(i int, spec *v1alpha1.PodGroup) {
 	g := s.groups[i]
+	s.compileLimits(i, spec, g)
 	if g.unreadable && len(spec.Pods) == 0 && spec.PodSelector == nil {
 		return // which has been told
 	}
@@ -154,6 +176,37 @@ func (s *sequence) compileGroup(i int, spec *v1alpha1.PodGroup) {
 	}
 }
 
+// compileLimits reads what the API server would refuse today if it made no sense. A wait that cannot be read lasts for
+// ever, so that nothing starts early.
+func (s *sequence) compileLimits(i int, spec *v1alpha1.PodGroup, g *group) {
+	g.goOn = spec.OnTimeout == v1alpha1.TimeoutContinue
+	if spec.RequiredStatus != "" {
+		g.required = spec.RequiredStatus
+	}
+	var err error
+	if g.wait, err = spec.WaitDuration.Parse(); err != nil {
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].waitDuration: %v: use a duration such as 30s", i, err)
+		g.wait = math.MaxInt64
+	}
+	if g.timeout, err = spec.Timeout.Parse(); err != nil {
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].timeout: %v: use a duration such as 10m", i, err)
+	}
+	if spec.MinAvailable != nil {
+		if _, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, 1, true); err != nil {
+			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].minAvailable: %v: all members are awaited", i, err)
+		} else {
+			g.minAvailable = spec.MinAvailable
+		}
+	}
+	if len(spec.NodeSelector) > 0 {
+		selector := labels.Set{}
+		for key, value := range spec.NodeSelector {
+			selector[key] = string(value)
+		}
+		g.nodeSelector = labels.SelectorFromSet(selector)
+	}
+}
+
 func (s *sequence) problem(reason, format string, args ...any) {
 	s.problems = append(s.problems, Problem{Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
@@ -183,12 +236,22 @@ func asSelector(in *v1alpha1.LabelSelector) (labels.Selector, error) {
 type definition struct {
 	Pods        []string                `json:"pods,omitempty"`
 	PodSelector *v1alpha1.LabelSelector `json:"podSelector,omitempty"`
+
+	RequiredStatus v1alpha1.RequiredStatus        `json:"requiredStatus,omitempty"`
+	MinAvailable   *intstr.IntOrString            `json:"minAvailable,omitempty"`
+	NodeSelector   map[string]v1alpha1.LabelValue `json:"nodeSelector,omitempty"`
 }
 
 // chain extends the hash of the groups before by this one. Records of it are stored in status: fields added to
 // definition must be omitted when they have their defaults.
 func chain(before [sha256.Size]byte, spec *v1alpha1.PodGroup) [sha256.Size]byte {
-	d := definition{Pods: slices.Compact(slices.Sorted(slices.Values(spec.Pods))), PodSelector: spec.PodSelector}
+	d := definition{
+		Pods: slices.Compact(slices.Sorted(slices.Values(spec.Pods))), PodSelector: spec.PodSelector,
+		MinAvailable: spec.MinAvailable, NodeSelector: spec.NodeSelector,
+	}
+	if spec.RequiredStatus == v1alpha1.RequireComplete {
+		d.RequiredStatus = spec.RequiredStatus
+	}
 	text, err := json.Marshal(d)
 	if err != nil {
 		panic(fmt.Sprintf("marshalling strings cannot fail: %v", err))
@@ -206,15 +269,23 @@ func (s *sequence) place(p *pod) (membership, bool) {
 	if len(naming) > 0 {
 		limit = naming[0]
 	}
-	for i, g := range s.groups[:limit] {
-		if g.selector != nil && g.selector.Matches(labels.Set(p.labels)) {
-			return membership{sequence: s, group: i}, true
-		}
+	if i, ok := s.selecting(p.labels, limit); ok {
+		return membership{sequence: s, group: i}, true
 	}
 	if len(naming) > 0 {
 		return membership{sequence: s, group: naming[0]}, true
 	}
 	return membership{}, false
+}
+
+// selecting is the first of the groups before limit that selects pods with these labels.
+func (s *sequence) selecting(podLabels map[string]string, limit int) (group int, ok bool) {
+	for i, g := range s.groups[:limit] {
+		if g.selector != nil && g.selector.Matches(labels.Set(podLabels)) {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // selects tells whether any group has its members by label.

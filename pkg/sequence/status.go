@@ -14,7 +14,7 @@ import (
 )
 
 // Status is what the report says, in the API's words. From the object's present status it takes only what cannot be
-// seen in the world any more: when groups were passed, and when conditions last changed.
+// seen in the world any more: when groups were let go and passed, and when conditions last changed.
 func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequenceStatus {
 	status := v1alpha1.PodSequenceStatus{
 		ObservedGeneration: r.Generation,
@@ -23,7 +23,14 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 		Groups:             r.groupStatuses(ps, now),
 		Conditions:         slices.Clone(ps.Status.Conditions),
 	}
-	r.describePods(&status)
+	if r.PerNode {
+		r.describeNodes(&status, ps, now)
+	} else {
+		r.describePods(&status)
+	}
+	if r.Suspended {
+		status.Message += " (suspended)"
+	}
 	for _, condition := range r.conditions() {
 		condition.ObservedGeneration = r.Generation
 		condition.LastTransitionTime = metav1.NewTime(now)
@@ -32,14 +39,39 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 	return status
 }
 
-// Completed tells whether all groups are passed.
-func (r Report) Completed() bool { return r.Current == len(r.Groups) }
+// Completed tells whether all groups are passed; for scope Node, whether all nodes that take part have every group
+// satisfied, there is at least one, and every member has a node.
+func (r Report) Completed() bool {
+	if !r.PerNode {
+		return r.Current == len(r.Groups)
+	}
+	return len(r.Nodes) > 0 && r.Unbound == 0 && !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return !n.Completed })
+}
+
+// failure is what keeps the sequence, or one of its nodes, from going on unless somebody acts.
+func (r Report) failure() *Problem {
+	if !r.PerNode {
+		if r.Current < len(r.Groups) {
+			return r.Groups[r.Current].Failure
+		}
+		return nil
+	}
+	for _, n := range r.Nodes {
+		if n.Group != nil && n.Group.Failure != nil {
+			return n.Group.Failure
+		}
+	}
+	return nil
+}
 
 func (r Report) phase() v1alpha1.Phase {
 	switch {
+	case r.failure() != nil:
+		return v1alpha1.PhaseFailed
 	case r.Completed():
 		return v1alpha1.PhaseCompleted
-	case r.Current == 0 && !slices.ContainsFunc(r.Groups, func(g GroupReport) bool { return len(g.Members) > 0 }):
+	case r.Current == 0 && r.Unbound == 0 && len(r.Nodes) == 0 &&
+		!slices.ContainsFunc(r.Groups, func(g GroupReport) bool { return len(g.Members) > 0 }):
 		return v1alpha1.PhasePending
 	}
 	return v1alpha1.PhaseInProgress
@@ -74,6 +106,9 @@ func (r Report) describePods(status *v1alpha1.PodSequenceStatus) {
 		status.CurrentGroupPods = list(g.Members)
 		status.ReadyPodsInCurrentGroup = list(g.ReadyMembers)
 		status.Message = r.waitingFor(r.Current)
+		if g.Failure != nil {
+			status.Message = cutMessage(g.Failure.Message)
+		}
 	}
 	if cut > v1alpha1.MaxListedPods {
 		status.Message += fmt.Sprintf(" (lists are cut at %d of %d pods)", v1alpha1.MaxListedPods, cut)
@@ -82,12 +117,11 @@ func (r Report) describePods(status *v1alpha1.PodSequenceStatus) {
 
 func (r Report) waitingFor(i int) string {
 	g := r.Groups[i]
-	return fmt.Sprintf("waiting for group %d/%d %q: %s", i+1, len(r.Groups), g.Title, count(g.Ready, g.Expected))
+	return fmt.Sprintf("waiting for group %d/%d %q: %s", i+1, len(r.Groups), g.Title, g.Progress)
 }
 
 func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha1.GroupStatus {
 	statuses := make([]v1alpha1.GroupStatus, len(r.Groups))
-	released := &ps.CreationTimestamp
 	for i, g := range r.Groups {
 		var before v1alpha1.GroupStatus
 		if i < len(ps.Status.Groups) && ps.Status.Groups[i].Hash == g.Hash {
@@ -95,53 +129,50 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 		}
 		status := v1alpha1.GroupStatus{
 			Name: g.Title, Hash: g.Hash, Expected: int32(g.Expected), Ready: int32(g.Ready),
-			Phase: v1alpha1.GroupWaiting,
+			Phase: r.groupPhase(i),
 		}
-		if g.Satisfied {
-			status.SatisfiedAt = satisfiedAt(g, before, now)
+		if g.Satisfied && !r.PerNode {
+			status.SatisfiedAt = known(g.SatisfiedAt, now)
 		}
-		if i <= r.Current {
-			status.Phase = v1alpha1.GroupInProgress
-			status.ReleasedAt = released.DeepCopy()
+		if g.Released || before.ReleasedAt != nil {
+			status.ReleasedAt = before.ReleasedAt
+			if status.ReleasedAt == nil && !g.ReleasedAt.IsZero() {
+				status.ReleasedAt = known(g.ReleasedAt, now)
+			}
 		}
-		if i < r.Current {
-			status.Phase = v1alpha1.GroupPassed
-			status.PassedAt = passedAt(status.SatisfiedAt, released, before, now)
-			released = status.PassedAt
+		if status.Phase == v1alpha1.GroupPassed && !r.PerNode {
+			status.PassedAt = before.PassedAt
+			if status.PassedAt == nil {
+				status.PassedAt = known(g.PassedAt, now)
+			}
+			if status.ReleasedAt != nil && status.PassedAt.Before(status.ReleasedAt) {
+				status.PassedAt = status.ReleasedAt
+			}
 		}
 		statuses[i] = status
 	}
 	return statuses
 }
 
-// satisfiedAt is when the last of the group's pods turned ready. A time in the future counts as now.
-func satisfiedAt(g GroupReport, before v1alpha1.GroupStatus, now time.Time) *metav1.Time {
-	switch {
-	case g.LastReady.After(now):
-		if before.SatisfiedAt != nil && !before.SatisfiedAt.After(now) {
-			return before.SatisfiedAt
-		}
-		return ptr.To(metav1.NewTime(now))
-	case !g.LastReady.IsZero():
-		return ptr.To(metav1.NewTime(g.LastReady))
-	case before.SatisfiedAt != nil:
-		return before.SatisfiedAt
+func (r Report) groupPhase(i int) v1alpha1.GroupPhase {
+	switch g := r.Groups[i]; {
+	case r.PerNode && g.Satisfied, !r.PerNode && i < r.Current:
+		return v1alpha1.GroupPassed
+	case g.Failure != nil:
+		return v1alpha1.GroupFailed
+	case g.Released:
+		return v1alpha1.GroupInProgress
 	}
-	return ptr.To(metav1.NewTime(now))
+	return v1alpha1.GroupWaiting
 }
 
-// passedAt is the recorded time; or, the first time it is written, when the group was satisfied, but not before it was
-// released. A group that was passed on other evidence than its pods' readiness was passed by now.
-func passedAt(satisfied, released *metav1.Time, before v1alpha1.GroupStatus, now time.Time) *metav1.Time {
-	switch {
-	case before.PassedAt != nil:
-		return before.PassedAt
-	case satisfied == nil:
-		return ptr.To(metav1.NewTime(now))
-	case satisfied.Before(released):
-		return released
+// known is the time in the API's type and whole seconds; now if it is not known, as when a group was passed on other
+// evidence than its pods' readiness.
+func known(t, now time.Time) *metav1.Time {
+	if t.IsZero() || t.After(now) {
+		t = now
 	}
-	return satisfied
+	return ptr.To(metav1.NewTime(t.Truncate(time.Second)))
 }
 
 func (r Report) conditions() []metav1.Condition {
@@ -149,34 +180,77 @@ func (r Report) conditions() []metav1.Condition {
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue,
 		Reason: v1alpha1.ReasonCompleted, Message: fmt.Sprintf("all %d groups are satisfied", len(r.Groups)),
 	}
-	for i, g := range r.Groups {
-		if !g.Satisfied {
-			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, r.waitingReason(i), r.waitingFor(i)
-			break
-		}
-	}
-
 	progressing := metav1.Condition{
 		Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse,
 		Reason: v1alpha1.ReasonCompleted, Message: fmt.Sprintf("all %d groups are passed", len(r.Groups)),
 	}
+	if reason, message := r.unready(); reason != "" {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reason, message
+	}
 	if !r.Completed() {
 		progressing.Status = metav1.ConditionTrue
-		progressing.Reason, progressing.Message = r.waitingReason(r.Current), r.waitingFor(r.Current)
+		progressing.Reason, progressing.Message = r.waiting()
 	}
 
 	degraded := metav1.Condition{
 		Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionFalse,
 		Reason: v1alpha1.ReasonAsExpected, Message: "nothing keeps the sequence from doing what its spec says",
 	}
-	if len(r.Problems) > 0 {
-		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, r.Problems[0].Reason, joined(r.Problems)
+	problems := slices.Clone(r.Problems)
+	if failure := r.failure(); failure != nil {
+		problems = slices.Insert(problems, 0, *failure)
+		ready.Reason, ready.Message = failure.Reason, cutMessage(failure.Message)
+		if !r.PerNode {
+			progressing.Status, progressing.Reason, progressing.Message = metav1.ConditionFalse, failure.Reason, ready.Message
+		}
 	}
-	return []metav1.Condition{ready, progressing, degraded}
+	if len(problems) > 0 {
+		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, problems[0].Reason, joined(problems)
+	}
+
+	suspended := metav1.Condition{
+		Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionFalse,
+		Reason: v1alpha1.ReasonNotSuspended, Message: "spec.suspend is false",
+	}
+	if r.Suspended {
+		suspended.Status, suspended.Reason = metav1.ConditionTrue, v1alpha1.ReasonSuspended
+		suspended.Message = "spec.suspend is true: nothing more is released"
+		if progressing.Status == metav1.ConditionTrue {
+			progressing.Status, progressing.Reason, progressing.Message = metav1.ConditionFalse, suspended.Reason, suspended.Message
+		}
+	}
+	return []metav1.Condition{ready, progressing, degraded, suspended}
+}
+
+// unready is why not every group is satisfied at this moment; empty if every group is.
+func (r Report) unready() (reason, message string) {
+	if r.PerNode {
+		if !r.Completed() {
+			return r.waiting()
+		}
+		return "", ""
+	}
+	for i, g := range r.Groups {
+		if !g.Satisfied {
+			return r.waitingReason(i), r.waitingFor(i)
+		}
+	}
+	return "", ""
+}
+
+// waiting is what the sequence waits for to go on.
+func (r Report) waiting() (reason, message string) {
+	if r.PerNode {
+		return r.waitingNodes()
+	}
+	return r.waitingReason(r.Current), r.waitingFor(r.Current)
 }
 
 func (r Report) waitingReason(i int) string {
-	if len(r.Groups[i].Members) == 0 {
+	switch {
+	case r.Groups[i].Satisfied:
+		return v1alpha1.ReasonWaitDuration
+	case len(r.Groups[i].Members) == 0:
 		return v1alpha1.ReasonWaitingForPods
 	}
 	return v1alpha1.ReasonGroupNotReady
@@ -184,12 +258,15 @@ func (r Report) waitingReason(i int) string {
 
 // joined is all messages in one, cut where a condition's message must end.
 func joined(problems []Problem) string {
-	const limit = 1024
 	messages := make([]string, len(problems))
 	for i, p := range problems {
 		messages[i] = p.Message
 	}
-	text := strings.Join(messages, "; ")
+	return cutMessage(strings.Join(messages, "; "))
+}
+
+func cutMessage(text string) string {
+	const limit = 1024
 	if len(text) > limit {
 		text = strings.ToValidUTF8(text[:limit], "") + "..."
 	}

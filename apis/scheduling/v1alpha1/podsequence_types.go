@@ -170,10 +170,10 @@ type PodGroup struct {
 	// +optional
 	PodSelector *LabelSelector `json:"podSelector,omitempty"`
 
-	// NodeSelector has, for scope Node, the labels of the nodes this group applies to, up to 32; on other nodes the group
+	// NodeSelector has, for scope Node, the labels of the nodes this group applies to, up to 16; on other nodes the group
 	// is skipped. Defaults to all nodes.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(key, key.size() <= 317 && !format.qualifiedName().validate(key).hasValue())",message="every key must be a label key: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.labelValue().validate(self[key]).hasValue())",message="every value must be a label value: up to 63 letters, digits, '-', '_' or '.', beginning and ending with a letter or digit"
 	NodeSelector map[string]LabelValue `json:"nodeSelector,omitempty"`
@@ -188,7 +188,8 @@ type PodGroup struct {
 	// Defaults to every expected member.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^(100|[0-9]{1,2})%$')",message="must be a number of 0 or more, or a percentage from 0% to 100%"
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="must be a number of 0 or more, or a percentage from 0% to 100%"
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 
 	// WaitDuration is how long the group must have been satisfied without a break before the next may start: a Go duration

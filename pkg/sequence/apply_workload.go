@@ -1,0 +1,349 @@
+package sequence
+
+import (
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ApplyWorkload tells the engine of a Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet or Job that
+// was added or changed. A version older than the one it has is ignored, as is an object of another kind.
+func (e *Engine) ApplyWorkload(object metav1.Object) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
+
+	view := viewWorkload(object)
+	if view == nil {
+		return Changes{}
+	}
+	e.prepareDue(view)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b := batch{}
+	e.applyWorkload(view, &b)
+	return e.settle(&b)
+}
+
+// RemoveWorkload tells the engine that a workload is gone.
+func (e *Engine) RemoveWorkload(object metav1.Object) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	b := batch{}
+	e.removeWorkload(object.GetUID(), &b)
+	return e.settle(&b)
+}
+
+// ReplaceWorkloads tells the engine of all workloads of one kind that there are, in one step.
+func (e *Engine) ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
+
+	views := make([]*workload, 0, len(objects))
+	present := make(map[types.UID]struct{}, len(objects))
+	for _, object := range objects {
+		if view := viewWorkload(object); view != nil && view.kind == kind {
+			e.prepareDue(view)
+			views = append(views, view)
+			present[view.uid] = struct{}{}
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b := batch{}
+	for _, view := range views {
+		e.applyWorkload(view, &b)
+	}
+	for uid, w := range e.workloads.byUID {
+		if _, ok := present[uid]; !ok && w.kind == kind {
+			e.removeWorkload(uid, &b)
+		}
+	}
+	return e.settle(&b)
+}
+
+// applyWorkload enters a new version. The pods are counted anew only if what they are counted for may have changed.
+func (e *Engine) applyWorkload(view *workload, b *batch) {
+	old := e.workloads.byUID[view.uid]
+	if old != nil && !newer(view.resourceVersion, old.resourceVersion) {
+		return
+	}
+	if old != nil && old.counts() == view.counts() && old.owner == view.owner && maps.Equal(old.labels, view.labels) {
+		e.refreshWorkload(old, view, b)
+		return
+	}
+	pods := e.podsOf(view)
+	e.recount(pods, -1, b)
+	if old != nil {
+		e.unplace(old, b)
+		e.workloads.forget(old)
+		view.onNode = old.onNode
+	}
+	e.workloads.learn(view)
+	if view.kind == KindDaemonSet && old == nil {
+		for p := range e.workloads.made[view.uid] {
+			e.countOnNode(p, +1)
+		}
+	}
+	e.settleRevisions(view, b)
+	e.placeWorkload(view, b)
+	e.recount(pods, +1, b)
+}
+
+// refreshWorkload enters facts that leave the pods where they are counted.
+func (e *Engine) refreshWorkload(w, view *workload, b *batch) {
+	for _, share := range w.shares {
+		e.touchShare(share, b)
+	}
+	due := w.due
+	shares, superseded, onNode, revision := w.shares, w.superseded, w.onNode, w.revision
+	*w = *view
+	w.shares, w.superseded, w.onNode = shares, superseded, onNode
+	if w.kind == KindDeployment {
+		w.revision = revision
+	}
+	if w.due == nil {
+		w.due = due // unchanged, see prepareDue
+	} else {
+		e.touchDue(w, due, b)
+	}
+	e.settleRevisions(w, b)
+	for _, share := range w.shares {
+		share.countNames()
+		e.refreshShare(share, b)
+	}
+}
+
+// touchShare and refreshShare mark what a share changes.
+func (e *Engine) touchShare(s *share, b *batch) {
+	if !s.sequence.perNode {
+		b.touch(s.sequence.lanes[""])
+	}
+}
+
+func (e *Engine) refreshShare(s *share, b *batch) {
+	if s.sequence.perNode {
+		return
+	}
+	complete := s.entered.ready
+	s.refresh()
+	if l := s.sequence.lanes[""]; s.workload.complete && s.entered.ready >= complete {
+		if t := l.tally(s.group); !t.satisfied {
+			t.turned = latest(t.turned, s.workload.completeAt)
+		}
+	}
+	e.touchShare(s, b)
+}
+
+// settleRevisions works out which revision of a Deployment, and which Job of a CronJob, is the newest.
+func (e *Engine) settleRevisions(w *workload, b *batch) {
+	deployment := w
+	switch {
+	case w.kind == KindJob && w.owner != "":
+		for _, job := range e.workloads.supersede(w.owner) {
+			for _, share := range job.shares {
+				e.refreshShare(share, b)
+			}
+		}
+		return
+	case w.kind == KindReplicaSet && w.owner != "":
+		deployment = e.workloads.byUID[w.owner]
+	}
+	if deployment == nil || deployment.kind != KindDeployment {
+		return
+	}
+	if newest := e.workloads.newestReplicaSet(deployment); newest != deployment.revision {
+		deployment.revision = newest
+		for _, share := range deployment.shares {
+			e.refreshShare(share, b)
+		}
+	}
+}
+
+func (e *Engine) removeWorkload(uid types.UID, b *batch) {
+	w := e.workloads.byUID[uid]
+	if w == nil {
+		return
+	}
+	pods := e.podsOf(w)
+	e.recount(pods, -1, b)
+	e.unplace(w, b)
+	e.workloads.forget(w)
+	e.settleRevisions(w, b)
+	e.recount(pods, +1, b)
+}
+
+// podsOf are the pods whose counting depends on the workload: its own, and those of a Deployment's ReplicaSets.
+func (e *Engine) podsOf(w *workload) []*pod {
+	var pods []*pod
+	add := func(uid types.UID) {
+		for p := range e.workloads.made[uid] {
+			pods = append(pods, p)
+		}
+	}
+	add(w.uid)
+	if w.kind == KindDeployment {
+		for owned := range e.workloads.owned[w.uid] {
+			add(owned.uid)
+		}
+	}
+	return pods
+}
+
+// recount takes pods out of the sums, or enters them again.
+func (e *Engine) recount(pods []*pod, sign int, b *batch) {
+	for _, p := range pods {
+		for _, m := range p.memberships {
+			e.count(p, m, sign, false)
+			b.touch(m.sequence.laneOf(p))
+		}
+	}
+}
+
+func (w *workloads) learn(view *workload) {
+	w.byUID[view.uid] = view
+	insert(w.of, view.namespace, view)
+	if view.owner != "" {
+		insert(w.owned, view.owner, view)
+	}
+}
+
+func (w *workloads) forget(old *workload) {
+	delete(w.byUID, old.uid)
+	remove(w.of, old.namespace, old)
+	if old.owner != "" {
+		remove(w.owned, old.owner, old)
+	}
+}
+
+// placeWorkload gives the workload its share in every sequence of its namespace that selects its pods.
+func (e *Engine) placeWorkload(w *workload, b *batch) {
+	ns := e.namespaces[w.namespace]
+	if ns == nil || !w.counts() {
+		return
+	}
+	for s := range ns.selecting {
+		e.placeIn(w, s, b)
+	}
+}
+
+func (e *Engine) placeIn(w *workload, s *sequence, b *batch) {
+	if !w.counts() {
+		return
+	}
+	group, ok := s.selecting(w.labels, len(s.groups))
+	if !ok || (s.perNode && w.kind != KindDaemonSet) {
+		return
+	}
+	share := &share{workload: w, sequence: s, group: group}
+	w.shares[s] = share
+	s.groups[group].shares[share] = struct{}{}
+	if s.perNode {
+		if w.due == nil {
+			w.due = e.dueNodes(w)
+		}
+		e.daemons[w] = struct{}{}
+		for name := range w.due {
+			b.touchGroup(s.lanes[name], group)
+		}
+		return
+	}
+	share.countNames()
+	e.refreshShare(share, b)
+}
+
+// unplace takes the workload out of all sequences.
+func (e *Engine) unplace(w *workload, b *batch) {
+	for _, share := range w.shares {
+		e.unshare(share, b)
+	}
+}
+
+func (e *Engine) unshare(share *share, b *batch) {
+	w, s := share.workload, share.sequence
+	delete(w.shares, s)
+	delete(s.groups[share.group].shares, share)
+	if !s.perNode {
+		share.withdraw()
+		b.touch(s.lanes[""])
+		return
+	}
+	for name := range w.due {
+		b.touchGroup(s.lanes[name], share.group)
+	}
+	e.forgetDue(w)
+}
+
+// forgetDue lets go of where a DaemonSet is due when no sequence of node scope selects it any more.
+func (e *Engine) forgetDue(w *workload) {
+	for s := range w.shares {
+		if s.perNode {
+			return
+		}
+	}
+	delete(e.daemons, w)
+	w.due = nil
+}
+
+// prepareDue works out, before the lock is taken, on which nodes a DaemonSet should run, if any sequence of node scope may
+// ask and the answer may have changed. Writers come one at a time, so what they read stays as it is.
+func (e *Engine) prepareDue(view *workload) {
+	if view.kind != KindDaemonSet || len(e.perNode) == 0 || view.terminating {
+		return
+	}
+	old := e.workloads.byUID[view.uid]
+	if old != nil && old.due != nil && old.object.GetGeneration() == view.object.GetGeneration() {
+		return
+	}
+	for s := range e.perNode {
+		if s.namespace != view.namespace {
+			continue
+		}
+		if _, ok := s.selecting(view.labels, len(s.groups)); ok {
+			view.due = e.dueNodes(view)
+			return
+		}
+	}
+}
+
+// dueNodes are the nodes on which a DaemonSet should have a pod.
+func (e *Engine) dueNodes(w *workload) map[string]struct{} {
+	due := map[string]struct{}{}
+	for name, n := range e.nodes {
+		if shouldRun(n, w) {
+			due[name] = struct{}{}
+		}
+	}
+	return due
+}
+
+// touchDue marks the nodes on which the DaemonSet is due and was not, or the other way round.
+func (e *Engine) touchDue(w *workload, before map[string]struct{}, b *batch) {
+	for s, share := range w.shares {
+		if !s.perNode {
+			continue
+		}
+		for name := range w.due {
+			if _, was := before[name]; !was {
+				b.touchGroup(s.lanes[name], share.group)
+			}
+		}
+		for name := range before {
+			if _, is := w.due[name]; !is {
+				b.touchGroup(s.lanes[name], share.group)
+			}
+		}
+	}
+}
+
+// setDue enters whether the DaemonSet should run on a node.
+func (w *workload) setDue(name string, due bool) {
+	if due {
+		w.due[name] = struct{}{}
+	} else {
+		delete(w.due, name)
+	}
+}

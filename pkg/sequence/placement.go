@@ -1,0 +1,354 @@
+package sequence
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	v1helper "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+)
+
+// requirement is what pods ask of a node, and the nodes that meet it. Pods that ask for the same share one, so that what a
+// held pod costs does not grow with the number of nodes.
+type requirement struct {
+	affinity    nodeaffinity.RequiredNodeAffinity
+	tolerations []corev1.Toleration
+	suitable    map[string]struct{}
+	classes     map[*class]struct{}
+}
+
+// class has the unbound pods that may use exactly the same nodes: they ask the same of a node and have the same places in
+// sequences of node scope.
+type class struct {
+	key, requirementKey string
+	requirement         *requirement
+	needs               []membership
+	pods                map[*pod]struct{}
+
+	// states has the suitable nodes, and open and coming count them.
+	states       map[string]nodeState
+	openNodes    map[string]struct{}
+	open, coming int
+
+	touched bool // in this batch
+	wasHeld bool // before this batch
+	opened  bool // a node opened in this batch
+}
+
+// nodeState says what a node is to the pods of a class.
+type nodeState uint8
+
+const (
+	nodeClosed nodeState = iota // an earlier group is not passed there, and nothing is on the way
+	nodeComing                  // an earlier group is not passed there, but is on the way
+	nodeOpen                    // the pods may go there
+)
+
+// state says what the lane's node is to pods of the group.
+func (l *lane) state(group int) nodeState {
+	switch {
+	case l == nil || l.node == nil:
+		return nodeClosed
+	case l.mayGo(group):
+		return nodeOpen
+	case group <= l.current, l.coming < group: // suspended, or something is on the way
+		return nodeComing
+	}
+	return nodeClosed
+}
+
+func (c *class) stateOn(name string) nodeState {
+	state := nodeOpen
+	for _, m := range c.needs {
+		state = min(state, m.sequence.lanes[name].state(m.group))
+	}
+	return state
+}
+
+// held tells whether the pods must wait: there is no node for them, but there will be. If there is none and none is on
+// the way, holding them would hide them from whoever adds nodes.
+func (c *class) held() bool { return c.open == 0 && c.coming > 0 }
+
+func (c *class) set(name string, state nodeState) {
+	c.unset(name)
+	c.states[name] = state
+	c.enter(state, +1)
+	if state == nodeOpen {
+		c.openNodes[name] = struct{}{}
+	}
+}
+
+func (c *class) unset(name string) {
+	if state, ok := c.states[name]; ok {
+		delete(c.states, name)
+		delete(c.openNodes, name)
+		c.enter(state, -1)
+	}
+}
+
+func (c *class) enter(state nodeState, sign int) {
+	switch state {
+	case nodeOpen:
+		c.open += sign
+	case nodeComing:
+		c.coming += sign
+	}
+}
+
+// refresh works out anew what the node is to the class.
+func (c *class) refresh(name string, b *batch) {
+	before, suitable := c.states[name]
+	if !suitable {
+		return
+	}
+	if now := c.stateOn(name); now != before {
+		b.touchClass(c)
+		c.opened = c.opened || now == nodeOpen
+		c.set(name, now)
+	}
+}
+
+// requirements are all requirements of unbound pods, and classes all classes, by what makes them the same.
+type requirements struct {
+	byKey   map[string]*requirement
+	classes map[string]*class
+}
+
+func (r *requirements) all() iter.Seq[*requirement] { return maps.Values(r.byKey) }
+
+// needs are the pod's places that keep it from some nodes.
+func (e *Engine) needs(p *pod) []membership {
+	if p.wants == nil || p.terminating || !e.schedulerNames.Has(p.schedulerName) {
+		return nil
+	}
+	var needs []membership
+	for _, m := range p.memberships {
+		if m.sequence.perNode && (m.group > 0 || m.sequence.suspended) {
+			needs = append(needs, m)
+		}
+	}
+	return needs
+}
+
+// classFor finds the class of pods with these wants and needs, or makes it. It only reads what the engine has: a class
+// that is new must be listed.
+func (e *Engine) classFor(wants *placementSpec, needs []membership) *class {
+	slices.SortFunc(needs, func(a, b membership) int {
+		return strings.Compare(a.sequence.key.String(), b.sequence.key.String())
+	})
+	requirementKey := wants.key()
+	key := strings.Builder{}
+	key.WriteString(requirementKey)
+	for _, m := range needs {
+		fmt.Fprintf(&key, "|%p %d", m.sequence, m.group)
+	}
+	if c := e.requirements.classes[key.String()]; c != nil {
+		return c
+	}
+	c := &class{
+		key: key.String(), requirementKey: requirementKey, needs: needs,
+		requirement: e.requirements.byKey[requirementKey],
+		pods:        map[*pod]struct{}{}, states: map[string]nodeState{}, openNodes: map[string]struct{}{},
+	}
+	if c.requirement == nil {
+		c.requirement = wants.requirement()
+		for _, n := range e.nodes {
+			if c.requirement.suits(n) {
+				c.requirement.suitable[n.name] = struct{}{}
+			}
+		}
+	}
+	for name := range c.requirement.suitable {
+		c.set(name, c.stateOn(name))
+	}
+	return c
+}
+
+// key is the same for pods that ask the same of a node.
+func (w *placementSpec) key() string {
+	var required *corev1.NodeSelector
+	if w.affinity != nil && w.affinity.NodeAffinity != nil {
+		required = w.affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return string(mustMarshal([]any{w.nodeSelector, required, w.tolerations}))
+}
+
+func (w *placementSpec) requirement() *requirement {
+	return &requirement{
+		affinity: nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{
+			Spec: corev1.PodSpec{NodeSelector: w.nodeSelector, Affinity: w.affinity},
+		}),
+		tolerations: w.tolerations,
+		suitable:    map[string]struct{}{}, classes: map[*class]struct{}{},
+	}
+}
+
+// suits tells whether pods with this requirement may run on the node, as far as its labels, its taints and its being
+// cordoned say. A node that such a pod cannot use need not be waited for.
+func (r *requirement) suits(n *node) bool {
+	if fits, err := r.affinity.Match(n.object); err != nil || !fits {
+		return false
+	}
+	taints := n.object.Spec.Taints
+	if n.object.Spec.Unschedulable {
+		taints = append(slices.Clip(taints), corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+	}
+	_, untolerated := v1helper.FindMatchingUntoleratedTaint(klog.Logger{}, taints, r.tolerations, func(t *corev1.Taint) bool {
+		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+	}, true)
+	return !untolerated
+}
+
+// matchNode sees whether a node that is new or has changed suits the requirement.
+func (e *Engine) matchNode(r *requirement, n *node, b *batch) {
+	_, before := r.suitable[n.name]
+	switch after := r.suits(n); {
+	case after && !before:
+		r.suitable[n.name] = struct{}{}
+		for c := range r.classes {
+			b.touchClass(c)
+			c.set(n.name, nodeClosed)
+			b.refresh = append(b.refresh, classNode{c, n.name})
+		}
+	case before && !after:
+		e.unmatchNode(r, n.name, b)
+	}
+}
+
+func (e *Engine) unmatchNode(r *requirement, name string, b *batch) {
+	delete(r.suitable, name)
+	for c := range r.classes {
+		if _, ok := c.states[name]; ok {
+			b.touchClass(c)
+			c.unset(name)
+		}
+	}
+}
+
+// classify gives an unbound pod its class or its pin. prepared may be the class, made without the lock.
+func (e *Engine) classify(p *pod, prepared *class) {
+	e.declassify(p)
+	needs := e.needs(p)
+	if len(needs) == 0 {
+		return
+	}
+	if p.pin = p.wants.pin(); p.pin != nil {
+		insert(e.pinned, *p.pin, p)
+		return
+	}
+	c := prepared
+	if c == nil {
+		c = e.classFor(p.wants, needs)
+	}
+	if len(c.pods) == 0 {
+		e.listClass(c)
+	}
+	p.class = c
+	c.pods[p] = struct{}{}
+}
+
+func (e *Engine) declassify(p *pod) {
+	if p.pin != nil {
+		remove(e.pinned, *p.pin, p)
+		p.pin = nil
+	}
+	c := p.class
+	if c == nil {
+		return
+	}
+	p.class = nil
+	if delete(c.pods, p); len(c.pods) > 0 {
+		return
+	}
+	delete(e.requirements.classes, c.key)
+	if delete(c.requirement.classes, c); len(c.requirement.classes) == 0 {
+		delete(e.requirements.byKey, c.requirementKey)
+	}
+	for _, m := range c.needs {
+		delete(m.sequence.classes, c)
+	}
+}
+
+func (e *Engine) listClass(c *class) {
+	e.requirements.classes[c.key] = c
+	e.requirements.byKey[c.requirementKey] = c.requirement
+	c.requirement.classes[c] = struct{}{}
+	for _, m := range c.needs {
+		m.sequence.classes[c] = struct{}{}
+	}
+}
+
+// pin is the one node, or the one host name, that a pod asks for.
+type pin struct{ node, host string }
+
+// pin tells whether only one node will do: required affinity on metadata.name, as the pods of a DaemonSet have it, or a
+// node selector on the host name.
+func (w *placementSpec) pin() *pin {
+	if name := w.pinnedName(); name != "" {
+		return &pin{node: name}
+	}
+	if host := w.nodeSelector[corev1.LabelHostname]; host != "" {
+		return &pin{host: host}
+	}
+	return nil
+}
+
+func (w *placementSpec) pinnedName() string {
+	if w.affinity == nil || w.affinity.NodeAffinity == nil {
+		return ""
+	}
+	required := w.affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if required == nil {
+		return ""
+	}
+	name := ""
+	for _, term := range required.NodeSelectorTerms {
+		i := slices.IndexFunc(term.MatchFields, func(f corev1.NodeSelectorRequirement) bool {
+			return f.Key == "metadata.name" && f.Operator == corev1.NodeSelectorOpIn && len(f.Values) == 1
+		})
+		if i < 0 || (name != "" && name != term.MatchFields[i].Values[0]) {
+			return ""
+		}
+		name = term.MatchFields[i].Values[0]
+	}
+	return name
+}
+
+// nodesOf are the names of the nodes that a pin means: usually one.
+func (e *Engine) nodesOf(p pin) iter.Seq[string] {
+	if p.node != "" {
+		return func(yield func(string) bool) { yield(p.node) }
+	}
+	return maps.Keys(e.hosts[p.host])
+}
+
+// openTo tells whether the node is open to the pod in every sequence that has it.
+func (p *pod) openTo(name string) bool {
+	for _, m := range p.memberships {
+		if m.sequence.perNode && (m.group > 0 || m.sequence.suspended) && m.sequence.lanes[name].state(m.group) != nodeOpen {
+			return false
+		}
+	}
+	return true
+}
+
+// nodeFree tells whether sequences of node scope leave the pod a node to go to, or nothing to wait for.
+func (e *Engine) nodeFree(p *pod) bool {
+	switch {
+	case p.class != nil:
+		return !p.class.held()
+	case p.pin == nil:
+		return true
+	}
+	for name := range e.nodesOf(*p.pin) {
+		if p.openTo(name) {
+			return true
+		}
+	}
+	return false
+}

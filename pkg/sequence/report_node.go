@@ -1,0 +1,75 @@
+package sequence
+
+import (
+	"slices"
+	"strings"
+)
+
+// NodeReport is how far a sequence of scope Node is on one node.
+type NodeReport struct {
+	Name string
+	// Current is the 0-based index of the first group not passed that has pods or a due DaemonSet there, or the number of
+	// groups.
+	Current int
+	// Completed tells that every group that has pods or a due DaemonSet there is satisfied there.
+	Completed bool
+	// Group is the current group, if there is one: its numbers are those of this node.
+	Group *GroupReport
+}
+
+// reportNodes describes the nodes that take part, and sums them up.
+func (e *Engine) reportNodes(s *sequence, report *Report) {
+	for i, g := range s.groups {
+		report.Groups[i] = GroupReport{
+			Title: g.title, Hash: g.hash, Satisfied: true, Members: []string{},
+			Released: !s.suspended || (s.begun && i == 0),
+		}
+		if i == 0 && report.Groups[0].Released {
+			report.Groups[0].ReleasedAt = s.created
+		}
+	}
+	for _, l := range s.lanes {
+		if !l.isNode() {
+			for i := range l.tallies {
+				report.Unbound += len(l.tallies[i].members)
+			}
+			continue
+		}
+		if node, takesPart := e.reportNode(l, report.Groups); takesPart {
+			report.Nodes = append(report.Nodes, node)
+		}
+	}
+	slices.SortFunc(report.Nodes, func(a, b NodeReport) int { return strings.Compare(a.Name, b.Name) })
+	for i := range report.Groups {
+		g := &report.Groups[i]
+		g.Satisfied = g.Satisfied && g.Expected > 0
+	}
+	if len(report.Nodes) > 0 {
+		report.Current = slices.MinFunc(report.Nodes, func(a, b NodeReport) int { return a.Current - b.Current }).Current
+	}
+}
+
+// reportNode describes one node and adds its numbers to those of the groups.
+func (e *Engine) reportNode(l *lane, sums []GroupReport) (node NodeReport, takesPart bool) {
+	node = NodeReport{Name: l.name, Current: len(l.tallies), Completed: true}
+	for i := range l.tallies {
+		n := l.need(i)
+		if n.expected == 0 {
+			continue
+		}
+		takesPart = true
+		sums[i].Expected += n.expected
+		sums[i].Ready += min(n.ready, n.expected)
+		if !l.tallies[i].satisfied {
+			node.Completed, sums[i].Satisfied = false, false
+		}
+		if _, passed := l.passed(i, e.now); !passed && node.Group == nil {
+			group := l.report(i, e.now)
+			if group.Failure == nil {
+				group.Failure = l.failure(i, e.now)
+			}
+			node.Current, node.Group = i, &group
+		}
+	}
+	return node, takesPart
+}

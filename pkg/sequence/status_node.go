@@ -1,0 +1,112 @@
+package sequence
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// describeNodes fills in what is told of nodes. Nodes that are still waiting come first, so that they are not cut off.
+func (r Report) describeNodes(status *v1alpha1.PodSequenceStatus, ps *v1alpha1.PodSequence, now time.Time) {
+	before := make(map[string][]metav1.Condition, len(ps.Status.NodeStatus))
+	for _, n := range ps.Status.NodeStatus {
+		before[n.NodeName] = n.Conditions
+	}
+	summary := v1alpha1.NodeSummary{Total: int32(len(r.Nodes))}
+	nodes := slices.Clone(r.Nodes)
+	slices.SortStableFunc(nodes, func(a, b NodeReport) int { return rank(a) - rank(b) })
+	for i, n := range nodes {
+		if n.Completed {
+			summary.Completed++
+		}
+		if i < v1alpha1.MaxListedNodes {
+			status.NodeStatus = append(status.NodeStatus, r.nodeStatus(n, before[n.Name], now))
+		}
+	}
+	summary.Waiting = summary.Total - summary.Completed
+	status.NodeSummary = &summary
+
+	status.CurrentGroup = "-"
+	if !r.Completed() && r.Current < len(r.Groups) {
+		status.CurrentGroup = fmt.Sprintf("%d/%d %s", r.Current+1, len(r.Groups), r.Groups[r.Current].Title)
+	}
+	var ready, expected int
+	for _, g := range r.Groups {
+		ready, expected = ready+g.Ready, expected+g.Expected
+	}
+	status.ReadyPods = fmt.Sprintf("%d/%d", ready, expected+r.Unbound)
+	status.Message = fmt.Sprintf("all %d nodes that take part are completed", summary.Total)
+	if failure := r.failure(); failure != nil {
+		status.Message = cutMessage(failure.Message)
+	} else if !r.Completed() {
+		_, status.Message = r.waitingNodes()
+	}
+	if len(nodes) > v1alpha1.MaxListedNodes {
+		status.Message += fmt.Sprintf(" (%d of %d nodes are listed)", v1alpha1.MaxListedNodes, len(nodes))
+	}
+}
+
+// rank sorts what waits before what is completed.
+func rank(n NodeReport) int {
+	if n.Completed {
+		return 1
+	}
+	return 0
+}
+
+func (r Report) nodeStatus(n NodeReport, before []metav1.Condition, now time.Time) v1alpha1.NodeStatus {
+	status := v1alpha1.NodeStatus{
+		NodeName: n.Name, CurrentIndex: int32(n.Current), Phase: v1alpha1.NodeInProgress, Conditions: slices.Clone(before),
+	}
+	ready := metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCompleted,
+		ObservedGeneration: r.Generation, LastTransitionTime: metav1.NewTime(now),
+	}
+	if n.Completed {
+		status.Phase = v1alpha1.NodeCompleted
+	} else {
+		ready.Status, ready.Reason = metav1.ConditionFalse, v1alpha1.ReasonGroupNotReady
+	}
+	if g := n.Group; g != nil {
+		status.ReadyPodsInCurrentGroup = g.ReadyMembers[:min(len(g.ReadyMembers), v1alpha1.MaxListedPodsOfNode)]
+		ready.Message = g.Progress
+		switch {
+		case g.Failure != nil:
+			status.Phase = v1alpha1.NodeFailed
+			ready.Reason, ready.Message = g.Failure.Reason, short(g.Failure.Message)
+		case g.Satisfied && !n.Completed:
+			ready.Reason = v1alpha1.ReasonWaitDuration
+		}
+	}
+	meta.SetStatusCondition(&status.Conditions, ready)
+	return status
+}
+
+// short keeps the status of many nodes small.
+func short(text string) string {
+	const limit = 256
+	return text[:min(limit, len(text))]
+}
+
+// waitingNodes is what the nodes wait for.
+func (r Report) waitingNodes() (reason, message string) {
+	if len(r.Nodes) == 0 {
+		return v1alpha1.ReasonWaitingForPods, fmt.Sprintf("no node takes part yet, %d pods wait for one", r.Unbound)
+	}
+	waiting := 0
+	for _, n := range r.Nodes {
+		if !n.Completed {
+			waiting++
+		}
+	}
+	message = fmt.Sprintf("waiting for %d of %d nodes", waiting, len(r.Nodes))
+	if r.Unbound > 0 {
+		message += fmt.Sprintf(", %d pods have no node yet", r.Unbound)
+	}
+	return v1alpha1.ReasonGroupNotReady, message
+}
