@@ -30,6 +30,10 @@ type lane struct {
 	// wake is when time alone will change something; zero for never.
 	wake time.Time
 
+	// resumed is when the groups from resumedFrom on were let go after a suspension; zero if there was none.
+	resumed     time.Time
+	resumedFrom int
+
 	evaluated bool // it has been settled at least once
 	touched   bool // it will be settled at the end of this batch
 	told      told // when it was last settled
@@ -60,6 +64,7 @@ type tally struct {
 	work   work
 
 	satisfied bool
+	inTime    bool      // it was satisfied, since its release, before its time was over
 	since     time.Time // when it became satisfied; zero while it is not
 	dirty     bool      // its sums changed in this batch
 	turned    time.Time // the latest ready time of what this batch made count as done
@@ -250,19 +255,27 @@ func (l *lane) waitOver(i int) time.Time {
 	return fullSecondAfter(since).Add(g.wait)
 }
 
-// tooLate is when the group's time is over; zero if it has no time-out.
+// tooLate is when the group's time is over; zero if it has no time-out, or is not released.
 func (l *lane) tooLate(i int) time.Time {
 	g := l.sequence.groups[i]
-	if g.timeout == 0 {
+	if g.timeout == 0 || (l.sequence.suspended && !l.mayGo(i)) {
 		return time.Time{}
 	}
 	return fullSecondAfter(l.releasedAt(i)).Add(g.timeout)
 }
 
-// timedOut tells whether the group's time is over and it is not satisfied.
+// timedOut tells whether the group's time is over and it was not satisfied before. That it broke after it had been
+// satisfied in time is another matter.
 func (l *lane) timedOut(i int, now time.Time) bool {
 	at := l.tooLate(i)
-	return !l.tallies[i].satisfied && !at.IsZero() && !now.Before(at)
+	return !l.tallies[i].inTime && !at.IsZero() && !now.Before(at)
+}
+
+// noteInTime remembers of a released group that it was satisfied in time.
+func (l *lane) noteInTime(i int) {
+	if t, at := &l.tallies[i], l.tooLate(i); t.satisfied && t.since.Before(at) {
+		t.inTime = true
+	}
 }
 
 // releasedAt is when the group was let go: for the first, when there were a sequence, a node and a workload; for any other,
@@ -278,6 +291,9 @@ func (l *lane) releasedAt(i int) time.Time {
 		for share := range s.groups[0].shares {
 			at = latest(at, share.workload.created)
 		}
+	}
+	if i >= l.resumedFrom {
+		at = latest(at, l.resumed)
 	}
 	for _, passed := range l.passes[:min(i, len(l.passes))] {
 		at = latest(at, passed)
@@ -300,10 +316,13 @@ func (l *lane) passed(i int, now time.Time) (at time.Time, ok bool) {
 		return time.Time{}, false // it may be gone, and it is not known which groups are for it
 	case !l.applies(g):
 		return l.releasedAt(i), true
-	case t.satisfied:
-		at = l.waitOver(i)
-		return at, g.wait == 0 || !now.Before(at)
-	case g.goOn && l.timedOut(i, now):
+	}
+	if t.satisfied {
+		if at = l.waitOver(i); g.wait == 0 || !now.Before(at) {
+			return at, true
+		}
+	}
+	if g.goOn && l.timedOut(i, now) {
 		return l.tooLate(i), true
 	}
 	return time.Time{}, false
@@ -319,6 +338,7 @@ func (l *lane) advance(now time.Time) {
 		l.current, l.passes = 0, l.passes[:0]
 	}
 	for l.current < len(s.groups) {
+		l.noteInTime(l.current)
 		at, ok := l.passed(l.current, now)
 		if !ok {
 			break
@@ -345,9 +365,10 @@ func (l *lane) plan(now time.Time) {
 	if l.current == len(l.sequence.groups) || (l.isNode() && l.node == nil) {
 		return
 	}
-	if l.tallies[l.current].satisfied {
+	if t := &l.tallies[l.current]; t.satisfied {
 		l.wake = l.waitOver(l.current)
-	} else if at := l.tooLate(l.current); now.Before(at) {
+	}
+	if at := l.tooLate(l.current); now.Before(at) && !l.tallies[l.current].inTime && (l.wake.IsZero() || at.Before(l.wake)) {
 		l.wake = at
 	}
 	if !l.isNode() {
@@ -355,7 +376,7 @@ func (l *lane) plan(now time.Time) {
 	}
 	for i := l.current; i < len(l.sequence.groups); i++ {
 		g := l.sequence.groups[i]
-		if !l.applies(g) || (!g.goOn && i == l.current && l.timedOut(i, now)) || l.need(i).expected == 0 {
+		if !l.applies(g) || (!g.goOn && i == l.current && !l.tallies[i].satisfied && l.timedOut(i, now)) || l.need(i).expected == 0 {
 			continue
 		}
 		if _, passed := l.passed(i, now); !passed {
@@ -401,6 +422,7 @@ func (l *lane) carry(old *lane, now time.Time) {
 		if t := &l.tallies[i]; old.tallies[i].satisfied {
 			t.satisfied, t.since = true, old.tallies[i].since
 		}
+		l.tallies[i].inTime = old.tallies[i].inTime
 	}
 	if s.suspended {
 		l.released = max(l.released, min(old.released, same))
@@ -409,7 +431,8 @@ func (l *lane) carry(old *lane, now time.Time) {
 			l.released = same
 		}
 	}
-	if before.suspended && !s.suspended && len(l.passes) > 0 && old.released <= l.current {
-		l.passes[len(l.passes)-1] = latest(l.passes[len(l.passes)-1], now.Truncate(time.Second))
+	l.resumed, l.resumedFrom = old.resumed, old.resumedFrom
+	if before.suspended && !s.suspended {
+		l.resumed, l.resumedFrom = now.Truncate(time.Second), old.released
 	}
 }
