@@ -1,4 +1,5 @@
-// Package feed tells an engine what the API server says: pods, PodSequences, and whether there is such a kind at all.
+// Package feed tells an engine what the API server says: pods, the workloads that make them, nodes, PodSequences, and
+// whether there is such a kind at all. It also tells it the time.
 //
 // It uses reflectors straight into the engine, not shared informers, for three reasons. A relist reaches the engine as
 // one step; through an informer it comes pod by pod, and the engine would see pods together in states they never had
@@ -13,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -32,7 +32,8 @@ type Feed struct {
 	engine *sequence.Engine
 	sink   func(sequence.Changes)
 
-	pods        cache.ListerWatcher
+	// world are the kinds that the engine must know before it hears of sequences.
+	world       []watchedKind
 	definitions cache.ListerWatcher
 	sequences   cache.ListerWatcher
 
@@ -44,6 +45,10 @@ type Feed struct {
 	// deliver orders what reaches the sink: nothing before everything.
 	deliver sync.Mutex
 	synced  bool
+
+	clock clock.WithTicker
+	wake  time.Time     // when time will next change something; guarded by deliver
+	rearm chan struct{} // has a token when wake has changed
 }
 
 // Options say whom the feed tells.
@@ -53,12 +58,19 @@ type Options struct {
 	Sink func(sequence.Changes)
 	// Advanced, if set, is called when CaughtUp may give another answer than before. Calls may overlap.
 	Advanced func()
+	// ClusterScopeOnly has no nodes watched: the engine must be configured alike.
+	ClusterScopeOnly bool
+	// Clock is the real one if nil.
+	Clock clock.WithTicker
 }
 
 // New returns a feed that does nothing until Run.
 func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, error) {
 	if options.Advanced == nil {
 		options.Advanced = func() {}
+	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
 	}
 	config = rest.CopyConfig(config)
 	rest.AddUserAgent(config, "feed")
@@ -82,11 +94,12 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 
 	f := &Feed{
 		engine: engine, sink: options.Sink, fresh: newFreshness(newestSequence(metadata), options.Advanced),
-		pods: cache.NewListWatchFromClient(core.CoreV1().RESTClient(), "pods", corev1.NamespaceAll, fields.Everything()),
 		definitions: cache.NewListWatchFromClient(extensions.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
 			fields.OneTermEqualSelector("metadata.name", definitionName)),
 		sequences: sequences,
+		clock:     options.Clock, rearm: make(chan struct{}, 1),
 	}
+	f.world = f.kinds(core, options.ClusterScopeOnly)
 	f.setState("has not begun to watch")
 	return f, nil
 }
@@ -119,21 +132,25 @@ func (f *Feed) setState(why string) { f.state.Store(&why) }
 
 // Run feeds the engine until the context ends.
 //
-// Pods come first, all of them, and only then sequences: passes are for good, and a group of which only some pods are
-// known may look ready.
+// Pods, workloads and nodes come first, all of them, and only then sequences: passes are for good, and a group of which
+// only some pods are known may look ready.
 func (f *Feed) Run(ctx context.Context) {
 	var watches wait.Group
 	defer watches.Wait()
 
-	pods := &podStore{feed: f, listed: make(chan struct{})}
-	f.setState("the list of pods is not complete")
-	watches.StartWithContext(ctx, func(ctx context.Context) {
-		f.reflect(ctx, "pods", f.pods, &corev1.Pod{}, pods)
-	})
-	select {
-	case <-pods.listed:
-	case <-ctx.Done():
-		return
+	watches.StartWithContext(ctx, f.keepTime)
+	f.setState("the lists of pods, workloads and nodes are not complete")
+	for _, kind := range f.world {
+		watches.StartWithContext(ctx, func(ctx context.Context) {
+			f.reflect(ctx, kind.name, kind.source, kind.object, kind.store)
+		})
+	}
+	for _, kind := range f.world {
+		select {
+		case <-kind.store.listed():
+		case <-ctx.Done():
+			return
+		}
 	}
 
 	watches.StartWithContext(ctx, f.fresh.run)
@@ -189,8 +206,46 @@ func (f *Feed) suspend(why string) {
 func (f *Feed) apply(enter func() sequence.Changes) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
-	if changes := enter(); f.synced {
+	f.pass(f.engine.Tick(f.clock.Now()))
+	f.pass(enter())
+	if wake := f.engine.NextWake(); !wake.Equal(f.wake) {
+		f.wake = wake
+		select {
+		case f.rearm <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// pass tells the sink.
+func (f *Feed) pass(changes sequence.Changes) {
+	if f.synced && !changes.Empty() {
 		podsReleased.Add(float64(len(changes.Released)))
 		f.sink(changes)
+	}
+}
+
+// keepTime tells the engine the time at each moment at which time alone changes something, until the context ends.
+func (f *Feed) keepTime(ctx context.Context) {
+	for {
+		f.deliver.Lock()
+		wake := f.wake
+		f.deliver.Unlock()
+		var due <-chan time.Time
+		stop := func() bool { return true }
+		if !wake.IsZero() {
+			timer := f.clock.NewTimer(wake.Sub(f.clock.Now()))
+			due, stop = timer.C(), timer.Stop
+		}
+		select {
+		case <-due:
+			f.apply(func() sequence.Changes { return sequence.Changes{} })
+		case <-f.rearm:
+		case <-ctx.Done():
+		}
+		stop()
+		if ctx.Err() != nil {
+			return
+		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,43 +17,11 @@ import (
 
 // A reflector calls its store from one goroutine, in the order of the watch.
 var (
-	_ cache.ReflectorStore = &podStore{}
 	_ cache.ReflectorStore = &sequenceStore{}
 
 	_ cache.ReflectorBookmarkStore = &sequenceStore{}
 	_ cache.ReflectorStore         = &definitionStore{}
 )
-
-// podStore hands pods to the engine.
-type podStore struct {
-	feed   *Feed
-	once   sync.Once
-	listed chan struct{} // closed after the first complete list
-}
-
-func (s *podStore) Add(obj any) error    { return s.Update(obj) }
-func (s *podStore) Resync() error        { return nil }
-func (s *podStore) Update(obj any) error { return s.enter(obj, s.feed.engine.ApplyPod) }
-func (s *podStore) Delete(obj any) error { return s.enter(obj, s.feed.engine.RemovePod) }
-
-func (s *podStore) enter(obj any, enter func(*corev1.Pod) sequence.Changes) error {
-	pod, err := as[*corev1.Pod](obj)
-	if err != nil {
-		return err
-	}
-	s.feed.apply(func() sequence.Changes { return enter(pod) })
-	return nil
-}
-
-func (s *podStore) Replace(list []any, _ string) error {
-	pods, err := allAs[*corev1.Pod](list)
-	if err != nil {
-		return err
-	}
-	s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplacePods(pods) })
-	s.once.Do(func() { close(s.listed) })
-	return nil
-}
 
 // sequenceStore hands PodSequences to the engine. The first complete list is the last thing the engine must know.
 type sequenceStore struct {

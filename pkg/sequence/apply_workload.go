@@ -67,6 +67,12 @@ func (e *Engine) ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object) Ch
 
 // applyWorkload enters a new version. The pods are counted anew only if what they are counted for may have changed.
 func (e *Engine) applyWorkload(view *workload, b *batch) {
+	if before := e.workloads.byName[view.key()]; before != nil && before.uid != view.uid {
+		if !newer(view.resourceVersion, before.resourceVersion) {
+			return
+		}
+		e.removeWorkload(before.uid, b) // deleted and made again, and only the second was told
+	}
 	old := e.workloads.byUID[view.uid]
 	if old != nil && !newer(view.resourceVersion, old.resourceVersion) {
 		return
@@ -205,6 +211,7 @@ func (e *Engine) recount(pods []*pod, sign int, b *batch) {
 
 func (w *workloads) learn(view *workload) {
 	w.byUID[view.uid] = view
+	w.byName[view.key()] = view
 	insert(w.of, view.namespace, view)
 	if view.owner != "" {
 		insert(w.owned, view.owner, view)
@@ -213,6 +220,7 @@ func (w *workloads) learn(view *workload) {
 
 func (w *workloads) forget(old *workload) {
 	delete(w.byUID, old.uid)
+	delete(w.byName, old.key())
 	remove(w.of, old.namespace, old)
 	if old.owner != "" {
 		remove(w.owned, old.owner, old)

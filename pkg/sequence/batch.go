@@ -213,7 +213,7 @@ func (e *Engine) applyPod(view *pod, prepared *class, b *batch) {
 	replace := p.uid != view.uid || !p.sameMembership(view)
 	e.touchPod(p, b)
 	e.update(ns, p, view, replace, prepared)
-	e.testify(p)
+	e.testify(p, b)
 	e.touchPod(p, b)
 	if replace || waited {
 		b.placed = append(b.placed, placedPod{p, waited})
@@ -244,15 +244,19 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, b *batch) {
 }
 
 // testify draws the conclusions from a bound pod that we can hold: it could not have been bound before its turn.
-func (e *Engine) testify(p *pod) {
+func (e *Engine) testify(p *pod, b *batch) {
 	if !p.bound() || !e.schedulerNames.Has(p.schedulerName) {
 		return
 	}
 	for _, m := range p.memberships {
-		l := m.sequence.laneOf(p)
-		l.raise(m.group, e.now)
-		l.release(m.group)
-		m.sequence.begun = true
+		s := m.sequence
+		s.laneOf(p).prove(m.group)
+		if !s.begun {
+			s.begun = true
+			for _, l := range s.lanes {
+				b.touch(l)
+			}
+		}
 	}
 }
 
@@ -260,10 +264,14 @@ func (e *Engine) applySequence(stored Stored, b *batch) {
 	ps := stored.PodSequence
 	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
 	old := e.sequences[key]
+	if old != nil && old.uid == ps.UID && ps.ResourceVersion != "" && !newer(ps.ResourceVersion, old.object.ResourceVersion) {
+		return
+	}
 	if old != nil && old.uid == ps.UID && old.generation == ps.Generation {
 		old.object = ps
 		if !old.perNode {
-			old.lanes[""].raise(old.recordedPasses(ps), e.now)
+			l := old.lanes[""]
+			l.evidence = max(l.evidence, old.recordedPasses(ps))
 		}
 		b.touch(old.lanes[""])
 		return
@@ -297,9 +305,9 @@ func (e *Engine) swap(old, next *sequence, b *batch) {
 		if old != nil {
 			next.carry(old, e)
 		}
-		next.recall(e.now)
+		next.recall()
 		for p := range waited {
-			e.testify(p)
+			e.testify(p, b)
 		}
 		for _, l := range next.lanes {
 			l.told.released = unheard // every member is looked at as placed

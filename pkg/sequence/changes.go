@@ -30,6 +30,11 @@ type Release struct {
 	StillGated bool
 }
 
+// Empty tells whether nothing was brought about.
+func (c *Changes) Empty() bool {
+	return len(c.Released) == 0 && len(c.Sequences) == 0 && len(c.Held) == 0 && len(c.Advanced) == 0
+}
+
 func (c *Changes) touch(key types.NamespacedName) {
 	if c.Sequences == nil {
 		c.Sequences = sets.New[types.NamespacedName]()

@@ -184,8 +184,8 @@ func (e *Engine) Tick(now time.Time) Changes {
 
 // NextWake is when Tick will next change something by itself; zero if nothing waits for time to pass.
 func (e *Engine) NextWake() time.Time {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.enter.Lock()
+	defer e.enter.Unlock()
 	return e.alarms.next()
 }
 

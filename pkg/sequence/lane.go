@@ -20,8 +20,12 @@ type lane struct {
 
 	// current is the first group not passed; len(groups) when all are.
 	current int
-	// released is the number of groups whose pods may go: current+1, except while the sequence is suspended.
+	// released is the number of groups whose pods may go: current+1, but while the sequence is suspended no more than freed.
 	released int
+	// freed is the number of groups that had been let go when the sequence was suspended.
+	freed int
+	// evidence is the group that some bound pod, or status, proves to have been let go.
+	evidence int
 	// passes has when the groups before current were passed, as far as that is known.
 	passes []time.Time
 	// coming is the first group from current on that has pods, or a DaemonSet due here, and is not passed but may yet be.
@@ -72,9 +76,6 @@ type tally struct {
 
 func (s *sequence) newLane(name string) *lane {
 	l := &lane{sequence: s, name: name, tallies: make([]tally, len(s.groups)), coming: len(s.groups)}
-	if s.suspended && s.begun {
-		l.released = 1
-	}
 	s.lanes[name] = l
 	return l
 }
@@ -340,17 +341,38 @@ func (l *lane) advance(now time.Time) {
 	for l.current < len(s.groups) {
 		l.noteInTime(l.current)
 		at, ok := l.passed(l.current, now)
-		if !ok {
+		if !ok && (s.continuous || l.current >= l.evidence) {
 			break
+		}
+		if !ok {
+			at = l.passedByNow(l.current, now)
 		}
 		l.pass(at)
 	}
-	if s.suspended {
-		l.released = min(l.released, l.current+1)
-	} else {
-		l.released = l.current + 1
-	}
+	l.free()
 	l.plan(now)
+}
+
+// passedByNow is when a group was passed that is not satisfied any more: status may have it on record.
+func (l *lane) passedByNow(i int, now time.Time) time.Time {
+	if record := l.sequence.record(i); record.PassedAt != nil {
+		return record.PassedAt.Time
+	}
+	return now.Truncate(time.Second)
+}
+
+// free works out which groups may go.
+func (l *lane) free() {
+	s := l.sequence
+	if s.begun {
+		l.freed = max(l.freed, 1)
+	}
+	l.released = l.current + 1
+	if s.suspended {
+		l.released = min(l.released, l.freed)
+	} else {
+		l.freed = l.released
+	}
 }
 
 // pass passes the current group.
@@ -386,25 +408,14 @@ func (l *lane) plan(now time.Time) {
 	}
 }
 
-// raise moves a lane whose passes are for good forward to a group, on evidence that the groups before it were passed. When
-// they were, status may have on record; else it was by now.
-func (l *lane) raise(group int, now time.Time) {
-	for !l.sequence.continuous && l.current < group {
-		at := now.Truncate(time.Second)
-		if record := l.sequence.record(l.current); record.PassedAt != nil {
-			at = record.PassedAt.Time
-		}
-		l.pass(at)
-	}
-}
-
 // mayGo tells whether the members of the group may go in this lane.
 func (l *lane) mayGo(group int) bool { return group < l.released }
 
-// release notes that the members of a group had been let go before the sequence was suspended.
-func (l *lane) release(group int) {
+// prove notes that the members of a group had been let go: the groups before it were passed.
+func (l *lane) prove(group int) {
+	l.evidence = max(l.evidence, group)
 	if l.sequence.suspended {
-		l.released = max(l.released, group+1)
+		l.freed = max(l.freed, group+1)
 	}
 }
 
@@ -425,14 +436,10 @@ func (l *lane) carry(old *lane, now time.Time) {
 		l.tallies[i].inTime = old.tallies[i].inTime
 	}
 	if s.suspended {
-		l.released = max(l.released, min(old.released, same))
-		if old.released > same && same == len(before.groups) && same < len(s.groups) {
-			// All of the old groups were passed, and the new spec only has more: they were not there to be released.
-			l.released = same
-		}
+		l.freed = max(l.freed, min(old.freed, same))
 	}
 	l.resumed, l.resumedFrom = old.resumed, old.resumedFrom
 	if before.suspended && !s.suspended {
-		l.resumed, l.resumedFrom = now.Truncate(time.Second), old.released
+		l.resumed, l.resumedFrom = now.Truncate(time.Second), old.freed
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 // workloads are the objects that make pods, and how they hang together.
 type workloads struct {
-	byUID map[types.UID]*workload
+	byUID  map[types.UID]*workload
+	byName map[workloadKey]*workload
 	// of has the workloads of each namespace.
 	of map[string]map[*workload]struct{}
 	// owned are the ReplicaSets of a Deployment, or the Jobs of a CronJob, by the owner's UID.
@@ -20,7 +21,7 @@ type workloads struct {
 
 func newWorkloads() workloads {
 	return workloads{
-		byUID: map[types.UID]*workload{}, of: map[string]map[*workload]struct{}{},
+		byUID: map[types.UID]*workload{}, byName: map[workloadKey]*workload{}, of: map[string]map[*workload]struct{}{},
 		owned: map[types.UID]map[*workload]struct{}{}, made: map[types.UID]map[*pod]struct{}{},
 	}
 }

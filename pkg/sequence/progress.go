@@ -1,10 +1,6 @@
 package sequence
 
-import (
-	"time"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
-)
+import "example.com/podsequence/apis/scheduling/v1alpha1"
 
 // join makes the pod a member of its group. before is the pod as it was in this group already, or nil.
 func (e *Engine) join(p *pod, m membership, before *pod) {
@@ -108,16 +104,16 @@ func (s *sequence) recordedPasses(ps *v1alpha1.PodSequence) int {
 }
 
 // recall takes from status what cannot be seen in the world any more.
-func (s *sequence) recall(now time.Time) {
+func (s *sequence) recall() {
 	if s.perNode {
 		s.begun = s.record(0).ReleasedAt != nil
 		return
 	}
 	l := s.lanes[""]
-	l.raise(s.recordedPasses(s.object), now)
+	l.evidence = max(l.evidence, s.recordedPasses(s.object))
 	for i := range s.groups {
-		if s.record(i).ReleasedAt != nil {
-			l.release(i)
+		if s.record(i).ReleasedAt != nil && s.suspended {
+			l.freed = max(l.freed, i+1)
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package sequence
 
 import (
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -69,14 +72,21 @@ func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
 	return sets.KeySet(known.class.openNodes), true
 }
 
-// Sign is the same for pods that sequences keep from the same nodes: sequence by sequence, the group.
-func (p *Placement) Sign() map[types.NamespacedName]int {
+// Need is a pod's place in a sequence of node scope that keeps it from some nodes.
+type Need struct {
+	Sequence types.NamespacedName
+	Group    int // 0-based
+}
+
+// Needs are the same, and in the same order, for pods that sequences keep from the same nodes.
+func (p *Placement) Needs() []Need {
 	if p == nil {
 		return nil
 	}
-	signature := make(map[types.NamespacedName]int, len(p.needs))
-	for _, m := range p.needs {
-		signature[m.sequence.key] = m.group
+	needs := make([]Need, len(p.needs))
+	for i, m := range p.needs {
+		needs[i] = Need{m.sequence.key, m.group}
 	}
-	return signature
+	slices.SortFunc(needs, func(a, b Need) int { return strings.Compare(a.Sequence.String(), b.Sequence.String()) })
+	return needs
 }

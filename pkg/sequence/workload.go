@@ -58,7 +58,8 @@ type workload struct {
 
 	// owner is the Deployment of a ReplicaSet, or the CronJob of a Job; empty if there is none.
 	owner types.UID
-	// object is kept where a rule of Kubernetes needs it whole: Deployment, ReplicaSet and DaemonSet.
+	// object is kept where a rule of Kubernetes asks for it, with what the rule looks at: Deployment, ReplicaSet and
+	// DaemonSet.
 	object metav1.Object
 	labels map[string]string // of the pods it makes
 
@@ -98,12 +99,17 @@ func viewWorkload(object metav1.Object) *workload {
 	generation := object.GetGeneration()
 	switch o := object.(type) {
 	case *appsv1.Deployment:
-		w.kind, w.object, w.labels = KindDeployment, o, o.Spec.Template.Labels
+		w.kind, w.labels = KindDeployment, o.Spec.Template.Labels
+		w.object = &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: o.Spec.Template}}
 		w.expected = int(ptr.Deref(o.Spec.Replicas, 1))
 		w.observed = o.Status.ObservedGeneration >= generation
 		w.allCurrent = false // revision is the newest ReplicaSet, see newestReplicaSet
 	case *appsv1.ReplicaSet:
-		w.kind, w.object, w.labels = KindReplicaSet, o, o.Spec.Template.Labels
+		w.kind, w.labels = KindReplicaSet, o.Spec.Template.Labels
+		w.object = &appsv1.ReplicaSet{
+			ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID, CreationTimestamp: o.CreationTimestamp},
+			Spec:       appsv1.ReplicaSetSpec{Template: o.Spec.Template},
+		}
 		w.expected = int(ptr.Deref(o.Spec.Replicas, 1))
 		w.observed = o.Status.ObservedGeneration >= generation
 		w.owner = controllerOfKind(o, appsv1.SchemeGroupVersion.Group, string(KindDeployment))
@@ -117,7 +123,10 @@ func viewWorkload(object metav1.Object) *workload {
 	case *appsv1.StatefulSet:
 		w.viewStatefulSet(o)
 	case *appsv1.DaemonSet:
-		w.kind, w.object, w.labels = KindDaemonSet, o, o.Spec.Template.Labels
+		w.kind, w.labels = KindDaemonSet, o.Spec.Template.Labels
+		w.object = &appsv1.DaemonSet{
+			ObjectMeta: metav1.ObjectMeta{Generation: generation}, Spec: appsv1.DaemonSetSpec{Template: o.Spec.Template},
+		}
 		w.expected = int(o.Status.DesiredNumberScheduled)
 		w.observed = o.Status.ObservedGeneration >= generation
 		w.revision = o.Annotations[appsv1.DeprecatedTemplateGeneration]
@@ -175,6 +184,14 @@ func controllerOfKind(object metav1.Object, group, kind string) types.UID {
 	}
 	return ref.UID
 }
+
+// workloadKey is what can be deleted and made again.
+type workloadKey struct {
+	kind            WorkloadKind
+	namespace, name string
+}
+
+func (w *workload) key() workloadKey { return workloadKey{w.kind, w.namespace, w.name} }
 
 // counts tells whether the workload says by itself what to expect. A Deployment speaks for its ReplicaSets.
 func (w *workload) counts() bool {

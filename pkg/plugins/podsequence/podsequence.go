@@ -3,9 +3,11 @@ package podsequence
 
 import (
 	"context"
+	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
@@ -22,6 +24,8 @@ var (
 	_ fwk.PreEnqueuePlugin  = &PodSequence{}
 	_ fwk.EnqueueExtensions = &PodSequence{}
 	_ fwk.PreFilterPlugin   = &PodSequence{}
+	_ fwk.FilterPlugin      = &PodSequence{}
+	_ fwk.ReservePlugin     = &PodSequence{}
 	_ fwk.SignPlugin        = &PodSequence{}
 )
 
@@ -48,27 +52,59 @@ func (pl *PodSequence) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 }
 
 // PreFilter asks once more: pods that come out of back-off skip PreEnqueue, and an edit may have come since.
-func (pl *PodSequence) PreFilter(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (pl *PodSequence) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	if status := pl.holder.decide(pod); !status.IsSuccess() {
 		return nil, status
 	}
-	return nil, fwk.NewStatus(fwk.Skip)
+	return pl.holder.preFilter(state, pod, len(nodes))
 }
 
 // PreFilterExtensions returns nil: nothing is computed that other pods on a node could change.
 func (pl *PodSequence) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// SignPod adds nothing: whether a pod may go does not depend on the node, and PreFilter asks for each pod by itself.
-// Without this method the profile would lose batching for all its pods.
-func (pl *PodSequence) SignPod(context.Context, *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	return nil, nil
+// Filter keeps the pod from nodes where an earlier group of its sequence is not ready. To evict somebody there would not
+// help, so nobody is.
+func (pl *PodSequence) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, nodeInfo fwk.NodeInfo) *fwk.Status {
+	return filter(state, nodeInfo.Node().Name)
 }
 
-// EventsToRegister returns the only event that lets a held pod go of which the holder does not know: its last gate was
-// lifted. All others it knows exactly, and activates that pod. Registering events of other pods would have the queue go
-// through all held pods at every status update of any pod.
+// Reserve looks at the chosen node once more: it may have closed since it was filtered.
+func (pl *PodSequence) Reserve(_ context.Context, state fwk.CycleState, _ *v1.Pod, nodeName string) *fwk.Status {
+	return filter(state, nodeName)
+}
+
+// Unreserve has nothing to undo.
+func (pl *PodSequence) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
+
+// SignPod says from which nodes sequences keep the pod. Whether it may go at all PreFilter asks for each pod by itself.
+// Without this method the profile would lose batching for all its pods.
+func (pl *PodSequence) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+	return pl.holder.sign(pod), nil
+}
+
+// EventsToRegister returns the events that let a pod go of which the holder does not know better. All others it knows
+// exactly, and activates the pods that it concerns. Registering events of other pods would have the queue go through all
+// held pods at every status update of any pod.
 func (pl *PodSequence) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
+		// The pod's own last gate was lifted.
 		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.UpdatePodSchedulingGatesEliminated}},
+		// A node is open from the start, or becomes open by its labels: the holder may know of it before the scheduler
+		// does, and then it activates pods in vain.
+		{
+			Event:          fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | fwk.UpdateNodeLabel},
+			QueueingHintFn: pl.isNodeOpen,
+		},
 	}, nil
+}
+
+func (pl *PodSequence) isNodeOpen(_ klog.Logger, pod *v1.Pod, _, newObj any) (fwk.QueueingHint, error) {
+	node, ok := newObj.(*v1.Node)
+	if !ok {
+		return fwk.Queue, fmt.Errorf("event of a node brought a %T", newObj)
+	}
+	if pl.holder.mayUse(pod, node.Name) {
+		return fwk.Queue, nil
+	}
+	return fwk.QueueSkip, nil
 }

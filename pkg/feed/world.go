@@ -1,0 +1,112 @@
+package feed
+
+import (
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"example.com/podsequence/pkg/sequence"
+)
+
+// watchedKind is a kind of built-in object that the engine is told of.
+type watchedKind struct {
+	name   string // of the resource
+	source cache.ListerWatcher
+	object any
+	store  worldStore
+}
+
+// worldStore is a store that tells when it has had its first complete list.
+type worldStore interface {
+	cache.ReflectorStore
+	listed() <-chan struct{}
+}
+
+// kinds are the built-in kinds that the engine is told of.
+func (f *Feed) kinds(core kubernetes.Interface, clusterScopeOnly bool) []watchedKind {
+	v1, apps, batch := core.CoreV1().RESTClient(), core.AppsV1().RESTClient(), core.BatchV1().RESTClient()
+	kinds := []watchedKind{
+		watched(v1, "pods", &corev1.Pod{}, newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)),
+		watched(apps, "deployments", &appsv1.Deployment{}, workloads[*appsv1.Deployment](f, sequence.KindDeployment)),
+		watched(apps, "replicasets", &appsv1.ReplicaSet{}, workloads[*appsv1.ReplicaSet](f, sequence.KindReplicaSet)),
+		watched(apps, "statefulsets", &appsv1.StatefulSet{}, workloads[*appsv1.StatefulSet](f, sequence.KindStatefulSet)),
+		watched(apps, "daemonsets", &appsv1.DaemonSet{}, workloads[*appsv1.DaemonSet](f, sequence.KindDaemonSet)),
+		watched(batch, "jobs", &batchv1.Job{}, workloads[*batchv1.Job](f, sequence.KindJob)),
+		watched(v1, "replicationcontrollers", &corev1.ReplicationController{},
+			workloads[*corev1.ReplicationController](f, sequence.KindReplicationController)),
+	}
+	if clusterScopeOnly {
+		return kinds
+	}
+	removeNode := func(node *corev1.Node) sequence.Changes { return f.engine.RemoveNode(node.Name) }
+	return append(kinds, watched(v1, "nodes", &corev1.Node{},
+		newObjectStore(f, f.engine.ApplyNode, removeNode, f.engine.ReplaceNodes)))
+}
+
+func watched(client rest.Interface, resource string, object any, store worldStore) watchedKind {
+	return watchedKind{
+		name: resource, object: object, store: store,
+		source: cache.NewListWatchFromClient(client, resource, corev1.NamespaceAll, fields.Everything()),
+	}
+}
+
+// workloads hands one kind of workload to the engine.
+func workloads[T metav1.Object](f *Feed, kind sequence.WorkloadKind) *objectStore[T] {
+	return newObjectStore(f,
+		func(object T) sequence.Changes { return f.engine.ApplyWorkload(object) },
+		func(object T) sequence.Changes { return f.engine.RemoveWorkload(object) },
+		func(list []T) sequence.Changes {
+			objects := make([]metav1.Object, len(list))
+			for i, object := range list {
+				objects[i] = object
+			}
+			return f.engine.ReplaceWorkloads(kind, objects)
+		},
+	)
+}
+
+// objectStore hands objects of one type to the engine.
+type objectStore[T any] struct {
+	feed          *Feed
+	apply, remove func(T) sequence.Changes
+	replace       func([]T) sequence.Changes
+
+	once  sync.Once
+	first chan struct{} // closed after the first complete list
+}
+
+func newObjectStore[T any](f *Feed, apply, remove func(T) sequence.Changes, replace func([]T) sequence.Changes) *objectStore[T] {
+	return &objectStore[T]{feed: f, apply: apply, remove: remove, replace: replace, first: make(chan struct{})}
+}
+
+func (s *objectStore[T]) Add(obj any) error       { return s.Update(obj) }
+func (s *objectStore[T]) Resync() error           { return nil }
+func (s *objectStore[T]) Update(obj any) error    { return s.enter(obj, s.apply) }
+func (s *objectStore[T]) Delete(obj any) error    { return s.enter(obj, s.remove) }
+func (s *objectStore[T]) listed() <-chan struct{} { return s.first }
+
+func (s *objectStore[T]) enter(obj any, enter func(T) sequence.Changes) error {
+	object, err := as[T](obj)
+	if err != nil {
+		return err
+	}
+	s.feed.apply(func() sequence.Changes { return enter(object) })
+	return nil
+}
+
+func (s *objectStore[T]) Replace(list []any, _ string) error {
+	objects, err := allAs[T](list)
+	if err != nil {
+		return err
+	}
+	s.feed.apply(func() sequence.Changes { return s.replace(objects) })
+	s.once.Do(func() { close(s.first) })
+	return nil
+}
