@@ -56,8 +56,7 @@ func (p *plan) process(name string) *process {
 		record.Args = p.controllerManagerArgs()
 		record.HealthURL = record.URL + "/healthz"
 	case Scheduler:
-		record.Args = append(p.schedulerArgs(name), "--kubeconfig="+p.componentKubeconfig(name),
-			"--kube-api-qps=1000", "--kube-api-burst=2000", "--leader-elect=false")
+		record.Args = append(p.schedulerArgs(name), "--config="+p.config(stockSchedulerConfigFile))
 	case Kwok:
 		record.Args = p.kwokArgs()
 		record.URL = p.url("http", name)

@@ -20,10 +20,29 @@ const (
 	auditPolicyFile     = "audit-policy.yaml"
 	kwokConfigFile      = "kwok.yaml"
 	schedulerConfigFile = "scheduler-config.yaml"
+
+	stockSchedulerConfigFile = "stock-scheduler-config.yaml"
 )
 
 // shippedSchedulerConfig is the configuration of our scheduler that users get.
 const shippedSchedulerConfig = "scheduler-config/scheduler-config.yaml"
+
+// AnotherScheduler is a second profile of the stock scheduler. Gated pods of the default one are given to ours, by a policy
+// that is part of our installation.
+const AnotherScheduler = "another-scheduler"
+
+const stockSchedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection:
+  leaderElect: false
+clientConnection:
+  kubeconfig: %q
+  qps: 1000
+  burst: 2000
+profiles:
+- schedulerName: default-scheduler
+- schedulerName: %s
+`
 
 // auditPolicy records who did what to which object and when, which is what order and write counts are checked by.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
@@ -63,6 +82,8 @@ func (p *plan) writeFiles(ca *authority) error {
 		auditPolicyFile:     auditPolicy,
 		kwokConfigFile:      kwokConfig,
 		schedulerConfigFile: schedulerConfig,
+
+		stockSchedulerConfigFile: fmt.Sprintf(stockSchedulerConfig, p.componentKubeconfig(Scheduler), AnotherScheduler),
 	} {
 		if err := os.WriteFile(p.config(file), []byte(content), 0o600); err != nil {
 			return fmt.Errorf("write configuration: %w", err)

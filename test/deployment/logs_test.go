@@ -19,7 +19,7 @@ func TestHeldPodsAreNotInTheLogsAtTheShippedLevel(t *testing.T) {
 	create(t, MakeSequence(ns, "quiet").Pods("Missing", "missing").Pods("Held", "held-by-name", "held-by-gate").Obj())
 	create(t,
 		ourPod(ns, "held-by-name").Obj(),
-		ourPod(ns, "held-by-gate").SchedulerName("default-scheduler").SchedulingGates([]string{sequenceGate}).Obj(),
+		ourPod(ns, "held-by-gate").SchedulerName(controlplane.AnotherScheduler).SchedulingGates([]string{sequenceGate}).Obj(),
 	)
 	for _, name := range []string{"held-by-name", "held-by-gate"} {
 		await(t, name+" to be told what it waits for", func() bool { return isHeld(get(t, &corev1.Pod{}, ns, name)) })

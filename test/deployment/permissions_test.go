@@ -49,7 +49,7 @@ func TestPermissionsAreThoseThatAreUsed(t *testing.T) {
 	for _, pod := range []struct{ name, scheduler, gate string }{
 		{"by-name", "podsequence-scheduler", ""},
 		{"by-gate", "podsequence-scheduler", sequenceGate},
-		{"of-another", "default-scheduler", sequenceGate},
+		{"of-another", controlplane.AnotherScheduler, sequenceGate},
 	} {
 		// So that the others wait for long enough to be told what for.
 		wrapper := ourPod(ns, pod.name).SchedulerName(pod.scheduler).Annotation("sandbox.podsequence.example.com/ready-after", "2s")

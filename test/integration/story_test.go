@@ -17,12 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/controlplane"
 	. "example.com/podsequence/internal/testing"
 )
 
 const (
 	ourScheduler   = "podsequence-scheduler"
-	stockScheduler = "default-scheduler"
+	stockScheduler = controlplane.AnotherScheduler
 	readyAfter     = "sandbox.podsequence.example.com/ready-after"
 	completeAfter  = "sandbox.podsequence.example.com/complete-after"
 

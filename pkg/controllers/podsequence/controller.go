@@ -32,7 +32,8 @@ const (
 
 // Options are what the operator of the cluster decides.
 type Options struct {
-	// SchedulerNames are the profiles of our scheduler. It lifts the gates of their pods itself.
+	// SchedulerNames are the profiles of our scheduler. If there are none, no nodes are watched, and sequences of scope
+	// Node are reported as unsupported. It lifts the gates of their pods itself.
 	SchedulerNames []string
 	// GatePrefixes are the beginnings of gate names that may be lifted.
 	GatePrefixes []string
@@ -42,15 +43,18 @@ type Options struct {
 	ExplainWaits bool
 }
 
+func (o Options) clusterScopeOnly() bool { return len(o.SchedulerNames) == 0 }
+
 // Add adds the controller to the manager. It does nothing, and watches nothing, until the manager leads.
 func Add(mgr manager.Manager, options Options) error {
 	engine := sequence.NewEngine(sequence.Config{
-		SchedulerNames: options.SchedulerNames,
-		GatePrefixes:   options.GatePrefixes,
+		SchedulerNames:   options.SchedulerNames,
+		GatePrefixes:     options.GatePrefixes,
+		ClusterScopeOnly: options.clusterScopeOnly(),
 	})
 	d := &dispatcher{ours: sets.New(options.SchedulerNames...)}
 	config := coreConfig(mgr)
-	source, err := feed.New(config, engine, feed.Options{Sink: d.dispatch})
+	source, err := feed.New(config, engine, feed.Options{Sink: d.dispatch, ClusterScopeOnly: options.clusterScopeOnly()})
 	if err != nil {
 		return fmt.Errorf("make feed: %w", err)
 	}

@@ -25,6 +25,11 @@ const (
 	actionObserve = "Observe"
 )
 
+// warnings are the problems that events tell of.
+var warnings = []string{
+	v1alpha1.ReasonUngovernedPods, v1alpha1.ReasonPodFailed, v1alpha1.ReasonJobFailed, v1alpha1.ReasonPodsReadyTimeout,
+}
+
 // eventsFor is what a status tells that the one before did not. Since each status that is written is compared with the
 // one that it replaced, no event comes twice, however often the controller is restarted. One that ends between a write
 // and its events leaves these untold: status is what counts.
@@ -38,10 +43,10 @@ func eventsFor(before, after v1alpha1.PodSequenceStatus) []event {
 			kind: corev1.EventTypeNormal, reason: v1alpha1.EventSequenceCompleted, action: actionObserve, note: after.Message,
 		})
 	}
-	if problem := ungoverned(after); problem != nil && ungoverned(before) == nil {
-		all = append(all, event{
-			kind: corev1.EventTypeWarning, reason: v1alpha1.ReasonUngovernedPods, action: actionObserve, note: problem.Message,
-		})
+	for _, reason := range warnings {
+		if problem := degraded(after, reason); problem != nil && degraded(before, reason) == nil {
+			all = append(all, event{kind: corev1.EventTypeWarning, reason: reason, action: actionObserve, note: problem.Message})
+		}
 	}
 	for i := range all {
 		all[i].note = cut(all[i].note)
@@ -80,13 +85,13 @@ func place(status v1alpha1.PodSequenceStatus, i int) string {
 	return fmt.Sprintf("group %d/%d %q", i+1, len(status.Groups), status.Groups[i].Name)
 }
 
-// ungoverned is the condition that tells of pods that nothing can hold, or nil.
-func ungoverned(status v1alpha1.PodSequenceStatus) *metav1.Condition {
-	degraded := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded)
-	if degraded == nil || degraded.Status != metav1.ConditionTrue || degraded.Reason != v1alpha1.ReasonUngovernedPods {
+// degraded is the condition that tells of a problem with this reason, or nil.
+func degraded(status v1alpha1.PodSequenceStatus, reason string) *metav1.Condition {
+	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded)
+	if condition == nil || condition.Status != metav1.ConditionTrue || condition.Reason != reason {
 		return nil
 	}
-	return degraded
+	return condition
 }
 
 // cut shortens a note to what the API server accepts.
