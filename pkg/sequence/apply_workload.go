@@ -77,12 +77,12 @@ func (e *Engine) applyWorkload(view *workload, b *batch) {
 	if old != nil && !newer(view.resourceVersion, old.resourceVersion) {
 		return
 	}
-	if old != nil && old.counts() == view.counts() && old.owner == view.owner && maps.Equal(old.labels, view.labels) {
+	if old != nil && old.samePods(view) {
 		e.refreshWorkload(old, view, b)
 		return
 	}
 	pods := e.podsOf(view)
-	e.recount(pods, -1, b)
+	e.recount(pods, -1, false, b)
 	if old != nil {
 		e.unplace(old, b)
 		e.workloads.forget(old)
@@ -91,12 +91,18 @@ func (e *Engine) applyWorkload(view *workload, b *batch) {
 	e.workloads.learn(view)
 	if view.kind == KindDaemonSet && old == nil {
 		for p := range e.workloads.made[view.uid] {
-			e.countOnNode(p, +1)
+			e.countOnNode(p, +1, b)
 		}
 	}
 	e.settleRevisions(view, b)
 	e.placeWorkload(view, b)
-	e.recount(pods, +1, b)
+	e.recount(pods, +1, old == nil, b)
+}
+
+// samePods tells whether another version of the workload leaves its pods where they are counted.
+func (w *workload) samePods(other *workload) bool {
+	return w.counts() == other.counts() && w.owner == other.owner && maps.Equal(w.labels, other.labels) &&
+		(w.kind != KindStatefulSet || (w.expected == other.expected && w.firstPod == other.firstPod))
 }
 
 // refreshWorkload enters facts that leave the pods where they are counted.
@@ -134,12 +140,11 @@ func (e *Engine) refreshShare(s *share, b *batch) {
 	if s.sequence.perNode {
 		return
 	}
-	complete := s.entered.ready
+	before := s.entered
 	s.refresh()
-	if l := s.sequence.lanes[""]; s.workload.complete && s.entered.ready >= complete {
-		if t := l.tally(s.group); !t.satisfied {
-			t.turned = latest(t.turned, s.workload.completeAt)
-		}
+	if s.workload.complete && s.entered.sources > 0 && (s.entered.ready > before.ready || s.entered.short < before.short) {
+		t := s.sequence.lanes[""].tally(s.group)
+		t.turned = latest(t.turned, s.workload.completeAt)
 	}
 	e.touchShare(s, b)
 }
@@ -165,6 +170,20 @@ func (e *Engine) settleRevisions(w *workload, b *batch) {
 		deployment.revision = newest
 		for _, share := range deployment.shares {
 			e.refreshShare(share, b)
+			e.turnRevision(share, types.UID(newest))
+		}
+	}
+}
+
+// turnRevision notes when the pods turned ready that have come to count because their ReplicaSet is the newest.
+func (e *Engine) turnRevision(s *share, newest types.UID) {
+	if s.sequence.perNode {
+		return
+	}
+	t := s.sequence.lanes[""].tally(s.group)
+	for p := range e.workloads.made[newest] {
+		if _, member := t.members[p]; member && p.done(s.sequence.groups[s.group].required) {
+			t.turned = latest(t.turned, p.readyAt)
 		}
 	}
 }
@@ -175,11 +194,11 @@ func (e *Engine) removeWorkload(uid types.UID, b *batch) {
 		return
 	}
 	pods := e.podsOf(w)
-	e.recount(pods, -1, b)
+	e.recount(pods, -1, false, b)
 	e.unplace(w, b)
 	e.workloads.forget(w)
 	e.settleRevisions(w, b)
-	e.recount(pods, +1, b)
+	e.recount(pods, +1, false, b)
 }
 
 // podsOf are the pods whose counting depends on the workload: its own, and those of a Deployment's ReplicaSets.
@@ -199,11 +218,11 @@ func (e *Engine) podsOf(w *workload) []*pod {
 	return pods
 }
 
-// recount takes pods out of the sums, or enters them again.
-func (e *Engine) recount(pods []*pod, sign int, b *batch) {
+// recount takes pods out of the sums, or enters them again: fresh if they could not count before.
+func (e *Engine) recount(pods []*pod, sign int, fresh bool, b *batch) {
 	for _, p := range pods {
 		for _, m := range p.memberships {
-			e.count(p, m, sign, false)
+			e.count(p, m, sign, fresh)
 			b.touch(m.sequence.laneOf(p))
 		}
 	}

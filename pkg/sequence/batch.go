@@ -65,16 +65,24 @@ func (e *Engine) settle(b *batch) Changes {
 			e.settleLane(l, &changes)
 		}
 	}
-	// Only now that every lane stands where it will stand: a pod may need the leave of several.
+	// Only now that every lane stands where it will stand: a pod may need the leave of several. Nodes first: what they
+	// are to a class may hold pods that other lanes let go.
 	for _, l := range b.lanes {
-		l.touched = false
-		if before := l.told; l.sequence.listed {
-			l.told = l.now()
-			e.settlePods(l, before, &changes, b)
+		if l.sequence.listed && l.isNode() && l.now() != l.told {
+			for c := range l.sequence.classes {
+				c.refresh(l.name, b)
+			}
 		}
 	}
 	for _, entry := range b.refresh {
 		entry.class.refresh(entry.node, b)
+	}
+	for _, l := range b.lanes {
+		l.touched = false
+		if before := l.told; l.sequence.listed {
+			l.told = l.now()
+			e.settlePods(l, before, &changes)
+		}
 	}
 	for _, c := range b.classes {
 		e.settleClass(c, &changes)
@@ -94,7 +102,7 @@ func (e *Engine) settle(b *batch) Changes {
 // settleLane brings the lane up to its sums and to the time.
 func (e *Engine) settleLane(l *lane, changes *Changes) {
 	wake := l.wake
-	l.evaluate(e.now)
+	l.evaluate(e)
 	l.advance(e.now)
 	if !l.wake.IsZero() && !l.wake.Equal(wake) {
 		e.alarms.set(l)
@@ -103,12 +111,12 @@ func (e *Engine) settleLane(l *lane, changes *Changes) {
 }
 
 // settlePods lets the pods go that the lane held and holds no more.
-func (e *Engine) settlePods(l *lane, before told, changes *Changes, b *batch) {
+func (e *Engine) settlePods(l *lane, before told, changes *Changes) {
 	s := l.sequence
 	switch {
 	case l.isNode():
 		if l.told != before {
-			e.settleNode(l, before, changes, b)
+			e.settlePins(l, before, changes)
 		}
 	case !s.perNode:
 		if l.current != before.current {
@@ -130,12 +138,9 @@ func (e *Engine) settlePods(l *lane, before told, changes *Changes, b *batch) {
 	}
 }
 
-// settleNode tells classes and pinned pods what the node is to them now.
-func (e *Engine) settleNode(l *lane, before told, changes *Changes, b *batch) {
+// settlePins lets the pods go that are pinned to a node that has opened.
+func (e *Engine) settlePins(l *lane, before told, changes *Changes) {
 	s := l.sequence
-	for c := range s.classes {
-		c.refresh(l.name, b)
-	}
 	pins := []pin{{node: l.name}}
 	if l.node != nil {
 		pins = append(pins, pin{host: l.node.hostname()})
@@ -209,16 +214,19 @@ func (e *Engine) applyPod(view *pod, prepared *class, b *batch) {
 		p = &pod{}
 		ns.pods[view.name] = p
 	}
-	waited := e.wasStranger(view.uid) || (p.uid == view.uid && !e.mayGo(p))
+	waited := e.wasStranger(view.uid) || (p.uid == view.uid && e.mayWait(p))
 	replace := p.uid != view.uid || !p.sameMembership(view)
 	e.touchPod(p, b)
-	e.update(ns, p, view, replace, prepared)
+	e.update(ns, p, view, replace, prepared, b)
 	e.testify(p, b)
 	e.touchPod(p, b)
 	if replace || waited {
 		b.placed = append(b.placed, placedPod{p, waited})
 	}
 }
+
+// mayWait tells whether the pod waits, or may have been filtered from all nodes.
+func (e *Engine) mayWait(p *pod) bool { return !e.mayGo(p) || p.class != nil || p.pin != nil }
 
 func (e *Engine) touchPod(p *pod, b *batch) {
 	for _, m := range p.memberships {
@@ -238,7 +246,7 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, b *batch) {
 	}
 	delete(ns.pods, name)
 	e.touchPod(p, b)
-	e.withdraw(p)
+	e.withdraw(p, b)
 	p.memberships = nil
 	e.forgetIfEmpty(namespace, ns)
 }
@@ -285,7 +293,7 @@ func (e *Engine) swap(old, next *sequence, b *batch) {
 	if old != nil {
 		b.edited = append(b.edited, old.key)
 		for p := range old.members() {
-			waited[p] = !e.mayGo(p)
+			waited[p] = e.mayWait(p)
 		}
 		for p := range waited {
 			e.drop(p, old, b)
@@ -297,9 +305,9 @@ func (e *Engine) swap(old, next *sequence, b *batch) {
 		for _, p := range e.list(next, b).pods {
 			if m, ok := next.place(p); ok {
 				if _, was := waited[p]; !was {
-					waited[p] = false
+					waited[p] = e.mayWait(p)
 				}
-				e.add(p, m)
+				e.add(p, m, b)
 			}
 		}
 		if old != nil {
@@ -334,10 +342,10 @@ func (s *sequence) members() map[*pod]struct{} {
 }
 
 // add enters a pod into a sequence, drop takes it out.
-func (e *Engine) add(p *pod, m membership) {
-	e.delist(p)
+func (e *Engine) add(p *pod, m membership, b *batch) {
+	e.delist(p, b)
 	p.memberships = append(p.memberships, m)
-	e.enlist(p)
+	e.enlist(p, b)
 	e.join(p, m, nil)
 }
 
@@ -346,9 +354,9 @@ func (e *Engine) drop(p *pod, s *sequence, b *batch) {
 		if m.sequence == s {
 			e.leave(p, m)
 			e.declassify(p)
-			e.delist(p)
+			e.delist(p, b)
 			p.memberships = append(p.memberships[:i:i], p.memberships[i+1:]...)
-			e.enlist(p)
+			e.enlist(p, b)
 			return
 		}
 	}

@@ -174,7 +174,7 @@ func (l *lane) isSatisfied(i int) bool {
 }
 
 // evaluate brings what is known of each group up to the sums. It must come before advance.
-func (l *lane) evaluate(now time.Time) {
+func (l *lane) evaluate(e *Engine) {
 	for i := range l.tallies {
 		t := &l.tallies[i]
 		if l.evaluated && !t.dirty {
@@ -185,11 +185,11 @@ func (l *lane) evaluate(now time.Time) {
 		case !satisfied:
 			t.since = time.Time{}
 		case !l.evaluated && t.since.IsZero():
-			t.since = l.provenSince(i, now)
+			t.since = l.provenSince(i, e)
 		case !t.satisfied && !t.turned.IsZero():
-			t.since = clamp(t.turned, now)
+			t.since = clamp(t.turned, e.now)
 		case !t.satisfied:
-			t.since = now.Truncate(time.Second)
+			t.since = e.now.Truncate(time.Second)
 		}
 		t.satisfied, t.dirty, t.turned = satisfied, false, time.Time{}
 	}
@@ -198,23 +198,12 @@ func (l *lane) evaluate(now time.Time) {
 
 // provenSince is since when the group is satisfied, from what the API says at one moment: when the last of as many pods
 // as it needs turned ready, but not before the time that status has on record.
-func (l *lane) provenSince(i int, now time.Time) time.Time {
-	g, t := l.sequence.groups[i], &l.tallies[i]
-	var times []time.Time
-	for p := range t.members {
-		if p.done(g.required) {
-			times = append(times, p.readyAt)
-		}
-	}
-	for share := range g.shares {
-		if share.entered.sources > 0 && share.workload.complete {
-			times = append(times, share.workload.completeAt)
-		}
-	}
+func (l *lane) provenSince(i int, e *Engine) time.Time {
+	times := l.readyTimes(i, e)
 	slices.SortFunc(times, time.Time.Compare)
 	var since time.Time
 	if k := len(times); k > 0 {
-		if g.minAvailable != nil {
+		if l.sequence.groups[i].minAvailable != nil {
 			k = min(k, max(l.need(i).required, 1))
 		}
 		since = times[k-1]
@@ -223,9 +212,50 @@ func (l *lane) provenSince(i int, now time.Time) time.Time {
 		since = record.SatisfiedAt.Time
 	}
 	if since.IsZero() {
-		since = now.Truncate(time.Second)
+		since = e.now.Truncate(time.Second)
 	}
-	return clamp(since, now)
+	return clamp(since, e.now)
+}
+
+// readyTimes are when the pods that count as done turned ready.
+func (l *lane) readyTimes(i int, e *Engine) []time.Time {
+	s := l.sequence
+	g := s.groups[i]
+	var times []time.Time
+	add := func(p *pod) {
+		if p.done(g.required) {
+			times = append(times, p.readyAt)
+		}
+	}
+	if g.selector == nil && !l.isNode() {
+		for j := range i + 1 { // a pod that this group names may start with an earlier one
+			for p := range l.tallies[j].members {
+				if _, named := g.names[p.name]; named {
+					add(p)
+				}
+			}
+		}
+		return times
+	}
+	for share := range g.shares {
+		if share.workload.complete {
+			times = append(times, slices.Repeat([]time.Time{share.workload.completeAt}, share.entered.need)...)
+		}
+	}
+	for p := range l.tallies[i].members {
+		made := e.workloads.makerOf(p)
+		if made.workload == nil || l.isNode() {
+			if !made.unseen || l.isNode() {
+				add(p)
+			}
+			continue
+		}
+		part := made.workload.shares[s]
+		if part == nil || part.group != i || (part.isCurrent(made.revision) && !part.workload.complete) {
+			add(p)
+		}
+	}
+	return times
 }
 
 // record is what status says of a group that is still defined in the same way.
@@ -259,7 +289,7 @@ func (l *lane) waitOver(i int) time.Time {
 // tooLate is when the group's time is over; zero if it has no time-out, or is not released.
 func (l *lane) tooLate(i int) time.Time {
 	g := l.sequence.groups[i]
-	if g.timeout == 0 || (l.sequence.suspended && !l.mayGo(i)) {
+	if g.timeout == 0 || i > l.current || (l.sequence.suspended && !l.mayGo(i)) {
 		return time.Time{}
 	}
 	return fullSecondAfter(l.releasedAt(i)).Add(g.timeout)
@@ -290,7 +320,9 @@ func (l *lane) releasedAt(i int) time.Time {
 	if l.isNode() && l.node != nil {
 		at = latest(at, l.node.object.CreationTimestamp.Time)
 		for share := range s.groups[0].shares {
-			at = latest(at, share.workload.created)
+			if _, due := share.workload.due[l.name]; due {
+				at = latest(at, share.workload.created)
+			}
 		}
 	}
 	if i >= l.resumedFrom {
@@ -319,14 +351,13 @@ func (l *lane) passed(i int, now time.Time) (at time.Time, ok bool) {
 		return l.releasedAt(i), true
 	}
 	if t.satisfied {
-		if at = l.waitOver(i); g.wait == 0 || !now.Before(at) {
-			return at, true
-		}
+		at = l.waitOver(i)
+		ok = g.wait == 0 || !now.Before(at)
 	}
-	if g.goOn && l.timedOut(i, now) {
-		return l.tooLate(i), true
+	if late := l.tooLate(i); g.goOn && l.timedOut(i, now) && (!ok || late.Before(at)) {
+		return late, true
 	}
-	return time.Time{}, false
+	return at, ok
 }
 
 // advance moves on to the first group that is not passed, and works out what follows from that.
@@ -339,6 +370,7 @@ func (l *lane) advance(now time.Time) {
 		l.current, l.passes = 0, l.passes[:0]
 	}
 	for l.current < len(s.groups) {
+		l.free()
 		l.noteInTime(l.current)
 		at, ok := l.passed(l.current, now)
 		if !ok && (s.continuous || l.current >= l.evidence) {
@@ -387,8 +419,14 @@ func (l *lane) plan(now time.Time) {
 	if l.current == len(l.sequence.groups) || (l.isNode() && l.node == nil) {
 		return
 	}
-	if t := &l.tallies[l.current]; t.satisfied {
-		l.wake = l.waitOver(l.current)
+	for i := l.current; i < len(l.tallies); i++ {
+		// Of groups to come it matters only on a node, where others may have nothing to wait for.
+		if at := l.waitOver(i); l.tallies[i].satisfied && now.Before(at) && (l.wake.IsZero() || at.Before(l.wake)) {
+			l.wake = at
+		}
+		if !l.isNode() {
+			break
+		}
 	}
 	if at := l.tooLate(l.current); now.Before(at) && !l.tallies[l.current].inTime && (l.wake.IsZero() || at.Before(l.wake)) {
 		l.wake = at

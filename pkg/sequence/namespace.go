@@ -29,18 +29,18 @@ func (n *namespace) place(p *pod) []membership {
 
 // update turns p into view. Sums are kept by taking the old state out and entering the new; memberships are worked out
 // anew only if they may have changed.
-func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *class) {
+func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *class, b *batch) {
 	memberships := p.memberships
 	if p.uid == view.uid {
 		view.firstVersion = p.firstVersion
 	}
-	e.withdraw(p)
+	e.withdraw(p, b)
 	before := *p
 	*p = *view
 	if p.memberships = memberships; replace {
 		p.memberships = n.place(p)
 	}
-	e.enlist(p)
+	e.enlist(p, b)
 	for _, m := range p.memberships {
 		if replace {
 			e.join(p, m, nil)
@@ -52,36 +52,43 @@ func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *clas
 }
 
 // withdraw takes the pod out of everything that counts it.
-func (e *Engine) withdraw(p *pod) {
+func (e *Engine) withdraw(p *pod, b *batch) {
 	for _, m := range p.memberships {
 		e.leave(p, m)
 	}
 	e.declassify(p)
-	e.delist(p)
+	e.delist(p, b)
 }
 
 // enlist makes a pod that belongs to some sequence known to what made it.
-func (e *Engine) enlist(p *pod) {
+func (e *Engine) enlist(p *pod, b *batch) {
 	if len(p.memberships) == 0 || p.owner.uid == "" {
 		return
 	}
 	insert(e.workloads.made, p.owner.uid, p)
-	e.countOnNode(p, +1)
+	e.countOnNode(p, +1, b)
 }
 
 // delist undoes enlist.
-func (e *Engine) delist(p *pod) {
+func (e *Engine) delist(p *pod, b *batch) {
 	if len(p.memberships) == 0 || p.owner.uid == "" {
 		return
 	}
 	remove(e.workloads.made, p.owner.uid, p)
-	e.countOnNode(p, -1)
+	e.countOnNode(p, -1, b)
 }
 
 // countOnNode keeps count of the pods that a DaemonSet has on a node.
-func (e *Engine) countOnNode(p *pod, sign int) {
-	if w := e.workloads.byUID[p.owner.uid]; w != nil && w.kind == KindDaemonSet && p.bound() {
-		bump(&w.onNode, p.node, sign)
+func (e *Engine) countOnNode(p *pod, sign int, b *batch) {
+	w := e.workloads.byUID[p.owner.uid]
+	if w == nil || w.kind != KindDaemonSet || !p.bound() {
+		return
+	}
+	bump(&w.onNode, p.node, sign)
+	for s, share := range w.shares {
+		if s.perNode {
+			b.touchGroup(s.lanes[p.node], share.group)
+		}
 	}
 }
 

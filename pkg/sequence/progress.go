@@ -25,13 +25,9 @@ func (e *Engine) leave(p *pod, m membership) {
 func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 	s := m.sequence
 	l := s.laneOf(p)
-	if fresh && p.done(s.groups[m.group].required) {
-		t := l.tally(m.group)
-		t.turned = latest(t.turned, p.readyAt)
-	}
 	if s.perNode {
 		if !p.failed || p.owner.uid == "" {
-			l.countMember(p, m.group, sign)
+			l.countMember(p, m.group, sign, fresh)
 		}
 		return
 	}
@@ -51,9 +47,12 @@ func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 	switch {
 	case len(naming) > 0 && naming[0] == m.group:
 	case part != nil && part.group == m.group:
-		l.tally(m.group)
+		t := l.tally(m.group)
 		if p.done(s.groups[m.group].required) {
 			part.countDone(made.revision, sign)
+			if fresh && part.isCurrent(made.revision) {
+				t.turned = latest(t.turned, p.readyAt)
+			}
 		}
 	case made.unseen:
 		t := l.tally(m.group)
@@ -62,16 +61,19 @@ func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 	case p.failed && p.owner.uid != "":
 		// whoever made it replaces it
 	default:
-		l.countMember(p, m.group, sign)
+		l.countMember(p, m.group, sign, fresh)
 	}
 }
 
 // countMember counts a member by itself.
-func (l *lane) countMember(p *pod, group, sign int) {
+func (l *lane) countMember(p *pod, group, sign int, fresh bool) {
 	t := l.tally(group)
 	t.expected += sign
 	if p.done(l.sequence.groups[group].required) {
 		t.ready += sign
+		if fresh {
+			t.turned = latest(t.turned, p.readyAt)
+		}
 	}
 	if p.failed && p.owner.uid == "" {
 		t.failed += sign
@@ -106,7 +108,7 @@ func (s *sequence) recordedPasses(ps *v1alpha1.PodSequence) int {
 // recall takes from status what cannot be seen in the world any more.
 func (s *sequence) recall() {
 	if s.perNode {
-		s.begun = s.record(0).ReleasedAt != nil
+		s.begun = s.begun || s.record(0).ReleasedAt != nil
 		return
 	}
 	l := s.lanes[""]

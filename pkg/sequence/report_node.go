@@ -65,9 +65,6 @@ func (e *Engine) reportNode(l *lane, sums []GroupReport) (node NodeReport, takes
 		}
 		if _, passed := l.passed(i, e.now); !passed && node.Group == nil {
 			group := l.report(i, e.now)
-			if group.Failure == nil {
-				group.Failure = l.failure(i, e.now)
-			}
 			node.Current, node.Group = i, &group
 		}
 	}

@@ -53,6 +53,12 @@ func (w *workload) current(byRevision map[string]int) int {
 	return sum
 }
 
+// isCurrent tells whether pods of the revision count.
+func (s *share) isCurrent(revision string) bool {
+	w := s.workload
+	return w.counts() && !w.superseded && (w.allCurrent || w.revision == revision)
+}
+
 // work is what the workload contributes to the group now.
 func (s *share) work() work {
 	w := s.workload
@@ -127,8 +133,13 @@ func (s *share) countDone(revision string, sign int) {
 }
 
 func (s *share) countClaimed(p *pod, revision string, sign int) {
-	if naming := s.sequence.byName[p.name]; len(naming) > 0 && naming[0] < s.group && s.workload.makesByName(p.name) {
-		return // its name is counted
+	if s.workload.kind == KindStatefulSet {
+		if !s.workload.makesByName(p.name) {
+			return // one too many, about to go
+		}
+		if naming := s.sequence.byName[p.name]; len(naming) > 0 && naming[0] < s.group {
+			return // its name is counted
+		}
 	}
 	bump(&s.claimed, revision, sign)
 	s.refresh()
