@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/clock"
 
 	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence"
@@ -26,9 +27,14 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	app := st.MakePod().Namespace("shop").Name("app").UID("app").SchedulerName("podsequence-scheduler").Obj()
 	pods, definitions, sequences := cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource()
 	f := &Feed{
-		engine: engine, pods: pods, definitions: definitions, sequences: sequences,
+		engine: engine, definitions: definitions, sequences: sequences,
 		fresh: newFreshness(func(context.Context) (string, string, error) { return "", "", nil }, func() {}),
+		clock: clock.RealClock{}, rearm: make(chan struct{}, 1),
 	}
+	f.world = []watchedKind{{
+		name: "pods", source: pods, object: &corev1.Pod{},
+		store: newObjectStore(f, engine.ApplyPod, engine.RemovePod, engine.ReplacePods),
+	}}
 	type answer struct{ synced, held bool }
 	answers := make(chan answer, 100)
 	told := make(chan sequence.Changes, 100)

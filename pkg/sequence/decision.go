@@ -225,7 +225,13 @@ func (e *Engine) decision(p *pod) Decision {
 	case e.unsupported(p, *holding):
 		d.reason = heldUnsupported
 	case p.pin != nil:
-		d.describePin(e, *p.pin, s)
+		l := e.laneOfPin(s, *p.pin)
+		if d.node = p.pin.node + p.pin.host; l == nil {
+			d.reason = heldByUnknownNode
+			break
+		}
+		d.node = l.name
+		d.describe(l, e.now)
 	case p.class != nil:
 		d.reason, d.suitable, d.coming = heldByNodes, len(p.class.states), p.class.coming
 		if s.suspended {
@@ -272,15 +278,14 @@ func (d *Decision) describe(l *lane, now time.Time) {
 	}
 }
 
-func (d *Decision) describePin(e *Engine, p pin, s *sequence) {
-	d.reason, d.node = heldByUnknownNode, p.node+p.host
+// laneOfPin is the lane of a node that the pin means; nil if there is none.
+func (e *Engine) laneOfPin(s *sequence, p pin) *lane {
 	for name := range e.nodesOf(p) {
 		if l := s.lanes[name]; l != nil && l.node != nil {
-			d.reason, d.node = heldByGroup, name
-			d.describe(l, e.now)
-			return
+			return l
 		}
 	}
+	return nil
 }
 
 func less(a, b types.NamespacedName) bool {

@@ -134,11 +134,9 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 		if g.Satisfied && !r.PerNode {
 			status.SatisfiedAt = known(g.SatisfiedAt, now)
 		}
-		if g.Released || before.ReleasedAt != nil {
-			status.ReleasedAt = before.ReleasedAt
-			if status.ReleasedAt == nil && !g.ReleasedAt.IsZero() {
-				status.ReleasedAt = known(g.ReleasedAt, now)
-			}
+		status.ReleasedAt = before.ReleasedAt
+		if status.ReleasedAt == nil && g.Released && (!r.PerNode || i == 0) { // on nodes, each has its own
+			status.ReleasedAt = known(g.ReleasedAt, now)
 		}
 		if status.Phase == v1alpha1.GroupPassed && !r.PerNode {
 			status.PassedAt = before.PassedAt

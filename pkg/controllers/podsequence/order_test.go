@@ -58,6 +58,8 @@ func (api *slowAPI) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case query.Get("watch") != "":
 		w.(http.Flusher).Flush()
 		<-request.Context().Done()
+	case api.lists[request.URL.Path] == nil: // nodes and workloads: there are none
+		_ = json.NewEncoder(w).Encode(map[string]any{"metadata": metav1.ListMeta{ResourceVersion: "9"}, "items": []any{}})
 	default:
 		api.asked[request.URL.Path] <- struct{}{}
 		select {
