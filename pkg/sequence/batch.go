@@ -138,7 +138,7 @@ func (e *Engine) settlePods(l *lane, before told, changes *Changes) {
 	}
 }
 
-// settlePins lets the pods go that are pinned to a node that has opened.
+// settlePins lets the pods go that are pinned to a node that has opened, and holds those pinned to one that has closed.
 func (e *Engine) settlePins(l *lane, before told, changes *Changes) {
 	s := l.sequence
 	pins := []pin{{node: l.name}}
@@ -148,8 +148,12 @@ func (e *Engine) settlePins(l *lane, before told, changes *Changes) {
 	for _, pin := range pins {
 		for p := range e.pinned[pin] {
 			for _, m := range p.memberships {
-				if m.sequence == s && m.group < l.released && (m.group >= before.released || !before.known) {
+				switch {
+				case m.sequence != s:
+				case m.group < l.released && (m.group >= before.released || !before.known):
 					e.release(changes, p, true)
+				case m.group >= l.released && m.group < before.released:
+					e.hold(changes, p)
 				}
 			}
 		}

@@ -91,6 +91,10 @@ func (n need) String() string {
 		text = fmt.Sprintf("%d of %d needed pods ready (%d expected)", min(n.ready, n.required), n.required, n.expected)
 	}
 	switch {
+	case n.unseen:
+		text += ", a pod's owner is not known yet"
+	case n.incomplete && n.required == n.expected:
+		text += ", a Job is not complete yet"
 	case !n.certain:
 		text += ", a workload's newest version is not under way yet"
 	case n.missing > 0:

@@ -1,13 +1,10 @@
 package sequence
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // lane is where the groups of a sequence are passed in order: the whole cluster, or one node.
@@ -54,26 +51,6 @@ const unheard = -1
 
 func (l *lane) now() told { return told{l.released, l.coming, l.current, l.node != nil} }
 
-// tally counts one group in one lane.
-type tally struct {
-	members map[*pod]struct{}
-
-	// expected counts the members that count by themselves, and ready those of them that are done. For a group by name,
-	// ready counts the pods it names, even those that start with an earlier group.
-	expected, ready int
-	// uncertain counts those of them whose owner has not been seen yet: it may expect more.
-	uncertain int
-	// failed counts those that failed and that nobody replaces.
-	failed int
-	work   work
-
-	satisfied bool
-	inTime    bool      // it was satisfied, since its release, before its time was over
-	since     time.Time // when it became satisfied; zero while it is not
-	dirty     bool      // its sums changed in this batch
-	turned    time.Time // the latest ready time of what this batch made count as done
-}
-
 func (s *sequence) newLane(name string) *lane {
 	l := &lane{sequence: s, name: name, tallies: make([]tally, len(s.groups)), coming: len(s.groups)}
 	s.lanes[name] = l
@@ -107,72 +84,6 @@ func (l *lane) applies(g *group) bool {
 	return g.nodeSelector == nil || l.node == nil || g.nodeSelector.Matches(labels.Set(l.node.object.Labels))
 }
 
-// need is what a group waits for: how many, of how many, and how many there are.
-type need struct {
-	required, expected, ready int
-	// certain tells whether it is known what to expect.
-	certain bool
-	// nothing tells that there is nothing to expect, and not because somebody said so.
-	nothing bool
-	// missing counts the DaemonSets that should have a pod on the node and have not.
-	missing int
-}
-
-// need works out what the group waits for in this lane.
-func (l *lane) need(i int) need {
-	g, t := l.sequence.groups[i], &l.tallies[i]
-	n := need{certain: true}
-	switch {
-	case l.isNode():
-		n.missing = l.missing(g)
-		n.expected, n.ready = t.expected+n.missing, t.ready
-		n.nothing = n.expected == 0
-	case g.selector == nil:
-		n.expected, n.ready = len(g.names), t.ready
-		n.nothing = n.expected == 0 // a group that makes no sense
-	default:
-		n.expected, n.ready = t.expected+t.work.need, t.ready+t.work.ready
-		n.nothing = t.work.sources == 0 && t.expected == 0
-		n.certain = t.uncertain == 0 && t.work.unobserved == 0
-	}
-	n.required = n.expected
-	if g.minAvailable == nil {
-		return n
-	}
-	// A percentage was checked when the group was compiled.
-	n.required, _ = intstr.GetScaledValueFromIntOrPercent(g.minAvailable, n.expected, true)
-	if g.minAvailable.Type == intstr.Int {
-		// Whatever else there may be to expect, these are enough. A group that makes no sense has no members.
-		n.ready = t.ready + t.work.observed
-		n.certain, n.nothing = true, g.selector == nil && len(g.names) == 0
-	}
-	return n
-}
-
-// missing is the number of DaemonSets that should have a pod on the lane's node and have not.
-func (l *lane) missing(g *group) int {
-	missing := 0
-	for share := range g.shares {
-		w := share.workload
-		if _, due := w.due[l.name]; due && w.onNode[l.name] == 0 {
-			missing++
-		}
-	}
-	return missing
-}
-
-// isSatisfied tells whether enough of the expected members are done now. A group of which nothing is known to expect is
-// not: its pods may yet come.
-func (l *lane) isSatisfied(i int) bool {
-	n := l.need(i)
-	if l.sequence.groups[i].unreadable || n.nothing || !n.certain || n.ready < n.required {
-		return false
-	}
-	// Every workload by itself: the sums hide nothing, because a surplus is not entered. But a Job may have all the
-	// pods it needs and not be complete.
-	return l.sequence.groups[i].minAvailable != nil || l.tallies[i].work.short == 0
-}
-
 // evaluate brings what is known of each group up to the sums. It must come before advance.
 func (l *lane) evaluate(e *Engine) {
 	for i := range l.tallies {
@@ -196,152 +107,7 @@ func (l *lane) evaluate(e *Engine) {
 	l.evaluated = true
 }
 
-// provenSince is since when the group is satisfied, from what the API says at one moment: when the last of as many pods
-// as it needs turned ready, but not before the time that status has on record.
-func (l *lane) provenSince(i int, e *Engine) time.Time {
-	times := l.readyTimes(i, e)
-	slices.SortFunc(times, time.Time.Compare)
-	var since time.Time
-	if k := len(times); k > 0 {
-		if l.sequence.groups[i].minAvailable != nil {
-			k = min(k, max(l.need(i).required, 1))
-		}
-		since = times[k-1]
-	}
-	if record := l.sequence.record(i); record.SatisfiedAt != nil && record.SatisfiedAt.After(since) && !l.isNode() {
-		since = record.SatisfiedAt.Time
-	}
-	if since.IsZero() {
-		since = e.now.Truncate(time.Second)
-	}
-	return clamp(since, e.now)
-}
-
-// readyTimes are when the pods that count as done turned ready.
-func (l *lane) readyTimes(i int, e *Engine) []time.Time {
-	s := l.sequence
-	g := s.groups[i]
-	var times []time.Time
-	add := func(p *pod) {
-		if p.done(g.required) {
-			times = append(times, p.readyAt)
-		}
-	}
-	if g.selector == nil && !l.isNode() {
-		for j := range i + 1 { // a pod that this group names may start with an earlier one
-			for p := range l.tallies[j].members {
-				if _, named := g.names[p.name]; named {
-					add(p)
-				}
-			}
-		}
-		return times
-	}
-	for share := range g.shares {
-		if share.workload.complete {
-			times = append(times, slices.Repeat([]time.Time{share.workload.completeAt}, share.entered.need)...)
-		}
-	}
-	for p := range l.tallies[i].members {
-		made := e.workloads.makerOf(p)
-		if made.workload == nil || l.isNode() {
-			if !made.unseen || l.isNode() {
-				add(p)
-			}
-			continue
-		}
-		part := made.workload.shares[s]
-		if part == nil || part.group != i || (part.isCurrent(made.revision) && !part.workload.complete) {
-			add(p)
-		}
-	}
-	return times
-}
-
-// record is what status says of a group that is still defined in the same way.
-func (s *sequence) record(i int) v1alpha1.GroupStatus {
-	if records := s.object.Status.Groups; i < len(records) && records[i].Hash == s.groups[i].hash {
-		return records[i]
-	}
-	return v1alpha1.GroupStatus{}
-}
-
-// clamp takes a time in the future for now. While no time has been told, there is no future.
-func clamp(t, now time.Time) time.Time {
-	if !now.IsZero() && t.After(now) {
-		return now.Truncate(time.Second)
-	}
-	return t
-}
-
-// fullSecondAfter is from when a wait counts that begins with a time of the API: these are cut to whole seconds.
-func fullSecondAfter(t time.Time) time.Time { return t.Truncate(time.Second).Add(time.Second) }
-
-// waitOver is when the wait of a satisfied group is over.
-func (l *lane) waitOver(i int) time.Time {
-	g, since := l.sequence.groups[i], l.tallies[i].since
-	if g.wait == 0 {
-		return since
-	}
-	return fullSecondAfter(since).Add(g.wait)
-}
-
-// tooLate is when the group's time is over; zero if it has no time-out, or is not released.
-func (l *lane) tooLate(i int) time.Time {
-	g := l.sequence.groups[i]
-	if g.timeout == 0 || i > l.current || (l.sequence.suspended && !l.mayGo(i)) {
-		return time.Time{}
-	}
-	return fullSecondAfter(l.releasedAt(i)).Add(g.timeout)
-}
-
-// timedOut tells whether the group's time is over and it was not satisfied before. That it broke after it had been
-// satisfied in time is another matter.
-func (l *lane) timedOut(i int, now time.Time) bool {
-	at := l.tooLate(i)
-	return !l.tallies[i].inTime && !at.IsZero() && !now.Before(at)
-}
-
-// noteInTime remembers of a released group that it was satisfied in time.
-func (l *lane) noteInTime(i int) {
-	if t, at := &l.tallies[i], l.tooLate(i); t.satisfied && t.since.Before(at) {
-		t.inTime = true
-	}
-}
-
-// releasedAt is when the group was let go: for the first, when there were a sequence, a node and a workload; for any other,
-// when the group before was passed.
-func (l *lane) releasedAt(i int) time.Time {
-	s := l.sequence
-	if record := s.record(i); record.ReleasedAt != nil && !l.isNode() {
-		return record.ReleasedAt.Time
-	}
-	at := s.created
-	if l.isNode() && l.node != nil {
-		at = latest(at, l.node.object.CreationTimestamp.Time)
-		for share := range s.groups[0].shares {
-			if _, due := share.workload.due[l.name]; due {
-				at = latest(at, share.workload.created)
-			}
-		}
-	}
-	if i >= l.resumedFrom {
-		at = latest(at, l.resumed)
-	}
-	for _, passed := range l.passes[:min(i, len(l.passes))] {
-		at = latest(at, passed)
-	}
-	return at
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// passes tells whether the group is passed now, and when it was.
+// passed tells whether the group is passed now, and when it was.
 func (l *lane) passed(i int, now time.Time) (at time.Time, ok bool) {
 	g, t := l.sequence.groups[i], &l.tallies[i]
 	switch {
@@ -454,6 +220,20 @@ func (l *lane) prove(group int) {
 	l.evidence = max(l.evidence, group)
 	if l.sequence.suspended {
 		l.freed = max(l.freed, group+1)
+	}
+}
+
+// begin forgets what the lane came to before its node was known: it was another node, or the order of events.
+func (l *lane) begin(ours sets.Set[string]) {
+	l.passes, l.current, l.freed, l.evidence, l.evaluated = nil, 0, 0, 0, false
+	for i := range l.tallies {
+		t := &l.tallies[i]
+		t.satisfied, t.inTime, t.since, t.turned = false, false, time.Time{}, time.Time{}
+		for p := range t.members {
+			if ours.Has(p.schedulerName) {
+				l.prove(i)
+			}
+		}
 	}
 }
 

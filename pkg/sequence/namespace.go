@@ -42,7 +42,7 @@ func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *clas
 	}
 	e.enlist(p, b)
 	for _, m := range p.memberships {
-		if replace {
+		if replace || (m.sequence.perNode && p.node != before.node) {
 			e.join(p, m, nil)
 		} else {
 			e.join(p, m, &before)

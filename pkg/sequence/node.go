@@ -101,8 +101,11 @@ func (e *Engine) applyNode(object *corev1.Node, b *batch) {
 	}
 	for s := range e.perNode {
 		l := s.lanes[view.name]
-		if l == nil {
+		switch {
+		case l == nil:
 			l = s.newLane(view.name)
+		case l.node == nil:
+			l.begin(e.schedulerNames)
 		}
 		l.node = view
 		for i := range l.tallies {

@@ -27,8 +27,10 @@ type Report struct {
 	Groups []GroupReport
 	// Nodes are, for scope Node, the nodes that take part, by name.
 	Nodes []NodeReport
-	// Unbound is, for scope Node, the number of members that have no node yet.
-	Unbound  int
+	// Unbound is, for scope Node, the number of members that have no node yet, and Unplaced of these that of pods which no
+	// node is said to miss yet.
+	Unbound, Unplaced int
+
 	Problems []Problem
 }
 
@@ -194,8 +196,8 @@ func (e *Engine) problems(s *sequence) []Problem {
 		return problems
 	}
 	l := s.lanes[""]
-	for i := range min(l.current, len(s.groups)) {
-		if g := s.groups[i]; g.goOn && s.continuous && l.timedOut(i, e.now) {
+	for i := range l.current {
+		if g := s.groups[i]; g.goOn && !l.tallies[i].satisfied && l.timedOut(i, e.now) {
 			problems = append(problems, Problem{v1alpha1.ReasonPodsReadyTimeout, fmt.Sprintf(
 				"group %d/%d %q was not ready within %s: went on without it", i+1, len(s.groups), g.title, g.timeout)})
 		}

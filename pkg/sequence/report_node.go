@@ -31,7 +31,12 @@ func (e *Engine) reportNodes(s *sequence, report *Report) {
 	for _, l := range s.lanes {
 		if !l.isNode() {
 			for i := range l.tallies {
-				report.Unbound += len(l.tallies[i].members)
+				for p := range l.tallies[i].members {
+					report.Unbound++
+					if made := e.workloads.makerOf(p); made.workload == nil || made.workload.due == nil {
+						report.Unplaced++
+					}
+				}
 			}
 			continue
 		}

@@ -198,7 +198,7 @@ func (r Report) conditions() []metav1.Condition {
 	if failure := r.failure(); failure != nil {
 		problems = slices.Insert(problems, 0, *failure)
 		ready.Reason, ready.Message = failure.Reason, cutMessage(failure.Message)
-		if !r.PerNode {
+		if !r.PerNode || r.stuck() {
 			progressing.Status, progressing.Reason, progressing.Message = metav1.ConditionFalse, failure.Reason, ready.Message
 		}
 	}

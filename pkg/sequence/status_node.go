@@ -39,7 +39,7 @@ func (r Report) describeNodes(status *v1alpha1.PodSequenceStatus, ps *v1alpha1.P
 	for _, g := range r.Groups {
 		ready, expected = ready+g.Ready, expected+g.Expected
 	}
-	status.ReadyPods = fmt.Sprintf("%d/%d", ready, expected+r.Unbound)
+	status.ReadyPods = fmt.Sprintf("%d/%d", ready, expected+r.Unplaced)
 	status.Message = fmt.Sprintf("all %d nodes that take part are completed", summary.Total)
 	if failure := r.failure(); failure != nil {
 		status.Message = cutMessage(failure.Message)
@@ -49,6 +49,13 @@ func (r Report) describeNodes(status *v1alpha1.PodSequenceStatus, ps *v1alpha1.P
 	if len(nodes) > v1alpha1.MaxListedNodes {
 		status.Message += fmt.Sprintf(" (%d of %d nodes are listed)", v1alpha1.MaxListedNodes, len(nodes))
 	}
+}
+
+// stuck tells whether nothing goes on anywhere: all nodes that wait have failed.
+func (r Report) stuck() bool {
+	return r.Unbound == 0 && !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool {
+		return !n.Completed && (n.Group == nil || n.Group.Failure == nil)
+	})
 }
 
 // rank sorts what waits before what is completed.

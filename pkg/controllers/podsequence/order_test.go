@@ -59,7 +59,9 @@ func (api *slowAPI) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		w.(http.Flusher).Flush()
 		<-request.Context().Done()
 	case api.lists[request.URL.Path] == nil: // nodes and workloads: there are none
-		_ = json.NewEncoder(w).Encode(map[string]any{"metadata": metav1.ListMeta{ResourceVersion: "9"}, "items": []any{}})
+		_ = json.NewEncoder(w).Encode(metav1.List{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, ListMeta: metav1.ListMeta{ResourceVersion: "9"},
+		})
 	default:
 		api.asked[request.URL.Path] <- struct{}{}
 		select {
