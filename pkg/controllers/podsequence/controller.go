@@ -32,8 +32,8 @@ const (
 
 // Options are what the operator of the cluster decides.
 type Options struct {
-	// SchedulerNames are the profiles of our scheduler. If there are none, no nodes are watched, and sequences of scope
-	// Node are reported as unsupported. It lifts the gates of their pods itself.
+	// SchedulerNames are the profiles of our scheduler. It lifts the gates of their pods itself. If there are none, no nodes
+	// are watched, and sequences of scope Node are reported as unsupported.
 	SchedulerNames []string
 	// GatePrefixes are the beginnings of gate names that may be lifted.
 	GatePrefixes []string
