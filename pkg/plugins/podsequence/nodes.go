@@ -51,14 +51,14 @@ func filter(state fwk.CycleState, node string) *fwk.Status {
 	return nil
 }
 
-// mayUse tells whether the node is open to the pod.
+// mayUse tells whether the node is one of those that are open to a pod that is kept from others.
 func (h *holder) mayUse(pod *v1.Pod, node string) bool {
 	f := h.feeding.Load()
 	if f == nil {
 		return false
 	}
 	found := f.engine.Placement(pod)
-	return found == nil || !found.Open(node).Held
+	return found != nil && !found.Open(node).Held
 }
 
 // signature is what the pod's node scope looks like to the scheduler's batching.

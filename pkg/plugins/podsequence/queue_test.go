@@ -234,10 +234,12 @@ func TestWhatHappensToOtherPodsCostsHeldOnesNothing(t *testing.T) {
 	s.told(s.engine.ApplyPod(pod("app", "5").Obj()))
 	s.comes(pod("app", "5").Obj())
 	require.Equal(t, 1, s.admitted["app"])
-	for _, resource := range []fwk.EventResource{fwk.AssignedPod, fwk.UnscheduledPod, fwk.Node} {
+	for resource, other := range map[fwk.EventResource]any{
+		fwk.AssignedPod: pod("other", "6").Node("n").Obj(), fwk.UnscheduledPod: pod("other", "6").Obj(),
+		fwk.Node: st.MakeNode().Name("n").Obj(),
+	} {
 		for _, action := range []fwk.ActionType{fwk.Add, fwk.Update, fwk.Delete} {
 			event := fwk.ClusterEvent{Resource: resource, ActionType: action}
-			other := pod("other", "6").Node("n").Obj()
 			s.queue.MoveAllToActiveOrBackoffQueue(klog.FromContext(t.Context()), event, other, other, nil)
 		}
 	}
@@ -245,12 +247,19 @@ func TestWhatHappensToOtherPodsCostsHeldOnesNothing(t *testing.T) {
 }
 
 // An informer for a kind of ours, or any event of other pods, would come with the registration.
-func TestOnlyEventsOfTheHeldPodItselfAreRegistered(t *testing.T) {
+func TestNoEventsOfOtherPodsAreRegistered(t *testing.T) {
 	registered, err := (&PodSequence{}).EventsToRegister(t.Context())
 	require.NoError(t, err)
 	require.NotEmpty(t, registered)
 	for _, e := range registered {
-		assert.Equal(t, fwk.TargetPod, e.Event.Resource)
+		switch e.Event.Resource {
+		case fwk.TargetPod:
+		case fwk.Node:
+			assert.Zero(t, e.Event.ActionType&^(fwk.Add|fwk.UpdateNodeLabel), "nodes change all the time")
+			assert.NotNil(t, e.QueueingHintFn, "a new node is for few")
+		default:
+			assert.Fail(t, "registered", e.Event.Resource)
+		}
 	}
 }
 
