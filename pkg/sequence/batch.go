@@ -141,6 +141,7 @@ func (e *Engine) settlePods(l *lane, before told, changes *Changes) {
 // settlePins lets the pods go that are pinned to a node that has opened, and holds those pinned to one that has closed.
 func (e *Engine) settlePins(l *lane, before told, changes *Changes) {
 	s := l.sequence
+	gone := before.known && l.node == nil
 	pins := []pin{{node: l.name}}
 	if l.node != nil {
 		pins = append(pins, pin{host: l.node.hostname()})
@@ -152,7 +153,7 @@ func (e *Engine) settlePins(l *lane, before told, changes *Changes) {
 				case m.sequence != s:
 				case m.group < l.released && (m.group >= before.released || !before.known):
 					e.release(changes, p, true)
-				case m.group >= l.released && m.group < before.released:
+				case gone, m.group >= l.released && m.group < before.released:
 					e.hold(changes, p)
 				}
 			}

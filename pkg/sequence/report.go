@@ -197,7 +197,7 @@ func (e *Engine) problems(s *sequence) []Problem {
 	}
 	l := s.lanes[""]
 	for i := range l.current {
-		if g := s.groups[i]; g.goOn && !l.tallies[i].satisfied && l.timedOut(i, e.now) {
+		if g := s.groups[i]; g.goOn && !l.tallies[i].satisfied && l.timedOut(i, e.now) && l.passes[i].Equal(l.tooLate(i)) {
 			problems = append(problems, Problem{v1alpha1.ReasonPodsReadyTimeout, fmt.Sprintf(
 				"group %d/%d %q was not ready within %s: went on without it", i+1, len(s.groups), g.title, g.timeout)})
 		}

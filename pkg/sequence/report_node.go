@@ -33,7 +33,7 @@ func (e *Engine) reportNodes(s *sequence, report *Report) {
 			for i := range l.tallies {
 				for p := range l.tallies[i].members {
 					report.Unbound++
-					if made := e.workloads.makerOf(p); made.workload == nil || made.workload.due == nil {
+					if made := e.workloads.makerOf(p); made.workload == nil || made.workload.shares[s] == nil {
 						report.Unplaced++
 					}
 				}
