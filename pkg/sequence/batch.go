@@ -1,6 +1,8 @@
 package sequence
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -23,7 +25,8 @@ type batch struct {
 // placedPod is a pod whose right to go is looked at once more when the batch is settled.
 type placedPod struct {
 	*pod
-	waited bool // it could not go before
+	waited bool // it could not go before, or not to all nodes to which it may go now
+	held   bool // it could not go before, which has been told
 }
 
 type classNode struct {
@@ -94,7 +97,9 @@ func (e *Engine) settle(b *batch) Changes {
 	}
 	for _, p := range b.placed {
 		e.release(&changes, p.pod, p.waited)
-		e.hold(&changes, p.pod)
+		if !p.held {
+			e.hold(&changes, p.pod)
+		}
 	}
 	return changes
 }
@@ -219,19 +224,39 @@ func (e *Engine) applyPod(view *pod, prepared *class, b *batch) {
 		p = &pod{}
 		ns.pods[view.name] = p
 	}
-	waited := e.wasStranger(view.uid) || (p.uid == view.uid && e.mayWait(p))
+	stranger := e.wasStranger(view.uid)
+	held := p.uid == view.uid && !e.mayGo(p)
+	kept := p.keptFrom()
 	replace := p.uid != view.uid || !p.sameMembership(view)
 	e.touchPod(p, b)
 	e.update(ns, p, view, replace, prepared, b)
 	e.testify(p, b)
 	e.touchPod(p, b)
+	// A pod that was kept from nodes may have been filtered from all of them. But to let one go that nothing has changed
+	// for would have it tried again at every update, its own failures among them.
+	waited := stranger || held || (kept != "" && kept != p.keptFrom())
 	if replace || waited {
-		b.placed = append(b.placed, placedPod{p, waited})
+		b.placed = append(b.placed, placedPod{p, waited, held && !replace})
 	}
 }
 
 // mayWait tells whether the pod waits, or may have been filtered from all nodes.
-func (e *Engine) mayWait(p *pod) bool { return !e.mayGo(p) || p.class != nil || p.pin != nil }
+func (e *Engine) mayWait(p *pod) bool { return !e.mayGo(p) || p.keptFrom() != "" }
+
+// keptFrom is the same for pods that are kept from the same nodes; empty for one that is kept from none.
+func (p *pod) keptFrom() string {
+	switch {
+	case p.class != nil:
+		return p.class.key
+	case p.pin != nil:
+		key := "pin " + p.pin.node + " " + p.pin.host
+		for _, m := range p.memberships {
+			key += fmt.Sprintf("|%p %d", m.sequence, m.group)
+		}
+		return key
+	}
+	return ""
+}
 
 func (e *Engine) touchPod(p *pod, b *batch) {
 	for _, m := range p.memberships {
@@ -329,7 +354,7 @@ func (e *Engine) swap(old, next *sequence, b *batch) {
 	}
 	for p, had := range waited {
 		e.classify(p, nil)
-		b.placed = append(b.placed, placedPod{p, had})
+		b.placed = append(b.placed, placedPod{p, had, false})
 	}
 }
 
