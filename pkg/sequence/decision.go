@@ -91,6 +91,8 @@ func (n need) String() string {
 		text = fmt.Sprintf("%d of %d needed pods ready (%d expected)", min(n.ready, n.required), n.required, n.expected)
 	}
 	switch {
+	case n.gangShort && n.ready >= n.required:
+		text += ", a PodGroup asks for more"
 	case n.unseen:
 		text += ", a pod's owner is not known yet"
 	case n.incomplete && n.required == n.expected:

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podgroups"
 )
 
 // Config is what the operator of the cluster decides.
@@ -46,6 +47,7 @@ type Engine struct {
 
 	requirements requirements
 	pinned       map[pin]map[*pod]struct{}
+	gangs        map[podgroups.Reference]*gang
 
 	// Pods that were told to wait on a version of them that no event has brought yet. Guarded by its own lock, because
 	// questions are asked under the read lock.
@@ -67,6 +69,7 @@ func NewEngine(config Config) *Engine {
 		daemons:        map[*workload]struct{}{},
 		requirements:   requirements{byKey: map[string]*requirement{}, classes: map[string]*class{}},
 		pinned:         map[pin]map[*pod]struct{}{},
+		gangs:          map[podgroups.Reference]*gang{},
 		strangers:      map[types.UID]struct{}{},
 	}
 }

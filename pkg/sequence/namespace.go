@@ -62,7 +62,11 @@ func (e *Engine) withdraw(p *pod, b *batch) {
 
 // enlist makes a pod that belongs to some sequence known to what made it.
 func (e *Engine) enlist(p *pod, b *batch) {
-	if len(p.memberships) == 0 || p.owner.uid == "" {
+	if len(p.memberships) == 0 {
+		return
+	}
+	e.joinGangs(p)
+	if p.owner.uid == "" {
 		return
 	}
 	insert(e.workloads.made, p.owner.uid, p)
@@ -71,7 +75,11 @@ func (e *Engine) enlist(p *pod, b *batch) {
 
 // delist undoes enlist.
 func (e *Engine) delist(p *pod, b *batch) {
-	if len(p.memberships) == 0 || p.owner.uid == "" {
+	if len(p.memberships) == 0 {
+		return
+	}
+	e.leaveGangs(p)
+	if p.owner.uid == "" {
 		return
 	}
 	remove(e.workloads.made, p.owner.uid, p)

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podgroups"
 )
 
 // pod is what the engine keeps of a pod. What it shares with the object it came from is read only.
@@ -30,6 +32,7 @@ type pod struct {
 	readyAt     time.Time // when ready last became true; zero while not ready
 
 	owner owner
+	gangs []podgroups.Reference // the PodGroups it names
 	// wants is where an unbound pod may be placed; nil once it is bound.
 	wants *placementSpec
 	// class has the unbound pods with the same wants and the same places in sequences of node scope; nil for a pod that
@@ -81,6 +84,7 @@ func viewPod(p *corev1.Pod) *pod {
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		view.owner = owner{uid: ref.UID, known: knownKind(ref)}
 	}
+	view.gangs = podgroups.Of(p)
 	if view.node == "" {
 		view.wants = &placementSpec{p.Spec.NodeSelector, p.Spec.Affinity, p.Spec.Tolerations}
 	}
@@ -129,7 +133,8 @@ func (p *pod) bound() bool { return p.node != "" }
 
 // sameMembership tells whether p and other belong to the same groups of any sequences, and count there the same way.
 func (p *pod) sameMembership(other *pod) bool {
-	return p.terminating == other.terminating && p.owner == other.owner && maps.Equal(p.labels, other.labels)
+	return p.terminating == other.terminating && p.owner == other.owner && maps.Equal(p.labels, other.labels) &&
+		slices.Equal(p.gangs, other.gangs)
 }
 
 // liftable are the pod's gates that its sequences may lift.

@@ -12,12 +12,14 @@ func (e *Engine) join(p *pod, m membership, before *pod) {
 	t.members[p] = struct{}{}
 	fresh := before == nil || !before.done(m.sequence.groups[m.group].required)
 	e.count(p, m, +1, fresh)
+	e.countGangs(p, m, +1)
 }
 
 // leave undoes join.
 func (e *Engine) leave(p *pod, m membership) {
 	delete(m.sequence.laneOf(p).tally(m.group).members, p)
 	e.count(p, m, -1, false)
+	e.countGangs(p, m, -1)
 }
 
 // count enters the pod into the sums of the groups that expect it, or takes it out. fresh tells that it did not count as

@@ -192,6 +192,9 @@ func (e *Engine) problems(s *sequence) []Problem {
 	if p, ok := e.unsupportedPods(s); ok {
 		problems = append(problems, p)
 	}
+	if p, ok := s.splitGang(); ok {
+		problems = append(problems, p)
+	}
 	if s.perNode {
 		return problems
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podgroups"
 )
 
 // sequence is a PodSequence made ready for questions, and how far it has come.
@@ -48,6 +49,9 @@ type sequence struct {
 	begun bool
 	// listed tells whether the engine still goes by this sequence.
 	listed bool
+
+	// gangs counts, for each PodGroup that pods name, how many of them each group has.
+	gangs map[podgroups.Reference]map[int]int
 
 	problems []Problem
 }

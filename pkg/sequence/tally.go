@@ -18,6 +18,7 @@ type tally struct {
 	// failed counts those that failed and that nobody replaces.
 	failed int
 	work   work
+	gangs  map[*gang]gangCount // nil if no member belongs to one
 
 	satisfied bool
 	inTime    bool      // it was satisfied, since its release, before its time was over
@@ -35,6 +36,8 @@ type need struct {
 	nothing bool
 	// missing counts the DaemonSets that should have a pod on the node and have not.
 	missing int
+	// gangShort tells that a PodGroup asks for more members than are done.
+	gangShort bool
 	// unseen tells that a pod's owner is not known yet, and incomplete that a Job is not complete though its pods are.
 	unseen, incomplete bool
 }
@@ -57,6 +60,10 @@ func (l *lane) need(i int) need {
 		n.certain = t.uncertain == 0 && t.work.unobserved == 0
 		n.unseen = t.uncertain > 0
 		n.incomplete = t.work.short > 0 && n.ready >= n.expected
+	}
+	if len(t.gangs) > 0 && g.minAvailable == nil {
+		minimum, short := t.gangNeed()
+		n.expected, n.gangShort = max(n.expected, minimum), short
 	}
 	n.required = n.expected
 	if g.minAvailable == nil {
@@ -88,7 +95,7 @@ func (l *lane) missing(g *group) int {
 // not: its pods may yet come.
 func (l *lane) isSatisfied(i int) bool {
 	n := l.need(i)
-	if l.sequence.groups[i].unreadable || n.nothing || !n.certain || n.ready < n.required {
+	if l.sequence.groups[i].unreadable || n.nothing || !n.certain || n.gangShort || n.ready < n.required {
 		return false
 	}
 	// Every workload by itself: the sums hide nothing, because a surplus is not entered. But a Job may have all the
