@@ -5,6 +5,7 @@ package testing
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -47,6 +48,63 @@ func (w *SequenceWrapper) TargetNamespace(namespace string) *SequenceWrapper {
 // Gate sets spec.schedulingGateName.
 func (w *SequenceWrapper) Gate(name string) *SequenceWrapper {
 	w.Spec.SchedulingGateName = name
+	return w
+}
+
+// NodeScope makes the order one on each node by itself.
+func (w *SequenceWrapper) NodeScope() *SequenceWrapper {
+	w.Spec.Scope = v1alpha1.ScopeNode
+	return w
+}
+
+// Mode sets spec.enforcementMode.
+func (w *SequenceWrapper) Mode(mode v1alpha1.EnforcementMode) *SequenceWrapper {
+	w.Spec.EnforcementMode = mode
+	return w
+}
+
+// Suspend sets spec.suspend.
+func (w *SequenceWrapper) Suspend() *SequenceWrapper {
+	w.Spec.Suspend = true
+	return w
+}
+
+// last is the group appended last.
+func (w *SequenceWrapper) last() *v1alpha1.PodGroup {
+	return &w.Spec.PodGroups[len(w.Spec.PodGroups)-1]
+}
+
+// NodeSelector has the last group apply to nodes with this label only.
+func (w *SequenceWrapper) NodeSelector(key, value string) *SequenceWrapper {
+	if w.last().NodeSelector == nil {
+		w.last().NodeSelector = map[string]v1alpha1.LabelValue{}
+	}
+	w.last().NodeSelector[key] = v1alpha1.LabelValue(value)
+	return w
+}
+
+// Complete requires the members of the last group to complete.
+func (w *SequenceWrapper) Complete() *SequenceWrapper {
+	w.last().RequiredStatus = v1alpha1.RequireComplete
+	return w
+}
+
+// MinAvailable sets how many members satisfy the last group: a number, or a percentage such as 50%.
+func (w *SequenceWrapper) MinAvailable(count string) *SequenceWrapper {
+	parsed := intstr.Parse(count)
+	w.last().MinAvailable = &parsed
+	return w
+}
+
+// Wait sets waitDuration of the last group.
+func (w *SequenceWrapper) Wait(duration string) *SequenceWrapper {
+	w.last().WaitDuration = v1alpha1.Duration(duration)
+	return w
+}
+
+// Timeout sets timeout of the last group, and onTimeout unless that is empty.
+func (w *SequenceWrapper) Timeout(duration string, policy v1alpha1.TimeoutPolicy) *SequenceWrapper {
+	w.last().Timeout, w.last().OnTimeout = v1alpha1.Duration(duration), policy
 	return w
 }
 
