@@ -2,8 +2,8 @@ package sequence
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,24 +14,34 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 )
 
 // TestScenarios runs the files in testdata: events and questions in order, each with the answer expected. Run with
-// -rewrite to write the answers that the engine gives, and read the difference before keeping it.
+// -rewrite to write the answers that the engine gives, and read the difference before keeping it. Every command takes a
+// second; what that second alone brings about is told as "meanwhile".
 //
-//	sequence NAME [uid=U] [generation=N] [gate=G] [namespace=NS]    a PodSequence; a line of input is a group:
-//	                                                                TITLE: db-0 db-1 | TITLE: tier=db | TITLE: *
+//	sequence NAME [uid=U] [generation=N] [gate=G] [namespace=NS] [node-scope] [continuous] [suspend]
+//	                    a PodSequence; a line of input is a group, TITLE: MEMBERS [; OPTION]...
+//	                    MEMBERS is db-0 db-1 | tier=db | *
+//	                    OPTION is complete | min=N | min=N% | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes)
 //	remove-sequence NAME
-//	pod NAME [uid=U] [labels=(k=v,k=v)] [scheduler=S] [gates=(g,g)] [bound] [ready] [phase=P] [terminating]
+//	pod NAME [uid=U] [labels=(k=v,k=v)] [scheduler=S] [gates=(g,g)] [bound] [node=N] [ready] [ready-at=D] [phase=P]
+//	         [terminating] [owner=KIND/NAME] [revision=R] [pinned=N] [node-selector=(k=v)] [tolerates=KEY]
 //	remove-pod NAME
-//	why NAME                                                        what the pod waits for
-//	status NAME                                                     the status the controller would write
+//	deployment | replicaset | statefulset | daemonset | job | replicationcontroller NAME ...    see scenario_objects_test.go
+//	remove-deployment NAME, and so on
+//	node NAME [labels=(k=v)] [taint=KEY] [cordoned]
+//	remove-node NAME
+//	sleep DURATION      lets time pass, and tells when the engine wants to be told of the time next
+//	why NAME            what the pod waits for
+//	where NAME          which nodes are open to the pod
+//	status NAME         the status the controller would write
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &scenario{
 			engine: NewEngine(Config{SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"}}),
 			pods:   map[string]*corev1.Pod{}, sequences: map[string]*v1alpha1.PodSequence{},
+			nodes: map[string]*corev1.Node{}, workloads: map[string]metav1.Object{},
 		}
 		datadriven.RunTest(t, path, s.run)
 	})
@@ -41,19 +51,44 @@ type scenario struct {
 	engine    *Engine
 	pods      map[string]*corev1.Pod
 	sequences map[string]*v1alpha1.PodSequence
+	nodes     map[string]*corev1.Node
+	workloads map[string]metav1.Object // by kind/name
 	version   int
+	slept     time.Duration
 }
 
 var scenarioEpoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // now is a time that moves on by a second with every command.
 func (s *scenario) now() metav1.Time {
-	return metav1.NewTime(scenarioEpoch.Add(time.Duration(s.version) * time.Second))
+	return metav1.NewTime(scenarioEpoch.Add(time.Duration(s.version)*time.Second + s.slept))
 }
 
 func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	s.version++
-	s.engine.Tick(s.now().Time)
+	if d.Cmd == "sleep" {
+		slept, err := time.ParseDuration(d.CmdArgs[0].Key)
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		s.slept += slept - time.Second // the command itself takes one
+	}
+	meanwhile := describe(s.engine.Tick(s.now().Time))
+	if d.Cmd == "sleep" {
+		next := "never"
+		if at := s.engine.NextWake(); !at.IsZero() {
+			next = at.Sub(scenarioEpoch).String()
+		}
+		return fmt.Sprintf("%s\nnow %s, next wake %s", meanwhile, s.now().Sub(scenarioEpoch), next)
+	}
+	answer := s.answer(t, d)
+	if meanwhile != "nothing" {
+		answer = "meanwhile " + strings.ReplaceAll(meanwhile, "\n", "\nmeanwhile ") + "\n" + answer
+	}
+	return answer
+}
+
+func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 	name := ""
 	if len(d.CmdArgs) > 0 {
 		name = d.CmdArgs[0].Key
@@ -66,97 +101,51 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 	case "remove-sequence":
 		return describe(s.engine.RemoveSequence(types.NamespacedName{Namespace: oracleNamespace, Name: name}))
 	case "pod":
-		p := s.parsePod(d, name)
+		p := s.parsePod(t, d, name)
 		s.pods[name] = p
 		return describe(s.engine.ApplyPod(p))
 	case "remove-pod":
 		return describe(s.engine.RemovePod(s.pods[name]))
+	case "node":
+		node := s.parseNode(t, d, name)
+		s.nodes[name] = node
+		return describe(s.engine.ApplyNode(node))
+	case "remove-node":
+		delete(s.nodes, name)
+		return describe(s.engine.RemoveNode(name))
 	case "why":
 		if message := s.engine.Decide(s.pods[name]).Message(); message != "" {
 			return message
 		}
 		return "may go"
+	case "where":
+		return s.where(name)
 	case "status":
 		return s.status(name)
 	}
-	d.Fatalf(t, "unknown command")
-	return ""
+	if kind, ok := strings.CutPrefix(d.Cmd, "remove-"); ok && s.workloads[kind+"/"+name] != nil {
+		return describe(s.engine.RemoveWorkload(s.workloads[kind+"/"+name]))
+	}
+	w := s.parseWorkload(t, d, name)
+	s.workloads[d.Cmd+"/"+name] = w
+	return describe(s.engine.ApplyWorkload(w))
 }
 
-func (s *scenario) parseSequence(t *testing.T, d *datadriven.TestData, name string) *v1alpha1.PodSequence {
-	ps := MakeSequence(oracleNamespace, name).UID("uid-of-" + name)
-	ps.CreationTimestamp = s.now()
-	if old := s.sequences[name]; old != nil {
-		ps.CreationTimestamp, ps.Status = old.CreationTimestamp, old.Status
+// where tells of every node whether it is open to the pod, or else why not.
+func (s *scenario) where(name string) string {
+	placement := s.engine.Placement(s.pods[name])
+	if placement == nil {
+		return "any node"
 	}
-	for _, arg := range d.CmdArgs[1:] {
-		switch value := strings.Join(arg.Vals, ""); arg.Key {
-		case "uid":
-			ps.UID(value)
-			ps.Status = v1alpha1.PodSequenceStatus{}
-		case "generation":
-			generation, err := strconv.ParseInt(value, 10, 64)
-			if err != nil {
-				d.Fatalf(t, "generation: %v", err)
-			}
-			ps.Generation(generation)
-		case "gate":
-			ps.Gate(value)
-		case "namespace":
-			ps.TargetNamespace(value)
+	var lines []string
+	for _, node := range slices.Sorted(maps.Keys(s.nodes)) {
+		answer := "open"
+		if d := placement.Open(node); d.Held {
+			answer = d.Message()
 		}
+		lines = append(lines, node+": "+answer)
 	}
-	for line := range strings.Lines(d.Input) {
-		title, members, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		key, value, isLabel := strings.Cut(members, "=")
-		switch {
-		case members == "*":
-			ps.Label(title, "", "")
-		case isLabel:
-			ps.Label(title, key, value)
-		default:
-			ps.Pods(title, strings.Fields(members)...)
-		}
-	}
-	return ps.Obj()
-}
-
-func (s *scenario) parsePod(d *datadriven.TestData, name string) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: oracleNamespace, Name: name, UID: types.UID("uid-of-" + name),
-		ResourceVersion: strconv.Itoa(s.version), Labels: map[string]string{},
-	}}
-	p.Spec.SchedulerName = oracleScheduler
-	for _, arg := range d.CmdArgs[1:] {
-		switch arg.Key {
-		case "uid":
-			p.UID = types.UID(arg.Vals[0])
-		case "labels":
-			for _, label := range arg.Vals {
-				key, value, _ := strings.Cut(label, "=")
-				p.Labels[key] = value
-			}
-		case "scheduler":
-			p.Spec.SchedulerName = arg.Vals[0]
-		case "gates":
-			for _, gate := range arg.Vals {
-				p.Spec.SchedulingGates = append(p.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: gate})
-			}
-		case "bound":
-			p.Spec.NodeName = "node"
-		case "ready":
-			p.Spec.NodeName = "node"
-			p.Status.Conditions = []corev1.PodCondition{
-				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: s.now()},
-			}
-		case "phase":
-			p.Status.Phase = corev1.PodPhase(arg.Vals[0])
-		case "terminating":
-			now := s.now()
-			p.DeletionTimestamp = &now
-		}
-	}
-	return p
+	return strings.Join(lines, "\n")
 }
 
 // describe tells what an event changed.
@@ -200,6 +189,13 @@ func (s *scenario) status(name string) string {
 	for _, g := range ps.Status.Groups {
 		fmt.Fprintf(&b, "  %-12s %d/%d %-10s released=%s satisfied=%s passed=%s\n",
 			g.Name, g.Ready, g.Expected, g.Phase, at(g.ReleasedAt), at(g.SatisfiedAt), at(g.PassedAt))
+	}
+	for _, n := range ps.Status.NodeStatus {
+		fmt.Fprintf(&b, "  %-12s %s current=%d ready=%v", n.NodeName, n.Phase, n.CurrentIndex, n.ReadyPodsInCurrentGroup)
+		for _, c := range n.Conditions {
+			fmt.Fprintf(&b, " %s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+		}
+		b.WriteString("\n")
 	}
 	for _, c := range ps.Status.Conditions {
 		fmt.Fprintf(&b, "  %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)

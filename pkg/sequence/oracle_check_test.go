@@ -1,0 +1,206 @@
+package sequence
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// checkPods compares what is said of every pod that waits to be bound.
+func (c *comparison) checkPods() error {
+	for _, p := range c.oracle.pods {
+		answer, waits := c.before.pods[p.UID]
+		if !waits {
+			continue
+		}
+		if got := c.engine.Decide(p).Held; got != answer.held {
+			return fmt.Errorf("%s: held is %t, want %t", p.Name, got, answer.held)
+		}
+		if p.Spec.SchedulerName != oracleScheduler {
+			continue // nobody asks
+		}
+		placement := c.engine.Placement(p)
+		if placement != nil {
+			want := answer.open.Intersection(answer.suits)
+			if few, ok := placement.Few(len(c.before.nodes)); ok && (!few.IsSuperset(want) || !answer.open.IsSuperset(few)) {
+				return fmt.Errorf("%s: the nodes for it are %v, want %v", p.Name, sets.List(few), sets.List(want))
+			}
+		}
+		for _, node := range append(slices.Collect(maps.Keys(c.oracle.objects["Node"])), "unknown") {
+			got := placement == nil || !placement.Open(node).Held
+			if want := c.oracle.mayPlace(p, node); got != want {
+				return fmt.Errorf("%s: may be placed on %s is %t, want %t", p.Name, node, got, want)
+			}
+		}
+	}
+	return nil
+}
+
+// checkReports compares how far sequences are.
+func (c *comparison) checkReports() error {
+	for name, v := range c.oracle.views {
+		report := c.before.reports[name]
+		if len(report.Groups) != len(v.Spec.PodGroups) {
+			return fmt.Errorf("%s: report has %d groups, want %d", name, len(report.Groups), len(v.Spec.PodGroups))
+		}
+		for i, definition := range v.definitions {
+			hash := report.Groups[i].Hash
+			if was, ok := c.hashes[definition]; ok && was != hash {
+				return fmt.Errorf("%s: two hashes for group %d: %s", name, i, definition)
+			}
+			if was, ok := c.oracle.definitions[hash]; ok && was != definition {
+				return fmt.Errorf("%s: one hash for %s and %s", name, definition, was)
+			}
+			c.hashes[definition], c.oracle.definitions[hash] = hash, definition
+		}
+		if v.Spec.Scope == v1alpha1.ScopeNode {
+			continue
+		}
+		course := v.courses[""]
+		if report.Current != course.current {
+			return fmt.Errorf("%s: current group is %d, want %d", name, report.Current, course.current)
+		}
+		for i, want := range course.groups {
+			got := report.Groups[i]
+			switch g := v.Spec.PodGroups[i]; {
+			case !makesSense(g):
+				want.expected = got.Expected // whatever
+			case g.MinAvailable != nil:
+				want.expected = want.enough // told is what the group waits for
+				if g.MinAvailable.Type == intstr.Int {
+					want.ready = want.sure
+				}
+			}
+			if got.Expected != want.expected || got.Ready != want.ready || got.Satisfied != want.satisfied {
+				return fmt.Errorf("%s: group %d: %d of %d ready, satisfied %t; want %d of %d, %t", name, i,
+					got.Ready, got.Expected, got.Satisfied, want.ready, want.expected, want.satisfied)
+			}
+		}
+	}
+	return nil
+}
+
+// checkReleased sees that exactly those pods were released that may go, or may go to more nodes, only now.
+func (c *comparison) checkReleased(changes Changes, before, after answers) error {
+	released := map[types.UID]Release{}
+	for _, r := range changes.Released {
+		if _, twice := released[r.UID]; twice {
+			return fmt.Errorf("%s is released twice", r.Name)
+		}
+		released[r.UID] = r
+	}
+	for _, p := range c.oracle.pods {
+		now, waits := after.pods[p.UID]
+		was, known := before.pods[p.UID]
+		gained := now.open.Intersection(now.suits).Difference(was.open.Intersection(was.suits))
+		r, did := released[p.UID]
+		delete(released, p.UID)
+		mayGo := waits && !now.held
+		opened := now.open.Intersection(now.suits).Difference(was.open)
+		switch {
+		case was.open == nil, p.Spec.SchedulerName != oracleScheduler: // it is new, or where it goes is not ours to say
+			opened = nil
+		case was.anywhere: // a node that is new was open to it
+			opened = opened.Intersection(before.nodes)
+		}
+		lifts := now.liftable && !(known && was.liftable && !was.held)
+		switch {
+		case did && !mayGo:
+			return fmt.Errorf("%s is released and must wait", p.Name)
+		case did && was.open != nil && !was.held && gained.Len() == 0 && !now.liftable && !c.mayRelease(p, now):
+			return fmt.Errorf("%s is released for nothing", p.Name)
+		case did && (len(r.Gates) > 0) != now.liftable:
+			return fmt.Errorf("%s is released with gates %v of %v", p.Name, r.Gates, p.Spec.SchedulingGates)
+		case did || !mayGo:
+		case was.held:
+			return fmt.Errorf("%s may go now and is not released", p.Name)
+		case lifts:
+			return fmt.Errorf("the gate of %s may be lifted now and it is not released", p.Name)
+		case opened.Len() > 0:
+			return fmt.Errorf("%s may now go to %v and is not released", p.Name, opened.UnsortedList())
+		}
+	}
+	told := map[string]bool{}
+	for _, key := range changes.Held {
+		told[key.Name] = true
+	}
+	for _, p := range c.oracle.pods {
+		now, waits := after.pods[p.UID]
+		was, known := before.pods[p.UID]
+		switch {
+		case waits && told[p.Name] && !now.held:
+			return fmt.Errorf("%s is told to be held and may go", p.Name)
+		case waits && now.held && !(known && was.open != nil && was.held) && !told[p.Name]:
+			return fmt.Errorf("%s must wait now and it is not told", p.Name)
+		}
+	}
+	for _, r := range released {
+		return fmt.Errorf("%s is released and not there", r.Name)
+	}
+	return nil
+}
+
+// mayRelease allows for pods that are named as released once too often: when a sequence is edited all its pods are
+// looked at anew, when a node changes those that may go there, and a pod that changes where it could run.
+func (c *comparison) mayRelease(pod *corev1.Pod, p podAnswer) bool {
+	was := c.previous[pod.UID]
+	if was != nil && (!reflect.DeepEqual(was.Labels, pod.Labels) || !reflect.DeepEqual(was.Spec, pod.Spec)) {
+		return true
+	}
+	switch c.last.kind {
+	case "PodSequence":
+		return true
+	case "Node":
+		return c.last.verb == verbReplace || (c.last.verb == verbApply && p.open.Has(c.last.object.GetName()))
+	}
+	return false
+}
+
+// checkSequences sees that every sequence whose report changed is told.
+func (c *comparison) checkSequences(changes Changes, before, after answers) error {
+	for name := range sets.KeySet(before.reports).Union(sets.KeySet(after.reports)) {
+		was, now := before.reports[name], after.reports[name]
+		was.Object, now.Object = nil, nil
+		told := changes.Sequences.Has(types.NamespacedName{Namespace: oracleNamespace, Name: name}) ||
+			changes.Sequences.Has(types.NamespacedName{Namespace: "operations", Name: name})
+		if !told && !reflect.DeepEqual(was, now) {
+			return fmt.Errorf("%s: its report changed and it is not told of: %s", name, cmp.Diff(was, now))
+		}
+	}
+	return nil
+}
+
+// checkWake sees that Tick changes something exactly when NextWake says so.
+func (c *comparison) checkWake(e event, changes Changes, before, after answers) error {
+	now := c.oracle.now
+	if !after.wake.IsZero() && !after.wake.After(now) {
+		return fmt.Errorf("next wake %s is not after now", after.wake)
+	}
+	if e.verb != verbTick {
+		return nil
+	}
+	if due := !before.wake.IsZero() && !now.Before(before.wake); due {
+		return nil // that wake moved on was seen above
+	}
+	if len(changes.Released) > 0 || changes.Sequences.Len() > 0 || !after.wake.Equal(before.wake) {
+		return fmt.Errorf("a tick before the next wake %s changed %+v, wake %s", before.wake, changes, after.wake)
+	}
+	if !reflect.DeepEqual(before.current, after.current) {
+		return fmt.Errorf("the next wake %s is too late: %v became %v", before.wake, before.current, after.current)
+	}
+	for uid, was := range before.pods {
+		if was.held != after.pods[uid].held {
+			return fmt.Errorf("the next wake %s is too late for %s", before.wake, uid)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package sequence
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+type verb string
+
+const (
+	verbApply   verb = "apply"
+	verbRemove  verb = "remove"
+	verbReplace verb = "replace" // all objects of a kind at once
+	verbTick    verb = "tick"
+	verbRestart verb = "restart"
+)
+
+// event is something that engine and oracle are told.
+type event struct {
+	verb    verb
+	kind    string
+	object  metav1.Object
+	objects []metav1.Object
+	at      time.Time
+	// askFirst has the engine asked about the pod before it is told of it.
+	askFirst bool
+}
+
+func (e event) tellOracle(o *oracle) {
+	switch e.verb {
+	case verbApply:
+		o.apply(e.kind, e.object)
+	case verbRemove:
+		o.remove(e.kind, e.object)
+	case verbReplace:
+		o.replace(e.kind, e.objects)
+	case verbTick:
+		o.now = e.at
+	}
+}
+
+func (e event) tellEngine(engine *Engine) Changes {
+	switch e.verb {
+	case verbApply:
+		switch object := e.object.(type) {
+		case *corev1.Pod:
+			return engine.ApplyPod(object)
+		case *corev1.Node:
+			return engine.ApplyNode(object)
+		case *v1alpha1.PodSequence:
+			return engine.ApplySequence(object)
+		}
+		return engine.ApplyWorkload(e.object)
+	case verbRemove:
+		switch object := e.object.(type) {
+		case *corev1.Pod:
+			return engine.RemovePod(object)
+		case *corev1.Node:
+			return engine.RemoveNode(object.Name)
+		case *v1alpha1.PodSequence:
+			return engine.RemoveSequence(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+		}
+		return engine.RemoveWorkload(e.object)
+	case verbReplace:
+		return e.replaceInEngine(engine)
+	default:
+		return engine.Tick(e.at)
+	}
+}
+
+func (e event) replaceInEngine(engine *Engine) Changes {
+	switch e.kind {
+	case "Pod":
+		return engine.ReplacePods(typed[*corev1.Pod](e.objects))
+	case "Node":
+		return engine.ReplaceNodes(typed[*corev1.Node](e.objects))
+	case "PodSequence":
+		var stored []Stored
+		for _, ps := range typed[*v1alpha1.PodSequence](e.objects) {
+			stored = append(stored, Stored{PodSequence: ps})
+		}
+		return engine.ReplaceSequences(stored)
+	}
+	kinds := map[string]WorkloadKind{
+		"Deployment": KindDeployment, "ReplicaSet": KindReplicaSet, "StatefulSet": KindStatefulSet,
+		"DaemonSet": KindDaemonSet, "Job": KindJob, "ReplicationController": KindReplicationController,
+	}
+	return engine.ReplaceWorkloads(kinds[e.kind], e.objects)
+}
+
+func typed[T any](objects []metav1.Object) []T {
+	list := make([]T, len(objects))
+	for i, object := range objects {
+		list[i] = object.(T)
+	}
+	return list
+}
+
+// String tells the event in a line, with everything that matters.
+func (e event) String() string {
+	switch e.verb {
+	case verbTick:
+		return "tick " + e.at.Format(clockLayout)
+	case verbApply:
+		ask := ""
+		if e.askFirst {
+			ask = " (asked of before)"
+		}
+		return fmt.Sprintf("apply %s %s%s", e.kind, describeObject(e.object), ask)
+	case verbRemove:
+		return fmt.Sprintf("remove %s %s %s", e.kind, e.object.GetName(), e.object.GetUID())
+	case verbReplace:
+		lines := []string{"replace " + e.kind}
+		for _, object := range e.objects {
+			lines = append(lines, "    "+describeObject(object))
+		}
+		return strings.Join(lines, "\n")
+	}
+	return string(e.verb)
+}
+
+const clockLayout = "15:04:05.999"
+
+// describeObject tells what matters of an object.
+func describeObject(object metav1.Object) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s v%s created=%s", object.GetName(), object.GetUID(), object.GetResourceVersion(),
+		object.GetCreationTimestamp().Format(clockLayout))
+	if len(object.GetLabels()) > 0 {
+		fmt.Fprintf(&b, " labels=%v", object.GetLabels())
+	}
+	if object.GetDeletionTimestamp() != nil {
+		b.WriteString(" terminating")
+	}
+	if ref := metav1.GetControllerOf(object); ref != nil {
+		fmt.Fprintf(&b, " owner=%s/%s/%s", ref.APIVersion, ref.Kind, ref.UID)
+	}
+	if object.GetGeneration() != 0 {
+		fmt.Fprintf(&b, " generation=%d", object.GetGeneration())
+	}
+	marshal := func(what string, values ...any) {
+		for _, value := range values {
+			text, err := json.Marshal(value)
+			if err != nil {
+				panic(err)
+			}
+			if string(text) != "{}" && string(text) != "null" {
+				fmt.Fprintf(&b, " %s=%s", what, text)
+			}
+		}
+	}
+	workload := func(template *corev1.PodTemplateSpec, status any) {
+		marshal("template-labels", template.Labels)
+		marshal("template-annotations", template.Annotations)
+		marshal("template", template.Spec.NodeSelector, template.Spec.Tolerations)
+		marshal("status", status)
+	}
+	switch object := object.(type) {
+	case *corev1.Pod:
+		fmt.Fprintf(&b, " scheduler=%s node=%q phase=%s", object.Spec.SchedulerName, object.Spec.NodeName, object.Status.Phase)
+		marshal("gates", object.Spec.SchedulingGates)
+		marshal("spec", object.Spec.NodeSelector, object.Spec.Affinity, object.Spec.Tolerations)
+		for _, c := range object.Status.Conditions {
+			fmt.Fprintf(&b, " %s=%s@%s", c.Type, c.Status, c.LastTransitionTime.Format(clockLayout))
+		}
+		for _, s := range object.Status.ContainerStatuses {
+			fmt.Fprintf(&b, " finished@%s", s.State.Terminated.FinishedAt.Format(clockLayout))
+		}
+	case *corev1.Node:
+		marshal("spec", object.Spec)
+	case *v1alpha1.PodSequence:
+		marshal("spec", object.Spec)
+		marshal("recorded", object.Status.Groups)
+	case *appsv1.Deployment:
+		marshal("replicas", object.Spec.Replicas)
+		workload(&object.Spec.Template, object.Status.ObservedGeneration)
+	case *appsv1.ReplicaSet:
+		marshal("replicas", object.Spec.Replicas)
+		workload(&object.Spec.Template, object.Status.ObservedGeneration)
+	case *appsv1.StatefulSet:
+		marshal("replicas", object.Spec.Replicas)
+		marshal("strategy", object.Spec.UpdateStrategy, object.Spec.Ordinals)
+		workload(&object.Spec.Template, object.Status)
+	case *corev1.ReplicationController:
+		marshal("replicas", object.Spec.Replicas)
+		workload(object.Spec.Template, object.Status.ObservedGeneration)
+	case *appsv1.DaemonSet:
+		marshal("strategy", object.Spec.UpdateStrategy)
+		marshal("annotations", object.Annotations)
+		workload(&object.Spec.Template, object.Status)
+	case *batchv1.Job:
+		marshal("size", object.Spec.Parallelism, object.Spec.Completions)
+		workload(&object.Spec.Template, object.Status)
+	}
+	return b.String()
+}
+
+// count counts the states that matter.
+func (c *comparison) count() {
+	see := func(what string, is bool) {
+		if is {
+			c.seen[what]++
+		}
+	}
+	c.seen["events"]++
+	for _, v := range c.oracle.views {
+		for _, course := range v.courses {
+			scope := "cluster: "
+			if course.node != "" {
+				scope = "a node: "
+			}
+			n := len(course.groups)
+			for _, i := range v.placedIn {
+				g := course.groups[i]
+				see(scope+"workload in a group that is satisfied by all", g.satisfied && g.expected > 0 && v.Spec.PodGroups[i].MinAvailable == nil)
+				see(scope+"workload in a group that is not", !g.satisfied)
+			}
+			see(scope+"all groups passed", course.current == n)
+			see(scope+"some groups passed", course.current > 0 && course.current < n)
+			see(scope+"suspended with more to release", course.suspended && course.current < n && !course.released[course.current])
+			if course.current == n {
+				continue
+			}
+			g := v.Spec.PodGroups[course.current]
+			see(scope+"current group waits", course.waiting[course.current])
+			see(scope+"current group was too late", course.timedOut[course.current])
+			see(scope+"current group has all but one", course.groups[course.current].ready == course.groups[course.current].expected-1)
+			see(scope+"current group by number", g.MinAvailable != nil)
+			see(scope+"current group to complete", requirementOf(g) == v1alpha1.RequireComplete)
+			for i := range course.current {
+				g := v.Spec.PodGroups[i]
+				see(scope+"went on after a time-out", course.timedOut[i] && g.OnTimeout == v1alpha1.TimeoutContinue)
+				see(scope+"passed and no longer satisfied", !course.groups[i].satisfied)
+			}
+		}
+	}
+	for _, answer := range c.before.pods {
+		see("pod held", answer.held)
+		see("pod may go", !answer.held)
+		see("pod may go to some nodes only", !answer.held && answer.open.Len() > 0 && answer.open.Len() < c.before.nodes.Len())
+	}
+	for _, p := range c.oracle.pods {
+		see("pod of a controller not seen", c.oracle.ownerOf[p].unseen)
+		if by := c.oracle.ownerOf[p]; by.object != nil {
+			see("pod of an old revision", !c.oracle.isCurrent(p, by))
+			see("pod of the newest revision", c.oracle.isCurrent(p, by))
+		}
+	}
+}

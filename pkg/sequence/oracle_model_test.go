@@ -1,0 +1,345 @@
+package sequence
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+const (
+	oracleNamespace = "shop"
+	oracleScheduler = "podsequence-scheduler"
+)
+
+// oracle answers what the engine answers, in the dumbest way: it keeps whole objects, as the engine was told of them,
+// and works everything out anew after every event. It shares nothing with the engine but the API types.
+type oracle struct {
+	now     time.Time
+	objects map[string]map[string]metav1.Object // by kind and name
+	// memories has, for each sequence by UID, the little that cannot be seen in objects.
+	memories map[types.UID]*memory
+	// definitions tells what a hash in a recorded status stands for.
+	definitions map[string]string
+
+	// shouldRun keeps Kubernetes' answers: they take most of the time otherwise.
+	shouldRun map[pairing]bool
+
+	// Worked out anew by settle. The lists are by name.
+	pods     []*corev1.Pod
+	nodes    []*corev1.Node
+	byUID    map[types.UID]metav1.Object
+	ownerOf  map[*corev1.Pod]podOwner
+	newestOf map[types.UID]*appsv1.ReplicaSet // by Deployment
+	views    map[string]*view
+}
+
+// memory is what the oracle remembers of a sequence.
+type memory struct {
+	scope v1alpha1.Scope
+	// passes are the groups passed for good.
+	passes []pass
+	// satisfied is for each group, on each node, whether and since when it is satisfied.
+	satisfied map[place]satisfaction
+	// nodes are those that were known when last looked at.
+	nodes sets.Set[string]
+	// inTime are the groups that were satisfied before their time was over.
+	inTime sets.Set[place]
+
+	// reached are the groups that could start when last looked at.
+	reached sets.Set[place]
+	// suspended tells whether it was when last looked at, and released what had been released when it became so. begun
+	// tells whether group 0 was ever released.
+	suspended, begun bool
+	// counts is how many groups were released when last looked at, on each node.
+	counts   map[string]int
+	released sets.Set[place]
+	// lifted is when a suspension that had kept a group from its release was lifted.
+	lifted map[place]time.Time
+}
+
+// place is a group, by the definitions of all groups up to it, and the node, which is empty for the whole cluster.
+type place struct{ node, definition string }
+
+type pass struct {
+	definition string
+	at         time.Time
+}
+
+// view is a sequence with all that is worked out about it.
+type view struct {
+	*v1alpha1.PodSequence
+	// definitions has, for each group, what defines it and those before it.
+	definitions []string
+	// groupOf is the group of each pod by name, and placedIn that of each workload.
+	groupOf  map[string]int
+	placedIn map[types.UID]int
+	// courses are how far the sequence is: on each node, or, under the empty name, in the cluster.
+	courses map[string]*course
+	memory  *memory
+}
+
+func newOracle(definitions map[string]string) *oracle {
+	return &oracle{
+		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
+		shouldRun: map[pairing]bool{},
+	}
+}
+
+// apply, remove and replace tell the oracle of objects, as the engine is told.
+func (o *oracle) apply(kind string, object metav1.Object) {
+	if o.objects[kind] == nil {
+		o.objects[kind] = map[string]metav1.Object{}
+	}
+	if o.isNews(kind, object) {
+		o.objects[kind][object.GetName()] = object
+	}
+}
+
+// isNews tells whether the object is newer than what was told of it.
+func (o *oracle) isNews(kind string, object metav1.Object) bool {
+	old := o.objects[kind][object.GetName()]
+	return old == nil || oracleVersion(old) < oracleVersion(object)
+}
+
+func oracleVersion(object metav1.Object) int {
+	version, err := strconv.Atoi(object.GetResourceVersion())
+	if err != nil {
+		panic(err)
+	}
+	return version
+}
+
+func (o *oracle) remove(kind string, object metav1.Object) {
+	if old := o.objects[kind][object.GetName()]; old != nil && old.GetUID() == object.GetUID() {
+		delete(o.objects[kind], object.GetName())
+	}
+}
+
+func (o *oracle) replace(kind string, objects []metav1.Object) {
+	o.objects[kind] = map[string]metav1.Object{}
+	for _, object := range objects {
+		o.objects[kind][object.GetName()] = object
+	}
+}
+
+// all are the objects of a kind, sorted by name.
+func all[T metav1.Object](o *oracle, kind string) []T {
+	var list []T
+	for _, name := range slices.Sorted(maps.Keys(o.objects[kind])) {
+		list = append(list, o.objects[kind][name].(T))
+	}
+	return list
+}
+
+func (o *oracle) node(name string) *corev1.Node {
+	node, _ := o.objects["Node"][name].(*corev1.Node)
+	return node
+}
+
+// settle works everything out.
+func (o *oracle) settle() {
+	o.pods, o.nodes = all[*corev1.Pod](o, "Pod"), all[*corev1.Node](o, "Node")
+	o.byUID = map[types.UID]metav1.Object{}
+	for _, kind := range workloadKinds {
+		for _, w := range o.objects[kind] {
+			o.byUID[w.GetUID()] = w
+		}
+	}
+	o.newestOf = map[types.UID]*appsv1.ReplicaSet{}
+	for _, d := range all[*appsv1.Deployment](o, "Deployment") {
+		o.newestOf[d.UID] = o.newest(d)
+	}
+	o.ownerOf = map[*corev1.Pod]podOwner{}
+	for _, p := range o.pods {
+		o.ownerOf[p] = o.findOwner(p)
+	}
+	o.views = map[string]*view{}
+	present := sets.New[types.UID]()
+	for _, ps := range all[*v1alpha1.PodSequence](o, "PodSequence") {
+		o.views[ps.Name] = o.look(ps)
+		present.Insert(ps.UID)
+	}
+	maps.DeleteFunc(o.memories, func(uid types.UID, _ *memory) bool { return !present.Has(uid) })
+}
+
+func (o *oracle) look(ps *v1alpha1.PodSequence) *view {
+	v := &view{
+		PodSequence: ps, groupOf: map[string]int{}, placedIn: map[types.UID]int{}, courses: map[string]*course{},
+		definitions: definitionsOf(ps), memory: o.memories[ps.UID],
+	}
+	if v.memory == nil || v.memory.scope != ps.Spec.Scope {
+		v.memory = &memory{
+			scope:     ps.Spec.Scope,
+			satisfied: map[place]satisfaction{}, inTime: sets.New[place](), lifted: map[place]time.Time{},
+			reached: sets.New[place](), released: sets.New[place](),
+		}
+		o.memories[ps.UID] = v.memory
+	}
+	for _, p := range o.pods {
+		if i := groupOf(ps, p); i >= 0 {
+			v.groupOf[p.Name] = i
+		}
+	}
+	for _, w := range o.byUID {
+		if i := placedIn(ps, w); i >= 0 {
+			v.placedIn[w.GetUID()] = i
+		}
+	}
+
+	if ps.Spec.Scope == v1alpha1.ScopeNode {
+		for _, node := range o.nodes {
+			v.courses[node.Name] = &course{node: node.Name}
+		}
+		for _, p := range o.pods {
+			if _, member := v.groupOf[p.Name]; member && p.Spec.NodeName != "" {
+				v.courses[p.Spec.NodeName] = &course{node: p.Spec.NodeName}
+			}
+		}
+	} else {
+		v.courses[""] = &course{}
+	}
+	for _, c := range v.courses {
+		for i := range ps.Spec.PodGroups {
+			if c.node == "" {
+				c.groups = append(c.groups, o.count(v, i))
+			} else {
+				c.groups = append(c.groups, o.countOnNode(v, i, c.node))
+			}
+		}
+	}
+	o.remember(v)
+	return v
+}
+
+// definitionsOf spells out, for each group, what decides the members and the requirement of it and of those before it.
+func definitionsOf(ps *v1alpha1.PodSequence) []string {
+	var definitions []string
+	before := targetOf(ps)
+	for _, g := range ps.Spec.PodGroups {
+		text, err := json.Marshal([]any{sets.List(sets.New(g.Pods...)), g.PodSelector, requirementOf(g), g.MinAvailable, g.NodeSelector})
+		if err != nil {
+			panic(err)
+		}
+		before += "/" + string(text)
+		definitions = append(definitions, before)
+	}
+	return definitions
+}
+
+func requirementOf(g v1alpha1.PodGroup) v1alpha1.RequiredStatus {
+	if g.RequiredStatus == "" {
+		return v1alpha1.RequireReady
+	}
+	return g.RequiredStatus
+}
+
+// targetOf is the namespace that the sequence is about.
+func targetOf(ps *v1alpha1.PodSequence) string {
+	if ps.Spec.Namespace != "" {
+		return ps.Spec.Namespace
+	}
+	return ps.Namespace
+}
+
+// makesSense tells whether the group says how its members are found, and in one way only.
+func makesSense(g v1alpha1.PodGroup) bool { return (len(g.Pods) > 0) != (g.PodSelector != nil) }
+
+func groupOf(ps *v1alpha1.PodSequence, p *corev1.Pod) int {
+	if p.DeletionTimestamp != nil || p.Namespace != targetOf(ps) {
+		return -1
+	}
+	for i, g := range ps.Spec.PodGroups {
+		if !makesSense(g) {
+			continue
+		}
+		if slices.Contains(g.Pods, p.Name) || (g.PodSelector != nil && oracleSelects(g.PodSelector, p.Labels)) {
+			return i
+		}
+	}
+	return -1
+}
+
+func oracleSelects(selector *v1alpha1.LabelSelector, podLabels map[string]string) bool {
+	for key, value := range selector.MatchLabels {
+		if have, ok := podLabels[key]; !ok || have != string(value) {
+			return false
+		}
+	}
+	for _, e := range selector.MatchExpressions {
+		have, ok := podLabels[e.Key]
+		in := ok && slices.Contains(e.Values, v1alpha1.LabelValue(have))
+		switch e.Operator {
+		case v1alpha1.LabelSelectorOpIn:
+			ok = in
+		case v1alpha1.LabelSelectorOpNotIn:
+			ok = !in
+		case v1alpha1.LabelSelectorOpDoesNotExist:
+			ok = !ok
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// done tells whether the pod has reached what the group requires, and when it did.
+func done(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
+	if p.Status.Phase == corev1.PodSucceeded {
+		var last time.Time
+		for _, s := range p.Status.ContainerStatuses {
+			if s.State.Terminated != nil && s.State.Terminated.FinishedAt.After(last) {
+				last = s.State.Terminated.FinishedAt.Time
+			}
+		}
+		return true, last
+	}
+	if required == v1alpha1.RequireComplete || p.Status.Phase == corev1.PodFailed {
+		return false, time.Time{}
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return true, c.LastTransitionTime.Time
+		}
+	}
+	return false, time.Time{}
+}
+
+// held tells whether the pod must wait.
+func (o *oracle) held(p *corev1.Pod) bool {
+	for _, v := range o.views {
+		if v.Spec.Scope != v1alpha1.ScopeNode {
+			if i := groupOf(v.PodSequence, p); i >= 0 && !v.courses[""].mayStart(i) {
+				return true
+			}
+		}
+	}
+	return o.heldByNodes(p)
+}
+
+// liftable tells whether the pod carries a gate that a sequence it belongs to lifts.
+func (o *oracle) liftable(p *corev1.Pod) bool {
+	if len(p.Spec.SchedulingGates) == 0 {
+		return false
+	}
+	for _, v := range o.views {
+		if groupOf(v.PodSequence, p) >= 0 && carries(p, v.PodSequence) {
+			return true
+		}
+	}
+	return false
+}
+
+func carries(p *corev1.Pod, ps *v1alpha1.PodSequence) bool {
+	return slices.Contains(p.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: ps.Spec.SchedulingGateName})
+}

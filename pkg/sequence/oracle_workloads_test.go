@@ -1,0 +1,362 @@
+package sequence
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
+	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+var workloadKinds = []string{
+	"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController",
+}
+
+// groupCount is what a group has, in the cluster or on a node.
+type groupCount struct {
+	expected, ready int
+	// sure is ready without the pods of workloads whose newest generation has not been seen by their controllers.
+	sure      int
+	satisfied bool
+	// times is when each of the pods that count as done reached that; a Job that is complete counts as many times as
+	// its pods would. The keys are UIDs.
+	times map[string]time.Time
+	// enough is how many of them satisfy the group.
+	enough int
+}
+
+// placedIn is the first group by selector that selects the workload's pods, or -1.
+func placedIn(ps *v1alpha1.PodSequence, w metav1.Object) int {
+	if w.GetDeletionTimestamp() != nil || w.GetNamespace() != targetOf(ps) {
+		return -1
+	}
+	if owner := metav1.GetControllerOf(w); owner != nil && isKind(w, "ReplicaSet") && ownerKind(owner) == "Deployment" {
+		return -1
+	}
+	for i, g := range ps.Spec.PodGroups {
+		if makesSense(g) && g.PodSelector != nil && oracleSelects(g.PodSelector, templateOf(w).Labels) {
+			return i
+		}
+	}
+	return -1
+}
+
+func isKind(w metav1.Object, kind string) bool {
+	return strings.HasSuffix(fmt.Sprintf("%T", w), "."+kind)
+}
+
+// ownerKind is the kind of a workload as we know it, or nothing for any other.
+func ownerKind(ref *metav1.OwnerReference) string {
+	group, _, _ := strings.Cut(ref.APIVersion, "/")
+	switch group + " " + ref.Kind {
+	case "apps Deployment", "apps ReplicaSet", "apps StatefulSet", "apps DaemonSet", "batch Job", "v1 ReplicationController":
+		return ref.Kind
+	}
+	return ""
+}
+
+func templateOf(w metav1.Object) *corev1.PodTemplateSpec {
+	switch w := w.(type) {
+	case *appsv1.Deployment:
+		return &w.Spec.Template
+	case *appsv1.ReplicaSet:
+		return &w.Spec.Template
+	case *appsv1.StatefulSet:
+		return &w.Spec.Template
+	case *appsv1.DaemonSet:
+		return &w.Spec.Template
+	case *batchv1.Job:
+		return &w.Spec.Template
+	case *corev1.ReplicationController:
+		return w.Spec.Template
+	}
+	panic(fmt.Sprintf("%T is no workload", w))
+}
+
+// podOwner is what a pod's controller is.
+type podOwner struct {
+	any     bool          // it has one
+	unseen  bool          // of a kind we know, but nobody has told us of it
+	object  metav1.Object // the workload, if it was seen: for a pod of a Deployment that, not its ReplicaSet
+	replica *appsv1.ReplicaSet
+}
+
+func (o *oracle) findOwner(p *corev1.Pod) podOwner {
+	ref := metav1.GetControllerOf(p)
+	if ref == nil {
+		return podOwner{}
+	}
+	if ownerKind(ref) == "" {
+		return podOwner{any: true}
+	}
+	w := o.byUID[ref.UID]
+	if w == nil {
+		return podOwner{any: true, unseen: true}
+	}
+	rs, _ := w.(*appsv1.ReplicaSet)
+	if rs != nil {
+		if above := metav1.GetControllerOf(rs); above != nil && ownerKind(above) == "Deployment" {
+			d := o.byUID[above.UID]
+			return podOwner{any: true, unseen: d == nil, object: d, replica: rs}
+		}
+	}
+	return podOwner{any: true, object: w, replica: rs}
+}
+
+// superseded tells whether the Job is one of a CronJob that has a newer one.
+func (o *oracle) superseded(w metav1.Object) bool {
+	cron := metav1.GetControllerOf(w)
+	if !isKind(w, "Job") || cron == nil || cron.Kind != "CronJob" || !strings.HasPrefix(cron.APIVersion, "batch/") {
+		return false
+	}
+	for _, other := range all[*batchv1.Job](o, "Job") {
+		if ref := metav1.GetControllerOf(other); ref == nil || ref.UID != cron.UID || other.DeletionTimestamp != nil {
+			continue
+		}
+		mine, its := w.GetCreationTimestamp(), other.CreationTimestamp
+		if its.After(mine.Time) || (its.Equal(&mine) && other.Name > w.GetName()) {
+			return true
+		}
+	}
+	return false
+}
+
+func oracleReplicas(n *int32) int {
+	if n == nil {
+		return 1
+	}
+	return int(*n)
+}
+
+func jobCompletions(j *batchv1.Job) int {
+	if j.Spec.Completions == nil {
+		return oracleReplicas(j.Spec.Parallelism)
+	}
+	return int(*j.Spec.Completions)
+}
+
+func jobCompletedAt(w metav1.Object) (bool, time.Time) {
+	j, _ := w.(*batchv1.Job)
+	if j == nil {
+		return false, time.Time{}
+	}
+	complete := slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue
+	})
+	if !complete || j.Status.CompletionTime == nil {
+		return complete, time.Time{}
+	}
+	return true, j.Status.CompletionTime.Time
+}
+
+// wanted is how many pods the workload is to have, and whether its controller has seen its newest generation.
+func wanted(w metav1.Object, required v1alpha1.RequiredStatus) (expected int, observed bool) {
+	switch w := w.(type) {
+	case *appsv1.Deployment:
+		return oracleReplicas(w.Spec.Replicas), w.Status.ObservedGeneration >= w.Generation
+	case *appsv1.ReplicaSet:
+		return oracleReplicas(w.Spec.Replicas), w.Status.ObservedGeneration >= w.Generation
+	case *appsv1.StatefulSet:
+		return oracleReplicas(w.Spec.Replicas), w.Status.ObservedGeneration >= w.Generation
+	case *corev1.ReplicationController:
+		return oracleReplicas(w.Spec.Replicas), w.Status.ObservedGeneration >= w.Generation
+	case *appsv1.DaemonSet:
+		return int(w.Status.DesiredNumberScheduled), w.Status.ObservedGeneration >= w.Generation
+	case *batchv1.Job:
+		if required == v1alpha1.RequireComplete {
+			return jobCompletions(w), true
+		}
+		return min(oracleReplicas(w.Spec.Parallelism), jobCompletions(w)), true
+	}
+	panic(fmt.Sprintf("%T is no workload", w))
+}
+
+// newest is the ReplicaSet of a Deployment's present template, or nil.
+func (o *oracle) newest(d *appsv1.Deployment) *appsv1.ReplicaSet {
+	var sets []*appsv1.ReplicaSet
+	for _, rs := range all[*appsv1.ReplicaSet](o, "ReplicaSet") {
+		if ref := metav1.GetControllerOf(rs); ref != nil && ref.UID == d.UID {
+			sets = append(sets, rs)
+		}
+	}
+	return deploymentutil.FindNewReplicaSet(d, sets)
+}
+
+// isCurrent tells whether the pod is one of its workload's newest revision.
+func (o *oracle) isCurrent(p *corev1.Pod, by podOwner) bool {
+	switch w := by.object.(type) {
+	case *appsv1.Deployment:
+		newest := o.newestOf[w.UID]
+		return newest != nil && by.replica != nil && newest.UID == by.replica.UID
+	case *appsv1.StatefulSet:
+		rolling := w.Spec.UpdateStrategy.RollingUpdate
+		if w.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType || w.Status.UpdateRevision == "" ||
+			(rolling != nil && rolling.Partition != nil && *rolling.Partition > 0) {
+			return true
+		}
+		return p.Labels[appsv1.ControllerRevisionHashLabelKey] == w.Status.UpdateRevision
+	case *appsv1.DaemonSet:
+		generation, ok := w.Annotations[appsv1.DeprecatedTemplateGeneration]
+		return !ok || w.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType ||
+			p.Labels["pod-template-generation"] == generation
+	}
+	return true
+}
+
+// count is what group i has in the whole cluster.
+func (o *oracle) count(v *view, i int) groupCount {
+	g := v.Spec.PodGroups[i]
+	if !makesSense(g) || targetOf(v.PodSequence) != oracleNamespace {
+		return groupCount{}
+	}
+	if len(g.Pods) > 0 {
+		return o.countNames(g)
+	}
+	c := groupCount{times: map[string]time.Time{}}
+	reliable, anything, short := true, false, false
+
+	for uid, in := range v.placedIn {
+		w := o.byUID[uid]
+		if in != i || o.superseded(w) {
+			continue
+		}
+		anything = true
+		expected, observed := wanted(w, requirementOf(g))
+		claimed, ordinals := sets.New[string](), ordinalsOf(w)
+		for name := range ordinals {
+			for _, earlier := range v.Spec.PodGroups[:i] {
+				if slices.Contains(earlier.Pods, name) {
+					claimed.Insert(name)
+				}
+			}
+		}
+		ready := 0
+		for _, p := range o.pods {
+			by := o.ownerOf[p]
+			in, member := v.groupOf[p.Name]
+			if !member || by.object == nil || by.object.GetUID() != uid || !o.isCurrent(p, by) {
+				continue
+			}
+			if in < i && (ordinals == nil || ordinals.Has(p.Name)) {
+				claimed.Insert(p.Name)
+			}
+			if ok, at := done(p, requirementOf(g)); in == i && ok {
+				ready++
+				c.times[string(p.UID)] = at
+			}
+		}
+		need := max(0, expected-claimed.Len())
+		complete, at := jobCompletedAt(w)
+		if complete {
+			ready = expected
+			for n := range need {
+				c.times[fmt.Sprint(uid, "/", n)] = at
+			}
+		}
+		short = short || ready < need || (isKind(w, "Job") && requirementOf(g) == v1alpha1.RequireComplete && !complete)
+		reliable = reliable && observed
+		c.expected += need
+		c.ready += min(ready, need)
+		if observed {
+			c.sure += min(ready, need)
+		}
+	}
+
+	for _, p := range o.pods {
+		if in, member := v.groupOf[p.Name]; !member || in != i {
+			continue
+		}
+		by := o.ownerOf[p]
+		if by.object != nil && by.object.GetDeletionTimestamp() == nil {
+			if in, placed := v.placedIn[by.object.GetUID()]; placed && in == i {
+				continue // counted with its workload, or not at all
+			}
+		}
+		if by.unseen {
+			anything, reliable = true, false
+			c.expected++
+			continue
+		}
+		if by.any && p.Status.Phase == corev1.PodFailed {
+			continue // it is replaced
+		}
+		anything = true
+		c.expected++
+		if ok, at := done(p, requirementOf(g)); ok {
+			c.ready++
+			c.sure++
+			c.times[string(p.UID)] = at
+		} else {
+			short = true
+		}
+	}
+
+	switch {
+	case g.MinAvailable == nil:
+		c.satisfied = anything && reliable && !short
+		c.enough = math.MaxInt
+	case g.MinAvailable.Type == intstr.Int:
+		c.enough = g.MinAvailable.IntValue()
+		c.satisfied = c.sure >= c.enough
+	default:
+		c.enough = percentOf(g.MinAvailable, c.expected)
+		c.satisfied = anything && reliable && c.ready >= c.enough
+	}
+	return c
+}
+
+// ordinalsOf are the names of the pods that a StatefulSet is to have; nil for any other workload.
+func ordinalsOf(w metav1.Object) sets.Set[string] {
+	s, ok := w.(*appsv1.StatefulSet)
+	if !ok {
+		return nil
+	}
+	names, start := sets.New[string](), 0
+	if s.Spec.Ordinals != nil {
+		start = int(s.Spec.Ordinals.Start)
+	}
+	for n := range oracleReplicas(s.Spec.Replicas) {
+		names.Insert(s.Name + "-" + strconv.Itoa(start+n))
+	}
+	return names
+}
+
+// percentOf rounds up.
+func percentOf(percent *intstr.IntOrString, expected int) int {
+	n, err := strconv.Atoi(strings.TrimSuffix(percent.StrVal, "%"))
+	if err != nil {
+		panic(err)
+	}
+	return (expected*n + 99) / 100
+}
+
+func (o *oracle) countNames(g v1alpha1.PodGroup) groupCount {
+	names := sets.New(g.Pods...)
+	c := groupCount{times: map[string]time.Time{}, expected: names.Len(), enough: names.Len()}
+	for _, p := range o.pods {
+		if ok, at := done(p, requirementOf(g)); ok && names.Has(p.Name) && p.DeletionTimestamp == nil {
+			c.ready++
+			c.sure++
+			c.times[string(p.UID)] = at
+		}
+	}
+	if g.MinAvailable != nil {
+		c.enough = g.MinAvailable.IntValue()
+		if g.MinAvailable.Type == intstr.String {
+			c.enough = percentOf(g.MinAvailable, c.expected)
+		}
+	}
+	c.satisfied = c.ready >= c.enough
+	return c
+}

@@ -1,0 +1,240 @@
+package sequence
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// stepPods has something happen to pods. Most often some of those that may go turn ready, so that sequences get on.
+func (w *world) stepPods(c *comparison) []event {
+	if w.oneIn(3) {
+		w.progress(c)
+		return nil
+	}
+	name := "pod-" + strconv.Itoa(w.IntN(6))
+	if pods := sorted[*corev1.Pod](w, "Pod"); len(pods) > 0 && !w.oneIn(3) {
+		name = pick(w, pods...).Name
+	}
+	p, _ := w.objects["Pod"][name].(*corev1.Pod)
+	if p == nil {
+		p = &corev1.Pod{}
+		p.Name, p.Labels, p.Spec = name, w.randomLabels(), w.randomPodSpec()
+		w.addGate(p)
+		if w.oneIn(16) {
+			p.OwnerReferences = []metav1.OwnerReference{pick(w,
+				controllerRef("apps.example.com/v1", "Deployment", "clones", "uid-of-clones"),
+				controllerRef("apps/v1", "ReplicaSet", "unseen", "uid-of-unseen"),
+				controllerRef("v1", "ReplicationController", "unseen", "uid-of-unseen"),
+			)}
+		}
+		w.put("Pod", p)
+		return nil
+	}
+	w.change(c, p.DeepCopy())
+	return nil
+}
+
+// progress has some pods that may go turn ready.
+func (w *world) progress(c *comparison) {
+	some := 1 + w.IntN(4)
+	pods := sorted[*corev1.Pod](w, "Pod")
+	w.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
+	for _, p := range pods {
+		if ref := metav1.GetControllerOf(p); ref != nil && w.oneIn(3) && w.isGarbage(ref) {
+			w.drop("Pod", p)
+			continue
+		}
+		ready, _ := done(p, v1alpha1.RequireReady)
+		if w.isOver(p) {
+			continue
+		}
+		if some == 0 || ready || p.DeletionTimestamp != nil || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		if p.Spec.NodeName == "" && c.oracle.held(p) && !w.oneIn(20) {
+			continue
+		}
+		some--
+		p = p.DeepCopy()
+		w.bind(c, p)
+		w.finish(p)
+		w.put("Pod", p)
+	}
+}
+
+// isGarbage tells whether the owner of a known kind is gone.
+func (w *world) isGarbage(ref *metav1.OwnerReference) bool {
+	kind := ownerKind(ref)
+	if kind == "" {
+		return false
+	}
+	owner := w.objects[kind][ref.Name]
+	return owner == nil || owner.GetUID() != ref.UID
+}
+
+// isOver tells whether the pod is of a Job that is complete: nothing happens to it any more.
+func (w *world) isOver(p *corev1.Pod) bool {
+	ref := metav1.GetControllerOf(p)
+	if ref == nil || w.objects["Job"][ref.Name] == nil {
+		return false
+	}
+	complete, _ := jobCompletedAt(w.objects["Job"][ref.Name])
+	return complete
+}
+
+// change has one thing happen to a pod.
+func (w *world) change(c *comparison, p *corev1.Pod) {
+	if w.isOver(p) {
+		return
+	}
+	switch w.IntN(12) {
+	case 0, 1, 2:
+		if p.Spec.NodeName == "" && c.oracle.held(p) && !w.oneIn(5) {
+			return
+		}
+		w.bind(c, p)
+		if w.oneIn(2) {
+			w.finish(p)
+		}
+	case 3, 4:
+		p.Status = corev1.PodStatus{Phase: pick(w, corev1.PodPending, corev1.PodRunning)}
+	case 5:
+		w.succeed(p)
+	case 6:
+		p.Status.Phase = corev1.PodFailed
+		if w.oneIn(2) {
+			p.Status.Conditions = nil // else what the kubelet left behind
+		}
+	case 7:
+		if w.oneIn(2) {
+			p.Labels = w.randomLabels()
+			break
+		}
+		p.Spec.Tolerations = append(p.Spec.Tolerations, w.randomPodSpec().Tolerations...)
+	case 8:
+		now := metav1.NewTime(w.clock.Truncate(time.Second))
+		p.DeletionTimestamp = &now
+	case 9: // gone and made again, with only the second event seen
+		p.UID, p.DeletionTimestamp, p.Spec.NodeName, p.Status = "", nil, "", corev1.PodStatus{}
+		w.addGate(p)
+	default:
+		w.drop("Pod", p)
+		return
+	}
+	w.put("Pod", p)
+}
+
+// bind gives the pod a node if it has none, most often one that is open to it.
+func (w *world) bind(c *comparison, p *corev1.Pod) {
+	p.Spec.SchedulingGates = nil
+	if p.Spec.NodeName != "" {
+		return
+	}
+	p.Spec.NodeName = "node-" + strconv.Itoa(w.IntN(4))
+	if names, pinned := c.oracle.pinnedTo(p); pinned && len(names) > 0 {
+		p.Spec.NodeName = names[0]
+		return
+	}
+	nodes := sorted[*corev1.Node](w, "Node")
+	w.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	for _, node := range nodes {
+		if suitable(p, node) && (w.oneIn(10) || c.oracle.mayPlace(p, node.Name)) {
+			p.Spec.NodeName = node.Name
+		}
+	}
+}
+
+// finish has the pod turn ready; pods of Jobs often succeed.
+func (w *world) finish(p *corev1.Pod) {
+	if ref := metav1.GetControllerOf(p); w.oneIn(8) || (ref != nil && ref.Kind == "Job" && w.oneIn(2)) {
+		w.succeed(p)
+		return
+	}
+	p.Status.Phase = corev1.PodRunning
+	p.Status.Conditions = []corev1.PodCondition{
+		{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: w.apiTime()},
+	}
+}
+
+func (w *world) succeed(p *corev1.Pod) {
+	at := w.apiTime()
+	p.Status.Phase, p.Status.Conditions = corev1.PodSucceeded, nil
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{
+		{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: at}}},
+	}
+}
+
+// apiTime is about now, in whole seconds, by a clock that may be wrong.
+func (w *world) apiTime() metav1.Time {
+	at := w.clock.Truncate(time.Second)
+	switch w.IntN(12) {
+	case 0:
+		at = at.Add(3 * time.Second)
+	case 1, 2:
+		at = at.Add(-time.Duration(w.IntN(20)) * time.Second)
+	}
+	return metav1.NewTime(at)
+}
+
+func (w *world) addGate(p *corev1.Pod) {
+	p.Spec.SchedulingGates = nil
+	if w.oneIn(4) {
+		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: v1alpha1.DefaultSchedulingGateName}}
+	}
+}
+
+func (w *world) randomPodSpec() corev1.PodSpec {
+	spec := corev1.PodSpec{SchedulerName: oracleScheduler}
+	if w.oneIn(6) {
+		spec.SchedulerName = corev1.DefaultSchedulerName
+	}
+	if w.theme.nodes == 0 {
+		return spec
+	}
+	switch w.IntN(10) {
+	case 0, 1:
+		spec.NodeSelector = map[string]string{"pool": pick(w, "a", "b")}
+	case 2:
+		spec.NodeSelector = map[string]string{corev1.LabelHostname: "node-" + strconv.Itoa(w.IntN(4))}
+	case 3:
+		spec.Affinity = pinnedAffinity("node-" + strconv.Itoa(w.IntN(4)))
+	case 4:
+		spec.Affinity = requiredAffinity(corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: "pool", Operator: corev1.NodeSelectorOpNotIn, Values: []string{pick(w, "a", "b")}},
+		}})
+	}
+	if w.oneIn(4) {
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: "dedicated", Operator: corev1.TolerationOpExists})
+	}
+	if w.oneIn(8) {
+		spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
+			Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
+		})
+	}
+	return spec
+}
+
+// pinnedAffinity is what pods of DaemonSets carry.
+func pinnedAffinity(node string) *corev1.Affinity {
+	return requiredAffinity(corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
+		{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
+	}})
+}
+
+func requiredAffinity(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: slices.Clone(terms)},
+	}}
+}
+
+func controllerRef(apiVersion, kind, name, uid string) metav1.OwnerReference {
+	yes := true
+	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: types.UID(uid), Controller: &yes}
+}

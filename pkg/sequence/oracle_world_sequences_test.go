@@ -1,0 +1,172 @@
+package sequence
+
+import (
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+)
+
+// stepSequences has a sequence made, edited, recorded in its status, or deleted.
+func (w *world) stepSequences(c *comparison) []event {
+	name := "seq-" + strconv.Itoa(w.IntN(3))
+	old, _ := w.objects["PodSequence"][name].(*v1alpha1.PodSequence)
+	if old == nil {
+		w.put("PodSequence", w.randomSequence(name))
+		return nil
+	}
+	ps := old.DeepCopy()
+	switch w.IntN(8) {
+	case 0:
+		if w.oneIn(2) {
+			w.drop("PodSequence", ps)
+			return nil
+		}
+		if w.oneIn(2) { // gone and made again, with only the second event seen
+			ps = w.randomSequence(name)
+		}
+	case 1, 2, 3:
+		w.record(c, ps)
+	case 4, 5:
+		ps.Generation++
+		ps.Spec.Suspend = !ps.Spec.Suspend && w.oneIn(2)
+		if w.oneIn(3) {
+			w.edit(ps)
+		}
+	default:
+		ps.Generation++
+		w.edit(ps)
+	}
+	w.put("PodSequence", ps)
+	return nil
+}
+
+func (w *world) randomSequence(name string) *v1alpha1.PodSequence {
+	s := MakeSequence(oracleNamespace, name)
+	if w.IntN(10) < w.nodeScope {
+		s.NodeScope()
+	} else {
+		s.Mode(pick(w, "", v1alpha1.BootstrapOnly, v1alpha1.Continuous))
+	}
+	if name == "seq-2" {
+		s.TargetNamespace(oracleNamespace)
+	}
+	for range 1 + w.IntN(4) {
+		s.Group(w.randomGroup(s.Spec.Scope))
+	}
+	if w.oneIn(10) {
+		s.Suspend()
+	}
+	return s.Obj()
+}
+
+func (w *world) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
+	s := MakeSequence(oracleNamespace, "")
+	value := pick(w, "a", "b", "c")
+	switch w.IntN(8) {
+	case 0, 1:
+		names := []string{"pod-0", "pod-1", "pod-2", "pod-3", "db-0", "db-1", "db-2", "cache-1"}
+		w.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		s.Pods("", names[:1+w.IntN(3)]...)
+	case 2, 3, 4:
+		s.Label("", "tier", value)
+	case 5:
+		s.Expression("", "zone", pick(w, v1alpha1.LabelSelectorOpIn, v1alpha1.LabelSelectorOpNotIn), value, "b")
+	case 6:
+		s.Expression("", "zone", pick(w, v1alpha1.LabelSelectorOpExists, v1alpha1.LabelSelectorOpDoesNotExist))
+	default:
+		s.Label("", "", "")
+	}
+	if w.oneIn(6) {
+		s.Complete()
+	}
+	g := s.Spec.PodGroups[0]
+	w.editRequirement(&g)
+	if !w.oneIn(3) {
+		g.MinAvailable = nil
+	}
+	w.editTimes(&g)
+	if w.oneIn(40) { // stored when the rules were others
+		g.Pods, g.PodSelector = nil, nil
+	}
+	if scope == v1alpha1.ScopeNode && w.oneIn(5) {
+		g.NodeSelector = map[string]v1alpha1.LabelValue{"pool": pick[v1alpha1.LabelValue](w, "a", "b")}
+	}
+	return g
+}
+
+func (w *world) editRequirement(g *v1alpha1.PodGroup) {
+	least := intstr.Parse(pick(w, "0", "1", "1", "2", "2", "3", "0%", "34%", "50%", "100%"))
+	g.MinAvailable = &least
+}
+
+func (w *world) editTimes(g *v1alpha1.PodGroup) {
+	if !w.waits {
+		return
+	}
+	g.WaitDuration, g.Timeout, g.OnTimeout = "", "", ""
+	if w.oneIn(2) {
+		g.WaitDuration = pick[v1alpha1.Duration](w, "0s", "1s", "1500ms", "5s", "30s")
+	}
+	if w.oneIn(2) {
+		g.Timeout = pick[v1alpha1.Duration](w, "500ms", "3s", "10s", "10s", "1m")
+		g.OnTimeout = pick(w, "", v1alpha1.TimeoutFail, v1alpha1.TimeoutContinue, v1alpha1.TimeoutContinue)
+	}
+}
+
+// edit changes the groups of a sequence.
+func (w *world) edit(ps *v1alpha1.PodSequence) {
+	groups := ps.Spec.PodGroups
+	g := &groups[w.IntN(len(groups))]
+	switch w.IntN(8) {
+	case 0, 1:
+		if len(groups) < 5 {
+			ps.Spec.PodGroups = append(groups, w.randomGroup(ps.Spec.Scope))
+		}
+	case 2:
+		ps.Spec = w.randomSequence(ps.Name).Spec
+	case 3:
+		w.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
+	case 4:
+		w.editRequirement(g)
+	case 5, 6:
+		w.editTimes(g)
+	default:
+		if ps.Spec.Scope != v1alpha1.ScopeNode {
+			ps.Spec.EnforcementMode = pick(w, v1alpha1.BootstrapOnly, v1alpha1.Continuous)
+		} else {
+			g.NodeSelector = map[string]v1alpha1.LabelValue{"pool": pick[v1alpha1.LabelValue](w, "a", "b")}
+		}
+	}
+}
+
+// record writes into status what the controller would.
+func (w *world) record(c *comparison, ps *v1alpha1.PodSequence) {
+	v := c.oracle.views[ps.Name]
+	if v == nil || v.UID != ps.UID || v.Generation != ps.Generation || v.Spec.Scope == v1alpha1.ScopeNode {
+		return
+	}
+	at := func(t time.Time) *metav1.Time {
+		whole := metav1.NewTime(t.Truncate(time.Second))
+		return &whole
+	}
+	course := v.courses[""]
+	ps.Status.Groups = nil
+	for i, definition := range v.definitions {
+		s := v1alpha1.GroupStatus{Hash: c.hashes[definition]}
+		if course.mayStart(i) {
+			s.ReleasedAt = at(course.releasedAt[i])
+		}
+		if satisfied := v.memory.satisfied[place{"", definition}]; satisfied.satisfied {
+			s.SatisfiedAt = at(satisfied.since)
+		}
+		if i < course.current {
+			s.PassedAt = at(later(course.passedAt[i], course.releasedAt[i]))
+		}
+		ps.Status.Groups = append(ps.Status.Groups, s)
+	}
+}

@@ -1,0 +1,330 @@
+package sequence
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+)
+
+func (s *scenario) parseSequence(t *testing.T, d *datadriven.TestData, name string) *v1alpha1.PodSequence {
+	ps := MakeSequence(oracleNamespace, name).UID("uid-of-" + name)
+	ps.CreationTimestamp = s.now()
+	ps.ResourceVersion = strconv.Itoa(s.version)
+	if old := s.sequences[name]; old != nil {
+		ps.CreationTimestamp, ps.Status = old.CreationTimestamp, old.Status
+	}
+	for _, arg := range d.CmdArgs[1:] {
+		switch value := strings.Join(arg.Vals, ""); arg.Key {
+		case "uid":
+			ps.UID(value)
+			ps.Status = v1alpha1.PodSequenceStatus{}
+		case "generation":
+			ps.Generation(int64(number(t, d, value)))
+		case "gate":
+			ps.Gate(value)
+		case "namespace":
+			ps.TargetNamespace(value)
+		case "node-scope":
+			ps.NodeScope()
+		case "continuous":
+			ps.Mode(v1alpha1.Continuous)
+		case "suspend":
+			ps.Suspend()
+		default:
+			d.Fatalf(t, "unknown argument %s", arg.Key)
+		}
+	}
+	for line := range strings.Lines(d.Input) {
+		title, text, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		members, options, _ := strings.Cut(text, ";")
+		members = strings.TrimSpace(members)
+		key, value, isLabel := strings.Cut(members, "=")
+		switch {
+		case members == "*":
+			ps.Label(title, "", "")
+		case isLabel:
+			ps.Label(title, key, value)
+		default:
+			ps.Pods(title, strings.Fields(members)...)
+		}
+		for option := range strings.SplitSeq(options, ";") {
+			parseGroupOption(t, d, ps, strings.TrimSpace(option))
+		}
+	}
+	return ps.Obj()
+}
+
+func parseGroupOption(t *testing.T, d *datadriven.TestData, ps *SequenceWrapper, option string) {
+	g := &ps.Spec.PodGroups[len(ps.Spec.PodGroups)-1]
+	switch key, value, _ := strings.Cut(option, "="); key {
+	case "":
+	case "complete":
+		ps.Complete()
+	case "min":
+		ps.MinAvailable(value)
+	case "wait":
+		ps.Wait(value)
+	case "timeout":
+		ps.Timeout(value, g.OnTimeout)
+	case "on-timeout":
+		ps.Timeout(string(g.Timeout), v1alpha1.TimeoutPolicy(value))
+	case "on":
+		key, value, _ := strings.Cut(value, "=")
+		ps.NodeSelector(key, value)
+	default:
+		d.Fatalf(t, "unknown option %s", option)
+	}
+}
+
+func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: oracleNamespace, Name: name, UID: types.UID("uid-of-" + name),
+		ResourceVersion: strconv.Itoa(s.version), Labels: map[string]string{}, CreationTimestamp: s.now(),
+	}}
+	p.Spec.SchedulerName = oracleScheduler
+	ready := func(at metav1.Time) {
+		if p.Spec.NodeName == "" {
+			p.Spec.NodeName = "node"
+		}
+		p.Status.Conditions = []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at},
+		}
+	}
+	for _, arg := range d.CmdArgs[1:] {
+		switch value := strings.Join(arg.Vals, ""); arg.Key {
+		case "uid":
+			p.UID = types.UID(value)
+		case "labels":
+			addLabels(p.Labels, arg.Vals)
+		case "scheduler":
+			p.Spec.SchedulerName = value
+		case "gates":
+			for _, gate := range arg.Vals {
+				p.Spec.SchedulingGates = append(p.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: gate})
+			}
+		case "bound":
+			p.Spec.NodeName = "node"
+		case "node":
+			p.Spec.NodeName = value
+		case "ready":
+			ready(s.now())
+		case "ready-at":
+			at, err := time.ParseDuration(value)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			ready(metav1.NewTime(scenarioEpoch.Add(at)))
+		case "phase":
+			p.Status.Phase = corev1.PodPhase(value)
+		case "terminating":
+			p.DeletionTimestamp = ptr.To(s.now())
+		case "owner":
+			kind, owner, _ := strings.Cut(value, "/")
+			p.OwnerReferences = []metav1.OwnerReference{s.ownerReference(kind, owner)}
+		case "revision":
+			p.Labels[appsv1.ControllerRevisionHashLabelKey] = value
+			p.Labels["pod-template-generation"] = value
+		case "pinned":
+			p.Spec.Affinity = pinnedAffinity(value)
+		case "node-selector":
+			p.Spec.NodeSelector = map[string]string{}
+			addLabels(p.Spec.NodeSelector, arg.Vals)
+		case "tolerates":
+			p.Spec.Tolerations = []corev1.Toleration{{Key: value, Operator: corev1.TolerationOpExists}}
+		default:
+			d.Fatalf(t, "unknown argument %s", arg.Key)
+		}
+	}
+	return p
+}
+
+func addLabels(to map[string]string, pairs []string) {
+	for _, pair := range pairs {
+		key, value, _ := strings.Cut(pair, "=")
+		to[key] = value
+	}
+}
+
+func number(t *testing.T, d *datadriven.TestData, text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	return n
+}
+
+// ownerReference names a workload of the scenario, or something of a kind that nobody knows.
+func (s *scenario) ownerReference(kind, name string) metav1.OwnerReference {
+	uid := "uid-of-" + kind + "-" + name
+	if w := s.workloads[kind+"/"+name]; w != nil {
+		uid = string(w.GetUID())
+	}
+	switch kind {
+	case "deployment":
+		return controllerRef("apps/v1", "Deployment", name, uid)
+	case "replicaset":
+		return controllerRef("apps/v1", "ReplicaSet", name, uid)
+	case "statefulset":
+		return controllerRef("apps/v1", "StatefulSet", name, uid)
+	case "daemonset":
+		return controllerRef("apps/v1", "DaemonSet", name, uid)
+	case "job":
+		return controllerRef("batch/v1", "Job", name, uid)
+	case "cronjob":
+		return controllerRef("batch/v1", "CronJob", name, uid)
+	case "replicationcontroller":
+		return controllerRef("v1", "ReplicationController", name, uid)
+	}
+	return controllerRef("apps.example.com/v1", kind, name, uid)
+}
+
+func (s *scenario) parseNode(t *testing.T, d *datadriven.TestData, name string) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: strconv.Itoa(s.version),
+		CreationTimestamp: s.now(), Labels: map[string]string{corev1.LabelHostname: name},
+	}}
+	if old := s.nodes[name]; old != nil {
+		node.CreationTimestamp = old.CreationTimestamp
+	}
+	for _, arg := range d.CmdArgs[1:] {
+		switch arg.Key {
+		case "labels":
+			addLabels(node.Labels, arg.Vals)
+		case "taint":
+			node.Spec.Taints = []corev1.Taint{{Key: arg.Vals[0], Effect: corev1.TaintEffectNoSchedule}}
+		case "cordoned":
+			node.Spec.Unschedulable = true
+		default:
+			d.Fatalf(t, "unknown argument %s", arg.Key)
+		}
+	}
+	return node
+}
+
+// parseWorkload makes a workload. All of them take
+//
+//	template=(k=v) image=I node-selector=(k=v) tolerates=KEY   what the pod template has
+//	generation=N observed=N uid=U owner=KIND/NAME terminating  observed is the generation unless it is given
+//
+// and further
+//
+//	deployment, replicaset, replicationcontroller  replicas=N
+//	statefulset    replicas=N start=N update=REVISION partition=N on-delete
+//	daemonset      desired=N template-generation=N on-delete
+//	job            parallelism=N completions=N complete
+func (s *scenario) parseWorkload(t *testing.T, d *datadriven.TestData, name string) metav1.Object {
+	w := map[string]metav1.Object{
+		"deployment": &appsv1.Deployment{}, "replicaset": &appsv1.ReplicaSet{}, "statefulset": &appsv1.StatefulSet{},
+		"daemonset": &appsv1.DaemonSet{}, "job": &batchv1.Job{},
+		"replicationcontroller": &corev1.ReplicationController{Spec: corev1.ReplicationControllerSpec{Template: &corev1.PodTemplateSpec{}}},
+	}[d.Cmd]
+	if w == nil {
+		d.Fatalf(t, "unknown command %s", d.Cmd)
+	}
+	w.SetNamespace(oracleNamespace)
+	w.SetName(name)
+	w.SetUID(types.UID("uid-of-" + d.Cmd + "-" + name))
+	w.SetResourceVersion(strconv.Itoa(s.version))
+	w.SetGeneration(1)
+	w.SetCreationTimestamp(s.now())
+	if old := s.workloads[d.Cmd+"/"+name]; old != nil {
+		w.SetCreationTimestamp(old.GetCreationTimestamp())
+	}
+	observed := int64(-1)
+	template := templateOf(w)
+	template.Labels = map[string]string{}
+	for _, arg := range d.CmdArgs[1:] {
+		switch value := strings.Join(arg.Vals, ""); arg.Key {
+		case "template":
+			addLabels(template.Labels, arg.Vals)
+		case "image":
+			template.Spec.Containers = []corev1.Container{{Name: "main", Image: value}}
+		case "node-selector":
+			template.Spec.NodeSelector = map[string]string{}
+			addLabels(template.Spec.NodeSelector, arg.Vals)
+		case "tolerates":
+			template.Spec.Tolerations = []corev1.Toleration{{Key: value, Operator: corev1.TolerationOpExists}}
+		case "generation":
+			w.SetGeneration(int64(number(t, d, value)))
+		case "observed":
+			observed = int64(number(t, d, value))
+		case "uid":
+			w.SetUID(types.UID(value))
+		case "owner":
+			kind, owner, _ := strings.Cut(value, "/")
+			w.SetOwnerReferences([]metav1.OwnerReference{s.ownerReference(kind, owner)})
+		case "terminating":
+			w.SetDeletionTimestamp(ptr.To(s.now()))
+		default:
+			s.setWorkload(t, d, w, arg.Key, value)
+		}
+	}
+	if observed < 0 {
+		observed = w.GetGeneration()
+	}
+	switch w := w.(type) {
+	case *appsv1.Deployment:
+		w.Status.ObservedGeneration = observed
+	case *appsv1.ReplicaSet:
+		w.Status.ObservedGeneration = observed
+	case *appsv1.StatefulSet:
+		w.Status.ObservedGeneration = observed
+	case *appsv1.DaemonSet:
+		w.Status.ObservedGeneration = observed
+	case *corev1.ReplicationController:
+		w.Status.ObservedGeneration = observed
+	}
+	return w
+}
+
+// setWorkload sets what only some kinds have.
+func (s *scenario) setWorkload(t *testing.T, d *datadriven.TestData, w metav1.Object, key, value string) {
+	size := func() *int32 { return ptr.To(int32(number(t, d, value))) }
+	set := map[string]func(){}
+	switch w := w.(type) {
+	case *appsv1.Deployment:
+		set["replicas"] = func() { w.Spec.Replicas = size() }
+	case *appsv1.ReplicaSet:
+		set["replicas"] = func() { w.Spec.Replicas = size() }
+	case *corev1.ReplicationController:
+		set["replicas"] = func() { w.Spec.Replicas = size() }
+	case *appsv1.StatefulSet:
+		strategy := &w.Spec.UpdateStrategy
+		set["replicas"] = func() { w.Spec.Replicas = size() }
+		set["start"] = func() { w.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: *size()} }
+		set["update"] = func() { w.Status.UpdateRevision = value }
+		set["partition"] = func() {
+			strategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: size()}
+		}
+		set["on-delete"] = func() { strategy.Type = appsv1.OnDeleteStatefulSetStrategyType }
+	case *appsv1.DaemonSet:
+		set["desired"] = func() { w.Status.DesiredNumberScheduled = *size() }
+		set["template-generation"] = func() {
+			w.Annotations = map[string]string{appsv1.DeprecatedTemplateGeneration: value}
+		}
+		set["on-delete"] = func() { w.Spec.UpdateStrategy.Type = appsv1.OnDeleteDaemonSetStrategyType }
+	case *batchv1.Job:
+		set["parallelism"] = func() { w.Spec.Parallelism = size() }
+		set["completions"] = func() { w.Spec.Completions = size() }
+		set["complete"] = func() {
+			w.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+			w.Status.CompletionTime = ptr.To(s.now())
+		}
+	}
+	if set[key] == nil {
+		d.Fatalf(t, "unknown argument %s", key)
+	}
+	set[key]()
+}
