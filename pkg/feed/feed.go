@@ -24,6 +24,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -34,6 +36,7 @@ type Feed struct {
 
 	// world are the kinds that the engine must know before it hears of sequences.
 	world       []watchedKind
+	groups      *podgroupwatch.Watcher // nil in tests that have none
 	definitions cache.ListerWatcher
 	sequences   cache.ListerWatcher
 
@@ -100,6 +103,9 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 		clock:     options.Clock, rearm: make(chan struct{}, 1),
 	}
 	f.world = f.kinds(core, options.ClusterScopeOnly)
+	if f.groups, err = podgroupwatch.New(config); err != nil {
+		return nil, fmt.Errorf("make watcher of PodGroups: %w", err)
+	}
 	f.setState("has not begun to watch")
 	return f, nil
 }
@@ -144,6 +150,10 @@ func (f *Feed) Run(ctx context.Context) {
 		watches.StartWithContext(ctx, func(ctx context.Context) {
 			f.reflect(ctx, kind.name, kind.source, kind.object, kind.store)
 		})
+	}
+	if f.groups != nil {
+		watches.StartWithContext(ctx, func(ctx context.Context) { f.groups.Run(ctx, f.applyGroup) })
+		f.groups.AwaitListed(ctx)
 	}
 	for _, kind := range f.world {
 		select {
@@ -215,6 +225,14 @@ func (f *Feed) apply(enter func() sequence.Changes) {
 		default:
 		}
 	}
+}
+
+// applyGroup tells the engine how many pods a PodGroup asks for.
+func (f *Feed) applyGroup(group podgroups.Reference) {
+	f.apply(func() sequence.Changes {
+		minimum, _ := f.groups.Minimum(group)
+		return f.engine.ApplyPodGroup(group, int(minimum))
+	})
 }
 
 // pass tells the sink.

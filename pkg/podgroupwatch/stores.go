@@ -78,9 +78,14 @@ func (s *markerStore) Delete(any) error { return s.Replace(nil, "") }
 func (s *markerStore) Replace(list []any, _ string) error {
 	if len(list) == 0 {
 		s.stop()
+		s.kind.setListed()
 		return nil
 	}
-	return s.Update(list[0])
+	err := s.Update(list[0])
+	if s.served == "" {
+		s.kind.setListed()
+	}
+	return err
 }
 
 // stop ends the watch, and waits until it has ended, before it forgets what it brought.
@@ -128,6 +133,7 @@ func (s *groupStore) Replace(list []any, _ string) error {
 		minimums[key] = minimum
 	}
 	s.kind.replace(minimums)
+	s.kind.setListed()
 	return nil
 }
 

@@ -42,6 +42,9 @@ type kind struct {
 	minimumOf func(group any) (int32, error)
 	changed   func(podgroups.Reference)
 
+	listedOnce sync.Once
+	listed     chan struct{} // closed when it is first known which there are
+
 	lock       sync.RWMutex
 	minimumFor map[types.NamespacedName]int32 // of those that the watch has brought
 }
@@ -64,7 +67,7 @@ func New(config *rest.Config) (*Watcher, error) {
 func newWatcher(kinds ...*kind) *Watcher {
 	w := &Watcher{kinds: map[podgroups.Kind]*kind{}}
 	for _, k := range kinds {
-		k.minimumFor = map[types.NamespacedName]int32{}
+		k.minimumFor, k.listed = map[types.NamespacedName]int32{}, make(chan struct{})
 		w.kinds[k.name] = k
 	}
 	return w
@@ -80,6 +83,19 @@ func (w *Watcher) Run(ctx context.Context, changed func(podgroups.Reference)) {
 	}
 	kinds.Wait()
 }
+
+// AwaitListed returns when it is known which PodGroups there are, or when the context ends.
+func (w *Watcher) AwaitListed(ctx context.Context) {
+	for _, k := range w.kinds {
+		select {
+		case <-k.listed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (k *kind) setListed() { k.listedOnce.Do(func() { close(k.listed) }) }
 
 // Minimum returns how many pods a PodGroup asks for, 0 if for none in particular. It is not known if there is no such
 // PodGroup, or the watch has not brought it yet.

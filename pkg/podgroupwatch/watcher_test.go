@@ -113,7 +113,7 @@ func TestAKindIsOnlyWatchedOnceItIsServed(t *testing.T) {
 }
 
 func TestARelistIsOneStep(t *testing.T) {
-	k := &kind{name: podgroups.Native, minimumOf: minimumBy(podgroups.MinCount), minimumFor: map[types.NamespacedName]int32{}}
+	k := &kind{name: podgroups.Native, minimumOf: minimumBy(podgroups.MinCount), minimumFor: map[types.NamespacedName]int32{}, listed: make(chan struct{})}
 	changed := map[string]int{}
 	k.changed = func(r podgroups.Reference) { changed[r.Name]++ }
 	store := &groupStore{kind: k}

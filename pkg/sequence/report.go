@@ -237,7 +237,7 @@ func (e *Engine) ungoverned(s *sequence) (Problem, bool) {
 	}
 	return Problem{
 		Reason:  v1alpha1.ReasonUngovernedPods,
-		Message: fmt.Sprintf("%s cannot be held: %s, in the pod template", list(names), strings.Join(mends, ", or ")),
+		Message: fmt.Sprintf("%s cannot be held: %s in the pod template", list(names), strings.Join(mends, ", or ")),
 	}, true
 }
 

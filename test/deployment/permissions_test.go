@@ -29,6 +29,16 @@ var unused = map[string]string{
 	"podsequence-controller: list " + nativeService:                               fallback,
 	"podsequence-controller: list statefulsets.apps":                              fallback,
 	"podsequence-scheduler: list " + definition:                                   fallback,
+	"podsequence-scheduler: list " + coschedulingDefinition:                       fallback,
+	"podsequence-scheduler: list " + nativeService:                                fallback,
+	"podsequence-scheduler: list deployments.apps":                                fallback,
+	"podsequence-scheduler: list daemonsets.apps":                                 fallback,
+	"podsequence-scheduler: list jobs.batch":                                      fallback,
+	"podsequence-scheduler: list podgroups.scheduling.k8s.io":                     fallback,
+	"podsequence-scheduler: list podgroups.scheduling.x-k8s.io":                   fallback,
+	"podsequence-controller: list daemonsets.apps":                                fallback,
+	"podsequence-controller: list replicationcontrollers":                         fallback,
+	"podsequence-controller: list nodes":                                          fallback,
 }
 
 const (

@@ -28,12 +28,12 @@ func TestASchedulerThatWaitsToLeadIsReady(t *testing.T) {
 	assert.Equal(t, leader, leaseHolder(t), "it is no standby")
 }
 
-func TestASchedulerThatCannotListPodSequencesIsNotReady(t *testing.T) {
-	// The stock scheduler's identity may do all that scheduling takes, but knows nothing of PodSequences.
+func TestASchedulerThatCannotListWhatItMustKnowIsNotReady(t *testing.T) {
+	// The stock scheduler's identity may do all that scheduling takes, but that is less than what groups expect.
 	config := configWithoutLeaderElection(t, controlplane.Scheduler)
 	health := startScheduler(t, config)
 	await(t, "the readiness probe to say why", func() bool {
-		return strings.Contains(probe(t, health), "customresourcedefinitions cannot be listed: ")
+		return strings.Contains(probe(t, health),  cannot be listed: ")
 	})
 }
 
