@@ -1,8 +1,8 @@
 package sequence
 
 import (
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -144,6 +144,6 @@ func (e *Engine) unlistHost(n *node) { remove(e.hosts, n.hostname(), n.name) }
 
 // shouldRun is Kubernetes' own rule on whether a DaemonSet should have a pod on a node.
 func shouldRun(n *node, w *workload) bool {
-	should, _ := daemon.NodeShouldRunDaemonPod(klog.Logger{}, n.object, w.object.(*appsv1.DaemonSet))
+	should, _ := daemon.NodeShouldRunDaemonPod(logr.Discard(), n.object, w.object.(*appsv1.DaemonSet))
 	return should
 }

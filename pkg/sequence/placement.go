@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	v1helper "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/klog/v2"
 )
 
 // requirement is what pods ask of a node, and the nodes that meet it. Pods that ask for the same share one, so that what a
@@ -198,7 +198,7 @@ func (r *requirement) suits(n *node) bool {
 	if n.object.Spec.Unschedulable {
 		taints = append(slices.Clip(taints), corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
 	}
-	_, untolerated := v1helper.FindMatchingUntoleratedTaint(klog.Logger{}, taints, r.tolerations, func(t *corev1.Taint) bool {
+	_, untolerated := v1helper.FindMatchingUntoleratedTaint(logr.Discard(), taints, r.tolerations, func(t *corev1.Taint) bool {
 		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
 	}, true)
 	return !untolerated

@@ -235,9 +235,13 @@ func (e *Engine) ungoverned(s *sequence) (Problem, bool) {
 	if !s.perNode {
 		mends = append(mends, "add the scheduling gate "+s.gate)
 	}
+	mend := strings.Join(mends, ", or ")
+	if len(mends) > 1 {
+		mend += ","
+	}
 	return Problem{
 		Reason:  v1alpha1.ReasonUngovernedPods,
-		Message: fmt.Sprintf("%s cannot be held: %s in the pod template", list(names), strings.Join(mends, ", or ")),
+		Message: fmt.Sprintf("%s cannot be held: %s in the pod template", list(names), mend),
 	}, true
 }
 

@@ -33,7 +33,7 @@ func TestASchedulerThatCannotListWhatItMustKnowIsNotReady(t *testing.T) {
 	config := configWithoutLeaderElection(t, controlplane.Scheduler)
 	health := startScheduler(t, config)
 	await(t, "the readiness probe to say why", func() bool {
-		return strings.Contains(probe(t, health),  cannot be listed: ")
+		return strings.Contains(probe(t, health), " cannot be listed: ")
 	})
 }
 
