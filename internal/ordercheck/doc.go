@@ -7,25 +7,47 @@
 //
 // The referee reads the cluster's etcd and not its API server: etcd has all changes of all kinds in one order, that of
 // their resource versions, and still has them when the API server has been killed and has forgotten them (package
-// revisions). It records every change of pods and PodSequences and replays them in that order. At each resource version
+// revisions). It records every change of pods, workloads, nodes and PodSequences and replays them in that order. At each
+// resource version
 //
 //   - a pod is a member of the first group of a sequence that names or selects it; terminating pods are no members;
-//   - a group of names is satisfied when each named pod exists, is not terminating and is ready (condition Ready is
-//     true, or phase Succeeded); a group by selector when it has a member and all its members are ready;
-//   - group i is passed once groups 0 to i-1 are passed and it is satisfied. A pass counts for ever, or until an edit
-//     changes the members asked for in groups 0 to i. Another PodSequence of the same name starts from nothing.
+//   - a group of names is satisfied when each named pod exists, is not terminating and has reached what is required: it is
+//     ready (condition Ready is true, or phase Succeeded), or has succeeded;
+//   - a group by selector is satisfied when every workload whose template it selects has, by itself, as many such pods of
+//     its current revision as it should have, and every other member is one, too. minAvailable asks for less;
+//   - on a node, a group is satisfied when it has a member there, all that it has there are such pods, and every DaemonSet
+//     that it selects and that should run there has its pod there. A group is skipped where its nodeSelector does not match;
+//   - a group is passed when it has been satisfied for its wait without a break, or is over its time-out and goes on.
 //
-// A violation is a governed pod whose spec.nodeName became non-empty at a resource version before which some group
-// ahead of its own was not passed. Governed are pods of our schedulers and pods seen with the sequence's gate.
+// A violation is a governed pod whose spec.nodeName became non-empty at a resource version before which some group ahead of
+// its own was not passed, or whose group a suspended sequence had not released. Governed are pods of our schedulers and pods
+// seen with the sequence's gate.
 //
-// # The one allowance
+// By BootstrapOnly, group i is passed once groups 0 to i-1 are passed and it is; that counts for ever, or until an edit changes
+// what is asked for in groups 0 to i. Another PodSequence of the same name starts from nothing. There resource versions
+// alone decide, and nothing is allowed for. By Continuous, and on nodes, it is enough that each group ahead was passed at
+// some moment of the 2 s before the binding.
+//
+// # Time
+//
+// Resource versions have no times. Of each event the referee knows that it happened no later than it was heard of, and no
+// earlier than the newest time that the API had written into any object by then, which is cut off to whole seconds. For a
+// binding, condition PodScheduled says it more exactly. Of a wait, a time-out or a window the referee takes the bounds that
+// speak for the scheduler: a pod that is bound less than a second or so too early is not found out, one that is bound
+// seconds too early is.
+//
+// # Allowances
 //
 // A pod without the sequence's gate that is older than the sequence, or than the edit, may have been on its way to a
-// node when that appeared. If it is bound within 2 s, it may also go by what was in force before.
-// The 2 s are counted between the arrivals of the two events at the referee: a binding and an edit carry no timestamp
-// of their own, those of the API are whole seconds, and both arrivals are read from one clock.
+// node when that appeared. If it is bound within 2 s, it may also go by what was in force before. A group that passes within
+// 2 s of a suspension counts as released before it. A scheduler that was stopped (SIGSTOP) does afterwards what it had
+// decided before: whoever stops one tells the referee (Referee.SchedulerStopped), and these 2 s reach back to the stop.
 //
 // # What it cannot know
+//
+// A scheduler sees pods and workloads through watches of their own. If a workload is scaled up milliseconds before another
+// pod makes the old number complete, it may in good faith take the group for passed; the referee calls that a violation.
+// How a node stood before the watch began is not known, so for 2 s nothing there is a violation.
 //
 // What was bound before the watch began cannot be judged. As the contract has it, a governed pod that is bound proves
 // that the groups ahead of its own were passed, whenever a sequence meets it: at the start of the watch, when a sequence

@@ -4,6 +4,9 @@ import (
 	"sort"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"example.com/podsequence/internal/revisions"
 )
 
@@ -19,6 +22,13 @@ type History struct {
 	events []event
 	// gaps says, for people, why changes after end may be missing.
 	gaps []string
+	// stops are the times during which a scheduler was stopped.
+	stops []Stop
+}
+
+// Stop is a time during which a scheduler was stopped in its tracks. What it had decided before, it does after.
+type Stop struct {
+	From, To time.Time
 }
 
 // sinceStart is the index of the first event that is a change and not what was there.
@@ -26,21 +36,32 @@ func (h History) sinceStart() int {
 	return sort.Search(len(h.events), func(i int) bool { return h.events[i].revision > h.start })
 }
 
-// event is a change of one object: pod or sequence is set.
+// event is a change of one object: pod, sequence, workload or node is set.
 type event struct {
 	revision revision
-	arrived  time.Time
+	// arrived is when the referee heard of it, so it happened no later.
+	arrived time.Time
+	// earliest is the newest time that the API wrote into anything up to here, so it happened no earlier. The API
+	// writes whole seconds, cut off.
+	earliest time.Time
 	deleted  bool
 	pod      *podFacts
 	sequence *sequenceFacts
+	workload *workloadFacts
+	node     *nodeFacts
 }
 
-// namespace is the one whose pods the event is about.
+// namespace is the one whose pods the event is about; that of a node is none.
 func (e event) namespace() string {
-	if e.pod != nil {
+	switch {
+	case e.pod != nil:
 		return e.pod.Namespace
+	case e.workload != nil:
+		return e.workload.Namespace
+	case e.sequence != nil:
+		return e.sequence.target
 	}
-	return e.sequence.target
+	return ""
 }
 
 // facts are what the referee keeps of an object.
@@ -49,4 +70,43 @@ type facts interface {
 	says(other facts) bool
 	// as puts the facts into an event.
 	as(event) event
+	// stamped is the newest time that the API wrote into the object, zero if there is none.
+	stamped() time.Time
+}
+
+func nameOf(object metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// newestStamp is when an object was last written, as far as it and some other times in it say. Times to come are none of the
+// API server's.
+func newestStamp(object metav1.Object, others ...time.Time) time.Time {
+	stamps := append(others, object.GetCreationTimestamp().Time)
+	for _, fields := range object.GetManagedFields() {
+		if fields.Time != nil {
+			stamps = append(stamps, fields.Time.Time)
+		}
+	}
+	now := time.Now()
+	var newest time.Time
+	for _, stamp := range stamps {
+		if !stamp.After(now) {
+			newest = later(newest, stamp)
+		}
+	}
+	return newest
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }

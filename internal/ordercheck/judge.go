@@ -21,10 +21,12 @@ type JudgeOptions struct {
 func Judge(history History, options JudgeOptions) Verdict {
 	j := newJudge(history, options)
 	first := history.sinceStart()
+	var began event
 	for _, e := range history.events[:first] {
 		j.recall(e)
+		began = event{arrived: e.arrived, earliest: e.earliest}
 	}
-	j.assume()
+	j.assume(began)
 	for _, e := range history.events[first:] {
 		j.replay(e)
 	}
@@ -34,10 +36,10 @@ func Judge(history History, options JudgeOptions) Verdict {
 
 // judge is the state of a replay.
 type judge struct {
-	schedulers sets.Set[string]
-	namespace  string
-	world      *world
-	inForce    []*version // one a sequence, oldest first
+	rules     *rules
+	namespace string
+	world     *world
+	inForce   []*version // one a sequence, oldest first
 
 	sequencesSeen sets.Set[string] // UIDs
 	verdict       Verdict
@@ -49,7 +51,7 @@ func newJudge(history History, options JudgeOptions) *judge {
 		schedulers = []string{DefaultSchedulerName}
 	}
 	return &judge{
-		schedulers:    sets.New(schedulers...),
+		rules:         &rules{schedulers: sets.New(schedulers...), stops: history.stops},
 		namespace:     options.Namespace,
 		world:         newWorld(),
 		sequencesSeen: sets.New[string](),
@@ -67,8 +69,13 @@ func (j *judge) concerns(namespace string) bool {
 	return j.namespace == "" || j.namespace == namespace
 }
 
-func (j *judge) count(namespace string) {
-	if j.concerns(namespace) {
+// leavesOut says whether an event has nothing to do with what is judged.
+func (j *judge) leavesOut(e event) bool {
+	return (e.pod != nil || e.workload != nil) && !j.concerns(e.namespace())
+}
+
+func (j *judge) count(e event) {
+	if e.node == nil && j.concerns(e.namespace()) {
 		j.verdict.Events++
 	}
 }
@@ -76,12 +83,20 @@ func (j *judge) count(namespace string) {
 // recall takes in what was there when the watch began. Nothing is worked out before all of it is in: half of it would
 // show groups satisfied that were not.
 func (j *judge) recall(e event) {
-	j.count(e.namespace())
+	if j.leavesOut(e) {
+		return
+	}
+	j.count(e)
+	e.revision = 0
 	switch {
 	case e.pod != nil && e.deleted:
-		j.world.remove(e.pod)
+		j.world.end(e.pod)
 	case e.pod != nil:
-		j.world.put(e.pod, 0)
+		j.world.put(e)
+	case e.workload != nil:
+		j.world.putWorkload(e.workload, e.deleted)
+	case e.node != nil:
+		j.world.putNode(e.node, e.deleted)
 	default:
 		j.end(e.sequence)
 		if !e.deleted {
@@ -90,17 +105,16 @@ func (j *judge) recall(e event) {
 	}
 }
 
-// assume works out how far the sequences were that are older than the watch.
-func (j *judge) assume() {
+// assume works out how far the sequences were that are older than the watch. began is the last event of what was there.
+func (j *judge) assume(began event) {
 	boundBefore := sets.New[*pod]()
 	for i, recalled := range j.inForce {
-		v := newVersion(recalled.sequenceFacts, j.schedulers, 0, j.world)
-		v.assume(v.recorded)
-		v.advance(j.world)
+		v := newVersion(recalled.sequenceFacts, j.rules, nil, j.world, began)
+		v.believe(began)
 		j.inForce[i] = v
 		j.meet(v)
 		for name := range v.placed {
-			if p := j.world.get(v.target, name); p.node != "" && v.governs(p) && j.concerns(p.Namespace) {
+			if p := j.world.get(v.target, name); p.podFacts.node != "" && v.governs(p) && j.concerns(p.Namespace) {
 				boundBefore.Insert(p)
 			}
 		}
@@ -110,18 +124,21 @@ func (j *judge) assume() {
 
 // replay takes in a change that came while everything was watched.
 func (j *judge) replay(e event) {
-	j.count(e.namespace())
+	if j.leavesOut(e) {
+		return
+	}
+	j.count(e)
 	switch {
-	case e.pod != nil && e.deleted:
-		j.world.remove(e.pod)
-		j.follow(&pod{podFacts: e.pod})
 	case e.pod != nil:
-		p, bound := j.world.put(e.pod, e.revision)
-		if bound && j.concerns(p.Namespace) {
-			// Before anyone follows: a binding must be justified by what was so before it.
-			j.judgeBinding(p, e)
-		}
-		j.follow(p)
+		j.replayPod(e)
+	case e.workload != nil:
+		was := j.world.in(e.workload.Namespace).workloads[e.workload.uid]
+		j.world.putWorkload(e.workload, e.deleted)
+		j.follow(func(v *version) { v.followWorkload(was, j.world, e) })
+	case e.node != nil:
+		was := j.world.nodes[e.node.node.Name]
+		j.world.putNode(e.node, e.deleted)
+		j.follow(func(v *version) { v.followNode(was, j.world, e) })
 	case e.deleted:
 		j.end(e.sequence)
 	default:
@@ -129,9 +146,23 @@ func (j *judge) replay(e event) {
 	}
 }
 
-func (j *judge) follow(p *pod) {
+func (j *judge) replayPod(e event) {
+	var was *podFacts
+	if p := j.world.get(e.pod.Namespace, e.pod.Name); p != nil {
+		was = p.podFacts
+	}
+	if e.deleted {
+		j.world.end(e.pod)
+	} else if p, bound := j.world.put(e); bound && j.concerns(p.Namespace) {
+		// Before anyone follows: a binding must be justified by what was so before it.
+		j.judgeBinding(newBinding(p, e, was))
+	}
+	j.follow(func(v *version) { v.followPod(was, j.world, e) })
+}
+
+func (j *judge) follow(take func(*version)) {
 	for _, v := range j.inForce {
-		v.follow(p, j.world)
+		take(v)
 		j.own(v)
 	}
 }
@@ -152,7 +183,7 @@ func (j *judge) bringIntoForce(e event) {
 		}
 		return
 	}
-	v := newVersion(e.sequence, j.schedulers, 0, j.world)
+	v := newVersion(e.sequence, j.rules, nil, j.world, e)
 	v.since, v.arrived = e.revision, e.arrived
 	j.inForce = append(j.inForce, v)
 	j.meet(v)
@@ -179,25 +210,25 @@ func (j *judge) own(v *version) {
 }
 
 // judgeBinding asks the leave of every sequence that holds the pod.
-func (j *judge) judgeBinding(p *pod, e event) {
+func (j *judge) judgeBinding(b binding) {
 	judged, excused := false, false
 	for _, v := range j.inForce {
-		group, ok := v.groupOf(p.podFacts)
-		if !ok || p.terminating || !v.governs(p) {
+		group, ok := v.groupOf(b.podFacts)
+		if !ok || b.terminating || !v.governs(b.pod) {
 			continue
 		}
 		judged = true
-		allowed, byRace := v.allows(p, e.arrived)
+		allowed, byRace := v.allows(b)
 		excused = excused || byRace
 		if !allowed {
-			p.early = true
-			j.verdict.Violations = append(j.verdict.Violations, v.violation(group, p, e, j.world))
+			b.early = true
+			j.verdict.Violations = append(j.verdict.Violations, v.violation(group, b, j.world))
 		}
 	}
 	if judged {
 		j.verdict.Bindings++
 	}
-	if excused && !p.early {
+	if excused && !b.early {
 		j.verdict.Excused++
 	}
 }

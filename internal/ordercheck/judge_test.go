@@ -324,11 +324,11 @@ func TestJudgeAllowsForRaces(t *testing.T) {
 	appears := order("s", named("a"), named("app"))
 	checkAll(t, map[string]judgement{
 		"a pod older than the sequence may be bound within two seconds": {
-			steps:        []step{create("app"), appears, passing(raceAllowance - 10*time.Millisecond), bind("app")},
+			steps:        []step{create("app"), appears, passing(tolerance - 10*time.Millisecond), bind("app")},
 			wantBindings: 1, wantExcused: 1,
 		},
 		"after two seconds it may not": {
-			steps:     []step{create("app"), appears, passing(raceAllowance), bind("app")},
+			steps:     []step{create("app"), appears, passing(tolerance), bind("app")},
 			wantEarly: []string{"shop/app"}, wantBindings: 1,
 		},
 		"a pod younger than the sequence may not": {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -33,9 +34,12 @@ func TestJudgeAgreesWithItsRuleReadAloud(t *testing.T) {
 }
 
 func randomSteps(random *rand.Rand) []step {
-	groups := []sequenceFix{
-		named("p0"), named("p1", "p2"), withLabel("tier", "a"), withLabel("tier", "b"), everythingElse,
+	least := func(g *v1alpha1.PodGroup) {
+		if number := []string{"", "", "1", "50%"}[random.IntN(4)]; number != "" {
+			enoughOf(number)(g)
+		}
 	}
+	groups := []sequenceFix{named("p0"), named("p1", "p2"), tier("a", least), tier("b", least), everythingElse}
 	random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 	first := random.IntN(3)
 	steps := []step{
@@ -45,12 +49,18 @@ func randomSteps(random *rand.Rand) []step {
 	for range 60 {
 		name := fmt.Sprintf("p%d", random.IntN(7))
 		label := labelled("tier", []string{"a", "b", "c"}[random.IntN(3)])
-		roll := random.IntN(10)
+		owned := func(*corev1.Pod) {}
+		if random.IntN(2) == 0 {
+			owned = of(fmt.Sprintf("set-%d", random.IntN(3))) // the third is of no kind known
+		}
+		roll, replicas := random.IntN(12), int32(random.IntN(3))
 		steps = append(steps, func(s *story) {
 			_, exists := s.pods[name]
 			switch {
+			case roll == 11:
+				ownReplicaSet(fmt.Sprintf("set-%d", replicas%2), []string{"a", "b"}[replicas%2], replicas)(s)
 			case !exists:
-				create(name, gated, label)(s)
+				create(name, gated, label, owned)(s)
 			case roll < 2:
 				bind(name)(s)
 			case roll < 6:
@@ -61,6 +71,8 @@ func randomSteps(random *rand.Rand) []step {
 				terminate(name)(s)
 			case roll < 9:
 				remove(name)(s)
+			case roll < 10:
+				edit(name, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })(s)
 			case s.pods[name].Spec.NodeName == "":
 				// Only while unbound: a bound pod that moves into a group bears witness there.
 				edit(name, label)(s)
@@ -73,31 +85,35 @@ func randomSteps(random *rand.Rand) []step {
 // readAloud returns "resource version, sequence" for each violation, and how many questions it asked.
 func readAloud(history History) (violations []string, asked int) {
 	pods := map[string]*podFacts{}
+	sets := map[types.UID]*workloadFacts{}
 	var sequences []*sequenceFacts
 	passed := map[string]int{}
 	for _, e := range history.events {
-		if e.sequence != nil {
+		switch {
+		case e.sequence != nil:
 			sequences = append(sequences, e.sequence)
-			continue
-		}
-		before := pods[e.pod.Name]
-		bound := e.pod.node != "" && (before == nil || before.node == "") && !e.deleted && !e.pod.terminating
-		for _, s := range sequences {
-			group := slices.IndexFunc(s.groups, func(g groupFacts) bool { return g.takes(e.pod) })
-			if !bound || group < 0 {
-				continue
+		case e.workload != nil:
+			sets[e.workload.uid] = e.workload
+		default:
+			before := pods[e.pod.Name]
+			bound := e.pod.node != "" && (before == nil || before.node == "") && !e.deleted && !e.pod.terminating
+			for _, s := range sequences {
+				group := groupAloud(s, e.pod)
+				if !bound || group < 0 {
+					continue
+				}
+				asked++
+				if group > passed[s.Name] {
+					violations = append(violations, e.revision.String()+" "+s.String())
+				}
 			}
-			asked++
-			if group > passed[s.Name] {
-				violations = append(violations, e.revision.String()+" "+s.String())
+			pods[e.pod.Name] = e.pod
+			if e.deleted {
+				delete(pods, e.pod.Name)
 			}
 		}
-		pods[e.pod.Name] = e.pod
-		if e.deleted {
-			delete(pods, e.pod.Name)
-		}
 		for _, s := range sequences {
-			for passed[s.Name] < len(s.groups) && satisfiedAloud(s, passed[s.Name], pods) {
+			for passed[s.Name] < len(s.groups) && satisfiedAloud(s, passed[s.Name], pods, sets) {
 				passed[s.Name]++
 			}
 		}
@@ -105,25 +121,59 @@ func readAloud(history History) (violations []string, asked int) {
 	return violations, asked
 }
 
-func satisfiedAloud(s *sequenceFacts, group int, pods map[string]*podFacts) bool {
+func groupAloud(s *sequenceFacts, p *podFacts) int {
+	return slices.IndexFunc(s.groups, func(g groupFacts) bool { return g.takes(p) })
+}
+
+func satisfiedAloud(s *sequenceFacts, group int, pods map[string]*podFacts, sets map[types.UID]*workloadFacts) bool {
+	g := s.groups[group]
 	up := func(p *podFacts) bool { return p != nil && p.ready && !p.terminating }
-	for _, name := range s.groups[group].names {
+	for _, name := range g.names {
 		if !up(pods[name]) {
 			return false
 		}
 	}
-	found := len(s.groups[group].names) > 0
-	for _, p := range pods {
-		first := slices.IndexFunc(s.groups, func(g groupFacts) bool { return g.takes(p) })
-		if s.groups[group].selector == nil || first != group || p.terminating {
+	if g.selector == nil {
+		return true
+	}
+	homeOf := func(set *workloadFacts) int {
+		return slices.IndexFunc(s.groups, func(g groupFacts) bool { return g.selector != nil && g.selector.Matches(set.template) })
+	}
+	asked, have, things, allHave := 0, 0, 0, true
+	for uid, set := range sets {
+		if homeOf(set) != group {
 			continue
 		}
-		found = true
-		if !up(p) {
-			return false
+		need, got := set.expected, 0
+		for _, p := range pods {
+			switch at := groupAloud(s, p); {
+			case p.owner.uid != uid || p.terminating || at < 0:
+			case at < group:
+				need--
+			case at == group && up(p):
+				got++
+			}
+		}
+		need = max(need, 0)
+		things, asked, have, allHave = things+1, asked+need, have+min(need, got), allHave && got >= need
+	}
+	for _, p := range pods {
+		set := sets[p.owner.uid]
+		if groupAloud(s, p) != group || p.terminating || set != nil && homeOf(set) == group || p.owner.uid != "" && p.failed {
+			continue
+		}
+		things, asked, allHave = things+1, asked+1, allHave && up(p)
+		if up(p) {
+			have++
 		}
 	}
-	return found
+	switch g.enough.text {
+	case "1":
+		return have >= 1
+	case "50%":
+		return things > 0 && 2*have >= asked
+	}
+	return things > 0 && allHave
 }
 
 // BenchmarkJudge replays a rollout of ten thousand pods in ten groups.

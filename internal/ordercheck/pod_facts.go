@@ -3,53 +3,109 @@ package ordercheck
 import (
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // podFacts are what the rule asks of a pod. They never change once recorded.
 type podFacts struct {
 	types.NamespacedName
+	stamp         time.Time
 	uid           types.UID
 	labels        labels.Set
 	schedulerName string
 	gates         []string
 	node          string
-	ready         bool
+	ready         bool // condition Ready, or succeeded
+	succeeded     bool
+	failed        bool
+	readyAt       time.Time // when it came to be ready, in whole seconds; zero if it does not say
+	boundAt       time.Time // when it was bound, in whole seconds; zero if it does not say
+	owner         owner
 	terminating   bool
+}
+
+// owner is the controller of an object. None has no UID.
+type owner struct {
+	uid        types.UID
+	apiVersion string
+	kind       string
+}
+
+func controllerOf(object metav1.Object) owner {
+	ref := metav1.GetControllerOfNoCopy(object)
+	if ref == nil {
+		return owner{}
+	}
+	return owner{uid: ref.UID, apiVersion: ref.APIVersion, kind: ref.Kind}
 }
 
 func factsOfPod(pod *corev1.Pod) facts {
 	f := &podFacts{
-		NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name},
+		NamespacedName: nameOf(pod),
 		uid:            pod.UID,
 		labels:         pod.Labels,
 		schedulerName:  pod.Spec.SchedulerName,
 		node:           pod.Spec.NodeName,
-		ready:          isReady(pod),
+		succeeded:      pod.Status.Phase == corev1.PodSucceeded,
+		failed:         pod.Status.Phase == corev1.PodFailed,
+		owner:          controllerOf(pod),
 		terminating:    pod.DeletionTimestamp != nil,
 	}
 	for _, gate := range pod.Spec.SchedulingGates {
 		f.gates = append(f.gates, gate.Name)
 	}
+	var stamps []time.Time
+	for _, c := range pod.Status.Conditions {
+		stamps = append(stamps, c.LastTransitionTime.Time)
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case corev1.PodReady:
+			// A failed pod is not ready, whatever an old condition says.
+			f.ready, f.readyAt = !f.failed, c.LastTransitionTime.Time
+		case corev1.PodScheduled:
+			f.boundAt = c.LastTransitionTime.Time
+		}
+	}
+	f.stamp = newestStamp(pod, stamps...)
+	if f.succeeded {
+		f.ready, f.readyAt = true, lastFinish(pod)
+	}
 	return f
 }
 
-func isReady(pod *corev1.Pod) bool {
-	if pod.Status.Phase == corev1.PodSucceeded {
-		return true
+// lastFinish is when the last container of a pod ended.
+func lastFinish(pod *corev1.Pod) time.Time {
+	var last time.Time
+	for _, status := range pod.Status.ContainerStatuses {
+		if ended := status.State.Terminated; ended != nil {
+			last = later(last, ended.FinishedAt.Time)
+		}
 	}
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
+	return last
+}
+
+// has says whether the pod has reached what a group requires of its members.
+func (f *podFacts) has(reached v1alpha1.RequiredStatus) bool {
+	if reached == v1alpha1.RequireComplete {
+		return f.succeeded
+	}
+	return f.ready
 }
 
 func (f *podFacts) says(other facts) bool {
 	o, ok := other.(*podFacts)
 	return ok && f.uid == o.uid && f.schedulerName == o.schedulerName && f.node == o.node &&
-		f.ready == o.ready && f.terminating == o.terminating &&
+		f.ready == o.ready && f.succeeded == o.succeeded && f.failed == o.failed && f.readyAt.Equal(o.readyAt) &&
+		f.owner == o.owner && f.terminating == o.terminating &&
 		slices.Equal(f.gates, o.gates) && maps.Equal(f.labels, o.labels)
 }
 
@@ -57,3 +113,5 @@ func (f *podFacts) as(e event) event {
 	e.pod = f
 	return e
 }
+
+func (f *podFacts) stamped() time.Time { return f.stamp }

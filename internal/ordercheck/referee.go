@@ -3,6 +3,8 @@ package ordercheck
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -27,6 +29,9 @@ type Referee struct {
 	options  Options
 	recorder *recorder
 	follower *revisions.Follower[facts]
+
+	mu    sync.Mutex
+	stops []Stop
 }
 
 // Start returns once the referee has seen what there is; from then on it sees every change, until it is stopped. It
@@ -48,6 +53,14 @@ func (r *Referee) Stop() {
 	r.follower.Stop()
 }
 
+// SchedulerStopped tells the referee that a scheduler was stopped in its tracks for some time and now goes on. What it had
+// decided before, it may do now.
+func (r *Referee) SchedulerStopped(stop Stop) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stops = append(r.stops, stop)
+}
+
 // Verdict judges everything up to now.
 func (r *Referee) Verdict(ctx context.Context) Verdict {
 	return r.VerdictFor(ctx, "")
@@ -63,7 +76,9 @@ func (r *Referee) VerdictFor(ctx context.Context, namespace string) Verdict {
 func (r *Referee) History(ctx context.Context) History {
 	ctx, cancel := context.WithTimeout(ctx, r.options.FenceTimeout)
 	defer cancel()
-	history := History{start: r.follower.Start()}
+	r.mu.Lock()
+	history := History{start: r.follower.Start(), stops: slices.Clone(r.stops)}
+	r.mu.Unlock()
 	if err := r.follower.CatchUp(ctx); err != nil {
 		history.gaps = []string{err.Error()}
 	}

@@ -7,8 +7,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -72,6 +75,53 @@ func TestRefereeCatchesAPodBoundTooEarly(t *testing.T) {
 	assert.Equal(t, "5", verdict.Violations[0].ResourceVersion)
 	assert.Equal(t, "6", verdict.ResourceVersion)
 	assert.Empty(t, verdict.Incomplete)
+}
+
+func TestRefereeReadsEveryKindWhereTheAPIServerStoresIt(t *testing.T) {
+	etcd, ref := startReferee(t, Options{})
+	template := tierTemplate("db")
+	for key, object := range map[string]runtime.Object{
+		"deployments/shop/x":  &appsv1.Deployment{ObjectMeta: meta("x"), Spec: appsv1.DeploymentSpec{Template: template}},
+		"replicasets/shop/x":  &appsv1.ReplicaSet{ObjectMeta: meta("x"), Spec: appsv1.ReplicaSetSpec{Template: template}},
+		"statefulsets/shop/x": &appsv1.StatefulSet{ObjectMeta: meta("x"), Spec: appsv1.StatefulSetSpec{Template: template}},
+		"daemonsets/shop/x":   &appsv1.DaemonSet{ObjectMeta: meta("x"), Spec: appsv1.DaemonSetSpec{Template: template}},
+		"jobs/shop/x":         &batchv1.Job{ObjectMeta: meta("x"), Spec: batchv1.JobSpec{Template: template}},
+		"controllers/shop/x": &corev1.ReplicationController{
+			ObjectMeta: meta("x"), Spec: corev1.ReplicationControllerSpec{Template: &template},
+		},
+	} {
+		etcd.Put("/registry/"+key, object)
+		events := ref.History(t.Context()).events
+		last := events[len(events)-1]
+		if assert.NotNil(t, last.workload, key) {
+			assert.Equal(t, "db", last.workload.template.Get("tier"), key)
+		}
+		etcd.Delete("/registry/" + key)
+	}
+	etcd.Put("/registry/minions/node-1", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}})
+	events := ref.History(t.Context()).events
+	assert.NotNil(t, events[len(events)-1].node)
+	assert.Empty(t, ref.Verdict(t.Context()).Incomplete)
+}
+
+func TestRefereeDatesEventsByWhatTheAPIWrote(t *testing.T) {
+	etcd, ref := startReferee(t, Options{})
+	hour := time.Now().Add(-time.Hour).Truncate(time.Second)
+	etcd.Put(keyOfDB, podOf("db", func(p *corev1.Pod) {
+		setCondition(p, corev1.PodReady, corev1.ConditionTrue, metav1.NewTime(hour))
+		p.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Hour)) // is no time that has been
+	}))
+	etcd.Put(keyOfApp, podOf("app", onNode))
+	events := ref.History(t.Context()).events
+	assert.WithinDuration(t, hour, events[len(events)-1].earliest, 0)
+	assert.WithinDuration(t, time.Now(), events[len(events)-1].arrived, time.Minute)
+}
+
+func TestRefereeIsToldOfAStoppedScheduler(t *testing.T) {
+	_, ref := startReferee(t, Options{})
+	stop := Stop{From: storyBegin, To: storyBegin.Add(time.Minute)}
+	ref.SchedulerStopped(stop)
+	assert.Equal(t, []Stop{stop}, ref.History(t.Context()).stops)
 }
 
 func TestRefereeGivesVerdictsAsOftenAsAsked(t *testing.T) {

@@ -2,6 +2,7 @@ package ordercheck
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,6 +20,8 @@ type story struct {
 	pods      map[string]*corev1.Pod
 	sequences map[string]*v1alpha1.PodSequence
 	events    []event
+	stops     []Stop
+	stopped   time.Time // since when the scheduler is; zero when it is not
 }
 
 type (
@@ -40,25 +43,30 @@ func tell(steps ...step) History {
 	for _, step := range steps {
 		step(s)
 	}
-	return History{start: s.started, end: s.next, events: s.events}
+	return History{start: s.started, end: s.next, events: s.events, stops: s.stops}
 }
 
 func (s *story) tick() event {
 	s.next++
 	s.now = s.now.Add(10 * time.Millisecond)
-	return event{revision: s.next, arrived: s.now}
+	return event{revision: s.next, arrived: s.now, earliest: s.now.Truncate(time.Second)}
+}
+
+// whole is the time as the API writes it.
+func (s *story) whole() metav1.Time { return metav1.NewTime(s.now.Truncate(time.Second)) }
+
+func (s *story) changed(f facts, deleted bool) {
+	e := f.as(s.tick())
+	e.deleted = deleted
+	s.events = append(s.events, e)
 }
 
 func (s *story) podChanged(pod *corev1.Pod, deleted bool) {
-	e := factsOfPod(pod.DeepCopy()).as(s.tick())
-	e.deleted = deleted
-	s.events = append(s.events, e)
+	s.changed(factsOfPod(pod.DeepCopy()), deleted)
 }
 
 func (s *story) sequenceChanged(sequence *v1alpha1.PodSequence, deleted bool) {
-	e := factsOfSequence(sequence.DeepCopy()).as(s.tick())
-	e.deleted = deleted
-	s.events = append(s.events, e)
+	s.changed(factsOfSequence(sequence.DeepCopy()), deleted)
 }
 
 // watchBegins makes all that was told so far the baseline.
@@ -104,9 +112,24 @@ func remove(name string) step {
 	}
 }
 
-func bind(name string) step { return edit(name, onNode) }
+func bind(name string) step { return bindTo(name, "node-1") }
 
-func ready(name string) step { return edit(name, isNow(corev1.ConditionTrue)) }
+// bindTo binds a pod as the API server does, which notes the time.
+func bindTo(name, node string) step {
+	return func(s *story) {
+		edit(name, func(p *corev1.Pod) {
+			p.Spec.NodeName = node
+			setCondition(p, corev1.PodScheduled, corev1.ConditionTrue, s.whole())
+		})(s)
+	}
+}
+
+// ready has a pod turn ready, as a kubelet does, which notes the time.
+func ready(name string) step {
+	return func(s *story) {
+		edit(name, func(p *corev1.Pod) { setCondition(p, corev1.PodReady, corev1.ConditionTrue, s.whole()) })(s)
+	}
+}
 
 func unready(name string) step { return edit(name, isNow(corev1.ConditionFalse)) }
 
@@ -121,9 +144,13 @@ func release(name string) step {
 func onNode(p *corev1.Pod) { p.Spec.NodeName = "node-1" }
 
 func isNow(status corev1.ConditionStatus) podEdit {
-	return func(p *corev1.Pod) {
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
-	}
+	return func(p *corev1.Pod) { setCondition(p, corev1.PodReady, status, metav1.Time{}) }
+}
+
+func setCondition(p *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, at metav1.Time) {
+	p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
+	p.Status.Conditions = append(p.Status.Conditions,
+		corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: at})
 }
 
 func succeeded(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
@@ -157,6 +184,8 @@ func order(name string, fixes ...sequenceFix) step {
 			Name:       name,
 			UID:        types.UID(fmt.Sprintf("%s-%d", name, s.next)),
 			Generation: 1,
+
+			CreationTimestamp: s.whole(),
 		}}
 		for _, fix := range fixes {
 			fix(sequence)

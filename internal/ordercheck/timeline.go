@@ -9,12 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Timeline tells when the members of one PodSequence came by each step, in group order.
+// Timeline tells when the members of one PodSequence came by each step, in group order, or node by node if that is how the
+// order holds.
 // All times are those at which the referee saw the change, so that they can be compared: the API keeps none of
 // a binding or a gate's removal, and only whole seconds of the rest.
 type Timeline struct {
 	// Sequence is the namespace/name of the PodSequence.
 	Sequence string `json:"sequence"`
+	// PerNode says that the order holds on each node by itself.
+	PerNode bool `json:"perNode,omitempty"`
 	// Begin and End are the first and last time in it.
 	Begin time.Time `json:"begin"`
 	End   time.Time `json:"end"`
@@ -61,7 +64,7 @@ func NewTimeline(history History, sequence types.NamespacedName) (Timeline, erro
 		}
 		t.take(e, spec, e.revision <= history.start)
 	}
-	timeline := Timeline{Sequence: sequence.String()}
+	timeline := Timeline{Sequence: sequence.String(), PerNode: spec.perNode}
 	for _, t := range tracks {
 		if t.member {
 			timeline.Pods = append(timeline.Pods, t.PodTimes)
@@ -125,7 +128,11 @@ func (t *track) take(e event, spec *sequenceFacts, before bool) {
 
 func (t *Timeline) arrange() {
 	slices.SortFunc(t.Pods, func(a, b PodTimes) int {
-		return cmp.Or(cmp.Compare(a.Group.Index, b.Group.Index), cmp.Compare(a.Name, b.Name),
+		byNode := 0
+		if t.PerNode {
+			byNode = cmp.Compare(a.Node, b.Node)
+		}
+		return cmp.Or(byNode, cmp.Compare(a.Group.Index, b.Group.Index), cmp.Compare(a.Name, b.Name),
 			compareTimes(a.Created, b.Created))
 	})
 	for _, pod := range t.Pods {

@@ -34,6 +34,23 @@ func TestTimelineTellsEachStep(t *testing.T) {
 		timeline.String())
 }
 
+func TestTimelineOfNodesGoesNodeByNode(t *testing.T) {
+	timeline, err := NewTimeline(tell(
+		order("tiers", perNode, tier("csi"), named("app", "app-2")), create("app"), create("app-2"),
+		create("csi-2", labelled("tier", "csi"), at("node-2")), create("csi-1", labelled("tier", "csi"), at("node-1")),
+		bindTo("app", "node-2"),
+	), shopTiers)
+	require.NoError(t, err)
+	assert.Equal(t, ""+
+		"PodSequence shop/tiers: 0.0 s in all (. waiting  = starting  # ready)\n"+
+		"NODE    GROUP      POD    CREATED  RELEASED  BOUND  READY  \n"+
+		"-       2 Group 2  app-2  0.0s     -         -      -      |            ....................................|\n"+
+		"node-1  1 Group 1  csi-1  0.0s     0.0s      0.0s   -      |                                    ============|\n"+
+		"node-2  1 Group 1  csi-2  0.0s     0.0s      0.0s   -      |                        ========================|\n"+
+		"node-2  2 Group 2  app    0.0s     0.0s      0.0s   -      |...............................................=|",
+		timeline.String())
+}
+
 func TestTimelineOfAnUnknownSequenceIsAnError(t *testing.T) {
 	_, err := NewTimeline(tell(), shopTiers)
 	assert.EqualError(t, err, "lay out PodSequence shop/tiers: it was never seen")

@@ -1,6 +1,7 @@
 package ordercheck
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -24,10 +25,14 @@ func (t Timeline) String() string {
 	fmt.Fprintf(&out, "PodSequence %s: %.1f s in all (%c waiting  %c starting  %c ready)\n",
 		t.Sequence, t.End.Sub(t.Begin).Seconds(), barWaiting, barStarting, barReady)
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "GROUP\tPOD\tCREATED\tRELEASED\tBOUND\tREADY\t")
+	node := func(string) string { return "" }
+	if t.PerNode {
+		node = func(name string) string { return name + "\t" }
+	}
+	fmt.Fprintln(table, node("NODE")+"GROUP\tPOD\tCREATED\tRELEASED\tBOUND\tREADY\t")
 	for _, pod := range t.Pods {
-		fmt.Fprintf(table, "%d %s\t%s\t%s\t%s\t%s\t%s\t|%s|\n", pod.Group.Index+1, pod.Group.Name, pod.Name,
-			t.seconds(pod.Created), t.seconds(pod.Released), t.seconds(pod.Bound), t.seconds(pod.Ready), t.bar(pod))
+		fmt.Fprintf(table, "%s%d %s\t%s\t%s\t%s\t%s\t%s\t|%s|\n", node(cmp.Or(pod.Node, "-")), pod.Group.Index+1, pod.Group.Name,
+			pod.Name, t.seconds(pod.Created), t.seconds(pod.Released), t.seconds(pod.Bound), t.seconds(pod.Ready), t.bar(pod))
 	}
 	_ = table.Flush() // a strings.Builder takes everything
 	return strings.TrimRight(out.String(), "\n")

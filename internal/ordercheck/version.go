@@ -1,28 +1,56 @@
 package ordercheck
 
 import (
+	"maps"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// raceAllowance is how long a pod older than a sequence, or than an edit of it, may still go by what was before.
-const raceAllowance = 2 * time.Second
+// tolerance is how far a scheduler may be behind: how long a pod older than a sequence, or than an edit of it, may still go
+// by what was before, and how long a group that was passed counts after it is not.
+const tolerance = 2 * time.Second
 
 // version is one spec of one PodSequence, and how far its groups have come. It is kept up to date while it is in force
 // and, for the race allowance, as long as the version after it is young.
 type version struct {
 	*sequenceFacts
-	schedulers sets.Set[string]
-	since      revision
-	arrived    time.Time // zero for one older than the watch: nothing can race with it
-	before     *version  // nil when there was no sequence
+	rules       *rules
+	timed       bool // some group has a wait or a time-out
+	since       revision
+	arrived     time.Time // zero for one older than the watch: nothing can race with it
+	suspendedAt time.Time // zero unless it was suspended while the referee watched
+	before      *version  // nil when there was no sequence
 
 	assumed int // how many passes were taken on trust
-	passed  int // groups 0 to passed-1 have been passed
 	members []members
-	placed  map[string]int // pod name to group
-	best    tally          // the nearest that group number passed has come to being satisfied
+	placed  map[string]int    // pod name to group
+	naming  map[string][]int  // pod name to the groups by name that have it, in order
+	homes   map[types.UID]int // workload to the group whose selector takes its pods
+	cluster *lane             // nil if the order holds on each node
+	nodes   map[string]*lane  // nil if it holds across the cluster
+}
+
+// rules are what is the same for all versions.
+type rules struct {
+	schedulers sets.Set[string]
+	stops      []Stop
+}
+
+// windowBefore is from when on what was so may have made a scheduler do what happened at a time. One that was stopped does
+// then what it had decided before.
+func (r *rules) windowBefore(at time.Time) time.Time {
+	from := at.Add(-tolerance)
+	for _, stop := range slices.Backward(r.stops) {
+		if !stop.From.After(at) && !stop.To.Before(from) {
+			from = earlier(from, stop.From.Add(-tolerance))
+		}
+	}
+	return from
 }
 
 // members are the pods of one group that are neither terminating nor gone. A pod changes under it without notice, so
@@ -32,9 +60,9 @@ type members struct {
 	ready     int
 }
 
-func (m *members) add(p *pod) {
-	m.readiness[p.Name] = p.ready
-	if p.ready {
+func (m *members) add(name string, ready bool) {
+	m.readiness[name] = ready
+	if ready {
 		m.ready++
 	}
 }
@@ -46,68 +74,118 @@ func (m *members) remove(name string) {
 	delete(m.readiness, name)
 }
 
-// tally is how many pods of a group are ready, of how many.
-type tally struct {
-	ready, of int
-}
-
-// satisfied is never true of an empty group: nothing has shown that it was ready.
-func (t tally) satisfied() bool {
-	return t.of > 0 && t.ready == t.of
-}
-
-// newVersion works out where a spec stands in a world, given how many of its groups are passed already.
-func newVersion(f *sequenceFacts, schedulers sets.Set[string], passed int, w *world) *version {
+// newVersion works out where a spec stands in a world as of an event. What an older version of it knows of the leading
+// groups that both share is taken over.
+func newVersion(f *sequenceFacts, rules *rules, old *version, w *world, e event) *version {
 	v := &version{
 		sequenceFacts: f,
-		schedulers:    schedulers,
-		passed:        passed,
+		rules:         rules,
 		members:       make([]members, len(f.groups)),
 		placed:        map[string]int{},
+		naming:        map[string][]int{},
+		homes:         map[types.UID]int{},
 	}
-	for i := range v.members {
+	for i, group := range f.groups {
 		v.members[i].readiness = map[string]bool{}
+		v.timed = v.timed || group.wait > 0 || group.timeout > 0
+		for _, name := range group.names {
+			v.naming[name] = append(v.naming[name], i)
+		}
 	}
-	for _, p := range w.byNamespace[f.target] {
+	ns := w.in(f.target)
+	for _, workload := range ns.workloads {
+		v.house(workload)
+	}
+	for _, p := range ns.pods {
 		v.place(p)
 	}
-	v.advance(w)
-	for name := range v.placed {
-		v.testify(w.get(f.target, name))
+	shared := 0
+	if old != nil {
+		shared = f.sharedWith(old.sequenceFacts)
 	}
-	v.advance(w)
+	if f.perNode {
+		v.nodes = map[string]*lane{}
+		for node := range w.nodes {
+			v.laneOn(node, old, shared, w, e)
+		}
+	} else {
+		v.cluster = newLane(f)
+		if old != nil && old.cluster != nil {
+			old.cluster.settle(e.arrived)
+			v.cluster.inherit(old.cluster, shared, e)
+		}
+		for g := range f.groups {
+			v.cluster.update(g, v.weigh(g, w), e, time.Time{})
+		}
+		v.cluster.settle(e.arrived)
+	}
+	v.testify(e, slices.Collect(maps.Values(ns.pods))...)
 	return v
 }
 
 // succeed makes the version that replaces this one. Passes carry over as far as the same members are asked for.
 func (v *version) succeed(f *sequenceFacts, w *world, e event) *version {
-	next := newVersion(f, v.schedulers, min(v.passed, f.sharedWith(v.sequenceFacts)), w)
+	next := newVersion(f, v.rules, v, w, e)
 	next.since, next.arrived, next.before = e.revision, e.arrived, v
+	switch {
+	case !f.suspended:
+	case v.suspended:
+		next.suspendedAt = v.suspendedAt
+	default:
+		next.suspendedAt = e.arrived
+	}
 	// Then nothing races with this one any more, and what its own predecessor has to say cannot matter.
-	if e.arrived.Sub(v.arrived) > raceAllowance {
+	if v.arrived.Before(v.rules.windowBefore(e.arrived)) {
 		v.before = nil
 	}
 	return next
 }
 
-// follow brings this version, and those before it that still count, up to date with a pod. The pod is gone if the world
-// does not have it any more.
-func (v *version) follow(p *pod, w *world) {
-	if p.Namespace == v.target {
-		v.displace(p.Name)
-		current := w.get(p.Namespace, p.Name)
-		if current != nil {
-			v.place(current)
+// laneOn returns how far a node is. It is worked out if it was not known.
+func (v *version) laneOn(node string, old *version, shared int, w *world, e event) *lane {
+	l := v.nodes[node]
+	if l == nil {
+		l = newLane(v.sequenceFacts)
+		v.nodes[node] = l
+		if old != nil && old.nodes[node] != nil {
+			old.nodes[node].settle(e.arrived)
+			l.inherit(old.nodes[node], shared, e)
 		}
-		v.advance(w)
-		if current != nil {
-			v.testify(current)
-			v.advance(w)
+		v.weighAllOn(node, l, w, e)
+	}
+	return l
+}
+
+func (v *version) weighAllOn(node string, l *lane, w *world, e event) {
+	l.settle(e.arrived)
+	if facts := w.nodes[node]; facts != nil {
+		l.releaseFirst(v.firstReleaseOn(facts, w))
+	}
+	for g := range v.groups {
+		var newlyReady time.Time
+		if e.pod != nil {
+			newlyReady = v.newlyReady(e.pod.Name, g, w)
 		}
+		l.update(g, v.weighOn(node, g, w), e, newlyReady)
 	}
-	if v.before != nil {
-		v.before.follow(p, w)
+	v.settle(l, e)
+}
+
+// settle passes what is passed by now. What the scheduler may have seen pass before it saw a suspension is released.
+func (v *version) settle(l *lane, e event) {
+	l.settle(e.arrived)
+	if !v.suspendedAt.IsZero() && !v.suspendedAt.Before(v.rules.windowBefore(e.arrived)) {
+		l.hasReleased(l.passed)
 	}
+}
+
+// newlyReady is when a pod of a group turned ready, as far as it says; zero when it is not in it or not ready.
+func (v *version) newlyReady(name string, g int, w *world) time.Time {
+	p := w.get(v.target, name)
+	if at, placed := v.placed[name]; p == nil || !placed || at != g || !p.has(v.groups[g].reached) {
+		return time.Time{}
+	}
+	return p.readySeen
 }
 
 func (v *version) place(p *pod) {
@@ -116,7 +194,7 @@ func (v *version) place(p *pod) {
 		return
 	}
 	v.placed[p.Name] = group
-	v.members[group].add(p)
+	v.members[group].add(p.Name, p.has(v.groups[group].reached))
 }
 
 func (v *version) displace(name string) {
@@ -128,76 +206,74 @@ func (v *version) displace(name string) {
 	v.members[group].remove(name)
 }
 
-// governs says whether somebody could have held the pod.
-func (v *version) governs(p *pod) bool {
-	return v.schedulers.Has(p.schedulerName) || p.carried.Has(v.gate)
+// house finds the group that expects a workload's pods.
+func (v *version) house(f *workloadFacts) {
+	if home, ok := v.placeOf(f.template); ok {
+		v.homes[f.uid] = home
+	} else {
+		delete(v.homes, f.uid)
+	}
 }
 
-// testify takes a bound governed member as the proof that the groups ahead of its own were passed. Usually that is
-// known; news it is of a pod bound before the watch or this version began, or in a race. A pod bound too early proves
-// nothing, or each violation would justify the next.
-func (v *version) testify(p *pod) {
-	if group, ok := v.placed[p.Name]; ok && p.node != "" && !p.early && v.governs(p) {
-		v.assume(group)
+// governs says whether somebody could have held the pod.
+func (v *version) governs(p *pod) bool {
+	return v.rules.schedulers.Has(p.schedulerName) || p.carried.Has(v.gate)
+}
+
+// testify takes a bound governed member as the proof that its group had been released, and so the groups ahead of its own
+// passed. Usually that is known; news it is of a pod bound before the watch or this version began, or in a race. A pod bound
+// too early proves nothing, or each violation would justify the next.
+func (v *version) testify(e event, pods ...*pod) {
+	furthest := 0
+	for _, p := range pods {
+		group, ok := v.placed[p.Name]
+		if !ok || p.podFacts.node == "" || p.early || !v.governs(p) {
+			continue
+		}
+		furthest = max(furthest, group)
+		if l := v.laneOf(p); l != nil {
+			l.hasReleased(group)
+		}
 	}
+	v.assume(furthest, e)
+}
+
+// laneOf is nil for a pod on a node that was never known.
+func (v *version) laneOf(p *pod) *lane {
+	if v.perNode {
+		return v.nodes[p.podFacts.node]
+	}
+	return v.cluster
 }
 
 // assume has groups passed that were not seen to be.
-func (v *version) assume(passed int) {
-	if passed > v.passed {
-		v.assumed += passed - v.passed
-		v.passed = passed
-		v.best = tally{}
+func (v *version) assume(passed int, e event) {
+	l := v.cluster
+	if l == nil || passed <= l.passed {
+		return
+	}
+	if !v.continuous {
+		v.assumed += passed - l.passed
+	}
+	l.passed = passed
+	// When it was released, nobody can tell.
+	l.release(v.created)
+	v.settle(l, e)
+}
+
+// believe takes over what the status of a sequence older than the watch records, and that its groups may have been passed
+// up to then.
+func (v *version) believe(began event) {
+	v.assume(v.recorded, began)
+	if v.cluster != nil {
+		v.cluster.hasReleased(v.recordedReleased - 1)
+		v.cluster.passedUntil(began.arrived)
+	}
+	for _, l := range v.nodes {
+		// The status does not tell of each node what was released there.
+		l.hasReleased(v.recordedReleased - 1)
+		l.passedUntil(began.arrived)
 	}
 }
 
-// advance passes the groups that are satisfied now, in order. What is passed stays passed.
-func (v *version) advance(w *world) {
-	for v.passed < len(v.groups) {
-		now := v.tally(v.passed, w)
-		if now.ready > v.best.ready || v.best.ready == 0 && now.of > 0 {
-			v.best = now
-		}
-		if !now.satisfied() {
-			return
-		}
-		v.passed++
-		v.best = tally{}
-	}
-}
-
-func (v *version) tally(group int, w *world) tally {
-	names := v.groups[group].names
-	if len(names) == 0 {
-		return tally{ready: v.members[group].ready, of: len(v.members[group].readiness)}
-	}
-	t := tally{of: len(names)}
-	for _, name := range names {
-		if p := w.get(v.target, name); p != nil && p.ready && !p.terminating {
-			t.ready++
-		}
-	}
-	return t
-}
-
-// allows says whether the pod may be bound by this version, or by the one before when the two were racing.
-// excused is true when only the race allowed it.
-func (v *version) allows(p *pod, arrived time.Time) (allowed, excused bool) {
-	group, ok := v.groupOf(p.podFacts)
-	if !ok || p.terminating || group <= v.passed {
-		return true, false
-	}
-	if !v.racesWith(p, arrived) {
-		return false, false
-	}
-	if v.before == nil {
-		return true, true
-	}
-	allowed, _ = v.before.allows(p, arrived)
-	return allowed, allowed
-}
-
-// racesWith says whether the pod may have been on its way to a node when this version appeared.
-func (v *version) racesWith(p *pod, arrived time.Time) bool {
-	return p.created < v.since && !p.carried.Has(v.gate) && arrived.Sub(v.arrived) <= raceAllowance
-}
+func (g groupFacts) complete() bool { return g.reached == v1alpha1.RequireComplete }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // maxReasons keeps the line of a violation readable.
@@ -29,10 +31,13 @@ type Violation struct {
 	Sequence string `json:"sequence"`
 	// Group is the group the pod belongs to.
 	Group Group `json:"group"`
-	// Awaited is the first group ahead of it that had not been passed.
+	// Awaited is the first group ahead of it that had not been passed; its own group if a suspended sequence had not
+	// released it.
 	Awaited Group `json:"awaited"`
 	// Reason says what the awaited group lacked.
 	Reason string `json:"reason"`
+	// charge is what the pod did wrong, as part of a sentence.
+	charge string
 }
 
 // Group points at a group of a sequence.
@@ -47,56 +52,80 @@ type Group struct {
 
 // String tells the violation in a sentence.
 func (v Violation) String() string {
-	return fmt.Sprintf("pod %s was bound to node %s at %s (resource version %s), but it is in group %s of PodSequence %s, "+
-		"and group %s had not been ready: %s",
-		v.Pod, v.Node, v.Time.Format("15:04:05.000"), v.ResourceVersion, v.Group.label, v.Sequence, v.Awaited.label, v.Reason)
+	return fmt.Sprintf("pod %s was bound to node %s at %s (resource version %s), but it is in group %s of PodSequence %s, %s: %s",
+		v.Pod, v.Node, v.Time.Format("15:04:05.000"), v.ResourceVersion, v.Group.label, v.Sequence, v.charge, v.Reason)
 }
 
-func (v *version) violation(group int, p *pod, e event, w *world) Violation {
-	return Violation{
-		Pod:             p.String(),
-		PodUID:          p.uid,
-		Node:            p.node,
-		ResourceVersion: e.revision.String(),
-		Time:            e.arrived,
+func (v *version) violation(group int, b binding, w *world) Violation {
+	awaited, _ := v.closed(group, b)
+	out := Violation{
+		Pod:             b.pod.String(),
+		PodUID:          b.uid,
+		Node:            b.podFacts.node,
+		ResourceVersion: b.event.revision.String(),
+		Time:            b.event.arrived,
 		Sequence:        v.String(),
 		Group:           v.point(group),
-		Awaited:         v.point(v.passed),
-		Reason:          v.lacks(w),
+		Awaited:         v.point(awaited),
 	}
+	label := v.groups[awaited].label
+	switch l := v.laneOf(b.pod); {
+	case awaited == group:
+		out.charge = "which is suspended"
+		out.Reason = "it had not released group " + label + " before"
+	case l != nil && l.groups[awaited].satisfied:
+		out.charge = fmt.Sprintf("and the wait of group %s was not over", label)
+		out.Reason = fmt.Sprintf("ready since %s, to wait for %s from the next full second",
+			l.groups[awaited].since.Format("15:04:05"), v.groups[awaited].wait)
+	case v.perNode:
+		out.charge = fmt.Sprintf("and group %s had not been ready on that node", label)
+		out.Reason = strings.Join(cut(v.lacksOn(out.Node, awaited, w)), ", ")
+	default:
+		out.charge = fmt.Sprintf("and group %s had not been ready", label)
+		out.Reason = v.lacks(awaited, w)
+	}
+	if l := v.laneOf(b.pod); l != nil && !l.groups[awaited].passedUntil.IsZero() {
+		out.Reason += fmt.Sprintf("; it was ready until %s", l.groups[awaited].passedUntil.Format("15:04:05.000"))
+	}
+	return out
 }
 
 func (v *version) point(group int) Group {
 	return Group{Index: group, Name: v.groups[group].name, label: v.groups[group].label}
 }
 
-// lacks says why the first group not passed is not.
-func (v *version) lacks(w *world) string {
-	if v.best.of == 0 {
+// lacks says why a group is not passed.
+func (v *version) lacks(group int, w *world) string {
+	reasons := v.lacksOf(group, w)
+	best := v.cluster.groups[group].best
+	if best.of == 0 && len(reasons) == 0 {
 		return "no pod had matched it"
 	}
-	names := v.groups[v.passed].names
+	names := v.groups[group].names
 	if len(names) == 0 {
-		names = slices.Sorted(maps.Keys(v.members[v.passed].readiness))
+		names = slices.Sorted(maps.Keys(v.members[group].readiness))
 	}
-	var reasons []string
 	for _, name := range names {
-		if reason := w.whyNotReady(v.target, name); reason != "" {
+		if reason := w.whyNot(v.target, name, v.groups[group].reached); reason != "" {
 			reasons = append(reasons, reason)
 		}
 	}
-	if more := len(reasons) - maxReasons; more > 0 {
-		reasons = append(reasons[:maxReasons], fmt.Sprintf("and %d more", more))
-	}
-	summary := fmt.Sprintf("%d of %d pods ready at best", v.best.ready, v.best.of)
+	summary := fmt.Sprintf("%d of %d pods ready at best", best.ready, best.of)
 	if len(reasons) == 0 {
 		return summary + "; now no pod matches it"
 	}
-	return summary + "; " + strings.Join(reasons, ", ")
+	return summary + "; " + strings.Join(cut(reasons), ", ")
 }
 
-// whyNotReady returns nothing for a pod that is ready.
-func (w *world) whyNotReady(namespace, name string) string {
+func cut(reasons []string) []string {
+	if more := len(reasons) - maxReasons; more > 0 {
+		return append(reasons[:maxReasons:maxReasons], fmt.Sprintf("and %d more", more))
+	}
+	return reasons
+}
+
+// whyNot returns nothing for a pod that has reached what is required.
+func (w *world) whyNot(namespace, name string, reached v1alpha1.RequiredStatus) string {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	p := w.get(namespace, name)
 	switch {
@@ -106,8 +135,10 @@ func (w *world) whyNotReady(namespace, name string) string {
 		return name + " had never existed"
 	case p.terminating:
 		return name + " was terminating"
-	case p.ready:
+	case p.has(reached):
 		return ""
+	case reached == v1alpha1.RequireComplete:
+		return name + " had not succeeded"
 	case w.wasReady.Has(key):
 		return name + " was no longer ready"
 	}

@@ -1,15 +1,27 @@
 package ordercheck
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// world is every pod as of one resource version, and what has to be remembered of it.
+// world is everything as of one resource version, and what has to be remembered of it.
 type world struct {
-	byNamespace map[string]map[string]*pod
+	byNamespace map[string]*namespace
+	nodes       map[string]*nodeFacts
 	seen        sets.Set[types.NamespacedName] // names that some pod has had
 	wasReady    sets.Set[types.NamespacedName] // names of which some pod has been ready
+}
+
+// namespace is what one namespace has.
+type namespace struct {
+	pods      map[string]*pod                   // by name
+	owned     map[types.UID]map[string]*pod     // by the UID of their controller, then by name
+	onNode    map[string]map[string]*pod        // by the node they are bound to, then by name
+	workloads map[types.UID]*workloadFacts      // by UID
+	owning    map[types.UID]sets.Set[types.UID] // workloads by the UID of their controller
 }
 
 // pod is one pod, from its creation to its deletion.
@@ -18,44 +30,123 @@ type pod struct {
 	created   revision         // zero when it is older than the watch
 	carried   sets.Set[string] // every gate it has been seen with
 	early     bool             // its binding was a violation
+	readySeen time.Time        // the earliest that it can have turned ready; zero when it is not
 }
 
 func newWorld() *world {
 	return &world{
-		byNamespace: map[string]map[string]*pod{},
+		byNamespace: map[string]*namespace{},
+		nodes:       map[string]*nodeFacts{},
 		seen:        sets.New[types.NamespacedName](),
 		wasReady:    sets.New[types.NamespacedName](),
 	}
 }
 
+func (w *world) in(name string) *namespace {
+	ns := w.byNamespace[name]
+	if ns == nil {
+		ns = &namespace{
+			pods: map[string]*pod{}, owned: map[types.UID]map[string]*pod{}, onNode: map[string]map[string]*pod{},
+			workloads: map[types.UID]*workloadFacts{}, owning: map[types.UID]sets.Set[types.UID]{},
+		}
+		w.byNamespace[name] = ns
+	}
+	return ns
+}
+
 // get returns nil for a pod that does not exist.
 func (w *world) get(namespace, name string) *pod {
-	return w.byNamespace[namespace][name]
+	return w.in(namespace).pods[name]
 }
 
 // put brings a pod up to date, and says whether this is what bound it to a node.
-func (w *world) put(f *podFacts, at revision) (p *pod, bound bool) {
+func (w *world) put(e event) (p *pod, bound bool) {
+	f := e.pod
 	w.seen.Insert(f.NamespacedName)
 	if f.ready && !f.terminating {
 		w.wasReady.Insert(f.NamespacedName)
 	}
-	p = w.get(f.Namespace, f.Name)
+	ns := w.in(f.Namespace)
+	p = ns.pods[f.Name]
 	if p == nil || p.uid != f.uid {
-		p = &pod{podFacts: &podFacts{}, created: at, carried: sets.New[string]()}
-		if w.byNamespace[f.Namespace] == nil {
-			w.byNamespace[f.Namespace] = map[string]*pod{}
-		}
-		w.byNamespace[f.Namespace][f.Name] = p
+		w.remove(f.Namespace, f.Name)
+		p = &pod{podFacts: &podFacts{}, created: e.revision, carried: sets.New[string]()}
+	} else {
+		w.remove(f.Namespace, f.Name)
 	}
 	bound = p.node == "" && f.node != ""
+	switch {
+	case !f.ready:
+		p.readySeen = time.Time{}
+	case !p.ready || !f.readyAt.Equal(p.readyAt):
+		p.readySeen = e.earliest
+		if !f.readyAt.IsZero() {
+			p.readySeen = earlier(f.readyAt, e.earliest)
+		}
+	}
 	p.podFacts = f
 	p.carried.Insert(f.gates...)
+	ns.pods[f.Name] = p
+	index(ns.owned, f.owner.uid, p)
+	index(ns.onNode, f.node, p)
 	return p, bound
 }
 
-// remove leaves a later pod of the same name alone.
-func (w *world) remove(f *podFacts) {
-	if p := w.get(f.Namespace, f.Name); p != nil && p.uid == f.uid {
-		delete(w.byNamespace[f.Namespace], f.Name)
+func (w *world) remove(namespace, name string) {
+	ns := w.in(namespace)
+	p := ns.pods[name]
+	if p == nil {
+		return
 	}
+	delete(ns.pods, name)
+	unindex(ns.owned, p.owner.uid, p)
+	unindex(ns.onNode, p.node, p)
+}
+
+// end removes a pod, but leaves a later one of the same name alone.
+func (w *world) end(f *podFacts) {
+	if p := w.get(f.Namespace, f.Name); p != nil && p.uid == f.uid {
+		w.remove(f.Namespace, f.Name)
+	}
+}
+
+func index[K comparable](by map[K]map[string]*pod, key K, p *pod) {
+	if key == *new(K) {
+		return
+	}
+	if by[key] == nil {
+		by[key] = map[string]*pod{}
+	}
+	by[key][p.Name] = p
+}
+
+func unindex[K comparable](by map[K]map[string]*pod, key K, p *pod) {
+	delete(by[key], p.Name)
+	if len(by[key]) == 0 {
+		delete(by, key)
+	}
+}
+
+func (w *world) putWorkload(f *workloadFacts, deleted bool) {
+	ns := w.in(f.Namespace)
+	if deleted {
+		delete(ns.workloads, f.uid)
+		ns.owning[f.owner.uid].Delete(f.uid)
+		return
+	}
+	ns.workloads[f.uid] = f
+	if f.owner.uid != "" {
+		if ns.owning[f.owner.uid] == nil {
+			ns.owning[f.owner.uid] = sets.New[types.UID]()
+		}
+		ns.owning[f.owner.uid].Insert(f.uid)
+	}
+}
+
+func (w *world) putNode(f *nodeFacts, deleted bool) {
+	if deleted {
+		delete(w.nodes, f.node.Name)
+		return
+	}
+	w.nodes[f.node.Name] = f
 }

@@ -1,0 +1,69 @@
+package ordercheck
+
+import "time"
+
+// binding is a pod that came to its node.
+type binding struct {
+	*pod
+	event event
+	// from and to are the bounds of when that was.
+	from, to time.Time
+}
+
+func newBinding(p *pod, e event, was *podFacts) binding {
+	b := binding{pod: p, event: e, from: e.earliest, to: e.arrived}
+	// The API server notes when it binds a pod, in whole seconds, unless it was noted before.
+	noted := was != nil && was.uid == p.uid && !e.pod.boundAt.Equal(was.boundAt)
+	if noted && !e.pod.boundAt.IsZero() && !e.pod.boundAt.After(e.arrived) {
+		b.from = later(b.from, e.pod.boundAt)
+		b.to = earlier(b.to, e.pod.boundAt.Add(time.Second))
+	}
+	return b
+}
+
+// allows says whether the pod may be bound by this version, or by the one before when the two were racing.
+// excused is true when only the race allowed it.
+func (v *version) allows(b binding) (allowed, excused bool) {
+	group, ok := v.groupOf(b.podFacts)
+	if !ok || b.terminating {
+		return true, false
+	}
+	if _, closed := v.closed(group, b); !closed {
+		return true, false
+	}
+	if !v.racesWith(b) {
+		return false, false
+	}
+	if v.before == nil {
+		return true, true
+	}
+	allowed, _ = v.before.allows(b)
+	return allowed, allowed
+}
+
+// racesWith says whether the pod may have been on its way to a node when this version appeared.
+func (v *version) racesWith(b binding) bool {
+	return b.created < v.since && !b.carried.Has(v.gate) && !v.arrived.Before(v.rules.windowBefore(b.event.arrived))
+}
+
+// closed says whether a group may not have its pods bound yet, and which group it waits for. It waits for itself if the
+// sequence is suspended.
+func (v *version) closed(group int, b binding) (awaited int, closed bool) {
+	l := v.laneOf(b.pod)
+	if l == nil {
+		return 0, group > 0
+	}
+	l.settle(b.to)
+	if !v.continuous && group > l.passed {
+		return l.passed, true
+	}
+	if v.continuous {
+		from := v.rules.windowBefore(b.from)
+		for g := range group {
+			if !l.passedSince(g, from, b.to) {
+				return g, true
+			}
+		}
+	}
+	return group, group > l.released
+}

@@ -1,0 +1,142 @@
+package ordercheck
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// app is a pod of the second tier, bound by hand at the end.
+var appIsBound = several(create("app", labelled("tier", "app")), bind("app"))
+
+func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
+	tiers := order("s", tier("db"), tier("app"))
+	quorum := func(enough string) step { return order("s", tier("db", enoughOf(enough)), tier("app")) }
+	dbSet := replicaSet("db-1", "db", "db", "v1", 2)
+	tests := map[string]struct {
+		steps     []step
+		wantEarly bool
+	}{
+		"a Deployment of two with one ready pod": {
+			steps: []step{tiers, deployment("db", "db", 2), dbSet, up("db", "db-1", "a")}, wantEarly: true,
+		},
+		"a Deployment of two with two":      {steps: []step{tiers, deployment("db", "db", 2), dbSet, up("db", "db-1", "a", "b")}},
+		"a Deployment without a ReplicaSet": {steps: []step{tiers, deployment("db", "db", 1)}, wantEarly: true},
+		"a Deployment scaled to zero":       {steps: []step{tiers, deployment("db", "db", 0)}},
+		"a Deployment of nobody":            {steps: []step{tiers, deployment("other", "other", 0)}, wantEarly: true},
+		"a Deployment that nobody has observed": {
+			steps: []step{tiers, deployment("db", "db", 1, unobserved), dbSet, up("db", "db-1", "a")}, wantEarly: true,
+		},
+		"a Deployment scaled up after it was ready": {
+			steps: []step{tiers, deployment("db", "db", 1), dbSet, up("db", "db-1", "a"), deployment("db", "db", 2)},
+		},
+		"a Deployment scaled up before it was ready": {
+			steps: []step{tiers, deployment("db", "db", 1), dbSet, deployment("db", "db", 2), up("db", "db-1", "a")}, wantEarly: true,
+		},
+		"a Deployment whose ready pods are of the old revision": {
+			steps: []step{deployment("db", "db", 1, imageOfDeployment("v2")), dbSet, replicaSet("db-2", "db", "db", "v2", 1),
+				up("db", "db-1", "a"), tiers}, wantEarly: true,
+		},
+		"a Deployment whose ready pods are of the new one": {
+			steps: []step{tiers, deployment("db", "db", 1, imageOfDeployment("v2")), dbSet, replicaSet("db-2", "db", "db", "v2", 1),
+				create("old", labelled("tier", "db"), of("db-1")), up("db", "db-2", "a")},
+		},
+		"a surplus in one Deployment does not cover a gap in another": {
+			steps: []step{deployment("db", "db", 1), dbSet, deployment("cache", "db", 2), replicaSet("cache-1", "cache", "db", "v1", 2),
+				up("db", "db-1", "a", "b"), up("db", "cache-1", "c"), tiers}, wantEarly: true,
+		},
+		"a ReplicaSet with too few":            {steps: []step{tiers, ownReplicaSet("db", "db", 2), up("db", "db", "a")}, wantEarly: true},
+		"a ReplicaSet with enough":             {steps: []step{tiers, ownReplicaSet("db", "db", 2), up("db", "db", "a", "b")}},
+		"a ReplicationController with too few": {steps: []step{tiers, replicationController("db", "db", 2), up("db", "db", "a")}, wantEarly: true},
+		"a ReplicationController with enough":  {steps: []step{tiers, replicationController("db", "db", 2), up("db", "db", "a", "b")}},
+		"the first of an ordered StatefulSet":  {steps: []step{tiers, statefulSet("db", "db", 3), up("db", "db", "db-0")}, wantEarly: true},
+		"all of an ordered StatefulSet":        {steps: []step{tiers, statefulSet("db", "db", 3), up("db", "db", "db-0", "db-1", "db-2")}},
+		"a StatefulSet's pod of an old revision": {
+			steps: []step{tiers, statefulSet("db", "db", 1, updatingTo("new")), up("db", "db", "db-0")}, wantEarly: true,
+		},
+		"a StatefulSet that is updated by deletion counts all revisions": {
+			steps: []step{tiers, statefulSet("db", "db", 1, updatingTo("new"), onDelete), up("db", "db", "db-0")},
+		},
+		"an ordinal named in an earlier group is not waited for again": {
+			steps: []step{order("s", named("db-0"), tier("db"), tier("app")), statefulSet("db", "db", 2), up("db", "db", "db-0", "db-1")},
+		},
+		"an ordinal out of range claims nothing": {
+			steps:     []step{order("s", named("db-7"), tier("db"), tier("app")), statefulSet("db", "db", 2), up("db", "db", "db-7", "db-0")},
+			wantEarly: true,
+		},
+		"an ordinal named in an earlier group is subtracted even if there is no such pod": {
+			steps: []step{order("s", group(v1alpha1.PodGroup{Pods: []string{"db-0"}, MinAvailable: ptr.To(intstr.FromInt32(0))}),
+				tier("db"), tier("app")), statefulSet("db", "db", 2), up("db", "db", "db-1")},
+		},
+		"a pod of an old revision claims nothing": {
+			steps: []step{order("s", named("a"), tier("db"), tier("app")), deployment("db", "db", 1, imageOfDeployment("v2")), dbSet,
+				up("db", "db-1", "a")}, wantEarly: true,
+		},
+		"a StatefulSet on its way out asks for nothing": {
+			steps: []step{tiers, statefulSet("db", "db", 2, goingOut), create("own", labelled("tier", "db")), ready("own")},
+		},
+		"a DaemonSet with a pod missing": {steps: []step{tiers, daemonSet("db", "db", 2), up("db", "db", "a")}, wantEarly: true},
+		"a DaemonSet with all":           {steps: []step{tiers, daemonSet("db", "db", 2), up("db", "db", "a", "b")}},
+		"a DaemonSet's pod of an old generation": {
+			steps: []step{tiers, daemonSet("db", "db", 1, templateGeneration("2")), up("db", "db", "a")}, wantEarly: true,
+		},
+		"a Job runs no more at once than it completes": {
+			steps: []step{tiers, job("db", "db", 2, 5), up("db", "db", "a", "b")},
+		},
+		"a Job with one of two running": {steps: []step{tiers, job("db", "db", 5, 2), up("db", "db", "a")}, wantEarly: true},
+		"a Job that is complete":        {steps: []step{tiers, job("db", "db", 5, 2, completeJob)}},
+		"a Job that must complete but runs": {
+			steps: []step{order("s", tier("db", completed), tier("app")), job("db", "db", 1, 1), up("db", "db", "a")}, wantEarly: true,
+		},
+		"a Job that must complete whose pods have, but not it": {
+			steps: []step{order("s", tier("db", completed), tier("app")), job("db", "db", 1, 1),
+				create("a", labelled("tier", "db"), of("db"), succeeded)}, wantEarly: true,
+		},
+		"a Job that must complete and has": {
+			steps: []step{order("s", tier("db", completed), tier("app")), job("db", "db", 1, 1, completeJob)},
+		},
+		"a pod that must succeed and is only ready": {
+			steps: []step{order("s", tier("db", completed), tier("app")), create("a", labelled("tier", "db")), ready("a")}, wantEarly: true,
+		},
+		"only the newest Job of a CronJob counts": {
+			steps: []step{job("old", "db", 1, 1, ofCronJob(0)), job("new", "db", 1, 1, completeJob, ofCronJob(1)), tiers},
+		},
+		"the newest Job of a CronJob does count": {
+			steps: []step{job("old", "db", 1, 1, completeJob, ofCronJob(0)), job("new", "db", 1, 1, ofCronJob(1)), tiers}, wantEarly: true,
+		},
+		"a pod beside a Deployment": {
+			steps: []step{tiers, deployment("db", "db", 1), dbSet, create("own", labelled("tier", "db")), up("db", "db-1", "a")}, wantEarly: true,
+		},
+		"a failed pod that something unknown replaces does not count": {
+			steps: []step{tiers, create("x", labelled("tier", "db"), of("what"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
+				up("db", "else", "y")},
+		},
+		"a number of members is enough": {steps: []step{quorum("2"), statefulSet("db", "db", 3), up("db", "db", "db-0", "db-1")}},
+		"less than the number is not":   {steps: []step{quorum("2"), statefulSet("db", "db", 3), up("db", "db", "db-0")}, wantEarly: true},
+		"a number is of what controllers have observed": {
+			steps: []step{quorum("1"), deployment("db", "db", 3, unobserved), replicaSet("db-1", "db", "db", "v1", 3),
+				up("db", "db-1", "a")}, wantEarly: true,
+		},
+		"a percentage is, too": {
+			steps: []step{quorum("50%"), deployment("db", "db", 1, unobserved), replicaSet("db-1", "db", "db", "v1", 1),
+				up("db", "db-1", "a")}, wantEarly: true,
+		},
+		"a percentage is rounded up":                {steps: []step{quorum("50%"), statefulSet("db", "db", 3), up("db", "db", "db-0")}, wantEarly: true},
+		"a percentage is of what is expected":       {steps: []step{quorum("50%"), statefulSet("db", "db", 3), up("db", "db", "db-0", "db-1")}},
+		"a percentage of nothing":                   {steps: []step{quorum("50%")}, wantEarly: true},
+		"no members are enough where none is asked": {steps: []step{quorum("0")}},
+	}
+	for sentence, test := range tests {
+		t.Run(sentence, func(t *testing.T) {
+			j := judgement{steps: append(test.steps, appIsBound), wantBindings: 1}
+			if test.wantEarly {
+				j.wantEarly = []string{"shop/app"}
+			}
+			j.check(t)
+		})
+	}
+}

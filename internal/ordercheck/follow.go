@@ -1,0 +1,146 @@
+package ordercheck
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// followPod brings this version, and those before it that still count, up to date with a pod. The pod is gone if the world
+// does not have it any more. was is what it was before, nil if it is new.
+func (v *version) followPod(was *podFacts, w *world, e event) {
+	name := e.pod.Name
+	if e.pod.Namespace == v.target {
+		touched := v.touchedBy(was, w)
+		v.displace(name)
+		current := w.get(v.target, name)
+		if current != nil {
+			v.place(current)
+			touched = touched.Union(v.touchedBy(current.podFacts, w))
+		}
+		if v.perNode {
+			v.followOnNodes(was, current, w, e)
+		} else {
+			v.reweigh(touched, w, e)
+		}
+		if current != nil {
+			v.testify(e, current)
+		}
+	}
+	if v.before != nil {
+		v.before.followPod(was, w, e)
+	}
+}
+
+// touchedBy are the groups whose standing a pod may change: the one it is in, those that name it, and the one that counts
+// it with its workload.
+func (v *version) touchedBy(p *podFacts, w *world) sets.Set[int] {
+	touched := sets.New[int]()
+	if p == nil {
+		return touched
+	}
+	if group, ok := v.groupOf(p); ok {
+		touched.Insert(group)
+	}
+	touched.Insert(v.naming[p.Name]...)
+	if made := w.in(v.target).makerOf(p); made.workload != nil {
+		if home := v.homeOf(made.workload); home >= 0 {
+			touched.Insert(home)
+		}
+	}
+	return touched
+}
+
+func (v *version) followOnNodes(was *podFacts, current *pod, w *world, e event) {
+	touched := sets.New[string]()
+	if was != nil {
+		touched.Insert(was.node)
+	}
+	if current != nil {
+		touched.Insert(current.node)
+	}
+	for node := range touched.Delete("") {
+		v.weighAllOn(node, v.laneOn(node, nil, 0, w, e), w, e)
+	}
+}
+
+// followWorkload does the same for a workload.
+func (v *version) followWorkload(was *workloadFacts, w *world, e event) {
+	if f := e.workload; f.Namespace == v.target {
+		if e.deleted {
+			delete(v.homes, f.uid)
+		} else {
+			v.house(f)
+		}
+		switch {
+		case !v.perNode:
+			v.reweigh(v.bySelector(), w, e)
+		case f.kind == "DaemonSet" && (e.deleted || was == nil || was.generation != f.generation || was.terminating != f.terminating):
+			v.followAllNodes(w, e)
+		}
+	}
+	if v.before != nil {
+		v.before.followWorkload(was, w, e)
+	}
+}
+
+func (v *version) bySelector() sets.Set[int] {
+	groups := sets.New[int]()
+	for g, group := range v.groups {
+		if group.selector != nil {
+			groups.Insert(g)
+		}
+	}
+	return groups
+}
+
+func (v *version) followAllNodes(w *world, e event) {
+	for node, l := range v.nodes {
+		v.weighAllOn(node, l, w, e)
+	}
+}
+
+// followNode does the same for a node. was is what it was before, nil if it is new.
+func (v *version) followNode(was *nodeFacts, w *world, e event) {
+	if v.perNode {
+		node := e.node.node.Name
+		if was == nil {
+			v.beginAnew(node)
+		}
+		v.weighAllOn(node, v.laneOn(node, nil, 0, w, e), w, e)
+	}
+	if v.before != nil {
+		v.before.followNode(was, w, e)
+	}
+}
+
+// beginAnew forgets what was before a node of this name came, but for what a scheduler may not have seen end.
+func (v *version) beginAnew(node string) {
+	old := v.nodes[node]
+	if old == nil {
+		return
+	}
+	l := newLane(v.sequenceFacts)
+	for g := range l.groups {
+		l.groups[g].passedUntil = old.groups[g].passedUntil
+	}
+	l.released = old.released
+	v.nodes[node] = l
+}
+
+// reweigh looks at groups again. Groups that were passed for good need no look.
+func (v *version) reweigh(touched sets.Set[int], w *world, e event) {
+	l := v.cluster
+	l.settle(e.arrived)
+	for _, g := range sets.List(touched) {
+		if g < l.passed && !v.continuous {
+			continue
+		}
+		var newlyReady time.Time
+		if e.pod != nil {
+			newlyReady = v.newlyReady(e.pod.Name, g, w)
+		}
+		l.update(g, v.weigh(g, w), e, newlyReady)
+	}
+	v.settle(l, e)
+}

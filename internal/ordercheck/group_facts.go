@@ -1,0 +1,135 @@
+package ordercheck
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// groupFacts is one group: either names or a selector, and what is asked of its members.
+type groupFacts struct {
+	label        string // how messages call it: 1/3 "Database"
+	name         string
+	names        []string
+	selector     labels.Selector
+	nodeSelector map[string]v1alpha1.LabelValue
+	reached      v1alpha1.RequiredStatus
+	enough       enough
+	wait         time.Duration
+	timeout      time.Duration // 0 is none
+	goesOn       bool          // when it is over
+}
+
+// enough is how many members satisfy a group. The zero value is all of them.
+type enough struct {
+	text    string // as in the spec; empty is all
+	percent bool
+	number  int
+}
+
+// of is how many of the expected members are enough.
+func (e enough) of(expected int) int {
+	switch {
+	case e.text == "":
+		return expected
+	case e.percent:
+		return (expected*e.number + 99) / 100
+	}
+	return e.number
+}
+
+func readGroup(group *v1alpha1.PodGroup, index, of int) (groupFacts, error) {
+	f := groupFacts{
+		name: group.Name, label: fmt.Sprintf("%d/%d", index+1, of), nodeSelector: group.NodeSelector,
+		reached: group.RequiredStatus, goesOn: group.OnTimeout == v1alpha1.TimeoutContinue,
+	}
+	if group.Name == "" {
+		f.name = fmt.Sprintf("Group %d", index+1)
+	}
+	f.label += fmt.Sprintf(" %q", f.name)
+	var err error
+	if f.wait, err = group.WaitDuration.Parse(); err != nil {
+		return f, fmt.Errorf("read waitDuration of group %s: %w", f.label, err)
+	}
+	if f.timeout, err = group.Timeout.Parse(); err != nil {
+		return f, fmt.Errorf("read timeout of group %s: %w", f.label, err)
+	}
+	if f.enough, err = readEnough(group.MinAvailable); err != nil {
+		return f, fmt.Errorf("read minAvailable of group %s: %w", f.label, err)
+	}
+	if (len(group.Pods) > 0) == (group.PodSelector != nil) {
+		return f, fmt.Errorf("group %s must have either pods or podSelector", f.label)
+	}
+	if group.PodSelector == nil {
+		f.names = slices.Compact(slices.Sorted(slices.Values(group.Pods)))
+		return f, nil
+	}
+	if f.selector, err = readSelector(group.PodSelector); err != nil {
+		return f, fmt.Errorf("read podSelector of group %s: %w", f.label, err)
+	}
+	return f, nil
+}
+
+func readEnough(minAvailable *intstr.IntOrString) (enough, error) {
+	if minAvailable == nil {
+		return enough{}, nil
+	}
+	e := enough{text: minAvailable.String()}
+	digits, percent := strings.CutSuffix(e.text, "%")
+	var err error
+	e.percent = percent
+	e.number, err = strconv.Atoi(digits)
+	return e, err
+}
+
+func readSelector(selector *v1alpha1.LabelSelector) (labels.Selector, error) {
+	out := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+	for key, value := range selector.MatchLabels {
+		out.MatchLabels[key] = string(value)
+	}
+	for _, expression := range selector.MatchExpressions {
+		requirement := metav1.LabelSelectorRequirement{
+			Key:      expression.Key,
+			Operator: metav1.LabelSelectorOperator(expression.Operator),
+		}
+		for _, value := range expression.Values {
+			requirement.Values = append(requirement.Values, string(value))
+		}
+		out.MatchExpressions = append(out.MatchExpressions, requirement)
+	}
+	return metav1.LabelSelectorAsSelector(out)
+}
+
+// takes says whether the group names or selects the pod.
+func (g groupFacts) takes(pod *podFacts) bool {
+	if g.selector != nil {
+		return g.selector.Matches(pod.labels)
+	}
+	return slices.Contains(g.names, pod.Name)
+}
+
+// asks is the same for two groups if and only if they ask the same of the same members. Waits and time-outs void nothing.
+func (g groupFacts) asks() string {
+	members := "names:" + strings.Join(g.names, ",")
+	if g.selector != nil {
+		members = "selector:" + g.selector.String()
+	}
+	reached := g.reached
+	if reached == "" {
+		reached = v1alpha1.RequireReady
+	}
+	var nodes []string
+	for _, key := range slices.Sorted(maps.Keys(g.nodeSelector)) {
+		nodes = append(nodes, key+"="+string(g.nodeSelector[key]))
+	}
+	return strings.Join([]string{members, string(reached), g.enough.text, strings.Join(nodes, ",")}, ";")
+}

@@ -1,0 +1,107 @@
+package ordercheck
+
+import (
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
+)
+
+// maker is what made a pod.
+type maker struct {
+	controlled bool           // something did
+	workload   *workloadFacts // nil when it is of an unknown kind, or gone
+}
+
+// makerOf sees through the ReplicaSets of Deployments.
+func (ns *namespace) makerOf(p *podFacts) maker {
+	if p.owner.uid == "" {
+		return maker{}
+	}
+	w := ns.workloads[p.owner.uid]
+	if w != nil && w.ofDeployment() {
+		w = ns.workloads[w.owner.uid]
+	}
+	return maker{controlled: true, workload: w}
+}
+
+// ofDeployment says whether this is a ReplicaSet that is counted with its Deployment.
+func (f *workloadFacts) ofDeployment() bool {
+	return f.kind == "ReplicaSet" && f.owner.kind == "Deployment" && strings.HasPrefix(f.owner.apiVersion, "apps/")
+}
+
+// counts says whether pods are expected of a workload: of one that is on its way out none are, a Deployment's ReplicaSets
+// are counted with it, and of a CronJob's Jobs only the newest is.
+func (ns *namespace) counts(f *workloadFacts) bool {
+	return !f.terminating && !f.ofDeployment() && !ns.superseded(f)
+}
+
+func (ns *namespace) superseded(f *workloadFacts) bool {
+	if f.kind != "Job" || f.owner.kind != "CronJob" || !strings.HasPrefix(f.owner.apiVersion, "batch/") {
+		return false
+	}
+	for uid := range ns.owning[f.owner.uid] {
+		other := ns.workloads[uid]
+		if other.kind == "Job" && (other.created.After(f.created) || other.created.Equal(f.created) && other.Name > f.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// currentOf returns a test for the pods of a workload's current revision.
+func (ns *namespace) currentOf(f *workloadFacts) func(*podFacts) bool {
+	if f.kind == "Deployment" {
+		newest := ns.newestReplicaSet(f)
+		return func(p *podFacts) bool { return p.owner.uid == newest && newest != "" }
+	}
+	if f.revision.label == "" {
+		return func(*podFacts) bool { return true }
+	}
+	return func(p *podFacts) bool { return p.labels.Get(f.revision.label) == f.revision.value }
+}
+
+// newestReplicaSet returns none if the Deployment's controller has not made it yet.
+func (ns *namespace) newestReplicaSet(deployment *workloadFacts) types.UID {
+	var sets []*appsv1.ReplicaSet
+	for uid := range ns.owning[deployment.uid] {
+		if set, ok := ns.workloads[uid].object.(*appsv1.ReplicaSet); ok {
+			sets = append(sets, set)
+		}
+	}
+	newest := deploymentutil.FindNewReplicaSet(deployment.object.(*appsv1.Deployment), sets)
+	if newest == nil {
+		return ""
+	}
+	return newest.UID
+}
+
+// podsOf calls yield with each pod of a workload.
+func (ns *namespace) podsOf(f *workloadFacts, yield func(*pod)) {
+	for _, p := range ns.owned[f.uid] {
+		yield(p)
+	}
+	if f.kind != "Deployment" {
+		return
+	}
+	for set := range ns.owning[f.uid] {
+		for _, p := range ns.owned[set] {
+			yield(p)
+		}
+	}
+}
+
+// ordinalOf returns the number at the end of the name that a StatefulSet gave a pod.
+func (f *workloadFacts) ordinalOf(pod string) (int, bool) {
+	digits, ok := strings.CutPrefix(pod, f.Name+"-")
+	if f.kind != "StatefulSet" || !ok {
+		return 0, false
+	}
+	ordinal, err := strconv.Atoi(digits)
+	return ordinal, err == nil && strconv.Itoa(ordinal) == digits
+}
+
+// inRange says whether an ordinal is one that the StatefulSet wants.
+func (o ordinals) inRange(ordinal int) bool { return o.start <= ordinal && ordinal < o.end }

@@ -1,0 +1,213 @@
+package ordercheck
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// outcome is how a group stands at one resource version.
+type outcome struct {
+	satisfied bool
+	skipped   bool      // it does not apply to the node
+	since     time.Time // when satisfied: the earliest since when it can have been, as far as its pods tell; zero if they do not
+	tally     tally
+}
+
+// tally is how many pods of a group are ready, of how many.
+type tally struct {
+	ready, of int
+}
+
+// share is what one workload contributes to a group.
+type share struct {
+	*workloadFacts
+	need    int // how many pods the group expects of it
+	ready   int // how many of its pods, and of its current revision, have reached what the group requires
+	current func(*podFacts) bool
+}
+
+// short says whether the group still waits for the workload, by itself.
+func (s *share) short(group groupFacts) bool {
+	if s.job != nil && group.complete() {
+		return !s.complete()
+	}
+	return s.ready < s.need
+}
+
+// weigh says how a group stands across the cluster.
+func (v *version) weigh(g int, w *world) outcome {
+	group := v.groups[g]
+	if group.selector == nil {
+		return v.weighNames(g, w)
+	}
+	ns := w.in(v.target)
+	shares, expected, observed := v.shares(g, ns)
+	out := outcome{tally: tally{ready: v.members[g].ready, of: max(len(v.members[g].readiness), expected)}}
+	all := group.enough.text == ""
+	var times []time.Time
+	ready, singles := 0, 0
+	for name := range v.members[g].readiness {
+		p := ns.pods[name]
+		made := ns.makerOf(p.podFacts)
+		done := p.has(group.reached)
+		if made.workload != nil && !made.workload.terminating && v.homeOf(made.workload) == g {
+			// Of another revision, or of a Job that a newer one superseded, it does not count at all.
+			if s := shares[made.workload.uid]; s != nil && done && s.current(p.podFacts) {
+				s.ready++
+				times = append(times, p.readySeen)
+			}
+			continue
+		}
+		if made.controlled && p.failed {
+			continue // it is replaced
+		}
+		singles++
+		if done {
+			ready++
+			times = append(times, p.readySeen)
+		} else if all {
+			return out
+		}
+	}
+	expected += singles
+	short := false
+	for _, s := range shares {
+		if s.complete() {
+			s.ready = s.expects(group.reached)
+			for range s.need {
+				times = append(times, s.job.completedAt)
+			}
+		}
+		short = short || s.short(group)
+		if s.observed {
+			ready += min(s.ready, s.need)
+		}
+	}
+	enough := group.enough.of(expected)
+	something := len(shares)+singles > 0
+	switch {
+	case all:
+		out.satisfied = something && observed && !short
+		enough = ready
+	case group.enough.percent:
+		out.satisfied = something && observed && ready >= enough
+	default:
+		out.satisfied = ready >= enough
+	}
+	if out.satisfied && v.timed {
+		out.since = kth(times, enough)
+	}
+	return out
+}
+
+// weighNames counts every name, whoever has it.
+func (v *version) weighNames(g int, w *world) outcome {
+	group := v.groups[g]
+	out := outcome{tally: tally{of: len(group.names)}}
+	var times []time.Time
+	for _, name := range group.names {
+		if p := w.get(v.target, name); p != nil && !p.terminating && p.has(group.reached) {
+			out.tally.ready++
+			times = append(times, p.readySeen)
+		}
+	}
+	enough := group.enough.of(len(group.names))
+	out.satisfied = out.tally.ready >= enough
+	if out.satisfied {
+		out.since = kth(times, enough)
+	}
+	return out
+}
+
+// shares are the workloads that the group counts, how many pods it expects of them together, and whether their controllers
+// have seen all there is to them.
+func (v *version) shares(g int, ns *namespace) (shares map[types.UID]*share, expected int, observed bool) {
+	observed = true
+	for uid, home := range v.homes {
+		f := ns.workloads[uid]
+		if home != g || !ns.counts(f) {
+			continue
+		}
+		if shares == nil {
+			shares = map[types.UID]*share{}
+		}
+		s := &share{workloadFacts: f, current: ns.currentOf(f)}
+		s.need = max(0, f.expects(v.groups[g].reached)-v.claimed(s, g, ns))
+		shares[uid] = s
+		expected += s.need
+		observed = observed && f.observed
+	}
+	return shares, expected, observed
+}
+
+// claimed counts the pods of a workload that earlier groups have taken, and the names of a StatefulSet's pods that they ask
+// for, whether those exist or not.
+func (v *version) claimed(s *share, g int, ns *namespace) int {
+	if g == 0 {
+		return 0
+	}
+	taken := sets.New[string]()
+	ns.podsOf(s.workloadFacts, func(p *pod) {
+		if at, placed := v.placed[p.Name]; !placed || at >= g || !s.current(p.podFacts) {
+			return
+		}
+		if ordinal, ok := s.ordinalOf(p.Name); ok && !s.ordinals.inRange(ordinal) {
+			return // it is none of those expected
+		}
+		taken.Insert(p.Name)
+	})
+	for name := range v.naming {
+		ordinal, ok := s.ordinalOf(name)
+		if ok && s.ordinals.inRange(ordinal) && v.naming[name][0] < g {
+			taken.Insert(name)
+		}
+	}
+	return taken.Len()
+}
+
+// homeOf is the group that expects the pods of a workload, -1 for none.
+func (v *version) homeOf(f *workloadFacts) int {
+	if home, ok := v.homes[f.uid]; ok {
+		return home
+	}
+	return -1
+}
+
+// kth is the k-th smallest time: when that many had come to be.
+func kth(times []time.Time, k int) time.Time {
+	if k <= 0 || k > len(times) {
+		return time.Time{}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	return times[k-1]
+}
+
+// lacksOf says in words which workloads a group waits for.
+func (v *version) lacksOf(g int, w *world) []string {
+	ns := w.in(v.target)
+	shares, _, _ := v.shares(g, ns)
+	var lacks []string
+	for _, s := range shares {
+		for name := range v.members[g].readiness {
+			p := ns.pods[name]
+			if ns.makerOf(p.podFacts).workload == s.workloadFacts && p.has(v.groups[g].reached) && s.current(p.podFacts) {
+				s.ready++
+			}
+		}
+		switch {
+		case !s.observed:
+			lacks = append(lacks, fmt.Sprintf("the newest spec of %s was not yet observed", s))
+		case s.complete():
+		case s.job != nil && v.groups[g].complete():
+			lacks = append(lacks, fmt.Sprintf("%s was not complete", s))
+		case s.ready < s.need:
+			lacks = append(lacks, fmt.Sprintf("%s had %d of %d pods ready", s, s.ready, s.need))
+		}
+	}
+	slices.Sort(lacks)
+	return lacks
+}
