@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/ordercheck"
 )
 
 // Short terms, so that tests need not wait for those of production.
@@ -83,10 +85,12 @@ func TestFailOver(t *testing.T) {
 		s.expectHeld("app", "web")
 		leader := s.leaseHolder(controlplane.PodSequenceScheduler)
 
+		stopped := time.Now()
 		require.NoError(t, env.cluster.Signal(controlplane.PodSequenceScheduler, syscall.SIGSTOP))
 		env.startInstance(t, controlplane.PodSequenceScheduler, nil)
 		s.await("the standby to lead", func() bool { return s.leaseHolder(controlplane.PodSequenceScheduler) != leader })
 		require.NoError(t, env.cluster.Signal(controlplane.PodSequenceScheduler, syscall.SIGCONT))
+		env.referee.SchedulerStopped(ordercheck.Stop{From: stopped, To: time.Now()})
 		s.expectHeld("app", "web")
 		s.makeReady("db")
 		s.awaitBound("app")

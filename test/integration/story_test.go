@@ -41,6 +41,8 @@ type story struct {
 	namespace string
 	// violates names the pods that the test binds too early on purpose.
 	violates []string
+	// charge is part of what the referee says of them.
+	charge string
 	// unjudged has the referee not asked: the test stores sequences that it cannot read.
 	unjudged bool
 	// lite has no pod given to our scheduler: there is none.
@@ -81,6 +83,7 @@ func (s *story) judge() {
 		early = append(early, name)
 	}
 	assert.ElementsMatch(s, s.violates, early, "pods bound too early; the referee says: %s", verdict)
+	assert.Contains(s, verdict.String(), s.charge)
 }
 
 // sequence begins a PodSequence of the story's namespace.
