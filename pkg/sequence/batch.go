@@ -93,6 +93,7 @@ func (e *Engine) settle(b *batch) Changes {
 	for _, pin := range b.pins {
 		for p := range e.pinned[pin] {
 			e.release(&changes, p, true)
+			e.hold(&changes, p)
 		}
 	}
 	for _, p := range b.placed {

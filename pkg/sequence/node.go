@@ -93,6 +93,7 @@ func (e *Engine) applyNode(object *corev1.Node, b *batch) {
 			return
 		}
 		e.unlistHost(old)
+		b.pins = append(b.pins, pin{host: old.hostname()})
 	}
 	e.nodes[view.name] = view
 	insert(e.hosts, view.hostname(), view.name)
@@ -125,6 +126,7 @@ func (e *Engine) removeNode(name string, b *batch) {
 	}
 	delete(e.nodes, name)
 	e.unlistHost(n)
+	b.pins = append(b.pins, pin{host: n.hostname()})
 	for w := range e.daemons {
 		w.setDue(name, false)
 	}

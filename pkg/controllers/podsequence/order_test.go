@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,10 +59,18 @@ func (api *slowAPI) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case query.Get("watch") != "":
 		w.(http.Flusher).Flush()
 		<-request.Context().Done()
-	case api.lists[request.URL.Path] == nil: // nodes and workloads: there are none
-		_ = json.NewEncoder(w).Encode(metav1.List{
+	// Nodes, workloads and PodGroups: there are none.
+	case api.lists[request.URL.Path] == nil, strings.Contains(query.Get("fieldSelector"), "podgroups."):
+		none := metav1.List{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, ListMeta: metav1.ListMeta{ResourceVersion: "9"},
-		})
+		}
+		switch {
+		case strings.Contains(request.Header.Get("Accept"), "as=PartialObjectMetadataList"):
+			none.TypeMeta = metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}
+		case request.URL.Path == definitionsPath:
+			none.TypeMeta = metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinitionList"}
+		}
+		_ = json.NewEncoder(w).Encode(none)
 	default:
 		api.asked[request.URL.Path] <- struct{}{}
 		select {
