@@ -121,9 +121,9 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 			steps: []step{quorum("1"), deployment("db", "db", 3, unobserved), replicaSet("db-1", "db", "db", "v1", 3),
 				up("db", "db-1", "a")}, wantEarly: true,
 		},
-		"a percentage is, too": {
-			steps: []step{quorum("50%"), deployment("db", "db", 1, unobserved), replicaSet("db-1", "db", "db", "v1", 1),
-				up("db", "db-1", "a")}, wantEarly: true,
+		"a percentage is, and nobody knows of what before all have been": {
+			steps: []step{quorum("50%"), deployment("db", "db", 1, unobserved), statefulSet("more", "db", 2),
+				up("db", "more", "more-0", "more-1")}, wantEarly: true,
 		},
 		"a percentage is rounded up":                {steps: []step{quorum("50%"), statefulSet("db", "db", 3), up("db", "db", "db-0")}, wantEarly: true},
 		"a percentage is of what is expected":       {steps: []step{quorum("50%"), statefulSet("db", "db", 3), up("db", "db", "db-0", "db-1")}},

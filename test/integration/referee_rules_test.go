@@ -23,9 +23,10 @@ func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
 		s := newStory(t)
 		s.create(s.sequence("shop").Label("Database", "tier", "db").Pods("Late", "early").Obj(), s.statefulSet("db", "db", 2))
 		s.createPods(s.pod("early"))
+		s.awaitCreated("db-0")
 		s.awaitBound("db-0")
 		s.makeReady("db-0")
-		s.awaitBound("db-1")
+		s.awaitCreated("db-1")
 		s.bindByHand("early")
 		s.violates = []string{"early"}
 		s.charge = "StatefulSet db had 1 of 2 pods ready"
@@ -109,6 +110,13 @@ func TestTheRefereeIsContentWhereTheDriverIsReady(t *testing.T) {
 	s.makeReady(s.driversByNode()["node-0"])
 	s.awaitBound("app")
 	assert.Equal(t, "node-0", s.getPod("app").Spec.NodeName)
+}
+
+// awaitCreated waits until a controller has created a pod.
+func (s *story) awaitCreated(name string) {
+	s.Helper()
+	key := client.ObjectKey{Namespace: s.namespace, Name: name}
+	s.await(name+" to be created", func() bool { return s.api.Get(s.ctx, key, &corev1.Pod{}) == nil })
 }
 
 // statefulSet is one of pods of our scheduler that are not ready before the test says so.
