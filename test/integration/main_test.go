@@ -38,6 +38,10 @@ type environment struct {
 var shared *environment
 
 func TestMain(m *testing.M) {
+	// Stories mostly wait. Unless told otherwise more of those that may run beside others do than there are processors.
+	if err := flag.Set("test.parallel", "12"); err != nil {
+		panic(err)
+	}
 	flag.Parse()
 	log.SetLogger(klog.Background()) // of controller-runtime's client, which complains at length without one
 	code, err := run(m)

@@ -1,0 +1,79 @@
+package integration
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+func (s *story) continuous(groups ...v1alpha1.PodGroup) *v1alpha1.PodSequence {
+	sequence := s.sequence("shop").Obj()
+	sequence.Spec.EnforcementMode, sequence.Spec.PodGroups = v1alpha1.Continuous, groups
+	return sequence
+}
+
+func TestContinuousHoldsNewPodsWhileAnEarlierGroupIsNotReady(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.create(s.continuous(named("Database", "db"), tier("app")))
+	s.createPods(s.pod("db"), s.pod("app-0").Label("tier", "app"))
+	s.awaitBound("db")
+	s.makeReady("db")
+	s.awaitBound("app-0")
+	before := s.getPod("app-0")
+
+	s.annotate("db", readyAfter, "never")
+	s.await("db to be unready", func() bool { return !isReady(s.getPod("db")) })
+	s.createPods(s.pod("app-1").Label("tier", "app"))
+	s.expectHeld("app-1")
+	after := s.getPod("app-0")
+	assert.Equal(t, before.UID, after.UID, "a bound pod is never touched")
+	assert.Equal(t, before.Spec.NodeName, after.Spec.NodeName, "a bound pod is never touched")
+	s.makeReady("db")
+	s.awaitBound("app-1")
+}
+
+// The new pods of the second tier wait until the first tier's new revision is out, although Kubernetes begins both
+// rollouts at once, and the pods of the old revision are ready all the time.
+func TestRolloutsInOrder(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.create(s.continuous(tier("db"), tier("app")))
+	db, app := s.surging("db"), s.surging("app")
+	s.create(db, app)
+	s.makeReady(s.awaitWorking("db", 2)...)
+	s.makeReady(s.awaitWorking("app", 2)...)
+	s.awaitPhase("shop", v1alpha1.PhaseCompleted)
+
+	const newTemplate = `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`
+	s.patch(app, newTemplate)
+	s.patch(db, newTemplate)
+	first := s.awaitWorking("db", 1)
+	waiting := s.awaitWaiting("app", 1)
+	s.expectHeld(waiting...)
+	s.makeReady(first...)
+	second := s.awaitWorking("db", 1)
+	s.expectHeld(waiting...)
+	s.makeReady(second...)
+	s.awaitBound(waiting...)
+	s.makeReady(waiting...)
+	s.makeReady(s.awaitWorking("app", 1)...)
+	s.awaitPhase("shop", v1alpha1.PhaseCompleted)
+}
+
+// surging is a Deployment of two that starts a new pod before it stops an old one.
+func (s *story) surging(tier string) *appsv1.Deployment {
+	deployment := s.deployment(tier, 2)
+	deployment.Spec.Strategy = appsv1.DeploymentStrategy{
+		Type: appsv1.RollingUpdateDeploymentStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateDeployment{
+			MaxSurge: ptr.To(intstr.FromInt32(1)), MaxUnavailable: ptr.To(intstr.FromInt32(0)),
+		},
+	}
+	return deployment
+}

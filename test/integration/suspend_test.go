@@ -1,0 +1,82 @@
+package integration
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/controlplane"
+)
+
+// setSuspended sets spec.suspend.
+func (s *story) setSuspended(name string, suspended bool) {
+	s.Helper()
+	patch := `{"spec":{"suspend":false}}`
+	if suspended {
+		patch = `{"spec":{"suspend":true}}`
+	}
+	s.patch(s.getSequence(name), patch)
+	if suspended {
+		s.awaitCondition(name, v1alpha1.ConditionSuspended, metav1.ConditionTrue, v1alpha1.ReasonSuspended)
+	} else {
+		s.awaitCondition(name, v1alpha1.ConditionSuspended, metav1.ConditionFalse, v1alpha1.ReasonNotSuspended)
+	}
+}
+
+func TestSuspendReleasesNothingMore(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj())
+	s.createPods(s.pod("db-0").Label("tier", "db"), s.pod("app"))
+	s.awaitBound("db-0")
+	s.setSuspended("shop", true)
+	s.createPods(s.pod("db-1").Label("tier", "db")) // what was released stays released
+	s.awaitBound("db-1")
+	s.makeReady("db-0", "db-1")
+	s.awaitGroup("shop", 0, 2, 2)
+	s.expectHeld("app")
+	s.awaitHeldFor("app", "suspended")
+	s.awaitCondition("shop", v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonSuspended)
+	s.setSuspended("shop", false)
+	s.awaitBound("app")
+}
+
+func TestASequenceCreatedSuspendedReleasesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	sequence := s.threeTiers().Obj()
+	sequence.Spec.Suspend = true
+	s.create(sequence)
+	s.createPods(s.pod("db"), s.pod("app"), s.pod("web"))
+	s.expectHeld("db", "app", "web")
+	s.setSuspended("shop", false)
+	s.startInOrder()
+}
+
+func TestSuspendAndAppendDoNotVoidProgress(t *testing.T) {
+	s := newStory(t)
+	s.create(s.sequence("shop").Pods("Database", "db").Group(tier("app")).Obj())
+	s.createPods(s.pod("db"), s.pod("app-0").Label("tier", "app"))
+	s.awaitBound("db")
+	s.makeReady("db")
+	s.awaitBound("app-0")
+	s.await("the pass to be recorded", func() bool { return s.getSequence("shop").Status.Groups[0].PassedAt != nil })
+	s.setSuspended("shop", true)
+	s.annotate("db", readyAfter, "never") // only what was passed speaks for the second group now
+	s.await("db to be unready", func() bool { return !isReady(s.getPod("db")) })
+	s.regroup("shop", v1alpha1.PodGroup{Name: "Database", Pods: []string{"db"}}, tier("app"), named("Frontend", "web"))
+	s.createPods(s.pod("app-1").Label("tier", "app"), s.pod("web"))
+	s.awaitBound("app-1")
+	s.expectHeld("web")
+
+	require.NoError(t, s.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
+	s.createPods(s.pod("app-2").Label("tier", "app"))
+	s.awaitBound("app-2") // it had been released when the suspension began
+	s.makeReady("app-0", "app-1", "app-2")
+	s.expectHeld("web")
+	s.setSuspended("shop", false)
+	s.awaitBound("web")
+}
