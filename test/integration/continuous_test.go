@@ -38,6 +38,9 @@ func TestContinuousHoldsNewPodsWhileAnEarlierGroupIsNotReady(t *testing.T) {
 	s.awaitBound("app-1")
 }
 
+// newRevision changes the template of a workload.
+const newRevision = `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`
+
 // The new pods of the second tier wait until the first tier's new revision is out, although Kubernetes begins both
 // rollouts at once, and the pods of the old revision are ready all the time.
 func TestRolloutsInOrder(t *testing.T) {
@@ -50,9 +53,8 @@ func TestRolloutsInOrder(t *testing.T) {
 	s.makeReady(s.awaitWorking("app", 2)...)
 	s.awaitPhase("shop", v1alpha1.PhaseCompleted)
 
-	const newTemplate = `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`
-	s.patch(app, newTemplate)
-	s.patch(db, newTemplate)
+	s.patch(app, newRevision)
+	s.patch(db, newRevision)
 	first := s.awaitWorking("db", 1)
 	waiting := s.awaitWaiting("app", 1)
 	s.expectHeld(waiting...)

@@ -1,0 +1,180 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/manifests"
+)
+
+// applySample creates what a sample has, but for pods that are not ready before the test says so.
+func (s *story) applySample(file string) {
+	s.Helper()
+	content, err := manifests.FS.ReadFile("samples/" + file)
+	require.NoError(s, err)
+	strict := client.WithFieldValidation(s.api, metav1.FieldValidationStrict)
+	decoder := yaml.NewYAMLToJSONDecoder(bytes.NewReader(content))
+	for {
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
+			return
+		} else {
+			require.NoError(s, err)
+		}
+		object := &unstructured.Unstructured{}
+		require.NoError(s, object.UnmarshalJSON(raw))
+		object.SetNamespace(s.namespace)
+		if object.GetKind() != v1alpha1.PodSequenceKind.Kind {
+			require.NoError(s, unstructured.SetNestedField(object.Object, "never", "spec", "template", "metadata", "annotations", readyAfter))
+		}
+		require.NoError(s, strict.Create(s.ctx, object), "%s of %s", object.GetKind(), file)
+	}
+}
+
+// expectNonePlaced says that these tiers have no pod on a node although everything that happened so far has been dealt
+// with.
+func (s *story) expectNonePlaced(tiers ...string) {
+	s.Helper()
+	s.fence()
+	for _, tier := range tiers {
+		assert.Empty(s, s.podsOf(tier, isPlaced), "%s must wait", tier)
+	}
+}
+
+func TestSampleDatabaseInitialisation(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.applySample("database-initialisation.yaml")
+	schema := s.awaitWorking("schema", 1)
+	s.expectNonePlaced("database", "migration", "application")
+	s.succeed(schema[0])
+	for range 3 {
+		pod := s.awaitWorking("database", 1)
+		s.expectNonePlaced("migration", "application")
+		s.makeReady(pod...)
+	}
+	for range 2 {
+		pod := s.awaitWorking("migration", 1)
+		s.expectNonePlaced("application")
+		s.succeed(pod[0])
+	}
+	s.makeReady(s.awaitWorking("application", 2)...)
+	s.awaitPhase("orders", v1alpha1.PhaseCompleted)
+}
+
+func TestSampleTiersWithWaits(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.applySample("tiers-with-waits.yaml")
+	s.makeReady(s.awaitWorking("cache", 2)...)
+	s.awaitCondition("catalogue", v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonWaitDuration)
+	s.expectNonePlaced("frontend")
+	s.makeReady(s.awaitWorking("search", 2)[0]) // and the other never
+	s.expectNonePlaced("frontend")
+	s.awaitWorking("frontend", 2)
+	s.awaitCondition("catalogue", v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonPodsReadyTimeout)
+}
+
+func TestSampleQuorumStart(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.applySample("quorum-start.yaml")
+	pods := s.awaitWorking("store", 5)
+	s.makeReady(pods[:2]...)
+	s.awaitGroup("registry", 0, 2, 3)
+	s.expectNonePlaced("registry")
+	s.makeReady(pods[4])
+	s.awaitWorking("registry", 2)
+}
+
+func TestSampleGPUWorkers(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	for _, name := range []string{"node-2", "node-3"} {
+		s.giveGPUs(name)
+	}
+	s.applySample("gpu-workers.yaml")
+	plugins := s.awaitWorking("device-plugin", 2)
+	s.makeReady(plugins[0])
+	s.awaitGroup("training", 0, 1, 2)
+	s.expectNonePlaced("data", "worker", "dashboard")
+	s.makeReady(plugins[1])
+	shards := s.awaitWorking("data", 3)
+	s.succeed(shards[0])
+	s.succeed(shards[1])
+	s.expectNonePlaced("worker", "dashboard")
+	s.succeed(shards[2])
+	workers := s.awaitWorking("worker", 4)
+	s.makeReady(workers[:3]...)
+	s.expectNonePlaced("dashboard")
+	s.makeReady(workers[3])
+	s.makeReady(s.awaitWorking("dashboard", 1)...)
+	s.awaitPhase("training", v1alpha1.PhaseCompleted)
+}
+
+// giveGPUs makes the node one of two GPUs until the end of the test.
+func (s *story) giveGPUs(name string) {
+	s.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	set := func(label, count string) {
+		merge := func(patch string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(patch)) }
+		devices := `{"nvidia.com/gpu":` + count + `}`
+		assert.NoError(s, s.api.Patch(context.Background(), node,
+			merge(`{"metadata":{"labels":{"nvidia.com/gpu.present":`+label+`}}}`)))
+		assert.NoError(s, s.api.Status().Patch(context.Background(), node,
+			merge(`{"status":{"capacity":`+devices+`,"allocatable":`+devices+`}}`)))
+	}
+	set(`"true"`, `"2"`)
+	s.Cleanup(func() { set("null", "null") })
+}
+
+// The last group has every pod of the namespace, so there is no room for a fence in it.
+func TestSampleEverythingElseLast(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.applySample("everything-else-last.yaml")
+	mesh := s.awaitWorking("mesh", 2)
+	others := append(s.awaitWaiting("backend", 2), s.awaitWaiting("worker", 1)...)
+	s.makeReady(mesh[0])
+	s.awaitGroup("mesh-first", 0, 1, 2)
+	for _, pod := range others {
+		s.awaitHeldFor(pod, "group 1/2")
+	}
+	s.makeReady(mesh[1])
+	s.awaitBound(others...)
+	s.makeReady(others...)
+	s.awaitPhase("mesh-first", v1alpha1.PhaseCompleted)
+}
+
+func TestSampleOrderedRollout(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.applySample("ordered-rollout.yaml")
+	s.makeReady(s.awaitWorking("backend", 2)...)
+	s.makeReady(s.awaitWorking("application", 2)...)
+	s.awaitPhase("platform", v1alpha1.PhaseCompleted)
+	for _, name := range []string{"application", "backend"} {
+		s.patch(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}, newRevision)
+	}
+	first := s.awaitWorking("backend", 1)
+	waiting := s.awaitWaiting("application", 1)
+	s.expectHeld(waiting...)
+	s.makeReady(first...)
+	s.makeReady(s.awaitWorking("backend", 1)...)
+	s.awaitBound(waiting...)
+}
