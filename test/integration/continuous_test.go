@@ -53,8 +53,8 @@ func TestRolloutsInOrder(t *testing.T) {
 	s.makeReady(s.awaitWorking("app", 2)...)
 	s.awaitPhase("shop", v1alpha1.PhaseCompleted)
 
-	s.patch(app, newRevision)
 	s.patch(db, newRevision)
+	s.patch(app, newRevision)
 	first := s.awaitWorking("db", 1)
 	waiting := s.awaitWaiting("app", 1)
 	s.expectHeld(waiting...)

@@ -168,7 +168,7 @@ func TestSampleOrderedRollout(t *testing.T) {
 	s.makeReady(s.awaitWorking("backend", 2)...)
 	s.makeReady(s.awaitWorking("application", 2)...)
 	s.awaitPhase("platform", v1alpha1.PhaseCompleted)
-	for _, name := range []string{"application", "backend"} {
+	for _, name := range []string{"backend", "application"} {
 		s.patch(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}, newRevision)
 	}
 	first := s.awaitWorking("backend", 1)
