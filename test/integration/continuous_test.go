@@ -29,6 +29,7 @@ func TestContinuousHoldsNewPodsWhileAnEarlierGroupIsNotReady(t *testing.T) {
 
 	s.annotate("db", readyAfter, "never")
 	s.await("db to be unready", func() bool { return !isReady(s.getPod("db")) })
+	s.fence() // which is known to all
 	s.createPods(s.pod("app-1").Label("tier", "app"))
 	s.expectHeld("app-1")
 	after := s.getPod("app-0")
@@ -41,8 +42,8 @@ func TestContinuousHoldsNewPodsWhileAnEarlierGroupIsNotReady(t *testing.T) {
 // newRevision changes the template of a workload.
 const newRevision = `{"spec":{"template":{"metadata":{"annotations":{"revision":"2"}}}}}`
 
-// The new pods of the second tier wait until the first tier's new revision is out, although Kubernetes begins both
-// rollouts at once, and the pods of the old revision are ready all the time.
+// The new pods of the second tier wait until the first tier's new revision is out, although the pods of its old revision
+// are ready all the time.
 func TestRolloutsInOrder(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
@@ -54,8 +55,8 @@ func TestRolloutsInOrder(t *testing.T) {
 	s.awaitPhase("shop", v1alpha1.PhaseCompleted)
 
 	s.patch(db, newRevision)
-	s.patch(app, newRevision)
 	first := s.awaitWorking("db", 1)
+	s.patch(app, newRevision)
 	waiting := s.awaitWaiting("app", 1)
 	s.expectHeld(waiting...)
 	s.makeReady(first...)

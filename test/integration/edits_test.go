@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -30,9 +31,9 @@ func TestAPodOfTwoSequencesNeedsTheLeaveOfBoth(t *testing.T) {
 // regroup changes the groups of a sequence.
 func (s *story) regroup(name string, groups ...v1alpha1.PodGroup) {
 	s.Helper()
-	ps := s.getSequence(name)
-	ps.Spec.PodGroups = groups
-	require.NoError(s, s.api.Update(s.ctx, ps))
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"podGroups": groups}})
+	require.NoError(s, err)
+	s.patch(s.getSequence(name), string(patch))
 }
 
 func named(title string, pods ...string) v1alpha1.PodGroup {

@@ -168,10 +168,12 @@ func TestSampleOrderedRollout(t *testing.T) {
 	s.makeReady(s.awaitWorking("backend", 2)...)
 	s.makeReady(s.awaitWorking("application", 2)...)
 	s.awaitPhase("platform", v1alpha1.PhaseCompleted)
-	for _, name := range []string{"backend", "application"} {
+	rollOut := func(name string) {
 		s.patch(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}, newRevision)
 	}
+	rollOut("backend")
 	first := s.awaitWorking("backend", 1)
+	rollOut("application")
 	waiting := s.awaitWaiting("application", 1)
 	s.expectHeld(waiting...)
 	s.makeReady(first...)

@@ -62,7 +62,10 @@ func TestSuspendAndAppendDoNotVoidProgress(t *testing.T) {
 	s.awaitBound("db")
 	s.makeReady("db")
 	s.awaitBound("app-0")
-	s.await("the pass to be recorded", func() bool { return s.getSequence("shop").Status.Groups[0].PassedAt != nil })
+	s.await("the pass to be recorded", func() bool {
+		groups := s.getSequence("shop").Status.Groups
+		return len(groups) == 2 && groups[0].PassedAt != nil
+	})
 	s.setSuspended("shop", true)
 	s.annotate("db", readyAfter, "never") // only what was passed speaks for the second group now
 	s.await("db to be unready", func() bool { return !isReady(s.getPod("db")) })

@@ -26,13 +26,13 @@ func overAt(since time.Time, duration time.Duration) time.Time {
 func TestTheNextGroupWaitsUntilTheWaitIsOver(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Group(waiting("5s", "db")).Pods("Application", "app").Obj())
+	s.create(s.sequence("shop").Group(waiting("8s", "db")).Pods("Application", "app").Obj())
 	s.createPods(s.pod("db"), s.pod("app"))
 	s.awaitBound("db")
 	s.makeReady("db")
 	s.awaitCondition("shop", v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonWaitDuration)
 	s.awaitBound("app")
-	assert.False(t, s.placedAt("app").Before(overAt(s.readyAt("db"), 5*time.Second)), "the wait was cut short")
+	assert.False(t, s.placedAt("app").Before(overAt(s.readyAt("db"), 8*time.Second)), "the wait was cut short")
 }
 
 func TestABreakBeginsTheWaitAgain(t *testing.T) {
@@ -73,7 +73,7 @@ func TestAReadyTimeInTheFutureCountsAsNow(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	s.create(s.sequence("shop").Group(waiting("1s", "db")).Pods("Application", "app").Obj())
-	s.createPods(s.pod("db"), s.pod("app"))
+	s.createPods(s.pod("db").Annotation(readyAfter, "1h"), s.pod("app"))
 	s.await("db to run", func() bool { return s.getPod("db").Status.Phase == corev1.PodRunning })
 	db := s.getPod("db")
 	for i := range db.Status.Conditions {
