@@ -1,10 +1,13 @@
 package sequence
 
 import (
+	"encoding/json"
 	"fmt"
+	"runtime"
 	"strconv"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	. "example.com/podsequence/internal/testing"
@@ -66,6 +69,50 @@ func BenchmarkRelease(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pods), "ns/pod")
 		})
 	}
+}
+
+// BenchmarkTerminalPods measures what pods cost that have ended and are still there: how long it takes to learn of all of
+// them at the start, and how much is kept of each.
+func BenchmarkTerminalPods(b *testing.B) {
+	const pods = 50_000
+	for name, groups := range map[string]func(*SequenceWrapper) *SequenceWrapper{
+		"of no sequence": func(s *SequenceWrapper) *SequenceWrapper { return s.Pods("Database", "db-0") },
+		"of a sequence":  func(s *SequenceWrapper) *SequenceWrapper { return s.Label("Import", "tier", "import") },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				before := heapInUse()
+				engine := newEngine()
+				engine.ApplySequence(groups(MakeSequence(oracleNamespace, "shop").UID("shop")).Obj())
+				list := make([]*corev1.Pod, pods)
+				for i := range list {
+					made := makePod("import-"+strconv.Itoa(i), "1").Label("tier", "import").Node("node-" + strconv.Itoa(i%100)).
+						Phase(corev1.PodSucceeded).Container("example.com/import").Obj()
+					received, err := json.Marshal(made)
+					require.NoError(b, err)
+					list[i] = &corev1.Pod{}
+					require.NoError(b, json.Unmarshal(received, list[i]))
+				}
+				b.StartTimer()
+				engine.ReplacePods(list)
+				b.StopTimer()
+				clear(list)
+				b.ReportMetric(float64(heapInUse()-before)/pods, "B/pod")
+				runtime.KeepAlive(engine)
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pods), "ns/pod")
+		})
+	}
+}
+
+// heapInUse is how many bytes are in use.
+func heapInUse() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }
 
 // crowd is an engine with a group of two named pods and a group of held ones. It returns the first of the named pods.
