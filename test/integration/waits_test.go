@@ -60,6 +60,7 @@ func TestARestartNeitherShortensNorRestartsAWait(t *testing.T) {
 	s.createPods(s.pod("db"), s.pod("app"))
 	s.awaitBound("db")
 	s.makeReady("db")
+	s.await("a part of the wait to be over", func() bool { return time.Since(s.readyAt("db")) > 6*time.Second })
 	s.expectHeld("app")
 	require.NoError(t, s.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
 	require.NoError(t, s.cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
