@@ -19,7 +19,7 @@ import (
 func TestAnOrderedStatefulSetIsReadyWithItsLastPod(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), s.statefulSet("db", 5))
+	s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), s.statefulSet("db", "db", 5))
 	s.createPods(s.pod("app"))
 	for _, pod := range []string{"db-0", "db-1", "db-2", "db-3", "db-4"} {
 		s.await(pod+" to work", func() bool { return len(s.podsOf("db", isWorking)) == 1 })
@@ -30,36 +30,30 @@ func TestAnOrderedStatefulSetIsReadyWithItsLastPod(t *testing.T) {
 }
 
 func TestEveryKindOfWorkloadSaysWhatToExpect(t *testing.T) {
-	set := func(s *story) appsv1.ReplicaSetSpec { return s.replicaSet("db", "db", 2).Spec }
-	meta := func(s *story) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: s.namespace, Name: "db"} }
 	for name, workload := range map[string]func(*story) client.Object{
 		"Deployment": func(s *story) client.Object { return s.deployment("db", 2) },
 		"ReplicaSet": func(s *story) client.Object { return s.replicaSet("db", "db", 2) },
 		"ReplicationController": func(s *story) client.Object {
-			spec := set(s)
-			return &corev1.ReplicationController{ObjectMeta: meta(s), Spec: corev1.ReplicationControllerSpec{
-				Replicas: spec.Replicas, Selector: spec.Selector.MatchLabels, Template: &spec.Template,
+			set := s.replicaSet("db", "db", 2)
+			return &corev1.ReplicationController{ObjectMeta: set.ObjectMeta, Spec: corev1.ReplicationControllerSpec{
+				Replicas: set.Spec.Replicas, Selector: set.Spec.Selector.MatchLabels, Template: &set.Spec.Template,
 			}}
 		},
 		"StatefulSet": func(s *story) client.Object {
-			set := s.statefulSet("db", 2)
+			set := s.statefulSet("db", "db", 2)
 			set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 			return set
 		},
 		"DaemonSet": func(s *story) client.Object {
-			spec := set(s)
-			spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			set := s.daemonSet("db", "db")
+			set.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-					MatchFields: []corev1.NodeSelectorRequirement{{
-						Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{"node-0"},
-					}},
-				}, {
-					MatchFields: []corev1.NodeSelectorRequirement{{
-						Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{"node-1"},
+					MatchExpressions: []corev1.NodeSelectorRequirement{{
+						Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"node-0", "node-1"},
 					}},
 				}}},
 			}}
-			return &appsv1.DaemonSet{ObjectMeta: meta(s), Spec: appsv1.DaemonSetSpec{Selector: spec.Selector, Template: spec.Template}}
+			return set
 		},
 		"Job": func(s *story) client.Object { return s.job("db", "db", 5, 2) },
 	} {
@@ -138,7 +132,7 @@ func (s *story) stopControllerManager() (start func()) {
 func TestAPodThatAnEarlierGroupNamesIsNotExpectedAgain(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Pods("Primary", "db-0").Group(tier("db")).Pods("Application", "app").Obj(), s.statefulSet("db", 3))
+	s.create(s.sequence("shop").Pods("Primary", "db-0").Group(tier("db")).Pods("Application", "app").Obj(), s.statefulSet("db", "db", 3))
 	s.createPods(s.pod("app"))
 	s.await("the primary to work", func() bool { return len(s.podsOf("db", isWorking)) == 1 })
 	s.awaitGroup("shop", 1, 0, 2)

@@ -36,11 +36,6 @@ func completed(name string) v1alpha1.PodGroup {
 	return group
 }
 
-// template makes pods labelled tier=TIER that are not ready before the test says so.
-func (s *story) template(tier string) corev1.PodTemplateSpec {
-	return s.deployment(tier, 1).Spec.Template
-}
-
 func (s *story) replicaSet(name, tier string, replicas int32) *appsv1.ReplicaSet {
 	template := s.template(tier)
 	template.Labels["set"] = name
@@ -49,17 +44,6 @@ func (s *story) replicaSet(name, tier string, replicas int32) *appsv1.ReplicaSet
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: ptr.To(replicas), Template: template,
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"set": name}},
-		},
-	}
-}
-
-func (s *story) statefulSet(name string, replicas int32) *appsv1.StatefulSet {
-	template := s.template(name)
-	return &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
-		Spec: appsv1.StatefulSetSpec{
-			Replicas: ptr.To(replicas), Template: template, ServiceName: name,
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": name}},
 		},
 	}
 }
