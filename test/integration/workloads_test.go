@@ -111,12 +111,6 @@ func (s *story) awaitWorking(tier string, count int) (names []string) {
 	return names
 }
 
-// awaitPlaced waits for so many pods of a tier on nodes.
-func (s *story) awaitPlaced(tier string, count int) {
-	s.Helper()
-	s.await(tier+" to be placed", func() bool { return len(s.podsOf(tier, isPlaced)) == count })
-}
-
 // awaitWaiting waits for so many pods of a tier without a node.
 func (s *story) awaitWaiting(tier string, count int) []string {
 	s.Helper()
