@@ -62,7 +62,7 @@ func (w *world) nextSerial() string {
 
 // step has something happen and returns the events that reach the engine then.
 func (w *world) step(c *comparison) []event {
-	if w.clock == worldEpoch {
+	if w.clock.Equal(worldEpoch) {
 		return []event{w.tickTo(worldEpoch.Add(time.Duration(w.IntN(1000)) * time.Millisecond))}
 	}
 	var out []event

@@ -13,8 +13,8 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// aFewSeconds is more than the referee allows a scheduler to be behind.
-const aFewSeconds = 4 * time.Second
+// aWhile is more than the referee allows a scheduler to be behind.
+const aWhile = 4 * time.Second
 
 // The referee must know what a group asks for besides the pods there are. In each of these a pod is bound by hand although
 // some group before its own has not got it.
@@ -76,7 +76,7 @@ func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
 		s.await("db not to be ready", func() bool { return !isReady(s.getPod("db")) })
 		broken := time.Now()
 		s.createPods(s.pod("early"))
-		s.await("the referee's allowance to be over", func() bool { return time.Since(broken) > aFewSeconds })
+		s.await("the referee's allowance to be over", func() bool { return time.Since(broken) > aWhile })
 		s.bindByHand("early")
 		s.violates = []string{"early"}
 		s.charge = "it was ready until"
