@@ -144,7 +144,8 @@ func (e *Engine) settlePods(l *lane, before told, changes *Changes) {
 	}
 }
 
-// settlePins lets the pods go that are pinned to a node that has opened, and holds those pinned to one that has closed.
+// settlePins lets the pods go that are pinned to a node that has opened, and holds those pinned to one that has closed, or
+// where they wait for another group than before.
 func (e *Engine) settlePins(l *lane, before told, changes *Changes) {
 	s := l.sequence
 	gone := before.known && l.node == nil
@@ -159,7 +160,7 @@ func (e *Engine) settlePins(l *lane, before told, changes *Changes) {
 				case m.sequence != s:
 				case m.group < l.released && (m.group >= before.released || !before.known):
 					e.release(changes, p, true)
-				case gone, m.group >= l.released && m.group < before.released:
+				case gone, m.group >= l.released && (m.group < before.released || l.current != before.current):
 					e.hold(changes, p)
 				}
 			}

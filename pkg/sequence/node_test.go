@@ -5,6 +5,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
 )
 
 // The scheduler writes to a pod that it cannot place. Were the pod let go at that update, it would be tried again at
@@ -19,4 +24,48 @@ func TestAPodThatNothingHasChangedForIsNotLetGoAgain(t *testing.T) {
 
 	moved := makePod("app-0", "4").Label("tier", "app").Toleration("anything").Obj()
 	assert.Len(t, engine.ApplyPod(moved).Released, 1, "now other nodes may suit it")
+}
+
+// What a held pod says is written when it is held, and again when it waits for another group.
+func TestAPinnedPodThatWaitsForAnotherGroupIsToldSo(t *testing.T) {
+	engine := newEngine()
+	engine.ApplyNode(fleetNode(0, "1"))
+	ps := MakeSequence(oracleNamespace, "stack").UID("stack").
+		Label("Network", "tier", "cni").Label("Storage", "tier", "csi").Label("Monitoring", "tier", "agent").Obj()
+	ps.Spec.Scope = v1alpha1.ScopeNode
+	engine.ApplySequence(ps)
+	onNode := func(tier, version string) *st.PodWrapper {
+		return makePod(tier, version).Label("tier", tier).Node("node-0")
+	}
+	agent := makePod("agent", "1").Label("tier", "agent").NodeAffinityIn("metadata.name", []string{"node-0"}, st.NodeSelectorTypeMatchFields)
+	engine.ApplyPod(onNode("cni", "1").Obj())
+	engine.ApplyPod(agent.Obj())
+	assert.Contains(t, engine.Decide(agent.Obj()).Message(), "group 1/3")
+
+	changes := engine.ApplyPod(onNode("cni", "2").Phase(corev1.PodSucceeded).Obj())
+	assert.Contains(t, engine.Decide(agent.Obj()).Message(), "group 2/3")
+	assert.Equal(t, []types.NamespacedName{{Namespace: oracleNamespace, Name: "agent"}}, changes.Held)
+}
+
+func TestAPodWhoseHostIsGoneIsToldToWait(t *testing.T) {
+	for name, takeAway := range map[string]func(*Engine) Changes{
+		"deleted":     func(e *Engine) Changes { return e.RemoveNode("node-0") },
+		"other label": func(e *Engine) Changes { return e.ApplyNode(host("other", "3")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine := fleet(2)
+			engine.ApplyNode(host("here", "2"))
+			app := makePod("app", "1").Label("tier", "app").NodeSelector(map[string]string{corev1.LabelHostname: "here"}).Obj()
+			engine.ApplyPod(app)
+			assert.False(t, engine.Decide(app).Held)
+			assert.Contains(t, takeAway(engine).Held, types.NamespacedName{Namespace: oracleNamespace, Name: "app"})
+			assert.True(t, engine.Decide(app).Held)
+		})
+	}
+}
+
+func host(label, version string) *corev1.Node {
+	node := fleetNode(0, version)
+	node.Labels[corev1.LabelHostname] = label
+	return node
 }
