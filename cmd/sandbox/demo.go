@@ -17,22 +17,28 @@ import (
 	"example.com/podsequence/internal/ordercheck"
 )
 
-// demoTimeout is how long the shop may take. It takes about ten seconds.
+// demoTimeout is how long one act may take. It takes about ten seconds.
 const demoTimeout = 2 * time.Minute
 
-// demoSequence is what the kustomization "demo" of our manifests applies.
-var demoSequence = types.NamespacedName{Namespace: "shop", Name: "shop"}
+// The first act: what the kustomization "demo" of our manifests applies.
+var shopDemo = types.NamespacedName{Namespace: "shop", Name: "shop"}
 
 func newDemoCommand(s *settings) *cobra.Command {
 	keep := false
 	command := &cobra.Command{
 		Use:   "demo",
-		Short: "Start a three-tier shop in order on a fresh cluster, and have the referee judge it",
-		Long: `Start a three-tier shop in order on a fresh cluster, and have the referee judge it.
+		Short: "Start pods in order on a fresh cluster, across it and on each node, and have the referee judge it",
+		Long: `Start pods in order on a fresh cluster, across it and on each node, and have the referee judge it.
 
-The database is two pods by name with scheduling gates; the application a Deployment by label, held by its
-scheduler alone; the frontend a gated pod of the stock scheduler. A referee that shares no code with what it
-judges watches the cluster and says at the end whether any pod was bound before its turn.
+The first act is a shop of three tiers. The database is two pods by name with scheduling gates; the application a
+Deployment by label, held by its scheduler alone; the frontend a pod with a gate that is written for the cluster's own
+scheduler, and that a policy of our installation gives to ours.
+
+The second act is a storage driver on each of five nodes, and an application whose pods go to a node once the driver is
+ready there. On one node it never is: no pod goes there.
+
+A referee that shares no code with what it judges watches the cluster and says at the end whether any pod was bound
+before its turn.
 
 The exit code is the referee's: 0 only if all was seen and all was right.`,
 		Args: cobra.NoArgs,
@@ -45,7 +51,7 @@ The exit code is the referee's: 0 only if all was seen and all was right.`,
 }
 
 func demo(ctx context.Context, out io.Writer, s *settings, keep bool) (err error) {
-	flags := &upFlags{nodes: 3, detach: keep}
+	flags := &upFlags{nodes: demoNodes, detach: keep}
 	options, err := flags.options(s.dir)
 	if err != nil {
 		return err
@@ -78,41 +84,49 @@ func demo(ctx context.Context, out io.Writer, s *settings, keep bool) (err error
 	}
 	defer referee.Stop()
 
-	fmt.Fprintln(out, "Applying the shop: PodSequence, database, application and frontend, all at once")
+	fmt.Fprintln(out, "Act one, across the cluster: PodSequence, database, application and frontend of a shop, all at once")
 	if err := cluster.Apply(ctx, "demo"); err != nil {
 		return err
 	}
-	if err := followDemo(ctx, out, cluster.Config(), referee); err != nil {
+	if err := followAct(ctx, out, cluster.Config(), shopDemo, shopTable); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "\nAct two, on each node by itself: a storage driver, and ten pods that need it on their node, all at once")
+	if err := cluster.Apply(ctx, "demo-nodes"); err != nil {
+		return err
+	}
+	if err := paceDrivers(ctx, cluster.Config()); err != nil {
+		return err
+	}
+	if err := followAct(ctx, out, cluster.Config(), nodesDemo, nodesTable); err != nil {
 		return err
 	}
 	return judgeDemo(ctx, out, referee)
 }
 
-// followDemo shows how the sequence comes along until it is completed.
-func followDemo(ctx context.Context, out io.Writer, config *rest.Config, referee *ordercheck.Referee) error {
+// followAct shows how a sequence comes along until all has happened that is to happen.
+func followAct(ctx context.Context, out io.Writer, config *rest.Config, sequence types.NamespacedName, show view) error {
 	ctx, cancel := context.WithTimeout(ctx, demoTimeout)
 	defer cancel()
-	following, stop := context.WithCancel(ctx)
-	followed := make(chan error, 1)
-	go func() { followed <- follow(following, newScreen(out), config, demoSequence) }()
-
-	err := referee.AwaitCompleted(ctx, demoSequence)
-	stop()
-	err = errors.Join(err, <-followed)
+	err := follow(ctx, newScreen(out), config, sequence, show)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("the shop was not complete after %s: look at the logs", demoTimeout)
+		return fmt.Errorf("PodSequence %s was not so far after %s: look at the logs", sequence, demoTimeout)
 	}
 	return err
 }
 
 func judgeDemo(ctx context.Context, out io.Writer, referee *ordercheck.Referee) error {
 	history := referee.History(ctx)
-	timeline, err := ordercheck.NewTimeline(history, demoSequence)
+	shop, err := ordercheck.NewTimeline(history, shopDemo)
+	if err != nil {
+		return err
+	}
+	nodes, err := ordercheck.NewTimeline(history, nodesDemo)
 	if err != nil {
 		return err
 	}
 	verdict := ordercheck.Judge(history, ordercheck.JudgeOptions{})
-	fmt.Fprintf(out, "\n%s\n\nThe referee %s\n", timeline, verdict)
+	fmt.Fprintf(out, "\n%s\n\n%s\n\nThe referee %s\n", shop, nodes, verdict)
 	if code := verdict.ExitCode(); code != ordercheck.ExitClean {
 		return exitError{errors.New("the verdict is not clean"), code}
 	}

@@ -23,9 +23,13 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// follow draws a table of a sequence's groups and pods whenever one of them changes, until the context ends, and then
-// once more.
-func follow(ctx context.Context, screen *screen, config *rest.Config, sequence types.NamespacedName) error {
+// view makes a table of a sequence and the pods of its namespace, and tells whether all has happened that it waits for.
+type view func(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool)
+
+// follow draws a view whenever the sequence or one of the pods changes, until all has happened or the context ends.
+func follow(ctx context.Context, screen *screen, config *rest.Config, sequence types.NamespacedName, show view) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -61,34 +65,40 @@ func follow(ctx context.Context, screen *screen, config *rest.Config, sequence t
 	}
 
 	began := time.Now()
-	for {
+	for done := false; !done; {
 		select {
 		case <-changed:
+			if done, err = draw(ctx, screen, world, sequence, show, time.Since(began)); err != nil && ctx.Err() == nil {
+				return err
+			}
 		case <-ctx.Done():
-			return cmp.Or(<-running, draw(context.WithoutCancel(ctx), screen, world, sequence, time.Since(began)))
-		}
-		if err := draw(ctx, screen, world, sequence, time.Since(began)); err != nil && ctx.Err() == nil {
-			return err
+			return cmp.Or(<-running, ctx.Err())
 		}
 	}
+	stop()
+	return <-running
 }
 
-func draw(ctx context.Context, screen *screen, world client.Reader, key types.NamespacedName, elapsed time.Duration) error {
+func draw(
+	ctx context.Context, screen *screen, world client.Reader, key types.NamespacedName, show view, elapsed time.Duration,
+) (done bool, err error) {
 	var sequence v1alpha1.PodSequence
 	if err := world.Get(ctx, key, &sequence); err != nil {
-		return client.IgnoreNotFound(err)
+		return false, client.IgnoreNotFound(err)
 	}
 	var pods corev1.PodList
 	if err := world.List(ctx, &pods); err != nil {
-		return fmt.Errorf("list pods: %w", err)
+		return false, fmt.Errorf("list pods: %w", err)
 	}
-	return screen.show(demoTable(&sequence, pods.Items), elapsed)
+	table, done := show(&sequence, pods.Items)
+	return done, screen.show(table, elapsed)
 }
 
-// demoTable has a line for each group: its record in status, and the demo's pods by their tier label.
-func demoTable(sequence *v1alpha1.PodSequence, pods []corev1.Pod) string {
-	var table bytes.Buffer
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+// shopTable has a line for each group: its record in status, and the shop's pods by their tier label. It waits for the
+// sequence to be completed.
+func shopTable(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool) {
+	var out bytes.Buffer
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  GROUP\tPHASE\tREADY\tPODS")
 	for i, group := range sequence.Spec.PodGroups {
 		phase, ready := v1alpha1.GroupWaiting, "-"
@@ -100,7 +110,7 @@ func demoTable(sequence *v1alpha1.PodSequence, pods []corev1.Pod) string {
 			describePods(pods, strings.ToLower(group.Name)))
 	}
 	_ = w.Flush() // a bytes.Buffer takes everything
-	return table.String()
+	return out.String(), sequence.Status.Phase == v1alpha1.PhaseCompleted
 }
 
 // describePods lists the pods of a tier by what they are doing.

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"text/tabwriter"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// The second act: what the kustomization "demo-nodes" of our manifests applies.
+var nodesDemo = types.NamespacedName{Namespace: "storage", Name: "storage"}
+
+const (
+	demoNodes    = 5
+	demoReplicas = 10
+)
+
+// driverSpeeds says how long the driver takes on each node to turn ready. On the last it never does.
+var driverSpeeds = map[string]string{"node-0": "4s", "node-1": "1s", "node-2": "6s", "node-3": "2s"}
+
+// paceDrivers gives the driver of each node its speed.
+func paceDrivers(ctx context.Context, config *rest.Config) error {
+	api, err := client.NewWithWatch(config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	pods, err := api.Watch(ctx, &corev1.PodList{}, client.InNamespace(nodesDemo.Namespace), client.MatchingLabels{"app": "csi-driver"})
+	if err != nil {
+		return fmt.Errorf("watch drivers: %w", err)
+	}
+	defer pods.Stop()
+	left := maps.Clone(driverSpeeds)
+	for event := range pods.ResultChan() {
+		pod, ok := event.Object.(*corev1.Pod)
+		if !ok {
+			return fmt.Errorf("watch drivers: %v", event.Object)
+		}
+		speed, ok := left[pod.Spec.NodeName]
+		if !ok {
+			continue
+		}
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"sandbox.podsequence.example.com/ready-after":%q}}}`, speed)
+		if err := api.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			return fmt.Errorf("tell a driver when to turn ready: %w", err)
+		}
+		if delete(left, pod.Spec.NodeName); len(left) == 0 {
+			return nil
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("wait for the drivers to be placed: %w", err)
+	}
+	return errors.New("wait for the drivers to be placed: the watch has ended")
+}
+
+// nodesTable has a line for each node, and one for the pods that are on none. It waits until all pods of the application
+// are ready, and the status says so of all nodes that it can be said of.
+func nodesTable(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool) {
+	drivers, applications := map[string]string{}, map[string]map[string]int{}
+	for name := range demoNodes {
+		drivers[fmt.Sprintf("node-%d", name)] = ""
+	}
+	ready := 0
+	for i := range pods {
+		pod, state := &pods[i], podState(&pods[i])
+		if pod.Labels["app"] == "csi-driver" {
+			drivers[pod.Spec.NodeName] = state
+			continue
+		}
+		if applications[pod.Spec.NodeName] == nil {
+			applications[pod.Spec.NodeName] = map[string]int{}
+		}
+		if applications[pod.Spec.NodeName][state]++; state == "ready" {
+			ready++
+		}
+	}
+	delete(drivers, "")
+
+	var out bytes.Buffer
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "  NODE\tDRIVER\tAPPLICATION")
+	for _, node := range append(slices.Sorted(maps.Keys(drivers)), "") {
+		states := ""
+		for _, state := range []string{"held", "starting", "ready"} {
+			if n := applications[node][state]; n > 0 {
+				states += fmt.Sprintf("%d %s  ", n, state)
+			}
+		}
+		name := node
+		if name == "" {
+			name = "(none yet)"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", name, drivers[node], states)
+	}
+	_ = w.Flush() // a bytes.Buffer takes everything
+	summary := sequence.Status.NodeSummary
+	if summary != nil {
+		fmt.Fprintf(&out, "  %d of %d nodes completed: %s\n", summary.Completed, summary.Total, sequence.Status.Message)
+	}
+	return out.String(), ready == demoReplicas && summary != nil && int(summary.Completed) == len(driverSpeeds)
+}
