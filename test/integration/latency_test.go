@@ -1,10 +1,7 @@
 package integration
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -89,29 +86,4 @@ func (s *story) countWrites(prefix string) int {
 		}
 	})
 	return count
-}
-
-// auditEvent is one request, as the API server's audit log has it.
-type auditEvent struct {
-	Verb, Stage, RequestURI string
-	ObjectRef               *struct{ Namespace, Resource, Name, Subresource string }
-	User                    struct{ Username string }
-	Annotations             map[string]string
-}
-
-// audited goes through all requests that have been answered so far.
-func (s *story) audited(see func(auditEvent)) {
-	file, err := os.Open(s.cluster.AuditLog())
-	require.NoError(s, err)
-	defer func() { _ = file.Close() }()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var e auditEvent
-		require.NoError(s, json.Unmarshal(lines.Bytes(), &e))
-		if e.Stage == "ResponseComplete" {
-			see(e)
-		}
-	}
-	require.NoError(s, lines.Err())
 }

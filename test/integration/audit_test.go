@@ -1,0 +1,74 @@
+package integration
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+)
+
+// auditEvent is one request, as the API server's audit log has it.
+type auditEvent struct {
+	Verb, Stage, RequestURI string
+	ObjectRef               *struct{ Namespace, Resource, Name, Subresource string }
+	User                    struct{ Username string }
+	Annotations             map[string]string
+}
+
+// readAuditLog goes through all requests that have been answered so far.
+func readAuditLog(path string, see func(auditEvent)) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("open audit log: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	lines := bufio.NewScanner(file)
+	const longest = 1 << 20
+	lines.Buffer(nil, longest)
+	for lines.Scan() {
+		var e auditEvent
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return fmt.Errorf("decode audit log: %w", err)
+		}
+		if e.Stage == "ResponseComplete" {
+			see(e)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read audit log: %w", err)
+	}
+	return nil
+}
+
+// audited goes through the audit log of the story's cluster.
+func (s *story) audited(see func(auditEvent)) {
+	s.Helper()
+	require.NoError(s, readAuditLog(s.cluster.AuditLog(), see))
+}
+
+// writesNoNodes is an error if our programs ever wrote to a node. It says how much they wrote at all.
+func writesNoNodes(log string) error {
+	ours, nodes := 0, map[string]int{}
+	err := readAuditLog(log, func(e auditEvent) {
+		reads := []string{"get", "list", "watch"}
+		if !strings.HasPrefix(e.User.Username, "system:serviceaccount:podsequence-system:") || slices.Contains(reads, e.Verb) {
+			return
+		}
+		ours++
+		if ref := e.ObjectRef; ref != nil && ref.Resource == "nodes" {
+			nodes[e.User.Username+" "+e.Verb+" "+ref.Subresource]++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if len(nodes) > 0 {
+		return fmt.Errorf("our programs wrote to nodes: %v", nodes)
+	}
+	fmt.Printf("our programs made %d writes, none to a node\n", ours)
+	return nil
+}

@@ -1,0 +1,189 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	. "example.com/podsequence/internal/testing"
+)
+
+// ofStory is the label of a story's own nodes, and the taint that keeps the pods of other stories away from them.
+const ofStory = "example.com/story"
+
+// nodeStory is a story that has nodes of its own. They are named for people by one letter or word; their names in the
+// cluster begin with the story's namespace.
+type nodeStory struct {
+	*story
+	nodes []string
+}
+
+// newNodeStory begins a story with these nodes, in zones of their own.
+func newNodeStory(t testing.TB, nodes ...string) *nodeStory {
+	return newNodeStoryIn(t, shared, nodes...)
+}
+
+func newNodeStoryIn(t testing.TB, env *environment, nodes ...string) *nodeStory {
+	t.Helper()
+	s := &nodeStory{}
+	t.Cleanup(func() { // after the story's own clean-up, and so after the verdict
+		for _, name := range s.nodes {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: s.node(name)}}
+			assert.NoError(t, client.IgnoreNotFound(s.api.Delete(context.Background(), node)))
+		}
+	})
+	s.story = newStoryIn(t, env)
+	for _, name := range nodes {
+		s.addNode(name)
+	}
+	for _, name := range nodes {
+		s.awaitTakesPods(name)
+	}
+	return s
+}
+
+// node is the name that the node has in the cluster.
+func (s *nodeStory) node(name string) string { return s.namespace + "-" + name }
+
+// addNode creates a node that the simulated kubelet runs.
+func (s *nodeStory) addNode(name string, changes ...func(*corev1.Node)) {
+	s.Helper()
+	capacity := corev1.ResourceList{}
+	for name, quantity := range map[corev1.ResourceName]string{"cpu": "4", "memory": "16Gi", "pods": "100"} {
+		capacity[name] = resource.MustParse(quantity)
+	}
+	full := s.node(name)
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: full,
+			Labels: map[string]string{
+				corev1.LabelHostname: full, corev1.LabelTopologyZone: "zone-" + name, ofStory: s.namespace,
+			},
+			Annotations: map[string]string{managedByKwok: "fake"},
+		},
+		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: ofStory, Value: s.namespace, Effect: corev1.TaintEffectNoSchedule}}},
+		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
+	}
+	for _, change := range changes {
+		change(node)
+	}
+	s.create(node)
+	s.nodes = append(s.nodes, name)
+}
+
+// managedByKwok has the simulated kubelet run a node.
+const managedByKwok = "kwok.x-k8s.io/node"
+
+func labelled(key, value string) func(*corev1.Node) {
+	return func(n *corev1.Node) { n.Labels[key] = value }
+}
+
+func tainted(key string) func(*corev1.Node) {
+	return func(n *corev1.Node) {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
+	}
+}
+
+func cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
+
+func (s *nodeStory) getNode(name string) *corev1.Node {
+	s.Helper()
+	node := &corev1.Node{}
+	require.NoError(s, s.api.Get(s.ctx, types.NamespacedName{Name: s.node(name)}, node))
+	return node
+}
+
+func (s *nodeStory) changeNode(name string, change func(*corev1.Node)) {
+	s.Helper()
+	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node := s.getNode(name)
+		change(node)
+		return s.api.Update(s.ctx, node)
+	}))
+}
+
+// awaitTakesPods waits until the node is ready, and the taint that says it is not has gone.
+func (s *nodeStory) awaitTakesPods(name string) {
+	s.Helper()
+	s.await(name+" to take pods", func() bool {
+		node := s.getNode(name)
+		for _, taint := range node.Spec.Taints {
+			if taint.Key == corev1.TaintNodeNotReady {
+				return false
+			}
+		}
+		for _, c := range node.Status.Conditions {
+			if c.Type == corev1.NodeReady {
+				return c.Status == corev1.ConditionTrue
+			}
+		}
+		return false
+	})
+}
+
+// perNode begins a PodSequence of node scope.
+func (s *nodeStory) perNode(name string) *SequenceWrapper {
+	return s.sequence(name).NodeScope()
+}
+
+// driverThenApp is the sequence that most stories tell of.
+func (s *nodeStory) driverThenApp() *SequenceWrapper {
+	return s.perNode("storage").Label("Driver", "tier", "driver").Label("Application", "tier", "app")
+}
+
+// awaitUnschedulable waits until the scheduler has tried to place the pod and says why it cannot, as autoscalers need it.
+func (s *nodeStory) awaitUnschedulable(name string, says ...string) {
+	s.Helper()
+	var last string
+	happened := assert.Eventually(s, func() bool {
+		pod := s.getPod(name)
+		require.Empty(s, pod.Spec.NodeName, "%s is bound, should be unschedulable", name)
+		for _, c := range pod.Status.Conditions {
+			if c.Type != corev1.PodScheduled {
+				continue
+			}
+			last = c.Reason + ": " + c.Message
+			for _, text := range says {
+				if !strings.Contains(c.Message, text) {
+					return false
+				}
+			}
+			return c.Reason == corev1.PodReasonUnschedulable
+		}
+		return false
+	}, patience, pollEvery)
+	require.True(s, happened, "waited for %s to be unschedulable because of %q; it says %q", name, says, last)
+}
+
+// fenceNodes is a fence of the scheduler for what happened to pods, nodes and DaemonSets, which come by watches of their own:
+// one pod waits for a change of a node, and one for a DaemonSet that expects no pods.
+func (s *nodeStory) fenceNodes() {
+	s.Helper()
+	s.fences++
+	name := fmt.Sprintf("fence-%d", s.fences)
+	skipped := s.perNode(name+"-node").Label("Nowhere", "tier", "nowhere").NodeSelector("example.com/nowhere", "").Pods("", name+"-host")
+	s.create(skipped.Obj(), s.sequence(name+"-daemon").Label("", "app", name).Pods("", name+"-waits").Obj())
+
+	host := s.pinned(name+"-host", "fence", name)
+	host.Spec.NodeSelector[ofStory] = "fence"
+	s.createPods(s.pod(name+"-waits"), host)
+	if !slices.Contains(s.nodes, "fence") {
+		s.addNode("fence", labelled(ofStory, "fence"))
+	}
+	s.changeNode("fence", labelled(corev1.LabelHostname, s.node(name)))
+	empty := s.daemonSet(name, "fence")
+	empty.Spec.Template.Spec.NodeSelector = map[string]string{"example.com/nowhere": ""}
+	s.create(empty)
+	s.awaitBound(name+"-host", name+"-waits")
+}
