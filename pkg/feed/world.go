@@ -25,7 +25,7 @@ type watchedKind struct {
 
 // worldStore is a store that tells when it has had its first complete list.
 type worldStore interface {
-	cache.ReflectorStore
+	cache.TransformingStore
 	listed() <-chan struct{}
 }
 
@@ -33,7 +33,7 @@ type worldStore interface {
 func (f *Feed) kinds(core kubernetes.Interface, clusterScopeOnly bool) []watchedKind {
 	v1, apps, batch := core.CoreV1().RESTClient(), core.AppsV1().RESTClient(), core.BatchV1().RESTClient()
 	kinds := []watchedKind{
-		watched(v1, "pods", &corev1.Pod{}, newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)),
+		watched(v1, "pods", &corev1.Pod{}, f.pods()),
 		watched(apps, "deployments", &appsv1.Deployment{}, workloads[*appsv1.Deployment](f, sequence.KindDeployment)),
 		watched(apps, "replicasets", &appsv1.ReplicaSet{}, workloads[*appsv1.ReplicaSet](f, sequence.KindReplicaSet)),
 		watched(apps, "statefulsets", &appsv1.StatefulSet{}, workloads[*appsv1.StatefulSet](f, sequence.KindStatefulSet)),
@@ -48,6 +48,13 @@ func (f *Feed) kinds(core kubernetes.Interface, clusterScopeOnly bool) []watched
 	removeNode := func(node *corev1.Node) sequence.Changes { return f.engine.RemoveNode(node.Name) }
 	return append(kinds, watched(v1, "nodes", &corev1.Node{},
 		newObjectStore(f, f.engine.ApplyNode, removeNode, f.engine.ReplaceNodes)))
+}
+
+// pods hands pods to the engine.
+func (f *Feed) pods() *objectStore[*corev1.Pod] {
+	store := newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)
+	store.trim = trimPod
+	return store
 }
 
 func watched(client rest.Interface, resource string, object any, store worldStore) watchedKind {
@@ -78,6 +85,8 @@ type objectStore[T any] struct {
 	apply, remove func(T) sequence.Changes
 	replace       func([]T) sequence.Changes
 
+	trim func(T) T // of what is listed; nil if it is taken as it is
+
 	once  sync.Once
 	first chan struct{} // closed after the first complete list
 }
@@ -91,6 +100,20 @@ func (s *objectStore[T]) Resync() error           { return nil }
 func (s *objectStore[T]) Update(obj any) error    { return s.enter(obj, s.apply) }
 func (s *objectStore[T]) Delete(obj any) error    { return s.enter(obj, s.remove) }
 func (s *objectStore[T]) listed() <-chan struct{} { return s.first }
+
+// Transformer has a reflector trim what it lists.
+func (s *objectStore[T]) Transformer() cache.TransformFunc {
+	if s.trim == nil {
+		return nil
+	}
+	return func(obj any) (any, error) {
+		object, err := as[T](obj)
+		if err != nil {
+			return nil, err
+		}
+		return s.trim(object), nil
+	}
+}
 
 func (s *objectStore[T]) enter(obj any, enter func(T) sequence.Changes) error {
 	object, err := as[T](obj)

@@ -1,0 +1,39 @@
+package feed
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// trimPod keeps of a pod what the engine looks at. While a list comes in all its pods are in memory at once, those that
+// ended long ago among them, and the engine has not taken from them what it keeps.
+func trimPod(pod *corev1.Pod) *corev1.Pod {
+	trimmed := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			Labels: pod.Labels, OwnerReferences: pod.OwnerReferences, DeletionTimestamp: pod.DeletionTimestamp,
+		},
+		Spec: corev1.PodSpec{
+			NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName,
+			SchedulingGates: pod.Spec.SchedulingGates, SchedulingGroup: pod.Spec.SchedulingGroup,
+		},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+	}
+	if pod.Spec.NodeName == "" {
+		trimmed.Spec.NodeSelector, trimmed.Spec.Affinity, trimmed.Spec.Tolerations =
+			pod.Spec.NodeSelector, pod.Spec.Affinity, pod.Spec.Tolerations
+	}
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
+			trimmed.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+		}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil {
+			trimmed.Status.ContainerStatuses = append(trimmed.Status.ContainerStatuses, corev1.ContainerStatus{
+				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: t.FinishedAt}},
+			})
+		}
+	}
+	return trimmed
+}

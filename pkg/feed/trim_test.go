@@ -1,0 +1,51 @@
+package feed
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
+	now := metav1.Now()
+	meta := metav1.ObjectMeta{
+		Namespace: "shop", Name: "db", UID: "u", ResourceVersion: "7", Labels: map[string]string{"tier": "db"},
+		OwnerReferences: []metav1.OwnerReference{{Name: "owner"}}, DeletionTimestamp: &now,
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: meta,
+		Spec: corev1.PodSpec{
+			SchedulerName: "s", SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}},
+			SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: new("gang")},
+			NodeSelector:    map[string]string{"a": "b"}, Affinity: &corev1.Affinity{}, Tolerations: []corev1.Toleration{{Key: "k"}},
+		},
+		Status: corev1.PodStatus{
+			Phase:      corev1.PodSucceeded,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}},
+			ContainerStatuses: []corev1.ContainerStatus{{
+				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: now}},
+			}},
+		},
+	}
+	whole := pod.DeepCopy()
+	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+	whole.Annotations = map[string]string{"large": "text"}
+	whole.Spec.Containers = []corev1.Container{{Name: "c"}}
+	whole.Status.Conditions = append(whole.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled})
+	whole.Status.ContainerStatuses[0].Image = "image"
+	assert.Equal(t, pod, trimPod(whole))
+
+	whole.Spec.NodeName = "n"
+	bound := trimPod(whole)
+	assert.Equal(t, "n", bound.Spec.NodeName)
+	assert.Nil(t, bound.Spec.Affinity, "its place is no question any more")
+
+	var store cache.ReflectorStore = (&Feed{}).pods()
+	trimmed, err := store.(cache.TransformingStore).Transformer()(whole)
+	require.NoError(t, err)
+	assert.Equal(t, bound, trimmed)
+}
