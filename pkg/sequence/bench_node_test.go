@@ -165,3 +165,19 @@ func BenchmarkOpen(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkPlacement measures what PreFilter costs, for a pod that sequences keep from some nodes and for one of no
+// sequence.
+func BenchmarkPlacement(b *testing.B) {
+	for name, tier := range map[string]string{"concerned": "app", "not concerned": "other"} {
+		b.Run(name, func(b *testing.B) {
+			perClusterSize(b, func(b *testing.B, engine *Engine, _ int) {
+				pod := makePod("one-more", "1").Label("tier", tier).Obj()
+				engine.ApplyPod(pod)
+				for b.Loop() {
+					engine.Placement(pod)
+				}
+			})
+		})
+	}
+}

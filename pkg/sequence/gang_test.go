@@ -1,0 +1,119 @@
+package sequence
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/podgroups"
+)
+
+func trainers() podgroups.Reference {
+	return podgroups.Reference{
+		Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: oracleNamespace, Name: "trainers"},
+	}
+}
+
+// worker is a ready pod of the gang.
+func worker(name, version string) *st.PodWrapper {
+	return makePod(name, version).Label("tier", "train").Label(podgroups.CoschedulingLabel, "trainers").Node("n").
+		Condition(corev1.PodReady, corev1.ConditionTrue, "")
+}
+
+func TestAGroupExpectsWhatThePodGroupOfItsPodsAsksFor(t *testing.T) {
+	sequence := MakeSequence(oracleNamespace, "train").UID("train").Label("Trainers", "tier", "train").Label("Report", "tier", "report").Obj()
+	report := makePod("report", "1").Label("tier", "report").Obj()
+	held := func(e *Engine) bool { return e.Decide(report).Held }
+
+	t.Run("so many of its pods must be ready", func(t *testing.T) {
+		engine := newEngine()
+		engine.ApplyPodGroup(trainers(), 3)
+		engine.ApplySequence(sequence)
+		engine.ApplyPod(report)
+		engine.ApplyPod(worker("w-0", "1").Obj())
+		engine.ApplyPod(worker("w-1", "1").Obj())
+		assert.Equal(t, `waiting for group 1/2 "Trainers" of PodSequence shop/train: 2 of 3 pods ready`, engine.Decide(report).Message())
+		changes := engine.ApplyPod(worker("w-2", "1").Obj())
+		assert.False(t, held(engine))
+		assert.Len(t, changes.Released, 1)
+	})
+	t.Run("a PodGroup that comes, or asks for more, after its pods", func(t *testing.T) {
+		engine := newEngine()
+		engine.ApplySequence(sequence)
+		engine.ApplyPod(report)
+		engine.ApplyPod(makePod("w-0", "1").Label("tier", "train").Label(podgroups.CoschedulingLabel, "trainers").Node("n").Obj())
+		engine.ApplyPodGroup(trainers(), 2)
+		engine.ApplyPod(worker("w-0", "2").Obj())
+		assert.True(t, held(engine))
+		assert.Len(t, engine.ApplyPodGroup(trainers(), 1).Released, 1, "it asks for less")
+	})
+	t.Run("one that is gone asks for nothing", func(t *testing.T) {
+		engine := newEngine()
+		engine.ApplyPodGroup(trainers(), 2)
+		engine.ApplySequence(sequence)
+		engine.ApplyPod(report)
+		engine.ApplyPod(worker("w-0", "1").Obj())
+		assert.True(t, held(engine))
+		engine.ApplyPodGroup(trainers(), 0)
+		assert.False(t, held(engine))
+		assert.Len(t, engine.gangs, 1, "pods name it still")
+		engine.RemovePod(worker("w-0", "1").Obj())
+		assert.Empty(t, engine.gangs)
+	})
+	t.Run("a pod that leaves the gang counts for it no more", func(t *testing.T) {
+		engine := newEngine()
+		engine.ApplyPodGroup(trainers(), 2)
+		engine.ApplySequence(sequence)
+		engine.ApplyPod(report)
+		engine.ApplyPod(worker("w-0", "1").Obj())
+		engine.ApplyPod(makePod("w-1", "1").Label("tier", "train").Node("n").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
+		assert.True(t, held(engine), "two are ready, but only one of the gang")
+		engine.ApplyPod(worker("w-1", "2").Obj())
+		assert.False(t, held(engine))
+	})
+	t.Run("minAvailable says otherwise", func(t *testing.T) {
+		engine := newEngine()
+		engine.ApplyPodGroup(trainers(), 8)
+		few := sequence.DeepCopy()
+		few.Spec.PodGroups[0].MinAvailable = new(intstr.FromInt32(1))
+		engine.ApplySequence(few)
+		engine.ApplyPod(worker("w-0", "1").Obj())
+		assert.False(t, held(engine))
+	})
+}
+
+func TestAGangThatIsSplitOverGroupsIsReported(t *testing.T) {
+	native := func(p *st.PodWrapper) *corev1.Pod {
+		pod := p.Obj()
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("gang")}
+		return pod
+	}
+	problems := func(e *Engine) []Problem {
+		report, ok := e.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
+		require.True(t, ok)
+		return report.Problems
+	}
+	engine := newEngine()
+	engine.ApplySequence(shop().Obj())
+	engine.ApplyPod(native(makePod("one", "1")))
+	assert.Empty(t, problems(engine))
+	engine.ApplyPod(native(makePod("two", "1")))
+	assert.Equal(t, []Problem{{
+		Reason: v1alpha1.ReasonGangSplit,
+		Message: "PodGroup gang has pods in several groups: it schedules all of them together, so each waits for the other; " +
+			"put them into one group",
+	}}, problems(engine))
+	engine.ApplyPod(makePod("two", "2").Obj())
+	assert.Empty(t, problems(engine))
+
+	engine.ApplyPod(makePod("one", "3").Label(podgroups.CoschedulingLabel, "gang").Obj())
+	engine.ApplyPod(makePod("two", "3").Label(podgroups.CoschedulingLabel, "gang").Obj())
+	assert.Empty(t, problems(engine), "Coscheduling does not wait for pods that are gated")
+}

@@ -1,0 +1,74 @@
+package sequence
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+)
+
+// A status must stay small whatever it speaks of: etcd and everybody who watches it carry it.
+const maxStatusSize = 256 << 10
+
+func statusSize(t *testing.T, engine *Engine, name string) (v1alpha1.PodSequenceStatus, int) {
+	t.Helper()
+	report, ok := engine.Report(types.NamespacedName{Namespace: oracleNamespace, Name: name})
+	require.True(t, ok)
+	status := report.Status(report.Object, time.Now())
+	text, err := json.Marshal(status)
+	require.NoError(t, err)
+	t.Logf("%d bytes", len(text))
+	return status, len(text)
+}
+
+func TestStatusOfFiveThousandNodesIsSmall(t *testing.T) {
+	const nodes = 5000
+	engine := newEngine()
+	ps := MakeSequence(oracleNamespace, "csi").UID("csi").
+		Label(strings.Repeat("d", 63), "app", "driver").Label(strings.Repeat("a", 63), "tier", "app").Obj()
+	ps.Spec.Scope = v1alpha1.ScopeNode
+	ps.Spec.PodGroups[0].Timeout = "1s"
+	engine.ApplySequence(ps)
+	engine.Tick(time.Now())
+	for i := range nodes {
+		engine.ApplyNode(fleetNode(i, "1"))
+		if i%2 == 0 {
+			engine.ApplyPod(driver(i, "1", corev1.ConditionTrue))
+		} else {
+			engine.ApplyPod(driver(i, "1", corev1.ConditionFalse))
+		}
+	}
+	status, size := statusSize(t, engine, "csi")
+	assert.Less(t, size, maxStatusSize)
+	assert.Equal(t, v1alpha1.NodeSummary{Total: nodes, Completed: nodes / 2, Waiting: nodes / 2}, *status.NodeSummary)
+	require.Len(t, status.NodeStatus, v1alpha1.MaxListedNodes)
+	for _, n := range status.NodeStatus {
+		assert.NotEqual(t, v1alpha1.NodeCompleted, n.Phase, "those that wait come first")
+	}
+}
+
+func TestStatusOfTenThousandPodsIsSmall(t *testing.T) {
+	const groups, pods = 64, 10_000
+	engine := newEngine()
+	ps := MakeSequence(oracleNamespace, "large").UID("large")
+	for i := range groups {
+		ps.Label(fmt.Sprintf("%d%s", i, strings.Repeat("g", 60)), "tier", strconv.Itoa(i))
+	}
+	engine.ApplySequence(ps.Obj())
+	for i := range pods {
+		name := fmt.Sprintf("%s-%05d", strings.Repeat("p", 240), i)
+		engine.ApplyPod(makePod(name, "1").Label("tier", strconv.Itoa(i%groups)).Obj())
+	}
+	_, size := statusSize(t, engine, "large")
+	assert.Less(t, size, maxStatusSize)
+}
