@@ -46,12 +46,16 @@ func TestSandboxAppliesTheDefaultInstallationWithoutReplicas(t *testing.T) {
 	assert.Equal(t, shipped, applied)
 }
 
-func TestLiteIsTheDefaultInstallationWithoutTheScheduler(t *testing.T) {
+func TestLiteIsTheDefaultInstallationWithoutTheSchedulerAndNodes(t *testing.T) {
+	// What only node scope takes: to read nodes, and pods that are given to the scheduler.
+	nodeScope := func(object *unstructured.Unstructured) bool {
+		return object.GetName() == "podsequence-controller-nodes" || object.GetName() == "routing.podsequence.example.com"
+	}
 	var want []string
 	shipped, err := renderManifests(manifests.FS, "default")
 	require.NoError(t, err)
 	for _, object := range shipped {
-		if object.GetLabels()["app.kubernetes.io/component"] != "scheduler" {
+		if object.GetLabels()["app.kubernetes.io/component"] != "scheduler" && !nodeScope(object) {
 			want = append(want, identity(object))
 		}
 	}
@@ -65,11 +69,11 @@ func TestLiteIsTheDefaultInstallationWithoutTheScheduler(t *testing.T) {
 	assert.NotContains(t, strings.Join(got, " "), PodSequenceScheduler)
 }
 
-func TestThePolicyOfDeploymentCoordinationsCanBeLeftOut(t *testing.T) {
+func TestPoliciesThatOlderClustersLackCanBeLeftOut(t *testing.T) {
 	older := fstest.MapFS{"older/kustomization.yaml": {Data: []byte(`apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [../default]
-components: [../policies/deploymentcoordination/without]
+components: [../policies/deploymentcoordination/without, ../policies/routing/without]
 `)}}
 	require.NoError(t, fs.WalkDir(manifests.FS, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -79,7 +83,12 @@ components: [../policies/deploymentcoordination/without]
 		older[path] = &fstest.MapFile{Data: data}
 		return err
 	}))
-	const policy = "MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com"
+	policies := []string{
+		"MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com",
+		"MutatingAdmissionPolicyBinding deploymentcoordination.podsequence.example.com",
+		"MutatingAdmissionPolicy routing.podsequence.example.com",
+		"MutatingAdmissionPolicyBinding routing.podsequence.example.com",
+	}
 	for kustomization, want := range map[string]bool{"default": true, "older": false} {
 		objects, err := renderManifests(older, kustomization)
 		require.NoError(t, err)
@@ -87,7 +96,9 @@ components: [../policies/deploymentcoordination/without]
 		for _, object := range objects {
 			got = append(got, identity(object))
 		}
-		assert.Equal(t, want, slices.Contains(got, policy), kustomization)
+		for _, policy := range policies {
+			assert.Equal(t, want, slices.Contains(got, policy), "%s in %s", policy, kustomization)
+		}
 	}
 }
 
