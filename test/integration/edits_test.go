@@ -2,14 +2,11 @@ package integration
 
 import (
 	"encoding/json"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -132,13 +129,7 @@ func TestReports(t *testing.T) {
 		s.create(s.sequence("shop").Pods("One", "a").Pods("Two", "a", "b").Obj())
 		s.awaitDegraded("shop", v1alpha1.ReasonAmbiguousMembership)
 		s.createPods(s.pod("b").SchedulerName(stockScheduler))
-		s.await("an event that tells of it", func() bool {
-			var events eventsv1.EventList
-			require.NoError(t, s.api.List(s.ctx, &events, client.InNamespace(s.namespace)))
-			return slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
-				return e.Regarding.Name == "shop" && e.Reason == v1alpha1.ReasonUngovernedPods
-			})
-		})
+		s.awaitEvent("shop", v1alpha1.ReasonUngovernedPods)
 		degraded := meta.FindStatusCondition(s.getSequence("shop").Status.Conditions, v1alpha1.ConditionDegraded)
 		assert.Contains(t, degraded.Message, `pod "a" is named by`, "the other problem is told as well")
 	})

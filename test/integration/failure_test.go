@@ -40,9 +40,12 @@ func TestAFailedPodThatItsControllerReplacesIsIgnored(t *testing.T) {
 	s.fail(s.awaitWorking("db", 1)[0])
 	replacement := s.awaitWorking("db", 1)
 	s.expectHeld("app")
-	assert.Equal(t, v1alpha1.PhaseInProgress, s.getSequence("shop").Status.Phase)
+	assert.Equal(t, v1alpha1.PhaseInProgress, s.settledStatus("shop").Phase)
 	s.makeReady(replacement...)
 	s.awaitBound("app")
+	s.makeReady("app")
+	s.awaitEvent("shop", v1alpha1.EventSequenceCompleted)
+	assert.False(t, s.hasEvent("shop", v1alpha1.ReasonPodFailed), "the failure was told of")
 }
 
 func TestConditionsTellWhatASequenceWaitsFor(t *testing.T) {

@@ -80,9 +80,14 @@ func TestAJobMayRetryWithinItsLimit(t *testing.T) {
 	s.fail(s.awaitWorking("load", 1)[0])
 	retry := s.awaitWorking("load", 1)
 	s.expectHeld("app")
-	assert.Equal(t, v1alpha1.PhaseInProgress, s.getSequence("shop").Status.Phase)
+	assert.Equal(t, v1alpha1.PhaseInProgress, s.settledStatus("shop").Phase)
 	s.succeed(retry[0])
 	s.awaitBound("app")
+	s.makeReady("app")
+	s.awaitEvent("shop", v1alpha1.EventSequenceCompleted)
+	for _, failure := range []string{v1alpha1.ReasonPodFailed, v1alpha1.ReasonJobFailed} {
+		assert.False(t, s.hasEvent("shop", failure), "the failure was told of: %s", failure)
+	}
 }
 
 func TestAFailedJobFailsItsSequenceUntilItIsMadeAgain(t *testing.T) {

@@ -211,6 +211,26 @@ func (s *story) fence() {
 	s.awaitBound(ours, theirs)
 }
 
+// settledStatus is a status of the sequence that speaks of everything that happened to pods so far. Status is written
+// some time after what it tells of, and not at all if it stays the same; to spell out the sequence's own namespace, or to
+// leave it out again, changes nothing but the generation, and the status that speaks of that one is newer than the fence.
+func (s *story) settledStatus(sequence string) v1alpha1.PodSequenceStatus {
+	s.Helper()
+	s.fence()
+	ps := s.getSequence(sequence)
+	edit := fmt.Sprintf(`{"spec":{"namespace":%q}}`, s.namespace)
+	if ps.Spec.Namespace != "" {
+		edit = `{"spec":{"namespace":null}}`
+	}
+	s.patch(ps, edit)
+	edited := ps.Generation
+	s.await(sequence+" to have a status of its newest generation", func() bool {
+		ps = s.getSequence(sequence)
+		return ps.Status.ObservedGeneration >= edited
+	})
+	return ps.Status
+}
+
 // tiers are the names of the pods that tests order most.
 var tiers = []string{"db", "app", "web"}
 

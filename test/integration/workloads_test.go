@@ -168,12 +168,17 @@ func (s *story) awaitGroup(sequence string, group int, ready, expected int32) {
 // awaitEvent waits until there is an event on the sequence for this reason.
 func (s *story) awaitEvent(sequence, reason string) {
 	s.Helper()
-	s.await(sequence+" to have an event "+reason, func() bool {
-		var events eventsv1.EventList
-		require.NoError(s, s.api.List(s.ctx, &events, client.InNamespace(s.namespace)))
-		return slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
-			return e.Regarding.Name == sequence && e.Reason == reason
-		})
+	s.await(sequence+" to have an event "+reason, func() bool { return s.hasEvent(sequence, reason) })
+}
+
+// hasEvent tells whether there is an event on the sequence for this reason. Events are written after the status that they
+// tell of, in no order: that one did not happen is told by one of a much later status.
+func (s *story) hasEvent(sequence, reason string) bool {
+	s.Helper()
+	var events eventsv1.EventList
+	require.NoError(s, s.api.List(s.ctx, &events, client.InNamespace(s.namespace)))
+	return slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
+		return e.Regarding.Name == sequence && e.Reason == reason
 	})
 }
 
