@@ -66,7 +66,11 @@ func demoRollout(ctx context.Context, out io.Writer, s *settings) (err error) {
 	if err := demo.follow(ctx); err != nil {
 		return err
 	}
-	watcher, err := rolloutcheck.Start(ctx, cluster.Config())
+	etcd, err := cluster.EtcdConfig()
+	if err != nil {
+		return err
+	}
+	watcher, err := rolloutcheck.Start(ctx, etcd)
 	if err != nil {
 		return err
 	}

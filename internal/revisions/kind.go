@@ -21,8 +21,9 @@ type Kind[F any] struct {
 	read   func(value []byte, at Revision) (F, error)
 }
 
-// KindOf returns the kind whose objects the API server stores under a path, such as "pods", or "GROUP/PLURAL" for a
-// custom resource. Of each object it keeps what keep makes of it.
+// KindOf returns the kind whose objects the API server stores under a path: that is the plural, such as "pods", but
+// "minions" for nodes and "controllers" for ReplicationControllers; for a custom resource it is "GROUP/PLURAL". Of each
+// object it keeps what keep makes of it.
 func KindOf[T any, O interface {
 	*T
 	metav1.Object

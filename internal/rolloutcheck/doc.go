@@ -1,9 +1,8 @@
-// Package rolloutcheck is the judge of rollouts: it watches an API server and says whether two Deployments were ever
-// rolling at once.
+// Package rolloutcheck is the judge of rollouts: it watches a cluster and says whether two Deployments were ever rolling
+// at once.
 //
 // It shares no code with the controller it judges and reads nothing that the controller says; it does not even know that
-// there are DeploymentCoordinations. It watches Deployments only, and all their changes come in one order, that of their
-// resource versions.
+// there are DeploymentCoordinations. It reads every change of every Deployment from etcd (package revisions), in order.
 //
 // A Deployment is rolling from the change that leaves it unpaused with a pod template other than the one it last rolled
 // out, up to the change that tells that this template is rolled out: its controller has observed the newest generation,

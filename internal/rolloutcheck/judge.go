@@ -7,40 +7,35 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"example.com/podsequence/internal/revisions"
 )
 
-// change is a version of a Deployment, in as many words as judging it takes.
-type change struct {
+// change is a write of a Deployment, or its end.
+type change = revisions.Change[deployment]
+
+// deployment is a version of a Deployment, in as many words as judging it takes.
+type deployment struct {
 	key      types.NamespacedName
 	uid      types.UID
-	revision string // resource version
-	arrived  time.Time
-	deleted  bool
 	paused   bool
 	template string
 	complete bool
 }
 
-func newChange(d *appsv1.Deployment, deleted bool, arrived time.Time) change {
+func readDeployment(d *appsv1.Deployment) deployment {
 	replicas := int32(1)
 	if d.Spec.Replicas != nil {
 		replicas = *d.Spec.Replicas
 	}
-	return change{
-		key: types.NamespacedName{Namespace: d.Namespace, Name: d.Name}, uid: d.UID, revision: d.ResourceVersion,
-		arrived: arrived, deleted: deleted, paused: d.Spec.Paused, template: d.Spec.Template.String(),
+	return deployment{
+		key: types.NamespacedName{Namespace: d.Namespace, Name: d.Name}, uid: d.UID,
+		paused: d.Spec.Paused, template: d.Spec.Template.String(),
 		// Without replicas a paused Deployment is complete by its numbers, whatever its template.
 		complete: (replicas > 0 || !d.Spec.Paused) &&
 			d.Status.ObservedGeneration >= d.Generation && d.Status.Replicas == replicas &&
 			d.Status.UpdatedReplicas == replicas && d.Status.AvailableReplicas == replicas,
 	}
-}
-
-// older tells whether a is a resource version before b.
-func older(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
 }
 
 // Verdict is what there is to say about the rollouts of a namespace.
@@ -99,7 +94,7 @@ func (v Verdict) String() string {
 func judge(history []change, namespace string) Verdict {
 	j := &replay{rolledOut: map[types.UID]string{}, rolling: map[types.UID]int{}, overlaps: map[[2]types.UID]openOverlap{}}
 	for _, c := range history {
-		if c.key.Namespace == namespace {
+		if c.Object.key.Namespace == namespace {
 			j.take(c)
 		}
 	}
@@ -125,41 +120,43 @@ type openOverlap struct {
 
 func (j *replay) take(c change) {
 	j.last = c
-	if c.complete {
-		j.rolledOut[c.uid] = c.template
+	d := c.Object
+	if d.complete {
+		j.rolledOut[d.uid] = d.template
 	}
-	pending := j.rolledOut[c.uid] != c.template
-	i, was := j.rolling[c.uid]
-	switch is := pending && !c.paused && !c.deleted; {
+	pending := j.rolledOut[d.uid] != d.template
+	i, was := j.rolling[d.uid]
+	switch is := pending && !d.paused && !c.Deleted; {
 	case is && !was:
 		j.begin(c)
 	case !is && was:
 		r := &j.verdict.Rollouts[i]
-		r.To, r.Ended, r.Complete = c.revision, c.arrived, !pending
-		delete(j.rolling, c.uid)
+		r.To, r.Ended, r.Complete = c.Revision.String(), c.Arrived, !pending
+		delete(j.rolling, d.uid)
 		for pair := range j.overlaps {
-			if pair[0] == c.uid || pair[1] == c.uid {
+			if pair[0] == d.uid || pair[1] == d.uid {
 				j.endOverlap(pair, c)
 			}
 		}
 	case is && was:
 		// What it has begun, it has not finished: the template of before is not rolled out any more either.
-		delete(j.rolledOut, c.uid)
+		delete(j.rolledOut, d.uid)
 	}
 }
 
 func (j *replay) begin(c change) {
+	d, revision := c.Object, c.Revision.String()
 	for uid, i := range j.rolling {
-		j.overlaps[[2]types.UID{uid, c.uid}] = openOverlap{len(j.verdict.Overlaps), c.arrived}
+		j.overlaps[[2]types.UID{uid, d.uid}] = openOverlap{len(j.verdict.Overlaps), c.Arrived}
 		j.verdict.Overlaps = append(j.verdict.Overlaps,
-			Overlap{First: j.verdict.Rollouts[i].Deployment, Second: c.key, From: c.revision})
+			Overlap{First: j.verdict.Rollouts[i].Deployment, Second: d.key, From: revision})
 	}
-	j.rolling[c.uid] = len(j.verdict.Rollouts)
-	j.verdict.Rollouts = append(j.verdict.Rollouts, Rollout{Deployment: c.key, From: c.revision, Began: c.arrived})
+	j.rolling[d.uid] = len(j.verdict.Rollouts)
+	j.verdict.Rollouts = append(j.verdict.Rollouts, Rollout{Deployment: d.key, From: revision, Began: c.Arrived})
 }
 
 func (j *replay) endOverlap(pair [2]types.UID, c change) {
 	open := j.overlaps[pair]
-	j.verdict.Overlaps[open.index].Lasted = c.arrived.Sub(open.began)
+	j.verdict.Overlaps[open.index].Lasted = c.Arrived.Sub(open.began)
 	delete(j.overlaps, pair)
 }

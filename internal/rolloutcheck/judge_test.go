@@ -1,37 +1,38 @@
 package rolloutcheck
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/internal/revisions"
 )
 
 // story makes changes out of words: the Deployment, its template, and what is said of it.
 func story(lines ...change) []change {
 	for i := range lines {
-		lines[i].revision = fmt.Sprint(i + 1)
-		lines[i].arrived = time.Unix(int64(i), 0)
-		lines[i].uid = types.UID(lines[i].key.Name)
-		lines[i].key.Namespace = "shop"
+		lines[i].Revision = revisions.Revision(i + 1)
+		lines[i].Arrived = time.Unix(int64(i), 0)
 	}
 	return lines
 }
 
 func is(name, template string, edits ...func(*change)) change {
-	c := change{key: types.NamespacedName{Name: name}, template: template}
+	c := change{Object: deployment{
+		key: types.NamespacedName{Namespace: "shop", Name: name}, uid: types.UID(name), template: template,
+	}}
 	for _, edit := range edits {
 		edit(&c)
 	}
 	return c
 }
 
-func complete(c *change) { c.complete = true }
-func paused(c *change)   { c.paused = true }
-func deleted(c *change)  { c.deleted = true }
+func complete(c *change) { c.Object.complete = true }
+func paused(c *change)   { c.Object.paused = true }
+func deleted(c *change)  { c.Deleted = true }
 
 func TestJudge(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/internal/controlplane"
@@ -30,6 +32,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	log.SetLogger(klog.Background()) // of controller-runtime's client, which complains at length without one
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -73,7 +76,11 @@ func run(m *testing.M) (code int, err error) {
 	if api, err = client.NewWithWatch(cluster.Config(), client.Options{Scheme: scheme}); err != nil {
 		return 1, err
 	}
-	if watcher, err = rolloutcheck.Start(ctx, cluster.Config()); err != nil {
+	etcd, err := cluster.EtcdConfig()
+	if err != nil {
+		return 1, err
+	}
+	if watcher, err = rolloutcheck.Start(ctx, etcd); err != nil {
 		return 1, err
 	}
 	defer watcher.Stop()
