@@ -133,8 +133,10 @@ func (p *plan) apiServerArgs() []string {
 		args = append(args,
 			"--audit-policy-file="+p.config(auditPolicyFile),
 			"--audit-log-path="+p.auditLog(),
-			// Tests read the log while the cluster is up, so entries must not wait in a buffer.
+			// Tests read the log while the cluster is up, so entries must not wait in a buffer, and all of it, so it must
+			// not be split, which it is at 100 MB by default.
 			"--audit-log-mode=blocking-strict",
+			"--audit-log-maxsize=10000",
 		)
 	}
 	return args

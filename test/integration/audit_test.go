@@ -3,7 +3,9 @@ package integration
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -26,22 +28,23 @@ func readAuditLog(path string, see func(auditEvent)) error {
 		return fmt.Errorf("open audit log: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	lines := bufio.NewScanner(file)
-	const longest = 1 << 20
-	lines.Buffer(nil, longest)
-	for lines.Scan() {
+	lines := bufio.NewReader(file)
+	for {
+		line, err := lines.ReadBytes('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil // a line without an end is being written
+		case err != nil:
+			return fmt.Errorf("read audit log: %w", err)
+		}
 		var e auditEvent
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+		if err := json.Unmarshal(line, &e); err != nil {
 			return fmt.Errorf("decode audit log: %w", err)
 		}
 		if e.Stage == "ResponseComplete" {
 			see(e)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("read audit log: %w", err)
-	}
-	return nil
 }
 
 // audited goes through the audit log of the story's cluster.
