@@ -140,7 +140,7 @@ func testAnnotations(ctx context.Context, t *testing.T, client kubernetes.Interf
 		pod = waitForPod(ctx, t, client, pod, isReady)
 		sinceStart := condition(pod, corev1.PodReady).LastTransitionTime.Sub(pod.Status.StartTime.Time)
 		assert.GreaterOrEqual(t, sinceStart, 2*time.Second)
-		assert.LessOrEqual(t, sinceStart, 4*time.Second, "both times are cut to seconds")
+		assert.LessOrEqual(t, sinceStart, 20*time.Second, "how exactly is tested where the stages are")
 	})
 	t.Run("readiness can be given and taken", func(t *testing.T) {
 		pod := createPod(ctx, t, client, "switched", map[string]string{readyAfter: never})
@@ -152,8 +152,8 @@ func testAnnotations(ctx context.Context, t *testing.T, client kubernetes.Interf
 		waitForPod(ctx, t, client, pod, func(pod *corev1.Pod) bool { return !isReady(pod) })
 	})
 	t.Run("complete-after lets a pod succeed", func(t *testing.T) {
-		pod := createPod(ctx, t, client, "completes", map[string]string{completeAfter: "1500ms"})
-		waitForPod(ctx, t, client, pod, isReady)
+		pod := createPod(ctx, t, client, "completes", map[string]string{completeAfter: "5s"})
+		waitForPod(ctx, t, client, pod, isReady) // after a second
 		pod = waitForPod(ctx, t, client, pod, hasEnded)
 		assert.Equal(t, corev1.PodSucceeded, pod.Status.Phase)
 		assertTerminated(t, pod, 0)
