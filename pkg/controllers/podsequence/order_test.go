@@ -85,7 +85,7 @@ func (api *slowAPI) answer(t *testing.T, path string, list runtime.Object) {
 	t.Helper()
 	select {
 	case api.lists[path] <- list:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatalf("%s was not listed", path)
 	}
 }

@@ -278,7 +278,7 @@ func TestGatesAreLiftedWhenAPodMayGo(t *testing.T) {
 	assert.Empty(t, s.active(), "no pod with gates can be bound")
 	select {
 	case <-patched:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		require.Fail(t, "its gate is not lifted")
 	}
 
