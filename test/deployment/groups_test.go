@@ -25,9 +25,13 @@ func runGroup(t *testing.T, namespace string) {
 	await(t, "the group to be labelled", func() bool {
 		return get(t, pod, namespace, "gang").Labels["podgroup.jhwagner.github.io/ready"] == "true"
 	})
-	for _, kind := range []string{"podgroups.scheduling.x-k8s.io", "podgroups.scheduling.k8s.io"} {
-		await(t, kind+" to be watched", func() bool {
-			return slices.ContainsFunc(ourRequests(t), func(r request) bool { return r.resource == kind && r.verb == "watch" })
-		})
+	for _, program := range []string{"podsequence-scheduler", "podsequence-controller"} {
+		for _, kind := range []string{"podgroups.scheduling.x-k8s.io", "podgroups.scheduling.k8s.io"} {
+			await(t, kind+" to be watched by "+program, func() bool {
+				return slices.ContainsFunc(ourRequests(t), func(r request) bool {
+					return r.program == program && r.resource == kind && r.verb == "watch"
+				})
+			})
+		}
 	}
 }

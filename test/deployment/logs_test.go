@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,9 +34,11 @@ func TestHeldPodsAreNotInTheLogsAtTheShippedLevel(t *testing.T) {
 		assert.NotEmpty(t, log)
 		assert.NotContains(t, string(log), "held-by-", "log of %s", program)
 	}
-	log, err := os.ReadFile(cluster.Log(controlplane.PodSequenceScheduler))
-	require.NoError(t, err)
-	assert.Contains(t, string(log), ns+"/free", "pods that are bound are in the log at this level")
+	await(t, "pods that are bound to be in the log at this level", func() bool {
+		log, err := os.ReadFile(cluster.Log(controlplane.PodSequenceScheduler))
+		require.NoError(t, err)
+		return strings.Contains(string(log), ns+"/free")
+	})
 }
 
 const sequenceGate = "podsequence.example.com/sequence-gate"
@@ -45,10 +48,11 @@ func ourPod(namespace, name string) *st.PodWrapper {
 	return st.MakePod().Namespace(namespace).Name(name).SchedulerName("podsequence-scheduler").Container("example.com/app")
 }
 
+// isHeld tells whether the pod says that it waits for its group. That it has gates the API server says by itself.
 func isHeld(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled {
-			return c.Reason == corev1.PodReasonSchedulingGated && c.Message != "" && pod.Spec.NodeName == ""
+			return c.Reason == corev1.PodReasonSchedulingGated && strings.HasPrefix(c.Message, "waiting for group")
 		}
 	}
 	return false

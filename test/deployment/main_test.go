@@ -99,6 +99,10 @@ func newNamespace(t *testing.T) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "deployment-"}}
 	require.NoError(t, api.Create(t.Context(), ns))
+	// Pods are refused without it, and a busy controller-manager takes its time.
+	await(t, "the account that pods need", func() bool {
+		return api.Get(t.Context(), client.ObjectKey{Namespace: ns.Name, Name: "default"}, &corev1.ServiceAccount{}) == nil
+	})
 	return ns.Name
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -35,9 +36,12 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 			code, _ = fetch(t, url, stranger)
 			assert.Equal(t, http.StatusForbidden, code, "somebody without permission")
 
-			code, text := fetch(t, url, monitor)
-			require.Equal(t, http.StatusOK, code, "somebody with permission")
-			assert.Contains(t, text, "\npodsequence_engine_synced 1\n")
+			var text string
+			await(t, "the engine to be synced", func() bool { // once it leads
+				code, text = fetch(t, url, monitor)
+				require.Equal(t, http.StatusOK, code, "somebody with permission")
+				return strings.Contains(text, "\npodsequence_engine_synced 1\n")
+			})
 			assert.Contains(t, text, "\npodsequence_pods_released_total ")
 			assert.Contains(t, text, "\npodsequence_pod_write_errors_total ")
 			assert.Contains(t, text, "\ngo_goroutines ", "what every program tells")

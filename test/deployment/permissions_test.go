@@ -6,6 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
@@ -41,6 +44,8 @@ var unused = map[string]string{
 	"podsequence-controller: list nodes":                                          fallback,
 }
 
+const readyAfter = "sandbox.podsequence.example.com/ready-after"
+
 const (
 	definition = "customresourcedefinitions.apiextensions.k8s.io podsequences.scheduling.example.com"
 	// What tells whether there are PodGroups.
@@ -61,13 +66,21 @@ func TestPermissionsAreThoseThatAreUsed(t *testing.T) {
 		{"by-gate", "podsequence-scheduler", sequenceGate},
 		{"of-another", controlplane.AnotherScheduler, sequenceGate},
 	} {
-		// So that the others wait for long enough to be told what for.
-		wrapper := ourPod(ns, pod.name).SchedulerName(pod.scheduler).Annotation("sandbox.podsequence.example.com/ready-after", "2s")
+		wrapper := ourPod(ns, pod.name).SchedulerName(pod.scheduler)
+		if pod.name == "by-name" {
+			wrapper.Annotation(readyAfter, "never") // until the others have been told what they wait for
+		}
 		if pod.gate != "" {
 			wrapper.SchedulingGates([]string{pod.gate})
 		}
 		create(t, wrapper.Obj())
 	}
+	for _, name := range []string{"by-gate", "of-another"} {
+		await(t, name+" to be told what it waits for", func() bool { return isHeld(get(t, &corev1.Pod{}, ns, name)) })
+	}
+	first := get(t, &corev1.Pod{}, ns, "by-name")
+	require.NoError(t, api.Patch(t.Context(), first, client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"`+readyAfter+`":"0s"}}}`))))
 	await(t, "the sequence to be completed", func() bool {
 		return get(t, &v1alpha1.PodSequence{}, ns, "shop").Status.Phase == v1alpha1.PhaseCompleted
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"example.com/podsequence/internal/controlplane"
@@ -99,9 +100,13 @@ func probe(t *testing.T, address string) string {
 	return string(body)
 }
 
+// leaseHolder is who leads; it waits until somebody does.
 func leaseHolder(t *testing.T) string {
 	t.Helper()
-	lease := get(t, &coordinationv1.Lease{}, systemNamespace, "podsequence-scheduler")
-	require.NotNil(t, lease.Spec.HolderIdentity)
+	lease := &coordinationv1.Lease{}
+	await(t, "a leader", func() bool {
+		err := api.Get(t.Context(), client.ObjectKey{Namespace: systemNamespace, Name: "podsequence-scheduler"}, lease)
+		return err == nil && lease.Spec.HolderIdentity != nil
+	})
 	return *lease.Spec.HolderIdentity
 }
