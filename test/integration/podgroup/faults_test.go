@@ -68,17 +68,24 @@ func TestLabelKeysByFlag(t *testing.T) {
 	})
 
 	s := newStory(t)
-	s.create(s.pod("pod-0", "", label(ownName, "gang"), size("2")))
-	own := s.pod("usual-0", "usual")
-	s.create(own)
+	awaitOwn := func(names ...string) {
+		for _, name := range names {
+			s.await(name+" to be labelled", func() bool { return s.get(name).Labels[ownReady] == "true" })
+		}
+	}
+	s.create(s.pod("pod-0", "", label(ownName, "gang"), size("2")), s.pod("usual-0", "usual"))
+	s.awaitPhase(corev1.PodRunning, "pod-0")
 	s.awaitLabels("usual", 1)
+	s.create(s.pod("other", "", label(ownName, "other"))) // a fence of the second controller
+	awaitOwn("other")
 	assert.NotContains(t, s.get("pod-0").Labels, ownReady)
+	assert.NotContains(t, s.get("usual-0").Labels, ownReady)
 	s.create(s.pod("pod-1", "", label(ownName, "gang"), size("2")))
+	awaitOwn("pod-0", "pod-1")
+	s.fence()
 	for _, name := range []string{"pod-0", "pod-1"} {
-		s.await(name+" to be labelled", func() bool { return s.get(name).Labels[ownReady] == "true" })
 		assert.NotContains(t, s.get(name).Labels, readyLabel)
 	}
-	assert.NotContains(t, s.get("usual-0").Labels, ownReady)
 }
 
 // Conditions are the kubelet's. Their transition times would show a write that sets them to what they are.

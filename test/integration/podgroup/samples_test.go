@@ -94,6 +94,7 @@ func TestTheStageCompletesGangsAsAWhole(t *testing.T) {
 
 	s := newStory(t)
 	s.create(s.pod("alone", "parted", size("2")))
+	s.awaitPhase(corev1.PodRunning, "alone")
 	s.createSample("podgroup-job.yaml")
 	s.await("the Job to complete", func() bool {
 		job := &batchv1.Job{}

@@ -52,6 +52,8 @@ func newStory(t *testing.T) *story {
 	t.Cleanup(func() { assert.NoError(t, api.Delete(context.Background(), ns)) })
 	s := &story{T: t, ctx: ctx, namespace: ns.Name}
 	s.witness = s.watch()
+	// Pods are refused without it, and a busy controller-manager takes its time.
+	s.await("the account that pods need", func() bool { return api.Get(ctx, s.key("default"), &corev1.ServiceAccount{}) == nil })
 	return s
 }
 

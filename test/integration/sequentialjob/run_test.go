@@ -112,7 +112,7 @@ func TestAStepIsRetriedAsOftenAsTheSpecSays(t *testing.T) {
 		s.patch(&pod, map[string]any{"metadata": map[string]any{"annotations": map[string]string{completeAfter: "0s"}}})
 	}
 	s.awaitRunning("etl", 1)
-	assert.Equal(t, []int32{0}, s.get("etl").Status.Progress.CompletedIndices)
+	s.await("status to say so", func() bool { return slices.Equal(s.get("etl").Status.Progress.CompletedIndices, []int32{0}) })
 }
 
 func isRunning(p corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning }

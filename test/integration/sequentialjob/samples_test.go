@@ -13,9 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/internal/controlplane"
+	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/manifests"
 )
 
@@ -75,7 +78,7 @@ func TestStepsWaitForAGroupOfAPodSequence(t *testing.T) {
 		pods := s.pods("import", 0)
 		return len(pods) == 1 && isHeld(pods[0])
 	})
-	s.fence()
+	s.fenceScheduler()
 	assert.Empty(t, s.pods("import", 0)[0].Spec.NodeName)
 
 	db := &corev1.Pod{}
@@ -102,11 +105,28 @@ func TestAGroupOfAPodSequenceWaitsForTheLastStep(t *testing.T) {
 	s.await("the application to be held", func() bool { return isHeld(application()) })
 	s.complete("migration", 0)
 	s.awaitRunning("migration", 1)
-	s.fence()
+	s.fenceScheduler()
 	assert.Empty(t, application().Spec.NodeName)
 	s.complete("migration", 1)
 	s.await("the application to be placed", func() bool { return application().Spec.NodeName != "" })
 	s.awaitPhase("migration", v1alpha1.PhaseSucceeded)
+}
+
+// fenceScheduler returns when our scheduler has acted on everything that happened to pods before: it lets one go because
+// of what happens to another later.
+func (s *story) fenceScheduler() {
+	s.Helper()
+	pod := func(name string) *corev1.Pod {
+		return st.MakePod().Namespace(s.namespace).Name(name).SchedulerName(controlplane.PodSequenceScheduler).
+			Container("example.com/fence").Annotation(readyAfter, "0s").Obj()
+	}
+	s.create(MakeSequence(s.namespace, "fence").Pods("", "fence-first").Pods("", "fence-second").Obj())
+	s.create(pod("fence-second"), pod("fence-first"))
+	s.await("the fence to be placed", func() bool {
+		second := &corev1.Pod{}
+		require.NoError(s, api.Get(s.ctx, s.key("fence-second"), second))
+		return second.Spec.NodeName != ""
+	})
 }
 
 // isHeld tells whether the pod says that it waits for its group.

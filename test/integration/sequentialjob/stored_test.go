@@ -11,6 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -78,18 +79,23 @@ func (s *story) createEventually(object client.Object) {
 // allowAnything has the API server accept any SequentialJob until restore.
 func (s *story) allowAnything() (restore func()) {
 	s.Helper()
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	require.NoError(s, api.Get(s.ctx, types.NamespacedName{Name: "sequentialjobs.batch.example.com"}, definition))
-	schema := definition.Spec.Versions[0].Schema
-	definition.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{
-		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+	replace := func(with *apiextensionsv1.CustomResourceValidation) (before *apiextensionsv1.CustomResourceValidation) {
+		require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its conditions are written meanwhile
+			definition := &apiextensionsv1.CustomResourceDefinition{}
+			if err := api.Get(s.ctx, types.NamespacedName{Name: "sequentialjobs.batch.example.com"}, definition); err != nil {
+				return err
+			}
+			before, definition.Spec.Versions[0].Schema = definition.Spec.Versions[0].Schema, with
+			return api.Update(s.ctx, definition)
+		}))
+		return before
 	}
-	require.NoError(s, api.Update(s.ctx, definition))
+	schema := replace(&apiextensionsv1.CustomResourceValidation{
+		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+	})
 	return func() {
 		s.Helper()
-		require.NoError(s, api.Get(s.ctx, client.ObjectKeyFromObject(definition), definition))
-		definition.Spec.Versions[0].Schema = schema
-		require.NoError(s, api.Update(s.ctx, definition))
+		replace(schema)
 		s.await("the rules to be back", func() bool {
 			return api.Create(s.ctx, s.fromYAML("refused", `{containers: "many"}`), client.DryRunAll) != nil
 		})

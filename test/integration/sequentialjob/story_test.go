@@ -53,7 +53,10 @@ func newLonelyStory(t *testing.T) *story {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "story-"}}
 	require.NoError(t, api.Create(ctx, ns))
 	t.Cleanup(func() { assert.NoError(t, api.Delete(context.Background(), ns)) })
-	return &story{T: t, ctx: ctx, namespace: ns.Name}
+	s := &story{T: t, ctx: ctx, namespace: ns.Name}
+	// Pods are refused without it, and a busy controller-manager takes its time.
+	s.await("the account that pods need", func() bool { return api.Get(ctx, s.key("default"), &corev1.ServiceAccount{}) == nil })
+	return s
 }
 
 // steps is a SequentialJob of that many steps, whose pods run until the test ends them.
