@@ -116,7 +116,6 @@ func TestExpectedMembersWithoutTheControllerManager(t *testing.T) {
 // stopControllerManager stops the controller-manager until the end of the test, or until what it returns is called.
 func (s *story) stopControllerManager() (start func()) {
 	s.Helper()
-	s.await("the account that pods need", func() bool { return s.api.Get(s.ctx, s.key("default"), &corev1.ServiceAccount{}) == nil })
 	require.NoError(s, s.cluster.Kill(s.ctx, controlplane.ControllerManager))
 	stopped := true
 	start = func() {

@@ -51,8 +51,8 @@ func fiveThousandPods(s *story) {
 		}
 		return nil
 	})
+	s.await("status to be of the second group", func() bool { return strings.HasPrefix(s.getSequence("shop").Status.CurrentGroup, "2/2") })
 	status := s.getSequence("shop").Status
 	assert.Len(s, status.CurrentGroupPods, v1alpha1.MaxListedPods)
 	assert.Contains(s, status.Message, "lists are cut at 100 of 5000 pods")
-	assert.True(s, strings.HasPrefix(status.CurrentGroup, "2/2"))
 }

@@ -32,7 +32,7 @@ func electingCluster(t testing.TB) *environment {
 	})
 }
 
-// holder is who holds the lease of a program.
+// leaseHolder is who holds the lease of a program, or nobody.
 func (s *story) leaseHolder(program string) string {
 	s.Helper()
 	lease := &coordinationv1.Lease{}
@@ -43,13 +43,24 @@ func (s *story) leaseHolder(program string) string {
 	return *lease.Spec.HolderIdentity
 }
 
+// awaitLeader waits until a program has a leader that is another than this one.
+func (s *story) awaitLeader(program, before string) (leader string) {
+	s.Helper()
+	s.await("another leader of "+program, func() bool {
+		leader = s.leaseHolder(program)
+		return leader != "" && leader != before
+	})
+	return leader
+}
+
+func isLeases(r *http.Request) bool { return strings.Contains(r.URL.Path, "/leases/") }
+
 func TestFailOver(t *testing.T) {
 	env := electingCluster(t)
 	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
 		t.Run("the standby of "+program+" writes nothing, and takes over when the leader is killed", func(t *testing.T) {
 			s := newStoryIn(t, env)
-			s.await("a leader", func() bool { return s.leaseHolder(program) != "" })
-			leader := s.leaseHolder(program)
+			leader := s.awaitLeader(program, "")
 			proxy := env.startProxy(t)
 			standby := env.startInstance(t, program, proxy.through(t))
 
@@ -57,6 +68,8 @@ func TestFailOver(t *testing.T) {
 			s.createPods(s.pod("db"), s.gated("app").SchedulerName(stockScheduler), s.pod("web"))
 			s.awaitBound("db")
 			s.expectHeld("app", "web")
+			before := proxy.asked(isLeases)
+			s.await("the standby to run for the lease", func() bool { return proxy.asked(isLeases) > before+1 })
 			assert.Equal(t, leader, s.leaseHolder(program))
 			assert.Empty(t, proxy.written(), "a standby wrote")
 			assert.Zero(t, proxy.asked(func(r *http.Request) bool { return isSequences(r) || strings.HasSuffix(r.URL.Path, "/pods") }),
@@ -68,13 +81,13 @@ func TestFailOver(t *testing.T) {
 			s.expectHeld("web")
 			s.makeReady("app")
 			s.awaitBound("web")
-			assert.NotEqual(t, leader, s.leaseHolder(program))
+			second := s.leaseHolder(program)
+			assert.NotEqual(t, leader, second)
 
 			// The next test finds one instance of each program, and it leads.
-			before := s.leaseHolder(program)
 			require.NoError(t, standby.Process.Kill())
 			require.NoError(t, env.cluster.StartComponent(s.ctx, program))
-			s.await("the first instance to lead again", func() bool { return s.leaseHolder(program) != before })
+			s.awaitLeader(program, second)
 		})
 	}
 	t.Run("a scheduler that was stopped past its lease lets nothing go too early when it goes on", func(t *testing.T) {
@@ -83,12 +96,12 @@ func TestFailOver(t *testing.T) {
 		s.createPods(s.pod("db"), s.pod("app"), s.gated("web"))
 		s.awaitBound("db")
 		s.expectHeld("app", "web")
-		leader := s.leaseHolder(controlplane.PodSequenceScheduler)
+		leader := s.awaitLeader(controlplane.PodSequenceScheduler, "")
 
 		stopped := time.Now()
 		require.NoError(t, env.cluster.Signal(controlplane.PodSequenceScheduler, syscall.SIGSTOP))
 		env.startInstance(t, controlplane.PodSequenceScheduler, nil)
-		s.await("the standby to lead", func() bool { return s.leaseHolder(controlplane.PodSequenceScheduler) != leader })
+		s.awaitLeader(controlplane.PodSequenceScheduler, leader)
 		require.NoError(t, env.cluster.Signal(controlplane.PodSequenceScheduler, syscall.SIGCONT))
 		env.referee.SchedulerStopped(ordercheck.Stop{From: stopped, To: time.Now()})
 		s.expectHeld("app", "web")

@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -12,6 +14,7 @@ import (
 // What is written for the cluster's own scheduler, with a gate, works unchanged: the routing policy of our installation
 // gives it to our scheduler.
 func TestGatedPodsOfTheDefaultSchedulerAreRouted(t *testing.T) {
+	newStory(t).awaitRouting()
 	t.Run("in cluster scope", func(t *testing.T) {
 		s := newStory(t)
 		s.create(s.threeTiers().Obj())
@@ -71,4 +74,14 @@ func TestAGatedPodOfAnotherSchedulerInNodeScopeStaysGated(t *testing.T) {
 	s.expectHeld("theirs", "theirs-first")
 	assert.Equal(t, ourGate, gates(s.getPod("theirs")))
 	assert.Equal(t, ourGate, gates(s.getPod("theirs-first")))
+}
+
+// awaitRouting waits until the policy counts, which takes the API server some time after its start.
+func (s *story) awaitRouting() {
+	s.Helper()
+	s.await("the policy to count", func() bool {
+		probe := s.gated("probe").SchedulerName("").Obj()
+		require.NoError(s, s.api.Create(s.ctx, probe, client.DryRunAll))
+		return probe.Spec.SchedulerName == ourScheduler
+	})
 }

@@ -153,9 +153,15 @@ func (s *nodeStory) awaitSpread(app string, want map[string]int) {
 	require.True(s, happened, "waited for the pods of %s to be on %v, they are on %v", app, want, last)
 }
 
-// expectSpread says where the pods of a workload are when everything that happened so far has been dealt with.
+// expectSpread says where the pods of a workload are when there are as many as there should be, and everything that
+// happened up to then has been dealt with.
 func (s *nodeStory) expectSpread(app string, want map[string]int) {
 	s.Helper()
+	count := 0
+	for _, pods := range want {
+		count += pods
+	}
+	s.await(fmt.Sprintf("%s to have %d pods", app, count), func() bool { return len(s.podsOf(app)) == count })
 	s.fenceNodes()
 	assert.Equal(s, want, s.spread(app), "the nodes of the pods of %s", app)
 }

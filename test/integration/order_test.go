@@ -142,6 +142,7 @@ func TestASequenceThatComesAfterItsPods(t *testing.T) {
 		}
 		s.create(s.threeTiers().Obj())
 		s.awaitPhase("shop", v1alpha1.PhaseCompleted)
+		s.fence()
 		for _, tier := range tiers {
 			assert.Equal(t, before[tier].ResourceVersion, s.getPod(tier).ResourceVersion, "%s was written to", tier)
 		}

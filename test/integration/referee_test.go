@@ -45,8 +45,7 @@ func TestTheRefereeCatchesAPodBoundTooEarly(t *testing.T) {
 			s.createPods(s.pod("db"), makePod(s))
 			s.awaitBound("db")
 			pod := s.getPod("early")
-			pod.Spec.SchedulingGates = nil
-			require.NoError(t, s.api.Update(s.ctx, pod))
+			s.patch(pod, `{"spec":{"schedulingGates":null}}`)
 			if pod.Spec.SchedulerName == ourScheduler {
 				s.expectHeld("early") // the scheduler holds it without a gate just as well
 				s.bindByHand("early")

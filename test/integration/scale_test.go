@@ -70,7 +70,7 @@ func BenchmarkFailOver(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			env := startCluster(b, controlplane.Options{LeaderElection: true, ExtraArgs: map[string][]string{controlplane.PodSequenceScheduler: terms}})
 			s := newBenchmark(b, env)
-			s.await("a leader", func() bool { return s.leaseHolder(controlplane.PodSequenceScheduler) != "" })
+			s.awaitLeader(controlplane.PodSequenceScheduler, "")
 			kill := func() { require.NoError(b, env.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler)) }
 			var took []time.Duration
 			for b.Loop() {

@@ -10,6 +10,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -68,10 +69,12 @@ func TestSequencesThatCannotBeRead(t *testing.T) {
 		s.expectHeld("web", "app", "two")
 		s.awaitHeldFor("web", `group 2/3 "Application" of PodSequence `+s.namespace+`/no-names`)
 
-		object := s.unstructured("no-names")
-		require.NoError(s, unstructured.SetNestedStringSlice(object.Object["spec"].(map[string]any)["podGroups"].([]any)[1].(map[string]any),
-			[]string{"app"}, "pods"))
-		require.NoError(s, s.api.Update(s.ctx, object))
+		require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // status is written meanwhile
+			object := s.unstructured("no-names")
+			second := object.Object["spec"].(map[string]any)["podGroups"].([]any)[1].(map[string]any)
+			require.NoError(s, unstructured.SetNestedStringSlice(second, []string{"app"}, "pods"))
+			return s.api.Update(s.ctx, object)
+		}))
 		s.awaitBound("app")
 		s.expectHeld("web", "two")
 		s.makeReady("app")
@@ -131,19 +134,23 @@ func (s *story) createEventually(object client.Object) {
 // allowAnything has the API server accept any PodSequence until restore.
 func (s *story) allowAnything() (restore func()) {
 	s.Helper()
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	definition.Name = "podsequences.scheduling.example.com"
-	require.NoError(s, s.api.Get(s.ctx, client.ObjectKeyFromObject(definition), definition))
-	schema := definition.Spec.Versions[0].Schema
-	definition.Spec.Versions[0].Schema = &apiextensionsv1.CustomResourceValidation{
-		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+	replace := func(with *apiextensionsv1.CustomResourceValidation) (before *apiextensionsv1.CustomResourceValidation) {
+		require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its conditions are written meanwhile
+			definition := &apiextensionsv1.CustomResourceDefinition{}
+			if err := s.api.Get(s.ctx, types.NamespacedName{Name: "podsequences.scheduling.example.com"}, definition); err != nil {
+				return err
+			}
+			before, definition.Spec.Versions[0].Schema = definition.Spec.Versions[0].Schema, with
+			return s.api.Update(s.ctx, definition)
+		}))
+		return before
 	}
-	require.NoError(s, s.api.Update(s.ctx, definition))
+	schema := replace(&apiextensionsv1.CustomResourceValidation{
+		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+	})
 	return func() {
 		s.Helper()
-		require.NoError(s, s.api.Get(s.ctx, client.ObjectKeyFromObject(definition), definition))
-		definition.Spec.Versions[0].Schema = schema
-		require.NoError(s, s.api.Update(s.ctx, definition))
+		replace(schema)
 		s.await("the rules to be back", func() bool {
 			return s.api.Create(s.ctx, s.stored("refused", `{podGroups: many}`), client.DryRunAll) != nil
 		})

@@ -67,6 +67,8 @@ func newStoryIn(t testing.TB, env *environment) *story {
 		s.judge()
 		assert.NoError(t, s.api.Delete(context.Background(), ns))
 	})
+	// Pods are refused without it, and a busy controller-manager takes its time.
+	s.await("the account that pods need", func() bool { return s.api.Get(ctx, s.key("default"), &corev1.ServiceAccount{}) == nil })
 	return s
 }
 

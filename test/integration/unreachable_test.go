@@ -71,8 +71,7 @@ func TestLeaderIsCutOff(t *testing.T) {
 			ended := s.leaseHolder(program)
 			proxy := env.startProxy(t)
 			leader := env.startInstance(t, program, proxy.through(t))
-			s.await("the instance behind the proxy to lead", func() bool { return s.leaseHolder(program) != ended })
-			cutOff := s.leaseHolder(program)
+			cutOff := s.awaitLeader(program, ended) // which is behind the proxy
 			standby := env.startInstance(t, program, nil)
 
 			s.create(s.threeTiers().Obj())
@@ -92,7 +91,7 @@ func TestLeaderIsCutOff(t *testing.T) {
 			case <-time.After(patience):
 				require.FailNow(t, "the leader goes on without its lease", "its log is %s", leader.Log)
 			}
-			s.await("the other to lead", func() bool { return s.leaseHolder(program) != cutOff })
+			s.awaitLeader(program, cutOff)
 			s.startInOrder()
 
 			// The next test finds the cluster's own instance.
