@@ -112,7 +112,7 @@ func (s *story) runController(ctx context.Context, k *killer) {
 		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{s.namespace: {}}},
 		Controller:              config.Controller{SkipNameValidation: ptr.To(true)},
 		NewClient:               k.newClient,
-		GracefulShutdownTimeout: ptr.To(10 * time.Second),
+		GracefulShutdownTimeout: ptr.To(time.Minute),
 	})
 	if assert.NoError(s, err) && assert.NoError(s, sequentialjob.Add(mgr)) {
 		assert.NoError(s, mgr.Start(ctx))
@@ -124,18 +124,25 @@ func (s *story) countJobs() (count func() map[string]int) {
 	s.Helper()
 	w, err := api.Watch(s.ctx, &batchv1.JobList{}, client.InNamespace(s.namespace))
 	require.NoError(s, err)
+	const last = "last"
 	counts := map[string]int{}
 	var counting sync.WaitGroup
 	counting.Go(func() {
 		for event := range w.ResultChan() {
-			if event.Type == watch.Added {
-				counts[event.Object.(client.Object).GetName()]++
+			if event.Type != watch.Added {
+				continue
 			}
+			name := event.Object.(client.Object).GetName()
+			if name == last {
+				return
+			}
+			counts[name]++
 		}
 	})
 	return func() map[string]int {
-		w.Stop()
+		s.create(s.foreignJob(last)) // when it is seen, all that were created before have been counted
 		counting.Wait()
+		w.Stop()
 		return counts
 	}
 }
