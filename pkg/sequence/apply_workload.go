@@ -90,8 +90,10 @@ func (e *Engine) applyWorkload(view *workload, b *batch) {
 	}
 	e.workloads.learn(view)
 	if view.kind == KindDaemonSet && old == nil {
-		for p := range e.workloads.made[view.uid] {
-			e.countOnNode(p, +1, b)
+		for _, p := range e.podsIn(view.namespace) {
+			if p.owner.uid == view.uid {
+				e.countOnNode(p, +1, b)
+			}
 		}
 	}
 	e.settleRevisions(view, b)

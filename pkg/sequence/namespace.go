@@ -60,36 +60,38 @@ func (e *Engine) withdraw(p *pod, b *batch) {
 	e.delist(p, b)
 }
 
-// enlist makes a pod that belongs to some sequence known to what made it.
+// enlist makes a pod known to what made it.
 func (e *Engine) enlist(p *pod, b *batch) {
+	e.countOnNode(p, +1, b)
 	if len(p.memberships) == 0 {
 		return
 	}
 	e.joinGangs(p)
-	if p.owner.uid == "" {
-		return
+	if p.owner.uid != "" {
+		insert(e.workloads.made, p.owner.uid, p)
 	}
-	insert(e.workloads.made, p.owner.uid, p)
-	e.countOnNode(p, +1, b)
 }
 
 // delist undoes enlist.
 func (e *Engine) delist(p *pod, b *batch) {
+	e.countOnNode(p, -1, b)
 	if len(p.memberships) == 0 {
 		return
 	}
 	e.leaveGangs(p)
-	if p.owner.uid == "" {
-		return
+	if p.owner.uid != "" {
+		remove(e.workloads.made, p.owner.uid, p)
 	}
-	remove(e.workloads.made, p.owner.uid, p)
-	e.countOnNode(p, -1, b)
 }
 
-// countOnNode keeps count of the pods that a DaemonSet has on a node.
+// countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
+// other.
 func (e *Engine) countOnNode(p *pod, sign int, b *batch) {
+	if !p.bound() || p.terminating || p.owner.uid == "" {
+		return
+	}
 	w := e.workloads.byUID[p.owner.uid]
-	if w == nil || w.kind != KindDaemonSet || !p.bound() {
+	if w == nil || w.kind != KindDaemonSet {
 		return
 	}
 	bump(&w.onNode, p.node, sign)
@@ -98,6 +100,14 @@ func (e *Engine) countOnNode(p *pod, sign int, b *batch) {
 			b.touchGroup(s.lanes[p.node], share.group)
 		}
 	}
+}
+
+// podsIn are the pods of a namespace by name.
+func (e *Engine) podsIn(namespace string) map[string]*pod {
+	if ns := e.namespaces[namespace]; ns != nil {
+		return ns.pods
+	}
+	return nil
 }
 
 func (e *Engine) namespaceFor(name string) *namespace {
