@@ -291,12 +291,12 @@ func (e *Engine) testify(p *pod, b *batch) {
 	for _, m := range p.memberships {
 		s := m.sequence
 		s.laneOf(p).prove(m.group)
-		if !s.begun {
-			s.begun = true
+		if !s.begun && s.suspended {
 			for _, l := range s.lanes {
 				b.touch(l)
 			}
 		}
+		s.begun = true
 	}
 }
 
