@@ -33,18 +33,34 @@ func listWatchSequences(config *rest.Config) (cache.ListerWatcher, error) {
 	}, client), nil
 }
 
-// newestSequence asks with a consistent list: it has everything that was written before it was asked for.
-func newestSequence(client metadata.Interface) func(context.Context) (now, lastChange string, err error) {
-	return func(ctx context.Context) (now, lastChange string, err error) {
-		list, err := client.Resource(v1alpha1.PodSequenceResource).List(ctx, metav1.ListOptions{})
+// pageSize bounds what is in memory of a list of which only versions are looked at.
+const pageSize = 1000
+
+// newest asks how recent the API server's answer is, and what the newest change is of any object. The list is a consistent
+// one: it has everything that was written before it was asked for.
+func newest(ctx context.Context, client metadata.ResourceInterface) (now, lastChange string, err error) {
+	for options := (metav1.ListOptions{Limit: pageSize}); ; {
+		page, err := client.List(ctx, options)
 		if err != nil {
 			return "", "", err
 		}
-		for i := range list.Items {
-			if version := list.Items[i].ResourceVersion; after(version, lastChange) {
-				lastChange = version
-			}
+		for i := range page.Items {
+			lastChange = latest(lastChange, page.Items[i].ResourceVersion)
 		}
-		return list.ResourceVersion, lastChange, nil
+		if options.Continue = page.Continue; options.Continue == "" {
+			return page.ResourceVersion, lastChange, nil
+		}
 	}
+}
+
+// askingClient is for asking how recent everything is. Who asks bounds how many questions are under way: to be slowed down
+// further would only keep pods waiting.
+func askingClient(config *rest.Config) (metadata.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.RateLimiter = -1, nil
+	client, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for metadata: %w", err)
+	}
+	return client, nil
 }

@@ -18,12 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
-	metadataclient "k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/sequence"
@@ -40,7 +40,8 @@ type Feed struct {
 	definitions cache.ListerWatcher
 	sequences   cache.ListerWatcher
 
-	fresh *freshness
+	fresh   *freshness
+	confirm *confirmer
 
 	// state is why the engine does not know enough yet; nil once it does.
 	state atomic.Pointer[string]
@@ -90,19 +91,26 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	if err != nil {
 		return nil, err
 	}
-	metadata, err := metadataclient.NewForConfig(config)
+	metadata, err := askingClient(config)
 	if err != nil {
-		return nil, fmt.Errorf("make client for metadata: %w", err)
+		return nil, err
 	}
 
 	f := &Feed{
-		engine: engine, sink: options.Sink, fresh: newFreshness(newestSequence(metadata), options.Advanced),
+		engine: engine, sink: options.Sink,
+		fresh: newFreshness(func(ctx context.Context) (now, lastChange string, err error) {
+			return newest(ctx, metadata.Resource(v1alpha1.PodSequenceResource))
+		}, options.Advanced),
 		definitions: cache.NewListWatchFromClient(extensions.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
 			fields.OneTermEqualSelector("metadata.name", definitionName)),
 		sequences: sequences,
 		clock:     options.Clock, rearm: make(chan struct{}, 1),
 	}
-	f.world = f.kinds(core, options.ClusterScopeOnly)
+	f.world = f.podsAndWorkloads(core)
+	f.confirm = newConfirmer(askedKinds(metadata, f.world), f.applyKnown)
+	if !options.ClusterScopeOnly {
+		f.world = append(f.world, f.nodes(core))
+	}
 	if f.groups, err = podgroupwatch.New(config); err != nil {
 		return nil, fmt.Errorf("make watcher of PodGroups: %w", err)
 	}
@@ -148,7 +156,7 @@ func (f *Feed) Run(ctx context.Context) {
 	f.setState("the lists of pods, workloads and nodes are not complete")
 	for _, kind := range f.world {
 		watches.StartWithContext(ctx, func(ctx context.Context) {
-			f.reflect(ctx, kind.name, kind.source, kind.object, kind.store)
+			f.reflect(ctx, kind.resource.Resource, kind.source, kind.object, kind.store)
 		})
 	}
 	if f.groups != nil {
@@ -164,6 +172,7 @@ func (f *Feed) Run(ctx context.Context) {
 	}
 
 	watches.StartWithContext(ctx, f.fresh.run)
+	watches.StartWithContext(ctx, f.confirm.run)
 	f.setState("it is not known whether the PodSequence kind is installed")
 	definitions := &definitionStore{feed: f, ctx: ctx}
 	watches.StartWithContext(ctx, func(ctx context.Context) {
@@ -199,7 +208,7 @@ func (f *Feed) complete() {
 	f.synced = true
 	f.state.Store(nil)
 	engineSynced.Set(1)
-	f.sink(f.engine.Everything())
+	f.pass(f.engine.Everything())
 }
 
 // suspend closes the sink until the engine knows everything again.
@@ -235,8 +244,14 @@ func (f *Feed) applyGroup(group podgroups.Reference) {
 	})
 }
 
-// pass tells the sink.
+// applyKnown tells the engine up to which version it misses nothing of a namespace.
+func (f *Feed) applyKnown(namespace, known string) {
+	f.apply(func() sequence.Changes { return f.engine.Confirm(namespace, known) })
+}
+
+// pass has the engine's questions answered, and tells the sink.
 func (f *Feed) pass(changes sequence.Changes) {
+	f.confirm.want(changes.Questions)
 	if f.synced && !changes.Empty() {
 		podsReleased.Add(float64(len(changes.Released)))
 		f.sink(changes)

@@ -28,11 +28,12 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	pods, definitions, sequences := cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource()
 	f := &Feed{
 		engine: engine, definitions: definitions, sequences: sequences,
-		fresh: newFreshness(func(context.Context) (string, string, error) { return "", "", nil }, func() {}),
-		clock: clock.RealClock{}, rearm: make(chan struct{}, 1),
+		fresh:   newFreshness(func(context.Context) (string, string, error) { return "", "", nil }, func() {}),
+		confirm: newConfirmer(nil, nil),
+		clock:   clock.RealClock{}, rearm: make(chan struct{}, 1),
 	}
 	f.world = []watchedKind{{
-		name: "pods", source: pods, object: &corev1.Pod{},
+		resource: corev1.SchemeGroupVersion.WithResource("pods"), source: pods, object: &corev1.Pod{},
 		store: newObjectStore(f, engine.ApplyPod, engine.RemovePod, engine.ReplacePods),
 	}}
 	type answer struct{ synced, held bool }

@@ -4,15 +4,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
-
-// askTimeout is how long one question to the API server may take before it is asked again.
-const askTimeout = 10 * time.Second
 
 // freshness knows up to which resource version the engine surely knows every PodSequence.
 //
@@ -29,24 +23,26 @@ type freshness struct {
 	// kick has a token while wanted may be ahead of known.
 	kick chan struct{}
 
-	mu      sync.Mutex
-	watched string        // the last version that the watch brought
-	known   string        // no change up to this version is missing
-	wanted  string        // the newest version that somebody asked for
-	absent  bool          // there is no such kind: nothing can be missing
-	moved   chan struct{} // closed when any of the others changes
+	watch position // of PodSequences
+
+	mu     sync.Mutex
+	known  string        // no change up to this version is missing
+	wanted string        // the newest version that somebody asked for
+	absent bool          // there is no such kind: nothing can be missing
+	moved  chan struct{} // closed when any of the others changes
 }
 
 func newFreshness(newest func(context.Context) (string, string, error), advanced func()) *freshness {
-	return &freshness{newest: newest, advanced: advanced, kick: make(chan struct{}, 1), moved: make(chan struct{})}
+	return &freshness{
+		newest: newest, advanced: advanced, kick: make(chan struct{}, 1), moved: make(chan struct{}),
+		watch: position{resource: v1alpha1.PodSequenceResource.Resource},
+	}
 }
 
 // brought notes that the watch has brought everything up to this version into the engine.
 func (f *freshness) brought(version string) {
-	f.update(func() {
-		f.watched = latest(f.watched, version)
-		f.known = latest(f.known, version)
-	})
+	f.watch.brought(version)
+	f.update(func() { f.known = latest(f.known, version) })
 }
 
 // setAbsent notes whether the kind is not served.
@@ -106,19 +102,8 @@ func (f *freshness) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		retry := wait.Backoff{Duration: 100 * time.Millisecond, Cap: 2 * time.Second, Steps: 10, Factor: 2, Jitter: 0.2}
 		for f.behind() && ctx.Err() == nil {
-			now, err := f.ask(ctx)
-			if err == nil {
-				f.update(func() { f.known = latest(f.known, now) })
-				continue
-			}
-			klog.FromContext(ctx).Error(err, "Cannot tell whether all PodSequences are known; new pods are held, will try again")
-			watchErrors.WithLabelValues("podsequences").Inc()
-			select {
-			case <-time.After(retry.Step()):
-			case <-ctx.Done():
-			}
+			persist(ctx, "podsequences", "Cannot tell whether all PodSequences are known; new pods are held", f.behind, f.ask)
 		}
 	}
 }
@@ -129,44 +114,15 @@ func (f *freshness) behind() bool {
 	return !f.absent && after(f.wanted, f.known)
 }
 
-// ask returns up to which version nothing is missing, after the watch has brought all there is up to it.
-func (f *freshness) ask(ctx context.Context) (now string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
+// ask finds out up to which version nothing is missing, after the watch has brought all there is up to it.
+func (f *freshness) ask(ctx context.Context) error {
 	now, lastChange, err := f.newest(ctx)
 	if err != nil {
-		return "", fmt.Errorf("ask for the newest PodSequence: %w", err)
+		return fmt.Errorf("ask for the newest PodSequence: %w", err)
 	}
-	for {
-		f.mu.Lock()
-		there, moved := !after(lastChange, f.watched), f.moved
-		f.mu.Unlock()
-		if there {
-			return now, nil
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return "", fmt.Errorf("wait for the watch of PodSequences to reach version %s: %w", lastChange, context.Cause(ctx))
-		}
+	if err := f.watch.await(ctx, lastChange); err != nil {
+		return err
 	}
-}
-
-func latest(a, b string) string {
-	if after(b, a) {
-		return b
-	}
-	return a
-}
-
-// after tells whether version a is later than b. The empty version is earlier than any.
-func after(a, b string) bool {
-	switch {
-	case a == "" || a == b:
-		return false
-	case b == "":
-		return true
-	}
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
+	f.update(func() { f.known = latest(f.known, now) })
+	return nil
 }

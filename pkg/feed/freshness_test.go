@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -98,6 +99,20 @@ func TestFreshness(t *testing.T) {
 			s.failing.Store(false)
 			s.now.Store(100)
 			require.NoError(t, f.await(t.Context(), "90"))
+		},
+		"a question that fails is dropped when it needs no answer any more": func(t *testing.T, s *server, f *freshness, _ *atomic.Int64) {
+			for version, answer := range map[string]func(){"60": func() { f.brought("60") }, "90": func() { f.setAbsent(true) }} {
+				s.failing.Store(true)
+				f.want(version)
+				synctest.Wait()
+				answer()
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				before := s.asked.Load()
+				time.Sleep(time.Hour)
+				assert.Equal(t, before, s.asked.Load())
+				f.setAbsent(false)
+			}
 		},
 		"without the kind nothing can be missing": func(t *testing.T, s *server, f *freshness, _ *atomic.Int64) {
 			f.setAbsent(true)

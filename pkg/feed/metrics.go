@@ -13,6 +13,13 @@ var (
 		Help:           "Failures to list or watch what decisions are made from, by resource. While they last, pods that wait stay held.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"resource"})
+	confirmDuration = metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem:      "podsequence",
+		Name:           "confirm_duration_seconds",
+		Help:           "How long it takes to make sure that no change of pods or workloads is missing, before a group counts as ready.",
+		Buckets:        metrics.ExponentialBuckets(0.001, 2, 15),
+		StabilityLevel: metrics.ALPHA,
+	})
 	engineSynced = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "engine_synced",
@@ -34,10 +41,10 @@ var (
 )
 
 func init() {
-	legacyregistry.MustRegister(watchErrors, engineSynced, unreadableSequences, podsReleased)
+	legacyregistry.MustRegister(watchErrors, confirmDuration, engineSynced, unreadableSequences, podsReleased)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{watchErrors.CounterVec, engineSynced, unreadableSequences, podsReleased}
+	return []prometheus.Collector{watchErrors.CounterVec, confirmDuration, engineSynced, unreadableSequences, podsReleased}
 }

@@ -52,7 +52,7 @@ func (s *sequenceStore) Delete(obj any) error {
 	}
 	key := keyOf(stored)
 	s.forget(key)
-	s.feed.apply(func() sequence.Changes { return s.feed.engine.RemoveSequence(key) })
+	s.feed.apply(func() sequence.Changes { return s.feed.engine.RemoveSequence(key, stored.GetResourceVersion()) })
 	return s.Bookmark(stored.GetResourceVersion())
 }
 
@@ -77,7 +77,7 @@ func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 		sequences[i] = s.read(stored)
 	}
 	unreadableSequences.Set(float64(len(s.unreadable)))
-	s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplaceSequences(sequences) })
+	s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplaceSequences(sequences, resourceVersion) })
 	s.once.Do(s.feed.complete)
 	return s.Bookmark(resourceVersion)
 }
@@ -142,9 +142,15 @@ func (s *definitionStore) Update(obj any) error {
 	return nil
 }
 
-func (s *definitionStore) Delete(any) error { return s.Replace(nil, "") }
+func (s *definitionStore) Delete(obj any) error {
+	definition, err := as[*apiextensionsv1.CustomResourceDefinition](obj)
+	if err != nil {
+		return err
+	}
+	return s.Replace(nil, definition.ResourceVersion)
+}
 
-func (s *definitionStore) Replace(list []any, _ string) error {
+func (s *definitionStore) Replace(list []any, resourceVersion string) error {
 	for _, obj := range list {
 		if err := s.Update(obj); err != nil {
 			return err
@@ -153,7 +159,7 @@ func (s *definitionStore) Replace(list []any, _ string) error {
 	if len(list) == 0 || s.served == "" {
 		s.stop()
 		s.feed.fresh.setAbsent(true)
-		s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplaceSequences(nil) })
+		s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplaceSequences(nil, resourceVersion) })
 		if !s.feed.Synced() {
 			s.feed.complete()
 		}

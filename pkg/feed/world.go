@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -17,22 +18,25 @@ import (
 
 // watchedKind is a kind of built-in object that the engine is told of.
 type watchedKind struct {
-	name   string // of the resource
-	source cache.ListerWatcher
-	object any
-	store  worldStore
+	resource schema.GroupVersionResource
+	source   cache.ListerWatcher
+	object   any
+	store    worldStore
 }
 
 // worldStore is a store that tells when it has had its first complete list.
 type worldStore interface {
 	cache.TransformingStore
+	cache.ReflectorBookmarkStore
 	listed() <-chan struct{}
+	// watch is how far it has come.
+	watch() *position
 }
 
-// kinds are the built-in kinds that the engine is told of.
-func (f *Feed) kinds(core kubernetes.Interface, clusterScopeOnly bool) []watchedKind {
+// podsAndWorkloads are the kinds of which the engine may ask whether anything is missing.
+func (f *Feed) podsAndWorkloads(core kubernetes.Interface) []watchedKind {
 	v1, apps, batch := core.CoreV1().RESTClient(), core.AppsV1().RESTClient(), core.BatchV1().RESTClient()
-	kinds := []watchedKind{
+	return []watchedKind{
 		watched(v1, "pods", &corev1.Pod{}, f.pods()),
 		watched(apps, "deployments", &appsv1.Deployment{}, workloads[*appsv1.Deployment](f, sequence.KindDeployment)),
 		watched(apps, "replicasets", &appsv1.ReplicaSet{}, workloads[*appsv1.ReplicaSet](f, sequence.KindReplicaSet)),
@@ -42,12 +46,12 @@ func (f *Feed) kinds(core kubernetes.Interface, clusterScopeOnly bool) []watched
 		watched(v1, "replicationcontrollers", &corev1.ReplicationController{},
 			workloads[*corev1.ReplicationController](f, sequence.KindReplicationController)),
 	}
-	if clusterScopeOnly {
-		return kinds
-	}
-	removeNode := func(node *corev1.Node) sequence.Changes { return f.engine.RemoveNode(node.Name) }
-	return append(kinds, watched(v1, "nodes", &corev1.Node{},
-		newObjectStore(f, f.engine.ApplyNode, removeNode, f.engine.ReplaceNodes)))
+}
+
+func (f *Feed) nodes(core kubernetes.Interface) watchedKind {
+	remove := func(node *corev1.Node) sequence.Changes { return f.engine.RemoveNode(node.Name) }
+	return watched(core.CoreV1().RESTClient(), "nodes", &corev1.Node{},
+		newObjectStore(f, f.engine.ApplyNode, remove, f.engine.ReplaceNodes))
 }
 
 // pods hands pods to the engine.
@@ -58,8 +62,9 @@ func (f *Feed) pods() *objectStore[*corev1.Pod] {
 }
 
 func watched(client rest.Interface, resource string, object any, store worldStore) watchedKind {
+	store.watch().resource = resource
 	return watchedKind{
-		name: resource, object: object, store: store,
+		resource: client.APIVersion().WithResource(resource), object: object, store: store,
 		source: cache.NewListWatchFromClient(client, resource, corev1.NamespaceAll, fields.Everything()),
 	}
 }
@@ -69,21 +74,22 @@ func workloads[T metav1.Object](f *Feed, kind sequence.WorkloadKind) *objectStor
 	return newObjectStore(f,
 		func(object T) sequence.Changes { return f.engine.ApplyWorkload(object) },
 		func(object T) sequence.Changes { return f.engine.RemoveWorkload(object) },
-		func(list []T) sequence.Changes {
+		func(list []T, version string) sequence.Changes {
 			objects := make([]metav1.Object, len(list))
 			for i, object := range list {
 				objects[i] = object
 			}
-			return f.engine.ReplaceWorkloads(kind, objects)
+			return f.engine.ReplaceWorkloads(kind, objects, version)
 		},
 	)
 }
 
 // objectStore hands objects of one type to the engine.
-type objectStore[T any] struct {
+type objectStore[T metav1.Object] struct {
 	feed          *Feed
+	position      position
 	apply, remove func(T) sequence.Changes
-	replace       func([]T) sequence.Changes
+	replace       func(list []T, version string) sequence.Changes
 
 	trim func(T) T // of what is listed; nil if it is taken as it is
 
@@ -91,7 +97,7 @@ type objectStore[T any] struct {
 	first chan struct{} // closed after the first complete list
 }
 
-func newObjectStore[T any](f *Feed, apply, remove func(T) sequence.Changes, replace func([]T) sequence.Changes) *objectStore[T] {
+func newObjectStore[T metav1.Object](f *Feed, apply, remove func(T) sequence.Changes, replace func([]T, string) sequence.Changes) *objectStore[T] {
 	return &objectStore[T]{feed: f, apply: apply, remove: remove, replace: replace, first: make(chan struct{})}
 }
 
@@ -100,6 +106,13 @@ func (s *objectStore[T]) Resync() error           { return nil }
 func (s *objectStore[T]) Update(obj any) error    { return s.enter(obj, s.apply) }
 func (s *objectStore[T]) Delete(obj any) error    { return s.enter(obj, s.remove) }
 func (s *objectStore[T]) listed() <-chan struct{} { return s.first }
+func (s *objectStore[T]) watch() *position        { return &s.position }
+
+// Bookmark notes how far the watch has come.
+func (s *objectStore[T]) Bookmark(resourceVersion string) error {
+	s.position.brought(resourceVersion)
+	return nil
+}
 
 // Transformer has a reflector trim what it lists.
 func (s *objectStore[T]) Transformer() cache.TransformFunc {
@@ -120,16 +133,24 @@ func (s *objectStore[T]) enter(obj any, enter func(T) sequence.Changes) error {
 	if err != nil {
 		return err
 	}
-	s.feed.apply(func() sequence.Changes { return enter(object) })
+	s.applyAt(object.GetResourceVersion(), func() sequence.Changes { return enter(object) })
 	return nil
 }
 
-func (s *objectStore[T]) Replace(list []any, _ string) error {
+func (s *objectStore[T]) Replace(list []any, resourceVersion string) error {
 	objects, err := allAs[T](list)
 	if err != nil {
 		return err
 	}
-	s.feed.apply(func() sequence.Changes { return s.replace(objects) })
+	s.applyAt(resourceVersion, func() sequence.Changes { return s.replace(objects, resourceVersion) })
 	s.once.Do(func() { close(s.first) })
 	return nil
+}
+
+// applyAt notes how far the watch has come before questions are asked about that.
+func (s *objectStore[T]) applyAt(version string, enter func() sequence.Changes) {
+	s.feed.apply(func() sequence.Changes {
+		defer s.position.brought(version)
+		return enter()
+	})
 }

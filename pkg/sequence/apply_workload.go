@@ -20,9 +20,9 @@ func (e *Engine) ApplyWorkload(object metav1.Object) Changes {
 	e.prepareDue(view)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := batch{}
-	e.applyWorkload(view, &b)
-	return e.settle(&b)
+	b := e.at(view.resourceVersion)
+	e.applyWorkload(view, b)
+	return e.settle(b)
 }
 
 // RemoveWorkload tells the engine that a workload is gone.
@@ -32,13 +32,13 @@ func (e *Engine) RemoveWorkload(object metav1.Object) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := batch{}
-	e.removeWorkload(object.GetUID(), &b)
-	return e.settle(&b)
+	b := e.at(object.GetResourceVersion())
+	e.removeWorkload(object.GetUID(), b)
+	return e.settle(b)
 }
 
-// ReplaceWorkloads tells the engine of all workloads of one kind that there are, in one step.
-func (e *Engine) ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object) Changes {
+// ReplaceWorkloads tells the engine of all workloads of one kind that there are at a version, in one step.
+func (e *Engine) ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object, version string) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 
@@ -53,16 +53,16 @@ func (e *Engine) ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object) Ch
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := batch{}
+	b := e.relistedAt(version)
 	for _, view := range views {
-		e.applyWorkload(view, &b)
+		e.applyWorkload(view, b)
 	}
 	for uid, w := range e.workloads.byUID {
 		if _, ok := present[uid]; !ok && w.kind == kind {
-			e.removeWorkload(uid, &b)
+			e.removeWorkload(uid, b)
 		}
 	}
-	return e.settle(&b)
+	return e.settle(b)
 }
 
 // applyWorkload enters a new version. The pods are counted anew only if what they are counted for may have changed.

@@ -8,6 +8,10 @@ import (
 
 // batch is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
 type batch struct {
+	// version is that of the event; empty if it has none. relisted tells that it is a list, which hides what happened since
+	// the last event before it.
+	version  string
+	relisted bool
 	// lanes are those whose sums, nodes or memberships changed.
 	lanes []*lane
 	// classes are those for which a node came, went, or became something else.
@@ -65,7 +69,7 @@ func (e *Engine) settle(b *batch) Changes {
 	}
 	for _, l := range b.lanes {
 		if l.sequence.listed {
-			e.settleLane(l, &changes)
+			e.settleLane(l, b, &changes)
 		}
 	}
 	// Only now that every lane stands where it will stand: a pod may need the leave of several. Nodes first: what they
@@ -106,12 +110,15 @@ func (e *Engine) settle(b *batch) Changes {
 }
 
 // settleLane brings the lane up to its sums and to the time.
-func (e *Engine) settleLane(l *lane, changes *Changes) {
-	wake := l.wake
-	l.evaluate(e)
+func (e *Engine) settleLane(l *lane, b *batch, changes *Changes) {
+	wake, doubted := l.wake, l.doubted
+	l.evaluate(e, b)
 	l.advance(e.now)
 	if !l.wake.IsZero() && !l.wake.Equal(wake) {
 		e.alarms.set(l)
+	}
+	if e.doubtLane(l, changes); doubted && !l.doubted && !l.sequence.perNode {
+		changes.Advanced = append(changes.Advanced, l.sequence.key) // if it is not passed, what it waits for is known only now
 	}
 	changes.touch(l.sequence.key)
 }
@@ -277,6 +284,9 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, b *batch) {
 		return
 	}
 	delete(ns.pods, name)
+	if d := e.doubts[namespace]; d != nil {
+		delete(d.pods, p)
+	}
 	e.touchPod(p, b)
 	e.withdraw(p, b)
 	p.memberships = nil
@@ -355,6 +365,9 @@ func (e *Engine) swap(old, next *sequence, b *batch) {
 		}
 	}
 	for p, had := range waited {
+		if behind(p.placedVersion, b.version) {
+			p.placedVersion = b.version
+		}
 		e.classify(p, nil)
 		b.placed = append(b.placed, placedPod{p, had, false})
 	}

@@ -95,7 +95,7 @@ func BenchmarkTerminalPods(b *testing.B) {
 					require.NoError(b, json.Unmarshal(received, list[i]))
 				}
 				b.StartTimer()
-				engine.ReplacePods(list)
+				engine.ReplacePods(list, "")
 				b.StopTimer()
 				clear(list)
 				b.ReportMetric(float64(heapInUse()-before)/pods, "B/pod")

@@ -15,6 +15,8 @@ type Changes struct {
 	Held []types.NamespacedName
 	// Advanced are the sequences whose waiting pods wait for another group than before: see Engine.Waiting.
 	Advanced []types.NamespacedName
+	// Questions are those that this event raised, or raised anew: see Engine.Confirm.
+	Questions Questions
 
 	released sets.Set[types.UID] // those in Released
 }
@@ -30,7 +32,7 @@ type Release struct {
 	StillGated bool
 }
 
-// Empty tells whether nothing was brought about.
+// Empty tells whether nothing was brought about. Questions are not news to anybody but who answers them.
 func (c *Changes) Empty() bool {
 	return len(c.Released) == 0 && len(c.Sequences) == 0 && len(c.Held) == 0 && len(c.Advanced) == 0
 }
@@ -44,14 +46,18 @@ func (c *Changes) touch(key types.NamespacedName) {
 
 // hold reports the pod if it must wait.
 func (e *Engine) hold(c *Changes, p *pod) {
-	if !p.bound() && !p.terminating && !e.mayGo(p) {
+	if !p.bound() && !p.terminating && !e.isFree(p) {
 		c.Held = append(c.Held, types.NamespacedName{Namespace: p.namespace, Name: p.name})
 	}
 }
 
 // release reports the pod if it may go. A pod that was not waiting needs it only when it still carries a gate.
 func (e *Engine) release(c *Changes, p *pod, waiting bool) {
-	if p.bound() || p.terminating || !e.mayGo(p) {
+	if p.bound() || p.terminating || !e.isFree(p) {
+		return
+	}
+	if e.isEarly(p) {
+		e.doubtPod(p, c)
 		return
 	}
 	gates := p.liftable()

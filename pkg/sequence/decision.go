@@ -38,6 +38,8 @@ const (
 	heldByNodes       // no suitable node is open
 	heldByUnknownNode // the node it asks for does not exist
 	heldUnknown       // the engine has yet to learn of the pod
+	heldUnconfirmed   // the group looks ready, but a change that says otherwise may not be known yet
+	heldEarly         // a change from before the pod may not be known yet
 	heldUnsupported
 )
 
@@ -67,6 +69,10 @@ func (d Decision) Message() string {
 		return fmt.Sprintf(waitingPrefix+"%s%s: there is no such node yet", group, on)
 	case heldUnknown:
 		return fmt.Sprintf(waitingPrefix+"PodSequence %s: the pod is not known yet", d.Sequence)
+	case heldUnconfirmed:
+		return fmt.Sprintf(waitingPrefix+"%s%s: it looks ready, making sure that no change is missing", group, on)
+	case heldEarly:
+		return fmt.Sprintf(waitingPrefix+"PodSequence %s: making sure that no change from before the pod is missing", d.Sequence)
 	case heldUnsupported:
 		return fmt.Sprintf(waitingPrefix+"another scheduler: PodSequence %s has scope Node, set schedulerName to that of podsequence-scheduler", d.Sequence)
 	}
@@ -75,7 +81,7 @@ func (d Decision) Message() string {
 
 // FilterMessage is the Message for one of many nodes: it is the same for all nodes that lack the same.
 func (d Decision) FilterMessage() string {
-	if d.reason == heldBySuspension {
+	if d.reason == heldBySuspension || d.reason == heldEarly {
 		return d.Message()
 	}
 	return fmt.Sprintf("node(s) not ready for the pod: group %d/%d %q of PodSequence %s", d.Group+1, d.groups, d.title, d.Sequence)
@@ -187,8 +193,11 @@ func (e *Engine) find(object *corev1.Pod) (p *pod, known bool) {
 	return stranger, false
 }
 
-// mayGo tells whether every sequence that has the pod lets it go.
-func (e *Engine) mayGo(p *pod) bool {
+// mayGo tells whether the pod may go for sure.
+func (e *Engine) mayGo(p *pod) bool { return e.isFree(p) && !e.isEarly(p) }
+
+// isFree tells whether every sequence that has the pod lets it go.
+func (e *Engine) isFree(p *pod) bool {
 	for _, m := range p.memberships {
 		if m.sequence.perNode {
 			if e.unsupported(p, m) {
@@ -218,11 +227,18 @@ func (e *Engine) decision(p *pod) Decision {
 			holding = m
 		}
 	}
+	early := false
 	if holding == nil {
-		return Decision{}
+		if holding, early = e.earlyIn(p); !early {
+			return Decision{}
+		}
 	}
 	s := holding.sequence
 	d := Decision{Held: true, Sequence: s.key, groups: len(s.groups), Group: holding.group, title: s.groups[holding.group].title}
+	if early {
+		d.reason, d.Group = heldEarly, holding.group-1
+		return d
+	}
 	if !s.perNode {
 		d.describe(s.lanes[""], e.now)
 		return d
@@ -277,6 +293,8 @@ func (d *Decision) describe(l *lane, now time.Time) {
 	d.Group, d.title = l.current, s.groups[l.current].title
 	d.need = l.need(l.current)
 	switch {
+	case l.doubted && l.tallies[l.current].satisfied && !l.tallies[l.current].sure:
+		d.reason = heldUnconfirmed
 	case l.tallies[l.current].satisfied:
 		d.reason, d.until = heldByWait, l.waitOver(l.current)
 	case l.timedOut(l.current, now):

@@ -20,6 +20,9 @@ type Config struct {
 	GatePrefixes []string
 	// ClusterScopeOnly tells that the engine is not told of nodes: sequences of node scope are reported and let nothing go.
 	ClusterScopeOnly bool
+	// Confirm has a group count as ready, and a new pod go where what is ready may break, only after Engine.Confirm said that
+	// no event is missing that speaks against it. Without it, what the engine is told counts as all there is.
+	Confirm bool
 }
 
 // Engine holds what the API server last said of PodSequences, pods, nodes and the workloads that make pods. It is safe for
@@ -35,6 +38,7 @@ type Engine struct {
 	mu    sync.RWMutex
 
 	now        time.Time // as last told, see Tick
+	newest     string    // the newest version of anything told
 	alarms     alarms
 	sequences  map[types.NamespacedName]*sequence
 	namespaces map[string]*namespace
@@ -48,6 +52,7 @@ type Engine struct {
 	requirements requirements
 	pinned       map[pin]map[*pod]struct{}
 	gangs        map[podgroups.Reference]*gang
+	doubts       map[string]*doubts // by namespace
 
 	// Pods that were told to wait on a version of them that no event has brought yet. Guarded by its own lock, because
 	// questions are asked under the read lock.
@@ -70,6 +75,7 @@ func NewEngine(config Config) *Engine {
 		requirements:   requirements{byKey: map[string]*requirement{}, classes: map[string]*class{}},
 		pinned:         map[pin]map[*pod]struct{}{},
 		gangs:          map[podgroups.Reference]*gang{},
+		doubts:         map[string]*doubts{},
 		strangers:      map[types.UID]struct{}{},
 	}
 }
@@ -83,9 +89,9 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	prepared := e.prepareClass(view)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := batch{}
-	e.applyPod(view, prepared, &b)
-	return e.settle(&b)
+	b := e.at(view.resourceVersion)
+	e.applyPod(view, prepared, b)
+	return e.settle(b)
 }
 
 // RemovePod tells the engine that a pod is gone. A pod of the same name but another UID is left alone.
@@ -95,33 +101,33 @@ func (e *Engine) RemovePod(object *corev1.Pod) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := batch{}
-	e.removePod(object.Namespace, object.Name, object.UID, &b)
-	return e.settle(&b)
+	b := e.at(object.ResourceVersion)
+	e.removePod(object.Namespace, object.Name, object.UID, b)
+	return e.settle(b)
 }
 
 // ReplacePods tells the engine of all pods there are. It is one step: in between, pods would look as they never were
-// together, and a group might seem ready.
-func (e *Engine) ReplacePods(objects []*corev1.Pod) Changes {
+// together, and a group might seem ready. version is that of the list.
+func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := batch{}
+	b := e.relistedAt(version)
 	present := make(map[types.UID]struct{}, len(objects))
 	for _, object := range objects {
 		present[object.UID] = struct{}{}
-		e.applyPod(viewPod(object), nil, &b)
+		e.applyPod(viewPod(object), nil, b)
 	}
 	for name, ns := range e.namespaces {
 		for _, p := range ns.pods {
 			if _, ok := present[p.uid]; !ok {
-				e.removePod(name, p.name, p.uid, &b)
+				e.removePod(name, p.name, p.uid, b)
 			}
 		}
 	}
-	return e.settle(&b)
+	return e.settle(b)
 }
 
 // ApplySequence tells the engine of a PodSequence that was added or changed, and of what cannot be read of it.
@@ -131,42 +137,42 @@ func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...Unreadabl
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := batch{}
-	e.applySequence(Stored{ps, unreadable}, &b)
-	return e.settle(&b)
+	b := e.at(ps.ResourceVersion)
+	e.applySequence(Stored{ps, unreadable}, b)
+	return e.settle(b)
 }
 
-// RemoveSequence tells the engine that a PodSequence is gone.
-func (e *Engine) RemoveSequence(key types.NamespacedName) Changes {
+// RemoveSequence tells the engine that a PodSequence is gone since a version.
+func (e *Engine) RemoveSequence(key types.NamespacedName, version string) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := batch{}
-	e.swap(e.sequences[key], nil, &b)
-	return e.settle(&b)
+	b := e.at(version)
+	e.swap(e.sequences[key], nil, b)
+	return e.settle(b)
 }
 
-// ReplaceSequences tells the engine of all PodSequences there are.
-func (e *Engine) ReplaceSequences(objects []Stored) Changes {
+// ReplaceSequences tells the engine of all PodSequences there are at a version.
+func (e *Engine) ReplaceSequences(objects []Stored, version string) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := batch{}
+	b := e.relistedAt(version)
 	present := make(map[types.NamespacedName]struct{}, len(objects))
 	for _, ps := range objects {
 		present[types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}] = struct{}{}
-		e.applySequence(ps, &b)
+		e.applySequence(ps, b)
 	}
 	for key, s := range e.sequences {
 		if _, ok := present[key]; !ok {
-			e.swap(s, nil, &b)
+			e.swap(s, nil, b)
 		}
 	}
-	return e.settle(&b)
+	return e.settle(b)
 }
 
 // Tick tells the engine what time it is: waits and time-outs that are over take effect. Times in the future, of which the
@@ -195,8 +201,10 @@ func (e *Engine) NextWake() time.Time {
 // Everything is what the engine would have reported had it come to know all it knows in one step: every pod that may go,
 // every pod that must wait, every sequence.
 func (e *Engine) Everything() Changes {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
+	e.enter.Lock()
+	defer e.enter.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 
 	changes := Changes{}
 	for key := range e.sequences {

@@ -141,7 +141,7 @@ func TestPodsThatTheEngineDoesNotKnowYet(t *testing.T) {
 		engine := newEngine()
 		engine.ApplySequence(shop().Obj())
 		require.True(t, engine.Decide(makePod("two", "7").Obj()).Held)
-		engine.RemoveSequence(shopKey)
+		engine.RemoveSequence(shopKey, "")
 		assert.Len(t, engine.ApplyPod(makePod("two", "7").Obj()).Released, 1)
 	})
 	t.Run("a newer version with other labels is judged by these", func(t *testing.T) {
@@ -178,10 +178,10 @@ func TestReplacePodsIsOneStep(t *testing.T) {
 
 	// While the watch was broken b lost its readiness, and only then a became ready: the two were never ready together,
 	// though entering a before b would make it look so.
-	engine.ReplacePods([]*corev1.Pod{ready("a", "12"), unready("b", "11"), makePod("next", "3").Obj()})
+	engine.ReplacePods([]*corev1.Pod{ready("a", "12"), unready("b", "11"), makePod("next", "3").Obj()}, "")
 	assert.True(t, engine.Decide(makePod("next", "3").Obj()).Held)
 
-	changes := engine.ReplacePods([]*corev1.Pod{ready("a", "12"), ready("b", "13"), makePod("next", "3").Obj()})
+	changes := engine.ReplacePods([]*corev1.Pod{ready("a", "12"), ready("b", "13"), makePod("next", "3").Obj()}, "")
 	require.Len(t, changes.Released, 1)
 	assert.Equal(t, "next", changes.Released[0].Name)
 }
@@ -191,8 +191,8 @@ func TestEverything(t *testing.T) {
 	engine.ReplacePods([]*corev1.Pod{
 		makePod("one", "1").Obj(), makePod("two", "2").Obj(), makePod("plain", "3").Obj(),
 		makePod("bound", "4").Node("n").Obj(),
-	})
-	engine.ReplaceSequences([]Stored{{PodSequence: shop().Obj()}})
+	}, "")
+	engine.ReplaceSequences([]Stored{{PodSequence: shop().Obj()}}, "")
 
 	all := engine.Everything()
 	var released []string

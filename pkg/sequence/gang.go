@@ -25,7 +25,7 @@ func (e *Engine) ApplyPodGroup(reference podgroups.Reference, minimum int) Chang
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := batch{}
+	b := e.at(e.newest) // when it changed is not told
 	g := e.gangFor(reference)
 	if g.minimum != minimum {
 		g.minimum = minimum
@@ -36,7 +36,7 @@ func (e *Engine) ApplyPodGroup(reference podgroups.Reference, minimum int) Chang
 		}
 	}
 	e.forgetGang(g)
-	return e.settle(&b)
+	return e.settle(b)
 }
 
 func (e *Engine) gangFor(reference podgroups.Reference) *gang {

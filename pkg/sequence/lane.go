@@ -35,6 +35,9 @@ type lane struct {
 	resumed     time.Time
 	resumedFrom int
 
+	// doubted tells that it would go on if it was sure that no event is missing.
+	doubted bool
+
 	evaluated bool // it has been settled at least once
 	touched   bool // it will be settled at the end of this batch
 	told      told // when it was last settled
@@ -84,14 +87,27 @@ func (l *lane) applies(g *group) bool {
 	return g.nodeSelector == nil || l.node == nil || g.nodeSelector.Matches(labels.Set(l.node.object.Labels))
 }
 
-// evaluate brings what is known of each group up to the sums. It must come before advance.
-func (l *lane) evaluate(e *Engine) {
+// evaluate brings what is known of each group up to the sums, which the batch may have changed. It must come before
+// advance.
+func (l *lane) evaluate(e *Engine, b *batch) {
+	version, relisted := b.version, b.relisted
+	if !l.evaluated {
+		version = e.newest
+	}
 	for i := range l.tallies {
 		t := &l.tallies[i]
 		if l.evaluated && !t.dirty {
+			l.settleDoubt(i, e)
 			continue
 		}
-		satisfied := l.isSatisfied(i)
+		need := l.need(i)
+		satisfied := l.isSatisfied(i, need)
+		if behind(t.version, version) {
+			t.version = version
+		}
+		if need.ready = 0; !t.satisfied || need != t.counted || relisted {
+			t.doubt, t.counted, t.sure = t.version, need, false
+		}
 		switch {
 		case !satisfied:
 			t.since = time.Time{}
@@ -103,6 +119,7 @@ func (l *lane) evaluate(e *Engine) {
 			t.since = e.now.Truncate(time.Second)
 		}
 		t.satisfied, t.dirty, t.turned = satisfied, false, time.Time{}
+		l.settleDoubt(i, e)
 	}
 	l.evaluated = true
 }
@@ -116,7 +133,7 @@ func (l *lane) passed(i int, now time.Time) (at time.Time, ok bool) {
 	case !l.applies(g):
 		return l.releasedAt(i), true
 	}
-	if t.satisfied {
+	if t.sure {
 		at = l.waitOver(i)
 		ok = g.wait == 0 || !now.Before(at)
 	}
@@ -228,7 +245,8 @@ func (l *lane) begin(ours sets.Set[string]) {
 	l.passes, l.current, l.freed, l.evidence, l.evaluated = nil, 0, 0, 0, false
 	for i := range l.tallies {
 		t := &l.tallies[i]
-		t.satisfied, t.inTime, t.since, t.turned = false, false, time.Time{}, time.Time{}
+		t.satisfied, t.sure, t.waited, t.inTime = false, false, false, false
+		t.since, t.turned = time.Time{}, time.Time{}
 		for p := range t.members {
 			if ours.Has(p.schedulerName) {
 				l.prove(i)
@@ -248,8 +266,9 @@ func (l *lane) carry(old *lane, now time.Time) {
 		l.pass(old.passes[l.current])
 	}
 	for i := range same {
-		if t := &l.tallies[i]; old.tallies[i].satisfied {
-			t.satisfied, t.since = true, old.tallies[i].since
+		if t, before := &l.tallies[i], &old.tallies[i]; before.satisfied {
+			t.satisfied, t.sure, t.waited, t.since = true, before.sure, before.waited, before.since
+			t.version, t.doubt, t.counted = before.version, before.doubt, before.counted
 		}
 		l.tallies[i].inTime = old.tallies[i].inTime
 	}

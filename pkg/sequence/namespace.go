@@ -1,5 +1,7 @@
 package sequence
 
+import "maps"
+
 // namespace has the pods of one namespace and the sequences that speak of them.
 type namespace struct {
 	pods map[string]*pod
@@ -33,6 +35,9 @@ func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *clas
 	memberships := p.memberships
 	if p.uid == view.uid {
 		view.firstVersion = p.firstVersion
+		if !replace {
+			view.placedVersion = p.placedVersion
+		}
 	}
 	e.withdraw(p, b)
 	before := *p
@@ -126,6 +131,7 @@ func (e *Engine) namespaceFor(name string) *namespace {
 func (e *Engine) forgetIfEmpty(name string, ns *namespace) {
 	if len(ns.pods) == 0 && len(ns.selecting) == 0 && len(ns.naming) == 0 {
 		delete(e.namespaces, name)
+		delete(e.doubts, name)
 	}
 }
 
@@ -168,6 +174,9 @@ func (e *Engine) unlist(s *sequence, b *batch) {
 			delete(share.workload.shares, s)
 			e.forgetDue(share.workload)
 		}
+	}
+	if d := e.doubts[s.namespace]; d != nil {
+		maps.DeleteFunc(d.lanes, func(l *lane, _ struct{}) bool { return l.sequence == s })
 	}
 	ns := e.namespaces[s.namespace]
 	delete(ns.selecting, s)

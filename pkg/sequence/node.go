@@ -44,9 +44,9 @@ func (e *Engine) ApplyNode(object *corev1.Node) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := batch{}
-	e.applyNode(object, &b)
-	return e.settle(&b)
+	b := e.at(object.ResourceVersion)
+	e.applyNode(object, b)
+	return e.settle(b)
 }
 
 // RemoveNode tells the engine that a node is gone.
@@ -61,25 +61,25 @@ func (e *Engine) RemoveNode(name string) Changes {
 	return e.settle(&b)
 }
 
-// ReplaceNodes tells the engine of all nodes there are, in one step.
-func (e *Engine) ReplaceNodes(objects []*corev1.Node) Changes {
+// ReplaceNodes tells the engine of all nodes there are at a version, in one step.
+func (e *Engine) ReplaceNodes(objects []*corev1.Node, version string) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := batch{}
+	b := e.relistedAt(version)
 	present := make(map[string]struct{}, len(objects))
 	for _, object := range objects {
 		present[object.Name] = struct{}{}
-		e.applyNode(object, &b)
+		e.applyNode(object, b)
 	}
 	for name := range e.nodes {
 		if _, ok := present[name]; !ok {
-			e.removeNode(name, &b)
+			e.removeNode(name, b)
 		}
 	}
-	return e.settle(&b)
+	return e.settle(b)
 }
 
 func (e *Engine) applyNode(object *corev1.Node, b *batch) {

@@ -31,6 +31,7 @@ type event struct {
 	kind    string
 	object  metav1.Object
 	objects []metav1.Object
+	asOf    string // the version of a list, where that matters
 	at      time.Time
 	// askFirst has the engine asked about the pod before it is told of it.
 	askFirst bool
@@ -68,7 +69,7 @@ func (e event) tellEngine(engine *Engine) Changes {
 		case *corev1.Node:
 			return engine.RemoveNode(object.Name)
 		case *v1alpha1.PodSequence:
-			return engine.RemoveSequence(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+			return engine.RemoveSequence(types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, object.ResourceVersion)
 		}
 		return engine.RemoveWorkload(e.object)
 	case verbReplace:
@@ -81,21 +82,21 @@ func (e event) tellEngine(engine *Engine) Changes {
 func (e event) replaceInEngine(engine *Engine) Changes {
 	switch e.kind {
 	case "Pod":
-		return engine.ReplacePods(typed[*corev1.Pod](e.objects))
+		return engine.ReplacePods(typed[*corev1.Pod](e.objects), e.asOf)
 	case "Node":
-		return engine.ReplaceNodes(typed[*corev1.Node](e.objects))
+		return engine.ReplaceNodes(typed[*corev1.Node](e.objects), e.asOf)
 	case "PodSequence":
 		var stored []Stored
 		for _, ps := range typed[*v1alpha1.PodSequence](e.objects) {
 			stored = append(stored, Stored{PodSequence: ps})
 		}
-		return engine.ReplaceSequences(stored)
+		return engine.ReplaceSequences(stored, e.asOf)
 	}
 	kinds := map[string]WorkloadKind{
 		"Deployment": KindDeployment, "ReplicaSet": KindReplicaSet, "StatefulSet": KindStatefulSet,
 		"DaemonSet": KindDaemonSet, "Job": KindJob, "ReplicationController": KindReplicationController,
 	}
-	return engine.ReplaceWorkloads(kinds[e.kind], e.objects)
+	return engine.ReplaceWorkloads(kinds[e.kind], e.objects, e.asOf)
 }
 
 func typed[T any](objects []metav1.Object) []T {

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -119,7 +120,9 @@ func (w *world) drop(kind string, object metav1.Object) {
 			w.queues[kind] = append(w.queues[kind], event{verb: verbRemove, kind: kind, object: other})
 		}
 	}
-	w.queues[kind] = append(w.queues[kind], event{verb: verbRemove, kind: kind, object: object})
+	gone := object.(runtime.Object).DeepCopyObject().(metav1.Object)
+	gone.SetResourceVersion(w.nextSerial()) // a watch brings it in the version of its deletion
+	w.queues[kind] = append(w.queues[kind], event{verb: verbRemove, kind: kind, object: gone})
 }
 
 // sorted are the world's objects of a kind by name, for the same choices every time.

@@ -20,6 +20,7 @@ type pod struct {
 	uid             types.UID
 	resourceVersion string
 	firstVersion    string // when the engine came to know it
+	placedVersion   string // when what it belongs to last changed, in itself or in a sequence
 	schedulerName   string
 	labels          map[string]string
 	gates           []string
@@ -71,6 +72,7 @@ func viewPod(p *corev1.Pod) *pod {
 		uid:             p.UID,
 		resourceVersion: p.ResourceVersion,
 		firstVersion:    p.ResourceVersion,
+		placedVersion:   p.ResourceVersion,
 		schedulerName:   p.Spec.SchedulerName,
 		labels:          p.Labels,
 		node:            p.Spec.NodeName,

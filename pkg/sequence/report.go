@@ -20,6 +20,9 @@ type Report struct {
 	// PerNode tells that the scope is Node.
 	PerNode   bool
 	Suspended bool
+	// Unsettled tells that a group looks satisfied and that it is not sure yet that no event is missing which says otherwise.
+	// In a moment, of which the engine tells as of any change, it is.
+	Unsettled bool
 	// Current is the 0-based index of the first group not passed, or the number of groups. For scope Node it is the
 	// minimum over the nodes that take part.
 	Current int
@@ -66,7 +69,8 @@ func (e *Engine) Report(key types.NamespacedName) (Report, bool) {
 	}
 	report := Report{
 		UID: s.uid, Generation: s.generation, Object: s.object, PerNode: s.perNode, Suspended: s.suspended,
-		Groups: make([]GroupReport, len(s.groups)), Problems: slices.Clone(s.problems),
+		Unsettled: e.unsettled(s),
+		Groups:    make([]GroupReport, len(s.groups)), Problems: slices.Clone(s.problems),
 	}
 	if s.perNode {
 		e.reportNodes(s, &report)
@@ -101,7 +105,7 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 	}
 	if i == l.current {
 		r.Failure = l.failure(i, now)
-		if t.satisfied {
+		if t.sure {
 			r.WaitUntil = l.waitOver(i)
 			r.Progress += ", waiting until " + r.WaitUntil.UTC().Format(time.RFC3339)
 		}

@@ -65,7 +65,7 @@ func (e *Engine) reportNode(l *lane, sums []GroupReport) (node NodeReport, takes
 		takesPart = true
 		sums[i].Expected += n.expected
 		sums[i].Ready += min(n.ready, n.expected)
-		if !l.tallies[i].satisfied {
+		if !l.tallies[i].sure {
 			node.Completed, sums[i].Satisfied = false, false
 		}
 		if _, passed := l.passed(i, e.now); !passed && node.Group == nil {

@@ -99,7 +99,7 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 		s.sequences[name] = ps
 		return describe(s.engine.ApplySequence(ps))
 	case "remove-sequence":
-		return describe(s.engine.RemoveSequence(types.NamespacedName{Namespace: oracleNamespace, Name: name}))
+		return describe(s.engine.RemoveSequence(types.NamespacedName{Namespace: oracleNamespace, Name: name}, ""))
 	case "pod":
 		p := s.parsePod(t, d, name)
 		s.pods[name] = p

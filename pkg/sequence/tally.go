@@ -20,7 +20,14 @@ type tally struct {
 	work   work
 	gangs  map[*gang]gangCount // nil if no member belongs to one
 
+	// version is that of the newest event that changed these sums, and doubt what it was when they last turned enough, or
+	// changed what is enough: see doubts.
+	version, doubt string
+	counted        need // what was needed then; ready is not looked at
+
 	satisfied bool
+	sure      bool      // it is satisfied, and no event is missing that says otherwise
+	waited    bool      // its wait was over when that was last looked at
 	inTime    bool      // it was satisfied, since its release, before its time was over
 	since     time.Time // when it became satisfied; zero while it is not
 	dirty     bool      // its sums changed in this batch
@@ -93,8 +100,7 @@ func (l *lane) missing(g *group) int {
 
 // isSatisfied tells whether enough of the expected members are done now. A group of which nothing is known to expect is
 // not: its pods may yet come.
-func (l *lane) isSatisfied(i int) bool {
-	n := l.need(i)
+func (l *lane) isSatisfied(i int, n need) bool {
 	if l.sequence.groups[i].unreadable || n.nothing || !n.certain || n.gangShort || n.ready < n.required {
 		return false
 	}

@@ -115,7 +115,7 @@ func (l *lane) timedOut(i int, now time.Time) bool {
 
 // noteInTime remembers of a released group that it was satisfied in time.
 func (l *lane) noteInTime(i int) {
-	if t, at := &l.tallies[i], l.tooLate(i); t.satisfied && t.since.Before(at) {
+	if t, at := &l.tallies[i], l.tooLate(i); t.sure && t.since.Before(at) {
 		t.inTime = true
 	}
 }

@@ -54,6 +54,9 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		r.pacer.forget(key)
 		return reconcile.Result{}, nil
 	}
+	if report.Unsettled {
+		return reconcile.Result{}, nil // when it is settled, that leads back here
+	}
 
 	before := report.Object.Status
 	// The API server keeps whole seconds: with a fraction, what is written would differ from what is read back.

@@ -190,7 +190,7 @@ func TestDeletedSequenceIsForgotten(t *testing.T) {
 	f := newStatusFixture()
 	f.engine.ApplySequence(tiers().Obj())
 	f.reconcile(t)
-	f.engine.RemoveSequence(shop)
+	f.engine.RemoveSequence(shop, "")
 	f.clock.SetTime(f.clock.Now().Add(writeInterval))
 	f.reconcile(t)
 

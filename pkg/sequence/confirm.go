@@ -1,0 +1,184 @@
+package sequence
+
+// What the engine knows comes through one watch for each kind, and these are not in step. A pod of the second group may
+// be seen before the change of a Deployment that was made before the pod was, and that says that the first group is not
+// ready any more; the last pod of a group may be seen to be ready before it is seen that a moment ago more were asked
+// for. A pass that rests on such a picture would be one that the cluster never gave.
+//
+// So what is about to be let go is first doubted. The engine asks: is anything missing up to the version of the newest event
+// that this rests on? Once Confirm says no, and no event that came meanwhile has changed the picture, the picture is that of
+// the cluster at that version. Doubted are groups that turn ready, and pods that come to a sequence in which what is ready may
+// stop being so. Elsewhere what was passed stays passed, whatever is missing.
+
+// Questions ask, by namespace, for all pods and workloads there to be made known up to a version. Engine.Confirm answers.
+type Questions map[string]string
+
+// doubts are what waits in one namespace for an answer.
+type doubts struct {
+	// known is the version up to which no event of pods or workloads is missing.
+	known string
+	lanes map[*lane]struct{}
+	pods  map[*pod]struct{}
+}
+
+// Confirm tells that the engine has been told of every event of pods and workloads in a namespace up to a version.
+func (e *Engine) Confirm(namespace, version string) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	b := &batch{}
+	if d := e.doubts[namespace]; d != nil && behind(d.known, version) {
+		d.known = version
+		for l := range d.lanes {
+			b.touch(l)
+		}
+		for p := range d.pods {
+			b.placed = append(b.placed, placedPod{p, true, true})
+		}
+		d.lanes, d.pods = map[*lane]struct{}{}, map[*pod]struct{}{} // what is still in doubt comes back
+	}
+	return e.settle(b)
+}
+
+// known is the version up to which no event of pods or workloads of the namespace is missing.
+func (e *Engine) known(namespace string) string {
+	if d := e.doubts[namespace]; d != nil {
+		return d.known
+	}
+	return ""
+}
+
+func (e *Engine) doubtsOf(namespace string) *doubts {
+	d := e.doubts[namespace]
+	if d == nil {
+		d = &doubts{lanes: map[*lane]struct{}{}, pods: map[*pod]struct{}{}}
+		e.doubts[namespace] = d
+	}
+	return d
+}
+
+// doubtPod has a pod wait that would go if nothing was missing.
+func (e *Engine) doubtPod(p *pod, changes *Changes) {
+	e.doubtsOf(p.namespace).pods[p] = struct{}{}
+	changes.ask(p.namespace, p.placedVersion)
+}
+
+// doubtLane has a lane looked at again when nothing is missing any more, if there is a group in it for which that matters.
+func (e *Engine) doubtLane(l *lane, changes *Changes) {
+	namespace, doubt := l.sequence.namespace, l.doubt()
+	if l.doubted = doubt != ""; l.doubted {
+		e.doubtsOf(namespace).lanes[l] = struct{}{}
+		changes.ask(namespace, doubt)
+	} else if d := e.doubts[namespace]; d != nil {
+		delete(d.lanes, l)
+	}
+}
+
+// doubt is the version up to which everything must be known before this lane can go on; empty if that does not keep it.
+func (l *lane) doubt() string {
+	last := min(l.current+1, len(l.tallies))
+	if l.sequence.perNode {
+		if l.node == nil {
+			return "" // it does not go on
+		}
+		last = len(l.tallies) // of groups to come it matters there, too
+	}
+	version := ""
+	for i := l.current; i < last; i++ {
+		if t := &l.tallies[i]; t.satisfied && !t.sure && behind(version, t.doubt) && l.applies(l.sequence.groups[i]) {
+			version = t.doubt
+		}
+	}
+	return version
+}
+
+// settleDoubt works out whether it is sure that the group is satisfied. Once it is, it stays so until the group breaks, but
+// that what was sure when a wait began is doubted once more when the wait is over.
+func (l *lane) settleDoubt(i int, e *Engine) {
+	t := &l.tallies[i]
+	if !t.satisfied || !e.config.Confirm {
+		t.sure, t.waited = t.satisfied, false
+		return
+	}
+	over := l.sequence.groups[i].wait == 0 || !e.now.Before(l.waitOver(i))
+	if t.sure && over && !t.waited {
+		t.sure, t.doubt = false, e.newest
+	}
+	t.sure = t.sure || !behind(e.known(l.sequence.namespace), t.doubt)
+	t.waited = over
+}
+
+// isEarly tells whether the pod came so lately that a change made before it, of what it must wait for, may be missing. What
+// is passed for good needs no such care.
+func (e *Engine) isEarly(p *pod) bool {
+	_, early := e.earlyIn(p)
+	return early
+}
+
+// earlyIn tells in which sequence.
+func (e *Engine) earlyIn(p *pod) (*membership, bool) {
+	if !e.config.Confirm || p.bound() {
+		return nil, false
+	}
+	for i := range p.memberships {
+		m := &p.memberships[i]
+		if m.group > 0 && (m.sequence.perNode || m.sequence.continuous) && behind(e.known(p.namespace), p.placedVersion) {
+			return m, true
+		}
+	}
+	return nil, false
+}
+
+// unsettled tells whether what is said of the sequence may be another thing in a moment. On nodes there may always be one
+// of which that is true: there it is only so until the first answer.
+func (e *Engine) unsettled(s *sequence) bool {
+	if !s.perNode {
+		return s.lanes[""].doubted
+	}
+	if e.known(s.namespace) != "" {
+		return false
+	}
+	for _, l := range s.lanes {
+		if l.doubted {
+			return true
+		}
+	}
+	return false
+}
+
+// at makes the batch of an event of this version.
+func (e *Engine) at(version string) *batch {
+	if behind(e.newest, version) {
+		e.newest = version
+	}
+	return &batch{version: version}
+}
+
+// relistedAt makes the batch of a list of this version.
+func (e *Engine) relistedAt(version string) *batch {
+	b := e.at(version)
+	b.relisted = true
+	return b
+}
+
+// behind tells whether there may be something between what is known up to one version and another version. No version is
+// before any.
+func behind(known, version string) bool {
+	return version != "" && (known == "" || newer(version, known))
+}
+
+func (c *Changes) ask(namespace, version string) {
+	if c.Questions == nil {
+		c.Questions = Questions{}
+	}
+	c.Questions.Add(namespace, version)
+}
+
+// Add adds a question; of two about the same namespace the newer one stands.
+func (q Questions) Add(namespace, version string) {
+	if behind(q[namespace], version) {
+		q[namespace] = version
+	}
+}

@@ -1,0 +1,293 @@
+package sequence
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+)
+
+// doubting is an engine that confirms what it lets go, and that knows a sequence of a StatefulSet's pods and a pod "app".
+type doubting struct {
+	*testing.T
+	*Engine
+}
+
+func newDoubting(t *testing.T, mode v1alpha1.EnforcementMode) doubting {
+	d := doubting{t, NewEngine(Config{SchedulerNames: []string{oracleScheduler}, Confirm: true})}
+	sequence := MakeSequence(oracleNamespace, "shop").UID("shop").Label("db", "tier", "db").Label("app", "tier", "app").Mode(mode).Obj()
+	sequence.ResourceVersion = "1"
+	d.ApplyWorkload(statefulSet(1, "2"))
+	d.ApplySequence(sequence)
+	d.ApplyPod(app("app", "3"))
+	return d
+}
+
+// statefulSet is one called db, whose controller has seen its newest version.
+func statefulSet(replicas int32, version string) *appsv1.StatefulSet {
+	set := &appsv1.StatefulSet{}
+	set.Namespace, set.Name, set.UID, set.ResourceVersion, set.Generation = oracleNamespace, "db", "db", version, 1
+	set.Spec.Replicas, set.Spec.Template.Labels = ptr.To(replicas), map[string]string{"tier": "db"}
+	set.Status.ObservedGeneration = 1
+	return set
+}
+
+func app(name, version string) *corev1.Pod {
+	return makePod(name, version).Label("tier", "app").Obj()
+}
+
+// db is a pod of the StatefulSet that is ready.
+func db(name, version string) *corev1.Pod {
+	pod := makePod(name, version).Label("tier", "db").Node("node").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj()
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "db", Controller: ptr.To(true)}}
+	return pod
+}
+
+func (d doubting) expect(changes Changes, questions Questions, released ...string) {
+	d.Helper()
+	var names []string
+	for _, r := range changes.Released {
+		names = append(names, r.Name)
+	}
+	slices.Sort(names)
+	assert.Equal(d, questions, changes.Questions)
+	assert.Equal(d, released, names)
+}
+
+func (d doubting) expectHeld(pod *corev1.Pod, message string) {
+	d.Helper()
+	decision := d.Decide(pod)
+	require.True(d, decision.Held)
+	assert.Contains(d, decision.Message(), message)
+}
+
+func (d doubting) confirm(version string) Changes {
+	return d.Confirm(oracleNamespace, version)
+}
+
+func about(version string) Questions { return Questions{oracleNamespace: version} }
+
+func TestWhatTurnsReadyIsConfirmed(t *testing.T) {
+	const making = "making sure that no change is missing"
+	tests := map[string]func(d doubting){
+		"a group is passed when nothing is missing up to what made it ready": func(d doubting) {
+			d.expect(d.ApplyPod(db("db-0", "10")), about("10"))
+			d.expectHeld(app("app", "3"), making)
+			report, _ := d.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
+			assert.True(d, report.Unsettled)
+			d.expect(d.confirm("10"), nil, "app")
+			report, _ = d.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
+			assert.False(d, report.Unsettled)
+		},
+		"an answer about an earlier version raises the question again": func(d doubting) {
+			d.ApplyPod(db("db-0", "10"))
+			d.expect(d.confirm("9"), about("10"))
+			d.expectHeld(app("app", "3"), making)
+		},
+		"a change that was missing keeps the group": func(d doubting) {
+			d.ApplyPod(db("db-0", "10"))
+			d.expect(d.ApplyWorkload(statefulSet(2, "8")), nil)
+			d.expect(d.confirm("10"), nil)
+			d.expectHeld(app("app", "3"), "1 of 2 pods ready")
+			d.expect(d.ApplyPod(db("db-1", "12")), about("12"))
+			d.expect(d.confirm("12"), nil, "app")
+		},
+		"a change of what is enough is doubted anew": func(d doubting) {
+			d.ApplyPod(db("db-0", "10"))
+			d.ApplyPod(db("db-1", "11"))
+			d.expect(d.ApplyWorkload(statefulSet(2, "12")), about("12"))
+			d.expect(d.confirm("11"), about("12"))
+			d.expect(d.confirm("12"), nil, "app")
+		},
+		"pods that only add to what is enough are not waited for": func(d doubting) {
+			d.ApplyPod(db("db-0", "10"))
+			d.ApplyPod(db("db-1", "11"))
+			d.expect(d.confirm("10"), nil, "app")
+		},
+		"a sequence that is gone leaves no question": func(d doubting) {
+			d.ApplyPod(db("db-0", "10"))
+			d.RemoveSequence(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"}, "11")
+			d.expect(d.confirm("11"), nil)
+			assert.False(d, d.Decide(app("app", "3")).Held)
+		},
+	}
+	for name, story := range tests {
+		for _, mode := range []v1alpha1.EnforcementMode{v1alpha1.BootstrapOnly, v1alpha1.Continuous} {
+			t.Run(name+", "+string(mode), func(t *testing.T) { story(newDoubting(t, mode)) })
+		}
+	}
+}
+
+func TestAWaitThatIsOverIsConfirmed(t *testing.T) {
+	begin := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	wait := func(t *testing.T) doubting {
+		d := doubting{t, NewEngine(Config{SchedulerNames: []string{oracleScheduler}, Confirm: true})}
+		d.Tick(begin)
+		d.ApplyWorkload(statefulSet(1, "2"))
+		d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("db", "tier", "db").Wait("10s").Label("app", "tier", "app").Obj())
+		d.ApplyPod(app("app", "3"))
+		d.expect(d.ApplyPod(db("db-0", "10")), about("10"))
+		d.expect(d.confirm("10"), nil)
+		return d
+	}
+	t.Run("if anything was told since it began", func(t *testing.T) {
+		d := wait(t)
+		d.ApplyPod(db("db-1", "20"))
+		d.expect(d.Tick(d.NextWake()), about("20"))
+		d.expect(d.ApplyWorkload(statefulSet(2, "15")), about("20"))
+		d.expect(d.confirm("20"), nil, "app")
+	})
+	t.Run("so that what was missing holds the group", func(t *testing.T) {
+		d := wait(t)
+		d.ApplyPod(app("another", "20"))
+		d.expect(d.Tick(d.NextWake()), about("20"))
+		d.ApplyWorkload(statefulSet(2, "15"))
+		d.expect(d.confirm("20"), nil)
+		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
+	})
+	t.Run("and is over at once if nothing was", func(t *testing.T) {
+		d := wait(t)
+		d.expect(d.Tick(d.NextWake()), nil, "app")
+	})
+}
+
+// Here the watch of one kind is ahead of that of another.
+func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
+	broken := func(name, version string) *corev1.Pod {
+		pod := db(name, version)
+		pod.Status.Conditions = nil
+		return pod
+	}
+	t.Run("when what is needed changes", func(t *testing.T) {
+		d := doubting{t, NewEngine(Config{SchedulerNames: []string{oracleScheduler}, Confirm: true})}
+		d.ApplyWorkload(statefulSet(2, "2"))
+		d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").
+			Label("first", "tier", "first").Label("db", "tier", "db").Label("app", "tier", "app").Obj())
+		d.ApplyPod(app("app", "3"))
+		first := makePod("first", "5").Label("tier", "first").Node("node")
+		d.ApplyPod(first.Obj())
+		d.doubtsOf(oracleNamespace).known = "30"
+		for _, pod := range []*corev1.Pod{db("db-0", "10"), db("db-1", "11")} {
+			pod.Spec.SchedulerName = "another" // that it is bound proves nothing
+			d.ApplyPod(pod)
+		}
+		// db-1 breaks at 45, first is ready at 50, db-0 breaks at 55, and at 60 one is enough. At no time is all ready.
+		d.ApplyWorkload(statefulSet(1, "60"))
+		one := broken("db-1", "45")
+		one.Spec.SchedulerName = "another"
+		d.ApplyPod(one)
+		d.ApplyPod(makePod("first", "50").Label("tier", "first").Node("node").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
+		d.expect(d.confirm("50"), about("60"))
+	})
+	for _, mode := range []v1alpha1.EnforcementMode{v1alpha1.BootstrapOnly, v1alpha1.Continuous} {
+		t.Run("when a list tells that something is gone, "+string(mode), func(t *testing.T) {
+			d := newDoubting(t, mode)
+			other := statefulSet(1, "4")
+			other.Name, other.UID = "other", "other"
+			d.ApplyWorkload(other)
+			d.ApplyPod(db("db-0", "10"))
+			d.doubtsOf(oracleNamespace).known = "12"
+			d.expect(d.ReplaceWorkloads(KindStatefulSet, []metav1.Object{statefulSet(1, "2")}, "25"), about("25"))
+		})
+	}
+	t.Run("when a list may hide that it broke", func(t *testing.T) {
+		d := newDoubting(t, v1alpha1.Continuous)
+		d.ApplyPod(db("db-0", "10"))
+		d.confirm("10")
+		d.ReplacePods([]*corev1.Pod{app("app", "3"), db("db-0", "16"), app("late", "14")}, "20")
+		d.expect(d.confirm("14"), about("20"))
+		d.expect(d.confirm("20"), nil, "app", "late")
+	})
+	t.Run("but not when a pod only adds to it", func(t *testing.T) {
+		d := newDoubting(t, v1alpha1.Continuous)
+		d.ApplyPod(db("db-0", "10"))
+		d.confirm("10")
+		d.expect(d.ApplyPod(db("db-1", "20")), nil)
+		assert.False(t, d.Decide(app("app", "3")).Held)
+	})
+}
+
+func TestTheStatusOfNodesIsNotKeptByOthersInDoubt(t *testing.T) {
+	d := newDoubting(t, v1alpha1.BootstrapOnly)
+	d.ApplyPod(db("db-0", "10"))
+	agents := types.NamespacedName{Namespace: oracleNamespace, Name: "agents"}
+	d.ApplySequence(MakeSequence(agents.Namespace, agents.Name).UID("agents").Label("a", "agent", "a").Label("b", "agent", "b").NodeScope().Obj())
+	report, ok := d.Report(agents)
+	require.True(t, ok)
+	assert.False(t, report.Unsettled)
+}
+
+func TestPodsThatComeLateAreConfirmed(t *testing.T) {
+	ready := func(t *testing.T, mode v1alpha1.EnforcementMode) doubting {
+		d := newDoubting(t, mode)
+		d.ApplyPod(db("db-0", "10"))
+		d.confirm("10")
+		return d
+	}
+	t.Run("where a group may break, a new pod waits until nothing from before it is missing", func(t *testing.T) {
+		d := ready(t, v1alpha1.Continuous)
+		late := app("late", "20")
+		d.expectHeld(late, "making sure")
+		d.expect(d.ApplyPod(late), about("20"))
+		d.expect(d.confirm("20"), nil, "late")
+		assert.False(t, d.Decide(late).Held)
+	})
+	t.Run("a change that was missing holds the new pod", func(t *testing.T) {
+		d := ready(t, v1alpha1.Continuous)
+		d.ApplyPod(app("late", "20"))
+		d.ApplyWorkload(statefulSet(2, "15"))
+		d.expect(d.confirm("20"), nil)
+		d.expectHeld(app("late", "20"), "1 of 2 pods ready")
+	})
+	t.Run("a pod that only changes is not confirmed again", func(t *testing.T) {
+		d := ready(t, v1alpha1.Continuous)
+		d.ApplyPod(app("late", "20"))
+		d.confirm("20")
+		d.expect(d.ApplyPod(app("late", "30")), nil)
+		assert.False(t, d.Decide(app("late", "30")).Held)
+	})
+	t.Run("a pod that comes into its group by a label is", func(t *testing.T) {
+		d := ready(t, v1alpha1.Continuous)
+		d.ApplyPod(makePod("late", "20").Obj())
+		d.confirm("20")
+		d.expect(d.ApplyPod(app("late", "30")), about("30"))
+	})
+	t.Run("nothing is asked when the answer is known", func(t *testing.T) {
+		d := newDoubting(t, v1alpha1.Continuous)
+		d.ApplyPod(db("db-1", "5"))
+		d.confirm("20")
+		d.RemovePod(db("db-1", "6"))
+		d.expect(d.ApplyPod(db("db-0", "10")), nil, "app")
+	})
+	t.Run("what is passed for good lets new pods go", func(t *testing.T) {
+		d := ready(t, v1alpha1.BootstrapOnly)
+		late := app("late", "20")
+		d.expect(d.ApplyPod(late), nil)
+		assert.False(t, d.Decide(late).Held)
+	})
+	t.Run("a pod that another sequence lets go is, as of when it did", func(t *testing.T) {
+		d := ready(t, v1alpha1.Continuous)
+		d.ApplySequence(MakeSequence(oracleNamespace, "night").UID("night").Label("", "tier", "app").Suspend().Obj())
+		d.ApplyPod(app("late", "20"))
+		d.confirm("20")
+		d.expectHeld(app("late", "20"), "suspended")
+		d.expect(d.RemoveSequence(types.NamespacedName{Namespace: oracleNamespace, Name: "night"}, "30"), about("30"))
+		d.expect(d.confirm("30"), nil, "app", "late")
+	})
+	t.Run("a pod that is gone is not released", func(t *testing.T) {
+		d := ready(t, v1alpha1.Continuous)
+		d.ApplyPod(app("late", "20"))
+		d.RemovePod(app("late", "21"))
+		d.expect(d.confirm("21"), nil)
+	})
+}

@@ -1,0 +1,317 @@
+package sequence
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// Watches that are not in step: an engine that confirms what it lets go must let nothing go that the cluster, as it really
+// was, never let go. How the cluster really was is what the oracle says that is told of everything at once.
+
+func TestLateEventsLetNothingGoEarly(t *testing.T)        { compareLate(t, workloadsInCluster) }
+func TestLateEventsLetNothingGoEarlyOnNodes(t *testing.T) { compareLate(t, nodesOnly) }
+
+func compareLate(t *testing.T, theme theme) {
+	t.Parallel()
+	steps := envInt(t, "PODSEQUENCE_ORACLE_STEPS", 200_000) / 20
+	const perWorld = 200
+	seen := counters{}
+	for seed := range uint64(max(1, steps/perWorld)) {
+		if only := envInt(t, "PODSEQUENCE_ORACLE_SEED", -1); only >= 0 && seed != uint64(only) {
+			continue
+		}
+		l := newLateness(newWorld(seed, theme), seen)
+		for range perWorld {
+			if err := l.step(); err != nil {
+				t.Fatalf("seed %d: %v\nwhat happened, and what the engine was told of it and when:\n%s", seed, err, l.log)
+			}
+		}
+		if err := l.finish(); err != nil {
+			t.Fatalf("seed %d: %v\nwhat happened, and what the engine was told of it and when:\n%s", seed, err, l.log)
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		t.Logf("%7d %s", seen[what], what)
+	}
+	for _, what := range []string{"questions", "answers", "pods that went"} {
+		if seen[what] == 0 {
+			t.Errorf("no %s: these worlds show nothing", what)
+		}
+	}
+}
+
+// lateness is a world, all of which the oracle sees at once, and an engine that is told of each kind by a watch of its own.
+type lateness struct {
+	*world
+	truth  *comparison
+	engine *Engine
+	seen   counters
+	log    string
+
+	coming    map[string][]event // by kind, what the engine has yet to be told
+	pods      map[types.UID]*corev1.Pod
+	questions Questions
+	// went are the nodes to which the pods could go at some time; the empty name is that they need not wait.
+	went map[types.UID]sets.Set[string]
+	// ahead is how far sequences were at most.
+	ahead map[types.UID]int
+}
+
+func newLateness(w *world, seen counters) *lateness {
+	return &lateness{
+		world: w, truth: newComparison(counters{}), seen: seen,
+		engine: NewEngine(Config{
+			SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"}, Confirm: true,
+		}),
+		coming: map[string][]event{}, pods: map[types.UID]*corev1.Pod{}, questions: Questions{},
+		went: map[types.UID]sets.Set[string]{}, ahead: map[types.UID]int{},
+	}
+}
+
+// step has something happen, and the engine told of some of what happened.
+func (l *lateness) step() error {
+	if l.clock.Equal(worldEpoch) {
+		return l.happened([]event{l.tickTo(worldEpoch.Add(time.Second))})
+	}
+	n := l.IntN(l.theme.pods + l.workloads + l.nodes + l.sequences + l.theme.time)
+	for _, what := range []struct {
+		weight int
+		happen func(*comparison) []event
+	}{
+		{l.theme.pods, l.stepPods}, {l.workloads, l.stepWorkloads}, {l.nodes, l.stepNodes}, {l.sequences, l.stepSequences}, {l.theme.time, l.stepTime},
+	} {
+		if n -= what.weight; n < 0 {
+			if err := l.happened(what.happen(l.truth)); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(l.coming)) {
+		if l.oneIn(2) {
+			continue
+		}
+		if err := l.tell(kind, l.IntN(len(l.coming[kind])+1)); err != nil {
+			return err
+		}
+	}
+	if l.oneIn(15) {
+		if err := l.relist(pick(l.world, lateKinds...)); err != nil {
+			return err
+		}
+	}
+	if l.oneIn(2) {
+		return l.answer()
+	}
+	return nil
+}
+
+// lateKinds are those about which the engine asks.
+var lateKinds = append([]string{"Pod"}, workloadKinds...)
+
+// happened tells the oracle, in the order in which it happened, and has the engine told later. Of sequences, nodes and the
+// time it is told at once: that none of them is missing is not for the engine to ask.
+func (l *lateness) happened(events []event) error {
+	for _, kind := range slices.Sorted(maps.Keys(l.queues)) {
+		events = append(events, l.queues[kind]...)
+		delete(l.queues, kind)
+	}
+	events = slices.DeleteFunc(events, func(e event) bool { return e.object != nil && e.object.GetUID() == "uid-of-another" })
+	slices.SortStableFunc(events, func(a, b event) int { return a.version() - b.version() })
+	for _, e := range events {
+		e.askFirst = false
+		l.log += e.String() + "\n"
+		if err := l.truth.do(e); err != nil {
+			return fmt.Errorf("the engine that is told at once: %w", err)
+		}
+		l.note()
+		if slices.Contains(lateKinds, e.kind) {
+			l.coming[e.kind] = append(l.coming[e.kind], e)
+			continue
+		}
+		if e.kind == "PodSequence" || e.kind == "Node" { // which pods are bound already is evidence, which is not doubted
+			if err := l.tell("Pod", len(l.coming["Pod"])); err != nil {
+				return err
+			}
+		}
+		if err := l.take(e.tellEngine(l.engine)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e event) version() int {
+	if e.object == nil {
+		return 0
+	}
+	return oracleVersion(e.object)
+}
+
+// note remembers what the cluster lets go as it is now.
+func (l *lateness) note() {
+	o := l.truth.oracle
+	for _, p := range o.pods {
+		if l.went[p.UID] == nil {
+			l.went[p.UID] = sets.New[string]()
+		}
+		if !o.held(p) { // also of one that is bound: the engine may not know
+			l.went[p.UID].Insert("")
+		}
+		for _, node := range o.nodes {
+			if o.mayPlace(p, node.Name) {
+				l.went[p.UID].Insert(node.Name)
+			}
+		}
+	}
+	for _, v := range o.views {
+		if course := v.courses[""]; course != nil && v.Spec.Scope != v1alpha1.ScopeNode {
+			l.ahead[v.UID] = max(l.ahead[v.UID], course.current)
+		}
+	}
+}
+
+// tell tells the engine of the next events of a kind.
+func (l *lateness) tell(kind string, n int) error {
+	for _, e := range l.coming[kind][:n] {
+		l.log += "    told: " + e.String() + "\n"
+		if p, ok := e.object.(*corev1.Pod); ok {
+			if delete(l.pods, p.UID); e.verb == verbApply {
+				l.pods[p.UID] = p
+			}
+		}
+		if err := l.take(e.tellEngine(l.engine)); err != nil {
+			return err
+		}
+	}
+	l.coming[kind] = l.coming[kind][n:]
+	return nil
+}
+
+// relist breaks the watch of a kind: what it had yet to bring comes as a list.
+func (l *lateness) relist(kind string) error {
+	delete(l.coming, kind)
+	e := event{verb: verbReplace, kind: kind, objects: sorted[metav1.Object](l.world, kind), asOf: strconv.Itoa(l.serial)}
+	l.log += "    told: " + e.String() + "\n"
+	if kind == "Pod" {
+		l.pods = map[types.UID]*corev1.Pod{}
+		for _, p := range sorted[*corev1.Pod](l.world, kind) {
+			l.pods[p.UID] = p
+		}
+	}
+	return l.take(e.tellEngine(l.engine))
+}
+
+// answer has the engine told of what it asked for, and then that it was: of just that, or of more, and of some kinds of more
+// than of others.
+func (l *lateness) answer() error {
+	questions := l.questions
+	l.questions = Questions{}
+	for namespace, version := range questions {
+		if asked, err := strconv.Atoi(version); err == nil && l.oneIn(3) {
+			version = strconv.Itoa(asked + l.IntN(l.serial-asked+1))
+		}
+		for _, kind := range lateKinds {
+			n := 0
+			for n < len(l.coming[kind]) && !newer(l.coming[kind][n].object.GetResourceVersion(), version) {
+				n++
+			}
+			if l.oneIn(4) {
+				n += l.IntN(len(l.coming[kind]) - n + 1)
+			}
+			if err := l.tell(kind, n); err != nil {
+				return err
+			}
+		}
+		l.seen["answers"]++
+		l.log += fmt.Sprintf("    answered: %s\n", version)
+		if err := l.take(l.engine.Confirm(namespace, version)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take takes what the engine says after an event.
+func (l *lateness) take(changes Changes) error {
+	for namespace, version := range changes.Questions {
+		l.seen["questions"]++
+		l.questions.Add(namespace, version)
+	}
+	for _, r := range changes.Released {
+		if p := l.pods[r.UID]; p != nil && l.engine.Decide(p).Held {
+			return fmt.Errorf("%s is released and must wait", p.Name)
+		}
+	}
+	for _, there := range l.truth.oracle.pods {
+		p := l.pods[there.UID]
+		if p == nil || p.Spec.NodeName != "" || p.DeletionTimestamp != nil || l.engine.Decide(p).Held {
+			continue
+		}
+		l.seen["pods that went"]++
+		placement := l.engine.Placement(p)
+		if placement == nil && !l.went[p.UID].Has("") {
+			return fmt.Errorf("%s may go, and never could", p.Name)
+		}
+		if placement == nil || p.Spec.SchedulerName != oracleScheduler {
+			continue
+		}
+		// That it waits no more may only mean that no node is on the way: it is the nodes that must be right.
+		for node := range l.truth.oracle.objects["Node"] {
+			if !placement.Open(node).Held && !l.went[p.UID].Has(node) {
+				return fmt.Errorf("%s may go to %s, and never could", p.Name, node)
+			}
+		}
+	}
+	for name, v := range l.truth.oracle.views {
+		report, _ := l.engine.Report(types.NamespacedName{Namespace: v.Namespace, Name: name})
+		if v.Spec.Scope != v1alpha1.ScopeNode && report.UID == v.UID && report.Generation == v.Generation && report.Current > l.ahead[v.UID] {
+			return fmt.Errorf("%s is at group %d, and was never further than %d", name, report.Current, l.ahead[v.UID])
+		}
+	}
+	return nil
+}
+
+// finish tells the engine of all that is left, and sees that nothing waits that need not.
+func (l *lateness) finish() error {
+	for _, kind := range lateKinds {
+		if err := l.tell(kind, len(l.coming[kind])); err != nil {
+			return err
+		}
+	}
+	for range 20 {
+		if err := l.answer(); err != nil {
+			return err
+		}
+	}
+	if len(l.questions) > 0 {
+		return fmt.Errorf("there are questions left after everything was told: %v", l.questions)
+	}
+	for name, v := range l.truth.oracle.views {
+		if v.Spec.Scope == v1alpha1.ScopeNode {
+			continue
+		}
+		course := v.courses[""]
+		report, _ := l.engine.Report(types.NamespacedName{Namespace: v.Namespace, Name: name})
+		switch {
+		case report.Unsettled:
+			return fmt.Errorf("%s is unsettled after every answer", name)
+		case v.Spec.EnforcementMode == v1alpha1.Continuous && report.Current != course.current:
+			return fmt.Errorf("%s ends at group %d, want %d", name, report.Current, course.current)
+		case report.Current < len(course.groups) && course.groups[report.Current].satisfied:
+			return fmt.Errorf("%s ends at group %d, which is satisfied", name, report.Current)
+		}
+	}
+	return nil
+}
