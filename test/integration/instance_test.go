@@ -24,15 +24,7 @@ type instance struct {
 // ends with the test.
 func (e *environment) startInstance(t testing.TB, component string, change func(args []string) []string) *instance {
 	t.Helper()
-	state := filepath.Join(filepath.Dir(e.cluster.Kubeconfig()), "state")
-	content, err := os.ReadFile(filepath.Join(state, "processes", component+".json"))
-	require.NoError(t, err)
-	var record struct {
-		Path string
-		Args []string
-	}
-	require.NoError(t, json.Unmarshal(content, &record))
-
+	record := e.commandLine(t, component)
 	for i, arg := range record.Args {
 		name, value, _ := strings.Cut(arg, "=")
 		switch {
@@ -58,6 +50,22 @@ func (e *environment) startInstance(t testing.TB, component string, change func(
 		_ = command.Wait()
 	})
 	return &instance{Cmd: command, Log: log.Name()}
+}
+
+// commandLine is how a component of the cluster was started.
+type commandLine struct {
+	Path string
+	Args []string
+}
+
+func (e *environment) commandLine(t testing.TB, component string) commandLine {
+	t.Helper()
+	state := filepath.Join(filepath.Dir(e.cluster.Kubeconfig()), "state")
+	content, err := os.ReadFile(filepath.Join(state, "processes", component+".json"))
+	require.NoError(t, err)
+	var line commandLine
+	require.NoError(t, json.Unmarshal(content, &line))
+	return line
 }
 
 func freePort(t testing.TB) int {

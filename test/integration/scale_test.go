@@ -10,14 +10,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -142,20 +143,18 @@ func (s *story) awaitLong(what string, happened func() bool) {
 // createAtOnce creates pods, many at a time.
 func (s *story) createAtOnce(count int, makePod func(i int) *st.PodWrapper) {
 	s.Helper()
-	var creating sync.WaitGroup
-	errs := make([]error, count)
-	begin := make(chan struct{}, 16)
+	s.atOnce(count, func(i int) error { return s.api.Create(s.ctx, makePod(i).Obj()) })
+}
+
+// atOnce does something so many times, many at a time.
+func (s *story) atOnce(count int, do func(i int) error) {
+	s.Helper()
+	var doing errgroup.Group
+	doing.SetLimit(16)
 	for i := range count {
-		creating.Go(func() {
-			begin <- struct{}{}
-			defer func() { <-begin }()
-			errs[i] = s.api.Create(s.ctx, makePod(i).Obj())
-		})
+		doing.Go(func() error { return do(i) })
 	}
-	creating.Wait()
-	for _, err := range errs {
-		require.NoError(s, err)
-	}
+	require.NoError(s, doing.Wait())
 }
 
 // awaitTelling waits until so many pods tell that they wait for a group. 50 a second are told to.
@@ -238,6 +237,37 @@ func (s *story) measureMemory(b *testing.B, when string) {
 		b.ReportMetric(mebibytes, short+"-"+when+"-MiB")
 		require.NoError(b, rollup.Close())
 	}
+}
+
+// metric is the sum of a component's metrics that begin so.
+func (s *story) metric(component, prefix string) float64 {
+	s.Helper()
+	sum := 0.0
+	for line := range strings.Lines(s.fetch(component, "/metrics")) {
+		if strings.HasPrefix(line, prefix) {
+			fields := strings.Fields(line)
+			value, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+			require.NoError(s, err)
+			sum += value
+		}
+	}
+	return sum
+}
+
+// fetch is what a component serves to the administrator.
+func (s *story) fetch(component, path string) string {
+	s.Helper()
+	url, err := s.cluster.URL(component)
+	require.NoError(s, err)
+	administrator, err := rest.HTTPClientFor(s.cluster.Config())
+	require.NoError(s, err)
+	response, err := administrator.Get(url + path)
+	require.NoError(s, err)
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(s, err)
+	require.Equal(s, http.StatusOK, response.StatusCode, "%s%s: %s", url, path, body)
+	return string(body)
 }
 
 // field is the number that follows a word at the beginning of a line.

@@ -1,0 +1,224 @@
+package integration
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"sigs.k8s.io/yaml"
+
+	"example.com/podsequence/internal/controlplane"
+)
+
+var terminalPods = flag.Int("terminal-pods", 50_000, "number of pods of BenchmarkTerminalPods")
+
+// BenchmarkTerminalPods measures what pods that have ended and are still there cost our scheduler, and what they cost it
+// without the plugin: kube-scheduler's own informer leaves them out, whereas the engine must know who has completed. A
+// tenth of them belong to a group of a PodSequence, the others to none. Run it with
+//
+//	go test -run '^$' -bench TerminalPods -benchtime 3x -timeout 30m ./test/integration/
+//
+// and to try it, with -terminal-pods=1000 at the end.
+func BenchmarkTerminalPods(b *testing.B) {
+	// Without a controller-manager, which removes terminal pods, and without anybody else who would watch them and take
+	// part of the two processors.
+	env := startCluster(b, controlplane.Options{Components: []string{controlplane.Etcd, controlplane.APIServer, controlplane.PodSequenceScheduler}})
+	s := newBenchmark(b, env)
+	s.create(s.sequence("import").Label("Import", "tier", "import").Complete().Pods("Application", "app").Obj())
+	begin := time.Now()
+	s.createEnded(*terminalPods)
+	b.Logf("created %d pods that have ended in %s", *terminalPods, time.Since(begin).Round(time.Second))
+
+	on := s.schedulerConfig()
+	off := filepath.Join(b.TempDir(), "without-plugin.yaml")
+	withoutPlugin(b, on, off)
+	for _, variant := range []struct {
+		name, config string
+		ready        func() bool
+	}{
+		{"plugin-off", off, func() bool { return true }}, // kube-scheduler itself is ready when it is healthy
+		{"plugin-on", on, func() bool { return s.metric(controlplane.PodSequenceScheduler, "podsequence_engine_synced") == 1 }},
+	} {
+		b.Run(variant.name, func(b *testing.B) {
+			var all []startCost
+			for b.Loop() {
+				all = append(all, s.startScheduler(b, variant.config, variant.ready))
+			}
+			for unit, of := range map[string]func(startCost) float64{
+				"s-until-synced":        func(c startCost) float64 { return c.synced.Seconds() },
+				"cpu-s-until-synced":    func(c startCost) float64 { return c.syncedCPU },
+				"cpu-s-after-10s":       func(c startCost) float64 { return c.startCPU },
+				"cpu-s-idle-10s":        func(c startCost) float64 { return c.idleCPU },
+				"peak-MiB":              func(c startCost) float64 { return c.peak },
+				"resident-MiB":          func(c startCost) float64 { return c.resident },
+				"live-heap-MiB":         func(c startCost) float64 { return c.heap },
+				"resident-after-gc-MiB": func(c startCost) float64 { return c.collected },
+			} {
+				b.ReportMetric(median(all, of), unit)
+			}
+		})
+	}
+}
+
+// startCost is what a scheduler took to start, in seconds and MiB.
+type startCost struct {
+	synced                       time.Duration
+	syncedCPU, startCPU, idleCPU float64 // until synced, until 10 s later, and in the 10 s after that
+	peak, resident               float64 // until and at 10 s after it was synced
+	heap                         float64 // of objects in use, by a garbage collection after that
+	collected                    float64 // resident when the runtime has had 10 s to return what was collected
+}
+
+// startScheduler starts our scheduler anew and looks at what it takes.
+func (s *story) startScheduler(b *testing.B, config string, ready func() bool) startCost {
+	b.Helper()
+	const program = controlplane.PodSequenceScheduler
+	// Long enough for what a start leaves behind, and a figure of its own to compare with.
+	const while = 10 * time.Second
+	cost := startCost{}
+	require.NoError(b, s.cluster.Kill(s.ctx, program))
+	begin := time.Now()
+	require.NoError(b, s.cluster.StartComponent(s.ctx, program, "--config="+config))
+	require.Eventually(b, ready, 2*patience, 100*time.Millisecond, "the engine knows all pods")
+	cost.synced = time.Since(begin)
+
+	pid, err := s.cluster.PID(program)
+	require.NoError(b, err)
+	cost.syncedCPU = cpuSeconds(b, pid)
+	<-time.After(while)
+	cost.startCPU = cpuSeconds(b, pid)
+	cost.peak, cost.resident = memory(b, pid, "VmHWM:"), memory(b, pid, "VmRSS:")
+	<-time.After(while)
+	cost.idleCPU = cpuSeconds(b, pid) - cost.startCPU
+	s.fetch(program, "/debug/pprof/heap?gc=1") // collects garbage
+	cost.heap = s.metric(program, "go_memstats_heap_alloc_bytes") / (1 << 20)
+	<-time.After(while)
+	cost.collected = memory(b, pid, "VmRSS:")
+	b.Logf("%+v", cost)
+	return cost
+}
+
+// createEnded creates pods that have succeeded: ten of each Job, spread over ten namespaces.
+func (s *story) createEnded(count int) {
+	s.Helper()
+	namespaces := []string{s.namespace}
+	for i := range 9 {
+		name := fmt.Sprintf("other-%d", i)
+		s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		namespaces = append(namespaces, name)
+	}
+	for _, name := range namespaces {
+		s.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}})
+	}
+	s.atOnce(count, func(i int) error {
+		namespace := i % len(namespaces)
+		job := fmt.Sprintf("import-%d-%d", namespace, i/(10*len(namespaces)))
+		pod := st.MakePod().Namespace(namespaces[namespace]).Name(fmt.Sprintf("import-%d", i)).Node(fmt.Sprintf("node-%d", i%4)).
+			Container("example.com/import").Labels(map[string]string{"tier": "import", batchv1.JobNameLabel: job, batchv1.ControllerUidLabel: job}).Obj()
+		pod.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: "batch/v1", Kind: "Job", Name: job, UID: types.UID(job), Controller: new(true), BlockOwnerDeletion: new(true),
+		}}
+		if err := s.api.Create(s.ctx, pod); err != nil {
+			return err
+		}
+		pod.Status = succeeded(pod)
+		return s.api.Status().Update(s.ctx, pod)
+	})
+}
+
+// succeeded is the status that a kubelet gives a pod whose container has done its work.
+func succeeded(pod *corev1.Pod) corev1.PodStatus {
+	now := metav1.Now()
+	status := corev1.PodStatus{
+		Phase: corev1.PodSucceeded, QOSClass: pod.Status.QOSClass, StartTime: &now,
+		HostIP: "10.0.0.1", HostIPs: []corev1.HostIP{{IP: "10.0.0.1"}}, PodIP: "10.244.0.1", PodIPs: []corev1.PodIP{{IP: "10.244.0.1"}},
+		ContainerStatuses: []corev1.ContainerStatus{{
+			Name: pod.Spec.Containers[0].Name, Image: pod.Spec.Containers[0].Image, ImageID: "sha256:" + strings.Repeat("0", 64),
+			ContainerID: "containerd://" + strings.Repeat("0", 64), Started: new(false),
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: now, FinishedAt: now}},
+		}},
+	}
+	for conditionType, is := range map[corev1.PodConditionType]corev1.ConditionStatus{
+		corev1.PodReadyToStartContainers: corev1.ConditionFalse, corev1.PodInitialized: corev1.ConditionTrue, corev1.PodReady: corev1.ConditionFalse,
+		corev1.ContainersReady: corev1.ConditionFalse, corev1.PodScheduled: corev1.ConditionTrue,
+	} {
+		status.Conditions = append(status.Conditions, corev1.PodCondition{
+			Type: conditionType, Status: is, Reason: "PodCompleted", LastTransitionTime: now,
+		})
+	}
+	return status
+}
+
+// schedulerConfig is the path of the configuration that our scheduler runs with.
+func (s *story) schedulerConfig() string {
+	s.Helper()
+	for _, arg := range s.commandLine(s, controlplane.PodSequenceScheduler).Args {
+		if path, ok := strings.CutPrefix(arg, "--config="); ok {
+			return path
+		}
+	}
+	s.Fatal("the scheduler has no configuration")
+	return ""
+}
+
+// withoutPlugin copies a configuration of our scheduler, but for the plugin.
+func withoutPlugin(b *testing.B, from, to string) {
+	b.Helper()
+	content, err := os.ReadFile(from)
+	require.NoError(b, err)
+	var config map[string]any
+	require.NoError(b, yaml.Unmarshal(content, &config))
+	config["profiles"] = []any{map[string]any{"schedulerName": ourScheduler}}
+	content, err = yaml.Marshal(config)
+	require.NoError(b, err)
+	require.NoError(b, os.WriteFile(to, content, 0o600))
+}
+
+// cpuSeconds is how long a process has kept processors busy.
+func cpuSeconds(b *testing.B, pid int) float64 {
+	b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	require.NoError(b, err)
+	// The second field is the program's name in parentheses; the 14th and 15th are time in user mode and in the kernel.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	const third, user, system, ticksPerSecond = 3, 14, 15, 100
+	ticks := 0.0
+	for _, field := range []string{fields[user-third], fields[system-third]} {
+		count, err := strconv.ParseFloat(field, 64)
+		require.NoError(b, err)
+		ticks += count
+	}
+	return ticks / ticksPerSecond
+}
+
+// memory is what a line of a process's status says, in MiB.
+func memory(b *testing.B, pid int, word string) float64 {
+	b.Helper()
+	status, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
+	require.NoError(b, err)
+	defer func() { _ = status.Close() }()
+	return field(b, status, word) / 1024
+}
+
+// median is that of one figure of several measurements.
+func median[T any](all []T, figure func(T) float64) float64 {
+	figures := make([]float64, len(all))
+	for i := range all {
+		figures[i] = figure(all[i])
+	}
+	slices.Sort(figures)
+	return figures[len(figures)/2]
+}
