@@ -29,7 +29,8 @@ import (
 
 // BenchmarkRelease measures from the moment at which the last pod that 1,000 pods wait for is seen to be ready to the
 // moment at which the last of them is seen to be bound, and counts the requests that each took from its creation on, the
-// one that tells what it waits for included. Each run has a cluster of its own. Run it with
+// one that tells what it waits for included, and those that the API server's priority and fairness put off. Each run has a
+// cluster of its own. Run it with
 //
 //	go test -run '^$' -bench Release -benchtime 3x -timeout 30m ./test/integration/
 func BenchmarkRelease(b *testing.B) {
@@ -41,7 +42,7 @@ func BenchmarkRelease(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			var took []time.Duration
-			writes := 0
+			writes, putOff := 0, 0.0
 			for b.Loop() {
 				env, stop, err := start(controlplane.Options{AuditLog: true})
 				require.NoError(b, err)
@@ -52,12 +53,16 @@ func BenchmarkRelease(b *testing.B) {
 				s.awaitTelling(pods)
 				took = append(took, s.readyToAllBound(pods))
 				writes += s.countWrites("app-")
+				rejected := s.metric(controlplane.APIServer, "apiserver_flowcontrol_rejected_requests_total")
+				putOff += rejected
+				b.Logf("all were bound after %s, %.0f requests were put off", took[len(took)-1], rejected)
 				require.NoError(b, stop(true))
 			}
 			slices.Sort(took)
 			b.ReportMetric(took[len(took)/2].Seconds(), "s/median")
 			b.ReportMetric(took[len(took)-1].Seconds(), "s/worst")
 			b.ReportMetric(float64(writes)/float64(len(took)*pods), "writes/pod")
+			b.ReportMetric(putOff/float64(len(took)*pods), "429s/pod")
 		})
 	}
 }
