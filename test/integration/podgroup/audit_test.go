@@ -13,13 +13,33 @@ import (
 
 // request is what the API server's audit log says was asked.
 type request struct {
-	namespace, verb, resource, name string
+	namespace, verb, group, resource, name string
+	stage                                  auditv1.Stage
 }
 
-// controllerRequests are those of the controller so far.
+// controllerRequests are those of the shared cluster's controller so far.
 func (s *story) controllerRequests() []request {
 	s.Helper()
-	log, err := os.Open(cluster.AuditLog())
+	requests := s.requestsIn(cluster.AuditLog())
+	require.NotEmpty(s, requests, "the audit log has nothing of the controller")
+	return requests
+}
+
+// watchesOf counts how often the controller has begun to watch the PodGroups of an API group.
+func (s *story) watchesOf(group string, of *controlplane.Cluster) int {
+	s.Helper()
+	count := 0
+	for _, r := range s.requestsIn(of.AuditLog()) {
+		if r.verb == "watch" && r.group == group && r.resource == "podgroups" && r.stage == auditv1.StageResponseStarted {
+			count++
+		}
+	}
+	return count
+}
+
+func (s *story) requestsIn(path string) []request {
+	s.Helper()
+	log, err := os.Open(path)
 	require.NoError(s, err)
 	defer func() { _ = log.Close() }()
 	var requests []request
@@ -38,9 +58,8 @@ func (s *story) controllerRequests() []request {
 		if ref.Subresource != "" {
 			resource += "/" + ref.Subresource
 		}
-		requests = append(requests, request{ref.Namespace, event.Verb, resource, ref.Name})
+		requests = append(requests, request{ref.Namespace, event.Verb, ref.APIGroup, resource, ref.Name, event.Stage})
 	}
 	require.NoError(s, lines.Err())
-	require.NotEmpty(s, requests, "the audit log has nothing of the controller")
 	return requests
 }

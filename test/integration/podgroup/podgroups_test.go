@@ -24,9 +24,11 @@ func (s *story) coscheduling(name string, minMember int32) *coscheduling.PodGrou
 	return &coscheduling.PodGroup{ObjectMeta: s.meta(name), Spec: coscheduling.PodGroupSpec{MinMember: minMember}}
 }
 
-// install installs Coscheduling's PodGroup, with one PodGroup, once the kind is served.
+// install installs Coscheduling's PodGroup, with one PodGroup, and returns when the kind is served and the controller
+// watches it. Before that the controller counts the pods that it sees.
 func (s *story) install(definition *apiextensionsv1.CustomResourceDefinition, group *coscheduling.PodGroup) {
 	s.Helper()
+	before := s.watchesOf(coscheduling.SchemeGroupVersion.Group, cluster)
 	s.create(definition)
 	s.await("the kind to be served", func() bool {
 		err := api.Create(s.ctx, group)
@@ -35,6 +37,7 @@ func (s *story) install(definition *apiextensionsv1.CustomResourceDefinition, gr
 		}
 		return err == nil
 	})
+	s.await("the kind to be watched", func() bool { return s.watchesOf(coscheduling.SchemeGroupVersion.Group, cluster) > before })
 }
 
 func (s *story) uninstall(definition *apiextensionsv1.CustomResourceDefinition) {
@@ -82,7 +85,8 @@ func TestSizeByCoscheduling(t *testing.T) {
 	t.Log("two PodGroups in one group are added up, each by itself")
 	s.expect("two", 3)
 	s.create(s.coscheduling("one-of-two", 1), s.coscheduling("two-of-two", 2))
-	s.create(s.pod("two-0", "two", in("one-of-two")), s.pod("two-1", "two", in("one-of-two")), s.pod("two-2", "two", in("two-of-two")))
+	s.create(s.pod("two-0", "two", in("one-of-two"), held), s.pod("two-1", "two", in("one-of-two"), held), s.pod("two-2", "two", in("two-of-two"), held))
+	s.letGo("two-0", "two-1", "two-2") // the first is not alone when it runs
 	s.awaitRunning("two", 3)
 	s.expectNoLabels("two")
 	s.create(s.pod("two-3", "two", in("two-of-two")))
@@ -170,6 +174,7 @@ func TestPodGroupsOfKubernetesBecomeAvailable(t *testing.T) {
 	// Nothing but the PodGroup changes when the group becomes ready: it is watched.
 	group := s.native("gang", gang(2))
 	s.await("PodGroups to be served", func() bool { return api.Create(s.ctx, group) == nil })
+	s.await("PodGroups to be watched", func() bool { return s.watchesOf(schedulingv1beta1.GroupName, own) > 0 })
 	s.create(s.pod("pod-0", "gang", inPodGroup("gang"), placed))
 	s.awaitRunning("gang", 1)
 	s.expectNoLabels("gang")

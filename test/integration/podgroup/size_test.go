@@ -33,7 +33,9 @@ func TestSizeByWorkload(t *testing.T) {
 			return []client.Object{job}
 		},
 		"two Jobs": func(s *story) []client.Object {
-			return []client.Object{s.job("driver", 1, nil), s.job("workers", 3, nil)}
+			driver, workers := s.job("driver", 1, nil), s.job("workers", 3, nil)
+			driver.Spec.Suspend, workers.Spec.Suspend = new(true), new(true) // until both are there
+			return []client.Object{driver, workers}
 		},
 		"a StatefulSet": func(s *story) []client.Object {
 			return []client.Object{&appsv1.StatefulSet{ObjectMeta: s.meta("work"), Spec: appsv1.StatefulSetSpec{
@@ -52,7 +54,13 @@ func TestSizeByWorkload(t *testing.T) {
 			s := newStory(t)
 			s.expect("gang", 4)
 			quota := s.quota(3)
-			s.create(workloads(s)...)
+			created := workloads(s)
+			s.create(created...)
+			for _, workload := range created {
+				if job, ok := workload.(*batchv1.Job); ok {
+					s.resume(job)
+				}
+			}
 			s.awaitRunning("gang", 3)
 			s.expectNoLabels("gang")
 			require.NoError(t, api.Delete(s.ctx, quota))
@@ -67,6 +75,13 @@ func (s *story) job(name string, parallelism int32, completions *int32) *batchv1
 	job.Spec = batchv1.JobSpec{Parallelism: &parallelism, Completions: completions, Template: template("gang")}
 	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	return job
+}
+
+// resume has a Job that was created suspended begin; to any other it does nothing.
+func (s *story) resume(job *batchv1.Job) {
+	s.Helper()
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":false}}`))
+	require.NoError(s, api.Patch(s.ctx, job, patch))
 }
 
 // quota bounds the pods of the namespace, from when it returns.
@@ -91,8 +106,7 @@ func TestAJobWhosePodsAreYetToBeCreated(t *testing.T) {
 	s.create(workers, s.job("driver", 1, nil))
 	s.awaitRunning("gang", 1)
 	s.expectNoLabels("gang")
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":false}}`))
-	require.NoError(t, api.Patch(s.ctx, workers, patch))
+	s.resume(workers)
 	s.awaitLabels("gang", 3)
 }
 
@@ -110,8 +124,7 @@ func TestEachJobIsCountedByItself(t *testing.T) {
 	})
 	require.Len(t, s.group("gang"), 4)
 	s.expectNoLabels("gang")
-	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":false}}`))
-	require.NoError(t, api.Patch(s.ctx, few, patch))
+	s.resume(few)
 	s.awaitLabels("gang", 6)
 }
 

@@ -23,7 +23,7 @@ func TestALargeGroup(t *testing.T) {
 			ran, first, finished := s.times(events, int(pods))
 			t.Logf("%d pods: %v from the last pod that runs to the last label, of which %v to the first", pods,
 				finished.Sub(ran).Round(time.Millisecond), first.Sub(ran).Round(time.Millisecond))
-			assert.Less(t, finished.Sub(ran), 20*time.Second)
+			assert.Less(t, finished.Sub(ran), 2*patience) // a few seconds on a machine that has nothing else to do
 
 			writes := 0
 			for _, r := range s.controllerRequests() {
