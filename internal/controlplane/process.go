@@ -152,20 +152,27 @@ func (p *process) kill(ctx context.Context) error {
 
 // terminate asks the process to end, and kills it if it has not done so within the grace period.
 func (p *process) terminate(ctx context.Context, grace time.Duration) error {
-	err := p.signal(syscall.SIGTERM)
-	if err == nil {
-		// A stopped process does not see the request before it is continued.
-		err = p.signal(syscall.SIGCONT)
-	}
-	if err != nil {
+	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
+	}
+	// A stopped process does not see the request before it is continued; one that runs may have ended by then.
+	if err := p.signal(syscall.SIGCONT); err != nil {
+		return unlessDone(err)
 	}
 	graceful, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	if p.waitForExit(graceful) == nil {
 		return nil
 	}
-	return p.kill(ctx)
+	return unlessDone(p.kill(ctx))
+}
+
+// unlessDone takes it for no error that a process has ended already.
+func unlessDone(err error) error {
+	if errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	return err
 }
 
 func (p *process) waitForExit(ctx context.Context) error {

@@ -125,6 +125,15 @@ func TestTerminate(t *testing.T) {
 		require.NoError(t, p.terminate(testContext(t), testTimeout))
 		assert.False(t, p.alive())
 	})
+	t.Run("a process that ends before it can be continued has ended as it was asked to", func(t *testing.T) {
+		for range 20 {
+			p := testProcess(Etcd, roleComponent)
+			require.NoError(t, p.start(newLayout(t), false))
+			killLater(t, p)
+			require.NoError(t, p.terminate(testContext(t), testTimeout))
+			assert.False(t, p.alive())
+		}
+	})
 	t.Run("a process that ignores the request is killed", func(t *testing.T) {
 		l := newLayout(t)
 		p := testProcess(Etcd, roleStubborn)
