@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// askInterval is from the end of one round of questions about a namespace to the next, or as long as the round took if
+	// askInterval is from the end of one round of questions about a subject to the next, or half as long as the round took if
 	// that is longer, up to longAskInterval. It bounds what a storm of events costs the API server, and is what a pod waits
 	// longer in one.
 	askInterval     = 25 * time.Millisecond
@@ -24,25 +24,26 @@ const (
 	listsAtOnce = 8
 )
 
-// confirmer answers the engine's questions whether anything is missing, each namespace by itself.
+// confirmer answers the engine's questions whether anything is missing, each subject by itself.
 //
 // A kind whose watch has already brought a later event cannot miss anything. Of any other, a consistent list says which
 // event its watch should have brought by now.
 type confirmer struct {
 	kinds  []askedKind
-	answer func(namespace, known string)
+	answer func(subject sequence.Subject, known string)
 	lists  chan struct{} // has a token for every list under way
 	// kick has a token while there are questions that nobody asks yet.
 	kick chan struct{}
 
 	mu     sync.Mutex
 	wanted sequence.Questions
-	busy   sets.Set[string] // namespaces that are being asked about
+	busy   sets.Set[sequence.Subject] // what is being asked about
 }
 
 // askedKind is a kind of which the API server can be asked how recent it is.
 type askedKind struct {
-	watch *position
+	breadth sequence.Breadth // the narrowest of which it is a part
+	watch   *position
 	// newest asks about one namespace: see the function of that name.
 	newest func(ctx context.Context, namespace string) (now, lastChange string, err error)
 }
@@ -52,7 +53,7 @@ func askedKinds(client metadata.Interface, watched []watchedKind) []askedKind {
 	for i, kind := range watched {
 		resource := client.Resource(kind.resource)
 		kinds[i] = askedKind{
-			watch: kind.store.watch(),
+			breadth: kind.breadth, watch: kind.store.watch(),
 			newest: func(ctx context.Context, namespace string) (now, lastChange string, err error) {
 				return newest(ctx, resource.Namespace(namespace))
 			},
@@ -61,10 +62,10 @@ func askedKinds(client metadata.Interface, watched []watchedKind) []askedKind {
 	return kinds
 }
 
-func newConfirmer(kinds []askedKind, answer func(namespace, known string)) *confirmer {
+func newConfirmer(kinds []askedKind, answer func(subject sequence.Subject, known string)) *confirmer {
 	return &confirmer{
 		kinds: kinds, answer: answer, lists: make(chan struct{}, listsAtOnce), kick: make(chan struct{}, 1),
-		wanted: sequence.Questions{}, busy: sets.Set[string]{},
+		wanted: sequence.Questions{}, busy: sets.Set[sequence.Subject]{},
 	}
 }
 
@@ -75,8 +76,8 @@ func (c *confirmer) want(questions sequence.Questions) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for namespace, version := range questions {
-		c.wanted.Add(namespace, version)
+	for subject, version := range questions {
+		c.wanted.Add(subject, version)
 	}
 	c.wake()
 }
@@ -89,25 +90,25 @@ func (c *confirmer) wake() {
 	}
 }
 
-// take returns the questions about namespaces that nobody asks about yet.
+// take returns the questions about what nobody asks about yet.
 func (c *confirmer) take() sequence.Questions {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	taken := sequence.Questions{}
-	for namespace, version := range c.wanted {
-		if !c.busy.Has(namespace) {
-			taken[namespace] = version
-			c.busy.Insert(namespace)
-			delete(c.wanted, namespace)
+	for subject, version := range c.wanted {
+		if !c.busy.Has(subject) {
+			taken[subject] = version
+			c.busy.Insert(subject)
+			delete(c.wanted, subject)
 		}
 	}
 	return taken
 }
 
-func (c *confirmer) leave(namespace string) {
+func (c *confirmer) leave(subject sequence.Subject) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.busy.Delete(namespace)
+	c.busy.Delete(subject)
 	c.wake()
 }
 
@@ -121,57 +122,66 @@ func (c *confirmer) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for namespace, version := range c.take() {
-			rounds.StartWithContext(ctx, func(ctx context.Context) { c.round(ctx, namespace, version) })
+		for subject, version := range c.take() {
+			rounds.StartWithContext(ctx, func(ctx context.Context) { c.round(ctx, subject, version) })
 		}
 	}
 }
 
 // round answers one question.
-func (c *confirmer) round(ctx context.Context, namespace, version string) {
-	defer c.leave(namespace)
-	begin := time.Now()
+func (c *confirmer) round(ctx context.Context, subject sequence.Subject, version string) {
+	defer c.leave(subject)
+	begin, asked := time.Now(), false
 	always := func() bool { return true }
-	persist(ctx, "pods_and_workloads", "Cannot tell whether all pods and workloads of namespace "+namespace+
+	persist(ctx, "pods_and_workloads", "Cannot tell whether all pods and workloads of namespace "+subject.Namespace+
 		" are known; what turns ready there does not count yet", always, func(ctx context.Context) error {
-		known, err := c.ask(ctx, namespace, version)
-		if err == nil {
+		known, lists, err := c.ask(ctx, subject, version)
+		if asked = asked || lists; err == nil {
 			confirmDuration.Observe(time.Since(begin).Seconds())
-			c.answer(namespace, known)
+			c.answer(subject, known)
 		}
 		return err
 	})
+	if !asked {
+		return
+	}
 	select {
-	case <-time.After(min(max(askInterval, time.Since(begin)), longAskInterval)):
+	case <-time.After(min(max(askInterval, time.Since(begin)/2), longAskInterval)):
 	case <-ctx.Done():
 	}
 }
 
-// ask returns up to which version nothing is missing in the namespace: at least the one that is asked about.
-func (c *confirmer) ask(ctx context.Context, namespace, version string) (string, error) {
+// ask returns up to which version nothing of the subject is missing, at least the one that is asked about, and whether that
+// took a list.
+func (c *confirmer) ask(ctx context.Context, subject sequence.Subject, version string) (oldest string, lists bool, err error) {
 	known := make([]string, len(c.kinds))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, kind := range c.kinds {
-		if known[i] = kind.watch.at(); after(version, known[i]) {
+		if kind.breadth <= subject.Breadth && after(version, kind.watch.at()) {
+			lists = true
 			group.Go(func() (err error) {
-				known[i], err = c.askKind(ctx, kind, namespace)
+				known[i], err = c.askKind(ctx, kind, subject.Namespace)
 				return err
 			})
 		}
 	}
 	if err := group.Wait(); err != nil {
-		return "", err
+		return "", lists, err
 	}
 	for i, kind := range c.kinds {
-		if after(version, known[i]) {
-			return "", fmt.Errorf("the API server has %s as of version %s, and something else as of %s: are they in different etcds?",
-				kind.watch.resource, known[i], version)
+		if kind.breadth > subject.Breadth {
+			continue
 		}
-		if after(known[0], known[i]) {
-			known[0] = known[i]
+		known := latest(known[i], kind.watch.at())
+		if after(version, known) {
+			return "", lists, fmt.Errorf("the API server has %s as of version %s, and something else as of %s: are they in different etcds?",
+				kind.watch.resource, known, version)
+		}
+		if oldest == "" || after(oldest, known) {
+			oldest = known
 		}
 	}
-	return known[0], nil
+	return oldest, lists, nil
 }
 
 // askKind returns up to which version nothing of a kind is missing, after the watch has brought all there is up to it.

@@ -244,9 +244,9 @@ func (f *Feed) applyGroup(group podgroups.Reference) {
 	})
 }
 
-// applyKnown tells the engine up to which version it misses nothing of a namespace.
-func (f *Feed) applyKnown(namespace, known string) {
-	f.apply(func() sequence.Changes { return f.engine.Confirm(namespace, known) })
+// applyKnown tells the engine up to which version it misses nothing of a subject.
+func (f *Feed) applyKnown(subject sequence.Subject, known string) {
+	f.apply(func() sequence.Changes { return f.engine.Confirm(subject, known) })
 }
 
 // pass has the engine's questions answered, and tells the sink.

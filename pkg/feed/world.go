@@ -22,6 +22,7 @@ type watchedKind struct {
 	source   cache.ListerWatcher
 	object   any
 	store    worldStore
+	breadth  sequence.Breadth // of the questions that concern it
 }
 
 // worldStore is a store that tells when it has had its first complete list.
@@ -36,16 +37,20 @@ type worldStore interface {
 // podsAndWorkloads are the kinds of which the engine may ask whether anything is missing.
 func (f *Feed) podsAndWorkloads(core kubernetes.Interface) []watchedKind {
 	v1, apps, batch := core.CoreV1().RESTClient(), core.AppsV1().RESTClient(), core.BatchV1().RESTClient()
-	return []watchedKind{
+	kinds := []watchedKind{
 		watched(v1, "pods", &corev1.Pod{}, f.pods()),
+		watched(apps, "daemonsets", &appsv1.DaemonSet{}, workloads[*appsv1.DaemonSet](f, sequence.KindDaemonSet)),
 		watched(apps, "deployments", &appsv1.Deployment{}, workloads[*appsv1.Deployment](f, sequence.KindDeployment)),
 		watched(apps, "replicasets", &appsv1.ReplicaSet{}, workloads[*appsv1.ReplicaSet](f, sequence.KindReplicaSet)),
 		watched(apps, "statefulsets", &appsv1.StatefulSet{}, workloads[*appsv1.StatefulSet](f, sequence.KindStatefulSet)),
-		watched(apps, "daemonsets", &appsv1.DaemonSet{}, workloads[*appsv1.DaemonSet](f, sequence.KindDaemonSet)),
 		watched(batch, "jobs", &batchv1.Job{}, workloads[*batchv1.Job](f, sequence.KindJob)),
 		watched(v1, "replicationcontrollers", &corev1.ReplicationController{},
 			workloads[*corev1.ReplicationController](f, sequence.KindReplicationController)),
 	}
+	for i := range kinds {
+		kinds[i].breadth = min(sequence.Breadth(i), sequence.OfWorkloads) // pods and DaemonSets come first
+	}
+	return kinds
 }
 
 func (f *Feed) nodes(core kubernetes.Interface) watchedKind {

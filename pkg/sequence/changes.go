@@ -56,8 +56,8 @@ func (e *Engine) release(c *Changes, p *pod, waiting bool) {
 	if p.bound() || p.terminating || !e.isFree(p) {
 		return
 	}
-	if e.isEarly(p) {
-		e.doubtPod(p, c)
+	if m, early := e.earlyIn(p); early {
+		e.doubtPod(p, m, c)
 		return
 	}
 	gates := p.liftable()

@@ -10,27 +10,49 @@ package sequence
 // the cluster at that version. Doubted are groups that turn ready, and pods that come to a sequence in which what is ready may
 // stop being so. Elsewhere what was passed stays passed, whatever is missing.
 
-// Questions ask, by namespace, for all pods and workloads there to be made known up to a version. Engine.Confirm answers.
-type Questions map[string]string
+// Breadth says what a question is about.
+type Breadth uint8
+
+const (
+	// OfPods is pods only: nothing else matters to a group of named pods.
+	OfPods Breadth = iota
+	// OfDaemonSets is pods and DaemonSets: nothing else matters on a node.
+	OfDaemonSets
+	// OfWorkloads is pods and all kinds of workloads.
+	OfWorkloads
+)
+
+// Subject is what a question is about, and where.
+type Subject struct {
+	Namespace string
+	Breadth   Breadth
+}
+
+// Questions ask for everything of their subjects to be made known up to a version. Engine.Confirm answers.
+type Questions map[Subject]string
 
 // doubts are what waits in one namespace for an answer.
 type doubts struct {
-	// known is the version up to which no event of pods or workloads is missing.
-	known string
+	// known are the versions up to which no event is missing, by breadth.
+	known [OfWorkloads + 1]string
 	lanes map[*lane]struct{}
 	pods  map[*pod]struct{}
 }
 
-// Confirm tells that the engine has been told of every event of pods and workloads in a namespace up to a version.
-func (e *Engine) Confirm(namespace, version string) Changes {
+// Confirm tells that the engine has been told of every event of a subject up to a version.
+func (e *Engine) Confirm(subject Subject, version string) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
 	b := &batch{}
-	if d := e.doubts[namespace]; d != nil && behind(d.known, version) {
-		d.known = version
+	if d := e.doubts[subject.Namespace]; d != nil && behind(d.known[subject.Breadth], version) {
+		for i := range d.known[:subject.Breadth+1] {
+			if behind(d.known[i], version) {
+				d.known[i] = version
+			}
+		}
 		for l := range d.lanes {
 			b.touch(l)
 		}
@@ -42,10 +64,10 @@ func (e *Engine) Confirm(namespace, version string) Changes {
 	return e.settle(b)
 }
 
-// known is the version up to which no event of pods or workloads of the namespace is missing.
-func (e *Engine) known(namespace string) string {
+// known is the version up to which no event of the subject is missing.
+func (e *Engine) known(namespace string, breadth Breadth) string {
 	if d := e.doubts[namespace]; d != nil {
-		return d.known
+		return d.known[breadth]
 	}
 	return ""
 }
@@ -59,39 +81,58 @@ func (e *Engine) doubtsOf(namespace string) *doubts {
 	return d
 }
 
+// breadth is what matters to whether the group is satisfied.
+func (s *sequence) breadth(group int) Breadth {
+	switch {
+	case s.groups[group].selector == nil:
+		return OfPods
+	case s.perNode:
+		return OfDaemonSets
+	}
+	return OfWorkloads
+}
+
+// breadthBefore is what matters to whether the groups before one are satisfied.
+func (s *sequence) breadthBefore(group int) Breadth {
+	widest := OfPods
+	for i := range group {
+		widest = max(widest, s.breadth(i))
+	}
+	return widest
+}
+
 // doubtPod has a pod wait that would go if nothing was missing.
-func (e *Engine) doubtPod(p *pod, changes *Changes) {
+func (e *Engine) doubtPod(p *pod, m *membership, changes *Changes) {
 	e.doubtsOf(p.namespace).pods[p] = struct{}{}
-	changes.ask(p.namespace, p.placedVersion)
+	changes.ask(Subject{p.namespace, m.sequence.breadthBefore(m.group)}, p.placedVersion)
 }
 
 // doubtLane has a lane looked at again when nothing is missing any more, if there is a group in it for which that matters.
 func (e *Engine) doubtLane(l *lane, changes *Changes) {
-	namespace, doubt := l.sequence.namespace, l.doubt()
-	if l.doubted = doubt != ""; l.doubted {
-		e.doubtsOf(namespace).lanes[l] = struct{}{}
-		changes.ask(namespace, doubt)
-	} else if d := e.doubts[namespace]; d != nil {
+	s := l.sequence
+	l.doubted = false
+	for i := l.current; i < l.undecided(); i++ {
+		if t := &l.tallies[i]; t.satisfied && !t.sure && l.applies(s.groups[i]) {
+			l.doubted = true
+			changes.ask(Subject{s.namespace, s.breadth(i)}, t.doubt)
+		}
+	}
+	if l.doubted {
+		e.doubtsOf(s.namespace).lanes[l] = struct{}{}
+	} else if d := e.doubts[s.namespace]; d != nil {
 		delete(d.lanes, l)
 	}
 }
 
-// doubt is the version up to which everything must be known before this lane can go on; empty if that does not keep it.
-func (l *lane) doubt() string {
-	last := min(l.current+1, len(l.tallies))
-	if l.sequence.perNode {
-		if l.node == nil {
-			return "" // it does not go on
-		}
-		last = len(l.tallies) // of groups to come it matters there, too
+// undecided is the end of the groups, from the current one on, for which it matters whether they are satisfied.
+func (l *lane) undecided() int {
+	switch {
+	case !l.sequence.perNode:
+		return min(l.current+1, len(l.tallies))
+	case l.node == nil:
+		return 0 // it does not go on
 	}
-	version := ""
-	for i := l.current; i < last; i++ {
-		if t := &l.tallies[i]; t.satisfied && !t.sure && behind(version, t.doubt) && l.applies(l.sequence.groups[i]) {
-			version = t.doubt
-		}
-	}
-	return version
+	return len(l.tallies)
 }
 
 // settleDoubt works out whether it is sure that the group is satisfied. Once it is, it stays so until the group breaks, but
@@ -106,7 +147,7 @@ func (l *lane) settleDoubt(i int, e *Engine) {
 	if t.sure && over && !t.waited {
 		t.sure, t.doubt = false, e.newest
 	}
-	t.sure = t.sure || !behind(e.known(l.sequence.namespace), t.doubt)
+	t.sure = t.sure || !behind(e.known(l.sequence.namespace, l.sequence.breadth(i)), t.doubt)
 	t.waited = over
 }
 
@@ -124,7 +165,8 @@ func (e *Engine) earlyIn(p *pod) (*membership, bool) {
 	}
 	for i := range p.memberships {
 		m := &p.memberships[i]
-		if m.group > 0 && (m.sequence.perNode || m.sequence.continuous) && behind(e.known(p.namespace), p.placedVersion) {
+		if s := m.sequence; m.group > 0 && (s.perNode || s.continuous) &&
+			behind(e.known(p.namespace, s.breadthBefore(m.group)), p.placedVersion) {
 			return m, true
 		}
 	}
@@ -137,7 +179,7 @@ func (e *Engine) unsettled(s *sequence) bool {
 	if !s.perNode {
 		return s.lanes[""].doubted
 	}
-	if e.known(s.namespace) != "" {
+	if e.known(s.namespace, OfDaemonSets) != "" {
 		return false
 	}
 	for _, l := range s.lanes {
@@ -169,16 +211,16 @@ func behind(known, version string) bool {
 	return version != "" && (known == "" || newer(version, known))
 }
 
-func (c *Changes) ask(namespace, version string) {
+func (c *Changes) ask(subject Subject, version string) {
 	if c.Questions == nil {
 		c.Questions = Questions{}
 	}
-	c.Questions.Add(namespace, version)
+	c.Questions.Add(subject, version)
 }
 
-// Add adds a question; of two about the same namespace the newer one stands.
-func (q Questions) Add(namespace, version string) {
-	if behind(q[namespace], version) {
-		q[namespace] = version
+// Add adds a question; of two about the same subject the newer one stands.
+func (q Questions) Add(subject Subject, version string) {
+	if behind(q[subject], version) {
+		q[subject] = version
 	}
 }

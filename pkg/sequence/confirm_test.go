@@ -72,10 +72,10 @@ func (d doubting) expectHeld(pod *corev1.Pod, message string) {
 }
 
 func (d doubting) confirm(version string) Changes {
-	return d.Confirm(oracleNamespace, version)
+	return d.Confirm(Subject{oracleNamespace, OfWorkloads}, version)
 }
 
-func about(version string) Questions { return Questions{oracleNamespace: version} }
+func about(version string) Questions { return Questions{{oracleNamespace, OfWorkloads}: version} }
 
 func TestWhatTurnsReadyIsConfirmed(t *testing.T) {
 	const making = "making sure that no change is missing"
@@ -176,7 +176,7 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 		d.ApplyPod(app("app", "3"))
 		first := makePod("first", "5").Label("tier", "first").Node("node")
 		d.ApplyPod(first.Obj())
-		d.doubtsOf(oracleNamespace).known = "30"
+		d.doubtsOf(oracleNamespace).known[OfWorkloads] = "30"
 		for _, pod := range []*corev1.Pod{db("db-0", "10"), db("db-1", "11")} {
 			pod.Spec.SchedulerName = "another" // that it is bound proves nothing
 			d.ApplyPod(pod)
@@ -196,7 +196,7 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 			other.Name, other.UID = "other", "other"
 			d.ApplyWorkload(other)
 			d.ApplyPod(db("db-0", "10"))
-			d.doubtsOf(oracleNamespace).known = "12"
+			d.doubtsOf(oracleNamespace).known[OfWorkloads] = "12"
 			d.expect(d.ReplaceWorkloads(KindStatefulSet, []metav1.Object{statefulSet(1, "2")}, "25"), about("25"))
 		})
 	}
@@ -214,6 +214,40 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 		d.confirm("10")
 		d.expect(d.ApplyPod(db("db-1", "20")), nil)
 		assert.False(t, d.Decide(app("app", "3")).Held)
+	})
+}
+
+func TestOnlyWhatMattersIsAskedAbout(t *testing.T) {
+	ready := func(name, version string) *corev1.Pod {
+		return makePod(name, version).Label("tier", "db").Node("node").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj()
+	}
+	node := &corev1.Node{}
+	node.Name, node.ResourceVersion = "node", "1"
+	tests := map[string]struct {
+		sequence *SequenceWrapper
+		want     Breadth
+	}{
+		"pods, to a group of named pods":                {MakeSequence(oracleNamespace, "shop").Pods("db", "db"), OfPods},
+		"pods and DaemonSets, to a group on a node":     {MakeSequence(oracleNamespace, "shop").Label("db", "tier", "db").NodeScope(), OfDaemonSets},
+		"pods and all workloads, to any other":          {MakeSequence(oracleNamespace, "shop").Label("db", "tier", "db"), OfWorkloads},
+		"pods, to a group of named pods, also on nodes": {MakeSequence(oracleNamespace, "shop").Pods("db", "db").NodeScope(), OfPods},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := doubting{t, NewEngine(Config{SchedulerNames: []string{oracleScheduler}, Confirm: true})}
+			d.ApplyNode(node)
+			d.ApplySequence(test.sequence.UID("shop").Label("app", "tier", "app").Obj())
+			subject := Subject{oracleNamespace, test.want}
+			assert.Equal(t, Questions{subject: "10"}, d.ApplyPod(ready("db", "10")).Questions)
+			assert.Empty(t, d.Confirm(subject, "10").Questions)
+		})
+	}
+	t.Run("an answer about more is one about less", func(t *testing.T) {
+		d := doubting{t, NewEngine(Config{SchedulerNames: []string{oracleScheduler}, Confirm: true})}
+		d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("db", "db").Label("app", "tier", "app").Obj())
+		d.ApplyPod(app("app", "3"))
+		d.ApplyPod(ready("db", "10"))
+		d.expect(d.confirm("10"), nil, "app")
 	})
 }
 

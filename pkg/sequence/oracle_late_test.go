@@ -120,6 +120,16 @@ func (l *lateness) step() error {
 // lateKinds are those about which the engine asks.
 var lateKinds = append([]string{"Pod"}, workloadKinds...)
 
+func kindsOf(breadth Breadth) []string {
+	switch breadth {
+	case OfPods:
+		return []string{"Pod"}
+	case OfDaemonSets:
+		return []string{"Pod", "DaemonSet"}
+	}
+	return lateKinds
+}
+
 // happened tells the oracle, in the order in which it happened, and has the engine told later. Of sequences, nodes and the
 // time it is told at once: that none of them is missing is not for the engine to ask.
 func (l *lateness) happened(events []event) error {
@@ -218,11 +228,11 @@ func (l *lateness) relist(kind string) error {
 func (l *lateness) answer() error {
 	questions := l.questions
 	l.questions = Questions{}
-	for namespace, version := range questions {
+	for subject, version := range questions {
 		if asked, err := strconv.Atoi(version); err == nil && l.oneIn(3) {
 			version = strconv.Itoa(asked + l.IntN(l.serial-asked+1))
 		}
-		for _, kind := range lateKinds {
+		for _, kind := range kindsOf(subject.Breadth) {
 			n := 0
 			for n < len(l.coming[kind]) && !newer(l.coming[kind][n].object.GetResourceVersion(), version) {
 				n++
@@ -235,8 +245,8 @@ func (l *lateness) answer() error {
 			}
 		}
 		l.seen["answers"]++
-		l.log += fmt.Sprintf("    answered: %s\n", version)
-		if err := l.take(l.engine.Confirm(namespace, version)); err != nil {
+		l.log += fmt.Sprintf("    answered: %v %s\n", subject, version)
+		if err := l.take(l.engine.Confirm(subject, version)); err != nil {
 			return err
 		}
 	}
@@ -245,9 +255,9 @@ func (l *lateness) answer() error {
 
 // take takes what the engine says after an event.
 func (l *lateness) take(changes Changes) error {
-	for namespace, version := range changes.Questions {
+	for subject, version := range changes.Questions {
 		l.seen["questions"]++
-		l.questions.Add(namespace, version)
+		l.questions.Add(subject, version)
 	}
 	for _, r := range changes.Released {
 		if p := l.pods[r.UID]; p != nil && l.engine.Decide(p).Held {
