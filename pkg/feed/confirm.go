@@ -30,7 +30,7 @@ const (
 // event its watch should have brought by now.
 type confirmer struct {
 	kinds  []askedKind
-	answer func(subject sequence.Subject, known string)
+	answer func(subject sequence.Subject, moment uint64)
 	lists  chan struct{} // has a token for every list under way
 	// kick has a token while there are questions that nobody asks yet.
 	kick chan struct{}
@@ -62,7 +62,7 @@ func askedKinds(client metadata.Interface, watched []watchedKind) []askedKind {
 	return kinds
 }
 
-func newConfirmer(kinds []askedKind, answer func(subject sequence.Subject, known string)) *confirmer {
+func newConfirmer(kinds []askedKind, answer func(subject sequence.Subject, moment uint64)) *confirmer {
 	return &confirmer{
 		kinds: kinds, answer: answer, lists: make(chan struct{}, listsAtOnce), kick: make(chan struct{}, 1),
 		wanted: sequence.Questions{}, busy: sets.Set[sequence.Subject]{},
@@ -76,8 +76,8 @@ func (c *confirmer) want(questions sequence.Questions) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for subject, version := range questions {
-		c.wanted.Add(subject, version)
+	for subject, question := range questions {
+		c.wanted.Add(subject, question)
 	}
 	c.wake()
 }
@@ -95,9 +95,9 @@ func (c *confirmer) take() sequence.Questions {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	taken := sequence.Questions{}
-	for subject, version := range c.wanted {
+	for subject, question := range c.wanted {
 		if !c.busy.Has(subject) {
-			taken[subject] = version
+			taken[subject] = question
 			c.busy.Insert(subject)
 			delete(c.wanted, subject)
 		}
@@ -122,23 +122,23 @@ func (c *confirmer) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for subject, version := range c.take() {
-			rounds.StartWithContext(ctx, func(ctx context.Context) { c.round(ctx, subject, version) })
+		for subject, question := range c.take() {
+			rounds.StartWithContext(ctx, func(ctx context.Context) { c.round(ctx, subject, question) })
 		}
 	}
 }
 
 // round answers one question.
-func (c *confirmer) round(ctx context.Context, subject sequence.Subject, version string) {
+func (c *confirmer) round(ctx context.Context, subject sequence.Subject, question sequence.Question) {
 	defer c.leave(subject)
 	begin, asked := time.Now(), false
 	always := func() bool { return true }
 	persist(ctx, "pods_and_workloads", "Cannot tell whether all pods and workloads of namespace "+subject.Namespace+
 		" are known; what turns ready there does not count yet", always, func(ctx context.Context) error {
-		known, lists, err := c.ask(ctx, subject, version)
+		_, lists, err := c.ask(ctx, subject, question.Version)
 		if asked = asked || lists; err == nil {
 			confirmDuration.Observe(time.Since(begin).Seconds())
-			c.answer(subject, known)
+			c.answer(subject, question.Moment)
 		}
 		return err
 	})

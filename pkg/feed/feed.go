@@ -244,9 +244,9 @@ func (f *Feed) applyGroup(group podgroups.Reference) {
 	})
 }
 
-// applyKnown tells the engine up to which version it misses nothing of a subject.
-func (f *Feed) applyKnown(subject sequence.Subject, known string) {
-	f.apply(func() sequence.Changes { return f.engine.Confirm(subject, known) })
+// applyKnown tells the engine up to which of its moments it misses nothing of a subject.
+func (f *Feed) applyKnown(subject sequence.Subject, moment uint64) {
+	f.apply(func() sequence.Changes { return f.engine.Confirm(subject, moment) })
 }
 
 // pass has the engine's questions answered, and tells the sink.

@@ -3,6 +3,8 @@ package feed
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // trimPod keeps of a pod what the engine looks at. While a list comes in all its pods are in memory at once, those that
@@ -12,12 +14,16 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			Labels: pod.Labels, OwnerReferences: pod.OwnerReferences, DeletionTimestamp: pod.DeletionTimestamp,
+			CreationTimestamp: pod.CreationTimestamp,
 		},
 		Spec: corev1.PodSpec{
 			NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName,
 			SchedulingGates: pod.Spec.SchedulingGates, SchedulingGroup: pod.Spec.SchedulingGroup,
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+	}
+	if proof, proven := pod.Annotations[v1alpha1.ReleasedAnnotation]; proven {
+		trimmed.Annotations = map[string]string{v1alpha1.ReleasedAnnotation: proof}
 	}
 	if pod.Spec.NodeName == "" {
 		trimmed.Spec.NodeSelector, trimmed.Spec.Affinity, trimmed.Spec.Tolerations =

@@ -154,14 +154,14 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 	if len(lift.Gates) == 0 {
 		return nil
 	}
-	if err := w.options.CatchUp(ctx, lift.FirstVersion); err != nil {
+	if err := w.options.CatchUp(ctx, lift.FirstSeen.Version); err != nil {
 		return err
 	}
 	if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {
 		return nil // a sequence that was not known a moment ago holds it
 	}
 	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
-		sequence.LiftPatch(lift.UID, lift.Gates), metav1.PatchOptions{})
+		sequence.LiftPatch(lift), metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("lift gates %q: %w", lift.Gates, err)
 	}

@@ -8,9 +8,8 @@ import (
 
 // batch is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
 type batch struct {
-	// version is that of the event; empty if it has none. relisted tells that it is a list, which hides what happened since
-	// the last event before it.
-	version  string
+	Question // about everything until this event
+	// relisted tells that it is a list, which hides what happened since the last event before it.
 	relisted bool
 	// lanes are those whose sums, nodes or memberships changed.
 	lanes []*lane
@@ -365,9 +364,7 @@ func (e *Engine) swap(old, next *sequence, b *batch) {
 		}
 	}
 	for p, had := range waited {
-		if behind(p.placedVersion, b.version) {
-			p.placedVersion = b.version
-		}
+		p.placed = p.placed.and(b.Question)
 		e.classify(p, nil)
 		b.placed = append(b.placed, placedPod{p, had, false})
 	}

@@ -28,30 +28,37 @@ type Subject struct {
 	Breadth   Breadth
 }
 
-// Questions ask for everything of their subjects to be made known up to a version. Engine.Confirm answers.
-type Questions map[Subject]string
+// Question asks for everything to be made known that there was when it arose. Engine.Confirm answers.
+type Question struct {
+	// Moment is when it arose, see Engine.Moment.
+	Moment uint64
+	// Version is the newest of the events from which it arose. Where resource versions of different kinds can be compared, a
+	// watch that has come past it misses nothing from before it.
+	Version string
+}
+
+// Questions are what is asked, by subject.
+type Questions map[Subject]Question
 
 // doubts are what waits in one namespace for an answer.
 type doubts struct {
-	// known are the versions up to which no event is missing, by breadth.
-	known [OfWorkloads + 1]string
+	// known are the moments up to which no event is missing, by breadth.
+	known [OfWorkloads + 1]uint64
 	lanes map[*lane]struct{}
 	pods  map[*pod]struct{}
 }
 
-// Confirm tells that the engine has been told of every event of a subject up to a version.
-func (e *Engine) Confirm(subject Subject, version string) Changes {
+// Confirm tells the engine that it has been told of every event of a subject that had happened at one of its moments.
+func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
 	b := &batch{}
-	if d := e.doubts[subject.Namespace]; d != nil && behind(d.known[subject.Breadth], version) {
+	if d := e.doubts[subject.Namespace]; d != nil && d.known[subject.Breadth] < moment {
 		for i := range d.known[:subject.Breadth+1] {
-			if behind(d.known[i], version) {
-				d.known[i] = version
-			}
+			d.known[i] = max(d.known[i], moment)
 		}
 		for l := range d.lanes {
 			b.touch(l)
@@ -64,12 +71,12 @@ func (e *Engine) Confirm(subject Subject, version string) Changes {
 	return e.settle(b)
 }
 
-// known is the version up to which no event of the subject is missing.
-func (e *Engine) known(namespace string, breadth Breadth) string {
+// known is the moment up to which no event of the subject is missing.
+func (e *Engine) known(namespace string, breadth Breadth) uint64 {
 	if d := e.doubts[namespace]; d != nil {
 		return d.known[breadth]
 	}
-	return ""
+	return 0
 }
 
 func (e *Engine) doubtsOf(namespace string) *doubts {
@@ -104,7 +111,7 @@ func (s *sequence) breadthBefore(group int) Breadth {
 // doubtPod has a pod wait that would go if nothing was missing.
 func (e *Engine) doubtPod(p *pod, m *membership, changes *Changes) {
 	e.doubtsOf(p.namespace).pods[p] = struct{}{}
-	changes.ask(Subject{p.namespace, m.sequence.breadthBefore(m.group)}, p.placedVersion)
+	changes.ask(Subject{p.namespace, m.sequence.breadthBefore(m.group)}, p.placed)
 }
 
 // doubtLane has a lane looked at again when nothing is missing any more, if there is a group in it for which that matters.
@@ -145,9 +152,9 @@ func (l *lane) settleDoubt(i int, e *Engine) {
 	}
 	over := l.sequence.groups[i].wait == 0 || !e.now.Before(l.waitOver(i))
 	if t.sure && over && !t.waited {
-		t.sure, t.doubt = false, e.newest
+		t.sure, t.doubt = false, e.nowMoment()
 	}
-	t.sure = t.sure || !behind(e.known(l.sequence.namespace, l.sequence.breadth(i)), t.doubt)
+	t.sure = t.sure || e.known(l.sequence.namespace, l.sequence.breadth(i)) >= t.doubt.Moment
 	t.waited = over
 }
 
@@ -166,7 +173,7 @@ func (e *Engine) earlyIn(p *pod) (*membership, bool) {
 	for i := range p.memberships {
 		m := &p.memberships[i]
 		if s := m.sequence; m.group > 0 && (s.perNode || s.continuous) &&
-			behind(e.known(p.namespace, s.breadthBefore(m.group)), p.placedVersion) {
+			e.known(p.namespace, s.breadthBefore(m.group)) < p.placed.Moment {
 			return m, true
 		}
 	}
@@ -179,7 +186,7 @@ func (e *Engine) unsettled(s *sequence) bool {
 	if !s.perNode {
 		return s.lanes[""].doubted
 	}
-	if e.known(s.namespace, OfDaemonSets) != "" {
+	if e.known(s.namespace, OfDaemonSets) > 0 {
 		return false
 	}
 	for _, l := range s.lanes {
@@ -195,7 +202,8 @@ func (e *Engine) at(version string) *batch {
 	if behind(e.newest, version) {
 		e.newest = version
 	}
-	return &batch{version: version}
+	e.moment++
+	return &batch{Question: Question{e.moment, version}}
 }
 
 // relistedAt makes the batch of a list of this version.
@@ -211,16 +219,34 @@ func behind(known, version string) bool {
 	return version != "" && (known == "" || newer(version, known))
 }
 
-func (c *Changes) ask(subject Subject, version string) {
+// Moment counts the events that the engine has been told of. What is found to be there after it was read was known, if it
+// was there before, when the events up to the moment were entered.
+func (e *Engine) Moment() uint64 {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	return e.moment
+}
+
+// nowMoment is a question about everything until now.
+func (e *Engine) nowMoment() Question { return Question{e.moment, e.newest} }
+
+func (c *Changes) ask(subject Subject, question Question) {
 	if c.Questions == nil {
 		c.Questions = Questions{}
 	}
-	c.Questions.Add(subject, version)
+	c.Questions.Add(subject, question)
 }
 
-// Add adds a question; of two about the same subject the newer one stands.
-func (q Questions) Add(subject Subject, version string) {
-	if behind(q[subject], version) {
-		q[subject] = version
+// Add adds a question; one answer must do for all about the same subject.
+func (q Questions) Add(subject Subject, question Question) {
+	q[subject] = q[subject].and(question)
+}
+
+// and is a question whose answer answers both.
+func (q Question) and(other Question) Question {
+	q.Moment = max(q.Moment, other.Moment)
+	if behind(q.Version, other.Version) {
+		q.Version = other.Version
 	}
+	return q
 }

@@ -131,8 +131,10 @@ type Lift struct {
 	UID types.UID
 	// Gates are those that the pod carries and that its sequences lift: none while any sequence holds it.
 	Gates []string
-	// FirstVersion is as of Engine.FirstVersion.
-	FirstVersion string
+	// Proof is what is to be left on the pod, see Engine.Proof.
+	Proof string
+	// FirstSeen is as of Engine.FirstSeen.
+	FirstSeen Sighting
 }
 
 // Lift says which gates of this pod, as the engine knows it, may be lifted now.
@@ -148,7 +150,7 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 	if p == nil || p.bound() || !e.mayGo(p) {
 		return Lift{}
 	}
-	return Lift{UID: p.uid, Gates: p.liftable(), FirstVersion: p.firstVersion}
+	return Lift{UID: p.uid, Gates: p.liftable(), Proof: p.proofNow(p.uid), FirstSeen: p.firstSeen}
 }
 
 // Remember has the engine report the release of this pod when it comes to know it: the caller has told it to wait.
@@ -158,18 +160,25 @@ func (e *Engine) Remember(uid types.UID) {
 	e.strangers[uid] = struct{}{}
 }
 
-// FirstVersion is the resource version at which the engine came to know the pod, or, if it does not know it yet, that of
-// the object. A sequence that is newer than this has made the pod no promise yet.
-func (e *Engine) FirstVersion(object *corev1.Pod) string {
+// Sighting is when a pod was first seen. A PodSequence that was made later has made the pod no promise yet.
+type Sighting struct {
+	// Version is the pod's resource version then.
+	Version string
+	// Moment is the engine's moment then, see Engine.Moment; 0 if the engine does not know the pod yet.
+	Moment uint64
+}
+
+// FirstSeen is when the engine came to know the pod, or, if it does not know it yet, the version of the object.
+func (e *Engine) FirstSeen(object *corev1.Pod) Sighting {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
 	if ns := e.namespaces[object.Namespace]; ns != nil {
 		if p := ns.pods[object.Name]; p != nil && p.uid == object.UID {
-			return p.firstVersion
+			return p.firstSeen
 		}
 	}
-	return object.ResourceVersion
+	return Sighting{Version: object.ResourceVersion}
 }
 
 // find is the pod as the engine knows it, or as much of it as can be worked out from the object.

@@ -39,6 +39,7 @@ type Engine struct {
 
 	now        time.Time // as last told, see Tick
 	newest     string    // the newest version of anything told
+	moment     uint64    // see Moment
 	alarms     alarms
 	sequences  map[types.NamespacedName]*sequence
 	namespaces map[string]*namespace

@@ -90,9 +90,9 @@ func (l *lane) applies(g *group) bool {
 // evaluate brings what is known of each group up to the sums, which the batch may have changed. It must come before
 // advance.
 func (l *lane) evaluate(e *Engine, b *batch) {
-	version, relisted := b.version, b.relisted
+	question, relisted := b.Question, b.relisted
 	if !l.evaluated {
-		version = e.newest
+		question = e.nowMoment()
 	}
 	for i := range l.tallies {
 		t := &l.tallies[i]
@@ -102,11 +102,9 @@ func (l *lane) evaluate(e *Engine, b *batch) {
 		}
 		need := l.need(i)
 		satisfied := l.isSatisfied(i, need)
-		if behind(t.version, version) {
-			t.version = version
-		}
+		t.changed = t.changed.and(question)
 		if need.ready = 0; !t.satisfied || need != t.counted || relisted {
-			t.doubt, t.counted, t.sure = t.version, need, false
+			t.doubt, t.counted, t.sure = t.changed, need, false
 		}
 		switch {
 		case !satisfied:
@@ -268,7 +266,7 @@ func (l *lane) carry(old *lane, now time.Time) {
 	for i := range same {
 		if t, before := &l.tallies[i], &old.tallies[i]; before.satisfied {
 			t.satisfied, t.sure, t.waited, t.since = true, before.sure, before.waited, before.since
-			t.version, t.doubt, t.counted = before.version, before.doubt, before.counted
+			t.changed, t.doubt, t.counted = before.changed, before.doubt, before.counted
 		}
 		l.tallies[i].inTime = old.tallies[i].inTime
 	}

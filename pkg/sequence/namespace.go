@@ -34,10 +34,13 @@ func (n *namespace) place(p *pod) []membership {
 func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *class, b *batch) {
 	memberships := p.memberships
 	if p.uid == view.uid {
-		view.firstVersion = p.firstVersion
-		if !replace {
-			view.placedVersion = p.placedVersion
-		}
+		view.firstSeen = p.firstSeen
+	}
+	if view.placed.Moment = b.Moment; p.uid == view.uid && !replace {
+		view.placed = p.placed
+	}
+	if view.firstSeen.Moment == 0 {
+		view.firstSeen.Moment = b.Moment
 	}
 	e.withdraw(p, b)
 	before := *p

@@ -8,19 +8,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// LiftPatch is the strategic merge patch that takes these gates, and no others, off the pod with this UID. The API
-// server refuses it for a pod of the same name with another UID.
-func LiftPatch(uid types.UID, gates []string) []byte {
-	removals := make([]map[string]string, len(gates))
-	for i, gate := range gates {
+// LiftPatch is the strategic merge patch that takes these gates, and no others, off the pod with this UID, and leaves the
+// proof that the pod was released. The API server refuses it for a pod of the same name with another UID.
+func LiftPatch(lift Lift) []byte {
+	removals := make([]map[string]string, len(lift.Gates))
+	for i, gate := range lift.Gates {
 		removals[i] = map[string]string{"$patch": "delete", "name": gate}
 	}
 	return mustMarshal(map[string]any{
-		"metadata": map[string]any{"uid": uid},
-		"spec":     map[string]any{"schedulingGates": removals},
+		"metadata": map[string]any{
+			"uid":         lift.UID,
+			"annotations": map[string]string{v1alpha1.ReleasedAnnotation: lift.Proof},
+		},
+		"spec": map[string]any{"schedulingGates": removals},
 	})
 }
 

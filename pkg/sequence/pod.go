@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -19,8 +20,8 @@ type pod struct {
 	namespace, name string
 	uid             types.UID
 	resourceVersion string
-	firstVersion    string // when the engine came to know it
-	placedVersion   string // when what it belongs to last changed, in itself or in a sequence
+	firstSeen       Sighting // when the engine came to know it
+	placed          Question // when what it belongs to last changed, in itself or in a sequence
 	schedulerName   string
 	labels          map[string]string
 	gates           []string
@@ -31,6 +32,8 @@ type pod struct {
 	succeeded   bool
 	ready       bool      // condition Ready, or succeeded
 	readyAt     time.Time // when ready last became true; zero while not ready
+
+	proof []string // by whom it was released, see proof.go
 
 	owner owner
 	gangs []podgroups.Reference // the PodGroups it names
@@ -71,8 +74,9 @@ func viewPod(p *corev1.Pod) *pod {
 		name:            p.Name,
 		uid:             p.UID,
 		resourceVersion: p.ResourceVersion,
-		firstVersion:    p.ResourceVersion,
-		placedVersion:   p.ResourceVersion,
+		firstSeen:       Sighting{Version: p.ResourceVersion},
+		proof:           proofOf(p),
+		placed:          Question{math.MaxUint64, p.ResourceVersion}, // until it is entered
 		schedulerName:   p.Spec.SchedulerName,
 		labels:          p.Labels,
 		node:            p.Spec.NodeName,

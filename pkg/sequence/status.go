@@ -104,7 +104,7 @@ func (r Report) describePods(status *v1alpha1.PodSequenceStatus) {
 		status.CurrentGroup = fmt.Sprintf("%d/%d %s", r.Current+1, len(r.Groups), g.Title)
 		status.ReadyPods = fmt.Sprintf("%d/%d", g.Ready, g.Expected)
 		status.CurrentGroupPods = list(g.Members)
-		status.ReadyPodsInCurrentGroup = list(g.ReadyMembers)
+		status.ReadyPodsInCurrentGroup = int32(len(g.ReadyMembers))
 		status.Message = r.waitingFor(r.Current)
 		if g.Failure != nil {
 			status.Message = cutMessage(g.Failure.Message)

@@ -80,7 +80,7 @@ func (r Report) nodeStatus(n NodeReport, before []metav1.Condition, now time.Tim
 		ready.Status, ready.Reason = metav1.ConditionFalse, v1alpha1.ReasonGroupNotReady
 	}
 	if g := n.Group; g != nil {
-		status.ReadyPodsInCurrentGroup = g.ReadyMembers[:min(len(g.ReadyMembers), v1alpha1.MaxListedPodsOfNode)]
+		status.ReadyPodsInCurrentGroup = int32(len(g.ReadyMembers))
 		ready.Message = g.Progress
 		switch {
 		case g.Failure != nil:

@@ -20,9 +20,9 @@ type tally struct {
 	work   work
 	gangs  map[*gang]gangCount // nil if no member belongs to one
 
-	// version is that of the newest event that changed these sums, and doubt what it was when they last turned enough, or
+	// changed is about everything until the newest event that changed these sums, and doubt what it was when they last turned enough, or
 	// changed what is enough: see doubts.
-	version, doubt string
+	changed, doubt Question
 	counted        need // what was needed then; ready is not looked at
 
 	satisfied bool

@@ -19,8 +19,9 @@ import (
 // WorkloadKind is a kind of object that makes pods, and so says how many to expect.
 type WorkloadKind string
 
-// The kinds of workloads that the engine is told of.
+// The kinds of workloads that the engine is told of, and pods.
 const (
+	KindPod                   WorkloadKind = "Pod"
 	KindDeployment            WorkloadKind = "Deployment"
 	KindReplicaSet            WorkloadKind = "ReplicaSet"
 	KindReplicationController WorkloadKind = "ReplicationController"

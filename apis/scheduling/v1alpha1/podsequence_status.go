@@ -43,6 +43,7 @@ const (
 	ReasonWaitingForPods      = "WaitingForPods"
 	ReasonGroupNotReady       = "GroupNotReady"
 	ReasonWaitDuration        = "WaitDuration"
+	ReasonConfirming          = "Confirming"
 	ReasonPodsReadyTimeout    = "PodsReadyTimeout"
 	ReasonPodFailed           = "PodFailed"
 	ReasonJobFailed           = "JobFailed"
@@ -79,9 +80,6 @@ const (
 
 // MaxListedNodes is where the list of nodes in status is cut: those still waiting come first.
 const MaxListedNodes = 256
-
-// MaxListedPodsOfNode is where the list of pods of one node in status is cut.
-const MaxListedPodsOfNode = 10
 
 // MaxListedPods is where lists of pod names in status are cut; the message tells of the cut.
 const MaxListedPods = 100
@@ -121,11 +119,9 @@ type PodSequenceStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	CurrentGroupPods []string `json:"currentGroupPods,omitempty"`
 
-	// ReadyPodsInCurrentGroup are the members of the current group that are ready, sorted, at most 100.
+	// ReadyPodsInCurrentGroup is the number of members of the current group that are ready. Cluster scope only.
 	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=100
-	ReadyPodsInCurrentGroup []string `json:"readyPodsInCurrentGroup,omitempty"`
+	ReadyPodsInCurrentGroup int32 `json:"readyPodsInCurrentGroup,omitempty"`
 
 	// ProcessedPods are the members of the groups already passed, sorted, at most 100.
 	// +optional
@@ -174,6 +170,11 @@ type GroupStatus struct {
 	// +optional
 	ReleasedAt *metav1.Time `json:"releasedAt,omitempty"`
 
+	// FirstSatisfiedAt is when the group was satisfied for the first time. A group that was satisfied once has no time-out
+	// any more.
+	// +optional
+	FirstSatisfiedAt *metav1.Time `json:"firstSatisfiedAt,omitempty"`
+
 	// SatisfiedAt is when the group became satisfied; absent while it is not.
 	// +optional
 	SatisfiedAt *metav1.Time `json:"satisfiedAt,omitempty"`
@@ -197,11 +198,16 @@ type NodeStatus struct {
 	// the number of groups when all are.
 	CurrentIndex int32 `json:"currentIndex"`
 
-	// ReadyPodsInCurrentGroup are the members of that group on the node that are ready, sorted, at most 10.
+	// ReadyPodsInCurrentGroup is the number of members of that group on the node that are ready.
 	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=10
-	ReadyPodsInCurrentGroup []string `json:"readyPodsInCurrentGroup,omitempty"`
+	ReadyPodsInCurrentGroup int32 `json:"readyPodsInCurrentGroup,omitempty"`
+
+	// TimedOut are the 0-based indices of the groups whose time was over on the node before they were ready there for the
+	// first time. It is recorded so that a restart does not forget it.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	TimedOut []int32 `json:"timedOut,omitempty"`
 
 	// Phase is InProgress, Completed or Failed.
 	// +optional

@@ -11,6 +11,10 @@ import (
 // DefaultSchedulingGateName is the gate a sequence lifts when its spec names none.
 const DefaultSchedulingGateName = "podsequence.example.com/sequence-gate"
 
+// ReleasedAnnotation is on pods that were released in the order of a PodSequence. It says by which, so that this is known
+// after a restart; only podsequence-scheduler and podsequence-controller write it.
+const ReleasedAnnotation = "podsequence.example.com/released"
+
 // PodSequence holds groups of pods back until the groups listed before theirs are ready.
 //
 // +kubebuilder:object:root=true

@@ -149,7 +149,7 @@ func (h *holder) decide(pod *v1.Pod) *fwk.Status {
 	if d := f.engine.Decide(pod); d.Held {
 		return unschedulable(d.Message())
 	}
-	if version := f.engine.FirstVersion(pod); !f.feed.CaughtUp(version) && h.holdEarly(f, pod, version) {
+	if version := f.engine.FirstSeen(pod).Version; !f.feed.CaughtUp(version) && h.holdEarly(f, pod, version) {
 		return unschedulable("waiting for PodSequence: not all PodSequences from before this pod are known yet")
 	}
 	return nil

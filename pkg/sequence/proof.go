@@ -1,0 +1,68 @@
+package sequence
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// That a pod of group i was released proves that the groups before i were passed, whatever has become of their pods. Only
+// what we released ourselves is such a proof: a pod that was bound before its PodSequence existed, or by somebody else, says
+// nothing about the order. So whoever releases a pod leaves the proof on it with the same write: the scheduler with the
+// binding, whoever lifts gates with that patch.
+//
+// The proof is an annotation: the UID of the pod itself, so that a copy of the pod proves nothing, and then for each of its
+// PodSequences that one's UID and the hash of the groups up to the pod's own. A PodSequence that was made again, or whose
+// groups are defined in another way, is not the one that released the pod.
+
+// Proof is the value of the annotation v1alpha1.ReleasedAnnotation for a pod that is released now. It is empty for a pod
+// that no PodSequence has, and for one that must wait.
+func (e *Engine) Proof(object *corev1.Pod) string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	p, _ := e.find(object)
+	if !e.mayGo(p) {
+		return ""
+	}
+	return p.proofNow(object.UID)
+}
+
+// proofNow is the proof that all sequences of the pod release it now.
+func (p *pod) proofNow(uid types.UID) string {
+	if len(p.memberships) == 0 {
+		return ""
+	}
+	marks := make([]string, len(p.memberships))
+	for i, m := range p.memberships {
+		marks[i] = string(m.sequence.uid) + "/" + m.sequence.groups[m.group].hash
+	}
+	slices.Sort(marks)
+	return string(uid) + " " + strings.Join(marks, " ")
+}
+
+// proofOf is the proof on a pod; nil if there is none, or if it speaks of another pod.
+func proofOf(object *corev1.Pod) []string {
+	fields := strings.Fields(object.Annotations[v1alpha1.ReleasedAnnotation])
+	if len(fields) < 2 || fields[0] != string(object.UID) {
+		return nil
+	}
+	return fields[1:]
+}
+
+// provenGroup is the group of the sequence that the pod was released in, as its proof says and as groups are defined now.
+func (p *pod) provenGroup(s *sequence) (int, bool) {
+	for _, mark := range p.proof {
+		uid, hash, _ := strings.Cut(mark, "/")
+		if uid != string(s.uid) {
+			continue
+		}
+		i := slices.IndexFunc(s.groups, func(g *group) bool { return g.hash == hash })
+		return i, i >= 0
+	}
+	return 0, false
+}
