@@ -82,7 +82,7 @@ func (e *Engine) applyWorkload(view *workload, b *batch) {
 		return
 	}
 	pods := e.podsOf(view)
-	e.recount(pods, -1, false, b)
+	e.recount(pods, -1, b)
 	if old != nil {
 		e.unplace(old, b)
 		e.workloads.forget(old)
@@ -97,8 +97,8 @@ func (e *Engine) applyWorkload(view *workload, b *batch) {
 		}
 	}
 	e.settleRevisions(view, b)
-	e.placeWorkload(view, b)
-	e.recount(pods, +1, old == nil, b)
+	e.placeWorkload(view, view.complete && (old == nil || !old.complete), b)
+	e.recount(pods, +1, b)
 }
 
 // samePods tells whether another version of the workload leaves its pods where they are counted.
@@ -112,7 +112,7 @@ func (e *Engine) refreshWorkload(w, view *workload, b *batch) {
 	for _, share := range w.shares {
 		e.touchShare(share, b)
 	}
-	due := w.due
+	due, completed := w.due, view.complete && !w.complete
 	shares, superseded, onNode, revision := w.shares, w.superseded, w.onNode, w.revision
 	*w = *view
 	w.shares, w.superseded, w.onNode = shares, superseded, onNode
@@ -127,7 +127,7 @@ func (e *Engine) refreshWorkload(w, view *workload, b *batch) {
 	e.settleRevisions(w, b)
 	for _, share := range w.shares {
 		share.countNames()
-		e.refreshShare(share, b)
+		e.refreshShare(share, completed, b)
 	}
 }
 
@@ -138,13 +138,13 @@ func (e *Engine) touchShare(s *share, b *batch) {
 	}
 }
 
-func (e *Engine) refreshShare(s *share, b *batch) {
+// completed says that the workload is a Job that has completed just now: since when the group is satisfied, it says itself.
+func (e *Engine) refreshShare(s *share, completed bool, b *batch) {
 	if s.sequence.perNode {
 		return
 	}
-	before := s.entered
 	s.refresh()
-	if s.workload.complete && s.entered.sources > 0 && (s.entered.ready > before.ready || s.entered.short < before.short) {
+	if completed && s.entered.need > 0 {
 		t := s.sequence.lanes[""].tally(s.group)
 		t.turned = latest(t.turned, s.workload.completeAt)
 	}
@@ -158,7 +158,7 @@ func (e *Engine) settleRevisions(w *workload, b *batch) {
 	case w.kind == KindJob && w.owner != "":
 		for _, job := range e.workloads.supersede(w.owner) {
 			for _, share := range job.shares {
-				e.refreshShare(share, b)
+				e.refreshShare(share, false, b)
 			}
 		}
 		return
@@ -171,21 +171,7 @@ func (e *Engine) settleRevisions(w *workload, b *batch) {
 	if newest := e.workloads.newestReplicaSet(deployment); newest != deployment.revision {
 		deployment.revision = newest
 		for _, share := range deployment.shares {
-			e.refreshShare(share, b)
-			e.turnRevision(share, types.UID(newest))
-		}
-	}
-}
-
-// turnRevision notes when the pods turned ready that have come to count because their ReplicaSet is the newest.
-func (e *Engine) turnRevision(s *share, newest types.UID) {
-	if s.sequence.perNode {
-		return
-	}
-	t := s.sequence.lanes[""].tally(s.group)
-	for p := range e.workloads.made[newest] {
-		if _, member := t.members[p]; member && p.done(s.sequence.groups[s.group].required) {
-			t.turned = latest(t.turned, p.readyAt)
+			e.refreshShare(share, false, b)
 		}
 	}
 }
@@ -196,11 +182,11 @@ func (e *Engine) removeWorkload(uid types.UID, b *batch) {
 		return
 	}
 	pods := e.podsOf(w)
-	e.recount(pods, -1, false, b)
+	e.recount(pods, -1, b)
 	e.unplace(w, b)
 	e.workloads.forget(w)
 	e.settleRevisions(w, b)
-	e.recount(pods, +1, false, b)
+	e.recount(pods, +1, b)
 }
 
 // podsOf are the pods whose counting depends on the workload: its own, and those of a Deployment's ReplicaSets.
@@ -220,11 +206,11 @@ func (e *Engine) podsOf(w *workload) []*pod {
 	return pods
 }
 
-// recount takes pods out of the sums, or enters them again: fresh if they could not count before.
-func (e *Engine) recount(pods []*pod, sign int, fresh bool, b *batch) {
+// recount takes pods out of the sums, or enters them again.
+func (e *Engine) recount(pods []*pod, sign int, b *batch) {
 	for _, p := range pods {
 		for _, m := range p.memberships {
-			e.count(p, m, sign, fresh)
+			e.count(p, m, sign, false)
 			b.touch(m.sequence.laneOf(p))
 		}
 	}
@@ -249,17 +235,17 @@ func (w *workloads) forget(old *workload) {
 }
 
 // placeWorkload gives the workload its share in every sequence of its namespace that selects its pods.
-func (e *Engine) placeWorkload(w *workload, b *batch) {
+func (e *Engine) placeWorkload(w *workload, completed bool, b *batch) {
 	ns := e.namespaces[w.namespace]
 	if ns == nil || !w.counts() {
 		return
 	}
 	for s := range ns.selecting {
-		e.placeIn(w, s, b)
+		e.placeIn(w, s, completed, b)
 	}
 }
 
-func (e *Engine) placeIn(w *workload, s *sequence, b *batch) {
+func (e *Engine) placeIn(w *workload, s *sequence, completed bool, b *batch) {
 	if !w.counts() {
 		return
 	}
@@ -281,7 +267,7 @@ func (e *Engine) placeIn(w *workload, s *sequence, b *batch) {
 		return
 	}
 	share.countNames()
-	e.refreshShare(share, b)
+	e.refreshShare(share, completed, b)
 }
 
 // unplace takes the workload out of all sequences.

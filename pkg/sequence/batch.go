@@ -105,6 +105,11 @@ func (e *Engine) settle(b *batch) Changes {
 			e.hold(&changes, p.pod)
 		}
 	}
+	for _, l := range b.lanes {
+		if l.isNode() && l.node == nil && l.empty() {
+			delete(l.sequence.lanes, l.name)
+		}
+	}
 	return changes
 }
 
@@ -171,9 +176,6 @@ func (e *Engine) settlePins(l *lane, before told, changes *Changes) {
 				}
 			}
 		}
-	}
-	if l.node == nil && l.empty() {
-		delete(s.lanes, l.name)
 	}
 }
 
@@ -292,14 +294,15 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, b *batch) {
 	e.forgetIfEmpty(namespace, ns)
 }
 
-// testify draws the conclusions from a bound pod that we can hold: it could not have been bound before its turn.
+// testify draws the conclusions from the proof on a pod: the groups before its own had been passed.
 func (e *Engine) testify(p *pod, b *batch) {
-	if !p.bound() || !e.schedulerNames.Has(p.schedulerName) {
-		return
-	}
 	for _, m := range p.memberships {
 		s := m.sequence
-		s.laneOf(p).prove(m.group)
+		group, ok := p.provenGroup(s)
+		if !ok {
+			continue
+		}
+		s.laneOf(p).prove(group)
 		if !s.begun && s.suspended {
 			for _, l := range s.lanes {
 				b.touch(l)
@@ -317,12 +320,14 @@ func (e *Engine) applySequence(stored Stored, b *batch) {
 		return
 	}
 	if old != nil && old.uid == ps.UID && old.generation == ps.Generation {
+		resumed := old.resumedAt()
 		old.object = ps
-		if !old.perNode {
-			l := old.lanes[""]
-			l.evidence = max(l.evidence, old.recordedPasses(ps))
+		old.recall()
+		for _, l := range old.lanes {
+			if !l.isNode() || len(old.timedOut[l.name]) > 0 || !old.resumedAt().Equal(resumed) {
+				b.touch(l)
+			}
 		}
-		b.touch(old.lanes[""])
 		return
 	}
 	e.swap(old, compile(stored, e.config.GatePrefixes), b)

@@ -46,7 +46,7 @@ func (c *Changes) touch(key types.NamespacedName) {
 
 // hold reports the pod if it must wait.
 func (e *Engine) hold(c *Changes, p *pod) {
-	if !p.bound() && !p.terminating && !e.isFree(p) {
+	if !p.bound() && !p.terminating && !e.mayGo(p) {
 		c.Held = append(c.Held, types.NamespacedName{Namespace: p.namespace, Name: p.name})
 	}
 }

@@ -118,10 +118,18 @@ func (e *Engine) doubtPod(p *pod, m *membership, changes *Changes) {
 func (e *Engine) doubtLane(l *lane, changes *Changes) {
 	s := l.sequence
 	l.doubted = false
-	for i := l.current; i < l.undecided(); i++ {
-		if t := &l.tallies[i]; t.satisfied && !t.sure && l.applies(s.groups[i]) {
+	for i := l.firstUndecided(); i < l.undecided(); i++ {
+		t := &l.tallies[i]
+		if t.satisfied && !t.sure && l.applies(s.groups[i]) {
 			l.doubted = true
 			changes.ask(Subject{s.namespace, s.breadth(i)}, t.doubt)
+			if s.groups[i].wait == 0 && !s.continuous {
+				t.witness.call(t.doubt, t.since)
+			}
+		}
+		if t.witness.waits() {
+			l.doubted = true
+			changes.ask(Subject{s.namespace, s.breadth(i)}, t.witness.Question)
 		}
 	}
 	if l.doubted {
@@ -131,7 +139,16 @@ func (e *Engine) doubtLane(l *lane, changes *Changes) {
 	}
 }
 
-// undecided is the end of the groups, from the current one on, for which it matters whether they are satisfied.
+// firstUndecided is the first of the groups for which it matters whether they are satisfied. Where a pass may be lost, that of
+// a group that was too late is replaced by that of one that is ready.
+func (l *lane) firstUndecided() int {
+	if l.sequence.continuous {
+		return 0
+	}
+	return l.current
+}
+
+// undecided is the end of these groups.
 func (l *lane) undecided() int {
 	switch {
 	case !l.sequence.perNode:
@@ -146,15 +163,17 @@ func (l *lane) undecided() int {
 // that what was sure when a wait began is doubted once more when the wait is over.
 func (l *lane) settleDoubt(i int, e *Engine) {
 	t := &l.tallies[i]
-	if !t.satisfied || !e.config.Confirm {
-		t.sure, t.waited = t.satisfied, false
+	known := e.known(l.sequence.namespace, l.sequence.breadth(i))
+	t.witness.settle(known)
+	if !t.satisfied {
+		t.sure, t.waited = false, false
 		return
 	}
 	over := l.sequence.groups[i].wait == 0 || !e.now.Before(l.waitOver(i))
 	if t.sure && over && !t.waited {
 		t.sure, t.doubt = false, e.nowMoment()
 	}
-	t.sure = t.sure || e.known(l.sequence.namespace, l.sequence.breadth(i)) >= t.doubt.Moment
+	t.sure = t.sure || known >= t.doubt.Moment
 	t.waited = over
 }
 
@@ -167,7 +186,7 @@ func (e *Engine) isEarly(p *pod) bool {
 
 // earlyIn tells in which sequence.
 func (e *Engine) earlyIn(p *pod) (*membership, bool) {
-	if !e.config.Confirm || p.bound() {
+	if p.bound() {
 		return nil, false
 	}
 	for i := range p.memberships {
@@ -178,23 +197,6 @@ func (e *Engine) earlyIn(p *pod) (*membership, bool) {
 		}
 	}
 	return nil, false
-}
-
-// unsettled tells whether what is said of the sequence may be another thing in a moment. On nodes there may always be one
-// of which that is true: there it is only so until the first answer.
-func (e *Engine) unsettled(s *sequence) bool {
-	if !s.perNode {
-		return s.lanes[""].doubted
-	}
-	if e.known(s.namespace, OfDaemonSets) > 0 {
-		return false
-	}
-	for _, l := range s.lanes {
-		if l.doubted {
-			return true
-		}
-	}
-	return false
 }
 
 // at makes the batch of an event of this version.

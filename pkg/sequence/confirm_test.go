@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,10 +22,54 @@ import (
 type doubting struct {
 	*testing.T
 	*Engine
+	moments *[]happening
+}
+
+// happening is an event that the engine was told of.
+type happening struct {
+	version string
+	moment  uint64
+}
+
+// note notes when the engine was told of a version.
+func (d doubting) note(version string, changes Changes) Changes {
+	*d.moments = append(*d.moments, happening{version, d.Moment()})
+	return changes
+}
+
+func (d doubting) ApplyPod(pod *corev1.Pod) Changes {
+	return d.note(pod.ResourceVersion, d.Engine.ApplyPod(pod))
+}
+
+func (d doubting) ApplyWorkload(object metav1.Object) Changes {
+	return d.note(object.GetResourceVersion(), d.Engine.ApplyWorkload(object))
+}
+
+func (d doubting) ReplacePods(pods []*corev1.Pod, version string) Changes {
+	return d.note(version, d.Engine.ReplacePods(pods, version))
+}
+
+func (d doubting) RemoveSequence(key types.NamespacedName, version string) Changes {
+	return d.note(version, d.Engine.RemoveSequence(key, version))
+}
+
+// confirm has the engine told of everything up to a version.
+func (d doubting) confirm(version string) Changes {
+	moment := uint64(0)
+	for _, h := range *d.moments {
+		if !newer(h.version, version) {
+			moment = max(moment, h.moment)
+		}
+	}
+	return d.Confirm(Subject{oracleNamespace, OfWorkloads}, moment)
+}
+
+func newDoubtful(t *testing.T) doubting {
+	return doubting{T: t, Engine: NewEngine(Config{SchedulerNames: []string{oracleScheduler}}), moments: &[]happening{}}
 }
 
 func newDoubting(t *testing.T, mode v1alpha1.EnforcementMode) doubting {
-	d := doubting{t, NewEngine(Config{SchedulerNames: []string{oracleScheduler}, Confirm: true})}
+	d := newDoubtful(t)
 	sequence := MakeSequence(oracleNamespace, "shop").UID("shop").Label("db", "tier", "db").Label("app", "tier", "app").Mode(mode).Obj()
 	sequence.ResourceVersion = "1"
 	d.ApplyWorkload(statefulSet(1, "2"))
@@ -60,7 +105,14 @@ func (d doubting) expect(changes Changes, questions Questions, released ...strin
 		names = append(names, r.Name)
 	}
 	slices.Sort(names)
-	assert.Equal(d, questions, changes.Questions)
+	var asked Questions
+	for subject, question := range changes.Questions {
+		if asked == nil {
+			asked = Questions{}
+		}
+		asked[subject] = Question{Version: question.Version}
+	}
+	assert.Equal(d, questions, asked)
 	assert.Equal(d, released, names)
 }
 
@@ -71,11 +123,10 @@ func (d doubting) expectHeld(pod *corev1.Pod, message string) {
 	assert.Contains(d, decision.Message(), message)
 }
 
-func (d doubting) confirm(version string) Changes {
-	return d.Confirm(Subject{oracleNamespace, OfWorkloads}, version)
+// about is what is asked up to a version; of moments it says nothing.
+func about(version string) Questions {
+	return Questions{{oracleNamespace, OfWorkloads}: {Version: version}}
 }
-
-func about(version string) Questions { return Questions{{oracleNamespace, OfWorkloads}: version} }
 
 func TestWhatTurnsReadyIsConfirmed(t *testing.T) {
 	const making = "making sure that no change is missing"
@@ -84,10 +135,10 @@ func TestWhatTurnsReadyIsConfirmed(t *testing.T) {
 			d.expect(d.ApplyPod(db("db-0", "10")), about("10"))
 			d.expectHeld(app("app", "3"), making)
 			report, _ := d.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
-			assert.True(d, report.Unsettled)
+			assert.True(d, report.Confirming())
 			d.expect(d.confirm("10"), nil, "app")
 			report, _ = d.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
-			assert.False(d, report.Unsettled)
+			assert.False(d, report.Confirming())
 		},
 		"an answer about an earlier version raises the question again": func(d doubting) {
 			d.ApplyPod(db("db-0", "10"))
@@ -100,13 +151,6 @@ func TestWhatTurnsReadyIsConfirmed(t *testing.T) {
 			d.expect(d.confirm("10"), nil)
 			d.expectHeld(app("app", "3"), "1 of 2 pods ready")
 			d.expect(d.ApplyPod(db("db-1", "12")), about("12"))
-			d.expect(d.confirm("12"), nil, "app")
-		},
-		"a change of what is enough is doubted anew": func(d doubting) {
-			d.ApplyPod(db("db-0", "10"))
-			d.ApplyPod(db("db-1", "11"))
-			d.expect(d.ApplyWorkload(statefulSet(2, "12")), about("12"))
-			d.expect(d.confirm("11"), about("12"))
 			d.expect(d.confirm("12"), nil, "app")
 		},
 		"pods that only add to what is enough are not waited for": func(d doubting) {
@@ -128,10 +172,63 @@ func TestWhatTurnsReadyIsConfirmed(t *testing.T) {
 	}
 }
 
+func TestWhatIsEnoughMayChangeWhileItIsConfirmed(t *testing.T) {
+	t.Run("under Continuous it is doubted anew", func(t *testing.T) {
+		d := newDoubting(t, v1alpha1.Continuous)
+		d.ApplyPod(db("db-0", "10"))
+		d.ApplyPod(db("db-1", "11"))
+		d.expect(d.ApplyWorkload(statefulSet(2, "12")), about("12"))
+		d.expect(d.confirm("11"), about("12"))
+		d.expect(d.confirm("12"), nil, "app")
+	})
+	t.Run("a pass is permanent: that it was enough at one time will do", func(t *testing.T) {
+		d := newDoubting(t, v1alpha1.BootstrapOnly)
+		d.ApplyPod(db("db-0", "10"))
+		d.ApplyWorkload(statefulSet(2, "12"))
+		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
+		d.expect(d.confirm("10"), nil, "app")
+	})
+	t.Run("but not if the change was from before", func(t *testing.T) {
+		d := newDoubting(t, v1alpha1.BootstrapOnly)
+		d.ApplyPod(db("db-0", "10"))
+		d.ApplyWorkload(statefulSet(2, "8"))
+		d.expect(d.Confirm(Subject{oracleNamespace, OfWorkloads}, d.Moment()), nil)
+		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
+	})
+	t.Run("nor if versions of pods and workloads cannot be compared", func(t *testing.T) {
+		d := newDoubting(t, v1alpha1.BootstrapOnly)
+		d.VersionsIncomparable()
+		d.ApplyPod(db("db-0", "10"))
+		d.ApplyWorkload(statefulSet(2, "12"))
+		d.expect(d.Confirm(Subject{oracleNamespace, OfWorkloads}, d.Moment()), nil)
+		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
+	})
+}
+
+// A Job with ttlSecondsAfterFinished: 0 is gone before the answer comes.
+func TestAJobThatIsGoneWhileItIsConfirmedWasComplete(t *testing.T) {
+	d := newDoubtful(t)
+	d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("migrate", "job", "m").Complete().Label("app", "tier", "app").Obj())
+	d.ApplyPod(app("app", "2"))
+	job := &batchv1.Job{}
+	job.Namespace, job.Name, job.UID, job.ResourceVersion = oracleNamespace, "m", "m", "3"
+	job.Spec.Template.Labels = map[string]string{"job": "m"}
+	d.ApplyWorkload(job)
+	done := job.DeepCopy()
+	done.ResourceVersion = "5"
+	done.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	d.expect(d.ApplyWorkload(done), about("5"))
+	gone := done.DeepCopy()
+	gone.ResourceVersion = "6"
+	d.RemoveWorkload(gone)
+	d.expectHeld(app("app", "2"), "no pod matches it yet")
+	d.expect(d.confirm("5"), nil, "app")
+}
+
 func TestAWaitThatIsOverIsConfirmed(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	wait := func(t *testing.T) doubting {
-		d := doubting{t, NewEngine(Config{SchedulerNames: []string{oracleScheduler}, Confirm: true})}
+		d := newDoubtful(t)
 		d.Tick(begin)
 		d.ApplyWorkload(statefulSet(1, "2"))
 		d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("db", "tier", "db").Wait("10s").Label("app", "tier", "app").Obj())
@@ -169,25 +266,28 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 		return pod
 	}
 	t.Run("when what is needed changes", func(t *testing.T) {
-		d := doubting{t, NewEngine(Config{SchedulerNames: []string{oracleScheduler}, Confirm: true})}
+		d := newDoubtful(t)
 		d.ApplyWorkload(statefulSet(2, "2"))
 		d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").
 			Label("first", "tier", "first").Label("db", "tier", "db").Label("app", "tier", "app").Obj())
 		d.ApplyPod(app("app", "3"))
 		first := makePod("first", "5").Label("tier", "first").Node("node")
 		d.ApplyPod(first.Obj())
-		d.doubtsOf(oracleNamespace).known[OfWorkloads] = "30"
+		d.Confirm(Subject{oracleNamespace, OfWorkloads}, d.Moment())
 		for _, pod := range []*corev1.Pod{db("db-0", "10"), db("db-1", "11")} {
 			pod.Spec.SchedulerName = "another" // that it is bound proves nothing
 			d.ApplyPod(pod)
 		}
-		// db-1 breaks at 45, first is ready at 50, db-0 breaks at 55, and at 60 one is enough. At no time is all ready.
+		// db-1 breaks at 45, first is ready at 50, db-0 breaks at 55, and at 60 one is enough. At no time is all ready. That
+		// db-0 breaks is told last.
 		d.ApplyWorkload(statefulSet(1, "60"))
 		one := broken("db-1", "45")
 		one.Spec.SchedulerName = "another"
 		d.ApplyPod(one)
 		d.ApplyPod(makePod("first", "50").Label("tier", "first").Node("node").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
-		d.expect(d.confirm("50"), about("60"))
+		d.expect(d.ApplyPod(broken("db-0", "55")), about("50"))
+		d.expect(d.confirm("60"), nil)
+		d.expectHeld(app("app", "3"), `"db"`)
 	})
 	for _, mode := range []v1alpha1.EnforcementMode{v1alpha1.BootstrapOnly, v1alpha1.Continuous} {
 		t.Run("when a list tells that something is gone, "+string(mode), func(t *testing.T) {
@@ -196,7 +296,7 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 			other.Name, other.UID = "other", "other"
 			d.ApplyWorkload(other)
 			d.ApplyPod(db("db-0", "10"))
-			d.doubtsOf(oracleNamespace).known[OfWorkloads] = "12"
+			d.Confirm(Subject{oracleNamespace, OfWorkloads}, d.Moment())
 			d.expect(d.ReplaceWorkloads(KindStatefulSet, []metav1.Object{statefulSet(1, "2")}, "25"), about("25"))
 		})
 	}
@@ -204,8 +304,7 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 		d := newDoubting(t, v1alpha1.Continuous)
 		d.ApplyPod(db("db-0", "10"))
 		d.confirm("10")
-		d.ReplacePods([]*corev1.Pod{app("app", "3"), db("db-0", "16"), app("late", "14")}, "20")
-		d.expect(d.confirm("14"), about("20"))
+		d.expect(d.ReplacePods([]*corev1.Pod{app("app", "3"), db("db-0", "16"), app("late", "14")}, "20"), about("20"))
 		d.expect(d.confirm("20"), nil, "app", "late")
 	})
 	t.Run("but not when a pod only adds to it", func(t *testing.T) {
@@ -234,16 +333,18 @@ func TestOnlyWhatMattersIsAskedAbout(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := doubting{t, NewEngine(Config{SchedulerNames: []string{oracleScheduler}, Confirm: true})}
+			d := newDoubtful(t)
 			d.ApplyNode(node)
 			d.ApplySequence(test.sequence.UID("shop").Label("app", "tier", "app").Obj())
 			subject := Subject{oracleNamespace, test.want}
-			assert.Equal(t, Questions{subject: "10"}, d.ApplyPod(ready("db", "10")).Questions)
-			assert.Empty(t, d.Confirm(subject, "10").Questions)
+			asked := d.ApplyPod(ready("db", "10")).Questions
+			require.Len(t, asked, 1)
+			require.Contains(t, asked, subject)
+			assert.Empty(t, d.Confirm(subject, asked[subject].Moment).Questions)
 		})
 	}
 	t.Run("an answer about more is one about less", func(t *testing.T) {
-		d := doubting{t, NewEngine(Config{SchedulerNames: []string{oracleScheduler}, Confirm: true})}
+		d := newDoubtful(t)
 		d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("db", "db").Label("app", "tier", "app").Obj())
 		d.ApplyPod(app("app", "3"))
 		d.ApplyPod(ready("db", "10"))
@@ -258,7 +359,7 @@ func TestTheStatusOfNodesIsNotKeptByOthersInDoubt(t *testing.T) {
 	d.ApplySequence(MakeSequence(agents.Namespace, agents.Name).UID("agents").Label("a", "agent", "a").Label("b", "agent", "b").NodeScope().Obj())
 	report, ok := d.Report(agents)
 	require.True(t, ok)
-	assert.False(t, report.Unsettled)
+	assert.False(t, report.Confirming())
 }
 
 func TestPodsThatComeLateAreConfirmed(t *testing.T) {
@@ -295,13 +396,6 @@ func TestPodsThatComeLateAreConfirmed(t *testing.T) {
 		d.ApplyPod(makePod("late", "20").Obj())
 		d.confirm("20")
 		d.expect(d.ApplyPod(app("late", "30")), about("30"))
-	})
-	t.Run("nothing is asked when the answer is known", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.Continuous)
-		d.ApplyPod(db("db-1", "5"))
-		d.confirm("20")
-		d.RemovePod(db("db-1", "6"))
-		d.expect(d.ApplyPod(db("db-0", "10")), nil, "app")
 	})
 	t.Run("what is passed for good lets new pods go", func(t *testing.T) {
 		d := ready(t, v1alpha1.BootstrapOnly)

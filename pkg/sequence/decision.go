@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -107,6 +108,8 @@ func (n need) String() string {
 		text += ", a workload's newest version is not under way yet"
 	case n.missing > 0:
 		text += ", a DaemonSet has no pod there yet"
+	case n.stale > 0:
+		text += ", a pod was ready on an earlier node of this name: delete it if it does not turn ready again"
 	}
 	return text
 }
@@ -236,6 +239,11 @@ func (e *Engine) decision(p *pod) Decision {
 			holding = m
 		}
 	}
+	if holding == nil && !e.isFree(p) {
+		// No sequence by itself, but on every node some sequence.
+		i := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence.perNode })
+		holding = &p.memberships[i]
+	}
 	early := false
 	if holding == nil {
 		if holding, early = e.earlyIn(p); !early {
@@ -285,9 +293,9 @@ func (e *Engine) holds(p *pod, m membership) bool {
 	case m.group == 0 && !m.sequence.suspended:
 		return false
 	case p.class != nil:
-		return p.class.held()
+		return p.class.held() && p.class.waitsFor(m)
 	case p.pin != nil:
-		return !e.nodeFree(p)
+		return !e.nodeFree(p) && !e.openOnPin(*p.pin, m)
 	}
 	return p.memberships != nil && p.wants != nil && !p.terminating && e.schedulerNames.Has(p.schedulerName)
 }
@@ -309,6 +317,16 @@ func (d *Decision) describe(l *lane, now time.Time) {
 	case l.timedOut(l.current, now):
 		d.reason = heldByTimeout
 	}
+}
+
+// openOnPin reports whether the sequence lets the pod go to some node that the pin means.
+func (e *Engine) openOnPin(p pin, m membership) bool {
+	for name := range e.nodesOf(p) {
+		if m.sequence.lanes[name].state(m.group) == nodeOpen {
+			return true
+		}
+	}
+	return false
 }
 
 // laneOfPin is the lane of a node that the pin means; nil if there is none.

@@ -20,9 +20,6 @@ type Config struct {
 	GatePrefixes []string
 	// ClusterScopeOnly tells that the engine is not told of nodes: sequences of node scope are reported and let nothing go.
 	ClusterScopeOnly bool
-	// Confirm has a group count as ready, and a new pod go where what is ready may break, only after Engine.Confirm said that
-	// no event is missing that speaks against it. Without it, what the engine is told counts as all there is.
-	Confirm bool
 }
 
 // Engine holds what the API server last said of PodSequences, pods, nodes and the workloads that make pods. It is safe for
@@ -40,6 +37,7 @@ type Engine struct {
 	now        time.Time // as last told, see Tick
 	newest     string    // the newest version of anything told
 	moment     uint64    // see Moment
+	split      bool      // see VersionsIncomparable
 	alarms     alarms
 	sequences  map[types.NamespacedName]*sequence
 	namespaces map[string]*namespace

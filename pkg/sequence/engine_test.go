@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -18,13 +19,17 @@ import (
 
 var shopKey = types.NamespacedName{Namespace: oracleNamespace, Name: "shop"}
 
-func newEngine() *Engine {
-	return NewEngine(Config{SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"}})
-}
-
 // shop is a sequence of three groups of one named pod each.
 func shop() *SequenceWrapper {
 	return MakeSequence(oracleNamespace, "shop").UID("shop").Pods("One", "one").Pods("Two", "two").Pods("Three", "three")
+}
+
+// released leaves the proof on the pod that the sequence released it in a group.
+func released(pod *corev1.Pod, ps *v1alpha1.PodSequence, group int) *corev1.Pod {
+	pod.Annotations = map[string]string{
+		v1alpha1.ReleasedAnnotation: fmt.Sprintf("%s %s/%s", pod.UID, ps.UID, compile(Stored{PodSequence: ps}, nil).groups[group].hash),
+	}
+	return pod
 }
 
 func makePod(name string, version string) *st.PodWrapper {
@@ -256,9 +261,9 @@ func TestWaitingPatch(t *testing.T) {
 
 func TestLiftPatchNamesTheUIDAndOnlyTheseGates(t *testing.T) {
 	var patch map[string]any
-	require.NoError(t, json.Unmarshal(LiftPatch("u", []string{"a/b"}), &patch))
+	require.NoError(t, json.Unmarshal(LiftPatch(Lift{UID: "u", Gates: []string{"a/b"}, Proof: "u s/h"}), &patch))
 	assert.Equal(t, map[string]any{
-		"metadata": map[string]any{"uid": "u"},
+		"metadata": map[string]any{"uid": "u", "annotations": map[string]any{v1alpha1.ReleasedAnnotation: "u s/h"}},
 		"spec":     map[string]any{"schedulingGates": []any{map[string]any{"$patch": "delete", "name": "a/b"}}},
 	}, patch)
 }
@@ -311,7 +316,7 @@ func TestStatusTimes(t *testing.T) {
 				engine.ApplyPod(p)
 			}
 			if test.readyAt.IsZero() {
-				engine.ApplyPod(makePod("two", "1").Node("n").Obj())
+				engine.ApplyPod(released(makePod("two", "1").Node("n").Obj(), ps, 1))
 			}
 			engine.ApplySequence(ps)
 

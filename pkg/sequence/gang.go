@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -78,16 +79,15 @@ func (e *Engine) countGangs(p *pod, m membership, sign int) {
 		}
 		t := m.sequence.laneOf(p).tally(m.group)
 		if t.gangs == nil {
-			t.gangs = map[*gang]gangCount{}
+			t.gangs = map[podgroups.Reference]gangCount{}
 		}
-		g := e.gangFor(reference)
-		count := t.gangs[g]
+		count := t.gangs[reference]
 		count.members += sign
 		if p.done(m.sequence.groups[m.group].required) {
 			count.done += sign
 		}
-		if t.gangs[g] = count; count.members == 0 {
-			delete(t.gangs, g)
+		if t.gangs[reference] = count; count.members == 0 {
+			delete(t.gangs, reference)
 		}
 	}
 }
@@ -110,20 +110,42 @@ func (s *sequence) countGang(reference podgroups.Reference, group, sign int) {
 }
 
 // gangNeed is how many pods the gangs in the group ask for, and whether one of them has too few that are done.
-func (t *tally) gangNeed() (minimum int, short bool) {
-	for g, count := range t.gangs {
-		minimum += g.minimum
-		short = short || count.done < g.minimum
+func (l *lane) gangNeed(i int) (minimum int, short bool) {
+	s := l.sequence
+	for reference, count := range l.tallies[i].gangs {
+		asks := s.minimum(reference)
+		minimum += asks
+		short = short || (count.done < asks && !s.groups[i].completedGang(reference))
 	}
 	return minimum, short
 }
 
-// splitGang reports a PodGroup of Kubernetes that has pods in several groups: it schedules them together, and those of
-// the later group may not be scheduled before those of the earlier are ready.
+// completedGang reports whether a Job of the PodGroup is complete: then nobody asks how many of its pods are left.
+func (g *group) completedGang(reference podgroups.Reference) bool {
+	for share := range g.shares {
+		if share.workload.complete && slices.Contains(share.workload.gangs, reference) {
+			return true
+		}
+	}
+	return false
+}
+
+// minimum is how many pods a PodGroup asks for; 0 if that is not known.
+func (s *sequence) minimum(reference podgroups.Reference) int {
+	if g := s.gangsKnown[reference]; g != nil {
+		return g.minimum
+	}
+	return 0
+}
+
+// splitGang reports a PodGroup that has pods in several groups and cannot be scheduled in order: that of Kubernetes schedules
+// all its pods together, that of Coscheduling as many as it asks for, and those of the later groups may not be scheduled
+// before those of the earlier are ready.
 func (s *sequence) splitGang() (Problem, bool) {
 	var split []string
 	for reference, groups := range s.gangs {
-		if reference.Kind == podgroups.Native && len(groups) > 1 {
+		first := slices.Min(slices.Collect(maps.Keys(groups)))
+		if len(groups) > 1 && (reference.Kind == podgroups.Native || groups[first] < s.minimum(reference)) {
 			split = append(split, "PodGroup "+reference.Name)
 		}
 	}

@@ -30,7 +30,7 @@ func worker(name, version string) *st.PodWrapper {
 func TestAGroupExpectsWhatThePodGroupOfItsPodsAsksFor(t *testing.T) {
 	sequence := MakeSequence(oracleNamespace, "train").UID("train").Label("Trainers", "tier", "train").Label("Report", "tier", "report").Obj()
 	report := makePod("report", "1").Label("tier", "report").Obj()
-	held := func(e *Engine) bool { return e.Decide(report).Held }
+	held := func(e answering) bool { return e.Decide(report).Held }
 
 	t.Run("so many of its pods must be ready", func(t *testing.T) {
 		engine := newEngine()
@@ -95,7 +95,7 @@ func TestAGangThatIsSplitOverGroupsIsReported(t *testing.T) {
 		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("gang")}
 		return pod
 	}
-	problems := func(e *Engine) []Problem {
+	problems := func(e answering) []Problem {
 		report, ok := e.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
 		require.True(t, ok)
 		return report.Problems

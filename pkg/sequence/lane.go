@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // lane is where the groups of a sequence are passed in order: the whole cluster, or one node.
@@ -25,15 +24,14 @@ type lane struct {
 	evidence int
 	// passes has when the groups before current were passed, as far as that is known.
 	passes []time.Time
-	// coming is the first group from current on that has pods, or a DaemonSet due here, and is not passed but may yet be.
+	// coming is the current group if it has pods, or a DaemonSet due here, and may yet be passed; otherwise the number of groups.
 	coming int
 
 	// wake is when time alone will change something; zero for never.
 	wake time.Time
 
-	// resumed is when the groups from resumedFrom on were let go after a suspension; zero if there was none.
-	resumed     time.Time
-	resumedFrom int
+	// resumed is when a suspension was lifted, as the engine saw it; zero if it saw none.
+	resumed time.Time
 
 	// doubted tells that it would go on if it was sure that no event is missing.
 	doubted bool
@@ -106,16 +104,11 @@ func (l *lane) evaluate(e *Engine, b *batch) {
 		if need.ready = 0; !t.satisfied || need != t.counted || relisted {
 			t.doubt, t.counted, t.sure = t.changed, need, false
 		}
-		switch {
-		case !satisfied:
-			t.since = time.Time{}
-		case !l.evaluated && t.since.IsZero():
-			t.since = l.provenSince(i, e)
-		case !t.satisfied && !t.turned.IsZero():
-			t.since = clamp(t.turned, e.now)
-		case !t.satisfied:
-			t.since = e.now.Truncate(time.Second)
+		if t.watchedSince.IsZero() {
+			t.watchedSince = e.now.Truncate(time.Second)
 		}
+		t.witness.notice(b, e)
+		t.since = l.satisfiedSince(i, satisfied, e)
 		t.satisfied, t.dirty, t.turned = satisfied, false, time.Time{}
 		l.settleDoubt(i, e)
 	}
@@ -129,16 +122,24 @@ func (l *lane) passed(i int, now time.Time) (at time.Time, ok bool) {
 	case l.isNode() && l.node == nil:
 		return time.Time{}, false // it may be gone, and it is not known which groups are for it
 	case !l.applies(g):
-		return l.releasedAt(i), true
+		return l.skippedAt(i), true
 	}
 	if t.sure {
 		at = l.waitOver(i)
 		ok = g.wait == 0 || !now.Before(at)
 	}
-	if late := l.tooLate(i); g.goOn && l.timedOut(i, now) && (!ok || late.Before(at)) {
-		return late, true
+	if !ok && t.witness.confirmed {
+		at, ok = t.witness.since, true
+	}
+	if deadline := l.deadline(i); g.goOn && l.timedOut(i, now) && (!ok || deadline.Before(at)) {
+		return deadline, true
 	}
 	return at, ok
+}
+
+// skippedAt is when a group was passed that is not for this node: at once.
+func (l *lane) skippedAt(i int) time.Time {
+	return latest(latest(l.sequence.created, l.begunAt()), l.passedBefore(i))
 }
 
 // advance moves on to the first group that is not passed, and works out what follows from that.
@@ -152,26 +153,21 @@ func (l *lane) advance(now time.Time) {
 	}
 	for l.current < len(s.groups) {
 		l.free()
-		l.noteInTime(l.current)
+		l.noteSatisfied(l.current, now)
 		at, ok := l.passed(l.current, now)
 		if !ok && (s.continuous || l.current >= l.evidence) {
 			break
 		}
-		if !ok {
-			at = l.passedByNow(l.current, now)
+		if record := s.record(l.current); record.PassedAt != nil && !s.continuous {
+			at = record.PassedAt.Time
+		} else if !ok {
+			// Its pods were released in order, so it was satisfied once; when, nothing says.
+			at, l.tallies[l.current].satisfiedOnce = now.Truncate(time.Second), true
 		}
 		l.pass(at)
 	}
 	l.free()
 	l.plan(now)
-}
-
-// passedByNow is when a group was passed that is not satisfied any more: status may have it on record.
-func (l *lane) passedByNow(i int, now time.Time) time.Time {
-	if record := l.sequence.record(i); record.PassedAt != nil {
-		return record.PassedAt.Time
-	}
-	return now.Truncate(time.Second)
 }
 
 // free works out which groups may go.
@@ -188,42 +184,36 @@ func (l *lane) free() {
 	}
 }
 
-// pass passes the current group.
+// pass passes the current group, not before it was released.
 func (l *lane) pass(at time.Time) {
-	l.passes = append(l.passes, at)
+	l.passes = append(l.passes, latest(at, l.releasedAt(l.current)))
 	l.current++
 }
 
 // plan notes what the lane may still come to, and when time alone will change something.
 func (l *lane) plan(now time.Time) {
 	l.wake, l.coming = time.Time{}, len(l.sequence.groups)
-	if l.current == len(l.sequence.groups) || (l.isNode() && l.node == nil) {
+	if l.isNode() && l.node == nil {
 		return
 	}
-	for i := l.current; i < len(l.tallies); i++ {
+	for i := l.firstUndecided(); i < len(l.tallies); i++ {
 		// Of groups to come it matters only on a node, where others may have nothing to wait for.
+		if !l.isNode() && i > l.current {
+			break
+		}
 		if at := l.waitOver(i); l.tallies[i].satisfied && now.Before(at) && (l.wake.IsZero() || at.Before(l.wake)) {
 			l.wake = at
 		}
-		if !l.isNode() {
-			break
-		}
 	}
-	if at := l.tooLate(l.current); now.Before(at) && !l.tallies[l.current].inTime && (l.wake.IsZero() || at.Before(l.wake)) {
-		l.wake = at
-	}
-	if !l.isNode() {
+	if l.current == len(l.sequence.groups) {
 		return
 	}
-	for i := l.current; i < len(l.sequence.groups); i++ {
-		g := l.sequence.groups[i]
-		if !l.applies(g) || (!g.goOn && i == l.current && !l.tallies[i].satisfied && l.timedOut(i, now)) || l.need(i).expected == 0 {
-			continue
-		}
-		if _, passed := l.passed(i, now); !passed {
-			l.coming = i
-			return
-		}
+	if at := l.deadline(l.current); now.Before(at) && !l.tallies[l.current].satisfiedOnce && (l.wake.IsZero() || at.Before(l.wake)) {
+		l.wake = at
+	}
+	// What comes after a group that has nothing here, or that failed, is not on the way, whatever there is of it.
+	if l.isNode() && l.need(l.current).expected > 0 && (l.tallies[l.current].satisfied || !l.timedOut(l.current, now)) {
+		l.coming = l.current
 	}
 }
 
@@ -239,15 +229,15 @@ func (l *lane) prove(group int) {
 }
 
 // begin forgets what the lane came to before its node was known: it was another node, or the order of events.
-func (l *lane) begin(ours sets.Set[string]) {
+func (l *lane) begin() {
 	l.passes, l.current, l.freed, l.evidence, l.evaluated = nil, 0, 0, 0, false
 	for i := range l.tallies {
 		t := &l.tallies[i]
-		t.satisfied, t.sure, t.waited, t.inTime = false, false, false, false
-		t.since, t.turned = time.Time{}, time.Time{}
+		t.satisfied, t.sure, t.waited, t.satisfiedOnce = false, false, false, false
+		t.since, t.turned, t.watchedSince, t.witness = time.Time{}, time.Time{}, time.Time{}, witness{}
 		for p := range t.members {
-			if ours.Has(p.schedulerName) {
-				l.prove(i)
+			if group, ok := p.provenGroup(l.sequence); ok {
+				l.prove(group)
 			}
 		}
 	}
@@ -261,20 +251,27 @@ func (l *lane) carry(old *lane, now time.Time) {
 		same++
 	}
 	for !s.continuous && l.current < min(old.current, same) {
-		l.pass(old.passes[l.current])
+		l.passes = append(l.passes, old.passes[l.current])
+		l.current++
 	}
-	for i := range same {
-		if t, before := &l.tallies[i], &old.tallies[i]; before.satisfied {
-			t.satisfied, t.sure, t.waited, t.since = true, before.sure, before.waited, before.since
+	for i := range l.tallies {
+		t := &l.tallies[i]
+		if i >= same {
+			t.editedAt = now.Truncate(time.Second)
+			continue
+		}
+		before := &old.tallies[i]
+		if before.satisfied {
+			t.satisfied, t.sure, t.waited, t.since, t.readySince = true, before.sure, before.waited, before.since, before.readySince
 			t.changed, t.doubt, t.counted = before.changed, before.doubt, before.counted
 		}
-		l.tallies[i].inTime = old.tallies[i].inTime
+		t.satisfiedOnce, t.watchedSince, t.editedAt = before.satisfiedOnce, before.watchedSince, before.editedAt
 	}
 	if s.suspended {
 		l.freed = max(l.freed, min(old.freed, same))
 	}
-	l.resumed, l.resumedFrom = old.resumed, old.resumedFrom
+	l.resumed = old.resumed
 	if before.suspended && !s.suspended {
-		l.resumed, l.resumedFrom = now.Truncate(time.Second), old.freed
+		l.resumed = now.Truncate(time.Second)
 	}
 }

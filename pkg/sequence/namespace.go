@@ -50,7 +50,7 @@ func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *clas
 	}
 	e.enlist(p, b)
 	for _, m := range p.memberships {
-		if replace || (m.sequence.perNode && p.node != before.node) {
+		if before.uid != p.uid {
 			e.join(p, m, nil)
 		} else {
 			e.join(p, m, &before)
@@ -95,7 +95,7 @@ func (e *Engine) delist(p *pod, b *batch) {
 // countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
 // other.
 func (e *Engine) countOnNode(p *pod, sign int, b *batch) {
-	if !p.bound() || p.terminating || p.owner.uid == "" {
+	if !p.bound() || p.terminating || p.failed || p.owner.uid == "" {
 		return
 	}
 	w := e.workloads.byUID[p.owner.uid]
@@ -141,7 +141,7 @@ func (e *Engine) forgetIfEmpty(name string, ns *namespace) {
 // list makes the sequence known to its namespace, with its lanes and the workloads it selects, but no pods yet.
 func (e *Engine) list(s *sequence, b *batch) *namespace {
 	e.sequences[s.key] = s
-	s.listed = true
+	s.listed, s.gangsKnown = true, e.gangs
 	ns := e.namespaceFor(s.namespace)
 	if s.selects() {
 		ns.selecting[s] = struct{}{}
@@ -161,7 +161,7 @@ func (e *Engine) list(s *sequence, b *batch) *namespace {
 	}
 	if s.selects() {
 		for w := range e.workloads.of[s.namespace] {
-			e.placeIn(w, s, b)
+			e.placeIn(w, s, false, b)
 		}
 	}
 	return ns

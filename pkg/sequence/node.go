@@ -102,13 +102,12 @@ func (e *Engine) applyNode(object *corev1.Node, b *batch) {
 	}
 	for s := range e.perNode {
 		l := s.lanes[view.name]
-		switch {
-		case l == nil:
+		if l == nil {
 			l = s.newLane(view.name)
-		case l.node == nil:
-			l.begin(e.schedulerNames)
+		} else if l.node == nil || l.node.object.UID != view.object.UID {
+			l.begin()
 		}
-		l.node = view
+		l.setNode(view)
 		for i := range l.tallies {
 			b.touchGroup(l, i)
 		}
@@ -135,9 +134,27 @@ func (e *Engine) removeNode(name string, b *batch) {
 	}
 	for s := range e.perNode {
 		l := s.lanes[name]
-		l.node = nil
+		l.setNode(nil)
 		for i := range l.tallies {
 			b.touchGroup(l, i)
+		}
+	}
+}
+
+// setNode makes the node that of the lane, or none. Which members count as done may depend on when it was made.
+func (l *lane) setNode(n *node) {
+	l.node = n
+	for i := range l.tallies {
+		t := l.tally(i)
+		t.ready, t.stale = 0, 0
+		for p := range t.members {
+			switch g := l.sequence.groups[i]; {
+			case p.failed && p.owner.uid != "":
+			case l.isDone(p, g):
+				t.ready++
+			case p.done(g.required):
+				t.stale++
+			}
 		}
 	}
 }

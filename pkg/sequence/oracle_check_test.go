@@ -152,6 +152,9 @@ func (c *comparison) checkReleased(changes Changes, before, after answers) error
 // mayRelease allows for pods that are named as released once too often: when a sequence is edited all its pods are
 // looked at anew, when a node changes those that may go there, and a pod that changes where it could run.
 func (c *comparison) mayRelease(pod *corev1.Pod, p podAnswer) bool {
+	if c.oracle.mayBreak(pod) {
+		return true // what it waited for was confirmed anew
+	}
 	was := c.previous[pod.UID]
 	if was != nil && (!reflect.DeepEqual(was.Labels, pod.Labels) || !reflect.DeepEqual(was.Spec, pod.Spec)) {
 		return true

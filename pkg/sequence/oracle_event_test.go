@@ -50,7 +50,24 @@ func (e event) tellOracle(o *oracle) {
 	}
 }
 
-func (e event) tellEngine(engine *Engine) Changes {
+// toldEngine is an engine that is told of events, whoever answers its questions.
+type toldEngine interface {
+	ApplyPod(object *corev1.Pod) Changes
+	RemovePod(object *corev1.Pod) Changes
+	ReplacePods(objects []*corev1.Pod, version string) Changes
+	ApplyNode(object *corev1.Node) Changes
+	RemoveNode(name string) Changes
+	ReplaceNodes(objects []*corev1.Node, version string) Changes
+	ApplySequence(ps *v1alpha1.PodSequence, unreadable ...Unreadable) Changes
+	RemoveSequence(key types.NamespacedName, version string) Changes
+	ReplaceSequences(objects []Stored, version string) Changes
+	ApplyWorkload(object metav1.Object) Changes
+	RemoveWorkload(object metav1.Object) Changes
+	ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object, version string) Changes
+	Tick(now time.Time) Changes
+}
+
+func (e event) tellEngine(engine toldEngine) Changes {
 	switch e.verb {
 	case verbApply:
 		switch object := e.object.(type) {
@@ -79,7 +96,7 @@ func (e event) tellEngine(engine *Engine) Changes {
 	}
 }
 
-func (e event) replaceInEngine(engine *Engine) Changes {
+func (e event) replaceInEngine(engine toldEngine) Changes {
 	switch e.kind {
 	case "Pod":
 		return engine.ReplacePods(typed[*corev1.Pod](e.objects), e.asOf)
@@ -171,6 +188,9 @@ func describeObject(object metav1.Object) string {
 		fmt.Fprintf(&b, " scheduler=%s node=%q phase=%s", object.Spec.SchedulerName, object.Spec.NodeName, object.Status.Phase)
 		marshal("gates", object.Spec.SchedulingGates)
 		marshal("spec", object.Spec.NodeSelector, object.Spec.Affinity, object.Spec.Tolerations)
+		if proof := object.Annotations[v1alpha1.ReleasedAnnotation]; proof != "" {
+			fmt.Fprintf(&b, " released=%q", proof)
+		}
 		for _, c := range object.Status.Conditions {
 			fmt.Fprintf(&b, " %s=%s@%s", c.Type, c.Status, c.LastTransitionTime.Format(clockLayout))
 		}
@@ -181,7 +201,7 @@ func describeObject(object metav1.Object) string {
 		marshal("spec", object.Spec)
 	case *v1alpha1.PodSequence:
 		marshal("spec", object.Spec)
-		marshal("recorded", object.Status.Groups)
+		marshal("recorded", object.Status.Groups, object.Status.NodeStatus, object.Status.Conditions)
 	case *appsv1.Deployment:
 		marshal("replicas", object.Spec.Replicas)
 		workload(&object.Spec.Template, object.Status.ObservedGeneration)

@@ -72,7 +72,7 @@ func newLateness(w *world, seen counters) *lateness {
 	return &lateness{
 		world: w, truth: newComparison(counters{}), seen: seen,
 		engine: NewEngine(Config{
-			SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"}, Confirm: true,
+			SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"},
 		}),
 		coming: map[string][]event{}, pods: map[types.UID]*corev1.Pod{}, questions: Questions{},
 		went: map[types.UID]sets.Set[string]{}, ahead: map[types.UID]int{},
@@ -223,41 +223,63 @@ func (l *lateness) relist(kind string) error {
 	return l.take(e.tellEngine(l.engine))
 }
 
-// answer has the engine told of what it asked for, and then that it was: of just that, or of more, and of some kinds of more
-// than of others.
+// answer answers as the feed does, from lists of what there is: the engine is told of events until it has all that is listed,
+// and nothing that is not. Sometimes it is told of more.
 func (l *lateness) answer() error {
 	questions := l.questions
 	l.questions = Questions{}
-	for subject, version := range questions {
-		if asked, err := strconv.Atoi(version); err == nil && l.oneIn(3) {
-			version = strconv.Itoa(asked + l.IntN(l.serial-asked+1))
+	for subject, question := range questions {
+		moment := question.Moment
+		if l.oneIn(2) {
+			moment = l.engine.Moment() // all that is listed now was there when the engine was told of the last event
 		}
 		for _, kind := range kindsOf(subject.Breadth) {
-			n := 0
-			for n < len(l.coming[kind]) && !newer(l.coming[kind][n].object.GetResourceVersion(), version) {
-				n++
-			}
-			if l.oneIn(4) {
-				n += l.IntN(len(l.coming[kind]) - n + 1)
-			}
-			if err := l.tell(kind, n); err != nil {
+			if err := l.catchUp(kind); err != nil {
 				return err
 			}
 		}
 		l.seen["answers"]++
-		l.log += fmt.Sprintf("    answered: %v %s\n", subject, version)
-		if err := l.take(l.engine.Confirm(subject, version)); err != nil {
+		l.log += fmt.Sprintf("    answered: %v %d\n", subject, moment)
+		if err := l.take(l.engine.Confirm(subject, moment)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// catchUp lists a kind, and has the engine told until it knows what is listed, and nothing else from before the list.
+func (l *lateness) catchUp(kind string) error {
+	listed, newestListed, asOf := sets.New[types.UID](), "", strconv.Itoa(l.serial)
+	for _, object := range sorted[metav1.Object](l.world, kind) {
+		listed.Insert(object.GetUID())
+		if behind(newestListed, object.GetResourceVersion()) {
+			newestListed = object.GetResourceVersion()
+		}
+	}
+	missing := func() bool {
+		next := l.coming[kind][0].object.GetResourceVersion()
+		return (newestListed != "" && !newer(next, newestListed)) ||
+			len(l.engine.Unlisted(WorkloadKind(kind), oracleNamespace, listed, asOf)) > 0
+	}
+	for len(l.coming[kind]) > 0 && missing() {
+		if err := l.tell(kind, 1); err != nil {
+			return err
+		}
+	}
+	if gone := l.engine.Unlisted(WorkloadKind(kind), oracleNamespace, listed, asOf); len(gone) > 0 {
+		return fmt.Errorf("%s %v are known and gone, and no event says so", kind, gone)
+	}
+	if l.oneIn(4) {
+		return l.tell(kind, l.IntN(len(l.coming[kind])+1))
+	}
+	return nil
+}
+
 // take takes what the engine says after an event.
 func (l *lateness) take(changes Changes) error {
-	for subject, version := range changes.Questions {
+	for subject, question := range changes.Questions {
 		l.seen["questions"]++
-		l.questions.Add(subject, version)
+		l.questions.Add(subject, question)
 	}
 	for _, r := range changes.Released {
 		if p := l.pods[r.UID]; p != nil && l.engine.Decide(p).Held {
@@ -315,7 +337,7 @@ func (l *lateness) finish() error {
 		course := v.courses[""]
 		report, _ := l.engine.Report(types.NamespacedName{Namespace: v.Namespace, Name: name})
 		switch {
-		case report.Unsettled:
+		case report.Confirming():
 			return fmt.Errorf("%s is unsettled after every answer", name)
 		case v.Spec.EnforcementMode == v1alpha1.Continuous && report.Current != course.current:
 			return fmt.Errorf("%s ends at group %d, want %d", name, report.Current, course.current)

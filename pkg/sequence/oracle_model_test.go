@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -35,9 +36,11 @@ type oracle struct {
 	shouldRun map[pairing]bool
 
 	// Worked out anew by settle. The lists are by name.
-	pods     []*corev1.Pod
-	nodes    []*corev1.Node
-	byUID    map[types.UID]metav1.Object
+	pods  []*corev1.Pod
+	nodes []*corev1.Node
+	byUID map[types.UID]metav1.Object
+	// before are all pods and workloads as they were before the event.
+	before   map[types.UID]metav1.Object
 	ownerOf  map[*corev1.Pod]podOwner
 	newestOf map[types.UID]*appsv1.ReplicaSet // by Deployment
 	views    map[string]*view
@@ -51,9 +54,11 @@ type memory struct {
 	// satisfied is for each group, on each node, whether and since when it is satisfied.
 	satisfied map[place]satisfaction
 	// nodes are those that were known when last looked at.
-	nodes sets.Set[string]
-	// inTime are the groups that were satisfied before their time was over.
-	inTime sets.Set[place]
+	nodes map[string]types.UID
+	// once are the groups that were satisfied at some time since they were released.
+	once sets.Set[place]
+	// watched is since when each group is looked at, and edited when an edit made it what it is.
+	watched, edited map[place]time.Time
 
 	// reached are the groups that could start when last looked at.
 	reached sets.Set[place]
@@ -63,8 +68,8 @@ type memory struct {
 	// counts is how many groups were released when last looked at, on each node.
 	counts   map[string]int
 	released sets.Set[place]
-	// lifted is when a suspension that had kept a group from its release was lifted.
-	lifted map[place]time.Time
+	// resumed is when a suspension was lifted.
+	resumed time.Time
 }
 
 // place is a group, by the definitions of all groups up to it, and the node, which is empty for the whole cluster.
@@ -91,7 +96,7 @@ type view struct {
 func newOracle(definitions map[string]string) *oracle {
 	return &oracle{
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
-		shouldRun: map[pairing]bool{},
+		shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
 	}
 }
 
@@ -148,7 +153,12 @@ func (o *oracle) node(name string) *corev1.Node {
 
 // settle works everything out.
 func (o *oracle) settle() {
-	o.pods, o.nodes = all[*corev1.Pod](o, "Pod"), all[*corev1.Node](o, "Node")
+	o.nodes = all[*corev1.Node](o, "Node")
+	o.before = o.byUID
+	for _, p := range o.pods {
+		o.before[p.UID] = p
+	}
+	o.pods = all[*corev1.Pod](o, "Pod")
 	o.byUID = map[types.UID]metav1.Object{}
 	for _, kind := range workloadKinds {
 		for _, w := range o.objects[kind] {
@@ -180,7 +190,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence) *view {
 	if v.memory == nil || v.memory.scope != ps.Spec.Scope {
 		v.memory = &memory{
 			scope:     ps.Spec.Scope,
-			satisfied: map[place]satisfaction{}, inTime: sets.New[place](), lifted: map[place]time.Time{},
+			satisfied: map[place]satisfaction{}, once: sets.New[place](), watched: map[place]time.Time{}, edited: map[place]time.Time{},
 			reached: sets.New[place](), released: sets.New[place](),
 		}
 		o.memories[ps.UID] = v.memory
@@ -315,6 +325,24 @@ func done(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
 	return false, time.Time{}
 }
 
+// releasedIn is the group in which the sequence released the pod, as the proof on it says, or -1.
+func (o *oracle) releasedIn(v *view, p *corev1.Pod) int {
+	if _, member := v.groupOf[p.Name]; !member {
+		return -1
+	}
+	marks := strings.Split(p.Annotations["podsequence.example.com/released"], " ")
+	if marks[0] != string(p.UID) {
+		return -1
+	}
+	for _, mark := range marks[1:] {
+		uid, hash, _ := strings.Cut(mark, "/")
+		if definition, known := o.definitions[hash]; known && uid == string(v.UID) {
+			return slices.Index(v.definitions, definition)
+		}
+	}
+	return -1
+}
+
 // held tells whether the pod must wait.
 func (o *oracle) held(p *corev1.Pod) bool {
 	for _, v := range o.views {
@@ -325,6 +353,16 @@ func (o *oracle) held(p *corev1.Pod) bool {
 		}
 	}
 	return o.heldByNodes(p)
+}
+
+// mayBreak tells whether what the pod waits for may stop being ready.
+func (o *oracle) mayBreak(p *corev1.Pod) bool {
+	for _, v := range o.views {
+		if groupOf(v.PodSequence, p) > 0 && v.Spec.Mode() == v1alpha1.Continuous {
+			return true
+		}
+	}
+	return len(o.nodeViews(p)) > 0
 }
 
 // liftable tells whether the pod carries a gate that a sequence it belongs to lifts.

@@ -33,9 +33,14 @@ func (o *oracle) countOnNode(v *view, i int, node string) groupCount {
 			continue // it is replaced
 		}
 		members++
-		if ok, at := done(p, requirementOf(g)); ok {
+		ok, at := done(p, requirementOf(g))
+		if now := o.node(node); now != nil && p.CreationTimestamp.Before(&now.CreationTimestamp) && at.Before(now.CreationTimestamp.Time) {
+			continue // it was ready on another node of that name
+		}
+		if ok {
 			c.ready++
 			c.times[string(p.UID)] = at
+			c.needed = append(c.needed, at)
 		}
 	}
 	missing := o.missing(v, i, node)
@@ -60,7 +65,7 @@ func (o *oracle) missing(v *view, i int, node string) int {
 	missing := 0
 	for _, ds := range o.due(v, i, node) {
 		if !slices.ContainsFunc(o.pods, func(p *corev1.Pod) bool {
-			return p.DeletionTimestamp == nil && p.Spec.NodeName == node && metav1.IsControlledBy(p, ds)
+			return p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed && p.Spec.NodeName == node && metav1.IsControlledBy(p, ds)
 		}) {
 			missing++
 		}
@@ -143,11 +148,13 @@ func (o *oracle) onTheWay(v *view, i int, node string) bool {
 		return true // only suspended
 	}
 	for j, g := range v.Spec.PodGroups[:i] {
+		if !o.applies(g, node) || c.passed[j] {
+			continue
+		}
+		// What comes after this one has to wait for it, so it is this one that must be on the way.
 		state := c.groups[j]
 		failed := c.timedOut[j] && g.OnTimeout != v1alpha1.TimeoutContinue && !state.satisfied
-		if o.applies(g, node) && !c.passed[j] && state.expected > 0 && !failed {
-			return true
-		}
+		return state.expected > 0 && !failed
 	}
 	return false
 }

@@ -118,7 +118,7 @@ type counters map[string]int
 
 // comparison is an engine and an oracle that are told the same.
 type comparison struct {
-	engine *Engine
+	engine answering
 	oracle *oracle
 	hashes map[string]string // by definition
 	seen   counters
@@ -157,7 +157,7 @@ func (c *comparison) restart() {
 	if c.oracle != nil {
 		definitions = c.oracle.definitions
 	}
-	c.engine = NewEngine(Config{SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"}})
+	c.engine = newEngine()
 	c.oracle = newOracle(definitions)
 	c.oracle.settle()
 	c.before = c.ask()
@@ -176,7 +176,7 @@ func (c *comparison) do(e event) error {
 	// The scheduler may ask about a pod before the engine is told of it.
 	if p, ok := e.object.(*corev1.Pod); ok && e.askFirst && c.oracle.isNews("Pod", p) && p.Spec.NodeName == "" && p.DeletionTimestamp == nil {
 		got, want := c.engine.Decide(p).Held, c.oracle.held(p)
-		if got != want && !(got && len(c.oracle.nodeViews(p)) > 0) { // about nodes it may be careful until it is told
+		if got != want && !(got && c.oracle.mayBreak(p)) { // where groups may break, it waits until it is told
 			return fmt.Errorf("%s, not yet told of: held is %t, want %t", p.Name, got, want)
 		}
 		answer := c.before.pods[p.UID]

@@ -3,19 +3,22 @@ package sequence
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// satisfaction is whether a group is satisfied, since when, and by which pods.
+// satisfaction is whether a group is satisfied, and since when. On a node, ready is what that was worked out from.
 type satisfaction struct {
-	satisfied bool
-	since     time.Time
-	done      map[string]time.Time
+	satisfied    bool
+	since, ready time.Time
 }
 
 // course is how far a sequence is on a node, or in the cluster.
@@ -61,32 +64,42 @@ func (o *oracle) record(v *view, c *course, i int) v1alpha1.GroupStatus {
 
 // remember works out what depends on the past, and keeps what the future will need of it.
 func (o *oracle) remember(v *view) {
-	v.memory.forget(func(node string) bool {
-		return node != "" && (v.courses[node] == nil || (o.node(node) != nil && !v.memory.nodes.Has(node)))
+	m := v.memory
+	m.forget(func(node string) bool {
+		now := o.node(node)
+		return node != "" && (v.courses[node] == nil || (now != nil && now.UID != m.nodes[node]))
 	})
-	v.memory.nodes = sets.New[string]()
+	known := len(m.watched) > 0
+	m.nodes = map[string]types.UID{}
 	for _, node := range o.nodes {
-		v.memory.nodes.Insert(node.Name)
+		m.nodes[node.Name] = node.UID
 	}
 
-	satisfied := map[place]satisfaction{}
+	satisfied, watched, edited := map[place]satisfaction{}, map[place]time.Time{}, map[place]time.Time{}
 	for _, c := range v.courses {
+		_, lookedAt := m.watched[place{c.node, v.definitions[0]}]
+		for i := range m.watched { // whatever its first group was
+			lookedAt = lookedAt || i.node == c.node
+		}
 		for i, g := range c.groups {
-			s := satisfaction{satisfied: g.satisfied, done: g.times}
-			before, counted := v.memory.satisfied[place{c.node, v.definitions[i]}]
-			switch {
-			case !g.satisfied:
-			case !counted: // the sequence is new, or the group defined anew, or there was nothing on the node
-				s.since = o.sinceFirstSeen(g, o.record(v, c, i).SatisfiedAt)
-			case before.satisfied:
-				s.since = before.since
+			at := place{c.node, v.definitions[i]}
+			before, counted := m.satisfied[at]
+			satisfied[at] = o.satisfaction(v, c, i, g, before, counted)
+			switch since, was := m.watched[at]; {
+			case was && !since.IsZero():
+				watched[at] = since
 			default:
-				s.since = o.sinceThisEvent(g, before)
+				watched[at] = o.second()
 			}
-			satisfied[place{c.node, v.definitions[i]}] = s
+			if _, was := m.watched[at]; was {
+				edited[at] = m.edited[at]
+			} else if known && lookedAt {
+				edited[at] = o.second()
+			}
 		}
 	}
-	v.memory.satisfied = satisfied
+	m.satisfied, m.watched, m.edited = satisfied, watched, edited
+	maps.DeleteFunc(m.once, func(at place, _ sets.Empty) bool { _, is := watched[at]; return !is })
 
 	o.suspend(v)
 	reached := sets.New[place]()
@@ -98,13 +111,16 @@ func (o *oracle) remember(v *view) {
 			}
 		}
 	}
-	v.memory.reached = reached
+	m.reached = reached
 }
 
 // forget drops what was on a node that is gone, or that was not known: a node that comes begins anew.
 func (m *memory) forget(gone func(node string) bool) {
 	maps.DeleteFunc(m.satisfied, func(at place, _ satisfaction) bool { return gone(at.node) })
-	for _, remembered := range []sets.Set[place]{m.inTime, m.released} {
+	for _, remembered := range []map[place]time.Time{m.watched, m.edited} {
+		maps.DeleteFunc(remembered, func(at place, _ time.Time) bool { return gone(at.node) })
+	}
+	for _, remembered := range []sets.Set[place]{m.once, m.released} {
 		for at := range remembered {
 			if gone(at.node) {
 				remembered.Delete(at)
@@ -113,34 +129,66 @@ func (m *memory) forget(gone func(node string) bool) {
 	}
 }
 
-// sinceThisEvent is the latest time at which a pod that only now counts reached what the group requires.
-func (o *oracle) sinceThisEvent(g groupCount, before satisfaction) time.Time {
-	var last time.Time
-	for uid, at := range g.times {
-		if _, counted := before.done[uid]; !counted {
-			last = later(last, at)
+// satisfaction is whether group i is satisfied, and since when.
+func (o *oracle) satisfaction(v *view, c *course, i int, g groupCount, before satisfaction, counted bool) satisfaction {
+	s := satisfaction{satisfied: g.satisfied, ready: g.readySince()}
+	news, waits := o.news(v, i, g), oracleDuration(v.Spec.PodGroups[i].WaitDuration) > 0
+	switch record := o.record(v, c, i); {
+	case !g.satisfied:
+	case c.node != "" && before.satisfied && before.ready.Equal(s.ready):
+		s.since = before.since
+	case c.node != "":
+		s.since = s.ready
+		if s.ready.After(o.now) {
+			s.since = o.second()
 		}
+	case !counted && record.SatisfiedAt != nil && waits:
+		s.since = o.clamp(later(record.SatisfiedAt.Time, s.ready))
+	case !counted && record.SatisfiedAt != nil:
+		s.since = o.clamp(record.SatisfiedAt.Time)
+	case !counted && record.Hash != "" && !s.ready.After(recordedAt(v.PodSequence)):
+		s.since = o.second() // it was ready when status said that the group was not
+	case !counted:
+		s.since = o.clamp(s.ready)
+	case before.satisfied && waits && news.After(before.since):
+		s.since = later(before.since, o.clamp(s.ready))
+	case before.satisfied:
+		s.since = before.since
+	case news.IsZero():
+		s.since = o.second() // something else than a pod's readiness completed it
+	default:
+		s.since = o.clamp(later(news, s.ready))
 	}
-	return o.clamp(last)
+	return s
 }
 
-// sinceFirstSeen is when as many pods as it takes had reached what the group requires.
-func (o *oracle) sinceFirstSeen(g groupCount, recorded *metav1.Time) time.Time {
-	var times []time.Time
-	for _, at := range g.times {
-		if !at.IsZero() {
-			times = append(times, at)
+// news is the latest time at which a pod that counts turned ready, or a Job complete, of which this event tells.
+func (o *oracle) news(v *view, i int, g groupCount) time.Time {
+	var news time.Time
+	for uid, at := range g.times {
+		switch was := o.before[types.UID(strings.Split(uid, "/")[0])].(type) {
+		case *corev1.Pod:
+			if ok, before := done(was, requirementOf(v.Spec.PodGroups[i])); ok && before.Equal(at) {
+				continue
+			}
+		case *batchv1.Job:
+			if complete, _ := jobCompletedAt(was); complete {
+				continue
+			}
+		}
+		news = later(news, at)
+	}
+	return news
+}
+
+// recordedAt is when status was written.
+func recordedAt(ps *v1alpha1.PodSequence) time.Time {
+	for _, entry := range ps.ManagedFields {
+		if entry.Subresource == "status" {
+			return entry.Time.Time
 		}
 	}
-	slices.SortFunc(times, time.Time.Compare)
-	var last time.Time
-	if k := min(max(g.enough, 1), len(times)); k > 0 {
-		last = times[k-1]
-	}
-	if recorded != nil {
-		last = later(last, recorded.Time)
-	}
-	return o.clamp(last)
+	return time.Time{}
 }
 
 // clamp is the time, or now if that is unknown or in the future.
@@ -160,17 +208,24 @@ func (o *oracle) suspend(v *view) {
 	if v.Spec.Suspend && !m.suspended {
 		m.released = m.reached
 	}
+	if !v.Spec.Suspend && m.suspended {
+		m.resumed = o.second()
+	}
 	m.begun = m.begun || !v.Spec.Suspend
-	counts := map[string]int{}
 	for _, c := range v.courses {
 		proven := -1
 		for _, p := range o.pods {
-			if i, member := v.groupOf[p.Name]; member && p.Spec.SchedulerName == oracleScheduler &&
-				p.Spec.NodeName != "" && (c.node == "" || c.node == p.Spec.NodeName) {
-				proven = max(proven, i)
+			if i := o.releasedIn(v, p); i >= 0 {
+				m.begun = true
+				if c.node == "" || c.node == p.Spec.NodeName {
+					proven = max(proven, i)
+				}
 			}
 		}
-		if o.begun(v) {
+		if c.node != "" && o.isRecorded(v, 0) && v.Status.Groups[0].ReleasedAt != nil {
+			m.begun = true
+		}
+		if m.begun {
 			proven = max(proven, 0) // it waits for nothing but the sequence
 		}
 		c.suspended = v.Spec.Suspend
@@ -181,29 +236,29 @@ func (o *oracle) suspend(v *view) {
 		}
 		for i := range c.groups {
 			at := place{c.node, v.definitions[i]}
-			switch {
-			case v.Spec.Suspend && i <= proven:
+			if v.Spec.Suspend && i <= proven {
 				m.released.Insert(at)
-			case !v.Spec.Suspend && m.suspended && i >= m.counts[c.node]:
-				m.lifted[at] = o.second()
 			}
 			c.released = append(c.released, m.released.Has(at))
-			if c.released[i] {
-				counts[c.node] = i + 1
-			}
 		}
 	}
-	m.suspended, m.counts = v.Spec.Suspend, counts
+	m.suspended = v.Spec.Suspend
 }
 
-// begun tells whether group 0 was ever released.
-func (o *oracle) begun(v *view) bool {
-	for _, p := range o.pods {
-		if _, member := v.groupOf[p.Name]; member && p.Spec.NodeName != "" && p.Spec.SchedulerName == oracleScheduler {
-			v.memory.begun = true
+// isRecorded tells whether status speaks of group i as it is defined now.
+func (o *oracle) isRecorded(v *view, i int) bool {
+	return i < len(v.Status.Groups) && o.definitions[v.Status.Groups[i].Hash] == v.definitions[i]
+}
+
+// resumedAt is when a suspension was lifted, as was seen or as status says.
+func (o *oracle) resumedAt(v *view) time.Time {
+	at := v.memory.resumed
+	for _, c := range v.Status.Conditions {
+		if c.Type == "Suspended" && c.Status == metav1.ConditionFalse && v.Generation > 1 && !v.Spec.Suspend {
+			at = later(at, c.LastTransitionTime.Time)
 		}
 	}
-	return v.memory.begun
+	return at
 }
 
 // firstReleasedAt is when group 0 was released.
@@ -221,13 +276,11 @@ func (o *oracle) firstReleasedAt(v *view, c *course) time.Time {
 	return at
 }
 
-// proven is the number of groups that must have been passed, as bound pods and status tell.
+// proven is the number of groups that must have been passed, as proofs on pods and status tell.
 func (o *oracle) proven(v *view, c *course) int {
 	proven := 0
 	for _, p := range o.pods {
-		if i, member := v.groupOf[p.Name]; member && p.Spec.NodeName != "" && p.Spec.SchedulerName == oracleScheduler {
-			proven = max(proven, i)
-		}
+		proven = max(proven, o.releasedIn(v, p))
 	}
 	for i := range c.groups {
 		if o.record(v, c, i).PassedAt != nil {
@@ -235,6 +288,38 @@ func (o *oracle) proven(v *view, c *course) int {
 		}
 	}
 	return proven
+}
+
+// releasedAt is when group i was released, if the groups before were passed at a time.
+func (o *oracle) releasedAt(v *view, c *course, i int, before time.Time) time.Time {
+	at, record := place{c.node, v.definitions[i]}, o.record(v, c, i)
+	forGood := v.Spec.Mode() == v1alpha1.BootstrapOnly
+	if record.ReleasedAt != nil && forGood {
+		return record.ReleasedAt.Time
+	}
+	releasedAt := later(o.firstReleasedAt(v, c), before, v.memory.edited[at], o.resumedAt(v))
+	switch {
+	case c.node != "":
+	case record.ReleasedAt != nil:
+		releasedAt = later(releasedAt, record.ReleasedAt.Time)
+	case v.Spec.PodGroups[i].Timeout != "":
+		releasedAt = later(releasedAt, v.memory.watched[at]) // nobody says what was before
+	}
+	return releasedAt
+}
+
+// timedOut tells whether group i, released then, is too late.
+func (o *oracle) timedOut(v *view, c *course, i int, deadline time.Time) bool {
+	at := place{c.node, v.definitions[i]}
+	if v.memory.once.Has(at) || o.now.Before(deadline) {
+		return false
+	}
+	if c.node == "" || !v.memory.watched[at].After(deadline) {
+		return true
+	}
+	return o.isRecorded(v, i) && slices.ContainsFunc(v.Status.NodeStatus, func(n v1alpha1.NodeStatus) bool {
+		return n.NodeName == c.node && slices.Contains(n.TimedOut, int32(i))
+	})
 }
 
 // run goes through the groups in order.
@@ -245,47 +330,46 @@ func (o *oracle) run(v *view, c *course) {
 		proven = o.proven(v, c)
 	}
 	var passes []pass
-	before, open := o.firstReleasedAt(v, c), true // before is when the groups before were all released and passed
+	before, open := time.Time{}, c.node == "" || o.node(c.node) != nil // before is when the groups before were all passed
 	for i, g := range v.Spec.PodGroups {
 		at := place{c.node, v.definitions[i]}
 		record := o.record(v, c, i)
-		releasedAt := later(before, v.memory.lifted[at])
-		if record.ReleasedAt != nil {
-			releasedAt = record.ReleasedAt.Time
-		}
+		releasedAt := o.releasedAt(v, c, i, before)
+		wasPassed := forGood && i < len(v.memory.passes) && v.memory.passes[i].definition == v.definitions[i]
 
-		deadline := nextFullSecond(releasedAt).Add(oracleDuration(g.Timeout))
 		s := v.memory.satisfied[at]
-		timedOut := false
-		if g.Timeout != "" && open && (!c.suspended || c.released[i]) {
-			if s.satisfied && s.since.Before(deadline) {
-				v.memory.inTime.Insert(at)
-			}
-			timedOut = !v.memory.inTime.Has(at) && !o.now.Before(deadline)
-		}
-
 		end := s.since
 		if wait := oracleDuration(g.WaitDuration); wait > 0 {
 			end = nextFullSecond(s.since).Add(wait)
 		}
 		waitOver := s.satisfied && !o.now.Before(end)
+		timedOut := false
+		if record.FirstSatisfiedAt != nil {
+			v.memory.once.Insert(at)
+		}
+		if open && (!c.suspended || c.released[i]) && !wasPassed {
+			timedOut = g.Timeout != "" && o.timedOut(v, c, i, nextFullSecond(releasedAt).Add(oracleDuration(g.Timeout)))
+			if s.satisfied && (!timedOut || waitOver) {
+				v.memory.once.Insert(at)
+				timedOut = false
+			}
+		}
 
 		passed, passedAt := true, releasedAt
-		switch once := v.memory.passes; {
+		switch {
 		case !o.applies(g, c.node):
-		case forGood && i < len(once) && once[i].definition == v.definitions[i]:
-			passedAt = once[i].at
+			passedAt = later(o.firstReleasedAt(v, c), before)
 		case forGood && record.PassedAt != nil:
 			passedAt = record.PassedAt.Time
-		case timedOut && g.OnTimeout == v1alpha1.TimeoutContinue:
-			passedAt = deadline
-			if waitOver && end.Before(deadline) {
-				passedAt = end
-			}
+		case wasPassed:
+			passedAt = v.memory.passes[i].at
 		case waitOver:
-			passedAt = end
+			passedAt = later(end, releasedAt)
+		case timedOut && g.OnTimeout == v1alpha1.TimeoutContinue:
+			passedAt = nextFullSecond(releasedAt).Add(oracleDuration(g.Timeout))
 		case i < proven:
-			passedAt = o.second()
+			passedAt = later(o.second(), releasedAt)
+			v.memory.once.Insert(at)
 		default:
 			passed = false
 		}
@@ -297,8 +381,8 @@ func (o *oracle) run(v *view, c *course) {
 		c.passedAt = append(c.passedAt, passedAt)
 		if open = open && passed; open {
 			c.current = i + 1
-			before = later(before, releasedAt, passedAt)
-			passes = append(passes, pass{v.definitions[i], before})
+			before = later(before, passedAt)
+			passes = append(passes, pass{v.definitions[i], passedAt})
 		}
 	}
 	v.memory.passes = nil

@@ -32,8 +32,19 @@ type groupCount struct {
 	// times is when each of the pods that count as done reached that; a Job that is complete counts as many times as
 	// its pods would. The keys are UIDs.
 	times map[string]time.Time
+	// needed are those times again, but of each workload only as many as are needed of it.
+	needed []time.Time
 	// enough is how many of them satisfy the group.
 	enough int
+}
+
+// readySince is when the last of the pods that the group needs had reached what it requires.
+func (c groupCount) readySince() time.Time {
+	if len(c.needed) == 0 {
+		return time.Time{}
+	}
+	slices.SortFunc(c.needed, time.Time.Compare)
+	return c.needed[min(max(c.enough, 1), len(c.needed))-1]
 }
 
 // placedIn is the first group by selector that selects the workload's pods, or -1.
@@ -241,29 +252,33 @@ func (o *oracle) count(v *view, i int) groupCount {
 				}
 			}
 		}
-		ready := 0
+		ready, times := 0, []time.Time{}
 		for _, p := range o.pods {
 			by := o.ownerOf[p]
 			in, member := v.groupOf[p.Name]
-			if !member || by.object == nil || by.object.GetUID() != uid || !o.isCurrent(p, by) {
+			if !member || by.object == nil || by.object.GetUID() != uid || !o.isCurrent(p, by) || (ordinals != nil && !ordinals.Has(p.Name)) {
 				continue
 			}
-			if in < i && (ordinals == nil || ordinals.Has(p.Name)) {
+			if in < i && p.Status.Phase != corev1.PodFailed {
 				claimed.Insert(p.Name)
 			}
 			if ok, at := done(p, requirementOf(g)); in == i && ok {
 				ready++
 				c.times[string(p.UID)] = at
+				times = append(times, at)
 			}
 		}
 		need := max(0, expected-claimed.Len())
 		complete, at := jobCompletedAt(w)
 		if complete {
-			ready = expected
+			ready, times = expected, nil
 			for n := range need {
 				c.times[fmt.Sprint(uid, "/", n)] = at
+				times = append(times, at)
 			}
 		}
+		slices.SortFunc(times, time.Time.Compare)
+		c.needed = append(c.needed, times[:min(need, len(times))]...)
 		short = short || ready < need || (isKind(w, "Job") && requirementOf(g) == v1alpha1.RequireComplete && !complete)
 		reliable = reliable && observed
 		c.expected += need
@@ -297,6 +312,7 @@ func (o *oracle) count(v *view, i int) groupCount {
 			c.ready++
 			c.sure++
 			c.times[string(p.UID)] = at
+			c.needed = append(c.needed, at)
 		} else {
 			short = true
 		}
@@ -349,6 +365,7 @@ func (o *oracle) countNames(g v1alpha1.PodGroup) groupCount {
 			c.ready++
 			c.sure++
 			c.times[string(p.UID)] = at
+			c.needed = append(c.needed, at)
 		}
 	}
 	if g.MinAvailable != nil {

@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -131,8 +132,12 @@ func (w *world) change(c *comparison, p *corev1.Pod) {
 	w.put("Pod", p)
 }
 
-// bind gives the pod a node if it has none, most often one that is open to it.
+// bind gives the pod a node if it has none, most often one that is open to it. If it need not wait, whoever released it leaves
+// the proof; what is bound by hand has none.
 func (w *world) bind(c *comparison, p *corev1.Pod) {
+	if p.Spec.NodeName == "" && (p.Spec.SchedulerName == oracleScheduler || len(p.Spec.SchedulingGates) > 0) && !w.oneIn(12) {
+		defer func() { w.prove(c, p) }()
+	}
 	p.Spec.SchedulingGates = nil
 	if p.Spec.NodeName != "" {
 		return
@@ -149,6 +154,21 @@ func (w *world) bind(c *comparison, p *corev1.Pod) {
 			p.Spec.NodeName = node.Name
 		}
 	}
+}
+
+// prove leaves the proof on a pod that every sequence it belongs to has released, as the oracle says.
+func (w *world) prove(c *comparison, p *corev1.Pod) {
+	if c.oracle.held(p) || !c.oracle.mayPlace(p, p.Spec.NodeName) {
+		return
+	}
+	proof := string(p.UID)
+	for _, name := range slices.Sorted(maps.Keys(c.oracle.views)) {
+		v := c.oracle.views[name]
+		if i := groupOf(v.PodSequence, p); i >= 0 {
+			proof += " " + string(v.UID) + "/" + c.hashes[v.definitions[i]]
+		}
+	}
+	p.Annotations = map[string]string{v1alpha1.ReleasedAnnotation: proof}
 }
 
 // finish has the pod turn ready; pods of Jobs often succeed.

@@ -1,9 +1,12 @@
 package sequence
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -147,26 +150,63 @@ func (w *world) edit(ps *v1alpha1.PodSequence) {
 // record writes into status what the controller would.
 func (w *world) record(c *comparison, ps *v1alpha1.PodSequence) {
 	v := c.oracle.views[ps.Name]
-	if v == nil || v.UID != ps.UID || v.Generation != ps.Generation || v.Spec.Scope == v1alpha1.ScopeNode {
+	if v == nil || v.UID != ps.UID || v.Generation != ps.Generation {
 		return
 	}
 	at := func(t time.Time) *metav1.Time {
 		whole := metav1.NewTime(t.Truncate(time.Second))
 		return &whole
 	}
-	course := v.courses[""]
-	ps.Status.Groups = nil
+	now := at(w.clock)
+	ps.ManagedFields = []metav1.ManagedFieldsEntry{{Subresource: "status", Time: now}}
+	suspended := metav1.Condition{Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionFalse, LastTransitionTime: *now}
+	if ps.Spec.Suspend {
+		suspended.Status = metav1.ConditionTrue
+	}
+	if ps.Generation <= 1 && !ps.Spec.Suspend {
+		suspended.LastTransitionTime = ps.CreationTimestamp
+	}
+	meta.SetStatusCondition(&ps.Status.Conditions, suspended)
+	ps.Status.Groups, ps.Status.NodeStatus = nil, nil
+	for _, definition := range v.definitions {
+		ps.Status.Groups = append(ps.Status.Groups, v1alpha1.GroupStatus{Hash: c.hashes[definition]})
+	}
+	for _, node := range slices.Sorted(maps.Keys(v.courses)) {
+		if course := v.courses[node]; node == "" {
+			w.recordGroups(v, course, ps, at)
+		} else {
+			w.recordNode(v, course, ps, at)
+		}
+	}
+}
+
+func (w *world) recordGroups(v *view, course *course, ps *v1alpha1.PodSequence, at func(time.Time) *metav1.Time) {
 	for i, definition := range v.definitions {
-		s := v1alpha1.GroupStatus{Hash: c.hashes[definition]}
+		s, here := &ps.Status.Groups[i], place{"", definition}
 		if course.mayStart(i) {
 			s.ReleasedAt = at(course.releasedAt[i])
 		}
-		if satisfied := v.memory.satisfied[place{"", definition}]; satisfied.satisfied {
+		if v.memory.once.Has(here) {
+			s.FirstSatisfiedAt = at(w.clock)
+		}
+		if satisfied := v.memory.satisfied[here]; satisfied.satisfied {
 			s.SatisfiedAt = at(satisfied.since)
 		}
 		if i < course.current {
 			s.PassedAt = at(later(course.passedAt[i], course.releasedAt[i]))
 		}
-		ps.Status.Groups = append(ps.Status.Groups, s)
 	}
+}
+
+func (w *world) recordNode(v *view, course *course, ps *v1alpha1.PodSequence, at func(time.Time) *metav1.Time) {
+	if v.memory.begun {
+		ps.Status.Groups[0].ReleasedAt = at(w.clock)
+	}
+	n := v1alpha1.NodeStatus{NodeName: course.node}
+	for i, late := range course.timedOut {
+		if late {
+			n.TimedOut = append(n.TimedOut, int32(i))
+		}
+	}
+	ps.Status.NodeStatus = append(ps.Status.NodeStatus, n)
 }

@@ -33,6 +33,7 @@ type class struct {
 	// states has the suitable nodes, and open and coming count them.
 	states       map[string]nodeState
 	openNodes    map[string]struct{}
+	comingNodes  map[string]struct{}
 	open, coming int
 
 	touched bool // in this batch
@@ -74,12 +75,23 @@ func (c *class) stateOn(name string) nodeState {
 // the way, holding them would hide them from whoever adds nodes.
 func (c *class) held() bool { return c.open == 0 && c.coming > 0 }
 
+// waitsFor reports whether the pods wait for this sequence, and not only for another one.
+func (c *class) waitsFor(m membership) bool {
+	for name := range c.comingNodes {
+		return m.sequence.lanes[name].state(m.group) != nodeOpen // one will do: the answer is for people
+	}
+	return false
+}
+
 func (c *class) set(name string, state nodeState) {
 	c.unset(name)
 	c.states[name] = state
 	c.enter(state, +1)
-	if state == nodeOpen {
+	switch state {
+	case nodeOpen:
 		c.openNodes[name] = struct{}{}
+	case nodeComing:
+		c.comingNodes[name] = struct{}{}
 	}
 }
 
@@ -87,6 +99,7 @@ func (c *class) unset(name string) {
 	if state, ok := c.states[name]; ok {
 		delete(c.states, name)
 		delete(c.openNodes, name)
+		delete(c.comingNodes, name)
 		c.enter(state, -1)
 	}
 }
@@ -153,7 +166,8 @@ func (e *Engine) classFor(wants *placementSpec, needs []membership) *class {
 	c := &class{
 		key: key.String(), requirementKey: requirementKey, needs: needs,
 		requirement: e.requirements.byKey[requirementKey],
-		pods:        map[*pod]struct{}{}, states: map[string]nodeState{}, openNodes: map[string]struct{}{},
+		pods:        map[*pod]struct{}{}, states: map[string]nodeState{},
+		openNodes: map[string]struct{}{}, comingNodes: map[string]struct{}{},
 	}
 	if c.requirement == nil {
 		c.requirement = wants.requirement()
@@ -345,6 +359,12 @@ func (e *Engine) nodeFree(p *pod) bool {
 	case p.pin == nil:
 		return true
 	}
+	return e.pinFree(p)
+}
+
+// pinFree reports whether every sequence lets a pinned pod go to its node. It is a function of its own because what it
+// iterates with is allocated when it begins.
+func (e *Engine) pinFree(p *pod) bool {
 	for name := range e.nodesOf(*p.pin) {
 		if p.openTo(name) {
 			return true

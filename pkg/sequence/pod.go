@@ -32,6 +32,7 @@ type pod struct {
 	succeeded   bool
 	ready       bool      // condition Ready, or succeeded
 	readyAt     time.Time // when ready last became true; zero while not ready
+	created     time.Time
 
 	proof []string // by whom it was released, see proof.go
 
@@ -81,6 +82,7 @@ func viewPod(p *corev1.Pod) *pod {
 		labels:          p.Labels,
 		node:            p.Spec.NodeName,
 		terminating:     p.DeletionTimestamp != nil,
+		created:         p.CreationTimestamp.Time,
 		failed:          p.Status.Phase == corev1.PodFailed,
 		succeeded:       p.Status.Phase == corev1.PodSucceeded,
 	}

@@ -2,7 +2,7 @@ package sequence
 
 import "example.com/podsequence/apis/scheduling/v1alpha1"
 
-// join makes the pod a member of its group. before is the pod as it was in this group already, or nil.
+// join makes the pod a member of its group. before is the same pod as it was, or nil.
 func (e *Engine) join(p *pod, m membership, before *pod) {
 	l := m.sequence.laneOf(p)
 	t := l.tally(m.group)
@@ -10,7 +10,8 @@ func (e *Engine) join(p *pod, m membership, before *pod) {
 		t.members = map[*pod]struct{}{}
 	}
 	t.members[p] = struct{}{}
-	fresh := before == nil || !before.done(m.sequence.groups[m.group].required)
+	required := m.sequence.groups[m.group].required
+	fresh := before == nil || !before.done(required) || !before.readyAt.Equal(p.readyAt)
 	e.count(p, m, +1, fresh)
 	e.countGangs(p, m, +1)
 }
@@ -22,8 +23,8 @@ func (e *Engine) leave(p *pod, m membership) {
 	e.countGangs(p, m, -1)
 }
 
-// count enters the pod into the sums of the groups that expect it, or takes it out. fresh tells that it did not count as
-// done before.
+// count enters the pod into the sums of the groups that expect it, or takes it out. fresh tells that its readiness is news:
+// since when the group is satisfied is then what the pod says, and not the time of the event.
 func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 	s := m.sequence
 	l := s.laneOf(p)
@@ -50,7 +51,7 @@ func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 	case len(naming) > 0 && naming[0] == m.group:
 	case part != nil && part.group == m.group:
 		t := l.tally(m.group)
-		if p.done(s.groups[m.group].required) {
+		if p.done(s.groups[m.group].required) && part.workload.wants(p) {
 			part.countDone(made.revision, sign)
 			if fresh && part.isCurrent(made.revision) {
 				t.turned = latest(t.turned, p.readyAt)
@@ -69,17 +70,33 @@ func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 
 // countMember counts a member by itself.
 func (l *lane) countMember(p *pod, group, sign int, fresh bool) {
-	t := l.tally(group)
+	g, t := l.sequence.groups[group], l.tally(group)
 	t.expected += sign
-	if p.done(l.sequence.groups[group].required) {
+	switch {
+	case l.isDone(p, g):
 		t.ready += sign
 		if fresh {
 			t.turned = latest(t.turned, p.readyAt)
 		}
+	case p.done(g.required):
+		t.stale += sign
 	}
 	if p.failed && p.owner.uid == "" {
 		t.failed += sign
 	}
+}
+
+// isDone reports whether a member has reached what its group requires. What was ready on a node of the same name before this
+// node was made says nothing of this one.
+func (l *lane) isDone(p *pod, g *group) bool {
+	if !p.done(g.required) {
+		return false
+	}
+	if l.node == nil {
+		return true
+	}
+	made := l.node.object.CreationTimestamp.Time
+	return !p.created.Before(made) || !p.readyAt.Before(made)
 }
 
 // countNamed counts a pod for a group that names it.
@@ -111,13 +128,26 @@ func (s *sequence) recordedPasses(ps *v1alpha1.PodSequence) int {
 func (s *sequence) recall() {
 	if s.perNode {
 		s.begun = s.begun || s.record(0).ReleasedAt != nil
+		s.timedOut = map[string][]int32{}
+		for _, node := range s.object.Status.NodeStatus {
+			if len(node.TimedOut) > 0 {
+				s.timedOut[node.NodeName] = node.TimedOut
+			}
+		}
 		return
 	}
 	l := s.lanes[""]
 	l.evidence = max(l.evidence, s.recordedPasses(s.object))
 	for i := range s.groups {
-		if s.record(i).ReleasedAt != nil && s.suspended {
+		record := s.record(i)
+		if record.ReleasedAt != nil && s.suspended {
 			l.freed = max(l.freed, i+1)
+		}
+		if record.FirstSatisfiedAt != nil {
+			l.tallies[i].satisfiedOnce = true
+		}
+		if record.PassedAt != nil && i < len(l.passes) && !s.continuous {
+			l.passes[i] = record.PassedAt.Time
 		}
 	}
 }

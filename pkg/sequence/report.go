@@ -17,12 +17,10 @@ type Report struct {
 	Generation int64
 	// Object is the PodSequence that this reports on, as the engine last saw it: read only.
 	Object *v1alpha1.PodSequence
-	// PerNode tells that the scope is Node.
-	PerNode   bool
+	// PerNode reports that the scope is Node, and Continuous that a group is passed only while it is satisfied.
+	PerNode, Continuous bool
+
 	Suspended bool
-	// Unsettled tells that a group looks satisfied and that it is not sure yet that no event is missing which says otherwise.
-	// In a moment, of which the engine tells as of any change, it is.
-	Unsettled bool
 	// Current is the 0-based index of the first group not passed, or the number of groups. For scope Node it is the
 	// minimum over the nodes that take part.
 	Current int
@@ -37,13 +35,27 @@ type Report struct {
 	Problems []Problem
 }
 
+// Confirming reports whether something in the report is being confirmed: in a moment, of which the engine tells as of any
+// change, it may be another thing.
+func (r Report) Confirming() bool {
+	if !r.PerNode {
+		return slices.ContainsFunc(r.Groups, func(g GroupReport) bool { return g.Confirming })
+	}
+	return slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Group != nil && n.Group.Confirming })
+}
+
 // GroupReport is the part of a Report on one group.
 type GroupReport struct {
 	Title           string
 	Hash            string
 	Expected, Ready int
 	Satisfied       bool
-	// Released tells whether the group's pods may go.
+	// Confirming reports that the group looks satisfied, and that it is not known yet whether an event is missing which says
+	// otherwise. Then Satisfied is false.
+	Confirming bool
+	// SatisfiedOnce reports that the group was satisfied at some time since it was released.
+	SatisfiedOnce bool
+	// Released reports whether the group's pods may be scheduled.
 	Released bool
 	// ReleasedAt, SatisfiedAt and PassedAt are when that came about, by the API server's clock as far as it tells; zero
 	// while it is not so, or if the time is not known.
@@ -68,9 +80,8 @@ func (e *Engine) Report(key types.NamespacedName) (Report, bool) {
 		return Report{}, false
 	}
 	report := Report{
-		UID: s.uid, Generation: s.generation, Object: s.object, PerNode: s.perNode, Suspended: s.suspended,
-		Unsettled: e.unsettled(s),
-		Groups:    make([]GroupReport, len(s.groups)), Problems: slices.Clone(s.problems),
+		UID: s.uid, Generation: s.generation, Object: s.object, PerNode: s.perNode, Continuous: s.continuous, Suspended: s.suspended,
+		Groups: make([]GroupReport, len(s.groups)), Problems: slices.Clone(s.problems),
 	}
 	if s.perNode {
 		e.reportNodes(s, &report)
@@ -93,6 +104,11 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 	r := GroupReport{
 		Title: g.title, Hash: g.hash, Expected: n.expected, Ready: n.ready, Satisfied: t.satisfied, SatisfiedAt: t.since,
 		Released: i < l.released, Progress: n.String(), Members: make([]string, 0, len(t.members)),
+		SatisfiedOnce: t.satisfiedOnce,
+	}
+	if r.Confirming = t.satisfied && !t.sure && (l.isNode() || i == l.current); r.Confirming {
+		r.Satisfied = false
+		r.Progress += ", making sure that no change is missing"
 	}
 	if g.minAvailable != nil {
 		r.Expected = n.required
@@ -112,7 +128,7 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 	}
 	for p := range t.members {
 		r.Members = append(r.Members, p.name)
-		if p.done(g.required) {
+		if l.isDone(p, g) {
 			r.ReadyMembers = append(r.ReadyMembers, p.name)
 		}
 	}
@@ -204,7 +220,7 @@ func (e *Engine) problems(s *sequence) []Problem {
 	}
 	l := s.lanes[""]
 	for i := range l.current {
-		if g := s.groups[i]; g.goOn && !l.tallies[i].satisfied && l.timedOut(i, e.now) && l.passes[i].Equal(l.tooLate(i)) {
+		if g := s.groups[i]; g.goOn && !l.tallies[i].satisfied && l.timedOut(i, e.now) && !l.passes[i].Before(l.deadline(i)) {
 			problems = append(problems, Problem{v1alpha1.ReasonPodsReadyTimeout, fmt.Sprintf(
 				"group %d/%d %q was not ready within %s: went on without it", i+1, len(s.groups), g.title, g.timeout)})
 		}
@@ -223,7 +239,8 @@ func (e *Engine) ungoverned(s *sequence) (Problem, bool) {
 		}
 		for i := first; i < len(s.groups); i++ {
 			for p := range l.tallies[i].members {
-				if !e.schedulerNames.Has(p.schedulerName) && !p.hasGate(s.gate) {
+				_, proven := p.provenGroup(s) // it was held, and released in its turn
+				if !proven && !e.schedulerNames.Has(p.schedulerName) && !p.hasGate(s.gate) {
 					names = append(names, p.name)
 				}
 			}

@@ -13,6 +13,8 @@ type NodeReport struct {
 	Current int
 	// Completed tells that every group that has pods or a due DaemonSet there is satisfied there.
 	Completed bool
+	// TimedOut are the 0-based indices of the groups that have timed out there.
+	TimedOut []int32
 	// Group is the current group, if there is one: its numbers are those of this node.
 	Group *GroupReport
 }
@@ -58,6 +60,9 @@ func (e *Engine) reportNodes(s *sequence, report *Report) {
 func (e *Engine) reportNode(l *lane, sums []GroupReport) (node NodeReport, takesPart bool) {
 	node = NodeReport{Name: l.name, Current: len(l.tallies), Completed: true}
 	for i := range l.tallies {
+		if l.applies(l.sequence.groups[i]) && l.timedOut(i, e.now) {
+			node.TimedOut = append(node.TimedOut, int32(i))
+		}
 		n := l.need(i)
 		if n.expected == 0 {
 			continue

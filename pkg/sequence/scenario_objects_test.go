@@ -94,6 +94,9 @@ func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *
 		ResourceVersion: strconv.Itoa(s.version), Labels: map[string]string{}, CreationTimestamp: s.now(),
 	}}
 	p.Spec.SchedulerName = oracleScheduler
+	if old := s.pods[name]; old != nil {
+		p.CreationTimestamp = old.CreationTimestamp
+	}
 	ready := func(at metav1.Time) {
 		if p.Spec.NodeName == "" {
 			p.Spec.NodeName = "node"
@@ -130,6 +133,8 @@ func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *
 			p.Status.Phase = corev1.PodPhase(value)
 		case "terminating":
 			p.DeletionTimestamp = ptr.To(s.now())
+		case "released-by": // the UID must be given before
+			released(p, s.sequences[arg.Vals[0]], number(t, d, arg.Vals[1]))
 		case "owner":
 			kind, owner, _ := strings.Cut(value, "/")
 			p.OwnerReferences = []metav1.OwnerReference{s.ownerReference(kind, owner)}
@@ -200,6 +205,8 @@ func (s *scenario) parseNode(t *testing.T, d *datadriven.TestData, name string) 
 	}
 	for _, arg := range d.CmdArgs[1:] {
 		switch arg.Key {
+		case "uid": // made again
+			node.UID, node.CreationTimestamp = types.UID(arg.Vals[0]), s.now()
 		case "labels":
 			addLabels(node.Labels, arg.Vals)
 		case "taint":

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -26,20 +28,23 @@ import (
 //	                    OPTION is complete | min=N | min=N% | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes)
 //	remove-sequence NAME
 //	pod NAME [uid=U] [labels=(k=v,k=v)] [scheduler=S] [gates=(g,g)] [bound] [node=N] [ready] [ready-at=D] [phase=P]
-//	         [terminating] [owner=KIND/NAME] [revision=R] [pinned=N] [node-selector=(k=v)] [tolerates=KEY]
+//	         [terminating] [owner=KIND/NAME] [released-by=(SEQUENCE,GROUP)] [revision=R] [pinned=N] [node-selector=(k=v)] [tolerates=KEY]
 //	remove-pod NAME
 //	deployment | replicaset | statefulset | daemonset | job | replicationcontroller NAME ...    see scenario_objects_test.go
 //	remove-deployment NAME, and so on
-//	node NAME [labels=(k=v)] [taint=KEY] [cordoned]
+//	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned]
 //	remove-node NAME
 //	sleep DURATION      lets time pass, and tells when the engine wants to be told of the time next
 //	why NAME            what the pod waits for
 //	where NAME          which nodes are open to the pod
-//	status NAME         the status the controller would write
+//	status NAME         the status the controller would write; the engine is told of it
+//	delay               questions are not answered any more until
+//	answer              which answers them, and all that come after
+//	restart             another engine is told of everything that there is, and takes over
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		s := &scenario{
-			engine: NewEngine(Config{SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"}}),
+			engine: newEngine(),
 			pods:   map[string]*corev1.Pod{}, sequences: map[string]*v1alpha1.PodSequence{},
 			nodes: map[string]*corev1.Node{}, workloads: map[string]metav1.Object{},
 		}
@@ -48,13 +53,15 @@ func TestScenarios(t *testing.T) {
 }
 
 type scenario struct {
-	engine    *Engine
+	engine    answering
 	pods      map[string]*corev1.Pod
 	sequences map[string]*v1alpha1.PodSequence
 	nodes     map[string]*corev1.Node
 	workloads map[string]metav1.Object // by kind/name
 	version   int
 	slept     time.Duration
+	// asked are the questions of an engine whose answers are delayed; nil if they are not.
+	asked Questions
 }
 
 var scenarioEpoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -73,7 +80,7 @@ func (s *scenario) run(t *testing.T, d *datadriven.TestData) string {
 		}
 		s.slept += slept - time.Second // the command itself takes one
 	}
-	meanwhile := describe(s.engine.Tick(s.now().Time))
+	meanwhile := s.describe(s.tell().Tick(s.now().Time))
 	if d.Cmd == "sleep" {
 		next := "never"
 		if at := s.engine.NextWake(); !at.IsZero() {
@@ -97,22 +104,34 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 	case "sequence":
 		ps := s.parseSequence(t, d, name)
 		s.sequences[name] = ps
-		return describe(s.engine.ApplySequence(ps))
+		return s.describe(s.tell().ApplySequence(ps))
 	case "remove-sequence":
-		return describe(s.engine.RemoveSequence(types.NamespacedName{Namespace: oracleNamespace, Name: name}, ""))
+		delete(s.sequences, name)
+		return s.describe(s.tell().RemoveSequence(types.NamespacedName{Namespace: oracleNamespace, Name: name}, ""))
 	case "pod":
 		p := s.parsePod(t, d, name)
 		s.pods[name] = p
-		return describe(s.engine.ApplyPod(p))
+		return s.describe(s.tell().ApplyPod(p))
 	case "remove-pod":
-		return describe(s.engine.RemovePod(s.pods[name]))
+		gone := s.pods[name]
+		delete(s.pods, name)
+		return s.describe(s.tell().RemovePod(gone))
 	case "node":
 		node := s.parseNode(t, d, name)
 		s.nodes[name] = node
-		return describe(s.engine.ApplyNode(node))
+		return s.describe(s.tell().ApplyNode(node))
 	case "remove-node":
 		delete(s.nodes, name)
-		return describe(s.engine.RemoveNode(name))
+		return s.describe(s.tell().RemoveNode(name))
+	case "delay":
+		s.asked = Questions{}
+		return "delayed"
+	case "answer":
+		asked := Changes{Questions: s.asked}
+		s.asked = nil
+		return describe(s.engine.answer(asked))
+	case "restart":
+		return s.restart()
 	case "why":
 		if message := s.engine.Decide(s.pods[name]).Message(); message != "" {
 			return message
@@ -124,11 +143,40 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 		return s.status(name)
 	}
 	if kind, ok := strings.CutPrefix(d.Cmd, "remove-"); ok && s.workloads[kind+"/"+name] != nil {
-		return describe(s.engine.RemoveWorkload(s.workloads[kind+"/"+name]))
+		gone := s.workloads[kind+"/"+name]
+		delete(s.workloads, kind+"/"+name)
+		return s.describe(s.tell().RemoveWorkload(gone))
 	}
 	w := s.parseWorkload(t, d, name)
 	s.workloads[d.Cmd+"/"+name] = w
-	return describe(s.engine.ApplyWorkload(w))
+	return s.describe(s.tell().ApplyWorkload(w))
+}
+
+// tell is who is told of events.
+func (s *scenario) tell() toldEngine {
+	if s.asked == nil {
+		return s.engine
+	}
+	return s.engine.Engine
+}
+
+// restart has a new engine told of all there is, sequences last.
+func (s *scenario) restart() string {
+	s.engine = newEngine()
+	s.engine.Tick(s.now().Time)
+	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
+		s.engine.ApplyNode(s.nodes[name])
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.workloads)) {
+		s.engine.ApplyWorkload(s.workloads[key])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
+		s.engine.ApplyPod(s.pods[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.sequences)) {
+		s.engine.ApplySequence(s.sequences[name])
+	}
+	return describe(s.engine.Everything())
 }
 
 // where tells of every node whether it is open to the pod, or else why not.
@@ -146,6 +194,14 @@ func (s *scenario) where(name string) string {
 		lines = append(lines, node+": "+answer)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// describe tells what an event changed, and keeps what was asked.
+func (s *scenario) describe(c Changes) string {
+	for subject, question := range c.Questions {
+		s.asked.Add(subject, question)
+	}
+	return describe(c)
 }
 
 // describe tells what an event changed.
@@ -175,7 +231,12 @@ func (s *scenario) status(name string) string {
 	if !ok {
 		return "no such sequence"
 	}
+	ps = ps.DeepCopy()
 	ps.Status = report.Status(ps, s.now().Time)
+	ps.ResourceVersion = strconv.Itoa(s.version)
+	ps.ManagedFields = []metav1.ManagedFieldsEntry{{Subresource: "status", Time: ptr.To(s.now())}}
+	s.sequences[name] = ps
+	told := s.describe(s.tell().ApplySequence(ps))
 
 	var b strings.Builder
 	at := func(t *metav1.Time) string {
@@ -199,6 +260,9 @@ func (s *scenario) status(name string) string {
 	}
 	for _, c := range ps.Status.Conditions {
 		fmt.Fprintf(&b, "  %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
+	}
+	if told != "nothing" {
+		fmt.Fprintf(&b, "  told: %s\n", told)
 	}
 	return b.String()
 }

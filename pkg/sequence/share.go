@@ -59,6 +59,22 @@ func (s *share) isCurrent(revision string) bool {
 	return w.counts() && !w.superseded && (w.allCurrent || w.revision == revision)
 }
 
+// expects reports whether the pod is one of those that the workload should have.
+func (s *share) expects(p *pod, revision string) bool {
+	return s.isCurrent(revision) && s.workload.wants(p)
+}
+
+// shareIn is the workload's share in a group; nil if the group does not select its pods.
+func (s *sequence) shareIn(group int, w *workload) *share {
+	if w == nil {
+		return nil
+	}
+	if part := w.shares[s]; part != nil && part.group == group {
+		return part
+	}
+	return nil
+}
+
 // work is what the workload contributes to the group now.
 func (s *share) work() work {
 	w := s.workload
@@ -133,10 +149,10 @@ func (s *share) countDone(revision string, sign int) {
 }
 
 func (s *share) countClaimed(p *pod, revision string, sign int) {
+	if p.failed || !s.workload.wants(p) {
+		return // it is replaced, or one too many
+	}
 	if s.workload.kind == KindStatefulSet {
-		if !s.workload.makesByName(p.name) {
-			return // one too many, about to go
-		}
 		if naming := s.sequence.byName[p.name]; len(naming) > 0 && naming[0] < s.group {
 			return // its name is counted
 		}

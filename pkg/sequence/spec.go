@@ -52,6 +52,11 @@ type sequence struct {
 
 	// gangs counts, for each PodGroup that pods name, how many of them each group has.
 	gangs map[podgroups.Reference]map[int]int
+	// gangsKnown are all PodGroups that the engine knows.
+	gangsKnown map[podgroups.Reference]*gang
+
+	// timedOut are the groups of which status says, by node, that they have timed out there.
+	timedOut map[string][]int32
 
 	problems []Problem
 }

@@ -34,6 +34,9 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 	for _, condition := range r.conditions() {
 		condition.ObservedGeneration = r.Generation
 		condition.LastTransitionTime = metav1.NewTime(now)
+		if condition.Type == v1alpha1.ConditionSuspended && !r.Suspended && r.Generation == 1 {
+			condition.LastTransitionTime = ps.CreationTimestamp // it never was, so it has not been resumed either
+		}
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
 	return status
@@ -135,8 +138,15 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 			status.SatisfiedAt = known(g.SatisfiedAt, now)
 		}
 		status.ReleasedAt = before.ReleasedAt
-		if status.ReleasedAt == nil && g.Released && (!r.PerNode || i == 0) { // on nodes, each has its own
+		switch {
+		case r.PerNode && i > 0: // each node has its own
+		case r.Continuous && !r.PerNode && !g.Released:
+			status.ReleasedAt = nil // it is held again
+		case g.Released && (status.ReleasedAt == nil || (r.Continuous && !r.PerNode)):
 			status.ReleasedAt = known(g.ReleasedAt, now)
+		}
+		if status.FirstSatisfiedAt = before.FirstSatisfiedAt; status.FirstSatisfiedAt == nil && g.SatisfiedOnce && !r.PerNode {
+			status.FirstSatisfiedAt = known(g.SatisfiedAt, now)
 		}
 		if status.Phase == v1alpha1.GroupPassed && !r.PerNode {
 			status.PassedAt = before.PassedAt
@@ -246,6 +256,8 @@ func (r Report) waiting() (reason, message string) {
 
 func (r Report) waitingReason(i int) string {
 	switch {
+	case r.Groups[i].Confirming:
+		return v1alpha1.ReasonConfirming
 	case r.Groups[i].Satisfied:
 		return v1alpha1.ReasonWaitDuration
 	case len(r.Groups[i].Members) == 0:

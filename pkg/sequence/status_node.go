@@ -58,17 +58,21 @@ func (r Report) stuck() bool {
 	})
 }
 
-// rank sorts what waits before what is completed.
+// rank sorts what has timed out before what waits, and that before what is completed.
 func rank(n NodeReport) int {
-	if n.Completed {
-		return 1
+	switch {
+	case len(n.TimedOut) > 0:
+		return 0 // which is on record nowhere else
+	case n.Completed:
+		return 2
 	}
-	return 0
+	return 1
 }
 
 func (r Report) nodeStatus(n NodeReport, before []metav1.Condition, now time.Time) v1alpha1.NodeStatus {
 	status := v1alpha1.NodeStatus{
 		NodeName: n.Name, CurrentIndex: int32(n.Current), Phase: v1alpha1.NodeInProgress, Conditions: slices.Clone(before),
+		TimedOut: n.TimedOut,
 	}
 	ready := metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCompleted,
@@ -86,6 +90,8 @@ func (r Report) nodeStatus(n NodeReport, before []metav1.Condition, now time.Tim
 		case g.Failure != nil:
 			status.Phase = v1alpha1.NodeFailed
 			ready.Reason, ready.Message = g.Failure.Reason, short(g.Failure.Message)
+		case g.Confirming:
+			ready.Reason = v1alpha1.ReasonConfirming
 		case g.Satisfied && !n.Completed:
 			ready.Reason = v1alpha1.ReasonWaitDuration
 		}

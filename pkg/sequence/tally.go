@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"example.com/podsequence/pkg/podgroups"
 )
 
 // tally counts one group in one lane.
@@ -15,10 +17,12 @@ type tally struct {
 	expected, ready int
 	// uncertain counts those of them whose owner has not been seen yet: it may expect more.
 	uncertain int
+	// stale counts, on a node, those that were ready before the node was made.
+	stale int
 	// failed counts those that failed and that nobody replaces.
 	failed int
 	work   work
-	gangs  map[*gang]gangCount // nil if no member belongs to one
+	gangs  map[podgroups.Reference]gangCount // nil if no member belongs to one
 
 	// changed is about everything until the newest event that changed these sums, and doubt what it was when they last turned enough, or
 	// changed what is enough: see doubts.
@@ -28,10 +32,15 @@ type tally struct {
 	satisfied bool
 	sure      bool      // it is satisfied, and no event is missing that says otherwise
 	waited    bool      // its wait was over when that was last looked at
-	inTime    bool      // it was satisfied, since its release, before its time was over
 	since     time.Time // when it became satisfied; zero while it is not
 	dirty     bool      // its sums changed in this batch
-	turned    time.Time // the latest ready time of what this batch made count as done
+	turned    time.Time // the latest ready time of pods that turned ready in this batch
+
+	readySince    time.Time // on a node: what since was worked out from
+	satisfiedOnce bool      // it was satisfied while it was released
+	watchedSince  time.Time // since when the engine watches it, defined as it is
+	editedAt      time.Time // when an edit gave it this definition; zero if none did that the engine saw
+	witness       witness
 }
 
 // need is what a group waits for: how many, of how many, and how many there are.
@@ -45,6 +54,8 @@ type need struct {
 	missing int
 	// gangShort tells that a PodGroup asks for more members than are done.
 	gangShort bool
+	// stale counts the pods that were ready on an earlier node of the same name and have not said so of this one.
+	stale int
 	// unseen tells that a pod's owner is not known yet, and incomplete that a Job is not complete though its pods are.
 	unseen, incomplete bool
 }
@@ -57,7 +68,7 @@ func (l *lane) need(i int) need {
 	case l.isNode():
 		n.missing = l.missing(g)
 		n.expected, n.ready = t.expected+n.missing, t.ready
-		n.nothing = n.expected == 0
+		n.nothing, n.stale = n.expected == 0, t.stale
 	case g.selector == nil:
 		n.expected, n.ready = len(g.names), t.ready
 		n.nothing = n.expected == 0 // a group that makes no sense
@@ -69,7 +80,7 @@ func (l *lane) need(i int) need {
 		n.incomplete = t.work.short > 0 && n.ready >= n.expected
 	}
 	if len(t.gangs) > 0 && g.minAvailable == nil {
-		minimum, short := t.gangNeed()
+		minimum, short := l.gangNeed(i)
 		n.expected, n.gangShort = max(n.expected, minimum), short
 	}
 	n.required = n.expected

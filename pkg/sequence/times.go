@@ -4,67 +4,121 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// provenSince is since when the group is satisfied, from what the API says at one moment: when the last of as many pods
-// as it needs turned ready, but not before the time that status has on record.
-func (l *lane) provenSince(i int, e *Engine) time.Time {
-	times := l.readyTimes(i, e)
-	slices.SortFunc(times, time.Time.Compare)
-	var since time.Time
-	if k := len(times); k > 0 {
-		if l.sequence.groups[i].minAvailable != nil {
-			k = min(k, max(l.need(i).required, 1))
+// Times come from the API: from the pods' conditions, from the creation of objects, and from status, where the controller
+// records what objects do not say any more. What the engine itself saw is only used where nothing is recorded yet, so that a
+// restart makes a wait or a time-out end later, but never earlier.
+
+// satisfiedSince is since when the group is satisfied, without a break as far as anything says. turned is the latest Ready
+// time of the pods whose readiness this event brought; zero if it was something else that completed the group.
+func (l *lane) satisfiedSince(i int, satisfied bool, e *Engine) time.Time {
+	g, t := l.sequence.groups[i], &l.tallies[i]
+	switch {
+	case !satisfied:
+		return time.Time{}
+	case l.isNode():
+		// Nothing is recorded of each node: there only the pods count.
+		ready := l.readySince(i, e)
+		if t.satisfied && ready.Equal(t.readySince) {
+			return t.since
 		}
-		since = times[k-1]
+		t.readySince = ready
+		return clamp(ready, e.now)
+	case !l.evaluated && t.since.IsZero():
+		return l.sinceFirstSight(i, e)
+	case !t.satisfied && t.turned.IsZero():
+		return latest(e.now.Truncate(time.Second), clamp(l.readySince(i, e), e.now))
+	case !t.satisfied:
+		return clamp(latest(t.turned, l.readySince(i, e)), e.now)
+	case g.wait > 0 && t.turned.After(t.since):
+		// A pod that is needed turned ready again: there was a break, even if only its end was seen.
+		return latest(t.since, clamp(l.readySince(i, e), e.now))
 	}
-	if record := l.sequence.record(i); record.SatisfiedAt != nil && record.SatisfiedAt.After(since) && !l.isNode() {
-		since = record.SatisfiedAt.Time
-	}
-	if since.IsZero() {
-		since = e.now.Truncate(time.Second)
-	}
-	return clamp(since, e.now)
+	return t.since
 }
 
-// readyTimes are when the pods that count as done turned ready.
+// sinceFirstSight is since when a group is satisfied that is satisfied when it is first looked at.
+func (l *lane) sinceFirstSight(i int, e *Engine) time.Time {
+	ready, record := l.readySince(i, e), l.sequence.record(i)
+	since := ready
+	switch {
+	case record.SatisfiedAt != nil:
+		if since = record.SatisfiedAt.Time; l.sequence.groups[i].wait > 0 {
+			since = latest(since, ready)
+		}
+	case record.Hash == "":
+	case !ready.After(l.sequence.recordedAt()):
+		// The pods were ready when status said that the group was not. Whatever completed it since, nothing says when.
+		since = e.now
+	}
+	if since.IsZero() {
+		since = e.now
+	}
+	return clamp(since, e.now).Truncate(time.Second)
+}
+
+// readySince is when the last of the pods that the group needs turned ready, as the pods themselves say; zero if it needs
+// none.
+func (l *lane) readySince(i int, e *Engine) time.Time {
+	g := l.sequence.groups[i]
+	times := l.readyTimes(i, e)
+	if len(times) == 0 {
+		return time.Time{}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	k := len(times)
+	if g.minAvailable != nil {
+		k = min(k, max(l.need(i).required, 1))
+	}
+	return times[k-1]
+}
+
+// readyTimes are when the pods turned ready that count as done: of each workload only as many as are needed of it.
 func (l *lane) readyTimes(i int, e *Engine) []time.Time {
 	s := l.sequence
 	g := s.groups[i]
 	var times []time.Time
-	add := func(p *pod) {
-		if p.done(g.required) {
-			times = append(times, p.readyAt)
-		}
-	}
 	if g.selector == nil && !l.isNode() {
 		for j := range i + 1 { // a pod that this group names may start with an earlier one
 			for p := range l.tallies[j].members {
-				if _, named := g.names[p.name]; named {
-					add(p)
+				if _, named := g.names[p.name]; named && p.done(g.required) {
+					times = append(times, p.readyAt)
 				}
 			}
 		}
 		return times
 	}
-	for share := range g.shares {
-		if share.workload.complete {
-			times = append(times, slices.Repeat([]time.Time{share.workload.completeAt}, share.entered.need)...)
-		}
-	}
+	ofShare := map[*share][]time.Time{}
 	for p := range l.tallies[i].members {
-		made := e.workloads.makerOf(p)
-		if made.workload == nil || l.isNode() {
-			if !made.unseen || l.isNode() {
-				add(p)
-			}
+		if !l.isDone(p, g) {
 			continue
 		}
-		part := made.workload.shares[s]
-		if part == nil || part.group != i || (part.isCurrent(made.revision) && !part.workload.complete) {
-			add(p)
+		made := e.workloads.makerOf(p)
+		part := s.shareIn(i, made.workload)
+		switch {
+		case l.isNode(), part == nil && !made.unseen:
+			times = append(times, p.readyAt)
+		case part != nil && part.expects(p, made.revision):
+			ofShare[part] = append(ofShare[part], p.readyAt)
 		}
+	}
+	if l.isNode() {
+		return times
+	}
+	for part := range g.shares {
+		need, ready := part.entered.need, ofShare[part]
+		if part.workload.complete {
+			times = append(times, slices.Repeat([]time.Time{part.workload.completeAt}, need)...)
+			continue
+		}
+		slices.SortFunc(ready, time.Time.Compare)
+		times = append(times, ready[:min(need, len(ready))]...)
 	}
 	return times
 }
@@ -75,6 +129,29 @@ func (s *sequence) record(i int) v1alpha1.GroupStatus {
 		return records[i]
 	}
 	return v1alpha1.GroupStatus{}
+}
+
+// recordedAt is when status was last written, as the API server noted; zero if it did not.
+func (s *sequence) recordedAt() time.Time {
+	var at time.Time
+	for _, entry := range s.object.ManagedFields {
+		if entry.Subresource == "status" && entry.Time != nil {
+			at = latest(at, entry.Time.Time)
+		}
+	}
+	return at
+}
+
+// resumedAt is when status says that a suspension was lifted; zero if it does not, or if there can have been none.
+func (s *sequence) resumedAt() time.Time {
+	if s.suspended || s.generation < 2 {
+		return time.Time{}
+	}
+	c := meta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionSuspended)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return time.Time{}
+	}
+	return c.LastTransitionTime.Time
 }
 
 // clamp takes a time in the future for now. While no time has been told, there is no future.
@@ -97,8 +174,8 @@ func (l *lane) waitOver(i int) time.Time {
 	return fullSecondAfter(since).Add(g.wait)
 }
 
-// tooLate is when the group's time is over; zero if it has no time-out, or is not released.
-func (l *lane) tooLate(i int) time.Time {
+// deadline is when the group's time is over; zero if it has no time-out, or is not released.
+func (l *lane) deadline(i int) time.Time {
 	g := l.sequence.groups[i]
 	if g.timeout == 0 || i > l.current || (l.isNode() && l.node == nil) || (l.sequence.suspended && !l.mayGo(i)) {
 		return time.Time{}
@@ -106,41 +183,72 @@ func (l *lane) tooLate(i int) time.Time {
 	return fullSecondAfter(l.releasedAt(i)).Add(g.timeout)
 }
 
-// timedOut tells whether the group's time is over and it was not satisfied before. That it broke after it had been
+// timedOut reports whether the group's time was over before it was satisfied for the first time. That it breaks after it was
 // satisfied in time is another matter.
+//
+// On a node this takes somebody who saw it: this engine, if it watched the group already when the time was over, or the
+// controller that recorded it. What was ready there at some time before a restart nothing else says.
 func (l *lane) timedOut(i int, now time.Time) bool {
-	at := l.tooLate(i)
-	return !l.tallies[i].inTime && !at.IsZero() && !now.Before(at)
+	t, at := &l.tallies[i], l.deadline(i)
+	if t.satisfiedOnce || at.IsZero() || now.Before(at) {
+		return false
+	}
+	return !l.isNode() || !t.watchedSince.After(at) || l.sequence.recordedTimeOut(l.name, i)
 }
 
-// noteInTime remembers of a released group that it was satisfied in time.
-func (l *lane) noteInTime(i int) {
-	if t, at := &l.tallies[i], l.tooLate(i); t.sure && t.since.Before(at) {
-		t.inTime = true
+// recordedTimeOut reports whether status says that a group has timed out on a node.
+func (s *sequence) recordedTimeOut(node string, i int) bool {
+	return s.record(i).Hash != "" && slices.Contains(s.timedOut[node], int32(i))
+}
+
+// noteSatisfied remembers of a released group that it was satisfied: it has no time-out any more. One that was too late, and
+// that the groups after it no longer wait for, must have been satisfied for as long as they would have waited.
+func (l *lane) noteSatisfied(i int, now time.Time) {
+	t := &l.tallies[i]
+	if (t.sure || t.witness.confirmed) && (!l.sequence.suspended || l.mayGo(i)) && (!l.timedOut(i, now) || !now.Before(l.waitOver(i))) {
+		t.satisfiedOnce = true
 	}
 }
 
-// releasedAt is when the group was let go: for the first, when there were a sequence, a node and a workload; for any other,
-// when the group before was passed.
+// releasedAt is when the group was released: for the first, when there were a sequence, a node and a workload; for any other,
+// when the groups before were passed. Under Continuous that is the last time.
 func (l *lane) releasedAt(i int) time.Time {
-	s := l.sequence
-	if record := s.record(i); record.ReleasedAt != nil && !l.isNode() {
+	s, t := l.sequence, &l.tallies[i]
+	record := s.record(i)
+	if record.ReleasedAt != nil && !s.continuous {
 		return record.ReleasedAt.Time
 	}
-	at := s.created
-	if l.isNode() && l.node != nil {
-		at = latest(at, l.node.object.CreationTimestamp.Time)
-		for share := range s.groups[0].shares {
-			if _, due := share.workload.due[l.name]; due {
-				at = latest(at, share.workload.created)
-			}
+	at := latest(latest(s.created, t.editedAt), latest(l.resumed, s.resumedAt()))
+	switch {
+	case l.isNode():
+		at = latest(at, l.begunAt())
+	case record.ReleasedAt != nil:
+		at = latest(at, record.ReleasedAt.Time)
+	case s.groups[i].timeout > 0:
+		// What happened before this engine came, nobody has recorded.
+		at = latest(at, t.watchedSince)
+	}
+	return latest(at, l.passedBefore(i))
+}
+
+// passedBefore is when the group before was passed; zero if that is not known. Passes come one after another.
+func (l *lane) passedBefore(i int) time.Time {
+	if i = min(i, len(l.passes)); i > 0 {
+		return l.passes[i-1]
+	}
+	return time.Time{}
+}
+
+// begunAt is when there were a node and the workloads of the first group that should run there.
+func (l *lane) begunAt() time.Time {
+	if l.node == nil {
+		return time.Time{}
+	}
+	at := l.node.object.CreationTimestamp.Time
+	for share := range l.sequence.groups[0].shares {
+		if _, due := share.workload.due[l.name]; due {
+			at = latest(at, share.workload.created)
 		}
-	}
-	if i >= l.resumedFrom {
-		at = latest(at, l.resumed)
-	}
-	for _, passed := range l.passes[:min(i, len(l.passes))] {
-		at = latest(at, passed)
 	}
 	return at
 }

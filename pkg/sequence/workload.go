@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podgroups"
 )
 
 // WorkloadKind is a kind of object that makes pods, and so says how many to expect.
@@ -62,7 +63,8 @@ type workload struct {
 	// object is kept where a rule of Kubernetes asks for it, with what the rule looks at: Deployment, ReplicaSet and
 	// DaemonSet.
 	object metav1.Object
-	labels map[string]string // of the pods it makes
+	labels map[string]string     // of the pods it makes
+	gangs  []podgroups.Reference // Jobs only: the PodGroups that its pods name
 
 	expected         int // members that it makes, for RequireReady
 	expectedComplete int // for RequireComplete; Jobs only
@@ -155,6 +157,10 @@ func (w *workload) viewStatefulSet(o *appsv1.StatefulSet) {
 
 func (w *workload) viewJob(o *batchv1.Job) {
 	w.kind, w.labels = KindJob, o.Spec.Template.Labels
+	w.gangs = podgroups.Of(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Labels: o.Spec.Template.Labels, Annotations: o.Spec.Template.Annotations},
+		Spec:       o.Spec.Template.Spec,
+	})
 	parallelism := int(ptr.Deref(o.Spec.Parallelism, 1))
 	completions := parallelism
 	if o.Spec.Completions != nil {
@@ -230,6 +236,10 @@ func (w *workload) makesByName(name string) bool {
 	ordinal, err := strconv.Atoi(text)
 	return err == nil && strconv.Itoa(ordinal) == text && ordinal >= w.firstPod && ordinal < w.firstPod+w.expected
 }
+
+// wants reports whether a pod that it owns is one of those that it should have: a StatefulSet that is being scaled down still
+// has more.
+func (w *workload) wants(p *pod) bool { return w.kind != KindStatefulSet || w.makesByName(p.name) }
 
 // String names the workload as messages do.
 func (w *workload) String() string { return fmt.Sprintf("%s %s", w.kind, w.name) }

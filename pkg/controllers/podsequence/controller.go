@@ -51,7 +51,6 @@ func Add(mgr manager.Manager, options Options) error {
 		SchedulerNames:   options.SchedulerNames,
 		GatePrefixes:     options.GatePrefixes,
 		ClusterScopeOnly: options.clusterScopeOnly(),
-		Confirm:          true,
 	})
 	d := &dispatcher{ours: sets.New(options.SchedulerNames...)}
 	config := coreConfig(mgr)

@@ -11,17 +11,22 @@ import (
 // writeInterval is the shortest time between two writes of the same object's status.
 const writeInterval = time.Second
 
+// confirmGrace is how long a status is put off of which a part is being confirmed: that usually takes milliseconds, and what is
+// written then has to do for the rest of the interval.
+const confirmGrace = 250 * time.Millisecond
+
 // pacer spaces out the writes of each object: the first goes at once, and what changes within the interval after it goes
 // in one write at its end.
 type pacer struct {
 	clock clock.PassiveClock
 
-	mu   sync.Mutex
-	last map[types.NamespacedName]time.Time
+	mu              sync.Mutex
+	last            map[types.NamespacedName]time.Time
+	confirmingSince map[types.NamespacedName]time.Time // when an object's confirming began
 }
 
 func newPacer(clock clock.PassiveClock) *pacer {
-	return &pacer{clock: clock, last: map[types.NamespacedName]time.Time{}}
+	return &pacer{clock: clock, last: map[types.NamespacedName]time.Time{}, confirmingSince: map[types.NamespacedName]time.Time{}}
 }
 
 // wait is how long the object's next write has to wait.
@@ -33,6 +38,22 @@ func (p *pacer) wait(key types.NamespacedName) time.Duration {
 		return 0
 	}
 	return max(0, writeInterval-p.clock.Since(last))
+}
+
+// confirming is how long the object's next write is put off because a part of it is being confirmed.
+func (p *pacer) confirming(key types.NamespacedName, is bool) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !is {
+		delete(p.confirmingSince, key)
+		return 0
+	}
+	since, ok := p.confirmingSince[key]
+	if !ok {
+		since = p.clock.Now()
+		p.confirmingSince[key] = since
+	}
+	return max(0, confirmGrace-p.clock.Since(since))
 }
 
 // wrote begins a new interval.
@@ -47,4 +68,5 @@ func (p *pacer) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.last, key)
+	delete(p.confirmingSince, key)
 }

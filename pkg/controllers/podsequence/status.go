@@ -54,8 +54,8 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		r.pacer.forget(key)
 		return reconcile.Result{}, nil
 	}
-	if report.Unsettled {
-		return reconcile.Result{}, nil // when it is settled, that leads back here
+	if wait := r.pacer.confirming(key, report.Confirming()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil // when it is confirmed, that leads back here, too
 	}
 
 	before := report.Object.Status

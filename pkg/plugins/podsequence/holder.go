@@ -107,7 +107,6 @@ func (h *holder) run(ctx context.Context, podsSynced cache.InformerSynced) {
 	engine := sequence.NewEngine(sequence.Config{
 		SchedulerNames: sets.List(h.profiles),
 		GatePrefixes:   h.args.GatePrefixes,
-		Confirm:        true,
 	})
 	options := podwriter.Options{}
 	if *h.args.ExplainWaits {

@@ -1,0 +1,100 @@
+package sequence
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podgroups"
+)
+
+// answering is an engine whose questions are answered at once: nothing is ever missing. What an event changed and what the
+// answers changed are one.
+type answering struct{ *Engine }
+
+func newEngine() answering {
+	return answering{NewEngine(Config{SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"}})}
+}
+
+// answer answers what is asked, and what the answers raise.
+func (a answering) answer(changes Changes) Changes {
+	for len(changes.Questions) > 0 {
+		questions := changes.Questions
+		changes.Questions = nil
+		for subject, question := range questions {
+			changes = changes.with(a.Engine.Confirm(subject, question.Moment))
+		}
+	}
+	return changes
+}
+
+// with is what both changed, one after the other.
+func (c Changes) with(next Changes) Changes {
+	c.Released = slices.DeleteFunc(slices.Clone(c.Released), func(r Release) bool { return next.released.Has(r.UID) })
+	c.Released = append(c.Released, next.Released...)
+	c.released = nil
+	for _, r := range next.Released {
+		c.Held = slices.DeleteFunc(slices.Clone(c.Held), func(pod types.NamespacedName) bool {
+			return pod == types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+		})
+	}
+	c.Held = append(slices.Clone(c.Held), next.Held...)
+	for key := range next.Sequences {
+		c.touch(key)
+	}
+	c.Advanced = append(slices.Clone(c.Advanced), next.Advanced...)
+	for subject, question := range next.Questions {
+		c.ask(subject, question)
+	}
+	return c
+}
+
+func (a answering) ApplyPod(object *corev1.Pod) Changes  { return a.answer(a.Engine.ApplyPod(object)) }
+func (a answering) RemovePod(object *corev1.Pod) Changes { return a.answer(a.Engine.RemovePod(object)) }
+func (a answering) Tick(now time.Time) Changes           { return a.answer(a.Engine.Tick(now)) }
+func (a answering) Everything() Changes                  { return a.answer(a.Engine.Everything()) }
+
+func (a answering) ReplacePods(objects []*corev1.Pod, version string) Changes {
+	return a.answer(a.Engine.ReplacePods(objects, version))
+}
+
+func (a answering) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...Unreadable) Changes {
+	return a.answer(a.Engine.ApplySequence(ps, unreadable...))
+}
+
+func (a answering) RemoveSequence(key types.NamespacedName, version string) Changes {
+	return a.answer(a.Engine.RemoveSequence(key, version))
+}
+
+func (a answering) ReplaceSequences(objects []Stored, version string) Changes {
+	return a.answer(a.Engine.ReplaceSequences(objects, version))
+}
+
+func (a answering) ApplyWorkload(object metav1.Object) Changes {
+	return a.answer(a.Engine.ApplyWorkload(object))
+}
+
+func (a answering) RemoveWorkload(object metav1.Object) Changes {
+	return a.answer(a.Engine.RemoveWorkload(object))
+}
+
+func (a answering) ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object, version string) Changes {
+	return a.answer(a.Engine.ReplaceWorkloads(kind, objects, version))
+}
+
+func (a answering) ApplyNode(object *corev1.Node) Changes {
+	return a.answer(a.Engine.ApplyNode(object))
+}
+func (a answering) RemoveNode(name string) Changes { return a.answer(a.Engine.RemoveNode(name)) }
+
+func (a answering) ReplaceNodes(objects []*corev1.Node, version string) Changes {
+	return a.answer(a.Engine.ReplaceNodes(objects, version))
+}
+
+func (a answering) ApplyPodGroup(reference podgroups.Reference, minimum int) Changes {
+	return a.answer(a.Engine.ApplyPodGroup(reference, minimum))
+}
