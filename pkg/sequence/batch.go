@@ -320,11 +320,11 @@ func (e *Engine) applySequence(stored Stored, b *batch) {
 		return
 	}
 	if old != nil && old.uid == ps.UID && old.generation == ps.Generation {
-		resumed := old.resumedAt()
+		resumed, records := old.resumedAt(), old.nodeRecords
 		old.object = ps
 		old.recall()
 		for _, l := range old.lanes {
-			if !l.isNode() || len(old.timedOut[l.name]) > 0 || !old.resumedAt().Equal(resumed) {
+			if !l.isNode() || records[l.name] != nil || old.nodeRecords[l.name] != nil || !old.resumedAt().Equal(resumed) {
 				b.touch(l)
 			}
 		}

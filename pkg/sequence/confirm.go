@@ -165,7 +165,7 @@ func (l *lane) settleDoubt(i int, e *Engine) {
 	t := &l.tallies[i]
 	known := e.known(l.sequence.namespace, l.sequence.breadth(i))
 	t.witness.settle(known)
-	if !t.satisfied {
+	if !t.satisfied || (l.isNode() && l.node == nil) {
 		t.sure, t.waited = false, false
 		return
 	}

@@ -208,7 +208,7 @@ func (l *lane) plan(now time.Time) {
 	if l.current == len(l.sequence.groups) {
 		return
 	}
-	if at := l.deadline(l.current); now.Before(at) && !l.tallies[l.current].satisfiedOnce && (l.wake.IsZero() || at.Before(l.wake)) {
+	if at := l.deadline(l.current); now.Before(at) && !l.satisfiedOnce(l.current) && (l.wake.IsZero() || at.Before(l.wake)) {
 		l.wake = at
 	}
 	// What comes after a group that has nothing here, or that failed, is not on the way, whatever there is of it.

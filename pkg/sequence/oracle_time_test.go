@@ -298,6 +298,9 @@ func (o *oracle) releasedAt(v *view, c *course, i int, before time.Time) time.Ti
 		return record.ReleasedAt.Time
 	}
 	releasedAt := later(o.firstReleasedAt(v, c), before, v.memory.edited[at], o.resumedAt(v))
+	if o.isRecorded(v, i) && v.Status.Groups[i].ChangedAt != nil {
+		releasedAt = later(releasedAt, v.Status.Groups[i].ChangedAt.Time)
+	}
 	switch {
 	case c.node != "":
 	case record.ReleasedAt != nil:
@@ -311,15 +314,30 @@ func (o *oracle) releasedAt(v *view, c *course, i int, before time.Time) time.Ti
 // timedOut tells whether group i, released then, is too late.
 func (o *oracle) timedOut(v *view, c *course, i int, deadline time.Time) bool {
 	at := place{c.node, v.definitions[i]}
-	if v.memory.once.Has(at) || o.now.Before(deadline) {
+	if v.memory.once.Has(at) || o.now.Before(deadline) || o.nodeRecord(v, c, i).Has("ready before") {
 		return false
 	}
 	if c.node == "" || !v.memory.watched[at].After(deadline) {
 		return true
 	}
-	return o.isRecorded(v, i) && slices.ContainsFunc(v.Status.NodeStatus, func(n v1alpha1.NodeStatus) bool {
-		return n.NodeName == c.node && slices.Contains(n.TimedOut, int32(i))
-	})
+	return o.nodeRecord(v, c, i).Has("timed out")
+}
+
+// nodeRecord is what status says of group i on a node.
+func (o *oracle) nodeRecord(v *view, c *course, i int) sets.Set[string] {
+	says := sets.New[string]()
+	for _, n := range v.Status.NodeStatus {
+		if n.NodeName != c.node || !o.isRecorded(v, i) {
+			continue
+		}
+		if slices.Contains(n.TimedOut, int32(i)) {
+			says.Insert("timed out")
+		}
+		if slices.Contains(n.ReadyBefore, int32(i)) {
+			says.Insert("ready before")
+		}
+	}
+	return says
 }
 
 // run goes through the groups in order.

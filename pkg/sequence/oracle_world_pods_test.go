@@ -196,7 +196,9 @@ func (w *world) apiTime() metav1.Time {
 	at := w.clock.Truncate(time.Second)
 	switch w.IntN(12) {
 	case 0:
-		at = at.Add(3 * time.Second)
+		if !w.truthful {
+			at = at.Add(3 * time.Second)
+		}
 	case 1, 2:
 		at = at.Add(-time.Duration(w.IntN(20)) * time.Second)
 	}

@@ -183,6 +183,9 @@ func (w *world) record(c *comparison, ps *v1alpha1.PodSequence) {
 func (w *world) recordGroups(v *view, course *course, ps *v1alpha1.PodSequence, at func(time.Time) *metav1.Time) {
 	for i, definition := range v.definitions {
 		s, here := &ps.Status.Groups[i], place{"", definition}
+		if edited := v.memory.edited[here]; !edited.IsZero() {
+			s.ChangedAt = at(edited)
+		}
 		if course.mayStart(i) {
 			s.ReleasedAt = at(course.releasedAt[i])
 		}
@@ -204,8 +207,14 @@ func (w *world) recordNode(v *view, course *course, ps *v1alpha1.PodSequence, at
 	}
 	n := v1alpha1.NodeStatus{NodeName: course.node}
 	for i, late := range course.timedOut {
+		here := place{course.node, v.definitions[i]}
 		if late {
 			n.TimedOut = append(n.TimedOut, int32(i))
+		} else if v.memory.once.Has(here) && !course.groups[i].satisfied {
+			n.ReadyBefore = append(n.ReadyBefore, int32(i))
+		}
+		if edited := v.memory.edited[here]; !edited.IsZero() {
+			ps.Status.Groups[i].ChangedAt = at(edited)
 		}
 	}
 	ps.Status.NodeStatus = append(ps.Status.NodeStatus, n)

@@ -40,6 +40,8 @@ type world struct {
 	objects map[string]map[string]metav1.Object // by kind and name
 	queues  map[string][]event                  // by kind
 	past    []event                             // some of those delivered
+	// truthful has no object tell of the future.
+	truthful bool
 }
 
 var worldEpoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

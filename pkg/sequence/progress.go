@@ -128,10 +128,10 @@ func (s *sequence) recordedPasses(ps *v1alpha1.PodSequence) int {
 func (s *sequence) recall() {
 	if s.perNode {
 		s.begun = s.begun || s.record(0).ReleasedAt != nil
-		s.timedOut = map[string][]int32{}
-		for _, node := range s.object.Status.NodeStatus {
-			if len(node.TimedOut) > 0 {
-				s.timedOut[node.NodeName] = node.TimedOut
+		s.nodeRecords = map[string]*v1alpha1.NodeStatus{}
+		for i := range s.object.Status.NodeStatus {
+			if node := &s.object.Status.NodeStatus[i]; len(node.TimedOut)+len(node.ReadyBefore) > 0 {
+				s.nodeRecords[node.NodeName] = node
 			}
 		}
 		return

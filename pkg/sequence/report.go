@@ -53,6 +53,8 @@ type GroupReport struct {
 	// Confirming reports that the group looks satisfied, and that it is not known yet whether an event is missing which says
 	// otherwise. Then Satisfied is false.
 	Confirming bool
+	// EditedAt is when an edit made the group what it is; zero if none did.
+	EditedAt time.Time
 	// SatisfiedOnce reports that the group was satisfied at some time since it was released.
 	SatisfiedOnce bool
 	// Released reports whether the group's pods may be scheduled.
@@ -104,7 +106,7 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 	r := GroupReport{
 		Title: g.title, Hash: g.hash, Expected: n.expected, Ready: n.ready, Satisfied: t.satisfied, SatisfiedAt: t.since,
 		Released: i < l.released, Progress: n.String(), Members: make([]string, 0, len(t.members)),
-		SatisfiedOnce: t.satisfiedOnce,
+		SatisfiedOnce: t.satisfiedOnce, EditedAt: t.editedAt,
 	}
 	if r.Confirming = t.satisfied && !t.sure && (l.isNode() || i == l.current); r.Confirming {
 		r.Satisfied = false

@@ -15,6 +15,8 @@ type NodeReport struct {
 	Completed bool
 	// TimedOut are the 0-based indices of the groups that have timed out there.
 	TimedOut []int32
+	// ReadyBefore are those of the groups that were satisfied there and are not any more.
+	ReadyBefore []int32
 	// Group is the current group, if there is one: its numbers are those of this node.
 	Group *GroupReport
 }
@@ -63,6 +65,10 @@ func (e *Engine) reportNode(l *lane, sums []GroupReport) (node NodeReport, takes
 		if l.applies(l.sequence.groups[i]) && l.timedOut(i, e.now) {
 			node.TimedOut = append(node.TimedOut, int32(i))
 		}
+		if t := &l.tallies[i]; l.satisfiedOnce(i) && !t.satisfied && l.sequence.groups[i].timeout > 0 {
+			node.ReadyBefore = append(node.ReadyBefore, int32(i))
+		}
+		sums[i].EditedAt = latest(sums[i].EditedAt, l.tallies[i].editedAt)
 		n := l.need(i)
 		if n.expected == 0 {
 			continue
@@ -70,7 +76,7 @@ func (e *Engine) reportNode(l *lane, sums []GroupReport) (node NodeReport, takes
 		takesPart = true
 		sums[i].Expected += n.expected
 		sums[i].Ready += min(n.ready, n.expected)
-		if !l.tallies[i].sure {
+		if t := &l.tallies[i]; !t.sure && (!t.satisfied || l.applies(l.sequence.groups[i])) {
 			node.Completed, sums[i].Satisfied = false, false
 		}
 		if _, passed := l.passed(i, e.now); !passed && node.Group == nil {

@@ -55,8 +55,8 @@ type sequence struct {
 	// gangsKnown are all PodGroups that the engine knows.
 	gangsKnown map[podgroups.Reference]*gang
 
-	// timedOut are the groups of which status says, by node, that they have timed out there.
-	timedOut map[string][]int32
+	// nodeRecords are what status says, by node, of groups that have timed out there, or that were ready before.
+	nodeRecords map[string]*v1alpha1.NodeStatus
 
 	problems []Problem
 }

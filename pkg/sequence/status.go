@@ -137,10 +137,13 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 		if g.Satisfied && !r.PerNode {
 			status.SatisfiedAt = known(g.SatisfiedAt, now)
 		}
+		if status.ChangedAt = before.ChangedAt; status.ChangedAt == nil && !g.EditedAt.IsZero() {
+			status.ChangedAt = known(g.EditedAt, now)
+		}
 		status.ReleasedAt = before.ReleasedAt
 		switch {
 		case r.PerNode && i > 0: // each node has its own
-		case r.Continuous && !r.PerNode && !g.Released:
+		case r.Continuous && !r.PerNode && !g.Released && !r.Suspended:
 			status.ReleasedAt = nil // it is held again
 		case g.Released && (status.ReleasedAt == nil || (r.Continuous && !r.PerNode)):
 			status.ReleasedAt = known(g.ReleasedAt, now)

@@ -61,7 +61,7 @@ func (r Report) stuck() bool {
 // rank sorts what has timed out before what waits, and that before what is completed.
 func rank(n NodeReport) int {
 	switch {
-	case len(n.TimedOut) > 0:
+	case len(n.TimedOut)+len(n.ReadyBefore) > 0:
 		return 0 // which is on record nowhere else
 	case n.Completed:
 		return 2
@@ -72,7 +72,7 @@ func rank(n NodeReport) int {
 func (r Report) nodeStatus(n NodeReport, before []metav1.Condition, now time.Time) v1alpha1.NodeStatus {
 	status := v1alpha1.NodeStatus{
 		NodeName: n.Name, CurrentIndex: int32(n.Current), Phase: v1alpha1.NodeInProgress, Conditions: slices.Clone(before),
-		TimedOut: n.TimedOut,
+		TimedOut: n.TimedOut, ReadyBefore: n.ReadyBefore,
 	}
 	ready := metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCompleted,

@@ -190,15 +190,23 @@ func (l *lane) deadline(i int) time.Time {
 // controller that recorded it. What was ready there at some time before a restart nothing else says.
 func (l *lane) timedOut(i int, now time.Time) bool {
 	t, at := &l.tallies[i], l.deadline(i)
-	if t.satisfiedOnce || at.IsZero() || now.Before(at) {
+	if at.IsZero() || now.Before(at) || l.satisfiedOnce(i) {
 		return false
 	}
-	return !l.isNode() || !t.watchedSince.After(at) || l.sequence.recordedTimeOut(l.name, i)
+	return !l.isNode() || !t.watchedSince.After(at) || slices.Contains(l.nodeRecord(i).TimedOut, int32(i))
 }
 
-// recordedTimeOut reports whether status says that a group has timed out on a node.
-func (s *sequence) recordedTimeOut(node string, i int) bool {
-	return s.record(i).Hash != "" && slices.Contains(s.timedOut[node], int32(i))
+// satisfiedOnce reports whether the group was satisfied since it was released: as the engine saw, or as status says.
+func (l *lane) satisfiedOnce(i int) bool {
+	return l.tallies[i].satisfiedOnce || slices.Contains(l.nodeRecord(i).ReadyBefore, int32(i))
+}
+
+// nodeRecord is what status says of the lane's node, if it speaks of the group as it is defined now.
+func (l *lane) nodeRecord(i int) v1alpha1.NodeStatus {
+	if record := l.sequence.nodeRecords[l.name]; record != nil && l.isNode() && l.sequence.record(i).Hash != "" {
+		return *record
+	}
+	return v1alpha1.NodeStatus{}
 }
 
 // noteSatisfied remembers of a released group that it was satisfied: it has no time-out any more. One that was too late, and
@@ -219,6 +227,9 @@ func (l *lane) releasedAt(i int) time.Time {
 		return record.ReleasedAt.Time
 	}
 	at := latest(latest(s.created, t.editedAt), latest(l.resumed, s.resumedAt()))
+	if record.ChangedAt != nil {
+		at = latest(at, record.ChangedAt.Time)
+	}
 	switch {
 	case l.isNode():
 		at = latest(at, l.begunAt())

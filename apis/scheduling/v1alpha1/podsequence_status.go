@@ -166,7 +166,11 @@ type GroupStatus struct {
 	// +optional
 	Phase GroupPhase `json:"phase,omitempty"`
 
-	// ReleasedAt is when the group's pods were first let go.
+	// ChangedAt is when an edit changed what defines the group; absent if none did. Its time-out does not count from before.
+	// +optional
+	ChangedAt *metav1.Time `json:"changedAt,omitempty"`
+
+	// ReleasedAt is when the group's pods were first released; under Continuous, when they were last released.
 	// +optional
 	ReleasedAt *metav1.Time `json:"releasedAt,omitempty"`
 
@@ -208,6 +212,13 @@ type NodeStatus struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	TimedOut []int32 `json:"timedOut,omitempty"`
+
+	// ReadyBefore are the 0-based indices of the groups that were ready on the node and are not ready any more: their
+	// time-outs are over.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	ReadyBefore []int32 `json:"readyBefore,omitempty"`
 
 	// Phase is InProgress, Completed or Failed.
 	// +optional
