@@ -23,9 +23,9 @@
 // its own was not passed, or whose group a suspended sequence had not released. Governed are pods of our schedulers and pods
 // seen with the sequence's gate.
 //
-// By BootstrapOnly, group i is passed once groups 0 to i-1 are passed and it is; that counts for ever, or until an edit changes
-// what is asked for in groups 0 to i. Another PodSequence of the same name starts from nothing. There resource versions
-// alone decide, and nothing is allowed for. By Continuous, and on nodes, it is enough that each group ahead was passed at
+// By BootstrapOnly, group i is passed once groups 0 to i-1 are passed and it is. The pass holds permanently while groups 0 to
+// i are defined as they were; an edit that is taken back restores it. Another PodSequence of the same name starts from
+// nothing. There resource versions alone decide, and nothing is allowed for. By Continuous, and on nodes, it is enough that each group ahead was passed at
 // some moment of the 2 s before the binding.
 //
 // # Time
@@ -49,11 +49,12 @@
 // pod makes the old number complete, it may in good faith take the group for passed; the referee calls that a violation.
 // How a node stood before the watch began is not known, so for 2 s nothing there is a violation.
 //
-// What was bound before the watch began cannot be judged. As the contract has it, a governed pod that is bound proves
-// that the groups ahead of its own were passed, whenever a sequence meets it: at the start of the watch, when a sequence
-// or an edit appears after the pod, or when a race excused it. A pod bound in violation proves nothing. For sequences
-// older than the watch, the passes on record in the status at its start are believed too; nothing that the controller
-// writes later is. All passes believed rather than seen are counted in the verdict as assumed.
+// What was bound before the watch began cannot be judged. A bound pod proves nothing by itself: it may have been bound before
+// its sequence existed, by hand, or in a race. What was passed during the watch the referee knows. Of a sequence older than
+// the watch it believes the passes that the status records at the start of the watch, and the proof
+// (v1alpha1.ReleasedAnnotation) on pods bound by then: such a pod was released in order by the sequence and in the group
+// that the proof names, if status records the same hash for a group of the present spec. It believes nothing that anybody
+// writes later. The verdict counts passes that were believed and not seen as assumed.
 //
 // A verdict holds up to a fence: the revision that etcd is at when it is asked for, which the record must have caught up
 // with. If a change may be missing, because etcd has compacted it before it was read, the verdict says so and is never

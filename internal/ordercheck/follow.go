@@ -23,9 +23,6 @@ func (v *version) followPod(was *podFacts, w *world, e event) {
 		} else {
 			v.reweigh(touched, w, e)
 		}
-		if current != nil {
-			v.testify(e, current)
-		}
 	}
 	if v.before != nil {
 		v.before.followPod(was, w, e)

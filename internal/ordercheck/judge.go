@@ -110,7 +110,7 @@ func (j *judge) assume(began event) {
 	boundBefore := sets.New[*pod]()
 	for i, recalled := range j.inForce {
 		v := newVersion(recalled.sequenceFacts, j.rules, nil, j.world, began)
-		v.believe(began)
+		v.believe(j.world, began)
 		j.inForce[i] = v
 		j.meet(v)
 		for name := range v.placed {
@@ -211,7 +211,7 @@ func (j *judge) own(v *version) {
 
 // judgeBinding asks the leave of every sequence that holds the pod.
 func (j *judge) judgeBinding(b binding) {
-	judged, excused := false, false
+	judged, excused, early := false, false, false
 	for _, v := range j.inForce {
 		group, ok := v.groupOf(b.podFacts)
 		if !ok || b.terminating || !v.governs(b.pod) {
@@ -221,14 +221,14 @@ func (j *judge) judgeBinding(b binding) {
 		allowed, byRace := v.allows(b)
 		excused = excused || byRace
 		if !allowed {
-			b.early = true
+			early = true
 			j.verdict.Violations = append(j.verdict.Violations, v.violation(group, b, j.world))
 		}
 	}
 	if judged {
 		j.verdict.Bindings++
 	}
-	if excused && !b.early {
+	if excused && !early {
 		j.verdict.Excused++
 	}
 }

@@ -118,6 +118,13 @@ func (l *lane) settle(now time.Time) {
 	}
 }
 
+// skipTo has groups passed that were not seen to pass under this definition. When they released the next one, nobody can say:
+// it was no earlier than the sequence was created.
+func (l *lane) skipTo(passed int, created time.Time) {
+	l.passed = passed
+	l.release(created)
+}
+
 // release gives the group that comes next the time that it was released at.
 func (l *lane) release(at time.Time) {
 	if g := l.passed; g < len(l.groups) && g <= l.released && l.groups[g].releasedAt.IsZero() {

@@ -73,8 +73,7 @@ func randomSteps(random *rand.Rand) []step {
 				remove(name)(s)
 			case roll < 10:
 				edit(name, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })(s)
-			case s.pods[name].Spec.NodeName == "":
-				// Only while unbound: a bound pod that moves into a group bears witness there.
+			default:
 				edit(name, label)(s)
 			}
 		})

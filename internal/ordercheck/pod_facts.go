@@ -29,6 +29,8 @@ type podFacts struct {
 	boundAt       time.Time // when it was bound, in whole seconds; zero if it does not say
 	owner         owner
 	terminating   bool
+	// proof says which sequences released the pod, in which groups. Only the start of the watch believes it.
+	proof []string
 }
 
 // owner is the controller of an object. None has no UID.
@@ -57,6 +59,7 @@ func factsOfPod(pod *corev1.Pod) facts {
 		failed:         pod.Status.Phase == corev1.PodFailed,
 		owner:          controllerOf(pod),
 		terminating:    pod.DeletionTimestamp != nil,
+		proof:          proofOn(pod),
 	}
 	for _, gate := range pod.Spec.SchedulingGates {
 		f.gates = append(f.gates, gate.Name)

@@ -1,7 +1,6 @@
 package ordercheck
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -31,8 +30,10 @@ type version struct {
 	placed  map[string]int    // pod name to group
 	naming  map[string][]int  // pod name to the groups by name that have it, in order
 	homes   map[types.UID]int // workload to the group whose selector takes its pods
-	cluster *lane             // nil if the order holds on each node
-	nodes   map[string]*lane  // nil if it holds across the cluster
+	// passedAs has the definitions under which groups of this sequence were passed, in this version or another.
+	passedAs sets.Set[string]
+	cluster  *lane            // nil if the order holds on each node
+	nodes    map[string]*lane // nil if it holds across the cluster
 }
 
 // rules are what is the same for all versions.
@@ -84,6 +85,10 @@ func newVersion(f *sequenceFacts, rules *rules, old *version, w *world, e event)
 		placed:        map[string]int{},
 		naming:        map[string][]int{},
 		homes:         map[types.UID]int{},
+		passedAs:      sets.New[string](),
+	}
+	if old != nil {
+		v.passedAs = old.passedAs
 	}
 	for i, group := range f.groups {
 		v.members[i].readiness = map[string]bool{}
@@ -113,18 +118,19 @@ func newVersion(f *sequenceFacts, rules *rules, old *version, w *world, e event)
 		if old != nil && old.cluster != nil {
 			old.cluster.settle(e.arrived)
 			v.cluster.inherit(old.cluster, shared, e)
+			v.resume()
 		}
 		for g := range f.groups {
 			v.cluster.update(g, v.weigh(g, w), e, time.Time{})
 		}
 		v.cluster.settle(e.arrived)
 	}
-	v.testify(e, slices.Collect(maps.Values(ns.pods))...)
 	return v
 }
 
 // succeed makes the version that replaces this one. Passes carry over as far as the same members are asked for.
 func (v *version) succeed(f *sequenceFacts, w *world, e event) *version {
+	v.remember()
 	next := newVersion(f, v.rules, v, w, e)
 	next.since, next.arrived, next.before = e.revision, e.arrived, v
 	switch {
@@ -220,60 +226,12 @@ func (v *version) governs(p *pod) bool {
 	return v.rules.schedulers.Has(p.schedulerName) || p.carried.Has(v.gate)
 }
 
-// testify takes a bound governed member as the proof that its group had been released, and so the groups ahead of its own
-// passed. Usually that is known; news it is of a pod bound before the watch or this version began, or in a race. A pod bound
-// too early proves nothing, or each violation would justify the next.
-func (v *version) testify(e event, pods ...*pod) {
-	furthest := 0
-	for _, p := range pods {
-		group, ok := v.placed[p.Name]
-		if !ok || p.podFacts.node == "" || p.early || !v.governs(p) {
-			continue
-		}
-		furthest = max(furthest, group)
-		if l := v.laneOf(p); l != nil {
-			l.hasReleased(group)
-		}
-	}
-	v.assume(furthest, e)
-}
-
 // laneOf is nil for a pod on a node that was never known.
 func (v *version) laneOf(p *pod) *lane {
 	if v.perNode {
 		return v.nodes[p.podFacts.node]
 	}
 	return v.cluster
-}
-
-// assume has groups passed that were not seen to be.
-func (v *version) assume(passed int, e event) {
-	l := v.cluster
-	if l == nil || passed <= l.passed {
-		return
-	}
-	if !v.continuous {
-		v.assumed += passed - l.passed
-	}
-	l.passed = passed
-	// When it was released, nobody can tell.
-	l.release(v.created)
-	v.settle(l, e)
-}
-
-// believe takes over what the status of a sequence older than the watch records, and that its groups may have been passed
-// up to then.
-func (v *version) believe(began event) {
-	v.assume(v.recorded, began)
-	if v.cluster != nil {
-		v.cluster.hasReleased(v.recordedReleased - 1)
-		v.cluster.passedUntil(began.arrived)
-	}
-	for _, l := range v.nodes {
-		// The status does not tell of each node what was released there.
-		l.hasReleased(v.recordedReleased - 1)
-		l.passedUntil(began.arrived)
-	}
 }
 
 func (g groupFacts) complete() bool { return g.reached == v1alpha1.RequireComplete }

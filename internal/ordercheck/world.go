@@ -29,7 +29,6 @@ type pod struct {
 	*podFacts                  // as of now
 	created   revision         // zero when it is older than the watch
 	carried   sets.Set[string] // every gate it has been seen with
-	early     bool             // its binding was a violation
 	readySeen time.Time        // the earliest that it can have turned ready; zero when it is not
 }
 
