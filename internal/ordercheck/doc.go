@@ -14,9 +14,12 @@
 //   - a group of names is satisfied when each named pod exists, is not terminating and has reached what is required: it is
 //     ready (condition Ready is true, or phase Succeeded), or has succeeded;
 //   - a group by selector is satisfied when every workload whose template it selects has, by itself, as many such pods of
-//     its current revision as it should have, and every other member is one, too. minAvailable asks for less;
+//     its current revision as it should have, and every other member is one, too. Of a StatefulSet only the ordinals count
+//     that it should have. Pods that an earlier group has, and that have not failed, are not expected again. minAvailable
+//     asks for less;
 //   - on a node, a group is satisfied when it has a member there, all that it has there are such pods, and every DaemonSet
-//     that it selects and that should run there has its pod there. A group is skipped where its nodeSelector does not match;
+//     that it selects and that should run there has a pod there that has not failed. A group is skipped where its
+//     nodeSelector does not match;
 //   - a group is passed when it has been satisfied for its wait without a break, or is over its time-out and goes on.
 //
 // A violation is a governed pod whose spec.nodeName became non-empty at a resource version before which some group ahead of

@@ -83,9 +83,14 @@ func TestJudgeLooksAtEachNode(t *testing.T) {
 		},
 		"a failed driver pod that is replaced does not count": {
 			steps: []step{nodes, driver, csi, on1, ready("csi-1"),
-				create("old", labelled("tier", "csi"), of("csi"), at("node-1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
+				create("old", labelled("tier", "csi"), of("csi"), at("node-1"), failed),
 				passing(late), app},
 			wantBindings: 3,
+		},
+		"a failed driver pod does not stand for its DaemonSet": {
+			steps: []step{nodes, driver, csi, daemonSet("csi-too", "csi", 2), on1, ready("csi-1"),
+				create("too-1", labelled("tier", "csi"), of("csi-too"), at("node-1")), edit("too-1", failed), passing(late), app},
+			wantEarly: []string{"shop/app"}, wantBindings: 3,
 		},
 		"a DaemonSet on its way out is not waited for": {
 			steps: []step{nodes, driver, csi, on1, ready("csi-1"), daemonSet("csi-too", "csi", 2, func(d *appsv1.DaemonSet) {

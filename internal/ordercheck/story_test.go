@@ -155,6 +155,8 @@ func setCondition(p *corev1.Pod, kind corev1.PodConditionType, status corev1.Con
 
 func succeeded(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
 
+func failed(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
+
 func inNamespace(namespace string) podEdit { return func(p *corev1.Pod) { p.Namespace = namespace } }
 
 func scheduledBy(name string) podEdit { return func(p *corev1.Pod) { p.Spec.SchedulerName = name } }

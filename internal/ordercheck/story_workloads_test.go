@@ -93,6 +93,10 @@ func onDelete(s *appsv1.StatefulSet) {
 	s.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType
 }
 
+func startingAt(ordinal int32) func(*appsv1.StatefulSet) {
+	return func(s *appsv1.StatefulSet) { s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: ordinal} }
+}
+
 func goingOut(s *appsv1.StatefulSet) { s.DeletionTimestamp = &metav1.Time{Time: storyBegin} }
 
 func daemonSet(name, tier string, desired int32, edits ...func(*appsv1.DaemonSet)) step {

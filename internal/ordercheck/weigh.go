@@ -30,6 +30,15 @@ type share struct {
 	current func(*podFacts) bool
 }
 
+// wants reports whether a pod of the workload is one of those that the group expects of it: of the current revision, and not
+// an ordinal that a StatefulSet which is scaled down still has.
+func (s *share) wants(p *podFacts) bool {
+	if ordinal, ok := s.ordinalOf(p.Name); ok && !s.ordinals.inRange(ordinal) {
+		return false
+	}
+	return s.current(p)
+}
+
 // short says whether the group still waits for the workload, by itself.
 func (s *share) short(group groupFacts) bool {
 	if s.job != nil && group.complete() {
@@ -55,8 +64,8 @@ func (v *version) weigh(g int, w *world) outcome {
 		made := ns.makerOf(p.podFacts)
 		done := p.has(group.reached)
 		if made.workload != nil && !made.workload.terminating && v.homeOf(made.workload) == g {
-			// Of another revision, or of a Job that a newer one superseded, it does not count at all.
-			if s := shares[made.workload.uid]; s != nil && done && s.current(p.podFacts) {
+			// One that is not wanted, or of a Job that a newer one superseded, does not count at all.
+			if s := shares[made.workload.uid]; s != nil && done && s.wants(p.podFacts) {
 				s.ready++
 				times = append(times, p.readySeen)
 			}
@@ -145,20 +154,16 @@ func (v *version) shares(g int, ns *namespace) (shares map[types.UID]*share, exp
 }
 
 // claimed counts the pods of a workload that earlier groups have taken, and the names of a StatefulSet's pods that they ask
-// for, whether those exist or not.
+// for, whether those exist or not. A failed pod is no claim: the one that replaces it is.
 func (v *version) claimed(s *share, g int, ns *namespace) int {
 	if g == 0 {
 		return 0
 	}
 	taken := sets.New[string]()
 	ns.podsOf(s.workloadFacts, func(p *pod) {
-		if at, placed := v.placed[p.Name]; !placed || at >= g || !s.current(p.podFacts) {
-			return
+		if at, placed := v.placed[p.Name]; placed && at < g && !p.failed && s.wants(p.podFacts) {
+			taken.Insert(p.Name)
 		}
-		if ordinal, ok := s.ordinalOf(p.Name); ok && !s.ordinals.inRange(ordinal) {
-			return // it is none of those expected
-		}
-		taken.Insert(p.Name)
 	})
 	for name := range v.naming {
 		ordinal, ok := s.ordinalOf(name)
@@ -194,7 +199,7 @@ func (v *version) lacksOf(g int, w *world) []string {
 	for _, s := range shares {
 		for name := range v.members[g].readiness {
 			p := ns.pods[name]
-			if ns.makerOf(p.podFacts).workload == s.workloadFacts && p.has(v.groups[g].reached) && s.current(p.podFacts) {
+			if ns.makerOf(p.podFacts).workload == s.workloadFacts && p.has(v.groups[g].reached) && s.wants(p.podFacts) {
 				s.ready++
 			}
 		}

@@ -50,14 +50,14 @@ func (v *version) weighOn(node string, g int, w *world) outcome {
 	return out
 }
 
-// missingOn are the DaemonSets of a group that should have a pod on a node and have none.
+// missingOn are the DaemonSets of a group that should have a pod on a node and have none. A failed one is replaced.
 func (v *version) missingOn(node *nodeFacts, g int, w *world) []*workloadFacts {
 	ns := w.in(v.target)
 	var missing []*workloadFacts
 	for _, set := range v.dueOn(node, g, ns) {
 		has := false
 		for _, p := range ns.onNode[node.node.Name] {
-			has = has || p.owner.uid == set.uid && !p.terminating
+			has = has || p.owner.uid == set.uid && !p.terminating && !p.failed
 		}
 		if !has {
 			missing = append(missing, set)
