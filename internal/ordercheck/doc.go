@@ -33,6 +33,10 @@
 //
 // # Time
 //
+// A group is satisfied since the last of the pods that it needs turned ready, if that completed it, and otherwise since the
+// event that did, such as a scale-down. A pod that is ready since another time than before broke in between, even if
+// nobody saw it: a wait begins again, unless the other pods were enough.
+//
 // Resource versions have no times. Of each event the referee knows that it happened no later than it was heard of, and no
 // earlier than the newest time that the API had written into any object by then, which is cut off to whole seconds. For a
 // binding, condition PodScheduled says it more exactly. Of a wait, a time-out or a window the referee takes the bounds that

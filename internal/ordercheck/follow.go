@@ -1,8 +1,6 @@
 package ordercheck
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -21,7 +19,7 @@ func (v *version) followPod(was *podFacts, w *world, e event) {
 		if v.perNode {
 			v.followOnNodes(was, current, w, e)
 		} else {
-			v.reweigh(touched, w, e)
+			v.reweigh(touched, w, e, v.podNews(was, w, e))
 		}
 	}
 	if v.before != nil {
@@ -57,7 +55,7 @@ func (v *version) followOnNodes(was *podFacts, current *pod, w *world, e event) 
 		touched.Insert(current.node)
 	}
 	for node := range touched.Delete("") {
-		v.weighAllOn(node, v.laneOn(node, nil, 0, w, e), w, e)
+		v.weighAllOn(node, v.laneOn(node, nil, 0, w, e), w, e, v.podNews(was, w, e))
 	}
 }
 
@@ -71,7 +69,7 @@ func (v *version) followWorkload(was *workloadFacts, w *world, e event) {
 		}
 		switch {
 		case !v.perNode:
-			v.reweigh(v.bySelector(), w, e)
+			v.reweigh(v.bySelector(), w, e, jobNews(was, e))
 		case f.kind == "DaemonSet" && (e.deleted || was == nil || was.generation != f.generation || was.terminating != f.terminating):
 			v.followAllNodes(w, e)
 		}
@@ -93,7 +91,7 @@ func (v *version) bySelector() sets.Set[int] {
 
 func (v *version) followAllNodes(w *world, e event) {
 	for node, l := range v.nodes {
-		v.weighAllOn(node, l, w, e)
+		v.weighAllOn(node, l, w, e, noNews)
 	}
 }
 
@@ -104,7 +102,7 @@ func (v *version) followNode(was *nodeFacts, w *world, e event) {
 		if was == nil {
 			v.beginAnew(node)
 		}
-		v.weighAllOn(node, v.laneOn(node, nil, 0, w, e), w, e)
+		v.weighAllOn(node, v.laneOn(node, nil, 0, w, e), w, e, noNews)
 	}
 	if v.before != nil {
 		v.before.followNode(was, w, e)
@@ -125,19 +123,16 @@ func (v *version) beginAnew(node string) {
 	v.nodes[node] = l
 }
 
-// reweigh looks at groups again. Groups that were passed for good need no look.
-func (v *version) reweigh(touched sets.Set[int], w *world, e event) {
+// reweigh looks at groups again. Groups that were passed permanently need no look, unless an edit may ask since when they are
+// satisfied.
+func (v *version) reweigh(touched sets.Set[int], w *world, e event, says newsFor) {
 	l := v.cluster
 	l.settle(e.arrived)
 	for _, g := range sets.List(touched) {
-		if g < l.passed && !v.continuous {
+		if g < l.passed && !v.continuous && !v.timed {
 			continue
 		}
-		var newlyReady time.Time
-		if e.pod != nil {
-			newlyReady = v.newlyReady(e.pod.Name, g, w)
-		}
-		l.update(g, v.weigh(g, w), e, newlyReady)
+		l.update(g, v.weigh(g, w), e, says(g))
 	}
 	v.settle(l, e)
 }

@@ -15,6 +15,11 @@ type lane struct {
 	released int
 	// begun is when the first group was released, at the earliest, as far as the sequence has a say.
 	begun time.Time
+	// fresh says that its groups are weighed for the first time. A group that is satisfied then has been since its pods
+	// turned ready or, if it needs none, since it was asked for.
+	fresh bool
+	// asked is when the groups were asked for: by the creation of the sequence, or by an edit.
+	asked time.Time
 }
 
 // progress is how a group comes along.
@@ -30,6 +35,7 @@ type progress struct {
 
 func newLane(spec *sequenceFacts) *lane {
 	l := &lane{spec: spec, groups: make([]progress, len(spec.groups)), released: len(spec.groups), begun: spec.created}
+	l.fresh, l.asked = true, spec.created
 	if spec.suspended {
 		l.released = -1
 	}
@@ -60,6 +66,13 @@ func (l *lane) hasReleased(group int) {
 // inherit takes over what an edit has not changed: the leading groups that it left alone.
 func (l *lane) inherit(old *lane, shared int, e event) {
 	copy(l.groups[:shared], old.groups)
+	l.asked = e.earliest
+	if !old.spec.continuous && !old.spec.timed {
+		// Nobody has looked at these since they were passed.
+		for g := range min(old.passed, shared) {
+			l.groups[g].satisfied = false
+		}
+	}
 	l.passed = min(old.passed, shared)
 	if shared < len(l.groups) && shared < len(old.groups) {
 		// It is the groups before it that released it.
@@ -133,21 +146,17 @@ func (l *lane) release(at time.Time) {
 }
 
 // update takes in how a group stands after an event.
-func (l *lane) update(g int, now outcome, e event, newlyReady time.Time) {
+func (l *lane) update(g int, now outcome, e event, n news) {
 	p := &l.groups[g]
 	_, was := l.passedAt(g, e.arrived)
-	since := e.earliest
-	if !now.since.IsZero() {
-		since = earlier(since, now.since)
-	}
 	switch {
 	case now.satisfied && p.satisfied:
-		p.since = earlier(p.since, since)
-	case now.satisfied:
-		if !newlyReady.IsZero() {
-			since = earlier(since, newlyReady)
+		// Unless the others were enough meanwhile, the group broke with the pod, even if only the end of that was seen.
+		if !n.again.IsZero() && !now.since.Before(n.again) {
+			p.since = later(p.since, n.again)
 		}
-		p.since, p.began = since, e.arrived
+	case now.satisfied:
+		p.since, p.began = l.satisfiedSince(g, now, e, n), e.arrived
 	}
 	p.satisfied, p.skipped = now.satisfied, now.skipped
 	if _, is := l.passedAt(g, e.arrived); was && !is {
@@ -156,6 +165,19 @@ func (l *lane) update(g int, now outcome, e event, newlyReady time.Time) {
 	if now.tally.ready > p.best.ready || p.best.ready == 0 && now.tally.of > 0 {
 		p.best = now.tally
 	}
+}
+
+// satisfiedSince is since when a group is satisfied, at the earliest, that was not before an event.
+func (l *lane) satisfiedSince(g int, now outcome, e event, n news) time.Time {
+	switch {
+	case !l.fresh && !n.ready && !l.groups[g].skipped:
+		return e.earliest
+	case !now.since.IsZero():
+		return earlier(e.earliest, now.since)
+	case l.fresh:
+		return earlier(e.earliest, l.asked)
+	}
+	return e.earliest
 }
 
 // passedUntil has all groups passed up to a time, as far as anybody knows.

@@ -6,9 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -93,9 +91,7 @@ func TestJudgeLooksAtEachNode(t *testing.T) {
 			wantEarly: []string{"shop/app"}, wantBindings: 3,
 		},
 		"a DaemonSet on its way out is not waited for": {
-			steps: []step{nodes, driver, csi, on1, ready("csi-1"), daemonSet("csi-too", "csi", 2, func(d *appsv1.DaemonSet) {
-				d.DeletionTimestamp = &metav1.Time{Time: storyBegin}
-			}), passing(late), app},
+			steps:        []step{nodes, driver, csi, on1, ready("csi-1"), daemonSet("csi-too", "csi", 2, leaving), passing(late), app},
 			wantBindings: 2,
 		},
 		"a terminating driver pod does not stand for its DaemonSet": {

@@ -26,6 +26,7 @@ type sequenceFacts struct {
 	perNode    bool // the order holds on each node by itself
 	continuous bool // a group counts only while it is satisfied
 	suspended  bool
+	timed      bool // some group has a wait or a time-out
 	groups     []groupFacts
 	// definitions stand, for each group, for what defines it and those before it.
 	definitions []string
@@ -99,6 +100,7 @@ func factsOfSequence(sequence *v1alpha1.PodSequence) *sequenceFacts {
 			f.unclear = err.Error()
 		}
 		f.groups = append(f.groups, group)
+		f.timed = f.timed || group.wait > 0 || group.timeout > 0
 	}
 	f.define()
 	return f

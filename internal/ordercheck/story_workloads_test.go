@@ -118,6 +118,8 @@ func onlyOn(key, value string) func(*appsv1.DaemonSet) {
 	return func(d *appsv1.DaemonSet) { d.Spec.Template.Spec.NodeSelector = map[string]string{key: value} }
 }
 
+func leaving(d *appsv1.DaemonSet) { d.DeletionTimestamp = &metav1.Time{Time: storyBegin} }
+
 func job(name, tier string, completions, parallelism int32, edits ...func(*batchv1.Job)) step {
 	j := &batchv1.Job{ObjectMeta: meta(name)}
 	j.Spec.Completions, j.Spec.Parallelism, j.Spec.Template = &completions, &parallelism, tierTemplate(tier)
@@ -193,6 +195,10 @@ func enoughOf(number string) func(*v1alpha1.PodGroup) {
 
 func waiting(d v1alpha1.Duration) func(*v1alpha1.PodGroup) {
 	return func(g *v1alpha1.PodGroup) { g.WaitDuration = d }
+}
+
+func namedAndWaiting(d v1alpha1.Duration, pods ...string) v1alpha1.PodGroup {
+	return v1alpha1.PodGroup{Pods: pods, WaitDuration: d}
 }
 
 func timingOut(after v1alpha1.Duration, then v1alpha1.TimeoutPolicy) func(*v1alpha1.PodGroup) {

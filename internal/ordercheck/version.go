@@ -19,7 +19,6 @@ const tolerance = 2 * time.Second
 type version struct {
 	*sequenceFacts
 	rules       *rules
-	timed       bool // some group has a wait or a time-out
 	since       revision
 	arrived     time.Time // zero for one older than the watch: nothing can race with it
 	suspendedAt time.Time // zero unless it was suspended while the referee watched
@@ -92,7 +91,6 @@ func newVersion(f *sequenceFacts, rules *rules, old *version, w *world, e event)
 	}
 	for i, group := range f.groups {
 		v.members[i].readiness = map[string]bool{}
-		v.timed = v.timed || group.wait > 0 || group.timeout > 0
 		for _, name := range group.names {
 			v.naming[name] = append(v.naming[name], i)
 		}
@@ -121,8 +119,9 @@ func newVersion(f *sequenceFacts, rules *rules, old *version, w *world, e event)
 			v.resume()
 		}
 		for g := range f.groups {
-			v.cluster.update(g, v.weigh(g, w), e, time.Time{})
+			v.cluster.update(g, v.weigh(g, w), e, news{})
 		}
+		v.cluster.fresh = false
 		v.cluster.settle(e.arrived)
 	}
 	return v
@@ -157,23 +156,20 @@ func (v *version) laneOn(node string, old *version, shared int, w *world, e even
 			old.nodes[node].settle(e.arrived)
 			l.inherit(old.nodes[node], shared, e)
 		}
-		v.weighAllOn(node, l, w, e)
+		v.weighAllOn(node, l, w, e, noNews)
 	}
 	return l
 }
 
-func (v *version) weighAllOn(node string, l *lane, w *world, e event) {
+func (v *version) weighAllOn(node string, l *lane, w *world, e event, says newsFor) {
 	l.settle(e.arrived)
 	if facts := w.nodes[node]; facts != nil {
 		l.releaseFirst(v.firstReleaseOn(facts, w))
 	}
 	for g := range v.groups {
-		var newlyReady time.Time
-		if e.pod != nil {
-			newlyReady = v.newlyReady(e.pod.Name, g, w)
-		}
-		l.update(g, v.weighOn(node, g, w), e, newlyReady)
+		l.update(g, v.weighOn(node, g, w), e, says(g))
 	}
+	l.fresh = false
 	v.settle(l, e)
 }
 
@@ -183,15 +179,6 @@ func (v *version) settle(l *lane, e event) {
 	if !v.suspendedAt.IsZero() && !v.suspendedAt.Before(v.rules.windowBefore(e.arrived)) {
 		l.hasReleased(l.passed)
 	}
-}
-
-// newlyReady is when a pod of a group turned ready, as far as it says; zero when it is not in it or not ready.
-func (v *version) newlyReady(name string, g int, w *world) time.Time {
-	p := w.get(v.target, name)
-	if at, placed := v.placed[name]; p == nil || !placed || at != g || !p.has(v.groups[g].reached) {
-		return time.Time{}
-	}
-	return p.readySeen
 }
 
 func (v *version) place(p *pod) {

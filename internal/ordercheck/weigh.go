@@ -25,8 +25,9 @@ type tally struct {
 // share is what one workload contributes to a group.
 type share struct {
 	*workloadFacts
-	need    int // how many pods the group expects of it
-	ready   int // how many of its pods, and of its current revision, have reached what the group requires
+	need    int         // how many pods the group expects of it
+	ready   int         // how many of the pods that it wants have reached what the group requires
+	times   []time.Time // since when they have
 	current func(*podFacts) bool
 }
 
@@ -37,6 +38,12 @@ func (s *share) wants(p *podFacts) bool {
 		return false
 	}
 	return s.current(p)
+}
+
+// needed are since when as many pods are ready as the group expects of the workload: a surplus says nothing of the others.
+func (s *share) needed() []time.Time {
+	slices.SortFunc(s.times, time.Time.Compare)
+	return s.times[:min(s.need, len(s.times))]
 }
 
 // short says whether the group still waits for the workload, by itself.
@@ -67,7 +74,7 @@ func (v *version) weigh(g int, w *world) outcome {
 			// One that is not wanted, or of a Job that a newer one superseded, does not count at all.
 			if s := shares[made.workload.uid]; s != nil && done && s.wants(p.podFacts) {
 				s.ready++
-				times = append(times, p.readySeen)
+				s.times = append(s.times, p.readySeen)
 			}
 			continue
 		}
@@ -87,13 +94,12 @@ func (v *version) weigh(g int, w *world) outcome {
 	for _, s := range shares {
 		if s.complete() {
 			s.ready = s.expects(group.reached)
-			for range s.need {
-				times = append(times, s.job.completedAt)
-			}
+			s.times = slices.Repeat([]time.Time{s.job.completedAt}, s.need)
 		}
 		short = short || s.short(group)
 		if s.observed {
 			ready += min(s.ready, s.need)
+			times = append(times, s.needed()...)
 		}
 	}
 	enough := group.enough.of(expected)
