@@ -18,8 +18,8 @@
 //     that it should have. Pods that an earlier group has, and that have not failed, are not expected again. minAvailable
 //     asks for less;
 //   - on a node, a group is satisfied when it has a member there, all that it has there are such pods, and every DaemonSet
-//     that it selects and that should run there has a pod there that has not failed. A group is skipped where its
-//     nodeSelector does not match;
+//     that it selects and that should run there has a pod there that has not failed. What a pod reached before the Node
+//     object was created does not count. A group is skipped where its nodeSelector does not match;
 //   - a group is passed when it has been satisfied for its wait without a break, or is over its time-out and goes on.
 //
 // A violation is a governed pod whose spec.nodeName became non-empty at a resource version before which some group ahead of

@@ -99,7 +99,7 @@ func (v *version) followAllNodes(w *world, e event) {
 func (v *version) followNode(was *nodeFacts, w *world, e event) {
 	if v.perNode {
 		node := e.node.node.Name
-		if was == nil {
+		if was == nil || was.node.UID != e.node.node.UID {
 			v.beginAnew(node)
 		}
 		v.weighAllOn(node, v.laneOn(node, nil, 0, w, e), w, e, noNews)

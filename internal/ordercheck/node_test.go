@@ -133,6 +133,30 @@ func TestJudgeLooksAtEachNode(t *testing.T) {
 				node("node-1"), app},
 			wantEarly: []string{"shop/app"}, wantBindings: 2,
 		},
+		"a driver that was ready before its node was made again says nothing of the new node": {
+			steps:     []step{nodes, driver, csi, on1, ready("csi-1"), removeNode("node-1"), passing(late), node("node-1"), passing(late), app},
+			wantEarly: []string{"shop/app"}, wantBindings: 2,
+		},
+		"it does once it has turned ready again": {
+			steps: []step{nodes, driver, csi, on1, ready("csi-1"), removeNode("node-1"), passing(late), node("node-1"), passing(late),
+				ready("csi-1"), app},
+			wantBindings: 2,
+		},
+		"a driver pod that is younger than the node does": {
+			steps: []step{nodes, driver, csi, removeNode("node-1"), passing(late), node("node-1"),
+				create("csi-1", labelled("tier", "csi"), of("csi"), at("node-1"), isNow(corev1.ConditionTrue)), app},
+			wantBindings: 2,
+		},
+		"a driver that was ready before, of which nobody says since when, does": {
+			steps: []step{nodes, driver, csi, on1, edit("csi-1", isNow(corev1.ConditionTrue)), removeNode("node-1"), passing(late),
+				node("node-1"), passing(late), app},
+			wantBindings: 2,
+		},
+		"a wait on a node that was made again is that of the new node": {
+			steps: []step{nodes, driverOf(waiting("10s")), csi, on1, ready("csi-1"), passing(11 * time.Second), removeNode("node-1"),
+				passing(late), node("node-1"), ready("csi-1"), passing(late), app},
+			wantEarly: []string{"shop/app"}, wantBindings: 2,
+		},
 		"a suspended sequence releases nothing on any node": {
 			steps: []step{nodes, driver, csi, on1, reorder("s", perNode, suspended, tier("csi"), named("app", "app-2")),
 				passing(late), ready("csi-1"), app},
@@ -144,6 +168,7 @@ func TestJudgeLooksAtEachNode(t *testing.T) {
 func removeNode(name string) step {
 	return func(s *story) {
 		s.changed(factsOfNode(&corev1.Node{ObjectMeta: meta(name)}), true)
+		delete(s.nodes, name)
 	}
 }
 
@@ -156,6 +181,12 @@ func TestViolationsNameTheNodeAndWhatIsMissing(t *testing.T) {
 			steps: []step{node("node-1"), order("s", perNode, tier("csi"), named("app")), daemonSet("csi", "csi", 1),
 				create("csi-1", labelled("tier", "csi"), of("csi"), at("node-1"))},
 			want: `and group 1/2 "Group 1" had not been ready on that node: csi-1 had never been ready`,
+		},
+		"a driver of a node that was made again": {
+			steps: []step{node("node-1"), order("s", perNode, tier("csi"), named("app")), daemonSet("csi", "csi", 1),
+				create("csi-1", labelled("tier", "csi"), of("csi"), at("node-1")), ready("csi-1"), removeNode("node-1"),
+				passing(4 * time.Second), node("node-1"), passing(4 * time.Second)},
+			want: `and group 1/2 "Group 1" had not been ready on that node: csi-1 had not been ready since the node was made`,
 		},
 		"a driver that has no pod": {
 			steps: []step{node("node-1"), order("s", perNode, tier("csi"), named("app")), daemonSet("csi", "csi", 1)},

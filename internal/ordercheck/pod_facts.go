@@ -18,6 +18,7 @@ type podFacts struct {
 	types.NamespacedName
 	stamp         time.Time
 	uid           types.UID
+	createdAt     time.Time // in whole seconds
 	labels        labels.Set
 	schedulerName string
 	gates         []string
@@ -52,6 +53,7 @@ func factsOfPod(pod *corev1.Pod) facts {
 	f := &podFacts{
 		NamespacedName: nameOf(pod),
 		uid:            pod.UID,
+		createdAt:      pod.CreationTimestamp.Time,
 		labels:         pod.Labels,
 		schedulerName:  pod.Spec.SchedulerName,
 		node:           pod.Spec.NodeName,

@@ -19,6 +19,7 @@ type story struct {
 	started   revision
 	pods      map[string]*corev1.Pod
 	sequences map[string]*v1alpha1.PodSequence
+	nodes     map[string]metav1.Time // when they were created
 	events    []event
 	stops     []Stop
 	stopped   time.Time // since when the scheduler is; zero when it is not
@@ -39,6 +40,7 @@ func tell(steps ...step) History {
 		now:       storyBegin,
 		pods:      map[string]*corev1.Pod{},
 		sequences: map[string]*v1alpha1.PodSequence{},
+		nodes:     map[string]metav1.Time{},
 	}
 	for _, step := range steps {
 		step(s)
@@ -85,6 +87,8 @@ func create(name string, edits ...podEdit) step {
 				Namespace: testNamespace,
 				Name:      name,
 				UID:       types.UID(fmt.Sprintf("%s-%d", name, s.next)),
+
+				CreationTimestamp: s.whole(),
 			},
 			Spec: corev1.PodSpec{SchedulerName: DefaultSchedulerName},
 		}

@@ -215,14 +215,18 @@ func perNode(s *v1alpha1.PodSequence) { s.Spec.Scope = v1alpha1.ScopeNode }
 
 func suspended(s *v1alpha1.PodSequence) { s.Spec.Suspend = true }
 
-// node is one with labels.
+// node creates a node with labels, or relabels it.
 func node(name string, keysAndValues ...string) step {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{}}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
 	for i := 0; i < len(keysAndValues); i += 2 {
 		n.Labels[keysAndValues[i]] = keysAndValues[i+1]
 	}
 	return func(s *story) {
-		n.CreationTimestamp = s.whole()
+		if _, exists := s.nodes[name]; !exists {
+			s.nodes[name] = s.whole()
+		}
+		n.CreationTimestamp = s.nodes[name]
+		n.UID = types.UID(n.CreationTimestamp.Format(time.TimeOnly))
 		s.changed(factsOfNode(n), false)
 	}
 }
