@@ -20,7 +20,7 @@
 //   - on a node, a group is satisfied when it has a member there, all that it has there are such pods, and every DaemonSet
 //     that it selects and that should run there has a pod there that has not failed. What a pod reached before the Node
 //     object was created does not count. A group is skipped where its nodeSelector does not match;
-//   - a group is passed when it has been satisfied for its wait without a break, or is over its time-out and goes on.
+//   - a group is passed when it has been satisfied for its wait without a break, or has timed out and goes on.
 //
 // A violation is a governed pod whose spec.nodeName became non-empty at a resource version before which some group ahead of
 // its own was not passed, or whose group a suspended sequence had not released. Governed are pods of our schedulers and pods
@@ -32,6 +32,11 @@
 // some moment of the 2 s before the binding.
 //
 // # Time
+//
+// A time-out counts from the release of a group. Under Continuous, and on nodes, that is the latest one: a group that is held
+// because an earlier one broke has all its time again when it is released anew, and so have all groups when a suspension is
+// lifted. A group that was satisfied since it was released has no time-out any more, also when it breaks. What lasted no
+// longer than 2 s the scheduler may have missed.
 //
 // A group is satisfied since the last of the pods that it needs turned ready, if that completed it, and otherwise since the
 // event that did, such as a scale-down. A pod that is ready since another time than before broke in between, even if

@@ -115,7 +115,7 @@ func (v *version) beginAnew(node string) {
 	if old == nil {
 		return
 	}
-	l := newLane(v.sequenceFacts)
+	l := newLane(v.sequenceFacts, v.rules)
 	for g := range l.groups {
 		l.groups[g].passedUntil = old.groups[g].passedUntil
 	}

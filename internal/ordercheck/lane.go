@@ -7,6 +7,7 @@ import "time"
 // Of two things the referee only has bounds: an event happened between its earliest time and its arrival. It takes
 // whichever bound speaks for the scheduler.
 type lane struct {
+	rules  *rules
 	spec   *sequenceFacts
 	groups []progress
 	// passed says that groups 0 to passed-1 have been passed at some time, one after another.
@@ -24,17 +25,20 @@ type lane struct {
 
 // progress is how a group comes along.
 type progress struct {
-	satisfied   bool
-	skipped     bool
-	since       time.Time // when satisfied: since when, at the earliest
-	began       time.Time // when satisfied: since when, at the latest
-	releasedAt  time.Time // at the earliest; zero when it is not
-	passedUntil time.Time // up to when it was passed, at the latest, when it no longer is
-	best        tally     // the nearest it has come to being satisfied
+	satisfied  bool
+	skipped    bool
+	since      time.Time // when satisfied: since when, at the earliest
+	began      time.Time // when satisfied: since when, at the latest
+	releasedAt time.Time // at the earliest; zero when it is not
+	heldSince  time.Time // under Continuous, when it was released: since when, at the latest, an earlier group is not passed
+	// wasSatisfied says that it was satisfied after its release, and broke: it has no time-out any more.
+	wasSatisfied bool
+	passedUntil  time.Time // up to when it was passed, at the latest, when it no longer is
+	best         tally     // the nearest it has come to being satisfied
 }
 
-func newLane(spec *sequenceFacts) *lane {
-	l := &lane{spec: spec, groups: make([]progress, len(spec.groups)), released: len(spec.groups), begun: spec.created}
+func newLane(spec *sequenceFacts, rules *rules) *lane {
+	l := &lane{rules: rules, spec: spec, groups: make([]progress, len(spec.groups)), released: len(spec.groups), begun: spec.created}
 	l.fresh, l.asked = true, spec.created
 	if spec.suspended {
 		l.released = -1
@@ -110,16 +114,21 @@ func (l *lane) passedAt(g int, now time.Time) (time.Time, bool) {
 			return over, true
 		}
 	}
-	if group.timeout == 0 || !group.goesOn || p.releasedAt.IsZero() {
+	if !group.goesOn {
 		return time.Time{}, false
 	}
-	deadline := nextFullSecond(p.releasedAt).Add(group.timeout)
-	inTime := p.satisfied && !p.began.Add(tolerance).After(deadline)
-	return deadline, !deadline.After(now) && !inTime
+	return l.timedOut(g, now)
 }
 
-// settle passes the groups that are passed by now, in order.
+// settle passes the groups that are passed by now, in order, and notes which are held.
 func (l *lane) settle(now time.Time) {
+	l.pass(now)
+	if l.spec.continuous {
+		l.hold(now)
+	}
+}
+
+func (l *lane) pass(now time.Time) {
 	for l.passed < len(l.groups) {
 		at, passed := l.passedAt(l.passed, now)
 		if !passed {
@@ -157,6 +166,8 @@ func (l *lane) update(g int, now outcome, e event, n news) {
 		}
 	case now.satisfied:
 		p.since, p.began = l.satisfiedSince(g, now, e, n), e.arrived
+	case p.satisfied && !now.skipped:
+		l.noteBreak(g, e.arrived)
 	}
 	p.satisfied, p.skipped = now.satisfied, now.skipped
 	if _, is := l.passedAt(g, e.arrived); was && !is {

@@ -112,10 +112,11 @@ func newVersion(f *sequenceFacts, rules *rules, old *version, w *world, e event)
 			v.laneOn(node, old, shared, w, e)
 		}
 	} else {
-		v.cluster = newLane(f)
+		v.cluster = newLane(f, rules)
 		if old != nil && old.cluster != nil {
 			old.cluster.settle(e.arrived)
 			v.cluster.inherit(old.cluster, shared, e)
+			v.takeUp(v.cluster, old, e)
 			v.resume()
 		}
 		for g := range f.groups {
@@ -146,15 +147,24 @@ func (v *version) succeed(f *sequenceFacts, w *world, e event) *version {
 	return next
 }
 
+// takeUp counts time-outs anew if a suspension is lifted that the scheduler cannot have missed.
+func (v *version) takeUp(l *lane, old *version, e event) {
+	missed := !old.suspendedAt.IsZero() && !old.suspendedAt.Before(v.rules.windowBefore(e.arrived))
+	if v.continuous && old.suspended && !v.suspended && !missed {
+		l.resumeAt(e.earliest, e.arrived)
+	}
+}
+
 // laneOn returns how far a node is. It is worked out if it was not known.
 func (v *version) laneOn(node string, old *version, shared int, w *world, e event) *lane {
 	l := v.nodes[node]
 	if l == nil {
-		l = newLane(v.sequenceFacts)
+		l = newLane(v.sequenceFacts, v.rules)
 		v.nodes[node] = l
 		if old != nil && old.nodes[node] != nil {
 			old.nodes[node].settle(e.arrived)
 			l.inherit(old.nodes[node], shared, e)
+			v.takeUp(l, old, e)
 		}
 		v.weighAllOn(node, l, w, e, noNews)
 	}
