@@ -23,8 +23,9 @@
 //   - a group is passed when it has been satisfied for its wait without a break, or has timed out and goes on.
 //
 // A violation is a governed pod whose spec.nodeName became non-empty at a resource version before which some group ahead of
-// its own was not passed, or whose group a suspended sequence had not released. Governed are pods of our schedulers and pods
-// seen with the sequence's gate.
+// its own was not passed, or whose group a suspended sequence had not released. Governed are pods of our schedulers, and pods
+// of others that lost the sequence's gate while it was in force. Across the cluster one of the latter is fine, too, if it was
+// released in order when it lost the gate: after that nobody can hold it.
 //
 // By BootstrapOnly, group i is passed once groups 0 to i-1 are passed and it is. The pass holds permanently while groups 0 to
 // i are defined as they were; an edit that is taken back restores it. Another PodSequence of the same name starts from

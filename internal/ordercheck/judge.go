@@ -153,11 +153,27 @@ func (j *judge) replayPod(e event) {
 	}
 	if e.deleted {
 		j.world.end(e.pod)
-	} else if p, bound := j.world.put(e); bound && j.concerns(p.Namespace) {
-		// Before anyone follows: a binding must be justified by what was so before it.
-		j.judgeBinding(newBinding(p, e, was))
+	} else if p, bound := j.world.put(e); j.concerns(p.Namespace) {
+		// Before anyone follows: a release or a binding must be justified by what was so before it.
+		b := newBinding(p, e, was)
+		j.noteLift(was, b)
+		if bound {
+			j.judgeBinding(b)
+		}
 	}
 	j.follow(func(v *version) { v.followPod(was, j.world, e) })
+}
+
+// noteLift notes whether a pod that nobody can hold without its gate lost that in order.
+func (j *judge) noteLift(was *podFacts, b binding) {
+	if was == nil || was.uid != b.uid || j.rules.schedulers.Has(b.schedulerName) {
+		return
+	}
+	for _, v := range j.inForce {
+		if !v.perNode && slices.Contains(was.gates, v.gate) && !slices.Contains(b.gates, v.gate) {
+			b.lifted[v.uid], _ = v.allows(b)
+		}
+	}
 }
 
 func (j *judge) follow(take func(*version)) {

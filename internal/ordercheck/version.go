@@ -218,9 +218,10 @@ func (v *version) house(f *workloadFacts) {
 	}
 }
 
-// governs says whether somebody could have held the pod.
+// governs reports whether somebody could have held the pod: our scheduler, or the gate while the sequence was in force.
 func (v *version) governs(p *pod) bool {
-	return v.rules.schedulers.Has(p.schedulerName) || p.carried.Has(v.gate)
+	_, lifted := p.lifted[v.uid]
+	return v.rules.schedulers.Has(p.schedulerName) || lifted || v.perNode && p.carried.Has(v.gate)
 }
 
 // laneOf is nil for a pod on a node that was never known.
