@@ -25,7 +25,7 @@ func newBinding(p *pod, e event, was *podFacts) binding {
 // excused is true when only the race allowed it.
 func (v *version) allows(b binding) (allowed, excused bool) {
 	group, ok := v.groupOf(b.podFacts)
-	if !ok || b.terminating {
+	if !ok || b.terminating || b.lifted[v.uid] {
 		return true, false
 	}
 	if _, closed := v.closed(group, b); !closed {

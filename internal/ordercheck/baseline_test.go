@@ -10,7 +10,8 @@ import (
 )
 
 func TestJudgeBelievesTheStartOfTheWatch(t *testing.T) {
-	tiers := order("tiers", named("db"), named("app-0", "app-1"), named("web"))
+	tiers := several(order("tiers", named("db"), named("app-0", "app-1"), named("web")), report("tiers", recordedHashes))
+	provenApp := several(create("app-0", onNode), provenBy("tiers", 1, "app-0"))
 	tests := map[string]struct {
 		steps           []step
 		wantEarly       []string
@@ -19,15 +20,15 @@ func TestJudgeBelievesTheStartOfTheWatch(t *testing.T) {
 	}{
 		"what was bound before is counted, not judged": {
 			steps:           []step{tiers, create("app-0"), bind("app-0"), watchBegins},
-			wantBoundBefore: 1, wantAssumed: 1,
+			wantBoundBefore: 1,
 		},
-		"a pod bound before proves the groups ahead of it": {
-			steps: []step{tiers, create("app-0", onNode), watchBegins,
+		"a pod released before proves the groups ahead of it": {
+			steps: []step{tiers, provenApp, watchBegins,
 				create("app-1"), bind("app-1")},
 			wantBoundBefore: 1, wantAssumed: 1,
 		},
-		"a pod bound before proves nothing about its own group": {
-			steps: []step{tiers, create("app-0", onNode), watchBegins,
+		"a pod released before proves nothing about its own group": {
+			steps: []step{tiers, provenApp, watchBegins,
 				create("web"), bind("web")},
 			wantEarly: []string{"shop/web"}, wantBoundBefore: 1, wantAssumed: 1,
 		},

@@ -14,21 +14,34 @@
 //   - a group of names is satisfied when each named pod exists, is not terminating and has reached what is required: it is
 //     ready (condition Ready is true, or phase Succeeded), or has succeeded;
 //   - a group by selector is satisfied when every workload whose template it selects has, by itself, as many such pods of
-//     its current revision as it should have, and every other member is one, too. minAvailable asks for less;
+//     its current revision as it should have, and every other member is one, too. Of a StatefulSet only the ordinals count
+//     that it should have. Pods that an earlier group has, and that have not failed, are not expected again. minAvailable
+//     asks for less;
 //   - on a node, a group is satisfied when it has a member there, all that it has there are such pods, and every DaemonSet
-//     that it selects and that should run there has its pod there. A group is skipped where its nodeSelector does not match;
-//   - a group is passed when it has been satisfied for its wait without a break, or is over its time-out and goes on.
+//     that it selects and that should run there has a pod there that has not failed. What a pod reached before the Node
+//     object was created does not count. A group is skipped where its nodeSelector does not match;
+//   - a group is passed when it has been satisfied for its wait without a break, or has timed out and goes on.
 //
 // A violation is a governed pod whose spec.nodeName became non-empty at a resource version before which some group ahead of
-// its own was not passed, or whose group a suspended sequence had not released. Governed are pods of our schedulers and pods
-// seen with the sequence's gate.
+// its own was not passed, or whose group a suspended sequence had not released. Governed are pods of our schedulers, and pods
+// of others that lost the sequence's gate while it was in force. Across the cluster one of the latter is fine, too, if it was
+// released in order when it lost the gate: after that nobody can hold it.
 //
-// By BootstrapOnly, group i is passed once groups 0 to i-1 are passed and it is; that counts for ever, or until an edit changes
-// what is asked for in groups 0 to i. Another PodSequence of the same name starts from nothing. There resource versions
-// alone decide, and nothing is allowed for. By Continuous, and on nodes, it is enough that each group ahead was passed at
+// By BootstrapOnly, group i is passed once groups 0 to i-1 are passed and it is. The pass holds permanently while groups 0 to
+// i are defined as they were; an edit that is taken back restores it. Another PodSequence of the same name starts from
+// nothing. There resource versions alone decide, and nothing is allowed for. By Continuous, and on nodes, it is enough that each group ahead was passed at
 // some moment of the 2 s before the binding.
 //
 // # Time
+//
+// A time-out counts from the release of a group. Under Continuous, and on nodes, that is the latest one: a group that is held
+// because an earlier one broke has all its time again when it is released anew, and so have all groups when a suspension is
+// lifted. A group that was satisfied since it was released has no time-out any more, also when it breaks. What lasted no
+// longer than 2 s the scheduler may have missed.
+//
+// A group is satisfied since the last of the pods that it needs turned ready, if that completed it, and otherwise since the
+// event that did, such as a scale-down. A pod that is ready since another time than before broke in between, even if
+// nobody saw it: a wait begins again, unless the other pods were enough.
 //
 // Resource versions have no times. Of each event the referee knows that it happened no later than it was heard of, and no
 // earlier than the newest time that the API had written into any object by then, which is cut off to whole seconds. For a
@@ -49,11 +62,12 @@
 // pod makes the old number complete, it may in good faith take the group for passed; the referee calls that a violation.
 // How a node stood before the watch began is not known, so for 2 s nothing there is a violation.
 //
-// What was bound before the watch began cannot be judged. As the contract has it, a governed pod that is bound proves
-// that the groups ahead of its own were passed, whenever a sequence meets it: at the start of the watch, when a sequence
-// or an edit appears after the pod, or when a race excused it. A pod bound in violation proves nothing. For sequences
-// older than the watch, the passes on record in the status at its start are believed too; nothing that the controller
-// writes later is. All passes believed rather than seen are counted in the verdict as assumed.
+// What was bound before the watch began cannot be judged. A bound pod proves nothing by itself: it may have been bound before
+// its sequence existed, by hand, or in a race. What was passed during the watch the referee knows. Of a sequence older than
+// the watch it believes the passes that the status records at the start of the watch, and the proof
+// (v1alpha1.ReleasedAnnotation) on pods bound by then: such a pod was released in order by the sequence and in the group
+// that the proof names, if status records the same hash for a group of the present spec. It believes nothing that anybody
+// writes later. The verdict counts passes that were believed and not seen as assumed.
 //
 // A verdict holds up to a fence: the revision that etcd is at when it is asked for, which the record must have caught up
 // with. If a change may be missing, because etcd has compacted it before it was read, the verdict says so and is never

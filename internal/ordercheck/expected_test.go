@@ -55,6 +55,16 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 		"a ReplicationController with enough":  {steps: []step{tiers, replicationController("db", "db", 2), up("db", "db", "a", "b")}},
 		"the first of an ordered StatefulSet":  {steps: []step{tiers, statefulSet("db", "db", 3), up("db", "db", "db-0")}, wantEarly: true},
 		"all of an ordered StatefulSet":        {steps: []step{tiers, statefulSet("db", "db", 3), up("db", "db", "db-0", "db-1", "db-2")}},
+		"a StatefulSet that is scaled down while its first is not ready": {
+			steps: []step{tiers, statefulSet("db", "db", 3), create("db-0", labelled("tier", "db"), of("db")),
+				up("db", "db", "db-1", "db-2"), statefulSet("db", "db", 2)}, wantEarly: true,
+		},
+		"a StatefulSet that starts with another ordinal and has one before it": {
+			steps: []step{tiers, statefulSet("db", "db", 2, startingAt(1)), up("db", "db", "db-0", "db-1")}, wantEarly: true,
+		},
+		"a surplus ordinal does not count towards a number": {
+			steps: []step{quorum("2"), statefulSet("db", "db", 2), up("db", "db", "db-1", "db-2")}, wantEarly: true,
+		},
 		"a StatefulSet's pod of an old revision": {
 			steps: []step{tiers, statefulSet("db", "db", 1, updatingTo("new")), up("db", "db", "db-0")}, wantEarly: true,
 		},
@@ -71,6 +81,12 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 		"an ordinal named in an earlier group is subtracted even if there is no such pod": {
 			steps: []step{order("s", group(v1alpha1.PodGroup{Pods: []string{"db-0"}, MinAvailable: ptr.To(intstr.FromInt32(0))}),
 				tier("db"), tier("app")), statefulSet("db", "db", 2), up("db", "db", "db-1")},
+		},
+		"a failed leader in an earlier group claims nothing": {
+			steps: []step{order("s", withLabel("role", "leader"), tier("db"), tier("app")), job("db", "db", 3, 3),
+				create("db-0-x", labelled("tier", "db", "role", "leader"), of("db"), failed),
+				create("db-0-y", labelled("tier", "db", "role", "leader"), of("db"), isNow(corev1.ConditionTrue)),
+				up("db", "db", "db-1-x")}, wantEarly: true,
 		},
 		"a pod of an old revision claims nothing": {
 			steps: []step{order("s", named("a"), tier("db"), tier("app")), deployment("db", "db", 1, imageOfDeployment("v2")), dbSet,
@@ -112,7 +128,7 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 			steps: []step{tiers, deployment("db", "db", 1), dbSet, create("own", labelled("tier", "db")), up("db", "db-1", "a")}, wantEarly: true,
 		},
 		"a failed pod that something unknown replaces does not count": {
-			steps: []step{tiers, create("x", labelled("tier", "db"), of("what"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
+			steps: []step{tiers, create("x", labelled("tier", "db"), of("what"), failed),
 				up("db", "else", "y")},
 		},
 		"a number of members is enough": {steps: []step{quorum("2"), statefulSet("db", "db", 3), up("db", "db", "db-0", "db-1")}},

@@ -1,8 +1,6 @@
 package ordercheck
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
@@ -21,10 +19,7 @@ func (v *version) followPod(was *podFacts, w *world, e event) {
 		if v.perNode {
 			v.followOnNodes(was, current, w, e)
 		} else {
-			v.reweigh(touched, w, e)
-		}
-		if current != nil {
-			v.testify(e, current)
+			v.reweigh(touched, w, e, v.podNews(was, w, e))
 		}
 	}
 	if v.before != nil {
@@ -60,7 +55,7 @@ func (v *version) followOnNodes(was *podFacts, current *pod, w *world, e event) 
 		touched.Insert(current.node)
 	}
 	for node := range touched.Delete("") {
-		v.weighAllOn(node, v.laneOn(node, nil, 0, w, e), w, e)
+		v.weighAllOn(node, v.laneOn(node, nil, 0, w, e), w, e, v.podNews(was, w, e))
 	}
 }
 
@@ -74,7 +69,7 @@ func (v *version) followWorkload(was *workloadFacts, w *world, e event) {
 		}
 		switch {
 		case !v.perNode:
-			v.reweigh(v.bySelector(), w, e)
+			v.reweigh(v.bySelector(), w, e, jobNews(was, e))
 		case f.kind == "DaemonSet" && (e.deleted || was == nil || was.generation != f.generation || was.terminating != f.terminating):
 			v.followAllNodes(w, e)
 		}
@@ -96,7 +91,7 @@ func (v *version) bySelector() sets.Set[int] {
 
 func (v *version) followAllNodes(w *world, e event) {
 	for node, l := range v.nodes {
-		v.weighAllOn(node, l, w, e)
+		v.weighAllOn(node, l, w, e, noNews)
 	}
 }
 
@@ -104,10 +99,10 @@ func (v *version) followAllNodes(w *world, e event) {
 func (v *version) followNode(was *nodeFacts, w *world, e event) {
 	if v.perNode {
 		node := e.node.node.Name
-		if was == nil {
+		if was == nil || was.node.UID != e.node.node.UID {
 			v.beginAnew(node)
 		}
-		v.weighAllOn(node, v.laneOn(node, nil, 0, w, e), w, e)
+		v.weighAllOn(node, v.laneOn(node, nil, 0, w, e), w, e, noNews)
 	}
 	if v.before != nil {
 		v.before.followNode(was, w, e)
@@ -120,7 +115,7 @@ func (v *version) beginAnew(node string) {
 	if old == nil {
 		return
 	}
-	l := newLane(v.sequenceFacts)
+	l := newLane(v.sequenceFacts, v.rules)
 	for g := range l.groups {
 		l.groups[g].passedUntil = old.groups[g].passedUntil
 	}
@@ -128,19 +123,16 @@ func (v *version) beginAnew(node string) {
 	v.nodes[node] = l
 }
 
-// reweigh looks at groups again. Groups that were passed for good need no look.
-func (v *version) reweigh(touched sets.Set[int], w *world, e event) {
+// reweigh looks at groups again. Groups that were passed permanently need no look, unless an edit may ask since when they are
+// satisfied.
+func (v *version) reweigh(touched sets.Set[int], w *world, e event, says newsFor) {
 	l := v.cluster
 	l.settle(e.arrived)
 	for _, g := range sets.List(touched) {
-		if g < l.passed && !v.continuous {
+		if g < l.passed && !v.continuous && !v.timed {
 			continue
 		}
-		var newlyReady time.Time
-		if e.pod != nil {
-			newlyReady = v.newlyReady(e.pod.Name, g, w)
-		}
-		l.update(g, v.weigh(g, w), e, newlyReady)
+		l.update(g, v.weigh(g, w), e, says(g))
 	}
 	v.settle(l, e)
 }

@@ -110,7 +110,7 @@ func (j *judge) assume(began event) {
 	boundBefore := sets.New[*pod]()
 	for i, recalled := range j.inForce {
 		v := newVersion(recalled.sequenceFacts, j.rules, nil, j.world, began)
-		v.believe(began)
+		v.believe(j.world, began)
 		j.inForce[i] = v
 		j.meet(v)
 		for name := range v.placed {
@@ -153,11 +153,27 @@ func (j *judge) replayPod(e event) {
 	}
 	if e.deleted {
 		j.world.end(e.pod)
-	} else if p, bound := j.world.put(e); bound && j.concerns(p.Namespace) {
-		// Before anyone follows: a binding must be justified by what was so before it.
-		j.judgeBinding(newBinding(p, e, was))
+	} else if p, bound := j.world.put(e); j.concerns(p.Namespace) {
+		// Before anyone follows: a release or a binding must be justified by what was so before it.
+		b := newBinding(p, e, was)
+		j.noteLift(was, b)
+		if bound {
+			j.judgeBinding(b)
+		}
 	}
 	j.follow(func(v *version) { v.followPod(was, j.world, e) })
+}
+
+// noteLift notes whether a pod that nobody can hold without its gate lost that in order.
+func (j *judge) noteLift(was *podFacts, b binding) {
+	if was == nil || was.uid != b.uid || j.rules.schedulers.Has(b.schedulerName) {
+		return
+	}
+	for _, v := range j.inForce {
+		if !v.perNode && slices.Contains(was.gates, v.gate) && !slices.Contains(b.gates, v.gate) {
+			b.lifted[v.uid], _ = v.allows(b)
+		}
+	}
 }
 
 func (j *judge) follow(take func(*version)) {
@@ -211,7 +227,7 @@ func (j *judge) own(v *version) {
 
 // judgeBinding asks the leave of every sequence that holds the pod.
 func (j *judge) judgeBinding(b binding) {
-	judged, excused := false, false
+	judged, excused, early := false, false, false
 	for _, v := range j.inForce {
 		group, ok := v.groupOf(b.podFacts)
 		if !ok || b.terminating || !v.governs(b.pod) {
@@ -221,14 +237,14 @@ func (j *judge) judgeBinding(b binding) {
 		allowed, byRace := v.allows(b)
 		excused = excused || byRace
 		if !allowed {
-			b.early = true
+			early = true
 			j.verdict.Violations = append(j.verdict.Violations, v.violation(group, b, j.world))
 		}
 	}
 	if judged {
 		j.verdict.Bindings++
 	}
-	if excused && !b.early {
+	if excused && !early {
 		j.verdict.Excused++
 	}
 }

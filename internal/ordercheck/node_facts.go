@@ -42,6 +42,14 @@ func (f *nodeFacts) inside(selector map[string]v1alpha1.LabelValue) bool {
 	return true
 }
 
+// has reports whether a pod has reached on this node what a group requires. What a pod reached before the node was made, on
+// another of its name, says nothing of this one.
+func (f *nodeFacts) has(p *podFacts, reached v1alpha1.RequiredStatus) bool {
+	made := f.node.CreationTimestamp.Time
+	onAnother := p.createdAt.Before(made) && p.readyAt.Before(made) && !p.readyAt.IsZero()
+	return p.has(reached) && !onAnother
+}
+
 func (f *nodeFacts) says(other facts) bool {
 	o, ok := other.(*nodeFacts)
 	return ok && f.node.UID == o.node.UID && maps.Equal(f.node.Labels, o.node.Labels) &&

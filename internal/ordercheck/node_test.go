@@ -6,9 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -83,14 +81,17 @@ func TestJudgeLooksAtEachNode(t *testing.T) {
 		},
 		"a failed driver pod that is replaced does not count": {
 			steps: []step{nodes, driver, csi, on1, ready("csi-1"),
-				create("old", labelled("tier", "csi"), of("csi"), at("node-1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }),
+				create("old", labelled("tier", "csi"), of("csi"), at("node-1"), failed),
 				passing(late), app},
 			wantBindings: 3,
 		},
+		"a failed driver pod does not stand for its DaemonSet": {
+			steps: []step{nodes, driver, csi, daemonSet("csi-too", "csi", 2), on1, ready("csi-1"),
+				create("too-1", labelled("tier", "csi"), of("csi-too"), at("node-1")), edit("too-1", failed), passing(late), app},
+			wantEarly: []string{"shop/app"}, wantBindings: 3,
+		},
 		"a DaemonSet on its way out is not waited for": {
-			steps: []step{nodes, driver, csi, on1, ready("csi-1"), daemonSet("csi-too", "csi", 2, func(d *appsv1.DaemonSet) {
-				d.DeletionTimestamp = &metav1.Time{Time: storyBegin}
-			}), passing(late), app},
+			steps:        []step{nodes, driver, csi, on1, ready("csi-1"), daemonSet("csi-too", "csi", 2, leaving), passing(late), app},
 			wantBindings: 2,
 		},
 		"a terminating driver pod does not stand for its DaemonSet": {
@@ -132,6 +133,30 @@ func TestJudgeLooksAtEachNode(t *testing.T) {
 				node("node-1"), app},
 			wantEarly: []string{"shop/app"}, wantBindings: 2,
 		},
+		"a driver that was ready before its node was made again says nothing of the new node": {
+			steps:     []step{nodes, driver, csi, on1, ready("csi-1"), removeNode("node-1"), passing(late), node("node-1"), passing(late), app},
+			wantEarly: []string{"shop/app"}, wantBindings: 2,
+		},
+		"it does once it has turned ready again": {
+			steps: []step{nodes, driver, csi, on1, ready("csi-1"), removeNode("node-1"), passing(late), node("node-1"), passing(late),
+				ready("csi-1"), app},
+			wantBindings: 2,
+		},
+		"a driver pod that is younger than the node does": {
+			steps: []step{nodes, driver, csi, removeNode("node-1"), passing(late), node("node-1"),
+				create("csi-1", labelled("tier", "csi"), of("csi"), at("node-1"), isNow(corev1.ConditionTrue)), app},
+			wantBindings: 2,
+		},
+		"a driver that was ready before, of which nobody says since when, does": {
+			steps: []step{nodes, driver, csi, on1, edit("csi-1", isNow(corev1.ConditionTrue)), removeNode("node-1"), passing(late),
+				node("node-1"), passing(late), app},
+			wantBindings: 2,
+		},
+		"a wait on a node that was made again is that of the new node": {
+			steps: []step{nodes, driverOf(waiting("10s")), csi, on1, ready("csi-1"), passing(11 * time.Second), removeNode("node-1"),
+				passing(late), node("node-1"), ready("csi-1"), passing(late), app},
+			wantEarly: []string{"shop/app"}, wantBindings: 2,
+		},
 		"a suspended sequence releases nothing on any node": {
 			steps: []step{nodes, driver, csi, on1, reorder("s", perNode, suspended, tier("csi"), named("app", "app-2")),
 				passing(late), ready("csi-1"), app},
@@ -143,6 +168,7 @@ func TestJudgeLooksAtEachNode(t *testing.T) {
 func removeNode(name string) step {
 	return func(s *story) {
 		s.changed(factsOfNode(&corev1.Node{ObjectMeta: meta(name)}), true)
+		delete(s.nodes, name)
 	}
 }
 
@@ -155,6 +181,12 @@ func TestViolationsNameTheNodeAndWhatIsMissing(t *testing.T) {
 			steps: []step{node("node-1"), order("s", perNode, tier("csi"), named("app")), daemonSet("csi", "csi", 1),
 				create("csi-1", labelled("tier", "csi"), of("csi"), at("node-1"))},
 			want: `and group 1/2 "Group 1" had not been ready on that node: csi-1 had never been ready`,
+		},
+		"a driver of a node that was made again": {
+			steps: []step{node("node-1"), order("s", perNode, tier("csi"), named("app")), daemonSet("csi", "csi", 1),
+				create("csi-1", labelled("tier", "csi"), of("csi"), at("node-1")), ready("csi-1"), removeNode("node-1"),
+				passing(4 * time.Second), node("node-1"), passing(4 * time.Second)},
+			want: `and group 1/2 "Group 1" had not been ready on that node: csi-1 had not been ready since the node was made`,
 		},
 		"a driver that has no pod": {
 			steps: []step{node("node-1"), order("s", perNode, tier("csi"), named("app")), daemonSet("csi", "csi", 1)},

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -39,7 +40,7 @@ func randomSteps(random *rand.Rand) []step {
 			enoughOf(number)(g)
 		}
 	}
-	groups := []sequenceFix{named("p0"), named("p1", "p2"), tier("a", least), tier("b", least), everythingElse}
+	groups := []sequenceFix{named("p-0"), named("p-1", "p-2"), tier("a", least), tier("b", least), everythingElse}
 	random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 	first := random.IntN(3)
 	steps := []step{
@@ -47,16 +48,18 @@ func randomSteps(random *rand.Rand) []step {
 		order("two", groups[first:]...),
 	}
 	for range 60 {
-		name := fmt.Sprintf("p%d", random.IntN(7))
+		name := fmt.Sprintf("p-%d", random.IntN(7))
 		label := labelled("tier", []string{"a", "b", "c"}[random.IntN(3)])
 		owned := func(*corev1.Pod) {}
 		if random.IntN(2) == 0 {
-			owned = of(fmt.Sprintf("set-%d", random.IntN(3))) // the third is of no kind known
+			owned = of([]string{"set-0", "set-1", "p", "unknown"}[random.IntN(4)])
 		}
-		roll, replicas := random.IntN(12), int32(random.IntN(3))
+		roll, replicas := random.IntN(13), int32(random.IntN(3))
 		steps = append(steps, func(s *story) {
 			_, exists := s.pods[name]
 			switch {
+			case roll == 12:
+				statefulSet("p", []string{"a", "b"}[replicas%2], replicas+1)(s)
 			case roll == 11:
 				ownReplicaSet(fmt.Sprintf("set-%d", replicas%2), []string{"a", "b"}[replicas%2], replicas)(s)
 			case !exists:
@@ -72,9 +75,8 @@ func randomSteps(random *rand.Rand) []step {
 			case roll < 9:
 				remove(name)(s)
 			case roll < 10:
-				edit(name, func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })(s)
-			case s.pods[name].Spec.NodeName == "":
-				// Only while unbound: a bound pod that moves into a group bears witness there.
+				edit(name, failed)(s)
+			default:
 				edit(name, label)(s)
 			}
 		})
@@ -85,7 +87,7 @@ func randomSteps(random *rand.Rand) []step {
 // readAloud returns "resource version, sequence" for each violation, and how many questions it asked.
 func readAloud(history History) (violations []string, asked int) {
 	pods := map[string]*podFacts{}
-	sets := map[types.UID]*workloadFacts{}
+	workloads := map[types.UID]*workloadFacts{}
 	var sequences []*sequenceFacts
 	passed := map[string]int{}
 	for _, e := range history.events {
@@ -93,7 +95,7 @@ func readAloud(history History) (violations []string, asked int) {
 		case e.sequence != nil:
 			sequences = append(sequences, e.sequence)
 		case e.workload != nil:
-			sets[e.workload.uid] = e.workload
+			workloads[e.workload.uid] = e.workload
 		default:
 			before := pods[e.pod.Name]
 			bound := e.pod.node != "" && (before == nil || before.node == "") && !e.deleted && !e.pod.terminating
@@ -113,7 +115,7 @@ func readAloud(history History) (violations []string, asked int) {
 			}
 		}
 		for _, s := range sequences {
-			for passed[s.Name] < len(s.groups) && satisfiedAloud(s, passed[s.Name], pods, sets) {
+			for passed[s.Name] < len(s.groups) && satisfiedAloud(s, passed[s.Name], pods, workloads) {
 				passed[s.Name]++
 			}
 		}
@@ -125,7 +127,16 @@ func groupAloud(s *sequenceFacts, p *podFacts) int {
 	return slices.IndexFunc(s.groups, func(g groupFacts) bool { return g.takes(p) })
 }
 
-func satisfiedAloud(s *sequenceFacts, group int, pods map[string]*podFacts, sets map[types.UID]*workloadFacts) bool {
+// wantedAloud lists the names that a StatefulSet gives its pods.
+func wantedAloud(set *workloadFacts, name string) bool {
+	var names []string
+	for i := range set.expected {
+		names = append(names, fmt.Sprintf("%s-%d", set.Name, i))
+	}
+	return set.kind != "StatefulSet" || slices.Contains(names, name)
+}
+
+func satisfiedAloud(s *sequenceFacts, group int, pods map[string]*podFacts, workloads map[types.UID]*workloadFacts) bool {
 	g := s.groups[group]
 	up := func(p *podFacts) bool { return p != nil && p.ready && !p.terminating }
 	for _, name := range g.names {
@@ -140,25 +151,32 @@ func satisfiedAloud(s *sequenceFacts, group int, pods map[string]*podFacts, sets
 		return slices.IndexFunc(s.groups, func(g groupFacts) bool { return g.selector != nil && g.selector.Matches(set.template) })
 	}
 	asked, have, things, allHave := 0, 0, 0, true
-	for uid, set := range sets {
+	for uid, set := range workloads {
 		if homeOf(set) != group {
 			continue
 		}
-		need, got := set.expected, 0
+		claimed, got := sets.New[string](), 0
 		for _, p := range pods {
 			switch at := groupAloud(s, p); {
-			case p.owner.uid != uid || p.terminating || at < 0:
+			case p.owner.uid != uid || p.terminating || p.failed || at < 0 || !wantedAloud(set, p.Name):
 			case at < group:
-				need--
+				claimed.Insert(p.Name)
 			case at == group && up(p):
 				got++
 			}
 		}
-		need = max(need, 0)
+		for _, earlier := range s.groups[:group] {
+			for _, name := range earlier.names {
+				if set.kind == "StatefulSet" && wantedAloud(set, name) {
+					claimed.Insert(name)
+				}
+			}
+		}
+		need := max(0, set.expected-claimed.Len())
 		things, asked, have, allHave = things+1, asked+need, have+min(need, got), allHave && got >= need
 	}
 	for _, p := range pods {
-		set := sets[p.owner.uid]
+		set := workloads[p.owner.uid]
 		if groupAloud(s, p) != group || p.terminating || set != nil && homeOf(set) == group || p.owner.uid != "" && p.failed {
 			continue
 		}

@@ -18,6 +18,7 @@ type podFacts struct {
 	types.NamespacedName
 	stamp         time.Time
 	uid           types.UID
+	createdAt     time.Time // in whole seconds
 	labels        labels.Set
 	schedulerName string
 	gates         []string
@@ -29,6 +30,8 @@ type podFacts struct {
 	boundAt       time.Time // when it was bound, in whole seconds; zero if it does not say
 	owner         owner
 	terminating   bool
+	// proof says which sequences released the pod, in which groups. Only the start of the watch believes it.
+	proof []string
 }
 
 // owner is the controller of an object. None has no UID.
@@ -50,6 +53,7 @@ func factsOfPod(pod *corev1.Pod) facts {
 	f := &podFacts{
 		NamespacedName: nameOf(pod),
 		uid:            pod.UID,
+		createdAt:      pod.CreationTimestamp.Time,
 		labels:         pod.Labels,
 		schedulerName:  pod.Spec.SchedulerName,
 		node:           pod.Spec.NodeName,
@@ -57,6 +61,7 @@ func factsOfPod(pod *corev1.Pod) facts {
 		failed:         pod.Status.Phase == corev1.PodFailed,
 		owner:          controllerOf(pod),
 		terminating:    pod.DeletionTimestamp != nil,
+		proof:          proofOn(pod),
 	}
 	for _, gate := range pod.Spec.SchedulingGates {
 		f.gates = append(f.gates, gate.Name)

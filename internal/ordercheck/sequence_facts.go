@@ -1,6 +1,7 @@
 package ordercheck
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"time"
@@ -25,7 +26,12 @@ type sequenceFacts struct {
 	perNode    bool // the order holds on each node by itself
 	continuous bool // a group counts only while it is satisfied
 	suspended  bool
+	timed      bool // some group has a wait or a time-out
 	groups     []groupFacts
+	// definitions stand, for each group, for what defines it and those before it.
+	definitions []string
+	// hashes are what the status records in the place of definitions. Only the start of the watch believes it.
+	hashes []string
 	// recorded is how many groups the status says are passed. Only the start of the watch believes it.
 	recorded int
 	// recordedReleased is how many groups the status says are released, likewise.
@@ -65,6 +71,7 @@ func factsOfSequence(sequence *v1alpha1.PodSequence) *sequenceFacts {
 		perNode:        spec.Scope == v1alpha1.ScopeNode,
 		continuous:     spec.Scope == v1alpha1.ScopeNode || spec.EnforcementMode == v1alpha1.Continuous,
 		suspended:      spec.Suspend,
+		hashes:         hashesOnRecord(sequence),
 		recorded:       recordedGroups(sequence, func(g v1alpha1.GroupStatus) bool { return g.PassedAt != nil }),
 		recordedReleased: recordedGroups(sequence,
 			func(g v1alpha1.GroupStatus) bool { return g.ReleasedAt != nil || g.PassedAt != nil }),
@@ -93,8 +100,31 @@ func factsOfSequence(sequence *v1alpha1.PodSequence) *sequenceFacts {
 			f.unclear = err.Error()
 		}
 		f.groups = append(f.groups, group)
+		f.timed = f.timed || group.wait > 0 || group.timeout > 0
 	}
+	f.define()
 	return f
+}
+
+// define works out the definitions: one differs from another if it asks for anything else in any group up to its own.
+func (f *sequenceFacts) define() {
+	definition := sha256.Sum256(fmt.Appendf(nil, "%s %t", f.target, f.perNode))
+	for _, group := range f.groups {
+		definition = sha256.Sum256(fmt.Appendf(definition[:], " %s", group.asks()))
+		f.definitions = append(f.definitions, string(definition[:]))
+	}
+}
+
+// hashesOnRecord returns the hashes that the status records of the groups as they are defined now.
+func hashesOnRecord(sequence *v1alpha1.PodSequence) []string {
+	if sequence.Status.ObservedGeneration != sequence.Generation {
+		return nil
+	}
+	var hashes []string
+	for _, record := range sequence.Status.Groups {
+		hashes = append(hashes, record.Hash)
+	}
+	return hashes[:min(len(hashes), len(sequence.Spec.PodGroups))]
 }
 
 // recordedGroups counts the leading groups of which the status says so. It takes no record of another generation: that may
@@ -129,11 +159,8 @@ func (f *sequenceFacts) placeOf(template labels.Set) (int, bool) {
 
 // sharedWith counts the leading groups that both specs define alike. Changing namespace or scope changes all of them.
 func (f *sequenceFacts) sharedWith(other *sequenceFacts) int {
-	if f.target != other.target || f.perNode != other.perNode {
-		return 0
-	}
 	n := 0
-	for n < min(len(f.groups), len(other.groups)) && f.groups[n].asks() == other.groups[n].asks() {
+	for n < min(len(f.definitions), len(other.definitions)) && f.definitions[n] == other.definitions[n] {
 		n++
 	}
 	return n

@@ -19,6 +19,7 @@ type story struct {
 	started   revision
 	pods      map[string]*corev1.Pod
 	sequences map[string]*v1alpha1.PodSequence
+	nodes     map[string]metav1.Time // when they were created
 	events    []event
 	stops     []Stop
 	stopped   time.Time // since when the scheduler is; zero when it is not
@@ -39,6 +40,7 @@ func tell(steps ...step) History {
 		now:       storyBegin,
 		pods:      map[string]*corev1.Pod{},
 		sequences: map[string]*v1alpha1.PodSequence{},
+		nodes:     map[string]metav1.Time{},
 	}
 	for _, step := range steps {
 		step(s)
@@ -85,6 +87,8 @@ func create(name string, edits ...podEdit) step {
 				Namespace: testNamespace,
 				Name:      name,
 				UID:       types.UID(fmt.Sprintf("%s-%d", name, s.next)),
+
+				CreationTimestamp: s.whole(),
 			},
 			Spec: corev1.PodSpec{SchedulerName: DefaultSchedulerName},
 		}
@@ -154,6 +158,8 @@ func setCondition(p *corev1.Pod, kind corev1.PodConditionType, status corev1.Con
 }
 
 func succeeded(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
+
+func failed(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
 
 func inNamespace(namespace string) podEdit { return func(p *corev1.Pod) { p.Namespace = namespace } }
 
@@ -260,10 +266,9 @@ func liftingGate(gate string) sequenceFix {
 // recordedPassed writes passes of the leading groups into the status.
 func recordedPassed(groups int) sequenceFix {
 	return func(s *v1alpha1.PodSequence) {
-		s.Status.ObservedGeneration = s.Generation
-		for range groups {
-			at := metav1.NewTime(storyBegin)
-			s.Status.Groups = append(s.Status.Groups, v1alpha1.GroupStatus{PassedAt: &at})
+		recordedHashes(s)
+		for i := range groups {
+			s.Status.Groups[i].PassedAt = &metav1.Time{Time: storyBegin}
 		}
 	}
 }

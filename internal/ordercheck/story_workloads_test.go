@@ -93,6 +93,10 @@ func onDelete(s *appsv1.StatefulSet) {
 	s.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType
 }
 
+func startingAt(ordinal int32) func(*appsv1.StatefulSet) {
+	return func(s *appsv1.StatefulSet) { s.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: ordinal} }
+}
+
 func goingOut(s *appsv1.StatefulSet) { s.DeletionTimestamp = &metav1.Time{Time: storyBegin} }
 
 func daemonSet(name, tier string, desired int32, edits ...func(*appsv1.DaemonSet)) step {
@@ -113,6 +117,8 @@ func templateGeneration(generation string) func(*appsv1.DaemonSet) {
 func onlyOn(key, value string) func(*appsv1.DaemonSet) {
 	return func(d *appsv1.DaemonSet) { d.Spec.Template.Spec.NodeSelector = map[string]string{key: value} }
 }
+
+func leaving(d *appsv1.DaemonSet) { d.DeletionTimestamp = &metav1.Time{Time: storyBegin} }
 
 func job(name, tier string, completions, parallelism int32, edits ...func(*batchv1.Job)) step {
 	j := &batchv1.Job{ObjectMeta: meta(name)}
@@ -191,6 +197,10 @@ func waiting(d v1alpha1.Duration) func(*v1alpha1.PodGroup) {
 	return func(g *v1alpha1.PodGroup) { g.WaitDuration = d }
 }
 
+func namedAndWaiting(d v1alpha1.Duration, pods ...string) v1alpha1.PodGroup {
+	return v1alpha1.PodGroup{Pods: pods, WaitDuration: d}
+}
+
 func timingOut(after v1alpha1.Duration, then v1alpha1.TimeoutPolicy) func(*v1alpha1.PodGroup) {
 	return func(g *v1alpha1.PodGroup) { g.Timeout, g.OnTimeout = after, then }
 }
@@ -205,14 +215,18 @@ func perNode(s *v1alpha1.PodSequence) { s.Spec.Scope = v1alpha1.ScopeNode }
 
 func suspended(s *v1alpha1.PodSequence) { s.Spec.Suspend = true }
 
-// node is one with labels.
+// node creates a node with labels, or relabels it.
 func node(name string, keysAndValues ...string) step {
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{}}}
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
 	for i := 0; i < len(keysAndValues); i += 2 {
 		n.Labels[keysAndValues[i]] = keysAndValues[i+1]
 	}
 	return func(s *story) {
-		n.CreationTimestamp = s.whole()
+		if _, exists := s.nodes[name]; !exists {
+			s.nodes[name] = s.whole()
+		}
+		n.CreationTimestamp = s.nodes[name]
+		n.UID = types.UID(n.CreationTimestamp.Format(time.TimeOnly))
 		s.changed(factsOfNode(n), false)
 	}
 }

@@ -28,8 +28,8 @@ type Verdict struct {
 	Events int `json:"events"`
 	// BoundBefore counts governed members that were bound when the watch began, which nobody can judge.
 	BoundBefore int `json:"boundBefore"`
-	// AssumedPasses counts groups that were not seen to be satisfied but are believed to be passed: a pod that was bound
-	// behind them before the watch or the spec began, or in a race, says so, or the record in the status at the start.
+	// AssumedPasses counts groups that the referee did not see satisfied but believes to be passed, because the status of
+	// their sequence, or the proof on a pod bound behind them, said so when the watch began.
 	AssumedPasses int `json:"assumedPasses"`
 	// Excused counts bindings that only the race allowance excuses.
 	Excused int `json:"excused"`

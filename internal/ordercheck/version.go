@@ -1,7 +1,6 @@
 package ordercheck
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -20,7 +19,6 @@ const tolerance = 2 * time.Second
 type version struct {
 	*sequenceFacts
 	rules       *rules
-	timed       bool // some group has a wait or a time-out
 	since       revision
 	arrived     time.Time // zero for one older than the watch: nothing can race with it
 	suspendedAt time.Time // zero unless it was suspended while the referee watched
@@ -31,8 +29,10 @@ type version struct {
 	placed  map[string]int    // pod name to group
 	naming  map[string][]int  // pod name to the groups by name that have it, in order
 	homes   map[types.UID]int // workload to the group whose selector takes its pods
-	cluster *lane             // nil if the order holds on each node
-	nodes   map[string]*lane  // nil if it holds across the cluster
+	// passedAs has the definitions under which groups of this sequence were passed, in this version or another.
+	passedAs sets.Set[string]
+	cluster  *lane            // nil if the order holds on each node
+	nodes    map[string]*lane // nil if it holds across the cluster
 }
 
 // rules are what is the same for all versions.
@@ -84,10 +84,13 @@ func newVersion(f *sequenceFacts, rules *rules, old *version, w *world, e event)
 		placed:        map[string]int{},
 		naming:        map[string][]int{},
 		homes:         map[types.UID]int{},
+		passedAs:      sets.New[string](),
+	}
+	if old != nil {
+		v.passedAs = old.passedAs
 	}
 	for i, group := range f.groups {
 		v.members[i].readiness = map[string]bool{}
-		v.timed = v.timed || group.wait > 0 || group.timeout > 0
 		for _, name := range group.names {
 			v.naming[name] = append(v.naming[name], i)
 		}
@@ -109,22 +112,25 @@ func newVersion(f *sequenceFacts, rules *rules, old *version, w *world, e event)
 			v.laneOn(node, old, shared, w, e)
 		}
 	} else {
-		v.cluster = newLane(f)
+		v.cluster = newLane(f, rules)
 		if old != nil && old.cluster != nil {
 			old.cluster.settle(e.arrived)
 			v.cluster.inherit(old.cluster, shared, e)
+			v.takeUp(v.cluster, old, e)
+			v.resume()
 		}
 		for g := range f.groups {
-			v.cluster.update(g, v.weigh(g, w), e, time.Time{})
+			v.cluster.update(g, v.weigh(g, w), e, news{})
 		}
+		v.cluster.fresh = false
 		v.cluster.settle(e.arrived)
 	}
-	v.testify(e, slices.Collect(maps.Values(ns.pods))...)
 	return v
 }
 
 // succeed makes the version that replaces this one. Passes carry over as far as the same members are asked for.
 func (v *version) succeed(f *sequenceFacts, w *world, e event) *version {
+	v.remember()
 	next := newVersion(f, v.rules, v, w, e)
 	next.since, next.arrived, next.before = e.revision, e.arrived, v
 	switch {
@@ -141,33 +147,39 @@ func (v *version) succeed(f *sequenceFacts, w *world, e event) *version {
 	return next
 }
 
+// takeUp counts time-outs anew if a suspension is lifted that the scheduler cannot have missed.
+func (v *version) takeUp(l *lane, old *version, e event) {
+	missed := !old.suspendedAt.IsZero() && !old.suspendedAt.Before(v.rules.windowBefore(e.arrived))
+	if v.continuous && old.suspended && !v.suspended && !missed {
+		l.resumeAt(e.earliest, e.arrived)
+	}
+}
+
 // laneOn returns how far a node is. It is worked out if it was not known.
 func (v *version) laneOn(node string, old *version, shared int, w *world, e event) *lane {
 	l := v.nodes[node]
 	if l == nil {
-		l = newLane(v.sequenceFacts)
+		l = newLane(v.sequenceFacts, v.rules)
 		v.nodes[node] = l
 		if old != nil && old.nodes[node] != nil {
 			old.nodes[node].settle(e.arrived)
 			l.inherit(old.nodes[node], shared, e)
+			v.takeUp(l, old, e)
 		}
-		v.weighAllOn(node, l, w, e)
+		v.weighAllOn(node, l, w, e, noNews)
 	}
 	return l
 }
 
-func (v *version) weighAllOn(node string, l *lane, w *world, e event) {
+func (v *version) weighAllOn(node string, l *lane, w *world, e event, says newsFor) {
 	l.settle(e.arrived)
 	if facts := w.nodes[node]; facts != nil {
 		l.releaseFirst(v.firstReleaseOn(facts, w))
 	}
 	for g := range v.groups {
-		var newlyReady time.Time
-		if e.pod != nil {
-			newlyReady = v.newlyReady(e.pod.Name, g, w)
-		}
-		l.update(g, v.weighOn(node, g, w), e, newlyReady)
+		l.update(g, v.weighOn(node, g, w), e, says(g))
 	}
+	l.fresh = false
 	v.settle(l, e)
 }
 
@@ -177,15 +189,6 @@ func (v *version) settle(l *lane, e event) {
 	if !v.suspendedAt.IsZero() && !v.suspendedAt.Before(v.rules.windowBefore(e.arrived)) {
 		l.hasReleased(l.passed)
 	}
-}
-
-// newlyReady is when a pod of a group turned ready, as far as it says; zero when it is not in it or not ready.
-func (v *version) newlyReady(name string, g int, w *world) time.Time {
-	p := w.get(v.target, name)
-	if at, placed := v.placed[name]; p == nil || !placed || at != g || !p.has(v.groups[g].reached) {
-		return time.Time{}
-	}
-	return p.readySeen
 }
 
 func (v *version) place(p *pod) {
@@ -215,27 +218,10 @@ func (v *version) house(f *workloadFacts) {
 	}
 }
 
-// governs says whether somebody could have held the pod.
+// governs reports whether somebody could have held the pod: our scheduler, or the gate while the sequence was in force.
 func (v *version) governs(p *pod) bool {
-	return v.rules.schedulers.Has(p.schedulerName) || p.carried.Has(v.gate)
-}
-
-// testify takes a bound governed member as the proof that its group had been released, and so the groups ahead of its own
-// passed. Usually that is known; news it is of a pod bound before the watch or this version began, or in a race. A pod bound
-// too early proves nothing, or each violation would justify the next.
-func (v *version) testify(e event, pods ...*pod) {
-	furthest := 0
-	for _, p := range pods {
-		group, ok := v.placed[p.Name]
-		if !ok || p.podFacts.node == "" || p.early || !v.governs(p) {
-			continue
-		}
-		furthest = max(furthest, group)
-		if l := v.laneOf(p); l != nil {
-			l.hasReleased(group)
-		}
-	}
-	v.assume(furthest, e)
+	_, lifted := p.lifted[v.uid]
+	return v.rules.schedulers.Has(p.schedulerName) || lifted || v.perNode && p.carried.Has(v.gate)
 }
 
 // laneOf is nil for a pod on a node that was never known.
@@ -244,36 +230,6 @@ func (v *version) laneOf(p *pod) *lane {
 		return v.nodes[p.podFacts.node]
 	}
 	return v.cluster
-}
-
-// assume has groups passed that were not seen to be.
-func (v *version) assume(passed int, e event) {
-	l := v.cluster
-	if l == nil || passed <= l.passed {
-		return
-	}
-	if !v.continuous {
-		v.assumed += passed - l.passed
-	}
-	l.passed = passed
-	// When it was released, nobody can tell.
-	l.release(v.created)
-	v.settle(l, e)
-}
-
-// believe takes over what the status of a sequence older than the watch records, and that its groups may have been passed
-// up to then.
-func (v *version) believe(began event) {
-	v.assume(v.recorded, began)
-	if v.cluster != nil {
-		v.cluster.hasReleased(v.recordedReleased - 1)
-		v.cluster.passedUntil(began.arrived)
-	}
-	for _, l := range v.nodes {
-		// The status does not tell of each node what was released there.
-		l.hasReleased(v.recordedReleased - 1)
-		l.passedUntil(began.arrived)
-	}
 }
 
 func (g groupFacts) complete() bool { return g.reached == v1alpha1.RequireComplete }

@@ -25,9 +25,25 @@ type tally struct {
 // share is what one workload contributes to a group.
 type share struct {
 	*workloadFacts
-	need    int // how many pods the group expects of it
-	ready   int // how many of its pods, and of its current revision, have reached what the group requires
+	need    int         // how many pods the group expects of it
+	ready   int         // how many of the pods that it wants have reached what the group requires
+	times   []time.Time // since when they have
 	current func(*podFacts) bool
+}
+
+// wants reports whether a pod of the workload is one of those that the group expects of it: of the current revision, and not
+// an ordinal that a StatefulSet which is scaled down still has.
+func (s *share) wants(p *podFacts) bool {
+	if ordinal, ok := s.ordinalOf(p.Name); ok && !s.ordinals.inRange(ordinal) {
+		return false
+	}
+	return s.current(p)
+}
+
+// needed are since when as many pods are ready as the group expects of the workload: a surplus says nothing of the others.
+func (s *share) needed() []time.Time {
+	slices.SortFunc(s.times, time.Time.Compare)
+	return s.times[:min(s.need, len(s.times))]
 }
 
 // short says whether the group still waits for the workload, by itself.
@@ -55,10 +71,10 @@ func (v *version) weigh(g int, w *world) outcome {
 		made := ns.makerOf(p.podFacts)
 		done := p.has(group.reached)
 		if made.workload != nil && !made.workload.terminating && v.homeOf(made.workload) == g {
-			// Of another revision, or of a Job that a newer one superseded, it does not count at all.
-			if s := shares[made.workload.uid]; s != nil && done && s.current(p.podFacts) {
+			// One that is not wanted, or of a Job that a newer one superseded, does not count at all.
+			if s := shares[made.workload.uid]; s != nil && done && s.wants(p.podFacts) {
 				s.ready++
-				times = append(times, p.readySeen)
+				s.times = append(s.times, p.readySeen)
 			}
 			continue
 		}
@@ -78,13 +94,12 @@ func (v *version) weigh(g int, w *world) outcome {
 	for _, s := range shares {
 		if s.complete() {
 			s.ready = s.expects(group.reached)
-			for range s.need {
-				times = append(times, s.job.completedAt)
-			}
+			s.times = slices.Repeat([]time.Time{s.job.completedAt}, s.need)
 		}
 		short = short || s.short(group)
 		if s.observed {
 			ready += min(s.ready, s.need)
+			times = append(times, s.needed()...)
 		}
 	}
 	enough := group.enough.of(expected)
@@ -145,20 +160,16 @@ func (v *version) shares(g int, ns *namespace) (shares map[types.UID]*share, exp
 }
 
 // claimed counts the pods of a workload that earlier groups have taken, and the names of a StatefulSet's pods that they ask
-// for, whether those exist or not.
+// for, whether those exist or not. A failed pod is no claim: the one that replaces it is.
 func (v *version) claimed(s *share, g int, ns *namespace) int {
 	if g == 0 {
 		return 0
 	}
 	taken := sets.New[string]()
 	ns.podsOf(s.workloadFacts, func(p *pod) {
-		if at, placed := v.placed[p.Name]; !placed || at >= g || !s.current(p.podFacts) {
-			return
+		if at, placed := v.placed[p.Name]; placed && at < g && !p.failed && s.wants(p.podFacts) {
+			taken.Insert(p.Name)
 		}
-		if ordinal, ok := s.ordinalOf(p.Name); ok && !s.ordinals.inRange(ordinal) {
-			return // it is none of those expected
-		}
-		taken.Insert(p.Name)
 	})
 	for name := range v.naming {
 		ordinal, ok := s.ordinalOf(name)
@@ -194,7 +205,7 @@ func (v *version) lacksOf(g int, w *world) []string {
 	for _, s := range shares {
 		for name := range v.members[g].readiness {
 			p := ns.pods[name]
-			if ns.makerOf(p.podFacts).workload == s.workloadFacts && p.has(v.groups[g].reached) && s.current(p.podFacts) {
+			if ns.makerOf(p.podFacts).workload == s.workloadFacts && p.has(v.groups[g].reached) && s.wants(p.podFacts) {
 				s.ready++
 			}
 		}

@@ -28,7 +28,7 @@ func (v *version) weighOn(node string, g int, w *world) outcome {
 			continue
 		}
 		out.tally.of++
-		if p.has(group.reached) {
+		if facts.has(p.podFacts, group.reached) {
 			out.tally.ready++
 			times = append(times, p.readySeen)
 		}
@@ -50,14 +50,14 @@ func (v *version) weighOn(node string, g int, w *world) outcome {
 	return out
 }
 
-// missingOn are the DaemonSets of a group that should have a pod on a node and have none.
+// missingOn are the DaemonSets of a group that should have a pod on a node and have none. A failed one is replaced.
 func (v *version) missingOn(node *nodeFacts, g int, w *world) []*workloadFacts {
 	ns := w.in(v.target)
 	var missing []*workloadFacts
 	for _, set := range v.dueOn(node, g, ns) {
 		has := false
 		for _, p := range ns.onNode[node.node.Name] {
-			has = has || p.owner.uid == set.uid && !p.terminating
+			has = has || p.owner.uid == set.uid && !p.terminating && !p.failed
 		}
 		if !has {
 			missing = append(missing, set)
@@ -100,7 +100,11 @@ func (v *version) lacksOn(node string, g int, w *world) []string {
 	}
 	var lacks []string
 	for name, p := range w.in(v.target).onNode[node] {
-		if at, placed := v.placed[name]; placed && at == g && !p.has(v.groups[g].reached) {
+		switch at, placed := v.placed[name]; {
+		case !placed || at != g || facts.has(p.podFacts, v.groups[g].reached):
+		case p.has(v.groups[g].reached):
+			lacks = append(lacks, name+" had not been ready since the node was made")
+		default:
 			lacks = append(lacks, w.whyNot(v.target, name, v.groups[g].reached))
 		}
 	}

@@ -29,8 +29,10 @@ type pod struct {
 	*podFacts                  // as of now
 	created   revision         // zero when it is older than the watch
 	carried   sets.Set[string] // every gate it has been seen with
-	early     bool             // its binding was a violation
-	readySeen time.Time        // the earliest that it can have turned ready; zero when it is not
+	// lifted says of each sequence whose gate the pod lost, while another scheduler than ours had it, whether it was released
+	// in order then. Nobody can hold it afterwards.
+	lifted    map[types.UID]bool
+	readySeen time.Time // the earliest that it can have turned ready; zero when it is not
 }
 
 func newWorld() *world {
@@ -70,7 +72,7 @@ func (w *world) put(e event) (p *pod, bound bool) {
 	p = ns.pods[f.Name]
 	if p == nil || p.uid != f.uid {
 		w.remove(f.Namespace, f.Name)
-		p = &pod{podFacts: &podFacts{}, created: e.revision, carried: sets.New[string]()}
+		p = &pod{podFacts: &podFacts{}, created: e.revision, carried: sets.New[string](), lifted: map[types.UID]bool{}}
 	} else {
 		w.remove(f.Namespace, f.Name)
 	}

@@ -1,0 +1,99 @@
+package ordercheck
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// Only a pod that was released in the order of a sequence proves that the groups before its own were passed. A binding that
+// the referee watched needs no proof, since the referee knows what was passed then. Of a pod that was bound before the watch
+// began it knows nothing, so it believes the proof on the pod.
+
+// proofOn returns the marks of the proof on a pod, one for each sequence that released it. There are none on a copy of the
+// pod, because a proof begins with the UID of the pod that it was made for.
+func proofOn(pod *corev1.Pod) []string {
+	fields := strings.Fields(pod.Annotations[v1alpha1.ReleasedAnnotation])
+	if len(fields) < 2 || fields[0] != string(pod.UID) {
+		return nil
+	}
+	return fields[1:]
+}
+
+// provenGroup returns the last group that the proof on a pod says the sequence released it in, and whether there is one.
+// Status gives the hashes of the groups as they are defined now.
+func (f *sequenceFacts) provenGroup(p *podFacts) (int, bool) {
+	for group, hash := range slices.Backward(f.hashes) {
+		if hash != "" && slices.Contains(p.proof, string(f.uid)+"/"+hash) {
+			return group, true
+		}
+	}
+	return 0, false
+}
+
+// believe takes over what is known of a sequence older than the watch only by what others say: the proof on its bound pods
+// and what its status records. Its groups may have been passed up to the start of the watch.
+func (v *version) believe(w *world, began event) {
+	passed := v.recorded
+	for _, p := range w.in(v.target).pods {
+		group, ok := v.provenGroup(p.podFacts)
+		if !ok || p.podFacts.node == "" {
+			continue
+		}
+		passed = max(passed, group)
+		if l := v.laneOf(p); l != nil {
+			l.hasReleased(group)
+		}
+	}
+	v.assume(passed, began)
+	if v.cluster != nil {
+		v.cluster.hasReleased(v.recordedReleased - 1)
+		v.cluster.passedUntil(began.arrived)
+	}
+	for _, l := range v.nodes {
+		// The status does not tell of each node what was released there.
+		l.hasReleased(v.recordedReleased - 1)
+		l.passedUntil(began.arrived)
+	}
+}
+
+// assume takes groups for passed that the referee did not see pass.
+func (v *version) assume(passed int, e event) {
+	l := v.cluster
+	if l == nil || passed <= l.passed {
+		return
+	}
+	if !v.continuous {
+		v.assumed += passed - l.passed
+	}
+	l.skipTo(passed, v.created)
+	v.settle(l, e)
+}
+
+// remember notes what has been passed under the definitions of this version, and of those that it replaced a moment ago.
+func (v *version) remember() {
+	for ; v != nil; v = v.before {
+		if v.cluster == nil {
+			continue
+		}
+		for _, definition := range v.definitions[:v.cluster.passed] {
+			v.passedAs.Insert(definition)
+		}
+	}
+}
+
+// resume takes up what was passed under the same definitions before an edit that is now taken back: a pass holds while the
+// definition is the one it was made under, and the pods that were released by it prove it.
+func (v *version) resume() {
+	l := v.cluster
+	passed := l.passed
+	for passed < len(v.definitions) && v.passedAs.Has(v.definitions[passed]) {
+		passed++
+	}
+	if passed > l.passed {
+		l.skipTo(passed, v.created)
+	}
+}

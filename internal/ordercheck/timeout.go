@@ -1,0 +1,72 @@
+package ordercheck
+
+import "time"
+
+// A time-out counts from the latest release of a group to the first time that it is satisfied. A scheduler may miss what
+// lasts no longer than the tolerance, or while it is stopped: a group that was satisfied, held or suspended no longer than that
+// may count as never having been.
+
+// timedOut returns when the time of a group is over, and whether that is so by now. A group that has been satisfied since it
+// was released has no time-out any more, but one that is satisfied too late stays passed until it breaks.
+func (l *lane) timedOut(g int, now time.Time) (time.Time, bool) {
+	p, group := &l.groups[g], &l.spec.groups[g]
+	if group.timeout == 0 || p.releasedAt.IsZero() || p.wasSatisfied {
+		return time.Time{}, false
+	}
+	deadline := nextFullSecond(p.releasedAt).Add(group.timeout)
+	inTime := p.satisfied && !p.began.Add(tolerance).After(deadline)
+	return deadline, !deadline.After(now) && !inTime
+}
+
+// noteBreak remembers of a group that breaks now that it was satisfied after its release, unless the scheduler may have
+// missed that.
+func (l *lane) noteBreak(g int, now time.Time) {
+	p := &l.groups[g]
+	if p.releasedAt.IsZero() {
+		return
+	}
+	if !p.heldSince.IsZero() {
+		now = p.heldSince
+	}
+	if later(p.began, p.releasedAt).Before(l.rules.windowBefore(now)) {
+		p.wasSatisfied = true
+	}
+}
+
+// hold follows, under Continuous, which groups are held because an earlier one is not passed, and releases them anew when
+// all earlier ones are.
+func (l *lane) hold(now time.Time) {
+	var at time.Time
+	open := true
+	for g := range l.groups {
+		p := &l.groups[g]
+		switch {
+		case p.releasedAt.IsZero():
+		case !open && p.heldSince.IsZero():
+			p.heldSince = now
+		case open && !p.heldSince.IsZero():
+			if p.heldSince.Before(l.rules.windowBefore(now)) {
+				p.releasedAt = later(p.releasedAt, at)
+			}
+			p.heldSince = time.Time{}
+		}
+		passedAt, passed := l.passedAt(g, now)
+		at, open = later(at, passedAt), open && passed
+	}
+}
+
+// resumeAt counts all time-outs anew after a suspension, where nothing records when groups were released.
+func (l *lane) resumeAt(resumed, now time.Time) {
+	l.begun = later(l.begun, resumed)
+	for g := range l.groups {
+		p := &l.groups[g]
+		if p.releasedAt.IsZero() {
+			continue
+		}
+		_, was := l.passedAt(g, now)
+		p.releasedAt = later(p.releasedAt, resumed)
+		if _, is := l.passedAt(g, now); was && !is {
+			p.passedUntil = now
+		}
+	}
+}
