@@ -64,7 +64,7 @@ func newManager(o *options) (manager.Manager, error) {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add liveness check: %w", err)
 	}
-	if err := podsequence.Add(mgr, o.sequences); err != nil {
+	if _, err := podsequence.Add(mgr, o.sequences); err != nil {
 		return nil, fmt.Errorf("add PodSequence controller: %w", err)
 	}
 	if err := sequentialjob.Add(mgr); err != nil {
