@@ -30,6 +30,8 @@ const (
 	gangName  = "podgroup.jhwagner.github.io/name"
 	gangReady = "podgroup.jhwagner.github.io/ready"
 	gangSizes = "podgroup.jhwagner.github.io/size"
+	// completeAfter keeps the sandbox from completing the pods of a Job one by one.
+	completeAfter = "sandbox.podsequence.example.com/complete-after"
 )
 
 var gangNames = []string{"gang-a", "gang-b", "gang-c", "gang-d"}
@@ -106,6 +108,7 @@ func sampleJob() (*batchv1.Job, error) {
 	if err := yaml.UnmarshalStrict(content, job); err != nil {
 		return nil, fmt.Errorf("decode sample: %w", err)
 	}
+	job.Spec.Template.Annotations = map[string]string{completeAfter: "never"}
 	return job, nil
 }
 

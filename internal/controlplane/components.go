@@ -154,6 +154,7 @@ func (p *plan) controllerManagerArgs() []string {
 		"--kube-api-qps=1000",
 		"--kube-api-burst=2000",
 		"--node-monitor-grace-period="+nodeMonitorGracePeriod.String(),
+		"--enable-hostpath-provisioner",
 	)
 }
 

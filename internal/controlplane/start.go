@@ -102,6 +102,7 @@ func (b *bringUp) run(ctx context.Context) error {
 	rest.Go(func() error {
 		return b.step("nodes", "ready", func() error { return b.bringUpNodes(ctx, client) })
 	})
+	rest.Go(func() error { return createStorageClass(ctx, client) })
 	rest.Go(func() error { return b.bringUpOurs(ctx, client) })
 	if b.plan.wants(ControllerManager) {
 		rest.Go(func() error { return waitForDefaultServiceAccount(ctx, client) })

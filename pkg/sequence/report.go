@@ -105,7 +105,7 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 	n := l.need(i)
 	r := GroupReport{
 		Title: g.title, Hash: g.hash, Expected: n.expected, Ready: n.ready, Satisfied: t.satisfied, SatisfiedAt: t.since,
-		Released: i < l.released, Progress: n.String(), Members: make([]string, 0, len(t.members)),
+		Released: i < l.released, Progress: n.String() + l.pausedWorkloads(i), Members: make([]string, 0, len(t.members)),
 		SatisfiedOnce: t.satisfiedOnce, EditedAt: t.editedAt,
 	}
 	if r.Confirming = t.satisfied && !t.sure && (l.isNode() || i == l.current); r.Confirming {
@@ -157,7 +157,7 @@ func (l *lane) failure(i int, now time.Time) *Problem {
 		return &Problem{v1alpha1.ReasonJobFailed, fmt.Sprintf("%s: %s: delete it and make it again", group, list(l.failedJobs(i)))}
 	case !g.goOn && l.timedOut(i, now):
 		return &Problem{v1alpha1.ReasonPodsReadyTimeout, fmt.Sprintf(
-			"%s was not ready within %s: %s; later groups stay held until it is", group, g.timeout, l.need(i))}
+			"%s was not ready within %s: %s%s; later groups stay held until it is", group, g.timeout, l.need(i), l.pausedWorkloads(i))}
 	}
 	return nil
 }

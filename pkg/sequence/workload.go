@@ -73,6 +73,7 @@ type workload struct {
 	revision   string
 	allCurrent bool
 	firstPod   int // the first ordinal of a StatefulSet
+	pause      pause
 
 	complete   bool // Jobs only
 	completeAt time.Time
@@ -107,6 +108,7 @@ func viewWorkload(object metav1.Object) *workload {
 		w.expected = int(ptr.Deref(o.Spec.Replicas, 1))
 		w.observed = o.Status.ObservedGeneration >= generation
 		w.allCurrent = false // revision is the newest ReplicaSet, see newestReplicaSet
+		w.pause = pauseOf(o)
 	case *appsv1.ReplicaSet:
 		w.kind, w.labels = KindReplicaSet, o.Spec.Template.Labels
 		w.object = &appsv1.ReplicaSet{

@@ -54,5 +54,8 @@ func fiveThousandPods(s *story) {
 	s.await("status to be of the second group", func() bool { return strings.HasPrefix(s.getSequence("shop").Status.CurrentGroup, "2/2") })
 	status := s.getSequence("shop").Status
 	assert.Len(s, status.CurrentGroupPods, v1alpha1.MaxListedPods)
+	s.await("status to count more than it lists", func() bool {
+		return s.getSequence("shop").Status.ReadyPodsInCurrentGroup > v1alpha1.MaxListedPods
+	})
 	assert.Contains(s, status.Message, "lists are cut at 100 of 5000 pods")
 }

@@ -189,7 +189,23 @@ func TestAPodThatIsNeverReadyKeepsTheNextGroupHeld(t *testing.T) {
 	status := s.getSequence("shop").Status
 	assert.Equal(t, int32(0), *status.CurrentIndex)
 	assert.Equal(t, []string{"db"}, status.CurrentGroupPods)
-	assert.Empty(t, status.ReadyPodsInCurrentGroup)
+	assert.Zero(t, status.ReadyPodsInCurrentGroup)
+}
+
+func TestStatusCountsTheReadyPodsOfTheCurrentGroup(t *testing.T) {
+	s := newStory(t)
+	s.create(s.sequence("shop").Pods("Database", "db-0", "db-1", "db-2").Pods("Application", "app").Obj())
+	s.createPods(s.pod("db-0"), s.pod("db-1"), s.pod("db-2"), s.pod("app"))
+	s.awaitBound("db-0", "db-1", "db-2")
+	s.makeReady("db-0", "db-2")
+	s.await("status to count two", func() bool { return s.getSequence("shop").Status.ReadyPodsInCurrentGroup == 2 })
+	assert.Equal(t, []string{"db-0", "db-1", "db-2"}, s.getSequence("shop").Status.CurrentGroupPods)
+	s.makeReady("db-1")
+	s.awaitBound("app")
+	s.await("status to count those of the second group", func() bool {
+		status := s.getSequence("shop").Status
+		return *status.CurrentIndex == 1 && status.ReadyPodsInCurrentGroup == 0
+	})
 }
 
 func TestReplacementAndScaleUpOfAReleasedGroupGoStraightThrough(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"example.com/podsequence/manifests"
 )
 
-// applySample creates what a sample has, but for pods that are not ready before the test says so.
+// applySample creates what a sample has, but for pods that are not ready, or complete, before the test says so.
 func (s *story) applySample(file string) {
 	s.Helper()
 	content, err := manifests.FS.ReadFile("samples/" + file)
@@ -40,7 +40,9 @@ func (s *story) applySample(file string) {
 		require.NoError(s, object.UnmarshalJSON(raw))
 		object.SetNamespace(s.namespace)
 		if object.GetKind() != v1alpha1.PodSequenceKind.Kind {
-			require.NoError(s, unstructured.SetNestedField(object.Object, "never", "spec", "template", "metadata", "annotations", readyAfter))
+			for _, annotation := range []string{readyAfter, completeAfter} {
+				require.NoError(s, unstructured.SetNestedField(object.Object, "never", "spec", "template", "metadata", "annotations", annotation))
+			}
 		}
 		require.NoError(s, strict.Create(s.ctx, object), "%s of %s", object.GetKind(), file)
 	}

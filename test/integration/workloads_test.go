@@ -48,10 +48,11 @@ func (s *story) replicaSet(name, tier string, replicas int32) *appsv1.ReplicaSet
 	}
 }
 
-// job fails with its first pod that does, unless its backoffLimit is raised.
+// job fails with its first pod that does, unless its backoffLimit is raised. Its pods run until the test ends them.
 func (s *story) job(name, tier string, completions, parallelism int32) *batchv1.Job {
 	template := s.template(tier)
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	template.Annotations[completeAfter] = "never"
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
 		Spec: batchv1.JobSpec{

@@ -4,8 +4,11 @@
 //
 //	sandbox.podsequence.example.com/ready-after     when it becomes ready; default 1s. "never" keeps it unready, and
 //	                                                makes it so again if it was ready before.
-//	sandbox.podsequence.example.com/complete-after  when it ends with phase Succeeded; default never.
+//	sandbox.podsequence.example.com/complete-after  when it ends with phase Succeeded; default 2s for a pod of a Job, whose
+//	                                                work nobody does here, and never for any other. "never" keeps it running.
 //	sandbox.podsequence.example.com/fail-after      when it ends with phase Failed; default never. It takes precedence.
+//
+// KWOK's own stages complete pods of Jobs too. Their annotation pod-complete.stage.kwok.x-k8s.io/delay replaces the 2s.
 //
 // Annotations may be changed while the pod runs. The start of a pod is known in whole seconds, so a delay that has to
 // be worked out again, because the pod was changed or KWOK restarted, may end up to a second late, but never early.

@@ -20,6 +20,7 @@ const (
 	readyAfter    = "sandbox.podsequence.example.com/ready-after"
 	completeAfter = "sandbox.podsequence.example.com/complete-after"
 	failAfter     = "sandbox.podsequence.example.com/fail-after"
+	kwokDelay     = "pod-complete.stage.kwok.x-k8s.io/delay"
 )
 
 // anHourAgo is the start of pods whose annotations have all fallen due.
@@ -105,6 +106,53 @@ func TestNextStageOfPod(t *testing.T) {
 			pod:       annotated(ready(0), failAfter, "1m", completeAfter, "5s"),
 			wantStage: "pod-fail",
 			wantDelay: time.Minute,
+		},
+		"a pod of a Job becomes ready before it completes": {
+			pod:       ofJob(running(0)),
+			wantStage: "pod-ready",
+			wantDelay: time.Second,
+		},
+		"a pod of a Job completes two seconds after its start": {
+			pod:       ofJob(ready(0)),
+			wantStage: "pod-complete",
+			wantDelay: 2 * time.Second,
+		},
+		"a pod of a Job that is never ready completes all the same": {
+			pod:       ofJob(annotated(running(0), readyAfter, "never")),
+			wantStage: "pod-complete",
+			wantDelay: 2 * time.Second,
+		},
+		"a pod of a Job completes when its annotation says": {
+			pod:       ofJob(annotated(ready(0), completeAfter, "30s")),
+			wantStage: "pod-complete",
+			wantDelay: 30 * time.Second,
+		},
+		"a pod of a Job completes when KWOK's annotation says": {
+			pod:       ofJob(annotated(ready(0), kwokDelay, "30s")),
+			wantStage: "pod-complete",
+			wantDelay: 30 * time.Second,
+		},
+		"the sandbox's annotation takes precedence over KWOK's": {
+			pod:       ofJob(annotated(ready(0), kwokDelay, "30s", completeAfter, "5s")),
+			wantStage: "pod-complete",
+			wantDelay: 5 * time.Second,
+		},
+		"a pod of a Job that never completes stays as it is": {
+			pod: ofJob(annotated(ready(0), completeAfter, "never")),
+		},
+		"a pod of a Job fails when its annotation says": {
+			pod:       ofJob(annotated(ready(0), failAfter, "30s")),
+			wantStage: "pod-fail",
+			wantDelay: 30 * time.Second,
+		},
+		"a pod of a Job of another API group stays as it is": {
+			pod: owned(ready(0), "batch.volcano.sh/v1alpha1", "Job"),
+		},
+		"a pod of a ReplicaSet stays as it is": {
+			pod: owned(ready(0), "apps/v1", "ReplicaSet"),
+		},
+		"KWOK's annotation means nothing to a pod that is of no Job": {
+			pod: annotated(ready(0), kwokDelay, "30s"),
 		},
 		"a pod that has succeeded stays as it is": {
 			pod: annotated(ended(corev1.PodSucceeded), completeAfter, "5s"),
@@ -193,6 +241,13 @@ func withReadiness(started time.Duration, status corev1.ConditionStatus) corev1.
 func ended(phase corev1.PodPhase) corev1.Pod {
 	pod := running(anHourAgo)
 	pod.Status.Phase = phase
+	return pod
+}
+
+func ofJob(pod corev1.Pod) corev1.Pod { return owned(pod, "batch/v1", "Job") }
+
+func owned(pod corev1.Pod, apiVersion, kind string) corev1.Pod {
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: "owner", UID: "uid", Controller: new(true)}}
 	return pod
 }
 

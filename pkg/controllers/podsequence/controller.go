@@ -41,27 +41,33 @@ type Options struct {
 	ReleaseGates bool
 	// ExplainWaits has those pods told what they wait for. It does nothing without ReleaseGates.
 	ExplainWaits bool
+	// HoldsChanged, if set, is called with each namespace in which what is held may have changed. It must not block.
+	HoldsChanged func(namespace string)
 }
 
 func (o Options) clusterScopeOnly() bool { return len(o.SchedulerNames) == 0 }
 
-// Add adds the controller to the manager. It does nothing, and watches nothing, until the manager leads.
-func Add(mgr manager.Manager, options Options) error {
+// Add adds the controller to the manager. It does nothing, and watches nothing, until the manager leads. What it returns
+// says what the sequences hold.
+func Add(mgr manager.Manager, options Options) (*Holds, error) {
 	engine := sequence.NewEngine(sequence.Config{
 		SchedulerNames:   options.SchedulerNames,
 		GatePrefixes:     options.GatePrefixes,
 		ClusterScopeOnly: options.clusterScopeOnly(),
 	})
 	d := &dispatcher{ours: sets.New(options.SchedulerNames...)}
+	if options.HoldsChanged != nil {
+		d.targets = newTargets(engine, options.HoldsChanged)
+	}
 	config := coreConfig(mgr)
 	source, err := feed.New(config, engine, feed.Options{Sink: d.dispatch, ClusterScopeOnly: options.clusterScopeOnly()})
 	if err != nil {
-		return fmt.Errorf("make feed: %w", err)
+		return nil, fmt.Errorf("make feed: %w", err)
 	}
 	d.feed = source
 	if options.ReleaseGates {
 		if err := d.addPodWriter(mgr, config, engine, source, options); err != nil {
-			return err
+			return nil, err
 		}
 	}
 
@@ -78,15 +84,15 @@ func Add(mgr manager.Manager, options Options) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("make controller: %w", err)
+		return nil, fmt.Errorf("make controller: %w", err)
 	}
 	if err := reconciler.Watch(d); err != nil {
-		return fmt.Errorf("watch feed: %w", err)
+		return nil, fmt.Errorf("watch feed: %w", err)
 	}
 	if err := mgr.AddReadyzCheck(controllerName, readyz(mgr.Elected(), source.Why)); err != nil {
-		return fmt.Errorf("add readiness check: %w", err)
+		return nil, fmt.Errorf("add readiness check: %w", err)
 	}
-	return nil
+	return &Holds{engine, source.Why}, nil
 }
 
 // coreConfig is the manager's configuration for clients of core resources, which are cheaper to decode from protobuf.

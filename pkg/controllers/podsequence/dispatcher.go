@@ -30,6 +30,8 @@ type dispatcher struct {
 	writer podRequests
 	// pods is nil when nothing is to be explained here.
 	pods *waitingPods
+	// targets is nil when nobody asks what is held.
+	targets *targets
 }
 
 var (
@@ -63,6 +65,9 @@ func (d *dispatcher) Start(ctx context.Context, queue workqueue.TypedRateLimitin
 func (d *dispatcher) dispatch(changes sequence.Changes) {
 	for key := range changes.Sequences {
 		d.queue.Add(reconcile.Request{NamespacedName: key})
+	}
+	if d.targets != nil {
+		d.targets.tell(changes.Sequences)
 	}
 	if d.writer == nil {
 		return

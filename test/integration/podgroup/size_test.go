@@ -70,9 +70,10 @@ func TestSizeByWorkload(t *testing.T) {
 	}
 }
 
+// job is a Job of the group "gang" whose pods run until the test ends them.
 func (s *story) job(name string, parallelism int32, completions *int32) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: s.meta(name)}
-	job.Spec = batchv1.JobSpec{Parallelism: &parallelism, Completions: completions, Template: template("gang")}
+	job.Spec = batchv1.JobSpec{Parallelism: &parallelism, Completions: completions, Template: template("gang", annotation(completeAfter, "never"))}
 	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	return job
 }

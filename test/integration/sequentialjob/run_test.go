@@ -123,7 +123,7 @@ func TestPodsHaveWhatTheTemplateSharesAndTheirOwnStep(t *testing.T) {
 	object.Spec.Template = corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels:      map[string]string{"team": "data", v1alpha1.LabelStepIndex: "not yours"},
-			Annotations: map[string]string{"note": "shared"},
+			Annotations: map[string]string{"note": "shared", completeAfter: "never"},
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyOnFailure,

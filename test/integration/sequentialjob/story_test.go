@@ -65,6 +65,7 @@ func (s *story) steps(name string, n int) *v1alpha1.SequentialJob {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
 		Spec:       v1alpha1.SequentialJobSpec{BackoffLimit: ptr.To[int32](0)},
 	}
+	object.Spec.Template.Annotations = map[string]string{completeAfter: "never"}
 	for i := range n {
 		object.Spec.Containers = append(object.Spec.Containers, corev1.Container{
 			Name: fmt.Sprintf("step-%d", i), Image: "example.com/step",

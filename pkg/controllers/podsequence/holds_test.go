@@ -1,0 +1,79 @@
+package podsequence
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// fixedTargets are the namespaces where the pods of sequences live.
+type fixedTargets map[types.NamespacedName]string
+
+func (f fixedTargets) TargetNamespace(key types.NamespacedName) (namespace string, ok bool) {
+	namespace, ok = f[key]
+	return namespace, ok
+}
+
+func TestTargetsTellWhereTheHeldPodsLive(t *testing.T) {
+	own, far := types.NamespacedName{Namespace: "shop", Name: "own"}, types.NamespacedName{Namespace: "shop", Name: "far"}
+	for name, tc := range map[string]struct {
+		before, now fixedTargets
+		changed     []types.NamespacedName
+		want        []string
+	}{
+		"its own namespace": {
+			now: fixedTargets{own: "shop"}, changed: []types.NamespacedName{own}, want: []string{"shop"},
+		},
+		"another namespace": {
+			now: fixedTargets{far: "target"}, changed: []types.NamespacedName{far}, want: []string{"target"},
+		},
+		"several sequences of one namespace are one change": {
+			now: fixedTargets{own: "shop", far: "shop"}, changed: []types.NamespacedName{own, far}, want: []string{"shop"},
+		},
+		"a sequence that is gone": {
+			before: fixedTargets{own: "shop"}, changed: []types.NamespacedName{own}, want: []string{"shop"},
+		},
+		"a sequence that is gone and whose pods lived elsewhere": {
+			before: fixedTargets{far: "target"}, changed: []types.NamespacedName{far}, want: []string{"shop", "target"},
+		},
+		"a sequence that names another namespace than before": {
+			before: fixedTargets{far: "target"}, now: fixedTargets{far: "other"},
+			changed: []types.NamespacedName{far}, want: []string{"other", "target"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			targets := newTargets(tc.before, func(namespace string) { got = append(got, namespace) })
+			targets.tell(sets.New(tc.changed...))
+			got, targets.engine = nil, tc.now
+			targets.tell(sets.New(tc.changed...))
+			slices.Sort(got)
+			assert.Equal(t, tc.want, got)
+		})
+	}
+}
+
+func TestChangedSequencesAreChangedHolds(t *testing.T) {
+	var got []string
+	d := &dispatcher{queue: newQueue(), targets: newTargets(fixedTargets{shop: "target"}, func(namespace string) { got = append(got, namespace) })}
+	d.dispatch(sequence.Changes{Sequences: sets.New(shop)})
+	assert.Equal(t, []string{"target"}, got)
+}
+
+func TestNothingIsHeldBeforeEverythingIsKnown(t *testing.T) {
+	why := "the list of pods is not complete"
+	engine := sequence.NewEngine(sequence.Config{SchedulerNames: []string{"podsequence-scheduler"}})
+	engine.ApplySequence(MakeSequence("shop", "shop").Label("Database", "app", "db").Label("Application", "app", "api").Obj())
+	holds := &Holds{engine: engine, why: func() string { return why }}
+	pod := st.MakePod().Namespace("shop").Name("").SchedulerName("podsequence-scheduler").Label("app", "api").Obj()
+	assert.False(t, holds.WouldHold(pod).Held())
+	why = ""
+	assert.True(t, holds.WouldHold(pod).Held())
+}

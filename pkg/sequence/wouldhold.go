@@ -1,0 +1,173 @@
+package sequence
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	coordinationv1 "example.com/podsequence/apis/apps/v1"
+)
+
+// Hold is what would keep a pod from being scheduled that does not exist yet. The zero value keeps none.
+type Hold struct {
+	// Sequence is the PodSequence that would hold the pod. When several would, it is the first by namespace and name.
+	Sequence types.NamespacedName
+	// Group names the group that the pod would wait for, such as: group 1/2 "Database". It is empty when the pod would
+	// wait for nothing but the end of a suspension.
+	Group string
+	// Paused are the Deployments that are paused and without whose pods the group cannot become ready: those of the
+	// group itself, and those that pods of the group wait for in other sequences. They are sorted.
+	Paused []types.NamespacedName
+}
+
+// Held reports whether the pod would be held.
+func (h Hold) Held() bool { return h.Sequence != types.NamespacedName{} }
+
+// String says in words what would hold the pod.
+func (h Hold) String() string {
+	switch {
+	case !h.Held():
+		return ""
+	case h.Group == "":
+		return fmt.Sprintf("PodSequence %s, which is suspended", h.Sequence)
+	}
+	return fmt.Sprintf("PodSequence %s until %s is ready", h.Sequence, h.Group)
+}
+
+// WouldHold says what would hold a pod that is about to be created, such as one of a pod template. The pod has no name:
+// no group names it. It counts as held only where something else must happen first. A group that is ready and waits for
+// its time, or for being confirmed, holds it only for a moment. Sequences of scope Node are left out: whether they hold
+// a pod is a question of nodes.
+func (e *Engine) WouldHold(object *corev1.Pod) Hold {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	ns := e.namespaces[object.Namespace]
+	if ns == nil {
+		return Hold{}
+	}
+	p := viewPod(object)
+	p.memberships = ns.place(p)
+	var holding *membership
+	for i := range p.memberships {
+		m := &p.memberships[i]
+		governed := e.schedulerNames.Has(p.schedulerName) || p.hasGate(m.sequence.gate)
+		if governed && m.blocked() && (holding == nil || less(m.sequence.key, holding.sequence.key)) {
+			holding = m
+		}
+	}
+	if holding == nil {
+		return Hold{}
+	}
+	s := holding.sequence
+	hold := Hold{Sequence: s.key}
+	if current := s.lanes[""].current; current < holding.group {
+		hold.Group = fmt.Sprintf("group %d/%d %q", current+1, len(s.groups), s.groups[current].title)
+		search := pausedSearch{seen: map[*group]struct{}{}, found: map[types.NamespacedName]struct{}{}}
+		search.group(s, current)
+		hold.Paused = search.sorted()
+	}
+	return hold
+}
+
+// TargetNamespace returns the namespace whose pods a sequence holds; ok is false if the engine knows no such sequence.
+func (e *Engine) TargetNamespace(key types.NamespacedName) (namespace string, ok bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	s := e.sequences[key]
+	if s == nil {
+		return "", false
+	}
+	return s.namespace, true
+}
+
+// blocked reports whether the members of the group are held until something else happens.
+func (m membership) blocked() bool {
+	s := m.sequence
+	if s.perNode || s.lanes[""].mayGo(m.group) {
+		return false
+	}
+	l := s.lanes[""]
+	return l.current >= m.group || !l.tallies[l.current].satisfied
+}
+
+// pausedSearch finds the paused Deployments that a group needs.
+type pausedSearch struct {
+	seen  map[*group]struct{}
+	found map[types.NamespacedName]struct{}
+}
+
+// group searches a group, and the groups of other sequences for which its pods wait.
+func (search *pausedSearch) group(s *sequence, i int) {
+	g := s.groups[i]
+	if _, seen := search.seen[g]; seen {
+		return
+	}
+	search.seen[g] = struct{}{}
+	for share := range g.shares {
+		if w := share.workload; w.pause.paused && share.entered.short > 0 {
+			search.found[types.NamespacedName{Namespace: w.namespace, Name: w.name}] = struct{}{}
+		}
+	}
+	for p := range s.lanes[""].tallies[i].members {
+		if p.bound() {
+			continue
+		}
+		for _, m := range p.memberships {
+			if current := m.current(); m.sequence != s && current < m.group && m.blocked() {
+				search.group(m.sequence, current)
+			}
+		}
+	}
+}
+
+// current is the current group of the membership's sequence.
+func (m membership) current() int { return m.sequence.lanes[""].current }
+
+func (search *pausedSearch) sorted() []types.NamespacedName {
+	names := make([]types.NamespacedName, 0, len(search.found))
+	for name := range search.found {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return names
+}
+
+// pause says whether a Deployment is paused, and which DeploymentCoordination paused it, if one did.
+type pause struct {
+	paused bool
+	by     string
+}
+
+func pauseOf(d *appsv1.Deployment) pause {
+	if !d.Spec.Paused {
+		return pause{}
+	}
+	return pause{true, d.Annotations[coordinationv1.PausedByAnnotation]}
+}
+
+// pausedWorkloads says which paused Deployments keep the group from being ready. It is empty if none does, and else
+// continues the text of a need.
+func (l *lane) pausedWorkloads(i int) string {
+	var paused []string
+	for share := range l.sequence.groups[i].shares {
+		w := share.workload
+		switch {
+		case !w.pause.paused || share.entered.short == 0:
+		case w.pause.by != "":
+			paused = append(paused, fmt.Sprintf("%s is paused by DeploymentCoordination %s until its turn", w, w.pause.by))
+		default:
+			paused = append(paused, fmt.Sprintf("%s is paused: set its spec.paused to false", w))
+		}
+	}
+	if len(paused) == 0 {
+		return ""
+	}
+	return ", " + list(paused)
+}

@@ -1,0 +1,181 @@
+package sequence
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+)
+
+// tiers is a sequence of the pods labelled app=db and app=api.
+func tiers(name string) *SequenceWrapper {
+	return MakeSequence(oracleNamespace, name).UID(name).Label("Database", "app", "db").Label("Application", "app", "api")
+}
+
+// emptyDeployment is one of two pods labelled app=NAME that has none yet.
+func emptyDeployment(name string, edits ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	d := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: oracleNamespace, Name: name, UID: types.UID(name), ResourceVersion: "2", Generation: 1},
+		Spec:       appsv1.DeploymentSpec{Replicas: new(int32(2))},
+		Status:     appsv1.DeploymentStatus{ObservedGeneration: 1},
+	}
+	d.Spec.Template.Labels = map[string]string{"app": name}
+	for _, edit := range edits {
+		edit(d)
+	}
+	return d
+}
+
+func paused(d *appsv1.Deployment) { d.Spec.Paused = true }
+
+func pausedBy(coordination string) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) {
+		d.Spec.Paused = true
+		d.Annotations = map[string]string{"apps.containerinfra.nl/paused-by": coordination}
+	}
+}
+
+// podToCome is a pod of a template: it has no name.
+func podToCome(app string) *st.PodWrapper {
+	return st.MakePod().Namespace(oracleNamespace).Name("").SchedulerName(oracleScheduler).Label("app", app)
+}
+
+func TestWouldHold(t *testing.T) {
+	const gate = "podsequence.example.com/sequence-gate"
+	database := `group 1/2 "Database"`
+	shop := Hold{Sequence: shopKey, Group: database}
+	db := types.NamespacedName{Namespace: oracleNamespace, Name: "db"}
+	for name, tc := range map[string]struct {
+		given func(e *Engine)
+		pod   *st.PodWrapper
+		want  Hold
+	}{
+		"a pod that no sequence selects": {
+			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("other"),
+		},
+		"a pod of the first group": {
+			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("db"),
+		},
+		"a pod of a later group": {
+			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("api"), want: shop,
+		},
+		"a pod of another scheduler without a gate cannot be held": {
+			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("api").SchedulerName("default-scheduler"),
+		},
+		"a pod of another scheduler is held by its gate": {
+			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()) },
+			pod:   podToCome("api").SchedulerName("default-scheduler").SchedulingGates([]string{gate}), want: shop,
+		},
+		"the first of two sequences by name is told": {
+			given: func(e *Engine) { e.ApplySequence(tiers("zoo").Obj()); e.ApplySequence(tiers("shop").Obj()) },
+			pod:   podToCome("api"), want: shop,
+		},
+		"a suspended sequence holds its first group": {
+			given: func(e *Engine) { e.ApplySequence(tiers("shop").Suspend().Obj()) },
+			pod:   podToCome("db"), want: Hold{Sequence: shopKey},
+		},
+		"a sequence of scope Node is left out": {
+			given: func(e *Engine) { e.ApplySequence(tiers("shop").NodeScope().Obj()) }, pod: podToCome("api"),
+		},
+		"a group that is ready and waits for its time": {
+			given: func(e *Engine) {
+				e.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("Database", "db-0").Wait("1h").Label("Application", "app", "api").Obj())
+				e.ApplyPod(makePod("db-0", "3").Node("n").Conditions([]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}).Obj())
+			},
+			pod: podToCome("api"),
+		},
+		"a paused Deployment that the group needs": {
+			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()); e.ApplyWorkload(emptyDeployment("db", paused)) },
+			pod:   podToCome("api"), want: Hold{Sequence: shopKey, Group: database, Paused: []types.NamespacedName{db}},
+		},
+		"a Deployment that is not paused": {
+			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()); e.ApplyWorkload(emptyDeployment("db")) },
+			pod:   podToCome("api"), want: shop,
+		},
+		"a paused Deployment that lacks no pod": {
+			given: func(e *Engine) {
+				e.ApplySequence(tiers("shop").Obj())
+				e.ApplyPod(makePod("db-0", "3").Label("app", "db").Obj())
+				e.ApplyWorkload(emptyDeployment("db", paused, func(d *appsv1.Deployment) { *d.Spec.Replicas = 0 }))
+			},
+			pod: podToCome("api"), want: shop,
+		},
+		"a paused Deployment that the group needs by way of another sequence": {
+			given: func(e *Engine) {
+				e.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Cache", "app", "cache").Label("Application", "app", "api").Obj())
+				e.ApplySequence(MakeSequence(oracleNamespace, "other").UID("other").Label("Database", "app", "db").Label("Cache", "app", "cache").Obj())
+				e.ApplyWorkload(emptyDeployment("db", paused))
+				e.ApplyPod(makePod("cache-0", "3").Label("app", "cache").Obj())
+			},
+			pod: podToCome("api"), want: Hold{Sequence: shopKey, Group: `group 1/2 "Cache"`, Paused: []types.NamespacedName{db}},
+		},
+		"two sequences that wait for each other": {
+			given: func(e *Engine) {
+				e.ApplySequence(tiers("shop").Obj())
+				e.ApplySequence(MakeSequence(oracleNamespace, "zoo").UID("zoo").Label("Application", "app", "api").Label("Database", "app", "db").Obj())
+				e.ApplyPod(makePod("db-0", "3").Label("app", "db").Obj())
+				e.ApplyPod(makePod("api-0", "3").Label("app", "api").Obj())
+			},
+			pod: podToCome("api"), want: shop,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine()
+			tc.given(e)
+			got := e.WouldHold(tc.pod.Obj())
+			if len(got.Paused) == 0 {
+				got.Paused = nil
+			}
+			assert.Equal(t, tc.want, got)
+		})
+	}
+}
+
+func TestAGroupThatNeedsAPausedDeploymentSaysSo(t *testing.T) {
+	for name, tc := range map[string]struct {
+		db   *appsv1.Deployment
+		want string
+	}{
+		"not paused":                   {emptyDeployment("db"), "0 of 2 pods ready"},
+		"paused by its owner":          {emptyDeployment("db", paused), "0 of 2 pods ready, Deployment db is paused: set its spec.paused to false"},
+		"paused by a coordination":     {emptyDeployment("db", pausedBy("rollouts")), "0 of 2 pods ready, Deployment db is paused by DeploymentCoordination rollouts until its turn"},
+		"a mark of a pause that ended": {emptyDeployment("db", pausedBy("rollouts"), func(d *appsv1.Deployment) { d.Spec.Paused = false }), "0 of 2 pods ready"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine()
+			e.ApplySequence(tiers("shop").Obj())
+			e.ApplyWorkload(tc.db)
+			report, ok := e.Report(shopKey)
+			require.True(t, ok)
+			assert.Equal(t, tc.want, report.Groups[0].Progress)
+			status := report.Status(&v1alpha1.PodSequence{}, metav1.Now().Time)
+			assert.Equal(t, `waiting for group 1/2 "Database": `+tc.want, status.Message)
+		})
+	}
+}
+
+func TestAPauseIsAChangeOfTheSequence(t *testing.T) {
+	e := newEngine()
+	e.ApplySequence(tiers("shop").Obj())
+	e.ApplyWorkload(emptyDeployment("db"))
+	changes := e.ApplyWorkload(emptyDeployment("db", paused, func(d *appsv1.Deployment) { d.ResourceVersion = "3" }))
+	assert.True(t, changes.Sequences.Has(shopKey))
+}
+
+func TestTargetNamespace(t *testing.T) {
+	e := newEngine()
+	e.ApplySequence(tiers("shop").TargetNamespace("elsewhere").Obj())
+	namespace, ok := e.TargetNamespace(shopKey)
+	assert.True(t, ok)
+	assert.Equal(t, "elsewhere", namespace)
+	_, ok = e.TargetNamespace(types.NamespacedName{Namespace: "shop", Name: "none"})
+	assert.False(t, ok)
+}
