@@ -73,7 +73,7 @@ func TestPoliciesThatOlderClustersLackCanBeLeftOut(t *testing.T) {
 	older := fstest.MapFS{"older/kustomization.yaml": {Data: []byte(`apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [../default]
-components: [../policies/deploymentcoordination/without, ../policies/routing/without]
+components: [../policies/deploymentcoordination/without, ../policies/proof/without, ../policies/routing/without]
 `)}}
 	require.NoError(t, fs.WalkDir(manifests.FS, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -86,6 +86,8 @@ components: [../policies/deploymentcoordination/without, ../policies/routing/wit
 	policies := []string{
 		"MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding deploymentcoordination.podsequence.example.com",
+		"MutatingAdmissionPolicy proof.podsequence.example.com",
+		"MutatingAdmissionPolicyBinding proof.podsequence.example.com",
 		"MutatingAdmissionPolicy routing.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding routing.podsequence.example.com",
 	}

@@ -4,6 +4,7 @@ package podwriter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -44,6 +45,9 @@ type Decider interface {
 type Options struct {
 	// Explains tells whether it is for this Writer to tell the pod what it waits for; nil turns explanations off.
 	Explains func(pod *corev1.Pod) bool
+	// Unknown says what must become known before the Decider can be asked what the pod waits for; that is then the
+	// explanation. It is empty if nothing must, and nil if that is never so.
+	Unknown func(pod *corev1.Pod) string
 	// CatchUp returns once the decider knows every PodSequence that there was at a resource version: no gate is lifted
 	// before it knows those that were there before the pod. Nil if that needs no waiting.
 	CatchUp func(ctx context.Context, version string) error
@@ -73,6 +77,9 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 	}
 	if options.CatchUp == nil {
 		options.CatchUp = func(context.Context, string) error { return nil }
+	}
+	if options.Unknown == nil {
+		options.Unknown = func(*corev1.Pod) string { return "" }
 	}
 	queue := func(name string) workqueue.TypedRateLimitingInterface[types.NamespacedName] {
 		return workqueue.NewTypedRateLimitingQueueWithConfig(
@@ -137,6 +144,8 @@ func (w *Writer) work(
 		switch {
 		case err == nil, apierrors.IsNotFound(err), ctx.Err() != nil:
 			queue.Forget(pod)
+		case errors.Is(err, errUnknown):
+			queue.AddRateLimited(pod)
 		case apierrors.IsConflict(err):
 			// The pod, or its name's owner, has changed: the patch is dropped, and worked out anew from what is there now.
 			queue.AddRateLimited(pod)
@@ -181,8 +190,14 @@ func (w *Writer) explain(ctx context.Context, key types.NamespacedName) error {
 	if err != nil {
 		return fmt.Errorf("get pod to explain its wait: %w", err)
 	}
-	if !w.options.Explains(pod) {
+	if pod.Spec.NodeName != "" || !w.options.Explains(pod) {
 		return nil
+	}
+	if unknown := w.options.Unknown(pod); unknown != "" {
+		if err := w.patchStatus(ctx, pod, sequence.WaitingPatch(pod, unknown, w.options.Clock.Now())); err != nil {
+			return err
+		}
+		return errUnknown
 	}
 	var patch []byte
 	if decision := w.decider.Decide(pod); decision.Held {
@@ -190,13 +205,21 @@ func (w *Writer) explain(ctx context.Context, key types.NamespacedName) error {
 	} else if len(w.decider.Lift(key).Gates) == 0 { // else it is about to go
 		patch = sequence.StillGatedPatch(pod, w.options.Clock.Now())
 	}
+	return w.patchStatus(ctx, pod, patch)
+}
+
+// errUnknown has a pod explained again, with back-off: nobody reports when what is unknown becomes known, or when the
+// reason changes why it is not.
+var errUnknown = errors.New("it is not known yet what the pod waits for")
+
+func (w *Writer) patchStatus(ctx context.Context, pod *corev1.Pod, patch []byte) error {
 	if patch == nil {
 		return nil
 	}
 	if err := w.limiter.Wait(ctx); err != nil {
 		return fmt.Errorf("wait for a turn to explain: %w", err)
 	}
-	_, err = w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
+	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
 		patch, metav1.PatchOptions{}, "status")
 	if err != nil {
 		return fmt.Errorf("explain the wait: %w", err)

@@ -2,6 +2,7 @@ package podwriter
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -9,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -16,10 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 
 	. "example.com/podsequence/internal/testing"
@@ -86,6 +91,32 @@ func TestLift(t *testing.T) {
 			synctest.Wait()
 			require.Equal(t, int64(1), s.patches.Load())
 			assert.Contains(t, *s.last.Load(), gate)
+		})
+	})
+	t.Run("a pod that may go gets the proof, and keeps everything else", func(t *testing.T) {
+		play(t, Options{}, func(t *testing.T, s *stage) {
+			s.app.Annotations = map[string]string{"other": "kept", v1alpha1.ReleasedAnnotation: "of another pod"}
+			s.app.Spec.SchedulingGates = append(s.app.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "other.example.com/gate"})
+			s.app.Spec.SchedulerName = "another-scheduler"
+			s.app.ResourceVersion = "6"
+			s.engine.ApplyPod(s.app)
+			s.databaseReady()
+			proof := s.engine.Proof(s.app)
+			require.Contains(t, proof, "app shop/")
+			s.writer.Lift(key)
+			synctest.Wait()
+			require.Equal(t, int64(1), s.patches.Load())
+
+			before, err := json.Marshal(s.app)
+			require.NoError(t, err)
+			after, err := strategicpatch.StrategicMergePatch(before, []byte(*s.last.Load()), &corev1.Pod{})
+			require.NoError(t, err)
+			var lifted corev1.Pod
+			require.NoError(t, json.Unmarshal(after, &lifted))
+			want := s.app.DeepCopy()
+			want.Annotations[v1alpha1.ReleasedAnnotation] = proof
+			want.Spec.SchedulingGates = want.Spec.SchedulingGates[1:]
+			assert.Empty(t, cmp.Diff(*want, lifted, cmpopts.EquateEmpty()))
 		})
 	})
 	t.Run("a pod that must wait keeps it, whoever asks", func(t *testing.T) {
@@ -215,6 +246,83 @@ func TestExplain(t *testing.T) {
 			assert.Zero(t, s.patches.Load())
 		})
 	})
+}
+
+func TestExplainWhatIsUnknown(t *testing.T) {
+	var reason atomic.Pointer[string]
+	options := Options{
+		Explains: func(*corev1.Pod) bool { return true },
+		Unknown:  func(*corev1.Pod) string { return *reason.Load() },
+	}
+	const forbidden = "waiting for PodSequence: podsequences cannot be listed: forbidden"
+	t.Run("a pod is told what must become known, and what it waits for once that is", func(t *testing.T) {
+		play(t, options, func(t *testing.T, s *stage) {
+			reason.Store(new(forbidden))
+			s.writer.Explain(key)
+			time.Sleep(explainDelay + explainDelay/20)
+			synctest.Wait()
+			require.Equal(t, int64(1), s.patches.Load())
+			assert.Contains(t, *s.last.Load(), forbidden)
+			s.tells(forbidden)
+
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			require.Equal(t, int64(1), s.patches.Load(), "it was told the same again")
+			reason.Store(new(""))
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			require.Equal(t, int64(2), s.patches.Load())
+			assert.Contains(t, *s.last.Load(), `group 1/2 \"Database\"`)
+		})
+	})
+	t.Run("a pod with a gate of others is told of that again once everything is known", func(t *testing.T) {
+		play(t, options, func(t *testing.T, s *stage) {
+			reason.Store(new(forbidden))
+			s.app.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "other.example.com/gate"}}
+			s.tells(forbidden)
+			s.engine.ApplyPod(s.app)
+			s.databaseReady()
+			s.writer.Explain(key)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			require.Zero(t, s.patches.Load())
+			reason.Store(new(""))
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			require.Equal(t, int64(1), s.patches.Load())
+			assert.Contains(t, *s.last.Load(), "Scheduling is blocked due to non-empty scheduling gates")
+		})
+	})
+	t.Run("a pod that was bound meanwhile is left alone, and forgotten", func(t *testing.T) {
+		asked := 0
+		counting := options
+		counting.Unknown = func(*corev1.Pod) string { asked++; return forbidden }
+		play(t, counting, func(t *testing.T, s *stage) {
+			s.writer.Explain(key)
+			s.app.Spec.NodeName = "n"
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			assert.Zero(t, s.patches.Load())
+			assert.Zero(t, asked)
+		})
+	})
+	t.Run("explanations can be turned off", func(t *testing.T) {
+		play(t, Options{Unknown: func(*corev1.Pod) string { return forbidden }}, func(t *testing.T, s *stage) {
+			s.writer.Explain(key)
+			time.Sleep(time.Minute)
+			assert.Zero(t, s.patches.Load())
+		})
+	})
+}
+
+// tells has the pod's condition say what it waits for, as the last patch had it.
+func (s *stage) tells(message string) {
+	app := s.app.DeepCopy()
+	app.ResourceVersion = "6"
+	app.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated, Message: message,
+	}}
+	s.app = app
 }
 
 func TestWhatIsWrittenNamesTheVersionItWasMadeFrom(t *testing.T) {

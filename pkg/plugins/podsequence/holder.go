@@ -34,9 +34,12 @@ type holder struct {
 	// feeding is nil until run begins.
 	feeding atomic.Pointer[feeding]
 
+	// refusedMu guards what follows, and the change of feeding.
+	refusedMu sync.Mutex
+	// unasked are pods that were refused before there was an engine to ask.
+	unasked map[types.UID]types.NamespacedName
 	// early are pods that no sequence holds, but that came so lately that their sequence may not be known yet.
-	earlyMu sync.Mutex
-	early   map[types.UID]earlyPod
+	early map[types.UID]earlyPod
 }
 
 // earlyPod is a pod that waits until every sequence is known that was there at this version.
@@ -83,7 +86,8 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 	}
 
 	pods := factory.Core().V1().Pods()
-	h := &holder{args: args, handle: handle, pods: pods.Lister(), profiles: sets.New(handle.ProfileName()), early: map[types.UID]earlyPod{}}
+	h := newHolder(args, pods.Lister(), handle.ProfileName())
+	h.handle = handle
 	holders[factory] = h
 	synced := pods.Informer().HasSynced
 	go func() {
@@ -93,6 +97,13 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 		delete(holders, factory)
 	}()
 	return h, nil
+}
+
+func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
+	return &holder{
+		args: args, pods: pods, profiles: sets.New(profile),
+		unasked: map[types.UID]types.NamespacedName{}, early: map[types.UID]earlyPod{},
+	}
 }
 
 // run works until the context ends. It begins when the framework's own pods are in: a standby that waits to lead has its
@@ -108,10 +119,6 @@ func (h *holder) run(ctx context.Context, podsSynced cache.InformerSynced) {
 		SchedulerNames: sets.List(h.profiles),
 		GatePrefixes:   h.args.GatePrefixes,
 	})
-	options := podwriter.Options{}
-	if *h.args.ExplainWaits {
-		options.Explains = func(pod *v1.Pod) bool { return h.profiles.Has(pod.Spec.SchedulerName) }
-	}
 	f := &feeding{engine: engine}
 	source, err := feed.New(h.handle.KubeConfig(), engine, feed.Options{
 		Sink:     func(changes sequence.Changes) { h.act(logger, f, changes) },
@@ -121,63 +128,15 @@ func (h *holder) run(ctx context.Context, podsSynced cache.InformerSynced) {
 		logger.Error(err, "Cannot watch PodSequences: no pod of this scheduler will be let go")
 		return
 	}
+	options := h.writerOptions()
 	options.CatchUp = source.CatchUp
-	writer := podwriter.New(h.handle.ClientSet(), h.getPod, engine, options)
-	f.feed, f.writer = source, writer
-	h.feeding.Store(f)
+	f.feed, f.writer = source, podwriter.New(h.handle.ClientSet(), h.getPod, engine, options)
+	h.begin(f)
 
 	var running sync.WaitGroup
-	running.Go(func() { writer.Run(ctx) })
+	running.Go(func() { f.writer.Run(ctx) })
 	source.Run(ctx)
 	running.Wait()
-}
-
-// decide answers for one pod.
-func (h *holder) decide(pod *v1.Pod) *fwk.Status {
-	f := h.feeding.Load()
-	if f == nil {
-		return unschedulable("waiting for PodSequence: this scheduler has not begun to watch")
-	}
-	if !f.feed.Synced() {
-		// Asked again after being remembered: what completes in between reports either to the one or to the other.
-		f.engine.Remember(pod.UID)
-		if why := f.feed.Why(); why != "" {
-			return unschedulable("waiting for PodSequence: " + why)
-		}
-	}
-	if d := f.engine.Decide(pod); d.Held {
-		return unschedulable(d.Message())
-	}
-	if version := f.engine.FirstSeen(pod).Version; !f.feed.CaughtUp(version) && h.holdEarly(f, pod, version) {
-		return unschedulable("waiting for PodSequence: not all PodSequences from before this pod are known yet")
-	}
-	return nil
-}
-
-// holdEarly notes that the pod waits, unless it need not wait any more. By looking once more after the note, nothing that
-// becomes known in between is missed.
-func (h *holder) holdEarly(f *feeding, pod *v1.Pod, version string) bool {
-	h.earlyMu.Lock()
-	defer h.earlyMu.Unlock()
-	if f.feed.CaughtUp(version) {
-		return false
-	}
-	h.early[pod.UID] = earlyPod{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, version}
-	return true
-}
-
-// releaseEarly activates the pods that waited for what is known by now. PreEnqueue asks the engine again.
-func (h *holder) releaseEarly(logger klog.Logger, f *feeding) {
-	h.earlyMu.Lock()
-	ready := map[types.UID]types.NamespacedName{}
-	for uid, pod := range h.early {
-		if f.feed.CaughtUp(pod.version) {
-			ready[uid] = pod.NamespacedName
-			delete(h.early, uid)
-		}
-	}
-	h.earlyMu.Unlock()
-	h.activate(logger, ready)
 }
 
 func unschedulable(message string) *fwk.Status {
@@ -224,6 +183,15 @@ func (h *holder) activate(logger klog.Logger, ready map[types.UID]types.Namespac
 		logger.V(4).Info("Activating released pods", "count", len(pods))
 		h.handle.Activate(logger, pods)
 	}
+}
+
+// tryAgain has a pod that is rejected in its scheduling cycle come back, after back-off at most. While the pod is in its
+// cycle, activation is an event that the queue keeps for it: rejected by us and without such an event, the pod would stay
+// among the unschedulable ones until some node opens for it, or for five minutes. A status of code Error would bring it
+// back as well, but it would tell people of a failure of the scheduler, and the pod would have to wait out its back-off
+// even if nothing else is in the queue.
+func (h *holder) tryAgain(logger klog.Logger, pod *v1.Pod) {
+	h.handle.Activate(logger, map[string]*v1.Pod{keyOf(pod).String(): pod})
 }
 
 func (h *holder) getPod(_ context.Context, key types.NamespacedName) (*v1.Pod, error) {

@@ -26,6 +26,7 @@ var (
 	_ fwk.PreFilterPlugin   = &PodSequence{}
 	_ fwk.FilterPlugin      = &PodSequence{}
 	_ fwk.ReservePlugin     = &PodSequence{}
+	_ fwk.BindPlugin        = &PodSequence{}
 	_ fwk.SignPlugin        = &PodSequence{}
 )
 
@@ -68,9 +69,14 @@ func (pl *PodSequence) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod
 	return filter(state, nodeInfo.Node().Name)
 }
 
-// Reserve looks at the chosen node once more: it may have closed since it was filtered.
-func (pl *PodSequence) Reserve(_ context.Context, state fwk.CycleState, _ *v1.Pod, nodeName string) *fwk.Status {
-	return filter(state, nodeName)
+// Reserve looks at the chosen node once more: it may have closed since it was filtered. Another node may be open all the
+// time, so that no event will bring the pod back: it asks to be tried again.
+func (pl *PodSequence) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
+	status := filter(state, nodeName)
+	if !status.IsSuccess() {
+		pl.holder.tryAgain(klog.FromContext(ctx), pod)
+	}
+	return status
 }
 
 // Unreserve has nothing to undo.

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
@@ -19,7 +18,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/backend/queue"
@@ -27,6 +25,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	testingclock "k8s.io/utils/clock/testing"
 
 	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/podwriter"
@@ -37,14 +36,6 @@ const (
 	schedulerName = "podsequence-scheduler"
 	sequenceGate  = "podsequence.example.com/sequence-gate"
 )
-
-// shippedConfig is what users run our scheduler with.
-func shippedConfig(t *testing.T) *config.KubeSchedulerConfiguration {
-	t.Helper()
-	c, err := options.LoadConfigFromFile(klog.FromContext(t.Context()), "../../../manifests/scheduler-config/scheduler-config.yaml")
-	require.NoError(t, err)
-	return c
-}
 
 func newRecorders(client kubernetes.Interface) profile.RecorderFactory {
 	return profile.NewRecorderFactory(events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}))
@@ -60,7 +51,11 @@ type stage struct {
 	holder   *holder
 	engine   *sequence.Engine
 	known    *known
-	admitted map[string]int // how often PreEnqueue was asked, by pod
+	feeding  *feeding
+	clock    *testingclock.FakeClock // of explanations
+	admitted map[string]int          // how often PreEnqueue was asked, by pod
+	// beforeReserve and beforeBind are what happens in a scheduling cycle after a node was chosen.
+	beforeReserve, beforeBind func(node string)
 }
 
 // known is a source that knows what it is told to know.
@@ -78,37 +73,56 @@ func (k *known) Why() string {
 	return k.missing
 }
 
+func (k *known) set(missing string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.missing = missing
+}
+
 func (k *known) CaughtUp(version string) bool { return len(version) <= len(k.upTo()) }
 
-// asking counts what the queue asks.
+// asking counts what the queue asks, and has something happen at a point of the scheduling cycle.
 type asking struct {
 	*PodSequence
-	admitted map[string]int
+	stage *stage
 }
 
 func (a *asking) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
-	a.admitted[pod.Name]++
+	a.stage.admitted[pod.Name]++
 	return a.PodSequence.PreEnqueue(ctx, pod)
+}
+
+func (a *asking) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	a.stage.beforeReserve(node)
+	return a.PodSequence.Reserve(ctx, state, pod, node)
+}
+
+func (a *asking) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	a.stage.beforeBind(node)
+	return a.PodSequence.Bind(ctx, state, pod, node)
 }
 
 func newStage(t *testing.T, changes ...func(*config.KubeSchedulerProfile)) *stage {
 	t.Helper()
-	s := &stage{T: t, client: fake.NewClientset(), known: &known{upTo: func() string { return "99" }}, admitted: map[string]int{}}
+	s := &stage{
+		T: t, client: fake.NewClientset(), known: &known{upTo: func() string { return "99" }}, admitted: map[string]int{},
+		clock: testingclock.NewFakeClock(time.Now()), beforeReserve: func(string) {}, beforeBind: func(string) {},
+	}
 	s.engine = sequence.NewEngine(sequence.Config{
 		SchedulerNames: []string{schedulerName}, GatePrefixes: []string{DefaultGatePrefix},
 	})
 	args, err := parseArgs(nil)
 	require.NoError(t, err)
 	informers := scheduler.NewInformerFactory(s.client, 0, nil)
-	s.holder = &holder{
-		args: args, pods: informers.Core().V1().Pods().Lister(), profiles: sets.New(schedulerName), early: map[types.UID]earlyPod{},
-	}
-	writer := podwriter.New(s.client, s.holder.getPod, s.engine, podwriter.Options{})
-	s.holder.feeding.Store(&feeding{engine: s.engine, feed: s.known, writer: writer})
+	s.holder = newHolder(args, informers.Core().V1().Pods().Lister(), schedulerName)
+	options := s.holder.writerOptions()
+	options.Clock = s.clock
+	s.feeding = &feeding{engine: s.engine, feed: s.known, writer: podwriter.New(s.client, s.holder.getPod, s.engine, options)}
+	s.holder.begin(s.feeding)
 	registry := frameworkruntime.Registry{
 		Name: func(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 			s.holder.handle = handle
-			return &asking{&PodSequence{holder: s.holder}, s.admitted}, nil
+			return &asking{&PodSequence{holder: s.holder}, s}, nil
 		},
 	}
 	profiles := shippedConfig(t).Profiles
@@ -122,7 +136,7 @@ func newStage(t *testing.T, changes ...func(*config.KubeSchedulerProfile)) *stag
 
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); writer.Run(ctx) }()
+	go func() { defer close(done); s.feeding.writer.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
 	return s
 }
@@ -220,11 +234,16 @@ func TestHeldPodsInTheQueue(t *testing.T) {
 		s.told(s.engine.ApplyPod(pod("late", "6").Obj()))
 		assert.Equal(t, []string{"free", "late"}, s.active(), "one that the engine came to know only afterwards")
 	})
-	t.Run("nothing goes before the engine is fed at all", func(t *testing.T) {
+	t.Run("nothing goes before the engine is fed at all, and then also what its first list does not have", func(t *testing.T) {
 		s := newStage(t)
 		s.holder.feeding.Store(nil)
-		s.comes(pod("free", "5").Obj())
+		s.comes(pod("app", "5").Obj())
 		assert.Empty(t, s.active())
+		s.holder.begin(s.feeding)
+		s.told(s.engine.Everything())
+		assert.Empty(t, s.active())
+		s.told(s.engine.ApplyPod(pod("app", "5").Obj()))
+		assert.Equal(t, []string{"app"}, s.active())
 	})
 }
 
@@ -320,58 +339,4 @@ func TestAPodThatMustWaitSinceItWasLetGoIsNotPlaced(t *testing.T) {
 	_, status, _ = s.Profiles[schedulerName].RunPreFilterPlugins(t.Context(), state, app)
 	assert.True(t, status.IsSuccess(), status.Message())
 	assert.True(t, state.GetSkipFilterPlugins().Has(Name), "for a pod that may go to any node nothing more is to be asked")
-}
-
-// A profile loses batching for all its pods by one plugin that cannot sign. Default spreading, which cannot, is off here.
-func TestTheProfileCanStillSignPods(t *testing.T) {
-	s := newStage(t, func(profile *config.KubeSchedulerProfile) {
-		for _, c := range profile.PluginConfig {
-			if args, ok := c.Args.(*config.PodTopologySpreadArgs); ok {
-				args.DefaultingType = config.ListDefaulting
-			}
-		}
-	})
-	assert.NotNil(t, s.Profiles[schedulerName].SignPod(t.Context(), pod("app", "5").Obj()))
-}
-
-func TestProfilesShareOneEngine(t *testing.T) {
-	newScheduler := func(t *testing.T, change func(second *config.KubeSchedulerProfile)) error {
-		profiles := shippedConfig(t).Profiles
-		second := *profiles[0].DeepCopy()
-		second.SchedulerName = "second"
-		change(&second)
-		client := fake.NewClientset()
-		_, err := scheduler.New(t.Context(), client, scheduler.NewInformerFactory(client, 0, nil), nil, newRecorders(client),
-			scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{Name: New}), scheduler.WithProfiles(profiles[0], second))
-		return err
-	}
-	t.Run("two profiles have one holder, which acts for both", func(t *testing.T) {
-		require.NoError(t, newScheduler(t, func(*config.KubeSchedulerProfile) {}))
-		holdersMu.Lock()
-		defer holdersMu.Unlock()
-		require.Len(t, holders, 1)
-		for _, h := range holders {
-			assert.Equal(t, sets.New(schedulerName, "second"), h.profiles)
-		}
-	})
-	t.Run("profiles that disagree are refused", func(t *testing.T) {
-		err := newScheduler(t, func(second *config.KubeSchedulerProfile) {
-			for i := range second.PluginConfig {
-				if second.PluginConfig[i].Name == Name {
-					second.PluginConfig[i].Args = &runtime.Unknown{Raw: []byte(`{"explainWaits": false}`)}
-				}
-			}
-		})
-		assert.ErrorContains(t, err, "profiles share one engine")
-	})
-}
-
-func TestShippedConfiguration(t *testing.T) {
-	c := shippedConfig(t)
-	assert.True(t, c.DelayCacheUntilActive, "or standbys watch and write")
-	assert.True(t, c.LeaderElection.LeaderElect)
-	assert.Equal(t, "podsequence-system/podsequence-scheduler", c.LeaderElection.ResourceNamespace+"/"+c.LeaderElection.ResourceName,
-		"kube-scheduler's own lease belongs to the cluster's scheduler")
-	assert.Greater(t, c.ClientConnection.QPS, float32(50), "kube-scheduler's default spreads the release of 1,000 pods over 20 s")
-	assert.Greater(t, c.ClientConnection.Burst, int32(100))
 }

@@ -1,0 +1,67 @@
+package podsequence
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// Bind binds a pod that PodSequences release, and leaves the proof of that on it. It skips all other pods, which the next
+// Bind plugin binds, usually DefaultBinder.
+//
+// The API server copies the annotations of a Binding to the pod in the write that binds it (setPodNodeAndMetadata in
+// pkg/registry/core/pod/storage). So there is no bound pod that has its proof yet to come, and no request more.
+//
+// A pod that must wait again since PreFilter is refused: nothing touches a bound pod, so this is the last moment at which
+// the order can be kept. Work of PreBind is done in vain then. The scheduler has called Done for the pod before PreBind, so
+// activating it here would be ignored, and no event would bring it back. But it takes any failure to bind for one that
+// may be gone a moment later, whatever the status says: it puts the pod into back-off, with no plugin to blame. There
+// PreEnqueue asks the engine, and either the pod is tried again after back-off, or it is held until it is released.
+func (pl *PodSequence) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	unbound := *pod // the scheduler has set the node already
+	unbound.Spec.NodeName = ""
+	if status := pl.holder.decide(&unbound); !status.IsSuccess() {
+		return status
+	}
+	if status := filter(state, node); !status.IsSuccess() {
+		return status
+	}
+	proof := pl.holder.feeding.Load().engine.Proof(&unbound)
+	if proof == "" {
+		return fwk.NewStatus(fwk.Skip)
+	}
+	return bind(ctx, pl.holder.handle, &v1.Binding{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+			Annotations: map[string]string{v1alpha1.ReleasedAnnotation: proof},
+		},
+		Target: v1.ObjectReference{Kind: "Node", Name: node},
+	})
+}
+
+// bind does what DefaultBinder does.
+func bind(ctx context.Context, handle fwk.Handle, binding *v1.Binding) *fwk.Status {
+	if calls := handle.APICacher(); calls != nil {
+		// The feature SchedulerAsyncAPICalls is on. The call carries the Binding as it is.
+		finished, err := calls.BindPod(binding)
+		if err != nil {
+			return fwk.AsStatus(err)
+		}
+		if err := calls.WaitOnFinish(ctx, finished); err != nil {
+			return fwk.AsStatus(err)
+		}
+		return nil
+	}
+	klog.FromContext(ctx).V(3).Info("Attempting to bind pod to node",
+		"pod", klog.KObj(&binding.ObjectMeta), "node", klog.KRef("", binding.Target.Name))
+	if err := util.BindPod(ctx, handle.ClientSet(), binding); err != nil {
+		return fwk.AsStatus(err)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package podsequence
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+)
+
+// nodes come up, with a driver on each that is ready.
+func (s *stage) nodes(names ...string) {
+	s.told(s.engine.ApplySequence(MakeSequence("shop", "storage").UID("storage").
+		Label("Driver", "tier", "driver").Label("Application", "tier", "app").NodeScope().Obj()))
+	for _, name := range names {
+		node := st.MakeNode().Name(name).Label(v1.LabelHostname, name).
+			Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "10"}).Obj()
+		node.ResourceVersion = "1"
+		s.Cache.AddNode(klog.FromContext(s.Context()), node)
+		s.told(s.engine.ApplyNode(node))
+		s.driver(name, "2", v1.ConditionTrue)
+	}
+}
+
+func (s *stage) driver(node, version string, ready v1.ConditionStatus) {
+	driver := pod("driver-"+node, version).Node(node).Label("tier", "driver").Obj()
+	driver.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: ready, LastTransitionTime: metav1.Now()}}
+	s.told(s.engine.ApplyPod(driver))
+}
+
+// tryOne has the scheduler try the next pod, which must fail. It returns with what status, when the pod is back in the queue.
+func (s *stage) tryOne() *fwk.Status {
+	s.Helper()
+	failed := make(chan *fwk.Status, 1)
+	handle := s.FailureHandler
+	s.FailureHandler = func(ctx context.Context, f framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status,
+		nominating *fwk.NominatingInfo, start time.Time,
+	) {
+		handle(ctx, f, pod, status, nominating, start)
+		failed <- status
+	}
+	s.ScheduleOne(s.Context())
+	select {
+	case status := <-failed:
+		s.FailureHandler = handle
+		return status
+	case <-time.After(30 * time.Second):
+		require.Fail(s, "the pod did not fail")
+		return nil
+	}
+}
+
+// comesBack says that the pod will be tried again by itself, without an event and without the flush of unschedulable pods.
+func (s *stage) comesBack(p *v1.Pod) {
+	s.Helper()
+	assert.Empty(s, s.queue.UnschedulablePods())
+	var names []string
+	for _, p := range append(s.queue.PodsInActiveQ(), s.queue.PodsInBackoffQ()...) {
+		names = append(names, p.Name)
+	}
+	assert.Equal(s, []string{p.Name}, names)
+}
+
+func TestANodeThatClosesAfterItWasChosen(t *testing.T) {
+	for point, set := range map[string]func(s *stage, closes func(node string)){
+		"before Reserve": func(s *stage, closes func(string)) { s.beforeReserve = closes },
+		"before Bind":    func(s *stage, closes func(string)) { s.beforeBind = closes },
+	} {
+		newApp := func(t *testing.T) (*stage, *v1.Pod) {
+			s := newStage(t)
+			s.nodes("n1", "n2")
+			app := pod("app", "5").Label("tier", "app").Obj()
+			s.told(s.engine.ApplyPod(app))
+			s.comes(app)
+			require.Equal(t, []string{"app"}, s.active())
+			return s, app
+		}
+		t.Run(point+": the pod comes back by itself, for another node is open", func(t *testing.T) {
+			s, app := newApp(t)
+			bindings := s.binds()
+			set(s, func(node string) { s.driver(node, "6", v1.ConditionFalse) })
+			status := s.tryOne()
+			assert.True(t, status.IsRejected(), "is no failure of the scheduler")
+			assert.ErrorContains(t, status.AsError(), `node(s) not ready for the pod: group 1/2 "Driver" of PodSequence shop/storage`)
+			s.comesBack(app)
+			assert.Empty(t, bindings)
+		})
+		t.Run(point+": the pod is held when all nodes close, and comes back when one opens", func(t *testing.T) {
+			s, app := newApp(t)
+			bindings := s.binds()
+			set(s, func(string) {
+				s.driver("n1", "6", v1.ConditionFalse)
+				s.driver("n2", "7", v1.ConditionFalse)
+			})
+			s.tryOne()
+			assert.Empty(t, s.active())
+			assert.Empty(t, s.queue.PodsInBackoffQ())
+			assert.Len(t, s.queue.UnschedulablePods(), 1)
+			s.driver("n2", "8", v1.ConditionTrue)
+			s.comesBack(app)
+			assert.Empty(t, bindings)
+		})
+	}
+}
+
+func TestAPodThatMustWaitSinceItsNodeWasChosenIsNotBound(t *testing.T) {
+	tests := map[string]struct {
+		holds, frees func(s *stage)
+		wantMessage  string
+	}{
+		"an earlier group broke, and order is enforced continuously": {
+			holds: func(s *stage) { s.driver("n1", "6", v1.ConditionFalse) },
+			frees: func(s *stage) { s.driver("n1", "7", v1.ConditionTrue) },
+
+			wantMessage: `waiting for group 1/2 "driver-n1" of PodSequence shop/shop`,
+		},
+		"the sequence got another group before it": {
+			holds: func(s *stage) { s.continuously("driver-n1", "migration") },
+			frees: func(s *stage) { s.continuously("driver-n1") },
+
+			wantMessage: `waiting for group 2/3 "migration" of PodSequence shop/shop`,
+		},
+		"the scheduler lost sight of PodSequences": {
+			holds: func(s *stage) { s.known.set("podsequences cannot be listed: forbidden") },
+			frees: func(s *stage) { s.known.set(""); s.told(s.engine.Everything()) },
+
+			wantMessage: "waiting for PodSequence: podsequences cannot be listed: forbidden",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.nodes("n1")
+			s.continuously("driver-n1")
+			app := pod("later", "5").Obj()
+			s.told(s.engine.ApplyPod(app))
+			s.comes(app)
+			require.Equal(t, []string{"later"}, s.active())
+			bindings := s.binds()
+			s.beforeBind = func(string) { test.holds(s) }
+			assert.ErrorContains(t, s.tryOne().AsError(), test.wantMessage)
+			assert.Empty(t, bindings)
+			assert.Empty(t, s.active())
+
+			test.frees(s)
+			s.comesBack(app)
+			s.beforeBind = func(string) {}
+			s.ScheduleOne(t.Context())
+			assert.Equal(t, s.engine.Proof(app), (<-bindings).Annotations[v1alpha1.ReleasedAnnotation])
+		})
+	}
+}
+
+// continuously has pod "later" wait for these, as long as any of them is not ready.
+func (s *stage) continuously(earlier ...string) {
+	sequence := MakeSequence("shop", "shop").UID("shop")
+	for _, name := range earlier {
+		sequence.Pods(name, name)
+	}
+	ps := sequence.Pods("Later", "later").Obj()
+	ps.Spec.EnforcementMode = v1alpha1.Continuous
+	ps.Generation = int64(len(earlier)) // what is edited has another one
+	s.told(s.engine.ApplySequence(ps))
+}

@@ -1,0 +1,119 @@
+package podsequence
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
+)
+
+// explained has every message that is written to a pod's condition sent to a channel.
+func (s *stage) explained() <-chan string {
+	messages := make(chan string, 10)
+	s.client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		var patch v1.Pod
+		if err := json.Unmarshal(action.(clienttesting.PatchAction).GetPatch(), &patch); err != nil {
+			return true, nil, err
+		}
+		for _, c := range patch.Status.Conditions {
+			messages <- c.Message
+		}
+		return true, &v1.Pod{}, nil
+	})
+	return messages
+}
+
+// awaitExplained lets time pass until a pod is told what it waits for, and returns that and how long it took.
+func (s *stage) awaitExplained(messages <-chan string) (message string, after time.Duration) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), 30*time.Second)
+	defer cancel()
+	begin := s.clock.Now()
+	for {
+		select {
+		case message := <-messages:
+			return message, s.clock.Since(begin)
+		case <-ctx.Done():
+			require.Fail(s, "nothing is explained")
+		case <-time.After(time.Millisecond):
+			s.clock.Step(10 * time.Millisecond)
+		}
+	}
+}
+
+// What holds these pods is no sequence, so the engine knows nothing of it.
+func TestPodsThatNoKnownSequenceHoldsAreToldWhatTheyWaitFor(t *testing.T) {
+	tests := map[string]struct {
+		prepare func(s *stage)
+		begin   func(s *stage)
+		want    string
+	}{
+		"something cannot be listed": {
+			prepare: func(s *stage) { s.known.set("podsequences cannot be listed: forbidden") },
+			begin:   func(*stage) {},
+			want:    "waiting for PodSequence: podsequences cannot be listed: forbidden",
+		},
+		"there was no engine yet, and then something cannot be listed": {
+			prepare: func(s *stage) { s.holder.feeding.Store(nil) },
+			begin: func(s *stage) {
+				s.known.set("the lists of pods, workloads and nodes are not complete")
+				s.holder.begin(s.feeding)
+			},
+			want: "waiting for PodSequence: the lists of pods, workloads and nodes are not complete",
+		},
+		"the watch of sequences is behind": {
+			prepare: func(s *stage) { s.known.upTo = func() string { return "" } },
+			begin:   func(*stage) {},
+			want:    "waiting for PodSequence: not all PodSequences from before this pod are known yet",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			messages := s.explained()
+			test.prepare(s)
+			s.comes(pod("app", "5").Obj())
+			test.begin(s)
+			message, after := s.awaitExplained(messages)
+			assert.Equal(t, test.want, message)
+			assert.InDelta(t, 1, after.Seconds(), 1, "about as late as for any held pod")
+		})
+	}
+	t.Run("the reason changes", func(t *testing.T) {
+		s := newStage(t)
+		messages := s.explained()
+		s.known.set("pods cannot be listed: the server is down")
+		s.comes(pod("app", "5").Obj())
+		message, _ := s.awaitExplained(messages)
+		assert.Equal(t, "waiting for PodSequence: pods cannot be listed: the server is down", message)
+		s.known.set("podsequences cannot be listed: forbidden")
+		for message != "waiting for PodSequence: podsequences cannot be listed: forbidden" {
+			message, _ = s.awaitExplained(messages)
+		}
+	})
+	t.Run("a sequence that becomes known holds the pod", func(t *testing.T) {
+		s := newStage(t)
+		messages := s.explained()
+		s.known.upTo = func() string { return "" }
+		app := pod("app", "5").Obj()
+		s.comes(app)
+		s.told(s.engine.ApplyPod(app))
+		s.databaseFirst()
+		s.known.upTo = func() string { return "9" }
+		s.holder.releaseEarly(klog.FromContext(t.Context()), s.feeding)
+		message, _ := s.awaitExplained(messages)
+		assert.Equal(t, `waiting for group 1/2 "Database" of PodSequence shop/shop: 0 of 1 pods ready`, message)
+	})
+	t.Run("explanations are off", func(t *testing.T) {
+		args, err := parseArgs(&runtime.Unknown{Raw: []byte(`{"explainWaits": false}`)})
+		require.NoError(t, err)
+		assert.Nil(t, newHolder(args, nil, schedulerName).writerOptions().Explains)
+	})
+}
