@@ -2,8 +2,11 @@ package sequence
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // batch is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
@@ -324,13 +327,24 @@ func (e *Engine) applySequence(stored Stored, b *batch) {
 		old.object = ps
 		old.recall()
 		for _, l := range old.lanes {
-			if !l.isNode() || records[l.name] != nil || old.nodeRecords[l.name] != nil || !old.resumedAt().Equal(resumed) {
+			if !l.isNode() || !sameTimeOuts(records[l.name], old.nodeRecords[l.name]) || !old.resumedAt().Equal(resumed) {
 				b.touch(l)
 			}
 		}
 		return
 	}
 	e.swap(old, compile(stored, e.config.GatePrefixes), b)
+}
+
+// sameTimeOuts reports whether two records of a node say the same of time-outs; either may be nil.
+func sameTimeOuts(a, b *v1alpha1.NodeStatus) bool {
+	if a == nil {
+		a = &v1alpha1.NodeStatus{}
+	}
+	if b == nil {
+		b = &v1alpha1.NodeStatus{}
+	}
+	return slices.Equal(a.TimedOut, b.TimedOut) && slices.Equal(a.ReadyBefore, b.ReadyBefore)
 }
 
 // swap puts next in the place of old; either may be nil.

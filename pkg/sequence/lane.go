@@ -262,7 +262,7 @@ func (l *lane) carry(old *lane, now time.Time) {
 		}
 		before := &old.tallies[i]
 		if before.satisfied {
-			t.satisfied, t.sure, t.waited, t.since, t.readySince = true, before.sure, before.waited, before.since, before.readySince
+			t.satisfied, t.sure, t.waited, t.since = true, before.sure, before.waited, before.since
 			t.changed, t.doubt, t.counted = before.changed, before.doubt, before.counted
 		}
 		t.satisfiedOnce, t.watchedSince, t.editedAt = before.satisfiedOnce, before.watchedSince, before.editedAt

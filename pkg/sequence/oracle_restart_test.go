@@ -21,10 +21,12 @@ import (
 // engine is started afresh from the objects that there are, and must say what the running one says.
 
 // With the statuses that the controller writes, both say the same.
-func TestARestartChangesNothing(t *testing.T)            { compareRestarts(t, everything, true) }
-func TestARestartChangesNothingOnNodes(t *testing.T)     { compareRestarts(t, nodesOnly, true) }
-func TestARestartChangesNothingOverTime(t *testing.T)    { compareRestarts(t, overTime, true) }
-func TestARestartChangesNothingOnWorkloads(t *testing.T) { compareRestarts(t, workloadsInCluster, true) }
+func TestARestartChangesNothing(t *testing.T)         { compareRestarts(t, everything, true) }
+func TestARestartChangesNothingOnNodes(t *testing.T)  { compareRestarts(t, nodesOnly, true) }
+func TestARestartChangesNothingOverTime(t *testing.T) { compareRestarts(t, overTime, true) }
+func TestARestartChangesNothingOnWorkloads(t *testing.T) {
+	compareRestarts(t, workloadsInCluster, true)
+}
 
 // While the controller is down, what a running engine has seen may be recorded nowhere. Then the new one releases later, but
 // never earlier. These worlds have no waits and no time-outs: for those, see TestWhatNoStatusRecorded.

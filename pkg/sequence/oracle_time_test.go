@@ -15,10 +15,10 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// satisfaction is whether a group is satisfied, and since when. On a node, ready is what that was worked out from.
+// satisfaction is whether a group is satisfied, and since when.
 type satisfaction struct {
-	satisfied    bool
-	since, ready time.Time
+	satisfied bool
+	since     time.Time
 }
 
 // course is how far a sequence is on a node, or in the cluster.
@@ -131,35 +131,52 @@ func (m *memory) forget(gone func(node string) bool) {
 
 // satisfaction is whether group i is satisfied, and since when.
 func (o *oracle) satisfaction(v *view, c *course, i int, g groupCount, before satisfaction, counted bool) satisfaction {
-	s := satisfaction{satisfied: g.satisfied, ready: g.readySince()}
+	s, ready := satisfaction{satisfied: g.satisfied}, g.readySince()
+	recorded, isRecorded := o.recordedSince(v, c, i)
 	news, waits := o.news(v, i, g), oracleDuration(v.Spec.PodGroups[i].WaitDuration) > 0
-	switch record := o.record(v, c, i); {
+	switch {
 	case !g.satisfied:
-	case c.node != "" && before.satisfied && before.ready.Equal(s.ready):
-		s.since = before.since
-	case c.node != "":
-		s.since = s.ready
-		if s.ready.After(o.now) {
-			s.since = o.second()
-		}
-	case !counted && record.SatisfiedAt != nil && waits:
-		s.since = o.clamp(later(record.SatisfiedAt.Time, s.ready))
-	case !counted && record.SatisfiedAt != nil:
-		s.since = o.clamp(record.SatisfiedAt.Time)
-	case !counted && record.Hash != "" && !s.ready.After(recordedAt(v.PodSequence)):
+	case !counted && isRecorded && !recorded.IsZero() && waits:
+		s.since = o.clamp(later(recorded, ready))
+	case !counted && isRecorded && !recorded.IsZero():
+		s.since = o.clamp(recorded)
+	case !counted && isRecorded && !ready.After(recordedAt(v.PodSequence)):
 		s.since = o.second() // it was ready when status said that the group was not
 	case !counted:
-		s.since = o.clamp(s.ready)
+		s.since = o.clamp(ready)
 	case before.satisfied && waits && news.After(before.since):
-		s.since = later(before.since, o.clamp(s.ready))
+		s.since = later(before.since, o.clamp(ready))
 	case before.satisfied:
 		s.since = before.since
 	case news.IsZero():
 		s.since = o.second() // something else than a pod's readiness completed it
 	default:
-		s.since = o.clamp(later(news, s.ready))
+		s.since = o.clamp(later(news, ready))
 	}
 	return s
+}
+
+// recordedSince is since when group i is satisfied as status says, zero if it says that it is not.
+func (o *oracle) recordedSince(v *view, c *course, i int) (since time.Time, isRecorded bool) {
+	if !o.isRecorded(v, i) {
+		return time.Time{}, false
+	}
+	if c.node == "" {
+		if at := v.Status.Groups[i].SatisfiedAt; at != nil {
+			return at.Time, true
+		}
+		return time.Time{}, true
+	}
+	for _, n := range v.Status.NodeStatus {
+		switch {
+		case n.NodeName != c.node || i < int(n.CurrentIndex):
+		case i == int(n.CurrentIndex) && n.SatisfiedAt != nil:
+			return n.SatisfiedAt.Time, true
+		default:
+			return time.Time{}, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // news is the latest time at which a pod that counts turned ready, or a Job complete, of which this event tells.

@@ -205,7 +205,10 @@ func (w *world) recordNode(v *view, course *course, ps *v1alpha1.PodSequence, at
 	if v.memory.begun {
 		ps.Status.Groups[0].ReleasedAt = at(w.clock)
 	}
-	n := v1alpha1.NodeStatus{NodeName: course.node}
+	n := v1alpha1.NodeStatus{NodeName: course.node, CurrentIndex: int32(course.current)}
+	if course.current < len(course.groups) && v.memory.satisfied[place{course.node, v.definitions[course.current]}].satisfied {
+		n.SatisfiedAt = at(v.memory.satisfied[place{course.node, v.definitions[course.current]}].since)
+	}
 	for i, late := range course.timedOut {
 		here := place{course.node, v.definitions[i]}
 		if late {

@@ -130,9 +130,8 @@ func (s *sequence) recall() {
 		s.begun = s.begun || s.record(0).ReleasedAt != nil
 		s.nodeRecords = map[string]*v1alpha1.NodeStatus{}
 		for i := range s.object.Status.NodeStatus {
-			if node := &s.object.Status.NodeStatus[i]; len(node.TimedOut)+len(node.ReadyBefore) > 0 {
-				s.nodeRecords[node.NodeName] = node
-			}
+			node := &s.object.Status.NodeStatus[i]
+			s.nodeRecords[node.NodeName] = node
 		}
 		return
 	}

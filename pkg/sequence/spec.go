@@ -55,7 +55,7 @@ type sequence struct {
 	// gangsKnown are all PodGroups that the engine knows.
 	gangsKnown map[podgroups.Reference]*gang
 
-	// nodeRecords are what status says, by node, of groups that have timed out there, or that were ready before.
+	// nodeRecords are what status says of nodes.
 	nodeRecords map[string]*v1alpha1.NodeStatus
 
 	problems []Problem

@@ -86,6 +86,9 @@ func (r Report) nodeStatus(n NodeReport, before []metav1.Condition, now time.Tim
 	if g := n.Group; g != nil {
 		status.ReadyPodsInCurrentGroup = int32(len(g.ReadyMembers))
 		ready.Message = g.Progress
+		if g.Satisfied {
+			status.SatisfiedAt = known(g.SatisfiedAt, now)
+		}
 		switch {
 		case g.Failure != nil:
 			status.Phase = v1alpha1.NodeFailed

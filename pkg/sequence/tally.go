@@ -36,7 +36,6 @@ type tally struct {
 	dirty     bool      // its sums changed in this batch
 	turned    time.Time // the latest ready time of pods that turned ready in this batch
 
-	readySince    time.Time // on a node: what since was worked out from
 	satisfiedOnce bool      // it was satisfied while it was released
 	watchedSince  time.Time // since when the engine watches it, defined as it is
 	editedAt      time.Time // when an edit gave it this definition; zero if none did that the engine saw

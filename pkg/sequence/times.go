@@ -22,14 +22,6 @@ func (l *lane) satisfiedSince(i int, satisfied bool, e *Engine) time.Time {
 	switch {
 	case !satisfied:
 		return time.Time{}
-	case l.isNode():
-		// Nothing is recorded of each node: there only the pods count.
-		ready := l.readySince(i, e)
-		if t.satisfied && ready.Equal(t.readySince) {
-			return t.since
-		}
-		t.readySince = ready
-		return clamp(ready, e.now)
 	case !l.evaluated && t.since.IsZero():
 		return l.sinceFirstSight(i, e)
 	case !t.satisfied && t.turned.IsZero():
@@ -45,15 +37,17 @@ func (l *lane) satisfiedSince(i int, satisfied bool, e *Engine) time.Time {
 
 // sinceFirstSight is since when a group is satisfied that is satisfied when it is first looked at.
 func (l *lane) sinceFirstSight(i int, e *Engine) time.Time {
-	ready, record := l.readySince(i, e), l.sequence.record(i)
-	since := ready
-	switch {
-	case record.SatisfiedAt != nil:
-		if since = record.SatisfiedAt.Time; l.sequence.groups[i].wait > 0 {
+	since, ready := time.Time{}, l.readySince(i, e)
+	switch recorded, known := l.recordedSince(i); {
+	case !known:
+		since = ready
+	case !recorded.IsZero():
+		if since = recorded; l.sequence.groups[i].wait > 0 {
 			since = latest(since, ready)
 		}
-	case record.Hash == "":
-	case !ready.After(l.sequence.recordedAt()):
+	case ready.After(l.sequence.recordedAt()):
+		since = ready
+	default:
 		// The pods were ready when status said that the group was not. Whatever completed it since, nothing says when.
 		since = e.now
 	}
@@ -61,6 +55,30 @@ func (l *lane) sinceFirstSight(i int, e *Engine) time.Time {
 		since = e.now
 	}
 	return clamp(since, e.now).Truncate(time.Second)
+}
+
+// recordedSince is since when the group is satisfied as status says; zero if it says that the group is not. It is not known if
+// status does not speak of the group as it is defined now. Of a node it speaks of one group.
+func (l *lane) recordedSince(i int) (since time.Time, known bool) {
+	record := l.sequence.record(i)
+	if !l.isNode() {
+		return timeOf(record.SatisfiedAt), record.Hash != ""
+	}
+	node := l.sequence.nodeRecords[l.name]
+	if node == nil || record.Hash == "" || i < int(node.CurrentIndex) {
+		return time.Time{}, false
+	}
+	if i > int(node.CurrentIndex) {
+		return time.Time{}, true
+	}
+	return timeOf(node.SatisfiedAt), true
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
 }
 
 // readySince is when the last of the pods that the group needs turned ready, as the pods themselves say; zero if it needs

@@ -54,54 +54,54 @@ func TestWouldHold(t *testing.T) {
 	shop := Hold{Sequence: shopKey, Group: database}
 	db := types.NamespacedName{Namespace: oracleNamespace, Name: "db"}
 	for name, tc := range map[string]struct {
-		given func(e *Engine)
+		given func(e answering)
 		pod   *st.PodWrapper
 		want  Hold
 	}{
 		"a pod that no sequence selects": {
-			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("other"),
+			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("other"),
 		},
 		"a pod of the first group": {
-			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("db"),
+			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("db"),
 		},
 		"a pod of a later group": {
-			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("api"), want: shop,
+			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("api"), want: shop,
 		},
 		"a pod of another scheduler without a gate cannot be held": {
-			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("api").SchedulerName("default-scheduler"),
+			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("api").SchedulerName("default-scheduler"),
 		},
 		"a pod of another scheduler is held by its gate": {
-			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()) },
+			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) },
 			pod:   podToCome("api").SchedulerName("default-scheduler").SchedulingGates([]string{gate}), want: shop,
 		},
 		"the first of two sequences by name is told": {
-			given: func(e *Engine) { e.ApplySequence(tiers("zoo").Obj()); e.ApplySequence(tiers("shop").Obj()) },
+			given: func(e answering) { e.ApplySequence(tiers("zoo").Obj()); e.ApplySequence(tiers("shop").Obj()) },
 			pod:   podToCome("api"), want: shop,
 		},
 		"a suspended sequence holds its first group": {
-			given: func(e *Engine) { e.ApplySequence(tiers("shop").Suspend().Obj()) },
+			given: func(e answering) { e.ApplySequence(tiers("shop").Suspend().Obj()) },
 			pod:   podToCome("db"), want: Hold{Sequence: shopKey},
 		},
 		"a sequence of scope Node is left out": {
-			given: func(e *Engine) { e.ApplySequence(tiers("shop").NodeScope().Obj()) }, pod: podToCome("api"),
+			given: func(e answering) { e.ApplySequence(tiers("shop").NodeScope().Obj()) }, pod: podToCome("api"),
 		},
 		"a group that is ready and waits for its time": {
-			given: func(e *Engine) {
+			given: func(e answering) {
 				e.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("Database", "db-0").Wait("1h").Label("Application", "app", "api").Obj())
 				e.ApplyPod(makePod("db-0", "3").Node("n").Conditions([]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}).Obj())
 			},
 			pod: podToCome("api"),
 		},
 		"a paused Deployment that the group needs": {
-			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()); e.ApplyWorkload(emptyDeployment("db", paused)) },
+			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()); e.ApplyWorkload(emptyDeployment("db", paused)) },
 			pod:   podToCome("api"), want: Hold{Sequence: shopKey, Group: database, Paused: []types.NamespacedName{db}},
 		},
 		"a Deployment that is not paused": {
-			given: func(e *Engine) { e.ApplySequence(tiers("shop").Obj()); e.ApplyWorkload(emptyDeployment("db")) },
+			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()); e.ApplyWorkload(emptyDeployment("db")) },
 			pod:   podToCome("api"), want: shop,
 		},
 		"a paused Deployment that lacks no pod": {
-			given: func(e *Engine) {
+			given: func(e answering) {
 				e.ApplySequence(tiers("shop").Obj())
 				e.ApplyPod(makePod("db-0", "3").Label("app", "db").Obj())
 				e.ApplyWorkload(emptyDeployment("db", paused, func(d *appsv1.Deployment) { *d.Spec.Replicas = 0 }))
@@ -109,7 +109,7 @@ func TestWouldHold(t *testing.T) {
 			pod: podToCome("api"), want: shop,
 		},
 		"a paused Deployment that the group needs by way of another sequence": {
-			given: func(e *Engine) {
+			given: func(e answering) {
 				e.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Cache", "app", "cache").Label("Application", "app", "api").Obj())
 				e.ApplySequence(MakeSequence(oracleNamespace, "other").UID("other").Label("Database", "app", "db").Label("Cache", "app", "cache").Obj())
 				e.ApplyWorkload(emptyDeployment("db", paused))
@@ -118,7 +118,7 @@ func TestWouldHold(t *testing.T) {
 			pod: podToCome("api"), want: Hold{Sequence: shopKey, Group: `group 1/2 "Cache"`, Paused: []types.NamespacedName{db}},
 		},
 		"two sequences that wait for each other": {
-			given: func(e *Engine) {
+			given: func(e answering) {
 				e.ApplySequence(tiers("shop").Obj())
 				e.ApplySequence(MakeSequence(oracleNamespace, "zoo").UID("zoo").Label("Application", "app", "api").Label("Database", "app", "db").Obj())
 				e.ApplyPod(makePod("db-0", "3").Label("app", "db").Obj())

@@ -206,6 +206,10 @@ type NodeStatus struct {
 	// +optional
 	ReadyPodsInCurrentGroup int32 `json:"readyPodsInCurrentGroup,omitempty"`
 
+	// SatisfiedAt is when that group became ready on the node; absent while it is not.
+	// +optional
+	SatisfiedAt *metav1.Time `json:"satisfiedAt,omitempty"`
+
 	// TimedOut are the 0-based indices of the groups whose time was over on the node before they were ready there for the
 	// first time. It is recorded so that a restart does not forget it.
 	// +optional
