@@ -64,13 +64,18 @@ func newManager(o *options) (manager.Manager, error) {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add liveness check: %w", err)
 	}
-	if _, err := podsequence.Add(mgr, o.sequences); err != nil {
+	// Deployments do not get their turn to roll out while a PodSequence would hold their pods, if others can go.
+	holds := deploymentcoordination.NewHolds()
+	sequences := o.sequences
+	sequences.HoldsChanged = holds.Changed
+	holder, err := podsequence.Add(mgr, sequences)
+	if err != nil {
 		return nil, fmt.Errorf("add PodSequence controller: %w", err)
 	}
 	if err := sequentialjob.Add(mgr); err != nil {
 		return nil, fmt.Errorf("add SequentialJob controller: %w", err)
 	}
-	if err := deploymentcoordination.Add(mgr); err != nil {
+	if err := deploymentcoordination.Add(mgr, deploymentcoordination.Options{Holder: holder, Holds: holds}); err != nil {
 		return nil, fmt.Errorf("add DeploymentCoordination controller: %w", err)
 	}
 	if err := podgroup.Add(mgr, o.groups); err != nil {

@@ -24,6 +24,7 @@ const (
 	ReasonPauseReverted            = "PauseReverted"
 	ReasonPausedByOwner            = "PausedByOwner"
 	ReasonInvalidSelector          = "InvalidSelector"
+	ReasonHeldByPodSequence        = "HeldByPodSequence"
 	ReasonAsExpected               = "AsExpected"
 )
 
@@ -101,6 +102,11 @@ type DeploymentState struct {
 	// LastRolloutFinished is when a rollout of the Deployment was last complete.
 	// +optional
 	LastRolloutFinished *metav1.Time `json:"lastRolloutFinished,omitempty"`
+
+	// HeldBy is the PodSequence, as namespace/name, that would hold new pods of the Deployment until something else has
+	// happened. Empty if none would, or if the Deployment has no pending changes. Such a Deployment lets others go first.
+	// +optional
+	HeldBy string `json:"heldBy,omitempty"`
 
 	// Skipped says why the Deployment is passed over until its pod template changes: RolloutTimedOut or
 	// ProgressDeadlineExceeded.

@@ -10,6 +10,7 @@ import (
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // noon is when all of these tests take place.
@@ -92,6 +93,16 @@ func held(m *Member) {
 	m.Deployment.Annotations = map[string]string{v1.PausedByAnnotation: "shop", v1.PauseReasonAnnotation: v1.PauseReason}
 }
 
+// bySequence has its new pods held by a PodSequence, whose group needs these paused Deployments.
+func bySequence(needs ...string) func(*Member) {
+	return func(m *Member) {
+		m.Hold = sequence.Hold{Sequence: types.NamespacedName{Namespace: "shop", Name: "order"}, Group: `group 1/2 "Database"`}
+		for _, name := range needs {
+			m.Hold.Paused = append(m.Hold.Paused, types.NamespacedName{Namespace: "shop", Name: name})
+		}
+	}
+}
+
 // markLeft carries the mark of a pause that is no more.
 func markLeft(m *Member) {
 	held(m)
@@ -130,6 +141,9 @@ func pending(since time.Duration) func(*v1.DeploymentState) {
 		s.HasPendingChanges, s.PendingSince = true, &metav1.MicroTime{Time: noon.Add(since)}
 	}
 }
+
+// heldByOrder is on record as held by a PodSequence.
+func heldByOrder(s *v1.DeploymentState) { s.HeldBy = "shop/order" }
 
 func onHold(s *v1.DeploymentState) { s.Paused = true }
 

@@ -51,6 +51,9 @@ func (d *deliberation) progressingCondition() metav1.Condition {
 	case active != "":
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonDeploymentRollingOut
 		condition.Message = "it is the turn of " + active
+		if m := d.active(); m.isHeld() {
+			condition.Message += ", whose new pods are held by " + m.Hold.String()
+		}
 	case d.Busy != "":
 		condition.Reason, condition.Message = v1.ReasonWaiting, "it is the turn of "+d.Busy+" of an overlapping DeploymentCoordination"
 	case len(d.names((*member).waits)) > 0:
@@ -85,6 +88,13 @@ func (d *deliberation) degradedCondition() metav1.Condition {
 			report(reason, "skipped, and paused until the template changes: %s", list(skipped))
 		}
 	}
+	if m := d.active(); m != nil {
+		if needed := d.neededBy(m); len(needed) > 0 {
+			report(v1.ReasonHeldByPodSequence, "it is the turn of %s, but its pods are held by %s, which needs %s, paused by a DeploymentCoordination: "+
+				"have both objects give them the same order, or take these Deployments out of one of the two",
+				m.name(), m.Hold, list(needed))
+		}
+	}
 	if reverted := d.names(func(m *member) bool { return m.state.PauseReverts > 0 }); len(reverted) > 0 {
 		report(v1.ReasonPauseReverted, "unpaused by somebody else before their turn: %s; have GitOps tools ignore spec.paused", list(reverted))
 	}
@@ -93,6 +103,23 @@ func (d *deliberation) degradedCondition() metav1.Condition {
 	}
 	condition.Message = strings.Join(messages, ". ")
 	return condition
+}
+
+// neededBy are the Deployments that wait, paused, for a turn which the active one has, and without which it stays held.
+func (d *deliberation) neededBy(active *member) []string {
+	if !active.isHeld() || len(d.names(func(m *member) bool { return m.waits() && !m.isHeld() })) > 0 {
+		return nil // it may go on by itself, or the turn passes on
+	}
+	needed := d.names(func(m *member) bool { return m.state.Paused && slices.Contains(active.Hold.Paused, m.key()) })
+	if len(d.Overlapping) == 0 {
+		return needed
+	}
+	for _, key := range active.Hold.Paused { // also those that wait for the same turn though they do not match here
+		if name := key.String(); !slices.Contains(d.status.Deployments, name) {
+			needed = append(needed, name)
+		}
+	}
+	return needed
 }
 
 func (m *member) isPending() bool { return m.state.HasPendingChanges }

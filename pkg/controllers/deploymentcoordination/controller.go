@@ -27,8 +27,16 @@ const (
 	reporter = "podsequence-controller"
 )
 
+// Options are what the other controllers have to say.
+type Options struct {
+	// Holder says what holds pods. Nil means that nothing does.
+	Holder Holder
+	// Holds has the namespaces in which what holds pods may have changed. It goes with Holder.
+	Holds *Holds
+}
+
 // Add adds the controller to the manager. It does nothing, and watches nothing, until the manager leads.
-func Add(mgr manager.Manager) error {
+func Add(mgr manager.Manager, options Options) error {
 	r := &reconciler{
 		cached:   mgr.GetCache(),
 		live:     mgr.GetAPIReader(),
@@ -36,8 +44,9 @@ func Add(mgr manager.Manager) error {
 		recorder: mgr.GetEventRecorder(reporter),
 		clock:    clock.RealClock{},
 		written:  written{},
+		holder:   options.Holder,
 	}
-	err := ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		// One that changes may make room for one that overlaps.
 		Watches(&v1.DeploymentCoordination{}, handler.EnqueueRequestsFromMapFunc(r.withSiblings)).
@@ -48,9 +57,11 @@ func Add(mgr manager.Manager) error {
 			MaxConcurrentReconciles: 1, // see reconciler
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				100*time.Millisecond, 30*time.Second),
-		}).
-		Complete(r)
-	if err != nil {
+		})
+	if options.Holds != nil {
+		b = b.WatchesRawSource(options.Holds.source(r.inNamespace))
+	}
+	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("make controller: %w", err)
 	}
 	return nil

@@ -108,7 +108,7 @@ func (d *deliberation) active() *member {
 
 func (d *deliberation) isActive(m *member) bool { return d.status.ActiveDeployment == m.name() }
 
-// reviewActive takes the turn from a Deployment that is gone, ready, or to be skipped.
+// reviewActive takes the turn from a Deployment that is gone, ready, held by a PodSequence, or to be skipped.
 func (d *deliberation) reviewActive() {
 	m := d.active()
 	if m == nil || m.before == nil || m.Elsewhere {
@@ -120,6 +120,9 @@ func (d *deliberation) reviewActive() {
 	}
 	if d.isReady(m) {
 		d.status.ActiveDeployment = ""
+		return
+	}
+	if d.passOn(m) {
 		return
 	}
 	d.halted = d.failure(m)
@@ -166,31 +169,60 @@ func (d *deliberation) failure(m *member) string {
 	return ""
 }
 
-// activateNext gives the turn to a Deployment that rolls out already, because somebody unpaused it, and else to the first
+// activateNext gives the turn to a Deployment that rolls out already, because somebody unpaused it, and else to the next
 // that waits.
 func (d *deliberation) activateNext() {
+	for i := range d.members {
+		if m := &d.members[i]; m.waits() && m.state.PauseReverts > 0 && m.pause() == unpaused {
+			d.activate(m)
+			return
+		}
+	}
+	if next := d.next(); next != nil {
+		d.activate(next)
+	}
+}
+
+// next is the Deployment whose turn comes now: the first of those that wait and whose pods nobody would hold, and if all
+// would be held the first of these. It is nil if none waits, or if others may yet come with those that do.
+func (d *deliberation) next() *member {
 	var next *member
 	var oldest time.Time
 	for i := range d.members {
 		m := &d.members[i]
-		if !m.waits() {
+		if !m.waits() || (next != nil && m.isHeld() && !next.isHeld()) {
 			continue
 		}
-		if m.state.PauseReverts > 0 && m.pause() == unpaused {
-			d.activate(m)
-			return
+		if next == nil || (next.isHeld() && !m.isHeld()) {
+			next, oldest = m, m.state.PendingSince.Time
 		}
-		if next == nil {
-			next = m
-		}
-		if since := m.state.PendingSince.Time; oldest.IsZero() || since.Before(oldest) {
+		if since := m.state.PendingSince.Time; since.Before(oldest) {
 			oldest = since
 		}
 	}
-	if next != nil && d.reached(oldest.Add(settleTime)) {
-		d.activate(next)
+	if next == nil || !d.reached(oldest.Add(settleTime)) {
+		return nil
 	}
+	return next
 }
+
+// passOn gives the turn of a Deployment whose pods a PodSequence holds to one whose pods nobody holds. The first may be
+// held until the second has rolled out: then they would wait for each other. It reports whether it did.
+func (d *deliberation) passOn(m *member) bool {
+	mayPause := m.pause() == pausedByUs || (m.pause() == unpaused && d.backedOff(m))
+	if !m.isHeld() || !mayPause || d.Busy != "" {
+		return false
+	}
+	next := d.next()
+	if next == nil || next.isHeld() {
+		return false
+	}
+	d.activate(next)
+	return true
+}
+
+// isHeld reports whether a PodSequence would hold the pods of the Deployment's rollout.
+func (m *member) isHeld() bool { return m.state.HeldBy != "" }
 
 // waits tells whether it can be the Deployment's turn.
 func (m *member) waits() bool {

@@ -72,6 +72,11 @@ func activeEvents(before, after v1.DeploymentCoordinationStatus) []event {
 			normal(v1.EventActiveDeploymentReady, was, "%s has rolled out and is ready", was)
 		}
 	}
+	for _, state := range after.DeploymentStates {
+		if state.Name == was && state.HeldBy != "" && state.Skipped == "" && is != "" {
+			normal(v1.ReasonHeldByPodSequence, was, "the pods of %s are held by PodSequence %s: the turn passes on", was, state.HeldBy)
+		}
+	}
 	switch {
 	case is == "":
 		normal(v1.EventActiveDeploymentCleared, was, "it is no longer the turn of %s, and of no other Deployment", was)

@@ -32,9 +32,18 @@ func TestEventsFor(t *testing.T) {
 		"ready, and the next":                  {before: status("a", changedA), after: status("b", a), want: []string{"ActiveDeploymentReady", "ActiveDeploymentChanged", "DeploymentActivated"}},
 		"deleted, and the next":                {before: status("a", changedA), after: status("b"), want: []string{"ActiveDeploymentChanged", "DeploymentActivated"}},
 		"skipped, and the next":                {before: status("a", changedA), after: status("b", heldA), want: []string{"DeploymentPaused", "ActiveDeploymentChanged", "DeploymentActivated"}},
-		"unpaused by somebody":                 {before: status("", heldA), after: status("", record(deployment("a", changed), reverts(1, 0))), want: []string{"PauseReverted"}},
-		"and once more":                        {before: status("", record(deployment("a", changed), reverts(1, 0))), after: status("", record(deployment("a", changed), reverts(2, 0)))},
-		"halted":                               {before: degraded("OverlappingCoordination"), after: degraded("RolloutTimedOut"), want: []string{"RolloutTimedOut"}},
+		"held, and the next": {
+			before: status("a", changedA), after: status("b", record(deployment("a", changed), pending(0), onHold, heldByOrder)),
+			want: []string{"DeploymentPaused", "HeldByPodSequence", "ActiveDeploymentChanged", "DeploymentActivated"},
+		},
+		"held, and no other": {before: status("a", changedA), after: status("", record(deployment("a", changed), pending(0), heldByOrder)), want: []string{"ActiveDeploymentCleared"}},
+		"held and skipped, and the next": {
+			before: status("a", changedA), after: status("b", record(deployment("a", changed), pending(0), onHold, heldByOrder, skipped)),
+			want: []string{"DeploymentPaused", "ActiveDeploymentChanged", "DeploymentActivated"},
+		},
+		"unpaused by somebody": {before: status("", heldA), after: status("", record(deployment("a", changed), reverts(1, 0))), want: []string{"PauseReverted"}},
+		"and once more":        {before: status("", record(deployment("a", changed), reverts(1, 0))), after: status("", record(deployment("a", changed), reverts(2, 0)))},
+		"halted":               {before: degraded("OverlappingCoordination"), after: degraded("RolloutTimedOut"), want: []string{"RolloutTimedOut"}},
 		"degraded by a revert, which is told already": {before: status(""), after: degraded("PauseReverted")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -62,7 +62,8 @@ func (r *reconciler) gather(ctx context.Context, own claim, around surroundings)
 			continue
 		}
 		in.Members = append(in.Members, Member{
-			Deployment: d, ReplicaSets: byOwner[d.UID], Elsewhere: handlerOf(d, all) != own.coordination.Name,
+			Deployment: d, ReplicaSets: byOwner[d.UID], Hold: r.wouldHold(d),
+			Elsewhere: handlerOf(d, all) != own.coordination.Name,
 		})
 	}
 	in.ReadySince, err = r.readySince(ctx, in)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,10 +24,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/sequence"
 )
 
-// TestAtMostOneRolls has the real reconciler work in a world in which users, the Deployment controller, crashes and
-// overlapping coordinations act at random, also between any two of its writes, and looks after every single write whether
+// TestAtMostOneRolls has the real reconciler work in a world in which users, the Deployment controller, PodSequences,
+// crashes and overlapping coordinations act at random, also between any two of its writes, and looks after every single write whether
 // more than one Deployment with pending changes is unpaused. What is pending it works out in its own, dumb way: this
 // template has never been rolled out since the last other one was.
 func TestAtMostOneRolls(t *testing.T) {
@@ -66,12 +68,21 @@ type world struct {
 	rolledOut  map[string]string // the image that each Deployment rolled out last
 	quiet      bool              // no crashes, no interference
 	inside     bool              // something is happening between two writes
+	held       map[string]bool   // the images whose pods a PodSequence holds
+}
+
+// WouldHold makes the world a Holder.
+func (w *world) WouldHold(pod *corev1.Pod) sequence.Hold {
+	if w.quiet || !w.held[pod.Spec.Containers[0].Image] {
+		return sequence.Hold{}
+	}
+	return sequence.Hold{Sequence: types.NamespacedName{Namespace: pod.Namespace, Name: "order"}}
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		T: t, ctx: t.Context(), random: rand.New(rand.NewPCG(seed, 0)), // a test that can be repeated
-		clock: nil, rolledOut: map[string]string{},
+		clock: nil, rolledOut: map[string]string{}, held: map[string]bool{},
 	}
 	w.clock = clocktesting.NewFakePassiveClock(noon)
 	scheme := runtime.NewScheme()
@@ -112,7 +123,7 @@ func (w *world) restart() {
 	})
 	w.reconciler = &reconciler{
 		cached: intercepted, live: intercepted, writer: intercepted, recorder: events.NewFakeRecorder(10000), clock: w.clock,
-		written: written{},
+		written: written{}, holder: w,
 	}
 }
 
@@ -142,7 +153,10 @@ func (w *world) write(do func() error) error {
 
 func (w *world) somethingHappens() {
 	defer w.check("something happened")
-	switch n := w.random.IntN(10); {
+	switch n := w.random.IntN(11); {
+	case n == 10:
+		held := []string{"first", "second", "third"}[w.random.IntN(3)]
+		w.held[held] = !w.held[held]
 	case n < 3:
 		w.changeTemplate()
 	case n < 4:

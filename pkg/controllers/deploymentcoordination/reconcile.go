@@ -28,6 +28,7 @@ type reconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	written  written
+	holder   Holder // nil if there are no PodSequences
 }
 
 // Reconcile decides anew. When what it decided from turns out to be old - a write conflicts - it leaves it at that: the

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // Member is a Deployment that the coordination matches, with what belongs to it.
@@ -20,6 +21,8 @@ type Member struct {
 	Deployment *appsv1.Deployment
 	// ReplicaSets are those that the Deployment controls.
 	ReplicaSets []*appsv1.ReplicaSet
+	// Hold is what would hold the Deployment's new pods.
+	Hold sequence.Hold
 	// Elsewhere is set for a Deployment that another coordination matches too, and pauses and unpauses.
 	Elsewhere bool
 }

@@ -28,9 +28,13 @@ func newState(m *Member, before *v1.DeploymentState, now time.Time) v1.Deploymen
 	state.Generation = m.Deployment.Generation
 	state.HasPendingChanges = !m.rolledOut(before)
 	state.TemplateHash = m.templateHash()
+	state.HeldBy = ""
 	if !state.HasPendingChanges {
 		noteRolledOut(&state, m, before, now)
 		return state
+	}
+	if m.Hold.Held() {
+		state.HeldBy = m.Hold.Sequence.String()
 	}
 	if state.PendingSince == nil {
 		state.PendingSince = &metav1.MicroTime{Time: now.Truncate(time.Microsecond)}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
 	"example.com/podsequence/internal/rolloutcheck"
 )
@@ -52,10 +53,7 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	components := append(controlplane.UpstreamComponents(), controlplane.PodSequenceController)
-	cluster, err = controlplane.Start(ctx, controlplane.Options{
-		Dir: dir, Bin: bin, Nodes: 2, Components: components, AuditLog: true,
-	})
+	cluster, err = controlplane.Start(ctx, controlplane.Options{Dir: dir, Bin: bin, Nodes: 2, AuditLog: true})
 	if err != nil {
 		return 1, err
 	}
@@ -73,6 +71,7 @@ func run(m *testing.M) (code int, err error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	if api, err = client.NewWithWatch(cluster.Config(), client.Options{Scheme: scheme}); err != nil {
 		return 1, err
 	}

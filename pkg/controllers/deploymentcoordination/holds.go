@@ -1,0 +1,62 @@
+package deploymentcoordination
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"example.com/podsequence/pkg/sequence"
+)
+
+// Holder says what would hold a pod that does not exist yet. A sequence.Engine is one.
+type Holder interface {
+	WouldHold(pod *corev1.Pod) sequence.Hold
+}
+
+// wouldHold is what would hold the pods of the Deployment's present template.
+func (r *reconciler) wouldHold(d *appsv1.Deployment) sequence.Hold {
+	if r.holder == nil {
+		return sequence.Hold{}
+	}
+	template := &d.Spec.Template
+	return r.holder.WouldHold(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Labels: template.Labels, Annotations: template.Annotations},
+		Spec:       template.Spec,
+	})
+}
+
+// Holds has the coordinations of a namespace looked at when what holds its pods may have changed.
+type Holds struct {
+	namespaces workqueue.TypedInterface[string]
+}
+
+// NewHolds returns Holds that remember what they are told until the controller runs.
+func NewHolds() *Holds { return &Holds{workqueue.NewTyped[string]()} }
+
+// Changed tells of a namespace. It does not block.
+func (h *Holds) Changed(namespace string) { h.namespaces.Add(namespace) }
+
+// source asks for what concerns each namespace. To find that out may take time, so it is not done by who calls Changed.
+func (h *Holds) source(concerns func(ctx context.Context, namespace string) []reconcile.Request) source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		context.AfterFunc(ctx, h.namespaces.ShutDown)
+		go func() {
+			for {
+				namespace, ended := h.namespaces.Get()
+				if ended {
+					return
+				}
+				for _, request := range concerns(ctx, namespace) {
+					queue.Add(request)
+				}
+				h.namespaces.Done(namespace)
+			}
+		}()
+		return nil
+	})
+}
