@@ -27,7 +27,7 @@ func proofOn(pod *corev1.Pod) []string {
 // Status gives the hashes of the groups as they are defined now.
 func (f *sequenceFacts) provenGroup(p *podFacts) (int, bool) {
 	for group, hash := range slices.Backward(f.hashes) {
-		if hash != "" && slices.Contains(p.proof, string(f.uid)+"/"+hash) {
+		if slices.Contains(p.proof, string(f.uid)+"/"+hash) {
 			return group, true
 		}
 	}

@@ -75,6 +75,11 @@ func TestJudgeTakesOnlyAReleaseInOrderForProof(t *testing.T) {
 				unready("db"), reorder("tiers", tier("db"), tier("app")), second},
 			wantBindings: 2,
 		},
+		"so is what was passed while the edit was racing with it": {
+			steps: []step{tiers, db, app, passing(late), reorder("tiers", tier("cache"), tier("app")), ready("db"), bind("app"),
+				unready("db"), reorder("tiers", tier("db"), tier("app")), second},
+			wantBindings: 2, wantExcused: 1,
+		},
 		"what was never passed is not when an edit is taken back": {
 			steps: []step{tiers, db, reorder("tiers", tier("cache"), tier("app")), create("cache", labelled("tier", "cache")),
 				ready("cache"), app, bind("app"), passing(late), reorder("tiers", tier("db"), tier("app")), second},
