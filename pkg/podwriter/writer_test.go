@@ -40,9 +40,9 @@ type stage struct {
 	app     *corev1.Pod
 	patches atomic.Int64
 	last    atomic.Pointer[string]
-	// answer is what the API server says to the next patch; nil for success.
-	answer atomic.Pointer[error]
-	writer *Writer
+	// refusal is what the API server says to the next patch; nil for success.
+	refusal atomic.Pointer[error]
+	writer  *Writer
 }
 
 // play runs the story in a bubble whose time passes only when nothing else can happen.
@@ -61,8 +61,8 @@ func play(t *testing.T, options Options, story func(t *testing.T, s *stage)) {
 			s.patches.Add(1)
 			text := string(action.(clienttesting.PatchAction).GetPatch())
 			s.last.Store(&text)
-			if answer := s.answer.Swap(nil); answer != nil {
-				return true, nil, *answer
+			if refusal := s.refusal.Swap(nil); refusal != nil {
+				return true, nil, *refusal
 			}
 			return true, s.app, nil
 		})
@@ -80,7 +80,14 @@ func play(t *testing.T, options Options, story func(t *testing.T, s *stage)) {
 func (s *stage) databaseReady() {
 	db := st.MakePod().Namespace("shop").Name("db").UID("db").Node("n").Phase(corev1.PodSucceeded).Obj()
 	db.ResourceVersion = "6"
-	s.engine.ApplyPod(db)
+	s.answer(s.engine.ApplyPod(db))
+}
+
+// answer answers the engine's questions: nothing is missing here.
+func (s *stage) answer(changes sequence.Changes) {
+	for subject, question := range changes.Questions {
+		s.answer(s.engine.Confirm(subject, question.Moment))
+	}
 }
 
 func TestLift(t *testing.T) {
@@ -149,7 +156,7 @@ func TestLift(t *testing.T) {
 	t.Run("a failure is tried again", func(t *testing.T) {
 		play(t, Options{}, func(t *testing.T, s *stage) {
 			s.databaseReady()
-			s.answer.Store(new(errors.New("the server is down")))
+			s.refusal.Store(new(errors.New("the server is down")))
 			s.writer.Lift(key)
 			time.Sleep(time.Minute) // of the bubble
 			assert.Equal(t, int64(2), s.patches.Load())
@@ -158,7 +165,7 @@ func TestLift(t *testing.T) {
 	t.Run("a pod that is gone is forgotten", func(t *testing.T) {
 		play(t, Options{}, func(t *testing.T, s *stage) {
 			s.databaseReady()
-			s.answer.Store(new(error(apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "app"))))
+			s.refusal.Store(new(error(apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "app"))))
 			s.writer.Lift(key)
 			time.Sleep(time.Minute)
 			assert.Equal(t, int64(1), s.patches.Load())
@@ -218,7 +225,7 @@ func TestExplain(t *testing.T) {
 	})
 	t.Run("a patch that comes too late is dropped and made anew", func(t *testing.T) {
 		play(t, mine, func(t *testing.T, s *stage) {
-			s.answer.Store(new(error(apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "app", errors.New("newer")))))
+			s.refusal.Store(new(error(apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "app", errors.New("newer")))))
 			s.writer.Explain(key)
 			time.Sleep(time.Minute)
 			assert.Equal(t, int64(2), s.patches.Load())

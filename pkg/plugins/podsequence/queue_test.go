@@ -158,9 +158,13 @@ func (s *stage) informer() interface{ Add(any) error } {
 	return s.holder.handle.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer()
 }
 
-// told has the engine told of something, and the scheduler act on what that changes, as the feed does.
+// told has the engine told of something, and the scheduler act on what that changes, as the feed does: it also answers the
+// engine's questions, for nothing is missing here.
 func (s *stage) told(changes sequence.Changes) {
-	s.holder.act(klog.FromContext(s.Context()), s.holder.feeding.Load(), changes)
+	s.holder.act(klog.FromContext(s.Context()), s.feeding, changes)
+	for subject, question := range changes.Questions {
+		s.told(s.engine.Confirm(subject, question.Moment))
+	}
 }
 
 // active are the pods that the scheduler would try to place now.
