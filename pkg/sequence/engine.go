@@ -40,6 +40,7 @@ type Engine struct {
 	now        time.Time // as last told, see Tick
 	newest     string    // the newest version of anything told
 	moment     uint64    // see Moment
+	split      bool      // see VersionsIncomparable
 	alarms     alarms
 	sequences  map[types.NamespacedName]*sequence
 	namespaces map[string]*namespace
