@@ -44,9 +44,9 @@ type Decider interface {
 type Options struct {
 	// Explains tells whether it is for this Writer to tell the pod what it waits for; nil turns explanations off.
 	Explains func(pod *corev1.Pod) bool
-	// CatchUp returns once the decider knows every PodSequence that there was at a resource version: no gate is lifted
-	// before it knows those that were there before the pod. Nil if that needs no waiting.
-	CatchUp func(ctx context.Context, version string) error
+	// CatchUp returns once the decider knows every PodSequence that there was when a pod was first seen: no gate is lifted
+	// before that. Nil if that needs no waiting.
+	CatchUp func(ctx context.Context, pod sequence.Sighting) error
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -72,7 +72,7 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 		options.Clock = clock.RealClock{}
 	}
 	if options.CatchUp == nil {
-		options.CatchUp = func(context.Context, string) error { return nil }
+		options.CatchUp = func(context.Context, sequence.Sighting) error { return nil }
 	}
 	queue := func(name string) workqueue.TypedRateLimitingInterface[types.NamespacedName] {
 		return workqueue.NewTypedRateLimitingQueueWithConfig(
@@ -154,7 +154,7 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 	if len(lift.Gates) == 0 {
 		return nil
 	}
-	if err := w.options.CatchUp(ctx, lift.FirstSeen.Version); err != nil {
+	if err := w.options.CatchUp(ctx, lift.FirstSeen); err != nil {
 		return err
 	}
 	if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {

@@ -39,10 +39,10 @@ type holder struct {
 	early   map[types.UID]earlyPod
 }
 
-// earlyPod is a pod that waits until every sequence is known that was there at this version.
+// earlyPod is a pod that waits until every sequence is known that was there when it was first seen.
 type earlyPod struct {
 	types.NamespacedName
-	version string
+	object *v1.Pod
 }
 
 // feeding is what exists once the holder runs.
@@ -57,8 +57,8 @@ type source interface {
 	// Synced tells whether the engine knows all it must know to let any pod go, and Why what is missing.
 	Synced() bool
 	Why() string
-	// CaughtUp tells whether the engine surely knows every PodSequence that there was at this resource version.
-	CaughtUp(version string) bool
+	// CaughtUp reports whether the engine surely knows every PodSequence that there was when a pod was first seen.
+	CaughtUp(pod sequence.Sighting) bool
 }
 
 // holders are the holders of this process, by the informer factory that all profiles of a scheduler share.
@@ -149,7 +149,7 @@ func (h *holder) decide(pod *v1.Pod) *fwk.Status {
 	if d := f.engine.Decide(pod); d.Held {
 		return unschedulable(d.Message())
 	}
-	if version := f.engine.FirstSeen(pod).Version; !f.feed.CaughtUp(version) && h.holdEarly(f, pod, version) {
+	if !f.feed.CaughtUp(f.engine.FirstSeen(pod)) && h.holdEarly(f, pod) {
 		return unschedulable("waiting for PodSequence: not all PodSequences from before this pod are known yet")
 	}
 	return nil
@@ -157,13 +157,13 @@ func (h *holder) decide(pod *v1.Pod) *fwk.Status {
 
 // holdEarly notes that the pod waits, unless it need not wait any more. By looking once more after the note, nothing that
 // becomes known in between is missed.
-func (h *holder) holdEarly(f *feeding, pod *v1.Pod, version string) bool {
+func (h *holder) holdEarly(f *feeding, pod *v1.Pod) bool {
 	h.earlyMu.Lock()
 	defer h.earlyMu.Unlock()
-	if f.feed.CaughtUp(version) {
+	if f.feed.CaughtUp(f.engine.FirstSeen(pod)) {
 		return false
 	}
-	h.early[pod.UID] = earlyPod{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, version}
+	h.early[pod.UID] = earlyPod{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod}
 	return true
 }
 
@@ -172,7 +172,7 @@ func (h *holder) releaseEarly(logger klog.Logger, f *feeding) {
 	h.earlyMu.Lock()
 	ready := map[types.UID]types.NamespacedName{}
 	for uid, pod := range h.early {
-		if f.feed.CaughtUp(pod.version) {
+		if f.feed.CaughtUp(f.engine.FirstSeen(pod.object)) {
 			ready[uid] = pod.NamespacedName
 			delete(h.early, uid)
 		}

@@ -78,7 +78,7 @@ func (k *known) Why() string {
 	return k.missing
 }
 
-func (k *known) CaughtUp(version string) bool { return len(version) <= len(k.upTo()) }
+func (k *known) CaughtUp(pod sequence.Sighting) bool { return len(pod.Version) <= len(k.upTo()) }
 
 // asking counts what the queue asks.
 type asking struct {
