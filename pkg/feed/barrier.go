@@ -25,8 +25,8 @@ const (
 	// listsAtOnce is how many lists are under way at the same time, listsPerSecond how many begin in a second, and listBurst
 	// how many may begin at once after a pause.
 	listsAtOnce    = 8
-	listsPerSecond = 100
-	listBurst      = 100
+	listsPerSecond = 200
+	listBurst      = 200
 )
 
 // barrier finds out whether the engine misses anything that was there when somebody began to doubt.

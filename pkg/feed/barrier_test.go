@@ -190,6 +190,8 @@ func TestVersionsOfTwoEtcds(t *testing.T) {
 		},
 		"a list that began before the question does not answer it": func(t *testing.T, a *asking) {
 			a.split()
+			a.pods.watch.brought("500")
+			a.jobs.watch.brought("600")
 			block := make(chan struct{})
 			a.set(func() { a.jobs.block = block })
 			a.doubts("shop", "50")
