@@ -33,8 +33,8 @@ const (
 //
 // There is one way that is always right: list what there is after the doubt arose, and wait until the watch has brought every
 // listed version and has dropped every object that was not listed. Where versions of different kinds can be compared there is
-// a shorter one: wait until the watches have passed the version of what raised the doubt. Both are tried at the same time, the
-// list a little later, and who answers first is believed.
+// a shorter one: wait until the watches have passed the version of what raised the doubt. The barrier tries both at the same
+// time, the list a little later, and takes the first answer.
 //
 // All fields below mu are guarded by it. No lock is held while a question is answered.
 type barrier struct {

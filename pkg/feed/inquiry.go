@@ -10,14 +10,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// subject is what an inquiry asks about, and who wants to know.
+// subject is what an inquiry asks about, and who gets the answers.
 type subject struct {
 	kinds []*askedKind
-	// name is what is asked about, and consequence what comes of not knowing it, for the log.
+	// name and consequence go into the log: what is asked about, and what happens while it is not known.
 	name, consequence string
-	// passed is told that the watches have passed the mark: nothing is missing from before its version.
+	// passed is called when the watches have passed the mark: nothing is missing from before its version.
 	passed func(mark)
-	// listed is told that nothing is missing from before a moment, nor, where versions can be compared, up to a version.
+	// listed is called when nothing is missing from before a moment, nor, where versions can be compared, up to a version.
 	listed func(moment uint64, version string)
 }
 
@@ -114,7 +114,7 @@ func (q *inquiry) step(ctx context.Context, first mark) {
 	}
 }
 
-// cross waits for the watches of the kinds of which a list has not shown more than that.
+// cross begins to wait until the watches reach a version. A kind that a list has covered that far needs no wait.
 func (q *inquiry) cross(version string) *crossing {
 	var behind []*position
 	for _, kind := range q.kinds {
@@ -139,7 +139,8 @@ func (q *inquiry) reached() string {
 	return oldest
 }
 
-// answer answers what can be, after a list has shown that nothing is missing from before a moment; 0 if there was none.
+// answer answers every mark that the watches have passed, or that is not after a moment that a list has confirmed; 0 without
+// a list.
 func (q *inquiry) answer(moment uint64) {
 	version := q.reached()
 	q.barrier.mu.Lock()
@@ -233,7 +234,7 @@ func (q *inquiry) end(ctx context.Context, r result) {
 		q.covered[kind] = latest(q.covered[kind], version)
 	}
 	if !r.whole {
-		r.moment = 0 // of the other kinds no more is known than what the watches have brought
+		r.moment = 0 // the other kinds are known only as far as their watches have come
 	}
 	if r.whole {
 		q.listed(r.moment, q.reached())

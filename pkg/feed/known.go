@@ -49,7 +49,7 @@ func newKnownSequences(barrier *barrier, kind *askedKind, pods *position, advanc
 	return k
 }
 
-// brought has those look again who wait, after the watch has brought something.
+// brought wakes those who wait, after the watch has brought something.
 func (k *knownSequences) brought() { k.update(func() {}) }
 
 // setAbsent notes whether the kind is not served.
@@ -89,7 +89,7 @@ func (k *knownSequences) want(pod sequence.Sighting) {
 		k.barrier.ask(topic{}, k.about, k.barrier.moment(), pod.Version)
 		return
 	}
-	// A list says nothing of a pod of which it is not known when it was seen. Once the engine knows the pod it is.
+	// A list says nothing about a pod before the engine has seen it.
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unseen = latest(k.unseen, pod.Version)
@@ -119,7 +119,7 @@ func (k *knownSequences) await(ctx context.Context, pod sequence.Sighting) error
 	}
 }
 
-// run has those look again whose pods the engine has come to know, until the context ends.
+// run calls advanced when the engine has come to know pods that were asked about before, until the context ends.
 func (k *knownSequences) run(ctx context.Context) {
 	for {
 		select {
