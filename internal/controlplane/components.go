@@ -9,6 +9,7 @@ import (
 // Second ports of components that need one.
 const (
 	etcdPeer         = "etcd-peer"
+	secondEtcdPeer   = "etcd-second-peer"
 	schedulerHealth  = "podsequence-scheduler-health"
 	controllerHealth = "podsequence-controller-health"
 )
@@ -25,7 +26,7 @@ func newPlan(options Options) (*plan, error) {
 	pool := &portPool{}
 	defer pool.release()
 	p := &plan{Options: options, layout: layout(options.Dir), ports: map[string]int{}}
-	for _, name := range append(Components(), etcdPeer, schedulerHealth, controllerHealth) {
+	for _, name := range append(Components(), SecondEtcd, etcdPeer, secondEtcdPeer, schedulerHealth, controllerHealth) {
 		port, err := pool.take()
 		if err != nil {
 			return nil, err
@@ -49,7 +50,9 @@ func (p *plan) process(name string) *process {
 	record.HealthURL = record.URL + "/readyz"
 	switch name {
 	case Etcd:
-		record.Args = p.etcdArgs()
+		record.Args = p.etcdArgs(p.url("https", Etcd), p.url("https", etcdPeer), p.etcdData())
+	case SecondEtcd:
+		record.Args = p.etcdArgs(p.url("https", SecondEtcd), p.url("https", secondEtcdPeer), p.secondEtcdData())
 	case APIServer:
 		record.Args = p.apiServerArgs()
 	case ControllerManager:
@@ -72,17 +75,20 @@ func (p *plan) process(name string) *process {
 		record.Args = append(record.Args, "--feature-gates="+strings.Join(p.FeatureGates, ","))
 	}
 	record.Args = append(record.Args, p.ExtraArgs[name]...)
-	if slices.Contains(UpstreamComponents(), name) {
-		record.Args = append([]string{"component", name, "--"}, record.Args...)
+	if isUpstream(name) {
+		program := name
+		if name == SecondEtcd {
+			program = Etcd
+		}
+		record.Args = append([]string{"component", program, "--"}, record.Args...)
 	}
 	return record
 }
 
-func (p *plan) etcdArgs() []string {
-	client, peer := p.url("https", Etcd), p.url("https", etcdPeer)
+func (p *plan) etcdArgs(client, peer, data string) []string {
 	return []string{
 		"--name=sandbox",
-		"--data-dir=" + p.etcdData(),
+		"--data-dir=" + data,
 		"--listen-client-urls=" + client,
 		"--advertise-client-urls=" + client,
 		"--listen-peer-urls=" + peer,
@@ -128,6 +134,13 @@ func (p *plan) apiServerArgs() []string {
 	)
 	if len(p.RuntimeConfig) > 0 {
 		args = append(args, "--runtime-config="+strings.Join(p.RuntimeConfig, ","))
+	}
+	if len(p.SplitStorage) > 0 {
+		overrides := make([]string, len(p.SplitStorage))
+		for i, resource := range p.SplitStorage {
+			overrides[i] = resource + "#" + p.url("https", SecondEtcd)
+		}
+		args = append(args, "--etcd-servers-overrides="+strings.Join(overrides, ","))
 	}
 	if p.AuditLog {
 		args = append(args,

@@ -21,6 +21,9 @@ const (
 	Kwok                  = "kwok"
 	PodSequenceScheduler  = "podsequence-scheduler"
 	PodSequenceController = "podsequence-controller"
+
+	// SecondEtcd is only there with Options.SplitStorage.
+	SecondEtcd = "etcd-second"
 )
 
 // sandboxExecutable is the program that all upstream components are compiled into.
@@ -36,6 +39,10 @@ func Components() []string {
 // UpstreamComponents lists the components that are not ours: a cluster as any user has it.
 func UpstreamComponents() []string {
 	return []string{Etcd, APIServer, ControllerManager, Scheduler, Kwok}
+}
+
+func isUpstream(name string) bool {
+	return name == SecondEtcd || slices.Contains(UpstreamComponents(), name)
 }
 
 // Options say what kind of cluster Start brings up.
@@ -59,6 +66,9 @@ type Options struct {
 	FeatureGates []string
 	// RuntimeConfig turns API versions on or off, as group/version=true.
 	RuntimeConfig []string
+	// SplitStorage names built-in resources, as group/resource, that the API server keeps in a second etcd. Those of the core
+	// group begin with the slash.
+	SplitStorage []string
 	// Stages are YAML documents of KWOK Stages, played besides the sandbox's own.
 	Stages []string
 	// AuditLog makes the API server record the metadata of every request in the file named by Cluster.AuditLog.
@@ -148,6 +158,9 @@ func (o *Options) checkExecutables() error {
 }
 
 func (o *Options) wants(name string) bool {
+	if name == SecondEtcd {
+		return len(o.SplitStorage) > 0
+	}
 	return slices.Contains(o.Components, name)
 }
 
@@ -157,7 +170,7 @@ func unknownComponent(name string) error {
 
 // executable is the program that runs a component.
 func executable(bin, name string) string {
-	if slices.Contains(UpstreamComponents(), name) {
+	if isUpstream(name) {
 		return filepath.Join(bin, sandboxExecutable)
 	}
 	return filepath.Join(bin, name)

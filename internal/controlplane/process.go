@@ -71,10 +71,10 @@ func loadProcess(l layout, name string) (*process, error) {
 	return p, nil
 }
 
-// loadProcesses reads all records, in the order of Components.
+// loadProcesses reads all records, in the order of Components; a second etcd comes last.
 func loadProcesses(l layout) ([]*process, error) {
 	var processes []*process
-	for _, name := range Components() {
+	for _, name := range append(Components(), SecondEtcd) {
 		if _, err := os.Stat(l.record(name)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

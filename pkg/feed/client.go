@@ -33,28 +33,8 @@ func listWatchSequences(config *rest.Config) (cache.ListerWatcher, error) {
 	}, client), nil
 }
 
-// pageSize bounds what is in memory of a list of which only versions are looked at.
-const pageSize = 1000
-
-// newest asks how recent the API server's answer is, and what the newest change is of any object. The list is a consistent
-// one: it has everything that was written before it was asked for.
-func newest(ctx context.Context, client metadata.ResourceInterface) (now, lastChange string, err error) {
-	for options := (metav1.ListOptions{Limit: pageSize}); ; {
-		page, err := client.List(ctx, options)
-		if err != nil {
-			return "", "", err
-		}
-		for i := range page.Items {
-			lastChange = latest(lastChange, page.Items[i].ResourceVersion)
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return page.ResourceVersion, lastChange, nil
-		}
-	}
-}
-
-// askingClient is for asking how recent everything is. Who asks bounds how many questions are under way: to be slowed down
-// further would only keep pods waiting.
+// askingClient is for asking what there is. The barrier bounds how much is asked: to be slowed down further would only keep
+// pods waiting.
 func askingClient(config *rest.Config) (metadata.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil

@@ -40,8 +40,12 @@ type Feed struct {
 	definitions cache.ListerWatcher
 	sequences   cache.ListerWatcher
 
-	fresh   *freshness
-	confirm *confirmer
+	versions  *versions
+	compared  []comparedKind
+	asked     []*askedKind // pods and workloads
+	barrier   *barrier
+	sequenced *position // of PodSequences
+	known     *knownSequences
 
 	// state is why the engine does not know enough yet; nil once it does.
 	state atomic.Pointer[string]
@@ -98,19 +102,23 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 
 	f := &Feed{
 		engine: engine, sink: options.Sink,
-		fresh: newFreshness(func(ctx context.Context) (now, lastChange string, err error) {
-			return newest(ctx, metadata.Resource(v1alpha1.PodSequenceResource))
-		}, options.Advanced),
 		definitions: cache.NewListWatchFromClient(extensions.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
 			fields.OneTermEqualSelector("metadata.name", definitionName)),
 		sequences: sequences,
 		clock:     options.Clock, rearm: make(chan struct{}, 1),
 	}
+	f.versions = newVersions(f.splitStorage)
 	f.world = f.podsAndWorkloads(core)
-	f.confirm = newConfirmer(askedKinds(metadata, f.world), f.applyKnown)
+	for _, kind := range f.world {
+		f.asked = append(f.asked, asked(metadata, engine, kind))
+	}
 	if !options.ClusterScopeOnly {
 		f.world = append(f.world, f.nodes(core))
 	}
+	f.compared = f.comparedKinds(metadata)
+	f.barrier = newBarrier(f.versions, engine.Moment)
+	f.sequenced = newPosition(v1alpha1.PodSequenceResource.Resource, f.versions)
+	f.known = newKnownSequences(f.barrier, askedSequences(metadata, engine, f.sequenced), f.world[0].store.watch(), options.Advanced)
 	if f.groups, err = podgroupwatch.New(config); err != nil {
 		return nil, fmt.Errorf("make watcher of PodGroups: %w", err)
 	}
@@ -118,10 +126,10 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	return f, nil
 }
 
-// Synced tells whether the engine knows all it must know to let any pod go.
+// Synced reports whether the engine knows all it must know to let any pod go.
 func (f *Feed) Synced() bool { return f.state.Load() == nil }
 
-// Why tells what the engine does not know yet, in words; empty once it knows enough.
+// Why says what the engine does not know yet, in words; empty once it knows enough.
 func (f *Feed) Why() string {
 	if why := f.state.Load(); why != nil {
 		return *why
@@ -129,18 +137,25 @@ func (f *Feed) Why() string {
 	return ""
 }
 
-// CaughtUp tells whether the engine surely knows every PodSequence that there was at this resource version. If not, it
-// has that found out, and Options.Advanced is called when more is known.
-func (f *Feed) CaughtUp(version string) bool {
-	if f.fresh.reached(version) {
+// CaughtUp reports whether the engine surely knows every PodSequence that there was when a pod was first seen, see
+// Engine.FirstSeen. If not, the feed finds out, and calls Options.Advanced when more is known. A caller that has asked about
+// a pod that the engine does not know yet must then ask Engine.FirstSeen again.
+func (f *Feed) CaughtUp(pod sequence.Sighting) bool {
+	if f.known.reached(pod) {
 		return true
 	}
-	f.fresh.want(version)
+	f.known.want(pod)
 	return false
 }
 
-// CatchUp returns once the engine knows every PodSequence that there was at this resource version.
-func (f *Feed) CatchUp(ctx context.Context, version string) error { return f.fresh.await(ctx, version) }
+// CatchUp returns once the engine knows every PodSequence that there was when a pod was first seen.
+func (f *Feed) CatchUp(ctx context.Context, pod sequence.Sighting) error {
+	return f.known.await(ctx, pod)
+}
+
+// Doubt says in words why nobody can tell at the moment whether everything is known of a namespace, or of PodSequences: what
+// cannot be listed, or which watch is behind. It is empty if nothing is in the way.
+func (f *Feed) Doubt(namespace string) string { return f.barrier.doubt(namespace) }
 
 func (f *Feed) setState(why string) { f.state.Store(&why) }
 
@@ -171,8 +186,8 @@ func (f *Feed) Run(ctx context.Context) {
 		}
 	}
 
-	watches.StartWithContext(ctx, f.fresh.run)
-	watches.StartWithContext(ctx, f.confirm.run)
+	watches.StartWithContext(ctx, f.barrier.run)
+	watches.StartWithContext(ctx, f.known.run)
 	f.setState("it is not known whether the PodSequence kind is installed")
 	definitions := &definitionStore{feed: f, ctx: ctx}
 	watches.StartWithContext(ctx, func(ctx context.Context) {
@@ -236,6 +251,14 @@ func (f *Feed) apply(enter func() sequence.Changes) {
 	}
 }
 
+// applyAt enters an event of a version, and notes how far the watch has come before questions are asked about that.
+func (f *Feed) applyAt(watch *position, version string, enter func() sequence.Changes) {
+	f.apply(func() sequence.Changes {
+		defer watch.brought(version)
+		return enter()
+	})
+}
+
 // applyGroup tells the engine how many pods a PodGroup asks for.
 func (f *Feed) applyGroup(group podgroups.Reference) {
 	f.apply(func() sequence.Changes {
@@ -244,18 +267,34 @@ func (f *Feed) applyGroup(group podgroups.Reference) {
 	})
 }
 
-// applyKnown tells the engine up to which of its moments it misses nothing of a subject.
-func (f *Feed) applyKnown(subject sequence.Subject, moment uint64) {
-	f.apply(func() sequence.Changes { return f.engine.Confirm(subject, moment) })
-}
-
 // pass has the engine's questions answered, and tells the sink.
 func (f *Feed) pass(changes sequence.Changes) {
-	f.confirm.want(changes.Questions)
+	for subject, question := range changes.Questions {
+		// The moment was after all that the engine was told of, so the version must be.
+		f.barrier.ask(topicOf(subject), f.about(subject), question.Moment, latest(question.Version, f.versions.known()))
+	}
 	if f.synced && !changes.Empty() {
 		podsReleased.Add(float64(len(changes.Released)))
 		f.sink(changes)
 	}
+}
+
+// about is what a question of the engine is about.
+func (f *Feed) about(about sequence.Subject) subject {
+	confirm := func(moment uint64) {
+		f.apply(func() sequence.Changes { return f.engine.Confirm(about, moment) })
+	}
+	s := subject{
+		name: "pods and workloads of namespace " + about.Namespace, consequence: "what turns ready there does not count yet",
+		passed: func(m mark) { confirm(m.moment) },
+		listed: func(moment uint64, _ string) { confirm(moment) },
+	}
+	for _, kind := range f.asked {
+		if kind.breadth <= about.Breadth {
+			s.kinds = append(s.kinds, kind)
+		}
+	}
+	return s
 }
 
 // keepTime tells the engine the time at each moment at which time alone changes something, until the context ends.

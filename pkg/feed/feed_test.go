@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/clock"
@@ -28,10 +29,17 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	pods, definitions, sequences := cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource()
 	f := &Feed{
 		engine: engine, definitions: definitions, sequences: sequences,
-		fresh:   newFreshness(func(context.Context) (string, string, error) { return "", "", nil }, func() {}),
-		confirm: newConfirmer(nil, nil),
-		clock:   clock.RealClock{}, rearm: make(chan struct{}, 1),
+		clock: clock.RealClock{}, rearm: make(chan struct{}, 1),
 	}
+	f.versions = newVersions(f.splitStorage)
+	f.barrier = newBarrier(f.versions, engine.Moment)
+	f.sequenced = newPosition("podsequences", f.versions)
+	none := &askedKind{
+		watch:    f.sequenced,
+		list:     func(context.Context, string) (listing, error) { return listing{}, nil },
+		unlisted: func(string, sets.Set[types.UID], string) []types.UID { return nil },
+	}
+	f.known = newKnownSequences(f.barrier, none, newPosition("pods", f.versions), func() {})
 	f.world = []watchedKind{{
 		resource: corev1.SchemeGroupVersion.WithResource("pods"), source: pods, object: &corev1.Pod{},
 		store: newObjectStore(f, engine.ApplyPod, engine.RemovePod, engine.ReplacePods),
@@ -46,7 +54,8 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 		}
 		answered := make(chan answer)
 		go func() {
-			f.CaughtUp("1")
+			f.CaughtUp(sequence.Sighting{Version: "1000", Moment: 1000})
+			f.Doubt("shop")
 			f.Why()
 			answered <- answer{f.Synced(), engine.Decide(app).Held}
 		}()

@@ -16,8 +16,20 @@ var (
 	confirmDuration = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem:      "podsequence",
 		Name:           "confirm_duration_seconds",
-		Help:           "How long it takes to make sure that no change of pods or workloads is missing, before a group counts as ready.",
+		Help:           "How long it takes to make sure that no change is missing, before a group counts as ready or a new pod is scheduled.",
 		Buckets:        metrics.ExponentialBuckets(0.001, 2, 15),
+		StabilityLevel: metrics.ALPHA,
+	})
+	lists = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem:      "podsequence",
+		Name:           "confirm_lists_total",
+		Help:           "Lists of metadata that were made to be sure that no change is missing, by resource.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"resource"})
+	splitStorage = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem:      "podsequence",
+		Name:           "split_storage",
+		Help:           "1 if resource versions of different kinds cannot be compared, because they are stored in more than one etcd. Every doubt then costs lists.",
 		StabilityLevel: metrics.ALPHA,
 	})
 	engineSynced = metrics.NewGauge(&metrics.GaugeOpts{
@@ -41,10 +53,10 @@ var (
 )
 
 func init() {
-	legacyregistry.MustRegister(watchErrors, confirmDuration, engineSynced, unreadableSequences, podsReleased)
+	legacyregistry.MustRegister(watchErrors, confirmDuration, lists, splitStorage, engineSynced, unreadableSequences, podsReleased)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{watchErrors.CounterVec, confirmDuration, engineSynced, unreadableSequences, podsReleased}
+	return []prometheus.Collector{watchErrors.CounterVec, confirmDuration, lists.CounterVec, splitStorage, engineSynced, unreadableSequences, podsReleased}
 }

@@ -4,37 +4,71 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
-
-	"k8s.io/apimachinery/pkg/util/resourceversion"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
+	"sync/atomic"
 )
 
-// askTimeout is how long one question to the API server may take before it is asked again.
-const askTimeout = 10 * time.Second
-
 // position is how far the watch of one kind has come: the engine knows what it has brought.
+//
+// mu guards version, waiting and dropped. It is the innermost lock.
 type position struct {
 	resource string // for messages
+	versions *versions
 
 	mu      sync.Mutex
 	version string
-	moved   chan struct{} // closed when the version changes; nil if nobody waits for that
+	waiting map[*crossing]struct{} // those that this watch is behind
+	dropped chan struct{}          // closed when something was removed; nil if nobody waits for that
+}
+
+func newPosition(resource string, versions *versions) *position {
+	return &position{resource: resource, versions: versions, waiting: map[*crossing]struct{}{}}
 }
 
 // brought notes that the watch has brought everything up to this version into the engine.
 func (p *position) brought(version string) {
+	p.versions.enter(version)
+	p.reach(version)
+}
+
+// bookmark notes that the watch has brought everything up to this version, which is not that of an event.
+func (p *position) bookmark(version string) {
+	p.versions.saw(version)
+	p.reach(version)
+}
+
+func (p *position) reach(version string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !after(version, p.version) {
 		return
 	}
 	p.version = version
-	if p.moved != nil {
-		close(p.moved)
-		p.moved = nil
+	for c := range p.waiting {
+		if !after(c.version, version) {
+			delete(p.waiting, c)
+			c.arrive()
+		}
 	}
+}
+
+// removed notes that the engine has dropped something.
+func (p *position) removed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dropped != nil {
+		close(p.dropped)
+		p.dropped = nil
+	}
+}
+
+// removal is closed when the engine drops something the next time.
+func (p *position) removal() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dropped == nil {
+		p.dropped = make(chan struct{})
+	}
+	return p.dropped
 }
 
 // at is the last version that the watch brought.
@@ -46,59 +80,51 @@ func (p *position) at() string {
 
 // await returns once the watch has brought this version.
 func (p *position) await(ctx context.Context, version string) error {
-	for {
+	c := cross(version, p)
+	defer c.leave()
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the watch of %s to reach version %s: %w", p.resource, version, context.Cause(ctx))
+	}
+}
+
+// crossing is some watches reaching a version.
+type crossing struct {
+	version   string
+	positions []*position
+	behind    atomic.Int64  // how many have not
+	done      chan struct{} // closed when all have
+}
+
+// cross begins a crossing. The caller leaves it when it does not wait any more.
+func cross(version string, positions ...*position) *crossing {
+	c := &crossing{version: version, positions: positions, done: make(chan struct{})}
+	c.behind.Store(int64(len(positions)) + 1) // itself: it is not done before all were looked at
+	for _, p := range positions {
 		p.mu.Lock()
-		there := !after(version, p.version)
-		if !there && p.moved == nil {
-			p.moved = make(chan struct{})
+		if after(version, p.version) {
+			p.waiting[c] = struct{}{}
+		} else {
+			c.arrive()
 		}
-		moved := p.moved
 		p.mu.Unlock()
-		if there {
-			return nil
-		}
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the watch of %s to reach version %s: %w", p.resource, version, context.Cause(ctx))
-		}
+	}
+	c.arrive()
+	return c
+}
+
+func (c *crossing) arrive() {
+	if c.behind.Add(-1) == 0 {
+		close(c.done)
 	}
 }
 
-// persist tries until it works, is not needed any more, or the context ends.
-func persist(ctx context.Context, resource, complaint string, needed func() bool, try func(context.Context) error) {
-	retry := wait.Backoff{Duration: 100 * time.Millisecond, Cap: 2 * time.Second, Steps: 10, Factor: 2, Jitter: 0.2}
-	for needed() && ctx.Err() == nil {
-		timed, cancel := context.WithTimeout(ctx, askTimeout)
-		err := try(timed)
-		cancel()
-		if err == nil || ctx.Err() != nil || !needed() {
-			return
-		}
-		klog.FromContext(ctx).Error(err, complaint+", will try again")
-		watchErrors.WithLabelValues(resource).Inc()
-		select {
-		case <-time.After(retry.Step()):
-		case <-ctx.Done():
-		}
+func (c *crossing) leave() {
+	for _, p := range c.positions {
+		p.mu.Lock()
+		delete(p.waiting, c)
+		p.mu.Unlock()
 	}
-}
-
-func latest(a, b string) string {
-	if after(b, a) {
-		return b
-	}
-	return a
-}
-
-// after tells whether version a is later than b. The empty version is earlier than any.
-func after(a, b string) bool {
-	switch {
-	case a == "" || a == b:
-		return false
-	case b == "":
-		return true
-	}
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
 }

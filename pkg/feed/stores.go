@@ -41,8 +41,10 @@ func (s *sequenceStore) Update(obj any) error {
 		return err
 	}
 	ps := s.read(stored)
-	s.feed.apply(func() sequence.Changes { return s.feed.engine.ApplySequence(ps.PodSequence, ps.Unreadable...) })
-	return s.Bookmark(stored.GetResourceVersion())
+	s.applyAt(stored.GetResourceVersion(), func() sequence.Changes {
+		return s.feed.engine.ApplySequence(ps.PodSequence, ps.Unreadable...)
+	})
+	return nil
 }
 
 func (s *sequenceStore) Delete(obj any) error {
@@ -52,14 +54,23 @@ func (s *sequenceStore) Delete(obj any) error {
 	}
 	key := keyOf(stored)
 	s.forget(key)
-	s.feed.apply(func() sequence.Changes { return s.feed.engine.RemoveSequence(key, stored.GetResourceVersion()) })
-	return s.Bookmark(stored.GetResourceVersion())
+	s.applyAt(stored.GetResourceVersion(), func() sequence.Changes {
+		return s.feed.engine.RemoveSequence(key, stored.GetResourceVersion())
+	})
+	s.feed.sequenced.removed()
+	return nil
 }
 
 // Bookmark notes how far the watch has come.
 func (s *sequenceStore) Bookmark(resourceVersion string) error {
-	s.feed.fresh.brought(resourceVersion)
+	s.feed.sequenced.bookmark(resourceVersion)
+	s.feed.known.brought()
 	return nil
+}
+
+func (s *sequenceStore) applyAt(version string, enter func() sequence.Changes) {
+	s.feed.applyAt(s.feed.sequenced, version, enter)
+	s.feed.known.brought()
 }
 
 func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
@@ -77,9 +88,13 @@ func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 		sequences[i] = s.read(stored)
 	}
 	unreadableSequences.Set(float64(len(s.unreadable)))
-	s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplaceSequences(sequences, resourceVersion) })
+	s.feed.applyAt(s.feed.sequenced, resourceVersion, func() sequence.Changes {
+		return s.feed.engine.ReplaceSequences(sequences, resourceVersion)
+	})
+	s.feed.sequenced.removed()
 	s.once.Do(s.feed.complete)
-	return s.Bookmark(resourceVersion)
+	s.feed.known.brought()
+	return nil
 }
 
 // read reads one object, and tells the operator of the cluster if it cannot be read wholly.
@@ -158,7 +173,7 @@ func (s *definitionStore) Replace(list []any, resourceVersion string) error {
 	}
 	if len(list) == 0 || s.served == "" {
 		s.stop()
-		s.feed.fresh.setAbsent(true)
+		s.feed.known.setAbsent(true)
 		s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplaceSequences(nil, resourceVersion) })
 		if !s.feed.Synced() {
 			s.feed.complete()
@@ -167,14 +182,18 @@ func (s *definitionStore) Replace(list []any, resourceVersion string) error {
 	return nil
 }
 
+const sequencesIncomplete = "the list of PodSequences is not complete"
+
 func (s *definitionStore) watch() {
 	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan struct{})
 	s.cancel, s.done = cancel, done
-	s.feed.fresh.setAbsent(false)
-	s.feed.suspend("the list of PodSequences is not complete")
+	s.feed.known.setAbsent(false)
+	s.feed.suspend(sequencesIncomplete)
 	go func() {
 		defer close(done)
+		s.feed.compareVersions(ctx)
+		s.feed.setState(sequencesIncomplete)
 		store := &sequenceStore{feed: s.feed, logger: klog.FromContext(ctx), unreadable: map[types.NamespacedName]int64{}}
 		s.feed.reflect(ctx, v1alpha1.PodSequenceResource.Resource, s.feed.sequences, &unstructured.Unstructured{}, store)
 	}()

@@ -22,7 +22,8 @@ type watchedKind struct {
 	source   cache.ListerWatcher
 	object   any
 	store    worldStore
-	breadth  sequence.Breadth // of the questions that concern it
+	kind     sequence.WorkloadKind // empty for nodes
+	breadth  sequence.Breadth      // of the questions that concern it
 }
 
 // worldStore is a store that tells when it has had its first complete list.
@@ -47,7 +48,11 @@ func (f *Feed) podsAndWorkloads(core kubernetes.Interface) []watchedKind {
 		watched(v1, "replicationcontrollers", &corev1.ReplicationController{},
 			workloads[*corev1.ReplicationController](f, sequence.KindReplicationController)),
 	}
-	for i := range kinds {
+	for i, kind := range []sequence.WorkloadKind{
+		sequence.KindPod, sequence.KindDaemonSet, sequence.KindDeployment, sequence.KindReplicaSet, sequence.KindStatefulSet,
+		sequence.KindJob, sequence.KindReplicationController,
+	} {
+		kinds[i].kind = kind
 		kinds[i].breadth = min(sequence.Breadth(i), sequence.OfWorkloads) // pods and DaemonSets come first
 	}
 	return kinds
@@ -92,7 +97,7 @@ func workloads[T metav1.Object](f *Feed, kind sequence.WorkloadKind) *objectStor
 // objectStore hands objects of one type to the engine.
 type objectStore[T metav1.Object] struct {
 	feed          *Feed
-	position      position
+	position      *position
 	apply, remove func(T) sequence.Changes
 	replace       func(list []T, version string) sequence.Changes
 
@@ -103,19 +108,25 @@ type objectStore[T metav1.Object] struct {
 }
 
 func newObjectStore[T metav1.Object](f *Feed, apply, remove func(T) sequence.Changes, replace func([]T, string) sequence.Changes) *objectStore[T] {
-	return &objectStore[T]{feed: f, apply: apply, remove: remove, replace: replace, first: make(chan struct{})}
+	return &objectStore[T]{
+		feed: f, position: newPosition("", f.versions), apply: apply, remove: remove, replace: replace, first: make(chan struct{}),
+	}
 }
 
 func (s *objectStore[T]) Add(obj any) error       { return s.Update(obj) }
 func (s *objectStore[T]) Resync() error           { return nil }
 func (s *objectStore[T]) Update(obj any) error    { return s.enter(obj, s.apply) }
-func (s *objectStore[T]) Delete(obj any) error    { return s.enter(obj, s.remove) }
 func (s *objectStore[T]) listed() <-chan struct{} { return s.first }
-func (s *objectStore[T]) watch() *position        { return &s.position }
+func (s *objectStore[T]) watch() *position        { return s.position }
+
+func (s *objectStore[T]) Delete(obj any) error {
+	defer s.position.removed()
+	return s.enter(obj, s.remove)
+}
 
 // Bookmark notes how far the watch has come.
 func (s *objectStore[T]) Bookmark(resourceVersion string) error {
-	s.position.brought(resourceVersion)
+	s.position.bookmark(resourceVersion)
 	return nil
 }
 
@@ -147,6 +158,7 @@ func (s *objectStore[T]) Replace(list []any, resourceVersion string) error {
 	if err != nil {
 		return err
 	}
+	defer s.position.removed()
 	s.applyAt(resourceVersion, func() sequence.Changes { return s.replace(objects, resourceVersion) })
 	s.once.Do(func() { close(s.first) })
 	return nil
@@ -154,8 +166,5 @@ func (s *objectStore[T]) Replace(list []any, resourceVersion string) error {
 
 // applyAt notes how far the watch has come before questions are asked about that.
 func (s *objectStore[T]) applyAt(version string, enter func() sequence.Changes) {
-	s.feed.apply(func() sequence.Changes {
-		defer s.position.brought(version)
-		return enter()
-	})
+	s.feed.applyAt(s.position, version, enter)
 }

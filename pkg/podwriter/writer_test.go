@@ -135,13 +135,13 @@ func TestLift(t *testing.T) {
 	})
 	t.Run("a sequence that becomes known just in time keeps it held", func(t *testing.T) {
 		late := make(chan struct{})
-		catchUp := func(_ context.Context, version string) error {
-			assert.Equal(t, "5", version)
+		catchUp := func(_ context.Context, pod sequence.Sighting) error {
+			assert.Equal(t, "5", pod.Version)
 			<-late
 			return nil
 		}
 		// The channel belongs to the bubble: it is made anew inside.
-		play(t, Options{CatchUp: func(ctx context.Context, version string) error { return catchUp(ctx, version) }},
+		play(t, Options{CatchUp: func(ctx context.Context, pod sequence.Sighting) error { return catchUp(ctx, pod) }},
 			func(t *testing.T, s *stage) {
 				late = make(chan struct{})
 				s.databaseReady()

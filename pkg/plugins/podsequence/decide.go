@@ -35,7 +35,7 @@ func (h *holder) decide(pod *v1.Pod) *fwk.Status {
 	if d := f.engine.Decide(pod); d.Held {
 		return unschedulable(d.Message())
 	}
-	if version := f.engine.FirstSeen(pod).Version; !f.feed.CaughtUp(version) && h.holdEarly(f, pod, version) {
+	if !f.feed.CaughtUp(f.engine.FirstSeen(pod)) && h.holdEarly(f, pod) {
 		f.writer.Explain(keyOf(pod))
 		return unschedulable(waitingForAll)
 	}
@@ -68,13 +68,13 @@ func (h *holder) begin(f *feeding) {
 
 // holdEarly notes that the pod waits, unless it need not wait any more. By looking once more after the note, nothing that
 // becomes known in between is missed.
-func (h *holder) holdEarly(f *feeding, pod *v1.Pod, version string) bool {
+func (h *holder) holdEarly(f *feeding, pod *v1.Pod) bool {
 	h.refusedMu.Lock()
 	defer h.refusedMu.Unlock()
-	if f.feed.CaughtUp(version) {
+	if f.feed.CaughtUp(f.engine.FirstSeen(pod)) {
 		return false
 	}
-	h.early[pod.UID] = earlyPod{keyOf(pod), version}
+	h.early[pod.UID] = earlyPod{keyOf(pod), pod}
 	return true
 }
 
@@ -83,7 +83,7 @@ func (h *holder) releaseEarly(logger klog.Logger, f *feeding) {
 	h.refusedMu.Lock()
 	ready := map[types.UID]types.NamespacedName{}
 	for uid, pod := range h.early {
-		if f.feed.CaughtUp(pod.version) {
+		if f.feed.CaughtUp(f.engine.FirstSeen(pod.object)) {
 			ready[uid] = pod.NamespacedName
 			delete(h.early, uid)
 		}

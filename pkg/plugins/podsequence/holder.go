@@ -42,10 +42,10 @@ type holder struct {
 	early map[types.UID]earlyPod
 }
 
-// earlyPod is a pod that waits until every sequence is known that was there at this version.
+// earlyPod is a pod that waits until every sequence is known that was there when it was first seen.
 type earlyPod struct {
 	types.NamespacedName
-	version string
+	object *v1.Pod
 }
 
 // feeding is what exists once the holder runs.
@@ -60,8 +60,8 @@ type source interface {
 	// Synced tells whether the engine knows all it must know to let any pod go, and Why what is missing.
 	Synced() bool
 	Why() string
-	// CaughtUp tells whether the engine surely knows every PodSequence that there was at this resource version.
-	CaughtUp(version string) bool
+	// CaughtUp reports whether the engine surely knows every PodSequence that there was when a pod was first seen.
+	CaughtUp(pod sequence.Sighting) bool
 }
 
 // holders are the holders of this process, by the informer factory that all profiles of a scheduler share.

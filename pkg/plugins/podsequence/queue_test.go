@@ -79,7 +79,7 @@ func (k *known) set(missing string) {
 	k.missing = missing
 }
 
-func (k *known) CaughtUp(version string) bool { return len(version) <= len(k.upTo()) }
+func (k *known) CaughtUp(pod sequence.Sighting) bool { return len(pod.Version) <= len(k.upTo()) }
 
 // asking counts what the queue asks, and has something happen at a point of the scheduling cycle.
 type asking struct {

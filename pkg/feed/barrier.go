@@ -1,0 +1,153 @@
+package feed
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"example.com/podsequence/pkg/sequence"
+)
+
+const (
+	// grace is how long the watches may take to answer a question by themselves before anything is listed.
+	grace = 15 * time.Millisecond
+	// answerInterval is between two answers to questions about the same: an answer has the engine look at all that waits for it.
+	answerInterval = 5 * time.Millisecond
+	// listInterval is from the end of one list to the beginning of the next about the same, or half as long as the list took
+	// if that is longer, up to longListInterval. It bounds what a storm of events costs the API server.
+	listInterval     = 25 * time.Millisecond
+	longListInterval = time.Second
+	// listTimeout is how long a list, and the wait for the watch after it, may take before it is tried again.
+	listTimeout = 10 * time.Second
+	// listsAtOnce is how many lists are under way at the same time, listsPerSecond how many begin in a second, and listBurst
+	// how many may begin at once after a pause.
+	listsAtOnce    = 8
+	listsPerSecond = 200
+	listBurst      = 200
+)
+
+// barrier finds out whether the engine misses anything that was there when somebody began to doubt.
+//
+// There is one way that is always right: list what there is after the doubt arose, and wait until the watch has brought every
+// listed version and has dropped every object that was not listed. Where versions of different kinds can be compared there is
+// a shorter one: wait until the watches have passed the version of what raised the doubt. The barrier tries both at the same
+// time, the list a little later, and takes the first answer.
+//
+// All fields below mu are guarded by it. No lock is held while a question is answered.
+type barrier struct {
+	versions *versions
+	// moment is the engine's, see Engine.Moment.
+	moment  func() uint64
+	lists   chan struct{} // has a token for every list under way
+	limiter *rate.Limiter // of lists
+	// kick has a token while there are inquiries that do not run yet.
+	kick chan struct{}
+
+	mu        sync.Mutex
+	inquiries map[topic]*inquiry
+	idle      []*inquiry // those that do not run yet
+}
+
+// topic is what questions are about. The zero topic is all PodSequences.
+type topic struct {
+	sequence.Subject
+	ofNamespace bool
+}
+
+func newBarrier(versions *versions, moment func() uint64) *barrier {
+	return &barrier{
+		versions: versions, moment: moment,
+		lists: make(chan struct{}, listsAtOnce), limiter: rate.NewLimiter(listsPerSecond, listBurst),
+		kick: make(chan struct{}, 1), inquiries: map[topic]*inquiry{},
+	}
+}
+
+// ask has a question answered. It does not wait. about is what the question is about: the same for the same topic.
+func (b *barrier) ask(topic topic, about subject, moment uint64, version string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.inquiries[topic]
+	if q == nil {
+		q = newInquiry(b, topic, about)
+		b.inquiries[topic] = q
+		b.idle = append(b.idle, q)
+		wake(b.kick)
+	}
+	if q.marks = q.marks.add(moment, version, time.Now()); len(q.marks) == 1 {
+		wake(q.added)
+	}
+}
+
+// drop forgets the questions of a topic.
+func (b *barrier) drop(topic topic) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q := b.inquiries[topic]; q != nil {
+		q.marks = nil
+		wake(q.added)
+	}
+}
+
+// doubt says in words why nobody can tell whether everything is known of a namespace or of PodSequences; empty if nothing
+// is in the way.
+func (b *barrier) doubt(namespace string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for breadth := range sequence.OfWorkloads + 1 {
+		if q := b.inquiries[topicOf(sequence.Subject{Namespace: namespace, Breadth: breadth})]; q != nil && q.problem != "" {
+			return q.problem
+		}
+	}
+	if q := b.inquiries[topic{}]; q != nil {
+		return q.problem
+	}
+	return ""
+}
+
+func topicOf(subject sequence.Subject) topic { return topic{Subject: subject, ofNamespace: true} }
+
+// run answers until the context ends.
+func (b *barrier) run(ctx context.Context) {
+	var running wait.Group
+	defer running.Wait()
+	for {
+		select {
+		case <-b.kick:
+		case <-ctx.Done():
+			return
+		}
+		b.mu.Lock()
+		idle := b.idle
+		b.idle = nil
+		b.mu.Unlock()
+		for _, q := range idle {
+			running.StartWithContext(ctx, q.run)
+		}
+	}
+}
+
+// wake leaves a token, if there is none.
+func wake(kick chan struct{}) {
+	select {
+	case kick <- struct{}{}:
+	default:
+	}
+}
+
+// pause waits for some time. It reports whether the context is still there.
+func pause(ctx context.Context, length time.Duration) bool {
+	if length <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,83 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/metadata"
+	"k8s.io/klog/v2"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// comparedKind is a kind of which the API server can be asked how recent it is.
+type comparedKind struct {
+	resource string
+	version  func(ctx context.Context) (string, error)
+}
+
+func (f *Feed) comparedKinds(client metadata.Interface) []comparedKind {
+	resources := []schema.GroupVersionResource{v1alpha1.PodSequenceResource}
+	for _, kind := range f.world {
+		resources = append(resources, kind.resource)
+	}
+	kinds := make([]comparedKind, len(resources))
+	for i, resource := range resources {
+		kinds[i] = comparedKind{resource.Resource, func(ctx context.Context) (string, error) {
+			list, err := client.Resource(resource).List(ctx, v1.ListOptions{Limit: 1})
+			if err != nil {
+				return "", err
+			}
+			return list.ResourceVersion, nil
+		}}
+	}
+	return kinds
+}
+
+// compareVersions finds out whether the versions of all kinds can be compared: it lists the kinds in turn, twice over, and
+// looks whether versions ever fall. Versions of two etcds would have to be next to each other not to.
+func (f *Feed) compareVersions(ctx context.Context) {
+	for range 2 {
+		for _, kind := range f.compared {
+			if f.versions.isSplit() || !f.compareVersion(ctx, kind) {
+				return
+			}
+		}
+	}
+	f.versions.compare()
+}
+
+// compareVersion tries until it works. It reports whether it did before the context ended.
+func (f *Feed) compareVersion(ctx context.Context, kind comparedKind) bool {
+	retry := wait.Backoff{Duration: 200 * time.Millisecond, Cap: 5 * time.Second, Steps: 10, Factor: 2, Jitter: 0.2}
+	for ctx.Err() == nil {
+		timed, cancel := context.WithTimeout(ctx, listTimeout)
+		seen := f.versions.seen()
+		version, err := kind.version(timed)
+		cancel()
+		if err == nil {
+			f.versions.listed(kind.resource, version, seen)
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		watchErrors.WithLabelValues(kind.resource).Inc()
+		klog.FromContext(ctx).Error(err, "Cannot tell whether all kinds are stored in one etcd; held pods stay held, will try again", "resource", kind.resource)
+		f.setState(fmt.Sprintf("%s cannot be listed: %v", kind.resource, err))
+		pause(ctx, retry.Step())
+	}
+	return false
+}
+
+// splitStorage notes, once, that versions of different kinds cannot be compared.
+func (f *Feed) splitStorage(resource, version, seen string) {
+	klog.Background().Info("Not all kinds are stored in one etcd: every doubt is settled by lists", "resource", resource,
+		"listedVersion", version, "versionSeenBefore", seen)
+	splitStorage.Set(1)
+	f.engine.VersionsIncomparable()
+}

@@ -1,0 +1,107 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/metadata"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// askedKind is a kind of which the API server can be asked what there is, and the engine what it knows.
+type askedKind struct {
+	breadth sequence.Breadth // the narrowest of which it is a part
+	watch   *position
+	// list lists one namespace, or all if it is empty. The list has everything that was written before it began.
+	list func(ctx context.Context, namespace string) (listing, error)
+	// unlisted and knowsAny are as Engine.Unlisted and Engine.KnowsAny.
+	unlisted func(namespace string, listed sets.Set[types.UID], version string) []types.UID
+	knowsAny func(namespace string, uids []types.UID) bool
+}
+
+// listing is what a list says of one kind.
+type listing struct {
+	version string // of the list
+	newest  string // the newest version of any object in it
+	uids    sets.Set[types.UID]
+}
+
+// asked is a watched kind, to be asked about.
+func asked(client metadata.Interface, engine *sequence.Engine, watched watchedKind) *askedKind {
+	resource := client.Resource(watched.resource)
+	return &askedKind{
+		breadth: watched.breadth, watch: watched.store.watch(),
+		list: func(ctx context.Context, namespace string) (listing, error) {
+			return list(ctx, resource.Namespace(namespace))
+		},
+		unlisted: func(namespace string, listed sets.Set[types.UID], version string) []types.UID {
+			return engine.Unlisted(watched.kind, namespace, listed, version)
+		},
+		knowsAny: func(namespace string, uids []types.UID) bool {
+			return engine.KnowsAny(watched.kind, namespace, uids)
+		},
+	}
+}
+
+// askedSequences are the PodSequences of all namespaces, to be asked about.
+func askedSequences(client metadata.Interface, engine *sequence.Engine, watch *position) *askedKind {
+	resource := client.Resource(v1alpha1.PodSequenceResource)
+	return &askedKind{
+		watch: watch,
+		list:  func(ctx context.Context, _ string) (listing, error) { return list(ctx, resource) },
+		unlisted: func(_ string, listed sets.Set[types.UID], version string) []types.UID {
+			return engine.UnlistedSequences(listed, version)
+		},
+		knowsAny: func(_ string, uids []types.UID) bool { return engine.KnowsAnySequence(uids) },
+	}
+}
+
+// pageSize bounds what is in memory of a list of which only versions and UIDs are looked at.
+const pageSize = 1000
+
+// list lists metadata, a page at a time. All pages are as of one version.
+func list(ctx context.Context, client metadata.ResourceInterface) (listing, error) {
+	found := listing{uids: sets.Set[types.UID]{}}
+	for options := (metav1.ListOptions{Limit: pageSize}); ; {
+		page, err := client.List(ctx, options)
+		if err != nil {
+			return listing{}, err
+		}
+		if found.version == "" {
+			found.version = page.ResourceVersion
+		}
+		for i := range page.Items {
+			found.newest = latest(found.newest, page.Items[i].ResourceVersion)
+			found.uids.Insert(page.Items[i].UID)
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return found, nil
+		}
+	}
+}
+
+// settle returns once the engine has been told of all that a list says: the watch has brought what was listed, and the
+// engine has dropped what it knew and was not. That takes nothing but versions of one kind.
+func (k *askedKind) settle(ctx context.Context, namespace string, found listing) error {
+	if err := k.watch.await(ctx, found.newest); err != nil {
+		return err
+	}
+	gone := k.unlisted(namespace, found.uids, found.version)
+	for len(gone) > 0 {
+		removal := k.watch.removal()
+		if !k.knowsAny(namespace, gone) {
+			return nil
+		}
+		select {
+		case <-removal:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the watch of %s to bring that %d of them are gone: %w", k.watch.resource, len(gone), context.Cause(ctx))
+		}
+	}
+	return nil
+}

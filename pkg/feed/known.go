@@ -1,0 +1,140 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"example.com/podsequence/pkg/sequence"
+)
+
+// knownSequences knows whether the engine knows every PodSequence that there was when a pod was first seen.
+//
+// Pods and PodSequences come through two watches, and either may be behind the other: a pod that was created a moment
+// after its sequence may reach the scheduler before the sequence reaches the engine, and would be bound before its turn. All
+// pods that wait share the barrier's lists.
+//
+// mu guards the fields below it. It is not held while advanced is called.
+type knownSequences struct {
+	barrier *barrier
+	watch   *position // of PodSequences
+	pods    *position
+	about   subject
+	// advanced is called after more has become known.
+	advanced func()
+	// kick has a token while unseen is set and nobody waits for it.
+	kick chan struct{}
+
+	mu      sync.Mutex
+	moment  uint64        // no PodSequence that there was then is missing
+	version string        // nor one from before this version, where versions can be compared
+	absent  bool          // there is no such kind: nothing can be missing
+	unseen  string        // the newest version of a pod that was asked about and that the engine does not know yet
+	moved   chan struct{} // closed when more is known
+}
+
+func newKnownSequences(barrier *barrier, kind *askedKind, pods *position, advanced func()) *knownSequences {
+	k := &knownSequences{
+		barrier: barrier, watch: kind.watch, pods: pods, advanced: advanced,
+		kick: make(chan struct{}, 1), moved: make(chan struct{}),
+	}
+	k.about = subject{
+		kinds: []*askedKind{kind}, name: "PodSequences", consequence: "new pods are held",
+		passed: func(mark) {}, // brought has told of it
+		listed: func(moment uint64, version string) {
+			k.update(func() { k.moment, k.version = max(k.moment, moment), latest(k.version, version) })
+		},
+	}
+	return k
+}
+
+// brought wakes those who wait, after the watch has brought something.
+func (k *knownSequences) brought() { k.update(func() {}) }
+
+// setAbsent notes whether the kind is not served.
+func (k *knownSequences) setAbsent(absent bool) {
+	if absent {
+		k.barrier.drop(topic{})
+	}
+	k.update(func() { k.absent = absent })
+}
+
+func (k *knownSequences) update(change func()) {
+	k.mu.Lock()
+	change()
+	close(k.moved)
+	k.moved = make(chan struct{})
+	k.mu.Unlock()
+	k.advanced()
+}
+
+// reached reports whether the engine knows every PodSequence that there was when the pod was first seen.
+func (k *knownSequences) reached(pod sequence.Sighting) bool {
+	comparable := k.barrier.versions.comparable()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.absent:
+		return true
+	case comparable && !after(pod.Version, latest(k.version, k.watch.at())):
+		return true
+	}
+	return pod.Moment > 0 && pod.Moment <= k.moment
+}
+
+// want has that found out. It does not wait: what comes of it is told by advanced.
+func (k *knownSequences) want(pod sequence.Sighting) {
+	if pod.Moment > 0 || k.barrier.versions.comparable() {
+		k.barrier.ask(topic{}, k.about, k.barrier.moment(), pod.Version)
+		return
+	}
+	// A list says nothing about a pod before the engine has seen it.
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.unseen = latest(k.unseen, pod.Version)
+	wake(k.kick)
+}
+
+var errUnseen = errors.New("the engine does not know the pod yet")
+
+// await returns once the engine knows every PodSequence that there was when the pod was first seen.
+func (k *knownSequences) await(ctx context.Context, pod sequence.Sighting) error {
+	for {
+		k.mu.Lock()
+		moved := k.moved
+		k.mu.Unlock()
+		if k.reached(pod) {
+			return nil
+		}
+		if pod.Moment == 0 && !k.barrier.versions.comparable() {
+			return errUnseen
+		}
+		k.want(pod)
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return fmt.Errorf("wait to know all PodSequences from before the pod: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// run calls advanced when the engine has come to know pods that were asked about before, until the context ends.
+func (k *knownSequences) run(ctx context.Context) {
+	for {
+		select {
+		case <-k.kick:
+		case <-ctx.Done():
+			return
+		}
+		k.mu.Lock()
+		unseen := k.unseen
+		k.unseen = ""
+		k.mu.Unlock()
+		if unseen == "" || k.pods.await(ctx, unseen) != nil {
+			continue
+		}
+		k.advanced()
+		pause(ctx, listInterval) // so that pods that come one by one share a look
+	}
+}

@@ -1,0 +1,35 @@
+package sequence
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// UnlistedSequences are the PodSequences that the engine knows and that are not in a list of this version: they were gone
+// when it was made. A PodSequence that is newer than the list is none of them.
+func (e *Engine) UnlistedSequences(listed sets.Set[types.UID], version string) []types.UID {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	var gone []types.UID
+	for _, s := range e.sequences {
+		if !listed.Has(s.uid) && !newer(s.object.ResourceVersion, version) {
+			gone = append(gone, s.uid)
+		}
+	}
+	return gone
+}
+
+// KnowsAnySequence reports whether the engine still knows any of these PodSequences.
+func (e *Engine) KnowsAnySequence(uids []types.UID) bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	wanted := sets.New(uids...)
+	for _, s := range e.sequences {
+		if wanted.Has(s.uid) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,74 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/podsequence/internal/controlplane"
+)
+
+// Resource versions of two etcds have nothing to do with each other.
+func TestSplitStorage(t *testing.T) {
+	for name, resource := range map[string]string{
+		"Deployments are in an etcd of their own": "apps/deployments",
+		"pods are in an etcd of their own":        "/pods",
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := startCluster(t, controlplane.Options{AuditLog: true, SplitStorage: []string{resource}})
+			s := newStoryIn(t, env)
+			s.unjudged = true // the referee reads one etcd, and goes by its versions
+
+			s.createPods(s.pod("free"))
+			s.awaitBound("free")
+			s.create(s.sequence("shop").Group(tier("db")).Group(tier("app")).Pods("Frontend", "web", "gated").Obj())
+			s.create(s.deployment("db", 2), s.deployment("app", 2))
+			s.createPods(s.pod("web"), s.gated("gated").SchedulerName(stockScheduler))
+
+			db := s.awaitWorking("db", 2)
+			s.makeReady(db[0])
+			s.fence()
+			assert.Empty(t, s.boundPods("app"), "one of two database pods is ready")
+			s.makeReady(db[1])
+			s.expectPrompt("the second tier", func() bool { return len(s.boundPods("app")) == 2 })
+
+			s.expectHeld("web", "gated")
+			s.makeReady(s.awaitWorking("app", 2)...)
+			s.expectPrompt("the last tier", func() bool {
+				return s.getPod("web").Spec.NodeName != "" && s.getPod("gated").Spec.NodeName != ""
+			})
+
+			// Nothing is listed while nothing happens, however little versions say.
+			time.Sleep(time.Second)
+			before := s.questions()
+			time.Sleep(3 * time.Second)
+			assert.Zero(t, s.questions()-before, "lists while nobody waits")
+			assert.Less(t, before, 200, "lists for two dozen pods")
+			t.Logf("both programs made %d lists to be sure that nothing was missing", before)
+		})
+	}
+}
+
+// expectPrompt awaits what must happen soon after what was done last.
+func (s *story) expectPrompt(what string, happened func() bool) {
+	s.Helper()
+	begin := time.Now()
+	s.await(what+" to be bound", happened)
+	took := time.Since(begin)
+	assert.Less(s, took, 5*time.Second, "%s took long", what)
+	s.Logf("%s was bound after %s", what, took.Round(time.Millisecond))
+}
+
+// questions counts the lists that our programs made to be sure that nothing is missing: those of metadata, by the page.
+func (s *story) questions() int {
+	count := 0
+	s.audited(func(e auditEvent) {
+		ours := strings.HasPrefix(e.User.Username, "system:serviceaccount:podsequence-system:")
+		if ours && e.Verb == "list" && strings.Contains(e.RequestURI, "limit=") {
+			count++
+		}
+	})
+	return count
+}
