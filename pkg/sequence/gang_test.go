@@ -1,14 +1,18 @@
 package sequence
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
@@ -116,4 +120,79 @@ func TestAGangThatIsSplitOverGroupsIsReported(t *testing.T) {
 	engine.ApplyPod(makePod("one", "3").Label(podgroups.CoschedulingLabel, "gang").Obj())
 	engine.ApplyPod(makePod("two", "3").Label(podgroups.CoschedulingLabel, "gang").Obj())
 	assert.Empty(t, problems(engine), "Coscheduling does not wait for pods that are gated")
+}
+
+// Another sequence that has the pods must not change how they count here.
+func TestAnotherSequenceLeavesThePodGroupsCounts(t *testing.T) {
+	reference := podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: oracleNamespace, Name: "g"}}
+	member := func(version string, ready corev1.ConditionStatus) *corev1.Pod {
+		return makePod("p", version).Label("tier", "one").Label(podgroups.CoschedulingLabel, "g").Node("n").
+			Condition(corev1.PodReady, ready, "").Obj()
+	}
+	two := makePod("two", "2").Obj()
+	given := func(minimum int) answering {
+		engine := newEngine()
+		engine.ApplySequence(MakeSequence(oracleNamespace, "first").UID("first").Label("One", "tier", "one").Pods("Two", "two").Mode(v1alpha1.Continuous).Obj())
+		engine.ApplyPod(two)
+		engine.ApplyPod(member("3", corev1.ConditionFalse))
+		engine.ApplySequence(MakeSequence(oracleNamespace, "second").UID("second").Pods("All", "p").Obj())
+		engine.ApplyPodGroup(reference, minimum)
+		engine.ApplyPod(member("4", corev1.ConditionTrue))
+		return engine
+	}
+	t.Run("one of three is not enough", func(t *testing.T) {
+		decision := given(3).Decide(two)
+		require.True(t, decision.Held)
+		assert.Contains(t, decision.Message(), "1 of 3 pods ready")
+	})
+	t.Run("all of one are", func(t *testing.T) { assert.False(t, given(1).Decide(two).Held) })
+}
+
+func TestAPodGroupOfACompleteJobAsksForNoMore(t *testing.T) {
+	reference := podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: oracleNamespace, Name: "g"}}
+	engine := newEngine()
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Train", "job", "j").Complete().Label("App", "tier", "app").Mode(v1alpha1.Continuous).Obj())
+	engine.ApplyPodGroup(reference, 2)
+	job := &batchv1.Job{}
+	job.Namespace, job.Name, job.UID, job.ResourceVersion = oracleNamespace, "j", "j", "3"
+	job.Spec.Template.Labels = map[string]string{"job": "j", podgroups.CoschedulingLabel: "g"}
+	job.Spec.Parallelism, job.Spec.Completions = ptr.To(int32(2)), ptr.To(int32(2))
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	engine.ApplyWorkload(job)
+	for _, name := range []string{"j-0", "j-1"} {
+		pod := makePod(name, "4").Label("job", "j").Label(podgroups.CoschedulingLabel, "g").Node("n").Phase(corev1.PodSucceeded).Obj()
+		pod.OwnerReferences = []metav1.OwnerReference{controllerRef("batch/v1", "Job", "j", "j")}
+		engine.ApplyPod(pod)
+	}
+	app := makePod("app", "8").Label("tier", "app").Obj()
+	engine.ApplyPod(app)
+	require.False(t, engine.Decide(app).Held)
+	engine.RemovePod(makePod("j-0", "9").Obj()) // collected with its node
+	assert.False(t, engine.Decide(app).Held)
+}
+
+// Coscheduling waits until as many pods as it asks for can be placed at once.
+func TestACoschedulingGroupThatIsSplitOverGroupsIsReported(t *testing.T) {
+	reference := podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: oracleNamespace, Name: "g"}}
+	tests := map[string]struct {
+		minimum int
+		want    bool
+	}{
+		"the first group has too few of its pods": {2, true},
+		"the first group has enough":              {1, false},
+		"how many it asks for is not known":       {0, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			engine := newEngine()
+			engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Leader", "role", "leader").Label("Worker", "role", "worker").Obj())
+			engine.ApplyPodGroup(reference, test.minimum)
+			for _, role := range []string{"leader", "worker"} {
+				engine.ApplyPod(makePod(role, "2").Label("role", role).Label(podgroups.CoschedulingLabel, "g").Obj())
+			}
+			report, _ := engine.Report(shopKey)
+			reported := slices.ContainsFunc(report.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonGangSplit })
+			assert.Equal(t, test.want, reported)
+		})
+	}
 }

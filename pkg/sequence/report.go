@@ -47,6 +47,7 @@ func (r Report) Confirming() bool {
 // GroupReport is the part of a Report on one group.
 type GroupReport struct {
 	Title           string
+	Timeout         time.Duration // 0: none
 	Hash            string
 	Expected, Ready int
 	Satisfied       bool
@@ -94,6 +95,9 @@ func (e *Engine) Report(key types.NamespacedName) (Report, bool) {
 			report.Groups[i] = l.report(i, e.now)
 		}
 	}
+	if problem, ok := report.timedOutNodes(s); ok {
+		report.Problems = append(report.Problems, problem)
+	}
 	// First those that pods bring about: ungoverned ones alone mean that pods start out of order.
 	report.Problems = append(e.problems(s), report.Problems...)
 	return report, true
@@ -104,7 +108,7 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 	g, t := l.sequence.groups[i], &l.tallies[i]
 	n := l.need(i)
 	r := GroupReport{
-		Title: g.title, Hash: g.hash, Expected: n.expected, Ready: n.ready, Satisfied: t.satisfied, SatisfiedAt: t.since,
+		Title: g.title, Timeout: g.timeout, Hash: g.hash, Expected: n.expected, Ready: n.ready, Satisfied: t.satisfied, SatisfiedAt: t.since,
 		Released: i < l.released, Progress: n.String() + l.pausedWorkloads(i), Members: make([]string, 0, len(t.members)),
 		SatisfiedOnce: t.satisfiedOnce, EditedAt: t.editedAt,
 	}

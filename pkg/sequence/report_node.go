@@ -1,8 +1,11 @@
 package sequence
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // NodeReport is how far a sequence of scope Node is on one node.
@@ -25,7 +28,7 @@ type NodeReport struct {
 func (e *Engine) reportNodes(s *sequence, report *Report) {
 	for i, g := range s.groups {
 		report.Groups[i] = GroupReport{
-			Title: g.title, Hash: g.hash, Satisfied: true, Members: []string{},
+			Title: g.title, Timeout: g.timeout, Hash: g.hash, Satisfied: true, Members: []string{},
 			Released: !s.suspended || (s.begun && i == 0),
 		}
 		if i == 0 && report.Groups[0].Released {
@@ -85,4 +88,23 @@ func (e *Engine) reportNode(l *lane, sums []GroupReport) (node NodeReport, takes
 		}
 	}
 	return node, takesPart
+}
+
+// timedOutNodes reports the nodes that went on without a group.
+func (r Report) timedOutNodes(s *sequence) (Problem, bool) {
+	var first string
+	nodes := 0
+	for _, n := range r.Nodes {
+		i := slices.IndexFunc(n.TimedOut, func(group int32) bool { return s.groups[group].goOn })
+		if i < 0 {
+			continue
+		}
+		if nodes++; first == "" {
+			first = r.wentOn(int(n.TimedOut[i]), n.Name)
+		}
+	}
+	if nodes > 1 {
+		first += fmt.Sprintf("; so did %d other nodes", nodes-1)
+	}
+	return Problem{v1alpha1.ReasonPodsReadyTimeout, first}, nodes > 0
 }

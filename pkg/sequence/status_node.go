@@ -98,9 +98,18 @@ func (r Report) nodeStatus(n NodeReport, before []metav1.Condition, now time.Tim
 		case g.Satisfied && !n.Completed:
 			ready.Reason = v1alpha1.ReasonWaitDuration
 		}
+	} else if len(n.TimedOut) > 0 && !n.Completed {
+		ready.Reason = v1alpha1.ReasonPodsReadyTimeout
+		ready.Message = short(r.wentOn(int(n.TimedOut[0]), n.Name))
 	}
 	meta.SetStatusCondition(&status.Conditions, ready)
 	return status
+}
+
+// wentOn says of which group a node did not wait any longer.
+func (r Report) wentOn(group int, node string) string {
+	g := r.Groups[group]
+	return fmt.Sprintf("group %d/%d %q on node %s was not ready within %s: went on without it", group+1, len(r.Groups), g.Title, node, g.Timeout)
 }
 
 // short keeps the status of many nodes small.

@@ -93,8 +93,11 @@ func TestWouldHold(t *testing.T) {
 			pod: podToCome("api"),
 		},
 		"a paused Deployment that the group needs": {
-			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()); e.ApplyWorkload(emptyDeployment("db", paused)) },
-			pod:   podToCome("api"), want: Hold{Sequence: shopKey, Group: database, Paused: []types.NamespacedName{db}},
+			given: func(e answering) {
+				e.ApplySequence(tiers("shop").Obj())
+				e.ApplyWorkload(emptyDeployment("db", paused))
+			},
+			pod: podToCome("api"), want: Hold{Sequence: shopKey, Group: database, Paused: []types.NamespacedName{db}},
 		},
 		"a Deployment that is not paused": {
 			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()); e.ApplyWorkload(emptyDeployment("db")) },
