@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -63,6 +64,13 @@ func (f *statusFixture) watchBrings() {
 	f.engine.ApplySequence(f.written[len(f.written)-1].DeepCopy())
 }
 
+// answer answers the engine's questions: nothing is missing here.
+func (f *statusFixture) answer(changes sequence.Changes) {
+	for subject, question := range changes.Questions {
+		f.answer(f.engine.Confirm(subject, question.Moment))
+	}
+}
+
 func (f *statusFixture) reconcile(t *testing.T) time.Duration {
 	t.Helper()
 	result, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: shop})
@@ -112,9 +120,9 @@ func TestStatusOfAFastSequenceEndsRight(t *testing.T) {
 	f.reconcile(t)
 	f.watchBrings()
 
-	f.engine.ApplyPod(readyPod("db"))
+	f.answer(f.engine.ApplyPod(readyPod("db")))
 	assert.Equal(t, writeInterval, f.reconcile(t), "the second write waits for its turn")
-	f.engine.ApplyPod(readyPod("web"))
+	f.answer(f.engine.ApplyPod(readyPod("web")))
 	f.clock.SetTime(f.clock.Now().Add(writeInterval))
 	assert.Zero(t, f.reconcile(t))
 
@@ -196,4 +204,33 @@ func TestDeletedSequenceIsForgotten(t *testing.T) {
 
 	assert.Len(t, f.written, 1)
 	assert.Empty(t, f.pacer.last)
+}
+
+func TestStatusWhileAGroupIsConfirmed(t *testing.T) {
+	f := newStatusFixture()
+	f.engine.ApplySequence(tiers().Obj())
+	f.reconcile(t)
+	f.watchBrings()
+	f.clock.SetTime(f.clock.Now().Add(writeInterval))
+	changes := f.engine.ApplyPod(readyPod("db"))
+
+	t.Run("is put off, since it takes milliseconds", func(t *testing.T) {
+		assert.Equal(t, confirmGrace, f.reconcile(t))
+		assert.Len(t, f.written, 1)
+	})
+	t.Run("but not for long: then it says so", func(t *testing.T) {
+		f.clock.SetTime(f.clock.Now().Add(confirmGrace))
+		assert.Zero(t, f.reconcile(t))
+		require.Len(t, f.written, 2)
+		progressing := meta.FindStatusCondition(f.written[1].Status.Conditions, v1alpha1.ConditionProgressing)
+		assert.Equal(t, v1alpha1.ReasonConfirming, progressing.Reason)
+		f.watchBrings()
+	})
+	t.Run("and is written as ever once it is", func(t *testing.T) {
+		f.answer(changes)
+		f.clock.SetTime(f.clock.Now().Add(writeInterval))
+		assert.Zero(t, f.reconcile(t))
+		require.Len(t, f.written, 3)
+		assert.Equal(t, v1alpha1.GroupPassed, f.written[2].Status.Groups[0].Phase)
+	})
 }
