@@ -47,6 +47,11 @@ const (
 // waitingPrefix begins every message of a held pod.
 const waitingPrefix = "waiting for "
 
+// Confirming reports whether the pod waits only until it is known whether a change is missing.
+func (d Decision) Confirming() bool {
+	return d.Held && (d.reason == heldUnconfirmed || d.reason == heldEarly)
+}
+
 // Message says in words what a held pod waits for.
 func (d Decision) Message() string {
 	if !d.Held {

@@ -33,6 +33,9 @@ type Report struct {
 	Unbound, Unplaced int
 
 	Problems []Problem
+
+	// Doubt says why confirming takes long; it is for whoever writes status to fill in.
+	Doubt string
 }
 
 // Confirming reports whether something in the report is being confirmed: in a moment, of which the engine tells as of any

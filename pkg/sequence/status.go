@@ -120,7 +120,15 @@ func (r Report) describePods(status *v1alpha1.PodSequenceStatus) {
 
 func (r Report) waitingFor(i int) string {
 	g := r.Groups[i]
-	return fmt.Sprintf("waiting for group %d/%d %q: %s", i+1, len(r.Groups), g.Title, g.Progress)
+	return fmt.Sprintf("waiting for group %d/%d %q: %s", i+1, len(r.Groups), g.Title, r.progress(g))
+}
+
+// progress says how far a group is, and why confirming it takes long.
+func (r Report) progress(g GroupReport) string {
+	if g.Confirming && r.Doubt != "" {
+		return cutMessage(g.Progress + ": " + r.Doubt)
+	}
+	return g.Progress
 }
 
 func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha1.GroupStatus {

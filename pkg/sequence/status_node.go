@@ -94,7 +94,7 @@ func (r Report) nodeStatus(n NodeReport, before []metav1.Condition, now time.Tim
 			status.Phase = v1alpha1.NodeFailed
 			ready.Reason, ready.Message = g.Failure.Reason, short(g.Failure.Message)
 		case g.Confirming:
-			ready.Reason = v1alpha1.ReasonConfirming
+			ready.Reason, ready.Message = v1alpha1.ReasonConfirming, short(r.progress(*g))
 		case g.Satisfied && !n.Completed:
 			ready.Reason = v1alpha1.ReasonWaitDuration
 		}

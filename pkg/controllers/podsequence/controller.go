@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
@@ -81,6 +82,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			recorder: mgr.GetEventRecorder(reporter),
 			clock:    clock.RealClock{},
 			pacer:    newPacer(clock.RealClock{}),
+			doubt:    source.Doubt,
 		},
 	})
 	if err != nil {
@@ -112,7 +114,7 @@ func (d *dispatcher) addPodWriter(
 		return fmt.Errorf("make client for pods: %w", err)
 	}
 	pods := newWaitingPods(client, options)
-	writerOptions := podwriter.Options{CatchUp: source.CatchUp}
+	writerOptions := podwriter.Options{CatchUp: source.CatchUp, Unknown: unknown(engine, source)}
 	if options.ExplainWaits {
 		d.pods, writerOptions.Explains = pods, pods.isOurs
 	}
@@ -137,5 +139,16 @@ func readyz(elected <-chan struct{}, why func() string) healthz.Checker {
 			return errors.New(why)
 		}
 		return nil
+	}
+}
+
+// unknown says why a pod waits that waits for being confirmed, and for which that takes long.
+func unknown(engine *sequence.Engine, source *feed.Feed) func(*corev1.Pod) string {
+	return func(pod *corev1.Pod) string {
+		doubt := source.Doubt(pod.Namespace)
+		if d := engine.Decide(pod); d.Confirming() && doubt != "" {
+			return d.Message() + ": " + doubt
+		}
+		return ""
 	}
 }

@@ -15,6 +15,9 @@ const writeInterval = time.Second
 // written then has to do for the rest of the interval.
 const confirmGrace = 250 * time.Millisecond
 
+// confirmAgain is when a status is looked at again of which a part is being confirmed for long.
+const confirmAgain = 10 * time.Second
+
 // pacer spaces out the writes of each object: the first goes at once, and what changes within the interval after it goes
 // in one write at its end.
 type pacer struct {

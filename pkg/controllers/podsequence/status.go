@@ -28,6 +28,8 @@ type statusReconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	pacer    *pacer
+	// doubt says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
+	doubt func(namespace string) string
 }
 
 // statusSource reports on a sequence. A sequence.Engine is one.
@@ -58,11 +60,17 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return reconcile.Result{RequeueAfter: wait}, nil // when it is confirmed, that leads back here, too
 	}
 
+	var again reconcile.Result
+	if report.Confirming() {
+		// That something cannot be listed is no event of the engine.
+		report.Doubt, again.RequeueAfter = r.doubt(targetOf(report.Object)), confirmAgain
+	}
+
 	before := report.Object.Status
 	// The API server keeps whole seconds: with a fraction, what is written would differ from what is read back.
 	after := report.Status(report.Object, r.clock.Now().Truncate(time.Second))
 	if equality.Semantic.DeepEqual(before, after) {
-		return reconcile.Result{}, nil
+		return again, nil
 	}
 	object := report.Object.DeepCopy()
 	object.Status = after
@@ -85,7 +93,15 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	for _, e := range eventsFor(before, after) {
 		r.recorder.Eventf(object, nil, e.kind, e.reason, e.action, "%s", e.note)
 	}
-	return reconcile.Result{}, nil
+	return again, nil
+}
+
+// targetOf is the namespace in which the pods of the sequence live.
+func targetOf(ps *v1alpha1.PodSequence) string {
+	if ps.Spec.Namespace != "" {
+		return ps.Spec.Namespace
+	}
+	return ps.Namespace
 }
 
 // update replaces the whole status, on condition that the object is still the version it was worked out from: status

@@ -33,6 +33,8 @@ type statusFixture struct {
 	// err is what the next writes get; written are those that got none.
 	err     error
 	written []*v1alpha1.PodSequence
+	// listing is what cannot be listed.
+	listing string
 }
 
 func newStatusFixture() *statusFixture {
@@ -46,6 +48,7 @@ func newStatusFixture() *statusFixture {
 	}
 	f.statusReconciler = &statusReconciler{
 		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock),
+		doubt: func(string) string { return f.listing },
 	}
 	return f
 }
@@ -220,17 +223,25 @@ func TestStatusWhileAGroupIsConfirmed(t *testing.T) {
 	})
 	t.Run("but not for long: then it says so", func(t *testing.T) {
 		f.clock.SetTime(f.clock.Now().Add(confirmGrace))
-		assert.Zero(t, f.reconcile(t))
+		assert.Equal(t, confirmAgain, f.reconcile(t))
 		require.Len(t, f.written, 2)
 		progressing := meta.FindStatusCondition(f.written[1].Status.Conditions, v1alpha1.ConditionProgressing)
 		assert.Equal(t, v1alpha1.ReasonConfirming, progressing.Reason)
+		f.watchBrings()
+	})
+	t.Run("and why, if it takes long", func(t *testing.T) {
+		f.listing = "list jobs: forbidden"
+		f.clock.SetTime(f.clock.Now().Add(writeInterval))
+		assert.Equal(t, confirmAgain, f.reconcile(t))
+		require.Len(t, f.written, 3)
+		assert.Contains(t, f.written[2].Status.Message, "making sure that no change is missing: list jobs: forbidden")
 		f.watchBrings()
 	})
 	t.Run("and is written as ever once it is", func(t *testing.T) {
 		f.answer(changes)
 		f.clock.SetTime(f.clock.Now().Add(writeInterval))
 		assert.Zero(t, f.reconcile(t))
-		require.Len(t, f.written, 3)
-		assert.Equal(t, v1alpha1.GroupPassed, f.written[2].Status.Groups[0].Phase)
+		require.Len(t, f.written, 4)
+		assert.Equal(t, v1alpha1.GroupPassed, f.written[3].Status.Groups[0].Phase)
 	})
 }

@@ -113,11 +113,23 @@ func (h *holder) unknown(pod *v1.Pod) string {
 		return waitingFor + why
 	}
 	h.refusedMu.Lock()
-	defer h.refusedMu.Unlock()
-	if _, early := h.early[pod.UID]; early {
-		return waitingForAll
+	_, early := h.early[pod.UID]
+	h.refusedMu.Unlock()
+	doubt := f.feed.Doubt(pod.Namespace)
+	if early {
+		return withDoubt(waitingForAll, doubt)
+	}
+	if d := f.engine.Decide(pod); d.Confirming() && doubt != "" {
+		return withDoubt(d.Message(), doubt)
 	}
 	return ""
+}
+
+func withDoubt(message, doubt string) string {
+	if doubt == "" {
+		return message
+	}
+	return message + ": " + doubt
 }
 
 func keyOf(pod *v1.Pod) types.NamespacedName {

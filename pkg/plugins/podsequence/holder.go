@@ -62,6 +62,8 @@ type source interface {
 	Why() string
 	// CaughtUp reports whether the engine surely knows every PodSequence that there was when a pod was first seen.
 	CaughtUp(pod sequence.Sighting) bool
+	// Doubt says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
+	Doubt(namespace string) string
 }
 
 // holders are the holders of this process, by the informer factory that all profiles of a scheduler share.

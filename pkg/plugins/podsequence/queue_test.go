@@ -79,6 +79,8 @@ func (k *known) set(missing string) {
 	k.missing = missing
 }
 
+func (k *known) Doubt(string) string { return "" }
+
 func (k *known) CaughtUp(pod sequence.Sighting) bool { return len(pod.Version) <= len(k.upTo()) }
 
 // asking counts what the queue asks, and has something happen at a point of the scheduling cycle.
