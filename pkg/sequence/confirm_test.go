@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -170,59 +169,6 @@ func TestWhatTurnsReadyIsConfirmed(t *testing.T) {
 			t.Run(name+", "+string(mode), func(t *testing.T) { story(newDoubting(t, mode)) })
 		}
 	}
-}
-
-func TestWhatIsEnoughMayChangeWhileItIsConfirmed(t *testing.T) {
-	t.Run("under Continuous it is doubted anew", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.Continuous)
-		d.ApplyPod(db("db-0", "10"))
-		d.ApplyPod(db("db-1", "11"))
-		d.expect(d.ApplyWorkload(statefulSet(2, "12")), about("12"))
-		d.expect(d.confirm("11"), about("12"))
-		d.expect(d.confirm("12"), nil, "app")
-	})
-	t.Run("a pass is permanent: that it was enough at one time will do", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.BootstrapOnly)
-		d.ApplyPod(db("db-0", "10"))
-		d.ApplyWorkload(statefulSet(2, "12"))
-		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
-		d.expect(d.confirm("10"), nil, "app")
-	})
-	t.Run("but not if the change was from before", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.BootstrapOnly)
-		d.ApplyPod(db("db-0", "10"))
-		d.ApplyWorkload(statefulSet(2, "8"))
-		d.expect(d.Confirm(Subject{oracleNamespace, OfWorkloads}, d.Moment()), nil)
-		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
-	})
-	t.Run("nor if versions of pods and workloads cannot be compared", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.BootstrapOnly)
-		d.VersionsIncomparable()
-		d.ApplyPod(db("db-0", "10"))
-		d.ApplyWorkload(statefulSet(2, "12"))
-		d.expect(d.Confirm(Subject{oracleNamespace, OfWorkloads}, d.Moment()), nil)
-		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
-	})
-}
-
-// A Job with ttlSecondsAfterFinished: 0 is gone before the answer comes.
-func TestAJobThatIsGoneWhileItIsConfirmedWasComplete(t *testing.T) {
-	d := newDoubtful(t)
-	d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("migrate", "job", "m").Complete().Label("app", "tier", "app").Obj())
-	d.ApplyPod(app("app", "2"))
-	job := &batchv1.Job{}
-	job.Namespace, job.Name, job.UID, job.ResourceVersion = oracleNamespace, "m", "m", "3"
-	job.Spec.Template.Labels = map[string]string{"job": "m"}
-	d.ApplyWorkload(job)
-	done := job.DeepCopy()
-	done.ResourceVersion = "5"
-	done.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
-	d.expect(d.ApplyWorkload(done), about("5"))
-	gone := done.DeepCopy()
-	gone.ResourceVersion = "6"
-	d.RemoveWorkload(gone)
-	d.expectHeld(app("app", "2"), "no pod matches it yet")
-	d.expect(d.confirm("5"), nil, "app")
 }
 
 func TestAWaitThatIsOverIsConfirmed(t *testing.T) {

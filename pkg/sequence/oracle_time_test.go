@@ -3,11 +3,8 @@ package sequence
 import (
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -127,85 +124,6 @@ func (m *memory) forget(gone func(node string) bool) {
 			}
 		}
 	}
-}
-
-// satisfaction is whether group i is satisfied, and since when.
-func (o *oracle) satisfaction(v *view, c *course, i int, g groupCount, before satisfaction, counted bool) satisfaction {
-	s, ready := satisfaction{satisfied: g.satisfied}, g.readySince()
-	recorded, isRecorded := o.recordedSince(v, c, i)
-	news, waits := o.news(v, i, g), oracleDuration(v.Spec.PodGroups[i].WaitDuration) > 0
-	switch {
-	case !g.satisfied:
-	case !counted && isRecorded && !recorded.IsZero() && waits:
-		s.since = o.clamp(later(recorded, ready))
-	case !counted && isRecorded && !recorded.IsZero():
-		s.since = o.clamp(recorded)
-	case !counted && isRecorded && !ready.After(recordedAt(v.PodSequence)):
-		s.since = o.second() // it was ready when status said that the group was not
-	case !counted:
-		s.since = o.clamp(ready)
-	case before.satisfied && waits && news.After(before.since):
-		s.since = later(before.since, o.clamp(ready))
-	case before.satisfied:
-		s.since = before.since
-	case news.IsZero():
-		s.since = o.second() // something else than a pod's readiness completed it
-	default:
-		s.since = o.clamp(later(news, ready))
-	}
-	return s
-}
-
-// recordedSince is since when group i is satisfied as status says, zero if it says that it is not.
-func (o *oracle) recordedSince(v *view, c *course, i int) (since time.Time, isRecorded bool) {
-	if !o.isRecorded(v, i) {
-		return time.Time{}, false
-	}
-	if c.node == "" {
-		if at := v.Status.Groups[i].SatisfiedAt; at != nil {
-			return at.Time, true
-		}
-		return time.Time{}, true
-	}
-	for _, n := range v.Status.NodeStatus {
-		switch {
-		case n.NodeName != c.node || i < int(n.CurrentIndex):
-		case i == int(n.CurrentIndex) && n.SatisfiedAt != nil:
-			return n.SatisfiedAt.Time, true
-		default:
-			return time.Time{}, true
-		}
-	}
-	return time.Time{}, false
-}
-
-// news is the latest time at which a pod that counts turned ready, or a Job complete, of which this event tells.
-func (o *oracle) news(v *view, i int, g groupCount) time.Time {
-	var news time.Time
-	for uid, at := range g.times {
-		switch was := o.before[types.UID(strings.Split(uid, "/")[0])].(type) {
-		case *corev1.Pod:
-			if ok, before := done(was, requirementOf(v.Spec.PodGroups[i])); ok && before.Equal(at) {
-				continue
-			}
-		case *batchv1.Job:
-			if complete, _ := jobCompletedAt(was); complete {
-				continue
-			}
-		}
-		news = later(news, at)
-	}
-	return news
-}
-
-// recordedAt is when status was written.
-func recordedAt(ps *v1alpha1.PodSequence) time.Time {
-	for _, entry := range ps.ManagedFields {
-		if entry.Subresource == "status" {
-			return entry.Time.Time
-		}
-	}
-	return time.Time{}
 }
 
 // clamp is the time, or now if that is unknown or in the future.

@@ -1,0 +1,117 @@
+package sequence
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+func (e *Engine) applySequence(stored Stored, b *batch) {
+	ps := stored.PodSequence
+	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
+	old := e.sequences[key]
+	if old != nil && old.uid == ps.UID && ps.ResourceVersion != "" && !newer(ps.ResourceVersion, old.object.ResourceVersion) {
+		return
+	}
+	if old != nil && old.uid == ps.UID && old.generation == ps.Generation {
+		resumed, records := old.resumedAt(), old.nodeRecords
+		old.object = ps
+		old.recall()
+		for _, l := range old.lanes {
+			if !l.isNode() || !sameTimeOuts(records[l.name], old.nodeRecords[l.name]) || !old.resumedAt().Equal(resumed) {
+				b.touch(l)
+			}
+		}
+		return
+	}
+	e.swap(old, compile(stored, e.config.GatePrefixes), b)
+}
+
+// sameTimeOuts reports whether two records of a node say the same of time-outs; either may be nil.
+func sameTimeOuts(a, b *v1alpha1.NodeStatus) bool {
+	if a == nil {
+		a = &v1alpha1.NodeStatus{}
+	}
+	if b == nil {
+		b = &v1alpha1.NodeStatus{}
+	}
+	return slices.Equal(a.TimedOut, b.TimedOut) && slices.Equal(a.ReadyBefore, b.ReadyBefore)
+}
+
+// swap puts next in the place of old; either may be nil.
+func (e *Engine) swap(old, next *sequence, b *batch) {
+	waited := map[*pod]bool{}
+	if old != nil {
+		b.edited = append(b.edited, old.key)
+		for p := range old.members() {
+			waited[p] = e.mayWait(p)
+		}
+		for p := range waited {
+			e.drop(p, old, b)
+		}
+		e.unlist(old, b)
+	}
+	if next != nil {
+		b.edited = append(b.edited, next.key)
+		for _, p := range e.list(next, b).pods {
+			if m, ok := next.place(p); ok {
+				if _, was := waited[p]; !was {
+					waited[p] = e.mayWait(p)
+				}
+				e.add(p, m, b)
+			}
+		}
+		if old != nil {
+			next.carry(old, e)
+		}
+		next.recall()
+		for p := range waited {
+			e.testify(p, b)
+		}
+		for _, l := range next.lanes {
+			l.told.released = unheard // every member is looked at as placed
+			b.touch(l)
+		}
+	}
+	for p, had := range waited {
+		p.placed = p.placed.and(b.Question)
+		e.classify(p, nil)
+		b.placed = append(b.placed, placedPod{p, had, false})
+	}
+}
+
+// members are the pods of all groups.
+func (s *sequence) members() map[*pod]struct{} {
+	all := map[*pod]struct{}{}
+	for _, l := range s.lanes {
+		for i := range l.tallies {
+			for p := range l.tallies[i].members {
+				all[p] = struct{}{}
+			}
+		}
+	}
+	return all
+}
+
+// add enters a pod into a sequence, drop takes it out.
+func (e *Engine) add(p *pod, m membership, b *batch) {
+	e.delist(p, b)
+	p.memberships = append(p.memberships, m)
+	e.enlist(p, b)
+	e.join(p, m, nil)
+}
+
+func (e *Engine) drop(p *pod, s *sequence, b *batch) {
+	for i, m := range p.memberships {
+		if m.sequence == s {
+			e.leave(p, m)
+			e.declassify(p)
+			e.delist(p, b)
+			p.memberships = append(p.memberships[:i:i], p.memberships[i+1:]...)
+			e.enlist(p, b)
+			return
+		}
+	}
+}
