@@ -100,7 +100,7 @@ func (e *Engine) add(p *pod, m membership, b *batch) {
 	e.delist(p, b)
 	p.memberships = append(p.memberships, m)
 	e.enlist(p, b)
-	e.join(p, m, nil)
+	e.join(p, m, p) // that it is ready is no news
 }
 
 func (e *Engine) drop(p *pod, s *sequence, b *batch) {
