@@ -65,8 +65,6 @@ type memory struct {
 	// suspended tells whether it was when last looked at, and released what had been released when it became so. begun
 	// tells whether group 0 was ever released.
 	suspended, begun bool
-	// counts is how many groups were released when last looked at, on each node.
-	counts   map[string]int
 	released sets.Set[place]
 	// resumed is when a suspension was lifted.
 	resumed time.Time
