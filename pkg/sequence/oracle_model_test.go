@@ -65,7 +65,7 @@ type memory struct {
 	// suspended tells whether it was when last looked at, and released what had been released when it became so. begun
 	// tells whether group 0 was ever released.
 	suspended, begun bool
-	released sets.Set[place]
+	released         sets.Set[place]
 	// resumed is when a suspension was lifted.
 	resumed time.Time
 }
