@@ -18,7 +18,7 @@ import (
 
 // Short terms, so that tests need not wait for those of production.
 var (
-	schedulerTerms  = []string{"--leader-elect-lease-duration=6s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=500ms"}
+	schedulerTerms  = []string{"--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=9s", "--leader-elect-retry-period=1s"}
 	controllerTerms = schedulerTerms
 )
 
