@@ -58,6 +58,9 @@ type toldEngine interface {
 	ApplyNode(object *corev1.Node) Changes
 	RemoveNode(name string) Changes
 	ReplaceNodes(objects []*corev1.Node, version string) Changes
+	ApplyNamespace(object *corev1.Namespace) Changes
+	RemoveNamespace(object *corev1.Namespace) Changes
+	ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes
 	ApplySequence(ps *v1alpha1.PodSequence, unreadable ...Unreadable) Changes
 	RemoveSequence(key types.NamespacedName, version string) Changes
 	ReplaceSequences(objects []Stored, version string) Changes
