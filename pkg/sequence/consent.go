@@ -21,19 +21,22 @@ import (
 
 // consents knows which namespaces there are, and whom each lets hold its pods.
 type consents struct {
-	// lists has the annotation of every namespace that there is; empty for one without.
-	lists map[string]string
+	// lists are of all namespaces that there are.
+	lists map[string]consentList
 	// foreign are the sequences that point to a namespace from another one, and refused counts those of them that it does
 	// not allow.
 	foreign map[string]map[*sequence]struct{}
 	refused map[string]int
 }
 
+// consentList is the annotation of a namespace, empty for one without, in a version of the namespace.
+type consentList struct{ text, version string }
+
 func newConsents() consents {
-	return consents{lists: map[string]string{}, foreign: map[string]map[*sequence]struct{}{}, refused: map[string]int{}}
+	return consents{lists: map[string]consentList{}, foreign: map[string]map[*sequence]struct{}{}, refused: map[string]int{}}
 }
 
-// ApplyNamespace tells the engine of a namespace that was added or changed. Events must come in their order.
+// ApplyNamespace tells the engine of a namespace that was added or changed. A version older than the one it has is ignored.
 func (e *Engine) ApplyNamespace(object *corev1.Namespace) Changes {
 	return e.changeNamespaces(e.at, object.ResourceVersion, func(b *batch) { e.setConsent(object, b) })
 }
@@ -71,12 +74,15 @@ func (e *Engine) changeNamespaces(begin func(version string) *batch, version str
 }
 
 func (e *Engine) setConsent(object *corev1.Namespace, b *batch) {
-	list := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
-	if before, known := e.consents.lists[object.Name]; known && before == list {
+	before, known := e.consents.lists[object.Name]
+	if known && !newer(object.ResourceVersion, before.version) {
 		return
 	}
-	e.consents.lists[object.Name] = list
-	e.consultAll(object.Name, b)
+	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
+	e.consents.lists[object.Name] = consentList{text, object.ResourceVersion}
+	if !known || before.text != text {
+		e.consultAll(object.Name, b)
+	}
 }
 
 func (e *Engine) dropConsent(namespace string, b *batch) {
@@ -157,9 +163,9 @@ func (c *consents) refusal(s *sequence) string {
 		return ""
 	}
 	list, exists := c.lists[target]
-	grant := grantCommand(list, own, target)
+	grant := grantCommand(list.text, own, target)
 	switch {
-	case allows(list, own):
+	case allows(list.text, own):
 		return ""
 	case len(validation.IsDNS1123Label(target)) > 0:
 		return fmt.Sprintf("spec.namespace %q is not the name of a namespace, so nothing is held or released: correct it, or leave it out", target)
