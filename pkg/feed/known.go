@@ -37,7 +37,9 @@ type knownKind struct {
 
 // newKnownSequences is about all PodSequences. brought must be called when their watch has brought something.
 func newKnownSequences(barrier *barrier, kind *askedKind, pods *position, advanced func()) *knownKind {
-	return newKnownKind(barrier, topic{}, kind, pods, advanced, subject{name: "PodSequences", consequence: "new pods are held"})
+	k := newKnownKind(barrier, topic{}, kind, pods, advanced, subject{name: "PodSequences", consequence: "new pods are held"})
+	k.about.passed = func(mark) {} // brought has told of it
+	return k
 }
 
 // newKnownNamespaces is about all Namespaces, which say what PodSequences they allow.
