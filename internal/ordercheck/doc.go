@@ -7,7 +7,7 @@
 //
 // The referee reads the cluster's etcd and not its API server: etcd has all changes of all kinds in one order, that of
 // their resource versions, and still has them when the API server has been killed and has forgotten them (package
-// revisions). It records every change of pods, workloads, nodes and PodSequences and replays them in that order. At each
+// revisions). It records every change of pods, workloads, nodes, namespaces and PodSequences and replays them in that order. At each
 // resource version
 //
 //   - a pod is a member of the first group of a sequence that names or selects it; terminating pods are no members;
@@ -31,6 +31,10 @@
 // i are defined as they were; an edit that is taken back restores it. Another PodSequence of the same name starts from
 // nothing. There resource versions alone decide, and nothing is allowed for. By Continuous, and on nodes, it is enough that each group ahead was passed at
 // some moment of the 2 s before the binding.
+//
+// A sequence that points to another namespace is out of force while that namespace does not allow it. Consent that comes later
+// brings it into force anew, as if it was created then, with what was passed before consent was withdrawn. What passed within
+// 2 s after, a program may have recorded before it knew.
 //
 // # Time
 //

@@ -36,7 +36,7 @@ func (h History) sinceStart() int {
 	return sort.Search(len(h.events), func(i int) bool { return h.events[i].revision > h.start })
 }
 
-// event is a change of one object: pod, sequence, workload or node is set.
+// event is a change of one object: pod, sequence, workload, node or consent is set.
 type event struct {
 	revision revision
 	// arrived is when the referee heard of it, so it happened no later.
@@ -49,6 +49,7 @@ type event struct {
 	sequence *sequenceFacts
 	workload *workloadFacts
 	node     *nodeFacts
+	consent  *namespaceFacts
 }
 
 // namespace is the one whose pods the event is about; that of a node is none.
@@ -60,6 +61,8 @@ func (e event) namespace() string {
 		return e.workload.Namespace
 	case e.sequence != nil:
 		return e.sequence.target
+	case e.consent != nil:
+		return e.consent.name
 	}
 	return ""
 }

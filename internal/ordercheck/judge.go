@@ -40,6 +40,7 @@ type judge struct {
 	namespace string
 	world     *world
 	inForce   []*version // one a sequence, oldest first
+	refused   []*refused // those that have no consent
 
 	sequencesSeen sets.Set[string] // UIDs
 	verdict       Verdict
@@ -75,7 +76,7 @@ func (j *judge) leavesOut(e event) bool {
 }
 
 func (j *judge) count(e event) {
-	if e.node == nil && j.concerns(e.namespace()) {
+	if e.node == nil && e.consent == nil && j.concerns(e.namespace()) {
 		j.verdict.Events++
 	}
 }
@@ -97,6 +98,8 @@ func (j *judge) recall(e event) {
 		j.world.putWorkload(e.workload, e.deleted)
 	case e.node != nil:
 		j.world.putNode(e.node, e.deleted)
+	case e.consent != nil:
+		j.world.putConsent(e.consent, e.deleted)
 	default:
 		j.end(e.sequence)
 		if !e.deleted {
@@ -108,6 +111,7 @@ func (j *judge) recall(e event) {
 // assume works out how far the sequences were that are older than the watch. began is the last event of what was there.
 func (j *judge) assume(began event) {
 	boundBefore := sets.New[*pod]()
+	j.refuseOlder()
 	for i, recalled := range j.inForce {
 		v := newVersion(recalled.sequenceFacts, j.rules, nil, j.world, began)
 		v.believe(j.world, began)
@@ -134,11 +138,13 @@ func (j *judge) replay(e event) {
 	case e.workload != nil:
 		was := j.world.in(e.workload.Namespace).workloads[e.workload.uid]
 		j.world.putWorkload(e.workload, e.deleted)
-		j.follow(func(v *version) { v.followWorkload(was, j.world, e) })
+		j.follow(e, func(v *version) { v.followWorkload(was, j.world, e) })
 	case e.node != nil:
 		was := j.world.nodes[e.node.node.Name]
 		j.world.putNode(e.node, e.deleted)
-		j.follow(func(v *version) { v.followNode(was, j.world, e) })
+		j.follow(e, func(v *version) { v.followNode(was, j.world, e) })
+	case e.consent != nil:
+		j.consult(e)
 	case e.deleted:
 		j.end(e.sequence)
 	default:
@@ -161,7 +167,7 @@ func (j *judge) replayPod(e event) {
 			j.judgeBinding(b)
 		}
 	}
-	j.follow(func(v *version) { v.followPod(was, j.world, e) })
+	j.follow(e, func(v *version) { v.followPod(was, j.world, e) })
 }
 
 // noteLift notes whether a pod that nobody can hold without its gate lost that in order.
@@ -176,7 +182,8 @@ func (j *judge) noteLift(was *podFacts, b binding) {
 	}
 }
 
-func (j *judge) follow(take func(*version)) {
+func (j *judge) follow(e event, take func(*version)) {
+	j.followRefused(e, take)
 	for _, v := range j.inForce {
 		take(v)
 		j.own(v)
@@ -186,9 +193,17 @@ func (j *judge) follow(take func(*version)) {
 // end takes a sequence out of force; another of the same name is another sequence.
 func (j *judge) end(f *sequenceFacts) {
 	j.inForce = slices.DeleteFunc(j.inForce, func(v *version) bool { return v.uid == f.uid })
+	j.refused = slices.DeleteFunc(j.refused, func(r *refused) bool { return r.uid == f.uid })
 }
 
 func (j *judge) bringIntoForce(e event) {
+	if !j.world.consents(e.sequence) {
+		j.refuse(e.sequence, e)
+		return
+	}
+	if j.readmit(e) {
+		return
+	}
 	for i, v := range j.inForce {
 		if v.uid != e.sequence.uid {
 			continue

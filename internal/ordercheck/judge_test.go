@@ -215,12 +215,12 @@ func TestJudgeFindsPodsBoundTooEarly(t *testing.T) {
 			wantEarly: []string{"shop/app"}, wantBindings: 1,
 		},
 		"pods live in the namespace of the spec": {
-			steps: []step{order("far", targeting("other"), named("db"), named("app")),
+			steps: []step{allowing("other", "shop"), order("far", targeting("other"), named("db"), named("app")),
 				create("app", inNamespace("other")), bind("app")},
 			wantEarly: []string{"other/app"}, wantBindings: 1,
 		},
 		"another namespace is left out when one is asked for": {
-			steps: []step{order("far", targeting("other"), named("db"), named("app")),
+			steps: []step{allowing("other", "shop"), order("far", targeting("other"), named("db"), named("app")),
 				create("app", inNamespace("other")), bind("app")},
 			options: JudgeOptions{Namespace: "shop"},
 		},
@@ -273,7 +273,7 @@ func TestJudgeFollowsEditsOfASequence(t *testing.T) {
 			wantBindings: 1,
 		},
 		"pointing at another namespace voids everything": {
-			steps: []step{order("s", named("a"), named("app")), create("a"), ready("a"),
+			steps: []step{allowing("other", "shop"), order("s", named("a"), named("app")), create("a"), ready("a"),
 				reorder("s", targeting("other"), named("a"), named("app")),
 				create("app", inNamespace("other")), bind("app")},
 			wantEarly: []string{"other/app"}, wantBindings: 1,

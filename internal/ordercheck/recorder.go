@@ -13,6 +13,7 @@ import (
 // kinds are what the referee judges, and what it judges by: where the API server stores them, and what is kept of each.
 var kinds = []revisions.Kind[facts]{
 	revisions.KindOf("pods", factsOfPod),
+	revisions.KindOf("namespaces", factsOfNamespace),
 	revisions.KindOf("minions", factsOfNode), // as nodes were called in the beginning
 	revisions.KindOf("deployments", factsOfDeployment),
 	revisions.KindOf("replicasets", factsOfReplicaSet),

@@ -255,6 +255,27 @@ func matching(key string, op v1alpha1.LabelSelectorOperator, values ...v1alpha1.
 
 var everythingElse = selecting(v1alpha1.LabelSelector{})
 
+// livingIn has a sequence of another namespace point to that of the tests.
+func livingIn(namespace string) sequenceFix {
+	return func(s *v1alpha1.PodSequence) { s.Namespace, s.Spec.Namespace = namespace, testNamespace }
+}
+
+// allowing has a namespace allow sequences of those in a list.
+func allowing(namespace, list string) step {
+	return func(s *story) {
+		s.changed(factsOfNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: namespace, Annotations: map[string]string{v1alpha1.AllowSequencesFromAnnotation: list},
+		}}), false)
+	}
+}
+
+// abolish deletes a namespace.
+func abolish(namespace string) step {
+	return func(s *story) {
+		s.changed(factsOfNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}), true)
+	}
+}
+
 func targeting(namespace string) sequenceFix {
 	return func(s *v1alpha1.PodSequence) { s.Spec.Namespace = namespace }
 }

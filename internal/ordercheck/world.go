@@ -11,6 +11,7 @@ import (
 type world struct {
 	byNamespace map[string]*namespace
 	nodes       map[string]*nodeFacts
+	allows      map[string]string              // by namespace, whose sequences it lets hold its pods
 	seen        sets.Set[types.NamespacedName] // names that some pod has had
 	wasReady    sets.Set[types.NamespacedName] // names of which some pod has been ready
 }
@@ -39,6 +40,7 @@ func newWorld() *world {
 	return &world{
 		byNamespace: map[string]*namespace{},
 		nodes:       map[string]*nodeFacts{},
+		allows:      map[string]string{},
 		seen:        sets.New[types.NamespacedName](),
 		wasReady:    sets.New[types.NamespacedName](),
 	}

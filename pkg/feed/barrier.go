@@ -55,6 +55,7 @@ type barrier struct {
 type topic struct {
 	sequence.Subject
 	ofNamespace bool
+	isConsent   bool // all Namespaces, for what PodSequences they allow
 }
 
 func newBarrier(versions *versions, moment func() uint64) *barrier {
@@ -91,7 +92,7 @@ func (b *barrier) drop(topic topic) {
 	}
 }
 
-// doubt says in words why nobody can tell whether everything is known of a namespace or of PodSequences; empty if nothing
+// doubt says in words why nobody can tell whether everything is known of a namespace, of PodSequences or of consent; empty if nothing
 // is in the way.
 func (b *barrier) doubt(namespace string) string {
 	b.mu.Lock()
@@ -101,8 +102,10 @@ func (b *barrier) doubt(namespace string) string {
 			return q.problem
 		}
 	}
-	if q := b.inquiries[topic{}]; q != nil {
-		return q.problem
+	for _, about := range []topic{{}, {isConsent: true}} {
+		if q := b.inquiries[about]; q != nil && q.problem != "" {
+			return q.problem
+		}
 	}
 	return ""
 }

@@ -1,5 +1,5 @@
-// Package feed tells an engine what the API server says: pods, the workloads that make them, nodes, PodSequences, and
-// whether there is such a kind at all. It also tells it the time.
+// Package feed tells an engine what the API server says: pods, the workloads that make them, nodes, namespaces, PodSequences,
+// and whether there is such a kind at all. It also tells it the time.
 //
 // It uses reflectors straight into the engine, not shared informers, for three reasons. A relist reaches the engine as
 // one step; through an informer it comes pod by pod, and the engine would see pods together in states they never had
@@ -44,8 +44,9 @@ type Feed struct {
 	compared  []comparedKind
 	asked     []*askedKind // pods and workloads
 	barrier   *barrier
-	sequenced *position // of PodSequences
-	known     *knownSequences
+	sequenced *position  // of PodSequences
+	known     *knownKind // PodSequences
+	consents  *knownKind // Namespaces
 
 	// state is why the engine does not know enough yet; nil once it does.
 	state atomic.Pointer[string]
@@ -115,10 +116,14 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	if !options.ClusterScopeOnly {
 		f.world = append(f.world, f.nodes(core))
 	}
+	namespaces := f.namespaces(core)
+	f.world = append(f.world, namespaces)
 	f.compared = f.comparedKinds(metadata)
 	f.barrier = newBarrier(f.versions, engine.Moment)
 	f.sequenced = newPosition(v1alpha1.PodSequenceResource.Resource, f.versions)
-	f.known = newKnownSequences(f.barrier, askedSequences(metadata, engine, f.sequenced), f.world[0].store.watch(), options.Advanced)
+	pods := f.world[0].store.watch()
+	f.known = newKnownSequences(f.barrier, askedSequences(metadata, engine, f.sequenced), pods, options.Advanced)
+	f.consents = newKnownNamespaces(f.barrier, askedNamespaces(metadata, namespaces), pods, options.Advanced)
 	if f.groups, err = podgroupwatch.New(config); err != nil {
 		return nil, fmt.Errorf("make watcher of PodGroups: %w", err)
 	}
@@ -137,20 +142,24 @@ func (f *Feed) Why() string {
 	return ""
 }
 
-// CaughtUp reports whether the engine surely knows every PodSequence that there was when a pod was first seen, see
-// Engine.FirstSeen. If not, the feed finds out, and calls Options.Advanced when more is known. A caller that has asked about
+// CaughtUp reports whether the engine surely knows every PodSequence that there was when a pod was first seen, and the consent
+// of its namespace as it was then if that matters, see Engine.FirstSeen. If not, the feed finds out, and calls Options.Advanced when more is known. A caller that has asked about
 // a pod that the engine does not know yet must then ask Engine.FirstSeen again.
 func (f *Feed) CaughtUp(pod sequence.Sighting) bool {
-	if f.known.reached(pod) {
-		return true
+	known := f.known.reachedOrWanted(pod)
+	if pod.Refused { // both at the same time, so that the pod does not wait longer
+		known = f.consents.reachedOrWanted(pod) && known
 	}
-	f.known.want(pod)
-	return false
+	return known
 }
 
-// CatchUp returns once the engine knows every PodSequence that there was when a pod was first seen.
+// CatchUp returns once the engine knows what CaughtUp speaks of. Then the pod's sighting may be another: a PodSequence that
+// was not known before may ask for the consent of the pod's namespace.
 func (f *Feed) CatchUp(ctx context.Context, pod sequence.Sighting) error {
-	return f.known.await(ctx, pod)
+	if err := f.known.await(ctx, pod); err != nil || !pod.Refused {
+		return err
+	}
+	return f.consents.await(ctx, pod)
 }
 
 // Doubt says in words why nobody can tell at the moment whether everything is known of a namespace, or of PodSequences: what
@@ -161,14 +170,14 @@ func (f *Feed) setState(why string) { f.state.Store(&why) }
 
 // Run feeds the engine until the context ends.
 //
-// Pods, workloads and nodes come first, all of them, and only then sequences: passes are for good, and a group of which
-// only some pods are known may look ready.
+// Pods, workloads, nodes and namespaces come first, all of them, and only then sequences: passes are for good, and a group of
+// which only some pods are known may look ready.
 func (f *Feed) Run(ctx context.Context) {
 	var watches wait.Group
 	defer watches.Wait()
 
 	watches.StartWithContext(ctx, f.keepTime)
-	f.setState("the lists of pods, workloads and nodes are not complete")
+	f.setState("the lists of pods, workloads, nodes and namespaces are not complete")
 	for _, kind := range f.world {
 		watches.StartWithContext(ctx, func(ctx context.Context) {
 			f.reflect(ctx, kind.resource.Resource, kind.source, kind.object, kind.store)
@@ -188,6 +197,9 @@ func (f *Feed) Run(ctx context.Context) {
 
 	watches.StartWithContext(ctx, f.barrier.run)
 	watches.StartWithContext(ctx, f.known.run)
+	if f.consents != nil {
+		watches.StartWithContext(ctx, f.consents.run)
+	}
 	f.setState("it is not known whether the PodSequence kind is installed")
 	definitions := &definitionStore{feed: f, ctx: ctx}
 	watches.StartWithContext(ctx, func(ctx context.Context) {

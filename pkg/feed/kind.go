@@ -61,6 +61,18 @@ func askedSequences(client metadata.Interface, engine *sequence.Engine, watch *p
 	}
 }
 
+// askedNamespaces are all Namespaces, to be asked about. Which of them are gone is not: they take their consent along, and to
+// learn that late only holds pods a moment longer.
+func askedNamespaces(client metadata.Interface, watched watchedKind) *askedKind {
+	resource := client.Resource(watched.resource)
+	return &askedKind{
+		watch:    watched.store.watch(),
+		list:     func(ctx context.Context, _ string) (listing, error) { return list(ctx, resource) },
+		unlisted: func(string, sets.Set[types.UID], string) []types.UID { return nil },
+		knowsAny: func(string, []types.UID) bool { return false },
+	}
+}
+
 // pageSize bounds what is in memory of a list of which only versions and UIDs are looked at.
 const pageSize = 1000
 

@@ -9,17 +9,18 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// knownSequences knows whether the engine knows every PodSequence that there was when a pod was first seen.
+// knownKind knows whether the engine knows every object of a kind that there was when a pod was first seen.
 //
 // Pods and PodSequences come through two watches, and either may be behind the other: a pod that was created a moment
-// after its sequence may reach the scheduler before the sequence reaches the engine, and would be bound before its turn. All
-// pods that wait share the barrier's lists.
+// after its sequence may reach the scheduler before the sequence reaches the engine, and would be bound before its turn. The
+// same is true of the consent of a namespace that some PodSequence waits for. All pods that wait share the barrier's lists.
 //
 // mu guards the fields below it. It is not held while advanced is called.
-type knownSequences struct {
+type knownKind struct {
 	barrier *barrier
-	watch   *position // of PodSequences
+	watch   *position // of the kind
 	pods    *position
+	topic   topic
 	about   subject
 	// advanced is called after more has become known.
 	advanced func()
@@ -27,21 +28,35 @@ type knownSequences struct {
 	kick chan struct{}
 
 	mu      sync.Mutex
-	moment  uint64        // no PodSequence that there was then is missing
+	moment  uint64        // no object that there was then is missing
 	version string        // nor one from before this version, where versions can be compared
 	absent  bool          // there is no such kind: nothing can be missing
 	unseen  string        // the newest version of a pod that was asked about and that the engine does not know yet
 	moved   chan struct{} // closed when more is known
 }
 
-func newKnownSequences(barrier *barrier, kind *askedKind, pods *position, advanced func()) *knownSequences {
-	k := &knownSequences{
-		barrier: barrier, watch: kind.watch, pods: pods, advanced: advanced,
+// newKnownSequences is about all PodSequences. brought must be called when their watch has brought something.
+func newKnownSequences(barrier *barrier, kind *askedKind, pods *position, advanced func()) *knownKind {
+	k := newKnownKind(barrier, topic{}, kind, pods, advanced, subject{name: "PodSequences", consequence: "new pods are held"})
+	k.about.passed = func(mark) {} // brought has told of it
+	return k
+}
+
+// newKnownNamespaces is about all Namespaces, which say what PodSequences they allow.
+func newKnownNamespaces(barrier *barrier, kind *askedKind, pods *position, advanced func()) *knownKind {
+	return newKnownKind(barrier, topic{isConsent: true}, kind, pods, advanced, subject{
+		name: "Namespaces", consequence: "new pods are held in namespaces to which a PodSequence points that they do not allow",
+	})
+}
+
+func newKnownKind(barrier *barrier, topic topic, kind *askedKind, pods *position, advanced func(), about subject) *knownKind {
+	k := &knownKind{
+		barrier: barrier, watch: kind.watch, pods: pods, topic: topic, advanced: advanced,
 		kick: make(chan struct{}, 1), moved: make(chan struct{}),
 	}
 	k.about = subject{
-		kinds: []*askedKind{kind}, name: "PodSequences", consequence: "new pods are held",
-		passed: func(mark) {}, // brought has told of it
+		kinds: []*askedKind{kind}, name: about.name, consequence: about.consequence,
+		passed: func(mark) { k.brought() },
 		listed: func(moment uint64, version string) {
 			k.update(func() { k.moment, k.version = max(k.moment, moment), latest(k.version, version) })
 		},
@@ -50,17 +65,17 @@ func newKnownSequences(barrier *barrier, kind *askedKind, pods *position, advanc
 }
 
 // brought wakes those who wait, after the watch has brought something.
-func (k *knownSequences) brought() { k.update(func() {}) }
+func (k *knownKind) brought() { k.update(func() {}) }
 
 // setAbsent notes whether the kind is not served.
-func (k *knownSequences) setAbsent(absent bool) {
+func (k *knownKind) setAbsent(absent bool) {
 	if absent {
-		k.barrier.drop(topic{})
+		k.barrier.drop(k.topic)
 	}
 	k.update(func() { k.absent = absent })
 }
 
-func (k *knownSequences) update(change func()) {
+func (k *knownKind) update(change func()) {
 	k.mu.Lock()
 	change()
 	close(k.moved)
@@ -69,8 +84,8 @@ func (k *knownSequences) update(change func()) {
 	k.advanced()
 }
 
-// reached reports whether the engine knows every PodSequence that there was when the pod was first seen.
-func (k *knownSequences) reached(pod sequence.Sighting) bool {
+// reached reports whether the engine knows every object that there was when the pod was first seen.
+func (k *knownKind) reached(pod sequence.Sighting) bool {
 	comparable := k.barrier.versions.comparable()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -83,10 +98,19 @@ func (k *knownSequences) reached(pod sequence.Sighting) bool {
 	return pod.Moment > 0 && pod.Moment <= k.moment
 }
 
+// reachedOrWanted reports whether it is reached. If not, it has that found out.
+func (k *knownKind) reachedOrWanted(pod sequence.Sighting) bool {
+	if k.reached(pod) {
+		return true
+	}
+	k.want(pod)
+	return false
+}
+
 // want has that found out. It does not wait: what comes of it is told by advanced.
-func (k *knownSequences) want(pod sequence.Sighting) {
+func (k *knownKind) want(pod sequence.Sighting) {
 	if pod.Moment > 0 || k.barrier.versions.comparable() {
-		k.barrier.ask(topic{}, k.about, k.barrier.moment(), pod.Version)
+		k.barrier.ask(k.topic, k.about, k.barrier.moment(), pod.Version)
 		return
 	}
 	// A list says nothing about a pod before the engine has seen it.
@@ -98,8 +122,8 @@ func (k *knownSequences) want(pod sequence.Sighting) {
 
 var errUnseen = errors.New("the engine does not know the pod yet")
 
-// await returns once the engine knows every PodSequence that there was when the pod was first seen.
-func (k *knownSequences) await(ctx context.Context, pod sequence.Sighting) error {
+// await returns once the engine knows every object that there was when the pod was first seen.
+func (k *knownKind) await(ctx context.Context, pod sequence.Sighting) error {
 	for {
 		k.mu.Lock()
 		moved := k.moved
@@ -114,13 +138,13 @@ func (k *knownSequences) await(ctx context.Context, pod sequence.Sighting) error
 		select {
 		case <-moved:
 		case <-ctx.Done():
-			return fmt.Errorf("wait to know all PodSequences from before the pod: %w", context.Cause(ctx))
+			return fmt.Errorf("wait to know all %s from before the pod: %w", k.about.name, context.Cause(ctx))
 		}
 	}
 }
 
 // run calls advanced when the engine has come to know pods that were asked about before, until the context ends.
-func (k *knownSequences) run(ctx context.Context) {
+func (k *knownKind) run(ctx context.Context) {
 	for {
 		select {
 		case <-k.kick:

@@ -20,15 +20,15 @@ func sighted(version string, moment uint64) sequence.Sighting {
 }
 
 func TestPodSequencesFromBeforeAPod(t *testing.T) {
-	tests := map[string]func(t *testing.T, a *asking, k *knownSequences, advances *atomic.Int64){
-		"what the watch has brought is known without a list": func(t *testing.T, a *asking, k *knownSequences, _ *atomic.Int64) {
+	tests := map[string]func(t *testing.T, a *asking, k *knownKind, advances *atomic.Int64){
+		"what the watch has brought is known without a list": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
 			k.watch.brought("50")
 			assert.True(t, k.reached(sighted("50", 0)))
 			assert.True(t, k.reached(sighted("9", 0)), "versions are numbers")
 			require.NoError(t, k.await(t.Context(), sighted("50", 0)))
 			assert.Zero(t, a.listed(a.sequences))
 		},
-		"while the watch is quiet a list tells that nothing is missing": func(t *testing.T, a *asking, k *knownSequences, advances *atomic.Int64) {
+		"while the watch is quiet a list tells that nothing is missing": func(t *testing.T, a *asking, k *knownKind, advances *atomic.Int64) {
 			k.watch.brought("50")
 			assert.False(t, k.reached(sighted("90", 1)))
 			k.want(sighted("90", 1))
@@ -38,7 +38,7 @@ func TestPodSequencesFromBeforeAPod(t *testing.T) {
 			assert.True(t, k.reached(sighted("100", 0)), "the list is of version 100")
 			assert.NotZero(t, advances.Load())
 		},
-		"a change that the watch has not brought yet is waited for": func(t *testing.T, a *asking, k *knownSequences, _ *atomic.Int64) {
+		"a change that the watch has not brought yet is waited for": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
 			k.watch.brought("50")
 			a.set(func() { a.sequences.objects["shop"] = "60" })
 			k.want(sighted("90", 1))
@@ -49,7 +49,7 @@ func TestPodSequencesFromBeforeAPod(t *testing.T) {
 			synctest.Wait()
 			assert.True(t, k.reached(sighted("90", 1)))
 		},
-		"a sequence that is gone is waited for until the engine has dropped it": func(t *testing.T, a *asking, k *knownSequences, _ *atomic.Int64) {
+		"a sequence that is gone is waited for until the engine has dropped it": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
 			a.set(func() { a.sequences.known["shop"] = "40" })
 			k.want(sighted("90", 1))
 			time.Sleep(time.Second)
@@ -59,7 +59,7 @@ func TestPodSequencesFromBeforeAPod(t *testing.T) {
 			synctest.Wait()
 			assert.True(t, k.reached(sighted("90", 1)))
 		},
-		"all who wait share one list": func(t *testing.T, a *asking, k *knownSequences, _ *atomic.Int64) {
+		"all who wait share one list": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
 			a.set(func() { a.sequences.now = "1000" })
 			for version := range 500 {
 				k.want(sighted(fmt.Sprint(100+version), 1))
@@ -68,7 +68,7 @@ func TestPodSequencesFromBeforeAPod(t *testing.T) {
 			assert.True(t, k.reached(sighted("599", 1)))
 			assert.Equal(t, 1, a.listed(a.sequences))
 		},
-		"a list that fails is made again": func(t *testing.T, a *asking, k *knownSequences, _ *atomic.Int64) {
+		"a list that fails is made again": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
 			a.set(func() { a.sequences.failing = true })
 			k.want(sighted("90", 1))
 			time.Sleep(time.Second)
@@ -77,26 +77,26 @@ func TestPodSequencesFromBeforeAPod(t *testing.T) {
 			a.set(func() { a.sequences.failing = false })
 			require.NoError(t, k.await(t.Context(), sighted("90", 1)))
 		},
-		"a list that fails is not made again once the watch has answered": func(t *testing.T, a *asking, k *knownSequences, _ *atomic.Int64) {
+		"a list that fails is not made again once the watch has answered": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
 			expectDropped(t, a, k, func() { k.watch.brought("90") })
 		},
-		"a list that fails is not made again once the kind is gone": func(t *testing.T, a *asking, k *knownSequences, _ *atomic.Int64) {
+		"a list that fails is not made again once the kind is gone": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
 			expectDropped(t, a, k, func() { k.setAbsent(true) })
 		},
-		"without the kind nothing can be missing": func(t *testing.T, a *asking, k *knownSequences, _ *atomic.Int64) {
+		"without the kind nothing can be missing": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
 			k.setAbsent(true)
 			assert.True(t, k.reached(sighted("90", 0)))
 			k.setAbsent(false)
 			assert.False(t, k.reached(sighted("90", 0)))
 			assert.Zero(t, a.listed(a.sequences))
 		},
-		"who waits is released when its time is over": func(t *testing.T, a *asking, k *knownSequences, _ *atomic.Int64) {
+		"who waits is released when its time is over": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
 			a.set(func() { a.sequences.failing = true })
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			assert.ErrorIs(t, k.await(ctx, sighted("90", 1)), context.Canceled)
 		},
-		"with two etcds a list that began after the pod was seen is enough, whatever the versions": func(t *testing.T, a *asking, k *knownSequences, advances *atomic.Int64) {
+		"with two etcds a list that began after the pod was seen is enough, whatever the versions": func(t *testing.T, a *asking, k *knownKind, advances *atomic.Int64) {
 			a.split()
 			k.watch.brought("5000")
 			assert.False(t, k.reached(sighted("90", 3)), "the version of another etcd says nothing")
@@ -109,7 +109,7 @@ func TestPodSequencesFromBeforeAPod(t *testing.T) {
 			assert.NotZero(t, advances.Load())
 			require.NoError(t, k.await(t.Context(), sighted("90000", 3)))
 		},
-		"with two etcds a pod that the engine does not know yet is looked at again when it does": func(t *testing.T, a *asking, k *knownSequences, advances *atomic.Int64) {
+		"with two etcds a pod that the engine does not know yet is looked at again when it does": func(t *testing.T, a *asking, k *knownKind, advances *atomic.Int64) {
 			a.split()
 			k.want(sighted("120", 0))
 			time.Sleep(time.Minute)
@@ -126,7 +126,7 @@ func TestPodSequencesFromBeforeAPod(t *testing.T) {
 			a.set(func() { a.moment = 2 })
 			require.NoError(t, k.await(t.Context(), sighted("120", 2)))
 		},
-		"with two etcds pods without end cost few lists": func(t *testing.T, a *asking, k *knownSequences, _ *atomic.Int64) {
+		"with two etcds pods without end cost few lists": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
 			a.split()
 			for moment := uint64(2); moment < 1002; moment++ {
 				a.set(func() { a.moment = moment })
@@ -154,7 +154,7 @@ func TestPodSequencesFromBeforeAPod(t *testing.T) {
 }
 
 // expectDropped asks in vain, and expects no list any more after what makes an answer needless.
-func expectDropped(t *testing.T, a *asking, k *knownSequences, answer func()) {
+func expectDropped(t *testing.T, a *asking, k *knownKind, answer func()) {
 	a.set(func() { a.sequences.failing = true })
 	k.want(sighted("90", 1))
 	time.Sleep(time.Second)

@@ -7,6 +7,15 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
+// trimNamespace keeps of a namespace what the engine looks at.
+func trimNamespace(namespace *corev1.Namespace) *corev1.Namespace {
+	trimmed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion}}
+	if list, given := namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation]; given {
+		trimmed.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: list}
+	}
+	return trimmed
+}
+
 // trimPod keeps of a pod what the engine looks at. While a list comes in all its pods are in memory at once, those that
 // ended long ago among them, and the engine has not taken from them what it keeps.
 func trimPod(pod *corev1.Pod) *corev1.Pod {

@@ -22,7 +22,7 @@ type watchedKind struct {
 	source   cache.ListerWatcher
 	object   any
 	store    worldStore
-	kind     sequence.WorkloadKind // empty for nodes
+	kind     sequence.WorkloadKind // empty for nodes and namespaces
 	breadth  sequence.Breadth      // of the questions that concern it
 }
 
@@ -62,6 +62,13 @@ func (f *Feed) nodes(core kubernetes.Interface) watchedKind {
 	remove := func(node *corev1.Node) sequence.Changes { return f.engine.RemoveNode(node.Name) }
 	return watched(core.CoreV1().RESTClient(), "nodes", &corev1.Node{},
 		newObjectStore(f, f.engine.ApplyNode, remove, f.engine.ReplaceNodes))
+}
+
+// namespaces hands namespaces to the engine, which say what PodSequences of other namespaces they allow.
+func (f *Feed) namespaces(core kubernetes.Interface) watchedKind {
+	store := newObjectStore(f, f.engine.ApplyNamespace, f.engine.RemoveNamespace, f.engine.ReplaceNamespaces)
+	store.trim = trimNamespace
+	return watched(core.CoreV1().RESTClient(), "namespaces", &corev1.Namespace{}, store)
 }
 
 // pods hands pods to the engine.

@@ -163,11 +163,15 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 	if len(lift.Gates) == 0 {
 		return nil
 	}
-	if err := w.options.CatchUp(ctx, lift.FirstSeen); err != nil {
-		return err
-	}
-	if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {
-		return nil // a sequence that was not known a moment ago holds it
+	for known := false; !known; {
+		seen := lift.FirstSeen
+		if err := w.options.CatchUp(ctx, seen); err != nil {
+			return err
+		}
+		if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {
+			return nil // a sequence that was not known a moment ago holds it
+		}
+		known = lift.FirstSeen == seen // else it asks for something more to be known
 	}
 	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
 		sequence.LiftPatch(lift), metav1.PatchOptions{})

@@ -153,6 +153,32 @@ func TestLift(t *testing.T) {
 				assert.Zero(t, s.patches.Load())
 			})
 	})
+	t.Run("a sequence that becomes known just in time and waits for consent has that asked for, too", func(t *testing.T) {
+		asked := []sequence.Sighting{}
+		var learn func(pod sequence.Sighting)
+		play(t, Options{CatchUp: func(_ context.Context, pod sequence.Sighting) error {
+			asked = append(asked, pod)
+			learn(pod)
+			return nil
+		}}, func(t *testing.T, s *stage) {
+			late := MakeSequence("operations", "late").UID("late").TargetNamespace("shop").Pods("First", "x").Pods("Then", "app").Obj()
+			learn = func(pod sequence.Sighting) {
+				if !pod.Refused {
+					s.engine.ApplySequence(late) // not allowed, as far as is known
+					return
+				}
+				allowing := &corev1.Namespace{}
+				allowing.Name, allowing.ResourceVersion = "shop", "9"
+				allowing.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: "operations"}
+				s.engine.ApplyNamespace(allowing)
+			}
+			s.databaseReady()
+			s.writer.Lift(key)
+			synctest.Wait()
+			assert.Len(t, asked, 2)
+			assert.Zero(t, s.patches.Load())
+		})
+	})
 	t.Run("a failure is tried again", func(t *testing.T) {
 		play(t, Options{}, func(t *testing.T, s *stage) {
 			s.databaseReady()

@@ -89,6 +89,18 @@ func (a answering) ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object, 
 func (a answering) ApplyNode(object *corev1.Node) Changes {
 	return a.answer(a.Engine.ApplyNode(object))
 }
+func (a answering) ApplyNamespace(object *corev1.Namespace) Changes {
+	return a.answer(a.Engine.ApplyNamespace(object))
+}
+
+func (a answering) RemoveNamespace(object *corev1.Namespace) Changes {
+	return a.answer(a.Engine.RemoveNamespace(object))
+}
+
+func (a answering) ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes {
+	return a.answer(a.Engine.ReplaceNamespaces(objects, version))
+}
+
 func (a answering) RemoveNode(name string) Changes { return a.answer(a.Engine.RemoveNode(name)) }
 
 func (a answering) ReplaceNodes(objects []*corev1.Node, version string) Changes {

@@ -26,7 +26,9 @@ func (e *Engine) applySequence(stored Stored, b *batch) {
 		}
 		return
 	}
-	e.swap(old, compile(stored, e.config.GatePrefixes), b)
+	next := compile(stored, e.config.GatePrefixes)
+	e.consult(next, old)
+	e.swap(old, next, b)
 }
 
 // sameTimeOuts reports whether two records of a node say the same of time-outs; either may be nil.
@@ -63,7 +65,7 @@ func (e *Engine) swap(old, next *sequence, b *batch) {
 				e.add(p, m, b)
 			}
 		}
-		if old != nil {
+		if old != nil && !old.refused() && !next.refused() {
 			next.carry(old, e)
 		}
 		next.recall()

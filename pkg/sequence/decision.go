@@ -158,7 +158,7 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 	if p == nil || p.bound() || !e.mayGo(p) {
 		return Lift{}
 	}
-	return Lift{UID: p.uid, Gates: p.liftable(), Proof: p.proofNow(p.uid), FirstSeen: p.firstSeen}
+	return Lift{UID: p.uid, Gates: p.liftable(), Proof: p.proofNow(p.uid), FirstSeen: e.sighting(p.namespace, p.firstSeen)}
 }
 
 // Remember has the engine report the release of this pod when it comes to know it: the caller has told it to wait.
@@ -174,6 +174,9 @@ type Sighting struct {
 	Version string
 	// Moment is the engine's moment then, see Engine.Moment; 0 if the engine does not know the pod yet.
 	Moment uint64
+	// Refused reports that some PodSequence points to the pod's namespace without its consent, as far as the engine knows:
+	// if the namespace had given that when the pod was first seen, the sequence would hold the pod.
+	Refused bool
 }
 
 // FirstSeen is when the engine came to know the pod, or, if it does not know it yet, the version of the object.
@@ -183,10 +186,10 @@ func (e *Engine) FirstSeen(object *corev1.Pod) Sighting {
 
 	if ns := e.namespaces[object.Namespace]; ns != nil {
 		if p := ns.pods[object.Name]; p != nil && p.uid == object.UID {
-			return p.firstSeen
+			return e.sighting(object.Namespace, p.firstSeen)
 		}
 	}
-	return Sighting{Version: object.ResourceVersion}
+	return e.sighting(object.Namespace, Sighting{Version: object.ResourceVersion})
 }
 
 // find is the pod as the engine knows it, or as much of it as can be worked out from the object.

@@ -41,6 +41,7 @@ type Engine struct {
 	alarms     alarms
 	sequences  map[types.NamespacedName]*sequence
 	namespaces map[string]*namespace
+	consents   consents
 	workloads  workloads
 
 	nodes   map[string]*node
@@ -66,6 +67,7 @@ func NewEngine(config Config) *Engine {
 		schedulerNames: sets.New(config.SchedulerNames...),
 		sequences:      map[types.NamespacedName]*sequence{},
 		namespaces:     map[string]*namespace{},
+		consents:       newConsents(),
 		workloads:      newWorkloads(),
 		nodes:          map[string]*node{},
 		hosts:          map[string]map[string]struct{}{},

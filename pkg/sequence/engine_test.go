@@ -82,6 +82,9 @@ func TestRecordedPasses(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			engine := newEngine()
+			elsewhere := allowing("*", "1")
+			elsewhere.Name = "elsewhere"
+			engine.ApplyNamespace(elsewhere)
 			engine.ApplySequence(test.sequence.Obj())
 			report, ok := engine.Report(shopKey)
 			require.True(t, ok)

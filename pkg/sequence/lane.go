@@ -173,6 +173,9 @@ func (l *lane) advance(now time.Time) {
 // free works out which groups may go.
 func (l *lane) free() {
 	s := l.sequence
+	if s.refused() {
+		return
+	}
 	if s.begun {
 		l.freed = max(l.freed, 1)
 	}

@@ -138,10 +138,16 @@ func (e *Engine) forgetIfEmpty(name string, ns *namespace) {
 	}
 }
 
-// list makes the sequence known to its namespace, with its lanes and the workloads it selects, but no pods yet.
+// list makes the sequence known to its namespace, with its lanes and the workloads it selects, but no pods yet. A namespace
+// that does not allow the sequence knows nothing of it.
 func (e *Engine) list(s *sequence, b *batch) *namespace {
 	e.sequences[s.key] = s
 	s.listed, s.gangsKnown = true, e.gangs
+	e.consents.list(s)
+	if s.refused() {
+		s.newLane("")
+		return &namespace{}
+	}
 	ns := e.namespaceFor(s.namespace)
 	if s.selects() {
 		ns.selecting[s] = struct{}{}
@@ -172,6 +178,10 @@ func (e *Engine) unlist(s *sequence, b *batch) {
 	delete(e.sequences, s.key)
 	delete(e.perNode, s)
 	s.listed = false
+	e.consents.unlist(s)
+	if s.refused() {
+		return
+	}
 	for _, g := range s.groups {
 		for share := range g.shares {
 			delete(share.workload.shares, s)

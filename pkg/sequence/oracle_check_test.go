@@ -160,7 +160,7 @@ func (c *comparison) mayRelease(pod *corev1.Pod, p podAnswer) bool {
 		return true
 	}
 	switch c.last.kind {
-	case "PodSequence":
+	case "PodSequence", "Namespace":
 		return true
 	case "Node":
 		return c.last.verb == verbReplace || (c.last.verb == verbApply && p.open.Has(c.last.object.GetName()))

@@ -58,6 +58,9 @@ type toldEngine interface {
 	ApplyNode(object *corev1.Node) Changes
 	RemoveNode(name string) Changes
 	ReplaceNodes(objects []*corev1.Node, version string) Changes
+	ApplyNamespace(object *corev1.Namespace) Changes
+	RemoveNamespace(object *corev1.Namespace) Changes
+	ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes
 	ApplySequence(ps *v1alpha1.PodSequence, unreadable ...Unreadable) Changes
 	RemoveSequence(key types.NamespacedName, version string) Changes
 	ReplaceSequences(objects []Stored, version string) Changes
@@ -75,6 +78,8 @@ func (e event) tellEngine(engine toldEngine) Changes {
 			return engine.ApplyPod(object)
 		case *corev1.Node:
 			return engine.ApplyNode(object)
+		case *corev1.Namespace:
+			return engine.ApplyNamespace(object)
 		case *v1alpha1.PodSequence:
 			return engine.ApplySequence(object)
 		}
@@ -85,6 +90,8 @@ func (e event) tellEngine(engine toldEngine) Changes {
 			return engine.RemovePod(object)
 		case *corev1.Node:
 			return engine.RemoveNode(object.Name)
+		case *corev1.Namespace:
+			return engine.RemoveNamespace(object)
 		case *v1alpha1.PodSequence:
 			return engine.RemoveSequence(types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, object.ResourceVersion)
 		}
@@ -102,6 +109,8 @@ func (e event) replaceInEngine(engine toldEngine) Changes {
 		return engine.ReplacePods(typed[*corev1.Pod](e.objects), e.asOf)
 	case "Node":
 		return engine.ReplaceNodes(typed[*corev1.Node](e.objects), e.asOf)
+	case "Namespace":
+		return engine.ReplaceNamespaces(typed[*corev1.Namespace](e.objects), e.asOf)
 	case "PodSequence":
 		var stored []Stored
 		for _, ps := range typed[*v1alpha1.PodSequence](e.objects) {
@@ -199,6 +208,8 @@ func describeObject(object metav1.Object) string {
 		}
 	case *corev1.Node:
 		marshal("spec", object.Spec)
+	case *corev1.Namespace:
+		marshal("annotations", object.Annotations)
 	case *v1alpha1.PodSequence:
 		marshal("spec", object.Spec)
 		marshal("recorded", object.Status.Groups, object.Status.NodeStatus, object.Status.Conditions)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
 )
 
 // Watches that are not in step: an engine that confirms what it lets go must let nothing go that the cluster, as it really
@@ -146,9 +147,14 @@ func (l *lateness) happened(events []event) error {
 			return fmt.Errorf("the engine that is told at once: %w", err)
 		}
 		l.note()
-		if slices.Contains(lateKinds, e.kind) {
+		if slices.Contains(lateKinds, e.kind) || l.isGrant(e) {
 			l.coming[e.kind] = append(l.coming[e.kind], e)
 			continue
+		}
+		if e.kind == "Namespace" {
+			if err := l.tell(e.kind, len(l.coming[e.kind])); err != nil {
+				return err
+			}
 		}
 		if e.kind == "PodSequence" || e.kind == "Node" { // which pods are bound already is evidence, which is not doubted
 			if err := l.tell("Pod", len(l.coming["Pod"])); err != nil {
@@ -160,6 +166,19 @@ func (l *lateness) happened(events []event) error {
 		}
 	}
 	return nil
+}
+
+// isGrant reports whether the event is one of consent, which the watch of namespaces may bring late. That consent is withdrawn
+// the engine is told at once: until then it holds what nobody need hold.
+func (l *lateness) isGrant(e event) bool {
+	return e.kind == "Namespace" && l.truth.oracle.consents(MakeSequence("operations", "").TargetNamespace(oracleNamespace).Obj())
+}
+
+// isConsentLate reports whether the engine has yet to be told of consent from before the pod was first seen: then the feed does
+// not let it go, see Sighting.Refused.
+func (l *lateness) isConsentLate(p *corev1.Pod) bool {
+	seen := l.engine.FirstSeen(p)
+	return len(l.coming["Namespace"]) > 0 && !newer(l.coming["Namespace"][0].object.GetResourceVersion(), seen.Version)
 }
 
 func (e event) version() int {
@@ -194,6 +213,11 @@ func (l *lateness) note() {
 
 // tell tells the engine of the next events of a kind.
 func (l *lateness) tell(kind string, n int) error {
+	if kind == "Namespace" && n > 0 { // as for sequences
+		if err := l.tell("Pod", len(l.coming["Pod"])); err != nil {
+			return err
+		}
+	}
 	for _, e := range l.coming[kind][:n] {
 		l.log += "    told: " + e.String() + "\n"
 		if p, ok := e.object.(*corev1.Pod); ok {
@@ -291,6 +315,10 @@ func (l *lateness) take(changes Changes) error {
 		if p == nil || p.Spec.NodeName != "" || p.DeletionTimestamp != nil || l.engine.Decide(p).Held {
 			continue
 		}
+		if l.engine.FirstSeen(p).Refused && l.isConsentLate(p) {
+			l.seen["pods that went before consent was known, but for the feed"]++
+			continue
+		}
 		l.seen["pods that went"]++
 		placement := l.engine.Placement(p)
 		if placement == nil && !l.went[p.UID].Has("") {
@@ -317,7 +345,7 @@ func (l *lateness) take(changes Changes) error {
 
 // finish tells the engine of all that is left, and sees that nothing waits that need not.
 func (l *lateness) finish() error {
-	for _, kind := range lateKinds {
+	for _, kind := range append([]string{"Namespace"}, lateKinds...) {
 		if err := l.tell(kind, len(l.coming[kind])); err != nil {
 			return err
 		}

@@ -29,6 +29,9 @@ type oracle struct {
 	objects map[string]map[string]metav1.Object // by kind and name
 	// memories has, for each sequence by UID, the little that cannot be seen in objects.
 	memories map[types.UID]*memory
+	// refused are the sequences that had no consent when last looked at, and allowed says of others when they got it.
+	refused sets.Set[types.UID]
+	allowed map[types.UID]time.Time
 	// definitions tells what a hash in a recorded status stands for.
 	definitions map[string]string
 
@@ -89,11 +92,14 @@ type view struct {
 	// courses are how far the sequence is: on each node, or, under the empty name, in the cluster.
 	courses map[string]*course
 	memory  *memory
+	// allowed is when the target namespace came to allow it; zero if it always did.
+	allowed time.Time
 }
 
 func newOracle(definitions map[string]string) *oracle {
 	return &oracle{
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
+		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
 		shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
 	}
 }
@@ -173,7 +179,7 @@ func (o *oracle) settle() {
 	}
 	o.views = map[string]*view{}
 	present := sets.New[types.UID]()
-	for _, ps := range all[*v1alpha1.PodSequence](o, "PodSequence") {
+	for _, ps := range o.consented() {
 		o.views[ps.Name] = o.look(ps)
 		present.Insert(ps.UID)
 	}
@@ -183,7 +189,7 @@ func (o *oracle) settle() {
 func (o *oracle) look(ps *v1alpha1.PodSequence) *view {
 	v := &view{
 		PodSequence: ps, groupOf: map[string]int{}, placedIn: map[types.UID]int{}, courses: map[string]*course{},
-		definitions: definitionsOf(ps), memory: o.memories[ps.UID],
+		definitions: definitionsOf(ps), memory: o.memories[ps.UID], allowed: o.allowed[ps.UID],
 	}
 	if v.memory == nil || v.memory.scope != ps.Spec.Scope {
 		v.memory = &memory{

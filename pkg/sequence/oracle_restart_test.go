@@ -177,7 +177,7 @@ func stored(status v1alpha1.PodSequenceStatus) (read v1alpha1.PodSequenceStatus,
 func (r *restarts) afresh() answering {
 	engine := newEngine()
 	engine.Tick(r.oracle.now)
-	for _, kind := range append(append([]string{"Node"}, workloadKinds...), "Pod", "PodSequence") {
+	for _, kind := range append(append([]string{"Node", "Namespace"}, workloadKinds...), "Pod", "PodSequence") {
 		event{verb: verbReplace, kind: kind, objects: all[metav1.Object](r.oracle, kind)}.tellEngine(engine)
 	}
 	return engine

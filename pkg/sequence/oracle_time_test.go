@@ -198,7 +198,7 @@ func (o *oracle) resumedAt(v *view) time.Time {
 
 // firstReleasedAt is when group 0 was released.
 func (o *oracle) firstReleasedAt(v *view, c *course) time.Time {
-	at := v.CreationTimestamp.Time
+	at := later(v.CreationTimestamp.Time, v.allowed)
 	if c.node == "" {
 		return at
 	}

@@ -16,6 +16,9 @@ import (
 
 // stepSequences has a sequence made, edited, recorded in its status, or deleted.
 func (w *world) stepSequences(c *comparison) []event {
+	if w.objects["Namespace"] == nil || w.oneIn(8) {
+		return w.stepConsent()
+	}
 	name := "seq-" + strconv.Itoa(w.IntN(3))
 	old, _ := w.objects["PodSequence"][name].(*v1alpha1.PodSequence)
 	if old == nil {
@@ -167,6 +170,7 @@ func (w *world) record(c *comparison, ps *v1alpha1.PodSequence) {
 		suspended.LastTransitionTime = ps.CreationTimestamp
 	}
 	meta.SetStatusCondition(&ps.Status.Conditions, suspended)
+	meta.RemoveStatusCondition(&ps.Status.Conditions, v1alpha1.ConditionDegraded)
 	ps.Status.Groups, ps.Status.NodeStatus = nil, nil
 	for _, definition := range v.definitions {
 		ps.Status.Groups = append(ps.Status.Groups, v1alpha1.GroupStatus{Hash: c.hashes[definition]})
@@ -183,7 +187,7 @@ func (w *world) record(c *comparison, ps *v1alpha1.PodSequence) {
 func (w *world) recordGroups(v *view, course *course, ps *v1alpha1.PodSequence, at func(time.Time) *metav1.Time) {
 	for i, definition := range v.definitions {
 		s, here := &ps.Status.Groups[i], place{"", definition}
-		if edited := v.memory.edited[here]; !edited.IsZero() {
+		if edited := later(v.memory.edited[here], v.allowed); !edited.IsZero() {
 			s.ChangedAt = at(edited)
 		}
 		if course.mayStart(i) {
@@ -216,7 +220,7 @@ func (w *world) recordNode(v *view, course *course, ps *v1alpha1.PodSequence, at
 		} else if v.memory.once.Has(here) && !course.groups[i].satisfied {
 			n.ReadyBefore = append(n.ReadyBefore, int32(i))
 		}
-		if edited := v.memory.edited[here]; !edited.IsZero() {
+		if edited := later(v.memory.edited[here], v.allowed); !edited.IsZero() {
 			ps.Status.Groups[i].ChangedAt = at(edited)
 		}
 	}

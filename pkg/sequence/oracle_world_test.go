@@ -95,7 +95,7 @@ func (w *world) step(c *comparison) []event {
 // put stores an object in the version that is to come, and drop deletes one.
 func (w *world) put(kind string, object metav1.Object) {
 	switch {
-	case kind == "Node":
+	case kind == "Node", kind == "Namespace":
 	case object.GetName() == "seq-2": // it speaks of another namespace's pods
 		object.SetNamespace("operations")
 	default:
@@ -165,7 +165,7 @@ func (w *world) pending(kind string) bool { return len(w.queues[kind]) > 0 }
 
 // stepWatches breaks a watch: what it had yet to bring comes as a list. Seldom the program starts anew.
 func (w *world) stepWatches(*comparison) []event {
-	kinds := append([]string{"Pod", "Node", "PodSequence"}, workloadKinds...)
+	kinds := append([]string{"Pod", "Node", "Namespace", "PodSequence"}, workloadKinds...)
 	w.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	var out []event
 	if w.oneIn(4) {

@@ -21,6 +21,8 @@ type Report struct {
 	PerNode, Continuous bool
 
 	Suspended bool
+	// Refused reports that the namespace to which the sequence points does not allow it. The first of Problems says so.
+	Refused bool
 	// Current is the 0-based index of the first group not passed, or the number of groups. For scope Node it is the
 	// minimum over the nodes that take part.
 	Current int
@@ -57,7 +59,7 @@ type GroupReport struct {
 	// Confirming reports that the group looks satisfied, and that it is not known yet whether an event is missing which says
 	// otherwise. Then Satisfied is false.
 	Confirming bool
-	// EditedAt is when an edit made the group what it is; zero if none did.
+	// EditedAt is when an edit made the group what it is, or when consent of the target namespace came late; zero if neither.
 	EditedAt time.Time
 	// SatisfiedOnce reports that the group was satisfied at some time since it was released.
 	SatisfiedOnce bool
@@ -86,7 +88,7 @@ func (e *Engine) Report(key types.NamespacedName) (Report, bool) {
 		return Report{}, false
 	}
 	report := Report{
-		UID: s.uid, Generation: s.generation, Object: s.object, PerNode: s.perNode, Continuous: s.continuous, Suspended: s.suspended,
+		UID: s.uid, Generation: s.generation, Object: s.object, PerNode: s.perNode, Continuous: s.continuous, Suspended: s.suspended, Refused: s.refused(),
 		Groups: make([]GroupReport, len(s.groups)), Problems: slices.Clone(s.problems),
 	}
 	if s.perNode {
@@ -101,8 +103,10 @@ func (e *Engine) Report(key types.NamespacedName) (Report, bool) {
 	if problem, ok := report.timedOutNodes(s); ok {
 		report.Problems = append(report.Problems, problem)
 	}
-	// First those that pods bring about: ungoverned ones alone mean that pods start out of order.
-	report.Problems = append(e.problems(s), report.Problems...)
+	if !s.refused() {
+		// First those that pods bring about: ungoverned ones alone mean that pods start out of order.
+		report.Problems = append(e.problems(s), report.Problems...)
+	}
 	return report, true
 }
 
@@ -113,7 +117,7 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 	r := GroupReport{
 		Title: g.title, Timeout: g.timeout, Hash: g.hash, Expected: n.expected, Ready: n.ready, Satisfied: t.satisfied, SatisfiedAt: t.since,
 		Released: i < l.released, Progress: n.String() + l.pausedWorkloads(i), Members: make([]string, 0, len(t.members)),
-		SatisfiedOnce: t.satisfiedOnce, EditedAt: t.editedAt,
+		SatisfiedOnce: t.satisfiedOnce, EditedAt: latest(t.editedAt, l.sequence.allowedAt),
 	}
 	if r.Confirming = t.satisfied && !t.sure && (l.isNode() || i == l.current); r.Confirming {
 		r.Satisfied = false

@@ -29,7 +29,7 @@ func (e *Engine) reportNodes(s *sequence, report *Report) {
 	for i, g := range s.groups {
 		report.Groups[i] = GroupReport{
 			Title: g.title, Timeout: g.timeout, Hash: g.hash, Satisfied: true, Members: []string{},
-			Released: !s.suspended || (s.begun && i == 0),
+			Released: !s.refused() && (!s.suspended || (s.begun && i == 0)), EditedAt: s.allowedAt,
 		}
 		if i == 0 && report.Groups[0].Released {
 			report.Groups[0].ReleasedAt = s.created

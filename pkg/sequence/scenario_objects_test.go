@@ -36,6 +36,9 @@ func (s *scenario) parseSequence(t *testing.T, d *datadriven.TestData, name stri
 			ps.Gate(value)
 		case "namespace":
 			ps.TargetNamespace(value)
+		case "from":
+			ps.TargetNamespace(ps.Namespace)
+			ps.Namespace = value
 		case "node-scope":
 			ps.NodeScope()
 		case "continuous":
@@ -86,6 +89,17 @@ func parseGroupOption(t *testing.T, d *datadriven.TestData, ps *SequenceWrapper,
 	default:
 		d.Fatalf(t, "unknown option %s", option)
 	}
+}
+
+func (s *scenario) parseNamespace(t *testing.T, d *datadriven.TestData, name string) *corev1.Namespace {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: strconv.Itoa(s.version)}}
+	for _, arg := range d.CmdArgs[1:] {
+		if arg.Key != "allow" {
+			d.Fatalf(t, "unknown argument %s", arg.Key)
+		}
+		ns.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: strings.Join(arg.Vals, ", ")}
+	}
+	return ns
 }
 
 func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *corev1.Pod {

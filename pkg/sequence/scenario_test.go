@@ -22,8 +22,8 @@ import (
 // -rewrite to write the answers that the engine gives, and read the difference before keeping it. Every command takes a
 // second; what that second alone brings about is told as "meanwhile".
 //
-//	sequence NAME [uid=U] [generation=N] [gate=G] [namespace=NS] [node-scope] [continuous] [suspend]
-//	                    a PodSequence; a line of input is a group, TITLE: MEMBERS [; OPTION]...
+//	sequence NAME [uid=U] [generation=N] [gate=G] [namespace=NS] [from=NS] [node-scope] [continuous] [suspend]
+//	                    a PodSequence, for from= of another namespace that points here; a line of input is a group, TITLE: MEMBERS [; OPTION]...
 //	                    MEMBERS is db-0 db-1 | tier=db | *
 //	                    OPTION is complete | min=N | min=N% | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes)
 //	remove-sequence NAME
@@ -34,6 +34,8 @@ import (
 //	remove-deployment NAME, and so on
 //	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned]
 //	remove-node NAME
+//	namespace NAME [allow=(NS,NS)]
+//	remove-namespace NAME
 //	sleep DURATION      lets time pass, and tells when the engine wants to be told of the time next
 //	why NAME            what the pod waits for
 //	where NAME          which nodes are open to the pod
@@ -46,7 +48,7 @@ func TestScenarios(t *testing.T) {
 		s := &scenario{
 			engine: newEngine(),
 			pods:   map[string]*corev1.Pod{}, sequences: map[string]*v1alpha1.PodSequence{},
-			nodes: map[string]*corev1.Node{}, workloads: map[string]metav1.Object{},
+			nodes: map[string]*corev1.Node{}, workloads: map[string]metav1.Object{}, namespaces: map[string]*corev1.Namespace{},
 		}
 		datadriven.RunTest(t, path, s.run)
 	})
@@ -58,8 +60,10 @@ type scenario struct {
 	sequences map[string]*v1alpha1.PodSequence
 	nodes     map[string]*corev1.Node
 	workloads map[string]metav1.Object // by kind/name
-	version   int
-	slept     time.Duration
+	// namespaces are those that a scenario speaks of.
+	namespaces map[string]*corev1.Namespace
+	version    int
+	slept      time.Duration
 	// asked are the questions of an engine whose answers are delayed; nil if they are not.
 	asked Questions
 }
@@ -106,8 +110,17 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 		s.sequences[name] = ps
 		return s.describe(s.tell().ApplySequence(ps))
 	case "remove-sequence":
+		key := s.key(name)
 		delete(s.sequences, name)
-		return s.describe(s.tell().RemoveSequence(types.NamespacedName{Namespace: oracleNamespace, Name: name}, ""))
+		return s.describe(s.tell().RemoveSequence(key, ""))
+	case "namespace":
+		ns := s.parseNamespace(t, d, name)
+		s.namespaces[name] = ns
+		return s.describe(s.tell().ApplyNamespace(ns))
+	case "remove-namespace":
+		gone := s.namespaces[name]
+		delete(s.namespaces, name)
+		return s.describe(s.tell().RemoveNamespace(gone))
 	case "pod":
 		p := s.parsePod(t, d, name)
 		s.pods[name] = p
@@ -152,6 +165,15 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 	return s.describe(s.tell().ApplyWorkload(w))
 }
 
+// key is that of a sequence, which lives where the pods do unless it was made from= elsewhere.
+func (s *scenario) key(name string) types.NamespacedName {
+	namespace := oracleNamespace
+	if ps := s.sequences[name]; ps != nil {
+		namespace = ps.Namespace
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
 // tell is who is told of events.
 func (s *scenario) tell() toldEngine {
 	if s.asked == nil {
@@ -172,6 +194,9 @@ func (s *scenario) restart() string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
 		s.engine.ApplyPod(s.pods[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.namespaces)) {
+		s.engine.ApplyNamespace(s.namespaces[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.sequences)) {
 		s.engine.ApplySequence(s.sequences[name])
@@ -227,7 +252,7 @@ func describe(c Changes) string {
 // status writes the status as the controller would, and tells of it what matters.
 func (s *scenario) status(name string) string {
 	ps := s.sequences[name]
-	report, ok := s.engine.Report(types.NamespacedName{Namespace: oracleNamespace, Name: name})
+	report, ok := s.engine.Report(s.key(name))
 	if !ok {
 		return "no such sequence"
 	}

@@ -24,8 +24,12 @@ type sequence struct {
 	key        types.NamespacedName
 	uid        types.UID
 	generation int64
-	created    time.Time
-	namespace  string // where the pods live
+	// created is when it began to count: when it was made, or, if that was later, when its target namespace allowed it.
+	created   time.Time
+	allowedAt time.Time // when the target namespace came to allow it, as far as anybody saw; zero if it always did
+	namespace string    // where the pods live
+	// refusal says why the target namespace does not let the sequence hold its pods; empty if it does.
+	refusal string
 	// object is what the API server last said: read only.
 	object *v1alpha1.PodSequence
 
@@ -58,7 +62,8 @@ type sequence struct {
 	// nodeRecords are what status says of nodes.
 	nodeRecords map[string]*v1alpha1.NodeStatus
 
-	problems []Problem
+	problems   []Problem
+	unreadable []Unreadable
 }
 
 // group is one pod group.
@@ -107,6 +112,7 @@ func compile(stored Stored, gatePrefixes []string) *sequence {
 		byName:     map[string][]int{},
 		lanes:      map[string]*lane{},
 		classes:    map[*class]struct{}{},
+		unreadable: stored.Unreadable,
 	}
 	if s.namespace == "" {
 		s.namespace = ps.Namespace

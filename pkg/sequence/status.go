@@ -28,7 +28,10 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 	} else {
 		r.describePods(&status)
 	}
-	if r.Suspended {
+	switch {
+	case r.Refused:
+		status.Message = r.refusal().Message
+	case r.Suspended:
 		status.Message += " (suspended)"
 	}
 	for _, condition := range r.conditions() {
@@ -67,8 +70,15 @@ func (r Report) failure() *Problem {
 	return nil
 }
 
+// refusal is why the namespace to which the sequence points does not allow it.
+func (r Report) refusal() Problem {
+	return Problem{r.Problems[0].Reason, cutMessage(r.Problems[0].Message)}
+}
+
 func (r Report) phase() v1alpha1.Phase {
 	switch {
+	case r.Refused:
+		return v1alpha1.PhasePending
 	case r.failure() != nil:
 		return v1alpha1.PhaseFailed
 	case r.Completed():
@@ -142,10 +152,16 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 			Name: g.Title, Hash: g.Hash, Expected: int32(g.Expected), Ready: int32(g.Ready),
 			Phase: r.groupPhase(i),
 		}
+		if r.Refused && status.Phase != v1alpha1.GroupPassed {
+			// Without its hash nothing is read back of it: when consent comes, the group begins anew.
+			status.Hash = ""
+			statuses[i] = status
+			continue
+		}
 		if g.Satisfied && !r.PerNode {
 			status.SatisfiedAt = known(g.SatisfiedAt, now)
 		}
-		if status.ChangedAt = before.ChangedAt; status.ChangedAt == nil && !g.EditedAt.IsZero() {
+		if status.ChangedAt = before.ChangedAt; !g.EditedAt.IsZero() && (status.ChangedAt == nil || status.ChangedAt.Time.Before(g.EditedAt)) {
 			status.ChangedAt = known(g.EditedAt, now)
 		}
 		status.ReleasedAt = before.ReleasedAt
@@ -225,6 +241,12 @@ func (r Report) conditions() []metav1.Condition {
 	}
 	if len(problems) > 0 {
 		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, problems[0].Reason, joined(problems)
+	}
+
+	if r.Refused {
+		for _, c := range []*metav1.Condition{&ready, &progressing} {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, r.refusal().Reason, r.refusal().Message
+		}
 	}
 
 	suspended := metav1.Condition{

@@ -111,7 +111,7 @@ func (l *lane) missing(g *group) int {
 // isSatisfied tells whether enough of the expected members are done now. A group of which nothing is known to expect is
 // not: its pods may yet come.
 func (l *lane) isSatisfied(i int, n need) bool {
-	if l.sequence.groups[i].unreadable || n.nothing || !n.certain || n.gangShort || n.ready < n.required {
+	if l.sequence.refused() || l.sequence.groups[i].unreadable || n.nothing || !n.certain || n.gangShort || n.ready < n.required {
 		return false
 	}
 	// Every workload by itself: the sums hide nothing, because a surplus is not entered. But a Job may have all the

@@ -195,7 +195,7 @@ func (l *lane) waitOver(i int) time.Time {
 // deadline is when the group's time is over; zero if it has no time-out, or is not released.
 func (l *lane) deadline(i int) time.Time {
 	g := l.sequence.groups[i]
-	if g.timeout == 0 || i > l.current || (l.isNode() && l.node == nil) || (l.sequence.suspended && !l.mayGo(i)) {
+	if g.timeout == 0 || i > l.current || l.sequence.refused() || (l.isNode() && l.node == nil) || (l.sequence.suspended && !l.mayGo(i)) {
 		return time.Time{}
 	}
 	return fullSecondAfter(l.releasedAt(i)).Add(g.timeout)

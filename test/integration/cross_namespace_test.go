@@ -29,6 +29,8 @@ func TestASequenceForAnotherNamespaceNeedsPermissionThere(t *testing.T) {
 	s.create(s.pointing("shared", neighbour))
 	// The controller may not create sequences anywhere, and writes this status all the same.
 	s.awaitPhase("shared", v1alpha1.PhasePending)
+	// But who may create it may not consent in place of the namespace, see consent_test.go.
+	s.awaitDegraded("shared", v1alpha1.ReasonNamespaceNotAllowed)
 
 	t.Run("no permission: creation is refused", func(t *testing.T) {
 		err := user.Create(s.ctx, s.pointing("new", neighbour))

@@ -116,6 +116,7 @@ func TestWatches(t *testing.T) {
 		assert.Len(t, gone, 2, "both watches were refused once")
 	})
 	testWatchesOutOfStep(t, env)
+	testConsentOutOfStep(t, env)
 	t.Run("while sequences may not be listed nothing is let go, and when they may be everything is", func(t *testing.T) {
 		s := newStoryIn(t, env)
 		proxy := env.startProxy(t)

@@ -54,6 +54,7 @@ const (
 	ReasonUngovernedPods      = "UngovernedPods"
 	ReasonAmbiguousMembership = "AmbiguousMembership"
 	ReasonGateNotAllowed      = "GateNotAllowed"
+	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
 	ReasonInvalidSpec         = "InvalidSpec"
 	ReasonCompleted           = "Completed"
 	ReasonAsExpected          = "AsExpected"
@@ -166,7 +167,8 @@ type GroupStatus struct {
 	// +optional
 	Phase GroupPhase `json:"phase,omitempty"`
 
-	// ChangedAt is when an edit changed what defines the group; absent if none did. Its time-out does not count from before.
+	// ChangedAt is when an edit changed what defines the group, or when spec.namespace came to allow the sequence after it had
+	// not; absent if neither happened. The time-out of the group does not count from before.
 	// +optional
 	ChangedAt *metav1.Time `json:"changedAt,omitempty"`
 
@@ -187,7 +189,8 @@ type GroupStatus struct {
 	// +optional
 	PassedAt *metav1.Time `json:"passedAt,omitempty"`
 
-	// Hash stands for what defines this group and those before it. A recorded pass holds while it is unchanged.
+	// Hash stands for what defines this group and those before it. A recorded pass holds while it is unchanged. It is absent
+	// while spec.namespace does not allow the sequence, unless the group was passed before.
 	// +optional
 	Hash string `json:"hash,omitempty"`
 }

@@ -15,6 +15,10 @@ const DefaultSchedulingGateName = "podsequence.example.com/sequence-gate"
 // after a restart; only podsequence-scheduler and podsequence-controller write it.
 const ReleasedAnnotation = "podsequence.example.com/released"
 
+// AllowSequencesFromAnnotation is on a namespace and lists the other namespaces whose PodSequences may hold its pods by
+// spec.namespace: names with commas between them, or * for all. Without it no PodSequence of another namespace does.
+const AllowSequencesFromAnnotation = "podsequence.example.com/allow-sequences-from"
+
 // PodSequence holds groups of pods back until the groups listed before theirs are ready.
 //
 // +kubebuilder:object:root=true
@@ -113,7 +117,10 @@ type PodSequenceSpec struct {
 	// +default="Cluster"
 	Scope Scope `json:"scope,omitempty"`
 
-	// Namespace is where the pods live. Defaults to the namespace of the PodSequence.
+	// Namespace is where the pods live. Defaults to the namespace of the PodSequence. Another namespace must allow it: its
+	// annotation podsequence.example.com/allow-sequences-from lists the namespaces whose PodSequences may hold its pods,
+	// separated by commas, or is * for all. Without that the PodSequence holds and releases nothing and is Degraded with
+	// reason NamespaceNotAllowed.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

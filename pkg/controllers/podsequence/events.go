@@ -28,6 +28,7 @@ const (
 // warnings are the problems that events tell of.
 var warnings = []string{
 	v1alpha1.ReasonUngovernedPods, v1alpha1.ReasonPodFailed, v1alpha1.ReasonJobFailed, v1alpha1.ReasonPodsReadyTimeout,
+	v1alpha1.ReasonNamespaceNotAllowed,
 }
 
 // eventsFor is what a status tells that the one before did not. Since each status that is written is compared with the

@@ -1,0 +1,120 @@
+package feed
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// refused is a pod to whose namespace a sequence points that it does not allow.
+func refused(version string, moment uint64) sequence.Sighting {
+	return sequence.Sighting{Version: version, Moment: moment, Refused: true}
+}
+
+func TestConsentFromBeforeAPod(t *testing.T) {
+	type story struct {
+		*asking
+		*Feed
+		namespaces *stored
+		advances   *atomic.Int64
+	}
+	tests := map[string]func(t *testing.T, s story){
+		"without a sequence that waits for consent nobody asks for any": func(t *testing.T, s story) {
+			s.known.watch.brought("90")
+			assert.True(t, s.CaughtUp(sighted("90", 1)))
+			require.NoError(t, s.CatchUp(t.Context(), sighted("90", 1)))
+			assert.Zero(t, s.listed(s.namespaces))
+		},
+		"what the watch of namespaces has brought is known without a list": func(t *testing.T, s story) {
+			s.known.watch.brought("90")
+			s.consents.watch.brought("90")
+			assert.True(t, s.CaughtUp(refused("90", 1)))
+			require.NoError(t, s.CatchUp(t.Context(), refused("90", 1)))
+			assert.Zero(t, s.listed(s.namespaces))
+		},
+		"both are asked for at the same time": func(t *testing.T, s story) {
+			assert.False(t, s.CaughtUp(refused("90", 1)))
+			time.Sleep(grace)
+			synctest.Wait()
+			assert.True(t, s.CaughtUp(refused("90", 1)))
+			assert.Equal(t, 1, s.listed(s.namespaces))
+			assert.Equal(t, 1, s.listed(s.asking.sequences))
+		},
+		"a grant that the watch has not brought yet is waited for, and who waits is told": func(t *testing.T, s story) {
+			s.known.watch.brought("90")
+			s.consents.watch.brought("50")
+			s.set(func() { s.namespaces.objects["shop"] = "60" })
+			assert.False(t, s.CaughtUp(refused("90", 1)))
+			done := make(chan error, 1)
+			go func() { done <- s.CatchUp(t.Context(), refused("90", 1)) }()
+			time.Sleep(time.Second)
+			assert.False(t, s.CaughtUp(refused("90", 1)))
+			assert.Empty(t, done)
+			before := s.advances.Load()
+			s.consents.watch.brought("60")
+			require.NoError(t, <-done)
+			assert.True(t, s.CaughtUp(refused("90", 1)))
+			assert.Greater(t, s.advances.Load(), before)
+		},
+		"the watch of namespaces answers by itself": func(t *testing.T, s story) {
+			s.known.watch.brought("90")
+			s.set(func() { s.namespaces.failing = true })
+			assert.False(t, s.CaughtUp(refused("90", 1)))
+			time.Sleep(time.Second)
+			assert.Contains(t, s.Doubt("any"), "cannot tell whether all Namespaces are known")
+			before := s.advances.Load()
+			s.consents.watch.brought("95")
+			synctest.Wait()
+			assert.Greater(t, s.advances.Load(), before)
+			assert.True(t, s.CaughtUp(refused("90", 1)))
+		},
+		"pods without end cost few lists": func(t *testing.T, s story) {
+			s.split()
+			for moment := uint64(2); moment < 1002; moment++ {
+				s.set(func() { s.moment = moment })
+				s.CaughtUp(refused("90", moment))
+				time.Sleep(time.Millisecond)
+			}
+			assert.LessOrEqual(t, s.listed(s.namespaces), int(time.Second/listInterval)+1)
+			time.Sleep(time.Second)
+			assert.True(t, s.CaughtUp(refused("90", 1001)))
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T, a *asking) {
+				s := story{asking: a, namespaces: a.kind("namespaces", 0), advances: &atomic.Int64{}}
+				advanced := func() { s.advances.Add(1) }
+				s.Feed = &Feed{
+					barrier:  a.barrier,
+					known:    newKnownSequences(a.barrier, a.sequences.askedKind, a.pods.watch, advanced),
+					consents: newKnownNamespaces(a.barrier, s.namespaces.askedKind, a.pods.watch, advanced),
+				}
+				test(t, s)
+			})
+		})
+	}
+}
+
+func TestOfANamespaceOnlyConsentIsKept(t *testing.T) {
+	whole := &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "shop", UID: "uid", ResourceVersion: "7", Labels: map[string]string{"team": "blue"},
+			Annotations: map[string]string{v1alpha1.AllowSequencesFromAnnotation: "*", "other": "x"},
+		},
+		Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}},
+	}
+	assert.Equal(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "shop", UID: "uid", ResourceVersion: "7",
+		Annotations: map[string]string{v1alpha1.AllowSequencesFromAnnotation: "*"},
+	}}, trimNamespace(whole))
+}

@@ -1,0 +1,218 @@
+package sequence
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// A PodSequence holds the pods of another namespace only while that namespace allows it. Without consent the sequence is
+// known, for its report, but it has no members: it holds nothing, releases nothing and takes nothing for ready. Consent that
+// comes later counts as if the sequence had been made then, except that passes which status records, and the proof on pods,
+// still hold. Consent that is withdrawn counts as if the sequence was gone.
+
+// consents knows which namespaces there are, and whom each lets hold its pods.
+type consents struct {
+	// lists are of all namespaces that there are.
+	lists map[string]consentList
+	// foreign are the sequences that point to a namespace from another one, and refused counts those of them that it does
+	// not allow.
+	foreign map[string]map[*sequence]struct{}
+	refused map[string]int
+}
+
+// consentList is the annotation of a namespace, empty for one without, in a version of the namespace.
+type consentList struct{ text, version string }
+
+func newConsents() consents {
+	return consents{lists: map[string]consentList{}, foreign: map[string]map[*sequence]struct{}{}, refused: map[string]int{}}
+}
+
+// ApplyNamespace tells the engine of a namespace that was added or changed. A version older than the one it has is ignored.
+func (e *Engine) ApplyNamespace(object *corev1.Namespace) Changes {
+	return e.changeNamespaces(e.at, object.ResourceVersion, func(b *batch) { e.setConsent(object, b) })
+}
+
+// RemoveNamespace tells the engine that a namespace is gone.
+func (e *Engine) RemoveNamespace(object *corev1.Namespace) Changes {
+	return e.changeNamespaces(e.at, object.ResourceVersion, func(b *batch) { e.dropConsent(object.Name, b) })
+}
+
+// ReplaceNamespaces tells the engine of all namespaces that there are at a version.
+func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes {
+	return e.changeNamespaces(e.relistedAt, version, func(b *batch) {
+		present := make(map[string]struct{}, len(objects))
+		for _, object := range objects {
+			present[object.Name] = struct{}{}
+			e.setConsent(object, b)
+		}
+		for name := range e.consents.lists {
+			if _, ok := present[name]; !ok {
+				e.dropConsent(name, b)
+			}
+		}
+	})
+}
+
+func (e *Engine) changeNamespaces(begin func(version string) *batch, version string, change func(*batch)) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	b := begin(version)
+	change(b)
+	return e.settle(b)
+}
+
+func (e *Engine) setConsent(object *corev1.Namespace, b *batch) {
+	before, known := e.consents.lists[object.Name]
+	if known && !newer(object.ResourceVersion, before.version) {
+		return
+	}
+	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
+	e.consents.lists[object.Name] = consentList{text, object.ResourceVersion}
+	if !known || before.text != text {
+		e.consultAll(object.Name, b)
+	}
+}
+
+func (e *Engine) dropConsent(namespace string, b *batch) {
+	delete(e.consents.lists, namespace)
+	e.consultAll(namespace, b)
+}
+
+// consultAll looks anew at the sequences that point to a namespace from elsewhere.
+func (e *Engine) consultAll(namespace string, b *batch) {
+	var changed []*sequence
+	for s := range e.consents.foreign[namespace] {
+		if s.refusal != e.consents.refusal(s) {
+			changed = append(changed, s)
+		}
+	}
+	for _, s := range changed {
+		next := compile(Stored{s.object, s.unreadable}, e.config.GatePrefixes)
+		e.consult(next, s)
+		e.swap(s, next, b)
+	}
+}
+
+// consult asks the target namespace of a new sequence whether it allows it. old is what the sequence takes the place of; nil
+// if there is none.
+func (e *Engine) consult(s, old *sequence) {
+	s.refusal = e.consents.refusal(s)
+	before, known := refusedByStatus(s), old != nil && old.uid == s.uid
+	if known {
+		before, s.allowedAt = old.refused(), old.allowedAt
+	}
+	switch {
+	case s.refused():
+		problem := Problem{v1alpha1.ReasonNamespaceNotAllowed, s.refusal}
+		s.problems = slices.Insert(s.problems, 0, problem)
+	case before:
+		s.allowedAt = e.now.Truncate(time.Second)
+	}
+	s.created = latest(s.created, s.allowedAt)
+}
+
+// refusedByStatus reports whether the sequence was not allowed when its status was last written.
+func refusedByStatus(s *sequence) bool {
+	c := meta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionDegraded)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == v1alpha1.ReasonNamespaceNotAllowed
+}
+
+// refused reports whether the sequence points to a namespace that does not allow it.
+func (s *sequence) refused() bool { return s.refusal != "" }
+
+// isForeign reports whether the sequence points to another namespace than its own.
+func (s *sequence) isForeign() bool { return s.namespace != s.key.Namespace }
+
+// list and unlist keep count of a sequence that counts, or does not any more.
+func (c *consents) list(s *sequence) {
+	if s.isForeign() {
+		insert(c.foreign, s.namespace, s)
+	}
+	if s.refused() {
+		c.refused[s.namespace]++
+	}
+}
+
+func (c *consents) unlist(s *sequence) {
+	if s.isForeign() {
+		remove(c.foreign, s.namespace, s)
+	}
+	if s.refused() {
+		if c.refused[s.namespace]--; c.refused[s.namespace] == 0 {
+			delete(c.refused, s.namespace)
+		}
+	}
+}
+
+// refusal says why the target namespace of a sequence does not allow it, and how to have it allowed; empty if it does.
+func (c *consents) refusal(s *sequence) string {
+	own, target := s.key.Namespace, s.namespace
+	if !s.isForeign() {
+		return ""
+	}
+	list, exists := c.lists[target]
+	grant := grantCommand(list.text, own, target)
+	switch {
+	case allows(list.text, own):
+		return ""
+	case len(validation.IsDNS1123Label(target)) > 0:
+		return fmt.Sprintf("spec.namespace %q is not the name of a namespace, so nothing is held or released: correct it, or leave it out", target)
+	case !exists:
+		return fmt.Sprintf("spec.namespace: namespace %s does not exist, so nothing is held or released: create it, and allow "+
+			"PodSequences of namespace %s there with: %s", target, own, grant)
+	}
+	return fmt.Sprintf("spec.namespace: namespace %s does not allow PodSequences of namespace %s, so nothing is held or released: "+
+		"allow them with: %s", target, own, grant)
+}
+
+// entriesOf are the namespaces that an annotation lists, with spaces removed.
+func entriesOf(list string) []string {
+	entries := strings.Split(list, ",")
+	for i := range entries {
+		entries[i] = strings.TrimSpace(entries[i])
+	}
+	return entries
+}
+
+// allows reports whether an annotation lists a namespace, or all.
+func allows(list, namespace string) bool {
+	return slices.ContainsFunc(entriesOf(list), func(entry string) bool { return entry == "*" || entry == namespace })
+}
+
+// maxGrantedNames bounds the length of a list in a command, so that a condition's message has room for all of it.
+const maxGrantedNames = 400
+
+// grantCommand is the command with which a namespace allows one more namespace than its annotation lists. It repeats only
+// names that can be names of namespaces: whoever runs the command must not run what somebody wrote into an annotation.
+func grantCommand(list, own, target string) string {
+	var names []string
+	for _, entry := range append(entriesOf(list), own) {
+		if len(validation.IsDNS1123Label(entry)) == 0 && !slices.Contains(names, entry) {
+			names = append(names, entry)
+		}
+	}
+	value := strings.Join(names, ",")
+	if len(value) > maxGrantedNames {
+		path := strings.ReplaceAll(v1alpha1.AllowSequencesFromAnnotation, ".", `\.`)
+		value = fmt.Sprintf(`"$(kubectl get namespace %s -o jsonpath='{.metadata.annotations.%s}'),%s"`, target, path, own)
+	}
+	return fmt.Sprintf("kubectl annotate --overwrite namespace %s %s=%s", target, v1alpha1.AllowSequencesFromAnnotation, value)
+}
+
+// sighting completes the sighting of a pod with what it asks of its namespace's consent.
+func (e *Engine) sighting(namespace string, seen Sighting) Sighting {
+	seen.Refused = e.consents.refused[namespace] > 0
+	return seen
+}
