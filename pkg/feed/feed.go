@@ -253,7 +253,10 @@ func (f *Feed) apply(enter func() sequence.Changes) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
 	f.pass(f.engine.Tick(f.clock.Now()))
-	f.pass(enter())
+	begin := time.Now()
+	changes := enter()
+	eventDuration.Observe(time.Since(begin).Seconds())
+	f.pass(changes)
 	if wake := f.engine.NextWake(); !wake.Equal(f.wake) {
 		f.wake = wake
 		select {

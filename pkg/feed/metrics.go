@@ -20,6 +20,13 @@ var (
 		Buckets:        metrics.ExponentialBuckets(0.001, 2, 15),
 		StabilityLevel: metrics.ALPHA,
 	})
+	eventDuration = metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem:      "podsequence",
+		Name:           "event_duration_seconds",
+		Help:           "How long the engine works on one event. Events of all namespaces come one after another; the scheduler's queue does not wait for them.",
+		Buckets:        metrics.ExponentialBuckets(0.00001, 4, 10),
+		StabilityLevel: metrics.ALPHA,
+	})
 	lists = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      "podsequence",
 		Name:           "confirm_lists_total",
@@ -53,10 +60,10 @@ var (
 )
 
 func init() {
-	legacyregistry.MustRegister(watchErrors, confirmDuration, lists, splitStorage, engineSynced, unreadableSequences, podsReleased)
+	legacyregistry.MustRegister(watchErrors, confirmDuration, eventDuration, lists, splitStorage, engineSynced, unreadableSequences, podsReleased)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{watchErrors.CounterVec, confirmDuration, lists.CounterVec, splitStorage, engineSynced, unreadableSequences, podsReleased}
+	return []prometheus.Collector{watchErrors.CounterVec, confirmDuration, eventDuration, lists.CounterVec, splitStorage, engineSynced, unreadableSequences, podsReleased}
 }

@@ -108,7 +108,7 @@ func TestLift(t *testing.T) {
 			s.app.ResourceVersion = "6"
 			s.engine.ApplyPod(s.app)
 			s.databaseReady()
-			proof := s.engine.Proof(s.app)
+			proof := s.engine.Verdict(s.app).Proof(s.app)
 			require.Contains(t, proof, "app shop/")
 			s.writer.Lift(key)
 			synctest.Wait()

@@ -45,25 +45,26 @@ func sameTimeOuts(a, b *v1alpha1.NodeStatus) bool {
 // swap puts next in the place of old; either may be nil.
 func (e *Engine) swap(old, next *sequence, b *batch) {
 	waited := map[*pod]bool{}
+	inherit := old != nil && next != nil && next.hasMembersOf(old)
 	if old != nil {
 		b.edited = append(b.edited, old.key)
 		for p := range old.members() {
 			waited[p] = e.mayWait(p)
 		}
 		for p := range waited {
-			e.drop(p, old, b)
+			if !inherit {
+				e.drop(p, old, b)
+			}
 		}
 		e.unlist(old, b)
 	}
 	if next != nil {
 		b.edited = append(b.edited, next.key)
-		for _, p := range e.list(next, b).pods {
-			if m, ok := next.place(p); ok {
-				if _, was := waited[p]; !was {
-					waited[p] = e.mayWait(p)
-				}
-				e.add(p, m, b)
-			}
+		ns := e.list(next, b)
+		if inherit {
+			next.inherit(old)
+		} else {
+			e.addMembers(next, ns, waited, b)
 		}
 		if old != nil && !old.refused() && !next.refused() {
 			next.carry(old, e)
@@ -81,6 +82,18 @@ func (e *Engine) swap(old, next *sequence, b *batch) {
 		p.placed = p.placed.and(b.Question)
 		e.classify(p, nil)
 		b.placed = append(b.placed, placedPod{p, had, false})
+	}
+}
+
+// addMembers enters all pods of the namespace into the sequence that belong to it. waited gets whether they wait.
+func (e *Engine) addMembers(s *sequence, ns *namespace, waited map[*pod]bool, b *batch) {
+	for _, p := range ns.pods {
+		if m, ok := s.place(p); ok {
+			if _, was := waited[p]; !was {
+				waited[p] = e.mayWait(p)
+			}
+			e.add(p, m, b)
+		}
 	}
 }
 

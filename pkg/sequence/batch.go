@@ -21,6 +21,10 @@ type batch struct {
 	placed []placedPod
 	// pins are pins that may mean another node than before.
 	pins []pin
+	// entered are the pods of which there is a new version.
+	entered []*pod
+	// namespaces are those whose sequences changed; a name may be there twice.
+	namespaces []string
 	// edited are sequences whose waiting pods may wait for something else though no group was passed.
 	edited []types.NamespacedName
 }
@@ -86,7 +90,7 @@ func (e *Engine) settle(b *batch) Changes {
 	for _, l := range b.lanes {
 		l.touched = false
 		if before := l.told; l.sequence.listed {
-			l.told = l.now()
+			l.publish()
 			e.settlePods(l, before, &changes)
 		}
 	}
@@ -107,10 +111,31 @@ func (e *Engine) settle(b *batch) Changes {
 	}
 	for _, l := range b.lanes {
 		if l.isNode() && l.node == nil && l.empty() {
+			l.sequence.lanesMu.Lock()
 			delete(l.sequence.lanes, l.name)
+			l.sequence.lanesMu.Unlock()
 		}
 	}
+	e.publishEntered(b, &changes)
 	return changes
+}
+
+// publishEntered publishes what the events brought. Who asked about a pod before it was published has left a note.
+func (e *Engine) publishEntered(b *batch, changes *Changes) {
+	for _, name := range b.namespaces {
+		e.publishNamespace(name)
+	}
+	for _, p := range b.entered {
+		e.publish(p)
+		if e.wasStranger(p.uid) {
+			e.release(changes, p, true)
+		}
+	}
+	for _, name := range b.namespaces {
+		if e.consents.refused[name] == 0 {
+			e.published.refusing.Delete(name) // last: who reads this reads what is published above, too
+		}
+	}
 }
 
 // settleLane brings the lane up to its sums and to the time.
@@ -242,6 +267,7 @@ func (e *Engine) applyPod(view *pod, prepared *class, b *batch) {
 	e.update(ns, p, view, replace, prepared, b)
 	e.testify(p, b)
 	e.touchPod(p, b)
+	b.entered = append(b.entered, p)
 	// A pod that was kept from nodes may have been filtered from all of them. But to let one go that nothing has changed
 	// for would have it tried again at every update, its own failures among them.
 	waited := stranger || held || (kept != "" && kept != p.keptFrom())
@@ -285,6 +311,7 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, b *batch) {
 		return
 	}
 	delete(ns.pods, name)
+	e.unpublish(p)
 	if d := e.doubts[namespace]; d != nil {
 		delete(d.pods, p)
 	}

@@ -46,6 +46,7 @@ func (c *Changes) touch(key types.NamespacedName) {
 
 // hold reports the pod if it must wait.
 func (e *Engine) hold(c *Changes, p *pod) {
+	e.publish(p)
 	if !p.bound() && !p.terminating && !e.mayGo(p) {
 		c.Held = append(c.Held, types.NamespacedName{Namespace: p.namespace, Name: p.name})
 	}
@@ -53,6 +54,7 @@ func (e *Engine) hold(c *Changes, p *pod) {
 
 // release reports the pod if it may go. A pod that was not waiting needs it only when it still carries a gate.
 func (e *Engine) release(c *Changes, p *pod, waiting bool) {
+	e.publish(p)
 	if p.bound() || p.terminating || !e.isFree(p) {
 		return
 	}

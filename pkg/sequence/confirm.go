@@ -204,8 +204,7 @@ func (e *Engine) at(version string) *batch {
 	if behind(e.newest, version) {
 		e.newest = version
 	}
-	e.moment++
-	return &batch{Question: Question{e.moment, version}}
+	return &batch{Question: Question{e.moment.Add(1), version}}
 }
 
 // relistedAt makes the batch of a list of this version.
@@ -222,15 +221,11 @@ func behind(known, version string) bool {
 }
 
 // Moment counts the events that the engine has been told of. What is found to be there after it was read was known, if it
-// was there before, when the events up to the moment were entered.
-func (e *Engine) Moment() uint64 {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.moment
-}
+// was there before, when the events up to the moment were entered. The last of them may be on the way in.
+func (e *Engine) Moment() uint64 { return e.moment.Load() }
 
 // nowMoment is a question about everything until now.
-func (e *Engine) nowMoment() Question { return Question{e.moment, e.newest} }
+func (e *Engine) nowMoment() Question { return Question{e.moment.Load(), e.newest} }
 
 func (c *Changes) ask(subject Subject, question Question) {
 	if c.Questions == nil {

@@ -211,8 +211,8 @@ func grantCommand(list, own, target string) string {
 	return fmt.Sprintf("kubectl annotate --overwrite namespace %s %s=%s", target, v1alpha1.AllowSequencesFromAnnotation, value)
 }
 
-// sighting completes the sighting of a pod with what it asks of its namespace's consent.
+// sighting completes the sighting of a pod with what it asks of its namespace's consent. It takes no lock.
 func (e *Engine) sighting(namespace string, seen Sighting) Sighting {
-	seen.Refused = e.consents.refused[namespace] > 0
+	seen.Refused = e.published.refuses(namespace)
 	return seen
 }

@@ -150,5 +150,5 @@ func TestConsentTakesNothingFromTheSequencesOfTheNamespaceItself(t *testing.T) {
 	changes := e.ApplyNamespace(allowing("", "4"))
 	require.Len(t, changes.Released, 1)
 	assert.Equal(t, []string{v1alpha1.DefaultSchedulingGateName}, changes.Released[0].Gates, "the own sequence lifts it")
-	assert.NotContains(t, e.Proof(two), "far/")
+	assert.NotContains(t, e.Verdict(two).Proof(two), "far/")
 }

@@ -139,7 +139,7 @@ type Lift struct {
 	UID types.UID
 	// Gates are those that the pod carries and that its sequences lift: none while any sequence holds it.
 	Gates []string
-	// Proof is what is to be left on the pod, see Engine.Proof.
+	// Proof is what is to be left on the pod, see Verdict.Proof.
 	Proof string
 	// FirstSeen is as of Engine.FirstSeen.
 	FirstSeen Sighting
@@ -158,7 +158,7 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 	if p == nil || p.bound() || !e.mayGo(p) {
 		return Lift{}
 	}
-	return Lift{UID: p.uid, Gates: p.liftable(), Proof: p.proofNow(p.uid), FirstSeen: e.sighting(p.namespace, p.firstSeen)}
+	return Lift{UID: p.uid, Gates: p.liftable(), Proof: proof(p.uid, p.memberships), FirstSeen: e.sighting(p.namespace, p.firstSeen)}
 }
 
 // Remember has the engine report the release of this pod when it comes to know it: the caller has told it to wait.
@@ -177,19 +177,6 @@ type Sighting struct {
 	// Refused reports that some PodSequence points to the pod's namespace without its consent, as far as the engine knows:
 	// if the namespace had given that when the pod was first seen, the sequence would hold the pod.
 	Refused bool
-}
-
-// FirstSeen is when the engine came to know the pod, or, if it does not know it yet, the version of the object.
-func (e *Engine) FirstSeen(object *corev1.Pod) Sighting {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	if ns := e.namespaces[object.Namespace]; ns != nil {
-		if p := ns.pods[object.Name]; p != nil && p.uid == object.UID {
-			return e.sighting(object.Namespace, p.firstSeen)
-		}
-	}
-	return e.sighting(object.Namespace, Sighting{Version: object.ResourceVersion})
 }
 
 // find is the pod as the engine knows it, or as much of it as can be worked out from the object.

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,8 +26,8 @@ type Config struct {
 // Engine holds what the API server last said of PodSequences, pods, nodes and the workloads that make pods. It is safe for
 // concurrent use.
 //
-// Events come one at a time, by enter. What they need for long they work out before they take mu, so that the scheduler
-// may ask under its queue lock. No lock is held while calling out.
+// Events come one at a time, by enter. The scheduler reads what is published, see Verdict, and waits for none of them. No lock
+// is held while calling out.
 type Engine struct {
 	config         Config
 	schedulerNames sets.Set[string]
@@ -34,10 +35,10 @@ type Engine struct {
 	enter sync.Mutex // held by whoever changes anything
 	mu    sync.RWMutex
 
-	now        time.Time // as last told, see Tick
-	newest     string    // the newest version of anything told
-	moment     uint64    // see Moment
-	split      bool      // see VersionsIncomparable
+	now        time.Time     // as last told, see Tick
+	newest     string        // the newest version of anything told
+	moment     atomic.Uint64 // see Moment
+	split      bool          // see VersionsIncomparable
 	alarms     alarms
 	sequences  map[types.NamespacedName]*sequence
 	namespaces map[string]*namespace
@@ -53,6 +54,8 @@ type Engine struct {
 	pinned       map[pin]map[*pod]struct{}
 	gangs        map[podgroups.Reference]*gang
 	doubts       map[string]*doubts // by namespace
+
+	published published
 
 	// Pods that were told to wait on a version of them that no event has brought yet. Guarded by its own lock, because
 	// questions are asked under the read lock.

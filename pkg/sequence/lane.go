@@ -38,7 +38,7 @@ type lane struct {
 
 	evaluated bool // it has been settled at least once
 	touched   bool // it will be settled at the end of this batch
-	told      told // when it was last settled
+	told      told // when it was last settled; guarded by the sequence's lanesMu
 }
 
 // told is what the pods of a lane were last let go by.
@@ -52,8 +52,17 @@ const unheard = -1
 
 func (l *lane) now() told { return told{l.released, l.coming, l.current, l.node != nil} }
 
+// publish has how far the lane is read from now on.
+func (l *lane) publish() {
+	l.sequence.lanesMu.Lock()
+	defer l.sequence.lanesMu.Unlock()
+	l.told = l.now()
+}
+
 func (s *sequence) newLane(name string) *lane {
 	l := &lane{sequence: s, name: name, tallies: make([]tally, len(s.groups)), coming: len(s.groups)}
+	s.lanesMu.Lock()
+	defer s.lanesMu.Unlock()
 	s.lanes[name] = l
 	return l
 }

@@ -8,6 +8,9 @@ type namespace struct {
 	// selecting are the sequences that have a group by label, naming those that name a pod.
 	selecting map[*sequence]struct{}
 	naming    map[string]map[*sequence]struct{}
+	// sequences are all of them, also those that have no members, and matchCost is what it costs to match a pod with them.
+	sequences map[*sequence]struct{}
+	matchCost int
 }
 
 // place works out the pod's memberships from its name and labels.
@@ -44,6 +47,7 @@ func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *clas
 	}
 	e.withdraw(p, b)
 	before := *p
+	view.published = p.published
 	*p = *view
 	if p.memberships = memberships; replace {
 		p.memberships = n.place(p)
@@ -125,6 +129,7 @@ func (e *Engine) namespaceFor(name string) *namespace {
 			pods:      map[string]*pod{},
 			selecting: map[*sequence]struct{}{},
 			naming:    map[string]map[*sequence]struct{}{},
+			sequences: map[*sequence]struct{}{},
 		}
 		e.namespaces[name] = ns
 	}
@@ -132,7 +137,7 @@ func (e *Engine) namespaceFor(name string) *namespace {
 }
 
 func (e *Engine) forgetIfEmpty(name string, ns *namespace) {
-	if len(ns.pods) == 0 && len(ns.selecting) == 0 && len(ns.naming) == 0 {
+	if len(ns.pods) == 0 && len(ns.sequences) == 0 {
 		delete(e.namespaces, name)
 		delete(e.doubts, name)
 	}
@@ -145,10 +150,14 @@ func (e *Engine) list(s *sequence, b *batch) *namespace {
 	s.listed, s.gangsKnown = true, e.gangs
 	e.consents.list(s)
 	if s.refused() {
+		e.published.refusing.Store(s.namespace, nil) // before any pod is published as released because of it
 		s.newLane("")
 		return &namespace{}
 	}
 	ns := e.namespaceFor(s.namespace)
+	ns.sequences[s] = struct{}{}
+	ns.matchCost += s.matchCost()
+	b.namespaces = append(b.namespaces, s.namespace)
 	if s.selects() {
 		ns.selecting[s] = struct{}{}
 	}
@@ -180,6 +189,7 @@ func (e *Engine) unlist(s *sequence, b *batch) {
 	s.listed = false
 	e.consents.unlist(s)
 	if s.refused() {
+		b.namespaces = append(b.namespaces, s.namespace)
 		return
 	}
 	for _, g := range s.groups {
@@ -192,6 +202,9 @@ func (e *Engine) unlist(s *sequence, b *batch) {
 		maps.DeleteFunc(d.lanes, func(l *lane, _ struct{}) bool { return l.sequence == s })
 	}
 	ns := e.namespaces[s.namespace]
+	delete(ns.sequences, s)
+	ns.matchCost -= s.matchCost()
+	b.namespaces = append(b.namespaces, s.namespace)
 	delete(ns.selecting, s)
 	for name := range s.byName {
 		delete(ns.naming[name], s)

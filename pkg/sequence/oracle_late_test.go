@@ -301,6 +301,9 @@ func (l *lateness) catchUp(kind string) error {
 
 // take takes what the engine says after an event.
 func (l *lateness) take(changes Changes) error {
+	if err := checkPublished(l.engine); err != nil {
+		return err
+	}
 	for subject, question := range changes.Questions {
 		l.seen["questions"]++
 		l.questions.Add(subject, question)

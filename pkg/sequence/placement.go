@@ -52,12 +52,19 @@ const (
 
 // state says what the lane's node is to pods of the group.
 func (l *lane) state(group int) nodeState {
-	switch {
-	case l == nil || l.node == nil:
+	if l == nil {
 		return nodeClosed
-	case l.mayGo(group):
+	}
+	return l.now().state(group)
+}
+
+func (t told) state(group int) nodeState {
+	switch {
+	case !t.known:
+		return nodeClosed
+	case group < t.released:
 		return nodeOpen
-	case group <= l.current, l.coming < group: // suspended, or something is on the way
+	case group <= t.current, t.coming < group: // suspended, or something is on the way
 		return nodeComing
 	}
 	return nodeClosed

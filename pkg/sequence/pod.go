@@ -45,7 +45,8 @@ type pod struct {
 	class *class
 	pin   *pin
 
-	memberships []membership
+	memberships []membership // no element is ever written to: who reads what is published reads them too
+	published   *publishedPod
 }
 
 // placementSpec is the part of a pod's spec that says which nodes suit it.

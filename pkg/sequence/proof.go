@@ -19,26 +19,13 @@ import (
 // PodSequences that one's UID and the hash of the groups up to the pod's own. A PodSequence that was made again, or whose
 // groups are defined in another way, is not the one that released the pod.
 
-// Proof is the value of the annotation v1alpha1.ReleasedAnnotation for a pod that is released now. It is empty for a pod
-// that no PodSequence has, and for one that must wait.
-func (e *Engine) Proof(object *corev1.Pod) string {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	p, _ := e.find(object)
-	if !e.mayGo(p) {
+// proof is the proof that all sequences of a pod release it.
+func proof(uid types.UID, memberships []membership) string {
+	if len(memberships) == 0 {
 		return ""
 	}
-	return p.proofNow(object.UID)
-}
-
-// proofNow is the proof that all sequences of the pod release it now.
-func (p *pod) proofNow(uid types.UID) string {
-	if len(p.memberships) == 0 {
-		return ""
-	}
-	marks := make([]string, len(p.memberships))
-	for i, m := range p.memberships {
+	marks := make([]string, len(memberships))
+	for i, m := range memberships {
 		marks[i] = string(m.sequence.uid) + "/" + m.sequence.groups[m.group].hash
 	}
 	slices.Sort(marks)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,9 @@ type sequence struct {
 	// lanes are where groups are passed in order: the one lane with the empty name for scope Cluster; one for each node
 	// for scope Node, where the one with the empty name has the members that are not bound yet.
 	lanes map[string]*lane
+	// lanesMu guards which lanes there are and their told against those who read without the engine's lock. It is held for
+	// no more than a look at one lane, and is the innermost lock.
+	lanesMu sync.RWMutex
 	// classes have unbound pods that this sequence, of scope Node, keeps from some nodes.
 	classes map[*class]struct{}
 	// begun tells that the first group had been let go, so that being suspended does not hold it.

@@ -16,53 +16,66 @@ type Placement struct {
 	needs  []membership
 }
 
-// Placement returns nil if no sequence of node scope keeps the pod from any node.
+// Placement returns nil if no sequence of node scope keeps the pod from any node. It waits for no event.
 func (e *Engine) Placement(object *corev1.Pod) *Placement {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	p, _ := e.find(object)
-	needs := e.needs(p)
-	if len(needs) == 0 {
+	seen, known := e.published.find(object)
+	if !known || len(seen.needs) == 0 {
 		return nil
 	}
-	return &Placement{engine: e, pod: object, needs: needs}
+	return &Placement{engine: e, pod: object, needs: seen.needs}
 }
 
-// Open answers for one node at this moment. The Decision is held if the pod may not be placed there.
+// Open answers for one node at this moment. The Decision is held if the pod may not be placed there. It waits for no event.
 func (p *Placement) Open(node string) Decision {
-	e := p.engine
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	for _, m := range p.needs {
-		if !m.sequence.listed { // it was changed or deleted since
-			found, _ := e.find(p.pod)
-			p = &Placement{engine: e, pod: p.pod, needs: e.needs(found)}
-			break
-		}
+	needs := p.needs
+	if seen, known := p.engine.published.find(p.pod); known {
+		needs = seen.needs // a sequence may have been changed or deleted since
 	}
-	for _, m := range p.needs {
-		s := m.sequence
-		l := s.lanes[node]
-		if l.state(m.group) == nodeOpen {
-			continue
+	for _, m := range needs {
+		if t := m.sequence.publishedOn(node); t.state(m.group) != nodeOpen {
+			return p.engine.closed(m, t, node)
 		}
-		d := Decision{Held: true, Sequence: s.key, groups: len(s.groups), Group: m.group, title: s.groups[m.group].title, node: node}
-		if l == nil || l.node == nil {
-			d.reason = heldByUnknownNode
-		} else {
-			d.describe(l, e.now)
-		}
-		return d
 	}
 	return Decision{}
 }
 
-// Few returns the nodes that are open to the pod if they are no more than limit.
+// publishedOn is how far the sequence is on a node, as of the last event.
+func (s *sequence) publishedOn(node string) told {
+	s.lanesMu.RLock()
+	defer s.lanesMu.RUnlock()
+	if l := s.lanes[node]; l != nil {
+		return l.told
+	}
+	return told{}
+}
+
+// closed says why a node is not open. What the group there lacks it says only if no event is under way.
+func (e *Engine) closed(m membership, t told, node string) Decision {
+	s := m.sequence
+	d := Decision{Held: true, Sequence: s.key, groups: len(s.groups), Group: m.group, title: s.groups[m.group].title, node: node}
+	switch {
+	case !t.known:
+		d.reason = heldByUnknownNode
+	case m.group <= t.current:
+		d.reason = heldBySuspension
+	case e.mu.TryRLock():
+		defer e.mu.RUnlock()
+		if l := s.lanes[node]; l != nil {
+			d.describe(l, e.now)
+		}
+	default:
+		d.Group, d.title = t.current, s.groups[t.current].title
+	}
+	return d
+}
+
+// Few returns the nodes that are open to the pod if they are no more than limit. While an event is under way it does not
+// wait to find out.
 func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
 	e := p.engine
-	e.mu.RLock()
+	if !e.mu.TryRLock() {
+		return nil, false
+	}
 	defer e.mu.RUnlock()
 
 	known, _ := e.find(p.pod)

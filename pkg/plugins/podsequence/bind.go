@@ -26,13 +26,14 @@ import (
 func (pl *PodSequence) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	unbound := *pod // the scheduler has set the node already
 	unbound.Spec.NodeName = ""
-	if status := pl.holder.decide(&unbound); !status.IsSuccess() {
+	verdict, status := pl.holder.decideInCycle(&unbound)
+	if !status.IsSuccess() {
 		return status
 	}
 	if status := filter(state, node); !status.IsSuccess() {
 		return status
 	}
-	proof := pl.holder.feeding.Load().engine.Proof(&unbound)
+	proof := verdict.Proof(&unbound)
 	if proof == "" {
 		return fwk.NewStatus(fwk.Skip)
 	}

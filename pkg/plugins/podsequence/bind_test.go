@@ -54,7 +54,7 @@ func TestReleasedPodsAreBoundWithTheProof(t *testing.T) {
 			if test.pod.Name != "db" {
 				s.databaseReady("7")
 			}
-			want := s.engine.Proof(test.pod)
+			want := s.engine.Verdict(test.pod).Proof(test.pod)
 			require.Equal(t, test.wantProof, want != "")
 			bindings := s.binds()
 
@@ -101,7 +101,7 @@ func TestAsynchronousCallsBindWithTheProof(t *testing.T) {
 			status := (&PodSequence{holder: s.holder}).Bind(t.Context(), framework.NewCycleState(), app, "n")
 			assert.ErrorIs(t, status.AsError(), failure)
 			require.Len(t, calls.bindings, 1)
-			assert.Equal(t, s.engine.Proof(app), calls.bindings[0].Annotations[v1alpha1.ReleasedAnnotation])
+			assert.Equal(t, s.engine.Verdict(app).Proof(app), calls.bindings[0].Annotations[v1alpha1.ReleasedAnnotation])
 			assert.Empty(t, bindings, "it was bound past the dispatcher")
 		})
 	}

@@ -7,21 +7,24 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"example.com/podsequence/pkg/podwriter"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // Messages of pods that wait although no PodSequence is known to hold them.
 const (
 	waitingFor     = "waiting for PodSequence: "
 	waitingToBegin = waitingFor + "this scheduler has not begun to watch"
+	waitingForTurn = waitingFor + "its turn has not come"
 	waitingForAll  = waitingFor + "not all PodSequences from before this pod are known yet"
 )
 
-// decide answers for one pod.
-func (h *holder) decide(pod *v1.Pod) *fwk.Status {
+// decide answers for one pod. It waits for no event, so what it says of a pod that a sequence holds is not what the pod waits
+// for: see why.
+func (h *holder) decide(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
 	f := h.feeding.Load()
 	if f == nil {
 		if f = h.refuseUnasked(pod); f == nil {
-			return unschedulable(waitingToBegin)
+			return sequence.Verdict{Held: true}, unschedulable(waitingToBegin)
 		}
 	}
 	if !f.feed.Synced() {
@@ -29,17 +32,38 @@ func (h *holder) decide(pod *v1.Pod) *fwk.Status {
 		f.engine.Remember(pod.UID)
 		if why := f.feed.Why(); why != "" {
 			f.writer.Explain(keyOf(pod))
-			return unschedulable(waitingFor + why)
+			return sequence.Verdict{Held: true}, unschedulable(waitingFor + why)
 		}
 	}
-	if d := f.engine.Decide(pod); d.Held {
-		return unschedulable(d.Message())
+	verdict := f.engine.Verdict(pod)
+	if verdict.Held {
+		return verdict, unschedulable(waitingForTurn)
 	}
-	if !f.feed.CaughtUp(f.engine.FirstSeen(pod)) && h.holdEarly(f, pod) {
+	if f.feed.CaughtUp(verdict.FirstSeen) {
+		return verdict, nil
+	}
+	if h.holdEarly(f, pod) {
 		f.writer.Explain(keyOf(pod))
-		return unschedulable(waitingForAll)
+		verdict.Held = true
+		return verdict, unschedulable(waitingForAll)
 	}
-	return nil
+	// More has become known meanwhile.
+	if verdict = f.engine.Verdict(pod); verdict.Held {
+		return verdict, unschedulable(waitingForTurn)
+	}
+	return verdict, nil
+}
+
+// decideInCycle answers for a pod that was admitted to the queue and is being scheduled. The scheduler tells people why such a
+// pod is rejected.
+func (h *holder) decideInCycle(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
+	verdict, status := h.decide(pod)
+	if !status.IsSuccess() && status.Message() == waitingForTurn {
+		if message := h.feeding.Load().engine.Why(pod); message != "" {
+			status = unschedulable(message)
+		}
+	}
+	return verdict, status
 }
 
 // refuseUnasked notes that the pod was refused before there was an engine. It returns what there is now if that has changed.
@@ -78,16 +102,27 @@ func (h *holder) holdEarly(f *feeding, pod *v1.Pod) bool {
 	return true
 }
 
-// releaseEarly activates the pods that waited for what is known by now. PreEnqueue asks the engine again.
+// releaseEarly activates the pods that waited for what is known by now. PreEnqueue asks the engine again. It may take long to
+// look at all of them, so the lock is not held meanwhile.
 func (h *holder) releaseEarly(logger klog.Logger, f *feeding) {
+	h.releasing.Lock()
+	defer h.releasing.Unlock()
 	h.refusedMu.Lock()
+	early := h.early
+	h.early, h.looked = map[types.UID]earlyPod{}, early
+	h.refusedMu.Unlock()
+
 	ready := map[types.UID]types.NamespacedName{}
-	for uid, pod := range h.early {
-		if f.feed.CaughtUp(f.engine.FirstSeen(pod.object)) {
+	for uid, pod := range early {
+		switch now, err := h.pods.Pods(pod.Namespace).Get(pod.Name); {
+		case err != nil, now.UID != uid, now.Spec.NodeName != "":
+			// It is not in the queue any more.
+		case !h.holdEarly(f, pod.object):
 			ready[uid] = pod.NamespacedName
-			delete(h.early, uid)
 		}
 	}
+	h.refusedMu.Lock()
+	h.looked = nil
 	h.refusedMu.Unlock()
 	h.activate(logger, ready)
 }
@@ -112,9 +147,7 @@ func (h *holder) unknown(pod *v1.Pod) string {
 	if why := f.feed.Why(); why != "" {
 		return waitingFor + why
 	}
-	h.refusedMu.Lock()
-	_, early := h.early[pod.UID]
-	h.refusedMu.Unlock()
+	early := h.isEarly(pod.UID)
 	doubt := f.feed.Doubt(pod.Namespace)
 	if early {
 		return withDoubt(waitingForAll, doubt)
@@ -123,6 +156,15 @@ func (h *holder) unknown(pod *v1.Pod) string {
 		return withDoubt(d.Message(), doubt)
 	}
 	return ""
+}
+
+// isEarly reports whether the pod waits for PodSequences that may not be known yet.
+func (h *holder) isEarly(uid types.UID) bool {
+	h.refusedMu.Lock()
+	defer h.refusedMu.Unlock()
+	_, early := h.early[uid]
+	_, looked := h.looked[uid]
+	return early || looked
 }
 
 func withDoubt(message, doubt string) string {

@@ -34,12 +34,16 @@ type holder struct {
 	// feeding is nil until run begins.
 	feeding atomic.Pointer[feeding]
 
-	// refusedMu guards what follows, and the change of feeding.
+	// refusedMu guards what follows, and the change of feeding. PreEnqueue takes it: it is held for a look at one pod.
 	refusedMu sync.Mutex
 	// unasked are pods that were refused before there was an engine to ask.
 	unasked map[types.UID]types.NamespacedName
 	// early are pods that no sequence holds, but that came so lately that their sequence may not be known yet.
 	early map[types.UID]earlyPod
+	// looked are those that were early and are being looked at again.
+	looked map[types.UID]earlyPod
+
+	releasing sync.Mutex // held during releaseEarly
 }
 
 // earlyPod is a pod that waits until every sequence is known that was there when it was first seen.

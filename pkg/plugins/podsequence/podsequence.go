@@ -4,6 +4,7 @@ package podsequence
 import (
 	"context"
 	"fmt"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,14 +48,18 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 func (pl *PodSequence) Name() string { return Name }
 
 // PreEnqueue keeps a pod out of the queue until it may go. It runs under the queue's lock for every pod that is added or
-// activated, so it does no more than ask the engine.
+// activated, so it does no more than read what the engine has published. Nobody is shown its message: the writer tells the pod
+// what it waits for.
 func (pl *PodSequence) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
-	return pl.holder.decide(pod)
+	begin := time.Now()
+	_, status := pl.holder.decide(pod)
+	preEnqueueDuration.Observe(time.Since(begin).Seconds())
+	return status
 }
 
 // PreFilter asks once more: pods that come out of back-off skip PreEnqueue, and an edit may have come since.
 func (pl *PodSequence) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	if status := pl.holder.decide(pod); !status.IsSuccess() {
+	if _, status := pl.holder.decideInCycle(pod); !status.IsSuccess() {
 		return nil, status
 	}
 	return pl.holder.preFilter(state, pod, len(nodes))

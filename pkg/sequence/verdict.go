@@ -1,0 +1,235 @@
+package sequence
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The scheduler asks about pods under the lock of its queue, and in the one scheduling cycle that all its pods share. So it
+// must not wait for an event, however much work that is. The engine publishes its verdict on every pod that has no node, and
+// which sequences a namespace has. Who reads that takes no lock.
+//
+// An event publishes what it changed before it returns its Changes, and only when all groups stand where they will stand. A
+// reader sees what held before the event or after it, pod by pod. To see the former is to have asked before the event.
+
+// Verdict is what the scheduler may do with a pod now. The zero value holds nothing.
+type Verdict struct {
+	// Held reports whether the pod must wait. Engine.Decide says for what.
+	Held bool
+	// FirstSeen is as of Engine.FirstSeen.
+	FirstSeen Sighting
+
+	memberships []membership
+}
+
+// Proof is the value of the annotation v1alpha1.ReleasedAnnotation for the pod. It is empty for a pod that no PodSequence
+// has, and for one that must wait.
+func (v Verdict) Proof(pod *corev1.Pod) string {
+	if v.Held {
+		return ""
+	}
+	return proof(pod.UID, v.memberships)
+}
+
+// Verdict answers for a pod as Decide does, without waiting for anybody. A pod that the engine does not know, or knows with
+// other labels, is matched with the sequences of its namespace if they are few. If it must wait, or may have to, the engine
+// remembers to report its release when it comes to know it.
+func (e *Engine) Verdict(object *corev1.Pod) Verdict {
+	refuses := e.published.refuses(object.Namespace)
+	v := e.verdict(object)
+	// Before and after: it was either when the rest was read.
+	v.FirstSeen.Refused = refuses || e.published.refuses(object.Namespace)
+	return v
+}
+
+func (e *Engine) verdict(object *corev1.Pod) Verdict {
+	seen, known := e.published.find(object)
+	if !known {
+		if memberships, released := e.matchUnseen(object); released {
+			return Verdict{FirstSeen: seen.sighting(object), memberships: memberships}
+		}
+		e.Remember(object.UID)
+		// Once more: an event that brought the pod before the note does not know of the note.
+		if seen, known = e.published.find(object); !known {
+			return Verdict{Held: true, FirstSeen: seen.sighting(object)}
+		}
+	}
+	return Verdict{Held: seen.held.Load(), FirstSeen: seen.firstSeen, memberships: seen.memberships}
+}
+
+// Why says in words what a held pod waits for, as Decide does. It is empty if an event is under way: it does not wait to find
+// out.
+func (e *Engine) Why(object *corev1.Pod) string {
+	if !e.mu.TryRLock() {
+		return ""
+	}
+	defer e.mu.RUnlock()
+	ns := e.namespaces[object.Namespace]
+	if ns == nil || ns.pods[object.Name] == nil {
+		return "" // to match it with all sequences may take long
+	}
+	return e.decision(ns.pods[object.Name]).Message()
+}
+
+// FirstSeen is when the engine came to know the pod, or, if it does not know it, or knows it on a node, the version of the
+// object.
+func (e *Engine) FirstSeen(object *corev1.Pod) Sighting {
+	seen, _ := e.published.find(object)
+	return e.sighting(object.Namespace, seen.sighting(object))
+}
+
+// published is what can be read without a lock.
+type published struct {
+	pods       sync.Map // *publishedPod by types.NamespacedName: those without a node
+	namespaces sync.Map // *publishedNamespace by name: those that have sequences
+	refusing   sync.Map // names of namespaces that do not allow some sequence, see Sighting.Refused
+}
+
+func (p *published) refuses(namespace string) bool {
+	_, refuses := p.refusing.Load(namespace)
+	return refuses
+}
+
+// publishedPod is what the engine says of a pod. All but held stays as it is.
+type publishedPod struct {
+	uid             types.UID
+	resourceVersion string
+	firstSeen       Sighting
+	// placed is as much of the pod as decides its memberships.
+	placed      *pod
+	memberships []membership // as of the pod: no element is ever written to
+	needs       []membership // see Engine.needs
+	held        atomic.Bool
+}
+
+// publishedNamespace has the sequences of a namespace, if a pod can be matched with them in a short time.
+type publishedNamespace struct {
+	sequences []*sequence
+	tooMany   bool
+}
+
+// find returns what is published of a pod of this name. It is known if it is about this version of the pod, about a newer
+// one, or about one that belongs to the same groups.
+func (p *published) find(object *corev1.Pod) (seen *publishedPod, known bool) {
+	found, ok := p.pods.Load(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+	if !ok {
+		return nil, false
+	}
+	seen = found.(*publishedPod)
+	return seen, !newer(object.ResourceVersion, seen.resourceVersion) ||
+		(seen.uid == object.UID && seen.placed.sameMembership(viewPod(object)))
+}
+
+func (p *publishedPod) sighting(object *corev1.Pod) Sighting {
+	if p == nil || p.uid != object.UID {
+		return Sighting{Version: object.ResourceVersion}
+	}
+	return p.firstSeen
+}
+
+// matchUnseen works out the memberships of a pod that is not known, and whether all its sequences release it for sure.
+func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, released bool) {
+	found, any := e.published.namespaces.Load(object.Namespace)
+	if !any {
+		return nil, true
+	}
+	namespace := found.(*publishedNamespace)
+	if namespace.tooMany {
+		return nil, false
+	}
+	view := viewPod(object)
+	for _, s := range namespace.sequences {
+		m, has := s.place(view)
+		if has && !e.releasesUnseen(view, m) {
+			return nil, false
+		}
+		if has {
+			memberships = append(memberships, m)
+		}
+	}
+	// What one sequence releases it releases from then on, unless it is edited or deleted. So they all release the pod now.
+	again, _ := e.published.namespaces.Load(object.Namespace)
+	return memberships, again == found
+}
+
+// releasesUnseen reports whether the sequence releases such a pod permanently. Elsewhere a change from before the pod may not
+// be known yet, see earlyIn.
+func (e *Engine) releasesUnseen(view *pod, m membership) bool {
+	s := m.sequence
+	switch {
+	case s.perNode:
+		return m.group == 0 && !s.suspended && !e.unsupported(view, m)
+	case s.continuous && m.group > 0:
+		return false
+	}
+	return m.group < s.publishedOn("").released
+}
+
+// publish has what the engine says of the pod read from now on.
+func (e *Engine) publish(p *pod) {
+	if p.bound() {
+		e.unpublish(p)
+		return
+	}
+	held := !e.mayGo(p)
+	if old := p.published; old != nil && old.uid == p.uid && old.resourceVersion == p.resourceVersion && sameSlice(old.memberships, p.memberships) {
+		old.held.Store(held)
+		return
+	}
+	p.published = &publishedPod{
+		uid: p.uid, resourceVersion: p.resourceVersion, firstSeen: p.firstSeen,
+		placed:      &pod{terminating: p.terminating, owner: p.owner, labels: p.labels, gangs: p.gangs},
+		memberships: p.memberships, needs: e.needs(p),
+	}
+	p.published.held.Store(held)
+	e.published.pods.Store(types.NamespacedName{Namespace: p.namespace, Name: p.name}, p.published)
+}
+
+func (e *Engine) unpublish(p *pod) {
+	if p.published != nil {
+		p.published = nil
+		e.published.pods.Delete(types.NamespacedName{Namespace: p.namespace, Name: p.name})
+	}
+}
+
+// sameSlice reports whether two slices of memberships are one. What is in them is never overwritten.
+func sameSlice(a, b []membership) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// maxMatchCost bounds what is done for a pod that the engine does not know, in labels that are compared: about 0.1 ms.
+const maxMatchCost = 2000
+
+// publishNamespace has the sequences of a namespace read from now on.
+func (e *Engine) publishNamespace(name string) {
+	ns := e.namespaces[name]
+	if ns == nil || len(ns.sequences) == 0 {
+		e.published.namespaces.Delete(name)
+		return
+	}
+	view := &publishedNamespace{tooMany: ns.matchCost > maxMatchCost}
+	if !view.tooMany {
+		view.sequences = slices.Collect(maps.Keys(ns.sequences))
+	}
+	e.published.namespaces.Store(name, view)
+}
+
+// matchCost is what it costs to match a pod with the sequence, in labels that are compared.
+func (s *sequence) matchCost() int {
+	cost := 1 + len(s.groups)
+	for _, g := range s.groups {
+		if g.selector == nil {
+			continue
+		}
+		requirements, _ := g.selector.Requirements()
+		for _, r := range requirements {
+			cost += 1 + len(r.ValuesUnsorted())
+		}
+	}
+	return cost
+}

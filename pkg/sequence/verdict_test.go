@@ -1,0 +1,314 @@
+package sequence
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+)
+
+// checkPublished sees that what the scheduler reads is what the engine says: for every pod without a node, and for no other.
+// It is called after every event of the random histories.
+func checkPublished(e *Engine) error {
+	published := map[types.NamespacedName]*publishedPod{}
+	e.published.pods.Range(func(key, value any) bool {
+		published[key.(types.NamespacedName)] = value.(*publishedPod)
+		return true
+	})
+	for name, ns := range e.namespaces {
+		for _, p := range ns.pods {
+			key := types.NamespacedName{Namespace: name, Name: p.name}
+			got := published[key]
+			delete(published, key)
+			switch {
+			case p.bound() && got == nil:
+			case p.bound():
+				return fmt.Errorf("%s has a node, and a verdict on it is published", p.name)
+			case got == nil:
+				return fmt.Errorf("%s: no verdict is published", p.name)
+			case got.held.Load() == e.mayGo(p):
+				return fmt.Errorf("%s: the published verdict is held %t, and that of the engine is not", p.name, got.held.Load())
+			case got.uid != p.uid, got.resourceVersion != p.resourceVersion, got.firstSeen != p.firstSeen, !got.placed.sameMembership(p):
+				return fmt.Errorf("%s: what is published is of version %s of %s, want %s of %s", p.name, got.resourceVersion, got.uid, p.resourceVersion, p.uid)
+			case !slices.Equal(got.memberships, p.memberships):
+				return fmt.Errorf("%s: published memberships are %v, want %v", p.name, got.memberships, p.memberships)
+			case !slices.Equal(got.needs, e.needs(p)):
+				return fmt.Errorf("%s: published needs are %v, want %v", p.name, got.needs, e.needs(p))
+			}
+		}
+	}
+	for key := range published {
+		return fmt.Errorf("%s: a verdict is published, and the engine does not know the pod", key)
+	}
+	return checkPublishedSequences(e)
+}
+
+func checkPublishedSequences(e *Engine) error {
+	want := map[string]map[*sequence]struct{}{}
+	for _, s := range e.sequences {
+		insert(want, s.namespace, s)
+		for name, l := range s.lanes {
+			if l.told != l.now() || s.publishedOn(name) != l.told {
+				return fmt.Errorf("%s: what is published of node %q is %v, want %v", s.key, name, s.publishedOn(name), l.now())
+			}
+		}
+	}
+	var err error
+	e.published.namespaces.Range(func(key, value any) bool {
+		view, all := value.(*publishedNamespace), want[key.(string)]
+		delete(want, key.(string))
+		cost := 0
+		for s := range all {
+			cost += s.matchCost()
+		}
+		missing := slices.ContainsFunc(view.sequences, func(s *sequence) bool { _, ok := all[s]; return !ok })
+		if view.tooMany != (cost > maxMatchCost) || (!view.tooMany && (missing || len(view.sequences) != len(all))) {
+			err = fmt.Errorf("namespace %s: %d sequences are published of %d", key, len(view.sequences), len(all))
+		}
+		return err == nil
+	})
+	for name, all := range want {
+		return fmt.Errorf("namespace %s: none of its %d sequences is published", name, len(all))
+	}
+	return err
+}
+
+// The scheduler asks under the lock of its queue. An event of another namespace may take as long as it likes.
+func TestTheSchedulerWaitsForNoEvent(t *testing.T) {
+	node := fleetNode(1, "1")
+	held := makePod("held", "5").Label("of", "shop").Obj()
+	free := makePod("free", "6").Obj()
+	placed := makePod("placed", "7").Label("tier", "app").Obj()
+	engine := newEngine()
+	engine.ApplyNode(node)
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("One", "one").Label("Two", "of", "shop").Obj())
+	engine.ApplySequence(MakeSequence(oracleNamespace, "csi").UID("csi").Label("Driver", "app", "driver").Label("App", "tier", "app").NodeScope().Obj())
+	for _, pod := range []*corev1.Pod{held, free, placed} {
+		engine.ApplyPod(pod)
+	}
+
+	engine.mu.Lock() // as during an event
+	defer engine.mu.Unlock()
+	assert.True(t, engine.Verdict(held).Held)
+	assert.False(t, engine.Verdict(free).Held)
+	assert.False(t, engine.Verdict(makePod("unseen", "8").Obj()).Held)
+	assert.True(t, engine.Verdict(makePod("unseen", "8").Label("of", "shop").Obj()).Held)
+	assert.True(t, engine.Verdict(makePod("free", "9").Label("of", "shop").Obj()).Held)
+	assert.NotZero(t, engine.FirstSeen(free).Moment)
+	assert.NotZero(t, engine.Moment())
+	placement := engine.Placement(placed)
+	require.NotNil(t, placement)
+	assert.True(t, placement.Open(node.Name).Held)
+	assert.Contains(t, placement.Open(node.Name).FilterMessage(), `group 1/2 "Driver" of PodSequence`)
+	_, few := placement.Few(10)
+	assert.False(t, few)
+}
+
+func TestWhatIsPublishedOfAPod(t *testing.T) {
+	shop := MakeSequence(oracleNamespace, "shop").UID("shop").Pods("One", "one").Label("Two", "tier", "two").Obj()
+	remembered := func(e answering, uid types.UID) bool { _, is := e.strangers[uid]; return is }
+	tests := map[string]func(t *testing.T, e answering){
+		"a pod that no sequence can have passes unseen": func(t *testing.T, e answering) {
+			assert.False(t, e.Verdict(makePod("p", "5").Obj()).Held)
+			assert.False(t, remembered(e, "p"))
+		},
+		"a pod of a group that is released permanently passes unseen, with its proof": func(t *testing.T, e answering) {
+			first := makePod("one", "5").Obj()
+			verdict := e.Verdict(first)
+			assert.False(t, verdict.Held)
+			assert.Equal(t, Sighting{Version: "5"}, verdict.FirstSeen)
+			e.ApplyPod(first)
+			assert.Equal(t, e.Verdict(first).Proof(first), verdict.Proof(first))
+			assert.NotEmpty(t, verdict.Proof(first))
+		},
+		"a pod of a later group waits unseen, and its release is reported when the engine knows it": func(t *testing.T, e answering) {
+			second := makePod("two", "6").Label("tier", "two").Obj()
+			assert.True(t, e.Verdict(second).Held)
+			e.ApplyPod(makePod("one", "5").Phase(corev1.PodSucceeded).Node("n").Obj())
+			assert.Len(t, e.ApplyPod(second).Released, 1)
+			assert.False(t, e.Verdict(second).Held)
+		},
+		"a pod of a group that may stop being released waits until the engine knows it": func(t *testing.T, e answering) {
+			e.ApplySequence(MakeSequence(oracleNamespace, "again").UID("again").Mode(v1alpha1.Continuous).
+				Pods("Zero", "zero").Label("", "tier", "again").Obj())
+			e.ApplyPod(makePod("zero", "5").Phase(corev1.PodSucceeded).Node("n").Obj())
+			late := makePod("late", "6").Label("tier", "again").Obj()
+			assert.True(t, e.Verdict(late).Held)
+			assert.Len(t, e.ApplyPod(late).Released, 1)
+		},
+		"a newer version in the same groups is known": func(t *testing.T, e answering) {
+			e.ApplyPod(makePod("p", "5").Obj())
+			p := makePod("p", "6").Annotation("a", "b").Obj()
+			assert.False(t, e.Verdict(p).Held)
+			assert.NotZero(t, e.Verdict(p).FirstSeen.Moment)
+		},
+		"a newer version in another group waits until the engine knows it": func(t *testing.T, e answering) {
+			e.ApplyPod(makePod("p", "5").Obj())
+			assert.True(t, e.Verdict(makePod("p", "6").Label("tier", "two").Obj()).Held)
+			assert.True(t, remembered(e, "p"))
+		},
+		"another pod of the same name is not known": func(t *testing.T, e answering) {
+			e.ApplyPod(makePod("p", "5").Obj())
+			another := makePod("p", "6").UID("another").Label("tier", "two").Obj()
+			assert.True(t, e.Verdict(another).Held)
+			assert.Equal(t, Sighting{Version: "6"}, e.FirstSeen(another))
+		},
+		"an older version is judged by what the engine knows": func(t *testing.T, e answering) {
+			e.ApplyPod(makePod("p", "6").Label("tier", "two").Obj())
+			assert.True(t, e.Verdict(makePod("p", "5").Obj()).Held)
+			assert.False(t, remembered(e, "p"))
+		},
+		"a pod with a node, and one that is gone, are forgotten": func(t *testing.T, e answering) {
+			e.ApplyPod(makePod("p", "5").Obj())
+			e.ApplyPod(makePod("q", "5").Obj())
+			e.ApplyPod(makePod("p", "6").Node("n").Obj())
+			e.RemovePod(makePod("q", "6").Obj())
+			require.NoError(t, checkPublished(e.Engine))
+			e.published.pods.Range(func(key, _ any) bool { assert.Fail(t, "published", key); return true })
+		},
+		"a released pod has its proof, and one that waits has none": func(t *testing.T, e answering) {
+			one, two := makePod("one", "5").Obj(), makePod("two", "6").Label("tier", "two").Obj()
+			e.ApplyPod(one)
+			e.ApplyPod(two)
+			assert.Equal(t, "one shop/"+e.sequences[types.NamespacedName{Namespace: oracleNamespace, Name: "shop"}].groups[0].hash, e.Verdict(one).Proof(one))
+			assert.Empty(t, e.Verdict(two).Proof(two))
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			engine := newEngine()
+			engine.ApplySequence(shop)
+			test(t, engine)
+		})
+	}
+}
+
+// To match a pod with all sequences of its namespace would take as long as there are sequences.
+func TestAPodThatIsNotSeenYetIsMatchedWithFewSequences(t *testing.T) {
+	engine := newEngine()
+	unseen := makePod("unseen", "5").Obj()
+	name := func(i int) string { return fmt.Sprintf("s-%d", i) }
+	sequence := func(i int) *v1alpha1.PodSequence {
+		return MakeSequence(oracleNamespace, name(i)).UID(name(i)).Pods("One", name(i)).Label("Two", "of", name(i)).Obj()
+	}
+	many := 0
+	for ; !engine.Verdict(unseen).Held; many++ {
+		require.Less(t, many, maxMatchCost, "it is matched with all sequences")
+		engine.ApplySequence(sequence(many))
+	}
+	assert.GreaterOrEqual(t, many, 32)
+	require.NoError(t, checkPublished(engine.Engine))
+	assert.Len(t, engine.ApplyPod(unseen).Released, 1, "the engine knows that no sequence has it")
+	assert.False(t, engine.Verdict(unseen).Held)
+
+	engine.RemoveSequence(types.NamespacedName{Namespace: oracleNamespace, Name: name(0)}, "99")
+	assert.False(t, engine.Verdict(makePod("another", "6").Obj()).Held)
+}
+
+// An event may bring the pod between the two looks of who asks.
+func TestAPodThatIsAskedAboutWhileItsEventIsUnderWayIsReported(t *testing.T) {
+	engine := newEngine()
+	ps := MakeSequence(oracleNamespace, "shop").UID("shop").Label("One", "", "").Obj()
+	values := v1alpha1.LabelSelectorRequirement{Key: "tier", Operator: v1alpha1.LabelSelectorOpIn}
+	for i := range maxMatchCost {
+		values.Values = append(values.Values, v1alpha1.LabelValue(strconv.Itoa(i)))
+	}
+	ps.Spec.PodGroups[0].PodSelector.MatchExpressions = append(ps.Spec.PodGroups[0].PodSelector.MatchExpressions, values)
+	engine.ApplySequence(ps)
+	pod := makePod("p", "5").Obj()
+
+	engine.mu.Lock()
+	b := engine.at(pod.ResourceVersion)
+	engine.applyPod(viewPod(pod), nil, b)
+	require.True(t, engine.Verdict(pod).Held, "nothing is published yet, and to match it takes too long")
+	changes := engine.settle(b)
+	engine.mu.Unlock()
+	assert.Len(t, changes.Released, 1)
+	assert.False(t, engine.Verdict(pod).Held)
+}
+
+// The rules of today would refuse it, but it may have been stored before them.
+func TestASequenceWithoutMembersCanBeRemovedAfterThePodsOfItsNamespace(t *testing.T) {
+	engine := newEngine()
+	engine.ApplySequence(MakeSequence(oracleNamespace, "none").UID("none").Obj())
+	engine.ApplyPod(makePod("p", "1").Obj())
+	engine.RemovePod(makePod("p", "2").Obj())
+	engine.RemoveSequence(types.NamespacedName{Namespace: oracleNamespace, Name: "none"}, "3")
+	assert.Empty(t, engine.namespaces)
+}
+
+// While an event works on the pods of a namespace, a pod that must wait before it and after it must wait all the time.
+func TestNoEventLetsAPodPassThatMustWaitBeforeAndAfter(t *testing.T) {
+	engine, node := newEngine(), fleetNode(1, "1")
+	engine.ApplyNode(node)
+	cluster := func(version int) *v1alpha1.PodSequence {
+		ps := MakeSequence(oracleNamespace, "shop").UID("shop").Generation(int64(version)).Pods("One", "one").Label("Two", "", "").Obj()
+		ps.ResourceVersion = strconv.Itoa(version)
+		ps.Spec.PodGroups[0].Pods = []string{"one", strconv.Itoa(version)}
+		return ps
+	}
+	onNodes := func(version int) *v1alpha1.PodSequence {
+		ps := cluster(version)
+		ps.Name, ps.UID, ps.Spec.Scope = "csi", "csi", v1alpha1.ScopeNode
+		return ps
+	}
+	engine.ApplySequence(cluster(1))
+	engine.ApplySequence(onNodes(1))
+	var pods []*corev1.Pod
+	for i := range 20 {
+		pods = append(pods, makePod("app-"+strconv.Itoa(i), "1").Obj())
+		engine.ApplyPod(pods[i])
+	}
+
+	var asking sync.WaitGroup
+	done, asked, failed := make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
+	asking.Go(func() {
+		defer close(failed)
+		placements := make([]*Placement, len(pods))
+		for {
+			for i, p := range pods {
+				if !assert.True(t, engine.Verdict(p).Held, p.Name) {
+					return
+				}
+				if placements[i] == nil {
+					placements[i] = engine.Placement(p)
+				}
+				if !assert.NotNil(t, placements[i], p.Name) || !assert.True(t, placements[i].Open(node.Name).Held, p.Name) {
+					return
+				}
+			}
+			select {
+			case asked <- struct{}{}:
+			case <-done:
+				return
+			}
+		}
+	})
+	for version := 2; version < 60; version++ {
+		engine.ApplySequence(cluster(version))
+		engine.ApplySequence(onNodes(version))
+		list := make([]*corev1.Pod, len(pods))
+		for i, p := range pods {
+			list[i] = p.DeepCopy()
+			list[i].ResourceVersion = strconv.Itoa(version)
+		}
+		engine.ReplacePods(list, strconv.Itoa(version))
+		if version%20 == 0 {
+			select {
+			case <-asked: // it has asked of all since the last time
+			case <-failed:
+			}
+		}
+	}
+	close(done)
+	asking.Wait()
+}
