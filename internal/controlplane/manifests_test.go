@@ -1,7 +1,9 @@
 package controlplane
 
 import (
+	"encoding/json"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/podsequence/manifests"
@@ -102,6 +105,119 @@ components: [../policies/deploymentcoordination/without, ../policies/proof/witho
 			assert.Equal(t, want, slices.Contains(got, policy), "%s in %s", policy, kustomization)
 		}
 	}
+}
+
+// What each feature alone needs: nothing of that is there without it.
+var needs = map[string][]string{
+	"podsequence": {
+		"CustomResourceDefinition podsequences.scheduling.example.com",
+		"ClusterRole podsequence-controller-podsequence",
+		"ClusterRole podsequence-controller-nodes",
+		"ClusterRole podsequence-scheduler",
+		"Deployment podsequence-scheduler",
+		"ValidatingAdmissionPolicy podsequence-cross-namespace",
+		"ValidatingAdmissionPolicy podsequence-proof",
+		"MutatingAdmissionPolicy proof.podsequence.example.com",
+		"MutatingAdmissionPolicy routing.podsequence.example.com",
+	},
+	"sequentialjob": {
+		"CustomResourceDefinition sequentialjobs.batch.example.com",
+		"ClusterRole podsequence-controller-sequentialjob",
+	},
+	"podgroup": {
+		"ClusterRole podsequence-controller-podgroup",
+	},
+	"deploymentcoordination": {
+		"CustomResourceDefinition deploymentcoordinations.apps.containerinfra.nl",
+		"ClusterRole podsequence-controller-deploymentcoordination",
+		"MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com",
+	},
+}
+
+// Every combination: components patch what others may have taken out, and all of them the same flag.
+func TestAnyFeaturesCanBeLeftOut(t *testing.T) {
+	features := slices.Sorted(maps.Keys(needs))
+	files := smallDefinitions(t)
+	for _, variant := range []string{"default", "lite"} {
+		whole, err := renderManifests(files, variant)
+		require.NoError(t, err)
+		for combination := 1; combination < 1<<len(features); combination++ {
+			var without []string
+			for i, feature := range features {
+				if combination&(1<<i) != 0 {
+					without = append(without, feature)
+				}
+			}
+			t.Run(variant+" without "+strings.Join(without, ", "), func(t *testing.T) {
+				reduced, err := renderManifests(files, variant, without...)
+				require.NoError(t, err)
+				assert.Equal(t, append(controllerArgs(t, whole), flagsFor(without)...), controllerArgs(t, reduced))
+				var want []string
+				for _, object := range whole {
+					if !belongsTo(object, without) {
+						want = append(want, identity(object))
+					}
+				}
+				var got []string
+				for _, object := range reduced {
+					got = append(got, identity(object))
+				}
+				assert.Equal(t, want, got)
+			})
+		}
+	}
+}
+
+// smallDefinitions are the manifests with definitions that are quick to render, of which nothing but the name is left.
+func smallDefinitions(t *testing.T) fs.FS {
+	t.Helper()
+	files := fstest.MapFS{}
+	require.NoError(t, fs.WalkDir(manifests.FS, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := manifests.FS.ReadFile(path)
+		if group, plural, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(path, "crds/"), ".yaml"), "_"); ok {
+			data = []byte("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: " + plural + "." + group + "}}")
+		}
+		files[path] = &fstest.MapFile{Data: data}
+		return err
+	}))
+	return files
+}
+
+// belongsTo reports whether an object, or what it binds, is part of one of the features.
+func belongsTo(object *unstructured.Unstructured, features []string) bool {
+	return slices.ContainsFunc(features, func(feature string) bool {
+		if feature == "podsequence" && object.GetLabels()["app.kubernetes.io/component"] == "scheduler" {
+			return true
+		}
+		return slices.Contains(needs[feature], strings.Replace(identity(object), "Binding ", " ", 1))
+	})
+}
+
+func flagsFor(without []string) []string {
+	var flags []string
+	for _, feature := range without {
+		flags = append(flags, "--controllers=-"+feature)
+	}
+	return flags
+}
+
+func controllerArgs(t *testing.T, objects []*unstructured.Unstructured) []string {
+	t.Helper()
+	for _, object := range objects {
+		if identity(object) != "Deployment "+PodSequenceController {
+			continue
+		}
+		content, err := json.Marshal(object)
+		require.NoError(t, err)
+		deployment := &appsv1.Deployment{}
+		require.NoError(t, json.Unmarshal(content, deployment))
+		return deployment.Spec.Template.Spec.Containers[0].Args
+	}
+	require.Fail(t, "there is no controller")
+	return nil
 }
 
 func identity(object *unstructured.Unstructured) string {
