@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/podsequence/manifests"
@@ -73,19 +75,11 @@ func TestLiteIsTheDefaultInstallationWithoutTheSchedulerAndNodes(t *testing.T) {
 }
 
 func TestPoliciesThatOlderClustersLackCanBeLeftOut(t *testing.T) {
-	older := fstest.MapFS{"older/kustomization.yaml": {Data: []byte(`apiVersion: kustomize.config.k8s.io/v1beta1
+	older := withKustomization(t, "older", `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [../default]
 components: [../policies/deploymentcoordination/without, ../policies/proof/without, ../policies/routing/without]
-`)}}
-	require.NoError(t, fs.WalkDir(manifests.FS, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		data, err := manifests.FS.ReadFile(path)
-		older[path] = &fstest.MapFile{Data: data}
-		return err
-	}))
+`)
 	policies := []string{
 		"MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding deploymentcoordination.podsequence.example.com",
@@ -169,7 +163,26 @@ func TestAnyFeaturesCanBeLeftOut(t *testing.T) {
 }
 
 // smallDefinitions are the manifests with definitions that are quick to render, of which nothing but the name is left.
-func smallDefinitions(t *testing.T) fs.FS {
+func smallDefinitions(t *testing.T) fstest.MapFS {
+	t.Helper()
+	files := shipped(t)
+	for path, file := range files {
+		if group, plural, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(path, "crds/"), ".yaml"), "_"); ok {
+			file.Data = []byte("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: " + plural + "." + group + "}}")
+		}
+	}
+	return files
+}
+
+// withKustomization are the manifests and one more kustomization, which a user would write.
+func withKustomization(t *testing.T, name, content string) fs.FS {
+	t.Helper()
+	files := smallDefinitions(t)
+	files[name+"/kustomization.yaml"] = &fstest.MapFile{Data: []byte(content)}
+	return files
+}
+
+func shipped(t *testing.T) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
 	require.NoError(t, fs.WalkDir(manifests.FS, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -177,9 +190,6 @@ func smallDefinitions(t *testing.T) fs.FS {
 			return err
 		}
 		data, err := manifests.FS.ReadFile(path)
-		if group, plural, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(path, "crds/"), ".yaml"), "_"); ok {
-			data = []byte("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: " + plural + "." + group + "}}")
-		}
 		files[path] = &fstest.MapFile{Data: data}
 		return err
 	}))
@@ -206,18 +216,75 @@ func flagsFor(without []string) []string {
 
 func controllerArgs(t *testing.T, objects []*unstructured.Unstructured) []string {
 	t.Helper()
+	return find[appsv1.Deployment](t, objects, "Deployment "+PodSequenceController).Spec.Template.Spec.Containers[0].Args
+}
+
+// find returns the object of this identity.
+func find[T any](t *testing.T, objects []*unstructured.Unstructured, wanted string) *T {
+	t.Helper()
 	for _, object := range objects {
-		if identity(object) != "Deployment "+PodSequenceController {
+		if identity(object) != wanted {
 			continue
 		}
 		content, err := json.Marshal(object)
 		require.NoError(t, err)
-		deployment := &appsv1.Deployment{}
-		require.NoError(t, json.Unmarshal(content, deployment))
-		return deployment.Spec.Template.Spec.Containers[0].Args
+		found := new(T)
+		require.NoError(t, json.Unmarshal(content, found))
+		return found
 	}
-	require.Fail(t, "there is no controller")
+	require.Fail(t, "there is no "+wanted)
 	return nil
+}
+
+// As docs/operations.md shows it.
+func TestPlacementAndMemoryCanBePatched(t *testing.T) {
+	objects, err := renderManifests(withKustomization(t, "patched", `apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [../default]
+components: [../egress]
+patches:
+- target: {kind: Deployment, labelSelector: app.kubernetes.io/name=podsequence}
+  patch: |
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: any}
+    spec:
+      template:
+        spec:
+          nodeSelector:
+            node-role.kubernetes.io/infra: ""
+          tolerations:
+          - key: node-role.kubernetes.io/infra
+            operator: Exists
+- patch: |
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: podsequence-scheduler, namespace: podsequence-system}
+    spec:
+      template:
+        spec:
+          containers:
+          - name: podsequence-scheduler
+            env: [{name: GOMEMLIMIT, value: 3686MiB}]
+            resources:
+              requests: {memory: 2Gi}
+              limits: {memory: 4Gi}
+- target: {kind: NetworkPolicy, name: podsequence-egress}
+  patch: |
+    - {op: replace, path: /spec/egress/0/ports/1/port, value: 16443}
+`), "patched")
+	require.NoError(t, err)
+	for _, program := range []string{PodSequenceScheduler, PodSequenceController} {
+		pod := find[appsv1.Deployment](t, objects, "Deployment "+program).Spec.Template.Spec
+		assert.Equal(t, map[string]string{"kubernetes.io/os": "linux", "node-role.kubernetes.io/infra": ""}, pod.NodeSelector)
+		assert.Len(t, pod.Tolerations, 1)
+	}
+	container := find[appsv1.Deployment](t, objects, "Deployment "+PodSequenceScheduler).Spec.Template.Spec.Containers[0]
+	assert.Equal(t, "4Gi", container.Resources.Limits.Memory().String())
+	assert.Contains(t, container.Env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: "3686MiB"})
+	assert.Len(t, container.Env, 2, "what is not patched stays")
+	egress := find[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy podsequence-egress").Spec.Egress
+	assert.Equal(t, int32(16443), egress[0].Ports[1].Port.IntVal)
 }
 
 func identity(object *unstructured.Unstructured) string {
