@@ -22,10 +22,8 @@ func runGroup(t *testing.T, namespace string) {
 		Label("podgroup.jhwagner.github.io/name", "gang").Label("scheduling.x-k8s.io/pod-group", "none").Obj()
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("none")}
 	create(t, pod)
-	await(t, "the group to be labelled", func() bool {
-		return get(t, pod, namespace, "gang").Labels["podgroup.jhwagner.github.io/ready"] == "true"
-	})
-	for _, program := range []string{"podsequence-scheduler", "podsequence-controller"} {
+	await(t, "the group to be labelled", func() bool { return isLabelled(t, namespace, "gang") })
+	for _, program := range ourPrograms(t) {
 		for _, kind := range []string{"podgroups.scheduling.x-k8s.io", "podgroups.scheduling.k8s.io"} {
 			await(t, kind+" to be watched by "+program, func() bool {
 				return slices.ContainsFunc(ourRequests(t), func(r request) bool {
@@ -34,4 +32,9 @@ func runGroup(t *testing.T, namespace string) {
 			})
 		}
 	}
+}
+
+func isLabelled(t *testing.T, namespace, name string) bool {
+	t.Helper()
+	return get(t, &corev1.Pod{}, namespace, name).Labels["podgroup.jhwagner.github.io/ready"] == "true"
 }
