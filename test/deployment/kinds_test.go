@@ -8,10 +8,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsapi "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/internal/controlplane"
 )
 
@@ -38,6 +40,12 @@ func TestKindsThatAreNotInstalledAreWaitedFor(t *testing.T) {
 		assert.Equal(t, 1, logged(t, "The kind is not installed", definition, command), "%s in the log", definition)
 	}
 	runPods(t, ns) // what needs no kind goes on
+	t.Log("a Deployment is left that waits for its turn by a coordination that is gone with its kind")
+	left := deployment(ns, "left", nil)
+	left.Annotations = map[string]string{appsapi.PausedByAnnotation: "proxies"}
+	left.Spec.Paused = true
+	create(t, left)
+	await(t, "it to be unpaused", func() bool { return !get(t, &appsv1.Deployment{}, ns, "left").Spec.Paused })
 
 	t.Log("the kinds come")
 	require.NoError(t, cluster.Apply(t.Context(), "crds"))
