@@ -44,6 +44,7 @@ var unused = map[string]string{
 	"podsequence-scheduler: list podgroups.scheduling.x-k8s.io":                   fallback,
 	"podsequence-controller: list daemonsets.apps":                                fallback,
 	"podsequence-controller: list replicationcontrollers":                         fallback,
+	"podsequence-controller: list namespaces":                                     fallback,
 	"podsequence-controller: list nodes":                                          fallback,
 }
 
