@@ -30,6 +30,9 @@ It does five things:
 
   Pod groups. When all pods of a group run, which its size says, it gives each of them a label.
 
+--controllers chooses among them: podsequence does the first two, then come sequentialjob,
+deploymentcoordination and podgroup. A kind that is not installed yet is waited for.
+
 For pods it works beside podsequence-scheduler, and also alone (lite mode): then every pod that is to wait
 must carry a gate.
 
@@ -40,6 +43,9 @@ const examples = `  # In a cluster, beside podsequence-scheduler.
 
   # On a workstation, against the cluster of the current kubeconfig context.
   podsequence-controller --kubeconfig ~/.kube/config --leader-elect=false --metrics-secure=false --metrics-bind-address 127.0.0.1:8080
+
+  # Run SequentialJobs alone.
+  podsequence-controller --controllers=sequentialjob
 
   # Write status only: no gate is lifted and no pod is written to.
   podsequence-controller --gate-release=false`

@@ -64,24 +64,49 @@ func newManager(o *options) (manager.Manager, error) {
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add liveness check: %w", err)
 	}
-	// Deployments do not get their turn to roll out while a PodSequence would hold their pods, if others can go.
-	holds := deploymentcoordination.NewHolds()
-	sequences := o.sequences
-	sequences.HoldsChanged = holds.Changed
-	holder, err := podsequence.Add(mgr, sequences)
-	if err != nil {
-		return nil, fmt.Errorf("add PodSequence controller: %w", err)
+	// Of the controllers only podsequence is ready by a condition of its own.
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add readiness check: %w", err)
 	}
-	if err := sequentialjob.Add(mgr); err != nil {
-		return nil, fmt.Errorf("add SequentialJob controller: %w", err)
-	}
-	if err := deploymentcoordination.Add(mgr, deploymentcoordination.Options{Holder: holder, Holds: holds}); err != nil {
-		return nil, fmt.Errorf("add DeploymentCoordination controller: %w", err)
-	}
-	if err := podgroup.Add(mgr, o.groups); err != nil {
-		return nil, fmt.Errorf("add pod group controller: %w", err)
+	if err := o.addControllers(mgr); err != nil {
+		return nil, err
 	}
 	return mgr, nil
+}
+
+// addControllers adds those that --controllers turns on.
+func (o *options) addControllers(mgr manager.Manager) error {
+	enabled := enabledControllers(o.controllers)
+	var coordination deploymentcoordination.Options
+	if enabled.Has(podSequences) {
+		sequences := o.sequences
+		if enabled.Has(deploymentCoordinations) {
+			// Deployments do not get their turn to roll out while a PodSequence would hold their pods, if others can go.
+			coordination.Holds = deploymentcoordination.NewHolds()
+			sequences.HoldsChanged = coordination.Holds.Changed
+		}
+		holder, err := podsequence.Add(mgr, sequences)
+		if err != nil {
+			return fmt.Errorf("add PodSequence controller: %w", err)
+		}
+		coordination.Holder = holder
+	}
+	if enabled.Has(sequentialJobs) {
+		if err := sequentialjob.Add(mgr); err != nil {
+			return fmt.Errorf("add SequentialJob controller: %w", err)
+		}
+	}
+	if enabled.Has(deploymentCoordinations) {
+		if err := deploymentcoordination.Add(mgr, coordination); err != nil {
+			return fmt.Errorf("add DeploymentCoordination controller: %w", err)
+		}
+	}
+	if enabled.Has(podGroups) {
+		if err := podgroup.Add(mgr, o.groups); err != nil {
+			return fmt.Errorf("add pod group controller: %w", err)
+		}
+	}
+	return nil
 }
 
 // restConfig looks for a cluster where kubectl does, and then for the one we run in.

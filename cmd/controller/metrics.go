@@ -3,6 +3,7 @@ package main
 import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/feed"
 	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/podwriter"
@@ -11,6 +12,7 @@ import (
 // The packages that both programs share register with Kubernetes' registry, which the scheduler serves. A manager serves
 // one of its own. Both have the Go collectors, so that one cannot simply be put into the other.
 func init() {
+	metrics.Registry.MustRegister(definitions.Collectors()...)
 	metrics.Registry.MustRegister(feed.Collectors()...)
 	metrics.Registry.MustRegister(podwriter.Collectors()...)
 	metrics.Registry.MustRegister(podgroupwatch.Collectors()...)

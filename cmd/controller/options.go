@@ -20,6 +20,8 @@ type options struct {
 	qps        float32
 	burst      int
 
+	controllers []string // see enabledControllers
+
 	metricsAddress string
 	metricsSecure  bool
 	healthAddress  string
@@ -40,6 +42,7 @@ type leaderElection struct {
 func defaultOptions() *options {
 	return &options{
 		qps: 500, burst: 1000, // so that a group of 1,000 pods is let go, or labelled, at once
+		controllers:    []string{allControllers},
 		metricsAddress: ":8443", metricsSecure: true,
 		healthAddress: ":8081",
 		leaderElection: leaderElection{
@@ -60,6 +63,11 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"Kubeconfig file. If empty, $KUBECONFIG or ~/.kube/config, and in a cluster the pod's service account.")
 	flags.Float32Var(&o.qps, "kube-api-qps", o.qps, "Requests a second to the API server, on average.")
 	flags.IntVar(&o.burst, "kube-api-burst", o.burst, "Requests to the API server at once, for a short time.")
+
+	flags.StringSliceVar(&o.controllers, "controllers", o.controllers,
+		"Controllers to run: "+strings.Join(controllerNames, ", ")+". * stands for all of them, and a - before a name leaves it out: "+
+			"podsequence,podgroup runs two, and *,-sequentialjob, or -sequentialjob for short, all but one. May be given several times. "+
+			"One that does not run needs neither its kind nor its permissions: see the components in manifests/without.")
 
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress,
 		"Address to serve /metrics at. \"0\" serves none.")
@@ -98,6 +106,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 // validate reports everything that is wrong, so that it can be mended at once.
 func (o *options) validate() error {
 	errs := []error{
+		validateControllers(o.controllers),
 		validateNames("scheduler-names", o.sequences.SchedulerNames, validateSchedulerName),
 		validateNames("gate-prefixes", o.sequences.GatePrefixes, validateGatePrefix),
 		validateLabelKey("pod-group-name-label", o.groups.NameLabel),

@@ -20,6 +20,34 @@ func TestFlags(t *testing.T) {
 		"no scheduler of ours": {
 			args: []string{"--scheduler-names="},
 		},
+		"no controller": {
+			args: []string{"--controllers="},
+			want: `--controllers: must not be empty: name controllers to run, or leave the flag out to run all`,
+		},
+		"a controller that does not exist": {
+			args: []string{"--controllers=podsequence,job"},
+			want: `--controllers: "job" is no controller: the controllers are podsequence, sequentialjob, podgroup, deploymentcoordination; * stands for all of them, and a - before a name leaves it out`,
+		},
+		"a controller that does not exist and is left out": {
+			args: []string{"--controllers=-job"},
+			want: `--controllers: "-job" is no controller`,
+		},
+		"the same controller twice": {
+			args: []string{"--controllers=podgroup,podgroup"},
+			want: `--controllers: "podgroup" is there twice`,
+		},
+		"the same controller left out twice": {
+			args: []string{"--controllers=-podgroup", "--controllers=-podgroup"},
+			want: `--controllers: "-podgroup" is there twice`,
+		},
+		"a controller turned on and left out": {
+			args: []string{"--controllers=*,podgroup,-podgroup"},
+			want: `--controllers: "podgroup" is both turned on and left out: remove one of them`,
+		},
+		"every controller left out": {
+			args: []string{"--controllers=-podsequence,-sequentialjob,-podgroup,-deploymentcoordination"},
+			want: `--controllers: every controller is left out: keep at least one of podsequence, sequentialjob, podgroup, deploymentcoordination`,
+		},
 		"an empty name among others": {
 			args: []string{"--scheduler-names=a,"},
 			want: `--scheduler-names: "" is not the name of a scheduler`,

@@ -190,12 +190,16 @@ func (p *plan) kwokArgs() []string {
 }
 
 func (p *plan) controllerArgs() []string {
-	return []string{
+	args := []string{
 		"--kubeconfig=" + p.componentKubeconfig(PodSequenceController),
 		"--metrics-bind-address=" + address(p.ports[PodSequenceController]),
 		"--health-probe-bind-address=" + address(p.ports[controllerHealth]),
 		"--leader-elect=" + strconv.FormatBool(p.LeaderElection),
 	}
+	for _, feature := range p.Without {
+		args = append(args, "--controllers=-"+feature) // as the Deployment has it
+	}
+	return args
 }
 
 // servingArgs are the flags of every component that serves as Kubernetes' own do.

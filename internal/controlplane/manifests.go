@@ -26,11 +26,21 @@ const (
 	fieldOwner           = client.FieldOwner("podsequence-sandbox")
 )
 
-// renderManifests builds a kustomization and returns its objects in an order in which they can be created.
-func renderManifests(files fs.FS, kustomization string) ([]*unstructured.Unstructured, error) {
+// composition is a kustomization that a user would write to leave out features.
+const composition = "composition"
+
+// renderManifests builds a kustomization and returns its objects in an order in which they can be created. Features are
+// left out by the components under manifests/without.
+func renderManifests(files fs.FS, kustomization string, without ...string) ([]*unstructured.Unstructured, error) {
 	memory, err := copyToMemory(files)
 	if err != nil {
 		return nil, err
+	}
+	if len(without) > 0 {
+		if err := compose(memory, kustomization, without); err != nil {
+			return nil, err
+		}
+		kustomization = composition
 	}
 	options := krusty.MakeDefaultOptions()
 	// Then kustomizations choose their order; by default namespaces and definitions come first and admission policies
@@ -49,6 +59,17 @@ func renderManifests(files fs.FS, kustomization string) ([]*unstructured.Unstruc
 		objects = append(objects, &unstructured.Unstructured{Object: content})
 	}
 	return objects, nil
+}
+
+func compose(memory filesys.FileSystem, kustomization string, without []string) error {
+	content := "kind: Kustomization\nsortOptions: {order: legacy}\nresources: [../" + kustomization + "]\ncomponents:\n"
+	for _, feature := range without {
+		content += "- ../without/" + feature + "\n"
+	}
+	if err := memory.WriteFile(composition+"/kustomization.yaml", []byte(content)); err != nil {
+		return fmt.Errorf("write kustomization: %w", err)
+	}
+	return nil
 }
 
 // copyToMemory turns embedded files into what kustomize reads.
@@ -70,10 +91,10 @@ func copyToMemory(files fs.FS) (filesys.FileSystem, error) {
 	return memory, nil
 }
 
-// Apply applies one of the kustomizations that are shipped under manifests/, by its path there. It returns once the API
-// server serves what the kustomization defines.
-func (c *Cluster) Apply(ctx context.Context, kustomization string) error {
-	objects, err := renderManifests(manifests.FS, kustomization)
+// Apply applies one of the kustomizations that are shipped under manifests/, by its path there, without the features that
+// are named. It returns once the API server serves what the kustomization defines.
+func (c *Cluster) Apply(ctx context.Context, kustomization string, without ...string) error {
+	objects, err := renderManifests(manifests.FS, kustomization, without...)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 package controlplane
 
 import (
+	"encoding/json"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +11,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/podsequence/manifests"
@@ -70,19 +75,11 @@ func TestLiteIsTheDefaultInstallationWithoutTheSchedulerAndNodes(t *testing.T) {
 }
 
 func TestPoliciesThatOlderClustersLackCanBeLeftOut(t *testing.T) {
-	older := fstest.MapFS{"older/kustomization.yaml": {Data: []byte(`apiVersion: kustomize.config.k8s.io/v1beta1
+	older := withKustomization(t, "older", `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [../default]
 components: [../policies/deploymentcoordination/without, ../policies/proof/without, ../policies/routing/without]
-`)}}
-	require.NoError(t, fs.WalkDir(manifests.FS, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		data, err := manifests.FS.ReadFile(path)
-		older[path] = &fstest.MapFile{Data: data}
-		return err
-	}))
+`)
 	policies := []string{
 		"MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding deploymentcoordination.podsequence.example.com",
@@ -102,6 +99,192 @@ components: [../policies/deploymentcoordination/without, ../policies/proof/witho
 			assert.Equal(t, want, slices.Contains(got, policy), "%s in %s", policy, kustomization)
 		}
 	}
+}
+
+// What each feature alone needs: nothing of that is there without it.
+var needs = map[string][]string{
+	"podsequence": {
+		"CustomResourceDefinition podsequences.scheduling.example.com",
+		"ClusterRole podsequence-controller-podsequence",
+		"ClusterRole podsequence-controller-nodes",
+		"ClusterRole podsequence-scheduler",
+		"Deployment podsequence-scheduler",
+		"ValidatingAdmissionPolicy podsequence-cross-namespace",
+		"ValidatingAdmissionPolicy podsequence-proof",
+		"MutatingAdmissionPolicy proof.podsequence.example.com",
+		"MutatingAdmissionPolicy routing.podsequence.example.com",
+	},
+	"sequentialjob": {
+		"CustomResourceDefinition sequentialjobs.batch.example.com",
+		"ClusterRole podsequence-controller-sequentialjob",
+	},
+	"podgroup": {
+		"ClusterRole podsequence-controller-podgroup",
+	},
+	"deploymentcoordination": {
+		"CustomResourceDefinition deploymentcoordinations.apps.containerinfra.nl",
+		"ClusterRole podsequence-controller-deploymentcoordination",
+		"MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com",
+	},
+}
+
+// Every combination: components patch what others may have taken out, and all of them the same flag.
+func TestAnyFeaturesCanBeLeftOut(t *testing.T) {
+	features := slices.Sorted(maps.Keys(needs))
+	files := smallDefinitions(t)
+	for _, variant := range []string{"default", "lite"} {
+		whole, err := renderManifests(files, variant)
+		require.NoError(t, err)
+		for combination := 1; combination < 1<<len(features); combination++ {
+			var without []string
+			for i, feature := range features {
+				if combination&(1<<i) != 0 {
+					without = append(without, feature)
+				}
+			}
+			t.Run(variant+" without "+strings.Join(without, ", "), func(t *testing.T) {
+				reduced, err := renderManifests(files, variant, without...)
+				require.NoError(t, err)
+				assert.Equal(t, append(controllerArgs(t, whole), flagsFor(without)...), controllerArgs(t, reduced))
+				var want []string
+				for _, object := range whole {
+					if !belongsTo(object, without) {
+						want = append(want, identity(object))
+					}
+				}
+				var got []string
+				for _, object := range reduced {
+					got = append(got, identity(object))
+				}
+				assert.Equal(t, want, got)
+			})
+		}
+	}
+}
+
+// smallDefinitions are the manifests with definitions that are quick to render, of which nothing but the name is left.
+func smallDefinitions(t *testing.T) fstest.MapFS {
+	t.Helper()
+	files := shipped(t)
+	for path, file := range files {
+		if group, plural, ok := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(path, "crds/"), ".yaml"), "_"); ok {
+			file.Data = []byte("{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: " + plural + "." + group + "}}")
+		}
+	}
+	return files
+}
+
+// withKustomization are the manifests and one more kustomization, which a user would write.
+func withKustomization(t *testing.T, name, content string) fs.FS {
+	t.Helper()
+	files := smallDefinitions(t)
+	files[name+"/kustomization.yaml"] = &fstest.MapFile{Data: []byte(content)}
+	return files
+}
+
+func shipped(t *testing.T) fstest.MapFS {
+	t.Helper()
+	files := fstest.MapFS{}
+	require.NoError(t, fs.WalkDir(manifests.FS, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := manifests.FS.ReadFile(path)
+		files[path] = &fstest.MapFile{Data: data}
+		return err
+	}))
+	return files
+}
+
+// belongsTo reports whether an object, or what it binds, is part of one of the features.
+func belongsTo(object *unstructured.Unstructured, features []string) bool {
+	return slices.ContainsFunc(features, func(feature string) bool {
+		if feature == "podsequence" && object.GetLabels()["app.kubernetes.io/component"] == "scheduler" {
+			return true
+		}
+		return slices.Contains(needs[feature], strings.Replace(identity(object), "Binding ", " ", 1))
+	})
+}
+
+func flagsFor(without []string) []string {
+	var flags []string
+	for _, feature := range without {
+		flags = append(flags, "--controllers=-"+feature)
+	}
+	return flags
+}
+
+func controllerArgs(t *testing.T, objects []*unstructured.Unstructured) []string {
+	t.Helper()
+	return find[appsv1.Deployment](t, objects, "Deployment "+PodSequenceController).Spec.Template.Spec.Containers[0].Args
+}
+
+// find returns the object of this identity.
+func find[T any](t *testing.T, objects []*unstructured.Unstructured, wanted string) *T {
+	t.Helper()
+	for _, object := range objects {
+		if identity(object) != wanted {
+			continue
+		}
+		content, err := json.Marshal(object)
+		require.NoError(t, err)
+		found := new(T)
+		require.NoError(t, json.Unmarshal(content, found))
+		return found
+	}
+	require.Fail(t, "there is no "+wanted)
+	return nil
+}
+
+// As docs/operations.md shows it.
+func TestPlacementAndMemoryCanBePatched(t *testing.T) {
+	objects, err := renderManifests(withKustomization(t, "patched", `apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [../default]
+components: [../egress]
+patches:
+- target: {kind: Deployment, labelSelector: app.kubernetes.io/name=podsequence}
+  patch: |
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: any}
+    spec:
+      template:
+        spec:
+          nodeSelector:
+            node-role.kubernetes.io/infra: ""
+          tolerations:
+          - key: node-role.kubernetes.io/infra
+            operator: Exists
+- patch: |
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: podsequence-scheduler, namespace: podsequence-system}
+    spec:
+      template:
+        spec:
+          containers:
+          - name: podsequence-scheduler
+            env: [{name: GOMEMLIMIT, value: 3686MiB}]
+            resources:
+              requests: {memory: 2Gi}
+              limits: {memory: 4Gi}
+- target: {kind: NetworkPolicy, name: podsequence-egress}
+  patch: |
+    - {op: replace, path: /spec/egress/0/ports/1/port, value: 16443}
+`), "patched")
+	require.NoError(t, err)
+	for _, program := range []string{PodSequenceScheduler, PodSequenceController} {
+		pod := find[appsv1.Deployment](t, objects, "Deployment "+program).Spec.Template.Spec
+		assert.Equal(t, map[string]string{"kubernetes.io/os": "linux", "node-role.kubernetes.io/infra": ""}, pod.NodeSelector)
+		assert.Len(t, pod.Tolerations, 1)
+	}
+	container := find[appsv1.Deployment](t, objects, "Deployment "+PodSequenceScheduler).Spec.Template.Spec.Containers[0]
+	assert.Equal(t, "4Gi", container.Resources.Limits.Memory().String())
+	assert.Contains(t, container.Env, corev1.EnvVar{Name: "GOMEMLIMIT", Value: "3686MiB"})
+	assert.Len(t, container.Env, 2, "what is not patched stays")
+	egress := find[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy podsequence-egress").Spec.Egress
+	assert.Equal(t, int32(16443), egress[0].Ports[1].Port.IntVal)
 }
 
 func identity(object *unstructured.Unstructured) string {

@@ -59,6 +59,8 @@ type Options struct {
 	Components []string
 	// Installation is the kustomization under manifests/ that is applied; by default the one of the whole product.
 	Installation string
+	// Without are the features, by their directories under manifests/without, that are left out of the installation.
+	Without []string
 	// ExtraArgs are appended to the arguments of the component they are listed under.
 	ExtraArgs map[string][]string
 	// FeatureGates are set, as Name=true or Name=false, on every component that is built from Kubernetes' code, our scheduler

@@ -201,12 +201,13 @@ func (f *Feed) Run(ctx context.Context) {
 		watches.StartWithContext(ctx, f.consents.run)
 	}
 	f.setState("it is not known whether the PodSequence kind is installed")
-	definitions := &definitionStore{feed: f, ctx: ctx}
+	store := &definitionStore{feed: f, ctx: ctx}
+	store.status.Resource = v1alpha1.PodSequenceResource.GroupResource()
 	watches.StartWithContext(ctx, func(ctx context.Context) {
-		f.reflect(ctx, "customresourcedefinitions", f.definitions, definitionType, definitions)
+		f.reflect(ctx, "customresourcedefinitions", f.definitions, definitionType, store)
 	})
 	watches.Wait()
-	definitions.stop()
+	store.stop()
 }
 
 // reflect keeps the store up to date until the context ends, however often the watch breaks.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -132,8 +133,9 @@ var (
 // definitionStore watches PodSequences while their kind is served. That it is not there means that there are none; to
 // find out by listing them would take polling to notice when it comes.
 type definitionStore struct {
-	feed *Feed
-	ctx  context.Context // of the feed: it is the parent of a watch that begins with an event
+	feed   *Feed
+	ctx    context.Context // of the feed: it is the parent of a watch that begins with an event
+	status definitions.Status
 
 	served types.UID // of the definition whose objects are being watched
 	cancel context.CancelFunc
@@ -173,6 +175,7 @@ func (s *definitionStore) Replace(list []any, resourceVersion string) error {
 	}
 	if len(list) == 0 || s.served == "" {
 		s.stop()
+		s.status.Set(klog.FromContext(s.ctx), false)
 		s.feed.known.setAbsent(true)
 		s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplaceSequences(nil, resourceVersion) })
 		if !s.feed.Synced() {
@@ -188,6 +191,7 @@ func (s *definitionStore) watch() {
 	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan struct{})
 	s.cancel, s.done = cancel, done
+	s.status.Set(klog.FromContext(s.ctx), true)
 	s.feed.known.setAbsent(false)
 	s.feed.suspend(sequencesIncomplete)
 	go func() {

@@ -15,18 +15,28 @@ import (
 // PodGroup be watched.
 func runGroup(t *testing.T, namespace string) {
 	t.Helper()
-	definition := MakeCoschedulingDefinition()
-	create(t, definition)
-	t.Cleanup(func() { require.NoError(t, api.Delete(context.Background(), definition)) })
+	installCoscheduling(t)
 	pod := ourPod(namespace, "gang").SchedulerName(corev1.DefaultSchedulerName).
 		Label("podgroup.jhwagner.github.io/name", "gang").Label("scheduling.x-k8s.io/pod-group", "none").Obj()
 	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("none")}
 	create(t, pod)
-	await(t, "the group to be labelled", func() bool {
-		return get(t, pod, namespace, "gang").Labels["podgroup.jhwagner.github.io/ready"] == "true"
-	})
-	for _, program := range []string{"podsequence-scheduler", "podsequence-controller"} {
-		for _, kind := range []string{"podgroups.scheduling.x-k8s.io", "podgroups.scheduling.k8s.io"} {
+	await(t, "the group to be labelled", func() bool { return isLabelled(t, namespace, "gang") })
+	awaitPodGroupWatches(t)
+}
+
+// installCoscheduling installs Coscheduling's PodGroup until the test ends.
+func installCoscheduling(t *testing.T) {
+	t.Helper()
+	definition := MakeCoschedulingDefinition()
+	create(t, definition)
+	t.Cleanup(func() { require.NoError(t, api.Delete(context.Background(), definition)) })
+}
+
+// awaitPodGroupWatches waits until our programs watch both kinds of PodGroup.
+func awaitPodGroupWatches(t *testing.T) {
+	t.Helper()
+	for _, program := range ourPrograms(t) {
+		for _, kind := range podGroupKinds {
 			await(t, kind+" to be watched by "+program, func() bool {
 				return slices.ContainsFunc(ourRequests(t), func(r request) bool {
 					return r.program == program && r.resource == kind && r.verb == "watch"
@@ -34,4 +44,11 @@ func runGroup(t *testing.T, namespace string) {
 			})
 		}
 	}
+}
+
+var podGroupKinds = []string{"podgroups.scheduling.x-k8s.io", "podgroups.scheduling.k8s.io"}
+
+func isLabelled(t *testing.T, namespace, name string) bool {
+	t.Helper()
+	return get(t, &corev1.Pod{}, namespace, name).Labels["podgroup.jhwagner.github.io/ready"] == "true"
 }

@@ -4,6 +4,7 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -35,7 +36,7 @@ const (
 	readyURL = "/readyz/podsequence"
 )
 
-// Of the cluster that all tests share.
+// Of the cluster that all tests share, or that a test has started for itself, see startCluster.
 var (
 	directory string
 	cluster   *controlplane.Cluster
@@ -56,42 +57,119 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (code int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	if directory, err = os.MkdirTemp("", "podsequence-deployment-"); err != nil {
+	admission, err := os.CreateTemp("", "podsequence-admission-*.yaml")
+	if err != nil {
 		return 1, err
 	}
-	// As in production: leaders are elected, and logs are those of the Deployments.
-	cluster, err = controlplane.Start(ctx, controlplane.Options{
-		Dir: directory, Nodes: 2, AuditLog: true, LeaderElection: true,
-		ExtraArgs: map[string][]string{
-			controlplane.APIServer:             {"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true"},
-			controlplane.PodSequenceScheduler:  {"--v=2"},
-			controlplane.PodSequenceController: {"--v=2"},
-		},
-	})
+	defer func() { err = errors.Join(err, os.Remove(admission.Name())) }()
+	if _, err := admission.WriteString(limitCriticalPods); err != nil {
+		return 1, err
+	}
+	shared, err := start(ctx, controlplane.Options{ExtraArgs: map[string][]string{
+		controlplane.APIServer: append(withPodGroups, "--admission-control-config-file="+admission.Name()),
+	}})
 	if err != nil {
 		return 1, err
 	}
 	defer func() {
-		if stopErr := cluster.Stop(context.Background()); stopErr != nil && err == nil {
+		if stopErr := shared.stop(code != 0); stopErr != nil && err == nil {
 			code, err = 1, stopErr
 		}
-		if code == 0 {
-			err = os.RemoveAll(directory)
-			return
-		}
-		fmt.Fprintln(os.Stderr, "the logs of all components are in", filepath.Join(directory, "logs"))
 	}()
-
-	scheme := runtime.NewScheme()
-	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
-	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	utilruntime.Must(appsapi.AddToScheme(scheme))
-	utilruntime.Must(batchv1alpha1.AddToScheme(scheme))
-	if api, err = client.New(cluster.Config(), client.Options{Scheme: scheme}); err != nil {
-		return 1, err
-	}
+	shared.use()
 	return m.Run(), nil
+}
+
+// withPodGroups are flags of an API server that serves Kubernetes' own PodGroups.
+var withPodGroups = []string{"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true"}
+
+// limitCriticalPods has critical pods refused where no quota allows them, as some providers of clusters do.
+const limitCriticalPods = `apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: ResourceQuota
+  configuration:
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: ResourceQuotaConfiguration
+    limitedResources:
+    - resource: pods
+      matchScopes:
+      - scopeName: PriorityClass
+        operator: In
+        values: [system-cluster-critical]
+`
+
+// testCluster is a cluster with our installation.
+type testCluster struct {
+	directory string
+	cluster   *controlplane.Cluster
+	api       client.Client
+}
+
+// start starts a cluster as in production: leaders are elected, and logs are those of the Deployments.
+func start(ctx context.Context, options controlplane.Options) (*testCluster, error) {
+	directory, err := os.MkdirTemp("", "podsequence-deployment-")
+	if err != nil {
+		return nil, err
+	}
+	options.Dir, options.Nodes, options.AuditLog, options.LeaderElection = directory, 2, true, true
+	extra := map[string][]string{
+		controlplane.PodSequenceScheduler:  {"--v=2"},
+		controlplane.PodSequenceController: {"--v=2"},
+	}
+	for component, args := range options.ExtraArgs {
+		extra[component] = append(extra[component], args...)
+	}
+	options.ExtraArgs = extra
+	cluster, err := controlplane.Start(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	c := &testCluster{directory: directory, cluster: cluster}
+	if c.api, err = client.New(cluster.Config(), client.Options{Scheme: newScheme()}); err != nil {
+		return nil, errors.Join(err, c.stop(true))
+	}
+	return c, nil
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, appsapi.AddToScheme, batchv1alpha1.AddToScheme,
+	} {
+		utilruntime.Must(add(scheme))
+	}
+	return scheme
+}
+
+// use has the functions of this package act on the cluster.
+func (c *testCluster) use() { directory, cluster, api = c.directory, c.cluster, c.api }
+
+// stop stops the cluster. The logs are kept if something failed.
+func (c *testCluster) stop(failed bool) error {
+	if err := c.cluster.Stop(context.Background()); err != nil {
+		return err
+	}
+	if failed {
+		fmt.Fprintln(os.Stderr, "the logs of all components are in", filepath.Join(c.directory, "logs"))
+		return nil
+	}
+	return os.RemoveAll(c.directory)
+}
+
+// startCluster has a test use a cluster of its own until it ends.
+func startCluster(t *testing.T, options controlplane.Options) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	own, err := start(ctx, options)
+	require.NoError(t, err)
+	shared := &testCluster{directory, cluster, api}
+	own.use()
+	t.Cleanup(func() {
+		shared.use()
+		require.NoError(t, own.stop(t.Failed()))
+	})
 }
 
 // newNamespace makes a namespace for one test.

@@ -58,16 +58,21 @@ func newMonitor(t *testing.T, namespace string) string {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:monitoring"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "monitor"}},
 	})
-	// A refusal would be remembered for a while by whom we ask.
+	awaitAllowed(t, "system:serviceaccount:"+namespace+":monitor", "/metrics")
+	return token
+}
+
+// awaitAllowed waits until somebody's permission to get a URL counts. A refusal would be remembered for a while by whom we
+// ask.
+func awaitAllowed(t *testing.T, user, path string) {
+	t.Helper()
 	await(t, "the permission to count", func() bool {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-			User:                  "system:serviceaccount:" + namespace + ":monitor",
-			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+			User: user, NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"},
 		}}
 		require.NoError(t, api.Create(t.Context(), review))
 		return review.Status.Allowed
 	})
-	return token
 }
 
 // newToken makes a ServiceAccount and returns a token of it.
@@ -83,6 +88,14 @@ func newToken(t *testing.T, namespace, name string) string {
 // fetch gets a URL, whose certificate the server may have signed itself.
 func fetch(t *testing.T, url, token string) (code int, body string) {
 	t.Helper()
+	code, body, err := tryFetch(t, url, token)
+	require.NoError(t, err)
+	return code, body
+}
+
+// tryFetch is fetch from a server that may not listen yet.
+func tryFetch(t *testing.T, url, token string) (code int, body string, err error) {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	require.NoError(t, err)
 	if token != "" {
@@ -90,9 +103,10 @@ func fetch(t *testing.T, url, token string) (code int, body string) {
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	response, err := (&http.Client{Transport: transport}).Do(request)
-	require.NoError(t, err)
+	if err != nil {
+		return 0, "", err
+	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	return response.StatusCode, string(text)
+	return response.StatusCode, string(text), err
 }

@@ -1,6 +1,9 @@
 package deployment
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,6 +16,9 @@ import (
 
 // An API server takes any Deployment; only its pods are judged. The sandbox has none of them, so they are tried here.
 func TestTheNamespaceTakesThePodsOfOurDeployments(t *testing.T) {
+	await(t, "the quota to count", func() bool {
+		return len(get(t, &corev1.ResourceQuota{}, systemNamespace, "podsequence-critical-pods").Status.Hard) > 0
+	})
 	for _, program := range []string{"podsequence-scheduler", "podsequence-controller"} {
 		t.Run(program, func(t *testing.T) {
 			deployment := get(t, &appsv1.Deployment{}, systemNamespace, program)
@@ -42,9 +48,53 @@ func TestPortsAreThoseThatTheProgramsServeAtByDefault(t *testing.T) {
 		}
 		assert.Equal(t, want, got, program)
 		for _, arg := range container.Args {
-			assert.NotContains(t, arg, "-address", "%s serves at its default addresses", program)
+			if strings.Contains(arg, "-address") {
+				// Kubelets probe the pod's address, of whichever family.
+				assert.Equal(t, fmt.Sprintf("--health-probe-bind-address=[$(POD_IP)]:%d", want["health"]), arg, program)
+			}
 		}
+		assert.Equal(t, "status.podIP", environment(container)["POD_IP"].ValueFrom.FieldRef.FieldPath, program)
 		service := get(t, &corev1.Service{}, systemNamespace, program+"-metrics")
 		assert.Equal(t, want["metrics"], service.Spec.Ports[0].Port, program)
 	}
+}
+
+// Clusters that limit who may have this priority class take pods of it only where a quota says so. The cluster of these
+// tests is one.
+func TestACriticalPodIsRefusedWhereThereIsNoQuotaForIt(t *testing.T) {
+	pod := ourPod(newNamespace(t), "critical").Obj()
+	pod.Spec.PriorityClassName = "system-cluster-critical"
+	err := api.Create(t.Context(), pod, client.DryRunAll)
+	assert.ErrorContains(t, err, "insufficient quota to match these scopes")
+}
+
+// A program that meets its limit without knowing of it is killed, again and again.
+func TestProgramsKnowTheirMemoryLimits(t *testing.T) {
+	for _, program := range []string{"podsequence-scheduler", "podsequence-controller"} {
+		container := get(t, &appsv1.Deployment{}, systemNamespace, program).Spec.Template.Spec.Containers[0]
+		limit := container.Resources.Limits.Memory().Value()
+		soft, isMebibytes := strings.CutSuffix(environment(container)["GOMEMLIMIT"].Value, "MiB")
+		require.True(t, isMebibytes, program)
+		mebibytes, err := strconv.Atoi(soft)
+		require.NoError(t, err)
+		assert.InDelta(t, 0.9, float64(mebibytes<<20)/float64(limit), 0.01, "%s: GOMEMLIMIT as a part of the memory limit", program)
+		assert.Less(t, container.Resources.Requests.Memory().Value(), limit, program)
+		assert.NotContains(t, container.Resources.Limits, corev1.ResourceCPU, "%s would be slowed down when it has most to do", program)
+	}
+}
+
+func TestPodsRunOnLinuxOfAnyProcessor(t *testing.T) {
+	for _, program := range []string{"podsequence-scheduler", "podsequence-controller"} {
+		pod := get(t, &appsv1.Deployment{}, systemNamespace, program).Spec.Template.Spec
+		assert.Equal(t, map[string]string{corev1.LabelOSStable: "linux"}, pod.NodeSelector, program)
+		assert.Nil(t, pod.Affinity, program)
+	}
+}
+
+func environment(container corev1.Container) map[string]corev1.EnvVar {
+	variables := map[string]corev1.EnvVar{}
+	for _, variable := range container.Env {
+		variables[variable.Name] = variable
+	}
+	return variables
 }

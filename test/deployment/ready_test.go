@@ -65,17 +65,32 @@ func configWithoutLeaderElection(t *testing.T, identity string) string {
 // startScheduler runs one more scheduler until the test ends, and returns where it can be asked for its health.
 func startScheduler(t *testing.T, config string) (address string) {
 	t.Helper()
+	return startProgram(t, controlplane.PodSequenceScheduler, "--config="+config, "--secure-port=0")
+}
+
+// startStandby runs one more controller, which waits to lead, until the test ends, and returns where it can be asked for its
+// health.
+func startStandby(t *testing.T) (address string) {
+	t.Helper()
+	kubeconfig := filepath.Join(directory, "state", "config", controlplane.PodSequenceController+".kubeconfig")
+	return startProgram(t, controlplane.PodSequenceController, "--kubeconfig="+kubeconfig, "--metrics-bind-address=0")
+}
+
+func startProgram(t *testing.T, program string, args ...string) (address string) {
+	t.Helper()
 	bin, err := controlplane.FindBin()
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address = listener.Addr().String()
+	host, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
 	require.NoError(t, listener.Close())
 
-	log, err := os.Create(filepath.Join(directory, "logs", strings.ReplaceAll(t.Name(), "/", "-")+".log"))
+	log, err := os.Create(filepath.Join(directory, "logs", strings.ReplaceAll(t.Name(), "/", "-")+"-"+program+".log"))
 	require.NoError(t, err)
-	command := exec.Command(filepath.Join(bin, controlplane.PodSequenceScheduler),
-		"--config="+config, "--secure-port=0", "--health-probe-bind-address="+address)
+	// With brackets, as in the Deployments, where they are there for IPv6.
+	command := exec.Command(filepath.Join(bin, program), append(args, "--health-probe-bind-address=["+host+"]:"+port)...)
 	command.Stdout, command.Stderr = log, log
 	require.NoError(t, command.Start())
 	t.Cleanup(func() {

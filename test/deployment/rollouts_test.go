@@ -20,20 +20,24 @@ func rollOutInTurn(t *testing.T, namespace string) {
 	coordination.Spec.LabelSelector.MatchLabels = map[string]appsapi.LabelValue{"app": "proxy"}
 	create(t, coordination)
 	for _, name := range []string{"proxy-a", "proxy-b"} {
-		selector := map[string]string{"proxy": name}
-		create(t, &appsv1.Deployment{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
-			Spec: appsv1.DeploymentSpec{
-				Selector: &metav1.LabelSelector{MatchLabels: selector},
-				Template: corev1.PodTemplateSpec{
-					ObjectMeta: metav1.ObjectMeta{Labels: selector},
-					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "proxy", Image: "example.com/proxy"}}},
-				},
-			},
-		})
+		create(t, deployment(namespace, name, labels))
 	}
 	await(t, "both to have rolled out", func() bool {
 		status := get(t, coordination, namespace, "proxies").Status
 		return len(status.Deployments) == 2 && meta.IsStatusConditionTrue(status.Conditions, appsapi.ConditionReady)
 	})
+}
+
+func deployment(namespace, name string, labels map[string]string) *appsv1.Deployment {
+	selector := map[string]string{"proxy": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: selector},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: selector},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "proxy", Image: "example.com/proxy"}}},
+			},
+		},
+	}
 }

@@ -3,6 +3,7 @@ package deploymentcoordination
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/kindcache"
 )
 
 const (
@@ -37,8 +39,12 @@ type Options struct {
 
 // Add adds the controller to the manager. It does nothing, and watches nothing, until the manager leads.
 func Add(mgr manager.Manager, options Options) error {
+	coordinations, err := kindcache.New(mgr, v1.DeploymentCoordinationResource, &v1.DeploymentCoordination{})
+	if err != nil {
+		return fmt.Errorf("make cache of DeploymentCoordinations: %w", err)
+	}
 	r := &reconciler{
-		cached:   mgr.GetCache(),
+		cached:   coordinations.Beside(mgr.GetCache()),
 		live:     mgr.GetAPIReader(),
 		writer:   mgr.GetClient(),
 		recorder: mgr.GetEventRecorder(reporter),
@@ -49,7 +55,7 @@ func Add(mgr manager.Manager, options Options) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		// One that changes may make room for one that overlaps.
-		Watches(&v1.DeploymentCoordination{}, handler.EnqueueRequestsFromMapFunc(r.withSiblings)).
+		WatchesRawSource(coordinations.Source(handler.EnqueueRequestsFromMapFunc(r.withSiblings))).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.ofDeployment)).
 		// A rollout is over when the old ReplicaSets are empty, and their events may come last.
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.ofReplicaSet)).
@@ -57,6 +63,8 @@ func Add(mgr manager.Manager, options Options) error {
 			MaxConcurrentReconciles: 1, // see reconciler
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				100*time.Millisecond, 30*time.Second),
+			// That something cannot be listed is no reason to end the other controllers' process.
+			CacheSyncTimeout: math.MaxInt64,
 		})
 	if options.Holds != nil {
 		b = b.WatchesRawSource(options.Holds.source(r.inNamespace))

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/kindcache"
 )
 
 const (
@@ -37,20 +38,24 @@ func Add(mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("index Jobs by owner: %w", err)
 	}
+	// Undecoded, so that one object that cannot be decoded does not keep all others from being listed.
+	objects, err := kindcache.New(mgr, v1alpha1.SequentialJobResource, newUnstructured())
+	if err != nil {
+		return fmt.Errorf("make cache of SequentialJobs: %w", err)
+	}
 	r := &reconciler{
-		cache: mgr.GetCache(), live: mgr.GetAPIReader(), writer: mgr.GetClient(),
+		cache: objects.Beside(mgr.GetCache()), live: mgr.GetAPIReader(), writer: mgr.GetClient(),
 		recorder: mgr.GetEventRecorder(reporter), clock: clock.RealClock{}, written: newWritten(),
 	}
 	err = builder.ControllerManagedBy(mgr).
 		Named(controllerName).
-		// Undecoded, so that one object that cannot be decoded does not keep all others from being listed.
-		For(newUnstructured()).
+		WatchesRawSource(objects.Source(&handler.EnqueueRequestForObject{})).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(r.concernedBy)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				100*time.Millisecond, 30*time.Second),
-			// If the kind is not installed there are none: that is no reason to end the other controllers' process.
+			// That something cannot be listed is no reason to end the other controllers' process.
 			CacheSyncTimeout: math.MaxInt64,
 		}).
 		Complete(r)

@@ -75,6 +75,7 @@ func TestShippedConfiguration(t *testing.T) {
 		"kube-scheduler's own lease belongs to the cluster's scheduler")
 	assert.Greater(t, c.ClientConnection.QPS, float32(50), "kube-scheduler's default spreads the release of 1,000 pods over 20 s")
 	assert.Greater(t, c.ClientConnection.Burst, int32(100))
+	assert.False(t, c.EnableProfiling, "profiles tell of other people's pods")
 	for name, profile := range newStage(t).Profiles {
 		var binders []string
 		for _, plugin := range profile.ListPlugins().Bind.Enabled {

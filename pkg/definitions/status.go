@@ -1,0 +1,61 @@
+package definitions
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+)
+
+var installed = metrics.NewGaugeVec(&metrics.GaugeOpts{
+	Subsystem:      "podsequence",
+	Name:           "kind_installed",
+	Help:           "1 if a kind is installed, 0 while it is waited for, by resource. Absent where nobody watches it, as on a standby.",
+	StabilityLevel: metrics.ALPHA,
+}, []string{"resource"})
+
+func init() {
+	legacyregistry.MustRegister(installed)
+}
+
+// Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
+func Collectors() []prometheus.Collector {
+	return []prometheus.Collector{installed.GaugeVec}
+}
+
+// Status tells the operator of the cluster whether a kind is installed: by a metric, and in the log when that changes.
+type Status struct {
+	Resource schema.GroupResource
+
+	lock      sync.Mutex
+	known     bool
+	installed bool
+}
+
+// Set takes note of whether the kind is installed.
+func (s *Status) Set(logger klog.Logger, isInstalled bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	before, known := s.installed, s.known
+	s.installed, s.known = isInstalled, true
+	if known && before == isInstalled {
+		return
+	}
+	name := s.Resource.String()
+	if isInstalled {
+		installed.WithLabelValues(name).Set(1)
+		logger.Info("The kind is installed", "definition", name)
+		return
+	}
+	installed.WithLabelValues(name).Set(0)
+	logger.Info("The kind is not installed; waiting for its definition", "definition", name, "install", s.installCommand())
+}
+
+// installCommand is what installs the kind.
+func (s *Status) installCommand() string {
+	return fmt.Sprintf("kubectl apply --server-side -f manifests/crds/%s_%s.yaml", s.Resource.Group, s.Resource.Resource)
+}
