@@ -1,6 +1,7 @@
 package deploymentcoordination
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -9,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/fairqueue"
 )
 
 const (
@@ -27,8 +28,16 @@ const (
 	reporter = "podsequence-controller"
 )
 
-// Options are what the other controllers have to say.
+// workers is how many namespaces are worked on at once, so that a slow write does not keep the others waiting.
+const workers = 4
+
+// DefaultMaxCoordinations is how many coordinations of a namespace count if nobody says otherwise.
+const DefaultMaxCoordinations = 100
+
+// Options are what the operator of the cluster decides, and what the other controllers have to say.
 type Options struct {
+	// MaxCoordinations is how many coordinations of a namespace count; 0 for DefaultMaxCoordinations.
+	MaxCoordinations int
 	// Holder says what holds pods. Nil means that nothing does.
 	Holder Holder
 	// Holds has the namespaces in which what holds pods may have changed. It goes with Holder.
@@ -38,23 +47,25 @@ type Options struct {
 // Add adds the controller to the manager. It does nothing, and watches nothing, until the manager leads.
 func Add(mgr manager.Manager, options Options) error {
 	r := &reconciler{
-		cached:   mgr.GetCache(),
-		live:     mgr.GetAPIReader(),
-		writer:   mgr.GetClient(),
-		recorder: mgr.GetEventRecorder(reporter),
-		clock:    clock.RealClock{},
-		written:  written{},
-		holder:   options.Holder,
+		cached:     mgr.GetCache(),
+		live:       mgr.GetAPIReader(),
+		writer:     mgr.GetClient(),
+		recorder:   mgr.GetEventRecorder(reporter),
+		clock:      clock.RealClock{},
+		holder:     options.Holder,
+		limit:      cmp.Or(options.MaxCoordinations, DefaultMaxCoordinations),
+		namespaces: newNamespaces(),
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		// One that changes may make room for one that overlaps.
-		Watches(&v1.DeploymentCoordination{}, handler.EnqueueRequestsFromMapFunc(r.withSiblings)).
+		Watches(&v1.DeploymentCoordination{}, handler.EnqueueRequestsFromMapFunc(r.ofCoordination)).
 		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.ofDeployment)).
 		// A rollout is over when the old ReplicaSets are empty, and their events may come last.
 		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.ofReplicaSet)).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: 1, // see reconciler
+			MaxConcurrentReconciles: workers,
+			NewQueue:                newQueue,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				100*time.Millisecond, 30*time.Second),
 		})
@@ -67,39 +78,35 @@ func Add(mgr manager.Manager, options Options) error {
 	return nil
 }
 
-// inNamespace asks for all coordinations of a namespace. Whom an object concerns is worked out there: it may concern one
-// that does not match it any more.
-func (r *reconciler) inNamespace(ctx context.Context, namespace string) []reconcile.Request {
-	var list v1.DeploymentCoordinationList
-	if err := r.cached.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to list DeploymentCoordinations", "namespace", namespace)
+// newQueue makes the queue of namespaces. Each is in it once, however much happens there.
+var newQueue = fairqueue.By(func(r reconcile.Request) string { return r.Namespace })
+
+// request asks for a namespace, whose changes are noted first. Whom an object concerns is worked out there: it may concern
+// one that does not match it any more. Unless it does always, a change does not matter in a namespace without coordinations.
+func (r *reconciler) request(namespace string, always bool) []reconcile.Request {
+	if !r.namespaces.note(namespace, always) {
 		return nil
 	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace}}}
 }
 
-func (r *reconciler) withSiblings(ctx context.Context, object client.Object) []reconcile.Request {
-	own := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)} // it may be gone
-	return append(r.inNamespace(ctx, object.GetNamespace()), own)
+// inNamespace is for a change of what holds pods.
+func (r *reconciler) inNamespace(_ context.Context, namespace string) []reconcile.Request {
+	return r.request(namespace, false)
 }
 
-// ofDeployment also asks for the coordination whose mark the Deployment carries, in case there is none of that name.
-func (r *reconciler) ofDeployment(ctx context.Context, object client.Object) []reconcile.Request {
-	requests := r.inNamespace(ctx, object.GetNamespace())
-	if name := object.GetAnnotations()[v1.PausedByAnnotation]; name != "" {
-		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
-		requests = append(requests, reconcile.Request{NamespacedName: key})
-	}
-	return requests
+func (r *reconciler) ofCoordination(_ context.Context, object client.Object) []reconcile.Request {
+	return r.request(object.GetNamespace(), true)
 }
 
-func (r *reconciler) ofReplicaSet(ctx context.Context, object client.Object) []reconcile.Request {
+// ofDeployment also looks at a Deployment that carries a mark, in case there is no coordination any more.
+func (r *reconciler) ofDeployment(_ context.Context, object client.Object) []reconcile.Request {
+	return r.request(object.GetNamespace(), object.GetAnnotations()[v1.PausedByAnnotation] != "")
+}
+
+func (r *reconciler) ofReplicaSet(_ context.Context, object client.Object) []reconcile.Request {
 	if metav1.GetControllerOfNoCopy(object) == nil {
 		return nil
 	}
-	return r.inNamespace(ctx, object.GetNamespace())
+	return r.request(object.GetNamespace(), false)
 }
