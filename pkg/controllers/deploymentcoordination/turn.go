@@ -25,7 +25,7 @@ const (
 	// turnRequests is how many requests to the API server a turn makes before it leaves the rest to the next.
 	turnRequests = 20
 	// turnPairs is how many pairs of a coordination and a Deployment that it matches a turn looks at before it does.
-	turnPairs = 2000
+	turnPairs = 500
 )
 
 var (
@@ -138,6 +138,11 @@ func (t *turn) setFinalizer(ctx context.Context, i int) error {
 // degrade reports why a coordination does nothing. Deployments are not touched.
 func (t *turn) degrade(ctx context.Context, i int, reason, message string) error {
 	c := t.coordination(i)
+	t.pairs++
+	if known := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionDegraded); known != nil && known.Reason == reason &&
+		known.Message == message && known.ObservedGeneration == c.Generation && len(c.Status.DeploymentStates) == 0 {
+		return nil
+	}
 	status := v1.DeploymentCoordinationStatus{
 		ObservedGeneration: c.Generation, Conditions: slices.Clone(c.Status.Conditions),
 	}
@@ -155,7 +160,7 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) error
 	if equality.Semantic.DeepEqual(&c.Status, &status) {
 		return nil
 	}
-	klog.FromContext(ctx).Info("The DeploymentCoordination does nothing", "reason", reason, "message", message)
+	klog.FromContext(ctx).V(4).Info("The DeploymentCoordination does nothing", "reason", reason, "message", message)
 	before := c.Status
 	if err := t.writeStatus(ctx, i, status); err != nil {
 		return err
