@@ -75,7 +75,8 @@ func newManager(o *options) (manager.Manager, error) {
 	if err := sequentialjob.Add(mgr); err != nil {
 		return nil, fmt.Errorf("add SequentialJob controller: %w", err)
 	}
-	if err := deploymentcoordination.Add(mgr, deploymentcoordination.Options{Holder: holder, Holds: holds}); err != nil {
+	rollouts := deploymentcoordination.Options{MaxCoordinations: o.maxCoordinations, Holder: holder, Holds: holds}
+	if err := deploymentcoordination.Add(mgr, rollouts); err != nil {
 		return nil, fmt.Errorf("add DeploymentCoordination controller: %w", err)
 	}
 	if err := podgroup.Add(mgr, o.groups); err != nil {
