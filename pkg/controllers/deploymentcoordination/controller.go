@@ -14,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -59,10 +60,10 @@ func Add(mgr manager.Manager, options Options) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		// One that changes may make room for one that overlaps.
-		Watches(&v1.DeploymentCoordination{}, handler.EnqueueRequestsFromMapFunc(r.ofCoordination)).
-		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.ofDeployment)).
+		Watches(&v1.DeploymentCoordination{}, r.handler(ofCoordination)).
+		Watches(&appsv1.Deployment{}, r.handler(ofDeployment)).
 		// A rollout is over when the old ReplicaSets are empty, and their events may come last.
-		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.ofReplicaSet)).
+		Watches(&appsv1.ReplicaSet{}, r.handler(ofReplicaSet)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			NewQueue:                newQueue,
@@ -78,35 +79,49 @@ func Add(mgr manager.Manager, options Options) error {
 	return nil
 }
 
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
 // newQueue makes the queue of namespaces. Each is in it once, however much happens there.
 var newQueue = fairqueue.By(func(r reconcile.Request) string { return r.Namespace })
 
-// request asks for a namespace, whose changes are noted first. Whom an object concerns is worked out there: it may concern
-// one that does not match it any more. Unless it does always, a change does not matter in a namespace without coordinations.
-func (r *reconciler) request(namespace string, always bool) []reconcile.Request {
-	if !r.namespaces.note(namespace, always) {
-		return nil
+// enqueue asks for a namespace, whose changes are noted first. Whom an object concerns is worked out there: it may concern
+// one that does not match it any more. Unless it does always, a change does not matter in a namespace without
+// coordinations.
+func (r *reconciler) enqueue(q queue, namespace string, always bool) {
+	if interest, wait := r.namespaces.note(namespace, always); interest {
+		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace}}, wait)
 	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace}}}
 }
 
 // inNamespace is for a change of what holds pods.
-func (r *reconciler) inNamespace(_ context.Context, namespace string) []reconcile.Request {
-	return r.request(namespace, false)
-}
+func (r *reconciler) inNamespace(q queue, namespace string) { r.enqueue(q, namespace, false) }
 
-func (r *reconciler) ofCoordination(_ context.Context, object client.Object) []reconcile.Request {
-	return r.request(object.GetNamespace(), true)
-}
+// matters says of an object whether it concerns its namespace: always, or if there are coordinations.
+type matters func(client.Object) (always, otherwise bool)
+
+func ofCoordination(client.Object) (always, otherwise bool) { return true, true }
 
 // ofDeployment also looks at a Deployment that carries a mark, in case there is no coordination any more.
-func (r *reconciler) ofDeployment(_ context.Context, object client.Object) []reconcile.Request {
-	return r.request(object.GetNamespace(), object.GetAnnotations()[v1.PausedByAnnotation] != "")
+func ofDeployment(object client.Object) (always, otherwise bool) {
+	return object.GetAnnotations()[v1.PausedByAnnotation] != "", true
 }
 
-func (r *reconciler) ofReplicaSet(_ context.Context, object client.Object) []reconcile.Request {
-	if metav1.GetControllerOfNoCopy(object) == nil {
-		return nil
+func ofReplicaSet(object client.Object) (always, otherwise bool) {
+	return false, metav1.GetControllerOfNoCopy(object) != nil
+}
+
+// handler asks for the namespace of an object that matters, as it is or was.
+func (r *reconciler) handler(matters matters) handler.EventHandler {
+	look := func(q queue, objects ...client.Object) {
+		for _, object := range objects {
+			if always, otherwise := matters(object); always || otherwise {
+				r.enqueue(q, object.GetNamespace(), always)
+			}
+		}
 	}
-	return r.request(object.GetNamespace(), false)
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) { look(q, e.Object) },
+		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) { look(q, e.ObjectOld, e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) { look(q, e.Object) },
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
@@ -139,7 +140,7 @@ func (c *crowd) turn(namespace string) (more bool) {
 	c.Helper()
 	result, err := c.Reconcile(c.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace}})
 	require.NoError(c, err)
-	return result.RequeueAfter == time.Nanosecond
+	return result.RequeueAfter == turnPause
 }
 
 // settle takes turns until there is nothing more to do, and returns how many.
@@ -151,23 +152,47 @@ func (c *crowd) settle(namespace string) (turns int) {
 	return turns
 }
 
-func (c *crowd) change(namespace string, place int) []reconcile.Request {
+// asked is a queue that notes what is asked for.
+type asked struct {
+	queue
+	requests []reconcile.Request
+	waits    []time.Duration
+}
+
+func (a *asked) AddAfter(request reconcile.Request, wait time.Duration) {
+	a.requests, a.waits = append(a.requests, request), append(a.waits, wait)
+}
+
+// event has the controller see an object as a watch brings it, and returns what is asked for.
+func (c *crowd) event(matters matters, object client.Object) *asked {
+	a := &asked{}
+	c.handler(matters).Create(c.Context(), ctrlevent.CreateEvent{Object: object}, a)
+	return a
+}
+
+func (c *crowd) change(namespace string, place int) *asked {
 	d := &c.deployments[namespace][place]
 	setTemplate(d, "second")
 	d.Generation++
 	c.version++
 	d.ResourceVersion = strconv.Itoa(c.version + 1)
-	return c.ofDeployment(c.Context(), d)
+	return c.event(ofDeployment, d)
 }
 
 func TestAnEventAsksForOneReconcileHoweverManyCoordinationsThereAre(t *testing.T) {
 	c := newCrowd(t)
 	c.fill("hostile", 2000, 200)
 	c.settle("hostile")
-	assert.Len(t, c.change("hostile", 0), 1)
-	assert.Len(t, c.ofReplicaSet(t.Context(), &c.shelf.replicaSets["hostile"][0]), 1)
-	assert.Len(t, c.ofCoordination(t.Context(), &c.coordinations["hostile"][0]), 1)
-	assert.Empty(t, c.ofDeployment(t.Context(), deployment("d").Deployment), "a namespace without coordinations")
+	want := []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: "hostile"}}}
+	assert.Equal(t, want, c.change("hostile", 0).requests)
+	assert.Equal(t, want, c.event(ofReplicaSet, &c.shelf.replicaSets["hostile"][0]).requests)
+	assert.Equal(t, want, c.event(ofCoordination, &c.coordinations["hostile"][0]).requests)
+	assert.Empty(t, c.event(ofDeployment, deployment("d").Deployment).requests, "a namespace without coordinations")
+	assert.Equal(t, []time.Duration{largePause}, c.change("hostile", 0).waits, "a large namespace waits for more to happen")
+
+	c.fill("quiet", 1, 2)
+	c.settle("quiet")
+	assert.Equal(t, []time.Duration{0}, c.change("quiet", 0).waits, "a small one does not")
 }
 
 func TestATurnIsBounded(t *testing.T) {
@@ -191,7 +216,7 @@ func TestATurnIsBounded(t *testing.T) {
 	assert.Equal(t, 2000-DefaultMaxCoordinations, tooMany)
 
 	c.requests = 0
-	c.ofCoordination(t.Context(), &c.coordinations["hostile"][0])
+	c.event(ofCoordination, &c.coordinations["hostile"][0])
 	turns := c.settle("hostile")
 	assert.Zero(t, c.requests, "nothing has changed")
 	assert.LessOrEqual(t, turns, (DefaultMaxCoordinations*201+2000)/turnPairs+1)
@@ -207,13 +232,10 @@ func TestAHostileNamespaceDoesNotDelayTheRolloutsOfAnother(t *testing.T) {
 	queue := newQueue("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	for i := range 200 {
-		for _, request := range append(c.change("hostile", i), c.ofCoordination(t.Context(), &c.coordinations["hostile"][i])...) {
-			queue.Add(request)
-		}
+		c.change("hostile", i)
 	}
-	for _, request := range c.change("quiet", 0) {
-		queue.Add(request)
-	}
+	queue.Add(c.event(ofCoordination, &c.coordinations["hostile"][0]).requests[0])
+	queue.Add(c.change("quiet", 0).requests[0])
 	c.clock.SetTime(noon.Add(time.Minute)) // so that nobody waits for more changes to come
 	before := 0
 	for c.coordinations["quiet"][0].Status.ActiveDeployment == "" {
@@ -263,7 +285,7 @@ func TestNothingIsActivatedByACacheThatLags(t *testing.T) {
 			assert.True(t, c.deployments["shop"][0].Spec.Paused)
 
 			live.coordinations["shop"] = slices.Clone(c.coordinations["shop"])
-			c.ofCoordination(t.Context(), &c.coordinations["shop"][0]) // the event that was awaited
+			c.event(ofCoordination, &c.coordinations["shop"][0]) // the event that was awaited
 			c.settle("shop")
 			assert.Equal(t, "shop/d-0000", c.coordinations["shop"][0].Status.ActiveDeployment)
 		})
@@ -305,7 +327,7 @@ func BenchmarkOneEvent(b *testing.B) {
 				c.version++
 				d := &c.deployments["hostile"][0]
 				d.ResourceVersion = strconv.Itoa(c.version + 1)
-				c.ofDeployment(b.Context(), d)
+				c.event(ofDeployment, d)
 				turns += c.settle("hostile")
 			}
 			b.ReportMetric(float64(turns)/float64(b.N), "turns/op")

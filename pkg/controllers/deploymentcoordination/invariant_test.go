@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/pkg/sequence"
@@ -188,18 +189,18 @@ func (w *world) somethingHappens() {
 }
 
 func (w *world) reconcileAll() {
-	for _, request := range w.reconciler.request("shop", true) {
-		for turns := 0; ; turns++ {
-			require.Less(w, turns, 1000, "it never comes to an end")
-			result, err := w.reconciler.Reconcile(w.ctx, request)
-			require.NoError(w, err)
-			if w.crashed {
-				w.restart()
-				return
-			}
-			if result.RequeueAfter != time.Nanosecond {
-				return
-			}
+	w.reconciler.namespaces.note("shop", true)
+	for turns := 0; ; turns++ {
+		require.Less(w, turns, 1000, "it never comes to an end")
+		request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop"}}
+		result, err := w.reconciler.Reconcile(w.ctx, request)
+		require.NoError(w, err)
+		if w.crashed {
+			w.restart()
+			return
+		}
+		if result.RequeueAfter != turnPause {
+			return
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 type namespace struct {
 	// changed says that something has happened since the last turn began. namespaces guards it.
 	changed bool
+	// large says that it takes more than one turn to look at everything. namespaces guards it.
+	large bool
 
 	// everything says that all coordinations are to be looked at; todo are those that still are.
 	everything bool
@@ -57,16 +59,27 @@ func (n *namespaces) enter(name string) *namespace {
 	return one
 }
 
-// note notes a change of a namespace. It reports whether it is of interest: always is not limited to namespaces that are
-// known.
-func (n *namespaces) note(name string, always bool) bool {
+// note notes a change of a namespace. It reports whether it is of interest, and how long it may wait for more to happen:
+// always is not limited to namespaces that are known.
+func (n *namespaces) note(name string, always bool) (interest bool, wait time.Duration) {
 	n.lock.Lock()
 	defer n.lock.Unlock()
 	one, ok := n.known[name]
-	if ok {
-		one.changed = true
+	if !ok {
+		return always, 0
 	}
-	return ok || always
+	one.changed = true
+	if one.large {
+		wait = largePause
+	}
+	return true, wait
+}
+
+// measure notes whether it takes more than one turn to look at everything.
+func (n *namespaces) measure(one *namespace) {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	one.large = one.plan.pairs() > turnPairs
 }
 
 // leave forgets a namespace.

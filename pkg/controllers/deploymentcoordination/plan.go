@@ -101,6 +101,15 @@ func planFor(before *plan, around surroundings, limit int) *plan {
 	return p
 }
 
+// pairs is what it takes to look at everything, as turns count it.
+func (p *plan) pairs() int {
+	pairs := len(p.subjects)
+	for _, members := range p.members {
+		pairs += len(members)
+	}
+	return pairs
+}
+
 // read parses the selectors that the plan before does not have.
 func (p *plan) read(before *plan, coordinations []v1.DeploymentCoordination) {
 	known := map[subject]int{}

@@ -43,7 +43,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	switch next := n.next(); {
 	case more:
-		return reconcile.Result{RequeueAfter: time.Nanosecond}, nil
+		return reconcile.Result{RequeueAfter: turnPause}, nil
 	case !next.IsZero():
 		return reconcile.Result{RequeueAfter: max(next.Sub(r.clock.Now()), time.Nanosecond)}, nil // zero would mean never
 	}
@@ -66,6 +66,7 @@ func (r *reconciler) turn(ctx context.Context, name string, n *namespace) (more 
 	}
 	n.due(around, r.clock.Now())
 	n.plan = planFor(n.plan, around, r.limit)
+	r.namespaces.measure(n)
 	t := &turn{reconciler: r, namespace: n, around: around, plan: n.plan}
 	if t.replicaSets, err = r.replicaSets(ctx, name); err != nil {
 		return false, err
@@ -105,7 +106,7 @@ func (t *turn) look(ctx context.Context, i int) {
 		}
 	}
 	if err != nil {
-		t.confirmed = nil // nobody knows whether the write was done
+		t.confirmed = false // nobody knows whether the write was done
 	}
 	t.todo.Delete(uid)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -26,6 +27,10 @@ const (
 	turnRequests = 20
 	// turnPairs is how many pairs of a coordination and a Deployment that it matches a turn looks at before it does.
 	turnPairs = 500
+	// turnPause is how long a namespace waits for its next turn, and largePause how long after a change, if everything takes
+	// more than one turn: so it does not keep a processor busy, however often something happens there.
+	turnPause  = 20 * time.Millisecond
+	largePause = 200 * time.Millisecond
 )
 
 var (
@@ -48,8 +53,8 @@ type turn struct {
 	unreleased sets.Set[string]
 	// holds are what would hold the pods of Deployments, by their place, as far as somebody asked.
 	holds map[int]sequence.Hold
-	// confirmed are the first of each group of coordinations that the API server has as we do; nil if none.
-	confirmed sets.Set[int]
+	// confirmed says that the API server has had the coordinations in this turn as we do.
+	confirmed bool
 	requests  int
 	pairs     int
 }
@@ -173,8 +178,7 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) error
 // must not be read from a cache that lags, for the lock on our own status does not cover it. It asks before a Deployment
 // gets its turn, and once after a start.
 func (t *turn) confirm(ctx context.Context, i int, decision Decision) (bool, error) {
-	group := t.plan.groups[i]
-	if len(group) == 1 || t.confirmed.Has(group[0]) || (t.compared && !decision.activates(t.coordination(i))) {
+	if len(t.plan.groups[i]) == 1 || t.confirmed || (t.compared && !decision.activates(t.coordination(i))) {
 		return true, nil
 	}
 	live := &metav1.PartialObjectMetadataList{}
@@ -183,26 +187,20 @@ func (t *turn) confirm(ctx context.Context, i int, decision Decision) (bool, err
 	if err := t.live.List(ctx, live, client.InNamespace(t.coordination(i).Namespace)); err != nil {
 		return false, fmt.Errorf("list versions of overlapping DeploymentCoordinations: %w", err)
 	}
-	known, versions := sets.New[types.UID](), map[types.UID]string{}
+	cached := map[types.UID]string{}
 	for j := range t.around.coordinations {
-		known.Insert(t.coordination(j).UID)
+		cached[t.coordination(j).UID] = t.coordination(j).ResourceVersion
+		if !t.plan.subjects[j].counts {
+			cached[t.coordination(j).UID] = "" // whatever it is now, it does not matter
+		}
 	}
 	for j := range live.Items {
-		if !known.Has(live.Items[j].UID) {
+		version, known := cached[live.Items[j].UID]
+		if !known || (version != "" && version != live.Items[j].ResourceVersion) {
 			return false, nil // the event that brings it leads back here
 		}
-		versions[live.Items[j].UID] = live.Items[j].ResourceVersion
 	}
-	for _, j := range group {
-		if c := t.coordination(j); versions[c.UID] != c.ResourceVersion {
-			return false, nil
-		}
-	}
-	if t.confirmed == nil {
-		t.confirmed = sets.New[int]()
-	}
-	t.confirmed.Insert(group[0])
-	t.compared = true
+	t.confirmed, t.compared = true, true
 	return true, nil
 }
 
