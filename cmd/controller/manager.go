@@ -77,7 +77,7 @@ func newManager(o *options) (manager.Manager, error) {
 // addControllers adds those that --controllers turns on.
 func (o *options) addControllers(mgr manager.Manager) error {
 	enabled := enabledControllers(o.controllers)
-	var coordination deploymentcoordination.Options
+	coordination := deploymentcoordination.Options{MaxCoordinations: o.maxCoordinations}
 	if enabled.Has(podSequences) {
 		sequences := o.sequences
 		if enabled.Has(deploymentCoordinations) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"example.com/podsequence/pkg/controllers/deploymentcoordination"
 	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
 )
@@ -29,6 +30,8 @@ type options struct {
 	leaderElection leaderElection
 	sequences      podsequence.Options
 	groups         podgroup.Options
+	// maxCoordinations is how many DeploymentCoordinations of a namespace count.
+	maxCoordinations int
 }
 
 type leaderElection struct {
@@ -55,6 +58,8 @@ func defaultOptions() *options {
 			ExplainWaits:   true,
 		},
 		groups: podgroup.Options{NameLabel: podgroup.DefaultNameLabel, ReadyLabel: podgroup.DefaultReadyLabel},
+
+		maxCoordinations: deploymentcoordination.DefaultMaxCoordinations,
 	}
 }
 
@@ -90,6 +95,9 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.groups.ReadyLabel, "pod-group-ready-label", o.groups.ReadyLabel,
 		"Key of the label that every pod of a group gets, with value true, once all of them run.")
 
+	flags.IntVar(&o.maxCoordinations, "max-deployment-coordinations", o.maxCoordinations,
+		"How many DeploymentCoordinations of a namespace count, the oldest first. The others are Degraded, TooManyCoordinations, and do nothing.")
+
 	l := &o.leaderElection
 	flags.BoolVar(&l.enabled, "leader-elect", l.enabled,
 		"Work only while holding the lease podsequence-controller. Needed when more than one replica runs.")
@@ -123,6 +131,9 @@ func (o *options) validate() error {
 	}
 	if o.burst <= 0 {
 		errs = append(errs, fmt.Errorf("--kube-api-burst: %v must be greater than 0", o.burst))
+	}
+	if o.maxCoordinations <= 0 {
+		errs = append(errs, fmt.Errorf("--max-deployment-coordinations: %d must be greater than 0", o.maxCoordinations))
 	}
 	return errors.Join(append(errs, o.leaderElection.validate())...)
 }

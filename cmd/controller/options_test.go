@@ -102,6 +102,10 @@ func TestFlags(t *testing.T) {
 			args: []string{"--pod-group-name-label=gang", "--pod-group-ready-label=gang"},
 			want: `--pod-group-name-label and --pod-group-ready-label: both are "gang"`,
 		},
+		"no coordinations": {
+			args: []string{"--max-deployment-coordinations=0"},
+			want: "--max-deployment-coordinations: 0 must be greater than 0",
+		},
 		"no requests": {
 			args: []string{"--kube-api-qps=0", "--kube-api-burst=0"},
 			want: "--kube-api-qps: 0 must be greater than 0\n--kube-api-burst: 0 must be greater than 0",

@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -64,6 +65,7 @@ type Writer struct {
 	options Options
 	limiter *rate.Limiter // of explanations
 
+	// The queues serve namespaces in turn: many pods of one do not delay those of another.
 	lifts        workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	explanations workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// advanced are sequences whose waiting pods are to be explained anew.
@@ -82,7 +84,8 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 		options.Unknown = func(*corev1.Pod) string { return "" }
 	}
 	queue := func(name string) workqueue.TypedRateLimitingInterface[types.NamespacedName] {
-		return workqueue.NewTypedRateLimitingQueueWithConfig(
+		return fairqueue.New(
+			func(key types.NamespacedName) string { return key.Namespace },
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](100*time.Millisecond, 30*time.Second),
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: name, Clock: options.Clock},
 		)

@@ -24,6 +24,7 @@ const (
 	ReasonPauseReverted            = "PauseReverted"
 	ReasonPausedByOwner            = "PausedByOwner"
 	ReasonInvalidSelector          = "InvalidSelector"
+	ReasonTooManyCoordinations     = "TooManyCoordinations"
 	ReasonHeldByPodSequence        = "HeldByPodSequence"
 	ReasonAsExpected               = "AsExpected"
 )

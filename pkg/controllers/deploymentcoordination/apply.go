@@ -19,34 +19,43 @@ const fieldOwner = client.FieldOwner("podsequence-controller")
 
 // apply does what was decided, in the one order in which it may be cut short anywhere: pause, record, unpause. Every
 // write is on condition that the object is still the version that was decided from.
-func (r *reconciler) apply(ctx context.Context, in Input, decision Decision) error {
+func (t *turn) apply(ctx context.Context, i int, in Input, decision Decision) error {
 	deployments := map[types.NamespacedName]*appsv1.Deployment{}
-	for i := range in.Members {
-		deployments[in.Members[i].key()] = in.Members[i].Deployment
+	for j := range in.Members {
+		deployments[in.Members[j].key()] = in.Members[j].Deployment
 	}
 	for _, key := range decision.Pause {
-		if err := r.setPaused(ctx, deployments[key], true, in.Coordination.Name); err != nil {
+		if t.spent() {
+			return errMore
+		}
+		if err := t.setPaused(ctx, deployments[key], true, in.Coordination.Name); err != nil {
 			return err
 		}
 	}
 	before := in.Coordination.Status
 	if !sameStatus(&before, &decision.Status) {
-		if err := r.writeStatus(ctx, in.Coordination, decision.Status); err != nil {
+		if err := t.writeStatus(ctx, i, decision.Status); err != nil {
 			return err
 		}
-		r.tell(in, before, decision.Status)
+		t.tell(in, before, decision.Status)
 	}
-	if settled, err := r.handedOver(ctx, before, decision.Status); err != nil || !settled {
+	if settled, err := t.handedOver(ctx, before, decision.Status); err != nil || !settled {
 		return err
 	}
 	for _, key := range decision.Unpause {
-		if err := r.setPaused(ctx, deployments[key], false, ""); err != nil {
+		if t.spent() {
+			return errMore
+		}
+		if err := t.setPaused(ctx, deployments[key], false, ""); err != nil {
 			return err
 		}
-		r.tellUnpaused(in.Coordination, deployments[key])
+		t.tellUnpaused(in.Coordination, deployments[key])
 	}
 	for _, key := range decision.Unmark {
-		if err := r.setPaused(ctx, deployments[key], false, ""); err != nil {
+		if t.spent() {
+			return errMore
+		}
+		if err := t.setPaused(ctx, deployments[key], false, ""); err != nil {
 			return err
 		}
 	}
@@ -56,7 +65,7 @@ func (r *reconciler) apply(ctx context.Context, in Input, decision Decision) err
 // handedOver tells whether the Deployment that was active before still is as it was when the turn was taken from it. As
 // long as it was active it could be changed without being paused; what came in time for that, but too late for the
 // decision, is dealt with before the next may start. Its event leads to that.
-func (r *reconciler) handedOver(ctx context.Context, before, after v1.DeploymentCoordinationStatus) (bool, error) {
+func (t *turn) handedOver(ctx context.Context, before, after v1.DeploymentCoordinationStatus) (bool, error) {
 	if before.ActiveDeployment == "" || before.ActiveDeployment == after.ActiveDeployment {
 		return true, nil
 	}
@@ -66,7 +75,8 @@ func (r *reconciler) handedOver(ctx context.Context, before, after v1.Deployment
 	}
 	state, key := after.DeploymentStates[i], namespacedName(before.ActiveDeployment)
 	var found appsv1.DeploymentList
-	if err := r.live.List(ctx, &found, client.InNamespace(key.Namespace), client.MatchingFields{"metadata.name": key.Name}); err != nil {
+	t.requests++
+	if err := t.live.List(ctx, &found, client.InNamespace(key.Namespace), client.MatchingFields{"metadata.name": key.Name}); err != nil {
 		return false, fmt.Errorf("look at %s: %w", key, err)
 	}
 	for i := range found.Items {
@@ -79,7 +89,7 @@ func (r *reconciler) handedOver(ctx context.Context, before, after v1.Deployment
 }
 
 // setPaused pauses a Deployment and puts our mark on it, or unpauses it and takes the mark off.
-func (r *reconciler) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool, by string) error {
+func (t *turn) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool, by string) error {
 	after := d.DeepCopy()
 	after.Spec.Paused = paused
 	if paused {
@@ -91,21 +101,24 @@ func (r *reconciler) setPaused(ctx context.Context, d *appsv1.Deployment, paused
 		delete(after.Annotations, v1.PausedByAnnotation)
 		delete(after.Annotations, v1.PauseReasonAnnotation)
 	}
-	if err := r.writer.Patch(ctx, after, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
+	t.requests++
+	if err := t.writer.Patch(ctx, after, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
 		return fmt.Errorf("set paused of Deployment %s/%s to %t: %w", d.Namespace, d.Name, paused, err)
 	}
-	r.written.note(after)
+	t.written.note(after)
 	return nil
 }
 
-// writeStatus replaces the whole status.
-func (r *reconciler) writeStatus(ctx context.Context, c *v1.DeploymentCoordination, status v1.DeploymentCoordinationStatus) error {
-	after := c.DeepCopy()
+// writeStatus replaces the whole status. Decisions that follow in this turn know of it.
+func (t *turn) writeStatus(ctx context.Context, i int, status v1.DeploymentCoordinationStatus) error {
+	after := t.coordination(i).DeepCopy()
 	after.Status = status
-	if err := r.writer.Status().Update(ctx, after, fieldOwner); err != nil {
+	t.requests++
+	if err := t.writer.Status().Update(ctx, after, fieldOwner); err != nil {
 		return fmt.Errorf("update status: %w", err)
 	}
-	r.written.note(after)
+	t.written.note(after)
+	t.around.coordinations[i] = *after
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package deploymentcoordination
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -10,16 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/kindcache"
 )
 
@@ -29,8 +31,16 @@ const (
 	reporter = "podsequence-controller"
 )
 
-// Options are what the other controllers have to say.
+// workers is how many namespaces are worked on at once, so that a slow write does not keep the others waiting.
+const workers = 4
+
+// DefaultMaxCoordinations is how many coordinations of a namespace count if nobody says otherwise.
+const DefaultMaxCoordinations = 100
+
+// Options are what the operator of the cluster decides, and what the other controllers have to say.
 type Options struct {
+	// MaxCoordinations is how many coordinations of a namespace count; 0 for DefaultMaxCoordinations.
+	MaxCoordinations int
 	// Holder says what holds pods. Nil means that nothing does.
 	Holder Holder
 	// Holds has the namespaces in which what holds pods may have changed. It goes with Holder.
@@ -44,23 +54,25 @@ func Add(mgr manager.Manager, options Options) error {
 		return fmt.Errorf("make cache of DeploymentCoordinations: %w", err)
 	}
 	r := &reconciler{
-		cached:   coordinations.Beside(mgr.GetCache()),
-		live:     mgr.GetAPIReader(),
-		writer:   mgr.GetClient(),
-		recorder: mgr.GetEventRecorder(reporter),
-		clock:    clock.RealClock{},
-		written:  written{},
-		holder:   options.Holder,
+		cached:     coordinations.Beside(mgr.GetCache()),
+		live:       mgr.GetAPIReader(),
+		writer:     mgr.GetClient(),
+		recorder:   mgr.GetEventRecorder(reporter),
+		clock:      clock.RealClock{},
+		holder:     options.Holder,
+		limit:      cmp.Or(options.MaxCoordinations, DefaultMaxCoordinations),
+		namespaces: newNamespaces(),
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		// One that changes may make room for one that overlaps.
-		WatchesRawSource(coordinations.Source(handler.EnqueueRequestsFromMapFunc(r.withSiblings))).
-		Watches(&appsv1.Deployment{}, handler.EnqueueRequestsFromMapFunc(r.ofDeployment)).
+		WatchesRawSource(coordinations.Source(r.handler(ofCoordination))).
+		Watches(&appsv1.Deployment{}, r.handler(ofDeployment)).
 		// A rollout is over when the old ReplicaSets are empty, and their events may come last.
-		Watches(&appsv1.ReplicaSet{}, handler.EnqueueRequestsFromMapFunc(r.ofReplicaSet)).
+		Watches(&appsv1.ReplicaSet{}, r.handler(ofReplicaSet)).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: 1, // see reconciler
+			MaxConcurrentReconciles: workers,
+			NewQueue:                newQueue,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				100*time.Millisecond, 30*time.Second),
 			// That something cannot be listed is no reason to end the other controllers' process.
@@ -75,39 +87,49 @@ func Add(mgr manager.Manager, options Options) error {
 	return nil
 }
 
-// inNamespace asks for all coordinations of a namespace. Whom an object concerns is worked out there: it may concern one
-// that does not match it any more.
-func (r *reconciler) inNamespace(ctx context.Context, namespace string) []reconcile.Request {
-	var list v1.DeploymentCoordinationList
-	if err := r.cached.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to list DeploymentCoordinations", "namespace", namespace)
-		return nil
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// newQueue makes the queue of namespaces. Each is in it once, however much happens there.
+var newQueue = fairqueue.By(func(r reconcile.Request) string { return r.Namespace })
+
+// enqueue asks for a namespace, whose changes are noted first. Whom an object concerns is worked out there: it may concern
+// one that does not match it any more. Unless it does always, a change does not matter in a namespace without
+// coordinations.
+func (r *reconciler) enqueue(q queue, namespace string, always bool) {
+	if interest, wait := r.namespaces.note(namespace, always); interest {
+		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace}}, wait)
 	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
 }
 
-func (r *reconciler) withSiblings(ctx context.Context, object client.Object) []reconcile.Request {
-	own := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)} // it may be gone
-	return append(r.inNamespace(ctx, object.GetNamespace()), own)
+// inNamespace is for a change of what holds pods.
+func (r *reconciler) inNamespace(q queue, namespace string) { r.enqueue(q, namespace, false) }
+
+// matters says of an object whether it concerns its namespace: always, or if there are coordinations.
+type matters func(client.Object) (always, otherwise bool)
+
+func ofCoordination(client.Object) (always, otherwise bool) { return true, true }
+
+// ofDeployment also looks at a Deployment that carries a mark, in case there is no coordination any more.
+func ofDeployment(object client.Object) (always, otherwise bool) {
+	return object.GetAnnotations()[v1.PausedByAnnotation] != "", true
 }
 
-// ofDeployment also asks for the coordination whose mark the Deployment carries, in case there is none of that name.
-func (r *reconciler) ofDeployment(ctx context.Context, object client.Object) []reconcile.Request {
-	requests := r.inNamespace(ctx, object.GetNamespace())
-	if name := object.GetAnnotations()[v1.PausedByAnnotation]; name != "" {
-		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
-		requests = append(requests, reconcile.Request{NamespacedName: key})
-	}
-	return requests
+func ofReplicaSet(object client.Object) (always, otherwise bool) {
+	return false, metav1.GetControllerOfNoCopy(object) != nil
 }
 
-func (r *reconciler) ofReplicaSet(ctx context.Context, object client.Object) []reconcile.Request {
-	if metav1.GetControllerOfNoCopy(object) == nil {
-		return nil
+// handler asks for the namespace of an object that matters, as it is or was.
+func (r *reconciler) handler(matters matters) handler.EventHandler {
+	look := func(q queue, objects ...client.Object) {
+		for _, object := range objects {
+			if always, otherwise := matters(object); always || otherwise {
+				r.enqueue(q, object.GetNamespace(), always)
+			}
+		}
 	}
-	return r.inNamespace(ctx, object.GetNamespace())
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) { look(q, e.Object) },
+		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) { look(q, e.ObjectOld, e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) { look(q, e.Object) },
+	}
 }

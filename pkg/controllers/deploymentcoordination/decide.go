@@ -86,9 +86,10 @@ func deliberate(in Input) *deliberation {
 	status.Deployments = nil
 	status.DeploymentStates = make([]v1.DeploymentState, len(in.Members))
 	d := &deliberation{Input: in, status: status}
+	known := recordsOf(&in.Coordination.Status)
 	for i := range in.Members {
 		m := &in.Members[i]
-		before := recordOf(&in.Coordination.Status, m)
+		before := known.of(m)
 		status.DeploymentStates[i] = newState(m, before, in.Now)
 		status.Deployments = append(status.Deployments, m.name())
 		d.members = append(d.members, member{Member: m, before: before, state: &status.DeploymentStates[i]})

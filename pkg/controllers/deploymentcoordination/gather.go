@@ -11,17 +11,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
-	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/sequence"
 )
 
-// surroundings is what there is in a coordination's namespace. Its objects belong to the cache: read only.
+// surroundings is what there is in a namespace. Its objects belong to the cache: read only.
 type surroundings struct {
-	coordinations []v1.DeploymentCoordination
-	deployments   []appsv1.Deployment // sorted by name, without those that are being deleted
+	coordinations []v1.DeploymentCoordination // sorted by name
+	deployments   []appsv1.Deployment         // sorted by name, without those that are being deleted
+	terminating   []types.UID                 // of Deployments that are being deleted
 }
 
 func (r *reconciler) surroundings(ctx context.Context, namespace string) (surroundings, error) {
@@ -33,51 +33,95 @@ func (r *reconciler) surroundings(ctx context.Context, namespace string) (surrou
 	if err := r.cached.List(ctx, &deployments, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return surroundings{}, fmt.Errorf("list Deployments: %w", err)
 	}
-	alive := slices.DeleteFunc(deployments.Items, func(d appsv1.Deployment) bool { return d.DeletionTimestamp != nil })
-	slices.SortFunc(alive, func(a, b appsv1.Deployment) int { return cmp.Compare(a.Name, b.Name) })
-	return surroundings{coordinations.Items, alive}, nil
+	s := surroundings{coordinations: coordinations.Items}
+	slices.SortFunc(s.coordinations, func(a, b v1.DeploymentCoordination) int { return cmp.Compare(a.Name, b.Name) })
+	s.deployments = slices.DeleteFunc(deployments.Items, func(d appsv1.Deployment) bool {
+		if d.DeletionTimestamp != nil {
+			s.terminating = append(s.terminating, d.UID)
+		}
+		return d.DeletionTimestamp != nil
+	})
+	slices.SortFunc(s.deployments, func(a, b appsv1.Deployment) int { return cmp.Compare(a.Name, b.Name) })
+	return s, nil
 }
 
-// gather collects what the decision is made from. The claim's coordination is the newest that we know.
-func (r *reconciler) gather(ctx context.Context, own claim, around surroundings) (Input, error) {
-	in := Input{Coordination: own.coordination, Now: r.clock.Now()}
-	all := claims(around.coordinations)
-	others := overlapping(own.coordination.Name, around.deployments, all)
-	if len(others) > 0 {
-		// Who is active elsewhere must not be read from a cache that lags: the lock on our own status does not cover it.
-		var live v1.DeploymentCoordinationList
-		if err := r.live.List(ctx, &live, client.InNamespace(own.coordination.Namespace)); err != nil {
-			return Input{}, fmt.Errorf("list overlapping DeploymentCoordinations: %w", err)
-		}
-		all = claims(live.Items)
-		in.Overlapping, in.Busy = sets.List(others), busy(all, others)
+// concern reports whether there is anything for us to do.
+func (s surroundings) concern() bool {
+	return len(s.coordinations) > 0 ||
+		slices.ContainsFunc(s.deployments, func(d appsv1.Deployment) bool { return marked(&d) != "" })
+}
+
+// lags reports whether some object is not yet in the cache as we wrote it.
+func (n *namespace) lags(around surroundings) bool {
+	if len(n.written) == 0 {
+		return false
 	}
-	byOwner, err := r.replicaSets(ctx, own.coordination.Namespace)
-	if err != nil {
-		return Input{}, err
+	for i := range around.coordinations {
+		if n.written.lags(&around.coordinations[i]) {
+			return true
+		}
 	}
 	for i := range around.deployments {
-		d := &around.deployments[i]
-		if !own.matches(d) {
+		if n.written.lags(&around.deployments[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// gather collects what the decision on a coordination is made from.
+func (t *turn) gather(ctx context.Context, i int) (Input, error) {
+	in := Input{Coordination: t.coordination(i), Now: t.clock.Now()}
+	for _, j := range t.plan.groups[i] {
+		if j == i {
 			continue
 		}
-		in.Members = append(in.Members, Member{
-			Deployment: d, ReplicaSets: byOwner[d.UID], Hold: r.wouldHold(d),
-			Elsewhere: handlerOf(d, all) != own.coordination.Name,
-		})
+		other := t.coordination(j)
+		in.Overlapping = append(in.Overlapping, other.Name)
+		if in.Busy == "" {
+			in.Busy = other.Status.ActiveDeployment
+		}
 	}
-	in.ReadySince, err = r.readySince(ctx, in)
+	records := recordsOf(&in.Coordination.Status)
+	for _, place := range t.plan.members[i] {
+		d := &t.around.deployments[place]
+		m := Member{Deployment: d, ReplicaSets: t.replicaSets[d.UID], Elsewhere: t.handler(place) != i}
+		m.known = t.template(&m)
+		if !m.rolledOut(records.of(&m)) {
+			m.Hold = t.hold(place)
+		}
+		in.Members = append(in.Members, m)
+	}
+	t.pairs += 1 + len(in.Members)
+	since, err := t.readySince(ctx, in)
+	in.ReadySince = since
 	return in, err
 }
 
-// busy is the active Deployment of one of the coordinations.
-func busy(all []claim, of sets.Set[string]) string {
-	for _, c := range all {
-		if active := c.coordination.Status.ActiveDeployment; of.Has(c.coordination.Name) && active != "" {
-			return active
+// handler is the coordination that pauses and unpauses the Deployment: of those that match it the one for which it is
+// active, and else the first by name. One of them must match.
+func (t *turn) handler(place int) int {
+	d := &t.around.deployments[place]
+	name := types.NamespacedName{Namespace: d.Namespace, Name: d.Name}.String()
+	for _, i := range t.plan.matching[place] {
+		if t.coordination(i).Status.ActiveDeployment == name {
+			return i
 		}
 	}
-	return ""
+	return t.plan.matching[place][0]
+}
+
+// hold is what would hold new pods of the Deployment. It is asked for once in a turn, whoever matches the Deployment.
+func (t *turn) hold(place int) sequence.Hold {
+	hold, ok := t.holds[place]
+	if !ok {
+		hold = t.wouldHold(&t.around.deployments[place])
+		if t.holds == nil {
+			t.holds = map[int]sequence.Hold{}
+		}
+		t.holds[place] = hold
+	}
+	return hold
 }
 
 // replicaSets are those of the namespace, by the UID of their Deployment.
@@ -98,7 +142,7 @@ func (r *reconciler) replicaSets(ctx context.Context, namespace string) (map[typ
 // readySince asks for the pods of the active Deployment once it has rolled out, if it matters since when they have been
 // ready. That is one request at the end of a rollout and one at the end of the wait, where a watch would keep all pods of
 // the cluster.
-func (r *reconciler) readySince(ctx context.Context, in Input) (*time.Time, error) {
+func (t *turn) readySince(ctx context.Context, in Input) (*time.Time, error) {
 	if in.Coordination.Spec.MinReadySeconds == 0 {
 		return nil, nil
 	}
@@ -107,7 +151,7 @@ func (r *reconciler) readySince(ctx context.Context, in Input) (*time.Time, erro
 		if m.name() != in.Coordination.Status.ActiveDeployment || !m.complete() {
 			continue
 		}
-		current := deploymentutil.FindNewReplicaSet(m.Deployment, m.ReplicaSets)
+		current := m.template().current
 		if current == nil {
 			return nil, nil
 		}
@@ -116,7 +160,8 @@ func (r *reconciler) readySince(ctx context.Context, in Input) (*time.Time, erro
 			return nil, fmt.Errorf("read selector of ReplicaSet %s: %w", current.Name, err)
 		}
 		var pods corev1.PodList
-		if err := r.live.List(ctx, &pods, client.InNamespace(current.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		t.requests++
+		if err := t.live.List(ctx, &pods, client.InNamespace(current.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
 			return nil, fmt.Errorf("list pods of %s: %w", m.name(), err)
 		}
 		return readySince(pods.Items, in.Now), nil

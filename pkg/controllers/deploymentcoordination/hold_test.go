@@ -177,8 +177,8 @@ func TestHoldsAskForTheCoordinationsOfANamespace(t *testing.T) {
 	holds.Changed("early") // before the controller runs
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	ctx, cancel := context.WithCancel(t.Context())
-	err := holds.source(func(_ context.Context, namespace string) []reconcile.Request {
-		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "shop"}}}
+	err := holds.source(func(q workqueue.TypedRateLimitingInterface[reconcile.Request], namespace string) {
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: "shop"}})
 	}).Start(ctx, queue)
 	require.NoError(t, err)
 	for _, namespace := range []string{"early", "late"} {

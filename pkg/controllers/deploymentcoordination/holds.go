@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"example.com/podsequence/pkg/sequence"
@@ -41,9 +40,9 @@ func NewHolds() *Holds { return &Holds{workqueue.NewTyped[string]()} }
 // Changed tells of a namespace. It does not block.
 func (h *Holds) Changed(namespace string) { h.namespaces.Add(namespace) }
 
-// source asks for what concerns each namespace. To find that out may take time, so it is not done by who calls Changed.
-func (h *Holds) source(concerns func(ctx context.Context, namespace string) []reconcile.Request) source.Source {
-	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+// source asks for each namespace, not on the time of who calls Changed.
+func (h *Holds) source(enqueue func(q queue, namespace string)) source.Source {
+	return source.Func(func(ctx context.Context, q queue) error {
 		context.AfterFunc(ctx, h.namespaces.ShutDown)
 		go func() {
 			for {
@@ -51,9 +50,7 @@ func (h *Holds) source(concerns func(ctx context.Context, namespace string) []re
 				if ended {
 					return
 				}
-				for _, request := range concerns(ctx, namespace) {
-					queue.Add(request)
-				}
+				enqueue(q, namespace)
 				h.namespaces.Done(namespace)
 			}
 		}()

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -55,7 +56,10 @@ func TestAtMostOneRolls(t *testing.T) {
 	}
 }
 
-var errCrash = errors.New("crashed")
+var (
+	errCrash   = errors.New("crashed")
+	errRefused = errors.New("the API server is busy")
+)
 
 // world is a namespace with Deployments a to d.
 type world struct {
@@ -69,6 +73,7 @@ type world struct {
 	quiet      bool              // no crashes, no interference
 	inside     bool              // something is happening between two writes
 	held       map[string]bool   // the images whose pods a PodSequence holds
+	crashed    bool              // nothing is written until a restart
 }
 
 // WouldHold makes the world a Holder.
@@ -113,6 +118,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 // restart makes a reconciler that knows nothing but what the API says.
 func (w *world) restart() {
+	w.crashed = false
 	intercepted := interceptor.NewClient(w.client, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			return w.write(func() error { return c.Patch(ctx, o, p, opts...) })
@@ -123,25 +129,38 @@ func (w *world) restart() {
 	})
 	w.reconciler = &reconciler{
 		cached: intercepted, live: intercepted, writer: intercepted, recorder: events.NewFakeRecorder(10000), clock: w.clock,
-		written: written{}, holder: w,
+		holder: w, limit: DefaultMaxCoordinations, namespaces: newNamespaces(),
 	}
 }
 
 // write is where the world can interfere: a crash before or after the write, or somebody else who is faster.
 func (w *world) write(do func() error) error {
+	if w.crashed {
+		return errCrash
+	}
 	if w.quiet {
 		return do()
 	}
-	switch w.random.IntN(12) {
+	switch w.random.IntN(16) {
 	case 0:
+		w.crashed = true
 		return errCrash
 	case 1:
 		if err := do(); err != nil {
 			return err
 		}
 		w.check("a write before a crash")
+		w.crashed = true
 		return errCrash
 	case 2:
+		return errRefused
+	case 3:
+		if err := do(); err != nil {
+			return err
+		}
+		w.check("a write whose answer is lost")
+		return errRefused
+	case 4:
 		w.inside = true
 		w.somethingHappens()
 		w.inside = false
@@ -170,13 +189,19 @@ func (w *world) somethingHappens() {
 }
 
 func (w *world) reconcileAll() {
-	for _, name := range []string{"shop", "other"} {
-		_, err := w.reconciler.Reconcile(w.ctx, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop", Name: name}})
-		if errors.Is(err, errCrash) {
-			w.restart()
-			continue
-		}
+	w.reconciler.namespaces.note("shop", true)
+	for turns := 0; ; turns++ {
+		require.Less(w, turns, 1000, "it never comes to an end")
+		request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop"}}
+		result, err := w.reconciler.Reconcile(w.ctx, request)
 		require.NoError(w, err)
+		if w.crashed {
+			w.restart()
+			return
+		}
+		if result.RequeueAfter != turnPause {
+			return
+		}
 	}
 }
 
@@ -207,8 +232,7 @@ func (w *world) changeTemplate() {
 		c := &all.Items[i]
 		selector, err := asSelector(&c.Spec.LabelSelector)
 		require.NoError(w, err)
-		matches := claim{c, selector}.matches(d)
-		if matches && c.Status.ActiveDeployment != "shop/"+d.Name && !d.Spec.Paused {
+		if selector.Matches(labels.Set(d.Labels)) && c.Status.ActiveDeployment != "shop/"+d.Name && !d.Spec.Paused {
 			d.Spec.Paused = true
 			d.Annotations = map[string]string{v1.PausedByAnnotation: c.Name}
 		}

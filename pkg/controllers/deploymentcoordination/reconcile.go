@@ -2,146 +2,142 @@ package deploymentcoordination
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 )
 
-// reconciler does for one coordination at a time what Decide says. Not more than one at a time, for those that overlap
-// must know of each other's decisions.
+// reconciler does for the coordinations of one namespace what Decide says. Those that overlap must know of each other's
+// decisions: so never more than one reconcile works on a namespace, and it takes one coordination after another.
 type reconciler struct {
 	cached   client.Reader
 	live     client.Reader
 	writer   client.Client
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
-	written  written
 	holder   Holder // nil if there are no PodSequences
+	// limit is how many coordinations of a namespace count.
+	limit      int
+	namespaces *namespaces
 }
 
-// Reconcile decides anew. When what it decided from turns out to be old - a write conflicts - it leaves it at that: the
-// event that brings the newer object leads back here.
+// Reconcile takes a turn with a namespace: the request has no name. What a turn does is bounded; if there is more to do,
+// the namespace comes again after all others that wait.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	result, err := r.reconcile(ctx, request)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		klog.FromContext(ctx).V(4).Info("Something has changed meanwhile, will decide anew", "err", err)
-		return reconcile.Result{}, nil
+	n := r.namespaces.enter(request.Namespace)
+	more, err := r.turn(ctx, request.Namespace, n)
+	if errors.Is(err, errLags) {
+		return reconcile.Result{}, nil // the event that brings what we wrote leads back here
 	}
-	return result, err
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	switch next := n.next(); {
+	case more:
+		return reconcile.Result{RequeueAfter: turnPause}, nil
+	case !next.IsZero():
+		return reconcile.Result{RequeueAfter: max(next.Sub(r.clock.Now()), time.Nanosecond)}, nil // zero would mean never
+	}
+	return reconcile.Result{}, nil
 }
 
-func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	around, err := r.surroundings(ctx, request.Namespace)
+// turn looks at coordinations of the namespace until it has done enough for one turn. It reports whether some are left.
+func (r *reconciler) turn(ctx context.Context, name string, n *namespace) (more bool, err error) {
+	around, err := r.surroundings(ctx, name)
 	if err != nil {
-		return reconcile.Result{}, err
+		return false, err
 	}
-	if r.lags(around) {
-		return reconcile.Result{}, nil
+	n.keep(around)
+	if !around.concern() {
+		r.namespaces.leave(name)
+		return false, nil
 	}
-	if err := r.release(ctx, request.Name, around); err != nil {
-		return reconcile.Result{}, err
+	if n.lags(around) {
+		return false, errLags
 	}
-	coordination := &v1.DeploymentCoordination{}
-	if err := r.cached.Get(ctx, request.NamespacedName, coordination); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	n.due(around, r.clock.Now())
+	n.plan = planFor(n.plan, around, r.limit)
+	r.namespaces.measure(n)
+	t := &turn{reconciler: r, namespace: n, around: around, plan: n.plan}
+	if t.replicaSets, err = r.replicaSets(ctx, name); err != nil {
+		return false, err
 	}
-	if err := r.setFinalizer(ctx, coordination); err != nil || coordination.DeletionTimestamp != nil {
-		return reconcile.Result{}, err
+	t.release(ctx)
+	for _, i := range t.order() {
+		if t.spent() {
+			return true, nil
+		}
+		t.look(ctx, i)
 	}
-	selector, err := asSelector(&coordination.Spec.LabelSelector)
+	return n.todo.Len() > 0, nil
+}
+
+// look does what is to be done about one coordination, and puts down when to come back to it. When what was decided from
+// turns out to be old - a write conflicts - it leaves it at that: the event that brings the newer object leads back here.
+func (t *turn) look(ctx context.Context, i int) {
+	c := t.coordination(i)
+	uid, log := c.UID, klog.FromContext(ctx).WithValues("deploymentCoordination", klog.KObj(c))
+	t.last = c.Name
+	delete(t.again, uid)
+	again, err := t.settle(klog.NewContext(ctx, log), i)
+	switch {
+	case errors.Is(err, errMore):
+		return // it is still to be done
+	case errors.Is(err, errUnreleased):
+		t.failed(uid, t.clock.Now())
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		log.V(4).Info("Something has changed meanwhile, will decide anew", "err", err)
+	case err != nil:
+		log.Error(err, "Could not do what was decided, will try again")
+		t.failed(uid, t.clock.Now())
+	default:
+		delete(t.failures, uid)
+		if !again.IsZero() {
+			t.again[uid] = again
+		}
+	}
 	if err != nil {
-		return reconcile.Result{}, r.reject(ctx, coordination, err)
+		t.confirmed = false // nobody knows whether the write was done
 	}
-	in, err := r.gather(ctx, claim{coordination, selector}, around)
+	t.todo.Delete(uid)
+}
+
+// settle takes a coordination as far as it can go now.
+func (t *turn) settle(ctx context.Context, i int) (again time.Time, err error) {
+	c := t.coordination(i)
+	if c.DeletionTimestamp != nil {
+		if t.unreleased.Has(c.Name) {
+			return time.Time{}, errUnreleased
+		}
+		return time.Time{}, t.setFinalizer(ctx, i)
+	}
+	if !t.plan.subjects[i].counts {
+		return time.Time{}, t.degrade(ctx, i, v1.ReasonTooManyCoordinations, fmt.Sprintf(
+			"only the %d oldest DeploymentCoordinations of a namespace count, and this is not one of them: delete some, "+
+				"or have the administrator raise --max-deployment-coordinations of podsequence-controller", t.limit))
+	}
+	if err := t.setFinalizer(ctx, i); err != nil {
+		return time.Time{}, err
+	}
+	if problem := t.plan.problems[i]; problem != nil {
+		return time.Time{}, t.degrade(ctx, i, v1.ReasonInvalidSelector, problem.Error())
+	}
+	in, err := t.gather(ctx, i)
 	if err != nil {
-		return reconcile.Result{}, err
+		return time.Time{}, err
 	}
 	decision := Decide(in)
-	if err := r.apply(ctx, in, decision); err != nil {
-		return reconcile.Result{}, err
+	if known, err := t.confirm(ctx, i, decision); err != nil || !known {
+		return time.Time{}, err
 	}
-	if decision.Again.IsZero() {
-		return reconcile.Result{}, nil
-	}
-	// Zero would mean never.
-	return reconcile.Result{RequeueAfter: max(decision.Again.Sub(r.clock.Now()), time.Nanosecond)}, nil
-}
-
-// lags tells whether some object is not yet in the cache as we wrote it.
-func (r *reconciler) lags(around surroundings) bool {
-	for i := range around.coordinations {
-		if r.written.lags(&around.coordinations[i]) {
-			return true
-		}
-	}
-	for i := range around.deployments {
-		if r.written.lags(&around.deployments[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-// release unpauses what the coordination of this name paused and no coordination matches any more: it may have been
-// deleted, even without its finalizer, or it or the Deployment may have other labels now. What another one matches is for
-// that to unpause in its turn.
-func (r *reconciler) release(ctx context.Context, name string, around surroundings) error {
-	all := claims(around.coordinations)
-	for i := range around.deployments {
-		d := &around.deployments[i]
-		if marked(d) != name || handlerOf(d, all) != "" {
-			continue
-		}
-		if err := r.setPaused(ctx, d, false, ""); err != nil {
-			return err
-		}
-		r.tellReleased(d)
-	}
-	return nil
-}
-
-// setFinalizer puts our finalizer on a coordination, or takes it off one that is being deleted and has released all.
-func (r *reconciler) setFinalizer(ctx context.Context, c *v1.DeploymentCoordination) error {
-	before := c.DeepCopy()
-	changed := false
-	if c.DeletionTimestamp == nil {
-		changed = controllerutil.AddFinalizer(c, v1.Finalizer)
-	} else {
-		changed = controllerutil.RemoveFinalizer(c, v1.Finalizer)
-	}
-	if !changed {
-		return nil
-	}
-	if err := r.writer.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return fmt.Errorf("set finalizer: %w", err)
-	}
-	r.written.note(c)
-	return nil
-}
-
-// reject tells that the coordination cannot be read. Nothing else is touched.
-func (r *reconciler) reject(ctx context.Context, c *v1.DeploymentCoordination, problem error) error {
-	status := c.Status.DeepCopy()
-	status.ObservedGeneration = c.Generation
-	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: v1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1.ReasonInvalidSelector, Message: problem.Error(),
-		ObservedGeneration: c.Generation, LastTransitionTime: *seconds(r.clock.Now()),
-	})
-	if equality.Semantic.DeepEqual(&c.Status, status) {
-		return nil
-	}
-	klog.FromContext(ctx).Error(problem, "The DeploymentCoordination cannot be read")
-	return r.writeStatus(ctx, c, *status)
+	return decision.Again, t.apply(ctx, i, in, decision)
 }

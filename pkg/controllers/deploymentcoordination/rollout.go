@@ -1,8 +1,6 @@
 package deploymentcoordination
 
 import (
-	"hash/fnv"
-	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
-	"k8s.io/utils/ptr"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/pkg/sequence"
@@ -25,6 +22,8 @@ type Member struct {
 	Hold sequence.Hold
 	// Elsewhere is set for a Deployment that another coordination matches too, and pauses and unpauses.
 	Elsewhere bool
+	// known is what template returns; nil until then.
+	known *template
 }
 
 // name is how status names the Deployment.
@@ -56,25 +55,15 @@ func (m *Member) pause() pause {
 // marked is the coordination whose mark a Deployment carries, or empty.
 func marked(d *appsv1.Deployment) string { return d.Annotations[v1.PausedByAnnotation] }
 
-// templateHash stands for the pod template. It only tells one template from the next of the same Deployment.
-func (m *Member) templateHash() string {
-	hash := fnv.New64a()
-	encoded, _ := m.Deployment.Spec.Template.Marshal() // what came from the API server can be encoded
-	hash.Write(encoded)
-	return strconv.FormatUint(hash.Sum64(), 36)
-}
-
 // rolledOut tells whether the Deployment's present template has been rolled out in full, be it some time ago: scaling
 // and failing pods do not undo that. The record is what status says of this Deployment, nil if nothing.
 func (m *Member) rolledOut(record *v1.DeploymentState) bool {
-	current := deploymentutil.FindNewReplicaSet(m.Deployment, m.ReplicaSets)
-	if current == nil {
+	t := m.template()
+	if t.current == nil {
 		return false // of its template there is no pod yet
 	}
-	for _, rs := range m.ReplicaSets {
-		if rs.UID != current.UID && (ptr.Deref(rs.Spec.Replicas, 1) > 0 || rs.Status.Replicas > 0) {
-			return false // there are pods of another template
-		}
+	if t.mixed {
+		return false
 	}
 	if m.complete() {
 		return true

@@ -9,7 +9,7 @@ import (
 // written remembers what we wrote until the cache has it. To decide from older objects would be to decide without
 // knowing what was decided last: a pause of our own, not seen yet, looks like one that somebody took back.
 //
-// It is used by one reconcile at a time.
+// It is used by one reconcile at a time, that of the objects' namespace.
 type written map[types.UID]string
 
 func (w written) note(object client.Object) { w[object.GetUID()] = object.GetResourceVersion() }

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/podgroupwatch"
 )
 
@@ -29,6 +30,9 @@ const (
 	// workers is how many groups are worked on at once, so that a large one does not keep the others waiting.
 	workers = 4
 )
+
+// newQueue makes the queue of groups, which serves namespaces in turn.
+var newQueue = fairqueue.By(func(r reconcile.Request) string { return r.Namespace })
 
 // Add adds the controller to the manager. It watches nothing, and does nothing, until the manager leads.
 func Add(mgr manager.Manager, options Options) error {
@@ -63,6 +67,7 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	err = b.WithOptions(controller.Options{
 		MaxConcurrentReconciles: workers,
+		NewQueue:                newQueue,
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 			100*time.Millisecond, 30*time.Second),
 		// That something cannot be listed is no reason to end the other controllers' process.

@@ -33,7 +33,7 @@ type decision struct {
 
 // problem is something that people should know, once.
 type problem struct {
-	key    string // by which it is the same as before
+	kind   string // of which one is remembered of each group
 	reason string
 	pod    *corev1.Pod
 	note   string
@@ -101,5 +101,5 @@ func conflicts(sources []sizing, members []*corev1.Pod) []problem {
 	}
 	note := fmt.Sprintf("the group has %d pods by %s, but %s: %d holds",
 		first.size, first.source, strings.Join(others, " and "), first.size)
-	return []problem{{key: note, reason: EventSizeConflict, pod: members[0], note: note}}
+	return []problem{{kind: "sources that disagree", reason: EventSizeConflict, pod: members[0], note: note}}
 }

@@ -117,39 +117,6 @@ func (r *reconciler) gatherWorkloads(ctx context.Context, group types.Namespaced
 	return nil
 }
 
-// confirm asks the API server for what pods refer to and the caches do not have: it may just not have come yet. It tells
-// whether there was anything.
-func (r *reconciler) confirm(ctx context.Context, group types.NamespacedName, w world) (found bool, err error) {
-	asked := map[podgroups.Reference]bool{}
-	for _, pod := range w.pods {
-		for _, reference := range podgroups.Of(pod) {
-			if _, known := w.minimums[reference]; known || asked[reference] {
-				continue
-			}
-			asked[reference] = true
-			minimum, exists, err := r.podGroups.Ask(ctx, reference)
-			if err != nil {
-				return false, err
-			}
-			if exists {
-				w.minimums[reference], found = minimum, true
-			}
-		}
-	}
-	before := len(w.workloads)
-	for uid, owner := range w.strangers() {
-		list := workloadKinds[owner.Kind].list()
-		err := r.live.List(ctx, list, client.InNamespace(group.Namespace), client.MatchingFields{metav1.ObjectNameField: owner.Name})
-		if err != nil {
-			return false, fmt.Errorf("ask for %s %s: %w", owner.Kind, owner.Name, err)
-		}
-		if err := w.enter(list, uid); err != nil {
-			return false, err
-		}
-	}
-	return found || len(w.workloads) > before, nil
-}
-
 // strangers are the owners of pods that are of a kind whose size can be known, and not known.
 func (w world) strangers() map[types.UID]*metav1.OwnerReference {
 	owners := map[types.UID]*metav1.OwnerReference{}

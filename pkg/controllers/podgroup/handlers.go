@@ -18,44 +18,59 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// batchPeriod is how long a group waits for more to happen to it: pods that start together cost one pass, not one each.
-const batchPeriod = 20 * time.Millisecond
+const (
+	// batchPeriod is how long a group waits for more to happen to it: pods that start together cost one pass, not one each.
+	batchPeriod = 20 * time.Millisecond
+	// batchPerPod is how much longer it waits for each pod that it has. A pass looks at all of them: so a group costs the
+	// same at most, be it small or large.
+	batchPerPod = 20 * time.Microsecond
+)
 
-func enqueue(q queue, groups ...types.NamespacedName) {
+func (r *reconciler) enqueue(q queue, groups ...types.NamespacedName) {
 	for _, group := range groups {
 		if group.Name != "" {
-			q.AddAfter(reconcile.Request{NamespacedName: group}, batchPeriod)
+			q.AddAfter(reconcile.Request{NamespacedName: group}, batchPeriod+time.Duration(r.sizeOf(group))*batchPerPod)
 		}
 	}
+}
+
+// sizeOf is how many pods a group had when it was last looked at.
+func (r *reconciler) sizeOf(group types.NamespacedName) int {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if m, ok := r.memories[group]; ok {
+		return m.size
+	}
+	return 0
 }
 
 // podHandler asks for the group of a pod, and for the one that it was in before.
 func (r *reconciler) podHandler() handler.EventHandler {
 	groupOf := func(object client.Object) types.NamespacedName { return r.options.groupOf(object.(*corev1.Pod)) }
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { enqueue(q, groupOf(e.Object)) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { r.enqueue(q, groupOf(e.Object)) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, after := r.options.factsOf(e.ObjectOld.(*corev1.Pod)), r.options.factsOf(e.ObjectNew.(*corev1.Pod))
 			if after.differs(before) {
-				enqueue(q, before.group, after.group)
+				r.enqueue(q, before.group, after.group)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(q, groupOf(e.Object)) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { r.enqueue(q, groupOf(e.Object)) },
 	}
 }
 
 // workloadHandler asks for the groups that a workload makes pods for.
 func (r *reconciler) workloadHandler() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { enqueue(q, r.groupsOf(ctx, e.Object)...) },
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { r.enqueue(q, r.groupsOf(ctx, e.Object)...) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
 			before, _ := workloadOf(e.ObjectOld)
 			after, _ := workloadOf(e.ObjectNew)
 			if was, is := r.options.templateGroup(e.ObjectOld), r.options.templateGroup(e.ObjectNew); before != after || was != is {
-				enqueue(q, append(r.groupsOf(ctx, e.ObjectNew), was)...)
+				r.enqueue(q, append(r.groupsOf(ctx, e.ObjectNew), was)...)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { enqueue(q, r.groupsOf(ctx, e.Object)...) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { r.enqueue(q, r.groupsOf(ctx, e.Object)...) },
 	}
 }
 
@@ -68,7 +83,7 @@ func (r *reconciler) groupsOf(ctx context.Context, workload client.Object) []typ
 // podGroupHandler asks for the groups whose pods name a PodGroup.
 func (r *reconciler) podGroupHandler(ctx context.Context, q queue) func(podgroups.Reference) {
 	return func(group podgroups.Reference) {
-		enqueue(q, r.groupsWith(ctx, client.InNamespace(group.Namespace), client.MatchingFields{byPodGroup: group.String()})...)
+		r.enqueue(q, r.groupsWith(ctx, client.InNamespace(group.Namespace), client.MatchingFields{byPodGroup: group.String()})...)
 	}
 }
 

@@ -21,13 +21,19 @@ const (
 	fieldOwner = client.FieldOwner("podsequence-controller-podgroup")
 	// writers is how many labels of one group are written at once.
 	writers = 16
+	// labelsInATurn is how many labels of one group are written before other groups have their turn.
+	labelsInATurn = 250
 )
 
-// label gives pods their label. A failure does not keep the others from theirs.
-func (r *reconciler) label(ctx context.Context, m *memory, pods []*corev1.Pod) error {
+// label gives pods their label. A failure does not keep the others from theirs. It reports whether some are left to the
+// next turn.
+func (r *reconciler) label(ctx context.Context, m *memory, pods []*corev1.Pod) (more bool, err error) {
 	pods = m.unwritten(pods)
 	if len(pods) == 0 {
-		return nil
+		return false, nil
+	}
+	if more = len(pods) > labelsInATurn; more {
+		pods = pods[:labelsInATurn]
 	}
 	versions, failures := make([]string, len(pods)), make([]error, len(pods))
 	var group errgroup.Group
@@ -47,7 +53,7 @@ func (r *reconciler) label(ctx context.Context, m *memory, pods []*corev1.Pod) e
 		}
 	}
 	klog.FromContext(ctx).V(2).Info("All pods of the group run, and are labelled", "labels", labelled)
-	return errors.Join(failures...)
+	return more, errors.Join(failures...)
 }
 
 // labelOne returns the version of the pod with its label; none if the pod is gone, or another has its name.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,6 +75,12 @@ func (o Options) strip(object any) (any, error) {
 		},
 		Spec:   corev1.PodSpec{SchedulingGroup: pod.Spec.SchedulingGroup},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+	}
+	if text, ok := stripped.Annotations[SizeAnnotation]; ok && len(text) > maxText {
+		stripped.Annotations[SizeAnnotation] = shorten(text)
+		if n := sizeOf(text); n > 0 { // with many zeros before it
+			stripped.Annotations[SizeAnnotation] = strconv.Itoa(n)
+		}
 	}
 	if owner := metav1.GetControllerOf(pod); owner != nil {
 		stripped.OwnerReferences = []metav1.OwnerReference{*owner}

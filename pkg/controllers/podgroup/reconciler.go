@@ -3,10 +3,10 @@ package podgroup
 import (
 	"context"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,7 +44,10 @@ type reconciler struct {
 
 // memory is what is remembered of a group. To lose it costs some requests and repeats some events.
 type memory struct {
-	told sets.Set[string] // the keys of problems
+	told map[string]string // the last note of each kind of problem
+	size int               // how many pods the group has. reconciler.lock guards it
+	// asked are the answers of the API server in this round, see confirm.
+	asked answers
 	// written are the versions of pods that we labelled, until the cache has them.
 	written map[types.UID]string
 }
@@ -60,12 +63,18 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.forget(group)
 		return reconcile.Result{}, nil
 	}
-	m := r.remember(group)
+	m := r.remember(group, len(w.pods))
 	d := decide(w)
-	if len(d.label) > 0 {
-		found, err := r.confirm(ctx, group, w)
+	if len(d.label) == 0 {
+		m.asked = answers{} // by the time that there is something to label they are old
+	} else {
+		found, more, err := r.confirm(ctx, m, group, w)
 		if err != nil {
+			m.asked = answers{}
 			return reconcile.Result{}, err
+		}
+		if more {
+			return nextTurn, nil
 		}
 		if found {
 			d = decide(w)
@@ -75,17 +84,25 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if d.why != "" {
 		klog.FromContext(ctx).V(4).Info("The group is not ready", "why", d.why)
 	}
-	return reconcile.Result{}, r.label(ctx, m, d.label)
+	more, err := r.label(ctx, m, d.label)
+	if err != nil || !more {
+		return reconcile.Result{}, err
+	}
+	return nextTurn, nil
 }
 
-func (r *reconciler) remember(group types.NamespacedName) *memory {
+// nextTurn has a group looked at again after all others that wait.
+var nextTurn = reconcile.Result{RequeueAfter: time.Nanosecond}
+
+func (r *reconciler) remember(group types.NamespacedName, size int) *memory {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	m, ok := r.memories[group]
 	if !ok {
-		m = &memory{told: sets.New[string](), written: map[types.UID]string{}}
+		m = &memory{told: map[string]string{}, written: map[types.UID]string{}}
 		r.memories[group] = m
 	}
+	m.size = size
 	return m
 }
 
@@ -95,13 +112,14 @@ func (r *reconciler) forget(group types.NamespacedName) {
 	delete(r.memories, group)
 }
 
-// tell sends an event for each problem that was not told before: one for a group, not for each of its pods.
+// tell sends an event for each problem that was not told before: one for a group, not for each of its pods. What it
+// remembers of a group is bounded, whatever is written on its pods.
 func (r *reconciler) tell(m *memory, problems []problem) {
 	for _, p := range problems {
-		if m.told.Has(p.key) {
+		if m.told[p.kind] == p.note {
 			continue
 		}
-		m.told.Insert(p.key)
+		m.told[p.kind] = p.note
 		r.recorder.Eventf(p.pod, nil, corev1.EventTypeWarning, p.reason, "Observe", "%s", p.note)
 	}
 }

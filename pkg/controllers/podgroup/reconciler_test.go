@@ -32,6 +32,7 @@ type stage struct {
 	refused map[string]error // by pod
 	patches int
 	last    string // patch
+	turns   int
 }
 
 // synced is a cache that knows these objects.
@@ -96,10 +97,17 @@ func (i *indexer) IndexField(_ context.Context, object client.Object, field stri
 	return nil
 }
 
+// reconcile takes turns until nothing is left to the next.
 func (s *stage) reconcile() error {
-	_, err := s.Reconcile(s.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "train", Name: "gang"}})
-	return err
+	for {
+		result, err := s.Reconcile(s.Context(), reconcile.Request{NamespacedName: gang})
+		if s.turns++; err != nil || result != nextTurn {
+			return err
+		}
+	}
 }
+
+var gang = types.NamespacedName{Namespace: "train", Name: "gang"}
 
 func (s *stage) isLabelled(name string) bool {
 	s.Helper()
@@ -204,7 +212,7 @@ func TestAPodThatIsGoneIsNoFailure(t *testing.T) {
 
 func TestAGroupWithoutPodsIsForgotten(t *testing.T) {
 	s := newStage(t, nil)
-	s.remember(types.NamespacedName{Namespace: "train", Name: "gang"})
+	s.remember(types.NamespacedName{Namespace: "train", Name: "gang"}, 1)
 	require.NoError(t, s.reconcile())
 	assert.Empty(t, s.memories)
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/feed"
 	"example.com/podsequence/pkg/podwriter"
 	"example.com/podsequence/pkg/sequence"
@@ -74,6 +75,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 
 	reconciler, err := controller.New(controllerName, mgr, controller.Options{
 		MaxConcurrentReconciles: statusWriters,
+		NewQueue:                newStatusQueue,
 		// A retry that came within the write interval would be put off by the pacer, and its failures be forgotten.
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](2*writeInterval, 30*time.Second),
 		Reconciler: &statusReconciler{
@@ -96,6 +98,9 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 	}
 	return &Holds{engine, source.Why}, nil
 }
+
+// newStatusQueue makes the queue of statuses to look at: many sequences of one namespace do not delay those of another.
+var newStatusQueue = fairqueue.By(func(r reconcile.Request) string { return r.Namespace })
 
 // coreConfig is the manager's configuration for clients of core resources, which are cheaper to decode from protobuf.
 func coreConfig(mgr manager.Manager) *rest.Config {

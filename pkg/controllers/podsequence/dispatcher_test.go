@@ -3,6 +3,7 @@ package podsequence
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,7 +33,7 @@ type feedFunc func(ctx context.Context)
 func (f feedFunc) Run(ctx context.Context) { f(ctx) }
 
 func newQueue() workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	return workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	return newStatusQueue("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 }
 
 func TestDispatch(t *testing.T) {
@@ -81,6 +82,23 @@ func TestDispatch(t *testing.T) {
 			assert.Equal(t, tc.queued, d.queue.Len(), "without gate release status is written all the same")
 		})
 	}
+}
+
+func TestManySequencesOfOneNamespaceDoNotDelayThoseOfAnother(t *testing.T) {
+	d := &dispatcher{queue: newQueue()}
+	for i := range 1000 {
+		d.dispatch(sequence.Changes{Sequences: sets.New(types.NamespacedName{Namespace: "hostile", Name: fmt.Sprint(i)})})
+	}
+	d.dispatch(sequence.Changes{Sequences: sets.New(shop)})
+	before := 0
+	for {
+		request, _ := d.queue.Get()
+		if request.NamespacedName == shop {
+			break
+		}
+		before++
+	}
+	assert.Equal(t, 1, before, "statuses that are looked at before that of the other namespace")
 }
 
 func TestFeedRunsAsLongAsTheReconciler(t *testing.T) {

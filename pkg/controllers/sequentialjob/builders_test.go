@@ -124,3 +124,7 @@ func (w *worldWrapper) undecodable(why string) *worldWrapper {
 	w.unreadable = why
 	return w
 }
+
+func objectMeta(namespace, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}
+}

@@ -16,11 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/kindcache"
 )
 
@@ -47,12 +49,15 @@ func Add(mgr manager.Manager) error {
 		cache: objects.Beside(mgr.GetCache()), live: mgr.GetAPIReader(), writer: mgr.GetClient(),
 		recorder: mgr.GetEventRecorder(reporter), clock: clock.RealClock{}, written: newWritten(),
 	}
+	newQueue := r.queueOf()
 	err = builder.ControllerManagedBy(mgr).
 		Named(controllerName).
 		WatchesRawSource(objects.Source(&handler.EnqueueRequestForObject{})).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(r.concernedBy)).
+		Watches(&batchv1.Job{}, handler.Funcs{DeleteFunc: r.jobIsGone}).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
+			NewQueue:                newQueue,
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				100*time.Millisecond, 30*time.Second),
 			// That something cannot be listed is no reason to end the other controllers' process.
@@ -63,6 +68,25 @@ func Add(mgr manager.Manager) error {
 		return fmt.Errorf("make controller: %w", err)
 	}
 	return nil
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// queueOf returns a maker of the queue, which serves namespaces in turn, and by which refusals wake objects.
+func (r *reconciler) queueOf() func(string, workqueue.TypedRateLimiter[reconcile.Request]) queue {
+	inTurn := fairqueue.By(func(request reconcile.Request) string { return request.Namespace })
+	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) queue {
+		q := inTurn(name, limiter)
+		r.refusals = newRefusals(r.clock, func(key types.NamespacedName, after time.Duration) {
+			q.AddAfter(reconcile.Request{NamespacedName: key}, after)
+		})
+		return q
+	}
+}
+
+// jobIsGone has a quota in mind that counts Jobs.
+func (r *reconciler) jobIsGone(_ context.Context, e ctrlevent.DeleteEvent, _ queue) {
+	r.refusals.eased(e.Object.GetNamespace())
 }
 
 // concernedBy is the object that a Job matters to: the one that controls it, or one whose step must have its name. The

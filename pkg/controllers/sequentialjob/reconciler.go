@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -41,6 +42,7 @@ type reconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	written  *written
+	refusals *refusals
 }
 
 // Reconcile takes one SequentialJob as far as it can go now.
@@ -51,20 +53,24 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	case !known:
 		r.written.forget(request.NamespacedName)
+		r.refusals.done(request.NamespacedName)
 		return reconcile.Result{}, nil
 	case r.written.isOlder(w.object):
 		return reconcile.Result{}, nil // the watch brings what was written
 	}
-	d, refusal, err := r.decideAndApply(ctx, w)
+	d, err := r.decideAndApply(ctx, w)
 	if err == nil {
+		if !isRefused(d.status) {
+			r.refusals.done(request.NamespacedName)
+		}
 		err = r.report(ctx, w.object, d.status)
 	}
 	switch {
 	case errors.Is(err, errStale):
 		klog.FromContext(ctx).V(4).Info("Began with an old copy, the newer one is on its way")
 		return reconcile.Result{}, nil
-	case err != nil || refusal != nil:
-		return reconcile.Result{}, errors.Join(err, refusal)
+	case err != nil:
+		return reconcile.Result{}, err
 	case d.wake.IsZero():
 		return reconcile.Result{}, nil
 	}
@@ -73,20 +79,24 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // decideAndApply makes the writes that are decided on, until there are none. The refusal of a Job that may be accepted
-// later is told in status, and returned as well so that it is tried again.
-func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, refusal, err error) {
+// later is told in status.
+func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, err error) {
 	for range maxWrites {
 		if d = decide(w); d.write == nothing {
-			return d, refusal, nil
+			return d, nil
+		}
+		if d.write == createJob && !r.refusals.mayTry(client.ObjectKeyFromObject(w.object), isRefused(w.object.Status)) {
+			w.obstacle = refusedBefore(w)
+			continue
 		}
 		if err := r.confirm(ctx, w.object); err != nil {
-			return decision{}, nil, err
+			return decision{}, err
 		}
 		switch d.write {
 		case deleteObject:
-			return decision{status: w.object.Status}, nil, r.delete(ctx, w.object)
+			return decision{status: w.object.Status}, r.delete(ctx, w.object)
 		case createJob:
-			refusal, err = r.create(ctx, &w)
+			err = r.create(ctx, &w)
 		case suspendJob:
 			err = r.patch(ctx, w, suspendPatch)
 		case resumeJob:
@@ -95,13 +105,19 @@ func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, r
 			err = r.patch(ctx, w, stopPatch)
 		}
 		if err != nil {
-			return decision{}, nil, err
+			return decision{}, err
 		}
 	}
 	if d = decide(w); d.write != nothing {
-		return decision{}, nil, errUndone
+		return decision{}, errUndone
 	}
-	return d, refusal, nil
+	return d, nil
+}
+
+// refusedBefore is the obstacle that the object's status tells of.
+func refusedBefore(w world) *obstacle {
+	message := strings.TrimPrefix(w.object.Status.Message, progressOf(w).step()+": ")
+	return &obstacle{reason: v1alpha1.ReasonJobCreateFailed, message: message}
 }
 
 // confirm returns errStale if the object is not what the API server has. A step that was deleted by hand would be run
@@ -121,26 +137,32 @@ func (r *reconciler) confirm(ctx context.Context, object *v1alpha1.SequentialJob
 }
 
 // create creates the Job of the current step, and puts it, or what stands in its way, into the world.
-func (r *reconciler) create(ctx context.Context, w *world) (refusal, err error) {
-	index := progressOf(*w).current
+func (r *reconciler) create(ctx context.Context, w *world) error {
+	index, object := progressOf(*w).current, client.ObjectKeyFromObject(w.object)
 	job := newJob(w.object, index)
-	err = r.writer.Create(ctx, job)
+	err := r.writer.Create(ctx, job)
 	switch {
 	case err == nil:
+		r.refusals.created(object)
 		w.jobs[index] = job
-		return nil, nil
+		return nil
 	case apierrors.IsAlreadyExists(err):
-		return nil, r.lookAt(ctx, w, index, client.ObjectKeyFromObject(job))
+		return r.lookAt(ctx, w, index, client.ObjectKeyFromObject(job))
 	case apierrors.IsInvalid(err):
 		w.obstacle = &obstacle{reason: v1alpha1.ReasonInvalidSpec, message: err.Error(), final: true}
-		return nil, nil
+		return nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return nil, errStale
+		return errStale
 	case apierrors.IsForbidden(err): // by a quota or an admission policy, both of which may change
-		w.obstacle = &obstacle{reason: v1alpha1.ReasonJobCreateFailed, message: err.Error()}
-		return fmt.Errorf("create Job: %w", err), nil
+		r.refusals.failed(object)
+		klog.FromContext(ctx).V(2).Info("The API server refuses a Job, will try again", "job", klog.KObj(job), "err", err)
+		w.obstacle = &obstacle{reason: v1alpha1.ReasonJobCreateFailed, message: cut(err.Error())}
+		return nil
 	}
-	return nil, fmt.Errorf("create Job: %w", err)
+	if isRefused(w.object.Status) {
+		r.refusals.failed(object) // it must not keep the others from trying
+	}
+	return fmt.Errorf("create Job: %w", err)
 }
 
 // lookAt finds out whose the Job is that has the name ours must have. The cache may be behind, and a conflict is final:

@@ -1,0 +1,150 @@
+package deploymentcoordination
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// namespace is what is remembered of a namespace that has coordinations, or Deployments that one paused. To lose it costs
+// some work. It belongs to the reconcile of that namespace, but for what namespaces guards.
+type namespace struct {
+	// changed says that something has happened since the last turn began. namespaces guards it.
+	changed bool
+	// large says that it takes more than one turn to look at everything. namespaces guards it.
+	large bool
+
+	// everything says that all coordinations are to be looked at; todo are those that still are.
+	everything bool
+	todo       sets.Set[types.UID]
+	// last is the name of the coordination that was looked at last: the next turn goes on after it.
+	last string
+	// again is when each coordination is to be looked at even if nothing happens.
+	again map[types.UID]time.Time
+	// failures counts in a row, by coordination, those that were not changes that came in between.
+	failures map[types.UID]int
+	// compared says that the cache has had the coordinations as the API server has them.
+	compared bool
+
+	written   written
+	plan      *plan
+	templates map[types.UID]knownTemplate
+}
+
+// namespaces are those of which something is remembered.
+type namespaces struct {
+	lock  sync.Mutex
+	known map[string]*namespace
+}
+
+func newNamespaces() *namespaces { return &namespaces{known: map[string]*namespace{}} }
+
+// enter returns what is remembered of a namespace whose turn begins. From now on its changes are of interest.
+func (n *namespaces) enter(name string) *namespace {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	one, ok := n.known[name]
+	if !ok {
+		one = &namespace{
+			changed: true, todo: sets.New[types.UID](), again: map[types.UID]time.Time{}, failures: map[types.UID]int{},
+			written: written{}, templates: map[types.UID]knownTemplate{},
+		}
+		n.known[name] = one
+	}
+	if one.changed {
+		one.changed, one.everything = false, true
+	}
+	return one
+}
+
+// note notes a change of a namespace. It reports whether it is of interest, and how long it may wait for more to happen:
+// always is not limited to namespaces that are known.
+func (n *namespaces) note(name string, always bool) (interest bool, wait time.Duration) {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	one, ok := n.known[name]
+	if !ok {
+		return always, 0
+	}
+	one.changed = true
+	if one.large {
+		wait = largePause
+	}
+	return true, wait
+}
+
+// measure notes whether it takes more than one turn to look at everything.
+func (n *namespaces) measure(one *namespace) {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	one.large = one.plan.pairs() > turnPairs
+}
+
+// leave forgets a namespace.
+func (n *namespaces) leave(name string) {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	delete(n.known, name)
+}
+
+// keep forgets the objects that do not exist any more.
+func (n *namespace) keep(around surroundings) {
+	exists := sets.New(around.terminating...)
+	for i := range around.coordinations {
+		exists.Insert(around.coordinations[i].UID)
+	}
+	for i := range around.deployments {
+		exists.Insert(around.deployments[i].UID)
+	}
+	keepOnly(n.written, exists)
+	keepOnly(n.again, exists)
+	keepOnly(n.failures, exists)
+	keepOnly(n.templates, exists)
+	n.todo = n.todo.Intersection(exists)
+}
+
+func keepOnly[V any](of map[types.UID]V, exists sets.Set[types.UID]) {
+	for uid := range of {
+		if !exists.Has(uid) {
+			delete(of, uid)
+		}
+	}
+}
+
+// due has what is to be looked at now put down for it.
+func (n *namespace) due(around surroundings, now time.Time) {
+	for i := range around.coordinations {
+		uid := around.coordinations[i].UID
+		if at, ok := n.again[uid]; n.everything || (ok && !now.Before(at)) {
+			n.todo.Insert(uid)
+		}
+	}
+	n.everything = false
+}
+
+// next is when to come back if nothing happens; zero for never.
+func (n *namespace) next() time.Time {
+	var next time.Time
+	for _, at := range n.again {
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+const (
+	// firstRetry is how long after its first failure a coordination is looked at again. Each that follows doubles it.
+	firstRetry = 100 * time.Millisecond
+	// lastRetry is the longest that it becomes.
+	lastRetry = 30 * time.Second
+)
+
+// failed has a coordination looked at later.
+func (n *namespace) failed(uid types.UID, now time.Time) {
+	wait := min(firstRetry<<min(n.failures[uid], 20), lastRetry)
+	n.failures[uid]++
+	n.again[uid] = now.Add(wait)
+}
