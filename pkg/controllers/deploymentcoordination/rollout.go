@@ -54,7 +54,7 @@ func (m *Member) pause() pause {
 }
 
 // marked is the coordination whose mark a Deployment carries, or empty.
-func marked(d *appsv1.Deployment) string { return d.Annotations[v1.PausedByAnnotation] }
+func marked(d *appsv1.Deployment) string { return PausedBy(d) }
 
 // templateHash stands for the pod template. It only tells one template from the next of the same Deployment.
 func (m *Member) templateHash() string {
