@@ -65,6 +65,8 @@ func newUninstallCommand() *cobra.Command {
 type removalFlags struct {
 	files               []string
 	kubeconfig, context string
+	qps                 float32
+	burst               int
 	removal.Options
 }
 
@@ -72,7 +74,7 @@ func newRemovalCommand(
 	command *cobra.Command, remove func(*removal.Remover, context.Context, []*unstructured.Unstructured) error,
 ) *cobra.Command {
 	running := defaultOptions()
-	f := removalFlags{Options: removal.Options{
+	f := removalFlags{qps: running.qps, burst: running.burst, Options: removal.Options{
 		SchedulerNames: running.sequences.SchedulerNames, GatePrefixes: running.sequences.GatePrefixes, Timeout: 5 * time.Minute,
 	}}
 	flags := command.Flags()
@@ -136,7 +138,7 @@ func (f *removalFlags) client() (client.WithWatch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load client configuration: %w", err)
 	}
-	config.QPS, config.Burst = 50, 100
+	config.QPS, config.Burst = f.qps, f.burst
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
