@@ -80,16 +80,6 @@ func (r *reconciler) handedOver(ctx context.Context, before, after v1.Deployment
 
 // setPaused pauses a Deployment and puts our mark on it, or unpauses it and takes the mark off.
 func (r *reconciler) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool, by string) error {
-	after, err := patchPaused(ctx, r.writer, d, paused, by)
-	if err != nil {
-		return err
-	}
-	r.written.note(after)
-	return nil
-}
-
-// patchPaused writes what setPaused says, and returns the Deployment as it is then.
-func patchPaused(ctx context.Context, writer client.Writer, d *appsv1.Deployment, paused bool, by string) (*appsv1.Deployment, error) {
 	after := d.DeepCopy()
 	after.Spec.Paused = paused
 	if paused {
@@ -98,13 +88,13 @@ func patchPaused(ctx context.Context, writer client.Writer, d *appsv1.Deployment
 		}
 		after.Annotations[v1.PausedByAnnotation], after.Annotations[v1.PauseReasonAnnotation] = by, v1.PauseReason
 	} else {
-		delete(after.Annotations, v1.PausedByAnnotation)
-		delete(after.Annotations, v1.PauseReasonAnnotation)
+		unpause(after)
 	}
-	if err := writer.Patch(ctx, after, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
-		return nil, fmt.Errorf("set paused of Deployment %s/%s to %t: %w", d.Namespace, d.Name, paused, err)
+	if err := r.writer.Patch(ctx, after, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
+		return fmt.Errorf("set paused of Deployment %s/%s to %t: %w", d.Namespace, d.Name, paused, err)
 	}
-	return after, nil
+	r.written.note(after)
+	return nil
 }
 
 // writeStatus replaces the whole status.

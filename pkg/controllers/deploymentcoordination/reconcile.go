@@ -114,30 +114,21 @@ func (r *reconciler) release(ctx context.Context, name string, around surroundin
 
 // setFinalizer puts our finalizer on a coordination, or takes it off one that is being deleted and has released all.
 func (r *reconciler) setFinalizer(ctx context.Context, c *v1.DeploymentCoordination) error {
-	change := controllerutil.AddFinalizer
-	if c.DeletionTimestamp != nil {
-		change = controllerutil.RemoveFinalizer
+	before := c.DeepCopy()
+	changed := false
+	if c.DeletionTimestamp == nil {
+		changed = controllerutil.AddFinalizer(c, v1.Finalizer)
+	} else {
+		changed = controllerutil.RemoveFinalizer(c, v1.Finalizer)
 	}
-	changed, err := patchFinalizer(ctx, r.writer, c, change)
-	if err != nil || !changed {
-		return err
+	if !changed {
+		return nil
+	}
+	if err := r.writer.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("set finalizer: %w", err)
 	}
 	r.written.note(c)
 	return nil
-}
-
-// patchFinalizer changes whether our finalizer is on a coordination, and reports whether there was something to change.
-func patchFinalizer(
-	ctx context.Context, writer client.Writer, c client.Object, change func(client.Object, string) bool,
-) (bool, error) {
-	before := c.DeepCopyObject().(client.Object)
-	if !change(c, v1.Finalizer) {
-		return false, nil
-	}
-	if err := writer.Patch(ctx, c, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return false, fmt.Errorf("set finalizer: %w", err)
-	}
-	return true, nil
 }
 
 // reject tells that the coordination cannot be read. Nothing else is touched.
