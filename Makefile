@@ -69,16 +69,20 @@ install: ## Install the kinds alone into the cluster of $KUBECONFIG
 	$(RENDER) manifests/crds | $(KUBECTL) apply --server-side --force-conflicts -f -
 
 .PHONY: uninstall
-uninstall: ## Remove the kinds, and with them every PodSequence
-	$(RENDER) manifests/crds | $(KUBECTL) delete --ignore-not-found -f -
+uninstall: build-podsequence-controller ## Remove the kinds and all their objects; `make undeploy` comes before it
+	$(call remove,uninstall,crds)
 
 .PHONY: deploy
 deploy: ## Install everything, with images named after IMG; VARIANT=lite installs the controller alone
 	$(RENDER) -image '$(IMG)' manifests/$(VARIANT) | $(KUBECTL) apply --server-side --force-conflicts -f -
 
 .PHONY: undeploy
-undeploy: ## Remove what deploy installed, but for the kinds and their objects
-	$(RENDER) -without CustomResourceDefinition manifests/default | $(KUBECTL) delete --ignore-not-found -f -
+undeploy: build-podsequence-controller ## Remove what deploy installed, but for the kinds and their objects, and release what it holds
+	$(call remove,undeploy,default lite)
+
+# Removes by our own program, in the cluster that KUBECTL stands for.
+remove = $(BIN)/podsequence-controller $1 --kubeconfig <($(KUBECTL) config view --raw --flatten --minify) \
+	$(foreach variant,$2,-f <($(RENDER) manifests/$(variant)))
 
 .PHONY: deploy-example
 deploy-example: ## Create the three-tier shop of manifests/samples

@@ -77,6 +77,7 @@ func newCommand() *cobra.Command {
 	command.SetVersionTemplate("{{.Version}}\n")
 	o.addFlags(command.Flags())
 	logsapi.AddFlags(logging, command.Flags())
+	command.AddCommand(newUndeployCommand(), newUninstallCommand())
 	return command
 }
 

@@ -98,8 +98,7 @@ func (t *turn) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool,
 		}
 		after.Annotations[v1.PausedByAnnotation], after.Annotations[v1.PauseReasonAnnotation] = by, v1.PauseReason
 	} else {
-		delete(after.Annotations, v1.PausedByAnnotation)
-		delete(after.Annotations, v1.PauseReasonAnnotation)
+		unpause(after)
 	}
 	t.requests++
 	if err := t.writer.Patch(ctx, after, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {

@@ -53,7 +53,7 @@ func (m *Member) pause() pause {
 }
 
 // marked is the coordination whose mark a Deployment carries, or empty.
-func marked(d *appsv1.Deployment) string { return d.Annotations[v1.PausedByAnnotation] }
+func marked(d *appsv1.Deployment) string { return PausedBy(d) }
 
 // rolledOut tells whether the Deployment's present template has been rolled out in full, be it some time ago: scaling
 // and failing pods do not undo that. The record is what status says of this Deployment, nil if nothing.

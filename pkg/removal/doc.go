@@ -1,0 +1,10 @@
+// Package removal takes PodSequence out of a cluster and gives what it holds back to its owners. It works with the
+// permissions of the person who removes it, needs none of our programs to run, and may be cut short anywhere: running it
+// again goes on from there, and does nothing once there is nothing left to do.
+//
+//   - Undeploy removes the programs, their policies and their permissions, and keeps the kinds and their objects (undeploy.go).
+//   - Uninstall removes the kinds, and with them their objects (uninstall.go).
+//
+// Both unpause what DeploymentCoordinations paused and take our finalizer off them (release.go), and both list at the end
+// what nobody but its owner can change: pods that stay Pending, and the command that has them scheduled (report.go).
+package removal

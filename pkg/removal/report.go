@@ -1,0 +1,224 @@
+package removal
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// mostPodsACommand keeps commands short enough to be pasted.
+const mostPodsACommand = 50
+
+// podGroup is pods of one owner that are held alike. A bare pod is a group of its own.
+type podGroup struct {
+	owner workload
+	hold  hold
+}
+
+// reportPods lists the pods that stay Pending with these schedulers gone, with the commands that have them scheduled, and the
+// workloads whose next pods would. What was listed before is not listed again.
+func (r *Remover) reportPods(ctx context.Context, gone []string) error {
+	groups, err := r.heldPods(ctx, gone)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	var commands []string
+	told := map[workload]bool{}
+	for _, group := range sortedGroups(groups) {
+		pods := groups[group]
+		slices.Sort(pods)
+		for _, pod := range pods {
+			rows = append(rows, []string{group.owner.namespace, pod, ownerText(group.owner), group.hold.String()})
+		}
+		for chunk := range slices.Chunk(pods, mostPodsACommand) {
+			command := group.owner.podCommand(group.hold, chunk)
+			if !slices.Contains(commands, command) {
+				commands = append(commands, command)
+			}
+		}
+		if group.hold.scheduler != "" {
+			told[group.owner] = true
+		}
+	}
+	if len(rows) > 0 {
+		r.say("\n%s Pending, for nobody schedules them any more:\n", plural(len(rows), "pod stays", "pods stay"))
+		table(r.Out, []string{"NAMESPACE", "POD", "OWNER", "HELD BY"}, rows)
+		r.say("\nThese commands have them scheduled by the cluster's own scheduler:\n")
+		r.sayAll(commands)
+	}
+	return r.reportTemplates(ctx, gone, told)
+}
+
+// heldPods are the names of the pods that stay Pending.
+func (r *Remover) heldPods(ctx context.Context, gone []string) (map[podGroup][]string, error) {
+	groups := map[podGroup][]string{}
+	err := r.each(ctx, &corev1.PodList{}, func(object client.Object) error {
+		pod := object.(*corev1.Pod)
+		h := r.holdOf(&pod.Spec, gone)
+		if h == (hold{}) || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodPending {
+			return nil
+		}
+		owner, err := r.ownerOf(ctx, pod)
+		if err != nil {
+			return err
+		}
+		group := podGroup{owner, h}
+		groups[group] = append(groups[group], pod.Name)
+		return nil
+	}, client.MatchingFields{"spec.nodeName": ""})
+	return groups, err
+}
+
+// ownerOf is the workload whose template the pod was created from.
+func (r *Remover) ownerOf(ctx context.Context, pod *corev1.Pod) (workload, error) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return workload{"pod", pod.Namespace, pod.Name}, nil
+	}
+	direct := workload{strings.ToLower(owner.Kind), pod.Namespace, owner.Name}
+	if owner.Kind != "ReplicaSet" {
+		return direct, nil
+	}
+	set := metadataOf(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: owner.Name}, set); err != nil {
+		return direct, client.IgnoreNotFound(err)
+	}
+	if over := metav1.GetControllerOfNoCopy(set); over != nil {
+		return workload{strings.ToLower(over.Kind), pod.Namespace, over.Name}, nil
+	}
+	return direct, nil
+}
+
+func sortedGroups(groups map[podGroup][]string) []podGroup {
+	var sorted []podGroup
+	for group := range groups {
+		sorted = append(sorted, group)
+	}
+	slices.SortFunc(sorted, func(a, b podGroup) int {
+		return cmp.Or(strings.Compare(a.owner.namespace, b.owner.namespace), strings.Compare(a.owner.String(), b.owner.String()),
+			strings.Compare(a.hold.String(), b.hold.String()))
+	})
+	return sorted
+}
+
+func ownerText(owner workload) string {
+	if owner.kind == "pod" {
+		return "-"
+	}
+	return owner.String()
+}
+
+// reportTemplates lists the workloads whose next pods would stay Pending.
+func (r *Remover) reportTemplates(ctx context.Context, gone []string, told map[workload]bool) error {
+	var rows [][]string
+	var commands []string
+	err := r.eachTemplate(ctx, func(w workload, spec *corev1.PodSpec) {
+		h := r.holdOf(spec, gone)
+		if h == (hold{}) || told[w] {
+			return
+		}
+		rows = append(rows, []string{w.namespace, w.String(), h.String()})
+		commands = append(commands, w.templateCommand(h))
+	})
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	r.say("\nPods that %s from now on stay Pending:\n", plural(len(rows), "workload creates", "workloads create"))
+	table(r.Out, []string{"NAMESPACE", "WORKLOAD", "TEMPLATE HAS"}, rows)
+	r.say("\nThese commands change the templates. Workloads that roll out changes replace their running pods:\n")
+	r.sayAll(commands)
+	return nil
+}
+
+// eachTemplate visits the pod templates of workloads that are not owned by others: those of a Deployment, say, and not
+// those of its ReplicaSets. Of Jobs it visits those that are suspended; the pods of others are there already.
+func (r *Remover) eachTemplate(ctx context.Context, visit func(workload, *corev1.PodSpec)) error {
+	lists := []client.ObjectList{
+		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &appsv1.ReplicaSetList{},
+		&corev1.ReplicationControllerList{}, &batchv1.CronJobList{}, &batchv1.JobList{},
+	}
+	for _, list := range lists {
+		err := r.each(ctx, list, func(object client.Object) error {
+			kind, spec := templateOf(object)
+			owned := metav1.GetControllerOfNoCopy(object) != nil
+			if spec != nil && object.GetDeletionTimestamp() == nil && (!owned || kind == "job") {
+				visit(workload{kind, object.GetNamespace(), object.GetName()}, spec)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// templateOf is the kind of a workload as kubectl knows it, and the spec of the pods that it will create.
+func templateOf(object client.Object) (string, *corev1.PodSpec) {
+	switch o := object.(type) {
+	case *appsv1.Deployment:
+		return "deployment", &o.Spec.Template.Spec
+	case *appsv1.StatefulSet:
+		return "statefulset", &o.Spec.Template.Spec
+	case *appsv1.DaemonSet:
+		return "daemonset", &o.Spec.Template.Spec
+	case *appsv1.ReplicaSet:
+		return "replicaset", &o.Spec.Template.Spec
+	case *corev1.ReplicationController:
+		return "replicationcontroller", &o.Spec.Template.Spec
+	case *batchv1.CronJob:
+		return "cronjob", &o.Spec.JobTemplate.Spec.Template.Spec
+	case *batchv1.Job:
+		if ptr.Deref(o.Spec.Suspend, false) {
+			return "job", &o.Spec.Template.Spec
+		}
+	}
+	return "", nil
+}
+
+// unscheduledNames are the schedulers that are gone: none, if podsequence-scheduler is still deployed.
+func (r *Remover) unscheduledNames(ctx context.Context) ([]string, error) {
+	deployed := false
+	err := r.eachMetadata(ctx, appsv1.SchemeGroupVersion.WithKind(deploymentKind), func(*metav1.PartialObjectMetadata) error {
+		deployed = true
+		return nil
+	}, client.MatchingLabels{"app.kubernetes.io/name": "podsequence", "app.kubernetes.io/component": "scheduler"})
+	if err != nil || !deployed {
+		return r.SchedulerNames, err
+	}
+	r.say("podsequence-scheduler is still deployed, and schedules its pods as they come.")
+	return nil, nil
+}
+
+func (r *Remover) sayAll(commands []string) {
+	for _, command := range commands {
+		r.say("  %s", command)
+	}
+}
+
+func plural(count int, one, many string) string {
+	if count == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", count, many)
+}
+
+func table(out io.Writer, header []string, rows [][]string) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{header}, rows...) {
+		fmt.Fprintln(w, "  "+strings.Join(row, "\t"))
+	}
+	_ = w.Flush() // what is wrong with out shows in the next line
+}
