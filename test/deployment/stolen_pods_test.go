@@ -58,8 +58,8 @@ func refusedOfPods(user string) refusals {
 		"a deadline":                {patchingPod("held", `{"spec":{"activeDeadlineSeconds":1}}`), "spec.activeDeadlineSeconds" + may},
 		"a node selector":           {patchingPod("held", `{"spec":{"nodeSelector":{"a":"b"}}}`), "spec.nodeSelector" + may},
 		"a toleration":              {patching(pods, "held", types.JSONPatchType, `[{"op":"add","path":"/spec/tolerations/-","value":{"operator":"Exists"}}]`), "spec.tolerations" + may},
-		"to lift a gate of others":  {patchingPod("held", `{"spec":{"schedulingGates":[{"$patch":"delete","name":"`+otherGate+`"}]}}`), "spec.schedulingGates of others" + may},
-		"to lift every gate":        {patchingPod("held", `{"spec":{"schedulingGates":null}}`), "spec.schedulingGates of others" + may},
+		"to lift a gate of others":  {patchingPod("held", `{"spec":{"schedulingGates":[{"$patch":"delete","name":"`+otherGate+`"}]}}`), "spec.schedulingGates[example.com/other]" + may},
+		"to lift every gate":        {patchingPod("held", `{"spec":{"schedulingGates":null}}`), "spec.schedulingGates[example.com/other]" + may},
 		"a changed label":           {patchingPod("held", `{"metadata":{"labels":{"app":"shop"}}}`), "metadata.labels"},
 		"to remove a label":         {patchingPod("held", `{"metadata":{"labels":{"app":null}}}`), "metadata.labels"},
 		"an annotation":             {patchingPod("held", `{"metadata":{"annotations":{"new":"a"}}}`), "metadata.annotations[new]" + may},
@@ -69,8 +69,8 @@ func refusedOfPods(user string) refusals {
 		"a finalizer":               {patchingPod("held", `{"metadata":{"finalizers":["example.com/stay"]}}`), "metadata.finalizers" + may},
 		"a label with the status":   {patchingPodStatus("held", `{"metadata":{"labels":{"app":"shop"}}}`), "metadata.labels"},
 		"a finalizer by the status": {patchingPodStatus("held", `{"metadata":{"finalizers":["example.com/stay"]}}`), "metadata.finalizers" + may},
-		"that a pod is ready":       {patchingPodStatus("held", condition("Ready")), "status.conditions of others" + may},
-		"to remove conditions":      {patchingPodStatus("terminating", `{"status":{"conditions":null}}`), "status.conditions of others" + may},
+		"that a pod is ready":       {patchingPodStatus("held", condition("Ready")), "status.conditions[Ready]" + may},
+		"to remove conditions":      {patchingPodStatus("terminating", `{"status":{"conditions":null}}`), "status.conditions[Ready]" + may},
 		"that a pod has failed":     {patchingPodStatus("held", `{"status":{"phase":"Failed"}}`), "status.phase" + may},
 		"an address":                {patchingPodStatus("held", `{"status":{"podIP":"10.0.0.1","podIPs":[{"ip":"10.0.0.1"}]}}`), "status.podIP"},
 		"all of it at once":         {patchingPod("held", `{"metadata":{"finalizers":["example.com/stay"]},"spec":{"activeDeadlineSeconds":1}}`), "spec.activeDeadlineSeconds, metadata.finalizers" + may},
@@ -125,7 +125,7 @@ func TestAStolenTokenOfTheControllerChangesNothingElseOfPods(t *testing.T) {
 	stolen.expectRefused(refusals{
 		"a nomination": {patchingPodStatus("held", `{"status":{"nominatedNodeName":"node-0"}}`), "status.nominatedNodeName"},
 		"that a pod is preempted": {patchingPodStatus("held",
-			`{"status":{"conditions":[{"type":"DisruptionTarget","status":"True"}]}}`), "status.conditions of others"},
+			`{"status":{"conditions":[{"type":"DisruptionTarget","status":"True"}]}}`), "status.conditions[DisruptionTarget]"},
 		"a label beside ours": {patching(pods, "held", types.MergePatchType,
 			`{"metadata":{"labels":{"podgroup.jhwagner.github.io/ready":"true","app":"shop"}}}`), "metadata.labels[app]: podsequence-controller may not"},
 		"the deletion of a pod": {deleting(pods, "held"), "cannot delete resource"},
@@ -151,7 +151,7 @@ func TestLargePodsAreReleasedUpToALimit(t *testing.T) {
 			pod.Labels[fmt.Sprintf("l%d", i)] = "a"
 			pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, corev1.EnvVar{Name: fmt.Sprintf("E%d", i), Value: "a"})
 		}
-		for i := range limit - 1 {
+		for i := range 99 {
 			pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: fmt.Sprintf("example.com/%d", i)})
 		}
 		create(t, pod)
@@ -165,6 +165,10 @@ func TestLargePodsAreReleasedUpToALimit(t *testing.T) {
 		stolen := stealToken(t, program, ns)
 		stolen.awaitRefusal(lift(tooLarge), program+"-pods")
 		stolen.expectRefused(refusals{program + " and a larger pod": {lift(tooLarge), program + " may not change a pod with more than 1000"}})
-		stolen.expectAccepted(map[string]attempt{program + " and a large pod": lift(lifted)})
+		stolen.expectAccepted(map[string]attempt{
+			program + " and a large pod": lift(lifted),
+			program + " and the status of a larger pod": patchingPodStatus("too-large",
+				`{"status":{"conditions":[{"type":"PodScheduled","status":"False","message":"waits"}]}}`),
+		})
 	}
 }
