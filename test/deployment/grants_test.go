@@ -114,7 +114,7 @@ func ourRequests(t *testing.T) []request {
 			continue // the last line may be half written
 		}
 		program, ours := strings.CutPrefix(event.User.Username, "system:serviceaccount:"+systemNamespace+":")
-		if !ours || event.ObjectRef == nil || event.ResponseStatus == nil {
+		if !ours || event.UserAgent == thief || event.ObjectRef == nil || event.ResponseStatus == nil {
 			continue
 		}
 		ref := event.ObjectRef

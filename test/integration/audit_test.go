@@ -18,6 +18,7 @@ type auditEvent struct {
 	Verb, Stage, RequestURI string
 	ObjectRef               *struct{ Namespace, Resource, Name, Subresource string }
 	User                    struct{ Username string }
+	ResponseStatus          struct{ Message string }
 	Annotations             map[string]string
 }
 
@@ -53,15 +54,20 @@ func (s *story) audited(see func(auditEvent)) {
 	require.NoError(s, readAuditLog(s.cluster.AuditLog(), see))
 }
 
-// writesNoNodes is an error if our programs ever wrote to a node. It says how much they wrote at all.
-func writesNoNodes(log string) error {
+// writesAreOurs is an error if our programs ever wrote to a node, or what our policies refuse. It says how much they wrote at
+// all.
+func writesAreOurs(log string) error {
 	ours, nodes := 0, map[string]int{}
+	var refused []string
 	err := readAuditLog(log, func(e auditEvent) {
 		reads := []string{"get", "list", "watch"}
 		if !strings.HasPrefix(e.User.Username, "system:serviceaccount:podsequence-system:") || slices.Contains(reads, e.Verb) {
 			return
 		}
 		ours++
+		if strings.Contains(e.ResponseStatus.Message, "ValidatingAdmissionPolicy 'podsequence-") {
+			refused = append(refused, e.ResponseStatus.Message)
+		}
 		if ref := e.ObjectRef; ref != nil && ref.Resource == "nodes" {
 			nodes[e.User.Username+" "+e.Verb+" "+ref.Subresource]++
 		}
@@ -71,6 +77,9 @@ func writesNoNodes(log string) error {
 	}
 	if len(nodes) > 0 {
 		return fmt.Errorf("our programs wrote to nodes: %v", nodes)
+	}
+	if len(refused) > 0 {
+		return fmt.Errorf("our policies refused %d writes of our programs, the first: %s", len(refused), refused[0])
 	}
 	fmt.Printf("our programs made %d writes, none to a node\n", ours)
 	return nil

@@ -59,7 +59,7 @@ func run(m *testing.M) (code int, err error) {
 	}
 	shared = env
 	code = m.Run()
-	if err := writesNoNodes(env.cluster.AuditLog()); err != nil {
+	if err := writesAreOurs(env.cluster.AuditLog()); err != nil {
 		return 1, errors.Join(err, stop(false))
 	}
 	return code, stop(code == 0)

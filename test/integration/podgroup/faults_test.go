@@ -48,7 +48,8 @@ func TestControllerRestarted(t *testing.T) {
 	})
 }
 
-// Users may have labels of their own. A second controller, beside the cluster's, is told of others.
+// Users may have labels of their own. A second controller, beside the cluster's, is told of others. It has an administrator's
+// permissions: the policy for the ServiceAccount knows the default label.
 func TestLabelKeysByFlag(t *testing.T) {
 	const ownName, ownReady = "example.com/gang", "example.com/gang-runs"
 	bin, err := controlplane.FindBin()
@@ -56,7 +57,7 @@ func TestLabelKeysByFlag(t *testing.T) {
 	log, err := os.Create(filepath.Join(dir, "logs", "controller-with-own-labels.log"))
 	require.NoError(t, err)
 	command := exec.Command(filepath.Join(bin, controlplane.PodSequenceController),
-		"--kubeconfig="+filepath.Join(dir, "state", "config", controlplane.PodSequenceController+".kubeconfig"),
+		"--kubeconfig="+cluster.Kubeconfig(),
 		"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
 		"--pod-group-name-label="+ownName, "--pod-group-ready-label="+ownReady)
 	command.Stdout, command.Stderr = log, log
