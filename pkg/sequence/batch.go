@@ -253,6 +253,11 @@ func (e *Engine) applyPod(view *pod, prepared *class, b *batch) {
 	if p != nil && !newer(view.resourceVersion, p.resourceVersion) {
 		return
 	}
+	if p != nil && !b.relisted && p.countsAs(view) {
+		p.resourceVersion = view.resourceVersion
+		b.entered = append(b.entered, p)
+		return
+	}
 
 	// Another pod of the same name takes the old one's place in one step: in between, the group would look smaller.
 	if p == nil {

@@ -46,20 +46,21 @@ func (c *Changes) touch(key types.NamespacedName) {
 
 // hold reports the pod if it must wait.
 func (e *Engine) hold(c *Changes, p *pod) {
-	e.publish(p)
-	if !p.bound() && !p.terminating && !e.mayGo(p) {
+	if held := e.publish(p); held && !p.terminating {
 		c.Held = append(c.Held, types.NamespacedName{Namespace: p.namespace, Name: p.name})
 	}
 }
 
 // release reports the pod if it may go. A pod that was not waiting needs it only when it still carries a gate.
 func (e *Engine) release(c *Changes, p *pod, waiting bool) {
-	e.publish(p)
-	if p.bound() || p.terminating || !e.isFree(p) {
+	held := e.publish(p)
+	if p.bound() || p.terminating {
 		return
 	}
-	if m, early := e.earlyIn(p); early {
-		e.doubtPod(p, m, c)
+	if held {
+		if m, early := e.earlyIn(p); early && e.isFree(p) {
+			e.doubtPod(p, m, c)
+		}
 		return
 	}
 	gates := p.liftable()

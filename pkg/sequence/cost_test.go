@@ -66,3 +66,15 @@ func TestAnEditThatMovesNoPodMatchesNone(t *testing.T) {
 		})
 	}
 }
+
+// People may annotate their pods as often as they like, and have them in many sequences.
+func TestAPodThatOnlyChangesInWhatNobodyLooksAtTouchesNoSequence(t *testing.T) {
+	engine := newEngine()
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("One", "one").Label("Two", "", "").Obj())
+	engine.ApplyPod(makePod("app", "5").Obj())
+	annotated := makePod("app", "6").Annotation("a", "b").Obj()
+	assert.True(t, new(engine.ApplyPod(annotated)).Empty())
+	assert.True(t, engine.Verdict(annotated).Held)
+	assert.NoError(t, checkPublished(engine.Engine))
+	assert.False(t, new(engine.ApplyPod(makePod("app", "7").Node("n").Obj())).Empty())
+}

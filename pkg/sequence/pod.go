@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -144,6 +145,25 @@ func (p *pod) bound() bool { return p.node != "" }
 func (p *pod) sameMembership(other *pod) bool {
 	return p.terminating == other.terminating && p.owner == other.owner && maps.Equal(p.labels, other.labels) &&
 		slices.Equal(p.gangs, other.gangs)
+}
+
+// countsAs reports whether another version of the pod differs in nothing that any sequence looks at. To count it anew would take
+// as long as it has sequences, and people may annotate pods as often as they like.
+func (p *pod) countsAs(other *pod) bool {
+	return p.uid == other.uid && p.sameMembership(other) && p.node == other.node && p.schedulerName == other.schedulerName &&
+		p.failed == other.failed && p.succeeded == other.succeeded && p.ready == other.ready &&
+		p.readyAt.Equal(other.readyAt) && p.created.Equal(other.created) &&
+		slices.Equal(p.gates, other.gates) && slices.Equal(p.proof, other.proof) &&
+		p.wants.equal(other.wants)
+}
+
+// equal reports whether both say the same; either may be nil.
+func (w *placementSpec) equal(other *placementSpec) bool {
+	if w == nil || other == nil {
+		return w == other
+	}
+	return maps.Equal(w.nodeSelector, other.nodeSelector) && equality.Semantic.DeepEqual(w.affinity, other.affinity) &&
+		equality.Semantic.DeepEqual(w.tolerations, other.tolerations)
 }
 
 // liftable are the pod's gates that its sequences may lift.

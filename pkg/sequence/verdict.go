@@ -170,16 +170,16 @@ func (e *Engine) releasesUnseen(view *pod, m membership) bool {
 	return m.group < s.publishedOn("").released
 }
 
-// publish has what the engine says of the pod read from now on.
-func (e *Engine) publish(p *pod) {
+// publish has what the engine says of the pod read from now on. It reports whether the pod is held; one with a node is not.
+func (e *Engine) publish(p *pod) (held bool) {
 	if p.bound() {
 		e.unpublish(p)
-		return
+		return false
 	}
-	held := !e.mayGo(p)
+	held = !e.mayGo(p)
 	if old := p.published; old != nil && old.uid == p.uid && old.resourceVersion == p.resourceVersion && sameSlice(old.memberships, p.memberships) {
 		old.held.Store(held)
-		return
+		return held
 	}
 	p.published = &publishedPod{
 		uid: p.uid, resourceVersion: p.resourceVersion, firstSeen: p.firstSeen,
@@ -188,6 +188,7 @@ func (e *Engine) publish(p *pod) {
 	}
 	p.published.held.Store(held)
 	e.published.pods.Store(types.NamespacedName{Namespace: p.namespace, Name: p.name}, p.published)
+	return held
 }
 
 func (e *Engine) unpublish(p *pod) {

@@ -227,6 +227,20 @@ func TestHeldPodsInTheQueue(t *testing.T) {
 		s.holder.releaseEarly(klog.FromContext(t.Context()), s.holder.feeding.Load())
 		assert.Equal(t, []string{"free"}, s.active())
 	})
+	t.Run("a pod that is gone, or bound by somebody else, is not waited for", func(t *testing.T) {
+		s := newStage(t)
+		s.known.upTo = func() string { return "" }
+		for _, name := range []string{"gone", "bound", "app"} {
+			s.comes(pod(name, "5").Obj())
+		}
+		require.Len(t, s.holder.early, 3)
+		informer := s.holder.handle.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer()
+		require.NoError(t, informer.Delete(pod("gone", "5").Obj()))
+		require.NoError(t, informer.Update(pod("bound", "6").Node("n").Obj()))
+		s.holder.releaseEarly(klog.FromContext(t.Context()), s.feeding)
+		assert.Len(t, s.holder.early, 1)
+		assert.True(t, s.holder.isEarly("app"))
+	})
 	t.Run("nothing goes before everything is known, and then all that may", func(t *testing.T) {
 		s := newStage(t)
 		s.known.missing = "the list of pods is not complete"
