@@ -312,6 +312,14 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 	assert.Empty(t, c.namespaces.known)
 }
 
+// A pointer into a list would keep all of it, and each Deployment's template is of another list.
+func TestWhatIsRememberedOfATemplateKeepsNoList(t *testing.T) {
+	m := deployment("a")
+	current := (&namespace{templates: map[types.UID]knownTemplate{}}).template(&m).current
+	assert.Equal(t, m.ReplicaSets[0], current)
+	assert.NotSame(t, m.ReplicaSets[0], current)
+}
+
 // BenchmarkOneEvent is one event in a namespace of 2,000 coordinations that match the same 200 Deployments, until there is
 // nothing more to do about it; and one turn of it, which is what others wait for.
 func BenchmarkOneEvent(b *testing.B) {

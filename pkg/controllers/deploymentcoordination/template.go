@@ -37,6 +37,10 @@ func (m *Member) template() *template {
 			t.mixed = true
 		}
 	}
+	if t.current != nil { // what is remembered must not keep the whole list that it is of
+		current := *t.current
+		t.current = &current
+	}
 	m.known = t
 	return t
 }
