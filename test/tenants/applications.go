@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,29 +17,31 @@ import (
 // sizeAnnotation says how many pods a pod group has.
 const sizeAnnotation = "podgroup.jhwagner.github.io/size"
 
-// startApplication starts an application of three groups: a pod, then one of our scheduler and one of the cluster's own
-// that waits by its gate, then two more such pods that are a pod group. Each of the four pods that wait is a sample.
+// startApplication starts an application of three groups: a pod; then pods of our scheduler, and one of the cluster's own
+// that waits by its gate; then a pod group of such pods. Each of the six pods that wait is a sample.
 func (p *period) startApplication(ctx context.Context, i int) {
 	name := func(role string) string { return fmt.Sprintf("%s-%d-%s", p.name, i, role) }
-	database, ours, theirs, gated, last := name("db"), name("ours"), name("theirs"), name("gated"), name("last")
+	database, group := name("db"), name("group")
+	middle := []string{name("ours-0"), name("ours-1"), name("theirs")}
+	last := []string{name("last-ours"), name("last-gated"), name("last-theirs")}
 	sequence := testing.MakeSequence(neighbour, name("app")).
-		Pods("Database", database).Pods("Application", ours, theirs).Pods("Frontend", gated, last).Obj()
+		Pods("Database", database).Pods("Application", middle...).Pods("Frontend", last...).Obj()
 	pods := []*corev1.Pod{
-		pod(database), pod(ours), withGate(ofOthers(pod(theirs))),
-		inGroup(withGate(pod(gated)), name("group")), inGroup(withGate(ofOthers(pod(last))), name("group")),
+		pod(database), pod(middle[0]), pod(middle[1]), withGate(ofOthers(pod(middle[2]))),
+		pod(last[0]), withGate(pod(last[1])), withGate(ofOthers(pod(last[2]))),
 	}
-	if p.failed(ctx, p.create(ctx, sequence)) || !p.createAndBindFirst(ctx, pods) {
+	for _, pod := range pods[4:] {
+		joinGroup(pod, group, len(last))
+	}
+	if p.failed(ctx, p.create(ctx, sequence)) || !p.createAndBindFirst(ctx, pods) ||
+		!p.makeReadyAndMeasure(ctx, []string{database}, middle) || !p.makeReadyAndMeasure(ctx, middle, last) {
 		return
 	}
-	if !p.makeReadyAndMeasure(ctx, []string{database}, []string{ours, theirs}) ||
-		!p.makeReadyAndMeasure(ctx, []string{ours, theirs}, []string{gated, last}) {
-		return
-	}
-	running, err := p.setRunning(ctx, gated, last)
+	running, err := p.setRunning(ctx, last...)
 	if p.failed(ctx, err) {
 		return
 	}
-	for _, member := range []string{gated, last} {
+	for _, member := range last {
 		p.measure(ctx, labelling, running, labelled(member))
 	}
 	p.removeApplication(ctx, sequence, pods)
@@ -115,10 +118,9 @@ func ofOthers(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-func inGroup(pod *corev1.Pod, group string) *corev1.Pod {
+func joinGroup(pod *corev1.Pod, group string, size int) {
 	pod.Labels = map[string]string{podgroup.DefaultNameLabel: group}
-	pod.Annotations = map[string]string{sizeAnnotation: "2"}
-	return pod
+	pod.Annotations = map[string]string{sizeAnnotation: strconv.Itoa(size)}
 }
 
 func onNode(pod *corev1.Pod, node int) *corev1.Pod {

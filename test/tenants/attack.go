@@ -16,6 +16,8 @@ type attack struct {
 	name string
 	// aims are what it tries to delay, besides bindings.
 	aims []measure
+	// perNode says that it costs more the more nodes there are.
+	perNode bool
 	// allow, if set, is what those who run the cluster do to the namespace before.
 	allow func(ctx context.Context, t *testbed, namespace string) error
 	// prepare creates what is stored all the time.
@@ -26,8 +28,8 @@ type attack struct {
 
 // sizes say how big the attacks are.
 type sizes struct {
-	// nodes is how many nodes there are.
-	nodes int
+	// nodes is how many nodes there are, manyNodes how many where an attack costs more the more there are.
+	nodes, manyNodes int
 	// pods, sequences, deployments, coordinations and jobs are how many of them an attack that uses them creates.
 	pods, sequences, deployments, coordinations, jobs int
 	// annotation is how many bytes an invalid annotation has.
@@ -77,6 +79,14 @@ func (s scene) aims() []measure {
 	return slices.DeleteFunc(slices.Clone(measures), func(m measure) bool {
 		return m != binding && !slices.ContainsFunc(s.attacks, func(a attack) bool { return slices.Contains(a.aims, m) })
 	})
+}
+
+// nodes is how many nodes its cluster has.
+func (s scene) nodes(size sizes) int {
+	if slices.ContainsFunc(s.attacks, func(a attack) bool { return a.perNode }) {
+		return size.manyNodes
+	}
+	return size.nodes
 }
 
 // open makes the hostile tenant the administrator of a namespace for each attack.

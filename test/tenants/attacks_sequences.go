@@ -67,7 +67,8 @@ func (t *testbed) completeJob(ctx context.Context, namespace, name string) error
 // farTimeouts has the programs set alarms that never come up: sequences of 64 groups with time-outs of 1,000 hours, in
 // either scope, whose current time-out is changed again and again. Whoever keeps old alarms keeps what they belong to.
 var farTimeouts = attack{
-	name: "far-timeouts",
+	name:    "far-timeouts",
+	perNode: true,
 	prepare: func(ctx context.Context, h *hostile, _ sizes) error {
 		for _, scope := range []v1alpha1.Scope{v1alpha1.ScopeCluster, v1alpha1.ScopeNode} {
 			sequence := testing.MakeSequence("", farName(scope))
@@ -100,7 +101,8 @@ func farName(scope v1alpha1.Scope) string {
 // nodeDomains has the programs keep a state of each of 64 groups on each node, although no pod of any group exists:
 // PodSequences of Node scope that match nothing. Edits have them build it again.
 var nodeDomains = attack{
-	name: "node-domains",
+	name:    "node-domains",
+	perNode: true,
 	prepare: func(ctx context.Context, h *hostile, s sizes) error {
 		return eachAtOnce(ctx, nodeSequences(s), func(ctx context.Context, i int) error {
 			sequence := testing.MakeSequence("", fmt.Sprintf("domains-%d", i)).NodeScope()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -61,8 +62,9 @@ func (b *bench) log(format string, args ...any) {
 
 // play brings up a cluster and measures all phases of a scene on it.
 func (b *bench) play(ctx context.Context, s scene) (_ outcome, err error) {
-	b.log("%s: starting a cluster with %d nodes", s.name, b.sizes.nodes)
-	t, err := startTestbed(ctx, b.sizes.nodes)
+	nodes := s.nodes(b.sizes)
+	b.log("%s: starting a cluster with %d nodes", s.name, nodes)
+	t, err := startTestbed(ctx, nodes)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -78,9 +80,10 @@ func (b *bench) play(ctx context.Context, s scene) (_ outcome, err error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	if _, err := n.live(ctx, "warm-up", warmUp); err != nil {
+	if _, err := n.live(ctx, "warm-up", warmUp, measures); err != nil {
 		return outcome{}, err
 	}
+	b.log("%s: the well-behaved tenant has moved in", s.name)
 	result := outcome{scene: s, phases: map[string]observation{}}
 	for _, phase := range phases {
 		if result.phases[phase], err = b.observe(ctx, s, n, phase); err != nil {
@@ -96,8 +99,9 @@ func (b *bench) observe(ctx context.Context, s scene, n *tenant, phase string) (
 	if err != nil {
 		return observation{}, err
 	}
+	n.awaitCalm(ctx)
 	nurse := n.watchPrograms(ctx, b.log)
-	ctx, stop := context.WithCancel(ctx)
+	storm, stop := context.WithCancel(ctx)
 	defer stop()
 	stormed := make(chan error, 1)
 	if phase == alone {
@@ -106,15 +110,15 @@ func (b *bench) observe(ctx context.Context, s scene, n *tenant, phase string) (
 		if err := b.prepare(ctx, s, h, phase); err != nil {
 			return observation{}, err
 		}
-		go func() { stormed <- s.storm(ctx, h, phase, b.sizes, b.requests) }()
+		go func() { stormed <- s.storm(storm, h, phase, b.sizes, b.requests) }()
 	}
 	before := n.processorTime()
-	measured, err := n.live(ctx, phase, b.applications)
+	measured, err := n.live(ctx, phase, b.applications, s.aims())
 	after := n.processorTime()
 	stop()
 	seen := observation{samples: measured, vitals: nurse.discharge()}
 	seen.busy, seen.others = after.busy(before)
-	if err := errors.Join(err, <-stormed); err != nil {
+	if err := errors.Join(err, <-stormed, ctx.Err()); err != nil {
 		return observation{}, err
 	}
 	seen.hostile = h.sum()
@@ -137,6 +141,9 @@ func (b *bench) prepare(ctx context.Context, s scene, h *hostile, phase string) 
 func (o observation) String() string {
 	text := fmt.Sprintf("%d bindings, median %s, p99 %s; %.1f processors busy, %.1f with something else", o.samples.count(binding),
 		milliseconds(o.samples.percentile(binding, 50)), milliseconds(o.samples.percentile(binding, 99)), o.busy, o.others)
+	for _, name := range programs {
+		text += fmt.Sprintf("; %s %s", strings.TrimPrefix(name, "podsequence-"), bytesText(o.vitals[name].peak))
+	}
 	if o.hostile.requests > 0 {
 		text += fmt.Sprintf("; the other made %d requests with %s", o.hostile.requests, bytesText(o.hostile.sent))
 	}

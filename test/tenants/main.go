@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -35,18 +36,22 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	log.SetLogger(klog.Background()) // of controller-runtime's client, which complains at length without one
+	// What clients complain of when a phase ends in the middle of their requests is no news.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	log.SetLogger(klog.Background())
 	b := &bench{out: os.Stdout, began: time.Now()}
 	flags := flag.NewFlagSet("tenants", flag.ContinueOnError)
 	names := flags.String("attacks", strings.Join(attackNames(), ","), "attacks to play, in this order; \"together\" is all at a time")
 	limit := flags.Int64("memory-limit", 4096, "MiB of data that each process may have, as a limit of its container would; 0 for no limit")
 	flags.Float64Var(&b.requests, "requests", 50, "requests a second of the hostile tenant, after he has prepared")
-	flags.IntVar(&b.applications, "applications", 46, "applications that the well-behaved tenant starts in each phase: 4.5 samples each")
-	flags.Float64Var(&b.rate, "rate", 4, "applications that he starts a second")
+	flags.IntVar(&b.applications, "applications", 32, "applications that the well-behaved tenant starts in each phase: 6.5 samples each")
+	flags.Float64Var(&b.rate, "rate", 3, "applications that he starts a second")
 	flags.DurationVar(&b.patience, "patience", 15*time.Second, "how long he waits for the last of them")
 	flags.StringVar(&b.logs, "logs", "", "directory to keep our programs' logs in")
 	s := &b.sizes
-	flags.IntVar(&s.nodes, "nodes", 1000, "nodes of each cluster")
+	flags.IntVar(&s.nodes, "nodes", 100, "nodes of each cluster")
+	flags.IntVar(&s.manyNodes, "many-nodes", 1000, "nodes of a cluster whose nodes are what is attacked")
 	flags.IntVar(&s.pods, "pods", 1000, "pods of the crowded namespace")
 	flags.IntVar(&s.sequences, "sequences", 300, "PodSequences of the crowded namespace; a tenth as many of Node scope")
 	flags.IntVar(&s.deployments, "deployments", 200, "Deployments that are coordinated")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,16 +62,20 @@ func newTenant(ctx context.Context, t *testbed, rate float64, patience time.Dura
 	return n, n.createDeployments(ctx)
 }
 
-// live has the tenant start so many applications at his rate, and everything else beside them. It returns when all are
-// up, or when his patience is over.
-func (n *tenant) live(ctx context.Context, phase string, applications int) (*samples, error) {
+// live has the tenant start so many applications at his rate, and beside them what else is to be measured. It returns when
+// all are up, or when his patience is over.
+func (n *tenant) live(ctx context.Context, phase string, applications int, aims []measure) (*samples, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.startingTakes(applications)+n.patience)
 	defer cancel()
 	p := &period{tenant: n, name: phase, samples: newSamples()}
 	var others sync.WaitGroup
 	started := make(chan struct{}) // closed when no more is to be begun
-	others.Go(func() { p.rollOut(ctx, started) })
-	others.Go(func() { p.runJobs(ctx, started) })
+	if slices.Contains(aims, turn) {
+		others.Go(func() { p.rollOut(ctx, started) })
+	}
+	if slices.Contains(aims, step) {
+		others.Go(func() { p.runJobs(ctx, started) })
+	}
 
 	var running sync.WaitGroup
 	ticks := time.NewTicker(time.Duration(float64(time.Second) / n.rate))

@@ -68,6 +68,9 @@ func (m memory) allowed(alone int64) int64 {
 	return int64(maxRatio*float64(alone)) + bytesPerByte*m.stored
 }
 
+// disturbance is how many processors something else may keep busy before times are not to be trusted.
+const disturbance = 0.2
+
 // report prints what was measured and returns how many bounds were missed.
 func report(out io.Writer, outcomes []outcome) (missed int) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -96,6 +99,16 @@ func report(out io.Writer, outcomes []outcome) (missed int) {
 		}
 	}
 	flush(table, out)
+
+	others := 0.0
+	for _, o := range outcomes {
+		for _, phase := range o.phases {
+			others = max(others, phase.others)
+		}
+	}
+	if others > disturbance {
+		fmt.Fprintf(out, "Something else kept up to %.1f processors busy: run the benchmark again on an idle machine before you trust the times.\n\n", others)
+	}
 	return missed
 }
 
@@ -103,6 +116,8 @@ func (l latency) verdict() string {
 	switch {
 	case l.unanswered > 0:
 		return fmt.Sprintf("MISSED: %d never came", l.unanswered)
+	case l.count == 0:
+		return "MISSED: none was asked for"
 	case l.missed:
 		return "MISSED"
 	}

@@ -48,7 +48,7 @@ func TestLatencyVerdict(t *testing.T) {
 			alone: sampled(enough, usual, usual), beside: lost, want: "MISSED: 1 never came", wantJudged: 99,
 		},
 		"no pod was to be bound": {
-			alone: sampled(enough, usual, usual), beside: newSamples(), want: "MISSED", wantJudged: 50,
+			alone: sampled(enough, usual, usual), beside: newSamples(), want: "MISSED: none was asked for", wantJudged: 50,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
