@@ -54,9 +54,9 @@ func (t *testbed) processorTime() usage {
 		return u
 	}
 	first, _, _ := bytes.Cut(content, []byte("\n"))
-	// user, nice, system, (idle, iowait,) irq, softirq
+	// user, nice, system, (idle, iowait,) irq, softirq, and what other machines on the same hardware took
 	fields := strings.Fields(string(first))
-	for _, i := range []int{1, 2, 3, 6, 7} {
+	for _, i := range []int{1, 2, 3, 6, 7, 8} {
 		if i < len(fields) {
 			u.all += ticks(fields[i])
 		}
