@@ -100,7 +100,7 @@ func (b *bench) observe(ctx context.Context, s scene, n *tenant, phase string) (
 		return observation{}, err
 	}
 	n.awaitCalm(ctx)
-	nurse := n.watchPrograms(ctx, b.log)
+	supervisor := n.supervise(ctx, b.log)
 	storm, stop := context.WithCancel(ctx)
 	defer stop()
 	stormed := make(chan error, 1)
@@ -116,7 +116,7 @@ func (b *bench) observe(ctx context.Context, s scene, n *tenant, phase string) (
 	measured, err := n.live(ctx, phase, b.applications, s.aims())
 	after := n.processorTime()
 	stop()
-	seen := observation{samples: measured, vitals: nurse.discharge()}
+	seen := observation{samples: measured, vitals: supervisor.finish()}
 	seen.busy, seen.others = after.busy(before)
 	if err := errors.Join(err, <-stormed, ctx.Err()); err != nil {
 		return observation{}, err

@@ -29,51 +29,56 @@ type vitals struct {
 	deaths int
 }
 
-// nurse looks after our programs during a phase: it notes what they take, and starts them again when they die.
-type nurse struct {
+// supervisor looks after our programs during a phase: it notes what they take, and starts them again when they die.
+type supervisor struct {
 	*testbed
-	lock    sync.Mutex
-	charts  map[string]*vitals
+	log     func(format string, args ...any)
+	watches map[string]*programWatch
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
-	log     func(format string, args ...any)
 }
 
-func (t *testbed) watchPrograms(ctx context.Context, log func(string, ...any)) *nurse {
+// programWatch is written by one goroutine.
+type programWatch struct {
+	name   string
+	vitals vitals
+}
+
+// supervise begins to look after our programs.
+func (t *testbed) supervise(ctx context.Context, log func(string, ...any)) *supervisor {
 	ctx, cancel := context.WithCancel(ctx)
-	n := &nurse{testbed: t, charts: map[string]*vitals{}, stop: cancel, log: log}
+	s := &supervisor{testbed: t, log: log, watches: map[string]*programWatch{}, stop: cancel}
 	for _, name := range programs {
-		n.charts[name] = &vitals{}
 		if pid, err := t.cluster.PID(name); err == nil {
 			resetPeak(pid)
 		}
-		n.stopped.Go(func() { n.watch(ctx, name) })
+		w := &programWatch{name: name}
+		s.watches[name] = w
+		s.stopped.Go(func() { s.watch(ctx, w) })
 	}
-	return n
+	return s
 }
 
-// discharge ends the watch and returns how each program fared.
-func (n *nurse) discharge() map[string]vitals {
+// finish returns how each program fared until now.
+func (s *supervisor) finish() map[string]vitals {
 	fared := map[string]vitals{}
 	for _, name := range programs {
-		live := n.monitor.liveHeap(n.cluster, name)
-		n.lock.Lock()
-		n.charts[name].live = live
-		n.lock.Unlock()
+		fared[name] = vitals{live: s.monitor.liveHeap(s.cluster, name)}
 	}
-	n.stop()
-	n.stopped.Wait()
-	for name, chart := range n.charts {
-		fared[name] = *chart
+	s.stop()
+	s.stopped.Wait()
+	for name, w := range s.watches {
+		w.vitals.live = fared[name].live
+		fared[name] = w.vitals
 	}
 	return fared
 }
 
-func (n *nurse) watch(ctx context.Context, name string) {
+func (s *supervisor) watch(ctx context.Context, w *programWatch) {
 	ticks := time.NewTicker(lookEvery)
 	defer ticks.Stop()
 	for {
-		n.look(ctx, name)
+		s.look(ctx, w)
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
@@ -82,27 +87,22 @@ func (n *nurse) watch(ctx context.Context, name string) {
 	}
 }
 
-func (n *nurse) look(ctx context.Context, name string) {
-	chart := n.charts[name] // written by this goroutine alone, but for live
-	pid, err := n.cluster.PID(name)
-	if err == nil {
-		peak := peakMemory(pid)
-		n.lock.Lock()
-		chart.peak = max(chart.peak, peak)
-		n.lock.Unlock()
+func (s *supervisor) look(ctx context.Context, w *programWatch) {
+	if pid, err := s.cluster.PID(w.name); err == nil {
+		w.vitals.peak = max(w.vitals.peak, peakMemory(pid))
 		return
 	}
-	if chart.deaths > maxRestarts {
+	if w.vitals.deaths > maxRestarts {
 		return
 	}
-	chart.deaths++
-	n.log("%s died: %s", name, lastWords(n.cluster.Log(name)))
-	if chart.deaths > maxRestarts {
-		n.log("%s died %d times and is not started again", name, chart.deaths)
+	w.vitals.deaths++
+	s.log("%s died: %s", w.name, lastWords(s.cluster.Log(w.name)))
+	if w.vitals.deaths > maxRestarts {
+		s.log("%s died %d times and is not started again", w.name, w.vitals.deaths)
 		return
 	}
-	if err := n.cluster.StartComponent(ctx, name); err != nil && ctx.Err() == nil {
-		n.log("%s did not start again", name)
+	if err := s.cluster.StartComponent(ctx, w.name); err != nil && ctx.Err() == nil {
+		s.log("%s did not start again", w.name)
 	}
 }
 

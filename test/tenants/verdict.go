@@ -53,13 +53,18 @@ type memory struct {
 	program       string
 	alone, beside vitals
 	stored        int64
-	missed        bool
+	// died counts how often it ended, in any phase.
+	died   int
+	missed bool
 }
 
 func (o outcome) memory(program string) memory {
 	m := memory{program: program, alone: o.phases[alone].vitals[program], beside: o.phases[beside].vitals[program]}
 	m.stored = o.phases[beside].hostile.peak
-	m.missed = m.beside.deaths > 0 || m.beside.peak > m.allowed(m.alone.peak) || m.beside.live > m.allowed(m.alone.live)
+	for _, phase := range o.phases {
+		m.died += phase.vitals[program].deaths
+	}
+	m.missed = m.died > 0 || m.beside.peak > m.allowed(m.alone.peak) || m.beside.live > m.allowed(m.alone.live)
 	return m
 }
 
@@ -94,7 +99,7 @@ func report(out io.Writer, outcomes []outcome) (missed int) {
 				strings.TrimPrefix(program, "podsequence-"),
 				bytesText(m.alone.peak), bytesText(m.beside.peak), bytesText(m.allowed(m.alone.peak)),
 				bytesText(m.alone.live), bytesText(m.beside.live), bytesText(m.allowed(m.alone.live)),
-				bytesText(m.stored), m.beside.deaths, m.verdict())
+				bytesText(m.stored), m.died, m.verdict())
 			missed += count(m.missed)
 		}
 	}
@@ -126,9 +131,9 @@ func (l latency) verdict() string {
 
 func (m memory) verdict() string {
 	switch {
-	case m.beside.deaths > maxRestarts:
+	case m.died > maxRestarts:
 		return "MISSED: dies again and again"
-	case m.beside.deaths > 0:
+	case m.died > 0:
 		return "MISSED: died"
 	case m.missed:
 		return "MISSED"
