@@ -140,3 +140,7 @@ deflake: build ## Repeat the tests of PKG, or those that match RUN, until one fa
 .PHONY: bench
 bench: ## Measure what an event costs the engine
 	$(GO) test -run '^$$' -bench . -benchmem ./pkg/sequence/
+
+.PHONY: bench-tenants
+bench-tenants: build ## Measure what a hostile tenant costs another one; ARGS="-attacks huge-job" for some, ARGS=-h for all flags
+	$(GO) run ./test/tenants $(ARGS)

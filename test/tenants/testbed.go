@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appsapi "example.com/podsequence/apis/apps/v1"
+	batchapi "example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/controlplane"
+)
+
+const (
+	// startTimeout is how long a cluster may take until its nodes take pods.
+	startTimeout = 3 * time.Minute
+	// pollEvery is how often the benchmark asks for what it waits for while it measures nothing.
+	pollEvery = 100 * time.Millisecond
+	// manyAtATime is how many requests the benchmark makes at a time where it measures nothing.
+	manyAtATime = 8
+)
+
+// noNodeCare keeps the cluster from writing to its nodes, which takes long if there are many and tells nothing about us.
+var noNodeCare = map[string][]string{
+	controlplane.APIServer:         {"--disable-admission-plugins=TaintNodesByCondition"},
+	controlplane.ControllerManager: {"--controllers=*,-node-lifecycle-controller,-ttl-controller"},
+}
+
+// testbed is a cluster with our real programs under their own ServiceAccounts, and nodes whose kubelets we play.
+type testbed struct {
+	cluster *controlplane.Cluster
+	core    kubernetes.Interface
+	api     client.Client
+	monitor monitor
+	nodes   int
+	dir     string
+
+	components []string
+}
+
+// startTestbed brings up a cluster with so many nodes.
+func startTestbed(ctx context.Context, nodes int) (_ *testbed, err error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	// There is no KWOK: it would make pods ready when it gets round to it.
+	t := &testbed{nodes: nodes, components: slices.DeleteFunc(controlplane.Components(), func(name string) bool {
+		return name == controlplane.Kwok
+	})}
+	if t.dir, err = os.MkdirTemp("", "podsequence-tenants-"); err != nil {
+		return nil, fmt.Errorf("make directory of the cluster: %w", err)
+	}
+	t.cluster, err = controlplane.Start(ctx, controlplane.Options{Dir: t.dir, Components: t.components, ExtraArgs: noNodeCare})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.stop())
+		}
+	}()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, appsapi.AddToScheme, batchapi.AddToScheme,
+	} {
+		utilruntime.Must(add(scheme))
+	}
+	if t.core, err = kubernetes.NewForConfig(t.cluster.Config()); err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	if t.api, err = client.New(t.cluster.Config(), client.Options{Scheme: scheme}); err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	if t.monitor, err = t.newMonitor(ctx); err != nil {
+		return nil, err
+	}
+	if err = t.createNodes(ctx); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// stop takes the cluster down. Its logs stay where saveLogs has put them.
+func (t *testbed) stop() error {
+	return errors.Join(t.cluster.Stop(context.Background()), os.RemoveAll(t.dir))
+}
+
+// saveLogs copies the logs of our programs to a directory.
+func (t *testbed) saveLogs(dir, attack string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make directory for logs: %w", err)
+	}
+	for _, name := range programs {
+		content, err := os.ReadFile(t.cluster.Log(name))
+		if err != nil {
+			return fmt.Errorf("read log: %w", err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, attack+"-"+name+".log"), content, 0o600); err != nil {
+			return fmt.Errorf("save log: %w", err)
+		}
+	}
+	return nil
+}
+
+func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }
+
+// createNodes creates nodes that are ready.
+func (t *testbed) createNodes(ctx context.Context) error {
+	capacity := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"),
+		corev1.ResourcePods: resource.MustParse("1000"),
+	}
+	err := eachAtOnce(ctx, t.nodes, func(ctx context.Context, i int) error {
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: nodeName(i), Labels: map[string]string{
+				corev1.LabelHostname: nodeName(i), corev1.LabelOSStable: "linux",
+			}},
+			Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity, Conditions: []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+				LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
+			}}},
+		}
+		_, err := t.core.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("create nodes: %w", err)
+	}
+	return nil
+}
+
+// createNamespace creates a namespace in which pods can be created.
+func (t *testbed) createNamespace(ctx context.Context, name string) error {
+	if err := t.api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		return fmt.Errorf("create namespace %s: %w", name, err)
+	}
+	return t.await(ctx, "the account that pods need", func(ctx context.Context) (bool, error) {
+		_, err := t.core.CoreV1().ServiceAccounts(name).Get(ctx, "default", metav1.GetOptions{})
+		return err == nil, client.IgnoreNotFound(err)
+	})
+}
+
+// grantAdmin makes somebody the administrator of a namespace, of our kinds there, too.
+func (t *testbed) grantAdmin(ctx context.Context, user, namespace string) error {
+	ours := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "bench-our-kinds"}, Rules: []rbacv1.PolicyRule{{
+		APIGroups: []string{v1alpha1.GroupVersion.Group, appsapi.GroupVersion.Group, batchapi.GroupVersion.Group},
+		Resources: []string{"podsequences", "deploymentcoordinations", "sequentialjobs"},
+		Verbs:     []string{"get", "list", "watch", "create", "update", "patch", "delete"},
+	}}}
+	if err := t.api.Create(ctx, ours); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create role: %w", err)
+	}
+	for _, role := range []string{"admin", ours.Name} {
+		binding := &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: role},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+		}
+		if err := t.api.Create(ctx, binding); err != nil {
+			return fmt.Errorf("grant role: %w", err)
+		}
+	}
+	return nil
+}
+
+func (t *testbed) await(ctx context.Context, what string, happened wait.ConditionWithContextFunc) error {
+	if err := wait.PollUntilContextCancel(ctx, pollEvery, true, happened); err != nil {
+		return fmt.Errorf("wait for %s: %w", what, err)
+	}
+	return nil
+}
+
+// eachAtOnce does something so many times, some at a time.
+func eachAtOnce(ctx context.Context, count int, do func(ctx context.Context, i int) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(manyAtATime)
+	for i := range count {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	return group.Wait()
+}
