@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
@@ -204,7 +206,7 @@ func (s *sequence) compileLimits(i int, spec *v1alpha1.PodGroup, g *group) {
 		if _, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, 1, true); err != nil {
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].minAvailable: %v: all members are awaited", i, err)
 		} else {
-			g.minAvailable = spec.MinAvailable
+			g.minAvailable = bounded(spec.MinAvailable)
 		}
 	}
 	if len(spec.NodeSelector) > 0 {
@@ -214,6 +216,17 @@ func (s *sequence) compileLimits(i int, spec *v1alpha1.PodGroup, g *group) {
 		}
 		g.nodeSelector = labels.SelectorFromSet(selector)
 	}
+}
+
+// bounded is the same number or percentage, but that a percentage far from anything that makes sense is one whose multiples can
+// be counted.
+func bounded(minAvailable *intstr.IntOrString) *intstr.IntOrString {
+	const limit = 1_000_000
+	percent, err := strconv.Atoi(strings.TrimSuffix(minAvailable.StrVal, "%"))
+	if minAvailable.Type == intstr.Int || err != nil || (-limit <= percent && percent <= limit) {
+		return minAvailable
+	}
+	return ptr.To(intstr.FromString(strconv.Itoa(min(max(percent, -limit), limit)) + "%"))
 }
 
 func (s *sequence) problem(reason, format string, args ...any) {

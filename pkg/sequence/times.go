@@ -84,35 +84,69 @@ func timeOf(t *metav1.Time) time.Time {
 // readySince is when the last of the pods that the group needs turned ready, as the pods themselves say; zero if it needs
 // none.
 func (l *lane) readySince(i int, e *Engine) time.Time {
-	g := l.sequence.groups[i]
-	times := l.readyTimes(i, e)
-	if len(times) == 0 {
-		return time.Time{}
-	}
-	slices.SortFunc(times, time.Time.Compare)
-	k := len(times)
+	g, times := l.sequence.groups[i], l.readyTimes(i, e)
+	k := times.pods()
 	if g.minAvailable != nil {
 		k = min(k, max(l.need(i).required, 1))
 	}
-	return times[k-1]
+	return times.when(k)
+}
+
+// readyTimes are when pods turned ready.
+type readyTimes []readyTime
+
+// readyTime is when so many pods turned ready. A complete Job has any number of them, for which nobody stores anything.
+type readyTime struct {
+	at   time.Time
+	pods int
+}
+
+func (r *readyTimes) add(at time.Time, pods int) {
+	if pods > 0 {
+		*r = append(*r, readyTime{at, pods})
+	}
+}
+
+// pods is how many there are.
+func (r readyTimes) pods() int {
+	sum := 0
+	for _, t := range r {
+		sum += t.pods
+	}
+	return sum
+}
+
+// when is when so many of the pods had turned ready; zero for none.
+func (r readyTimes) when(pods int) time.Time {
+	r.sort()
+	for _, t := range r {
+		if pods -= t.pods; pods <= 0 {
+			return t.at
+		}
+	}
+	return time.Time{}
+}
+
+func (r readyTimes) sort() {
+	slices.SortFunc(r, func(a, b readyTime) int { return a.at.Compare(b.at) })
 }
 
 // readyTimes are when the pods turned ready that count as done: of each workload only as many as are needed of it.
-func (l *lane) readyTimes(i int, e *Engine) []time.Time {
+func (l *lane) readyTimes(i int, e *Engine) readyTimes {
 	s := l.sequence
 	g := s.groups[i]
-	var times []time.Time
+	var times readyTimes
 	if g.selector == nil && !l.isNode() {
 		for j := range i + 1 { // a pod that this group names may start with an earlier one
 			for p := range l.tallies[j].members {
 				if _, named := g.names[p.name]; named && p.done(g.required) {
-					times = append(times, p.readyAt)
+					times.add(p.readyAt, 1)
 				}
 			}
 		}
 		return times
 	}
-	ofShare := map[*share][]time.Time{}
+	ofShare := map[*share]readyTimes{}
 	for p := range l.tallies[i].members {
 		if !l.isDone(p, g) {
 			continue
@@ -121,9 +155,9 @@ func (l *lane) readyTimes(i int, e *Engine) []time.Time {
 		part := s.shareIn(i, made.workload)
 		switch {
 		case l.isNode(), part == nil && !made.unseen:
-			times = append(times, p.readyAt)
+			times.add(p.readyAt, 1)
 		case part != nil && part.expects(p, made.revision):
-			ofShare[part] = append(ofShare[part], p.readyAt)
+			ofShare[part] = append(ofShare[part], readyTime{p.readyAt, 1})
 		}
 	}
 	if l.isNode() {
@@ -132,10 +166,10 @@ func (l *lane) readyTimes(i int, e *Engine) []time.Time {
 	for part := range g.shares {
 		need, ready := part.entered.need, ofShare[part]
 		if part.workload.complete {
-			times = append(times, slices.Repeat([]time.Time{part.workload.completeAt}, need)...)
+			times.add(part.workload.completeAt, need)
 			continue
 		}
-		slices.SortFunc(ready, time.Time.Compare)
+		ready.sort()
 		times = append(times, ready[:min(need, len(ready))]...)
 	}
 	return times
