@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -107,6 +108,7 @@ func (e *Engine) settle(b *batch) Changes {
 	}
 	for _, l := range b.lanes {
 		if l.isNode() && l.node == nil && l.empty() {
+			e.alarms.set(&l.alarm, time.Time{})
 			delete(l.sequence.lanes, l.name)
 		}
 	}
@@ -115,12 +117,10 @@ func (e *Engine) settle(b *batch) Changes {
 
 // settleLane brings the lane up to its sums and to the time.
 func (e *Engine) settleLane(l *lane, b *batch, changes *Changes) {
-	wake, doubted := l.wake, l.doubted
+	doubted := l.doubted
 	l.evaluate(e, b)
 	l.advance(e.now)
-	if !l.wake.IsZero() && !l.wake.Equal(wake) {
-		e.alarms.set(l)
-	}
+	e.alarms.set(&l.alarm, l.wake)
 	if e.doubtLane(l, changes); doubted && !l.doubted && !l.sequence.perNode {
 		changes.Advanced = append(changes.Advanced, l.sequence.key) // if it is not passed, what it waits for is known only now
 	}
@@ -234,7 +234,7 @@ func (e *Engine) applyPod(view *pod, prepared *class, b *batch) {
 		p = &pod{}
 		ns.pods[view.name] = p
 	}
-	stranger := e.wasStranger(view.uid)
+	unseen := e.unseen.take(view.uid, view.resourceVersion)
 	held := p.uid == view.uid && !e.mayGo(p)
 	kept := p.keptFrom()
 	replace := p.uid != view.uid || !p.sameMembership(view)
@@ -244,7 +244,7 @@ func (e *Engine) applyPod(view *pod, prepared *class, b *batch) {
 	e.touchPod(p, b)
 	// A pod that was kept from nodes may have been filtered from all of them. But to let one go that nothing has changed
 	// for would have it tried again at every update, its own failures among them.
-	waited := stranger || held || (kept != "" && kept != p.keptFrom())
+	waited := unseen || held || (kept != "" && kept != p.keptFrom())
 	if replace || waited {
 		b.placed = append(b.placed, placedPod{p, waited, held && !replace})
 	}
@@ -275,7 +275,7 @@ func (e *Engine) touchPod(p *pod, b *batch) {
 }
 
 func (e *Engine) removePod(namespace, name string, uid types.UID, b *batch) {
-	e.wasStranger(uid)
+	e.unseen.take(uid, b.Version)
 	ns := e.namespaces[namespace]
 	if ns == nil {
 		return

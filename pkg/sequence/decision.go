@@ -129,7 +129,7 @@ func (e *Engine) Decide(object *corev1.Pod) Decision {
 	p, known := e.find(object)
 	d := e.decision(p)
 	if d.Held && !known {
-		e.Remember(object.UID)
+		e.Remember(object)
 	}
 	return d
 }
@@ -159,13 +159,6 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 		return Lift{}
 	}
 	return Lift{UID: p.uid, Gates: p.liftable(), Proof: p.proofNow(p.uid), FirstSeen: p.firstSeen}
-}
-
-// Remember has the engine report the release of this pod when it comes to know it: the caller has told it to wait.
-func (e *Engine) Remember(uid types.UID) {
-	e.strangersMu.Lock()
-	defer e.strangersMu.Unlock()
-	e.strangers[uid] = struct{}{}
 }
 
 // Sighting is when a pod was first seen. A PodSequence that was made later has made the pod no promise yet.
@@ -349,13 +342,4 @@ func less(a, b types.NamespacedName) bool {
 		return a.Namespace < b.Namespace
 	}
 	return a.Name < b.Name
-}
-
-// wasStranger tells whether the pod was told to wait before the engine knew it, and forgets that.
-func (e *Engine) wasStranger(uid types.UID) bool {
-	e.strangersMu.Lock()
-	defer e.strangersMu.Unlock()
-	_, was := e.strangers[uid]
-	delete(e.strangers, uid)
-	return was
 }

@@ -53,10 +53,7 @@ type Engine struct {
 	gangs        map[podgroups.Reference]*gang
 	doubts       map[string]*doubts // by namespace
 
-	// Pods that were told to wait on a version of them that no event has brought yet. Guarded by its own lock, because
-	// questions are asked under the read lock.
-	strangersMu sync.Mutex
-	strangers   map[types.UID]struct{}
+	unseen unseenPods
 }
 
 // NewEngine returns an engine that has been told of nothing.
@@ -75,7 +72,7 @@ func NewEngine(config Config) *Engine {
 		pinned:         map[pin]map[*pod]struct{}{},
 		gangs:          map[podgroups.Reference]*gang{},
 		doubts:         map[string]*doubts{},
-		strangers:      map[types.UID]struct{}{},
+		unseen:         unseenPods{versions: map[types.UID]string{}},
 	}
 }
 
@@ -126,6 +123,7 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 			}
 		}
 	}
+	e.unseen.listed(version)
 	return e.settle(b)
 }
 
@@ -184,8 +182,8 @@ func (e *Engine) Tick(now time.Time) Changes {
 
 	e.now = latest(e.now, now)
 	b := batch{}
-	for l := range e.alarms.due(e.now) {
-		b.touch(l)
+	for alarm := range e.alarms.due(e.now) {
+		alarm.wake(&b)
 	}
 	return e.settle(&b)
 }

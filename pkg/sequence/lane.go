@@ -27,8 +27,9 @@ type lane struct {
 	// coming is the current group if it has pods, or a DaemonSet due here, and may yet be passed; otherwise the number of groups.
 	coming int
 
-	// wake is when time alone will change something; zero for never.
-	wake time.Time
+	// wake is when time alone will change something; zero for never. alarm is set to it.
+	wake  time.Time
+	alarm alarm
 
 	// resumed is when a suspension was lifted, as the engine saw it; zero if it saw none.
 	resumed time.Time
@@ -54,6 +55,7 @@ func (l *lane) now() told { return told{l.released, l.coming, l.current, l.node 
 
 func (s *sequence) newLane(name string) *lane {
 	l := &lane{sequence: s, name: name, tallies: make([]tally, len(s.groups)), coming: len(s.groups)}
+	l.alarm.wake = func(b *batch) { b.touch(l) }
 	s.lanes[name] = l
 	return l
 }

@@ -1,6 +1,9 @@
 package sequence
 
-import "maps"
+import (
+	"maps"
+	"time"
+)
 
 // namespace has the pods of one namespace and the sequences that speak of them.
 type namespace struct {
@@ -172,6 +175,9 @@ func (e *Engine) unlist(s *sequence, b *batch) {
 	delete(e.sequences, s.key)
 	delete(e.perNode, s)
 	s.listed = false
+	for _, l := range s.lanes {
+		e.alarms.set(&l.alarm, time.Time{})
+	}
 	for _, g := range s.groups {
 		for share := range g.shares {
 			delete(share.workload.shares, s)
