@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,8 @@ type batch struct {
 	refresh []classNode
 	// placed are the pods whose memberships changed, or that asked too early.
 	placed []placedPod
+	// blanks are nodes on which nothing of a sequence is and where it may be elsewhere than before.
+	blanks []blankMove
 	// pins are pins that may mean another node than before.
 	pins []pin
 	// edited are sequences whose waiting pods may wait for something else though no group was passed.
@@ -35,7 +38,7 @@ type placedPod struct {
 
 type classNode struct {
 	class *class
-	node  string
+	node  *node
 }
 
 func (b *batch) touch(l *lane) {
@@ -77,8 +80,13 @@ func (e *Engine) settle(b *batch) Changes {
 	for _, l := range b.lanes {
 		if l.sequence.listed && l.isNode() && l.now() != l.told {
 			for c := range l.sequence.classes {
-				c.refresh(l.name, b)
+				c.refresh(l.node, b)
 			}
+		}
+	}
+	for _, move := range b.blanks {
+		for c := range move.sequence.classes {
+			c.refresh(e.nodes[move.node], b)
 		}
 	}
 	for _, entry := range b.refresh {
@@ -90,6 +98,9 @@ func (e *Engine) settle(b *batch) Changes {
 			l.told = l.now()
 			e.settlePods(l, before, &changes)
 		}
+	}
+	for _, move := range b.blanks {
+		e.settlePins(move.sequence, move.node, move.before, move.sequence.tellBlank(e.nodes[move.node]), &changes)
 	}
 	for _, c := range b.classes {
 		e.settleClass(c, &changes)
@@ -107,7 +118,7 @@ func (e *Engine) settle(b *batch) Changes {
 		}
 	}
 	for _, l := range b.lanes {
-		if l.isNode() && l.node == nil && l.empty() {
+		if l.isNode() && l.isSpent() {
 			e.alarms.set(&l.alarm, time.Time{})
 			delete(l.sequence.lanes, l.name)
 		}
@@ -133,7 +144,7 @@ func (e *Engine) settlePods(l *lane, before told, changes *Changes) {
 	switch {
 	case l.isNode():
 		if l.told != before {
-			e.settlePins(l, before, changes)
+			e.settlePins(s, l.name, before, l.told, changes)
 		}
 	case !s.perNode:
 		if l.current != before.current {
@@ -143,12 +154,12 @@ func (e *Engine) settlePods(l *lane, before told, changes *Changes) {
 			return
 		}
 		for i := before.released; i < min(l.released, len(s.groups)); i++ {
-			for p := range l.tallies[i].members {
+			for p := range l.peek(i).members {
 				e.release(changes, p, true)
 			}
 		}
 		for i := l.released; i < min(before.released, len(s.groups)); i++ {
-			for p := range l.tallies[i].members {
+			for p := range l.peek(i).members {
 				e.hold(changes, p)
 			}
 		}
@@ -157,21 +168,23 @@ func (e *Engine) settlePods(l *lane, before told, changes *Changes) {
 
 // settlePins lets the pods go that are pinned to a node that has opened, and holds those pinned to one that has closed, or
 // where they wait for another group than before.
-func (e *Engine) settlePins(l *lane, before told, changes *Changes) {
-	s := l.sequence
-	gone := before.known && l.node == nil
-	pins := []pin{{node: l.name}}
-	if l.node != nil {
-		pins = append(pins, pin{host: l.node.hostname()})
+func (e *Engine) settlePins(s *sequence, node string, before, now told, changes *Changes) {
+	if before == now {
+		return
+	}
+	gone := before.known && !now.known
+	pins := []pin{{node: node}}
+	if n := e.nodes[node]; n != nil {
+		pins = append(pins, pin{host: n.hostname()})
 	}
 	for _, pin := range pins {
 		for p := range e.pinned[pin] {
 			for _, m := range p.memberships {
 				switch {
 				case m.sequence != s:
-				case m.group < l.released && (m.group >= before.released || !before.known):
+				case m.group < now.released && (m.group >= before.released || !before.known):
 					e.release(changes, p, true)
-				case gone, m.group >= l.released && (m.group < before.released || l.current != before.current):
+				case gone, m.group >= now.released && (m.group < before.released || now.current != before.current):
 					e.hold(changes, p)
 				}
 			}
@@ -181,12 +194,7 @@ func (e *Engine) settlePins(l *lane, before told, changes *Changes) {
 
 // empty tells whether nothing counts in the lane.
 func (l *lane) empty() bool {
-	for i := range l.tallies {
-		if len(l.tallies[i].members) > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.tallies, func(t *tally) bool { return len(t.members) > 0 })
 }
 
 // settleClass lets the pods of a class go when a node has opened for them, or when there is nothing left to wait for.
@@ -303,11 +311,6 @@ func (e *Engine) testify(p *pod, b *batch) {
 			continue
 		}
 		s.laneOf(p).prove(group)
-		if !s.begun && s.suspended {
-			for _, l := range s.lanes {
-				b.touch(l)
-			}
-		}
-		s.begun = true
+		s.begin(b)
 	}
 }

@@ -262,15 +262,15 @@ func (e *Engine) decision(p *pod) Decision {
 	case e.unsupported(p, *holding):
 		d.reason = heldUnsupported
 	case p.pin != nil:
-		l := e.laneOfPin(s, *p.pin)
-		if d.node = p.pin.node + p.pin.host; l == nil {
+		n := e.nodeOfPin(*p.pin)
+		if d.node = p.pin.node + p.pin.host; n == nil {
 			d.reason = heldByUnknownNode
 			break
 		}
-		d.node = l.name
-		d.describe(l, e.now)
+		d.node = n.name
+		d.describeOn(n, s, e.now)
 	case p.class != nil:
-		d.reason, d.suitable, d.coming = heldByNodes, len(p.class.states), p.class.coming
+		d.reason, d.suitable, d.coming = heldByNodes, p.class.suitable, p.class.coming
 		if s.suspended {
 			d.reason = heldBySuspension
 		}
@@ -308,9 +308,9 @@ func (d *Decision) describe(l *lane, now time.Time) {
 	d.Group, d.title = l.current, s.groups[l.current].title
 	d.need = l.need(l.current)
 	switch {
-	case l.doubted && l.tallies[l.current].satisfied && !l.tallies[l.current].sure:
+	case l.doubted && l.looksSatisfied(l.current) && !l.isSure(l.current):
 		d.reason = heldUnconfirmed
-	case l.tallies[l.current].satisfied:
+	case l.looksSatisfied(l.current):
 		d.reason, d.until = heldByWait, l.waitOver(l.current)
 	case l.timedOut(l.current, now):
 		d.reason = heldByTimeout
@@ -320,18 +320,18 @@ func (d *Decision) describe(l *lane, now time.Time) {
 // openOnPin reports whether the sequence lets the pod go to some node that the pin means.
 func (e *Engine) openOnPin(p pin, m membership) bool {
 	for name := range e.nodesOf(p) {
-		if m.sequence.lanes[name].state(m.group) == nodeOpen {
+		if m.sequence.stateOn(name, m.group) == nodeOpen {
 			return true
 		}
 	}
 	return false
 }
 
-// laneOfPin is the lane of a node that the pin means; nil if there is none.
-func (e *Engine) laneOfPin(s *sequence, p pin) *lane {
+// nodeOfPin is a node that the pin means; nil if there is none.
+func (e *Engine) nodeOfPin(p pin) *node {
 	for name := range e.nodesOf(p) {
-		if l := s.lanes[name]; l != nil && l.node != nil {
-			return l
+		if n := e.nodes[name]; n != nil {
+			return n
 		}
 	}
 	return nil

@@ -44,6 +44,7 @@ type Engine struct {
 	workloads  workloads
 
 	nodes   map[string]*node
+	slots   []*node                        // the nodes, each at a place of its own while it is there
 	hosts   map[string]map[string]struct{} // names of nodes by host name
 	perNode map[*sequence]struct{}         // sequences of scope Node
 	daemons map[*workload]struct{}         // DaemonSets that they select

@@ -144,7 +144,7 @@ func (e *Engine) forgetIfEmpty(name string, ns *namespace) {
 // list makes the sequence known to its namespace, with its lanes and the workloads it selects, but no pods yet.
 func (e *Engine) list(s *sequence, b *batch) *namespace {
 	e.sequences[s.key] = s
-	s.listed, s.gangsKnown = true, e.gangs
+	s.listed, s.gangsKnown, s.engine, s.listedAt = true, e.gangs, e, e.moment
 	ns := e.namespaceFor(s.namespace)
 	if s.selects() {
 		ns.selecting[s] = struct{}{}
@@ -155,11 +155,16 @@ func (e *Engine) list(s *sequence, b *batch) *namespace {
 		}
 		ns.naming[name][s] = struct{}{}
 	}
-	s.newLane("")
+	s.laneAt("")
 	if s.perNode {
 		e.perNode[s] = struct{}{}
-		for _, n := range e.nodes {
-			s.newLane(n.name).node = n
+		for _, g := range s.groups {
+			g.watchedSince = e.now.Truncate(time.Second)
+		}
+		if s.eager {
+			for name := range e.nodes {
+				s.laneAt(name)
+			}
 		}
 	}
 	if s.selects() {

@@ -1,6 +1,10 @@
 package sequence
 
-import "example.com/podsequence/apis/scheduling/v1alpha1"
+import (
+	"time"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
 
 // join makes the pod a member of its group. before is the same pod as it was, or nil.
 func (e *Engine) join(p *pod, m membership, before *pod) {
@@ -132,6 +136,9 @@ func (s *sequence) recall() {
 		for i := range s.object.Status.NodeStatus {
 			node := &s.object.Status.NodeStatus[i]
 			s.nodeRecords[node.NodeName] = node
+			if s.engine.nodes[node.NodeName] != nil {
+				s.laneAt(node.NodeName).recall(node)
+			}
 		}
 		return
 	}
@@ -143,7 +150,7 @@ func (s *sequence) recall() {
 			l.freed = max(l.freed, i+1)
 		}
 		if record.FirstSatisfiedAt != nil {
-			l.tallies[i].satisfiedOnce = true
+			l.once.add(i)
 		}
 		if record.PassedAt != nil && i < len(l.passes) && !s.continuous {
 			l.passes[i] = record.PassedAt.Time
@@ -157,9 +164,25 @@ func (s *sequence) carry(old *sequence, e *Engine) {
 		return
 	}
 	s.begun = s.begun || old.begun || !old.suspended
+	now, same := e.now.Truncate(time.Second), 0
+	for same < min(len(s.groups), len(old.groups)) && s.groups[same].hash == old.groups[same].hash {
+		s.groups[same].watchedSince, s.groups[same].editedAt = old.groups[same].watchedSince, old.groups[same].editedAt
+		same++
+	}
+	for _, g := range s.groups[same:] {
+		g.editedAt = now
+	}
+	if s.resumed = old.resumed; old.suspended && !s.suspended {
+		s.resumed = now
+	}
+	for name, before := range old.lanes {
+		if s.lanes[name] != nil || (before.node != nil && (before.hasHistory() || s.suspended)) {
+			s.laneAt(name).carry(before, same)
+		}
+	}
 	for name, l := range s.lanes {
-		if before := old.lanes[name]; before != nil {
-			l.carry(before, e.now)
+		if old.lanes[name] == nil && l.node != nil && s.suspended {
+			l.freed = max(l.freed, min(old.blank(l.node).released, same))
 		}
 	}
 }

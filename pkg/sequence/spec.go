@@ -42,9 +42,16 @@ type sequence struct {
 	// byName has the groups that name a pod, in order. The first has it, unless an even earlier group selects it.
 	byName map[string][]int
 
-	// lanes are where groups are passed in order: the one lane with the empty name for scope Cluster; one for each node
-	// for scope Node, where the one with the empty name has the members that are not bound yet.
+	// lanes are where groups are passed in order: the one lane with the empty name for scope Cluster; for scope Node one for
+	// each node where something of the sequence is or is due, and the one with the empty name for members that are not bound yet.
 	lanes map[string]*lane
+	// engine has the nodes, and tells what time it is. It is nil until the sequence is listed, at the moment listedAt.
+	engine   *Engine
+	listedAt uint64
+	// eager has a lane for every node, because they may differ where nothing of the sequence is, see blank.go.
+	eager bool
+	// resumed is when a suspension was lifted, as the engine saw it; zero if it saw none.
+	resumed time.Time
 	// classes have unbound pods that this sequence, of scope Node, keeps from some nodes.
 	classes map[*class]struct{}
 	// begun tells that the first group had been let go, so that being suspended does not hold it.
@@ -78,6 +85,12 @@ type group struct {
 	timeout      time.Duration // 0: none
 	goOn         bool          // when the time-out is over
 	nodeSelector labels.Selector
+	// always marks a group of a sequence of scope Node that is satisfied on every node, because it needs no pods.
+	always bool
+
+	watchedSince time.Time // since when the engine watches it, defined as it is
+	editedAt     time.Time // when an edit gave it this definition; zero if none did that the engine saw
+
 	// unreadable groups are never satisfied: what would satisfy them is not known.
 	unreadable bool
 
@@ -142,6 +155,7 @@ func compile(stored Stored, gatePrefixes []string) *sequence {
 	for i := range ps.Spec.PodGroups {
 		s.compileGroup(i, &ps.Spec.PodGroups[i])
 	}
+	s.compileBlanks()
 	return s
 }
 

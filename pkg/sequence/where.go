@@ -44,15 +44,14 @@ func (p *Placement) Open(node string) Decision {
 	}
 	for _, m := range p.needs {
 		s := m.sequence
-		l := s.lanes[node]
-		if l.state(m.group) == nodeOpen {
+		if s.stateOn(node, m.group) == nodeOpen {
 			continue
 		}
 		d := Decision{Held: true, Sequence: s.key, groups: len(s.groups), Group: m.group, title: s.groups[m.group].title, node: node}
-		if l == nil || l.node == nil {
+		if n := e.nodes[node]; n == nil {
 			d.reason = heldByUnknownNode
 		} else {
-			d.describe(l, e.now)
+			d.describeOn(n, s, e.now)
 		}
 		return d
 	}
@@ -69,7 +68,13 @@ func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
 	if known.class == nil || known.class.open > limit {
 		return nil, false
 	}
-	return sets.KeySet(known.class.openNodes), true
+	nodes = make(sets.Set[string], known.class.open)
+	for slot, state := range known.class.states {
+		if state == nodeOpen {
+			nodes.Insert(e.slots[slot].name)
+		}
+	}
+	return nodes, true
 }
 
 // Need is a pod's place in a sequence of node scope that keeps it from some nodes.
