@@ -85,8 +85,10 @@ func (e *Engine) settle(b *batch) Changes {
 		}
 	}
 	for _, move := range b.blanks {
-		for c := range move.sequence.classes {
-			c.refresh(e.nodes[move.node], b)
+		if n := e.nodes[move.node]; move.before != move.sequence.tellBlank(n) {
+			for c := range move.sequence.classes {
+				c.refresh(n, b)
+			}
 		}
 	}
 	for _, entry := range b.refresh {

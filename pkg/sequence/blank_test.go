@@ -58,7 +58,7 @@ func TestASequenceTakesMemoryWhereItHasSomething(t *testing.T) {
 			},
 		},
 		"a DaemonSet was due on every node": {
-			edit: plain, most: 100 << 10,
+			edit: plain, most: 200 << 10,
 			after: func(engine answering) {
 				set := driverSet("1", 1)
 				set.Spec.Template.Labels = map[string]string{"tier": "0"}
@@ -134,4 +134,26 @@ func TestPodsThatTolerateDifferentThingsTakeLittleMemoryForEachNode(t *testing.T
 	}
 	assert.Less(t, (liveHeap()-before)/pods, int64(10<<10), "bytes for each pod")
 	runtime.KeepAlive(engine)
+}
+
+// checkBlanks sees that nothing is said of nodes without a lane but what a lane would say.
+func (c *comparison) checkBlanks() error {
+	for s := range c.engine.perNode {
+		for name, n := range c.engine.nodes {
+			switch l := s.lanes[name]; {
+			case l == nil && s.eager:
+				return fmt.Errorf("%s has no lane for %s", s.key.Name, name)
+			case l != nil:
+				continue
+			}
+			c.seen["blank nodes"]++
+			l := &lane{sequence: s, name: name, node: n, coming: len(s.groups)}
+			l.evaluate(c.engine.Engine, &batch{})
+			l.advance(c.engine.now)
+			if want, got := l.now(), s.tellBlank(n); got != want {
+				return fmt.Errorf("%s on %s: %+v, and with a lane %+v", s.key.Name, name, got, want)
+			}
+		}
+	}
+	return nil
 }

@@ -190,7 +190,7 @@ func (c *comparison) do(e event) error {
 	c.before = c.ask()
 	c.count()
 	for _, check := range []func() error{
-		c.checkPods, c.checkReports,
+		c.checkPods, c.checkReports, c.checkBlanks,
 		func() error { return c.checkReleased(changes, before, c.before) },
 		func() error { return c.checkSequences(changes, before, c.before) },
 		func() error { return c.checkWake(e, changes, before, c.before) },
