@@ -1,6 +1,7 @@
 package ordercheck
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -120,6 +121,11 @@ func TestJudgeDatesAWaitFromWhatCompletedTheGroup(t *testing.T) {
 		},
 		"the completion of a Job, when it is heard of late": {
 			steps:        []step{waits, job("db", "db", 1, 1), passing(9 * time.Second), job("db", "db", 1, 1, completedAt(time.Second)), app},
+			wantBindings: 1,
+		},
+		"the completion of a Job, however many pods somebody writes that it runs": {
+			steps: []step{waits, job("db", "db", math.MaxInt32, math.MaxInt32), passing(9 * time.Second),
+				job("db", "db", math.MaxInt32, math.MaxInt32, completedAt(time.Second)), app},
 			wantBindings: 1,
 		},
 		"the creation of the sequence, for what asks for no pods": {

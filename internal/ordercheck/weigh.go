@@ -25,9 +25,9 @@ type tally struct {
 // share is what one workload contributes to a group.
 type share struct {
 	*workloadFacts
-	need    int         // how many pods the group expects of it
-	ready   int         // how many of the pods that it wants have reached what the group requires
-	times   []time.Time // since when they have
+	need    int   // how many pods the group expects of it
+	ready   int   // how many of the pods that it wants have reached what the group requires
+	times   turns // since when they have
 	current func(*podFacts) bool
 }
 
@@ -40,11 +40,36 @@ func (s *share) wants(p *podFacts) bool {
 	return s.current(p)
 }
 
-// needed are since when as many pods are ready as the group expects of the workload: a surplus says nothing of the others.
-func (s *share) needed() []time.Time {
-	slices.SortFunc(s.times, time.Time.Compare)
-	return s.times[:min(s.need, len(s.times))]
+// turns are when pods reached something.
+type turns []turn
+
+// turn is when so many pods did. A complete Job has any number of them, which nobody stores.
+type turn struct {
+	at   time.Time
+	pods int
 }
+
+func (t *turns) add(at time.Time, pods int) { *t = append(*t, turn{at, pods}) }
+
+func (t turns) sort() { slices.SortFunc(t, func(a, b turn) int { return a.at.Compare(b.at) }) }
+
+// first are those of as many pods as are asked for, the earliest.
+func (t turns) first(pods int) turns {
+	t.sort()
+	var first turns
+	for _, turn := range t {
+		if pods <= 0 {
+			break
+		}
+		turn.pods = min(turn.pods, pods)
+		pods -= turn.pods
+		first = append(first, turn)
+	}
+	return first
+}
+
+// needed are since when as many pods are ready as the group expects of the workload: a surplus says nothing of the others.
+func (s *share) needed() turns { return s.times.first(s.need) }
 
 // short says whether the group still waits for the workload, by itself.
 func (s *share) short(group groupFacts) bool {
@@ -64,7 +89,7 @@ func (v *version) weigh(g int, w *world) outcome {
 	shares, expected, observed := v.shares(g, ns)
 	out := outcome{tally: tally{ready: v.members[g].ready, of: max(len(v.members[g].readiness), expected)}}
 	all := group.enough.text == ""
-	var times []time.Time
+	var times turns
 	ready, singles := 0, 0
 	for name := range v.members[g].readiness {
 		p := ns.pods[name]
@@ -74,7 +99,7 @@ func (v *version) weigh(g int, w *world) outcome {
 			// One that is not wanted, or of a Job that a newer one superseded, does not count at all.
 			if s := shares[made.workload.uid]; s != nil && done && s.wants(p.podFacts) {
 				s.ready++
-				s.times = append(s.times, p.readySeen)
+				s.times.add(p.readySeen, 1)
 			}
 			continue
 		}
@@ -84,7 +109,7 @@ func (v *version) weigh(g int, w *world) outcome {
 		singles++
 		if done {
 			ready++
-			times = append(times, p.readySeen)
+			times.add(p.readySeen, 1)
 		} else if all {
 			return out
 		}
@@ -94,7 +119,7 @@ func (v *version) weigh(g int, w *world) outcome {
 	for _, s := range shares {
 		if s.complete() {
 			s.ready = s.expects(group.reached)
-			s.times = slices.Repeat([]time.Time{s.job.completedAt}, s.need)
+			s.times = turns{{s.job.completedAt, s.need}}
 		}
 		short = short || s.short(group)
 		if s.observed {
@@ -123,11 +148,11 @@ func (v *version) weigh(g int, w *world) outcome {
 func (v *version) weighNames(g int, w *world) outcome {
 	group := v.groups[g]
 	out := outcome{tally: tally{of: len(group.names)}}
-	var times []time.Time
+	var times turns
 	for _, name := range group.names {
 		if p := w.get(v.target, name); p != nil && !p.terminating && p.has(group.reached) {
 			out.tally.ready++
-			times = append(times, p.readySeen)
+			times.add(p.readySeen, 1)
 		}
 	}
 	enough := group.enough.of(len(group.names))
@@ -189,12 +214,17 @@ func (v *version) homeOf(f *workloadFacts) int {
 }
 
 // kth is the k-th smallest time: when that many had come to be.
-func kth(times []time.Time, k int) time.Time {
-	if k <= 0 || k > len(times) {
+func kth(times turns, k int) time.Time {
+	if k <= 0 {
 		return time.Time{}
 	}
-	slices.SortFunc(times, time.Time.Compare)
-	return times[k-1]
+	times.sort()
+	for _, t := range times {
+		if k -= t.pods; k <= 0 {
+			return t.at
+		}
+	}
+	return time.Time{}
 }
 
 // lacksOf says in words which workloads a group waits for.

@@ -22,7 +22,7 @@ func (v *version) weighOn(node string, g int, w *world) outcome {
 	}
 	ns := w.in(v.target)
 	var out outcome
-	var times []time.Time
+	var times turns
 	for name, p := range ns.onNode[node] {
 		if at, placed := v.placed[name]; !placed || at != g || p.failed && p.owner.uid != "" {
 			continue
@@ -30,7 +30,7 @@ func (v *version) weighOn(node string, g int, w *world) outcome {
 		out.tally.of++
 		if facts.has(p.podFacts, group.reached) {
 			out.tally.ready++
-			times = append(times, p.readySeen)
+			times.add(p.readySeen, 1)
 		}
 	}
 	members, missing := out.tally.of, len(v.missingOn(facts, g, w))

@@ -6,47 +6,67 @@ import (
 	"time"
 )
 
-// alarms are the moments at which time alone changes something in a lane. An entry that is not the lane's any more is
-// dropped when it comes up.
-type alarms []alarm
+// alarms are the moments at which time alone changes something. There is at most one for each sleeper, and none for one whose
+// sequence is gone, so that they never are more than what may wake.
+type alarms []*alarm
 
+// alarm is the moment at which its owner wakes. The zero value is none.
 type alarm struct {
-	at   time.Time
-	lane *lane
+	at    time.Time
+	place int // in alarms, counted from 1; 0 while it is not set
+	wake  func(*batch)
 }
 
 func (a alarms) Len() int           { return len(a) }
 func (a alarms) Less(i, j int) bool { return a[i].at.Before(a[j].at) }
-func (a alarms) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-func (a *alarms) Push(x any)        { *a = append(*a, x.(alarm)) }
+
+func (a alarms) Swap(i, j int) {
+	a[i], a[j] = a[j], a[i]
+	a[i].place, a[j].place = i+1, j+1
+}
+
+func (a *alarms) Push(x any) {
+	*a = append(*a, x.(*alarm))
+	x.(*alarm).place = len(*a)
+}
 
 func (a *alarms) Pop() any {
 	last := (*a)[len(*a)-1]
+	(*a)[len(*a)-1] = nil
 	*a = (*a)[:len(*a)-1]
+	last.place = 0
 	return last
 }
 
-// set has the lane wake at its time.
-func (a *alarms) set(l *lane) { heap.Push(a, alarm{l.wake, l}) }
+// set has the alarm ring at a time, and at no other; never if that is zero.
+func (a *alarms) set(x *alarm, at time.Time) {
+	switch {
+	case at.IsZero() && x.place > 0:
+		heap.Remove(a, x.place-1)
+	case at.IsZero(), x.place > 0 && x.at.Equal(at):
+	case x.place > 0:
+		x.at = at
+		heap.Fix(a, x.place-1)
+	default:
+		x.at = at
+		heap.Push(a, x)
+	}
+}
 
 // next is the earliest moment; zero if there is none.
 func (a *alarms) next() time.Time {
-	for len(*a) > 0 {
-		first := (*a)[0]
-		if first.lane.sequence.listed && first.at.Equal(first.lane.wake) {
-			return first.at
-		}
-		heap.Pop(a)
+	if len(*a) == 0 {
+		return time.Time{}
 	}
-	return time.Time{}
+	return (*a)[0].at
 }
 
-// due takes out the lanes whose moment has come.
-func (a *alarms) due(now time.Time) iter.Seq[*lane] {
-	return func(yield func(*lane) bool) {
+// due takes out the alarms whose moment has come.
+func (a *alarms) due(now time.Time) iter.Seq[*alarm] {
+	return func(yield func(*alarm) bool) {
 		for {
 			at := a.next()
-			if at.IsZero() || at.After(now) || !yield(heap.Pop(a).(alarm).lane) {
+			if at.IsZero() || at.After(now) || !yield(heap.Pop(a).(*alarm)) {
 				return
 			}
 		}

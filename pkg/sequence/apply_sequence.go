@@ -16,13 +16,18 @@ func (e *Engine) applySequence(stored Stored, b *batch) {
 		return
 	}
 	if old != nil && old.uid == ps.UID && old.generation == ps.Generation {
-		resumed, records := old.resumedAt(), old.nodeRecords
+		resumed, records, begun := old.resumedAt(), old.nodeRecords, old.begun.Load()
 		old.object = ps
 		old.recall()
 		for _, l := range old.lanes {
-			if !l.isNode() || !sameTimeOuts(records[l.name], old.nodeRecords[l.name]) || !old.resumedAt().Equal(resumed) {
+			was, is := records[l.name], old.nodeRecords[l.name]
+			if !l.isNode() || !sameTimeOuts(was, is) || (was != nil && is == nil) || !old.resumedAt().Equal(resumed) {
 				b.touch(l)
 			}
+		}
+		if old.begun.Load() && !begun {
+			old.begun.Store(false)
+			old.begin(b)
 		}
 		return
 	}
@@ -101,8 +106,8 @@ func (e *Engine) addMembers(s *sequence, ns *namespace, waited map[*pod]bool, b 
 func (s *sequence) members() map[*pod]struct{} {
 	all := map[*pod]struct{}{}
 	for _, l := range s.lanes {
-		for i := range l.tallies {
-			for p := range l.tallies[i].members {
+		for _, t := range l.tallies {
+			for p := range t.members {
 				all[p] = struct{}{}
 			}
 		}

@@ -262,7 +262,7 @@ func (e *Engine) placeIn(w *workload, s *sequence, completed bool, b *batch) {
 		}
 		e.daemons[w] = struct{}{}
 		for name := range w.due {
-			b.touchGroup(s.lanes[name], group)
+			b.touchGroup(s.laneAt(name), group)
 		}
 		return
 	}
@@ -343,7 +343,7 @@ func (e *Engine) touchDue(w *workload, before map[string]struct{}, b *batch) {
 		}
 		for name := range w.due {
 			if _, was := before[name]; !was {
-				b.touchGroup(s.lanes[name], share.group)
+				b.touchGroup(s.laneAt(name), share.group)
 			}
 		}
 		for name := range before {

@@ -2,6 +2,8 @@ package sequence
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -19,10 +21,14 @@ type batch struct {
 	refresh []classNode
 	// placed are the pods whose memberships changed, or that asked too early.
 	placed []placedPod
+	// blanks are nodes on which nothing of a sequence is and where it may be elsewhere than before.
+	blanks []blankMove
 	// pins are pins that may mean another node than before.
 	pins []pin
 	// entered are the pods of which there is a new version.
-	entered []*pod
+	entered []enteredPod
+	// nodes are the names of those that came, went or changed.
+	nodes []string
 	// namespaces are those whose sequences changed; a name may be there twice.
 	namespaces []string
 	// edited are sequences whose waiting pods may wait for something else though no group was passed.
@@ -36,9 +42,15 @@ type placedPod struct {
 	held   bool // it could not go before, which has been told
 }
 
+// enteredPod is a pod of which there is a new version.
+type enteredPod struct {
+	*pod
+	noted bool // somebody was told to wait for it, and that it is released or held is reported already
+}
+
 type classNode struct {
 	class *class
-	node  string
+	node  *node
 }
 
 func (b *batch) touch(l *lane) {
@@ -80,19 +92,30 @@ func (e *Engine) settle(b *batch) Changes {
 	for _, l := range b.lanes {
 		if l.sequence.listed && l.isNode() && l.now() != l.told {
 			for c := range l.sequence.classes {
-				c.refresh(l.name, b)
+				c.refresh(l.node, b)
+			}
+		}
+	}
+	for _, move := range b.blanks {
+		if n := e.nodes[move.node]; move.before != move.sequence.tellBlank(n) {
+			for c := range move.sequence.classes {
+				c.refresh(n, b)
 			}
 		}
 	}
 	for _, entry := range b.refresh {
 		entry.class.refresh(entry.node, b)
 	}
+	e.publishNodes(b)
 	for _, l := range b.lanes {
 		l.touched = false
 		if before := l.told; l.sequence.listed {
 			l.publish()
 			e.settlePods(l, before, &changes)
 		}
+	}
+	for _, move := range b.blanks {
+		e.settlePins(move.sequence, move.node, move.before, move.sequence.tellBlank(e.nodes[move.node]), &changes)
 	}
 	for _, c := range b.classes {
 		e.settleClass(c, &changes)
@@ -110,7 +133,8 @@ func (e *Engine) settle(b *batch) Changes {
 		}
 	}
 	for _, l := range b.lanes {
-		if l.isNode() && l.node == nil && l.empty() {
+		if l.isNode() && l.isSpent() {
+			e.alarms.set(&l.alarm, time.Time{})
 			l.sequence.lanesMu.Lock()
 			delete(l.sequence.lanes, l.name)
 			l.sequence.lanesMu.Unlock()
@@ -126,9 +150,10 @@ func (e *Engine) publishEntered(b *batch, changes *Changes) {
 		e.publishNamespace(name)
 	}
 	for _, p := range b.entered {
-		e.publish(p)
-		if e.wasStranger(p.uid) {
-			e.release(changes, p, true)
+		e.publish(p.pod)
+		if e.unseen.take(p.uid, p.resourceVersion) && !p.noted {
+			e.release(changes, p.pod, true)
+			e.hold(changes, p.pod)
 		}
 	}
 	for _, name := range b.namespaces {
@@ -138,14 +163,23 @@ func (e *Engine) publishEntered(b *batch, changes *Changes) {
 	}
 }
 
+// publishNodes has the nodes read from now on on which sequences have nothing, see blank.go.
+func (e *Engine) publishNodes(b *batch) {
+	for _, name := range b.nodes {
+		if n := e.nodes[name]; n != nil {
+			e.published.nodes.Store(name, n)
+		} else {
+			e.published.nodes.Delete(name)
+		}
+	}
+}
+
 // settleLane brings the lane up to its sums and to the time.
 func (e *Engine) settleLane(l *lane, b *batch, changes *Changes) {
-	wake, doubted := l.wake, l.doubted
+	doubted := l.doubted
 	l.evaluate(e, b)
 	l.advance(e.now)
-	if !l.wake.IsZero() && !l.wake.Equal(wake) {
-		e.alarms.set(l)
-	}
+	e.alarms.set(&l.alarm, l.wake)
 	if e.doubtLane(l, changes); doubted && !l.doubted && !l.sequence.perNode {
 		changes.Advanced = append(changes.Advanced, l.sequence.key) // if it is not passed, what it waits for is known only now
 	}
@@ -158,7 +192,7 @@ func (e *Engine) settlePods(l *lane, before told, changes *Changes) {
 	switch {
 	case l.isNode():
 		if l.told != before {
-			e.settlePins(l, before, changes)
+			e.settlePins(s, l.name, before, l.told, changes)
 		}
 	case !s.perNode:
 		if l.current != before.current {
@@ -168,12 +202,12 @@ func (e *Engine) settlePods(l *lane, before told, changes *Changes) {
 			return
 		}
 		for i := before.released; i < min(l.released, len(s.groups)); i++ {
-			for p := range l.tallies[i].members {
+			for p := range l.peek(i).members {
 				e.release(changes, p, true)
 			}
 		}
 		for i := l.released; i < min(before.released, len(s.groups)); i++ {
-			for p := range l.tallies[i].members {
+			for p := range l.peek(i).members {
 				e.hold(changes, p)
 			}
 		}
@@ -182,21 +216,23 @@ func (e *Engine) settlePods(l *lane, before told, changes *Changes) {
 
 // settlePins lets the pods go that are pinned to a node that has opened, and holds those pinned to one that has closed, or
 // where they wait for another group than before.
-func (e *Engine) settlePins(l *lane, before told, changes *Changes) {
-	s := l.sequence
-	gone := before.known && l.node == nil
-	pins := []pin{{node: l.name}}
-	if l.node != nil {
-		pins = append(pins, pin{host: l.node.hostname()})
+func (e *Engine) settlePins(s *sequence, node string, before, now told, changes *Changes) {
+	if before == now {
+		return
+	}
+	gone := before.known && !now.known
+	pins := []pin{{node: node}}
+	if n := e.nodes[node]; n != nil {
+		pins = append(pins, pin{host: n.hostname()})
 	}
 	for _, pin := range pins {
 		for p := range e.pinned[pin] {
 			for _, m := range p.memberships {
 				switch {
 				case m.sequence != s:
-				case m.group < l.released && (m.group >= before.released || !before.known):
+				case m.group < now.released && (m.group >= before.released || !before.known):
 					e.release(changes, p, true)
-				case gone, m.group >= l.released && (m.group < before.released || l.current != before.current):
+				case gone, m.group >= now.released && (m.group < before.released || now.current != before.current):
 					e.hold(changes, p)
 				}
 			}
@@ -206,12 +242,7 @@ func (e *Engine) settlePins(l *lane, before told, changes *Changes) {
 
 // empty tells whether nothing counts in the lane.
 func (l *lane) empty() bool {
-	for i := range l.tallies {
-		if len(l.tallies[i].members) > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(l.tallies, func(t *tally) bool { return len(t.members) > 0 })
 }
 
 // settleClass lets the pods of a class go when a node has opened for them, or when there is nothing left to wait for.
@@ -255,7 +286,7 @@ func (e *Engine) applyPod(view *pod, prepared *class, b *batch) {
 	}
 	if p != nil && !b.relisted && p.countsAs(view) {
 		p.resourceVersion = view.resourceVersion
-		b.entered = append(b.entered, p)
+		b.entered = append(b.entered, enteredPod{p, false})
 		return
 	}
 
@@ -264,7 +295,7 @@ func (e *Engine) applyPod(view *pod, prepared *class, b *batch) {
 		p = &pod{}
 		ns.pods[view.name] = p
 	}
-	stranger := e.wasStranger(view.uid)
+	unseen := e.unseen.has(view.uid)
 	held := p.uid == view.uid && !e.mayGo(p)
 	kept := p.keptFrom()
 	replace := p.uid != view.uid || !p.sameMembership(view)
@@ -272,10 +303,10 @@ func (e *Engine) applyPod(view *pod, prepared *class, b *batch) {
 	e.update(ns, p, view, replace, prepared, b)
 	e.testify(p, b)
 	e.touchPod(p, b)
-	b.entered = append(b.entered, p)
+	b.entered = append(b.entered, enteredPod{p, unseen})
 	// A pod that was kept from nodes may have been filtered from all of them. But to let one go that nothing has changed
 	// for would have it tried again at every update, its own failures among them.
-	waited := stranger || held || (kept != "" && kept != p.keptFrom())
+	waited := unseen || held || (kept != "" && kept != p.keptFrom())
 	if replace || waited {
 		b.placed = append(b.placed, placedPod{p, waited, held && !replace})
 	}
@@ -306,7 +337,7 @@ func (e *Engine) touchPod(p *pod, b *batch) {
 }
 
 func (e *Engine) removePod(namespace, name string, uid types.UID, b *batch) {
-	e.wasStranger(uid)
+	e.unseen.take(uid, b.Version)
 	ns := e.namespaces[namespace]
 	if ns == nil {
 		return
@@ -335,11 +366,6 @@ func (e *Engine) testify(p *pod, b *batch) {
 			continue
 		}
 		s.laneOf(p).prove(group)
-		if !s.begun && s.suspended {
-			for _, l := range s.lanes {
-				b.touch(l)
-			}
-		}
-		s.begun = true
+		s.begin(b)
 	}
 }

@@ -119,7 +119,10 @@ func (e *Engine) doubtLane(l *lane, changes *Changes) {
 	s := l.sequence
 	l.doubted = false
 	for i := l.firstUndecided(); i < l.undecided(); i++ {
-		t := &l.tallies[i]
+		t := l.find(i)
+		if t == nil {
+			continue
+		}
 		if t.satisfied && !t.sure && l.applies(s.groups[i]) {
 			l.doubted = true
 			changes.ask(Subject{s.namespace, s.breadth(i)}, t.doubt)
@@ -152,17 +155,17 @@ func (l *lane) firstUndecided() int {
 func (l *lane) undecided() int {
 	switch {
 	case !l.sequence.perNode:
-		return min(l.current+1, len(l.tallies))
+		return min(l.current+1, len(l.sequence.groups))
 	case l.node == nil:
 		return 0 // it does not go on
 	}
-	return len(l.tallies)
+	return len(l.sequence.groups)
 }
 
 // settleDoubt works out whether it is sure that the group is satisfied. Once it is, it stays so until the group breaks, but
 // that what was sure when a wait began is doubted once more when the wait is over.
 func (l *lane) settleDoubt(i int, e *Engine) {
-	t := &l.tallies[i]
+	t := l.find(i)
 	known := e.known(l.sequence.namespace, l.sequence.breadth(i))
 	t.witness.settle(known)
 	if !t.satisfied || (l.isNode() && l.node == nil) {
@@ -170,6 +173,10 @@ func (l *lane) settleDoubt(i int, e *Engine) {
 		return
 	}
 	over := l.sequence.groups[i].wait == 0 || !e.now.Before(l.waitOver(i))
+	if l.sequence.groups[i].always {
+		t.sure, t.waited = true, over // nothing that may be missing says otherwise
+		return
+	}
 	if t.sure && over && !t.waited {
 		t.sure, t.doubt = false, e.nowMoment()
 	}

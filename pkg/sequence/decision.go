@@ -129,7 +129,7 @@ func (e *Engine) Decide(object *corev1.Pod) Decision {
 	p, known := e.find(object)
 	d := e.decision(p)
 	if d.Held && !known {
-		e.Remember(object.UID)
+		e.Remember(object)
 	}
 	return d
 }
@@ -159,13 +159,6 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 		return Lift{}
 	}
 	return Lift{UID: p.uid, Gates: p.liftable(), Proof: proof(p.uid, p.memberships), FirstSeen: e.sighting(p.namespace, p.firstSeen)}
-}
-
-// Remember has the engine report the release of this pod when it comes to know it: the caller has told it to wait.
-func (e *Engine) Remember(uid types.UID) {
-	e.strangersMu.Lock()
-	defer e.strangersMu.Unlock()
-	e.strangers[uid] = struct{}{}
 }
 
 // Sighting is when a pod was first seen. A PodSequence that was made later has made the pod no promise yet.
@@ -259,15 +252,15 @@ func (e *Engine) decision(p *pod) Decision {
 	case e.unsupported(p, *holding):
 		d.reason = heldUnsupported
 	case p.pin != nil:
-		l := e.laneOfPin(s, *p.pin)
-		if d.node = p.pin.node + p.pin.host; l == nil {
+		n := e.nodeOfPin(*p.pin)
+		if d.node = p.pin.node + p.pin.host; n == nil {
 			d.reason = heldByUnknownNode
 			break
 		}
-		d.node = l.name
-		d.describe(l, e.now)
+		d.node = n.name
+		d.describeOn(n, s, e.now)
 	case p.class != nil:
-		d.reason, d.suitable, d.coming = heldByNodes, len(p.class.states), p.class.coming
+		d.reason, d.suitable, d.coming = heldByNodes, p.class.suitable, p.class.coming
 		if s.suspended {
 			d.reason = heldBySuspension
 		}
@@ -305,9 +298,9 @@ func (d *Decision) describe(l *lane, now time.Time) {
 	d.Group, d.title = l.current, s.groups[l.current].title
 	d.need = l.need(l.current)
 	switch {
-	case l.doubted && l.tallies[l.current].satisfied && !l.tallies[l.current].sure:
+	case l.doubted && l.looksSatisfied(l.current) && !l.isSure(l.current):
 		d.reason = heldUnconfirmed
-	case l.tallies[l.current].satisfied:
+	case l.looksSatisfied(l.current):
 		d.reason, d.until = heldByWait, l.waitOver(l.current)
 	case l.timedOut(l.current, now):
 		d.reason = heldByTimeout
@@ -317,18 +310,18 @@ func (d *Decision) describe(l *lane, now time.Time) {
 // openOnPin reports whether the sequence lets the pod go to some node that the pin means.
 func (e *Engine) openOnPin(p pin, m membership) bool {
 	for name := range e.nodesOf(p) {
-		if m.sequence.lanes[name].state(m.group) == nodeOpen {
+		if m.sequence.stateOn(name, m.group) == nodeOpen {
 			return true
 		}
 	}
 	return false
 }
 
-// laneOfPin is the lane of a node that the pin means; nil if there is none.
-func (e *Engine) laneOfPin(s *sequence, p pin) *lane {
+// nodeOfPin is a node that the pin means; nil if there is none.
+func (e *Engine) nodeOfPin(p pin) *node {
 	for name := range e.nodesOf(p) {
-		if l := s.lanes[name]; l != nil && l.node != nil {
-			return l
+		if n := e.nodes[name]; n != nil {
+			return n
 		}
 	}
 	return nil
@@ -339,13 +332,4 @@ func less(a, b types.NamespacedName) bool {
 		return a.Namespace < b.Namespace
 	}
 	return a.Name < b.Name
-}
-
-// wasStranger tells whether the pod was told to wait before the engine knew it, and forgets that.
-func (e *Engine) wasStranger(uid types.UID) bool {
-	e.strangersMu.Lock()
-	defer e.strangersMu.Unlock()
-	_, was := e.strangers[uid]
-	delete(e.strangers, uid)
-	return was
 }

@@ -17,6 +17,8 @@
 //   - A pod may go when, in every sequence it belongs to, all groups before its own are passed: in the cluster, or on some
 //     node that suits it.
 //   - Every event reports exactly the pods it let go: those that could not go before and can now.
+//   - What is kept follows from the objects that there are: not from numbers in them, nor from what they once were, nor from
+//     nodes where nothing of a sequence is.
 //   - The cost of a pod's event depends on the groups it belongs to, on the classes that wait for its node, and on the
 //     pods it lets go, and on nothing else.
 package sequence

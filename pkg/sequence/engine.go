@@ -46,6 +46,7 @@ type Engine struct {
 	workloads  workloads
 
 	nodes   map[string]*node
+	slots   []*node                        // the nodes, each at a place of its own while it is there
 	hosts   map[string]map[string]struct{} // names of nodes by host name
 	perNode map[*sequence]struct{}         // sequences of scope Node
 	daemons map[*workload]struct{}         // DaemonSets that they select
@@ -56,11 +57,7 @@ type Engine struct {
 	doubts       map[string]*doubts // by namespace
 
 	published published
-
-	// Pods that were told to wait on a version of them that no event has brought yet. Guarded by its own lock, because
-	// questions are asked under the read lock.
-	strangersMu sync.Mutex
-	strangers   map[types.UID]struct{}
+	unseen    unseenPods
 }
 
 // NewEngine returns an engine that has been told of nothing.
@@ -80,7 +77,7 @@ func NewEngine(config Config) *Engine {
 		pinned:         map[pin]map[*pod]struct{}{},
 		gangs:          map[podgroups.Reference]*gang{},
 		doubts:         map[string]*doubts{},
-		strangers:      map[types.UID]struct{}{},
+		unseen:         unseenPods{versions: map[types.UID]string{}},
 	}
 }
 
@@ -131,7 +128,9 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 			}
 		}
 	}
-	return e.settle(b)
+	changes := e.settle(b)
+	e.unseen.listed(version) // what it has is published
+	return changes
 }
 
 // ApplySequence tells the engine of a PodSequence that was added or changed, and of what cannot be read of it.
@@ -189,8 +188,8 @@ func (e *Engine) Tick(now time.Time) Changes {
 
 	e.now = latest(e.now, now)
 	b := batch{}
-	for l := range e.alarms.due(e.now) {
-		b.touch(l)
+	for alarm := range e.alarms.due(e.now) {
+		alarm.wake(&b)
 	}
 	return e.settle(&b)
 }

@@ -112,7 +112,7 @@ func (s *sequence) countGang(reference podgroups.Reference, group, sign int) {
 // gangNeed is how many pods the gangs in the group ask for, and whether one of them has too few that are done.
 func (l *lane) gangNeed(i int) (minimum int, short bool) {
 	s := l.sequence
-	for reference, count := range l.tallies[i].gangs {
+	for reference, count := range l.peek(i).gangs {
 		asks := s.minimum(reference)
 		minimum += asks
 		short = short || (count.done < asks && !s.groups[i].completedGang(reference))

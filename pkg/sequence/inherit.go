@@ -18,7 +18,7 @@ func (s *sequence) hasMembersOf(old *sequence) bool {
 func (s *sequence) inherit(old *sequence) {
 	l, before := s.lanes[""], old.lanes[""]
 	for i, g := range old.groups {
-		t, was := l.tally(i), &before.tallies[i]
+		t, was := l.tally(i), before.peek(i)
 		t.members, t.gangs = was.members, was.gangs
 		t.expected, t.ready, t.uncertain, t.stale, t.failed = was.expected, was.ready, was.uncertain, was.stale, was.failed
 		for p := range t.members {

@@ -12,7 +12,10 @@ type lane struct {
 	name     string // of the node; empty for the cluster, and for what is not bound yet
 	node     *node  // nil for the cluster, and while the node is not known
 
-	tallies []tally
+	// tallies are those of the groups that have or had something here, in order; of scope Cluster all. See find and peek.
+	tallies []*tally
+	// once are the groups that were satisfied while they were released.
+	once bitSet
 
 	// current is the first group not passed; len(groups) when all are.
 	current int
@@ -23,15 +26,15 @@ type lane struct {
 	// evidence is the group that some bound pod, or status, proves to have been let go.
 	evidence int
 	// passes has when the groups before current were passed, as far as that is known.
-	passes []time.Time
+	// Where nothing is there is only lastPass, the last of them.
+	passes   []time.Time
+	lastPass time.Time
 	// coming is the current group if it has pods, or a DaemonSet due here, and may yet be passed; otherwise the number of groups.
 	coming int
 
-	// wake is when time alone will change something; zero for never.
-	wake time.Time
-
-	// resumed is when a suspension was lifted, as the engine saw it; zero if it saw none.
-	resumed time.Time
+	// wake is when time alone will change something; zero for never. alarm is set to it.
+	wake  time.Time
+	alarm alarm
 
 	// doubted tells that it would go on if it was sure that no event is missing.
 	doubted bool
@@ -59,39 +62,24 @@ func (l *lane) publish() {
 	l.told = l.now()
 }
 
-func (s *sequence) newLane(name string) *lane {
-	l := &lane{sequence: s, name: name, tallies: make([]tally, len(s.groups)), coming: len(s.groups)}
-	s.lanesMu.Lock()
-	defer s.lanesMu.Unlock()
-	s.lanes[name] = l
-	return l
-}
-
-// tally returns the sums of a group, for changing them.
-func (l *lane) tally(group int) *tally {
-	t := &l.tallies[group]
-	t.dirty = true
-	return t
-}
-
 // laneOf is the lane in which the pod counts.
 func (s *sequence) laneOf(p *pod) *lane {
 	name := ""
 	if s.perNode {
 		name = p.node
 	}
-	if l := s.lanes[name]; l != nil {
-		return l
-	}
-	return s.newLane(name)
+	return s.laneAt(name)
 }
 
 // isNode tells whether the lane is that of a node.
 func (l *lane) isNode() bool { return l.name != "" }
 
 // applies tells whether the group is for this lane.
-func (l *lane) applies(g *group) bool {
-	return g.nodeSelector == nil || l.node == nil || g.nodeSelector.Matches(labels.Set(l.node.object.Labels))
+func (l *lane) applies(g *group) bool { return l.node == nil || g.appliesTo(l.node) }
+
+// appliesTo tells whether the group is for a node.
+func (g *group) appliesTo(n *node) bool {
+	return g.nodeSelector == nil || g.nodeSelector.Matches(labels.Set(n.object.Labels))
 }
 
 // evaluate brings what is known of each group up to the sums, which the batch may have changed. It must come before
@@ -101,20 +89,23 @@ func (l *lane) evaluate(e *Engine, b *batch) {
 	if !l.evaluated {
 		question = e.nowMoment()
 	}
-	for i := range l.tallies {
-		t := &l.tallies[i]
+	for _, t := range l.tallies {
+		i, question := t.group, question
 		if l.evaluated && !t.dirty {
 			l.settleDoubt(i, e)
 			continue
 		}
 		need := l.need(i)
 		satisfied := l.isSatisfied(i, need)
+		if t.changed.Moment == 0 {
+			question = e.nowMoment() // until now nothing of it was looked at
+		}
 		t.changed = t.changed.and(question)
 		if need.ready = 0; !t.satisfied || need != t.counted || relisted {
 			t.doubt, t.counted, t.sure = t.changed, need, false
 		}
-		if t.watchedSince.IsZero() {
-			t.watchedSince = e.now.Truncate(time.Second)
+		if g := l.sequence.groups[i]; g.watchedSince.IsZero() {
+			g.watchedSince = e.now.Truncate(time.Second)
 		}
 		t.witness.notice(b, e)
 		t.since = l.satisfiedSince(i, satisfied, e)
@@ -126,14 +117,14 @@ func (l *lane) evaluate(e *Engine, b *batch) {
 
 // passed tells whether the group is passed now, and when it was.
 func (l *lane) passed(i int, now time.Time) (at time.Time, ok bool) {
-	g, t := l.sequence.groups[i], &l.tallies[i]
+	g, t := l.sequence.groups[i], l.peek(i)
 	switch {
 	case l.isNode() && l.node == nil:
 		return time.Time{}, false // it may be gone, and it is not known which groups are for it
 	case !l.applies(g):
 		return l.skippedAt(i), true
 	}
-	if t.sure {
+	if l.isSure(i) {
 		at = l.waitOver(i)
 		ok = g.wait == 0 || !now.Before(at)
 	}
@@ -158,7 +149,7 @@ func (l *lane) advance(now time.Time) {
 		return // nothing is bound here
 	}
 	if s.continuous {
-		l.current, l.passes = 0, l.passes[:0]
+		l.current, l.passes, l.lastPass = 0, l.passes[:0], time.Time{}
 	}
 	for l.current < len(s.groups) {
 		l.free()
@@ -171,12 +162,16 @@ func (l *lane) advance(now time.Time) {
 			at = record.PassedAt.Time
 		} else if !ok {
 			// Its pods were released in order, so it was satisfied once; when, nothing says.
-			at, l.tallies[l.current].satisfiedOnce = now.Truncate(time.Second), true
+			at = now.Truncate(time.Second)
+			l.once.add(l.current)
 		}
 		l.pass(at)
 	}
 	l.free()
 	l.plan(now)
+	if n := len(l.passes); n > 0 && l.isNode() && len(l.tallies) == 0 {
+		l.passes, l.lastPass = nil, l.passes[n-1]
+	}
 }
 
 // free works out which groups may go.
@@ -185,7 +180,7 @@ func (l *lane) free() {
 	if s.refused() {
 		return
 	}
-	if s.begun {
+	if s.begun.Load() {
 		l.freed = max(l.freed, 1)
 	}
 	l.released = l.current + 1
@@ -208,12 +203,12 @@ func (l *lane) plan(now time.Time) {
 	if l.isNode() && l.node == nil {
 		return
 	}
-	for i := l.firstUndecided(); i < len(l.tallies); i++ {
+	for i := l.firstUndecided(); i < len(l.sequence.groups); i++ {
 		// Of groups to come it matters only on a node, where others may have nothing to wait for.
 		if !l.isNode() && i > l.current {
 			break
 		}
-		if at := l.waitOver(i); l.tallies[i].satisfied && now.Before(at) && (l.wake.IsZero() || at.Before(l.wake)) {
+		if at := l.waitOver(i); l.looksSatisfied(i) && now.Before(at) && (l.wake.IsZero() || at.Before(l.wake)) {
 			l.wake = at
 		}
 	}
@@ -224,7 +219,7 @@ func (l *lane) plan(now time.Time) {
 		l.wake = at
 	}
 	// What comes after a group that has nothing here, or that failed, is not on the way, whatever there is of it.
-	if l.isNode() && l.need(l.current).expected > 0 && (l.tallies[l.current].satisfied || !l.timedOut(l.current, now)) {
+	if l.isNode() && l.need(l.current).expected > 0 && (l.looksSatisfied(l.current) || !l.timedOut(l.current, now)) {
 		l.coming = l.current
 	}
 }
@@ -242,11 +237,10 @@ func (l *lane) prove(group int) {
 
 // begin forgets what the lane came to before its node was known: it was another node, or the order of events.
 func (l *lane) begin() {
-	l.passes, l.current, l.freed, l.evidence, l.evaluated = nil, 0, 0, 0, false
-	for i := range l.tallies {
-		t := &l.tallies[i]
-		t.satisfied, t.sure, t.waited, t.satisfiedOnce = false, false, false, false
-		t.since, t.turned, t.watchedSince, t.witness = time.Time{}, time.Time{}, time.Time{}, witness{}
+	l.passes, l.current, l.freed, l.evidence, l.evaluated, l.once = nil, 0, 0, 0, false, nil
+	for _, t := range l.tallies {
+		t.satisfied, t.sure, t.waited = false, false, false
+		t.since, t.turned, t.witness = time.Time{}, time.Time{}, witness{}
 		for p := range t.members {
 			if group, ok := p.provenGroup(l.sequence); ok {
 				l.prove(group)
@@ -256,34 +250,23 @@ func (l *lane) begin() {
 }
 
 // carry takes over what the lane of an earlier spec of the same object came to, as far as groups are defined the same.
-func (l *lane) carry(old *lane, now time.Time) {
-	s, before := l.sequence, old.sequence
-	same := 0
-	for same < min(len(s.groups), len(before.groups)) && s.groups[same].hash == before.groups[same].hash {
-		same++
-	}
+func (l *lane) carry(old *lane, same int) {
+	s := l.sequence
 	for !s.continuous && l.current < min(old.current, same) {
 		l.passes = append(l.passes, old.passes[l.current])
 		l.current++
 	}
-	for i := range l.tallies {
-		t := &l.tallies[i]
-		if i >= same {
-			t.editedAt = now.Truncate(time.Second)
-			continue
+	for i := range same {
+		if old.once.has(i) {
+			l.once.add(i)
 		}
-		before := &old.tallies[i]
-		if before.satisfied {
+		if before := old.find(i); before != nil && before.satisfied {
+			t := l.tally(i)
 			t.satisfied, t.sure, t.waited, t.since = true, before.sure, before.waited, before.since
 			t.changed, t.doubt, t.counted = before.changed, before.doubt, before.counted
 		}
-		t.satisfiedOnce, t.watchedSince, t.editedAt = before.satisfiedOnce, before.watchedSince, before.editedAt
 	}
 	if s.suspended {
 		l.freed = max(l.freed, min(old.freed, same))
-	}
-	l.resumed = old.resumed
-	if before.suspended && !s.suspended {
-		l.resumed = now.Truncate(time.Second)
 	}
 }

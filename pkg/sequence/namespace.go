@@ -1,6 +1,9 @@
 package sequence
 
-import "maps"
+import (
+	"maps"
+	"time"
+)
 
 // namespace has the pods of one namespace and the sequences that speak of them.
 type namespace struct {
@@ -147,11 +150,11 @@ func (e *Engine) forgetIfEmpty(name string, ns *namespace) {
 // that does not allow the sequence knows nothing of it.
 func (e *Engine) list(s *sequence, b *batch) *namespace {
 	e.sequences[s.key] = s
-	s.listed, s.gangsKnown = true, e.gangs
+	s.listed, s.gangsKnown, s.engine, s.listedAt = true, e.gangs, e, e.moment.Load()
 	e.consents.list(s)
 	if s.refused() {
 		e.published.refusing.Store(s.namespace, nil) // before any pod is published as released because of it
-		s.newLane("")
+		s.laneAt("")
 		return &namespace{}
 	}
 	ns := e.namespaceFor(s.namespace)
@@ -167,11 +170,16 @@ func (e *Engine) list(s *sequence, b *batch) *namespace {
 		}
 		ns.naming[name][s] = struct{}{}
 	}
-	s.newLane("")
+	s.laneAt("")
 	if s.perNode {
 		e.perNode[s] = struct{}{}
-		for _, n := range e.nodes {
-			s.newLane(n.name).node = n
+		for _, g := range s.groups {
+			g.watchedSince = e.now.Truncate(time.Second)
+		}
+		if s.eager {
+			for name := range e.nodes {
+				s.laneAt(name)
+			}
 		}
 	}
 	if s.selects() {
@@ -187,6 +195,9 @@ func (e *Engine) unlist(s *sequence, b *batch) {
 	delete(e.sequences, s.key)
 	delete(e.perNode, s)
 	s.listed = false
+	for _, l := range s.lanes {
+		e.alarms.set(&l.alarm, time.Time{})
+	}
 	e.consents.unlist(s)
 	if s.refused() {
 		b.namespaces = append(b.namespaces, s.namespace)

@@ -1,6 +1,9 @@
 package sequence
 
 import (
+	"slices"
+	"time"
+
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/controller/daemon"
@@ -15,6 +18,9 @@ type node struct {
 	name            string
 	resourceVersion string
 	object          *corev1.Node // with nothing but what decides who may run there
+	slot            int          // its place in Engine.slots
+	seenAt          time.Time    // when the engine came to know it
+	listedAt        uint64       // the engine's moment then
 }
 
 func viewNode(object *corev1.Node) *node {
@@ -95,21 +101,40 @@ func (e *Engine) applyNode(object *corev1.Node, b *batch) {
 		e.unlistHost(old)
 		b.pins = append(b.pins, pin{host: old.hostname()})
 	}
-	e.nodes[view.name] = view
+	if view.seenAt, view.listedAt = e.now.Truncate(time.Second), e.moment.Load(); old != nil && old.object.UID == view.object.UID {
+		view.seenAt, view.listedAt = old.seenAt, old.listedAt
+	}
+	e.enterNode(view, old)
+	b.nodes = append(b.nodes, view.name)
 	insert(e.hosts, view.hostname(), view.name)
+	due := map[*sequence][]int{}
 	for w := range e.daemons {
-		w.setDue(view.name, shouldRun(view, w))
+		runs := shouldRun(view, w)
+		if w.setDue(view.name, runs); !runs {
+			continue
+		}
+		for s, share := range w.shares {
+			if s.perNode {
+				due[s] = append(due[s], share.group)
+			}
+		}
 	}
 	for s := range e.perNode {
 		l := s.lanes[view.name]
-		if l == nil {
-			l = s.newLane(view.name)
-		} else if l.node == nil || l.node.object.UID != view.object.UID {
+		if _, isDue := due[s]; l == nil && !isDue && !s.eager && s.nodeRecords[view.name] == nil {
+			b.moveBlank(s, view.name, old)
+			continue
+		}
+		switch {
+		case l == nil:
+			l = s.newLane(view.name, old)
+		case l.node == nil || l.node.object.UID != view.object.UID:
 			l.begin()
 		}
 		l.setNode(view)
-		for i := range l.tallies {
-			b.touchGroup(l, i)
+		b.touch(l)
+		for _, group := range due[s] {
+			l.tally(group)
 		}
 	}
 	for r := range e.requirements.all() {
@@ -124,31 +149,47 @@ func (e *Engine) removeNode(name string, b *batch) {
 		return
 	}
 	delete(e.nodes, name)
+	b.nodes = append(b.nodes, name)
 	e.unlistHost(n)
 	b.pins = append(b.pins, pin{host: n.hostname()})
 	for w := range e.daemons {
 		w.setDue(name, false)
 	}
 	for r := range e.requirements.all() {
-		e.unmatchNode(r, name, b)
+		e.unmatchNode(r, n, b)
 	}
+	e.slots[n.slot] = nil
 	for s := range e.perNode {
 		l := s.lanes[name]
-		l.setNode(nil)
-		for i := range l.tallies {
-			b.touchGroup(l, i)
+		if l == nil {
+			b.moveBlank(s, name, n)
+			continue
 		}
+		l.setNode(nil)
+		b.touch(l)
 	}
+}
+
+// enterNode gives the node the slot of its earlier version, or any that is free.
+func (e *Engine) enterNode(n, before *node) {
+	e.nodes[n.name] = n
+	if before != nil {
+		n.slot = before.slot
+	} else if n.slot = len(e.slots); len(e.nodes) <= len(e.slots) {
+		n.slot = slices.Index(e.slots, nil)
+	} else {
+		e.slots = append(e.slots, nil)
+	}
+	e.slots[n.slot] = n
 }
 
 // setNode makes the node that of the lane, or none. Which members count as done may depend on when it was made.
 func (l *lane) setNode(n *node) {
 	l.node = n
-	for i := range l.tallies {
-		t := l.tally(i)
-		t.ready, t.stale = 0, 0
+	for _, t := range l.tallies {
+		t.dirty, t.ready, t.stale = true, 0, 0
 		for p := range t.members {
-			switch g := l.sequence.groups[i]; {
+			switch g := l.sequence.groups[t.group]; {
 			case p.failed && p.owner.uid != "":
 			case l.isDone(p, g):
 				t.ready++

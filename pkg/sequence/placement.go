@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"maps"
@@ -18,7 +19,7 @@ import (
 type requirement struct {
 	affinity    nodeaffinity.RequiredNodeAffinity
 	tolerations []corev1.Toleration
-	suitable    map[string]struct{}
+	suitable    bitSet // the slots of the nodes that meet it
 	classes     map[*class]struct{}
 }
 
@@ -30,11 +31,10 @@ type class struct {
 	needs               []membership
 	pods                map[*pod]struct{}
 
-	// states has the suitable nodes, and open and coming count them.
-	states       map[string]nodeState
-	openNodes    map[string]struct{}
-	comingNodes  map[string]struct{}
-	open, coming int
+	// states has what each node is to the pods, by its slot: whoever makes many pods that all tolerate something else pays a
+	// byte for each of them and each node. suitable, open and coming count the nodes.
+	states                 []nodeState
+	suitable, open, coming int
 
 	touched bool // in this batch
 	wasHeld bool // before this batch
@@ -42,19 +42,17 @@ type class struct {
 }
 
 // nodeState says what a node is to the pods of a class.
-type nodeState uint8
+type nodeState = byte
 
 const (
-	nodeClosed nodeState = iota // an earlier group is not passed there, and nothing is on the way
-	nodeComing                  // an earlier group is not passed there, but is on the way
-	nodeOpen                    // the pods may go there
+	nodeUnsuitable nodeState = iota
+	nodeClosed               // an earlier group is not passed there, and nothing is on the way
+	nodeComing               // an earlier group is not passed there, but is on the way
+	nodeOpen                 // the pods may go there
 )
 
 // state says what the lane's node is to pods of the group.
 func (l *lane) state(group int) nodeState {
-	if l == nil {
-		return nodeClosed
-	}
 	return l.now().state(group)
 }
 
@@ -73,7 +71,7 @@ func (t told) state(group int) nodeState {
 func (c *class) stateOn(name string) nodeState {
 	state := nodeOpen
 	for _, m := range c.needs {
-		state = min(state, m.sequence.lanes[name].state(m.group))
+		state = min(state, m.sequence.stateOn(name, m.group))
 	}
 	return state
 }
@@ -84,52 +82,48 @@ func (c *class) held() bool { return c.open == 0 && c.coming > 0 }
 
 // waitsFor reports whether the pods wait for this sequence, and not only for another one.
 func (c *class) waitsFor(m membership) bool {
-	for name := range c.comingNodes {
-		return m.sequence.lanes[name].state(m.group) != nodeOpen // one will do: the answer is for people
-	}
-	return false
+	slot := bytes.IndexByte(c.states, nodeComing) // one will do: the answer is for people
+	return slot >= 0 && m.sequence.stateOn(m.sequence.engine.slots[slot].name, m.group) != nodeOpen
 }
 
-func (c *class) set(name string, state nodeState) {
-	c.unset(name)
-	c.states[name] = state
+// stateAt is what the node with this slot is to the class.
+func (c *class) stateAt(slot int) nodeState {
+	if slot >= len(c.states) {
+		return nodeUnsuitable
+	}
+	return c.states[slot]
+}
+
+func (c *class) set(slot int, state nodeState) {
+	if more := slot + 1 - len(c.states); more > 0 {
+		c.states = append(c.states, make([]nodeState, more)...)
+	}
+	c.enter(c.states[slot], -1)
+	c.states[slot] = state
 	c.enter(state, +1)
-	switch state {
-	case nodeOpen:
-		c.openNodes[name] = struct{}{}
-	case nodeComing:
-		c.comingNodes[name] = struct{}{}
-	}
-}
-
-func (c *class) unset(name string) {
-	if state, ok := c.states[name]; ok {
-		delete(c.states, name)
-		delete(c.openNodes, name)
-		delete(c.comingNodes, name)
-		c.enter(state, -1)
-	}
 }
 
 func (c *class) enter(state nodeState, sign int) {
 	switch state {
+	case nodeUnsuitable:
+		return
 	case nodeOpen:
 		c.open += sign
 	case nodeComing:
 		c.coming += sign
 	}
+	c.suitable += sign
 }
 
 // refresh works out anew what the node is to the class.
-func (c *class) refresh(name string, b *batch) {
-	before, suitable := c.states[name]
-	if !suitable {
+func (c *class) refresh(n *node, b *batch) {
+	if n == nil || c.stateAt(n.slot) == nodeUnsuitable {
 		return
 	}
-	if now := c.stateOn(name); now != before {
+	if now := c.stateOn(n.name); now != c.states[n.slot] {
 		b.touchClass(c)
 		c.opened = c.opened || now == nodeOpen
-		c.set(name, now)
+		c.set(n.slot, now)
 	}
 }
 
@@ -173,19 +167,20 @@ func (e *Engine) classFor(wants *placementSpec, needs []membership) *class {
 	c := &class{
 		key: key.String(), requirementKey: requirementKey, needs: needs,
 		requirement: e.requirements.byKey[requirementKey],
-		pods:        map[*pod]struct{}{}, states: map[string]nodeState{},
-		openNodes: map[string]struct{}{}, comingNodes: map[string]struct{}{},
+		pods:        map[*pod]struct{}{}, states: make([]nodeState, len(e.slots)),
 	}
 	if c.requirement == nil {
 		c.requirement = wants.requirement()
 		for _, n := range e.nodes {
 			if c.requirement.suits(n) {
-				c.requirement.suitable[n.name] = struct{}{}
+				c.requirement.suitable.add(n.slot)
 			}
 		}
 	}
-	for name := range c.requirement.suitable {
-		c.set(name, c.stateOn(name))
+	for _, n := range e.nodes {
+		if c.requirement.suitable.has(n.slot) {
+			c.set(n.slot, c.stateOn(n.name))
+		}
 	}
 	return c
 }
@@ -204,8 +199,7 @@ func (w *placementSpec) requirement() *requirement {
 		affinity: nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{
 			Spec: corev1.PodSpec{NodeSelector: w.nodeSelector, Affinity: w.affinity},
 		}),
-		tolerations: w.tolerations,
-		suitable:    map[string]struct{}{}, classes: map[*class]struct{}{},
+		tolerations: w.tolerations, classes: map[*class]struct{}{},
 	}
 }
 
@@ -227,26 +221,26 @@ func (r *requirement) suits(n *node) bool {
 
 // matchNode sees whether a node that is new or has changed suits the requirement.
 func (e *Engine) matchNode(r *requirement, n *node, b *batch) {
-	_, before := r.suitable[n.name]
+	before := r.suitable.has(n.slot)
 	switch after := r.suits(n); {
 	case after && !before:
-		r.suitable[n.name] = struct{}{}
+		r.suitable.add(n.slot)
 		for c := range r.classes {
 			b.touchClass(c)
-			c.set(n.name, nodeClosed)
-			b.refresh = append(b.refresh, classNode{c, n.name})
+			c.set(n.slot, nodeClosed)
+			b.refresh = append(b.refresh, classNode{c, n})
 		}
 	case before && !after:
-		e.unmatchNode(r, n.name, b)
+		e.unmatchNode(r, n, b)
 	}
 }
 
-func (e *Engine) unmatchNode(r *requirement, name string, b *batch) {
-	delete(r.suitable, name)
+func (e *Engine) unmatchNode(r *requirement, n *node, b *batch) {
+	r.suitable.remove(n.slot)
 	for c := range r.classes {
-		if _, ok := c.states[name]; ok {
+		if c.stateAt(n.slot) != nodeUnsuitable {
 			b.touchClass(c)
-			c.unset(name)
+			c.set(n.slot, nodeUnsuitable)
 		}
 	}
 }
@@ -351,7 +345,7 @@ func (e *Engine) nodesOf(p pin) iter.Seq[string] {
 // openTo tells whether the node is open to the pod in every sequence that has it.
 func (p *pod) openTo(name string) bool {
 	for _, m := range p.memberships {
-		if m.sequence.perNode && (m.group > 0 || m.sequence.suspended) && m.sequence.lanes[name].state(m.group) != nodeOpen {
+		if m.sequence.perNode && (m.group > 0 || m.sequence.suspended) && m.sequence.stateOn(name, m.group) != nodeOpen {
 			return false
 		}
 	}

@@ -1,6 +1,10 @@
 package sequence
 
-import "example.com/podsequence/apis/scheduling/v1alpha1"
+import (
+	"time"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
 
 // join makes the pod a member of its group. before is the same pod as it was, or nil.
 func (e *Engine) join(p *pod, m membership, before *pod) {
@@ -127,11 +131,16 @@ func (s *sequence) recordedPasses(ps *v1alpha1.PodSequence) int {
 // recall takes from status what cannot be seen in the world any more.
 func (s *sequence) recall() {
 	if s.perNode {
-		s.begun = s.begun || s.record(0).ReleasedAt != nil
+		if s.record(0).ReleasedAt != nil {
+			s.begun.Store(true)
+		}
 		s.nodeRecords = map[string]*v1alpha1.NodeStatus{}
 		for i := range s.object.Status.NodeStatus {
 			node := &s.object.Status.NodeStatus[i]
 			s.nodeRecords[node.NodeName] = node
+			if !s.refused() && s.engine.nodes[node.NodeName] != nil {
+				s.laneAt(node.NodeName).recall(node)
+			}
 		}
 		return
 	}
@@ -143,7 +152,7 @@ func (s *sequence) recall() {
 			l.freed = max(l.freed, i+1)
 		}
 		if record.FirstSatisfiedAt != nil {
-			l.tallies[i].satisfiedOnce = true
+			l.once.add(i)
 		}
 		if record.PassedAt != nil && i < len(l.passes) && !s.continuous {
 			l.passes[i] = record.PassedAt.Time
@@ -156,10 +165,28 @@ func (s *sequence) carry(old *sequence, e *Engine) {
 	if s.uid != old.uid || s.perNode != old.perNode {
 		return
 	}
-	s.begun = s.begun || old.begun || !old.suspended
+	if old.begun.Load() || !old.suspended {
+		s.begun.Store(true)
+	}
+	now, same := e.now.Truncate(time.Second), 0
+	for same < min(len(s.groups), len(old.groups)) && s.groups[same].hash == old.groups[same].hash {
+		s.groups[same].watchedSince, s.groups[same].editedAt = old.groups[same].watchedSince, old.groups[same].editedAt
+		same++
+	}
+	for _, g := range s.groups[same:] {
+		g.editedAt = now
+	}
+	if s.resumed = old.resumed; old.suspended && !s.suspended {
+		s.resumed = now
+	}
+	for name, before := range old.lanes {
+		if s.lanes[name] != nil || (before.node != nil && (before.hasHistory() || s.suspended)) {
+			s.laneAt(name).carry(before, same)
+		}
+	}
 	for name, l := range s.lanes {
-		if before := old.lanes[name]; before != nil {
-			l.carry(before, e.now)
+		if old.lanes[name] == nil && l.node != nil && s.suspended {
+			l.freed = max(l.freed, min(old.blank(l.node).released, same))
 		}
 	}
 }

@@ -112,14 +112,14 @@ func (e *Engine) Report(key types.NamespacedName) (Report, bool) {
 
 // report describes a group in one lane.
 func (l *lane) report(i int, now time.Time) GroupReport {
-	g, t := l.sequence.groups[i], &l.tallies[i]
+	g, t := l.sequence.groups[i], l.peek(i)
 	n := l.need(i)
 	r := GroupReport{
-		Title: g.title, Timeout: g.timeout, Hash: g.hash, Expected: n.expected, Ready: n.ready, Satisfied: t.satisfied, SatisfiedAt: t.since,
+		Title: g.title, Timeout: g.timeout, Hash: g.hash, Expected: n.expected, Ready: n.ready, Satisfied: l.looksSatisfied(i), SatisfiedAt: l.since(i),
 		Released: i < l.released, Progress: n.String() + l.pausedWorkloads(i), Members: make([]string, 0, len(t.members)),
-		SatisfiedOnce: t.satisfiedOnce, EditedAt: latest(t.editedAt, l.sequence.allowedAt),
+		SatisfiedOnce: l.once.has(i), EditedAt: latest(g.editedAt, l.sequence.allowedAt),
 	}
-	if r.Confirming = t.satisfied && !t.sure && (l.isNode() || i == l.current); r.Confirming {
+	if r.Confirming = l.looksSatisfied(i) && !l.isSure(i) && (l.isNode() || i == l.current); r.Confirming {
 		r.Satisfied = false
 		r.Progress += ", making sure that no change is missing"
 	}
@@ -134,7 +134,7 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 	}
 	if i == l.current {
 		r.Failure = l.failure(i, now)
-		if t.sure {
+		if l.isSure(i) {
 			r.WaitUntil = l.waitOver(i)
 			r.Progress += ", waiting until " + r.WaitUntil.UTC().Format(time.RFC3339)
 		}
@@ -152,14 +152,14 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 
 // failure is why the group will not be satisfied unless somebody acts.
 func (l *lane) failure(i int, now time.Time) *Problem {
-	g, t := l.sequence.groups[i], &l.tallies[i]
+	g, t := l.sequence.groups[i], l.peek(i)
 	on := ""
 	if l.isNode() {
 		on = " on node " + l.name
 	}
 	group := fmt.Sprintf("group %d/%d %q%s", i+1, len(l.sequence.groups), g.title, on)
 	switch {
-	case t.satisfied:
+	case l.looksSatisfied(i):
 		return nil
 	case t.failed > 0:
 		return &Problem{v1alpha1.ReasonPodFailed, fmt.Sprintf(
@@ -180,12 +180,12 @@ func (l *lane) failedPods(i int) []string {
 			names = append(names, "pod "+p.name)
 		}
 	}
-	for p := range l.tallies[i].members {
+	for p := range l.peek(i).members {
 		collect(p)
 	}
 	if len(names) == 0 { // a pod that this group names starts with an earlier one
 		for j := range i {
-			for p := range l.tallies[j].members {
+			for p := range l.peek(j).members {
 				if _, named := l.sequence.groups[i].names[p.name]; named {
 					collect(p)
 				}
@@ -233,7 +233,7 @@ func (e *Engine) problems(s *sequence) []Problem {
 	}
 	l := s.lanes[""]
 	for i := range l.current {
-		if g := s.groups[i]; g.goOn && !l.tallies[i].satisfied && l.timedOut(i, e.now) && !l.passes[i].Before(l.deadline(i)) {
+		if g := s.groups[i]; g.goOn && !l.looksSatisfied(i) && l.timedOut(i, e.now) && !l.passes[i].Before(l.deadline(i)) {
 			problems = append(problems, Problem{v1alpha1.ReasonPodsReadyTimeout, fmt.Sprintf(
 				"group %d/%d %q was not ready within %s: went on without it", i+1, len(s.groups), g.title, g.timeout)})
 		}
@@ -251,7 +251,7 @@ func (e *Engine) ungoverned(s *sequence) (Problem, bool) {
 			first = 1
 		}
 		for i := first; i < len(s.groups); i++ {
-			for p := range l.tallies[i].members {
+			for p := range l.peek(i).members {
 				_, proven := p.provenGroup(s) // it was held, and released in its turn
 				if !proven && !e.schedulerNames.Has(p.schedulerName) && !p.hasGate(s.gate) {
 					names = append(names, p.name)
@@ -291,7 +291,7 @@ func (e *Engine) unsupportedPods(s *sequence) (Problem, bool) {
 	}
 	var names []string
 	for i := range s.groups {
-		for p := range s.lanes[""].tallies[i].members {
+		for p := range s.lanes[""].peek(i).members {
 			if e.unsupported(p, membership{s, i}) {
 				names = append(names, p.name)
 			}
@@ -320,7 +320,7 @@ func (e *Engine) Waiting(key types.NamespacedName) []types.NamespacedName {
 		if !s.perNode && l.mayGo(i) {
 			continue
 		}
-		for p := range l.tallies[i].members {
+		for p := range l.peek(i).members {
 			if !p.bound() && !e.mayGo(p) {
 				waiting = append(waiting, types.NamespacedName{Namespace: p.namespace, Name: p.name})
 			}

@@ -29,7 +29,8 @@ func (e *Engine) reportNodes(s *sequence, report *Report) {
 	for i, g := range s.groups {
 		report.Groups[i] = GroupReport{
 			Title: g.title, Timeout: g.timeout, Hash: g.hash, Satisfied: true, Members: []string{},
-			Released: !s.refused() && (!s.suspended || (s.begun && i == 0)), EditedAt: s.allowedAt,
+			EditedAt: latest(g.editedAt, s.allowedAt),
+			Released: !s.refused() && (!s.suspended || (s.begun.Load() && i == 0)),
 		}
 		if i == 0 && report.Groups[0].Released {
 			report.Groups[0].ReleasedAt = s.created
@@ -37,8 +38,8 @@ func (e *Engine) reportNodes(s *sequence, report *Report) {
 	}
 	for _, l := range s.lanes {
 		if !l.isNode() {
-			for i := range l.tallies {
-				for p := range l.tallies[i].members {
+			for _, t := range l.tallies {
+				for p := range t.members {
 					report.Unbound++
 					if made := e.workloads.makerOf(p); made.workload == nil || made.workload.shares[s] == nil {
 						report.Unplaced++
@@ -63,15 +64,14 @@ func (e *Engine) reportNodes(s *sequence, report *Report) {
 
 // reportNode describes one node and adds its numbers to those of the groups.
 func (e *Engine) reportNode(l *lane, sums []GroupReport) (node NodeReport, takesPart bool) {
-	node = NodeReport{Name: l.name, Current: len(l.tallies), Completed: true}
-	for i := range l.tallies {
+	node = NodeReport{Name: l.name, Current: len(l.sequence.groups), Completed: true}
+	for i := range l.sequence.groups {
 		if l.applies(l.sequence.groups[i]) && l.timedOut(i, e.now) {
 			node.TimedOut = append(node.TimedOut, int32(i))
 		}
-		if t := &l.tallies[i]; l.satisfiedOnce(i) && !t.satisfied && l.sequence.groups[i].timeout > 0 {
+		if l.satisfiedOnce(i) && !l.looksSatisfied(i) && l.sequence.groups[i].timeout > 0 {
 			node.ReadyBefore = append(node.ReadyBefore, int32(i))
 		}
-		sums[i].EditedAt = latest(sums[i].EditedAt, l.tallies[i].editedAt)
 		n := l.need(i)
 		if n.expected == 0 {
 			continue
@@ -79,7 +79,7 @@ func (e *Engine) reportNode(l *lane, sums []GroupReport) (node NodeReport, takes
 		takesPart = true
 		sums[i].Expected += n.expected
 		sums[i].Ready += min(n.ready, n.expected)
-		if t := &l.tallies[i]; !t.sure && (!t.satisfied || l.applies(l.sequence.groups[i])) {
+		if !l.isSure(i) && (!l.looksSatisfied(i) || l.applies(l.sequence.groups[i])) {
 			node.Completed, sums[i].Satisfied = false, false
 		}
 		if _, passed := l.passed(i, e.now); !passed && node.Group == nil {

@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
@@ -45,16 +48,24 @@ type sequence struct {
 	// byName has the groups that name a pod, in order. The first has it, unless an even earlier group selects it.
 	byName map[string][]int
 
-	// lanes are where groups are passed in order: the one lane with the empty name for scope Cluster; one for each node
-	// for scope Node, where the one with the empty name has the members that are not bound yet.
+	// lanes are where groups are passed in order: the one lane with the empty name for scope Cluster; for scope Node one for
+	// each node where something of the sequence is or is due, and the one with the empty name for members that are not bound yet.
 	lanes map[string]*lane
 	// lanesMu guards which lanes there are and their told against those who read without the engine's lock. It is held for
 	// no more than a look at one lane, and is the innermost lock.
 	lanesMu sync.RWMutex
+	// engine has the nodes, and tells what time it is. It is nil until the sequence is listed, at the moment listedAt.
+	engine   *Engine
+	listedAt uint64
+	// eager has a lane for every node, because they may differ where nothing of the sequence is, see blank.go.
+	eager bool
+	// resumed is when a suspension was lifted, as the engine saw it; zero if it saw none.
+	resumed time.Time
 	// classes have unbound pods that this sequence, of scope Node, keeps from some nodes.
 	classes map[*class]struct{}
-	// begun tells that the first group had been let go, so that being suspended does not hold it.
-	begun bool
+	// begun tells that the first group had been let go, so that being suspended does not hold it. Atomic, because it is read
+	// without a lock, see publishedOn.
+	begun atomic.Bool
 	// listed tells whether the engine still goes by this sequence.
 	listed bool
 
@@ -85,6 +96,12 @@ type group struct {
 	timeout      time.Duration // 0: none
 	goOn         bool          // when the time-out is over
 	nodeSelector labels.Selector
+	// always marks a group of a sequence of scope Node that is satisfied on every node, because it needs no pods.
+	always bool
+
+	watchedSince time.Time // since when the engine watches it, defined as it is
+	editedAt     time.Time // when an edit gave it this definition; zero if none did that the engine saw
+
 	// unreadable groups are never satisfied: what would satisfy them is not known.
 	unreadable bool
 
@@ -150,6 +167,7 @@ func compile(stored Stored, gatePrefixes []string) *sequence {
 	for i := range ps.Spec.PodGroups {
 		s.compileGroup(i, &ps.Spec.PodGroups[i])
 	}
+	s.compileBlanks()
 	return s
 }
 
@@ -214,7 +232,7 @@ func (s *sequence) compileLimits(i int, spec *v1alpha1.PodGroup, g *group) {
 		if _, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, 1, true); err != nil {
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].minAvailable: %v: all members are awaited", i, err)
 		} else {
-			g.minAvailable = spec.MinAvailable
+			g.minAvailable = bounded(spec.MinAvailable)
 		}
 	}
 	if len(spec.NodeSelector) > 0 {
@@ -224,6 +242,17 @@ func (s *sequence) compileLimits(i int, spec *v1alpha1.PodGroup, g *group) {
 		}
 		g.nodeSelector = labels.SelectorFromSet(selector)
 	}
+}
+
+// bounded is the same number or percentage, but that a percentage far from anything that makes sense is one whose multiples can
+// be counted.
+func bounded(minAvailable *intstr.IntOrString) *intstr.IntOrString {
+	const limit = 1_000_000
+	percent, err := strconv.Atoi(strings.TrimSuffix(minAvailable.StrVal, "%"))
+	if minAvailable.Type == intstr.Int || err != nil || (-limit <= percent && percent <= limit) {
+		return minAvailable
+	}
+	return ptr.To(intstr.FromString(strconv.Itoa(min(max(percent, -limit), limit)) + "%"))
 }
 
 func (s *sequence) problem(reason, format string, args ...any) {

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -149,7 +150,7 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 			before = ps.Status.Groups[i]
 		}
 		status := v1alpha1.GroupStatus{
-			Name: g.Title, Hash: g.Hash, Expected: int32(g.Expected), Ready: int32(g.Ready),
+			Name: g.Title, Hash: g.Hash, Expected: count(g.Expected), Ready: count(g.Ready),
 			Phase: r.groupPhase(i),
 		}
 		if r.Refused && status.Phase != v1alpha1.GroupPassed {
@@ -188,6 +189,9 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 	}
 	return statuses
 }
+
+// count is a number as status keeps it. Workloads may ask for more pods together than its type holds.
+func count(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
 
 func (r Report) groupPhase(i int) v1alpha1.GroupPhase {
 	switch g := r.Groups[i]; {

@@ -10,6 +10,7 @@ import (
 
 // tally counts one group in one lane.
 type tally struct {
+	group   int
 	members map[*pod]struct{}
 
 	// expected counts the members that count by themselves, and ready those of them that are done. For a group by name,
@@ -36,10 +37,7 @@ type tally struct {
 	dirty     bool      // its sums changed in this batch
 	turned    time.Time // the latest ready time of pods that turned ready in this batch
 
-	satisfiedOnce bool      // it was satisfied while it was released
-	watchedSince  time.Time // since when the engine watches it, defined as it is
-	editedAt      time.Time // when an edit gave it this definition; zero if none did that the engine saw
-	witness       witness
+	witness witness
 }
 
 // need is what a group waits for: how many, of how many, and how many there are.
@@ -61,7 +59,7 @@ type need struct {
 
 // need works out what the group waits for in this lane.
 func (l *lane) need(i int) need {
-	g, t := l.sequence.groups[i], &l.tallies[i]
+	g, t := l.sequence.groups[i], l.peek(i)
 	n := need{certain: true}
 	switch {
 	case l.isNode():
@@ -116,5 +114,5 @@ func (l *lane) isSatisfied(i int, n need) bool {
 	}
 	// Every workload by itself: the sums hide nothing, because a surplus is not entered. But a Job may have all the
 	// pods it needs and not be complete.
-	return l.sequence.groups[i].minAvailable != nil || l.tallies[i].work.short == 0
+	return l.sequence.groups[i].minAvailable != nil || l.peek(i).work.short == 0
 }

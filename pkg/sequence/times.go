@@ -18,7 +18,7 @@ import (
 // satisfiedSince is since when the group is satisfied, without a break as far as anything says. turned is the latest Ready
 // time of the pods whose readiness this event brought; zero if it was something else that completed the group.
 func (l *lane) satisfiedSince(i int, satisfied bool, e *Engine) time.Time {
-	g, t := l.sequence.groups[i], &l.tallies[i]
+	g, t := l.sequence.groups[i], l.peek(i)
 	switch {
 	case !satisfied:
 		return time.Time{}
@@ -84,36 +84,70 @@ func timeOf(t *metav1.Time) time.Time {
 // readySince is when the last of the pods that the group needs turned ready, as the pods themselves say; zero if it needs
 // none.
 func (l *lane) readySince(i int, e *Engine) time.Time {
-	g := l.sequence.groups[i]
-	times := l.readyTimes(i, e)
-	if len(times) == 0 {
-		return time.Time{}
-	}
-	slices.SortFunc(times, time.Time.Compare)
-	k := len(times)
+	g, times := l.sequence.groups[i], l.readyTimes(i, e)
+	k := times.pods()
 	if g.minAvailable != nil {
 		k = min(k, max(l.need(i).required, 1))
 	}
-	return times[k-1]
+	return times.when(k)
+}
+
+// readyTimes are when pods turned ready.
+type readyTimes []readyTime
+
+// readyTime is when so many pods turned ready. A complete Job has any number of them, for which nobody stores anything.
+type readyTime struct {
+	at   time.Time
+	pods int
+}
+
+func (r *readyTimes) add(at time.Time, pods int) {
+	if pods > 0 {
+		*r = append(*r, readyTime{at, pods})
+	}
+}
+
+// pods is how many there are.
+func (r readyTimes) pods() int {
+	sum := 0
+	for _, t := range r {
+		sum += t.pods
+	}
+	return sum
+}
+
+// when is when so many of the pods had turned ready; zero for none.
+func (r readyTimes) when(pods int) time.Time {
+	r.sort()
+	for _, t := range r {
+		if pods -= t.pods; pods <= 0 {
+			return t.at
+		}
+	}
+	return time.Time{}
+}
+
+func (r readyTimes) sort() {
+	slices.SortFunc(r, func(a, b readyTime) int { return a.at.Compare(b.at) })
 }
 
 // readyTimes are when the pods turned ready that count as done: of each workload only as many as are needed of it.
-func (l *lane) readyTimes(i int, e *Engine) []time.Time {
+func (l *lane) readyTimes(i int, e *Engine) readyTimes {
 	s := l.sequence
 	g := s.groups[i]
-	var times []time.Time
+	var times readyTimes
 	if g.selector == nil && !l.isNode() {
 		for j := range i + 1 { // a pod that this group names may start with an earlier one
-			for p := range l.tallies[j].members {
+			for p := range l.peek(j).members {
 				if _, named := g.names[p.name]; named && p.done(g.required) {
-					times = append(times, p.readyAt)
+					times.add(p.readyAt, 1)
 				}
 			}
 		}
 		return times
 	}
-	ofShare := map[*share][]time.Time{}
-	for p := range l.tallies[i].members {
+	ofShare := map[*share]readyTimes{}
+	for p := range l.peek(i).members {
 		if !l.isDone(p, g) {
 			continue
 		}
@@ -121,9 +155,9 @@ func (l *lane) readyTimes(i int, e *Engine) []time.Time {
 		part := s.shareIn(i, made.workload)
 		switch {
 		case l.isNode(), part == nil && !made.unseen:
-			times = append(times, p.readyAt)
+			times.add(p.readyAt, 1)
 		case part != nil && part.expects(p, made.revision):
-			ofShare[part] = append(ofShare[part], p.readyAt)
+			ofShare[part] = append(ofShare[part], readyTime{p.readyAt, 1})
 		}
 	}
 	if l.isNode() {
@@ -132,10 +166,10 @@ func (l *lane) readyTimes(i int, e *Engine) []time.Time {
 	for part := range g.shares {
 		need, ready := part.entered.need, ofShare[part]
 		if part.workload.complete {
-			times = append(times, slices.Repeat([]time.Time{part.workload.completeAt}, need)...)
+			times.add(part.workload.completeAt, need)
 			continue
 		}
-		slices.SortFunc(ready, time.Time.Compare)
+		ready.sort()
 		times = append(times, ready[:min(need, len(ready))]...)
 	}
 	return times
@@ -185,7 +219,7 @@ func fullSecondAfter(t time.Time) time.Time { return t.Truncate(time.Second).Add
 
 // waitOver is when the wait of a satisfied group is over.
 func (l *lane) waitOver(i int) time.Time {
-	g, since := l.sequence.groups[i], l.tallies[i].since
+	g, since := l.sequence.groups[i], l.since(i)
 	if g.wait == 0 {
 		return since
 	}
@@ -207,16 +241,16 @@ func (l *lane) deadline(i int) time.Time {
 // On a node this takes somebody who saw it: this engine, if it watched the group already when the time was over, or the
 // controller that recorded it. What was ready there at some time before a restart nothing else says.
 func (l *lane) timedOut(i int, now time.Time) bool {
-	t, at := &l.tallies[i], l.deadline(i)
+	at := l.deadline(i)
 	if at.IsZero() || now.Before(at) || l.satisfiedOnce(i) {
 		return false
 	}
-	return !l.isNode() || !t.watchedSince.After(at) || slices.Contains(l.nodeRecord(i).TimedOut, int32(i))
+	return !l.isNode() || !l.watchedSince(i).After(at) || slices.Contains(l.nodeRecord(i).TimedOut, int32(i))
 }
 
 // satisfiedOnce reports whether the group was satisfied since it was released: as the engine saw, or as status says.
 func (l *lane) satisfiedOnce(i int) bool {
-	return l.tallies[i].satisfiedOnce || slices.Contains(l.nodeRecord(i).ReadyBefore, int32(i))
+	return l.once.has(i) || l.restsOnNothing(i) || slices.Contains(l.nodeRecord(i).ReadyBefore, int32(i))
 }
 
 // nodeRecord is what status says of the lane's node, if it speaks of the group as it is defined now.
@@ -230,21 +264,20 @@ func (l *lane) nodeRecord(i int) v1alpha1.NodeStatus {
 // noteSatisfied remembers of a released group that it was satisfied: it has no time-out any more. One that was too late, and
 // that the groups after it no longer wait for, must have been satisfied for as long as they would have waited.
 func (l *lane) noteSatisfied(i int, now time.Time) {
-	t := &l.tallies[i]
-	if (t.sure || t.witness.confirmed) && (!l.sequence.suspended || l.mayGo(i)) && (!l.timedOut(i, now) || !now.Before(l.waitOver(i))) {
-		t.satisfiedOnce = true
+	if (l.isSure(i) || l.peek(i).witness.confirmed) && !l.restsOnNothing(i) && (!l.sequence.suspended || l.mayGo(i)) && (!l.timedOut(i, now) || !now.Before(l.waitOver(i))) {
+		l.once.add(i)
 	}
 }
 
 // releasedAt is when the group was released: for the first, when there were a sequence, a node and a workload; for any other,
 // when the groups before were passed. Under Continuous that is the last time.
 func (l *lane) releasedAt(i int) time.Time {
-	s, t := l.sequence, &l.tallies[i]
+	s, g := l.sequence, l.sequence.groups[i]
 	record := s.record(i)
 	if record.ReleasedAt != nil && !s.continuous {
 		return record.ReleasedAt.Time
 	}
-	at := latest(latest(s.created, t.editedAt), latest(l.resumed, s.resumedAt()))
+	at := latest(latest(s.created, g.editedAt), latest(s.resumed, s.resumedAt()))
 	if record.ChangedAt != nil {
 		at = latest(at, record.ChangedAt.Time)
 	}
@@ -253,19 +286,22 @@ func (l *lane) releasedAt(i int) time.Time {
 		at = latest(at, l.begunAt())
 	case record.ReleasedAt != nil:
 		at = latest(at, record.ReleasedAt.Time)
-	case s.groups[i].timeout > 0:
+	case g.timeout > 0:
 		// What happened before this engine came, nobody has recorded.
-		at = latest(at, t.watchedSince)
+		at = latest(at, g.watchedSince)
 	}
 	return latest(at, l.passedBefore(i))
 }
 
 // passedBefore is when the group before was passed; zero if that is not known. Passes come one after another.
 func (l *lane) passedBefore(i int) time.Time {
-	if i = min(i, len(l.passes)); i > 0 {
-		return l.passes[i-1]
+	switch {
+	case i == 0:
+		return time.Time{}
+	case len(l.passes) == 0:
+		return l.lastPass
 	}
-	return time.Time{}
+	return l.passes[min(i, len(l.passes))-1]
 }
 
 // begunAt is when there were a node and the workloads of the first group that should run there.

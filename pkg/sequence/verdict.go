@@ -53,7 +53,7 @@ func (e *Engine) verdict(object *corev1.Pod) Verdict {
 		if memberships, released := e.matchUnseen(object); released {
 			return Verdict{FirstSeen: seen.sighting(object), memberships: memberships}
 		}
-		e.Remember(object.UID)
+		e.Remember(object)
 		// Once more: an event that brought the pod before the note does not know of the note.
 		if seen, known = e.published.find(object); !known {
 			return Verdict{Held: true, FirstSeen: seen.sighting(object)}
@@ -87,6 +87,7 @@ func (e *Engine) FirstSeen(object *corev1.Pod) Sighting {
 type published struct {
 	pods       sync.Map // *publishedPod by types.NamespacedName: those without a node
 	namespaces sync.Map // *publishedNamespace by name: those that have sequences
+	nodes      sync.Map // *node by name
 	refusing   sync.Map // names of namespaces that do not allow some sequence, see Sighting.Refused
 }
 

@@ -55,10 +55,19 @@ func checkPublished(e *Engine) error {
 func checkPublishedSequences(e *Engine) error {
 	want := map[string]map[*sequence]struct{}{}
 	for _, s := range e.sequences {
-		insert(want, s.namespace, s)
+		if !s.refused() {
+			insert(want, s.namespace, s)
+		}
 		for name, l := range s.lanes {
 			if l.told != l.now() || s.publishedOn(name) != l.told {
 				return fmt.Errorf("%s: what is published of node %q is %v, want %v", s.key, name, s.publishedOn(name), l.now())
+			}
+		}
+	}
+	for s := range e.perNode {
+		for name, n := range e.nodes {
+			if s.lanes[name] == nil && s.publishedOn(name) != s.tellBlank(n) {
+				return fmt.Errorf("%s: what is published of empty node %q is %v, want %v", s.key, name, s.publishedOn(name), s.tellBlank(n))
 			}
 		}
 	}
@@ -115,7 +124,7 @@ func TestTheSchedulerWaitsForNoEvent(t *testing.T) {
 
 func TestWhatIsPublishedOfAPod(t *testing.T) {
 	shop := MakeSequence(oracleNamespace, "shop").UID("shop").Pods("One", "one").Label("Two", "tier", "two").Obj()
-	remembered := func(e answering, uid types.UID) bool { _, is := e.strangers[uid]; return is }
+	remembered := func(e answering, uid types.UID) bool { return e.unseen.has(uid) }
 	tests := map[string]func(t *testing.T, e answering){
 		"a pod that no sequence can have passes unseen": func(t *testing.T, e answering) {
 			assert.False(t, e.Verdict(makePod("p", "5").Obj()).Held)

@@ -40,13 +40,15 @@ func (p *Placement) Open(node string) Decision {
 }
 
 // publishedOn is how far the sequence is on a node, as of the last event.
-func (s *sequence) publishedOn(node string) told {
+func (s *sequence) publishedOn(name string) told {
 	s.lanesMu.RLock()
 	defer s.lanesMu.RUnlock()
-	if l := s.lanes[node]; l != nil {
+	if l := s.lanes[name]; l != nil {
 		return l.told
 	}
-	return told{}
+	found, _ := s.engine.published.nodes.Load(name)
+	n, _ := found.(*node)
+	return s.tellBlank(n)
 }
 
 // closed says why a node is not open. What the group there lacks it says only if no event is under way.
@@ -60,8 +62,8 @@ func (e *Engine) closed(m membership, t told, node string) Decision {
 		d.reason = heldBySuspension
 	case e.mu.TryRLock():
 		defer e.mu.RUnlock()
-		if l := s.lanes[node]; l != nil {
-			d.describe(l, e.now)
+		if n := e.nodes[node]; n != nil {
+			d.describeOn(n, s, e.now)
 		}
 	default:
 		d.Group, d.title = t.current, s.groups[t.current].title
@@ -82,7 +84,13 @@ func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
 	if known.class == nil || known.class.open > limit {
 		return nil, false
 	}
-	return sets.KeySet(known.class.openNodes), true
+	nodes = make(sets.Set[string], known.class.open)
+	for slot, state := range known.class.states {
+		if state == nodeOpen {
+			nodes.Insert(e.slots[slot].name)
+		}
+	}
+	return nodes, true
 }
 
 // Need is a pod's place in a sequence of node scope that keeps it from some nodes.

@@ -92,7 +92,7 @@ func (m membership) blocked() bool {
 		return false
 	}
 	l := s.lanes[""]
-	return l.current >= m.group || !l.tallies[l.current].satisfied
+	return l.current >= m.group || !l.looksSatisfied(l.current)
 }
 
 // pausedSearch finds the paused Deployments that a group needs.
@@ -113,7 +113,7 @@ func (search *pausedSearch) group(s *sequence, i int) {
 			search.found[types.NamespacedName{Namespace: w.namespace, Name: w.name}] = struct{}{}
 		}
 	}
-	for p := range s.lanes[""].tallies[i].members {
+	for p := range s.lanes[""].peek(i).members {
 		if p.bound() {
 			continue
 		}

@@ -261,7 +261,7 @@ func (d *deliberation) hold(m *member) {
 
 // backedOff tells whether a Deployment may be paused that is not: at once, unless somebody else unpaused it.
 func (d *deliberation) backedOff(m *member) bool {
-	if m.state.PauseReverts == 0 {
+	if m.state.PauseReverts <= 0 || m.state.PauseRevertedAt == nil { // status is read back, and may say anything
 		return true
 	}
 	wait := firstRevertBackOff << min(m.state.PauseReverts-1, 10)

@@ -1,6 +1,7 @@
 package deploymentcoordination
 
 import (
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +35,7 @@ func newState(m *Member, before *v1.DeploymentState, now time.Time) v1.Deploymen
 	state.HasPendingChanges = !m.rolledOut(before)
 	state.TemplateHash = m.templateHash()
 	state.HeldBy = ""
+	state.PauseReverts = max(state.PauseReverts, 0)
 	if !state.HasPendingChanges {
 		noteRolledOut(&state, m, before, now)
 		return state
@@ -48,7 +50,7 @@ func newState(m *Member, before *v1.DeploymentState, now time.Time) v1.Deploymen
 		state.Skipped = ""
 	}
 	if before != nil && before.Paused && m.pause() == unpaused {
-		state.PauseReverts++
+		state.PauseReverts = min(state.PauseReverts, math.MaxInt32-1) + 1
 		state.PauseRevertedAt = seconds(now)
 	}
 	return state

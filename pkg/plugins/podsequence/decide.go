@@ -29,7 +29,7 @@ func (h *holder) decide(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
 	}
 	if !f.feed.Synced() {
 		// Asked again after being remembered: what completes in between reports either to the one or to the other.
-		f.engine.Remember(pod.UID)
+		f.engine.Remember(pod)
 		if why := f.feed.Why(); why != "" {
 			f.writer.Explain(keyOf(pod))
 			return sequence.Verdict{Held: true}, unschedulable(waitingFor + why)
@@ -73,7 +73,7 @@ func (h *holder) refuseUnasked(pod *v1.Pod) *feeding {
 	if f := h.feeding.Load(); f != nil {
 		return f
 	}
-	h.unasked[pod.UID] = keyOf(pod)
+	h.unasked[pod.UID] = pod
 	return nil
 }
 
@@ -83,9 +83,9 @@ func (h *holder) begin(f *feeding) {
 	h.refusedMu.Lock()
 	defer h.refusedMu.Unlock()
 	h.feeding.Store(f)
-	for uid, key := range h.unasked {
-		f.engine.Remember(uid)
-		f.writer.Explain(key)
+	for _, pod := range h.unasked {
+		f.engine.Remember(pod)
+		f.writer.Explain(keyOf(pod))
 	}
 	clear(h.unasked)
 }

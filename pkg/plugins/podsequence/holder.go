@@ -37,7 +37,7 @@ type holder struct {
 	// refusedMu guards what follows, and the change of feeding. PreEnqueue takes it: it is held for a look at one pod.
 	refusedMu sync.Mutex
 	// unasked are pods that were refused before there was an engine to ask.
-	unasked map[types.UID]types.NamespacedName
+	unasked map[types.UID]*v1.Pod
 	// early are pods that no sequence holds, but that came so lately that their sequence may not be known yet.
 	early map[types.UID]earlyPod
 	// looked are those that were early and are being looked at again.
@@ -108,7 +108,7 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
 	return &holder{
 		args: args, pods: pods, profiles: sets.New(profile),
-		unasked: map[types.UID]types.NamespacedName{}, early: map[types.UID]earlyPod{},
+		unasked: map[types.UID]*v1.Pod{}, early: map[types.UID]earlyPod{},
 	}
 }
 

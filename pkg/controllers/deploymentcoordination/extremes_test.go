@@ -1,0 +1,60 @@
+package deploymentcoordination
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "example.com/podsequence/apis/apps/v1"
+)
+
+// TestExtremeNumbersInSpecAndStatus decides over and over with every number as extreme as its field takes. A number in status
+// may be anything, too: it is read back.
+func TestExtremeNumbersInSpecAndStatus(t *testing.T) {
+	extremes := []int32{math.MinInt32, -1, 0, 1, math.MaxInt32}
+	times := []*metav1.Time{nil, at(-time.Hour), at(0), at(time.Hour)}
+	for _, number := range extremes {
+		for _, reverts := range extremes {
+			for i, when := range times {
+				t.Run(fmt.Sprintf("%d seconds, unpaused %d times, time %d", number, reverts, i), func(t *testing.T) {
+					members := []Member{deployment("a", changed), deployment("b", changed), deployment("c", rolled)}
+					c := &v1.DeploymentCoordination{}
+					c.Spec.MinReadySeconds, c.Spec.RolloutTimeoutSeconds = number, &number
+					c.Status.ActiveDeployment = "shop/c"
+					for i := range members {
+						c.Status.DeploymentStates = append(c.Status.DeploymentStates, v1.DeploymentState{
+							Name: members[i].name(), UID: members[i].Deployment.UID, HasPendingChanges: true, Paused: true,
+							PauseReverts: reverts, PauseRevertedAt: when, LastRolloutStarted: when, LastRolloutFinished: when,
+							TemplateHash: members[i].templateHash(),
+						})
+					}
+					for range 3 {
+						d := Decide(Input{Coordination: c, Members: members, Now: noon, ReadySince: &noon})
+						for _, state := range d.Status.DeploymentStates {
+							require.GreaterOrEqual(t, state.PauseReverts, int32(0))
+						}
+						c.Status = d.Status
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestATimeOutOfDecadesIsNotOver(t *testing.T) {
+	c := &v1.DeploymentCoordination{}
+	c.Spec.RolloutTimeoutSeconds = new(int32(math.MaxInt32))
+	member := deployment("a", rolling)
+	c.Status.ActiveDeployment = member.name()
+	c.Status.DeploymentStates = []v1.DeploymentState{{
+		Name: member.name(), UID: member.Deployment.UID, HasPendingChanges: true, TemplateHash: member.templateHash(), LastRolloutStarted: at(-time.Hour),
+	}}
+	d := Decide(Input{Coordination: c, Members: []Member{member}, Now: noon})
+	assert.Equal(t, member.name(), d.Status.ActiveDeployment)
+	assert.Greater(t, d.Again.Sub(noon), 60*365*24*time.Hour)
+}

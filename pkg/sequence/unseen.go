@@ -1,0 +1,65 @@
+package sequence
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// unseenPods are pods that were told to wait on a version of them that no event has brought yet. Their release is reported
+// when they come.
+//
+// They have a lock of their own, because questions are asked under the engine's read lock.
+type unseenPods struct {
+	mu       sync.Mutex
+	versions map[types.UID]string
+	brought  string // the newest version of a pod that an event or a list has brought
+}
+
+// Remember has the engine report the release of this pod when it comes to know it: the caller has told it to wait.
+func (e *Engine) Remember(object *corev1.Pod) { e.unseen.add(object.UID, object.ResourceVersion) }
+
+// add notes a pod. One that an event must have brought by now is either known or gone, and would never be taken out again.
+func (u *unseenPods) add(uid types.UID, version string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.brought == "" || newer(version, u.brought) {
+		u.versions[uid] = version
+	}
+}
+
+// has reports whether the pod was noted.
+func (u *unseenPods) has(uid types.UID) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, has := u.versions[uid]
+	return has
+}
+
+// take reports whether the pod was noted, and forgets that. version is that of the event that brought it, or told that it is
+// gone. What the event brought must be published before, for nothing is noted any more that it brought.
+func (u *unseenPods) take(uid types.UID, version string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if behind(u.brought, version) {
+		u.brought = version
+	}
+	_, was := u.versions[uid]
+	delete(u.versions, uid)
+	return was
+}
+
+// listed forgets the pods that a list of this version does not have and should. Those that it has were taken before.
+func (u *unseenPods) listed(version string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if behind(u.brought, version) {
+		u.brought = version
+	}
+	for uid, seen := range u.versions {
+		if !newer(seen, version) {
+			delete(u.versions, uid)
+		}
+	}
+}
