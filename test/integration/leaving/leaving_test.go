@@ -103,7 +103,7 @@ func TestUninstallAlone(t *testing.T) {
 		s.shell(`kubectl patch deploymentcoordination -n rollouts empty --type=json -p '[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/mine"}]'`)
 		output, err := s.tryToRemove("uninstall", "--timeout=1s")
 		assert.Error(t, err)
-		assert.Contains(t, string(output), "Error: still there after 1s: DeploymentCoordination rollouts/empty (finalizers: example.com/mine)")
+		assert.Regexp(t, `Error: still there after \d+s: DeploymentCoordination rollouts/empty \(finalizers: example.com/mine\)`, string(output))
 		s.shell(`kubectl patch deploymentcoordination -n rollouts empty --type=merge -p '{"metadata":{"finalizers":null}}'`)
 	})
 	began := time.Now()
