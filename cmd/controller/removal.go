@@ -120,7 +120,7 @@ func readManifests(file string, stdin io.Reader) ([]*unstructured.Unstructured, 
 		if err != nil {
 			return nil, fmt.Errorf("read manifests: %w", err)
 		}
-		defer opened.Close()
+		defer func() { _ = opened.Close() }()
 		in = opened
 	}
 	manifests, err := removal.ReadObjects(in)
