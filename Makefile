@@ -123,7 +123,7 @@ docker-build: ## Build the images of both programs, named after IMG
 test: build ## Run all tests, on a real control plane where one is needed
 	@hack/with-progress.sh "compiling tests" $(GO) test -run '^$$' ./...
 	$(GO) test $$($(GO) list ./... | grep -v /test/)
-	$(GO) test -p 1 -timeout 40m ./test/... # one cluster at a time: two cores are few
+	$(GO) test -p 1 -timeout 60m ./test/... # one cluster at a time: two cores are few
 
 .PHONY: verify
 verify: ## Check formatting, vet, lint, import directions, and that generated files are up to date

@@ -32,7 +32,7 @@ import (
 const (
 	systemNamespace = "podsequence-system"
 	// patience is how long something that must happen may take on a loaded machine.
-	patience = 60 * time.Second
+	patience = 3 * time.Minute
 	readyURL = "/readyz/podsequence"
 )
 
@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	admission, err := os.CreateTemp("", "podsequence-admission-*.yaml")
 	if err != nil {
@@ -160,7 +160,7 @@ func (c *testCluster) stop(failed bool) error {
 // startCluster has a test use a cluster of its own until it ends.
 func startCluster(t *testing.T, options controlplane.Options) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	own, err := start(ctx, options)
 	require.NoError(t, err)

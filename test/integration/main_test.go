@@ -68,7 +68,7 @@ func run(m *testing.M) (code int, err error) {
 // start brings up a cluster in a directory of its own. What it returns takes the cluster down again, and removes the
 // logs, too, if nobody needs them.
 func start(options controlplane.Options) (env *environment, stop func(clean bool) error, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if options.Dir, err = os.MkdirTemp("", "podsequence-integration-"); err != nil {
 		return nil, nil, err

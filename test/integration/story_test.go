@@ -28,7 +28,7 @@ const (
 	completeAfter  = "sandbox.podsequence.example.com/complete-after"
 
 	// patience is how long something that must happen may take on a loaded machine.
-	patience = 60 * time.Second
+	patience = 3 * time.Minute
 	// pollEvery is how often the API server is asked for it.
 	pollEvery = 20 * time.Millisecond
 )

@@ -24,7 +24,7 @@ import (
 const (
 	readyAfter = "sandbox.podsequence.example.com/ready-after"
 	// patience is how long something that must happen may take on a loaded machine.
-	patience = 60 * time.Second
+	patience = 3 * time.Minute
 )
 
 // story is one test: a namespace, and words to tell what happens in it. At its end the watcher judges the namespace.

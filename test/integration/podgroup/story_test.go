@@ -32,7 +32,7 @@ const (
 	// later keeps a pod from running until the test says so.
 	later = "example.com/later"
 	// patience is how long something that must happen may take on a loaded machine.
-	patience = 60 * time.Second
+	patience = 3 * time.Minute
 )
 
 // story is one test: a namespace, and words to tell what happens in it.

@@ -27,7 +27,7 @@ const (
 	failAfter     = "sandbox.podsequence.example.com/fail-after"
 
 	// patience is how long something that must happen may take on a loaded machine.
-	patience = 90 * time.Second
+	patience = 3 * time.Minute
 )
 
 // story is one test: a namespace, and words to tell what happens in it.
