@@ -23,7 +23,7 @@ func TestLiteMode(t *testing.T) {
 	})
 	deployment := &appsv1.Deployment{}
 	require.NoError(t, env.api.Get(t.Context(), types.NamespacedName{Namespace: "podsequence-system", Name: "podsequence-controller"}, deployment))
-	assert.Equal(t, []string{"--v=2", "--scheduler-names="}, deployment.Spec.Template.Spec.Containers[0].Args)
+	assert.Equal(t, []string{"--v=2", "--health-probe-bind-address=[$(POD_IP)]:8081", "--scheduler-names="}, deployment.Spec.Template.Spec.Containers[0].Args)
 	newLiteStory := func(t *testing.T) *story {
 		s := newStoryIn(t, env)
 		s.lite = true
