@@ -143,8 +143,9 @@ func (f *Feed) Why() string {
 }
 
 // CaughtUp reports whether the engine surely knows every PodSequence that there was when a pod was first seen, and the consent
-// of its namespace as it was then if that matters, see Engine.FirstSeen. If not, the feed finds out, and calls Options.Advanced when more is known. A caller that has asked about
-// a pod that the engine does not know yet must then ask Engine.FirstSeen again.
+// of its namespace as it was then if that matters, see Engine.FirstSeen. If not, the feed finds out, and calls
+// Options.Advanced when more is known. A caller that has asked about a pod that the engine does not know yet must then ask
+// Engine.FirstSeen again.
 func (f *Feed) CaughtUp(pod sequence.Sighting) bool {
 	known := f.known.reachedOrWanted(pod)
 	if pod.Refused { // both at the same time, so that the pod does not wait longer
