@@ -44,13 +44,17 @@ func testWatchesOutOfStep(t *testing.T, env *environment) {
 	t.Run("a group is not passed while a change of its Deployment is missing", func(t *testing.T) {
 		s, proxy := slowWatch(t, env)
 		db := s.deployment("db", 1)
-		s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), db)
-		s.createPods(s.pod("app"))
-		first := s.awaitWorking("db", 1)
+		s.create(s.sequence("other").Group(tier("db")).Pods("Application", "probe").Obj(), db)
+		s.createPods(s.pod("probe"))
+		s.makeReady(s.awaitWorking("db", 1)...)
+		s.awaitBound("probe") // the scheduler knows the Deployment as it was
 		free := proxy.holdBack()
 		s.patch(db, `{"spec":{"replicas":2}}`)
-		second := s.awaitWorking("db", 2)
-		s.awaitAsked(proxy, func() { s.makeReady(first...) })
+		second := s.awaitWorking("db", 1)
+		s.awaitAsked(proxy, func() {
+			s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj())
+			s.createPods(s.pod("app"))
+		})
 		assert.Empty(t, s.getPod("app").Spec.NodeName, "one of two is ready")
 		free()
 		s.expectHeld("app")
