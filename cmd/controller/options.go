@@ -56,6 +56,8 @@ func defaultOptions() *options {
 			GatePrefixes:   []string{"podsequence.example.com/"},
 			ReleaseGates:   true,
 			ExplainWaits:   true,
+
+			StatusWritesPerNamespace: podsequence.DefaultStatusWritesPerNamespace,
 		},
 		groups: podgroup.Options{NameLabel: podgroup.DefaultNameLabel, ReadyLabel: podgroup.DefaultReadyLabel},
 
@@ -89,6 +91,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"Beginnings of gates that may be lifted, each a DNS name followed by '/'. A PodSequence that names another gate is Degraded, and that gate is left alone.")
 	flags.BoolVar(&o.sequences.ExplainWaits, "explain-waits", o.sequences.ExplainWaits,
 		"Say in the PodScheduled condition of pods that wait by a gate what they wait for.")
+	flags.IntVar(&o.sequences.StatusWritesPerNamespace, "status-writes-per-namespace", o.sequences.StatusWritesPerNamespace,
+		"How many statuses of PodSequences of one namespace to write in a second; five times as many at once after a pause.")
 
 	flags.StringVar(&o.groups.NameLabel, "pod-group-name-label", o.groups.NameLabel,
 		"Key of the label whose value names the group of a pod, within its namespace.")
@@ -131,6 +135,9 @@ func (o *options) validate() error {
 	}
 	if o.burst <= 0 {
 		errs = append(errs, fmt.Errorf("--kube-api-burst: %v must be greater than 0", o.burst))
+	}
+	if o.sequences.StatusWritesPerNamespace <= 0 {
+		errs = append(errs, fmt.Errorf("--status-writes-per-namespace: %d must be greater than 0", o.sequences.StatusWritesPerNamespace))
 	}
 	if o.maxCoordinations <= 0 {
 		errs = append(errs, fmt.Errorf("--max-deployment-coordinations: %d must be greater than 0", o.maxCoordinations))

@@ -106,6 +106,10 @@ func TestFlags(t *testing.T) {
 			args: []string{"--max-deployment-coordinations=0"},
 			want: "--max-deployment-coordinations: 0 must be greater than 0",
 		},
+		"no statuses": {
+			args: []string{"--status-writes-per-namespace=0"},
+			want: "--status-writes-per-namespace: 0 must be greater than 0",
+		},
 		"no requests": {
 			args: []string{"--kube-api-qps=0", "--kube-api-burst=0"},
 			want: "--kube-api-qps: 0 must be greater than 0\n--kube-api-burst: 0 must be greater than 0",

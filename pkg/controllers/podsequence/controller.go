@@ -32,6 +32,10 @@ const (
 	statusWriters = 4
 )
 
+// DefaultStatusWritesPerNamespace is the default of Options.StatusWritesPerNamespace. A write of a large status costs the API server
+// some 20 ms of a processor.
+const DefaultStatusWritesPerNamespace = 20
+
 // Options are what the operator of the cluster decides.
 type Options struct {
 	// SchedulerNames are the profiles of our scheduler. It lifts the gates of their pods itself. If there are none, no nodes
@@ -43,6 +47,9 @@ type Options struct {
 	ReleaseGates bool
 	// ExplainWaits has those pods told what they wait for. It does nothing without ReleaseGates.
 	ExplainWaits bool
+	// StatusWritesPerNamespace is how many statuses of PodSequences of one namespace are written in a second, five times as many at
+	// once after a pause.
+	StatusWritesPerNamespace int
 	// HoldsChanged, if set, is called with each namespace in which what is held may have changed. It must not block.
 	HoldsChanged func(namespace string)
 }
@@ -83,7 +90,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			statuses: mgr.GetClient().Status(),
 			recorder: mgr.GetEventRecorder(reporter),
 			clock:    clock.RealClock{},
-			pacer:    newPacer(clock.RealClock{}),
+			pacer:    newPacer(clock.RealClock{}, options.StatusWritesPerNamespace),
 			doubt:    source.Doubt,
 		},
 	})

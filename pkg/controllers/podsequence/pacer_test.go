@@ -1,10 +1,12 @@
 package podsequence
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -13,7 +15,7 @@ func TestPacer(t *testing.T) {
 	shop := types.NamespacedName{Namespace: "shop", Name: "backend"}
 	other := types.NamespacedName{Namespace: "shop", Name: "frontend"}
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	pacer := newPacer(clock)
+	pacer := newPacer(clock, 20)
 
 	assert.Zero(t, pacer.wait(shop), "the first write goes at once")
 	pacer.wrote(shop)
@@ -31,4 +33,41 @@ func TestPacer(t *testing.T) {
 	pacer.forget(shop)
 	assert.Zero(t, pacer.wait(shop), "an object made again under the same name starts afresh")
 	assert.Empty(t, pacer.last)
+}
+
+func TestTheSequencesOfANamespaceShareABudgetOfStatusWrites(t *testing.T) {
+	const perSecond = 20
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	pacer := newPacer(clock, perSecond)
+	crowd := func(i int) types.NamespacedName {
+		return types.NamespacedName{Namespace: "crowd", Name: fmt.Sprint(i)}
+	}
+	const burst = budgetBurst * perSecond
+	for i := range burst {
+		require.Zero(t, pacer.turn(crowd(i)), "write %d", i)
+	}
+	for i := range 2 * perSecond {
+		assert.InDelta(t, time.Duration(i+1)*time.Second/perSecond, pacer.turn(crowd(burst+i)), float64(time.Millisecond))
+	}
+	assert.Zero(t, pacer.turn(types.NamespacedName{Namespace: "shop", Name: "backend"}), "other namespaces do not wait")
+
+	clock.SetTime(clock.Now().Add(time.Second))
+	for i := range perSecond {
+		assert.Zero(t, pacer.turn(crowd(burst+i)), "asking again costs nothing")
+	}
+	assert.InDelta(t, time.Second, pacer.turn(crowd(burst+2*perSecond-1)), float64(time.Millisecond))
+	for i := range 2 * perSecond {
+		pacer.forget(crowd(burst + i))
+	}
+	assert.Empty(t, pacer.turns)
+}
+
+func TestBudgetsOfNamespacesThatNeedNoneAreDropped(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	pacer := newPacer(clock, 20)
+	for i := range 10_000 {
+		require.Zero(t, pacer.turn(types.NamespacedName{Namespace: fmt.Sprint(i), Name: "shop"}))
+		clock.SetTime(clock.Now().Add(100 * time.Millisecond))
+	}
+	assert.LessOrEqual(t, len(pacer.budgets), 64)
 }

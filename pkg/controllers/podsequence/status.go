@@ -72,6 +72,9 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if equality.Semantic.DeepEqual(before, after) {
 		return again, nil
 	}
+	if wait := r.pacer.turn(key); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
 	object := report.Object.DeepCopy()
 	object.Status = after
 	r.pacer.wrote(key)

@@ -3,6 +3,7 @@ package podsequence
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func newStatusFixture() *statusFixture {
 		recorder: events.NewFakeRecorder(100),
 	}
 	f.statusReconciler = &statusReconciler{
-		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock),
+		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock, DefaultStatusWritesPerNamespace),
 		doubt: func(string) string { return f.listing },
 	}
 	return f
@@ -138,6 +139,21 @@ func TestStatusOfAFastSequenceEndsRight(t *testing.T) {
 		`Normal GroupReady group 2/2 "Frontend" is ready: 1 of 1 pods`,
 		`Normal SequenceCompleted all 2 groups are passed`,
 	}, f.events())
+}
+
+func TestStatusesOfACrowdedNamespaceAreWrittenLittleByLittle(t *testing.T) {
+	f := newStatusFixture()
+	f.pacer = newPacer(f.clock, 1)
+	f.engine.ApplySequence(tiers().Obj())
+	for i := range budgetBurst {
+		require.Zero(t, f.pacer.turn(types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(i)}))
+	}
+
+	assert.Equal(t, time.Second, f.reconcile(t))
+	assert.Empty(t, f.written)
+	f.clock.SetTime(f.clock.Now().Add(time.Second))
+	assert.Zero(t, f.reconcile(t))
+	assert.Len(t, f.written, 1)
 }
 
 func TestStatusWriteIsGuarded(t *testing.T) {
