@@ -27,7 +27,7 @@ var hugeJob = attack{
 		job.Spec.Parallelism = new(int32(1))
 		job.Spec.Template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podSpec()}
 		job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-		if err := h.create(ctx, jobKind, job); err != nil || h.decoy {
+		if err := h.create(ctx, jobKind, job); err != nil {
 			return err
 		}
 		return h.completeJob(ctx, h.namespace, "huge")
@@ -135,7 +135,7 @@ var crowdedNamespace = attack{
 			return err
 		}
 		return eachAtOnce(ctx, s.pods, func(ctx context.Context, i int) error {
-			return h.create(ctx, podKind, crowdedPod(fmt.Sprintf("crowd-%d", i)))
+			return h.create(ctx, podKind, h.crowdedPod(fmt.Sprintf("crowd-%d", i)))
 		})
 	},
 	storm: func(ctx context.Context, h *hostile, s sizes, i int) error {
@@ -147,16 +147,18 @@ var crowdedNamespace = attack{
 		case 1:
 			return h.remove(ctx, podKind, pod)
 		case 2:
-			return h.create(ctx, podKind, crowdedPod(fmt.Sprintf("late-%d", i)))
+			return h.create(ctx, podKind, h.crowdedPod(fmt.Sprintf("late-%d", i)))
 		default:
 			return h.create(ctx, sequenceKind, crowdedSequence(fmt.Sprintf("late-%d", i)))
 		}
 	},
 }
 
-func crowdedPod(name string) *corev1.Pod {
+func (h *hostile) crowdedPod(name string) *corev1.Pod {
 	pod := unscheduled(name, map[string]string{"app": "crowd"})
-	pod.Spec.SchedulerName = controlplane.PodSequenceScheduler
+	if !h.decoy { // nobody would hold it
+		pod.Spec.SchedulerName = controlplane.PodSequenceScheduler
+	}
 	return pod
 }
 

@@ -25,7 +25,11 @@ var invalidSizes = attack{
 	aims: []measure{labelling},
 	prepare: func(ctx context.Context, h *hostile, _ sizes) error {
 		return eachAtOnce(ctx, groupedPods, func(ctx context.Context, i int) error {
-			pod := unscheduled(fmt.Sprintf("grouped-%d", i), map[string]string{podgroup.DefaultNameLabel: "gang"})
+			label := podgroup.DefaultNameLabel
+			if h.decoy {
+				label = decoyPrefix + label
+			}
+			pod := unscheduled(fmt.Sprintf("grouped-%d", i), map[string]string{label: "gang"})
 			pod.Annotations = map[string]string{sizeAnnotation: "none"}
 			return h.create(ctx, podKind, pod)
 		})

@@ -35,7 +35,7 @@ const preparation = time.Minute
 // The phases of a scene, in this order. In all of them the well-behaved tenant does the same.
 const (
 	alone   = "alone"   // nobody else is there
-	control = "control" // somebody makes the requests of the attack, but to objects that our programs do not care about
+	control = "control" // somebody makes the requests of the attack, but with what our programs do not care about
 	beside  = "beside"  // the hostile tenant attacks
 )
 
@@ -46,8 +46,10 @@ type observation struct {
 	samples *samples
 	vitals  map[string]vitals
 	hostile tally
-	// busy is how many processors were busy on average, others how many with what is no part of the benchmark.
+	// busy is how many processors were busy on average, others how many with what is no part of the benchmark, and programs how
+	// many with each of our programs.
 	busy, others float64
+	programs     map[string]float64
 }
 
 // outcome is what was measured in one scene.
@@ -118,6 +120,10 @@ func (b *bench) observe(ctx context.Context, s scene, n *tenant, phase string) (
 	stop()
 	seen := observation{samples: measured, vitals: supervisor.finish()}
 	seen.busy, seen.others = after.busy(before)
+	seen.programs = map[string]float64{}
+	for _, name := range programs {
+		seen.programs[name] = after.busyWith(before, n.cluster, name)
+	}
 	if err := errors.Join(err, <-stormed, ctx.Err()); err != nil {
 		return observation{}, err
 	}
@@ -142,7 +148,7 @@ func (o observation) String() string {
 	text := fmt.Sprintf("%d bindings, median %s, p99 %s; %.1f processors busy, %.1f with something else", o.samples.count(binding),
 		milliseconds(o.samples.percentile(binding, 50)), milliseconds(o.samples.percentile(binding, 99)), o.busy, o.others)
 	for _, name := range programs {
-		text += fmt.Sprintf("; %s %s", strings.TrimPrefix(name, "podsequence-"), bytesText(o.vitals[name].peak))
+		text += fmt.Sprintf("; %s %.2f, %s", strings.TrimPrefix(name, "podsequence-"), o.programs[name], bytesText(o.vitals[name].peak))
 	}
 	if o.hostile.requests > 0 {
 		text += fmt.Sprintf("; the other made %d requests with %s", o.hostile.requests, bytesText(o.hostile.sent))

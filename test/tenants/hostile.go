@@ -24,7 +24,6 @@ type kind struct{ api, plural string }
 
 var (
 	podKind          = kind{"/api/v1", "pods"}
-	configMapKind    = kind{"/api/v1", "configmaps"}
 	deploymentKind   = kind{"/apis/apps/v1", "deployments"}
 	jobKind          = kind{"/apis/batch/v1", "jobs"}
 	sequenceKind     = kind{"/apis/scheduling.example.com/v1alpha1", "podsequences"}
@@ -42,8 +41,8 @@ type tally struct {
 	refusal string
 }
 
-// hostile writes for the hostile tenant. A decoy makes the same requests with the same number of bytes, but writes
-// ConfigMaps, which our programs do not care about: what is slow then is the API server.
+// hostile writes for the hostile tenant. A decoy makes the same requests, but for decoys of our kinds, and without the labels and
+// scheduler names that make pods our business: what is slow then is the cluster that we run on.
 type hostile struct {
 	*testbed
 	rest  rest.Interface
@@ -95,40 +94,36 @@ func (h *hostile) limited(limiter *rate.Limiter) *hostile {
 
 // create creates an object.
 func (h *hostile) create(ctx context.Context, k kind, object client.Object) error {
-	body := encode(object)
-	path, name := h.path(k), object.GetName()
 	if h.decoy {
-		path, name = h.path(configMapKind), decoyName(k, name)
-		body = encode(map[string]any{
-			"metadata": map[string]string{"name": name}, "data": map[string]string{"object": string(body)},
-		})
+		k = k.decoy()
+		if version := object.GetObjectKind().GroupVersionKind(); k.group() == decoyPrefix+version.Group {
+			version.Group = k.group()
+			object.GetObjectKind().SetGroupVersionKind(version)
+		}
 	}
+	path := h.path(k)
 	request := h.rest.Post().AbsPath(path).SetHeader("Content-Type", "application/json")
-	return h.write(ctx, request, body, path+"/"+name)
+	return h.write(ctx, request, encode(object), path+"/"+object.GetName())
 }
 
 // patch sets a field of an object.
 func (h *hostile) patch(ctx context.Context, k kind, name, field string, value any) error {
-	patchType, body := types.JSONPatchType, encode([]map[string]any{{"op": "add", "path": field, "value": value}})
-	path := h.path(k) + "/" + name
 	if h.decoy {
-		path = h.path(configMapKind) + "/" + decoyName(k, name)
-		patchType, body = types.MergePatchType, encode(map[string]any{"data": map[string]string{"patch": string(body)}})
+		k = k.decoy()
 	}
-	return h.write(ctx, h.rest.Patch(patchType).AbsPath(path), body, path)
+	path := h.path(k) + "/" + name
+	body := encode([]map[string]any{{"op": "add", "path": field, "value": value}})
+	return h.write(ctx, h.rest.Patch(types.JSONPatchType).AbsPath(path), body, path)
 }
 
 // remove deletes an object.
 func (h *hostile) remove(ctx context.Context, k kind, name string) error {
-	path := h.path(k) + "/" + name
 	if h.decoy {
-		path = h.path(configMapKind) + "/" + decoyName(k, name)
+		k = k.decoy()
 	}
+	path := h.path(k) + "/" + name
 	return h.write(ctx, h.rest.Delete().AbsPath(path), nil, path)
 }
-
-// decoyName tells ConfigMaps that stand for objects of different kinds apart.
-func decoyName(k kind, name string) string { return k.plural + "-" + name }
 
 func (h *hostile) path(k kind) string {
 	return strings.Join([]string{k.api, "namespaces", h.namespace, k.plural}, "/")

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/podsequence/internal/controlplane"
 )
 
 const (
@@ -102,4 +104,13 @@ func (u usage) busy(since usage) (all, others float64) {
 	took := float64(u.at.Sub(since.at))
 	all = float64(u.all-since.all) / took
 	return all, max(0, all-float64(ours)/took)
+}
+
+// busyWith returns how many processors were busy with one program since. It is 0 if the program began again meanwhile.
+func (u usage) busyWith(since usage, cluster *controlplane.Cluster, program string) float64 {
+	pid, err := cluster.PID(program)
+	if _, known := since.ours[pid]; err != nil || !known {
+		return 0
+	}
+	return float64(u.ours[pid]-since.ours[pid]) / float64(u.at.Sub(since.at))
 }

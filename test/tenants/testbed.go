@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,7 +78,7 @@ func startTestbed(ctx context.Context, nodes int) (_ *testbed, err error) {
 	}()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, appsapi.AddToScheme, batchapi.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, appsapi.AddToScheme, batchapi.AddToScheme,
 	} {
 		utilruntime.Must(add(scheme))
 	}
@@ -88,6 +89,9 @@ func startTestbed(ctx context.Context, nodes int) (_ *testbed, err error) {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	if t.monitor, err = t.newMonitor(ctx); err != nil {
+		return nil, err
+	}
+	if err = t.createDecoys(ctx); err != nil {
 		return nil, err
 	}
 	if err = t.createNodes(ctx); err != nil {
@@ -159,7 +163,10 @@ func (t *testbed) createNamespace(ctx context.Context, name string) error {
 // grantAdmin makes somebody the administrator of a namespace, of our kinds there, too.
 func (t *testbed) grantAdmin(ctx context.Context, user, namespace string) error {
 	ours := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "bench-our-kinds"}, Rules: []rbacv1.PolicyRule{{
-		APIGroups: []string{v1alpha1.GroupVersion.Group, appsapi.GroupVersion.Group, batchapi.GroupVersion.Group},
+		APIGroups: []string{
+			sequenceKind.group(), coordinationKind.group(), stepsKind.group(),
+			sequenceKind.decoy().group(), coordinationKind.decoy().group(), stepsKind.decoy().group(),
+		},
 		Resources: []string{"podsequences", "deploymentcoordinations", "sequentialjobs"},
 		Verbs:     []string{"get", "list", "watch", "create", "update", "patch", "delete"},
 	}}}

@@ -43,7 +43,7 @@ func (o outcome) latency(m measure) latency {
 	if l.judged == 50 {
 		judged = l.median
 	}
-	l.ratio = float64(judged[beside]) / float64(max(judged[alone], time.Millisecond))
+	l.ratio = float64(judged[beside]) / float64(max(judged[alone], judged[control], time.Millisecond))
 	l.missed = l.ratio > maxRatio || l.unanswered > 0 || l.count == 0
 	return l
 }
@@ -73,6 +73,15 @@ func (m memory) allowed(alone int64) int64 {
 	return int64(maxRatio*float64(alone)) + bytesPerByte*m.stored
 }
 
+// processors are how many were busy with a program in each phase.
+func (o outcome) processors(program string) string {
+	texts := make([]string, len(phases))
+	for i, phase := range phases {
+		texts[i] = fmt.Sprintf("%.2f", o.phases[phase].programs[program])
+	}
+	return strings.Join(texts, "\t")
+}
+
 // disturbance is how many processors something else may keep busy before times are not to be trusted.
 const disturbance = 0.2
 
@@ -91,12 +100,12 @@ func report(out io.Writer, outcomes []outcome) (missed int) {
 	flush(table, out)
 
 	table = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(table, "ATTACK\tPROGRAM\tRESIDENT ALONE\tBESIDE\tALLOWED\tLIVE HEAP ALONE\tBESIDE\tALLOWED\tHE STORES\tDIED\tVERDICT\n")
+	fmt.Fprint(table, "ATTACK\tPROGRAM\tPROCESSORS ALONE\tCONTROL\tBESIDE\tRESIDENT ALONE\tBESIDE\tALLOWED\tLIVE HEAP ALONE\tBESIDE\tALLOWED\tHE STORES\tDIED\tVERDICT\n")
 	for _, o := range outcomes {
 		for _, program := range programs {
 			m := o.memory(program)
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", o.scene.name,
-				strings.TrimPrefix(program, "podsequence-"),
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", o.scene.name,
+				strings.TrimPrefix(program, "podsequence-"), o.processors(program),
 				bytesText(m.alone.peak), bytesText(m.beside.peak), bytesText(m.allowed(m.alone.peak)),
 				bytesText(m.alone.live), bytesText(m.beside.live), bytesText(m.allowed(m.alone.live)),
 				bytesText(m.stored), m.died, m.verdict())

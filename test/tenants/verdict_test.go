@@ -26,6 +26,7 @@ func TestLatencyVerdict(t *testing.T) {
 	lost.add(binding, usual, false)
 	for name, tc := range map[string]struct {
 		alone, beside *samples
+		control       *samples // as fast as can be if nil
 		want          string
 		wantJudged    int
 	}{
@@ -37,6 +38,10 @@ func TestLatencyVerdict(t *testing.T) {
 		},
 		"the slowest are too slow": {
 			alone: sampled(enough, usual, 2*usual), beside: sampled(enough, usual, 4*usual), want: "MISSED", wantJudged: 99,
+		},
+		"the slowest are as slow where our programs have nothing to do": {
+			alone: sampled(enough, usual, 2*usual), control: sampled(enough, usual, 4*usual), beside: sampled(enough, usual, 4*usual),
+			want: "kept", wantJudged: 99,
 		},
 		"of few samples the slowest do not matter": {
 			alone: sampled(enough/2, usual, 2*usual), beside: sampled(enough/2, usual, 4*usual), want: "kept", wantJudged: 50,
@@ -52,8 +57,11 @@ func TestLatencyVerdict(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if tc.control == nil {
+				tc.control = sampled(enough, usual, usual)
+			}
 			o := outcome{phases: map[string]observation{
-				alone: {samples: tc.alone}, control: {samples: sampled(enough, usual, usual)}, beside: {samples: tc.beside},
+				alone: {samples: tc.alone}, control: {samples: tc.control}, beside: {samples: tc.beside},
 			}}
 			l := o.latency(binding)
 			assert.Equal(t, tc.want, l.verdict())

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// decoyPrefix makes the API group of a decoy of that of one of our kinds.
+const decoyPrefix = "decoys."
+
+// createDecoys serves a copy of each of our kinds, with all its rules, in a group that our programs know nothing of. What it takes
+// the API server to check, store and send such objects is the same.
+func (t *testbed) createDecoys(ctx context.Context) error {
+	for _, kind := range []kind{sequenceKind, coordinationKind, stepsKind} {
+		ours := &apiextensionsv1.CustomResourceDefinition{}
+		if err := t.api.Get(ctx, client.ObjectKey{Name: kind.plural + "." + kind.group()}, ours); err != nil {
+			return fmt.Errorf("get the definition of %s: %w", kind.plural, err)
+		}
+		decoy := &apiextensionsv1.CustomResourceDefinition{
+			ObjectMeta: metav1.ObjectMeta{Name: kind.plural + "." + decoyPrefix + kind.group()},
+			Spec:       *ours.Spec.DeepCopy(),
+		}
+		decoy.Spec.Group = decoyPrefix + kind.group()
+		if err := t.api.Create(ctx, decoy); err != nil {
+			return fmt.Errorf("create decoy of %s: %w", kind.plural, err)
+		}
+		err := t.await(ctx, decoy.Name+" to be served", func(ctx context.Context) (bool, error) {
+			if err := t.api.Get(ctx, client.ObjectKeyFromObject(decoy), decoy); err != nil {
+				return false, err
+			}
+			return isEstablished(decoy), nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isEstablished(definition *apiextensionsv1.CustomResourceDefinition) bool {
+	for _, c := range definition.Status.Conditions {
+		if c.Type == apiextensionsv1.Established {
+			return c.Status == apiextensionsv1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// group is the API group of a kind, or empty for the core group.
+func (k kind) group() string {
+	group, _, _ := strings.Cut(strings.TrimPrefix(k.api, "/apis/"), "/")
+	return group
+}
+
+// decoy is the kind that stands for it where our programs are not to care: a copy of ours, or the kind itself, which others
+// watch besides us.
+func (k kind) decoy() kind {
+	switch k {
+	case sequenceKind, coordinationKind, stepsKind:
+		k.api = strings.Replace(k.api, "/apis/", "/apis/"+decoyPrefix, 1)
+	}
+	return k
+}
