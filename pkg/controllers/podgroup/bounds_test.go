@@ -20,8 +20,8 @@ import (
 
 // remembered is how many bytes of text are remembered of problems.
 func (s *stage) remembered() (bytes int) {
-	for kind, note := range s.memories[gang].told {
-		bytes += len(kind) + len(note)
+	for kind, subject := range s.memories[gang].published {
+		bytes += len(kind) + len(subject)
 	}
 	return bytes
 }
@@ -33,12 +33,12 @@ func TestWhatIsRememberedOfProblemsIsBounded(t *testing.T) {
 	}
 	s := newStage(t, pods)
 	require.NoError(t, s.reconcile())
-	assert.Len(t, s.events.Events, 1, "one note of each reason")
+	assert.Len(t, s.events.Events, 1, "one note of each kind")
 	assert.Less(t, len(<-s.events.Events), 400)
 	assert.Less(t, s.remembered(), 400)
 
 	for i := range 100 { // the same pod, with another annotation each time
-		s.tell(s.memories[gang], decide(worldOf(pod("a", sized(fmt.Sprint(i, strings.Repeat("y", 100_000)))))).problems)
+		s.publish(s.memories[gang], decide(worldOf(pod("a", sized(fmt.Sprint(i, strings.Repeat("y", 100_000)))))).problems)
 	}
 	assert.Less(t, s.remembered(), 400)
 }

@@ -2,7 +2,6 @@ package podgroup
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,14 +30,6 @@ type decision struct {
 	problems []problem
 }
 
-// problem is something that people should know, once.
-type problem struct {
-	kind   string // of which one is remembered of each group
-	reason string
-	pod    *corev1.Pod
-	note   string
-}
-
 // decide is a pure function. The group is ready when no pod is missing and all run; pods that have no label yet then get
 // one, be they there from the beginning or not.
 func decide(w world) decision {
@@ -57,10 +48,8 @@ func decide(w world) decision {
 			running++
 		}
 	}
+	d.problems = append(d.problems, conflicts(sources, members, running)...)
 	first := sources[0]
-	if running == len(members) {
-		d.problems = append(d.problems, conflicts(sources, members)...)
-	}
 	if running < len(members) || first.missing > 0 {
 		d.why = fmt.Sprintf("%d of %d pods run, %d more are to come (%s)", running, len(members), first.missing, first.source)
 		return d
@@ -82,24 +71,4 @@ func (w world) unreplaced() []*corev1.Pod {
 		}
 	}
 	return members
-}
-
-// conflicts tells of sources that disagree. It is asked when all pods there are run, and matters if one of the sources has
-// the group complete: before that, workloads that make up a group may just not all be there.
-func conflicts(sources []sizing, members []*corev1.Pod) []problem {
-	first := sources[0]
-	complete := first.missing == 0
-	var others []string
-	for _, s := range sources[1:] {
-		complete = complete || s.missing == 0
-		if s.size != first.size {
-			others = append(others, fmt.Sprintf("%d by %s", s.size, s.source))
-		}
-	}
-	if len(others) == 0 || !complete || len(members) == 0 {
-		return nil
-	}
-	note := fmt.Sprintf("the group has %d pods by %s, but %s: %d holds",
-		first.size, first.source, strings.Join(others, " and "), first.size)
-	return []problem{{kind: "sources that disagree", reason: EventSizeConflict, pod: members[0], note: note}}
 }

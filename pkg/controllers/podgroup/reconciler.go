@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
@@ -44,8 +43,8 @@ type reconciler struct {
 
 // memory is what is remembered of a group. To lose it costs some requests and repeats some events.
 type memory struct {
-	told map[string]string // the last note of each kind of problem
-	size int               // how many pods the group has. reconciler.lock guards it
+	published map[string]string // the subject of the problem that was published, by kind
+	size      int               // how many pods the group has. reconciler.lock guards it
 	// asked are the answers of the API server in this round, see confirm.
 	asked answers
 	// written are the versions of pods that we labelled, until the cache has them.
@@ -80,7 +79,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			d = decide(w)
 		}
 	}
-	r.tell(m, d.problems)
+	r.publish(m, d.problems)
 	if d.why != "" {
 		klog.FromContext(ctx).V(4).Info("The group is not ready", "why", d.why)
 	}
@@ -99,7 +98,7 @@ func (r *reconciler) remember(group types.NamespacedName, size int) *memory {
 	defer r.lock.Unlock()
 	m, ok := r.memories[group]
 	if !ok {
-		m = &memory{told: map[string]string{}, written: map[types.UID]string{}}
+		m = &memory{published: map[string]string{}, written: map[types.UID]string{}}
 		r.memories[group] = m
 	}
 	m.size = size
@@ -110,16 +109,4 @@ func (r *reconciler) forget(group types.NamespacedName) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	delete(r.memories, group)
-}
-
-// tell sends an event for each problem that was not told before: one for a group, not for each of its pods. What it
-// remembers of a group is bounded, whatever is written on its pods.
-func (r *reconciler) tell(m *memory, problems []problem) {
-	for _, p := range problems {
-		if m.told[p.kind] == p.note {
-			continue
-		}
-		m.told[p.kind] = p.note
-		r.recorder.Eventf(p.pod, nil, corev1.EventTypeWarning, p.reason, "Observe", "%s", p.note)
-	}
 }

@@ -3,6 +3,8 @@ package podgroup
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,12 +29,15 @@ import (
 type stage struct {
 	*reconciler
 	*testing.T
+	cache   client.Client
 	server  client.Client
 	events  *events.FakeRecorder
 	refused map[string]error // by pod
+	turns   int
+
+	lock    sync.Mutex // of what patches come to, several at a time
 	patches int
 	last    string // patch
-	turns   int
 }
 
 // synced is a cache that knows these objects.
@@ -70,13 +75,16 @@ func newStage(t *testing.T, cached []client.Object, more ...client.Object) *stag
 		object.SetResourceVersion("")
 		server.WithObjects(object)
 	}
+	s.cache = cache
 	s.server = server.WithInterceptorFuncs(interceptor.Funcs{Patch: func(
 		ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption,
 	) error {
+		content, err := patch.Data(object)
+		require.NoError(t, err)
+		s.lock.Lock()
 		s.patches++
-		if content, err := patch.Data(object); err == nil {
-			s.last = string(content)
-		}
+		s.last = string(content)
+		s.lock.Unlock()
 		if err := s.refused[object.GetName()]; err != nil {
 			return err
 		}
@@ -95,6 +103,30 @@ type indexer struct{ *fake.ClientBuilder }
 func (i *indexer) IndexField(_ context.Context, object client.Object, field string, extract client.IndexerFunc) error {
 	i.WithIndex(object, field, extract)
 	return nil
+}
+
+// create has an object come to the API server and the cache.
+func (s *stage) create(object client.Object) {
+	s.Helper()
+	for _, c := range []client.Client{s.cache, s.server} {
+		fresh := object.DeepCopyObject().(client.Object)
+		fresh.SetResourceVersion("")
+		require.NoError(s, c.Create(s.Context(), fresh))
+	}
+}
+
+// put has a pod come to the API server and the cache, in place of one with its name. A name with a minus before it has that
+// pod removed.
+func (s *stage) put(p *corev1.Pod) {
+	s.Helper()
+	name, remove := strings.CutPrefix(p.Name, "-")
+	for _, c := range []client.Client{s.cache, s.server} {
+		before := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: name}}
+		require.NoError(s, client.IgnoreNotFound(c.Delete(s.Context(), before)))
+	}
+	if !remove {
+		s.create(p)
+	}
 }
 
 // reconcile takes turns until nothing is left to the next.
@@ -169,15 +201,6 @@ func (counting) Minimum(podgroups.Reference) (int32, bool) { return 0, false }
 func (c counting) Ask(_ context.Context, group podgroups.Reference) (int32, bool, error) {
 	c[group.Name]++
 	return 0, false, nil
-}
-
-func TestAProblemIsToldOnce(t *testing.T) {
-	s := newStage(t, []client.Object{pod("a", sized("x")), pod("b", sized("x"))})
-	for range 3 {
-		require.NoError(t, s.reconcile())
-	}
-	require.Len(t, s.events.Events, 1)
-	assert.Contains(t, <-s.events.Events, `annotation podgroup.jhwagner.github.io/size of pod a is "x"`)
 }
 
 func TestAFailureDoesNotKeepTheOthersFromTheirLabel(t *testing.T) {

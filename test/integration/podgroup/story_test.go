@@ -230,6 +230,19 @@ func (s *story) events(reason string) []string {
 	return notes
 }
 
+// awaitEvents waits for an event of a reason, and checks that all of that reason say what is expected.
+func (s *story) awaitEvents(reason, pattern string) {
+	s.Helper()
+	var notes []string
+	s.await("an event "+reason, func() bool {
+		notes = s.events(reason)
+		return len(notes) > 0
+	})
+	for _, note := range notes {
+		assert.Regexp(s, pattern, note)
+	}
+}
+
 // withoutController does something while the controller is down.
 func (s *story) withoutController(do func()) {
 	s.Helper()

@@ -1,0 +1,105 @@
+package podgroup
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// newEvents are the notes of events that were sent since the last time.
+func (s *stage) newEvents() []string {
+	var notes []string
+	for len(s.events.Events) > 0 {
+		notes = append(notes, <-s.events.Events)
+	}
+	return notes
+}
+
+// TestAProblemIsPublishedOnce has pods come and go while the stage reconciles. A problem is published when it begins, and published again
+// only if it was gone meanwhile, whichever pod has it.
+func TestAProblemIsPublishedOnce(t *testing.T) {
+	const invalid, conflict = "InvalidGroupSize", "GroupSizeConflict"
+	gone := func(p *corev1.Pod) { p.Name = "-" + p.Name }
+	for name, tc := range map[string]struct {
+		steps [][]*corev1.Pod // each changes, adds or removes pods
+		want  [][]string      // what is published after each, in parts
+	}{
+		"nothing happens": {
+			steps: [][]*corev1.Pod{{pod("b", sized("x"))}, nil, nil},
+			want:  [][]string{{invalid, `of pod b is "x"`}, nil, nil},
+		},
+		"a pod whose name sorts before comes with the same text": {
+			steps: [][]*corev1.Pod{{pod("b", sized("x"))}, {pod("a", sized("x"))}},
+			want:  [][]string{{invalid, `of pod b is "x"`}, nil},
+		},
+		"a pod whose name sorts before comes with another text": {
+			steps: [][]*corev1.Pod{{pod("b", sized("x"))}, {pod("a", sized("y"))}},
+			want:  [][]string{{invalid, `of pod b is "x"`}, nil},
+		},
+		"the pod that was named goes, and others have the same text": {
+			steps: [][]*corev1.Pod{{pod("a", sized("x")), pod("b", sized("x"))}, {pod("a", gone)}},
+			want:  [][]string{{invalid, `of pod a is "x"`}, nil},
+		},
+		"what was published is fixed: then the next is published": {
+			steps: [][]*corev1.Pod{{pod("a", sized("x")), pod("b", sized("y"))}, {pod("a", sized("2"))}},
+			want:  [][]string{{invalid, `of pod a is "x"`}, {invalid, `of pod b is "y"`}},
+		},
+		"it comes again after it was gone": {
+			steps: [][]*corev1.Pod{{pod("a", sized("x"))}, {pod("a", sized("1"))}, {pod("a", sized("x"))}},
+			want:  [][]string{{invalid, `of pod a is "x"`}, nil, {invalid, `of pod a is "x"`}},
+		},
+		"annotations disagree, and other pods come that do": {
+			steps: [][]*corev1.Pod{
+				{pod("b", sized("2")), pod("c", sized("3"))},
+				{pod("a", sized("2"))},
+				{pod("bb", sized("4"))},
+			},
+			want: [][]string{{conflict, "of pod b says 2, and that of pod c says 3: 2 holds"}, nil, nil},
+		},
+		"annotations disagree, and then another holds": {
+			steps: [][]*corev1.Pod{{pod("b", sized("2")), pod("c", sized("3"))}, {pod("a", sized("3"))}},
+			want: [][]string{
+				{conflict, "of pod b says 2, and that of pod c says 3: 2 holds"},
+				{conflict, "of pod a says 3, and that of pod b says 2: 3 holds"},
+			},
+		},
+		"sources disagree, and pods come of which one source knows": {
+			steps: [][]*corev1.Pod{
+				{pod("b", sized("4"), ownedBy("1")), pod("c", ownedBy("1"))},
+				{pod("a")},
+				{pod("d", phase(corev1.PodPending))},
+			},
+			want: [][]string{{conflict, "4 pods by annotation podgroup.jhwagner.github.io/size, but 2 by Jobs"}, nil, nil},
+		},
+		"sources disagree again after they agreed": {
+			steps: [][]*corev1.Pod{
+				{pod("b", sized("3"), ownedBy("1")), pod("c", ownedBy("1"))},
+				{pod("a")},
+				{pod("a", gone)},
+			},
+			want: [][]string{{conflict, "3 pods by"}, nil, {conflict, "3 pods by"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, nil)
+			s.create(job("1", 2))
+			for i, pods := range tc.steps {
+				for _, p := range pods {
+					s.put(p)
+				}
+				require.NoError(t, s.reconcile())
+				got := s.newEvents()
+				if tc.want[i] == nil {
+					require.Empty(t, got, "step %d", i)
+					continue
+				}
+				require.Len(t, got, 1, "step %d", i)
+				for _, part := range tc.want[i] {
+					assert.Contains(t, got[0], part, "step %d", i)
+				}
+			}
+		})
+	}
+}
