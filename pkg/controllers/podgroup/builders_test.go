@@ -60,13 +60,26 @@ func (w world) minimum(kind podgroups.Kind, name string, minimum int32) world {
 	return w
 }
 
-// run makes a Job one of those that a CronJob makes.
-func run(made string) func(*workload) {
-	return func(w *workload) { w.cronJob, w.made = "nightly", made }
+// nightly makes a workload one of the Jobs that a CronJob makes.
+func nightly(second int64) func(*workload) {
+	return func(w *workload) { w.cronJob, w.created = "nightly", second }
 }
 
+// made says in which second a workload was created.
+func made(second int64) func(*workload) { return func(w *workload) { w.created = second } }
+
+// ended makes a workload a Job that failed in that second.
+func ended(second int64) func(*workload) {
+	return func(w *workload) { w.failed, w.ended = true, second }
+}
+
+// complete makes a Job that has ended one that completed.
+func complete(w *workload) { w.failed, w.complete = false, true }
+
+func inRun(uid types.UID) func(*workload) { return func(w *workload) { w.run = uid } }
+
 func (w world) workload(uid types.UID, desired int, edits ...func(*workload)) world {
-	known := workload{uid: uid, desired: desired}
+	known := workload{uid: uid, name: "Job job-" + string(uid), run: uid, desired: desired}
 	for _, edit := range edits {
 		edit(&known)
 	}

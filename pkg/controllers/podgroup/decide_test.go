@@ -101,13 +101,47 @@ func TestDecide(t *testing.T) {
 		},
 		"of a CronJob's Jobs only the newest counts: one that failed before is not waited for": {
 			world: worldOf(pod("a", ownedBy("new")), pod("b", ownedBy("old"), phase(failed))).
-				workload("old", 4, run("1")).workload("new", 1, run("2")),
+				workload("old", 4, nightly(1)).workload("new", 1, nightly(2)),
 			wantLabel: []string{"a"},
 		},
 		"nor do its pods make up for those of the newest": {
 			world: worldOf(pod("a", ownedBy("new"), sized("2")), pod("b", ownedBy("old"), phase(succeeded)), pod("c", ownedBy("old"), phase(succeeded))).
-				workload("old", 2, run("1")).workload("new", 2, run("2")),
+				workload("old", 2, nightly(1)).workload("new", 2, nightly(2)),
 			wantWhy: "1 of 1 pods run, 1 more are to come (annotation podgroup.jhwagner.github.io/size)",
+		},
+		"a Job that failed is waited for": {
+			world:   worldOf(pod("a", ownedBy("driver"))).workload("driver", 1, made(8)).workload("old", 2, made(1), ended(9)),
+			wantWhy: "1 of 1 pods run, 2 more are to come (Jobs, StatefulSets and ReplicaSets)",
+		},
+		"a Job that failed does not count once another was created after it": {
+			world: worldOf(pod("a", ownedBy("new")), pod("b", ownedBy("old"), phase(failed)), pod("c", ownedBy("old"), phase(succeeded))).
+				workload("old", 2, made(1), ended(9)).workload("new", 1, made(9)),
+			wantLabel: []string{"a"},
+		},
+		"nor do pods of a Job that completed before: they are of an earlier run": {
+			world: worldOf(pod("a", ownedBy("new"), sized("2")), pod("b", ownedBy("old"), phase(succeeded)), pod("c", ownedBy("old"), phase(succeeded))).
+				workload("old", 2, made(1), ended(9), complete).workload("new", 2, made(12)),
+			wantWhy: "1 of 1 pods run, 1 more are to come (annotation podgroup.jhwagner.github.io/size)",
+		},
+		"of several earlier runs none counts": {
+			world: worldOf(pod("a", ownedBy("new")), pod("b", ownedBy("second"), phase(failed)), pod("c", ownedBy("first"), phase(failed))).
+				workload("first", 2, made(1), ended(3)).workload("second", 2, made(3), ended(5)).workload("new", 1, made(6)),
+			wantLabel: []string{"a"},
+		},
+		"a Job that completed while another was there is of the same run": {
+			world: worldOf(pod("a", ownedBy("long"), sized("2")), pod("b", ownedBy("short"), phase(succeeded))).
+				workload("short", 1, made(1), ended(9), complete).workload("long", 1, made(8)),
+			wantLabel: []string{"a", "b"},
+		},
+		"Jobs of one owner are of the same run, one after another": {
+			world: worldOf(pod("a", ownedBy("workers"), sized("2")), pod("b", ownedBy("first"), phase(succeeded))).
+				workload("first", 1, made(1), ended(5), complete, inRun("set")).workload("workers", 1, made(6), inRun("set")),
+			wantLabel: []string{"a", "b"},
+		},
+		"and a run has not ended while one of its Jobs has not": {
+			world: worldOf(pod("a", ownedBy("new"))).
+				workload("first", 1, made(1), ended(5), complete, inRun("set")).workload("workers", 2, made(2), inRun("set")).workload("new", 1, made(9)),
+			wantWhy: "1 of 1 pods run, 2 more are to come (Jobs, StatefulSets and ReplicaSets)",
 		},
 		"workloads scaled to nothing say nothing": {
 			world:   worldOf(pod("a"), pod("b", ownedBy("unknown"), phase(failed))).workload("old", 0),

@@ -135,10 +135,11 @@ func (s *story) get(name string) *corev1.Pod {
 }
 
 // group are the pods of a group by name, those that are terminating too.
-func (s *story) group(name string) []corev1.Pod {
+func (s *story) group(name string, more ...client.ListOption) []corev1.Pod {
 	s.Helper()
 	var list corev1.PodList
-	require.NoError(s, api.List(s.ctx, &list, client.InNamespace(s.namespace), client.MatchingLabels{nameLabel: name}))
+	options := append([]client.ListOption{client.InNamespace(s.namespace), client.MatchingLabels{nameLabel: name}}, more...)
+	require.NoError(s, api.List(s.ctx, &list, options...))
 	return list.Items
 }
 
