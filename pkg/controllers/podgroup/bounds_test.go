@@ -38,7 +38,7 @@ func TestWhatIsRememberedOfProblemsIsBounded(t *testing.T) {
 	assert.Less(t, s.remembered(), 400)
 
 	for i := range 100 { // the same pod, with another annotation each time
-		s.publish(s.memories[gang], decide(worldOf(pod("a", sized(fmt.Sprint(i, strings.Repeat("y", 100_000)))))).problems)
+		s.publish(t.Context(), s.memories[gang], decide(worldOf(pod("a", sized(fmt.Sprint(i, strings.Repeat("y", 100_000)))))).problems)
 	}
 	assert.Less(t, s.remembered(), 400)
 }

@@ -18,7 +18,7 @@ type podEdit func(*corev1.Pod)
 func pod(name string, edits ...podEdit) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "train", Name: name, UID: types.UID(name), ResourceVersion: "10",
+			Namespace: "train", Name: name, UID: types.UID(name), ResourceVersion: "10", CreationTimestamp: metav1.Unix(1000, 0),
 			Labels: map[string]string{DefaultNameLabel: "gang"}, Annotations: map[string]string{},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},

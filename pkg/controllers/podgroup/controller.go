@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -48,7 +49,7 @@ func Add(mgr manager.Manager, options Options) error {
 	r := &reconciler{
 		options: options, pods: pods, workloads: mgr.GetCache(), podGroups: watcher,
 		live: mgr.GetAPIReader(), writer: mgr.GetClient(), recorder: mgr.GetEventRecorder(reporter),
-		memories: map[types.NamespacedName]*memory{},
+		clock: clock.RealClock{}, memories: map[types.NamespacedName]*memory{},
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).

@@ -2,6 +2,7 @@ package podgroup
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,7 @@ import (
 // world is what is known of a group.
 type world struct {
 	options Options
+	now     time.Time
 	// pods are those with the group's label that are not terminating, by name.
 	pods []*corev1.Pod
 	// minimums of the PodGroups that pods name, as far as they are known; 0 if one asks for no number in particular.
@@ -28,6 +30,8 @@ type decision struct {
 	// label are the pods to label: none if the group is not ready.
 	label    []*corev1.Pod
 	problems []problem
+	// again is when to decide again though nothing happens; zero for never.
+	again time.Time
 }
 
 // decide is a pure function. The group is ready when no pod is missing and all run; pods that have no label yet then get
@@ -52,6 +56,10 @@ func decide(w world) decision {
 	first := sources[0]
 	if running < len(members) || first.missing > 0 {
 		d.why = fmt.Sprintf("%d of %d pods run, %d more are to come (%s)", running, len(members), first.missing, first.source)
+		if p, waits := w.notReady(members, d.why); waits {
+			d.problems = append(d.problems, p)
+			d.again = p.due
+		}
 		return d
 	}
 	for _, pod := range members {

@@ -69,9 +69,9 @@ func (o Options) strip(object any) (any, error) {
 	stripped := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			DeletionTimestamp: pod.DeletionTimestamp,
-			Labels:            only(pod.Labels, o.NameLabel, o.ReadyLabel, podgroups.CoschedulingLabel),
-			Annotations:       only(pod.Annotations, SizeAnnotation),
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+			Labels:      only(pod.Labels, o.NameLabel, o.ReadyLabel, podgroups.CoschedulingLabel),
+			Annotations: only(pod.Annotations, SizeAnnotation),
 		},
 		Spec:   corev1.PodSpec{SchedulingGroup: pod.Spec.SchedulingGroup},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},

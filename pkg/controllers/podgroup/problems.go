@@ -1,10 +1,13 @@
 package podgroup
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 )
 
 // problem is something that people should know. One of each kind is published for a group, and no other while that one
@@ -15,6 +18,8 @@ type problem struct {
 	subject string
 	// unsure problems are not published yet. One that was published lasts while it is unsure.
 	unsure bool
+	// due is when an unsure problem becomes sure if nothing happens; zero for never.
+	due    time.Time
 	reason string
 	pod    *corev1.Pod
 	note   func() string
@@ -25,6 +30,7 @@ const (
 	invalidAnnotation  = "invalid annotation"
 	otherAnnotation    = "annotations that disagree"
 	conflictingSources = "sources that disagree"
+	notReady           = "not ready"
 )
 
 func invalidSize(pod *corev1.Pod, text string) problem {
@@ -75,7 +81,7 @@ func conflicts(sources []sizing, members []*corev1.Pod, running int) []problem {
 
 // publish publishes the first problem of each kind, unless one of the kind was published and lasts. What it remembers of a
 // group is bounded, whatever is written on its pods.
-func (r *reconciler) publish(m *memory, problems []problem) {
+func (r *reconciler) publish(ctx context.Context, m *memory, problems []problem) {
 	lasts := map[string]bool{} // by kind
 	for _, p := range problems {
 		if subject, ok := m.published[p.kind]; ok && subject == p.subject {
@@ -92,7 +98,9 @@ func (r *reconciler) publish(m *memory, problems []problem) {
 			continue
 		}
 		m.published[p.kind] = p.subject
-		r.recorder.Eventf(p.pod, nil, corev1.EventTypeWarning, p.reason, "Observe", "%s", p.note())
+		note := p.note()
+		klog.FromContext(ctx).V(2).Info("The pod group has a problem", "reason", p.reason, "note", note)
+		r.recorder.Eventf(p.pod, nil, corev1.EventTypeWarning, p.reason, "Observe", "%s", note)
 	}
 }
 

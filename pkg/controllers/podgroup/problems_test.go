@@ -2,10 +2,14 @@ package podgroup
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // newEvents are the notes of events that were sent since the last time.
@@ -100,6 +104,76 @@ func TestAProblemIsPublishedOnce(t *testing.T) {
 					assert.Contains(t, got[0], part, "step %d", i)
 				}
 			}
+		})
+	}
+}
+
+// TestWhyAGroupIsNotReady has pods that were created at second 1000 of the stage's clock.
+func TestWhyAGroupIsNotReady(t *testing.T) {
+	const pending, failed = corev1.PodPending, corev1.PodFailed
+	at := func(second int64) podEdit {
+		return func(p *corev1.Pod) { p.CreationTimestamp = metav1.Unix(second, 0) }
+	}
+	failedJob := job("failed", 2)
+	failedJob.CreationTimestamp = metav1.Unix(900, 0)
+	failedJob.Spec.Template.Labels = map[string]string{DefaultNameLabel: "gang"}
+	failedJob.Status.Conditions = []batchv1.JobCondition{{
+		Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(990, 0),
+	}}
+	for name, tc := range map[string]struct {
+		objects []client.Object
+		after   time.Duration // since the stage began
+		want    []string      // of the event; none if nothing is published
+		again   time.Duration
+	}{
+		"a pod does not run yet": {
+			objects: []client.Object{pod("a", at(1000)), pod("b", at(990), phase(pending))},
+			after:   20 * time.Second, again: 40 * time.Second,
+		},
+		"a pod does not run for a minute after the newest was created": {
+			objects: []client.Object{pod("a", at(1000)), pod("b", at(990), phase(pending))},
+			after:   time.Minute,
+			want:    []string{"GroupNotReady", "1 of 2 pods run, 0 more are to come", "pod b is Pending, its events say why"},
+		},
+		"pods do not come for a minute": {
+			objects: []client.Object{pod("a", at(1000), sized("3"))},
+			after:   time.Minute,
+			want:    []string{"GroupNotReady", "1 of 1 pods run, 2 more are to come (annotation", "create them"},
+		},
+		"a pod that failed is not replaced": {
+			objects: []client.Object{pod("a", at(1000)), pod("b", at(990), phase(failed))},
+			want:    []string{"GroupNotReady", "pod b has failed, delete it"},
+		},
+		"a Job failed": {
+			objects: []client.Object{pod("a", at(1000)), failedJob},
+			want:    []string{"GroupNotReady", "1 of 1 pods run, 2 more are to come", "Job job-failed has failed and creates no more pods", "or delete it"},
+		},
+		"those that there are have the label": {
+			objects: []client.Object{pod("a", at(900), labelled, sized("2"))},
+			after:   time.Hour,
+		},
+		"the clock of the API server is ahead": {
+			objects: []client.Object{pod("a", at(1030), sized("2"))},
+			again:   time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, tc.objects)
+			s.clock.SetTime(s.clock.Now().Add(tc.after))
+			require.NoError(t, s.reconcile())
+			assert.Equal(t, tc.again, s.again)
+			got := s.newEvents()
+			if tc.want == nil {
+				require.Empty(t, got)
+				return
+			}
+			require.Len(t, got, 1)
+			for _, part := range tc.want {
+				assert.Contains(t, got[0], part)
+			}
+			s.put(pod("c", at(s.clock.Now().Unix()), phase(pending)))
+			require.NoError(t, s.reconcile())
+			require.Empty(t, s.newEvents(), "another pod that waits is no news")
 		})
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -35,6 +35,7 @@ type reconciler struct {
 	live      client.Reader // asks the API server itself
 	writer    client.Writer
 	recorder  events.EventRecorder
+	clock     clock.PassiveClock
 
 	lock sync.Mutex
 	// memories of groups that have pods. Each is used by one reconcile at a time.
@@ -79,15 +80,17 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			d = decide(w)
 		}
 	}
-	r.publish(m, d.problems)
-	if d.why != "" {
-		klog.FromContext(ctx).V(4).Info("The group is not ready", "why", d.why)
-	}
+	r.publish(ctx, m, d.problems)
 	more, err := r.label(ctx, m, d.label)
-	if err != nil || !more {
+	switch {
+	case err != nil:
 		return reconcile.Result{}, err
+	case more:
+		return nextTurn, nil
+	case !d.again.IsZero():
+		return reconcile.Result{RequeueAfter: d.again.Sub(w.now)}, nil
 	}
-	return nextTurn, nil
+	return reconcile.Result{}, nil
 }
 
 // nextTurn has a group looked at again after all others that wait.

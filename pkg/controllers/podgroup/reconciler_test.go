@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -34,6 +36,8 @@ type stage struct {
 	events  *events.FakeRecorder
 	refused map[string]error // by pod
 	turns   int
+	clock   *clocktesting.FakePassiveClock
+	again   time.Duration // after the last turn
 
 	lock    sync.Mutex // of what patches come to, several at a time
 	patches int
@@ -64,7 +68,7 @@ func newStage(t *testing.T, cached []client.Object, more ...client.Object) *stag
 	}
 	cache := indexes.Build()
 
-	s := &stage{T: t, events: events.NewFakeRecorder(100), refused: map[string]error{}}
+	s := &stage{T: t, clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), events: events.NewFakeRecorder(100), refused: map[string]error{}}
 	server := &indexer{fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme)}
 	for _, kind := range workloadKinds {
 		byName := func(object client.Object) []string { return []string{object.GetName()} }
@@ -92,7 +96,7 @@ func newStage(t *testing.T, cached []client.Object, more ...client.Object) *stag
 	}}).Build()
 	s.reconciler = &reconciler{
 		options: options, pods: synced{cache}, workloads: cache, podGroups: asked{}, live: s.server, writer: s.server,
-		recorder: s.events, memories: map[types.NamespacedName]*memory{},
+		recorder: s.events, clock: s.clock, memories: map[types.NamespacedName]*memory{},
 	}
 	return s
 }
@@ -133,6 +137,7 @@ func (s *stage) put(p *corev1.Pod) {
 func (s *stage) reconcile() error {
 	for {
 		result, err := s.Reconcile(s.Context(), reconcile.Request{NamespacedName: gang})
+		s.again = result.RequeueAfter
 		if s.turns++; err != nil || result != nextTurn {
 			return err
 		}

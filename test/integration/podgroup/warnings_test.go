@@ -1,9 +1,14 @@
 package podgroup
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/podsequence/internal/controlplane"
 )
 
 // How often events are sent is tested with the reconciler: here the controller may start anew, and then reports again.
@@ -19,7 +24,7 @@ func TestWarnings(t *testing.T) {
 		s.expectNoLabels("gang")
 		require.NoError(t, api.Delete(s.ctx, quota))
 		s.awaitLabels("gang", 3)
-		s.awaitEvents("InvalidGroupSize", `^annotation podgroup.jhwagner.github.io/size of pod work-\w+ is "three": it must be a whole number, `)
+		s.awaitEvent("InvalidGroupSize", `^annotation podgroup.jhwagner.github.io/size of pod work-\w+ is "three": it must be a whole number, `)
 	})
 	t.Run("sources that disagree are reported, and the first holds", func(t *testing.T) {
 		s := newStory(t)
@@ -30,7 +35,7 @@ func TestWarnings(t *testing.T) {
 		s.awaitLabels("gang", 2)
 		require.NoError(t, api.Delete(s.ctx, quota))
 		s.awaitLabels("gang", 3)
-		s.awaitEvents("GroupSizeConflict",
+		s.awaitEvent("GroupSizeConflict",
 			"^the group has 2 pods by annotation podgroup.jhwagner.github.io/size, but 3 by Jobs, StatefulSets and ReplicaSets: 2 holds$")
 	})
 	t.Run("a group that waits for more than its workloads make is reported", func(t *testing.T) {
@@ -41,7 +46,7 @@ func TestWarnings(t *testing.T) {
 		s.create(job)
 		s.awaitRunning("gang", 3)
 		s.expectNoLabels("gang")
-		s.awaitEvents("GroupSizeConflict", "^the group has 4 pods by annotation .*, but 3 by Jobs")
+		s.awaitEvent("GroupSizeConflict", "^the group has 4 pods by annotation .*, but 3 by Jobs")
 	})
 	t.Run("annotations that disagree are reported, and that of the first pod by name holds", func(t *testing.T) {
 		s := newStory(t)
@@ -51,7 +56,17 @@ func TestWarnings(t *testing.T) {
 		s.expectNoLabels("gang")
 		s.letGo("pod-0")
 		s.awaitLabels("gang", 2)
-		s.awaitEvents("GroupSizeConflict",
+		s.awaitEvent("GroupSizeConflict",
 			"^annotation podgroup.jhwagner.github.io/size of pod pod-0 says 2, and that of pod pod-1 says 1: 2 holds, from the first pod by name$")
 	})
+}
+
+func TestAGroupThatDoesNotGetReadyIsReported(t *testing.T) {
+	t.Parallel() // it takes a minute
+	s := newStory(t)
+	s.create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3"), held))
+	s.awaitEvent("GroupNotReady", `^the group is not ready: 1 of 2 pods run, 1 more are to come \(annotation .*\): pod pod-1 is Pending, its events say why$`)
+	log, err := os.ReadFile(filepath.Join(dir, "logs", controlplane.PodSequenceController+".log"))
+	require.NoError(t, err)
+	assert.Regexp(t, `"The pod group has a problem".* namespace="`+s.namespace+`" name="gang".* reason="GroupNotReady"`, string(log))
 }
