@@ -33,6 +33,17 @@ func phase(phase corev1.PodPhase) podEdit { return func(p *corev1.Pod) { p.Statu
 func sized(text string) podEdit           { return func(p *corev1.Pod) { p.Annotations[SizeAnnotation] = text } }
 func labelled(p *corev1.Pod)              { p.Labels[DefaultReadyLabel] = ReadyValue }
 
+// labelledFor gives a pod the label as we do for a group.
+func labelledFor(group string) podEdit {
+	return func(p *corev1.Pod) {
+		labelled(p)
+		p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{
+			Manager: "podsequence-controller-podgroup/" + group, Operation: metav1.ManagedFieldsOperationUpdate,
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:podgroup.jhwagner.github.io/ready":{}}}}`),
+		})
+	}
+}
+
 // ownedBy makes a Job of that UID the pod's controller.
 func ownedBy(uid types.UID) podEdit {
 	return func(p *corev1.Pod) {

@@ -28,7 +28,9 @@ type decision struct {
 	// why tells why the group is not ready, in words; empty if it is.
 	why string
 	// label are the pods to label: none if the group is not ready.
-	label    []*corev1.Pod
+	label []*corev1.Pod
+	// remove are the pods to take the label from: they were labelled for another group than they are in.
+	remove   []*corev1.Pod
 	problems []problem
 	// again is when to decide again though nothing happens; zero for never.
 	again time.Time
@@ -37,6 +39,19 @@ type decision struct {
 // decide is a pure function. The group is ready when no pod is missing and all run; pods that have no label yet then get
 // one, be they there from the beginning or not.
 func decide(w world) decision {
+	var remove []*corev1.Pod
+	for _, pod := range w.pods {
+		if w.options.isMoved(pod) {
+			remove = append(remove, pod)
+		}
+	}
+	d := w.ready()
+	d.remove = remove
+	return d
+}
+
+// ready decides all but which labels to remove.
+func (w world) ready() decision {
 	w = w.current()
 	members := w.unreplaced()
 	sources, problems := w.sources(members)

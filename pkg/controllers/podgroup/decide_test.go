@@ -174,14 +174,55 @@ func TestDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := decide(tc.world)
-			var label []string
-			for _, pod := range d.label {
-				label = append(label, pod.Name)
-			}
-			assert.Equal(t, tc.wantLabel, label)
+			assert.Equal(t, tc.wantLabel, names(d.label))
 			assert.Equal(t, tc.wantWhy, d.why)
 		})
 	}
+}
+
+// A label is taken back if it was given for another group than the pod is in, and never otherwise.
+func TestLabelsThatAreTakenBack(t *testing.T) {
+	for name, tc := range map[string]struct {
+		world      world
+		wantRemove []string
+		wantLabel  []string
+	}{
+		"a pod that was labelled in this group, whatever became of the others": {
+			world: worldOf(pod("a", labelledFor("gang"), sized("4"))),
+		},
+		"a pod that failed since": {
+			world: worldOf(pod("a", labelledFor("gang"), phase(corev1.PodFailed)), pod("b", labelledFor("gang"))),
+		},
+		"a pod that was labelled in another group, in one that is not ready": {
+			world:      worldOf(pod("a", labelledFor("other"), sized("2"))),
+			wantRemove: []string{"a"},
+		},
+		"a pod that was labelled in another group, in one that is ready: it is labelled anew when the label is gone": {
+			world:      worldOf(pod("a", labelledFor("other")), pod("b")),
+			wantRemove: []string{"a"}, wantLabel: []string{"b"},
+		},
+		"a pod that was labelled by somebody else": {
+			world: worldOf(pod("a", labelled, sized("2"))),
+		},
+		"a pod of an earlier run": {
+			world: worldOf(pod("a", labelledFor("other"), ownedBy("old"), phase(corev1.PodSucceeded)), pod("b", ownedBy("new"), labelled)).
+				workload("old", 1, made(1), ended(2), complete).workload("new", 1, made(3)),
+			wantRemove: []string{"a"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := decide(tc.world)
+			assert.Equal(t, tc.wantRemove, names(d.remove))
+			assert.Equal(t, tc.wantLabel, names(d.label))
+		})
+	}
+}
+
+func names(pods []*corev1.Pod) (names []string) {
+	for _, pod := range pods {
+		names = append(names, pod.Name)
+	}
+	return names
 }
 
 func TestProblems(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -17,18 +18,18 @@ import (
 )
 
 const (
-	// fieldOwner is who our writes say they come from.
-	fieldOwner = client.FieldOwner("podsequence-controller-podgroup")
+	// fieldOwner and the name of a group are who our writes say they come from.
+	fieldOwner = "podsequence-controller-podgroup"
 	// writers is how many labels of one group are written at once.
 	writers = 16
 	// labelsInATurn is how many labels of one group are written before other groups have their turn.
 	labelsInATurn = 250
 )
 
-// label gives pods their label. A failure does not keep the others from theirs. It reports whether some are left to the
-// next turn.
-func (r *reconciler) label(ctx context.Context, m *memory, pods []*corev1.Pod) (more bool, err error) {
-	pods = m.unwritten(pods)
+// write gives pods their label, and takes it from others. A failure does not keep the others from theirs. It reports whether
+// some are left to the next turn.
+func (r *reconciler) write(ctx context.Context, m *memory, label, remove []*corev1.Pod) (more bool, err error) {
+	pods := m.unwritten(slices.Concat(remove, label))
 	if len(pods) == 0 {
 		return false, nil
 	}
@@ -40,33 +41,39 @@ func (r *reconciler) label(ctx context.Context, m *memory, pods []*corev1.Pod) (
 	group.SetLimit(writers)
 	for i, pod := range pods {
 		group.Go(func() error {
-			versions[i], failures[i] = r.labelOne(ctx, pod)
+			versions[i], failures[i] = r.writeOne(ctx, pod)
 			return nil
 		})
 	}
 	_ = group.Wait()
-	labelled := 0
+	written := 0
 	for i, pod := range pods {
 		if versions[i] != "" {
 			m.written[pod.UID] = versions[i]
-			labelled++
+			written++
 		}
 	}
-	klog.FromContext(ctx).V(2).Info("All pods of the group run, and are labelled", "labels", labelled)
+	klog.FromContext(ctx).V(2).Info("Wrote labels of a pod group", "ready", len(label) > 0, "written", written)
 	return more, errors.Join(failures...)
 }
 
-// labelOne returns the version of the pod with its label; none if the pod is gone, or another has its name.
-func (r *reconciler) labelOne(ctx context.Context, pod *corev1.Pod) (version string, err error) {
+// writeOne gives a pod its label, or takes it from a pod that has it for another group. It returns the version of the pod that
+// results; none if the pod is gone, or another has its name.
+func (r *reconciler) writeOne(ctx context.Context, pod *corev1.Pod) (version string, err error) {
+	var value any = ReadyValue
+	if r.options.isMoved(pod) {
+		value = nil
+	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": pod.UID, "labels": map[string]string{r.options.ReadyLabel: ReadyValue},
+		"uid": pod.UID, "labels": map[string]any{r.options.ReadyLabel: value},
 	}})
 	if err != nil {
 		return "", fmt.Errorf("encode label: %w", err)
 	}
 	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
 	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-	err = r.writer.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), fieldOwner)
+	owner := client.FieldOwner(fieldOwner + "/" + pod.Labels[r.options.NameLabel])
+	err = r.writer.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), owner)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return "", nil

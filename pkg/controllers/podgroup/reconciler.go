@@ -81,7 +81,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	r.publish(ctx, m, d.problems)
-	more, err := r.label(ctx, m, d.label)
+	more, err := r.write(ctx, m, d.label, d.remove)
 	switch {
 	case err != nil:
 		return reconcile.Result{}, err
