@@ -55,7 +55,7 @@ func Add(mgr manager.Manager, options Options) error {
 		Named(controllerName).
 		WatchesRawSource(source.Kind[client.Object](pods, &corev1.Pod{}, r.podHandler())).
 		WatchesRawSource(source.Func(func(ctx context.Context, q queue) error {
-			go watcher.Run(ctx, r.podGroupHandler(ctx, q))
+			go watcher.Run(ctx, r.podGroupHandler(q))
 			return nil
 		}))
 	for _, kind := range workloadKinds {

@@ -16,36 +16,16 @@ import (
 	"example.com/podsequence/pkg/podgroups"
 )
 
-// The indexes of caches: pods by the group that they are in, by the UID of their controller, and by the PodGroups that
-// they name; workloads by the group that their template names.
+// The indexes of caches: pods by the group that they are in, workloads by the group that their template names.
 const (
 	byGroup    = "podgroup.group"
-	byOwner    = "podgroup.owner"
-	byPodGroup = "podgroup.podGroup"
 	byTemplate = "podgroup.template"
 )
 
 func (o Options) indexPods(ctx context.Context, indexer client.FieldIndexer) error {
-	for name, values := range map[string]func(*corev1.Pod) []string{
-		byGroup: func(pod *corev1.Pod) []string { return notEmpty(o.groupOf(pod).Name) },
-		byOwner: func(pod *corev1.Pod) []string {
-			if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-				return []string{string(owner.UID)}
-			}
-			return nil
-		},
-		byPodGroup: func(pod *corev1.Pod) []string {
-			var names []string
-			for _, group := range podgroups.Of(pod) {
-				names = append(names, group.String())
-			}
-			return names
-		},
-	} {
-		extract := func(object client.Object) []string { return values(object.(*corev1.Pod)) }
-		if err := indexer.IndexField(ctx, &corev1.Pod{}, name, extract); err != nil {
-			return fmt.Errorf("index pods by %s: %w", name, err)
-		}
+	extract := func(object client.Object) []string { return notEmpty(o.groupOf(object.(*corev1.Pod)).Name) }
+	if err := indexer.IndexField(ctx, &corev1.Pod{}, byGroup, extract); err != nil {
+		return fmt.Errorf("index pods by their group: %w", err)
 	}
 	return nil
 }

@@ -20,22 +20,18 @@ type podGroupReader interface {
 	Ask(context.Context, podgroups.Reference) (minimum int32, exists bool, err error)
 }
 
-// podReader is a cache.Cache.
-type podReader interface {
-	client.Reader
-	WaitForCacheSync(ctx context.Context) bool
-}
-
 // reconciler labels the pods of groups.
 type reconciler struct {
 	options   Options
-	pods      podReader // of labelled pods, stripped
+	pods      client.Reader // of labelled pods, stripped
 	workloads client.Reader
 	podGroups podGroupReader
 	live      client.Reader // asks the API server itself
 	writer    client.Writer
 	recorder  events.EventRecorder
 	clock     clock.PassiveClock
+
+	links links
 
 	lock sync.Mutex
 	// memories of groups that have pods. Each is used by one reconcile at a time.

@@ -44,11 +44,6 @@ type stage struct {
 	last    string // patch
 }
 
-// synced is a cache that knows these objects.
-type synced struct{ client.Client }
-
-func (synced) WaitForCacheSync(context.Context) bool { return true }
-
 // asked knows no PodGroups but by asking.
 type asked map[podgroups.Reference]int32
 
@@ -95,7 +90,7 @@ func newStage(t *testing.T, cached []client.Object, more ...client.Object) *stag
 		return c.Patch(ctx, object, patch, options...)
 	}}).Build()
 	s.reconciler = &reconciler{
-		options: options, pods: synced{cache}, workloads: cache, podGroups: asked{}, live: s.server, writer: s.server,
+		options: options, pods: cache, workloads: cache, podGroups: asked{}, live: s.server, writer: s.server,
 		recorder: s.events, clock: s.clock, memories: map[types.NamespacedName]*memory{},
 	}
 	return s
