@@ -1,6 +1,7 @@
 package podgroup
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -88,6 +89,32 @@ func ended(second int64) func(*workload) {
 func complete(w *workload) { w.failed, w.complete = false, true }
 
 func inRun(uid types.UID) func(*workload) { return func(w *workload) { w.run = uid } }
+
+// inSet makes a workload a Job of a JobSet that has so many Jobs, and so many of this replicated Job.
+func inSet(jobs int, replicated string, replicas int) func(*workload) {
+	return func(w *workload) {
+		w.run, w.jobSet = "set", jobSet{uid: "set", jobs: jobs, replicated: replicated, replicas: replicas}
+	}
+}
+
+// created says how many Jobs of the JobSet there are.
+func (w world) created(jobs int) world {
+	w.jobs = map[types.UID]int{"set": jobs}
+	return w
+}
+
+// jobOfSet is one of four workers of a JobSet that has a driver as well.
+func jobOfSet(uid types.UID, parallelism int32) *batchv1.Job {
+	j := job(uid, parallelism)
+	j.Labels = map[string]string{
+		"jobset.sigs.k8s.io/global-replicas":        "5",
+		"jobset.sigs.k8s.io/replicatedjob-name":     "workers",
+		"jobset.sigs.k8s.io/replicatedjob-replicas": "4",
+	}
+	j.Spec.Template.Labels = map[string]string{DefaultNameLabel: "gang"}
+	j.OwnerReferences = []metav1.OwnerReference{{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", UID: "set", Controller: new(true)}}
+	return j
+}
 
 func (w world) workload(uid types.UID, desired int, edits ...func(*workload)) world {
 	known := workload{uid: uid, name: "Job job-" + string(uid), run: uid, desired: desired}

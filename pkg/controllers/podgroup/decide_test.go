@@ -1,6 +1,7 @@
 package podgroup
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -142,6 +143,37 @@ func TestDecide(t *testing.T) {
 			world: worldOf(pod("a", ownedBy("new"))).
 				workload("first", 1, made(1), ended(5), complete, inRun("set")).workload("workers", 2, made(2), inRun("set")).workload("new", 1, made(9)),
 			wantWhy: "1 of 1 pods run, 2 more are to come (Jobs, StatefulSets and ReplicaSets)",
+		},
+		"a JobSet has yet to create Jobs like one that is there": {
+			world:   worldOf(pod("a", ownedBy("w-0"))).workload("w-0", 1, inSet(3, "workers", 3)).workload("w-1", 2, inSet(3, "workers", 3)).created(2),
+			wantWhy: "1 of 1 pods run, 4 more are to come (Jobs, StatefulSets and ReplicaSets)",
+		},
+		"a JobSet has yet to create Jobs of which none is there": {
+			world:   worldOf(pod("a", ownedBy("driver"))).workload("driver", 1, inSet(5, "driver", 1)).created(1),
+			wantWhy: "1 of 1 pods run, 4 more are to come (Jobs, StatefulSets and ReplicaSets)",
+		},
+		"a JobSet whose other Jobs are in other groups": {
+			world:     worldOf(pod("a", ownedBy("driver"))).workload("driver", 1, inSet(5, "driver", 1)).created(5),
+			wantLabel: []string{"a"},
+		},
+		"a JobSet that has created its Jobs": {
+			world: worldOf(pod("a", ownedBy("driver")), pod("b", ownedBy("w-0")), pod("c", ownedBy("w-0"))).
+				workload("driver", 1, inSet(2, "driver", 1)).workload("w-0", 2, inSet(2, "workers", 1)).created(2),
+			wantLabel: []string{"a", "b", "c"},
+		},
+		"a JobSet that does not say how many Jobs it has": {
+			world:     worldOf(pod("a", ownedBy("driver"))).workload("driver", 1, inSet(0, "driver", 0)).created(1),
+			wantLabel: []string{"a"},
+		},
+		"a JobSet that says it has more Jobs than can be": {
+			world: worldOf(pod("a", ownedBy("w"))).
+				workload("w", math.MaxInt32, inSet(math.MaxInt32, "workers", math.MaxInt32), complete).created(1),
+			wantWhy: "1 of 1 pods run, 2147483647 more are to come (Jobs, StatefulSets and ReplicaSets)",
+		},
+		"a JobSet is no earlier run while it has Jobs to create": {
+			world: worldOf(pod("a", ownedBy("new"))).
+				workload("first", 1, made(1), ended(5), complete, inSet(2, "first", 1)).workload("new", 1, made(9)).created(1),
+			wantWhy: "1 of 1 pods run, 1 more are to come (Jobs, StatefulSets and ReplicaSets)",
 		},
 		"workloads scaled to nothing say nothing": {
 			world:   worldOf(pod("a"), pod("b", ownedBy("unknown"), phase(failed))).workload("old", 0),

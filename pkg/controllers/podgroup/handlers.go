@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -70,18 +71,37 @@ func (r *reconciler) podHandler() handler.EventHandler {
 	}
 }
 
-// workloadHandler asks for the groups that a workload makes pods for.
+// workloadHandler asks for the groups that a workload makes pods for. A Job that comes or goes concerns the groups of all
+// Jobs of its JobSet, and links them.
 func (r *reconciler) workloadHandler() handler.EventHandler {
+	count := func(change int, object client.Object) (siblings []types.NamespacedName) {
+		job, ok := object.(*batchv1.Job)
+		if !ok {
+			return nil
+		}
+		set := jobSetOf(job).uid
+		if set == "" {
+			return nil
+		}
+		r.links.count(change, r.options.templateGroup(job), []string{string(set)})
+		return r.links.groups(string(set))
+	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { r.enqueue(q, r.groupsOf(e.Object)...) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			r.enqueue(q, append(r.groupsOf(e.Object), count(1, e.Object)...)...)
+		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, _ := workloadOf(e.ObjectOld)
 			after, _ := workloadOf(e.ObjectNew)
 			if was, is := r.options.templateGroup(e.ObjectOld), r.options.templateGroup(e.ObjectNew); before != after || was != is {
+				count(1, e.ObjectNew)
+				count(-1, e.ObjectOld)
 				r.enqueue(q, append(r.groupsOf(e.ObjectNew), was)...)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { r.enqueue(q, r.groupsOf(e.Object)...) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			r.enqueue(q, append(r.groupsOf(e.Object), count(-1, e.Object)...)...)
+		},
 	}
 }
 

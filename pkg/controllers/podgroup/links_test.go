@@ -110,6 +110,31 @@ func TestWhichGroupsAnEventConcerns(t *testing.T) {
 	}
 }
 
+// A Job that comes or goes changes how many its JobSet has yet to create, for all groups of that.
+func TestAJobConcernsTheGroupsOfItsJobSet(t *testing.T) {
+	r := &reconciler{options: options, memories: map[types.NamespacedName]*memory{}}
+	q := &requested{groups: sets.New[string]()}
+	driver, worker, silent := jobOfSet("driver", 1), jobOfSet("w-0", 1), jobOfSet("silent", 1)
+	driver.Spec.Template.Labels[DefaultNameLabel] = "drivers"
+	delete(silent.Spec.Template.Labels, DefaultNameLabel)
+	for _, step := range []struct {
+		do   func(handler.EventHandler)
+		want []string
+	}{
+		{func(h handler.EventHandler) { h.Create(t.Context(), event.CreateEvent{Object: driver}, q) }, []string{"drivers"}},
+		{func(h handler.EventHandler) { h.Create(t.Context(), event.CreateEvent{Object: worker}, q) }, []string{"drivers", "gang"}},
+		{func(h handler.EventHandler) { h.Create(t.Context(), event.CreateEvent{Object: silent}, q) }, []string{"drivers", "gang"}},
+		{func(h handler.EventHandler) { h.Delete(t.Context(), event.DeleteEvent{Object: worker}, q) }, []string{"drivers", "gang"}},
+		{func(h handler.EventHandler) { h.Delete(t.Context(), event.DeleteEvent{Object: silent}, q) }, []string{"drivers"}},
+		{func(h handler.EventHandler) { h.Delete(t.Context(), event.DeleteEvent{Object: driver}, q) }, []string{"drivers"}},
+	} {
+		q.groups.Clear()
+		step.do(r.workloadHandler())
+		assert.ElementsMatch(t, step.want, sets.List(q.groups))
+	}
+	assert.Empty(t, r.links.pods)
+}
+
 // A Job has many events while its pods come and go, and each would otherwise go through all of them.
 func TestAnEventOfAWorkloadDoesNotGoThroughItsPods(t *testing.T) {
 	r := &reconciler{options: options, memories: map[types.NamespacedName]*memory{}}

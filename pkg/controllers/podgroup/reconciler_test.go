@@ -185,6 +185,19 @@ func TestWhatTheCachesLackIsAskedForBeforeALabel(t *testing.T) {
 	}
 }
 
+func TestTheJobsOfAJobSetAreCountedInAllGroups(t *testing.T) {
+	worker, driver := jobOfSet("w", 1), jobOfSet("driver", 1)
+	worker.Labels["jobset.sigs.k8s.io/replicatedjob-replicas"] = "1"
+	worker.Labels["jobset.sigs.k8s.io/global-replicas"] = "2"
+	delete(driver.Spec.Template.Labels, DefaultNameLabel)
+	s := newStage(t, []client.Object{pod("a", ownedBy("w")), worker})
+	require.NoError(t, s.reconcile())
+	assert.False(t, s.isLabelled("a"), "the JobSet is yet to create another Job")
+	s.create(driver)
+	require.NoError(t, s.reconcile())
+	assert.True(t, s.isLabelled("a"), "that is not of the group")
+}
+
 func TestAPodGroupIsAskedForOnceForAllItsPods(t *testing.T) {
 	s := newStage(t, []client.Object{pod("a", inNative("g")), pod("b", inNative("g")), pod("c", inNative("h"))})
 	questions := counting{}

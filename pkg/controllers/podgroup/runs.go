@@ -39,6 +39,7 @@ func (w world) earlierRuns() func(workload) bool {
 	ends := map[types.UID]int64{}        // by run
 	// The newest Job, and the newest of another run than that: one of them is not of the run that is asked about.
 	var newest, next workload
+	uncreated := w.uncreated()
 	for _, job := range w.workloads {
 		if job.run == "" {
 			continue
@@ -46,7 +47,7 @@ func (w world) earlierRuns() func(workload) bool {
 		if job.cronJob != "" && job.isNewer(newestOf[job.cronJob]) {
 			newestOf[job.cronJob] = job
 		}
-		if !job.complete && !job.failed {
+		if !job.complete && !job.failed || uncreated[job.run] > 0 {
 			ends[job.run] = math.MaxInt64
 		} else if end, seen := ends[job.run]; !seen || job.ended > end {
 			ends[job.run] = job.ended

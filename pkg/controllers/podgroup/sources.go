@@ -132,5 +132,8 @@ func (w world) owned(members []*corev1.Pod) (sizing, bool) {
 			s.missing += max(0, workload.desired-t.active-max(t.succeeded, workload.succeeded))
 		}
 	}
+	uncreated := w.uncreatedPods()
+	s.size += uncreated
+	s.missing += uncreated
 	return s, wants
 }

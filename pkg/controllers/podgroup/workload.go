@@ -24,6 +24,7 @@ type workload struct {
 	run types.UID
 	// cronJob is the UID of the CronJob that made it, if one did. Each of its Jobs is a run.
 	cronJob types.UID
+	jobSet  jobSet
 }
 
 // workloadKinds are those whose size is known, by the kind in owner references.
@@ -48,7 +49,7 @@ func workloadOf(object client.Object) (workload, bool) {
 		// Without completions the first pod that succeeds ends the Job; until then it has as many as run at a time.
 		w.desired = int(min(parallelism, ptr.Deref(o.Spec.Completions, parallelism)))
 		w.succeeded = int(o.Status.Succeeded)
-		w.name, w.run = "Job "+o.Name, o.UID
+		w.name, w.run, w.jobSet = "Job "+o.Name, o.UID, jobSetOf(o)
 		if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.Kind == "CronJob" {
 			w.cronJob = owner.UID
 		} else if owner != nil {

@@ -26,7 +26,9 @@ func TestWorkloadOf(t *testing.T) {
 		{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: at(9)},
 	}
 	owned := job(nil, nil)
-	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", UID: "set", Controller: new(true)}}
+	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch.example.com/v1alpha1", Kind: "SequentialJob", UID: "set", Controller: new(true)}}
+	ofSet := jobOfSet("1", 1)
+	ofSet.Name, ofSet.CreationTimestamp = "work", at(5)
 	leaving := job(new(int32(2)), nil)
 	leaving.DeletionTimestamp = &metav1.Time{}
 	nightly := job(nil, nil)
@@ -51,6 +53,7 @@ func TestWorkloadOf(t *testing.T) {
 		"a Job on its way out":                    {object: leaving, none: true},
 		"a Job of a CronJob":                      {object: nightly, want: workload{desired: 1, cronJob: "cron"}},
 		"a Job of another owner":                  {object: owned, want: workload{desired: 1, run: "set"}},
+		"a Job of a JobSet":                       {object: ofSet, want: workload{desired: 1, run: "set", jobSet: jobSet{uid: "set", jobs: 5, replicated: "workers", replicas: 4}}},
 		"a StatefulSet by default":                {object: set(&appsv1.StatefulSet{}), want: workload{name: "StatefulSet work", desired: 1}},
 		"a StatefulSet":                           {object: set(&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}}), want: workload{name: "StatefulSet work", desired: 3}},
 		"a ReplicaSet":                            {object: set(&appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(3))}}), want: workload{name: "ReplicaSet work", desired: 3}},
