@@ -65,18 +65,6 @@ func TestALongAnnotationIsNotKept(t *testing.T) {
 	}
 }
 
-func TestALargeGroupIsLabelledInTurns(t *testing.T) {
-	var pods []client.Object
-	for i := range labelsInATurn + 10 {
-		pods = append(pods, pod(fmt.Sprintf("p-%03d", i)))
-	}
-	s := newStage(t, pods)
-	result, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: gang})
-	require.NoError(t, err)
-	assert.Equal(t, nextTurn, result)
-	assert.Equal(t, labelsInATurn, s.patches)
-}
-
 // none knows of no PodGroup, and counts how often it is asked.
 type none struct{ asked *int }
 

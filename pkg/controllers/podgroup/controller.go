@@ -46,9 +46,13 @@ func Add(mgr manager.Manager, options Options) error {
 	if err != nil {
 		return fmt.Errorf("make watcher of PodGroups: %w", err)
 	}
+	labels := newLabeller(options, pods, mgr.GetClient())
+	if err := mgr.Add(labels); err != nil {
+		return fmt.Errorf("add writer of labels: %w", err)
+	}
 	r := &reconciler{
 		options: options, pods: pods, workloads: mgr.GetCache(), podGroups: watcher,
-		live: mgr.GetAPIReader(), writer: mgr.GetClient(), recorder: mgr.GetEventRecorder(reporter),
+		live: mgr.GetAPIReader(), labels: labels, recorder: mgr.GetEventRecorder(reporter),
 		clock: clock.RealClock{}, memories: map[types.NamespacedName]*memory{},
 	}
 	b := ctrl.NewControllerManagedBy(mgr).

@@ -57,6 +57,7 @@ func (r *reconciler) podHandler() handler.EventHandler {
 			r.enqueue(q, groupOf(e.Object))
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			r.labels.seen(e.ObjectNew.(*corev1.Pod))
 			before, after := r.options.factsOf(e.ObjectOld.(*corev1.Pod)), r.options.factsOf(e.ObjectNew.(*corev1.Pod))
 			if after.differs(before) {
 				count(1, e.ObjectNew)
@@ -65,6 +66,7 @@ func (r *reconciler) podHandler() handler.EventHandler {
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			r.labels.gone(e.Object.(*corev1.Pod))
 			count(-1, e.Object)
 			r.enqueue(q, groupOf(e.Object))
 		},

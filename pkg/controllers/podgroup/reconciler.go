@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -27,7 +28,7 @@ type reconciler struct {
 	workloads client.Reader
 	podGroups podGroupReader
 	live      client.Reader // asks the API server itself
-	writer    client.Writer
+	labels    *labeller
 	recorder  events.EventRecorder
 	clock     clock.PassiveClock
 
@@ -44,8 +45,6 @@ type memory struct {
 	size      int               // how many pods the group has. reconciler.lock guards it
 	// asked are the answers of the API server in this round, see confirm.
 	asked answers
-	// written are the versions of pods that we labelled, until the cache has them.
-	written map[types.UID]string
 }
 
 // Reconcile labels one group if it is ready.
@@ -77,16 +76,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	r.publish(ctx, m, d.problems)
-	more, err := r.write(ctx, m, d.label, d.remove)
-	switch {
-	case err != nil:
-		return reconcile.Result{}, err
-	case more:
-		return nextTurn, nil
-	case !d.again.IsZero():
-		return reconcile.Result{RequeueAfter: d.again.Sub(w.now)}, nil
+	if len(d.label) > 0 {
+		klog.FromContext(ctx).V(3).Info("All pods of the group run, and are to be labelled", "labels", len(d.label))
 	}
-	return reconcile.Result{}, nil
+	r.labels.want(d.remove)
+	r.labels.want(d.label)
+	if d.again.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: d.again.Sub(w.now)}, nil
 }
 
 // nextTurn has a group looked at again after all others that wait.
@@ -97,7 +95,7 @@ func (r *reconciler) remember(group types.NamespacedName, size int) *memory {
 	defer r.lock.Unlock()
 	m, ok := r.memories[group]
 	if !ok {
-		m = &memory{published: map[string]string{}, written: map[types.UID]string{}}
+		m = &memory{published: map[string]string{}}
 		r.memories[group] = m
 	}
 	m.size = size

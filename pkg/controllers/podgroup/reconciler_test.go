@@ -2,7 +2,6 @@ package podgroup
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -12,9 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
@@ -42,6 +39,7 @@ type stage struct {
 	lock    sync.Mutex // of what patches come to, several at a time
 	patches int
 	last    string // patch
+	owner   string // of that
 }
 
 // asked knows no PodGroups but by asking.
@@ -83,6 +81,9 @@ func newStage(t *testing.T, cached []client.Object, more ...client.Object) *stag
 		s.lock.Lock()
 		s.patches++
 		s.last = string(content)
+		applied := &client.PatchOptions{}
+		applied.ApplyOptions(options)
+		s.owner = applied.FieldManager
 		s.lock.Unlock()
 		if err := s.refused[object.GetName()]; err != nil {
 			return err
@@ -90,7 +91,7 @@ func newStage(t *testing.T, cached []client.Object, more ...client.Object) *stag
 		return c.Patch(ctx, object, patch, options...)
 	}}).Build()
 	s.reconciler = &reconciler{
-		options: options, pods: cache, workloads: cache, podGroups: asked{}, live: s.server, writer: s.server,
+		options: options, pods: cache, workloads: cache, podGroups: asked{}, live: s.server, labels: newLabeller(options, cache, s.server),
 		recorder: s.events, clock: s.clock, memories: map[types.NamespacedName]*memory{},
 	}
 	return s
@@ -134,8 +135,16 @@ func (s *stage) reconcile() error {
 		result, err := s.Reconcile(s.Context(), reconcile.Request{NamespacedName: gang})
 		s.again = result.RequeueAfter
 		if s.turns++; err != nil || result != nextTurn {
+			s.write()
 			return err
 		}
+	}
+}
+
+// write writes what is to be written, each once.
+func (s *stage) write() {
+	for s.labels.queue.Len() > 0 {
+		s.labels.next(s.Context())
 	}
 }
 
@@ -214,36 +223,6 @@ func (counting) Minimum(podgroups.Reference) (int32, bool) { return 0, false }
 func (c counting) Ask(_ context.Context, group podgroups.Reference) (int32, bool, error) {
 	c[group.Name]++
 	return 0, false, nil
-}
-
-func TestAFailureDoesNotKeepTheOthersFromTheirLabel(t *testing.T) {
-	s := newStage(t, []client.Object{pod("a"), pod("b"), pod("c")})
-	s.refused["b"] = errors.New("the server is down")
-	require.ErrorContains(t, s.reconcile(), "label pod b: the server is down")
-	assert.True(t, s.isLabelled("a"))
-	assert.True(t, s.isLabelled("c"))
-
-	s.patches, s.refused = 0, nil
-	require.NoError(t, s.reconcile())
-	assert.True(t, s.isLabelled("b"))
-}
-
-func TestAWriteIsForOnePodAndOneLabel(t *testing.T) {
-	s := newStage(t, []client.Object{pod("a")})
-	require.NoError(t, s.reconcile())
-	assert.JSONEq(t, `{"metadata":{"uid":"a","labels":{"podgroup.jhwagner.github.io/ready":"true"}}}`, s.last)
-}
-
-func TestAPodThatIsGoneIsNoFailure(t *testing.T) {
-	s := newStage(t, []client.Object{pod("a")})
-	for _, answer := range []error{
-		apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "a"),
-		apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a", errors.New("another UID")),
-	} {
-		s.refused["a"] = answer
-		assert.NoError(t, s.reconcile())
-	}
-	assert.Equal(t, 2, s.patches)
 }
 
 func TestAGroupWithoutPodsIsForgotten(t *testing.T) {
