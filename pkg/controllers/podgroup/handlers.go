@@ -54,10 +54,12 @@ func (r *reconciler) podHandler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
 			count(1, e.Object)
+			r.leave(e.Object)
 			r.enqueue(q, groupOf(e.Object))
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			r.labels.seen(e.ObjectNew.(*corev1.Pod))
+			r.leave(e.ObjectNew)
 			before, after := r.options.factsOf(e.ObjectOld.(*corev1.Pod)), r.options.factsOf(e.ObjectNew.(*corev1.Pod))
 			if after.differs(before) {
 				count(1, e.ObjectNew)
@@ -70,6 +72,24 @@ func (r *reconciler) podHandler() handler.EventHandler {
 			count(-1, e.Object)
 			r.enqueue(q, groupOf(e.Object))
 		},
+	}
+}
+
+// leaverHandler takes the label from pods that have it and are in no group any more.
+func (r *reconciler) leaverHandler() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { r.leave(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) {
+			r.labels.seen(e.ObjectNew.(*corev1.Pod))
+			r.leave(e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { r.labels.gone(e.Object.(*corev1.Pod)) },
+	}
+}
+
+func (r *reconciler) leave(object client.Object) {
+	if pod := object.(*corev1.Pod); r.options.groupOf(pod).Name == "" && r.options.isMoved(pod) {
+		r.labels.want([]*corev1.Pod{pod})
 	}
 }
 

@@ -31,8 +31,8 @@ const (
 // failure is tried again for this pod alone.
 type labeller struct {
 	options Options
-	pods    client.Reader // a cache
 	writer  client.Writer
+	caches  []client.Reader // a pod is in one of them
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
 	lock sync.Mutex
@@ -48,9 +48,9 @@ type pledge struct {
 	group types.NamespacedName
 }
 
-func newLabeller(options Options, pods client.Reader, writer client.Writer) *labeller {
+func newLabeller(options Options, writer client.Writer, caches ...client.Reader) *labeller {
 	return &labeller{
-		options: options, pods: pods, writer: writer,
+		options: options, writer: writer, caches: caches,
 		queue: fairqueue.New(
 			func(pod types.NamespacedName) string { return pod.Namespace },
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](100*time.Millisecond, 30*time.Second),
@@ -138,9 +138,9 @@ func (l *labeller) write(ctx context.Context, key types.NamespacedName) (done bo
 			l.finish(key, want)
 		}
 	}()
-	pod := &corev1.Pod{}
-	if err := l.pods.Get(ctx, key, pod); err != nil {
-		return apierrors.IsNotFound(err), fmt.Errorf("get pod: %w", err)
+	pod, err := l.get(ctx, key)
+	if pod == nil {
+		return err == nil, err
 	}
 	moved := l.options.isMoved(pod)
 	switch {
@@ -160,6 +160,21 @@ func (l *labeller) write(ctx context.Context, key types.NamespacedName) (done bo
 	l.written[key] = version
 	l.lock.Unlock()
 	return true, nil
+}
+
+// get returns a pod from the caches; nil if it is in none.
+func (l *labeller) get(ctx context.Context, key types.NamespacedName) (*corev1.Pod, error) {
+	for _, cache := range l.caches {
+		pod := &corev1.Pod{}
+		err := cache.Get(ctx, key, pod)
+		if err == nil {
+			return pod, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("get pod: %w", err)
+		}
+	}
+	return nil, nil
 }
 
 // finish forgets what was wanted, unless more is by now.

@@ -11,7 +11,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
 func TestAPodIsNotWrittenToTwiceWhileTheCacheIsBehind(t *testing.T) {
@@ -91,6 +94,34 @@ func TestAPodThatChangesBeforeItIsWrittenTo(t *testing.T) {
 			assert.Equal(t, tc.again, requeues > 0)
 			assert.Equal(t, tc.again, len(s.labels.wanted) > 0)
 		})
+	}
+}
+
+func TestAPodThatLeavesItsGroup(t *testing.T) {
+	unnamed := func(p *corev1.Pod) { delete(p.Labels, DefaultNameLabel) }
+	empty := func(p *corev1.Pod) { p.Labels[DefaultNameLabel] = "" }
+	for name, tc := range map[string]struct {
+		pod  *corev1.Pod
+		want bool
+	}{
+		"without a group, labelled by us":        {pod: pod("a", labelledFor("gang"), unnamed), want: true},
+		"with an empty group, labelled by us":    {pod: pod("a", labelledFor("gang"), empty), want: true},
+		"without a group, labelled by others":    {pod: pod("a", labelled, unnamed)},
+		"without a group and without the label":  {pod: pod("a", unnamed)},
+		"with a group, which is looked at later": {pod: pod("a", labelledFor("gang"))},
+	} {
+		for kind, get := range map[string]func(*reconciler) handler.EventHandler{
+			"of a group": (*reconciler).podHandler, "of none": (*reconciler).leaverHandler,
+		} {
+			t.Run(name+", seen as "+kind, func(t *testing.T) {
+				s := newStage(t, nil)
+				q := &requested{groups: sets.New[string]()}
+				get(s.reconciler).Create(t.Context(), event.CreateEvent{Object: tc.pod}, q)
+				assert.Equal(t, tc.want, s.labels.queue.Len() == 1)
+				get(s.reconciler).Update(t.Context(), event.UpdateEvent{ObjectOld: pod("a", labelledFor("gang")), ObjectNew: tc.pod}, q)
+				assert.Equal(t, tc.want, s.labels.queue.Len() == 1)
+			})
+		}
 	}
 }
 

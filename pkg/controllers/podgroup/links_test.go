@@ -98,7 +98,7 @@ func TestWhichGroupsAnEventConcerns(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &reconciler{options: options, labels: newLabeller(options, nil, nil), memories: map[types.NamespacedName]*memory{}}
+			r := &reconciler{options: options, labels: newLabeller(options, nil), memories: map[types.NamespacedName]*memory{}}
 			tc.pods(handlers{r.podHandler(), &requested{groups: sets.New[string]()}})
 			q := &requested{groups: sets.New[string]()}
 			r.workloadHandler().Create(t.Context(), event.CreateEvent{Object: job("1", 2)}, q)
@@ -112,7 +112,7 @@ func TestWhichGroupsAnEventConcerns(t *testing.T) {
 
 // A Job that comes or goes changes how many its JobSet has yet to create, for all groups of that.
 func TestAJobConcernsTheGroupsOfItsJobSet(t *testing.T) {
-	r := &reconciler{options: options, labels: newLabeller(options, nil, nil), memories: map[types.NamespacedName]*memory{}}
+	r := &reconciler{options: options, labels: newLabeller(options, nil), memories: map[types.NamespacedName]*memory{}}
 	q := &requested{groups: sets.New[string]()}
 	driver, worker, silent := jobOfSet("driver", 1), jobOfSet("w-0", 1), jobOfSet("silent", 1)
 	driver.Spec.Template.Labels[DefaultNameLabel] = "drivers"
@@ -137,7 +137,7 @@ func TestAJobConcernsTheGroupsOfItsJobSet(t *testing.T) {
 
 // A Job has many events while its pods come and go, and each would otherwise go through all of them.
 func TestAnEventOfAWorkloadDoesNotGoThroughItsPods(t *testing.T) {
-	r := &reconciler{options: options, labels: newLabeller(options, nil, nil), memories: map[types.NamespacedName]*memory{}}
+	r := &reconciler{options: options, labels: newLabeller(options, nil), memories: map[types.NamespacedName]*memory{}}
 	q := &requested{groups: sets.New[string]()}
 	for i := range 1000 {
 		r.podHandler().Create(t.Context(), event.CreateEvent{Object: pod(fmt.Sprint("p-", i), ownedBy("1"))}, q)

@@ -91,7 +91,7 @@ func newStage(t *testing.T, cached []client.Object, more ...client.Object) *stag
 		return c.Patch(ctx, object, patch, options...)
 	}}).Build()
 	s.reconciler = &reconciler{
-		options: options, pods: cache, workloads: cache, podGroups: asked{}, live: s.server, labels: newLabeller(options, cache, s.server),
+		options: options, pods: cache, workloads: cache, podGroups: asked{}, live: s.server, labels: newLabeller(options, s.server, cache),
 		recorder: s.events, clock: s.clock, memories: map[types.NamespacedName]*memory{},
 	}
 	return s

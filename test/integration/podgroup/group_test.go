@@ -139,6 +139,20 @@ func TestAPodThatChangesItsGroupLosesItsLabel(t *testing.T) {
 	}
 }
 
+func TestAPodThatLeavesItsGroupLosesItsLabel(t *testing.T) {
+	for name, value := range map[string]string{"without another": "null", "for an empty one": `""`} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			s.create(s.pod("leaving", "gang"), s.pod("staying", "gang"))
+			s.awaitLabels("gang", 2)
+			s.withoutController(func() { s.patch("leaving", fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, nameLabel, value)) })
+			s.await("the label to go", func() bool { return !labelled(s.get("leaving")) })
+			s.fence()
+			assert.True(t, labelled(s.get("staying")))
+		})
+	}
+}
+
 func TestTwoNamespacesWithAGroupOfTheSameName(t *testing.T) {
 	a, b := newStory(t), newStory(t)
 	a.expect("gang", 2)
