@@ -76,11 +76,12 @@ func (n none) Ask(context.Context, podgroups.Reference) (int32, bool, error) {
 }
 
 func TestWhatPodsReferToIsAskedForInTurns(t *testing.T) {
-	var pods []client.Object
+	var pods, owners []client.Object
 	for i := range 120 {
+		owners = append(owners, job(types.UID(fmt.Sprint("o-", i)), 1))
 		pods = append(pods, pod(fmt.Sprintf("p-%03d", i), inNative(fmt.Sprint("g-", i)), ownedBy(types.UID(fmt.Sprint("o-", i)))))
 	}
-	s := newStage(t, pods)
+	s := newStage(t, pods, owners...)
 	asked := 0
 	s.podGroups = none{&asked}
 	_, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: gang})

@@ -57,7 +57,10 @@ func notEmpty(value string) []string {
 
 // gather learns what the caches know of a group. The pods belong to the cache: read only.
 func (r *reconciler) gather(ctx context.Context, group types.NamespacedName) (world, error) {
-	w := world{options: r.options, now: r.clock.Now(), minimums: map[podgroups.Reference]int32{}, workloads: map[types.UID]workload{}, jobs: map[types.UID]int{}}
+	w := world{
+		options: r.options, now: r.clock.Now(), minimums: map[podgroups.Reference]int32{},
+		workloads: map[types.UID]workload{}, absent: map[types.UID]bool{}, jobs: map[types.UID]int{},
+	}
 	var pods corev1.PodList
 	err := r.pods.List(ctx, &pods, client.InNamespace(group.Namespace), client.MatchingFields{byGroup: group.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {

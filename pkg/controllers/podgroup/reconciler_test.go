@@ -172,11 +172,11 @@ func TestWhatTheCachesLackIsAskedForBeforeALabel(t *testing.T) {
 		podGroups    asked
 		wantLabelled bool
 	}{
-		"an owner that wants more":    {pod: pod("a", ownedBy("1")), server: []client.Object{job("1", 2)}},
-		"an owner that wants no more": {pod: pod("a", ownedBy("1")), server: []client.Object{job("1", 1)}, wantLabelled: true},
-		"an owner that is gone":       {pod: pod("a", ownedBy("1")), wantLabelled: true},
+		"an owner that wants more":                    {pod: pod("a", ownedBy("1")), server: []client.Object{job("1", 2)}},
+		"an owner that wants no more":                 {pod: pod("a", ownedBy("1")), server: []client.Object{job("1", 1)}, wantLabelled: true},
+		"an owner that is gone: the pod will be, too": {pod: pod("a", ownedBy("1"))},
 		"an owner that is gone, with a namesake": {
-			pod: pod("a", ownedBy("1")), wantLabelled: true,
+			pod:    pod("a", ownedBy("1")),
 			server: []client.Object{func() client.Object { other := job("1", 2); other.UID = "2"; return other }()},
 		},
 		"a PodGroup that asks for more":    {pod: pod("a", inNative("g")), podGroups: asked{gang: 2}},
@@ -192,6 +192,22 @@ func TestWhatTheCachesLackIsAskedForBeforeALabel(t *testing.T) {
 			assert.Equal(t, tc.wantLabelled, s.isLabelled("a"))
 		})
 	}
+}
+
+// A Job was deleted and made anew, and its pods are yet to be collected.
+func TestPodsWhoseOwnerIsGoneDoNotCount(t *testing.T) {
+	old := []podEdit{ownedBy("old"), sized("2"), phase(corev1.PodSucceeded)}
+	again := job("new", 2)
+	again.Name = "job-old"
+	of := []podEdit{ownedBy("new"), sized("2"), func(p *corev1.Pod) { p.OwnerReferences[0].Name = again.Name }}
+	s := newStage(t, []client.Object{pod("a", old...), pod("b", old...), pod("c", of...), again})
+	require.NoError(t, s.reconcile())
+	assert.Zero(t, s.patches)
+	s.create(pod("d", of...))
+	require.NoError(t, s.reconcile())
+	assert.True(t, s.isLabelled("c"))
+	assert.True(t, s.isLabelled("d"))
+	assert.False(t, s.isLabelled("a"))
 }
 
 func TestTheJobsOfAJobSetAreCountedInAllGroups(t *testing.T) {

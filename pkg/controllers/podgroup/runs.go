@@ -11,11 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// current returns the world without earlier runs of the same work: their Jobs, and the pods of these.
+// current returns the world without earlier runs of the same work: their Jobs, the pods of these, and those of owners that
+// are gone.
 func (w world) current() world {
-	if len(w.workloads) < 2 {
-		return w
-	}
 	isEarlier := w.earlierRuns()
 	c := w
 	c.workloads = maps.Clone(w.workloads)
@@ -26,7 +24,7 @@ func (w world) current() world {
 			return false
 		}
 		workload, known := w.workloads[owner.UID]
-		return known && isEarlier(workload)
+		return known && isEarlier(workload) || w.absent[owner.UID]
 	})
 	return c
 }
