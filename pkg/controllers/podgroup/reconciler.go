@@ -60,6 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	m := r.remember(group, len(w.pods))
 	d := decide(w)
+	r.labels.want(d.remove)
 	if len(d.label) == 0 {
 		m.asked = answers{} // by the time that there is something to label they are old
 	} else {
@@ -79,7 +80,6 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if len(d.label) > 0 {
 		klog.FromContext(ctx).V(3).Info("All pods of the group run, and are to be labelled", "labels", len(d.label))
 	}
-	r.labels.want(d.remove)
 	r.labels.want(d.label)
 	if d.again.IsZero() {
 		return reconcile.Result{}, nil
