@@ -15,13 +15,13 @@ const notReadyAfter = time.Minute
 func (w world) notReady(members []*corev1.Pod, why string) (p problem, waits bool) {
 	p = problem{kind: notReady, reason: EventNotReady}
 	say := func(format string, args ...any) func() string {
-		return func() string { return "the group is not ready: " + why + ": " + fmt.Sprintf(format, args...) }
+		return func() string { return "the group is not ready: " + why + ". " + fmt.Sprintf(format, args...) }
 	}
 	if job, failed := w.failedJob(); failed {
 		for _, pod := range w.pods {
 			if !w.options.isLabelled(pod) {
 				p.pod, p.subject = pod, string(job.uid)+" failed"
-				p.note = say("%s has failed and creates no more pods, create a Job of the group that takes its place or delete it", job.name)
+				p.note = say("%s has failed and creates no more pods: create a Job of the group that takes its place, or delete it", job.name)
 				return p, true
 			}
 		}
@@ -35,7 +35,7 @@ func (w world) notReady(members []*corev1.Pod, why string) (p problem, waits boo
 			continue
 		case pod.Status.Phase == corev1.PodFailed:
 			p.pod, p.subject = pod, string(pod.UID)+" failed"
-			p.note = say("pod %s has failed, delete it, and create another if it is needed", pod.Name)
+			p.note = say("Pod %s has failed: delete it, and create another if it is needed", pod.Name)
 			return p, true
 		case waiting == nil, runs(waiting) && !runs(pod):
 			waiting = pod
@@ -49,9 +49,9 @@ func (w world) notReady(members []*corev1.Pod, why string) (p problem, waits boo
 	}
 	p.pod = waiting
 	if runs(waiting) {
-		p.note = say("create them, or see the events of what is to create them")
+		p.note = say("Create them, or see the events of what is to create them")
 	} else {
-		p.note = say("pod %s is %s, its events say why", waiting.Name, waiting.Status.Phase)
+		p.note = say("Pod %s is %s: its events say why", waiting.Name, waiting.Status.Phase)
 	}
 	if newest.After(w.now) {
 		newest = w.now // by a clock that is ahead of ours

@@ -133,16 +133,16 @@ func TestWhyAGroupIsNotReady(t *testing.T) {
 		"a pod does not run for a minute after the newest was created": {
 			objects: []client.Object{pod("a", at(1000)), pod("b", at(990), phase(pending))},
 			after:   time.Minute,
-			want:    []string{"GroupNotReady", "1 of 2 pods run, 0 more are to come", "pod b is Pending, its events say why"},
+			want:    []string{"GroupNotReady", "1 of 2 pods run, 0 more are to come", "Pod b is Pending: its events say why"},
 		},
 		"pods do not come for a minute": {
 			objects: []client.Object{pod("a", at(1000), sized("3"))},
 			after:   time.Minute,
-			want:    []string{"GroupNotReady", "1 of 1 pods run, 2 more are to come (annotation", "create them"},
+			want:    []string{"GroupNotReady", "1 of 1 pods run, 2 more are to come (annotation", "Create them"},
 		},
 		"a pod that failed is not replaced": {
 			objects: []client.Object{pod("a", at(1000)), pod("b", at(990), phase(failed))},
-			want:    []string{"GroupNotReady", "pod b has failed, delete it"},
+			want:    []string{"GroupNotReady", "Pod b has failed: delete it"},
 		},
 		"a Job failed": {
 			objects: []client.Object{pod("a", at(1000)), failedJob},
