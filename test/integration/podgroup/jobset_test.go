@@ -1,10 +1,8 @@
 package podgroup
 
 import (
-	"context"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +24,7 @@ func (s *story) jobSet(name string) *unstructured.Unstructured {
 		}},
 	}
 	s.create(definition)
-	s.Cleanup(func() { require.NoError(s, api.Delete(context.Background(), definition)) })
+	s.Cleanup(func() { s.uninstall(definition) })
 	set := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}}
 	set.SetNamespace(s.namespace)
 	set.SetName(name)

@@ -199,12 +199,12 @@ func (s *story) expectNoLabels(group string) {
 }
 
 // fence returns when the controller has dealt with everything that happened before. Pods come to it in the order in which
-// they change, so when a group that ran later is labelled, earlier ones have been looked at; and the second time, by the
-// workers that were busy with them the first time, they have been dealt with. The fence is in another namespace, where no
-// quota keeps it out.
+// they change, so when a group that ran later is labelled, earlier ones have been looked at; the second time, by the workers
+// that were busy with them the first time, they have been decided on; and the third time their labels have been written. The
+// fence is in another namespace, where no quota keeps it out.
 func (s *story) fence() {
 	s.Helper()
-	for range 2 {
+	for range 3 {
 		name := "fence-" + utilrand.String(8)
 		pod := s.pod(name, name)
 		pod.Namespace = metav1.NamespaceDefault
