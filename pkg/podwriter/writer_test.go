@@ -36,8 +36,9 @@ var key = types.NamespacedName{Namespace: "shop", Name: "app"}
 
 // stage is a Writer over an engine in which pod "app" waits for pod "db".
 type stage struct {
-	engine  *sequence.Engine
-	app     *corev1.Pod
+	engine *sequence.Engine
+	// app is never changed in place: the writer reads it at any time.
+	app     atomic.Pointer[corev1.Pod]
 	patches atomic.Int64
 	last    atomic.Pointer[string]
 	// refusal is what the API server says to the next patch; nil for success.
@@ -51,10 +52,11 @@ func play(t *testing.T, options Options, story func(t *testing.T, s *stage)) {
 		s := &stage{engine: sequence.NewEngine(sequence.Config{
 			SchedulerNames: []string{"podsequence-scheduler"}, GatePrefixes: []string{"podsequence.example.com/"},
 		})}
-		s.app = st.MakePod().Namespace("shop").Name("app").UID("app").SchedulingGates([]string{gate}).Obj()
-		s.app.ResourceVersion = "5"
+		app := st.MakePod().Namespace("shop").Name("app").UID("app").SchedulingGates([]string{gate}).Obj()
+		app.ResourceVersion = "5"
+		s.app.Store(app)
 		s.engine.ApplySequence(MakeSequence("shop", "shop").UID("shop").Pods("Database", "db").Pods("Application", "app").Obj())
-		s.engine.ApplyPod(s.app)
+		s.engine.ApplyPod(app)
 
 		client := fake.NewClientset()
 		client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -64,9 +66,9 @@ func play(t *testing.T, options Options, story func(t *testing.T, s *stage)) {
 			if refusal := s.refusal.Swap(nil); refusal != nil {
 				return true, nil, *refusal
 			}
-			return true, s.app, nil
+			return true, s.app.Load(), nil
 		})
-		getPod := func(context.Context, types.NamespacedName) (*corev1.Pod, error) { return s.app, nil }
+		getPod := func(context.Context, types.NamespacedName) (*corev1.Pod, error) { return s.app.Load(), nil }
 		s.writer = New(client, getPod, s.engine, options)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -75,6 +77,14 @@ func play(t *testing.T, options Options, story func(t *testing.T, s *stage)) {
 		cancel()
 		<-done
 	})
+}
+
+// change has the API server, and nobody else, see another version of pod "app".
+func (s *stage) change(edit func(*corev1.Pod)) {
+	app := s.app.Load().DeepCopy()
+	app.ResourceVersion = "6"
+	edit(app)
+	s.app.Store(app)
 }
 
 func (s *stage) databaseReady() {
@@ -102,25 +112,27 @@ func TestLift(t *testing.T) {
 	})
 	t.Run("a pod that may go gets the proof, and keeps everything else", func(t *testing.T) {
 		play(t, Options{}, func(t *testing.T, s *stage) {
-			s.app.Annotations = map[string]string{"other": "kept", v1alpha1.ReleasedAnnotation: "of another pod"}
-			s.app.Spec.SchedulingGates = append(s.app.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "other.example.com/gate"})
-			s.app.Spec.SchedulerName = "another-scheduler"
-			s.app.ResourceVersion = "6"
-			s.engine.ApplyPod(s.app)
+			s.change(func(app *corev1.Pod) {
+				app.Annotations = map[string]string{"other": "kept", v1alpha1.ReleasedAnnotation: "of another pod"}
+				app.Spec.SchedulingGates = append(app.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "other.example.com/gate"})
+				app.Spec.SchedulerName = "another-scheduler"
+			})
+			app := s.app.Load()
+			s.engine.ApplyPod(app)
 			s.databaseReady()
-			proof := s.engine.Verdict(s.app).Proof(s.app)
+			proof := s.engine.Verdict(app).Proof(app)
 			require.Contains(t, proof, "app shop/")
 			s.writer.Lift(key)
 			synctest.Wait()
 			require.Equal(t, int64(1), s.patches.Load())
 
-			before, err := json.Marshal(s.app)
+			before, err := json.Marshal(app)
 			require.NoError(t, err)
 			after, err := strategicpatch.StrategicMergePatch(before, []byte(*s.last.Load()), &corev1.Pod{})
 			require.NoError(t, err)
 			var lifted corev1.Pod
 			require.NoError(t, json.Unmarshal(after, &lifted))
-			want := s.app.DeepCopy()
+			want := app.DeepCopy()
 			want.Annotations[v1alpha1.ReleasedAnnotation] = proof
 			want.Spec.SchedulingGates = want.Spec.SchedulingGates[1:]
 			assert.Empty(t, cmp.Diff(*want, lifted, cmpopts.EquateEmpty()))
@@ -223,13 +235,9 @@ func TestExplain(t *testing.T) {
 	})
 	t.Run("a pod that waits only for gates of others is told no longer to wait for a group", func(t *testing.T) {
 		play(t, mine, func(t *testing.T, s *stage) {
-			s.app.Status.Conditions = []corev1.PodCondition{{
-				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
-				Message: s.engine.Decide(s.app).Message(),
-			}}
-			s.app.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "other.example.com/gate"}}
-			s.app.ResourceVersion = "6"
-			s.engine.ApplyPod(s.app)
+			s.tells(s.engine.Decide(s.app.Load()).Message())
+			s.change(gatedByOthers)
+			s.engine.ApplyPod(s.app.Load())
 			s.databaseReady()
 			s.writer.Explain(key)
 			time.Sleep(time.Minute)
@@ -239,10 +247,7 @@ func TestExplain(t *testing.T) {
 	})
 	t.Run("a pod whose gates are about to be lifted is told nothing more", func(t *testing.T) {
 		play(t, mine, func(t *testing.T, s *stage) {
-			s.app.Status.Conditions = []corev1.PodCondition{{
-				Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,
-				Message: s.engine.Decide(s.app).Message(),
-			}}
+			s.tells(s.engine.Decide(s.app.Load()).Message())
 			s.databaseReady()
 			s.writer.Explain(key)
 			time.Sleep(time.Minute)
@@ -311,9 +316,9 @@ func TestExplainWhatIsUnknown(t *testing.T) {
 	t.Run("a pod with a gate of others is told of that again once everything is known", func(t *testing.T) {
 		play(t, options, func(t *testing.T, s *stage) {
 			reason.Store(new(forbidden))
-			s.app.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "other.example.com/gate"}}
+			s.change(gatedByOthers)
 			s.tells(forbidden)
-			s.engine.ApplyPod(s.app)
+			s.engine.ApplyPod(s.app.Load())
 			s.databaseReady()
 			s.writer.Explain(key)
 			time.Sleep(time.Minute)
@@ -327,16 +332,16 @@ func TestExplainWhatIsUnknown(t *testing.T) {
 		})
 	})
 	t.Run("a pod that was bound meanwhile is left alone, and forgotten", func(t *testing.T) {
-		asked := 0
+		var asked atomic.Int64
 		counting := options
-		counting.Unknown = func(*corev1.Pod) string { asked++; return forbidden }
+		counting.Unknown = func(*corev1.Pod) string { asked.Add(1); return forbidden }
 		play(t, counting, func(t *testing.T, s *stage) {
 			s.writer.Explain(key)
-			s.app.Spec.NodeName = "n"
+			s.change(func(app *corev1.Pod) { app.Spec.NodeName = "n" })
 			time.Sleep(time.Hour)
 			synctest.Wait()
 			assert.Zero(t, s.patches.Load())
-			assert.Zero(t, asked)
+			assert.Zero(t, asked.Load())
 		})
 	})
 	t.Run("explanations can be turned off", func(t *testing.T) {
@@ -350,12 +355,16 @@ func TestExplainWhatIsUnknown(t *testing.T) {
 
 // tells has the pod's condition say what it waits for, as the last patch had it.
 func (s *stage) tells(message string) {
-	app := s.app.DeepCopy()
-	app.ResourceVersion = "6"
-	app.Status.Conditions = []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated, Message: message,
-	}}
-	s.app = app
+	s.change(func(app *corev1.Pod) {
+		app.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated, Message: message,
+		}}
+	})
+}
+
+// gatedByOthers has a pod wait for others only.
+func gatedByOthers(app *corev1.Pod) {
+	app.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "other.example.com/gate"}}
 }
 
 func TestWhatIsWrittenNamesTheVersionItWasMadeFrom(t *testing.T) {

@@ -134,6 +134,8 @@ func TestAStolenTokenOfTheControllerChangesNothingElseOfPods(t *testing.T) {
 	stolen.expectAccepted(map[string]attempt{
 		"the label of groups that run": patching(pods, "held", types.MergePatchType,
 			fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{"podgroup.jhwagner.github.io/ready":"true"}}}`, held.UID)),
+		"to remove it": patching(pods, "held", types.MergePatchType,
+			fmt.Sprintf(`{"metadata":{"uid":%q,"labels":{"podgroup.jhwagner.github.io/ready":null}}}`, held.UID)),
 	})
 }
 

@@ -20,8 +20,8 @@ import (
 
 // remembered is how many bytes of text are remembered of problems.
 func (s *stage) remembered() (bytes int) {
-	for kind, note := range s.memories[gang].told {
-		bytes += len(kind) + len(note)
+	for kind, subject := range s.memories[gang].published {
+		bytes += len(kind) + len(subject)
 	}
 	return bytes
 }
@@ -33,12 +33,12 @@ func TestWhatIsRememberedOfProblemsIsBounded(t *testing.T) {
 	}
 	s := newStage(t, pods)
 	require.NoError(t, s.reconcile())
-	assert.Len(t, s.events.Events, 1, "one note of each reason")
+	assert.Len(t, s.events.Events, 1, "one note of each kind")
 	assert.Less(t, len(<-s.events.Events), 400)
 	assert.Less(t, s.remembered(), 400)
 
 	for i := range 100 { // the same pod, with another annotation each time
-		s.tell(s.memories[gang], decide(worldOf(pod("a", sized(fmt.Sprint(i, strings.Repeat("y", 100_000)))))).problems)
+		s.publish(t.Context(), s.memories[gang], decide(worldOf(pod("a", sized(fmt.Sprint(i, strings.Repeat("y", 100_000)))))).problems)
 	}
 	assert.Less(t, s.remembered(), 400)
 }
@@ -65,18 +65,6 @@ func TestALongAnnotationIsNotKept(t *testing.T) {
 	}
 }
 
-func TestALargeGroupIsLabelledInTurns(t *testing.T) {
-	var pods []client.Object
-	for i := range labelsInATurn + 10 {
-		pods = append(pods, pod(fmt.Sprintf("p-%03d", i)))
-	}
-	s := newStage(t, pods)
-	result, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: gang})
-	require.NoError(t, err)
-	assert.Equal(t, nextTurn, result)
-	assert.Equal(t, labelsInATurn, s.patches)
-}
-
 // none knows of no PodGroup, and counts how often it is asked.
 type none struct{ asked *int }
 
@@ -88,11 +76,12 @@ func (n none) Ask(context.Context, podgroups.Reference) (int32, bool, error) {
 }
 
 func TestWhatPodsReferToIsAskedForInTurns(t *testing.T) {
-	var pods []client.Object
+	var pods, owners []client.Object
 	for i := range 120 {
+		owners = append(owners, job(types.UID(fmt.Sprint("o-", i)), 1))
 		pods = append(pods, pod(fmt.Sprintf("p-%03d", i), inNative(fmt.Sprint("g-", i)), ownedBy(types.UID(fmt.Sprint("o-", i)))))
 	}
-	s := newStage(t, pods)
+	s := newStage(t, pods, owners...)
 	asked := 0
 	s.podGroups = none{&asked}
 	_, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: gang})

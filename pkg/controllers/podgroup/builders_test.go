@@ -1,6 +1,7 @@
 package podgroup
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +19,7 @@ type podEdit func(*corev1.Pod)
 func pod(name string, edits ...podEdit) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "train", Name: name, UID: types.UID(name), ResourceVersion: "10",
+			Namespace: "train", Name: name, UID: types.UID(name), ResourceVersion: "10", CreationTimestamp: metav1.Unix(1000, 0),
 			Labels: map[string]string{DefaultNameLabel: "gang"}, Annotations: map[string]string{},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
@@ -32,6 +33,17 @@ func pod(name string, edits ...podEdit) *corev1.Pod {
 func phase(phase corev1.PodPhase) podEdit { return func(p *corev1.Pod) { p.Status.Phase = phase } }
 func sized(text string) podEdit           { return func(p *corev1.Pod) { p.Annotations[SizeAnnotation] = text } }
 func labelled(p *corev1.Pod)              { p.Labels[DefaultReadyLabel] = ReadyValue }
+
+// labelledFor gives a pod the label as we do for a group.
+func labelledFor(group string) podEdit {
+	return func(p *corev1.Pod) {
+		labelled(p)
+		p.ManagedFields = append(p.ManagedFields, metav1.ManagedFieldsEntry{
+			Manager: "podsequence-controller-podgroup/" + group, Operation: metav1.ManagedFieldsOperationUpdate,
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:podgroup.jhwagner.github.io/ready":{}}}}`),
+		})
+	}
+}
 
 // ownedBy makes a Job of that UID the pod's controller.
 func ownedBy(uid types.UID) podEdit {
@@ -60,13 +72,52 @@ func (w world) minimum(kind podgroups.Kind, name string, minimum int32) world {
 	return w
 }
 
-// run makes a Job one of those that a CronJob makes.
-func run(made string) func(*workload) {
-	return func(w *workload) { w.cronJob, w.made = "nightly", made }
+// nightly makes a workload one of the Jobs that a CronJob makes.
+func nightly(second int64) func(*workload) {
+	return func(w *workload) { w.cronJob, w.created = "nightly", second }
+}
+
+// made says in which second a workload was created.
+func made(second int64) func(*workload) { return func(w *workload) { w.created = second } }
+
+// ended makes a workload a Job that failed in that second.
+func ended(second int64) func(*workload) {
+	return func(w *workload) { w.failed, w.ended = true, second }
+}
+
+// complete makes a Job that has ended one that completed.
+func complete(w *workload) { w.failed, w.complete = false, true }
+
+func inRun(uid types.UID) func(*workload) { return func(w *workload) { w.run = uid } }
+
+// inSet makes a workload a Job of a JobSet that has so many Jobs, and so many of this replicated Job.
+func inSet(jobs int, replicated string, replicas int) func(*workload) {
+	return func(w *workload) {
+		w.run, w.jobSet = "set", jobSet{uid: "set", jobs: jobs, replicated: replicated, replicas: replicas}
+	}
+}
+
+// created says how many Jobs of the JobSet there are.
+func (w world) created(jobs int) world {
+	w.jobs = map[types.UID]int{"set": jobs}
+	return w
+}
+
+// jobOfSet is one of four workers of a JobSet that has a driver as well.
+func jobOfSet(uid types.UID, parallelism int32) *batchv1.Job {
+	j := job(uid, parallelism)
+	j.Labels = map[string]string{
+		"jobset.sigs.k8s.io/global-replicas":        "5",
+		"jobset.sigs.k8s.io/replicatedjob-name":     "workers",
+		"jobset.sigs.k8s.io/replicatedjob-replicas": "4",
+	}
+	j.Spec.Template.Labels = map[string]string{DefaultNameLabel: "gang"}
+	j.OwnerReferences = []metav1.OwnerReference{{APIVersion: "jobset.x-k8s.io/v1alpha2", Kind: "JobSet", UID: "set", Controller: new(true)}}
+	return j
 }
 
 func (w world) workload(uid types.UID, desired int, edits ...func(*workload)) world {
-	known := workload{uid: uid, desired: desired}
+	known := workload{uid: uid, name: "Job job-" + string(uid), run: uid, desired: desired}
 	for _, edit := range edits {
 		edit(&known)
 	}

@@ -26,7 +26,7 @@ type answers struct {
 }
 
 // confirm asks the API server for what pods refer to and the caches do not have: it may just not have come yet. It reports
-// whether there was anything, and whether more is to be asked in the next turn.
+// whether it learned anything, and whether more is to be asked in the next turn.
 func (r *reconciler) confirm(ctx context.Context, m *memory, group types.NamespacedName, w world) (found, more bool, err error) {
 	if m.asked.minimums == nil {
 		m.asked = answers{
@@ -84,6 +84,11 @@ func (r *reconciler) confirm(ctx context.Context, m *memory, group types.Namespa
 	for uid, answer := range m.asked.workloads {
 		if _, known := w.workloads[uid]; !known {
 			w.workloads[uid], found = answer, true
+		}
+	}
+	for uid, absent := range m.asked.absentWorkloads {
+		if absent {
+			w.absent[uid], found = true, true
 		}
 	}
 	m.asked = answers{}

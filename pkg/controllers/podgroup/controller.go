@@ -8,9 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,8 +36,15 @@ var newQueue = fairqueue.By(func(r reconcile.Request) string { return r.Namespac
 
 // Add adds the controller to the manager. It watches nothing, and does nothing, until the manager leads.
 func Add(mgr manager.Manager, options Options) error {
-	// Pods have a cache of their own: of the others nothing is kept, and of these only what matters.
-	pods, err := newPodCache(mgr, options)
+	// Pods have caches of their own: of the others nothing is kept, and of these only what matters.
+	pods, err := newPodCache(mgr, options, options.NameLabel)
+	if err != nil {
+		return err
+	}
+	if err := options.indexPods(context.Background(), pods); err != nil {
+		return err
+	}
+	leavers, err := newPodCache(mgr, options, "!"+options.NameLabel+","+options.ReadyLabel+"="+ReadyValue)
 	if err != nil {
 		return err
 	}
@@ -45,16 +52,21 @@ func Add(mgr manager.Manager, options Options) error {
 	if err != nil {
 		return fmt.Errorf("make watcher of PodGroups: %w", err)
 	}
+	labeller := newLabeller(options, mgr.GetClient(), pods, leavers)
+	if err := mgr.Add(labeller); err != nil {
+		return fmt.Errorf("add writer of labels: %w", err)
+	}
 	r := &reconciler{
 		options: options, pods: pods, workloads: mgr.GetCache(), podGroups: watcher,
-		live: mgr.GetAPIReader(), writer: mgr.GetClient(), recorder: mgr.GetEventRecorder(reporter),
-		memories: map[types.NamespacedName]*memory{},
+		live: mgr.GetAPIReader(), labels: labeller, recorder: mgr.GetEventRecorder(reporter),
+		clock: clock.RealClock{}, memories: map[types.NamespacedName]*memory{},
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		WatchesRawSource(source.Kind[client.Object](pods, &corev1.Pod{}, r.podHandler())).
+		WatchesRawSource(source.Kind[client.Object](leavers, &corev1.Pod{}, r.leaverHandler())).
 		WatchesRawSource(source.Func(func(ctx context.Context, q queue) error {
-			go watcher.Run(ctx, r.podGroupHandler(ctx, q))
+			go watcher.Run(ctx, r.podGroupHandler(q))
 			return nil
 		}))
 	for _, kind := range workloadKinds {
@@ -85,22 +97,17 @@ type podCache struct{ cache.Cache }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (podCache) NeedLeaderElection() bool { return true }
 
-func newPodCache(mgr manager.Manager, options Options) (cache.Cache, error) {
-	inAGroup, err := labels.NewRequirement(options.NameLabel, selection.Exists, nil)
+func newPodCache(mgr manager.Manager, options Options, selector string) (cache.Cache, error) {
+	selected, err := labels.Parse(selector)
 	if err != nil {
 		return nil, fmt.Errorf("select pods by label: %w", err)
 	}
 	pods, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {
-			Label: labels.NewSelector().Add(*inAGroup), Transform: options.strip,
-		}},
+		ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: selected, Transform: options.strip}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make cache of pods: %w", err)
-	}
-	if err := options.indexPods(context.Background(), pods); err != nil {
-		return nil, err
 	}
 	if err := mgr.Add(podCache{pods}); err != nil {
 		return nil, fmt.Errorf("add cache of pods: %w", err)

@@ -2,7 +2,7 @@ package podgroup
 
 import (
 	"fmt"
-	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,12 +14,17 @@ import (
 // world is what is known of a group.
 type world struct {
 	options Options
+	now     time.Time
 	// pods are those with the group's label that are not terminating, by name.
 	pods []*corev1.Pod
 	// minimums of the PodGroups that pods name, as far as they are known; 0 if one asks for no number in particular.
 	minimums map[podgroups.Reference]int32
 	// workloads that own pods of the group, or make pods for it by their template.
 	workloads map[types.UID]workload
+	// absent are owners of pods that there are none of any more: the garbage collector deletes their pods.
+	absent map[types.UID]bool
+	// jobs is how many Jobs there are of a JobSet, in this group or not.
+	jobs map[types.UID]int
 }
 
 // decision is what to do about a group.
@@ -27,21 +32,30 @@ type decision struct {
 	// why tells why the group is not ready, in words; empty if it is.
 	why string
 	// label are the pods to label: none if the group is not ready.
-	label    []*corev1.Pod
+	label []*corev1.Pod
+	// remove are the pods to take the label from: they were labelled for another group than they are in.
+	remove   []*corev1.Pod
 	problems []problem
-}
-
-// problem is something that people should know, once.
-type problem struct {
-	kind   string // of which one is remembered of each group
-	reason string
-	pod    *corev1.Pod
-	note   string
+	// again is when to decide again though nothing happens; zero for never.
+	again time.Time
 }
 
 // decide is a pure function. The group is ready when no pod is missing and all run; pods that have no label yet then get
 // one, be they there from the beginning or not.
 func decide(w world) decision {
+	var remove []*corev1.Pod
+	for _, pod := range w.pods {
+		if w.options.isMoved(pod) {
+			remove = append(remove, pod)
+		}
+	}
+	d := w.ready()
+	d.remove = remove
+	return d
+}
+
+// ready decides all but which labels to remove.
+func (w world) ready() decision {
 	w = w.current()
 	members := w.unreplaced()
 	sources, problems := w.sources(members)
@@ -57,12 +71,14 @@ func decide(w world) decision {
 			running++
 		}
 	}
+	d.problems = append(d.problems, conflicts(sources, members, running)...)
 	first := sources[0]
-	if running == len(members) {
-		d.problems = append(d.problems, conflicts(sources, members)...)
-	}
 	if running < len(members) || first.missing > 0 {
 		d.why = fmt.Sprintf("%d of %d pods run, %d more are to come (%s)", running, len(members), first.missing, first.source)
+		if p, waits := w.notReady(members, d.why); waits {
+			d.problems = append(d.problems, p)
+			d.again = p.due
+		}
 		return d
 	}
 	for _, pod := range members {
@@ -82,24 +98,4 @@ func (w world) unreplaced() []*corev1.Pod {
 		}
 	}
 	return members
-}
-
-// conflicts tells of sources that disagree. It is asked when all pods there are run, and matters if one of the sources has
-// the group complete: before that, workloads that make up a group may just not all be there.
-func conflicts(sources []sizing, members []*corev1.Pod) []problem {
-	first := sources[0]
-	complete := first.missing == 0
-	var others []string
-	for _, s := range sources[1:] {
-		complete = complete || s.missing == 0
-		if s.size != first.size {
-			others = append(others, fmt.Sprintf("%d by %s", s.size, s.source))
-		}
-	}
-	if len(others) == 0 || !complete || len(members) == 0 {
-		return nil
-	}
-	note := fmt.Sprintf("the group has %d pods by %s, but %s: %d holds",
-		first.size, first.source, strings.Join(others, " and "), first.size)
-	return []problem{{kind: "sources that disagree", reason: EventSizeConflict, pod: members[0], note: note}}
 }

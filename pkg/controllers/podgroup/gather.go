@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,36 +17,18 @@ import (
 	"example.com/podsequence/pkg/podgroups"
 )
 
-// The indexes of caches: pods by the group that they are in, by the UID of their controller, and by the PodGroups that
-// they name; workloads by the group that their template names.
+// The indexes of caches: pods by the group that they are in, workloads by the group that their template names and by the
+// UID of their JobSet.
 const (
 	byGroup    = "podgroup.group"
-	byOwner    = "podgroup.owner"
-	byPodGroup = "podgroup.podGroup"
 	byTemplate = "podgroup.template"
+	byJobSet   = "podgroup.jobSet"
 )
 
 func (o Options) indexPods(ctx context.Context, indexer client.FieldIndexer) error {
-	for name, values := range map[string]func(*corev1.Pod) []string{
-		byGroup: func(pod *corev1.Pod) []string { return notEmpty(o.groupOf(pod).Name) },
-		byOwner: func(pod *corev1.Pod) []string {
-			if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-				return []string{string(owner.UID)}
-			}
-			return nil
-		},
-		byPodGroup: func(pod *corev1.Pod) []string {
-			var names []string
-			for _, group := range podgroups.Of(pod) {
-				names = append(names, group.String())
-			}
-			return names
-		},
-	} {
-		extract := func(object client.Object) []string { return values(object.(*corev1.Pod)) }
-		if err := indexer.IndexField(ctx, &corev1.Pod{}, name, extract); err != nil {
-			return fmt.Errorf("index pods by %s: %w", name, err)
-		}
+	extract := func(object client.Object) []string { return notEmpty(o.groupOf(object.(*corev1.Pod)).Name) }
+	if err := indexer.IndexField(ctx, &corev1.Pod{}, byGroup, extract); err != nil {
+		return fmt.Errorf("index pods by their group: %w", err)
 	}
 	return nil
 }
@@ -54,6 +37,13 @@ func (o Options) indexWorkloads(ctx context.Context, indexer client.FieldIndexer
 	extract := func(object client.Object) []string { return notEmpty(o.templateGroup(object).Name) }
 	if err := indexer.IndexField(ctx, kind, byTemplate, extract); err != nil {
 		return fmt.Errorf("index %T by the group of its template: %w", kind, err)
+	}
+	if _, ok := kind.(*batchv1.Job); !ok {
+		return nil
+	}
+	extract = func(object client.Object) []string { return notEmpty(string(jobSetOf(object.(*batchv1.Job)).uid)) }
+	if err := indexer.IndexField(ctx, kind, byJobSet, extract); err != nil {
+		return fmt.Errorf("index Jobs by their JobSet: %w", err)
 	}
 	return nil
 }
@@ -67,7 +57,10 @@ func notEmpty(value string) []string {
 
 // gather learns what the caches know of a group. The pods belong to the cache: read only.
 func (r *reconciler) gather(ctx context.Context, group types.NamespacedName) (world, error) {
-	w := world{options: r.options, minimums: map[podgroups.Reference]int32{}, workloads: map[types.UID]workload{}}
+	w := world{
+		options: r.options, now: r.clock.Now(), minimums: map[podgroups.Reference]int32{},
+		workloads: map[types.UID]workload{}, absent: map[types.UID]bool{}, jobs: map[types.UID]int{},
+	}
 	var pods corev1.PodList
 	err := r.pods.List(ctx, &pods, client.InNamespace(group.Namespace), client.MatchingFields{byGroup: group.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
@@ -112,6 +105,23 @@ func (r *reconciler) gatherWorkloads(ctx context.Context, group types.Namespaced
 		}
 		if found, ok := workloadOf(object); ok && found.uid == uid {
 			w.workloads[uid] = found
+		}
+	}
+	for _, job := range w.workloads {
+		set := job.jobSet.uid
+		if _, counted := w.jobs[set]; counted || set == "" {
+			continue
+		}
+		var jobs batchv1.JobList
+		err := r.workloads.List(ctx, &jobs, client.InNamespace(group.Namespace), client.MatchingFields{byJobSet: string(set)}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return fmt.Errorf("list Jobs of a JobSet: %w", err)
+		}
+		w.jobs[set] = 0
+		for i := range jobs.Items {
+			if jobs.Items[i].DeletionTimestamp == nil {
+				w.jobs[set]++
+			}
 		}
 	}
 	return nil

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -44,66 +44,95 @@ func (r *reconciler) sizeOf(group types.NamespacedName) int {
 	return 0
 }
 
-// podHandler asks for the group of a pod, and for the one that it was in before.
+// podHandler asks for the group of a pod, and for the one that it was in before. It keeps the links of the pods that there are.
 func (r *reconciler) podHandler() handler.EventHandler {
+	count := func(change int, object client.Object) {
+		pod := object.(*corev1.Pod)
+		r.links.count(change, r.options.groupOf(pod), linksOf(pod))
+	}
 	groupOf := func(object client.Object) types.NamespacedName { return r.options.groupOf(object.(*corev1.Pod)) }
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { r.enqueue(q, groupOf(e.Object)) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			count(1, e.Object)
+			r.leave(e.Object)
+			r.enqueue(q, groupOf(e.Object))
+		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			r.labels.seen(e.ObjectNew.(*corev1.Pod))
+			r.leave(e.ObjectNew)
 			before, after := r.options.factsOf(e.ObjectOld.(*corev1.Pod)), r.options.factsOf(e.ObjectNew.(*corev1.Pod))
 			if after.differs(before) {
+				count(1, e.ObjectNew)
+				count(-1, e.ObjectOld)
 				r.enqueue(q, before.group, after.group)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { r.enqueue(q, groupOf(e.Object)) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			r.labels.gone(e.Object.(*corev1.Pod))
+			count(-1, e.Object)
+			r.enqueue(q, groupOf(e.Object))
+		},
 	}
 }
 
-// workloadHandler asks for the groups that a workload makes pods for.
-func (r *reconciler) workloadHandler() handler.EventHandler {
+// leaverHandler takes the label from pods that have it and are in no group any more.
+func (r *reconciler) leaverHandler() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { r.enqueue(q, r.groupsOf(ctx, e.Object)...) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { r.leave(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) {
+			r.labels.seen(e.ObjectNew.(*corev1.Pod))
+			r.leave(e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) { r.labels.gone(e.Object.(*corev1.Pod)) },
+	}
+}
+
+func (r *reconciler) leave(object client.Object) {
+	if pod := object.(*corev1.Pod); r.options.groupOf(pod).Name == "" && r.options.isMoved(pod) {
+		r.labels.want([]*corev1.Pod{pod})
+	}
+}
+
+// workloadHandler asks for the groups that a workload makes pods for. A Job that comes or goes concerns the groups of all
+// Jobs of its JobSet, and links them.
+func (r *reconciler) workloadHandler() handler.EventHandler {
+	count := func(change int, object client.Object) (siblings []types.NamespacedName) {
+		job, ok := object.(*batchv1.Job)
+		if !ok {
+			return nil
+		}
+		set := jobSetOf(job).uid
+		if set == "" {
+			return nil
+		}
+		r.links.count(change, r.options.templateGroup(job), []string{string(set)})
+		return r.links.groups(string(set))
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			r.enqueue(q, append(r.groupsOf(e.Object), count(1, e.Object)...)...)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			before, _ := workloadOf(e.ObjectOld)
 			after, _ := workloadOf(e.ObjectNew)
 			if was, is := r.options.templateGroup(e.ObjectOld), r.options.templateGroup(e.ObjectNew); before != after || was != is {
-				r.enqueue(q, append(r.groupsOf(ctx, e.ObjectNew), was)...)
+				count(1, e.ObjectNew)
+				count(-1, e.ObjectOld)
+				r.enqueue(q, append(r.groupsOf(e.ObjectNew), was)...)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { r.enqueue(q, r.groupsOf(ctx, e.Object)...) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) {
+			r.enqueue(q, append(r.groupsOf(e.Object), count(-1, e.Object)...)...)
+		},
 	}
 }
 
 // groupsOf are the groups that a workload's template names or its pods are in.
-func (r *reconciler) groupsOf(ctx context.Context, workload client.Object) []types.NamespacedName {
-	groups := r.groupsWith(ctx, client.InNamespace(workload.GetNamespace()), client.MatchingFields{byOwner: string(workload.GetUID())})
-	return append(groups, r.options.templateGroup(workload))
+func (r *reconciler) groupsOf(workload client.Object) []types.NamespacedName {
+	return append(r.links.groups(string(workload.GetUID())), r.options.templateGroup(workload))
 }
 
 // podGroupHandler asks for the groups whose pods name a PodGroup.
-func (r *reconciler) podGroupHandler(ctx context.Context, q queue) func(podgroups.Reference) {
-	return func(group podgroups.Reference) {
-		r.enqueue(q, r.groupsWith(ctx, client.InNamespace(group.Namespace), client.MatchingFields{byPodGroup: group.String()})...)
-	}
-}
-
-// groupsWith are the groups that have a pod which the options select.
-func (r *reconciler) groupsWith(ctx context.Context, options ...client.ListOption) []types.NamespacedName {
-	if !r.pods.WaitForCacheSync(ctx) {
-		return nil // we are to stop
-	}
-	var pods corev1.PodList
-	if err := r.pods.List(ctx, &pods, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to list pods")
-		return nil
-	}
-	var groups []types.NamespacedName
-	seen := map[types.NamespacedName]bool{}
-	for i := range pods.Items {
-		if group := r.options.groupOf(&pods.Items[i]); !seen[group] {
-			seen[group] = true
-			groups = append(groups, group)
-		}
-	}
-	return groups
+func (r *reconciler) podGroupHandler(q queue) func(podgroups.Reference) {
+	return func(group podgroups.Reference) { r.enqueue(q, r.links.groups(group.String())...) }
 }

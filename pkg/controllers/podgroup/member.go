@@ -1,10 +1,12 @@
 package podgroup
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +25,7 @@ type facts struct {
 	hasSize    bool
 	podGroups  string
 	labelled   bool
+	moved      bool
 }
 
 func (o Options) factsOf(pod *corev1.Pod) facts {
@@ -32,6 +35,7 @@ func (o Options) factsOf(pod *corev1.Pod) facts {
 		phase:      pod.Status.Phase,
 		podGroups:  fmt.Sprint(podgroups.Of(pod)),
 		labelled:   o.isLabelled(pod),
+		moved:      o.isMoved(pod),
 	}
 	f.size, f.hasSize = pod.Annotations[SizeAnnotation]
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
@@ -55,6 +59,28 @@ func (o Options) groupOf(pod *corev1.Pod) types.NamespacedName {
 
 func (o Options) isLabelled(pod *corev1.Pod) bool { return pod.Labels[o.ReadyLabel] == ReadyValue }
 
+// isMoved reports whether a pod has its label from us, and for another group than it is in. A label that somebody else gave is
+// taken at its word.
+func (o Options) isMoved(pod *corev1.Pod) bool {
+	if !o.isLabelled(pod) {
+		return false
+	}
+	for i := range pod.ManagedFields {
+		if group, ok := o.labelledFor(&pod.ManagedFields[i]); ok {
+			return group != pod.Labels[o.NameLabel]
+		}
+	}
+	return false
+}
+
+// labelledFor returns the group for which we gave the label, if we did. The API server keeps it with the pod: it is a part of
+// the name under which we write.
+func (o Options) labelledFor(entry *metav1.ManagedFieldsEntry) (group string, ok bool) {
+	group, ok = strings.CutPrefix(entry.Manager, fieldOwner+"/")
+	stripped := entry.FieldsV1 == nil
+	return group, ok && (stripped || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:`+o.ReadyLabel+`"`)))
+}
+
 // runs tells whether a pod is as it should be.
 func runs(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodRunning || pod.Status.Phase == corev1.PodSucceeded
@@ -69,12 +95,17 @@ func (o Options) strip(object any) (any, error) {
 	stripped := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			DeletionTimestamp: pod.DeletionTimestamp,
-			Labels:            only(pod.Labels, o.NameLabel, o.ReadyLabel, podgroups.CoschedulingLabel),
-			Annotations:       only(pod.Annotations, SizeAnnotation),
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+			Labels:      only(pod.Labels, o.NameLabel, o.ReadyLabel, podgroups.CoschedulingLabel),
+			Annotations: only(pod.Annotations, SizeAnnotation),
 		},
 		Spec:   corev1.PodSpec{SchedulingGroup: pod.Spec.SchedulingGroup},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+	}
+	for i := range pod.ManagedFields {
+		if _, ok := o.labelledFor(&pod.ManagedFields[i]); ok {
+			stripped.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: pod.ManagedFields[i].Manager}}
+		}
 	}
 	if text, ok := stripped.Annotations[SizeAnnotation]; ok && len(text) > maxText {
 		stripped.Annotations[SizeAnnotation] = shorten(text)

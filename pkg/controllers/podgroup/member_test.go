@@ -23,7 +23,8 @@ func TestOnlyWhatMattersIsAReasonToLookAgain(t *testing.T) {
 		"it is adopted":                 {after: ownedBy("job"), want: true},
 		"it joins a PodGroup":           {after: inCoscheduling("g"), want: true},
 		"its label is taken off":        {before: labelled, want: true},
-		"it gets its label":             {after: labelled},
+		"it gets its label":             {after: labelledFor("gang")},
+		"it gets the label of another":  {after: labelledFor("other"), want: true},
 		"it gets ready, or another IP":  {after: func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.1"; p.ResourceVersion = "11" }},
 		"it gets its label and is gone": {after: func(p *corev1.Pod) { labelled(p); p.Status.Phase = corev1.PodFailed }, want: true},
 	} {
@@ -41,10 +42,11 @@ func TestOnlyWhatMattersIsAReasonToLookAgain(t *testing.T) {
 }
 
 func TestWhatIsCachedIsEnough(t *testing.T) {
-	whole := pod("a", sized("4"), ownedBy("job"), inCoscheduling("c"), inNative("n"), labelled)
+	whole := pod("a", sized("4"), ownedBy("job"), inCoscheduling("c"), inNative("n"), labelledFor("gang"))
 	whole.Labels["app"], whole.Annotations["example.com/note"] = "train", "long"
 	whole.Spec.Containers = []corev1.Container{{Name: "work"}}
-	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}
+	whole.ManagedFields = append(whole.ManagedFields, metav1.ManagedFieldsEntry{Manager: "kubelet"},
+		metav1.ManagedFieldsEntry{Manager: "podsequence-controller-podgroup/other", FieldsV1: metav1.NewFieldsV1(`{}`)})
 
 	stripped, err := options.strip(whole.DeepCopy())
 	require.NoError(t, err)
@@ -53,7 +55,7 @@ func TestWhatIsCachedIsEnough(t *testing.T) {
 	assert.Equal(t, whole.UID, got.UID)
 	assert.Equal(t, whole.ResourceVersion, got.ResourceVersion)
 	assert.Empty(t, got.Spec.Containers)
-	assert.Empty(t, got.ManagedFields)
+	assert.Equal(t, []metav1.ManagedFieldsEntry{{Manager: "podsequence-controller-podgroup/gang"}}, got.ManagedFields)
 	assert.NotContains(t, got.Labels, "app")
 	assert.NotContains(t, got.Annotations, "example.com/note")
 	assert.Contains(t, whole.Labels, "app", "what it was made from is left as it is")

@@ -17,6 +17,8 @@ const (
 	EventInvalidSize = "InvalidGroupSize"
 	// EventSizeConflict tells of sources that give the group different sizes.
 	EventSizeConflict = "GroupSizeConflict"
+	// EventNotReady tells why pods wait for the label, once they have waited for a while or wait in vain.
+	EventNotReady = "GroupNotReady"
 )
 
 // Options of the controller: the keys of two labels, which must differ.

@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -21,21 +21,18 @@ type podGroupReader interface {
 	Ask(context.Context, podgroups.Reference) (minimum int32, exists bool, err error)
 }
 
-// podReader is a cache.Cache.
-type podReader interface {
-	client.Reader
-	WaitForCacheSync(ctx context.Context) bool
-}
-
 // reconciler labels the pods of groups.
 type reconciler struct {
 	options   Options
-	pods      podReader // of labelled pods, stripped
+	pods      client.Reader // of labelled pods, stripped
 	workloads client.Reader
 	podGroups podGroupReader
 	live      client.Reader // asks the API server itself
-	writer    client.Writer
+	labels    *labeller
 	recorder  events.EventRecorder
+	clock     clock.PassiveClock
+
+	links links
 
 	lock sync.Mutex
 	// memories of groups that have pods. Each is used by one reconcile at a time.
@@ -44,12 +41,10 @@ type reconciler struct {
 
 // memory is what is remembered of a group. To lose it costs some requests and repeats some events.
 type memory struct {
-	told map[string]string // the last note of each kind of problem
-	size int               // how many pods the group has. reconciler.lock guards it
+	published map[string]string // the subject of the problem that was published, by kind
+	size      int               // how many pods the group has. reconciler.lock guards it
 	// asked are the answers of the API server in this round, see confirm.
 	asked answers
-	// written are the versions of pods that we labelled, until the cache has them.
-	written map[types.UID]string
 }
 
 // Reconcile labels one group if it is ready.
@@ -65,6 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	m := r.remember(group, len(w.pods))
 	d := decide(w)
+	r.labels.want(d.remove)
 	if len(d.label) == 0 {
 		m.asked = answers{} // by the time that there is something to label they are old
 	} else {
@@ -80,15 +76,15 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			d = decide(w)
 		}
 	}
-	r.tell(m, d.problems)
-	if d.why != "" {
-		klog.FromContext(ctx).V(4).Info("The group is not ready", "why", d.why)
+	r.publish(ctx, m, d.problems)
+	if len(d.label) > 0 {
+		klog.FromContext(ctx).V(3).Info("All pods of the group run, and are to be labelled", "labels", len(d.label))
 	}
-	more, err := r.label(ctx, m, d.label)
-	if err != nil || !more {
-		return reconcile.Result{}, err
+	r.labels.want(d.label)
+	if d.again.IsZero() {
+		return reconcile.Result{}, nil
 	}
-	return nextTurn, nil
+	return reconcile.Result{RequeueAfter: d.again.Sub(w.now)}, nil
 }
 
 // nextTurn has a group looked at again after all others that wait.
@@ -99,7 +95,7 @@ func (r *reconciler) remember(group types.NamespacedName, size int) *memory {
 	defer r.lock.Unlock()
 	m, ok := r.memories[group]
 	if !ok {
-		m = &memory{told: map[string]string{}, written: map[types.UID]string{}}
+		m = &memory{published: map[string]string{}}
 		r.memories[group] = m
 	}
 	m.size = size
@@ -110,16 +106,4 @@ func (r *reconciler) forget(group types.NamespacedName) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	delete(r.memories, group)
-}
-
-// tell sends an event for each problem that was not told before: one for a group, not for each of its pods. What it
-// remembers of a group is bounded, whatever is written on its pods.
-func (r *reconciler) tell(m *memory, problems []problem) {
-	for _, p := range problems {
-		if m.told[p.kind] == p.note {
-			continue
-		}
-		m.told[p.kind] = p.note
-		r.recorder.Eventf(p.pod, nil, corev1.EventTypeWarning, p.reason, "Observe", "%s", p.note)
-	}
 }

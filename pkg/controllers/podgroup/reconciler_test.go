@@ -2,19 +2,20 @@ package podgroup
 
 import (
 	"context"
-	"errors"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -27,18 +28,19 @@ import (
 type stage struct {
 	*reconciler
 	*testing.T
+	cache   client.Client
 	server  client.Client
 	events  *events.FakeRecorder
 	refused map[string]error // by pod
+	turns   int
+	clock   *clocktesting.FakePassiveClock
+	again   time.Duration // after the last turn
+
+	lock    sync.Mutex // of what patches come to, several at a time
 	patches int
 	last    string // patch
-	turns   int
+	owner   string // of that
 }
-
-// synced is a cache that knows these objects.
-type synced struct{ client.Client }
-
-func (synced) WaitForCacheSync(context.Context) bool { return true }
 
 // asked knows no PodGroups but by asking.
 type asked map[podgroups.Reference]int32
@@ -59,7 +61,7 @@ func newStage(t *testing.T, cached []client.Object, more ...client.Object) *stag
 	}
 	cache := indexes.Build()
 
-	s := &stage{T: t, events: events.NewFakeRecorder(100), refused: map[string]error{}}
+	s := &stage{T: t, clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), events: events.NewFakeRecorder(100), refused: map[string]error{}}
 	server := &indexer{fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme)}
 	for _, kind := range workloadKinds {
 		byName := func(object client.Object) []string { return []string{object.GetName()} }
@@ -70,21 +72,27 @@ func newStage(t *testing.T, cached []client.Object, more ...client.Object) *stag
 		object.SetResourceVersion("")
 		server.WithObjects(object)
 	}
+	s.cache = cache
 	s.server = server.WithInterceptorFuncs(interceptor.Funcs{Patch: func(
 		ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption,
 	) error {
+		content, err := patch.Data(object)
+		require.NoError(t, err)
+		s.lock.Lock()
 		s.patches++
-		if content, err := patch.Data(object); err == nil {
-			s.last = string(content)
-		}
+		s.last = string(content)
+		applied := &client.PatchOptions{}
+		applied.ApplyOptions(options)
+		s.owner = applied.FieldManager
+		s.lock.Unlock()
 		if err := s.refused[object.GetName()]; err != nil {
 			return err
 		}
 		return c.Patch(ctx, object, patch, options...)
 	}}).Build()
 	s.reconciler = &reconciler{
-		options: options, pods: synced{cache}, workloads: cache, podGroups: asked{}, live: s.server, writer: s.server,
-		recorder: s.events, memories: map[types.NamespacedName]*memory{},
+		options: options, pods: cache, workloads: cache, podGroups: asked{}, live: s.server, labels: newLabeller(options, s.server, cache),
+		recorder: s.events, clock: s.clock, memories: map[types.NamespacedName]*memory{},
 	}
 	return s
 }
@@ -97,13 +105,46 @@ func (i *indexer) IndexField(_ context.Context, object client.Object, field stri
 	return nil
 }
 
+// create has an object come to the API server and the cache.
+func (s *stage) create(object client.Object) {
+	s.Helper()
+	for _, c := range []client.Client{s.cache, s.server} {
+		fresh := object.DeepCopyObject().(client.Object)
+		fresh.SetResourceVersion("")
+		require.NoError(s, c.Create(s.Context(), fresh))
+	}
+}
+
+// put has a pod come to the API server and the cache, in place of one with its name. A name with a minus before it has that
+// pod removed.
+func (s *stage) put(p *corev1.Pod) {
+	s.Helper()
+	name, remove := strings.CutPrefix(p.Name, "-")
+	for _, c := range []client.Client{s.cache, s.server} {
+		before := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: name}}
+		require.NoError(s, client.IgnoreNotFound(c.Delete(s.Context(), before)))
+	}
+	if !remove {
+		s.create(p)
+	}
+}
+
 // reconcile takes turns until nothing is left to the next.
 func (s *stage) reconcile() error {
 	for {
 		result, err := s.Reconcile(s.Context(), reconcile.Request{NamespacedName: gang})
+		s.again = result.RequeueAfter
 		if s.turns++; err != nil || result != nextTurn {
+			s.write()
 			return err
 		}
+	}
+}
+
+// write writes what is to be written, each once.
+func (s *stage) write() {
+	for s.labels.queue.Len() > 0 {
+		s.labels.next(s.Context())
 	}
 }
 
@@ -131,11 +172,11 @@ func TestWhatTheCachesLackIsAskedForBeforeALabel(t *testing.T) {
 		podGroups    asked
 		wantLabelled bool
 	}{
-		"an owner that wants more":    {pod: pod("a", ownedBy("1")), server: []client.Object{job("1", 2)}},
-		"an owner that wants no more": {pod: pod("a", ownedBy("1")), server: []client.Object{job("1", 1)}, wantLabelled: true},
-		"an owner that is gone":       {pod: pod("a", ownedBy("1")), wantLabelled: true},
+		"an owner that wants more":                    {pod: pod("a", ownedBy("1")), server: []client.Object{job("1", 2)}},
+		"an owner that wants no more":                 {pod: pod("a", ownedBy("1")), server: []client.Object{job("1", 1)}, wantLabelled: true},
+		"an owner that is gone: the pod will be, too": {pod: pod("a", ownedBy("1"))},
 		"an owner that is gone, with a namesake": {
-			pod: pod("a", ownedBy("1")), wantLabelled: true,
+			pod:    pod("a", ownedBy("1")),
 			server: []client.Object{func() client.Object { other := job("1", 2); other.UID = "2"; return other }()},
 		},
 		"a PodGroup that asks for more":    {pod: pod("a", inNative("g")), podGroups: asked{gang: 2}},
@@ -151,6 +192,35 @@ func TestWhatTheCachesLackIsAskedForBeforeALabel(t *testing.T) {
 			assert.Equal(t, tc.wantLabelled, s.isLabelled("a"))
 		})
 	}
+}
+
+// A Job was deleted and made anew, and its pods are yet to be collected.
+func TestPodsWhoseOwnerIsGoneDoNotCount(t *testing.T) {
+	old := []podEdit{ownedBy("old"), sized("2"), phase(corev1.PodSucceeded)}
+	again := job("new", 2)
+	again.Name = "job-old"
+	of := []podEdit{ownedBy("new"), sized("2"), func(p *corev1.Pod) { p.OwnerReferences[0].Name = again.Name }}
+	s := newStage(t, []client.Object{pod("a", old...), pod("b", old...), pod("c", of...), again})
+	require.NoError(t, s.reconcile())
+	assert.Zero(t, s.patches)
+	s.create(pod("d", of...))
+	require.NoError(t, s.reconcile())
+	assert.True(t, s.isLabelled("c"))
+	assert.True(t, s.isLabelled("d"))
+	assert.False(t, s.isLabelled("a"))
+}
+
+func TestTheJobsOfAJobSetAreCountedInAllGroups(t *testing.T) {
+	worker, driver := jobOfSet("w", 1), jobOfSet("driver", 1)
+	worker.Labels["jobset.sigs.k8s.io/replicatedjob-replicas"] = "1"
+	worker.Labels["jobset.sigs.k8s.io/global-replicas"] = "2"
+	delete(driver.Spec.Template.Labels, DefaultNameLabel)
+	s := newStage(t, []client.Object{pod("a", ownedBy("w")), worker})
+	require.NoError(t, s.reconcile())
+	assert.False(t, s.isLabelled("a"), "the JobSet is yet to create another Job")
+	s.create(driver)
+	require.NoError(t, s.reconcile())
+	assert.True(t, s.isLabelled("a"), "that is not of the group")
 }
 
 func TestAPodGroupIsAskedForOnceForAllItsPods(t *testing.T) {
@@ -169,45 +239,6 @@ func (counting) Minimum(podgroups.Reference) (int32, bool) { return 0, false }
 func (c counting) Ask(_ context.Context, group podgroups.Reference) (int32, bool, error) {
 	c[group.Name]++
 	return 0, false, nil
-}
-
-func TestAProblemIsToldOnce(t *testing.T) {
-	s := newStage(t, []client.Object{pod("a", sized("x")), pod("b", sized("x"))})
-	for range 3 {
-		require.NoError(t, s.reconcile())
-	}
-	require.Len(t, s.events.Events, 1)
-	assert.Contains(t, <-s.events.Events, `annotation podgroup.jhwagner.github.io/size of pod a is "x"`)
-}
-
-func TestAFailureDoesNotKeepTheOthersFromTheirLabel(t *testing.T) {
-	s := newStage(t, []client.Object{pod("a"), pod("b"), pod("c")})
-	s.refused["b"] = errors.New("the server is down")
-	require.ErrorContains(t, s.reconcile(), "label pod b: the server is down")
-	assert.True(t, s.isLabelled("a"))
-	assert.True(t, s.isLabelled("c"))
-
-	s.patches, s.refused = 0, nil
-	require.NoError(t, s.reconcile())
-	assert.True(t, s.isLabelled("b"))
-}
-
-func TestAWriteIsForOnePodAndOneLabel(t *testing.T) {
-	s := newStage(t, []client.Object{pod("a")})
-	require.NoError(t, s.reconcile())
-	assert.JSONEq(t, `{"metadata":{"uid":"a","labels":{"podgroup.jhwagner.github.io/ready":"true"}}}`, s.last)
-}
-
-func TestAPodThatIsGoneIsNoFailure(t *testing.T) {
-	s := newStage(t, []client.Object{pod("a")})
-	for _, answer := range []error{
-		apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "a"),
-		apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "a", errors.New("another UID")),
-	} {
-		s.refused["a"] = answer
-		assert.NoError(t, s.reconcile())
-	}
-	assert.Equal(t, 2, s.patches)
 }
 
 func TestAGroupWithoutPodsIsForgotten(t *testing.T) {

@@ -1,9 +1,7 @@
 package podgroup
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,11 +36,10 @@ func (w world) sources(members []*corev1.Pod) (found []sizing, problems []proble
 	return found, problems
 }
 
-// annotated returns the size that the first pod by name gives of those that give one, 0 if none does. Of what is wrong the
-// first of each kind is told, however many pods say whatever.
+// annotated returns the size that the first pod by name gives of those that give one, 0 if none does.
 func (w world) annotated() (size int, problems []problem) {
-	var first, invalid, other *corev1.Pod
-	conflict := 0
+	var first *corev1.Pod
+	invalid, others := map[string]bool{}, map[int]bool{}
 	for _, pod := range w.pods {
 		text, ok := pod.Annotations[SizeAnnotation]
 		if !ok {
@@ -50,28 +47,16 @@ func (w world) annotated() (size int, problems []problem) {
 		}
 		n := sizeOf(text)
 		switch {
-		case n == 0 && invalid == nil:
-			invalid = pod
+		case n == 0 && !invalid[text]:
+			invalid[text] = true
+			problems = append(problems, invalidSize(pod, text))
 		case n == 0:
 		case first == nil:
 			size, first = n, pod
-		case n != size && other == nil:
-			conflict, other = n, pod
+		case n != size && !others[n]:
+			others[n] = true
+			problems = append(problems, otherSize(first, size, pod, n))
 		}
-	}
-	if invalid != nil {
-		problems = append(problems, problem{
-			kind: "invalid size", reason: EventInvalidSize, pod: invalid,
-			note: fmt.Sprintf("annotation %s of pod %s is %q: it must be a whole number, 1 or greater, and is left out of account",
-				SizeAnnotation, invalid.Name, shorten(invalid.Annotations[SizeAnnotation])),
-		})
-	}
-	if other != nil {
-		problems = append(problems, problem{
-			kind: "annotations that disagree", reason: EventSizeConflict, pod: other,
-			note: fmt.Sprintf("annotation %s of pod %s says %d, and that of pod %s says %d: %d holds, from the first pod by name",
-				SizeAnnotation, first.Name, size, other.Name, conflict, size),
-		})
 	}
 	return size, problems
 }
@@ -83,18 +68,6 @@ func sizeOf(text string) int {
 		return 0
 	}
 	return int(n)
-}
-
-// maxText is how much is kept of an annotation that is no size. The API server takes 256 KB.
-const maxText = 64
-
-// shorten cuts a text of which only the beginning matters to people.
-func shorten(text string) string {
-	const more = "..."
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText-len(more)], "") + more
 }
 
 // grouped counts each PodGroup by itself: more pods in one do not make up for a gap in another. Pods of none count one each.
@@ -159,5 +132,8 @@ func (w world) owned(members []*corev1.Pod) (sizing, bool) {
 			s.missing += max(0, workload.desired-t.active-max(t.succeeded, workload.succeeded))
 		}
 	}
+	uncreated := w.uncreatedPods()
+	s.size += uncreated
+	s.missing += uncreated
 	return s, wants
 }

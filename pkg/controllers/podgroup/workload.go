@@ -1,10 +1,6 @@
 package podgroup
 
 import (
-	"maps"
-	"slices"
-	"time"
-
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,15 +13,18 @@ import (
 // workload is what matters of a Job, StatefulSet or ReplicaSet.
 type workload struct {
 	uid     types.UID
-	desired int // how many pods it wants at a time
+	name    string // with its kind, for messages
+	desired int    // how many pods it wants at a time
 	// succeeded is how many pods it has seen succeed; some may have been removed since.
 	succeeded int
-	// complete says that it wants no more pods.
-	complete bool
-	// cronJob is the UID of the CronJob that made it, if one did, and made is when, with its name to tell two of a second
-	// apart: of a CronJob's Jobs only the newest counts.
+	// complete says that it wants no more pods, and failed that it makes no more though it wants them. Then it has ended.
+	complete, failed bool
+	created, ended   int64 // in seconds, as API timestamps are
+	// run is what a Job is a part of: the UID of its controller, a JobSet for instance, or its own.
+	run types.UID
+	// cronJob is the UID of the CronJob that made it, if one did. Each of its Jobs is a run.
 	cronJob types.UID
-	made    string
+	jobSet  jobSet
 }
 
 // workloadKinds are those whose size is known, by the kind in owner references.
@@ -42,22 +41,30 @@ var workloadKinds = map[string]struct {
 // workloadOf returns what matters of an object of one of these kinds; false if it is on its way out with its pods, or not
 // of these kinds.
 func workloadOf(object client.Object) (workload, bool) {
-	w := workload{uid: object.GetUID()}
+	created := object.GetCreationTimestamp()
+	w := workload{uid: object.GetUID(), created: created.Unix()}
 	switch o := object.(type) {
 	case *batchv1.Job:
 		parallelism := ptr.Deref(o.Spec.Parallelism, 1)
 		// Without completions the first pod that succeeds ends the Job; until then it has as many as run at a time.
 		w.desired = int(min(parallelism, ptr.Deref(o.Spec.Completions, parallelism)))
 		w.succeeded = int(o.Status.Succeeded)
+		w.name, w.run, w.jobSet = "Job "+o.Name, o.UID, jobSetOf(o)
 		if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.Kind == "CronJob" {
-			w.cronJob, w.made = owner.UID, o.CreationTimestamp.UTC().Format(time.RFC3339)+" "+o.Name
+			w.cronJob = owner.UID
+		} else if owner != nil {
+			w.run = owner.UID
 		}
-		w.complete = slices.ContainsFunc(o.Status.Conditions, func(c batchv1.JobCondition) bool {
-			return c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue
-		})
+		for _, c := range o.Status.Conditions {
+			if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
+				w.complete, w.failed, w.ended = c.Type == batchv1.JobComplete, c.Type == batchv1.JobFailed, c.LastTransitionTime.Unix()
+			}
+		}
 	case *appsv1.StatefulSet:
+		w.name = "StatefulSet " + o.Name
 		w.desired = int(ptr.Deref(o.Spec.Replicas, 1))
 	case *appsv1.ReplicaSet:
+		w.name = "ReplicaSet " + o.Name
 		w.desired = int(ptr.Deref(o.Spec.Replicas, 1))
 	default:
 		return workload{}, false
@@ -77,29 +84,4 @@ func (o Options) templateGroup(object client.Object) types.NamespacedName {
 		group.Name = w.Spec.Template.Labels[o.NameLabel]
 	}
 	return group
-}
-
-// current returns the workloads without those that a later run of the same CronJob has taken the place of, and their pods.
-func (w world) current() world {
-	newest := map[types.UID]string{} // by CronJob
-	for _, workload := range w.workloads {
-		if workload.cronJob != "" {
-			newest[workload.cronJob] = max(newest[workload.cronJob], workload.made)
-		}
-	}
-	if len(newest) == 0 {
-		return w
-	}
-	isOld := func(uid types.UID) bool {
-		workload, known := w.workloads[uid]
-		return known && workload.cronJob != "" && workload.made != newest[workload.cronJob]
-	}
-	c := w
-	c.workloads = maps.Clone(w.workloads)
-	maps.DeleteFunc(c.workloads, func(uid types.UID, _ workload) bool { return isOld(uid) })
-	c.pods = slices.DeleteFunc(slices.Clone(w.pods), func(pod *corev1.Pod) bool {
-		owner := metav1.GetControllerOfNoCopy(pod)
-		return owner != nil && isOld(owner.UID)
-	})
-	return c
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/internal/controlplane"
 )
@@ -105,11 +106,11 @@ func TestNothingButTheLabelIsWritten(t *testing.T) {
 	before.Labels[readyLabel] = "true"
 	assert.Equal(t, before.Labels, after.Labels)
 
-	var writes []string
+	writes := sets.New[string]()
 	for _, r := range s.controllerRequests() {
-		if r.namespace == s.namespace && r.verb != "list" && r.verb != "watch" {
-			writes = append(writes, fmt.Sprint(r.verb, " ", r.resource, " ", r.name))
+		if r.namespace == s.namespace && r.resource != "events" && r.verb != "list" && r.verb != "watch" {
+			writes.Insert(fmt.Sprint(r.verb, " ", r.resource, " ", r.name))
 		}
 	}
-	assert.ElementsMatch(t, []string{"patch pods pod-0", "patch pods pod-1"}, writes)
+	assert.Equal(t, sets.New("patch pods pod-0", "patch pods pod-1"), writes)
 }

@@ -114,6 +114,45 @@ func TestMembers(t *testing.T) {
 	})
 }
 
+// A label is for one group. Whether the controller runs while a pod changes its group does not matter.
+func TestAPodThatChangesItsGroupLosesItsLabel(t *testing.T) {
+	for name, while := range map[string]func(s *story, do func()){
+		"while the controller runs": func(_ *story, do func()) { do() },
+		"while it is down":          (*story).withoutController,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			s.create(s.pod("moving", "gang"), s.pod("staying", "gang"))
+			s.awaitLabels("gang", 2)
+			s.expect("other", 3)
+			s.create(s.pod("other-0", "other", size("3")))
+			s.awaitPhase(corev1.PodRunning, "other-0")
+			while(s, func() { s.patch("moving", fmt.Sprintf(`{"metadata":{"labels":{%q:"other"}}}`, nameLabel)) })
+			s.await("the label to go", func() bool { return !labelled(s.get("moving")) })
+			s.expectNoLabels("other")
+			assert.True(t, labelled(s.get("staying")))
+			s.create(s.pod("other-1", "other", size("3")))
+			s.awaitLabels("other", 3)
+			s.fence()
+			assert.True(t, labelled(s.get("moving")))
+		})
+	}
+}
+
+func TestAPodThatLeavesItsGroupLosesItsLabel(t *testing.T) {
+	for name, value := range map[string]string{"without another": "null", "for an empty one": `""`} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			s.create(s.pod("leaving", "gang"), s.pod("staying", "gang"))
+			s.awaitLabels("gang", 2)
+			s.withoutController(func() { s.patch("leaving", fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, nameLabel, value)) })
+			s.await("the label to go", func() bool { return !labelled(s.get("leaving")) })
+			s.fence()
+			assert.True(t, labelled(s.get("staying")))
+		})
+	}
+}
+
 func TestTwoNamespacesWithAGroupOfTheSameName(t *testing.T) {
 	a, b := newStory(t), newStory(t)
 	a.expect("gang", 2)

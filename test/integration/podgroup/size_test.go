@@ -129,39 +129,6 @@ func TestEachJobIsCountedByItself(t *testing.T) {
 	s.awaitLabels("gang", 6)
 }
 
-// Each run of a CronJob is a group anew: what is left of the run before does not make up for what this one lacks.
-func TestRunsOfACronJob(t *testing.T) {
-	s := newStory(t)
-	cron := &batchv1.CronJob{ObjectMeta: s.meta("nightly")}
-	cron.Spec.Schedule, cron.Spec.Suspend = "@yearly", new(true)
-	cron.Spec.JobTemplate.Spec = s.job("", 2, nil).Spec
-	s.create(cron)
-	run := func(name string) *batchv1.Job {
-		job := s.job(name, 2, new(int32(2)))
-		job.Spec.Template.Annotations[sizeAnnotation] = "2"
-		job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(cron, batchv1.SchemeGroupVersion.WithKind("CronJob"))}
-		return job
-	}
-	first := run("nightly-1")
-	first.Spec.Template.Annotations[completeAfter] = "0s"
-	s.create(first)
-	s.awaitLabels("gang", 2)
-	s.await("the first run to complete", func() bool {
-		require.NoError(t, api.Get(s.ctx, s.key("nightly-1"), first))
-		return first.Status.CompletionTime != nil
-	})
-
-	quota := s.quota(1) // which does not count pods that have succeeded
-	s.create(run("nightly-2"))
-	s.awaitRunning("gang", 1)
-	s.fence()
-	for _, pod := range s.group("gang") {
-		assert.Equal(t, pod.Status.Phase == corev1.PodSucceeded, labelled(&pod), "%s, which is %s", pod.Name, pod.Status.Phase)
-	}
-	require.NoError(t, api.Delete(s.ctx, quota))
-	s.awaitLabels("gang", 4)
-}
-
 // A pod that fails is replaced by its Job: the replacement is what counts.
 func TestAPodOfAJobFails(t *testing.T) {
 	t.Parallel() // a Job takes ten seconds to replace it

@@ -3,6 +3,7 @@ package podgroup
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -135,10 +136,11 @@ func (s *story) get(name string) *corev1.Pod {
 }
 
 // group are the pods of a group by name, those that are terminating too.
-func (s *story) group(name string) []corev1.Pod {
+func (s *story) group(name string, more ...client.ListOption) []corev1.Pod {
 	s.Helper()
 	var list corev1.PodList
-	require.NoError(s, api.List(s.ctx, &list, client.InNamespace(s.namespace), client.MatchingLabels{nameLabel: name}))
+	options := append([]client.ListOption{client.InNamespace(s.namespace), client.MatchingLabels{nameLabel: name}}, more...)
+	require.NoError(s, api.List(s.ctx, &list, options...))
 	return list.Items
 }
 
@@ -197,12 +199,12 @@ func (s *story) expectNoLabels(group string) {
 }
 
 // fence returns when the controller has dealt with everything that happened before. Pods come to it in the order in which
-// they change, so when a group that ran later is labelled, earlier ones have been looked at; and the second time, by the
-// workers that were busy with them the first time, they have been dealt with. The fence is in another namespace, where no
-// quota keeps it out.
+// they change, so when a group that ran later is labelled, earlier ones have been looked at; the second time, by the workers
+// that were busy with them the first time, they have been decided on; and the third time their labels have been written. The
+// fence is in another namespace, where no quota keeps it out.
 func (s *story) fence() {
 	s.Helper()
-	for range 2 {
+	for range 3 {
 		name := "fence-" + utilrand.String(8)
 		pod := s.pod(name, name)
 		pod.Namespace = metav1.NamespaceDefault
@@ -228,6 +230,14 @@ func (s *story) events(reason string) []string {
 	}
 	slices.Sort(notes)
 	return notes
+}
+
+// awaitEvent waits for an event of a reason that says what is expected.
+func (s *story) awaitEvent(reason, pattern string) {
+	s.Helper()
+	s.await(fmt.Sprintf("an event %s like %q", reason, pattern), func() bool {
+		return slices.ContainsFunc(s.events(reason), regexp.MustCompile(pattern).MatchString)
+	})
 }
 
 // withoutController does something while the controller is down.

@@ -1,14 +1,19 @@
 package podgroup
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/podsequence/internal/controlplane"
 )
 
+// How often events are sent is tested with the reconciler: here the controller may start anew, and then reports again.
 func TestWarnings(t *testing.T) {
-	t.Run("an annotation that is no size is told once, and the next source holds", func(t *testing.T) {
+	t.Run("an annotation that is no size is reported, and the next source holds", func(t *testing.T) {
 		s := newStory(t)
 		s.expect("gang", 3)
 		quota := s.quota(2)
@@ -19,12 +24,9 @@ func TestWarnings(t *testing.T) {
 		s.expectNoLabels("gang")
 		require.NoError(t, api.Delete(s.ctx, quota))
 		s.awaitLabels("gang", 3)
-		s.await("the event", func() bool { return len(s.events("InvalidGroupSize")) > 0 })
-		notes := s.events("InvalidGroupSize")
-		require.Len(t, notes, 1)
-		assert.Regexp(t, `^annotation podgroup.jhwagner.github.io/size of pod work-\w+ is "three": it must be a whole number, `, notes[0])
+		s.awaitEvent("InvalidGroupSize", `^annotation podgroup.jhwagner.github.io/size of pod work-\w+ is "three": it must be a whole number, `)
 	})
-	t.Run("sources that disagree are told once, and the first holds", func(t *testing.T) {
+	t.Run("sources that disagree are reported, and the first holds", func(t *testing.T) {
 		s := newStory(t)
 		quota := s.quota(2)
 		job := s.job("work", 3, nil)
@@ -33,12 +35,10 @@ func TestWarnings(t *testing.T) {
 		s.awaitLabels("gang", 2)
 		require.NoError(t, api.Delete(s.ctx, quota))
 		s.awaitLabels("gang", 3)
-		s.await("the event", func() bool { return len(s.events("GroupSizeConflict")) > 0 })
-		assert.Equal(t, []string{
-			"the group has 2 pods by annotation podgroup.jhwagner.github.io/size, but 3 by Jobs, StatefulSets and ReplicaSets: 2 holds",
-		}, s.events("GroupSizeConflict"))
+		s.awaitEvent("GroupSizeConflict",
+			"^the group has 2 pods by annotation podgroup.jhwagner.github.io/size, but 3 by Jobs, StatefulSets and ReplicaSets: 2 holds$")
 	})
-	t.Run("a group that waits for more than its workloads make is told of", func(t *testing.T) {
+	t.Run("a group that waits for more than its workloads make is reported", func(t *testing.T) {
 		s := newStory(t)
 		s.expect("gang", 4)
 		job := s.job("work", 3, nil)
@@ -46,9 +46,9 @@ func TestWarnings(t *testing.T) {
 		s.create(job)
 		s.awaitRunning("gang", 3)
 		s.expectNoLabels("gang")
-		s.await("the event", func() bool { return len(s.events("GroupSizeConflict")) > 0 })
+		s.awaitEvent("GroupSizeConflict", "^the group has 4 pods by annotation .*, but 3 by Jobs")
 	})
-	t.Run("annotations that disagree are told once, and that of the first pod by name holds", func(t *testing.T) {
+	t.Run("annotations that disagree are reported, and that of the first pod by name holds", func(t *testing.T) {
 		s := newStory(t)
 		s.expect("gang", 2)
 		s.create(s.pod("pod-0", "gang", size("2"), held), s.pod("pod-1", "gang", size("1")))
@@ -56,9 +56,17 @@ func TestWarnings(t *testing.T) {
 		s.expectNoLabels("gang")
 		s.letGo("pod-0")
 		s.awaitLabels("gang", 2)
-		s.await("the event", func() bool { return len(s.events("GroupSizeConflict")) > 0 })
-		assert.Equal(t, []string{
-			"annotation podgroup.jhwagner.github.io/size of pod pod-0 says 2, and that of pod pod-1 says 1: 2 holds, from the first pod by name",
-		}, s.events("GroupSizeConflict"))
+		s.awaitEvent("GroupSizeConflict",
+			"^annotation podgroup.jhwagner.github.io/size of pod pod-0 says 2, and that of pod pod-1 says 1: 2 holds, from the first pod by name$")
 	})
+}
+
+func TestAGroupThatDoesNotGetReadyIsReported(t *testing.T) {
+	t.Parallel() // it takes a minute
+	s := newStory(t)
+	s.create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3"), held))
+	s.awaitEvent("GroupNotReady", `^the group is not ready: \d of \d pods run, \d more are to come \(annotation .*\)\. `)
+	log, err := os.ReadFile(filepath.Join(dir, "logs", controlplane.PodSequenceController+".log"))
+	require.NoError(t, err)
+	assert.Regexp(t, `"The pod group has a problem".* namespace="`+s.namespace+`" name="gang".* reason="GroupNotReady"`, string(log))
 }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// witness watches the pods of a namespace from its beginning. A label is right if at some moment since the pod was created
+// witness watches the pods of a namespace from its beginning. A label is right if at some moment since the pod was created, in this group,
 // all of its group ran, and were as many as the test says.
 type witness struct {
 	lock  sync.Mutex
@@ -71,6 +71,9 @@ func (w *witness) see(event watch.Event) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	before := w.pods[pod.UID]
+	if before != nil && before.Labels[nameLabel] != pod.Labels[nameLabel] {
+		delete(w.due, pod.UID) // what the other group did is no matter here
+	}
 	if labelled(pod) && (before == nil || !labelled(before)) {
 		if !w.due[pod.UID] {
 			w.early = append(w.early, pod.Name)

@@ -1,0 +1,73 @@
+package podgroup
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// notReadyAfter is how long the newest pod without the label must have waited before that is reported.
+const notReadyAfter = time.Minute
+
+// notReady returns the problem that a group is not ready; waits is false if no pod waits for the label. The problem is sure
+// at once if pods wait for what does not come by itself.
+func (w world) notReady(members []*corev1.Pod, why string) (p problem, waits bool) {
+	p = problem{kind: notReady, reason: EventNotReady}
+	say := func(format string, args ...any) func() string {
+		return func() string { return "the group is not ready: " + why + ". " + fmt.Sprintf(format, args...) }
+	}
+	if job, failed := w.failedJob(); failed {
+		for _, pod := range w.pods {
+			if !w.options.isLabelled(pod) {
+				p.pod, p.subject = pod, string(job.uid)+" failed"
+				p.note = say("%s has failed and creates no more pods: create a Job of the group that takes its place, or delete it", job.name)
+				return p, true
+			}
+		}
+		return p, false
+	}
+	var waiting *corev1.Pod
+	var newest time.Time
+	for _, pod := range members {
+		switch {
+		case w.options.isLabelled(pod):
+			continue
+		case pod.Status.Phase == corev1.PodFailed:
+			p.pod, p.subject = pod, string(pod.UID)+" failed"
+			p.note = say("Pod %s has failed: delete it, and create another if it is needed", pod.Name)
+			return p, true
+		case waiting == nil, runs(waiting) && !runs(pod):
+			waiting = pod
+		}
+		if created := pod.CreationTimestamp.Time; created.After(newest) {
+			newest = created
+		}
+	}
+	if waiting == nil {
+		return p, false
+	}
+	p.pod = waiting
+	if runs(waiting) {
+		p.note = say("Create them, or see the events of what is to create them")
+	} else {
+		p.note = say("Pod %s is %s: its events say why", waiting.Name, waiting.Status.Phase)
+	}
+	if newest.After(w.now) {
+		newest = w.now // by a clock that is ahead of ours
+	}
+	if due := newest.Add(notReadyAfter); due.After(w.now) {
+		p.unsure, p.due = true, due
+	}
+	return p, true
+}
+
+// failedJob returns the first Job by name that failed and is still counted.
+func (w world) failedJob() (first workload, found bool) {
+	for _, job := range w.workloads {
+		if job.failed && job.desired > 0 && (!found || job.name < first.name) {
+			first, found = job, true
+		}
+	}
+	return first, found
+}
