@@ -2,6 +2,7 @@ package sequentialjob
 
 import (
 	"maps"
+	"math"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -37,7 +38,13 @@ func newJob(object *v1alpha1.SequentialJob, index int32) *batchv1.Job {
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(object, v1alpha1.SequentialJobKind)},
 		},
 		Spec: batchv1.JobSpec{
-			BackoffLimit: ptr.To(ptr.Deref(object.Spec.BackoffLimit, v1alpha1.DefaultBackoffLimit)),
+			BackoffLimit:     ptr.To(ptr.Deref(object.Spec.BackoffLimit, v1alpha1.DefaultBackoffLimit)),
+			PodFailurePolicy: podFailurePolicy(&object.Spec, object.Spec.Containers[index].Name),
+			// A pod that ends slowly still works: the next one waits for it.
+			PodReplacementPolicy: ptr.To(batchv1.Failed),
+			// Policies of the cluster give Jobs without a time to live one of their own. A completed Job must not be gone
+			// before its completion is in status; the object's own time to live takes the Jobs with it.
+			TTLSecondsAfterFinished: ptr.To[int32](math.MaxInt32),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
 					Labels: maps.Clone(labels), Annotations: maps.Clone(annotations), Finalizers: template.Finalizers,
