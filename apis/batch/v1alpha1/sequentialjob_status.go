@@ -11,11 +11,11 @@ type Phase string
 
 // The phases of a SequentialJob.
 const (
-	PhasePending   Phase = "Pending"   // the step it is at has no Job yet
-	PhaseRunning   Phase = "Running"   // the step it is at has a Job
+	PhasePending   Phase = "Pending"   // the step it is at has no Job yet, or somebody else keeps its Job suspended
+	PhaseRunning   Phase = "Running"   // the Job of the step it is at may have pods
 	PhaseSucceeded Phase = "Succeeded" // every step is completed
-	PhaseFailed    Phase = "Failed"    // no further step will run
-	PhaseSuspended Phase = "Suspended" // spec.suspend is true
+	PhaseFailed    Phase = "Failed"    // no further step will run, and no pod of a step works
+	PhaseSuspended Phase = "Suspended" // spec.suspend is true, and no pod of a step works
 )
 
 // Condition types of a SequentialJob.
@@ -35,6 +35,7 @@ const (
 
 	ReasonStepsRemaining  = "StepsRemaining"   // not every step is completed
 	ReasonStepRunning     = "StepRunning"      // the Job of a step runs
+	ReasonJobSuspended    = "JobSuspended"     // somebody else, such as a queueing system, suspended the step's Job
 	ReasonWaitingForOld   = "WaitingForOldJob" // a Job of the step's name is still being deleted
 	ReasonJobCreateFailed = "JobCreateFailed"  // the API server refuses the step's Job for now, by a quota for instance
 
@@ -74,9 +75,15 @@ type SequentialJobStatus struct {
 	// +optional
 	Progress SequentialJobProgress `json:"progress,omitempty,omitzero"`
 
-	// StartTime is when it began, or was last resumed. Absent while it is suspended.
+	// StartTime is when it began, or was last resumed. Absent while it is suspended, and while somebody else, such as a
+	// queueing system, keeps the Job of the step suspended.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// UsedSeconds are the seconds of activeDeadlineSeconds that were over at startTime: those before somebody else
+	// suspended the Job of a step.
+	// +optional
+	UsedSeconds int64 `json:"usedSeconds,omitempty"`
 
 	// CompletionTime is when it succeeded or failed. ttlSecondsAfterFinished count from then.
 	// +optional

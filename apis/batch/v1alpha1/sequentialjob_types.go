@@ -23,6 +23,10 @@ const (
 // AnnotationSuspended is on Jobs that we suspended, and so may resume. Jobs that others suspend are left to them.
 const AnnotationSuspended = "batch.example.com/suspended"
 
+// AnnotationDeadline is on Jobs that we gave a deadline, and has its seconds as its value. A deadline that others gave a
+// Job is left to them.
+const AnnotationDeadline = "batch.example.com/deadline-seconds"
+
 // SequentialJob runs containers one after another, each as a Job of its own.
 //
 // +kubebuilder:object:root=true
@@ -104,7 +108,8 @@ type SequentialJobSpec struct {
 	PodFailurePolicy *PodFailurePolicy `json:"podFailurePolicy,omitempty"`
 
 	// ActiveDeadlineSeconds is how long all steps together may take, from the start of the first one. Then the running
-	// step is stopped and the whole has failed. Defaults to no limit.
+	// step is stopped and the whole has failed. Time for which somebody else, such as a queueing system, keeps the Job of
+	// a step suspended does not count. Defaults to no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647

@@ -25,9 +25,9 @@ func refusedBefore(w world) *obstacle {
 }
 
 // create creates the Job of the current step, and puts it, or what stands in its way, into the world.
-func (r *reconciler) create(ctx context.Context, w *world) error {
+func (r *reconciler) create(ctx context.Context, w *world, deadline jobDeadline) error {
 	index, object := progressOf(*w).current, client.ObjectKeyFromObject(w.object)
-	job := newJob(w.object, index)
+	job := newJob(w.object, index, deadline)
 	err := r.writer.Create(ctx, job)
 	switch {
 	case err == nil:

@@ -20,7 +20,7 @@ func TestEventsFor(t *testing.T) {
 	second := status(makeWorld(2).job(0, complete).job(1))
 	succeeded := status(makeWorld(2).job(0, complete).job(1, complete))
 	failed := status(makeWorld(2).job(0, failedFor("BackoffLimitExceeded")))
-	deadlineOver := status(makeWorld(2).at(0).job(0, stopped).spec(deadline(1)))
+	deadlineOver := status(makeWorld(2).at(0).job(0, stopped, failedFor("DeadlineExceeded")).spec(deadline(1)))
 	suspended := status(makeWorld(2).job(0, suspendedByUs).spec(suspend))
 	conflict := status(makeWorld(2).obstructed(obstacle{reason: "JobNameConflict", message: "not ours", final: true}))
 	refused := status(makeWorld(2).obstructed(obstacle{reason: "JobCreateFailed", message: "exceeded quota"}))

@@ -13,12 +13,12 @@ import (
 )
 
 func TestAStepNeverRunsTwiceAtOnce(t *testing.T) {
-	job := newJob(makeWorld(1).object, 0)
+	job := newJob(makeWorld(1).object, 0, jobDeadline{})
 	assert.Equal(t, ptr.To(batchv1.Failed), job.Spec.PodReplacementPolicy)
 }
 
 func TestNoPolicyOfTheClusterRemovesACompletedJob(t *testing.T) {
-	job := newJob(makeWorld(1).object, 0)
+	job := newJob(makeWorld(1).object, 0, jobDeadline{})
 	assert.Equal(t, ptr.To[int32](math.MaxInt32), job.Spec.TTLSecondsAfterFinished)
 }
 
@@ -86,11 +86,11 @@ func TestThePodFailurePolicyOfAJob(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Empty(t, validate(&tc.world.object.Spec))
-			policy := newJob(tc.world.object, 1).Spec.PodFailurePolicy
+			policy := newJob(tc.world.object, 1, jobDeadline{}).Spec.PodFailurePolicy
 			assert.ElementsMatch(t, tc.want, policy.Rules)
 		})
 	}
 	t.Run("none where Jobs do not support it", func(t *testing.T) {
-		assert.Nil(t, newJob(makeWorld(2).spec(onFailure).object, 1).Spec.PodFailurePolicy)
+		assert.Nil(t, newJob(makeWorld(2).spec(onFailure).object, 1, jobDeadline{}).Spec.PodFailurePolicy)
 	})
 }

@@ -95,11 +95,16 @@ func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, e
 		case deleteObject:
 			return decision{status: w.object.Status}, r.delete(ctx, w.object)
 		case createJob:
-			err = r.create(ctx, &w)
+			err = r.create(ctx, &w, deadlineFrom(w.now, d.end))
 		case suspendJob:
 			err = r.patch(ctx, w, suspendPatch)
 		case resumeJob:
-			err = r.patch(ctx, w, resumePatch)
+			err = r.patch(ctx, w, func(job *batchv1.Job) patch { return resumePatch(job, deadlineFrom(w.now, d.end)) })
+		case limitJob:
+			err = r.patch(ctx, w, func(job *batchv1.Job) patch {
+				right, _ := wrongDeadline(job, d.end)
+				return limitPatch(job, right)
+			})
 		case stopJob:
 			err = r.patch(ctx, w, stopPatch)
 		}

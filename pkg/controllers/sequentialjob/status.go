@@ -52,7 +52,7 @@ func failed(w world, p progress, f failure) v1alpha1.SequentialJobStatus {
 func suspended(w world, p progress) v1alpha1.SequentialJobStatus {
 	s := newStatus(w, p)
 	s.Phase = v1alpha1.PhaseSuspended
-	s.StartTime = nil
+	s.resetClock()
 	s.Message = "suspended before " + p.step()
 	if p.job != nil {
 		s.Message = "suspended in " + p.step()
@@ -66,8 +66,31 @@ func suspended(w world, p progress) v1alpha1.SequentialJobStatus {
 func pending(w world, p progress) v1alpha1.SequentialJobStatus {
 	s := newStatus(w, p)
 	s.Phase = v1alpha1.PhasePending
+	if s.StartTime != nil {
+		s.startClock(w, p)
+	}
 	s.Message = p.step() + ": " + w.obstacle.message
 	s.condition(v1alpha1.ConditionProgressing, true, w.obstacle.reason)
+	return s.finish()
+}
+
+// held is the status while somebody else keeps the Job of the current step suspended.
+func held(w world, p progress) v1alpha1.SequentialJobStatus {
+	s := newStatus(w, p)
+	s.Phase = v1alpha1.PhasePending
+	s.stopClock(w, p)
+	s.Message = fmt.Sprintf("%s: Job %s is suspended, and it is for whoever suspended it to resume it, such as a queueing system",
+		p.step(), p.job.Name)
+	s.condition(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonJobSuspended)
+	return s.finish()
+}
+
+// stopping is the status while the pods of the current step have yet to end, for whatever reason.
+func stopping(w world, p progress, f failure) v1alpha1.SequentialJobStatus {
+	s := newStatus(w, p)
+	s.Phase = v1alpha1.PhaseRunning
+	s.Message = f.message
+	s.condition(v1alpha1.ConditionProgressing, false, f.reason)
 	return s.finish()
 }
 
@@ -75,6 +98,7 @@ func pending(w world, p progress) v1alpha1.SequentialJobStatus {
 func running(w world, p progress) v1alpha1.SequentialJobStatus {
 	s := newStatus(w, p)
 	s.Phase = v1alpha1.PhaseRunning
+	s.startClock(w, p)
 	s.Message = fmt.Sprintf("%s runs in Job %s", p.step(), jobName(w.object.Name, p.current))
 	s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonStepRunning)
 	return s.finish()
@@ -87,18 +111,15 @@ type statusBuilder struct {
 	conditions map[string]metav1.Condition
 }
 
-// newStatus has what does not depend on the phase. Of the status before, only the start time is kept, and since when
-// each condition has been as it is.
+// newStatus has what does not depend on the phase. Of the status before, only the times are kept: when it started, and
+// since when each condition has been as it is.
 func newStatus(w world, p progress) *statusBuilder {
 	s := &statusBuilder{now: *w.seconds(), conditions: map[string]metav1.Condition{}}
 	before := w.object.Status.DeepCopy()
 	s.Conditions = before.Conditions
 	s.ObservedGeneration = w.object.Generation
 	s.Step = p.ordinal()
-	s.StartTime = before.StartTime
-	if s.StartTime == nil {
-		s.StartTime = w.seconds()
-	}
+	s.StartTime, s.UsedSeconds = before.StartTime, before.UsedSeconds
 	s.State.Succeeded = p.current
 	if p.job != nil {
 		s.State.Active = 1
