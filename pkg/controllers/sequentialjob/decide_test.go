@@ -41,6 +41,11 @@ func TestWhatToWriteNext(t *testing.T) {
 			world: makeWorld(2).at(0).job(0).spec(func(s *v1alpha1.SequentialJobSpec) { s.Containers[1].Image = "" }), want: stopJob,
 		},
 
+		"a step of an object that cannot be decoded is stopped": {
+			world: makeWorld(0).undecodable("x").at(1).job(1), want: stopJob,
+		},
+		"nothing is started of an object that cannot be decoded": {world: makeWorld(2).undecodable("x"), want: nothing},
+
 		"a running step is suspended":         {world: makeWorld(3).at(0).job(0).spec(suspend), want: suspendJob},
 		"a suspended step is left so":         {world: makeWorld(3).at(0).job(0, suspendedByUs).spec(suspend), want: nothing},
 		"while suspended, none is started":    {world: makeWorld(3).spec(suspend), want: nothing},
@@ -202,8 +207,25 @@ func TestWhatStatusSays(t *testing.T) {
 			world: makeWorld(0), phase: v1alpha1.PhaseFailed, step: "0/0", reason: "InvalidSpec", cause: "InvalidSpec",
 			message: "spec.containers: there must be 1 to 64 steps, not 0",
 		},
+		"the object cannot be decoded any more, and its step has stopped": {
+			world: makeWorld(0).undecodable("what is this").at(2).job(2, stopped, failedFor("DeadlineExceeded")),
+			phase: v1alpha1.PhaseFailed, step: "3/?", current: 2,
+			reason: "InvalidSpec", cause: "InvalidSpec", message: "what is this",
+		},
+		"the object cannot be decoded any more, and its step is stopping": {
+			world: makeWorld(4).undecodable("what is this").at(2).job(2, stopped, active),
+			phase: v1alpha1.PhaseRunning, step: "3/4", current: 2, message: "what is this; its pods have yet to end",
+		},
+		"the object cannot be decoded any more, and has completed": {
+			world: makeWorld(2).undecodable("what is this").at(1).job(1, complete), phase: v1alpha1.PhaseSucceeded, step: "2/2",
+			current: 2, message: "all 2 steps are completed",
+		},
+		"neither the object nor its status can be decoded": {
+			world: makeWorld(0).undecodable("what is this").job(0, complete).job(1, stopped, failedFor("DeadlineExceeded")),
+			phase: v1alpha1.PhaseFailed, step: "2/?", current: 1, reason: "InvalidSpec", cause: "InvalidSpec", message: "what is this",
+		},
 		"the object cannot be decoded": {
-			world: makeWorld(0).undecodable("what is this"), phase: v1alpha1.PhaseFailed, step: "0/0",
+			world: makeWorld(0).undecodable("what is this"), phase: v1alpha1.PhaseFailed, step: "1/?",
 			reason: "InvalidSpec", cause: "InvalidSpec", message: "what is this",
 		},
 		"status notes more steps than there are": {

@@ -83,7 +83,7 @@ func newUnstructured() *unstructured.Unstructured {
 }
 
 // decode makes a SequentialJob of what is stored. One that cannot be decoded, because it was stored when the definition
-// allowed more, keeps its name and status, so that it can be told of; the watch that brought it carries on.
+// allowed more, keeps its name, its status and its steps, as far as they can be; the watch that brought it carries on.
 func decode(stored *unstructured.Unstructured) (object *v1alpha1.SequentialJob, unreadable string) {
 	convert := runtime.DefaultUnstructuredConverter.FromUnstructured
 	object = &v1alpha1.SequentialJob{}
@@ -92,15 +92,18 @@ func decode(stored *unstructured.Unstructured) (object *v1alpha1.SequentialJob, 
 		return object, ""
 	}
 	// Metadata is the API server's, so it can be decoded; a status that cannot is worked out anew.
-	for _, fields := range [][]string{{"metadata", "status"}, {"metadata"}} {
-		readable := map[string]any{}
-		for _, field := range fields {
-			readable[field] = stored.Object[field]
-		}
-		object = &v1alpha1.SequentialJob{}
-		if convert(readable, object) == nil {
-			break
+	readable := map[string]any{"metadata": stored.Object["metadata"]}
+	try := func(field string, value any) {
+		readable[field] = value
+		if convert(readable, &v1alpha1.SequentialJob{}) != nil {
+			delete(readable, field)
 		}
 	}
+	try("status", stored.Object["status"])
+	if containers, ok, _ := unstructured.NestedFieldNoCopy(stored.Object, "spec", "containers"); ok {
+		try("spec", map[string]any{"containers": containers})
+	}
+	object = &v1alpha1.SequentialJob{}
+	_ = convert(readable, object) // it was tried
 	return object, fmt.Sprintf("the object cannot be decoded: %v", err)
 }

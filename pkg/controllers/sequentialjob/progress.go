@@ -12,6 +12,8 @@ import (
 // progress is how far an object has come.
 type progress struct {
 	steps int32
+	// unknown is true if nobody knows how many steps there are, because the object cannot be decoded.
+	unknown bool
 	// current is the first step that is not completed; steps if all are.
 	current int32
 	// job is that of the current step, or nil.
@@ -36,6 +38,13 @@ func progressOf(w world) progress {
 			p.current = max(p.current, index+1)
 		}
 	}
+	if w.unreadable != "" && p.steps == 0 {
+		// What was completed, and what runs, is what there is to know.
+		p.current = min(p.current, v1alpha1.MaxSteps)
+		p.steps, p.unknown = p.current+1, true
+		p.job = w.jobs[p.current]
+		return p
+	}
 	p.current = min(p.current, p.steps)
 	if p.current < p.steps {
 		p.job, p.name = w.jobs[p.current], w.object.Spec.Containers[p.current].Name
@@ -55,5 +64,8 @@ func (p progress) step() string {
 
 // ordinal is the place of the current step for people: "2/3" is the second of three.
 func (p progress) ordinal() string {
+	if p.unknown {
+		return fmt.Sprintf("%d/?", p.current+1)
+	}
 	return fmt.Sprintf("%d/%d", min(p.current+1, p.steps), p.steps)
 }
