@@ -18,9 +18,10 @@ const (
 	PhaseSuspended Phase = "Suspended" // spec.suspend is true, and no pod of a step works
 )
 
-// Condition types of a SequentialJob.
+// Condition types of a SequentialJob. Complete, Failed and Suspended are those of a Job in batch/v1.
 const (
-	ConditionAvailable   = "Available"   // every step is completed
+	ConditionComplete    = "Complete"    // every step is completed
+	ConditionAvailable   = "Available"   // the same
 	ConditionProgressing = "Progressing" // there are steps to run, and nothing keeps them from it
 	ConditionFailed      = "Failed"      // no further step will run
 	ConditionSuspended   = "Suspended"   // no step runs, because spec.suspend is true
@@ -29,12 +30,15 @@ const (
 // Reasons of conditions. Those of failures are also in progress.failureReason, but for ReasonJobFailed, where the Job's
 // own reason is, such as BackoffLimitExceeded.
 const (
-	ReasonCompleted  = "Completed"  // every step is completed
-	ReasonSuspended  = "Suspended"  // spec.suspend is true
-	ReasonAsExpected = "AsExpected" // nothing is wrong
+	ReasonCompleted = "Completed" // every step is completed
+	// ReasonCompletionsReached says the same of Complete, as in batch/v1.
+	ReasonCompletionsReached = "CompletionsReached"
+	ReasonSuspended          = "Suspended"  // spec.suspend is true
+	ReasonAsExpected         = "AsExpected" // nothing is wrong
 
 	ReasonStepsRemaining  = "StepsRemaining"   // not every step is completed
-	ReasonStepRunning     = "StepRunning"      // the Job of a step runs
+	ReasonJobStarted      = "JobStarted"       // the Job of the first step runs
+	ReasonJobCompleted    = "JobCompleted"     // the Job of a step has completed, and that of the next runs
 	ReasonJobSuspended    = "JobSuspended"     // somebody else, such as a queueing system, suspended the step's Job
 	ReasonWaitingForOld   = "WaitingForOldJob" // a Job of the step's name is still being deleted
 	ReasonJobCreateFailed = "JobCreateFailed"  // the API server refuses the step's Job for now, by a quota for instance
@@ -93,7 +97,7 @@ type SequentialJobStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Conditions are Available, Progressing, Failed and Suspended.
+	// Conditions are Complete, Available, Progressing, Failed and Suspended.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

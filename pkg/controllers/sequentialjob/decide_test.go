@@ -245,7 +245,7 @@ func TestWhatStatusSays(t *testing.T) {
 			assert.Equal(t, tc.reason != "", d.status.Progress.FailedIndex != nil)
 			finished := tc.phase == v1alpha1.PhaseSucceeded || tc.phase == v1alpha1.PhaseFailed
 			assert.Equal(t, finished, d.status.CompletionTime != nil)
-			assert.Len(t, d.status.Conditions, 4)
+			assert.Len(t, d.status.Conditions, 5)
 
 			// Deciding once more, with that status, changes nothing.
 			tc.world.object.Status = d.status

@@ -25,6 +25,7 @@ func succeeded(w world, p progress) v1alpha1.SequentialJobStatus {
 	s.Phase = v1alpha1.PhaseSucceeded
 	s.CompletionTime = w.seconds()
 	s.Message = fmt.Sprintf("all %d steps are completed", p.steps)
+	s.condition(v1alpha1.ConditionComplete, true, v1alpha1.ReasonCompletionsReached)
 	s.condition(v1alpha1.ConditionAvailable, true, v1alpha1.ReasonCompleted)
 	s.condition(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonCompleted)
 	return s.finish()
@@ -42,6 +43,7 @@ func failed(w world, p progress, f failure) v1alpha1.SequentialJobStatus {
 	if f.cause != "" {
 		s.Progress.FailureReason = f.cause
 	}
+	s.condition(v1alpha1.ConditionComplete, false, f.reason)
 	s.condition(v1alpha1.ConditionAvailable, false, f.reason)
 	s.condition(v1alpha1.ConditionProgressing, false, f.reason)
 	s.condition(v1alpha1.ConditionFailed, true, f.reason)
@@ -100,7 +102,10 @@ func running(w world, p progress) v1alpha1.SequentialJobStatus {
 	s.Phase = v1alpha1.PhaseRunning
 	s.startClock(w, p)
 	s.Message = fmt.Sprintf("%s runs in Job %s", p.step(), jobName(w.object.Name, p.current))
-	s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonStepRunning)
+	s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonJobStarted)
+	if p.current > 0 {
+		s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonJobCompleted)
+	}
 	return s.finish()
 }
 
@@ -128,6 +133,7 @@ func newStatus(w world, p progress) *statusBuilder {
 	for i := range p.current {
 		s.Progress.CompletedIndices = append(s.Progress.CompletedIndices, i)
 	}
+	s.condition(v1alpha1.ConditionComplete, false, v1alpha1.ReasonStepsRemaining)
 	s.condition(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonStepsRemaining)
 	s.condition(v1alpha1.ConditionFailed, false, v1alpha1.ReasonAsExpected)
 	s.condition(v1alpha1.ConditionSuspended, false, v1alpha1.ReasonAsExpected)
@@ -143,10 +149,11 @@ func (s *statusBuilder) condition(kind string, holds bool, reason string) {
 	s.conditions[kind] = metav1.Condition{Type: kind, Status: status, Reason: reason}
 }
 
-// finish returns the status with all four conditions, each with the message of the whole.
+// finish returns the status with all conditions, each with the message of the whole.
 func (s *statusBuilder) finish() v1alpha1.SequentialJobStatus {
 	for _, kind := range []string{
-		v1alpha1.ConditionAvailable, v1alpha1.ConditionProgressing, v1alpha1.ConditionFailed, v1alpha1.ConditionSuspended,
+		v1alpha1.ConditionComplete, v1alpha1.ConditionAvailable, v1alpha1.ConditionProgressing,
+		v1alpha1.ConditionFailed, v1alpha1.ConditionSuspended,
 	} {
 		c := s.conditions[kind]
 		c.LastTransitionTime, c.ObservedGeneration = s.now, s.ObservedGeneration
