@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Phase sums a SequentialJob up in one word.
@@ -40,6 +41,7 @@ const (
 	ReasonJobStarted      = "JobStarted"       // the Job of the first step runs
 	ReasonJobCompleted    = "JobCompleted"     // the Job of a step has completed, and that of the next runs
 	ReasonJobSuspended    = "JobSuspended"     // somebody else, such as a queueing system, suspended the step's Job
+	ReasonRetry           = "Retry"            // the step that failed is about to run again
 	ReasonWaitingForOld   = "WaitingForOldJob" // a Job of the step's name is still being deleted
 	ReasonJobCreateFailed = "JobCreateFailed"  // the API server refuses the step's Job for now, by a quota for instance
 
@@ -55,6 +57,8 @@ const (
 	EventJobStarted   = "JobStarted"
 	EventJobCompleted = "JobCompleted"
 	EventJobFailed    = "JobFailed"
+	EventRetry        = "Retry"        // the step that failed is about to run again
+	EventJobDiscarded = "JobDiscarded" // a Job is deleted that somebody else resumed, and its step runs again later
 )
 
 // SequentialJobStatus is how far a SequentialJob has come.
@@ -92,6 +96,11 @@ type SequentialJobStatus struct {
 	// CompletionTime is when it succeeded or failed. ttlSecondsAfterFinished count from then.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// Retry is the value of the annotation batch.example.com/retry that was last seen. Another one, set once it has failed,
+	// has the failed step run again.
+	// +optional
+	Retry string `json:"retry,omitempty"`
 
 	// Message is one line for people.
 	// +optional
@@ -131,6 +140,11 @@ type SequentialJobProgress struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	CompletedIndices []int32 `json:"completedIndices,omitempty"`
+
+	// DiscardedJob is the UID of a Job of the current step that is deleted, because the step is to run again in another
+	// one.
+	// +optional
+	DiscardedJob types.UID `json:"discardedJob,omitempty"`
 
 	// FailedIndex is the step that failed, or that could not be run.
 	// +optional

@@ -27,6 +27,10 @@ const AnnotationSuspended = "batch.example.com/suspended"
 // Job is left to them.
 const AnnotationDeadline = "batch.example.com/deadline-seconds"
 
+// AnnotationRetry is set on a SequentialJob that has failed to run it again from the step that failed. Any value does that
+// it did not have before, such as the time; the first 128 characters count.
+const AnnotationRetry = "batch.example.com/retry"
+
 // SequentialJob runs containers one after another, each as a Job of its own.
 //
 // +kubebuilder:object:root=true

@@ -163,3 +163,7 @@ func (w *worldWrapper) undecodable(why string) *worldWrapper {
 func objectMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}
 }
+
+func keyOf(object metav1.ObjectMeta) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
+}

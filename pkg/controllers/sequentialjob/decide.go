@@ -39,6 +39,7 @@ const (
 	resumeJob          // of the step it is at
 	limitJob           // of the step it is at: give it another deadline
 	stopJob            // of the step it is at
+	deleteJob          // of the step it is at, which runs again
 	deleteObject       // its time to live is over
 )
 
@@ -68,6 +69,9 @@ func decide(w world) decision {
 	if problem := w.invalid(); problem != "" {
 		return stopAndFail(w, p, failure{reason: v1alpha1.ReasonInvalidSpec, message: problem})
 	}
+	if p.discarded != nil {
+		return decideDiscarded(w, p)
+	}
 	if f := stepFailure(w, p); f != nil {
 		return decideFailed(w, p, *f)
 	}
@@ -84,8 +88,11 @@ func (w world) invalid() string {
 	return validate(&w.object.Spec)
 }
 
-// decideFinished leaves everything as it is until the time to live is over.
+// decideFinished leaves everything as it is until a retry is asked for, or the time to live is over.
 func decideFinished(w world) decision {
+	if isRetryAsked(w.object) {
+		return decision{status: retried(w)}
+	}
 	d := decision{status: *w.object.Status.DeepCopy()}
 	d.status.ObservedGeneration = w.object.Generation
 	ttl := w.object.Spec.TTLSecondsAfterFinished
@@ -105,6 +112,8 @@ func decideSuspended(w world, p progress) decision {
 	switch {
 	case p.job == nil:
 		return decision{status: suspended(w, p)}
+	case !isSuspended(p.job) && isMarkedSuspended(p.job):
+		return decision{status: discarded(w, p)}
 	case !isSuspended(p.job):
 		return decision{write: suspendJob}
 	case !isQuiet(p.job):
@@ -125,7 +134,7 @@ func decideRunning(w world, p progress) decision {
 		return decision{status: failed(w, p, failure{reason: w.obstacle.reason, message: p.step() + ": " + w.obstacle.message})}
 	case p.job == nil:
 		d.status = pending(w, p)
-	case isSuspendedByUs(p.job):
+	case isMarkedSuspended(p.job):
 		d = decision{write: resumeJob, status: running(w, p)}
 	case isSuspended(p.job) && isQuiet(p.job):
 		return decision{status: held(w, p)}

@@ -61,7 +61,11 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName) (w wo
 // it may be too new for the cache, and that would look as if somebody had deleted it.
 func (r *reconciler) findMissing(ctx context.Context, w world) error {
 	p := progressOf(w)
-	if p.current == p.steps || p.job != nil || !p.wasStarted(w.object.Status) || w.object.Status.CompletionTime != nil {
+	if p.current == p.steps || p.job != nil || p.discarded != nil {
+		return nil
+	}
+	finished := w.object.Status.CompletionTime != nil
+	if wasStarted := p.wasStarted(w.object.Status); (finished || !wasStarted) && !isRetryAsked(w.object) {
 		return nil
 	}
 	job := &batchv1.Job{}

@@ -98,10 +98,11 @@ func conditionOf(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCo
 
 func isSuspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) }
 
-// isSuspendedByUs tells whether it is for us to resume the Job.
-func isSuspendedByUs(job *batchv1.Job) bool {
+// isMarkedSuspended reports whether we suspended the Job, so that it is for us to resume it. If it is not suspended any
+// more, somebody else has resumed it.
+func isMarkedSuspended(job *batchv1.Job) bool {
 	_, marked := job.Annotations[v1alpha1.AnnotationSuspended]
-	return marked && isSuspended(job)
+	return marked
 }
 
 // isQuiet reports whether a suspended Job has no pod that works. The Job controller has seen that it is suspended, or

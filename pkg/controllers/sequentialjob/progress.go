@@ -18,6 +18,8 @@ type progress struct {
 	current int32
 	// job is that of the current step, or nil.
 	job *batchv1.Job
+	// discarded is a Job of the current step that counts no more, or nil.
+	discarded *batchv1.Job
 	// name is that of the current step; empty if all are completed.
 	name string
 }
@@ -42,14 +44,21 @@ func progressOf(w world) progress {
 		// What was completed, and what runs, is what there is to know.
 		p.current = min(p.current, v1alpha1.MaxSteps)
 		p.steps, p.unknown = p.current+1, true
-		p.job = w.jobs[p.current]
+		p.setJob(w)
 		return p
 	}
 	p.current = min(p.current, p.steps)
 	if p.current < p.steps {
-		p.job, p.name = w.jobs[p.current], w.object.Spec.Containers[p.current].Name
+		p.setJob(w)
+		p.name = w.object.Spec.Containers[p.current].Name
 	}
 	return p
+}
+
+func (p *progress) setJob(w world) {
+	if p.job = w.jobs[p.current]; p.job != nil && isDiscarded(w.object.Status, p.current, string(p.job.UID)) {
+		p.job, p.discarded = nil, p.job
+	}
 }
 
 // wasStarted tells whether a status notes that the current step has had a Job.

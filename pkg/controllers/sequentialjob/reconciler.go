@@ -94,6 +94,8 @@ func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, e
 		switch d.write {
 		case deleteObject:
 			return decision{status: w.object.Status}, r.delete(ctx, w.object)
+		case deleteJob:
+			err = r.deleteJob(ctx, w)
 		case createJob:
 			err = r.create(ctx, &w, deadlineFrom(w.now, d.end))
 		case suspendJob:
@@ -149,6 +151,23 @@ func (r *reconciler) patch(ctx context.Context, w world, change func(*batchv1.Jo
 	if err != nil {
 		return fmt.Errorf("patch Job: %w", err)
 	}
+	w.jobs[p.current] = job
+	return nil
+}
+
+// deleteJob removes the discarded Job, its pods first: the next one is created when the Job is gone.
+func (r *reconciler) deleteJob(ctx context.Context, w world) error {
+	p := progressOf(w)
+	job := p.discarded.DeepCopy()
+	err := r.writer.Delete(ctx, job, client.Preconditions{UID: ptr.To(job.UID)},
+		client.PropagationPolicy(metav1.DeletePropagationForeground))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return errStale // it is gone: that brings us back
+	}
+	if err != nil {
+		return fmt.Errorf("delete Job: %w", err)
+	}
+	job.DeletionTimestamp = w.seconds()
 	w.jobs[p.current] = job
 	return nil
 }

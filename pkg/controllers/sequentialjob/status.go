@@ -126,8 +126,11 @@ func newStatus(w world, p progress) *statusBuilder {
 	s.Step = p.ordinal()
 	s.StartTime, s.UsedSeconds = before.StartTime, before.UsedSeconds
 	s.State.Succeeded = p.current
+	s.Retry = retryOf(w.object)
 	if p.job != nil {
 		s.State.Active = 1
+	} else if ptr.Deref(before.Progress.CurrentIndex, -1) == p.current {
+		s.Progress.DiscardedJob = before.Progress.DiscardedJob
 	}
 	s.Progress.CurrentIndex = ptr.To(p.current)
 	for i := range p.current {

@@ -78,6 +78,21 @@ func TestKilledAtAnyWrite(t *testing.T) {
 			phase: v1alpha1.PhaseFailed,
 			jobs:  map[string]int{"etl-0": 1},
 		},
+		"run again": {
+			object: func(s *story) *v1alpha1.SequentialJob { return s.steps("etl", 1) },
+			drive: func(s *story) {
+				s.fail("etl", 0)
+				s.awaitPhase("etl", v1alpha1.PhaseFailed)
+				failed := s.job("etl-0").UID
+				s.retry("etl", "1")
+				s.await("another Job", func() bool { job := s.job("etl-0"); return job != nil && job.UID != failed })
+				s.complete("etl", 0)
+			},
+			writes: 3 + 3 + 2 + 1, // in the middle: status, the deletion of the old Job, and that it is on its way
+			want:   v1alpha1.SequentialJobProgress{CurrentIndex: ptr.To[int32](1), CompletedIndices: []int32{0}},
+			phase:  v1alpha1.PhaseSucceeded,
+			jobs:   map[string]int{"etl-0": 2},
+		},
 		"stopped": {
 			object: func(s *story) *v1alpha1.SequentialJob { return s.steps("etl", 2) },
 			drive: func(s *story) {
