@@ -67,7 +67,7 @@ func startOf(job *batchv1.Job) *metav1.Time {
 // somebody changed, is left alone.
 type jobDeadline struct{ seconds *int64 }
 
-// deadlineFrom is the deadline of a Job that is started now.
+// deadlineFrom is the deadline of a Job that is started then.
 func deadlineFrom(start time.Time, end *time.Time) jobDeadline {
 	if end == nil {
 		return jobDeadline{}
@@ -78,6 +78,14 @@ func deadlineFrom(start time.Time, end *time.Time) jobDeadline {
 		seconds++ // it must not end before the whole does
 	}
 	return jobDeadline{ptr.To(max(1, seconds))}
+}
+
+// deadlineOnHold is the deadline of a Job that somebody else is to resume.
+func deadlineOnHold(spec *v1alpha1.SequentialJobSpec, status v1alpha1.SequentialJobStatus) jobDeadline {
+	if spec.ActiveDeadlineSeconds == nil {
+		return jobDeadline{}
+	}
+	return jobDeadline{ptr.To(max(1, *spec.ActiveDeadlineSeconds-status.UsedSeconds))}
 }
 
 // annotation is the value of the annotation, or nil for none.
@@ -102,20 +110,20 @@ func hasOurDeadline(job *batchv1.Job) bool {
 	return isStopped(job) || (job.Spec.ActiveDeadlineSeconds != nil && isOursToSet(job))
 }
 
-// wrongDeadline returns the deadline that a running Job must have in place of its own, because that of the whole was
-// changed or the Job was suspended meanwhile. ok is false if it is right, or not known yet, or not for us to change.
-func wrongDeadline(job *batchv1.Job, end *time.Time) (right jobDeadline, ok bool) {
-	start := startOf(job)
-	if start == nil || isStopped(job) || !isOursToSet(job) {
-		return jobDeadline{}, false
-	}
-	right = deadlineFrom(start.Time, end)
+// isNeededOnHold reports whether a Job that is on hold must have that deadline in place of its own.
+func (d jobDeadline) isNeededOnHold(job *batchv1.Job) bool {
+	return isOursToSet(job) && !isStopped(job) && !ptr.Equal(job.Spec.ActiveDeadlineSeconds, d.seconds)
+}
+
+// isNeeded reports whether a Job that runs must have that deadline in place of its own, because that of the whole was
+// changed, or the Job was suspended meanwhile, or was started late.
+func (d jobDeadline) isNeeded(job *batchv1.Job) bool {
 	has := job.Spec.ActiveDeadlineSeconds
 	switch {
-	case has == nil || right.seconds == nil:
-		return right, has != right.seconds
-	case *has < *right.seconds:
-		return right, true
+	case isStopped(job) || !isOursToSet(job):
+		return false
+	case has == nil || d.seconds == nil:
+		return has != d.seconds
 	}
-	return right, *has > *right.seconds+int64(lateStart/time.Second)
+	return *has < *d.seconds || *has > *d.seconds+int64(lateStart/time.Second)
 }

@@ -60,22 +60,24 @@ func TestAJobHasTheRestOfTheTime(t *testing.T) {
 		"more, when there is more":          {world: makeWorld(1).at(0).job(0, limitedTo(90), startedAt(seconds(-60))).spec(deadline(91)), write: limitJob, want: new(int64(91))},
 		"any, when there is one now":        {world: makeWorld(1).at(0).job(0, startedAt(seconds(-60))).spec(deadline(90)), write: limitJob, want: new(int64(90))},
 		"none, when there is none any more": {world: makeWorld(1).at(0).job(0, limitedTo(90), startedAt(seconds(-60))), write: limitJob},
+		"more, in the queue":                {world: makeWorld(1).job(0, createdSuspended, limitedTo(1)).spec(deadline(90)), write: limitJob, want: new(int64(90))},
+		"the rest, back in the queue":       {world: makeWorld(1).at(0).job(0, suspendedByOther, limitedTo(90)).spec(deadline(90)), write: limitJob, want: new(int64(50))},
+		"the same, in the queue":            {world: makeWorld(1).job(0, createdSuspended, limitedTo(90)).spec(deadline(90)), write: nothing},
 		"what somebody else gave it":        {world: makeWorld(1).at(0).job(0, other, startedAt(seconds(-60))).spec(deadline(90)), write: nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := decide(tc.world.world)
 			assert.Equal(t, tc.write, d.write)
+			assert.Equal(t, tc.want, d.deadline.seconds)
 			switch d.write {
 			case createJob:
-				job := newJob(tc.world.object, 0, deadlineFrom(seconds(0).Time, d.end))
+				job := newJob(tc.world.object, 0, d.deadline)
 				assert.Equal(t, tc.want, job.Spec.ActiveDeadlineSeconds)
 				assert.True(t, isOursToSet(job))
 			case resumeJob:
-				patch := resumePatch(tc.world.jobs[0], deadlineFrom(seconds(0).Time, d.end))
-				assert.Equal(t, tc.want, patch.Spec["activeDeadlineSeconds"])
+				assert.Equal(t, tc.want, resumePatch(tc.world.jobs[0], d.deadline).Spec["activeDeadlineSeconds"])
 			case limitJob:
-				right, _ := wrongDeadline(tc.world.jobs[0], d.end)
-				assert.Equal(t, tc.want, limitPatch(tc.world.jobs[0], right).Spec["activeDeadlineSeconds"])
+				assert.Equal(t, tc.want, limitPatch(tc.world.jobs[0], d.deadline).Spec["activeDeadlineSeconds"])
 			}
 		})
 	}

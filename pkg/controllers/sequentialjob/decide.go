@@ -50,8 +50,8 @@ type decision struct {
 	status v1alpha1.SequentialJobStatus
 	// wake is when to decide again although nothing happened by then; zero for never.
 	wake time.Time
-	// end is when the deadline of the whole is over; nil if there is none.
-	end *time.Time
+	// deadline is that of the Job that is created, resumed or limited.
+	deadline jobDeadline
 }
 
 // decide is a pure function: the same world, the same decision.
@@ -137,21 +137,32 @@ func decideRunning(w world, p progress) decision {
 	case isMarkedSuspended(p.job):
 		d = decision{write: resumeJob, status: running(w, p)}
 	case isSuspended(p.job) && isQuiet(p.job):
-		return decision{status: held(w, p)}
+		return decideOnHold(w, p)
 	default:
 		d.status = running(w, p)
 	}
-	d.end = endOf(&w.object.Spec, d.status)
-	if d.end != nil {
-		if !w.now.Before(*d.end) {
+	end := endOf(&w.object.Spec, d.status)
+	if end != nil {
+		if !w.now.Before(*end) {
 			return stopAndFail(w, p, deadlineExceeded(w, p))
 		}
-		d.wake = *d.end
+		d.wake = *end
 	}
-	if d.write == nothing && p.job != nil {
-		if _, wrong := wrongDeadline(p.job, d.end); wrong {
-			d.write = limitJob
+	if d.write != nothing {
+		d.deadline = deadlineFrom(w.now, end)
+	} else if start := startOf(p.job); start != nil {
+		if deadline := deadlineFrom(start.Time, end); deadline.isNeeded(p.job) {
+			d.write, d.deadline = limitJob, deadline
 		}
+	}
+	return d
+}
+
+// decideOnHold leaves it to others to resume the Job, and sees that it has the right deadline when they do.
+func decideOnHold(w world, p progress) decision {
+	d := decision{status: held(w, p)}
+	if deadline := deadlineOnHold(&w.object.Spec, d.status); deadline.isNeededOnHold(p.job) {
+		d.write, d.deadline = limitJob, deadline
 	}
 	return d
 }

@@ -56,10 +56,10 @@ func TestWhatToWriteNext(t *testing.T) {
 		},
 		"a step that others suspended is not": {world: makeWorld(3).at(0).job(0, suspendedByOther), want: nothing},
 		"nor is one that others suspended as it was created": {
-			world: makeWorld(3).job(0, createdSuspended).spec(deadline(60)), want: nothing,
+			world: makeWorld(3).job(0, createdSuspended, limitedTo(60)).spec(deadline(60)), want: nothing,
 		},
 		"no deadline passes while others keep a step suspended": {
-			world: makeWorld(3).at(0).job(0, suspendedByOther).spec(deadline(60)), want: nothing,
+			world: makeWorld(3).at(0).job(0, suspendedByOther, limitedTo(20)).spec(deadline(60)), want: nothing,
 		},
 		"the last step may complete while suspended": {world: makeWorld(1).at(0).job(0, complete).spec(suspend), want: nothing},
 

@@ -68,7 +68,7 @@ func TestARetryRunsTheFailedStepAgain(t *testing.T) {
 			}
 			d = decide(w.world)
 			assert.Equal(t, createJob, d.write)
-			assert.Equal(t, seconds(90).Time, *d.end)
+			assert.Equal(t, new(int64(90)), d.deadline.seconds)
 			w.job(1, func(job *batchv1.Job) { job.UID = "another" })
 			w.object.Status = decide(w.world).status
 			assert.Equal(t, v1alpha1.PhaseRunning, w.object.Status.Phase)

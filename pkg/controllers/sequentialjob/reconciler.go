@@ -97,16 +97,13 @@ func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, e
 		case deleteJob:
 			err = r.deleteJob(ctx, w)
 		case createJob:
-			err = r.create(ctx, &w, deadlineFrom(w.now, d.end))
+			err = r.create(ctx, &w, d.deadline)
 		case suspendJob:
 			err = r.patch(ctx, w, suspendPatch)
 		case resumeJob:
-			err = r.patch(ctx, w, func(job *batchv1.Job) patch { return resumePatch(job, deadlineFrom(w.now, d.end)) })
+			err = r.patch(ctx, w, func(job *batchv1.Job) patch { return resumePatch(job, d.deadline) })
 		case limitJob:
-			err = r.patch(ctx, w, func(job *batchv1.Job) patch {
-				right, _ := wrongDeadline(job, d.end)
-				return limitPatch(job, right)
-			})
+			err = r.patch(ctx, w, func(job *batchv1.Job) patch { return limitPatch(job, d.deadline) })
 		case stopJob:
 			err = r.patch(ctx, w, stopPatch)
 		}

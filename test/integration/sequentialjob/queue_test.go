@@ -81,13 +81,13 @@ func TestAQueueHoldsAStep(t *testing.T) {
 	assert.True(t, *s.job("etl-0").Spec.Suspend, "it is for the queue to resume it")
 
 	s.patchSpec("etl", map[string]any{"activeDeadlineSeconds": 600})
+	s.await("the Job to have all of the time", func() bool {
+		seconds := s.job("etl-0").Spec.ActiveDeadlineSeconds
+		return seconds != nil && *seconds == 600
+	})
 	s.setSuspend("etl-0", false)
 	object = s.awaitPhase("etl", v1alpha1.PhaseRunning)
 	assert.NotNil(t, object.Status.StartTime)
-	s.await("the Job to have the deadline", func() bool {
-		seconds := s.job("etl-0").Spec.ActiveDeadlineSeconds
-		return seconds != nil && *seconds > 500 && *seconds <= 600
-	})
 
 	s.awaitRunning("etl", 0)
 	s.setSuspend("etl-0", true) // others need the room
