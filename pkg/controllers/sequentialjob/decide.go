@@ -66,11 +66,11 @@ func decide(w world) decision {
 	if p.steps > 0 && p.current == p.steps {
 		return decision{status: succeeded(w, p)}
 	}
-	if problem := w.invalid(); problem != "" {
-		return stopAndFail(w, p, failure{reason: v1alpha1.ReasonInvalidSpec, message: problem})
-	}
 	if p.discarded != nil {
 		return decideDiscarded(w, p)
+	}
+	if problem := w.invalid(); problem != "" {
+		return stopAndFail(w, p, failure{reason: v1alpha1.ReasonInvalidSpec, message: problem})
 	}
 	if f := stepFailure(w, p); f != nil {
 		return decideFailed(w, p, *f)

@@ -44,6 +44,11 @@ func TestWhatToWriteNext(t *testing.T) {
 		"a step of an object that cannot be decoded is stopped": {
 			world: makeWorld(0).undecodable("x").at(1).job(1), want: stopJob,
 		},
+		"a Job that counts no more is deleted before the spec is looked at": {
+			world: makeWorld(2).at(0).job(0, active).spec(func(s *v1alpha1.SequentialJobSpec) { s.Containers[1].Image = "" }).
+				status(func(s *v1alpha1.SequentialJobStatus) { s.State.Active, s.Progress.DiscardedJob = 0, "job-0" }),
+			want: deleteJob,
+		},
 		"nothing is started of an object that cannot be decoded": {world: makeWorld(2).undecodable("x"), want: nothing},
 
 		"a running step is suspended":         {world: makeWorld(3).at(0).job(0).spec(suspend), want: suspendJob},
