@@ -32,7 +32,7 @@ var features = map[string]struct {
 	},
 	"sequentialjob": {
 		run: runSteps, definition: "sequentialjobs.batch.example.com",
-		own: []string{" sequentialjobs", " create jobs.batch", " patch jobs.batch", " get jobs.batch"},
+		own: []string{" sequentialjobs", " create jobs.batch", " patch jobs.batch", " delete jobs.batch", " get jobs.batch"},
 	},
 	"podgroup": {run: runGroup},
 	"deploymentcoordination": {

@@ -137,11 +137,16 @@ func TestAStolenTokenOfTheControllerWritesNoJobsOfOthers(t *testing.T) {
 		"to give a Job away":                          {patch("ours", `{"metadata":{"ownerReferences":null}}`), may + "ours"},
 		"a new Job of another kind":                   {creatingJob("Deployment", "true"), may + "new"},
 		"a new Job that a SequentialJob owns somehow": {creatingJob("SequentialJob", "false"), may + "new"},
+		"to delete another Job":                       {deleting(jobs, "others"), may + "others"},
+		"to delete a Job that is to run":              {deleting(jobs, "ours"), "may delete only Jobs that have failed, or that it has stopped or suspended, and Job " + ns + "/ours is none"},
 	})
+	require.NoError(t, api.Patch(t.Context(), job("ours"), client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"batch.example.com/suspended":"true"}}}`))))
 	stolen.expectAccepted(map[string]attempt{
 		"a new Job of a SequentialJob":       creatingJob("SequentialJob", "true"),
 		"to resume a Job of a SequentialJob": patch("ours", `{"metadata":{"annotations":{"batch.example.com/suspended":null}},"spec":{"suspend":false}}`),
 		"to stop a Job of a SequentialJob":   patch("ours", `{"spec":{"activeDeadlineSeconds":0}}`),
+		"to delete a Job that it suspended":  deleting(jobs, "ours"),
 	})
 }
 

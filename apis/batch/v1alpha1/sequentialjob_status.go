@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Phase sums a SequentialJob up in one word.
@@ -11,16 +12,17 @@ type Phase string
 
 // The phases of a SequentialJob.
 const (
-	PhasePending   Phase = "Pending"   // the step it is at has no Job yet
-	PhaseRunning   Phase = "Running"   // the step it is at has a Job
+	PhasePending   Phase = "Pending"   // the step it is at has no Job yet, or somebody else keeps its Job suspended
+	PhaseRunning   Phase = "Running"   // the Job of the step it is at may have pods
 	PhaseSucceeded Phase = "Succeeded" // every step is completed
-	PhaseFailed    Phase = "Failed"    // no further step will run
-	PhaseSuspended Phase = "Suspended" // spec.suspend is true
+	PhaseFailed    Phase = "Failed"    // no further step will run, and no pod of a step works
+	PhaseSuspended Phase = "Suspended" // spec.suspend is true, and no pod of a step works
 )
 
-// Condition types of a SequentialJob.
+// Condition types of a SequentialJob. Complete, Failed and Suspended are those of a Job in batch/v1.
 const (
-	ConditionAvailable   = "Available"   // every step is completed
+	ConditionComplete    = "Complete"    // every step is completed
+	ConditionAvailable   = "Available"   // the same
 	ConditionProgressing = "Progressing" // there are steps to run, and nothing keeps them from it
 	ConditionFailed      = "Failed"      // no further step will run
 	ConditionSuspended   = "Suspended"   // no step runs, because spec.suspend is true
@@ -29,12 +31,17 @@ const (
 // Reasons of conditions. Those of failures are also in progress.failureReason, but for ReasonJobFailed, where the Job's
 // own reason is, such as BackoffLimitExceeded.
 const (
-	ReasonCompleted  = "Completed"  // every step is completed
-	ReasonSuspended  = "Suspended"  // spec.suspend is true
-	ReasonAsExpected = "AsExpected" // nothing is wrong
+	ReasonCompleted = "Completed" // every step is completed
+	// ReasonCompletionsReached says the same of Complete, as in batch/v1.
+	ReasonCompletionsReached = "CompletionsReached"
+	ReasonSuspended          = "Suspended"  // spec.suspend is true
+	ReasonAsExpected         = "AsExpected" // nothing is wrong
 
 	ReasonStepsRemaining  = "StepsRemaining"   // not every step is completed
-	ReasonStepRunning     = "StepRunning"      // the Job of a step runs
+	ReasonJobStarted      = "JobStarted"       // the Job of the first step runs
+	ReasonJobCompleted    = "JobCompleted"     // the Job of a step has completed, and that of the next runs
+	ReasonJobSuspended    = "JobSuspended"     // somebody else, such as a queueing system, suspended the step's Job
+	ReasonRetry           = "Retry"            // the step that failed is about to run again
 	ReasonWaitingForOld   = "WaitingForOldJob" // a Job of the step's name is still being deleted
 	ReasonJobCreateFailed = "JobCreateFailed"  // the API server refuses the step's Job for now, by a quota for instance
 
@@ -50,6 +57,8 @@ const (
 	EventJobStarted   = "JobStarted"
 	EventJobCompleted = "JobCompleted"
 	EventJobFailed    = "JobFailed"
+	EventRetry        = "Retry"        // the step that failed is about to run again
+	EventJobDiscarded = "JobDiscarded" // a Job is deleted that somebody else resumed, and its step runs again later
 )
 
 // SequentialJobStatus is how far a SequentialJob has come.
@@ -74,19 +83,30 @@ type SequentialJobStatus struct {
 	// +optional
 	Progress SequentialJobProgress `json:"progress,omitempty,omitzero"`
 
-	// StartTime is when it began, or was last resumed. Absent while it is suspended.
+	// StartTime is when it began, or was last resumed. Absent while it is suspended, and while somebody else, such as a
+	// queueing system, keeps the Job of the step suspended.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// UsedSeconds are the seconds of activeDeadlineSeconds that were over at startTime: those before somebody else
+	// suspended the Job of a step.
+	// +optional
+	UsedSeconds int64 `json:"usedSeconds,omitempty"`
 
 	// CompletionTime is when it succeeded or failed. ttlSecondsAfterFinished count from then.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
+	// Retry is the value of the annotation batch.example.com/retry that was last seen. Another one, set once it has failed,
+	// has the failed step run again.
+	// +optional
+	Retry string `json:"retry,omitempty"`
+
 	// Message is one line for people.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Conditions are Available, Progressing, Failed and Suspended.
+	// Conditions are Complete, Available, Progressing, Failed and Suspended.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -120,6 +140,11 @@ type SequentialJobProgress struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	CompletedIndices []int32 `json:"completedIndices,omitempty"`
+
+	// DiscardedJob is the UID of a Job of the current step that is deleted, because the step is to run again in another
+	// one.
+	// +optional
+	DiscardedJob types.UID `json:"discardedJob,omitempty"`
 
 	// FailedIndex is the step that failed, or that could not be run.
 	// +optional

@@ -23,6 +23,14 @@ const (
 // AnnotationSuspended is on Jobs that we suspended, and so may resume. Jobs that others suspend are left to them.
 const AnnotationSuspended = "batch.example.com/suspended"
 
+// AnnotationDeadline is on Jobs that we gave a deadline, and has its seconds as its value. A deadline that others gave a
+// Job is left to them.
+const AnnotationDeadline = "batch.example.com/deadline-seconds"
+
+// AnnotationRetry is set on a SequentialJob that has failed to run it again from the step that failed. Any value does that
+// it did not have before, such as the time; the first 128 characters count.
+const AnnotationRetry = "batch.example.com/retry"
+
 // SequentialJob runs containers one after another, each as a Job of its own.
 //
 // +kubebuilder:object:root=true
@@ -62,6 +70,7 @@ type SequentialJobList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.template) == has(oldSelf.template)",message="template is immutable: delete the SequentialJob and create another"
 // +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy in ['Never', 'OnFailure']",message="template.spec.restartPolicy must be Never or OnFailure: a step has to end. Defaults to Never"
 // +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.containers) || size(self.template.spec.containers) == 0",message="template.spec.containers must be left out: list the steps in spec.containers, and what runs beside each of them in template.spec.initContainers with restartPolicy Always"
+// +kubebuilder:validation:XValidation:rule="!has(self.podFailurePolicy) || !has(self.template) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy != 'OnFailure'",message="podFailurePolicy must be left out where template.spec.restartPolicy is OnFailure: Jobs support it with Never alone"
 type SequentialJobSpec struct {
 	// Containers are the steps in the order they run in, 1 to 64. Each is run by a Job of its own, whose pods have this
 	// one container; a step begins when the Job of the step before is Complete. Names are unique, and an image is
@@ -96,8 +105,15 @@ type SequentialJobSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 
+	// PodFailurePolicy says which failed pods count towards backoffLimit, which do not, and which fail their step at once.
+	// A step that is already running keeps the policy it was started with. Not with restartPolicy OnFailure, as in
+	// batch/v1. Defaults to one rule: pods that were disrupted, by a drain or a preemption for instance, do not count.
+	// +optional
+	PodFailurePolicy *PodFailurePolicy `json:"podFailurePolicy,omitempty"`
+
 	// ActiveDeadlineSeconds is how long all steps together may take, from the start of the first one. Then the running
-	// step is stopped and the whole has failed. Defaults to no limit.
+	// step is stopped and the whole has failed. Time for which somebody else, such as a queueing system, keeps the Job of
+	// a step suspended does not count. Defaults to no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647

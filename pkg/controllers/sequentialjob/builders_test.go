@@ -91,9 +91,44 @@ func failedFor(reason string) func(*batchv1.Job) {
 	}
 }
 
-func stopped(job *batchv1.Job)          { job.Spec.ActiveDeadlineSeconds = ptr.To[int64](0) }
-func terminating(job *batchv1.Job)      { job.DeletionTimestamp = seconds(0) }
-func suspendedByOther(job *batchv1.Job) { job.Spec.Suspend = ptr.To(true) }
+func stopped(job *batchv1.Job)     { job.Spec.ActiveDeadlineSeconds = ptr.To[int64](0) }
+func terminating(job *batchv1.Job) { job.DeletionTimestamp = seconds(0) }
+
+// suspendedByOther is a Job that the Job controller has seen to be suspended.
+func suspendedByOther(job *batchv1.Job) {
+	job.Spec.Suspend = ptr.To(true)
+	job.Status.Conditions = []batchv1.JobCondition{{
+		Type: batchv1.JobSuspended, Status: corev1.ConditionTrue, LastTransitionTime: *seconds(-20),
+	}}
+}
+
+// createdSuspended is a Job that a webhook suspended as it was created.
+func createdSuspended(job *batchv1.Job) { job.Generation, job.Spec.Suspend = 1, ptr.To(true) }
+
+// resumedAt is a Job that was suspended before.
+func resumedAt(at *metav1.Time) func(*batchv1.Job) {
+	return func(job *batchv1.Job) {
+		job.Status.StartTime = at
+		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}}
+	}
+}
+
+func active(job *batchv1.Job) { job.Status.Active = 1 }
+
+// podsEnd is a Job whose pods are being deleted.
+func podsEnd(job *batchv1.Job) { job.Status.Terminating = ptr.To[int32](1) }
+
+// limitedTo is a Job that has a deadline from us.
+func limitedTo(seconds int64) func(*batchv1.Job) {
+	return func(job *batchv1.Job) {
+		job.Spec.ActiveDeadlineSeconds = &seconds
+		job.Annotations = map[string]string{v1alpha1.AnnotationDeadline: fmt.Sprint(seconds)}
+	}
+}
+
+func startedAt(at *metav1.Time) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { job.Status.StartTime = at }
+}
 func suspendedByUs(job *batchv1.Job) {
 	suspendedByOther(job)
 	job.Annotations = map[string]string{v1alpha1.AnnotationSuspended: "true"}
@@ -127,4 +162,8 @@ func (w *worldWrapper) undecodable(why string) *worldWrapper {
 
 func objectMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}
+}
+
+func keyOf(object metav1.ObjectMeta) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
 }

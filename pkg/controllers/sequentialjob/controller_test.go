@@ -54,6 +54,13 @@ func TestDecode(t *testing.T) {
 	assert.Empty(t, unreadable)
 	assert.Equal(t, "a", object.Spec.Containers[0].Name)
 
+	stored.Object["spec"] = map[string]any{"backoffLimit": "few", "containers": []any{map[string]any{"name": "a"}}}
+	object, unreadable = decode(stored)
+	assert.Contains(t, unreadable, "the object cannot be decoded")
+	assert.Equal(t, "a", object.Spec.Containers[0].Name, "its steps are not forgotten")
+	assert.Nil(t, object.Spec.BackoffLimit)
+	assert.Equal(t, []int32{0}, object.Status.Progress.CompletedIndices, "what was completed is not forgotten")
+
 	stored.Object["spec"] = map[string]any{"containers": "many"}
 	object, unreadable = decode(stored)
 	assert.Contains(t, unreadable, "the object cannot be decoded")

@@ -37,7 +37,9 @@ const (
 	createJob          // of the step it is at
 	suspendJob         // of the step it is at
 	resumeJob          // of the step it is at
+	limitJob           // of the step it is at: give it another deadline
 	stopJob            // of the step it is at
+	deleteJob          // of the step it is at, which runs again
 	deleteObject       // its time to live is over
 )
 
@@ -48,6 +50,8 @@ type decision struct {
 	status v1alpha1.SequentialJobStatus
 	// wake is when to decide again although nothing happened by then; zero for never.
 	wake time.Time
+	// deadline is that of the Job that is created, resumed or limited.
+	deadline jobDeadline
 }
 
 // decide is a pure function: the same world, the same decision.
@@ -59,14 +63,17 @@ func decide(w world) decision {
 		return decideFinished(w)
 	}
 	p := progressOf(w)
+	if p.steps > 0 && p.current == p.steps {
+		return decision{status: succeeded(w, p)}
+	}
+	if p.discarded != nil {
+		return decideDiscarded(w, p)
+	}
 	if problem := w.invalid(); problem != "" {
 		return stopAndFail(w, p, failure{reason: v1alpha1.ReasonInvalidSpec, message: problem})
 	}
-	if p.current == p.steps {
-		return decision{status: succeeded(w, p)}
-	}
 	if f := stepFailure(w, p); f != nil {
-		return decision{status: failed(w, p, *f)}
+		return decideFailed(w, p, *f)
 	}
 	if w.object.Spec.Suspend {
 		return decideSuspended(w, p)
@@ -81,8 +88,11 @@ func (w world) invalid() string {
 	return validate(&w.object.Spec)
 }
 
-// decideFinished leaves everything as it is until the time to live is over.
+// decideFinished leaves everything as it is until a retry is asked for, or the time to live is over.
 func decideFinished(w world) decision {
+	if isRetryAsked(w.object) {
+		return decision{status: retried(w)}
+	}
 	d := decision{status: *w.object.Status.DeepCopy()}
 	d.status.ObservedGeneration = w.object.Generation
 	ttl := w.object.Spec.TTLSecondsAfterFinished
@@ -99,68 +109,123 @@ func decideFinished(w world) decision {
 }
 
 func decideSuspended(w world, p progress) decision {
-	if p.job != nil && !isSuspended(p.job) {
+	switch {
+	case p.job == nil:
+		return decision{status: suspended(w, p)}
+	case !isSuspended(p.job) && isMarkedSuspended(p.job):
+		return decision{status: discarded(w, p)}
+	case !isSuspended(p.job):
 		return decision{write: suspendJob}
+	case !isQuiet(p.job):
+		return decision{status: stopping(w, p, failure{
+			reason:  v1alpha1.ReasonSuspended,
+			message: "suspended in " + p.step() + stillRuns,
+		})}
 	}
 	return decision{status: suspended(w, p)}
 }
 
 func decideRunning(w world, p progress) decision {
-	d := decision{status: running(w, p)}
-	if seconds := w.object.Spec.ActiveDeadlineSeconds; seconds != nil {
-		d.wake = d.status.StartTime.Add(time.Duration(*seconds) * time.Second)
-		if !w.now.Before(d.wake) {
-			return stopAndFail(w, p, failure{
-				reason:  v1alpha1.ReasonDeadlineExceeded,
-				message: fmt.Sprintf("not completed within %d seconds, stopped in %s", *seconds, p.step()),
-			})
-		}
-	}
+	var d decision
 	switch {
 	case p.job == nil && w.obstacle == nil:
-		d.write = createJob
+		d = decision{write: createJob, status: running(w, p)}
 	case p.job == nil && w.obstacle.final:
 		return decision{status: failed(w, p, failure{reason: w.obstacle.reason, message: p.step() + ": " + w.obstacle.message})}
 	case p.job == nil:
 		d.status = pending(w, p)
-	case isSuspendedByUs(p.job):
-		d.write = resumeJob
+	case isMarkedSuspended(p.job):
+		d = decision{write: resumeJob, status: running(w, p)}
+	case isSuspended(p.job) && isQuiet(p.job):
+		return decideOnHold(w, p)
+	default:
+		d.status = running(w, p)
+	}
+	end := endOf(&w.object.Spec, d.status)
+	if end != nil {
+		if !w.now.Before(*end) {
+			return stopAndFail(w, p, deadlineExceeded(w, p))
+		}
+		d.wake = *end
+	}
+	if d.write != nothing {
+		d.deadline = deadlineFrom(w.now, end)
+	} else if start := startOf(p.job); start != nil {
+		if deadline := deadlineFrom(start.Time, end); deadline.isNeeded(p.job) {
+			d.write, d.deadline = limitJob, deadline
+		}
 	}
 	return d
 }
 
-// stopAndFail fails once the running step, if there is one, is told to stop.
-func stopAndFail(w world, p progress, f failure) decision {
-	if p.job != nil && failureOf(p.job) == nil && !isStopped(p.job) {
-		return decision{write: stopJob}
+// decideOnHold leaves it to others to resume the Job, and sees that it has the right deadline when they do.
+func decideOnHold(w world, p progress) decision {
+	d := decision{status: held(w, p)}
+	if deadline := deadlineOnHold(&w.object.Spec, d.status); deadline.isNeededOnHold(p.job) {
+		d.write, d.deadline = limitJob, deadline
 	}
-	return decision{status: failed(w, p, f)}
+	return d
 }
 
-// stepFailure is why the step it is at has failed; nil if it has not.
+// stillRuns is said of a step that has to stop, while its Job has pods.
+const stillRuns = "; its pods have yet to end"
+
+// stopAndFail fails when the step it is at has stopped, if it runs.
+func stopAndFail(w world, p progress, f failure) decision {
+	if p.job != nil && failureOf(p.job) == nil && !isStopped(p.job) {
+		return decision{write: stopJob, status: stopping(w, p, f)}
+	}
+	return decideFailed(w, p, f)
+}
+
+// decideFailed says that it has failed when no pod of the step it is at works any more, and until then that it will.
+func decideFailed(w world, p progress, f failure) decision {
+	if p.job == nil || failureOf(p.job) != nil || (isStopped(p.job) && isSuspended(p.job) && isQuiet(p.job)) {
+		return decision{status: failed(w, p, f)}
+	}
+	f.message += stillRuns
+	return decision{status: stopping(w, p, f)}
+}
+
+// stepFailure is why the step it is at has failed, or is about to; nil if it has not.
 func stepFailure(w world, p progress) *failure {
 	switch {
 	case p.job == nil && !p.wasStarted(w.object.Status):
 		return nil
-	case p.job == nil, p.job.DeletionTimestamp != nil:
+	case p.job == nil:
+		return jobDeleted(w, p)
+	}
+	if c := failureOf(p.job); c != nil {
+		if c.Reason == batchv1.JobReasonDeadlineExceeded && hasOurDeadline(p.job) {
+			return new(deadlineExceeded(w, p))
+		}
 		return &failure{
-			reason: v1alpha1.ReasonJobDeleted,
-			message: fmt.Sprintf("%s: Job %s was deleted before it was finished, and is not run again",
-				p.step(), jobName(w.object.Name, p.current)),
+			reason:  v1alpha1.ReasonJobFailed,
+			cause:   c.Reason,
+			message: fmt.Sprintf("%s: Job %s failed: %s: %s", p.step(), p.job.Name, c.Reason, c.Message),
 		}
 	}
-	c := failureOf(p.job)
-	if c == nil {
-		return nil
+	switch {
+	case p.job.DeletionTimestamp != nil:
+		return jobDeleted(w, p)
+	case isStopped(p.job):
+		return new(deadlineExceeded(w, p))
 	}
-	f := &failure{
-		reason:  v1alpha1.ReasonJobFailed,
-		cause:   c.Reason,
-		message: fmt.Sprintf("%s: Job %s failed: %s: %s", p.step(), p.job.Name, c.Reason, c.Message),
+	return nil
+}
+
+func jobDeleted(w world, p progress) *failure {
+	return &failure{
+		reason: v1alpha1.ReasonJobDeleted,
+		message: fmt.Sprintf("%s: Job %s was deleted before it was finished, and is not run again",
+			p.step(), jobName(w.object.Name, p.current)),
 	}
-	// We stopped it, and came to an end before we could say so.
-	if isStopped(p.job) && c.Reason == batchv1.JobReasonDeadlineExceeded {
-		f.reason = v1alpha1.ReasonDeadlineExceeded
+}
+
+func deadlineExceeded(w world, p progress) failure {
+	f := failure{reason: v1alpha1.ReasonDeadlineExceeded, message: "stopped in " + p.step()}
+	if seconds := w.object.Spec.ActiveDeadlineSeconds; seconds != nil {
+		f.message = fmt.Sprintf("not completed within %d seconds, %s", *seconds, f.message)
 	}
 	return f
 }

@@ -41,12 +41,31 @@ func TestWhatToWriteNext(t *testing.T) {
 			world: makeWorld(2).at(0).job(0).spec(func(s *v1alpha1.SequentialJobSpec) { s.Containers[1].Image = "" }), want: stopJob,
 		},
 
-		"a running step is suspended":                {world: makeWorld(3).at(0).job(0).spec(suspend), want: suspendJob},
-		"a suspended step is left so":                {world: makeWorld(3).at(0).job(0, suspendedByUs).spec(suspend), want: nothing},
-		"while suspended, none is started":           {world: makeWorld(3).spec(suspend), want: nothing},
-		"while suspended, none follows":              {world: makeWorld(3).at(0).job(0, complete).spec(suspend), want: nothing},
-		"a step that we suspended is resumed":        {world: makeWorld(3).at(0).job(0, suspendedByUs), want: resumeJob},
-		"a step that others suspended is not":        {world: makeWorld(3).at(0).job(0, suspendedByOther), want: nothing},
+		"a step of an object that cannot be decoded is stopped": {
+			world: makeWorld(0).undecodable("x").at(1).job(1), want: stopJob,
+		},
+		"a Job that counts no more is deleted before the spec is looked at": {
+			world: makeWorld(2).at(0).job(0, active).spec(func(s *v1alpha1.SequentialJobSpec) { s.Containers[1].Image = "" }).
+				status(func(s *v1alpha1.SequentialJobStatus) { s.State.Active, s.Progress.DiscardedJob = 0, "job-0" }),
+			want: deleteJob,
+		},
+		"nothing is started of an object that cannot be decoded": {world: makeWorld(2).undecodable("x"), want: nothing},
+
+		"a running step is suspended":         {world: makeWorld(3).at(0).job(0).spec(suspend), want: suspendJob},
+		"a suspended step is left so":         {world: makeWorld(3).at(0).job(0, suspendedByUs).spec(suspend), want: nothing},
+		"while suspended, none is started":    {world: makeWorld(3).spec(suspend), want: nothing},
+		"while suspended, none follows":       {world: makeWorld(3).at(0).job(0, complete).spec(suspend), want: nothing},
+		"a step that we suspended is resumed": {world: makeWorld(3).at(0).job(0, suspendedByUs), want: resumeJob},
+		"a step that we suspended is resumed although its pods have yet to end": {
+			world: makeWorld(3).at(0).job(0, suspendedByUs, active), want: resumeJob,
+		},
+		"a step that others suspended is not": {world: makeWorld(3).at(0).job(0, suspendedByOther), want: nothing},
+		"nor is one that others suspended as it was created": {
+			world: makeWorld(3).job(0, createdSuspended, limitedTo(60)).spec(deadline(60)), want: nothing,
+		},
+		"no deadline passes while others keep a step suspended": {
+			world: makeWorld(3).at(0).job(0, suspendedByOther, limitedTo(20)).spec(deadline(60)), want: nothing,
+		},
 		"the last step may complete while suspended": {world: makeWorld(1).at(0).job(0, complete).spec(suspend), want: nothing},
 
 		"before the deadline it sleeps until then": {
@@ -120,26 +139,61 @@ func TestWhatStatusSays(t *testing.T) {
 			message: `step 2/3 "step-1": Job etl-1 was deleted before it was finished, and is not run again`,
 		},
 		"the Job is about to go": {
-			world: makeWorld(3).job(0, terminating), phase: v1alpha1.PhaseFailed, step: "1/3", reason: "JobDeleted", cause: "JobDeleted",
-			message: `step 1/3 "step-0": Job etl-0 was deleted before it was finished, and is not run again`,
+			world: makeWorld(3).job(0, terminating), phase: v1alpha1.PhaseRunning, step: "1/3",
+			message: `step 1/3 "step-0": Job etl-0 was deleted before it was finished, and is not run again; its pods have yet to end`,
 		},
 		"a complete Job that is about to go is complete": {
 			world: makeWorld(1).at(0).job(0, complete, terminating), phase: v1alpha1.PhaseSucceeded, step: "1/1", current: 1,
 			message: "all 1 steps are completed",
 		},
 		"the deadline is over": {
-			world: makeWorld(3).at(0).job(0, stopped).spec(deadline(60)), phase: v1alpha1.PhaseFailed, step: "1/3",
-			reason: "DeadlineExceeded", cause: "DeadlineExceeded",
+			world: makeWorld(3).at(0).job(0, stopped, failedFor("DeadlineExceeded")).spec(deadline(60)),
+			phase: v1alpha1.PhaseFailed, step: "1/3", reason: "DeadlineExceeded", cause: "DeadlineExceeded",
 			message: `not completed within 60 seconds, stopped in step 1/3 "step-0"`,
 		},
-		"the deadline was over, as the Job tells that we stopped": {
+		"the deadline is over, and pods work on": {
+			world: makeWorld(3).at(0).job(0, stopped, podsEnd).spec(deadline(60)), phase: v1alpha1.PhaseRunning, step: "1/3",
+			message: `not completed within 60 seconds, stopped in step 1/3 "step-0"; its pods have yet to end`,
+		},
+		"the deadline was over while nobody looked": {
+			world: makeWorld(3).at(0).job(0, limitedTo(60), failedFor("DeadlineExceeded")).spec(deadline(60)),
+			phase: v1alpha1.PhaseFailed, step: "1/3", reason: "DeadlineExceeded", cause: "DeadlineExceeded",
+			message: `not completed within 60 seconds, stopped in step 1/3 "step-0"`,
+		},
+		"the deadline was over, and there is none any more": {
 			world: makeWorld(1).at(0).job(0, stopped, failedFor("DeadlineExceeded")), phase: v1alpha1.PhaseFailed, step: "1/1",
-			reason: "DeadlineExceeded", cause: "DeadlineExceeded",
+			reason: "DeadlineExceeded", cause: "DeadlineExceeded", message: `stopped in step 1/1 "step-0"`,
+		},
+		"a deadline that somebody else gave the Job is over": {
+			world: makeWorld(1).at(0).spec(deadline(90)).
+				job(0, func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr.To[int64](5) }, failedFor("DeadlineExceeded")),
+			phase: v1alpha1.PhaseFailed, step: "1/1", reason: "JobFailed", cause: "DeadlineExceeded",
 			message: `step 1/1 "step-0": Job etl-0 failed: DeadlineExceeded: it failed`,
+		},
+		"a queue holds the first step": {
+			world: makeWorld(2).job(0, createdSuspended), phase: v1alpha1.PhasePending, step: "1/2",
+			message: `step 1/2 "step-0": Job etl-0 is suspended, and it is for whoever suspended it to resume it, such as a queueing system`,
+		},
+		"a queue takes a step back": {
+			world: makeWorld(2).at(1).job(1, suspendedByOther), phase: v1alpha1.PhasePending, step: "2/2", current: 1,
+			message: `step 2/2 "step-1": Job etl-1 is suspended, and it is for whoever suspended it to resume it, such as a queueing system`,
+		},
+		"a queue takes a step back, and pods work on": {
+			world: makeWorld(2).at(1).job(1, suspendedByOther, podsEnd), phase: v1alpha1.PhaseRunning, step: "2/2", current: 1,
+			message: `step 2/2 "step-1" runs in Job etl-1`,
 		},
 		"suspended in a step": {
 			world: makeWorld(3).at(1).job(1, suspendedByUs).spec(suspend), phase: v1alpha1.PhaseSuspended, step: "2/3", current: 1,
 			message: `suspended in step 2/3 "step-1"`,
+		},
+		"suspended in a step, and pods work on": {
+			world: makeWorld(3).at(1).job(1, suspendedByUs, active).spec(suspend), phase: v1alpha1.PhaseRunning, step: "2/3", current: 1,
+			message: `suspended in step 2/3 "step-1"; its pods have yet to end`,
+		},
+		"suspended in a step, and the Job controller has not seen it": {
+			world: makeWorld(3).at(1).spec(suspend).job(1, suspendedByUs, func(job *batchv1.Job) { job.Status.Conditions = nil }),
+			phase: v1alpha1.PhaseRunning, step: "2/3", current: 1,
+			message: `suspended in step 2/3 "step-1"; its pods have yet to end`,
 		},
 		"suspended between steps": {
 			world: makeWorld(3).at(0).job(0, complete).spec(suspend), phase: v1alpha1.PhaseSuspended, step: "2/3", current: 1,
@@ -158,8 +212,25 @@ func TestWhatStatusSays(t *testing.T) {
 			world: makeWorld(0), phase: v1alpha1.PhaseFailed, step: "0/0", reason: "InvalidSpec", cause: "InvalidSpec",
 			message: "spec.containers: there must be 1 to 64 steps, not 0",
 		},
+		"the object cannot be decoded any more, and its step has stopped": {
+			world: makeWorld(0).undecodable("what is this").at(2).job(2, stopped, failedFor("DeadlineExceeded")),
+			phase: v1alpha1.PhaseFailed, step: "3/?", current: 2,
+			reason: "InvalidSpec", cause: "InvalidSpec", message: "what is this",
+		},
+		"the object cannot be decoded any more, and its step is stopping": {
+			world: makeWorld(4).undecodable("what is this").at(2).job(2, stopped, active),
+			phase: v1alpha1.PhaseRunning, step: "3/4", current: 2, message: "what is this; its pods have yet to end",
+		},
+		"the object cannot be decoded any more, and has completed": {
+			world: makeWorld(2).undecodable("what is this").at(1).job(1, complete), phase: v1alpha1.PhaseSucceeded, step: "2/2",
+			current: 2, message: "all 2 steps are completed",
+		},
+		"neither the object nor its status can be decoded": {
+			world: makeWorld(0).undecodable("what is this").job(0, complete).job(1, stopped, failedFor("DeadlineExceeded")),
+			phase: v1alpha1.PhaseFailed, step: "2/?", current: 1, reason: "InvalidSpec", cause: "InvalidSpec", message: "what is this",
+		},
 		"the object cannot be decoded": {
-			world: makeWorld(0).undecodable("what is this"), phase: v1alpha1.PhaseFailed, step: "0/0",
+			world: makeWorld(0).undecodable("what is this"), phase: v1alpha1.PhaseFailed, step: "1/?",
 			reason: "InvalidSpec", cause: "InvalidSpec", message: "what is this",
 		},
 		"status notes more steps than there are": {
@@ -179,12 +250,14 @@ func TestWhatStatusSays(t *testing.T) {
 			assert.Equal(t, tc.reason != "", d.status.Progress.FailedIndex != nil)
 			finished := tc.phase == v1alpha1.PhaseSucceeded || tc.phase == v1alpha1.PhaseFailed
 			assert.Equal(t, finished, d.status.CompletionTime != nil)
-			assert.Len(t, d.status.Conditions, 4)
+			assert.Len(t, d.status.Conditions, 5)
 
 			// Deciding once more, with that status, changes nothing.
 			tc.world.object.Status = d.status
 			tc.world.now = noon.Add(time.Hour)
-			tc.world.object.Spec.ActiveDeadlineSeconds = nil
+			if finished {
+				tc.world.object.Spec.ActiveDeadlineSeconds = nil
+			}
 			assert.Equal(t, d.status, decide(tc.world.world).status)
 		})
 	}
@@ -204,7 +277,7 @@ func TestANewJob(t *testing.T) {
 		s.Template.Labels = map[string]string{"team": "data", v1alpha1.LabelName: "not yours"}
 		s.Template.Annotations = map[string]string{v1alpha1.AnnotationSuspended: "true", "note": "shared"}
 	})
-	job := newJob(w.object, 1)
+	job := newJob(w.object, 1, jobDeadline{})
 	assert.Equal(t, "etl-1", job.Name)
 	assert.Equal(t, int32(6), *job.Spec.BackoffLimit)
 	assert.Equal(t, corev1.RestartPolicyNever, job.Spec.Template.Spec.RestartPolicy)

@@ -10,4 +10,5 @@
 //   - Nothing is written to Jobs from an old copy of the object: its version is compared with the API server's first.
 //     Status is written only over the version that it was worked out from.
 //   - That a step is completed is noted in status, and follows as well from there being a Job of a later step.
+//   - A Job that counts no more, because its step is to run again, is named in status before it is deleted.
 package sequentialjob

@@ -45,6 +45,11 @@ func eventsFor(object *v1alpha1.SequentialJob, before, after v1alpha1.Sequential
 		}
 	}
 	current := ptr.Deref(after.Progress.CurrentIndex, 0)
+	if failureReason(before) != "" && failureReason(after) == "" {
+		all = append(all, event{corev1.EventTypeNormal, v1alpha1.EventRetry, actionRun, current, cut(after.Message)})
+	} else if job := after.Progress.DiscardedJob; job != "" && job != before.Progress.DiscardedJob {
+		all = append(all, event{corev1.EventTypeWarning, v1alpha1.EventJobDiscarded, actionObserve, current, cut(after.Message)})
+	}
 	if reason := failureReason(after); reason != "" && failureReason(before) == "" {
 		all = append(all, event{corev1.EventTypeWarning, reason, actionObserve, current, cut(after.Message)})
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	batchv1 "k8s.io/api/batch/v1"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
 )
@@ -20,11 +21,16 @@ func TestEventsFor(t *testing.T) {
 	second := status(makeWorld(2).job(0, complete).job(1))
 	succeeded := status(makeWorld(2).job(0, complete).job(1, complete))
 	failed := status(makeWorld(2).job(0, failedFor("BackoffLimitExceeded")))
-	deadlineOver := status(makeWorld(2).at(0).job(0, stopped).spec(deadline(1)))
+	deadlineOver := status(makeWorld(2).at(0).job(0, stopped, failedFor("DeadlineExceeded")).spec(deadline(1)))
 	suspended := status(makeWorld(2).job(0, suspendedByUs).spec(suspend))
 	conflict := status(makeWorld(2).obstructed(obstacle{reason: "JobNameConflict", message: "not ours", final: true}))
 	refused := status(makeWorld(2).obstructed(obstacle{reason: "JobCreateFailed", message: "exceeded quota"}))
 	waiting := status(makeWorld(2).obstructed(obstacle{reason: "WaitingForOldJob", message: "an earlier Job"}))
+
+	retried := first
+	retried.State.Active = 0
+	retried.Message = `step 1/2 "step-0" runs again`
+	resumed := status(makeWorld(2).at(0).spec(suspend).job(0, suspendedByUs, func(job *batchv1.Job) { job.Spec.Suspend = new(false) }))
 
 	for name, tc := range map[string]struct {
 		before, after v1alpha1.SequentialJobStatus
@@ -61,7 +67,17 @@ func TestEventsFor(t *testing.T) {
 		"a Job is refused for now": {before: none, after: refused, want: []event{
 			{"Warning", "JobCreateFailed", "Run", 0, `step 1/2 "step-0": exceeded quota`},
 		}},
-		"waiting tells nothing": {before: none, after: waiting},
+		"a failed step is about to run again": {before: failed, after: retried, want: []event{
+			{"Normal", "Retry", "Run", 0, `step 1/2 "step-0" runs again`},
+		}},
+		"it has another Job": {before: retried, after: first, want: []event{
+			{"Normal", "JobStarted", "Run", 0, `step 1/2 "step-0" started as Job etl-0`},
+		}},
+		"a Job that somebody else resumed is deleted": {before: first, after: resumed, want: []event{
+			{"Warning", "JobDiscarded", "Observe", 0, resumed.Message},
+		}},
+		"that is published once": {before: resumed, after: resumed},
+		"waiting tells nothing":  {before: none, after: waiting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, tc.want, eventsFor(makeWorld(2).object, tc.before, tc.after))

@@ -28,6 +28,11 @@ func TestExtremeNumbersMeanWhatTheySay(t *testing.T) {
 		"a life of less than nothing is no time to live": {
 			world: makeWorld(2).status(finishedAt(seconds(-60))).spec(timeToLive(math.MinInt32)), want: nothing,
 		},
+		"a status of steps that nobody knows of": {
+			world: makeWorld(0).undecodable("x").status(func(s *v1alpha1.SequentialJobStatus) {
+				s.Progress.CompletedIndices = []int32{math.MinInt32, -1, math.MaxInt32 - 1, math.MaxInt32}
+			}), want: nothing,
+		},
 		"a status of steps that there are not": {
 			world: makeWorld(2).status(func(s *v1alpha1.SequentialJobStatus) {
 				s.Progress.CompletedIndices = []int32{math.MinInt32, -1, math.MaxInt32 - 1, math.MaxInt32}

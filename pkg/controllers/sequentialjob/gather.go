@@ -61,7 +61,11 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName) (w wo
 // it may be too new for the cache, and that would look as if somebody had deleted it.
 func (r *reconciler) findMissing(ctx context.Context, w world) error {
 	p := progressOf(w)
-	if p.current == p.steps || p.job != nil || !p.wasStarted(w.object.Status) || w.object.Status.CompletionTime != nil {
+	if p.current == p.steps || p.job != nil || p.discarded != nil {
+		return nil
+	}
+	finished := w.object.Status.CompletionTime != nil
+	if wasStarted := p.wasStarted(w.object.Status); (finished || !wasStarted) && !isRetryAsked(w.object) {
 		return nil
 	}
 	job := &batchv1.Job{}
@@ -83,7 +87,7 @@ func newUnstructured() *unstructured.Unstructured {
 }
 
 // decode makes a SequentialJob of what is stored. One that cannot be decoded, because it was stored when the definition
-// allowed more, keeps its name and status, so that it can be told of; the watch that brought it carries on.
+// allowed more, keeps its name, its status and its steps, as far as they can be; the watch that brought it carries on.
 func decode(stored *unstructured.Unstructured) (object *v1alpha1.SequentialJob, unreadable string) {
 	convert := runtime.DefaultUnstructuredConverter.FromUnstructured
 	object = &v1alpha1.SequentialJob{}
@@ -92,15 +96,18 @@ func decode(stored *unstructured.Unstructured) (object *v1alpha1.SequentialJob, 
 		return object, ""
 	}
 	// Metadata is the API server's, so it can be decoded; a status that cannot is worked out anew.
-	for _, fields := range [][]string{{"metadata", "status"}, {"metadata"}} {
-		readable := map[string]any{}
-		for _, field := range fields {
-			readable[field] = stored.Object[field]
-		}
-		object = &v1alpha1.SequentialJob{}
-		if convert(readable, object) == nil {
-			break
+	readable := map[string]any{"metadata": stored.Object["metadata"]}
+	try := func(field string, value any) {
+		readable[field] = value
+		if convert(readable, &v1alpha1.SequentialJob{}) != nil {
+			delete(readable, field)
 		}
 	}
+	try("status", stored.Object["status"])
+	if containers, ok, _ := unstructured.NestedFieldNoCopy(stored.Object, "spec", "containers"); ok {
+		try("spec", map[string]any{"containers": containers})
+	}
+	object = &v1alpha1.SequentialJob{}
+	_ = convert(readable, object) // it was tried
 	return object, fmt.Sprintf("the object cannot be decoded: %v", err)
 }

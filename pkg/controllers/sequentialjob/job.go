@@ -2,6 +2,7 @@ package sequentialjob
 
 import (
 	"maps"
+	"math"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,16 +13,22 @@ import (
 	"example.com/podsequence/apis/batch/v1alpha1"
 )
 
-// newJob is the Job of a step. Labels and annotations of the template go to the Job too, where queueing systems look for
+// newJob is the Job of a step that is started now. Labels and annotations of the template go to the Job too, where queueing systems look for
 // theirs.
-func newJob(object *v1alpha1.SequentialJob, index int32) *batchv1.Job {
+func newJob(object *v1alpha1.SequentialJob, index int32, deadline jobDeadline) *batchv1.Job {
 	template := object.Spec.Template.DeepCopy()
 	labels := with(template.Labels, map[string]string{
 		v1alpha1.LabelName:      baseName(object.Name),
 		v1alpha1.LabelStepIndex: strconv.Itoa(int(index)),
 	})
 	annotations := maps.Clone(template.Annotations)
-	delete(annotations, v1alpha1.AnnotationSuspended)
+	for _, own := range []string{v1alpha1.AnnotationSuspended, v1alpha1.AnnotationDeadline} {
+		delete(annotations, own)
+	}
+	jobAnnotations := maps.Clone(annotations)
+	if value := deadline.annotation(); value != nil {
+		jobAnnotations = with(annotations, map[string]string{v1alpha1.AnnotationDeadline: *value})
+	}
 
 	pod := template.Spec
 	pod.Containers = []corev1.Container{*object.Spec.Containers[index].DeepCopy()}
@@ -33,11 +40,19 @@ func newJob(object *v1alpha1.SequentialJob, index int32) *batchv1.Job {
 			Namespace:       object.Namespace,
 			Name:            jobName(object.Name, index),
 			Labels:          labels,
-			Annotations:     annotations,
+			Annotations:     jobAnnotations,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(object, v1alpha1.SequentialJobKind)},
 		},
 		Spec: batchv1.JobSpec{
-			BackoffLimit: ptr.To(ptr.Deref(object.Spec.BackoffLimit, v1alpha1.DefaultBackoffLimit)),
+			ActiveDeadlineSeconds: deadline.seconds,
+
+			BackoffLimit:     ptr.To(ptr.Deref(object.Spec.BackoffLimit, v1alpha1.DefaultBackoffLimit)),
+			PodFailurePolicy: podFailurePolicy(&object.Spec, object.Spec.Containers[index].Name),
+			// A pod that ends slowly still works: the next one waits for it.
+			PodReplacementPolicy: ptr.To(batchv1.Failed),
+			// Policies of the cluster give Jobs without a time to live one of their own. A completed Job must not be gone
+			// before its completion is in status; the object's own time to live takes the Jobs with it.
+			TTLSecondsAfterFinished: ptr.To[int32](math.MaxInt32),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
 					Labels: maps.Clone(labels), Annotations: maps.Clone(annotations), Finalizers: template.Finalizers,
@@ -83,10 +98,20 @@ func conditionOf(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCo
 
 func isSuspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) }
 
-// isSuspendedByUs tells whether it is for us to resume the Job.
-func isSuspendedByUs(job *batchv1.Job) bool {
+// isMarkedSuspended reports whether we suspended the Job, so that it is for us to resume it. If it is not suspended any
+// more, somebody else has resumed it.
+func isMarkedSuspended(job *batchv1.Job) bool {
 	_, marked := job.Annotations[v1alpha1.AnnotationSuspended]
-	return marked && isSuspended(job)
+	return marked
+}
+
+// isQuiet reports whether a suspended Job has no pod that works. The Job controller has seen that it is suspended, or
+// the Job was created so and has never been anything else.
+func isQuiet(job *batchv1.Job) bool {
+	if conditionOf(job, batchv1.JobSuspended) == nil {
+		return job.Generation == 1
+	}
+	return job.Status.Active == 0 && ptr.Deref(job.Status.Terminating, 0) == 0
 }
 
 // isStopped tells whether the Job was told to end, see stopPatch.
@@ -101,8 +126,9 @@ type patch struct {
 }
 
 type patchMetadata struct {
-	UID         string             `json:"uid"`
-	Annotations map[string]*string `json:"annotations,omitempty"`
+	UID             string             `json:"uid"`
+	ResourceVersion string             `json:"resourceVersion,omitempty"`
+	Annotations     map[string]*string `json:"annotations,omitempty"`
 }
 
 func suspendPatch(job *batchv1.Job) patch {
@@ -114,11 +140,30 @@ func suspendPatch(job *batchv1.Job) patch {
 	}
 }
 
-func resumePatch(job *batchv1.Job) patch {
-	return patch{
-		Metadata: patchMetadata{UID: string(job.UID), Annotations: map[string]*string{v1alpha1.AnnotationSuspended: nil}},
-		Spec:     map[string]any{"suspend": false},
+// resumePatch is conditional on the Job's version: somebody else may suspend it at the same time.
+func resumePatch(job *batchv1.Job, deadline jobDeadline) patch {
+	p := patch{
+		Metadata: patchMetadata{
+			UID: string(job.UID), ResourceVersion: job.ResourceVersion,
+			Annotations: map[string]*string{v1alpha1.AnnotationSuspended: nil},
+		},
+		Spec: map[string]any{"suspend": false},
 	}
+	if isOursToSet(job) {
+		p.limit(deadline)
+	}
+	return p
+}
+
+func limitPatch(job *batchv1.Job, deadline jobDeadline) patch {
+	p := patch{Metadata: patchMetadata{UID: string(job.UID), Annotations: map[string]*string{}}, Spec: map[string]any{}}
+	p.limit(deadline)
+	return p
+}
+
+func (p *patch) limit(deadline jobDeadline) {
+	p.Metadata.Annotations[v1alpha1.AnnotationDeadline] = deadline.annotation()
+	p.Spec["activeDeadlineSeconds"] = deadline.seconds
 }
 
 // stopPatch has the Job controller do with the Job as with any whose time is over: it ends the pods, and marks the Job

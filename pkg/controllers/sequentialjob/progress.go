@@ -12,10 +12,14 @@ import (
 // progress is how far an object has come.
 type progress struct {
 	steps int32
+	// unknown is true if nobody knows how many steps there are, because the object cannot be decoded.
+	unknown bool
 	// current is the first step that is not completed; steps if all are.
 	current int32
 	// job is that of the current step, or nil.
 	job *batchv1.Job
+	// discarded is a Job of the current step that counts no more, or nil.
+	discarded *batchv1.Job
 	// name is that of the current step; empty if all are completed.
 	name string
 }
@@ -36,11 +40,25 @@ func progressOf(w world) progress {
 			p.current = max(p.current, index+1)
 		}
 	}
+	if w.unreadable != "" && p.steps == 0 {
+		// What was completed, and what runs, is what there is to know.
+		p.current = min(p.current, v1alpha1.MaxSteps)
+		p.steps, p.unknown = p.current+1, true
+		p.setJob(w)
+		return p
+	}
 	p.current = min(p.current, p.steps)
 	if p.current < p.steps {
-		p.job, p.name = w.jobs[p.current], w.object.Spec.Containers[p.current].Name
+		p.setJob(w)
+		p.name = w.object.Spec.Containers[p.current].Name
 	}
 	return p
+}
+
+func (p *progress) setJob(w world) {
+	if p.job = w.jobs[p.current]; p.job != nil && isDiscarded(w.object.Status, p.current, string(p.job.UID)) {
+		p.job, p.discarded = nil, p.job
+	}
 }
 
 // wasStarted tells whether a status notes that the current step has had a Job.
@@ -55,5 +73,8 @@ func (p progress) step() string {
 
 // ordinal is the place of the current step for people: "2/3" is the second of three.
 func (p progress) ordinal() string {
+	if p.unknown {
+		return fmt.Sprintf("%d/?", p.current+1)
+	}
 	return fmt.Sprintf("%d/%d", min(p.current+1, p.steps), p.steps)
 }

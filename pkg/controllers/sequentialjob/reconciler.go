@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -95,12 +94,16 @@ func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, e
 		switch d.write {
 		case deleteObject:
 			return decision{status: w.object.Status}, r.delete(ctx, w.object)
+		case deleteJob:
+			err = r.deleteJob(ctx, w)
 		case createJob:
-			err = r.create(ctx, &w)
+			err = r.create(ctx, &w, d.deadline)
 		case suspendJob:
 			err = r.patch(ctx, w, suspendPatch)
 		case resumeJob:
-			err = r.patch(ctx, w, resumePatch)
+			err = r.patch(ctx, w, func(job *batchv1.Job) patch { return resumePatch(job, d.deadline) })
+		case limitJob:
+			err = r.patch(ctx, w, func(job *batchv1.Job) patch { return limitPatch(job, d.deadline) })
 		case stopJob:
 			err = r.patch(ctx, w, stopPatch)
 		}
@@ -112,12 +115,6 @@ func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, e
 		return decision{}, errUndone
 	}
 	return d, nil
-}
-
-// refusedBefore is the obstacle that the object's status tells of.
-func refusedBefore(w world) *obstacle {
-	message := strings.TrimPrefix(w.object.Status.Message, progressOf(w).step()+": ")
-	return &obstacle{reason: v1alpha1.ReasonJobCreateFailed, message: message}
 }
 
 // confirm returns errStale if the object is not what the API server has. A step that was deleted by hand would be run
@@ -132,61 +129,6 @@ func (r *reconciler) confirm(ctx context.Context, object *v1alpha1.SequentialJob
 		return fmt.Errorf("get current version of SequentialJob: %w", err)
 	case current.UID != object.UID || current.ResourceVersion != object.ResourceVersion:
 		return errStale
-	}
-	return nil
-}
-
-// create creates the Job of the current step, and puts it, or what stands in its way, into the world.
-func (r *reconciler) create(ctx context.Context, w *world) error {
-	index, object := progressOf(*w).current, client.ObjectKeyFromObject(w.object)
-	job := newJob(w.object, index)
-	err := r.writer.Create(ctx, job)
-	switch {
-	case err == nil:
-		r.refusals.created(object)
-		w.jobs[index] = job
-		return nil
-	case apierrors.IsAlreadyExists(err):
-		return r.lookAt(ctx, w, index, client.ObjectKeyFromObject(job))
-	case apierrors.IsInvalid(err):
-		w.obstacle = &obstacle{reason: v1alpha1.ReasonInvalidSpec, message: err.Error(), final: true}
-		return nil
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return errStale
-	case apierrors.IsForbidden(err): // by a quota or an admission policy, both of which may change
-		r.refusals.failed(object)
-		klog.FromContext(ctx).V(2).Info("The API server refuses a Job, will try again", "job", klog.KObj(job), "err", err)
-		w.obstacle = &obstacle{reason: v1alpha1.ReasonJobCreateFailed, message: cut(err.Error())}
-		return nil
-	}
-	if isRefused(w.object.Status) {
-		r.refusals.failed(object) // it must not keep the others from trying
-	}
-	return fmt.Errorf("create Job: %w", err)
-}
-
-// lookAt finds out whose the Job is that has the name ours must have. The cache may be behind, and a conflict is final:
-// so it asks the API server.
-func (r *reconciler) lookAt(ctx context.Context, w *world, index int32, key types.NamespacedName) error {
-	job := &batchv1.Job{}
-	if err := r.live.Get(ctx, key, job); err != nil {
-		return fmt.Errorf("get Job that exists already: %w", err) // it may just have gone: try again
-	}
-	owner := metav1.GetControllerOfNoCopy(job)
-	switch {
-	case isOurs(w.object, job):
-		w.jobs[index] = job // created by a pass that came to an end before it could say so
-	// Nobody but the object itself can have its name now, so that owner is gone, and the garbage collector comes.
-	case owner != nil && isOurKind(owner) && owner.Name == w.object.Name, job.DeletionTimestamp != nil:
-		w.obstacle = &obstacle{
-			reason: v1alpha1.ReasonWaitingForOld, message: fmt.Sprintf("an earlier Job %s is still being deleted", job.Name),
-		}
-	default:
-		w.obstacle = &obstacle{
-			reason:  v1alpha1.ReasonJobNameConflict,
-			message: fmt.Sprintf("there is a Job %s that is not part of this SequentialJob, and it is left alone", job.Name),
-			final:   true,
-		}
 	}
 	return nil
 }
@@ -206,6 +148,23 @@ func (r *reconciler) patch(ctx context.Context, w world, change func(*batchv1.Jo
 	if err != nil {
 		return fmt.Errorf("patch Job: %w", err)
 	}
+	w.jobs[p.current] = job
+	return nil
+}
+
+// deleteJob removes the discarded Job, its pods first: the next one is created when the Job is gone.
+func (r *reconciler) deleteJob(ctx context.Context, w world) error {
+	p := progressOf(w)
+	job := p.discarded.DeepCopy()
+	err := r.writer.Delete(ctx, job, client.Preconditions{UID: ptr.To(job.UID)},
+		client.PropagationPolicy(metav1.DeletePropagationForeground))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return errStale // it is gone: that brings us back
+	}
+	if err != nil {
+		return fmt.Errorf("delete Job: %w", err)
+	}
+	job.DeletionTimestamp = w.seconds()
 	w.jobs[p.current] = job
 	return nil
 }

@@ -65,6 +65,7 @@ func newQuota(t *testing.T, namespaces map[string]int) *quota {
 			if err := q.refuses(job); err != nil {
 				return err
 			}
+			job.UID = types.UID(fmt.Sprintf("job-%d", len(q.tries)))
 			return c.Create(ctx, object, options...)
 		},
 	}).Build()
@@ -111,6 +112,23 @@ func (q *quota) pass(d time.Duration) (reconciles int) {
 			q.wake(next, result.RequeueAfter)
 		}
 	}
+}
+
+// look has the one object of a namespace looked at, once.
+func (q *quota) look() {
+	q.Helper()
+	q.wake(types.NamespacedName{Namespace: "data", Name: "s-00"}, 0)
+	q.pass(0)
+}
+
+// withoutJobs is a cache that has yet to see any Job.
+type withoutJobs struct{ client.Reader }
+
+func (c withoutJobs) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, ok := list.(*batchv1.JobList); ok {
+		return nil
+	}
+	return c.Reader.List(ctx, list, options...)
 }
 
 func (q *quota) status(namespace, name string) v1alpha1.SequentialJobStatus {

@@ -25,6 +25,7 @@ func succeeded(w world, p progress) v1alpha1.SequentialJobStatus {
 	s.Phase = v1alpha1.PhaseSucceeded
 	s.CompletionTime = w.seconds()
 	s.Message = fmt.Sprintf("all %d steps are completed", p.steps)
+	s.condition(v1alpha1.ConditionComplete, true, v1alpha1.ReasonCompletionsReached)
 	s.condition(v1alpha1.ConditionAvailable, true, v1alpha1.ReasonCompleted)
 	s.condition(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonCompleted)
 	return s.finish()
@@ -42,6 +43,7 @@ func failed(w world, p progress, f failure) v1alpha1.SequentialJobStatus {
 	if f.cause != "" {
 		s.Progress.FailureReason = f.cause
 	}
+	s.condition(v1alpha1.ConditionComplete, false, f.reason)
 	s.condition(v1alpha1.ConditionAvailable, false, f.reason)
 	s.condition(v1alpha1.ConditionProgressing, false, f.reason)
 	s.condition(v1alpha1.ConditionFailed, true, f.reason)
@@ -52,7 +54,7 @@ func failed(w world, p progress, f failure) v1alpha1.SequentialJobStatus {
 func suspended(w world, p progress) v1alpha1.SequentialJobStatus {
 	s := newStatus(w, p)
 	s.Phase = v1alpha1.PhaseSuspended
-	s.StartTime = nil
+	s.resetClock()
 	s.Message = "suspended before " + p.step()
 	if p.job != nil {
 		s.Message = "suspended in " + p.step()
@@ -66,8 +68,31 @@ func suspended(w world, p progress) v1alpha1.SequentialJobStatus {
 func pending(w world, p progress) v1alpha1.SequentialJobStatus {
 	s := newStatus(w, p)
 	s.Phase = v1alpha1.PhasePending
+	if s.StartTime != nil {
+		s.startClock(w, p)
+	}
 	s.Message = p.step() + ": " + w.obstacle.message
 	s.condition(v1alpha1.ConditionProgressing, true, w.obstacle.reason)
+	return s.finish()
+}
+
+// held is the status while somebody else keeps the Job of the current step suspended.
+func held(w world, p progress) v1alpha1.SequentialJobStatus {
+	s := newStatus(w, p)
+	s.Phase = v1alpha1.PhasePending
+	s.stopClock(w, p)
+	s.Message = fmt.Sprintf("%s: Job %s is suspended, and it is for whoever suspended it to resume it, such as a queueing system",
+		p.step(), p.job.Name)
+	s.condition(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonJobSuspended)
+	return s.finish()
+}
+
+// stopping is the status while the pods of the current step have yet to end, for whatever reason.
+func stopping(w world, p progress, f failure) v1alpha1.SequentialJobStatus {
+	s := newStatus(w, p)
+	s.Phase = v1alpha1.PhaseRunning
+	s.Message = f.message
+	s.condition(v1alpha1.ConditionProgressing, false, f.reason)
 	return s.finish()
 }
 
@@ -75,8 +100,12 @@ func pending(w world, p progress) v1alpha1.SequentialJobStatus {
 func running(w world, p progress) v1alpha1.SequentialJobStatus {
 	s := newStatus(w, p)
 	s.Phase = v1alpha1.PhaseRunning
+	s.startClock(w, p)
 	s.Message = fmt.Sprintf("%s runs in Job %s", p.step(), jobName(w.object.Name, p.current))
-	s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonStepRunning)
+	s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonJobStarted)
+	if p.current > 0 {
+		s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonJobCompleted)
+	}
 	return s.finish()
 }
 
@@ -87,26 +116,27 @@ type statusBuilder struct {
 	conditions map[string]metav1.Condition
 }
 
-// newStatus has what does not depend on the phase. Of the status before, only the start time is kept, and since when
-// each condition has been as it is.
+// newStatus has what does not depend on the phase. Of the status before, only the times are kept: when it started, and
+// since when each condition has been as it is.
 func newStatus(w world, p progress) *statusBuilder {
 	s := &statusBuilder{now: *w.seconds(), conditions: map[string]metav1.Condition{}}
 	before := w.object.Status.DeepCopy()
 	s.Conditions = before.Conditions
 	s.ObservedGeneration = w.object.Generation
 	s.Step = p.ordinal()
-	s.StartTime = before.StartTime
-	if s.StartTime == nil {
-		s.StartTime = w.seconds()
-	}
+	s.StartTime, s.UsedSeconds = before.StartTime, before.UsedSeconds
 	s.State.Succeeded = p.current
+	s.Retry = retryOf(w.object)
 	if p.job != nil {
 		s.State.Active = 1
+	} else if ptr.Deref(before.Progress.CurrentIndex, -1) == p.current {
+		s.Progress.DiscardedJob = before.Progress.DiscardedJob
 	}
 	s.Progress.CurrentIndex = ptr.To(p.current)
 	for i := range p.current {
 		s.Progress.CompletedIndices = append(s.Progress.CompletedIndices, i)
 	}
+	s.condition(v1alpha1.ConditionComplete, false, v1alpha1.ReasonStepsRemaining)
 	s.condition(v1alpha1.ConditionAvailable, false, v1alpha1.ReasonStepsRemaining)
 	s.condition(v1alpha1.ConditionFailed, false, v1alpha1.ReasonAsExpected)
 	s.condition(v1alpha1.ConditionSuspended, false, v1alpha1.ReasonAsExpected)
@@ -122,10 +152,11 @@ func (s *statusBuilder) condition(kind string, holds bool, reason string) {
 	s.conditions[kind] = metav1.Condition{Type: kind, Status: status, Reason: reason}
 }
 
-// finish returns the status with all four conditions, each with the message of the whole.
+// finish returns the status with all conditions, each with the message of the whole.
 func (s *statusBuilder) finish() v1alpha1.SequentialJobStatus {
 	for _, kind := range []string{
-		v1alpha1.ConditionAvailable, v1alpha1.ConditionProgressing, v1alpha1.ConditionFailed, v1alpha1.ConditionSuspended,
+		v1alpha1.ConditionComplete, v1alpha1.ConditionAvailable, v1alpha1.ConditionProgressing,
+		v1alpha1.ConditionFailed, v1alpha1.ConditionSuspended,
 	} {
 		c := s.conditions[kind]
 		c.LastTransitionTime, c.ObservedGeneration = s.now, s.ObservedGeneration

@@ -30,6 +30,9 @@ func validate(spec *v1alpha1.SequentialJobSpec) string {
 	if len(spec.Template.Spec.Containers) > 0 {
 		return "spec.template.spec.containers: must be left out, the steps are listed in spec.containers"
 	}
+	if problem := validatePodFailurePolicy(spec); problem != "" {
+		return "spec.podFailurePolicy" + problem
+	}
 	switch {
 	case spec.BackoffLimit != nil && *spec.BackoffLimit < 0:
 		return "spec.backoffLimit: must not be negative"
@@ -53,4 +56,30 @@ func validateStep(steps []corev1.Container, i int) string {
 		return "image: is required"
 	}
 	return ""
+}
+
+func validatePodFailurePolicy(spec *v1alpha1.SequentialJobSpec) string {
+	if spec.PodFailurePolicy == nil {
+		return ""
+	}
+	if spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure {
+		return ": must be left out where spec.template.spec.restartPolicy is OnFailure, Jobs support it with Never alone"
+	}
+	for i, rule := range spec.PodFailurePolicy.Rules {
+		if (rule.OnExitCodes != nil) == (len(rule.OnPodConditions) > 0) {
+			return fmt.Sprintf(".rules[%d]: exactly one of onExitCodes and onPodConditions is required", i)
+		}
+		if rule.OnExitCodes == nil || rule.OnExitCodes.ContainerName == nil {
+			continue
+		}
+		name := *rule.OnExitCodes.ContainerName
+		if !hasContainer(spec.Containers, name) && !hasContainer(spec.Template.Spec.InitContainers, name) {
+			return fmt.Sprintf(".rules[%d].onExitCodes.containerName: there is no step and no init container %q", i, name)
+		}
+	}
+	return ""
+}
+
+func hasContainer(containers []corev1.Container, name string) bool {
+	return slices.ContainsFunc(containers, func(c corev1.Container) bool { return c.Name == name })
 }

@@ -43,6 +43,19 @@ func TestValidate(t *testing.T) {
 			steps: 1, change: func(s *v1alpha1.SequentialJobSpec) { s.Template.Spec.Containers = s.Containers },
 			want: "spec.template.spec.containers: must be left out, the steps are listed in spec.containers",
 		},
+		"a policy for failed pods": {steps: 2, change: failurePolicy(exitCodes(new("step-1")))},
+		"a policy that names no container of the pods": {
+			steps: 2, change: failurePolicy(exitCodes(nil), exitCodes(new("step-2"))),
+			want: `spec.podFailurePolicy.rules[1].onExitCodes.containerName: there is no step and no init container "step-2"`,
+		},
+		"a policy that says of no pods": {
+			steps: 1, change: failurePolicy(v1alpha1.PodFailurePolicyRule{Action: v1alpha1.PodFailurePolicyIgnore}),
+			want: "spec.podFailurePolicy.rules[0]: exactly one of onExitCodes and onPodConditions is required",
+		},
+		"a policy with OnFailure": {
+			steps: 1, change: func(s *v1alpha1.SequentialJobSpec) { onFailure(s); failurePolicy()(s) },
+			want: "spec.podFailurePolicy: must be left out where spec.template.spec.restartPolicy is OnFailure",
+		},
 		"a negative backoffLimit": {
 			steps: 1, change: func(s *v1alpha1.SequentialJobSpec) { s.BackoffLimit = ptr.To[int32](-1) },
 			want: "spec.backoffLimit: must not be negative",

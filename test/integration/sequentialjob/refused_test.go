@@ -1,14 +1,17 @@
 package sequentialjob
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
 )
@@ -33,6 +36,42 @@ func TestAQuotaKeepsAStepFromStarting(t *testing.T) {
 
 	s.patch(quota, map[string]any{"spec": map[string]any{"hard": map[string]any{"count/jobs.batch": "2"}}})
 	s.complete("etl", 1)
+	s.awaitPhase("etl", v1alpha1.PhaseSucceeded)
+}
+
+func TestAnAdmissionPolicyKeepsAStepFromStarting(t *testing.T) {
+	s := newStory(t)
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: s.namespace},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.namespace}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"jobs"}},
+				}}},
+			},
+			Validations: []admissionregistrationv1.Validation{{Expression: "false", Message: "no Jobs during the freeze"}},
+		},
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: s.namespace},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: s.namespace, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+	s.create(policy, binding)
+	t.Cleanup(func() { // it is no part of the namespace
+		assert.NoError(t, client.IgnoreNotFound(api.Delete(context.Background(), binding)))
+		assert.NoError(t, client.IgnoreNotFound(api.Delete(context.Background(), policy)))
+	})
+	s.await("the policy to hold", func() bool { return api.Create(s.ctx, s.foreignJob("other"), client.DryRunAll) != nil })
+
+	s.create(s.quickSteps("etl", 1))
+	object := s.awaitPhase("etl", v1alpha1.PhasePending)
+	s.expectCondition(object, v1alpha1.ConditionProgressing, v1alpha1.ReasonJobCreateFailed)
+	assert.Contains(t, object.Status.Message, "no Jobs during the freeze")
+	require.NoError(t, api.Delete(s.ctx, binding))
 	s.awaitPhase("etl", v1alpha1.PhaseSucceeded)
 }
 

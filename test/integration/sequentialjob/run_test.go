@@ -22,11 +22,13 @@ func TestStepsRunOneAfterAnother(t *testing.T) {
 	object := s.awaitPhase("etl", v1alpha1.PhaseRunning)
 	assert.Equal(t, "1/3", object.Status.Step)
 	assert.Equal(t, v1alpha1.SequentialJobState{Active: 1}, object.Status.State)
-	s.expectCondition(object, v1alpha1.ConditionProgressing, v1alpha1.ReasonStepRunning)
+	s.expectCondition(object, v1alpha1.ConditionProgressing, v1alpha1.ReasonJobStarted)
 
 	s.complete("etl", 0)
 	s.awaitRunning("etl", 1)
 	s.expectNoJob("etl-2")
+	s.await("status to say so", func() bool { object = s.get("etl"); return object.Status.Step == "2/3" })
+	s.expectCondition(object, v1alpha1.ConditionProgressing, v1alpha1.ReasonJobCompleted)
 	s.complete("etl", 1)
 	s.complete("etl", 2)
 	object = s.awaitPhase("etl", v1alpha1.PhaseSucceeded)
@@ -39,6 +41,7 @@ func TestStepsRunOneAfterAnother(t *testing.T) {
 	assert.NotNil(t, object.Status.StartTime)
 	assert.NotNil(t, object.Status.CompletionTime)
 	s.expectCondition(object, v1alpha1.ConditionAvailable, v1alpha1.ReasonCompleted)
+	s.expectCondition(object, v1alpha1.ConditionComplete, v1alpha1.ReasonCompletionsReached)
 
 	want := []string{
 		`JobStarted: step 1/3 "step-0" started as Job etl-0`, `JobCompleted: step 1/3 "step-0" completed in Job etl-0`,

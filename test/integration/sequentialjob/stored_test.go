@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,6 +69,42 @@ func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
 			return e.Regarding.Name == unwritable && e.Reason == v1alpha1.ReasonInvalidSpec
 		})
 	})
+}
+
+func TestAStepRunsOfAnObjectThatCannotBeDecodedAnyMore(t *testing.T) {
+	s := newLonelyStory(t)
+	s.create(s.steps("etl", 3))
+	s.complete("etl", 0)
+	s.awaitRunning("etl", 1)
+	s.await("status to say so", func() bool { return s.get("etl").Status.Step == "2/3" })
+	t.Cleanup(func() {
+		if _, err := cluster.PID(controlplane.PodSequenceController); err != nil {
+			assert.NoError(t, cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
+		}
+	})
+	require.NoError(t, cluster.Kill(s.ctx, controlplane.PodSequenceController))
+	restore := s.allowAnything()
+	stored := s.fromYAML("etl", "{}")
+	s.await("the object to be changed", func() bool {
+		return api.Patch(s.ctx, stored, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"backoffLimit":"few"}}`))) == nil
+	})
+	restore()
+	require.NoError(t, cluster.StartComponent(s.ctx, controlplane.PodSequenceController))
+
+	s.await("the object to have failed", func() bool {
+		require.NoError(t, api.Get(s.ctx, s.key("etl"), stored))
+		phase, _, err := unstructured.NestedString(stored.Object, "status", "phase")
+		return err == nil && phase == string(v1alpha1.PhaseFailed)
+	})
+	completed, _, err := unstructured.NestedSlice(stored.Object, "status", "progress", "completedIndices")
+	require.NoError(t, err)
+	assert.Equal(t, []any{int64(0)}, completed)
+	step, _, err := unstructured.NestedString(stored.Object, "status", "step")
+	require.NoError(t, err)
+	assert.Equal(t, "2/3", step)
+	assert.True(t, s.hasFailedFor("etl-1", batchv1.JobReasonDeadlineExceeded), "its Job is stopped")
+	assert.Empty(t, s.pods("etl", 1))
+	s.expectNoJob("etl-2")
 }
 
 // createEventually creates what the API server may still refuse by the definition it had before.

@@ -1,15 +1,22 @@
 package sequentialjob
 
 import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/internal/controlplane"
 )
 
 func TestSuspendedInTheMiddleAndResumed(t *testing.T) {
@@ -68,16 +75,73 @@ func TestTheDeadlineStopsTheRunningStep(t *testing.T) {
 	s.expectCondition(object, v1alpha1.ConditionFailed, v1alpha1.ReasonDeadlineExceeded)
 	assert.GreaterOrEqual(t, object.Status.CompletionTime.Sub(object.Status.StartTime.Time), 4*time.Second)
 
-	s.await("the Job to fail as batch/v1 has it", func() bool {
-		for _, c := range s.job("etl-0").Status.Conditions {
-			if c.Type == batchv1.JobFailed {
-				return c.Reason == batchv1.JobReasonDeadlineExceeded
-			}
-		}
-		return false
-	})
+	assert.True(t, s.hasFailedFor("etl-0", batchv1.JobReasonDeadlineExceeded), "it is told when the Job has failed")
 	assert.Empty(t, s.pods("etl", 0))
 	s.expectNoJob("etl-1")
+}
+
+// hasFailedFor reports whether a Job has the condition Failed with that reason.
+func (s *story) hasFailedFor(job, reason string) bool {
+	s.Helper()
+	return slices.ContainsFunc(s.job(job).Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue && c.Reason == reason
+	})
+}
+
+func TestTheDeadlineHoldsWhileTheControllerIsAway(t *testing.T) {
+	s := newLonelyStory(t)
+	object := s.steps("etl", 2)
+	object.Spec.ActiveDeadlineSeconds = ptr.To[int64](600)
+	s.create(object)
+	s.complete("etl", 0)
+	s.awaitRunning("etl", 1)
+	assert.LessOrEqual(t, *s.job("etl-1").Spec.ActiveDeadlineSeconds, int64(600), "what is left of the time")
+	began := s.awaitPhase("etl", v1alpha1.PhaseRunning).Status.StartTime
+	deadline := int64(time.Since(began.Time)/time.Second) + 10
+	s.patchSpec("etl", map[string]any{"activeDeadlineSeconds": deadline})
+	s.await("the Job to have less", func() bool { return *s.job("etl-1").Spec.ActiveDeadlineSeconds <= deadline })
+
+	t.Cleanup(func() {
+		if _, err := cluster.PID(controlplane.PodSequenceController); err != nil {
+			assert.NoError(t, cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
+		}
+	})
+	require.NoError(t, cluster.Kill(s.ctx, controlplane.PodSequenceController))
+	s.await("the Job to fail by itself", func() bool { return s.hasFailedFor("etl-1", batchv1.JobReasonDeadlineExceeded) })
+	require.NoError(t, cluster.StartComponent(s.ctx, controlplane.PodSequenceController))
+	object = s.awaitPhase("etl", v1alpha1.PhaseFailed)
+	s.expectCondition(object, v1alpha1.ConditionFailed, v1alpha1.ReasonDeadlineExceeded)
+	assert.Contains(t, object.Status.Message, fmt.Sprintf("not completed within %d seconds", deadline))
+}
+
+func TestAStepIsToldToHaveStoppedWhenItsPodHasEnded(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spec  map[string]any
+		phase v1alpha1.Phase
+	}{
+		"suspended": {spec: map[string]any{"suspend": true}, phase: v1alpha1.PhaseSuspended},
+		"failed":    {spec: map[string]any{"activeDeadlineSeconds": 1}, phase: v1alpha1.PhaseFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			s.create(s.steps("etl", 1))
+			s.awaitRunning("etl", 0)
+			pod := s.pods("etl", 0)[0]
+			s.patch(&pod, map[string]any{"metadata": map[string]any{"finalizers": append(pod.Finalizers, "example.com/hold")}})
+			s.patchSpec("etl", tc.spec)
+			s.await("the pod to be told to end", func() bool { return len(s.pods("etl", 0)) == 0 })
+			s.await("status to wait for it", func() bool {
+				return strings.Contains(s.get("etl").Status.Message, "its pods have yet to end")
+			})
+			s.fence()
+			object := s.get("etl")
+			assert.Equal(t, v1alpha1.PhaseRunning, object.Status.Phase)
+			assert.Nil(t, object.Status.CompletionTime)
+
+			s.patch(&pod, map[string]any{"metadata": map[string]any{"finalizers": nil}})
+			s.awaitPhase("etl", tc.phase)
+		})
+	}
 }
 
 func TestOnResumeTheTimeBeginsAnew(t *testing.T) {

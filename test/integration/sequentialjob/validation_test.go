@@ -27,6 +27,28 @@ func TestValidation(t *testing.T) {
 				metadata: {labels: {a: b}, annotations: {c: d}},
 				spec: {restartPolicy: OnFailure, volumes: [{name: v, emptyDir: {}}], serviceAccountName: etl}}}`,
 		},
+		"a policy for failed pods": {
+			spec: `{` + one + `, podFailurePolicy: {rules: [
+				{action: Ignore, onPodConditions: [{type: DisruptionTarget}]},
+				{action: FailJob, onExitCodes: {containerName: a, operator: In, values: [3, 1]}}]}}`,
+		},
+		"a policy without rules": {spec: `{` + one + `, podFailurePolicy: {rules: []}}`},
+		"a policy with OnFailure": {
+			spec: `{` + one + `, podFailurePolicy: {rules: []}, template: {spec: {restartPolicy: OnFailure}}}`,
+			want: []string{"spec", "podFailurePolicy must be left out where template.spec.restartPolicy is OnFailure"},
+		},
+		"a policy that says of no pods": {
+			spec: `{` + one + `, podFailurePolicy: {rules: [{action: Ignore}]}}`,
+			want: []string{"spec.podFailurePolicy.rules[0]", "exactly one of onExitCodes and onPodConditions is required"},
+		},
+		"a policy for indices, which steps do not have": {
+			spec: `{` + one + `, podFailurePolicy: {rules: [{action: FailIndex, onPodConditions: [{type: DisruptionTarget}]}]}}`,
+			want: []string{"spec.podFailurePolicy.rules[0].action", "FailJob"},
+		},
+		"a policy for containers that succeed": {
+			spec: `{` + one + `, podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [0]}}]}}`,
+			want: []string{"spec.podFailurePolicy.rules[0].onExitCodes", "values must not contain 0"},
+		},
 		"a template without containers":            {spec: `{` + one + `, template: {spec: {restartPolicy: Never}}}`},
 		"a template with an empty list of them":    {spec: `{` + one + `, template: {spec: {containers: []}}}`},
 		"a template with null, as Go clients send": {spec: `{` + one + `, template: {spec: {containers: null}}}`},

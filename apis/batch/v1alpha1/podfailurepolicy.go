@@ -1,0 +1,82 @@
+package v1alpha1
+
+// PodFailurePolicy has the JSON of batch/v1 PodFailurePolicy, with the bounds that let the API server check it, and
+// without what only Indexed Jobs have.
+type PodFailurePolicy struct {
+	// Rules are tried in order, up to 20: the first that matches a failed pod decides. A pod that none matches counts
+	// towards backoffLimit.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Rules []PodFailurePolicyRule `json:"rules"`
+}
+
+// PodFailurePolicyRule says what to do about a pod that failed in one way.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.onExitCodes) != (has(self.onPodConditions) && size(self.onPodConditions) > 0)",message="exactly one of onExitCodes and onPodConditions is required: say how the pod failed"
+type PodFailurePolicyRule struct {
+	// Action is FailJob (the step fails at once), Ignore (the pod is replaced and does not count towards backoffLimit) or
+	// Count (it counts, as without a rule).
+	// +required
+	Action PodFailurePolicyAction `json:"action"`
+
+	// OnExitCodes matches a pod by the exit code of a container.
+	// +optional
+	OnExitCodes *PodFailurePolicyOnExitCodes `json:"onExitCodes,omitempty"`
+
+	// OnPodConditions matches a pod that has one of these conditions, up to 20.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	OnPodConditions []PodFailurePolicyOnPodCondition `json:"onPodConditions,omitempty"`
+}
+
+// PodFailurePolicyAction is what is done about a failed pod.
+//
+// +kubebuilder:validation:Enum=FailJob;Ignore;Count
+type PodFailurePolicyAction string
+
+// The actions on a failed pod.
+const (
+	PodFailurePolicyFailJob PodFailurePolicyAction = "FailJob"
+	PodFailurePolicyIgnore  PodFailurePolicyAction = "Ignore"
+	PodFailurePolicyCount   PodFailurePolicyAction = "Count"
+)
+
+// PodFailurePolicyOnExitCodes matches exit codes other than 0.
+//
+// +kubebuilder:validation:XValidation:rule="self.operator != 'In' || !(0 in self.values)",message="values must not contain 0 for the operator In: a container that exits with 0 has not failed"
+type PodFailurePolicyOnExitCodes struct {
+	// ContainerName is the container whose exit code is meant: the name of a step, for which the rule is then alone, or
+	// of an init container of the template. Defaults to any container.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	ContainerName *string `json:"containerName,omitempty"`
+
+	// Operator is In or NotIn.
+	// +required
+	// +kubebuilder:validation:Enum=In;NotIn
+	Operator string `json:"operator"`
+
+	// Values are 1 to 255 exit codes, none twice.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=255
+	Values []int32 `json:"values"`
+}
+
+// PodFailurePolicyOnPodCondition matches a condition of a pod.
+type PodFailurePolicyOnPodCondition struct {
+	// Type is that of the condition, such as DisruptionTarget.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	Type string `json:"type"`
+
+	// Status is that of the condition: True, False or Unknown. Defaults to True.
+	// +optional
+	// +kubebuilder:validation:Enum="True";"False";Unknown
+	Status string `json:"status,omitempty"`
+}

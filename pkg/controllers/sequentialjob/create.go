@@ -1,0 +1,104 @@
+package sequentialjob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+// refusedBefore is the obstacle that the object's status tells of.
+func refusedBefore(w world) *obstacle {
+	message := strings.TrimPrefix(w.object.Status.Message, progressOf(w).step()+": ")
+	return &obstacle{reason: v1alpha1.ReasonJobCreateFailed, message: message}
+}
+
+// create creates the Job of the current step, and puts it, or what stands in its way, into the world.
+func (r *reconciler) create(ctx context.Context, w *world, deadline jobDeadline) error {
+	index, object := progressOf(*w).current, client.ObjectKeyFromObject(w.object)
+	job := newJob(w.object, index, deadline)
+	err := r.writer.Create(ctx, job)
+	switch {
+	case err == nil:
+		r.refusals.created(object)
+		w.jobs[index] = job
+		return nil
+	case apierrors.IsAlreadyExists(err):
+		return r.lookAt(ctx, w, index, client.ObjectKeyFromObject(job))
+	case isFieldError(err):
+		w.obstacle = &obstacle{reason: v1alpha1.ReasonInvalidSpec, message: cut(err.Error()), final: true}
+		return nil
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return errStale
+	case isAnswer(err): // of a quota, an admission policy, a webhook that is down: all of that may change
+		r.refusals.failed(object)
+		klog.FromContext(ctx).V(2).Info("The API server refuses a Job, will try again", "job", klog.KObj(job), "err", err)
+		w.obstacle = &obstacle{
+			reason:  v1alpha1.ReasonJobCreateFailed,
+			message: cut(fmt.Sprintf("Job %s is refused, and is tried again: %v", job.Name, err)),
+		}
+		return nil
+	}
+	if isRefused(w.object.Status) {
+		r.refusals.failed(object) // it must not keep the others from trying
+	}
+	return fmt.Errorf("create Job: %w", err)
+}
+
+// isAnswer reports whether the API server itself answered.
+func isAnswer(err error) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer)
+}
+
+// isFieldError reports whether the API server itself found fields of the Job to be wrong, which no retry changes.
+// Admission policies answer with the same reason, but name no field. What webhooks answer is their own choice; the API
+// server puts before it whose answer it is.
+func isFieldError(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) || !apierrors.IsInvalid(err) {
+		return false
+	}
+	status := answer.Status()
+	if strings.HasPrefix(status.Message, "admission webhook ") || status.Details == nil || len(status.Details.Causes) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(status.Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == "" })
+}
+
+// lookAt finds out whose the Job is that has the name ours must have. The cache may be behind, and a conflict is final:
+// so it asks the API server.
+func (r *reconciler) lookAt(ctx context.Context, w *world, index int32, key types.NamespacedName) error {
+	job := &batchv1.Job{}
+	if err := r.live.Get(ctx, key, job); err != nil {
+		return fmt.Errorf("get Job that exists already: %w", err) // it may just have gone: try again
+	}
+	owner := metav1.GetControllerOfNoCopy(job)
+	switch {
+	case isOurs(w.object, job):
+		w.jobs[index] = job // created by a pass that came to an end before it could say so
+	// Nobody but the object itself can have its name now, so that owner is gone, and the garbage collector comes.
+	case owner != nil && isOurKind(owner) && owner.Name == w.object.Name, job.DeletionTimestamp != nil:
+		w.obstacle = &obstacle{
+			reason: v1alpha1.ReasonWaitingForOld, message: fmt.Sprintf("an earlier Job %s is still being deleted", job.Name),
+		}
+	default:
+		w.obstacle = &obstacle{
+			reason:  v1alpha1.ReasonJobNameConflict,
+			message: fmt.Sprintf("there is a Job %s that is not part of this SequentialJob, and it is left alone", job.Name),
+			final:   true,
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package sequentialjob
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/tools/events"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+// deniedByPolicy is what a ValidatingAdmissionPolicy answers that says nothing about reason: 422 without a field.
+func deniedByPolicy() error {
+	const message = "ValidatingAdmissionPolicy 'freeze' with binding 'freeze' denied request: no Jobs during the freeze"
+	err := apierrors.NewForbidden(batchv1.Resource("jobs"), "s-00-0", errors.New(message))
+	err.ErrStatus.Reason, err.ErrStatus.Code = metav1.StatusReasonInvalid, 422
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Message: message})
+	return err
+}
+
+// invalidJob is what the API server answers when a field of the Job is wrong.
+func invalidJob(message string) *apierrors.StatusError {
+	return apierrors.NewInvalid(schema.GroupKind{Group: "batch", Kind: "Job"}, "s-00-0", field.ErrorList{
+		field.NotFound(field.NewPath("spec", "template", "spec", "containers").Index(0).Child("volumeMounts"), message),
+	})
+}
+
+// deniedByWebhook is the same from an admission webhook, as the API server passes it on.
+func deniedByWebhook() error {
+	err := invalidJob("nowhere")
+	err.ErrStatus.Message = `admission webhook "jobs.example.com" denied the request: ` + err.ErrStatus.Message
+	return err
+}
+
+func TestOnlyAFieldErrorOfTheAPIServerIsFinal(t *testing.T) {
+	for name, tc := range map[string]struct {
+		refusal error
+		final   bool
+		says    string
+	}{
+		"a quota": {
+			refusal: apierrors.NewForbidden(batchv1.Resource("jobs"), "s-00-0", errors.New("exceeded quota")), says: "exceeded quota",
+		},
+		"an admission policy":                 {refusal: deniedByPolicy(), says: "no Jobs during the freeze"},
+		"an admission webhook":                {refusal: deniedByWebhook(), says: "nowhere"},
+		"an admission webhook that is down":   {refusal: apierrors.NewInternalError(errors.New("failed calling webhook")), says: "failed calling webhook"},
+		"an admission webhook that is late":   {refusal: apierrors.NewTimeoutError("request did not complete", 0), says: "did not complete"},
+		"an API server that has too much":     {refusal: apierrors.NewTooManyRequestsError("later"), says: "later"},
+		"an API server that is not available": {refusal: apierrors.NewServiceUnavailable("not now"), says: "not now"},
+		"a bad request":                       {refusal: apierrors.NewBadRequest("denied"), says: "denied"},
+		"a field of the Job":                  {refusal: invalidJob("nowhere"), says: "nowhere", final: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQuota(t, map[string]int{"full": 1})
+			recorder := events.NewFakeRecorder(100)
+			q.recorder = recorder
+			q.refuses = func(*batchv1.Job) error { return tc.refusal }
+			q.pass(10 * time.Minute)
+			status := q.status("full", "s-00")
+			assert.Contains(t, status.Message, tc.says)
+			var told []string
+			for len(recorder.Events) > 0 {
+				told = append(told, <-recorder.Events)
+			}
+			require.Len(t, told, 1, "it is told once")
+			if tc.final {
+				assert.Equal(t, v1alpha1.PhaseFailed, status.Phase)
+				assert.Equal(t, v1alpha1.ReasonInvalidSpec, failureReason(status))
+				return
+			}
+			assert.Equal(t, v1alpha1.PhasePending, status.Phase)
+			assert.True(t, isRefused(status))
+			assert.Contains(t, status.Message, "is tried again")
+			assert.True(t, strings.HasPrefix(told[0], "Warning JobCreateFailed"), told[0])
+
+			q.tries = nil
+			q.pass(time.Hour)
+			assert.InDelta(t, int(time.Hour/maxRetry), len(q.tries), 1, "tries within an hour")
+			assert.Empty(t, recorder.Events)
+			q.refuses = func(*batchv1.Job) error { return nil }
+			q.pass(maxRetry)
+			assert.Equal(t, v1alpha1.PhaseRunning, q.status("full", "s-00").Phase)
+		})
+	}
+}

@@ -1,0 +1,52 @@
+package sequentialjob
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+// disrupt has the running pod of a step end as by a drain.
+func (s *story) disrupt(name string, step int) {
+	s.Helper()
+	s.awaitRunning(name, step)
+	pod := s.pods(name, step)[0]
+	require.NoError(s, api.Status().Patch(s.ctx, &pod, client.RawPatch(types.StrategicMergePatchType, []byte(
+		`{"status":{"phase":"Failed","conditions":[{"type":"DisruptionTarget","status":"True","reason":"EvictionByEvictionAPI"}]}}`))))
+}
+
+func TestADisruptedPodIsReplacedAndDoesNotCount(t *testing.T) {
+	s := newStory(t)
+	s.create(s.steps("etl", 1)) // with backoffLimit 0
+	s.disrupt("etl", 0)
+	s.await("another pod to run", func() bool {
+		for _, pod := range s.pods("etl", 0) {
+			if pod.Status.Phase == corev1.PodRunning {
+				s.patch(&pod, map[string]any{"metadata": map[string]any{"annotations": map[string]string{completeAfter: "0s"}}})
+				return true
+			}
+		}
+		return false
+	})
+	s.awaitPhase("etl", v1alpha1.PhaseSucceeded)
+}
+
+func TestThePolicyOfTheSpecDecidesWhatADisruptionIs(t *testing.T) {
+	s := newStory(t)
+	object := s.steps("etl", 1)
+	object.Spec.PodFailurePolicy = &v1alpha1.PodFailurePolicy{Rules: []v1alpha1.PodFailurePolicyRule{{
+		Action:          v1alpha1.PodFailurePolicyFailJob,
+		OnPodConditions: []v1alpha1.PodFailurePolicyOnPodCondition{{Type: string(corev1.DisruptionTarget)}},
+	}}}
+	s.create(object)
+	s.disrupt("etl", 0)
+	object = s.awaitPhase("etl", v1alpha1.PhaseFailed)
+	assert.Equal(t, batchv1.JobReasonPodFailurePolicy, object.Status.Progress.FailureReason)
+}
