@@ -30,25 +30,15 @@ func (t *testbed) createDecoys(ctx context.Context) error {
 			return fmt.Errorf("create decoy of %s: %w", kind.plural, err)
 		}
 		err := t.await(ctx, decoy.Name+" to be served", func(ctx context.Context) (bool, error) {
-			if err := t.api.Get(ctx, client.ObjectKeyFromObject(decoy), decoy); err != nil {
-				return false, err
-			}
-			return isEstablished(decoy), nil
+			// Whoever asks too early hears that there is no such resource.
+			err := t.core.CoreV1().RESTClient().Get().AbsPath(kind.decoy().api, kind.plural).Do(ctx).Error()
+			return err == nil, client.IgnoreNotFound(err)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func isEstablished(definition *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, c := range definition.Status.Conditions {
-		if c.Type == apiextensionsv1.Established {
-			return c.Status == apiextensionsv1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // group is the API group of a kind, or empty for the core group.
