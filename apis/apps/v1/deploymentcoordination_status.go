@@ -104,6 +104,11 @@ type DeploymentState struct {
 	// +optional
 	LastRolloutFinished *metav1.Time `json:"lastRolloutFinished,omitempty"`
 
+	// RolloutReplicas is how many pods the Deployment was to have when its last rollout was complete. So many must have been
+	// ready for minReadySeconds: scaling afterwards is no rollout.
+	// +optional
+	RolloutReplicas *int32 `json:"rolloutReplicas,omitempty"`
+
 	// HeldBy is the PodSequence, as namespace/name, that would hold new pods of the Deployment until something else has
 	// happened. Empty if none would, or if the Deployment has no pending changes. Such a Deployment lets others go first.
 	// +optional

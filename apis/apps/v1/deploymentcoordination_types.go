@@ -71,8 +71,8 @@ type DeploymentCoordinationSpec struct {
 	// +required
 	LabelSelector LabelSelector `json:"labelSelector"`
 
-	// MinReadySeconds is for how many seconds all pods of a Deployment that has rolled out must have been ready before
-	// the next may roll out. Defaults to 0.
+	// MinReadySeconds is for how many seconds the pods of a Deployment that has rolled out must have been ready before the
+	// next may roll out. Pods that scaling adds after the rollout do not count. Defaults to 0.
 	// +optional
 	// +default=0
 	// +kubebuilder:validation:Minimum=0

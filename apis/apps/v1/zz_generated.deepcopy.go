@@ -138,6 +138,11 @@ func (in *DeploymentState) DeepCopyInto(out *DeploymentState) {
 		in, out := &in.LastRolloutFinished, &out.LastRolloutFinished
 		*out = (*in).DeepCopy()
 	}
+	if in.RolloutReplicas != nil {
+		in, out := &in.RolloutReplicas, &out.RolloutReplicas
+		*out = new(int32)
+		**out = **in
+	}
 	if in.PauseRevertedAt != nil {
 		in, out := &in.PauseRevertedAt, &out.PauseRevertedAt
 		*out = (*in).DeepCopy()

@@ -53,7 +53,7 @@ func replicaSet(d *appsv1.Deployment, image string, size int32) *appsv1.ReplicaS
 			Namespace: d.Namespace, Name: d.Name + "-" + image, UID: types.UID("uid-" + d.Name + "-" + image),
 			OwnerReferences: []metav1.OwnerReference{*owner},
 		},
-		Spec:   appsv1.ReplicaSetSpec{Replicas: &size},
+		Spec:   appsv1.ReplicaSetSpec{Replicas: &size, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": d.Name}}},
 		Status: appsv1.ReplicaSetStatus{Replicas: size},
 	}
 	rs.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: image}}

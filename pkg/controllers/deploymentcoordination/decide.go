@@ -3,6 +3,7 @@ package deploymentcoordination
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "example.com/podsequence/apis/apps/v1"
@@ -28,8 +29,8 @@ type Input struct {
 	Overlapping []string
 	// Busy is the active Deployment of one of these, as namespace/name; empty if none of them has any.
 	Busy string
-	// ReadySince is since when all pods of the active Deployment have been ready; nil if they are not. It is only looked
-	// at when the Deployment has rolled out and the coordination has minReadySeconds.
+	// ReadySince is since when the pods of the active Deployment's rollout have been ready; nil if they are not. It is only
+	// looked at when the Deployment has rolled out and the coordination has minReadySeconds.
 	ReadySince *time.Time
 	Now        time.Time
 }
@@ -140,18 +141,21 @@ func (d *deliberation) isReady(m *member) bool {
 	if m.state.HasPendingChanges {
 		return false
 	}
-	minReady := time.Duration(d.Coordination.Spec.MinReadySeconds) * time.Second
-	if minReady == 0 {
+	if d.Coordination.Spec.MinReadySeconds == 0 {
 		return true
 	}
-	if !m.complete() || d.ReadySince == nil {
-		return false // a pod has failed meanwhile, or one more is starting
+	if d.ReadySince == nil {
+		return false // a pod of the rollout is not ready, or no more
 	}
-	since := *d.ReadySince
-	if finished := m.state.LastRolloutFinished; finished != nil && finished.After(since) {
+	return d.reached(waitOver(*d.ReadySince, m.state.LastRolloutFinished, d.Coordination.Spec.MinReadySeconds))
+}
+
+// waitOver is when pods that have been ready since then have been so for minReadySeconds after their rollout.
+func waitOver(since time.Time, finished *metav1.Time, minReadySeconds int32) time.Time {
+	if finished != nil && finished.After(since) {
 		since = finished.Time
 	}
-	return d.reached(nextSecond(since).Add(minReady))
+	return nextSecond(since).Add(time.Duration(minReadySeconds) * time.Second)
 }
 
 // failure says why the active Deployment's rollout is given up, if it is.

@@ -93,12 +93,18 @@ func TestDecide(t *testing.T) {
 			spec:       func(s *v1.DeploymentCoordinationSpec) { s.MinReadySeconds = 5 },
 			wantActive: "a", wantAgain: 4 * time.Second,
 		},
-		"the wait does not begin while a pod fails": {
+		"the wait does not begin while a pod of the rollout fails": {
 			active: "a", states: S{record(deployment("a", changed), started(-20*time.Second), finished(-15*time.Second)), waitingB},
 			members:    M{deployment("a", rolled, failing), deployment("b", changed, held)},
-			readySince: -20 * time.Second,
 			spec:       func(s *v1.DeploymentCoordinationSpec) { s.MinReadySeconds = 5 },
 			wantActive: "a",
+		},
+		"a pod that scaling adds does not matter": {
+			active: "a", states: S{record(deployment("a", changed), started(-20*time.Second), finished(-15*time.Second)), waitingB},
+			members:    M{deployment("a", rolled, failing), deployment("b", changed, held)},
+			readySince: -15 * time.Second,
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.MinReadySeconds = 5 },
+			wantActive: "b", wantUnpause: []string{"b"},
 		},
 		"the wait is over": {
 			active: "a", states: S{record(deployment("a", changed), started(-20*time.Second), finished(-6*time.Second)), waitingB},

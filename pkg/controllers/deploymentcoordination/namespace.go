@@ -31,6 +31,8 @@ type namespace struct {
 	written   written
 	plan      *plan
 	templates map[types.UID]knownTemplate
+	// readiness is of active Deployments that have rolled out.
+	readiness map[types.UID]knownReadiness
 }
 
 // namespaces are those of which something is remembered.
@@ -50,6 +52,7 @@ func (n *namespaces) enter(name string) *namespace {
 		one = &namespace{
 			changed: true, todo: sets.New[types.UID](), again: map[types.UID]time.Time{}, failures: map[types.UID]int{},
 			written: written{}, templates: map[types.UID]knownTemplate{},
+			readiness: map[types.UID]knownReadiness{},
 		}
 		n.known[name] = one
 	}
@@ -102,6 +105,7 @@ func (n *namespace) keep(around surroundings) {
 	keepOnly(n.again, exists)
 	keepOnly(n.failures, exists)
 	keepOnly(n.templates, exists)
+	keepOnly(n.readiness, exists)
 	n.todo = n.todo.Intersection(exists)
 }
 

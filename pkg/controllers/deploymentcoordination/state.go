@@ -66,6 +66,9 @@ func noteRolledOut(state *v1.DeploymentState, m *Member, before *v1.DeploymentSt
 		(before == nil || before.HasPendingChanges) {
 		state.LastRolloutFinished = finished
 	}
+	if before == nil || before.HasPendingChanges {
+		state.RolloutReplicas = new(m.replicas())
+	}
 	state.PendingSince, state.Skipped, state.PauseReverts, state.PauseRevertedAt = nil, "", 0, nil
 }
 
