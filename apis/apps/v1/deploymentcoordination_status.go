@@ -49,6 +49,11 @@ type DeploymentCoordinationStatus struct {
 	// +optional
 	ActiveDeployment string `json:"activeDeployment,omitempty"`
 
+	// ActiveSince is since when the time-out of the active Deployment counts: since its turn, or since its owner unpaused it.
+	// Absent while its owner has it paused, for then the time-out does not count.
+	// +optional
+	ActiveSince *metav1.Time `json:"activeSince,omitempty"`
+
 	// Deployments are the Deployments that the selector matches, as namespace/name, sorted.
 	// +optional
 	// +listType=atomic
@@ -114,16 +119,13 @@ type DeploymentState struct {
 	// +optional
 	HeldBy string `json:"heldBy,omitempty"`
 
-	// Skipped says why the Deployment is passed over until its pod template changes: RolloutTimedOut or
-	// ProgressDeadlineExceeded.
+	// Skipped says why the Deployment is passed over until its pod template changes or somebody unpauses it:
+	// RolloutTimedOut or ProgressDeadlineExceeded.
 	// +optional
 	Skipped string `json:"skipped,omitempty"`
 
-	// PauseReverts is how often in a row somebody else has unpaused the Deployment out of its turn.
+	// Resumed tells whether somebody else has unpaused the Deployment out of its turn. It rolls out beside the active one,
+	// and no other may start before it has.
 	// +optional
-	PauseReverts int32 `json:"pauseReverts,omitempty"`
-
-	// PauseRevertedAt is when that was last noticed. The Deployment is left alone for some time after it.
-	// +optional
-	PauseRevertedAt *metav1.Time `json:"pauseRevertedAt,omitempty"`
+	Resumed bool `json:"resumed,omitempty"`
 }

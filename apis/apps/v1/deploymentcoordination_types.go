@@ -18,7 +18,7 @@ const (
 // Finalizer keeps a DeploymentCoordination until what it paused is unpaused.
 const Finalizer = "apps.containerinfra.nl/unpause"
 
-// DeploymentCoordination has Deployments of its namespace roll out one at a time, in order of their names.
+// DeploymentCoordination has Deployments of its namespace roll out one at a time, in the order in which they were changed.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -60,7 +60,8 @@ type TimeoutPolicy string
 const (
 	// TimeoutHalt keeps the Deployment active: nothing else rolls out until it is mended or, late, ready.
 	TimeoutHalt TimeoutPolicy = "Halt"
-	// TimeoutSkip pauses the Deployment where it is, until its template changes, and goes on with the next.
+	// TimeoutSkip pauses the Deployment where it is, until its template changes or somebody unpauses it, and goes on with
+	// the next.
 	TimeoutSkip TimeoutPolicy = "Skip"
 )
 
@@ -79,7 +80,8 @@ type DeploymentCoordinationSpec struct {
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
 	// RolloutTimeoutSeconds is how many seconds a Deployment may take from its turn until it has been ready for
-	// MinReadySeconds. By default nothing but the Deployment's own progressDeadlineSeconds limits it.
+	// MinReadySeconds. Changes of its template do not prolong that; it does not count while the Deployment's owner has it
+	// paused. By default nothing but the Deployment's own progressDeadlineSeconds limits it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	RolloutTimeoutSeconds *int32 `json:"rolloutTimeoutSeconds,omitempty"`

@@ -85,7 +85,7 @@ func (d *deliberation) degradedCondition() metav1.Condition {
 			report(reason, "%s has failed to roll out: change its template, or set onTimeout to Skip", d.status.ActiveDeployment)
 		}
 		if skipped := d.names(func(m *member) bool { return m.state.Skipped == reason }); len(skipped) > 0 {
-			report(reason, "skipped, and paused until the template changes: %s", list(skipped))
+			report(reason, "skipped, and paused: %s; change the template, or resume with \"kubectl rollout resume\"", list(skipped))
 		}
 	}
 	if m := d.active(); m != nil {
@@ -95,8 +95,9 @@ func (d *deliberation) degradedCondition() metav1.Condition {
 				m.name(), m.Hold, list(needed))
 		}
 	}
-	if reverted := d.names(func(m *member) bool { return m.state.PauseReverts > 0 }); len(reverted) > 0 {
-		report(v1.ReasonPauseReverted, "unpaused by somebody else before their turn: %s; have GitOps tools ignore spec.paused", list(reverted))
+	if reverted := d.names(func(m *member) bool { return m.state.Resumed }); len(reverted) > 0 {
+		report(v1.ReasonPauseReverted, "unpaused by somebody else before their turn, and rolling out beside it: %s; "+
+			"have GitOps tools ignore spec.paused", list(reverted))
 	}
 	if kept := d.names(func(m *member) bool { return m.isPending() && m.pause() == pausedByOwner }); len(kept) > 0 {
 		report(v1.ReasonPausedByOwner, "have changes to roll out but were paused by their owner: %s", list(kept))

@@ -42,8 +42,7 @@ func eventsFor(before, after v1.DeploymentCoordinationStatus) []event {
 			all = append(all, event{corev1.EventTypeNormal, v1.EventDeploymentPaused, actionPause, state.Name,
 				state.Name + " has changes to roll out, and is paused until it is its turn"})
 		}
-		// Once, however often it is taken back in a row.
-		if state.PauseReverts > 0 && earlier.PauseReverts == 0 {
+		if state.Resumed && !earlier.Resumed {
 			all = append(all, event{corev1.EventTypeWarning, v1.ReasonPauseReverted, actionObserve, state.Name,
 				state.Name + " was unpaused by somebody else before its turn"})
 		}

@@ -78,6 +78,12 @@ func (m *Member) rolledOut(record *v1.DeploymentState) bool {
 	return m.observed() && m.finishedSince() != nil
 }
 
+// hasBegun reports whether the Deployment controller rolls out the present template.
+func (m *Member) hasBegun() bool {
+	current := m.template().current
+	return current != nil && ptr.Deref(current.Spec.Replicas, 1) > 0
+}
+
 // complete tells whether the rollout is complete right now, by the Deployment controller's own rule: all replicas are of
 // the present template, and available.
 func (m *Member) complete() bool {
@@ -112,12 +118,12 @@ func (m *Member) wantedReady(record *v1.DeploymentState) int {
 }
 
 // progressDeadlineExceeded tells whether the rollout that started then has failed by the Deployment's own deadline. The
-// Deployment controller keeps that on record while a Deployment is paused, and a while longer: what is older than the
-// start is of another rollout.
+// Deployment controller keeps that on record while a Deployment is paused, and until it gets on: what is not later than the
+// start, which a deadline is by a second at least, is of another rollout.
 func (m *Member) progressDeadlineExceeded(started *metav1.Time) bool {
 	progressing := m.progressing()
 	return progressing != nil && progressing.Reason == deploymentutil.TimedOutReason && m.observed() &&
-		!progressing.LastUpdateTime.Before(started)
+		started.Before(&progressing.LastUpdateTime)
 }
 
 func (m *Member) progressing() *appsv1.DeploymentCondition {

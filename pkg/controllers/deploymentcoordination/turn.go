@@ -152,8 +152,8 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) error
 		ObservedGeneration: c.Generation, Conditions: slices.Clone(c.Status.Conditions),
 	}
 	if reason == v1.ReasonInvalidSelector { // what it was doing is to go on when the selector can be read
-		status.ActiveDeployment, status.Deployments, status.DeploymentStates =
-			c.Status.ActiveDeployment, c.Status.Deployments, c.Status.DeploymentStates
+		status.ActiveDeployment, status.ActiveSince = c.Status.ActiveDeployment, c.Status.ActiveSince
+		status.Deployments, status.DeploymentStates = c.Status.Deployments, c.Status.DeploymentStates
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, v1.ConditionReady)
 		meta.RemoveStatusCondition(&status.Conditions, v1.ConditionProgressing)
