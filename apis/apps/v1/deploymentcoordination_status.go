@@ -21,6 +21,8 @@ const (
 	ReasonOverlappingCoordination  = "OverlappingCoordination"
 	ReasonRolloutTimedOut          = "RolloutTimedOut"
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	ReasonPauseFailed              = "PauseFailed"
+	ReasonUnpauseFailed            = "UnpauseFailed"
 	ReasonPauseReverted            = "PauseReverted"
 	ReasonPausedByOwner            = "PausedByOwner"
 	ReasonInvalidSelector          = "InvalidSelector"
@@ -128,4 +130,9 @@ type DeploymentState struct {
 	// and no other may start before it has.
 	// +optional
 	Resumed bool `json:"resumed,omitempty"`
+
+	// Refused is PauseFailed or UnpauseFailed while the API server refuses to have the Deployment paused or unpaused. It is
+	// tried again. The condition Degraded has the API server's answer.
+	// +optional
+	Refused string `json:"refused,omitempty"`
 }

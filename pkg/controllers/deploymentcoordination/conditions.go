@@ -80,6 +80,16 @@ func (d *deliberation) degradedCondition() metav1.Condition {
 		report(v1.ReasonOverlappingCoordination, "matches Deployments that others match too: %s; of all their Deployments one rolls out at a time",
 			list(d.Overlapping))
 	}
+	for _, reason := range refusalReasons {
+		names, message := d.refusedBy(reason)
+		switch {
+		case len(names) == 0:
+		case reason == v1.ReasonPauseFailed:
+			report(reason, "not paused, though they are to be: %s; the API server has refused to have the first paused: %s", list(names), message)
+		default:
+			report(reason, "not unpaused, though they are to be: %s; the API server has refused to have the first unpaused: %s", list(names), message)
+		}
+	}
 	for _, reason := range []string{v1.ReasonRolloutTimedOut, v1.ReasonProgressDeadlineExceeded} {
 		if d.halted == reason {
 			report(reason, "%s has failed to roll out: change its template, or set onTimeout to Skip", d.status.ActiveDeployment)

@@ -129,7 +129,11 @@ func (d *deliberation) reviewActive() {
 		return
 	}
 	d.halted = d.failure(m)
-	if d.halted != "" && d.Coordination.Spec.OnTimeout == v1.TimeoutSkip {
+	switch {
+	case d.halted == "" || d.Coordination.Spec.OnTimeout != v1.TimeoutSkip:
+	case m.cannotPause() && !d.maySet(m):
+		m.state.Refused = v1.ReasonPauseFailed
+	default:
 		if m.state.HasPendingChanges {
 			m.state.Skipped = d.halted
 		}
@@ -224,7 +228,7 @@ func (d *deliberation) passOn(m *member) bool {
 		d.activate(rolling)
 		return true
 	}
-	if !m.isHeld() {
+	if !m.isHeld() || (m.cannotPause() && !d.maySet(m)) {
 		return false
 	}
 	next := d.successor()
@@ -244,9 +248,9 @@ func (m *member) waits() bool {
 }
 
 // rolls reports whether the Deployment rolls out without having been given a turn, and is not to be paused for that: somebody
-// has unpaused it, or it was rolling when it came under coordination. As long as it does, it has the turn or shares it.
+// has unpaused it, it was rolling when it came under coordination, or it cannot be paused. As long as it does, it has the turn or shares it.
 func (m *member) rolls() bool {
-	return m.waits() && m.pause() == unpaused && (m.state.Resumed || m.cameRolling())
+	return m.waits() && m.pause() == unpaused && (m.state.Resumed || m.cameRolling() || m.cannotPause())
 }
 
 // cameRolling reports whether the Deployment is seen for the first time, in the middle of a rollout.
@@ -275,17 +279,29 @@ func (d *deliberation) hold(m *member) {
 	mayRoll := d.isActive(m) || !m.state.HasPendingChanges || m.state.Resumed
 	switch m.pause() {
 	case pausedByUs:
-		if mayRoll {
-			d.decision.Unpause = append(d.decision.Unpause, m.key())
-		} else {
+		if !mayRoll {
 			m.state.Paused = true
+			return
+		}
+		if m.cannotUnpause() {
+			m.state.Refused = v1.ReasonUnpauseFailed
+		}
+		if d.maySet(m) {
+			d.decision.Unpause = append(d.decision.Unpause, m.key())
 		}
 	case unpaused:
-		if !mayRoll {
+		if mayRoll {
+			if marked(m.Deployment) != "" && d.maySet(m) {
+				d.decision.Unmark = append(d.decision.Unmark, m.key())
+			}
+			return
+		}
+		m.state.Paused = !m.cannotPause()
+		if m.cannotPause() {
+			m.state.Refused = v1.ReasonPauseFailed
+		}
+		if d.maySet(m) {
 			d.decision.Pause = append(d.decision.Pause, m.key())
-			m.state.Paused = true
-		} else if marked(m.Deployment) != "" {
-			d.decision.Unmark = append(d.decision.Unmark, m.key())
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (t *turn) gather(ctx context.Context, i int) (Input, error) {
 	for _, place := range t.plan.members[i] {
 		d := &t.around.deployments[place]
 		m := Member{Deployment: d, ReplicaSets: t.replicaSets[d.UID], Elsewhere: t.handler(place) != i}
-		m.known = t.template(&m)
+		m.known, m.Refused = t.template(&m), t.refusals[d.UID]
 		if !m.rolledOut(records.of(&m)) {
 			m.Hold = t.hold(place)
 		}

@@ -31,6 +31,8 @@ type namespace struct {
 	written   written
 	plan      *plan
 	templates map[types.UID]knownTemplate
+	// refusals are of Deployments whose last write was refused.
+	refusals map[types.UID]*refusal
 	// readiness is of active Deployments that have rolled out.
 	readiness map[types.UID]knownReadiness
 }
@@ -52,7 +54,7 @@ func (n *namespaces) enter(name string) *namespace {
 		one = &namespace{
 			changed: true, todo: sets.New[types.UID](), again: map[types.UID]time.Time{}, failures: map[types.UID]int{},
 			written: written{}, templates: map[types.UID]knownTemplate{},
-			readiness: map[types.UID]knownReadiness{},
+			readiness: map[types.UID]knownReadiness{}, refusals: map[types.UID]*refusal{},
 		}
 		n.known[name] = one
 	}
@@ -106,6 +108,7 @@ func (n *namespace) keep(around surroundings) {
 	keepOnly(n.failures, exists)
 	keepOnly(n.templates, exists)
 	keepOnly(n.readiness, exists)
+	keepOnly(n.refusals, exists)
 	n.todo = n.todo.Intersection(exists)
 }
 
@@ -148,7 +151,9 @@ const (
 
 // failed has a coordination looked at later.
 func (n *namespace) failed(uid types.UID, now time.Time) {
-	wait := min(firstRetry<<min(n.failures[uid], 20), lastRetry)
+	n.again[uid] = now.Add(backOff(n.failures[uid]))
 	n.failures[uid]++
-	n.again[uid] = now.Add(wait)
 }
+
+// backOff is how long to wait after so many failures before that one.
+func backOff(failures int) time.Duration { return min(firstRetry<<min(failures, 20), lastRetry) }

@@ -24,6 +24,8 @@ type Member struct {
 	Hold sequence.Hold
 	// Elsewhere is set for a Deployment that another coordination matches too, and pauses and unpauses.
 	Elsewhere bool
+	// Refused is set while the API server refuses to have the Deployment paused or unpaused.
+	Refused *refusal
 	// known is what template returns; nil until then.
 	known *template
 }

@@ -33,7 +33,7 @@ func newState(m *Member, before *v1.DeploymentState, now time.Time) v1.Deploymen
 	state.Generation = m.Deployment.Generation
 	state.HasPendingChanges = !m.rolledOut(before)
 	state.TemplateHash = m.templateHash()
-	state.HeldBy = ""
+	state.HeldBy, state.Refused = "", ""
 	if !state.HasPendingChanges {
 		noteRolledOut(&state, m, before, now)
 		return state
@@ -61,7 +61,7 @@ func noteResumed(state *v1.DeploymentState, m *Member, before *v1.DeploymentStat
 		}
 	case m.pause() != unpaused || m.Elsewhere:
 		state.Resumed = false
-	case before.Paused || before.Skipped != "":
+	case before.Paused || (before.Skipped != "" && before.Refused == ""):
 		state.Resumed, state.Skipped, state.LastRolloutStarted = true, "", seconds(now)
 	}
 }

@@ -106,7 +106,7 @@ func (t *turn) release(ctx context.Context) {
 
 // releaseOne reports whether the Deployment is unpaused.
 func (t *turn) releaseOne(ctx context.Context, d *appsv1.Deployment) bool {
-	switch err := t.setPaused(ctx, d, false, ""); {
+	switch _, err := t.setPaused(ctx, d, false, ""); {
 	case err == nil:
 		delete(t.failures, d.UID)
 		t.tellReleased(d)
@@ -114,6 +114,9 @@ func (t *turn) releaseOne(ctx context.Context, d *appsv1.Deployment) bool {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 	default:
 		klog.FromContext(ctx).Error(err, "Could not unpause what no DeploymentCoordination matches, will try again")
+		if t.failures[d.UID] == 0 {
+			t.tellUnreleased(d, err)
+		}
 		t.failed(d.UID, t.clock.Now())
 	}
 	return false
