@@ -80,10 +80,13 @@ type DeploymentState struct {
 	// Name is the Deployment, as namespace/name.
 	Name string `json:"name"`
 
-	// UID is the Deployment's: one that is deleted and made again under the same name is another.
+	// UID is the Deployment's: one that is deleted and made again under the same name is another. Absent in what another
+	// operator of this API has written, which then says nothing of the Deployment.
+	// +optional
 	UID types.UID `json:"uid"`
 
 	// HasPendingChanges tells whether the Deployment has yet to roll out its pod template in full.
+	// +optional
 	HasPendingChanges bool `json:"hasPendingChanges"`
 
 	// Generation is the generation that the Deployment had when this status was written. It alone, which scaling changes

@@ -110,7 +110,9 @@ func (d *deliberation) degradedCondition() metav1.Condition {
 			"have GitOps tools ignore spec.paused", list(reverted))
 	}
 	if kept := d.names(func(m *member) bool { return m.isPending() && m.pause() == pausedByOwner }); len(kept) > 0 {
-		report(v1.ReasonPausedByOwner, "have changes to roll out but were paused by their owner: %s", list(kept))
+		report(v1.ReasonPausedByOwner, "have changes to roll out but were paused by their owner: %s; unpause them, or have this "+
+			"coordination do so in turn: kubectl annotate deployments --namespace %s %s=%s NAME...",
+			list(kept), d.Coordination.Namespace, v1.PausedByAnnotation, d.Coordination.Name)
 	}
 	condition.Message = strings.Join(messages, ". ")
 	return condition
