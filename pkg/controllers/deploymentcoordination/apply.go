@@ -82,7 +82,7 @@ func (t *turn) setAllPaused(ctx context.Context, in Input, keys []types.Namespac
 			anew = anew || m.Refused != nil
 			m.Deployment, m.Refused = written, nil
 			delete(t.refusals, m.Deployment.UID)
-		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		case apierrors.IsConflict(err), apierrors.IsNotFound(err), !answered(err):
 			return anew, err
 		default:
 			t.noteRefusal(ctx, m, paused, err)

@@ -58,7 +58,7 @@ func TestAtMostOneRolls(t *testing.T) {
 
 var (
 	errCrash   = errors.New("crashed")
-	errRefused = errors.New("the API server is busy")
+	errRefused = apierrors.NewTooManyRequests("the API server is busy", 1)
 )
 
 // world is a namespace with Deployments a to d.

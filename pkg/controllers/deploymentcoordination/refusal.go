@@ -2,8 +2,10 @@ package deploymentcoordination
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
 	v1 "example.com/podsequence/apis/apps/v1"
@@ -46,6 +48,13 @@ func (d *Decision) retry(in Input) time.Time {
 		}
 	}
 	return again
+}
+
+// answered reports whether the error is an answer of the API server. Else nothing is known of this Deployment in particular:
+// the API server cannot be reached, or we are about to end.
+func answered(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status)
 }
 
 // shorten cuts what others have to say, who may have much.

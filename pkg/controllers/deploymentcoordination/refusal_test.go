@@ -146,7 +146,7 @@ func TestASkippedDeploymentThatCannotBePausedKeepsTheTurn(t *testing.T) {
 	w.reconciler.writer = interceptor.NewClient(w.client, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 			if _, ok := o.(*appsv1.Deployment); ok {
-				return errors.New("the webhook does not answer")
+				return apierrors.NewInternalError(errors.New("the webhook does not answer"))
 			}
 			return c.Patch(ctx, o, p, opts...)
 		},
@@ -183,6 +183,25 @@ func TestADeploymentThatCannotBeUnpaused(t *testing.T) {
 	assert.Equal(t, v1.ReasonAsExpected, reason)
 	assert.False(t, w.deployment("a").Spec.Paused)
 	assert.Equal(t, 1, sent(recorder)[v1.EventDeploymentUnpaused])
+}
+
+// That the API server cannot be reached is no matter of a Deployment.
+func TestAnAPIServerThatDoesNotAnswerHasRefusedNothing(t *testing.T) {
+	w, recorder, _, _ := refusing(t, "nobody")
+	w.change(true, "a")
+	w.reconcileAll()
+	w.reconciler.writer = interceptor.NewClient(w.client, interceptor.Funcs{
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return errors.New("connection refused")
+		},
+	})
+	w.pass(2 * time.Second)
+	reason, _ := w.degraded()
+	assert.Equal(t, v1.ReasonAsExpected, reason)
+	assert.Zero(t, sent(recorder)[v1.ReasonUnpauseFailed])
+	w.reconciler.writer = w.client
+	w.reconcileAll()
+	assert.False(t, w.deployment("a").Spec.Paused, "it is tried again at the next event")
 }
 
 func TestADeploymentThatCannotBeReleasedIsToldOf(t *testing.T) {
