@@ -5,10 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 )
@@ -97,7 +94,7 @@ func TestARolloutThatTakesTooLong(t *testing.T) {
 		assert.False(t, s.get("a").Spec.Paused)
 		assert.Empty(t, s.status("shop").DeploymentStates[0].Skipped)
 		assert.Zero(t, s.events()[v1.ReasonPauseReverted], "it has the turn, and nobody is in its way")
-		s.makeReady("a")
+		s.update("a", image("3", "0s"))
 		s.awaitReady("shop")
 	})
 	t.Run("no time passes while its owner has it paused", func(t *testing.T) {
@@ -113,25 +110,6 @@ func TestARolloutThatTakesTooLong(t *testing.T) {
 		s.await("the clock to begin anew", func() bool { return s.status("shop").ActiveSince != nil })
 		s.update("a", image("3", "0s"))
 		s.awaitReady("shop")
-	})
-}
-
-// makeReady has the pods of a Deployment become ready that never would by themselves.
-func (s *story) makeReady(deployment string) {
-	s.Helper()
-	s.await("all of "+deployment+" to be ready", func() bool {
-		var pods corev1.PodList
-		require.NoError(s, api.List(s.ctx, &pods, client.InNamespace(s.namespace), client.MatchingLabels{"deployment": deployment}))
-		for i := range pods.Items {
-			pod := &pods.Items[i]
-			for i := range pod.Status.Conditions {
-				if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady && c.Status != corev1.ConditionTrue && pod.Status.Phase == corev1.PodRunning {
-					c.Status = corev1.ConditionTrue
-					_ = api.Status().Update(s.ctx, pod) // it may have changed: then once more
-				}
-			}
-		}
-		return complete(s.get(deployment))
 	})
 }
 
