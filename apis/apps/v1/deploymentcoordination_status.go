@@ -21,6 +21,8 @@ const (
 	ReasonOverlappingCoordination  = "OverlappingCoordination"
 	ReasonRolloutTimedOut          = "RolloutTimedOut"
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	ReasonPauseFailed              = "PauseFailed"
+	ReasonUnpauseFailed            = "UnpauseFailed"
 	ReasonPauseReverted            = "PauseReverted"
 	ReasonPausedByOwner            = "PausedByOwner"
 	ReasonInvalidSelector          = "InvalidSelector"
@@ -49,6 +51,11 @@ type DeploymentCoordinationStatus struct {
 	// +optional
 	ActiveDeployment string `json:"activeDeployment,omitempty"`
 
+	// ActiveSince is since when the time-out of the active Deployment counts: since its turn, or since its owner unpaused it.
+	// Absent while its owner has it paused, for then the time-out does not count.
+	// +optional
+	ActiveSince *metav1.Time `json:"activeSince,omitempty"`
+
 	// Deployments are the Deployments that the selector matches, as namespace/name, sorted.
 	// +optional
 	// +listType=atomic
@@ -73,10 +80,13 @@ type DeploymentState struct {
 	// Name is the Deployment, as namespace/name.
 	Name string `json:"name"`
 
-	// UID is the Deployment's: one that is deleted and made again under the same name is another.
+	// UID is the Deployment's: one that is deleted and made again under the same name is another. Absent in what another
+	// operator of this API has written, which then says nothing of the Deployment.
+	// +optional
 	UID types.UID `json:"uid"`
 
 	// HasPendingChanges tells whether the Deployment has yet to roll out its pod template in full.
+	// +optional
 	HasPendingChanges bool `json:"hasPendingChanges"`
 
 	// Generation is the generation that the Deployment had when this status was written. It alone, which scaling changes
@@ -104,21 +114,28 @@ type DeploymentState struct {
 	// +optional
 	LastRolloutFinished *metav1.Time `json:"lastRolloutFinished,omitempty"`
 
+	// RolloutReplicas is how many pods the Deployment was to have when its last rollout was complete. So many must have been
+	// ready for minReadySeconds: scaling afterwards is no rollout.
+	// +optional
+	RolloutReplicas *int32 `json:"rolloutReplicas,omitempty"`
+
 	// HeldBy is the PodSequence, as namespace/name, that would hold new pods of the Deployment until something else has
 	// happened. Empty if none would, or if the Deployment has no pending changes. Such a Deployment lets others go first.
 	// +optional
 	HeldBy string `json:"heldBy,omitempty"`
 
-	// Skipped says why the Deployment is passed over until its pod template changes: RolloutTimedOut or
-	// ProgressDeadlineExceeded.
+	// Skipped says why the Deployment is passed over until its pod template changes or somebody unpauses it:
+	// RolloutTimedOut or ProgressDeadlineExceeded.
 	// +optional
 	Skipped string `json:"skipped,omitempty"`
 
-	// PauseReverts is how often in a row somebody else has unpaused the Deployment out of its turn.
+	// Resumed tells whether somebody else has unpaused the Deployment out of its turn. It rolls out beside the active one,
+	// and no other may start before it has.
 	// +optional
-	PauseReverts int32 `json:"pauseReverts,omitempty"`
+	Resumed bool `json:"resumed,omitempty"`
 
-	// PauseRevertedAt is when that was last noticed. The Deployment is left alone for some time after it.
+	// Refused is PauseFailed or UnpauseFailed while the API server refuses to have the Deployment paused or unpaused. It is
+	// tried again. The condition Degraded has the API server's answer.
 	// +optional
-	PauseRevertedAt *metav1.Time `json:"pauseRevertedAt,omitempty"`
+	Refused string `json:"refused,omitempty"`
 }

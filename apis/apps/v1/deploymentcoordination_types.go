@@ -18,7 +18,7 @@ const (
 // Finalizer keeps a DeploymentCoordination until what it paused is unpaused.
 const Finalizer = "apps.containerinfra.nl/unpause"
 
-// DeploymentCoordination has Deployments of its namespace roll out one at a time, in order of their names.
+// DeploymentCoordination has Deployments of its namespace roll out one at a time, in the order in which they were changed.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -60,7 +60,8 @@ type TimeoutPolicy string
 const (
 	// TimeoutHalt keeps the Deployment active: nothing else rolls out until it is mended or, late, ready.
 	TimeoutHalt TimeoutPolicy = "Halt"
-	// TimeoutSkip pauses the Deployment where it is, until its template changes, and goes on with the next.
+	// TimeoutSkip pauses the Deployment where it is, until its template changes or somebody unpauses it, and goes on with
+	// the next.
 	TimeoutSkip TimeoutPolicy = "Skip"
 )
 
@@ -71,15 +72,16 @@ type DeploymentCoordinationSpec struct {
 	// +required
 	LabelSelector LabelSelector `json:"labelSelector"`
 
-	// MinReadySeconds is for how many seconds all pods of a Deployment that has rolled out must have been ready before
-	// the next may roll out. Defaults to 0.
+	// MinReadySeconds is for how many seconds the pods of a Deployment that has rolled out must have been ready before the
+	// next may roll out. Pods that scaling adds after the rollout do not count. Defaults to 0.
 	// +optional
 	// +default=0
 	// +kubebuilder:validation:Minimum=0
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
 	// RolloutTimeoutSeconds is how many seconds a Deployment may take from its turn until it has been ready for
-	// MinReadySeconds. By default nothing but the Deployment's own progressDeadlineSeconds limits it.
+	// MinReadySeconds. Changes of its template do not prolong that; it does not count while the Deployment's owner has it
+	// paused. By default nothing but the Deployment's own progressDeadlineSeconds limits it.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	RolloutTimeoutSeconds *int32 `json:"rolloutTimeoutSeconds,omitempty"`

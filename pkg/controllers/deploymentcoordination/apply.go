@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,49 +19,77 @@ import (
 // fieldOwner is who our writes say they come from.
 const fieldOwner = client.FieldOwner("podsequence-controller")
 
-// apply does what was decided, in the one order in which it may be cut short anywhere: pause, record, unpause. Every
-// write is on condition that the object is still the version that was decided from.
-func (t *turn) apply(ctx context.Context, i int, in Input, decision Decision) error {
-	deployments := map[types.NamespacedName]*appsv1.Deployment{}
-	for j := range in.Members {
-		deployments[in.Members[j].key()] = in.Members[j].Deployment
-	}
-	for _, key := range decision.Pause {
-		if t.spent() {
-			return errMore
-		}
-		if err := t.setPaused(ctx, deployments[key], true, in.Coordination.Name); err != nil {
-			return err
-		}
-	}
+// apply decides and does what was decided, in the one order in which it may be cut short anywhere: pause, record, unpause.
+// Every write is on condition that the object is still the version that was decided from. What the API server refuses
+// belongs to what is decided from: nobody gets the turn while a Deployment could not be paused, and status tells of it.
+func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err error) {
 	before := in.Coordination.Status
-	if !sameStatus(&before, &decision.Status) {
-		if err := t.writeStatus(ctx, i, decision.Status); err != nil {
-			return err
+	var decision Decision
+	for anew := true; anew; {
+		decision = Decide(in)
+		if known, err := t.confirm(ctx, i, decision); err != nil || !known {
+			return time.Time{}, err
 		}
-		t.tell(in, before, decision.Status)
+		if anew, err = t.setAllPaused(ctx, in, decision.Pause, true); err != nil {
+			return time.Time{}, err
+		}
+	}
+	if err := t.record(ctx, i, in, decision.Status); err != nil {
+		return time.Time{}, err
 	}
 	if settled, err := t.handedOver(ctx, before, decision.Status); err != nil || !settled {
+		return time.Time{}, err
+	}
+	anew, err := t.setAllPaused(ctx, in, append(decision.Unpause, decision.Unmark...), false)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if anew {
+		decision = Decide(in)
+		if err := t.record(ctx, i, in, decision.Status); err != nil {
+			return time.Time{}, err
+		}
+	}
+	return decision.retry(in), nil
+}
+
+// record writes the status if it says something new, and tells of it.
+func (t *turn) record(ctx context.Context, i int, in Input, status v1.DeploymentCoordinationStatus) error {
+	before := t.coordination(i).Status
+	if sameStatus(&before, &status) {
+		return nil
+	}
+	if err := t.writeStatus(ctx, i, status); err != nil {
 		return err
 	}
-	for _, key := range decision.Unpause {
-		if t.spent() {
-			return errMore
-		}
-		if err := t.setPaused(ctx, deployments[key], false, ""); err != nil {
-			return err
-		}
-		t.tellUnpaused(in.Coordination, deployments[key])
-	}
-	for _, key := range decision.Unmark {
-		if t.spent() {
-			return errMore
-		}
-		if err := t.setPaused(ctx, deployments[key], false, ""); err != nil {
-			return err
-		}
-	}
+	t.tell(in, before, status)
 	return nil
+}
+
+// setAllPaused pauses or unpauses Deployments. It goes on after one that the API server refuses, which is no reason to
+// leave the others alone. It reports whether to decide anew, because something is refused that was not, or is not any more.
+func (t *turn) setAllPaused(ctx context.Context, in Input, keys []types.NamespacedName, paused bool) (anew bool, err error) {
+	for _, key := range keys {
+		if t.spent() {
+			return anew, errMore
+		}
+		m := &in.Members[slices.IndexFunc(in.Members, func(m Member) bool { return m.key() == key })]
+		switch written, err := t.setPaused(ctx, m.Deployment, paused, in.Coordination.Name); {
+		case err == nil:
+			if m.pause() == pausedByUs {
+				t.tellUnpaused(in.Coordination, m.Deployment)
+			}
+			anew = anew || m.Refused != nil
+			m.Deployment, m.Refused = written, nil
+			delete(t.refusals, m.Deployment.UID)
+		case apierrors.IsConflict(err), apierrors.IsNotFound(err), !answered(err):
+			return anew, err
+		default:
+			t.noteRefusal(ctx, m, paused, err)
+			anew = true
+		}
+	}
+	return anew, nil
 }
 
 // handedOver tells whether the Deployment that was active before still is as it was when the turn was taken from it. As
@@ -88,8 +118,8 @@ func (t *turn) handedOver(ctx context.Context, before, after v1.DeploymentCoordi
 	return true, nil
 }
 
-// setPaused pauses a Deployment and puts our mark on it, or unpauses it and takes the mark off.
-func (t *turn) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool, by string) error {
+// setPaused pauses a Deployment and puts our mark on it, or unpauses it and takes the mark off. It returns what it is then.
+func (t *turn) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool, by string) (*appsv1.Deployment, error) {
 	after := d.DeepCopy()
 	after.Spec.Paused = paused
 	if paused {
@@ -102,10 +132,10 @@ func (t *turn) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool,
 	}
 	t.requests++
 	if err := t.writer.Patch(ctx, after, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
-		return fmt.Errorf("set paused of Deployment %s/%s to %t: %w", d.Namespace, d.Name, paused, err)
+		return nil, fmt.Errorf("set paused of Deployment %s/%s to %t: %w", d.Namespace, d.Name, paused, err)
 	}
 	t.written.note(after)
-	return nil
+	return after, nil
 }
 
 // writeStatus replaces the whole status. Decisions that follow in this turn know of it.

@@ -53,7 +53,7 @@ func replicaSet(d *appsv1.Deployment, image string, size int32) *appsv1.ReplicaS
 			Namespace: d.Namespace, Name: d.Name + "-" + image, UID: types.UID("uid-" + d.Name + "-" + image),
 			OwnerReferences: []metav1.OwnerReference{*owner},
 		},
-		Spec:   appsv1.ReplicaSetSpec{Replicas: &size},
+		Spec:   appsv1.ReplicaSetSpec{Replicas: &size, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": d.Name}}},
 		Status: appsv1.ReplicaSetStatus{Replicas: size},
 	}
 	rs.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: image}}
@@ -157,11 +157,9 @@ func finished(d time.Duration) func(*v1.DeploymentState) {
 
 func skipped(s *v1.DeploymentState) { s.Skipped = v1.ReasonRolloutTimedOut }
 
-func reverts(n int32, last time.Duration) func(*v1.DeploymentState) {
-	return func(s *v1.DeploymentState) { s.PauseReverts, s.PauseRevertedAt = n, at(last) }
-}
+func resumed(s *v1.DeploymentState) { s.Resumed = true }
 
-// coordination selects all Deployments with the label app=shop.
+// coordination selects all Deployments with the label app=shop. The active one has had its turn since its rollout started.
 func coordination(active string, states ...v1.DeploymentState) *v1.DeploymentCoordination {
 	c := &v1.DeploymentCoordination{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop", UID: "uid-shop", Generation: 1},
@@ -172,6 +170,11 @@ func coordination(active string, states ...v1.DeploymentState) *v1.DeploymentCoo
 	}
 	if active != "" {
 		c.Status.ActiveDeployment = "shop/" + active
+		for i := range states {
+			if states[i].Name == c.Status.ActiveDeployment {
+				c.Status.ActiveSince = states[i].LastRolloutStarted
+			}
+		}
 	}
 	return c
 }

@@ -80,12 +80,22 @@ func (d *deliberation) degradedCondition() metav1.Condition {
 		report(v1.ReasonOverlappingCoordination, "matches Deployments that others match too: %s; of all their Deployments one rolls out at a time",
 			list(d.Overlapping))
 	}
+	for _, reason := range refusalReasons {
+		names, message := d.refusedBy(reason)
+		switch {
+		case len(names) == 0:
+		case reason == v1.ReasonPauseFailed:
+			report(reason, "not paused, though they are to be: %s; the API server has refused to have the first paused: %s", list(names), message)
+		default:
+			report(reason, "not unpaused, though they are to be: %s; the API server has refused to have the first unpaused: %s", list(names), message)
+		}
+	}
 	for _, reason := range []string{v1.ReasonRolloutTimedOut, v1.ReasonProgressDeadlineExceeded} {
 		if d.halted == reason {
 			report(reason, "%s has failed to roll out: change its template, or set onTimeout to Skip", d.status.ActiveDeployment)
 		}
 		if skipped := d.names(func(m *member) bool { return m.state.Skipped == reason }); len(skipped) > 0 {
-			report(reason, "skipped, and paused until the template changes: %s", list(skipped))
+			report(reason, "skipped, and paused: %s; change the template, or resume with \"kubectl rollout resume\"", list(skipped))
 		}
 	}
 	if m := d.active(); m != nil {
@@ -95,11 +105,14 @@ func (d *deliberation) degradedCondition() metav1.Condition {
 				m.name(), m.Hold, list(needed))
 		}
 	}
-	if reverted := d.names(func(m *member) bool { return m.state.PauseReverts > 0 }); len(reverted) > 0 {
-		report(v1.ReasonPauseReverted, "unpaused by somebody else before their turn: %s; have GitOps tools ignore spec.paused", list(reverted))
+	if reverted := d.names(func(m *member) bool { return m.state.Resumed }); len(reverted) > 0 {
+		report(v1.ReasonPauseReverted, "unpaused by somebody else before their turn, and rolling out beside it: %s; "+
+			"have GitOps tools ignore spec.paused", list(reverted))
 	}
 	if kept := d.names(func(m *member) bool { return m.isPending() && m.pause() == pausedByOwner }); len(kept) > 0 {
-		report(v1.ReasonPausedByOwner, "have changes to roll out but were paused by their owner: %s", list(kept))
+		report(v1.ReasonPausedByOwner, "have changes to roll out but were paused by their owner: %s; unpause them, or have this "+
+			"coordination do so in turn: kubectl annotate deployments --namespace %s %s=%s NAME...",
+			list(kept), d.Coordination.Namespace, v1.PausedByAnnotation, d.Coordination.Name)
 	}
 	condition.Message = strings.Join(messages, ". ")
 	return condition

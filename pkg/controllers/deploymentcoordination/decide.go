@@ -3,21 +3,15 @@ package deploymentcoordination
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 )
 
-const (
-	// settleTime is how long the first of some changes waits for others that come with it. Whoever applies a set of
-	// Deployments does not do so in the order in which they are to roll out.
-	settleTime = time.Second
-	// firstRevertBackOff is how long a Deployment is left alone that somebody else has unpaused out of its turn. Each
-	// time that follows doubles it.
-	firstRevertBackOff = 30 * time.Second
-	// maxRevertBackOff is the longest that it becomes.
-	maxRevertBackOff = 10 * time.Minute
-)
+// settleTime is how long the first of some changes waits for others that come with it. Whoever applies a set of Deployments
+// does not do so in the order in which they are to roll out.
+const settleTime = time.Second
 
 // Input is all that a decision is made from.
 type Input struct {
@@ -28,8 +22,8 @@ type Input struct {
 	Overlapping []string
 	// Busy is the active Deployment of one of these, as namespace/name; empty if none of them has any.
 	Busy string
-	// ReadySince is since when all pods of the active Deployment have been ready; nil if they are not. It is only looked
-	// at when the Deployment has rolled out and the coordination has minReadySeconds.
+	// ReadySince is since when the pods of the active Deployment's rollout have been ready; nil if they are not. It is only
+	// looked at when the Deployment has rolled out and the coordination has minReadySeconds.
 	ReadySince *time.Time
 	Now        time.Time
 }
@@ -53,7 +47,9 @@ func Decide(in Input) Decision {
 	d := deliberate(in)
 	d.reviewActive()
 	if d.status.ActiveDeployment == "" && in.Busy == "" {
-		d.activateNext()
+		if next := d.successor(); next != nil {
+			d.activate(next)
+		}
 	}
 	for i := range d.members {
 		d.hold(&d.members[i])
@@ -113,25 +109,36 @@ func (d *deliberation) isActive(m *member) bool { return d.status.ActiveDeployme
 func (d *deliberation) reviewActive() {
 	m := d.active()
 	if m == nil || m.before == nil || m.Elsewhere {
-		d.status.ActiveDeployment = ""
+		d.clearActive()
 		return
 	}
 	if m.before.TemplateHash != m.state.TemplateHash {
 		m.startRollout(d.Now) // such as a rollback: a new rollout in the same turn
 	}
+	switch {
+	case m.pause() == pausedByOwner:
+		d.status.ActiveSince = nil
+	case d.status.ActiveSince == nil:
+		d.status.ActiveSince = seconds(d.Now)
+	}
 	if d.isReady(m) {
-		d.status.ActiveDeployment = ""
+		d.clearActive()
 		return
 	}
 	if d.passOn(m) {
 		return
 	}
 	d.halted = d.failure(m)
-	if d.halted != "" && d.Coordination.Spec.OnTimeout == v1.TimeoutSkip {
+	switch {
+	case d.halted == "" || d.Coordination.Spec.OnTimeout != v1.TimeoutSkip:
+	case m.cannotPause() && !d.maySet(m):
+		m.state.Refused = v1.ReasonPauseFailed
+	default:
 		if m.state.HasPendingChanges {
 			m.state.Skipped = d.halted
 		}
-		d.status.ActiveDeployment, d.halted = "", ""
+		d.clearActive()
+		d.halted = ""
 	}
 }
 
@@ -140,18 +147,21 @@ func (d *deliberation) isReady(m *member) bool {
 	if m.state.HasPendingChanges {
 		return false
 	}
-	minReady := time.Duration(d.Coordination.Spec.MinReadySeconds) * time.Second
-	if minReady == 0 {
+	if d.Coordination.Spec.MinReadySeconds == 0 {
 		return true
 	}
-	if !m.complete() || d.ReadySince == nil {
-		return false // a pod has failed meanwhile, or one more is starting
+	if d.ReadySince == nil {
+		return false // a pod of the rollout is not ready, or no more
 	}
-	since := *d.ReadySince
-	if finished := m.state.LastRolloutFinished; finished != nil && finished.After(since) {
+	return d.reached(waitOver(*d.ReadySince, m.state.LastRolloutFinished, d.Coordination.Spec.MinReadySeconds))
+}
+
+// waitOver is when pods that have been ready since then have been so for minReadySeconds after their rollout.
+func waitOver(since time.Time, finished *metav1.Time, minReadySeconds int32) time.Time {
+	if finished != nil && finished.After(since) {
 		since = finished.Time
 	}
-	return d.reached(nextSecond(since).Add(minReady))
+	return nextSecond(since).Add(time.Duration(minReadySeconds) * time.Second)
 }
 
 // failure says why the active Deployment's rollout is given up, if it is.
@@ -160,62 +170,69 @@ func (d *deliberation) failure(m *member) string {
 		return v1.ReasonProgressDeadlineExceeded
 	}
 	timeout := d.Coordination.Spec.RolloutTimeoutSeconds
-	if timeout == nil || m.state.LastRolloutStarted == nil {
+	if timeout == nil || d.status.ActiveSince == nil {
 		return ""
 	}
-	deadline := nextSecond(m.state.LastRolloutStarted.Time).Add(time.Duration(*timeout) * time.Second)
+	deadline := nextSecond(d.status.ActiveSince.Time).Add(time.Duration(*timeout) * time.Second)
 	if d.reached(deadline) {
 		return v1.ReasonRolloutTimedOut
 	}
 	return ""
 }
 
-// activateNext gives the turn to a Deployment that rolls out already, because somebody unpaused it, and else to the next
-// that waits.
-func (d *deliberation) activateNext() {
-	for i := range d.members {
-		if m := &d.members[i]; m.waits() && m.state.PauseReverts > 0 && m.pause() == unpaused {
-			d.activate(m)
-			return
-		}
+// successor is the Deployment whose turn comes now: one that rolls out already has it, so that nothing starts beside it.
+// Else it is the first of those that wait and whose pods nobody would hold, and if all would be held the first of these. It
+// is nil if none waits, or if others may yet come with those that do.
+func (d *deliberation) successor() *member {
+	if rolling, _ := d.first((*member).rolls); rolling != nil {
+		return rolling
 	}
-	if next := d.next(); next != nil {
-		d.activate(next)
+	next, since := d.first(func(m *member) bool { return m.waits() && !m.isHeld() })
+	if next == nil {
+		next, since = d.first((*member).waits)
 	}
-}
-
-// next is the Deployment whose turn comes now: the first of those that wait and whose pods nobody would hold, and if all
-// would be held the first of these. It is nil if none waits, or if others may yet come with those that do.
-func (d *deliberation) next() *member {
-	var next *member
-	var oldest time.Time
-	for i := range d.members {
-		m := &d.members[i]
-		if !m.waits() || (next != nil && m.isHeld() && !next.isHeld()) {
-			continue
-		}
-		if next == nil || (next.isHeld() && !m.isHeld()) {
-			next, oldest = m, m.state.PendingSince.Time
-		}
-		if since := m.state.PendingSince.Time; since.Before(oldest) {
-			oldest = since
-		}
-	}
-	if next == nil || !d.reached(oldest.Add(settleTime)) {
+	if next == nil || !d.reached(since.Add(settleTime)) {
 		return nil
 	}
 	return next
 }
 
-// passOn gives the turn of a Deployment whose pods a PodSequence holds to one whose pods nobody holds. The first may be
-// held until the second has rolled out: then they would wait for each other. It reports whether it did.
+// first returns the Deployment that has waited longest, of those that satisfy the predicate. Changes that came together
+// have waited equally long: of these it is the first by name. It also returns since when one has waited.
+func (d *deliberation) first(satisfies func(*member) bool) (first *member, since time.Time) {
+	var all []*member
+	for i := range d.members {
+		if m := &d.members[i]; satisfies(m) {
+			all = append(all, m)
+			if at := m.state.PendingSince.Time; len(all) == 1 || at.Before(since) {
+				since = at
+			}
+		}
+	}
+	for _, m := range all {
+		if m.state.PendingSince.Time.Before(since.Add(settleTime)) {
+			return m, since
+		}
+	}
+	return nil, since
+}
+
+// passOn gives the turn of a Deployment that cannot use it to another: one that waits, paused, while another one rolls out,
+// and one whose pods a PodSequence holds while there is one whose pods nobody holds. The first may be held until the second
+// has rolled out: then they would wait for each other. It reports whether it did.
 func (d *deliberation) passOn(m *member) bool {
-	mayPause := m.pause() == pausedByUs || (m.pause() == unpaused && d.backedOff(m))
-	if !m.isHeld() || !mayPause || d.Busy != "" {
+	if !m.state.HasPendingChanges || m.pause() == pausedByOwner || d.Busy != "" {
 		return false
 	}
-	next := d.next()
-	if next == nil || next.isHeld() {
+	if rolling, _ := d.first(func(other *member) bool { return other != m && other.rolls() }); rolling != nil && m.pause() == pausedByUs {
+		d.activate(rolling)
+		return true
+	}
+	if !m.isHeld() || (m.cannotPause() && !d.maySet(m)) {
+		return false
+	}
+	next := d.successor()
+	if next == nil || next == m || next.isHeld() {
 		return false
 	}
 	d.activate(next)
@@ -230,10 +247,28 @@ func (m *member) waits() bool {
 	return m.state.HasPendingChanges && !m.Elsewhere && m.state.Skipped == "" && m.pause() != pausedByOwner
 }
 
-func (d *deliberation) activate(m *member) {
-	d.status.ActiveDeployment = m.name()
-	m.startRollout(d.Now)
+// rolls reports whether the Deployment rolls out without having been given a turn, and is not to be paused for that: somebody
+// has unpaused it, it was rolling when it came under coordination, or it cannot be paused. As long as it does, it has the turn or shares it.
+func (m *member) rolls() bool {
+	return m.waits() && m.pause() == unpaused && (m.state.Resumed || m.cameRolling() || m.cannotPause())
 }
+
+// cameRolling reports whether the Deployment is seen for the first time, in the middle of a rollout.
+func (m *member) cameRolling() bool { return m.before == nil && m.hasBegun() }
+
+func (d *deliberation) activate(m *member) {
+	d.status.ActiveDeployment, d.status.ActiveSince = m.name(), seconds(d.Now)
+	switch {
+	case m.state.Resumed: // its rollout began then
+		m.state.Resumed = false
+	case m.cameRolling():
+		m.state.LastRolloutStarted = seconds(m.template().current.CreationTimestamp.Time)
+	default:
+		m.startRollout(d.Now)
+	}
+}
+
+func (d *deliberation) clearActive() { d.status.ActiveDeployment, d.status.ActiveSince = "", nil }
 
 // hold says whether the Deployment is to be paused, and has it so.
 func (d *deliberation) hold(m *member) {
@@ -241,31 +276,34 @@ func (d *deliberation) hold(m *member) {
 	if m.Elsewhere {
 		return
 	}
-	mayRoll := d.isActive(m) || !m.state.HasPendingChanges
+	mayRoll := d.isActive(m) || !m.state.HasPendingChanges || m.state.Resumed
 	switch m.pause() {
 	case pausedByUs:
-		if mayRoll {
-			d.decision.Unpause = append(d.decision.Unpause, m.key())
-		} else {
+		if !mayRoll {
 			m.state.Paused = true
+			return
+		}
+		if m.cannotUnpause() {
+			m.state.Refused = v1.ReasonUnpauseFailed
+		}
+		if d.maySet(m) {
+			d.decision.Unpause = append(d.decision.Unpause, m.key())
 		}
 	case unpaused:
-		if !mayRoll && d.backedOff(m) {
+		if mayRoll {
+			if marked(m.Deployment) != "" && d.maySet(m) {
+				d.decision.Unmark = append(d.decision.Unmark, m.key())
+			}
+			return
+		}
+		m.state.Paused = !m.cannotPause()
+		if m.cannotPause() {
+			m.state.Refused = v1.ReasonPauseFailed
+		}
+		if d.maySet(m) {
 			d.decision.Pause = append(d.decision.Pause, m.key())
-			m.state.Paused = true
-		} else if marked(m.Deployment) != "" {
-			d.decision.Unmark = append(d.decision.Unmark, m.key())
 		}
 	}
-}
-
-// backedOff tells whether a Deployment may be paused that is not: at once, unless somebody else unpaused it.
-func (d *deliberation) backedOff(m *member) bool {
-	if m.state.PauseReverts <= 0 || m.state.PauseRevertedAt == nil { // status is read back, and may say anything
-		return true
-	}
-	wait := firstRevertBackOff << min(m.state.PauseReverts-1, 10)
-	return d.reached(nextSecond(m.state.PauseRevertedAt.Time).Add(min(wait, maxRevertBackOff)))
 }
 
 // reached tells whether it is time, and if not, sees to it that we look again then.

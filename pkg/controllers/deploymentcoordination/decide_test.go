@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "example.com/podsequence/apis/apps/v1"
@@ -20,6 +21,7 @@ func TestDecide(t *testing.T) {
 	type M = []Member
 	a, b, c := deployment("a"), deployment("b"), deployment("c")
 	waitingA, waitingB := record(deployment("a", changed), pending(long), onHold), record(deployment("b", changed), pending(long), onHold)
+	waitingZ := record(deployment("z", changed), pending(long), onHold)
 	activeA := record(deployment("a", changed), pending(long), started(-10*time.Second))
 	for name, tc := range map[string]struct {
 		active      string
@@ -43,8 +45,8 @@ func TestDecide(t *testing.T) {
 			members:   M{deployment("a", func(m *Member) { m.ReplicaSets = nil })},
 			wantPause: []string{"a"}, wantAgain: time.Second,
 		},
-		"the first by name, not the first to come": {
-			states:     S{record(deployment("a", changed), pending(-100*time.Millisecond), onHold), waitingB},
+		"of changes that come together the first by name, not the first to come": {
+			states:     S{record(deployment("a", changed), pending(-1100*time.Millisecond), onHold), record(deployment("b", changed), pending(-2*time.Second), onHold)},
 			members:    M{deployment("a", changed, held), deployment("b", changed, held)},
 			wantActive: "a", wantUnpause: []string{"a"},
 		},
@@ -93,12 +95,18 @@ func TestDecide(t *testing.T) {
 			spec:       func(s *v1.DeploymentCoordinationSpec) { s.MinReadySeconds = 5 },
 			wantActive: "a", wantAgain: 4 * time.Second,
 		},
-		"the wait does not begin while a pod fails": {
+		"the wait does not begin while a pod of the rollout fails": {
 			active: "a", states: S{record(deployment("a", changed), started(-20*time.Second), finished(-15*time.Second)), waitingB},
 			members:    M{deployment("a", rolled, failing), deployment("b", changed, held)},
-			readySince: -20 * time.Second,
 			spec:       func(s *v1.DeploymentCoordinationSpec) { s.MinReadySeconds = 5 },
 			wantActive: "a",
+		},
+		"a pod that scaling adds does not matter": {
+			active: "a", states: S{record(deployment("a", changed), started(-20*time.Second), finished(-15*time.Second)), waitingB},
+			members:    M{deployment("a", rolled, failing), deployment("b", changed, held)},
+			readySince: -15 * time.Second,
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.MinReadySeconds = 5 },
+			wantActive: "b", wantUnpause: []string{"b"},
 		},
 		"the wait is over": {
 			active: "a", states: S{record(deployment("a", changed), started(-20*time.Second), finished(-6*time.Second)), waitingB},
@@ -118,21 +126,28 @@ func TestDecide(t *testing.T) {
 			states: S{waitingA}, members: M{deployment("a", held)},
 			wantUnpause: []string{"a"},
 		},
-		"a rollback while active is a new rollout in the same turn": {
-			active: "a", states: S{record(deployment("a", changed), pending(long), started(-50*time.Second)), waitingB},
-			members: M{deployment("a", rolling, func(m *Member) { setTemplate(m.Deployment, "first") }), deployment("b", changed, held)},
-			spec:    func(s *v1.DeploymentCoordinationSpec) { s.RolloutTimeoutSeconds = new(int32(30)) },
-			// The time-out counts anew.
-			wantActive: "a", wantAgain: 31 * time.Second,
+		"a rollback while active is a new rollout in the same turn, whose time it does not prolong": {
+			active: "a", states: S{record(deployment("a", changed), pending(long), started(-20*time.Second)), waitingB},
+			members:    M{deployment("a", rolling, func(m *Member) { setTemplate(m.Deployment, "first") }), deployment("b", changed, held)},
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.RolloutTimeoutSeconds = new(int32(30)) },
+			wantActive: "a", wantAgain: 11 * time.Second,
+		},
+		"no time passes for the active one while its owner has it paused": {
+			active: "a", states: S{activeA, waitingB},
+			members: M{deployment("a", rolling, pausedByItsOwner), deployment("b", changed, held)},
+			spec: func(s *v1.DeploymentCoordinationSpec) {
+				s.RolloutTimeoutSeconds, s.OnTimeout = new(int32(5)), v1.TimeoutSkip
+			},
+			wantActive: "a",
 		},
 		"the active one is deleted": {
 			active: "a", states: S{activeA, waitingB}, members: M{deployment("b", changed, held)},
 			wantActive: "b", wantUnpause: []string{"b"},
 		},
-		"the active one is deleted and made again": {
+		"the active one is deleted and made again: it waits like any other": {
 			active: "a", states: S{activeA, waitingB},
 			members:    M{deployment("a", anew, func(m *Member) { m.ReplicaSets = nil }), deployment("b", changed, held)},
-			wantActive: "a", wantPause: nil,
+			wantActive: "b", wantPause: []string{"a"}, wantUnpause: []string{"b"},
 		},
 		"one that its owner paused is left alone": {
 			states:     S{record(deployment("a", changed), pending(long)), waitingB},
@@ -179,15 +194,31 @@ func TestDecide(t *testing.T) {
 			members: M{deployment("a", rolling, held)},
 		},
 		"Skip: until its template changes": {
-			states:     S{record(deployment("a", changed), pending(long), onHold, skipped)},
-			members:    M{deployment("a", rolling, held, func(m *Member) { setTemplate(m.Deployment, "third") })},
-			wantActive: "a", wantUnpause: []string{"a"},
+			states:    S{record(deployment("a", changed), pending(long), onHold, skipped)},
+			members:   M{deployment("a", rolling, held, func(m *Member) { setTemplate(m.Deployment, "third") })},
+			wantAgain: time.Second,
+		},
+		"Skip: or somebody unpauses it": {
+			states:     S{record(deployment("a", changed), pending(long), onHold, skipped), waitingB},
+			members:    M{deployment("a", rolling), deployment("b", changed, held)},
+			wantActive: "a",
+		},
+		"Skip: it rolls out beside the active one if somebody unpauses it then": {
+			active: "b", states: S{record(deployment("a", changed), pending(long), onHold, skipped), record(deployment("b", changed), pending(long), started(-time.Second))},
+			members:    M{deployment("a", rolling), deployment("b", rolling)},
+			wantActive: "b",
 		},
 		"Skip: a rollout that exceeds its own deadline": {
 			active: "a", states: S{activeA},
 			members:   M{deployment("a", rolling, progress(deadlineExceeded, -time.Second))},
 			spec:      func(s *v1.DeploymentCoordinationSpec) { s.OnTimeout = v1.TimeoutSkip },
 			wantPause: []string{"a"},
+		},
+		"a deadline that was exceeded in the second in which it began again": {
+			active: "a", states: S{activeA},
+			members:    M{deployment("a", rolling, progress(deadlineExceeded, -10*time.Second))},
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.OnTimeout = v1.TimeoutSkip },
+			wantActive: "a",
 		},
 		"a deadline that an earlier rollout exceeded": {
 			active: "a", states: S{activeA},
@@ -198,22 +229,75 @@ func TestDecide(t *testing.T) {
 		"somebody unpauses one that waits: it is left alone": {
 			active: "a", states: S{activeA, waitingB},
 			members:    M{deployment("a", rolling), deployment("b", changed)},
-			wantActive: "a", wantAgain: 31 * time.Second,
+			wantActive: "a",
 		},
-		"and paused again some time later": {
-			active: "a", states: S{activeA, record(deployment("b", changed), pending(long), reverts(1, -31*time.Second))},
-			members:    M{deployment("a", rolling), deployment("b", changed)},
+		"and stays so": {
+			active: "a", states: S{activeA, record(deployment("b", changed), pending(long), resumed)},
+			members:    M{deployment("a", rolling), deployment("b", rolling)},
+			wantActive: "a",
+		},
+		"and keeps others from starting": {
+			active: "a", states: S{activeA, record(deployment("b", changed), pending(-time.Minute), resumed), record(deployment("c", changed), pending(long), onHold)},
+			members:    M{deployment("a", rolled), deployment("b", rolling), deployment("c", changed, held)},
+			wantActive: "b",
+		},
+		"and has the turn of one that has not begun": {
+			active: "a", states: S{activeA, record(deployment("b", changed), pending(long), resumed)},
+			members:    M{deployment("a", changed, held), deployment("b", rolling)},
+			wantActive: "b",
+		},
+		"and is paused when it is changed once more": {
+			active: "a", states: S{activeA, record(deployment("b", changed), pending(long), resumed)},
+			members:    M{deployment("a", rolling), deployment("b", rolling, func(m *Member) { setTemplate(m.Deployment, "third") })},
 			wantActive: "a", wantPause: []string{"b"},
 		},
-		"each time it takes longer": {
-			active: "a", states: S{activeA, record(deployment("b", changed), pending(long), reverts(2, -31*time.Second), onHold)},
-			members:    M{deployment("a", rolling), deployment("b", changed)},
-			wantActive: "a", wantAgain: 121 * time.Second, // the third time: 4 times 30 s
+		"somebody unpauses one that waits, with another change: that has to wait": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", rolling), deployment("b", func(m *Member) { setTemplate(m.Deployment, "third") })},
+			wantActive: "a", wantPause: []string{"b"},
 		},
 		"one that somebody unpaused has the turn if nobody else has": {
 			states:     S{waitingA, waitingB},
 			members:    M{deployment("a", changed, held), deployment("b", rolling)},
 			wantActive: "b",
+		},
+		"one that was rolling when it came has the turn": {
+			members:    M{deployment("a", changed), deployment("z", rolling)},
+			wantActive: "z", wantPause: []string{"a"},
+		},
+		"one that was rolling when it came has the turn of one that has not begun": {
+			active: "a", states: S{activeA},
+			members:    M{deployment("a", changed, held), deployment("z", rolling)},
+			wantActive: "z",
+		},
+		"one that was rolling when it came, while another one rolls": {
+			active: "a", states: S{activeA},
+			members:    M{deployment("a", rolling), deployment("z", rolling)},
+			wantActive: "a", wantPause: []string{"z"},
+		},
+		"of two that were rolling when they came the first by name goes on": {
+			members:    M{deployment("y", rolling), deployment("z", rolling)},
+			wantActive: "y", wantPause: []string{"z"},
+		},
+		"one that was not known to be rolling is no more than a change": {
+			states: S{record(deployment("z"))}, members: M{deployment("z", rolling)},
+			wantPause: []string{"z"}, wantAgain: time.Second,
+		},
+		"who has waited longest goes first": {
+			active: "b", states: S{record(deployment("a", changed), pending(-2*time.Second), onHold),
+				record(deployment("b", changed), pending(long), started(-10*time.Second)), record(deployment("z", changed), pending(long), onHold)},
+			members:    M{deployment("a", changed, held), deployment("b", rolled), deployment("z", changed, held)},
+			wantActive: "z", wantUnpause: []string{"z"},
+		},
+		"a change of what waits does not cost it its place": {
+			states:     S{record(deployment("a", changed), pending(-2*time.Second), onHold), waitingZ},
+			members:    M{deployment("a", changed, held), deployment("z", held, func(m *Member) { setTemplate(m.Deployment, "third") })},
+			wantActive: "z", wantUnpause: []string{"z"},
+		},
+		"one that was skipped and is changed waits anew": {
+			states:     S{record(deployment("a", changed), pending(long), onHold, skipped), record(deployment("b", changed), pending(-time.Minute), onHold)},
+			members:    M{deployment("a", rolling, held, func(m *Member) { setTemplate(m.Deployment, "third") }), deployment("b", changed, held)},
+			wantActive: "b", wantUnpause: []string{"b"},
 		},
 		"another coordination has its turn": {
 			states: S{waitingA}, members: M{deployment("a", changed, held)}, busy: "shop/x",
@@ -259,75 +343,50 @@ func names(keys []types.NamespacedName) []string {
 	return names
 }
 
+// When its owner unpauses the active Deployment, it has all its time again.
+func TestTheTimeOutBeginsAnewWhenItsOwnerUnpausesTheActiveOne(t *testing.T) {
+	in := Input{Coordination: coordination("a", record(deployment("a", changed), pending(long), started(-10*time.Second))), Now: noon}
+	in.Coordination.Spec.RolloutTimeoutSeconds, in.Coordination.Spec.OnTimeout = new(int32(5)), v1.TimeoutSkip
+	for _, step := range []struct {
+		member    Member
+		after     time.Duration
+		wantSince *metav1.Time
+		active    string
+	}{
+		{member: deployment("a", rolling, pausedByItsOwner), active: "shop/a"},
+		{member: deployment("a", rolling, pausedByItsOwner), after: time.Hour, active: "shop/a"},
+		{member: deployment("a", rolling), after: 2 * time.Hour, active: "shop/a", wantSince: at(2 * time.Hour)},
+		{member: deployment("a", rolling), after: 2*time.Hour + 5*time.Second, active: "shop/a", wantSince: at(2 * time.Hour)},
+		{member: deployment("a", rolling), after: 2*time.Hour + 6*time.Second},
+	} {
+		in.Members, in.Now = []Member{step.member}, noon.Add(step.after)
+		in.Coordination.Status = Decide(in).Status
+		assert.Equal(t, step.active, in.Coordination.Status.ActiveDeployment, "after %s", step.after)
+		assert.Equal(t, step.wantSince, in.Coordination.Status.ActiveSince, "after %s", step.after)
+	}
+}
+
+// What failed before it came under coordination is known to have failed.
+func TestADeploymentThatCameFailing(t *testing.T) {
+	failed := deployment("a", rolling, progress(deadlineExceeded, -time.Minute))
+	failed.ReplicaSets[1].CreationTimestamp = *at(-time.Hour)
+	in := Input{Coordination: coordination(""), Members: []Member{failed}, Now: noon}
+	in.Coordination.Status = Decide(in).Status
+	require.Equal(t, "shop/a", in.Coordination.Status.ActiveDeployment)
+	assert.Equal(t, at(-time.Hour), in.Coordination.Status.DeploymentStates[0].LastRolloutStarted)
+	progressing := meta.FindStatusCondition(Decide(in).Status.Conditions, v1.ConditionProgressing)
+	assert.Equal(t, v1.ReasonProgressDeadlineExceeded, progressing.Reason)
+}
+
 // Once its writes are done, a decision has nothing left to do.
 func TestADecisionIsStable(t *testing.T) {
 	in := Input{Coordination: coordination(""), Now: noon, Members: []Member{deployment("a", changed), deployment("b", rolling)}}
 	first := Decide(in)
-	require.Len(t, first.Pause, 2)
+	require.Equal(t, []string{"a"}, names(first.Pause))
 	in.Coordination.Status = first.Status
-	for i := range in.Members {
-		held(&in.Members[i])
-	}
+	held(&in.Members[0])
 	second := Decide(in)
 	assert.Empty(t, second.Pause)
 	assert.Empty(t, second.Unpause)
 	assert.True(t, sameStatus(&first.Status, &second.Status), "%v", second.Status)
-}
-
-func TestConditions(t *testing.T) {
-	waitingB := record(deployment("b", changed), pending(long), onHold)
-	for name, tc := range map[string]struct {
-		in   Input
-		want map[string]string // type to status and reason
-	}{
-		"all rolled out": {
-			in:   Input{Coordination: coordination(""), Members: []Member{deployment("a")}},
-			want: map[string]string{"Ready": "True RolledOut", "Progressing": "False RolledOut", "Degraded": "False AsExpected"},
-		},
-		"one rolls out": {
-			in: Input{Coordination: coordination("a", record(deployment("a", changed), pending(long), started(0)), waitingB),
-				Members: []Member{deployment("a", rolling), deployment("b", changed, held)}},
-			want: map[string]string{"Ready": "False DeploymentsInProgress", "Progressing": "True DeploymentRollingOut", "Degraded": "False AsExpected"},
-		},
-		"one has rolled out but is not ready for long enough": {
-			in: func() Input {
-				c := coordination("a", record(deployment("a", changed), started(0), finished(0)))
-				c.Spec.MinReadySeconds = 5
-				return Input{Coordination: c, Members: []Member{deployment("a", rolled)}, ReadySince: new(noon)}
-			}(),
-			want: map[string]string{"Ready": "False DeploymentsInProgress", "Progressing": "True DeploymentRollingOut", "Degraded": "False AsExpected"},
-		},
-		"halted": {
-			in: Input{Coordination: coordination("a", record(deployment("a", changed), pending(long), started(-time.Minute))),
-				Members: []Member{deployment("a", rolling, progress(deadlineExceeded, 0))}},
-			want: map[string]string{"Ready": "False DeploymentsInProgress", "Progressing": "False ProgressDeadlineExceeded", "Degraded": "True ProgressDeadlineExceeded"},
-		},
-		"overlapping": {
-			in:   Input{Coordination: coordination(""), Overlapping: []string{"other"}, Members: []Member{deployment("a")}},
-			want: map[string]string{"Ready": "True RolledOut", "Progressing": "False RolledOut", "Degraded": "True OverlappingCoordination"},
-		},
-		"unpaused by somebody": {
-			in:   Input{Coordination: coordination("", waitingB), Members: []Member{deployment("b", rolling)}},
-			want: map[string]string{"Ready": "False DeploymentsInProgress", "Progressing": "True DeploymentRollingOut", "Degraded": "True PauseReverted"},
-		},
-		"paused by its owner with changes": {
-			in:   Input{Coordination: coordination(""), Members: []Member{deployment("b", changed, pausedByItsOwner)}},
-			want: map[string]string{"Ready": "False DeploymentsInProgress", "Progressing": "False Waiting", "Degraded": "True PausedByOwner"},
-		},
-		"paused by its owner without changes": {
-			in:   Input{Coordination: coordination(""), Members: []Member{deployment("b", pausedByItsOwner)}},
-			want: map[string]string{"Ready": "True RolledOut", "Progressing": "False RolledOut", "Degraded": "False AsExpected"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tc.in.Now = noon
-			status := Decide(tc.in).Status
-			for kind, want := range tc.want {
-				condition := meta.FindStatusCondition(status.Conditions, kind)
-				require.NotNil(t, condition, kind)
-				assert.Equal(t, want, string(condition.Status)+" "+condition.Reason, kind)
-				assert.Equal(t, int64(1), condition.ObservedGeneration)
-			}
-		})
-	}
 }

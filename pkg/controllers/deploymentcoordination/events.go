@@ -2,6 +2,7 @@ package deploymentcoordination
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -42,20 +43,30 @@ func eventsFor(before, after v1.DeploymentCoordinationStatus) []event {
 			all = append(all, event{corev1.EventTypeNormal, v1.EventDeploymentPaused, actionPause, state.Name,
 				state.Name + " has changes to roll out, and is paused until it is its turn"})
 		}
-		// Once, however often it is taken back in a row.
-		if state.PauseReverts > 0 && earlier.PauseReverts == 0 {
+		if state.Refused != "" && earlier.Refused != state.Refused {
+			note := state.Name + " could not be paused"
+			action := actionPause
+			if state.Refused == v1.ReasonUnpauseFailed {
+				note, action = state.Name+" could not be unpaused", actionUnpause
+			}
+			all = append(all, event{corev1.EventTypeWarning, state.Refused, action, state.Name, note + ": the condition Degraded says why"})
+		}
+		if state.Resumed && !earlier.Resumed {
 			all = append(all, event{corev1.EventTypeWarning, v1.ReasonPauseReverted, actionObserve, state.Name,
 				state.Name + " was unpaused by somebody else before its turn"})
 		}
 	}
 	all = append(all, activeEvents(before, after)...)
-	if degraded := degradedBy(after); degraded != nil && degraded.Reason != v1.ReasonPauseReverted {
+	if degraded := degradedBy(after); degraded != nil && !slices.Contains(toldOfDeployments, degraded.Reason) {
 		if earlier := degradedBy(before); earlier == nil || earlier.Reason != degraded.Reason {
 			all = append(all, event{corev1.EventTypeWarning, degraded.Reason, actionObserve, "", degraded.Message})
 		}
 	}
 	return all
 }
+
+// toldOfDeployments are the reasons of Degraded that events of single Deployments tell.
+var toldOfDeployments = append([]string{v1.ReasonPauseReverted}, refusalReasons...)
 
 // activeEvents tell of whose turn it was and is.
 func activeEvents(before, after v1.DeploymentCoordinationStatus) []event {
@@ -120,6 +131,12 @@ func (r *reconciler) tellUnpaused(c *v1.DeploymentCoordination, d *appsv1.Deploy
 func (r *reconciler) tellReleased(d *appsv1.Deployment) {
 	r.recorder.Eventf(d, nil, corev1.EventTypeNormal, v1.EventDeploymentUnpaused, actionUnpause,
 		"no DeploymentCoordination matches it any more")
+}
+
+// tellUnreleased is on the Deployment for the same reason.
+func (r *reconciler) tellUnreleased(d *appsv1.Deployment, err error) {
+	r.recorder.Eventf(d, nil, corev1.EventTypeWarning, v1.ReasonUnpauseFailed, actionUnpause,
+		"no DeploymentCoordination matches it any more, but the API server has refused to have it unpaused: %s", shorten(err.Error()))
 }
 
 func (r *reconciler) send(c *v1.DeploymentCoordination, d *appsv1.Deployment, e event) {

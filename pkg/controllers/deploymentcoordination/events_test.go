@@ -41,8 +41,8 @@ func TestEventsFor(t *testing.T) {
 			before: status("a", changedA), after: status("b", record(deployment("a", changed), pending(0), onHold, heldByOrder, skipped)),
 			want: []string{"DeploymentPaused", "ActiveDeploymentChanged", "DeploymentActivated"},
 		},
-		"unpaused by somebody": {before: status("", heldA), after: status("", record(deployment("a", changed), reverts(1, 0))), want: []string{"PauseReverted"}},
-		"and once more":        {before: status("", record(deployment("a", changed), reverts(1, 0))), after: status("", record(deployment("a", changed), reverts(2, 0)))},
+		"unpaused by somebody": {before: status("", heldA), after: status("", record(deployment("a", changed), resumed)), want: []string{"PauseReverted"}},
+		"and once more":        {before: status("", record(deployment("a", changed), resumed)), after: status("", record(deployment("a", changed), resumed))},
 		"halted":               {before: degraded("OverlappingCoordination"), after: degraded("RolloutTimedOut"), want: []string{"RolloutTimedOut"}},
 		"degraded by a revert, which is told already": {before: status(""), after: degraded("PauseReverted")},
 	} {

@@ -19,24 +19,24 @@ func TestExtremeNumbersInSpecAndStatus(t *testing.T) {
 	extremes := []int32{math.MinInt32, -1, 0, 1, math.MaxInt32}
 	times := []*metav1.Time{nil, at(-time.Hour), at(0), at(time.Hour)}
 	for _, number := range extremes {
-		for _, reverts := range extremes {
+		for _, replicas := range extremes {
 			for i, when := range times {
-				t.Run(fmt.Sprintf("%d seconds, unpaused %d times, time %d", number, reverts, i), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%d seconds, %d pods, time %d", number, replicas, i), func(t *testing.T) {
 					members := []Member{deployment("a", changed), deployment("b", changed), deployment("c", rolled)}
 					c := &v1.DeploymentCoordination{}
 					c.Spec.MinReadySeconds, c.Spec.RolloutTimeoutSeconds = number, &number
-					c.Status.ActiveDeployment = "shop/c"
+					c.Status.ActiveDeployment, c.Status.ActiveSince = "shop/c", when
 					for i := range members {
 						c.Status.DeploymentStates = append(c.Status.DeploymentStates, v1.DeploymentState{
 							Name: members[i].name(), UID: members[i].Deployment.UID, HasPendingChanges: true, Paused: true,
-							PauseReverts: reverts, PauseRevertedAt: when, LastRolloutStarted: when, LastRolloutFinished: when,
+							RolloutReplicas: &replicas, LastRolloutStarted: when, LastRolloutFinished: when,
 							TemplateHash: members[i].templateHash(),
 						})
 					}
 					for range 3 {
 						d := Decide(Input{Coordination: c, Members: members, Now: noon, ReadySince: &noon})
-						for _, state := range d.Status.DeploymentStates {
-							require.GreaterOrEqual(t, state.PauseReverts, int32(0))
+						for i := range members {
+							require.GreaterOrEqual(t, members[i].wantedReady(&d.Status.DeploymentStates[i]), 0)
 						}
 						c.Status = d.Status
 					}
@@ -51,6 +51,7 @@ func TestATimeOutOfDecadesIsNotOver(t *testing.T) {
 	c.Spec.RolloutTimeoutSeconds = new(int32(math.MaxInt32))
 	member := deployment("a", rolling)
 	c.Status.ActiveDeployment = member.name()
+	c.Status.ActiveSince = at(-time.Hour)
 	c.Status.DeploymentStates = []v1.DeploymentState{{
 		Name: member.name(), UID: member.Deployment.UID, HasPendingChanges: true, TemplateHash: member.templateHash(), LastRolloutStarted: at(-time.Hour),
 	}}

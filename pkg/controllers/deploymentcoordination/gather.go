@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,7 +84,7 @@ func (t *turn) gather(ctx context.Context, i int) (Input, error) {
 	for _, place := range t.plan.members[i] {
 		d := &t.around.deployments[place]
 		m := Member{Deployment: d, ReplicaSets: t.replicaSets[d.UID], Elsewhere: t.handler(place) != i}
-		m.known = t.template(&m)
+		m.known, m.Refused = t.template(&m), t.refusals[d.UID]
 		if !m.rolledOut(records.of(&m)) {
 			m.Hold = t.hold(place)
 		}
@@ -137,34 +135,4 @@ func (r *reconciler) replicaSets(ctx context.Context, namespace string) (map[typ
 		}
 	}
 	return byOwner, nil
-}
-
-// readySince asks for the pods of the active Deployment once it has rolled out, if it matters since when they have been
-// ready. That is one request at the end of a rollout and one at the end of the wait, where a watch would keep all pods of
-// the cluster.
-func (t *turn) readySince(ctx context.Context, in Input) (*time.Time, error) {
-	if in.Coordination.Spec.MinReadySeconds == 0 {
-		return nil, nil
-	}
-	for i := range in.Members {
-		m := &in.Members[i]
-		if m.name() != in.Coordination.Status.ActiveDeployment || !m.complete() {
-			continue
-		}
-		current := m.template().current
-		if current == nil {
-			return nil, nil
-		}
-		selector, err := metav1.LabelSelectorAsSelector(current.Spec.Selector)
-		if err != nil {
-			return nil, fmt.Errorf("read selector of ReplicaSet %s: %w", current.Name, err)
-		}
-		var pods corev1.PodList
-		t.requests++
-		if err := t.live.List(ctx, &pods, client.InNamespace(current.Namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
-			return nil, fmt.Errorf("list pods of %s: %w", m.name(), err)
-		}
-		return readySince(pods.Items, in.Now), nil
-	}
-	return nil, nil
 }

@@ -85,10 +85,10 @@ func TestTheTurnGoesToOneWhosePodsNobodyHolds(t *testing.T) {
 			members:    M{deployment("a", rolling, pausedByItsOwner, bySequence("b")), deployment("b", changed, held)},
 			wantActive: "a", wantHeldBy: map[string]string{"shop/a": "shop/order"}, wantDegraded: v1.ReasonPausedByOwner,
 		},
-		"it does not pass on from one that somebody keeps unpausing": {
-			active: "a", states: S{record(deployment("a", changed), pending(long), started(-10*time.Second), reverts(1, -time.Second)), waitingB},
-			members:    M{deployment("a", rolling, bySequence("b")), deployment("b", changed, held)},
-			wantActive: "a", wantAgain: 30 * time.Second, wantHeldBy: map[string]string{"shop/a": "shop/order"}, wantDegraded: v1.ReasonPauseReverted,
+		"it does not pass on while one that somebody unpaused rolls out and is held, too": {
+			active: "a", states: S{activeA, record(deployment("b", changed), pending(long), resumed), record(deployment("c", changed), pending(long), onHold)},
+			members:    M{deployment("a", rolling, bySequence()), deployment("b", rolling, bySequence()), deployment("c", changed, held)},
+			wantActive: "a", wantHeldBy: map[string]string{"shop/a": "shop/order", "shop/b": "shop/order"}, wantDegraded: v1.ReasonPauseReverted,
 		},
 		"an overlapping coordination has a turn, too": {
 			active: "a", states: S{activeA, waitingB}, busy: "shop/x",

@@ -30,7 +30,7 @@ import (
 
 // TestAtMostOneRolls has the real reconciler work in a world in which users, the Deployment controller, PodSequences,
 // crashes and overlapping coordinations act at random, also between any two of its writes, and looks after every single write whether
-// more than one Deployment with pending changes is unpaused. What is pending it works out in its own, dumb way: this
+// more than one Deployment with pending changes is unpaused, but for those that a user has unpaused. What is pending it works out in its own, dumb way: this
 // template has never been rolled out since the last other one was.
 func TestAtMostOneRolls(t *testing.T) {
 	for seed := range uint64(8) {
@@ -58,7 +58,7 @@ func TestAtMostOneRolls(t *testing.T) {
 
 var (
 	errCrash   = errors.New("crashed")
-	errRefused = errors.New("the API server is busy")
+	errRefused = apierrors.NewTooManyRequests("the API server is busy", 1)
 )
 
 // world is a namespace with Deployments a to d.
@@ -73,6 +73,7 @@ type world struct {
 	quiet      bool              // no crashes, no interference
 	inside     bool              // something is happening between two writes
 	held       map[string]bool   // the images whose pods a PodSequence holds
+	resumed    map[string]string // the image that somebody resumed of each Deployment
 	crashed    bool              // nothing is written until a restart
 }
 
@@ -87,7 +88,7 @@ func (w *world) WouldHold(pod *corev1.Pod) sequence.Hold {
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		T: t, ctx: t.Context(), random: rand.New(rand.NewPCG(seed, 0)), // a test that can be repeated
-		clock: nil, rolledOut: map[string]string{}, held: map[string]bool{},
+		clock: nil, rolledOut: map[string]string{}, held: map[string]bool{}, resumed: map[string]string{},
 	}
 	w.clock = clocktesting.NewFakePassiveClock(noon)
 	scheme := runtime.NewScheme()
@@ -172,15 +173,17 @@ func (w *world) write(do func() error) error {
 
 func (w *world) somethingHappens() {
 	defer w.check("something happened")
-	switch n := w.random.IntN(11); {
+	switch n := w.random.IntN(24); {
+	case n == 11:
+		w.resume()
 	case n == 10:
 		held := []string{"first", "second", "third"}[w.random.IntN(3)]
 		w.held[held] = !w.held[held]
-	case n < 3:
+	case n < 3 || n == 12 || n == 13:
 		w.changeTemplate()
 	case n < 4:
 		w.scale()
-	case n < 7 || w.inside:
+	case n < 7 || (n > 11 && n < 18) || w.inside:
 		w.deploymentController(false)
 	default:
 		w.reconcileAll()
@@ -247,6 +250,17 @@ func (w *world) scale() {
 	require.NoError(w, w.client.Update(w.ctx, d))
 }
 
+// resume unpauses a Deployment, whoever paused it. That is not our doing: it does not count as long as it has not rolled out.
+func (w *world) resume() {
+	d := w.anyDeployment()
+	if !d.Spec.Paused {
+		return
+	}
+	d.Spec.Paused = false
+	w.resumed[d.Name] = image(d)
+	require.NoError(w, w.client.Update(w.ctx, d))
+}
+
 // deploymentController takes a step with one Deployment, or finishes with all.
 func (w *world) deploymentController(all bool) {
 	if !all {
@@ -308,7 +322,11 @@ func (w *world) check(after string) {
 	require.NoError(w, w.client.List(w.ctx, &list))
 	var rolling []string
 	for i := range list.Items {
-		if d := &list.Items[i]; !d.Spec.Paused && image(d) != w.rolledOut[d.Name] {
+		d := &list.Items[i]
+		if d.Spec.Paused || image(d) == w.rolledOut[d.Name] || image(d) != w.resumed[d.Name] {
+			delete(w.resumed, d.Name)
+		}
+		if !d.Spec.Paused && image(d) != w.rolledOut[d.Name] && w.resumed[d.Name] == "" {
 			rolling = append(rolling, d.Name)
 		}
 	}

@@ -31,6 +31,10 @@ type namespace struct {
 	written   written
 	plan      *plan
 	templates map[types.UID]knownTemplate
+	// refusals are of Deployments whose last write was refused.
+	refusals map[types.UID]*refusal
+	// readiness is of active Deployments that have rolled out.
+	readiness map[types.UID]knownReadiness
 }
 
 // namespaces are those of which something is remembered.
@@ -50,6 +54,7 @@ func (n *namespaces) enter(name string) *namespace {
 		one = &namespace{
 			changed: true, todo: sets.New[types.UID](), again: map[types.UID]time.Time{}, failures: map[types.UID]int{},
 			written: written{}, templates: map[types.UID]knownTemplate{},
+			readiness: map[types.UID]knownReadiness{}, refusals: map[types.UID]*refusal{},
 		}
 		n.known[name] = one
 	}
@@ -102,6 +107,8 @@ func (n *namespace) keep(around surroundings) {
 	keepOnly(n.again, exists)
 	keepOnly(n.failures, exists)
 	keepOnly(n.templates, exists)
+	keepOnly(n.readiness, exists)
+	keepOnly(n.refusals, exists)
 	n.todo = n.todo.Intersection(exists)
 }
 
@@ -144,7 +151,9 @@ const (
 
 // failed has a coordination looked at later.
 func (n *namespace) failed(uid types.UID, now time.Time) {
-	wait := min(firstRetry<<min(n.failures[uid], 20), lastRetry)
+	n.again[uid] = now.Add(backOff(n.failures[uid]))
 	n.failures[uid]++
-	n.again[uid] = now.Add(wait)
 }
+
+// backOff is how long to wait after so many failures before that one.
+func backOff(failures int) time.Duration { return min(firstRetry<<min(failures, 20), lastRetry) }

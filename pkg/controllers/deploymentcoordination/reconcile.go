@@ -135,9 +135,5 @@ func (t *turn) settle(ctx context.Context, i int) (again time.Time, err error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	decision := Decide(in)
-	if known, err := t.confirm(ctx, i, decision); err != nil || !known {
-		return time.Time{}, err
-	}
-	return decision.Again, t.apply(ctx, i, in, decision)
+	return t.apply(ctx, i, in)
 }

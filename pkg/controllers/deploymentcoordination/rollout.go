@@ -1,6 +1,7 @@
 package deploymentcoordination
 
 import (
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
+	"k8s.io/utils/ptr"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/pkg/sequence"
@@ -22,6 +24,8 @@ type Member struct {
 	Hold sequence.Hold
 	// Elsewhere is set for a Deployment that another coordination matches too, and pauses and unpauses.
 	Elsewhere bool
+	// Refused is set while the API server refuses to have the Deployment paused or unpaused.
+	Refused *refusal
 	// known is what template returns; nil until then.
 	known *template
 }
@@ -76,6 +80,12 @@ func (m *Member) rolledOut(record *v1.DeploymentState) bool {
 	return m.observed() && m.finishedSince() != nil
 }
 
+// hasBegun reports whether the Deployment controller rolls out the present template.
+func (m *Member) hasBegun() bool {
+	current := m.template().current
+	return current != nil && ptr.Deref(current.Spec.Replicas, 1) > 0
+}
+
 // complete tells whether the rollout is complete right now, by the Deployment controller's own rule: all replicas are of
 // the present template, and available.
 func (m *Member) complete() bool {
@@ -96,36 +106,64 @@ func (m *Member) finishedSince() *metav1.Time {
 	return &progressing.LastUpdateTime
 }
 
+// replicas is how many pods the Deployment is to have.
+func (m *Member) replicas() int32 { return ptr.Deref(m.Deployment.Spec.Replicas, 1) }
+
+// wantedReady is how many pods must have been ready for minReadySeconds: as many as the rollout had at its end. Pods that
+// scaling adds later are not of the rollout, and those that it removes are not waited for.
+func (m *Member) wantedReady(record *v1.DeploymentState) int {
+	wanted := m.replicas()
+	if record != nil && record.RolloutReplicas != nil {
+		wanted = min(wanted, max(*record.RolloutReplicas, 0)) // status is read back, and may say anything
+	}
+	return int(wanted)
+}
+
 // progressDeadlineExceeded tells whether the rollout that started then has failed by the Deployment's own deadline. The
-// Deployment controller keeps that on record while a Deployment is paused, and a while longer: what is older than the
-// start is of another rollout.
+// Deployment controller keeps that on record while a Deployment is paused, and until it gets on: what is not later than the
+// start, which a deadline is by a second at least, is of another rollout.
 func (m *Member) progressDeadlineExceeded(started *metav1.Time) bool {
 	progressing := m.progressing()
 	return progressing != nil && progressing.Reason == deploymentutil.TimedOutReason && m.observed() &&
-		!progressing.LastUpdateTime.Before(started)
+		started.Before(&progressing.LastUpdateTime)
 }
 
 func (m *Member) progressing() *appsv1.DeploymentCondition {
 	return deploymentutil.GetDeploymentCondition(m.Deployment.Status, appsv1.DeploymentProgressing)
 }
 
-// readySince is since when all of a Deployment's pods have been ready without a break, nil if they are not. Times that
-// are yet to come are of clocks that are wrong, and do not count.
-func readySince(pods []corev1.Pod, now time.Time) *time.Time {
-	since := time.Time{}
+// readySince is since when as many of the pods as are wanted have been ready without a break, nil if they are not. Pods that
+// have ended or are about to are none. Times that are yet to come are of clocks that are wrong, and do not count.
+func readySince(pods []corev1.Pod, wanted int, now time.Time) *time.Time {
+	var ready []time.Time
 	for i := range pods {
-		if pods[i].DeletionTimestamp != nil {
+		if !isActive(&pods[i]) {
 			continue
 		}
 		at := readyTime(&pods[i])
-		if at == nil {
-			return nil
-		}
-		if at.After(since) && !at.After(now) {
-			since = *at
+		switch {
+		case at == nil:
+		case at.After(now):
+			ready = append(ready, time.Time{})
+		default:
+			ready = append(ready, *at)
 		}
 	}
+	if len(ready) < wanted {
+		return nil
+	}
+	slices.SortFunc(ready, time.Time.Compare)
+	since := time.Time{}
+	if wanted > 0 {
+		since = ready[wanted-1]
+	}
 	return &since
+}
+
+// isActive reports whether a ReplicaSet counts the pod: it replaces those that have ended, such as evicted ones, though they
+// may stay for long.
+func isActive(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded
 }
 
 func readyTime(pod *corev1.Pod) *time.Time {

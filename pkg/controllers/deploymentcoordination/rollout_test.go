@@ -17,23 +17,40 @@ func TestReadySince(t *testing.T) {
 	}
 	unready := *st.MakePod().Condition(corev1.PodReady, corev1.ConditionFalse, "").Obj()
 	terminating := *st.MakePod().Terminating().Obj()
+	ended := func(phase corev1.PodPhase) corev1.Pod {
+		pod := ready(-time.Second)
+		pod.Status.Phase = phase
+		return pod
+	}
 	for name, tc := range map[string]struct {
-		pods []corev1.Pod
-		want time.Time
+		pods   []corev1.Pod
+		wanted int
+		want   time.Duration
+		never  bool // they are not ready
 	}{
-		"the latest counts":                      {pods: []corev1.Pod{ready(-9 * time.Second), ready(-5 * time.Second)}, want: noon.Add(-5 * time.Second)},
-		"a terminating pod does not":             {pods: []corev1.Pod{ready(-9 * time.Second), terminating}, want: noon.Add(-9 * time.Second)},
-		"a time that is yet to come does not":    {pods: []corev1.Pod{ready(-9 * time.Second), ready(time.Hour)}, want: noon.Add(-9 * time.Second)},
+		"the latest counts":                      {pods: []corev1.Pod{ready(-9 * time.Second), ready(-5 * time.Second)}, wanted: 2, want: -5 * time.Second},
+		"a terminating pod does not":             {pods: []corev1.Pod{ready(-9 * time.Second), terminating}, wanted: 1, want: -9 * time.Second},
+		"an evicted pod does not":                {pods: []corev1.Pod{ready(-9 * time.Second), ended(corev1.PodFailed)}, wanted: 1, want: -9 * time.Second},
+		"an evicted pod is none that is wanted":  {pods: []corev1.Pod{ready(-9 * time.Second), ended(corev1.PodFailed)}, wanted: 2, never: true},
+		"nor one that has succeeded":             {pods: []corev1.Pod{ended(corev1.PodSucceeded)}, wanted: 1, never: true},
+		"a time that is yet to come does not":    {pods: []corev1.Pod{ready(-9 * time.Second), ready(time.Hour)}, wanted: 2, want: -9 * time.Second},
+		"a pod more than the rollout had":        {pods: []corev1.Pod{ready(-9 * time.Second), unready, ready(-time.Second)}, wanted: 1, want: -9 * time.Second},
+		"a pod that is not ready":                {pods: []corev1.Pod{ready(0), unready}, wanted: 2, never: true},
+		"a pod that is not there":                {pods: []corev1.Pod{ready(0)}, wanted: 2, never: true},
 		"without pods there is none to wait for": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := readySince(tc.pods, noon)
-			if assert.NotNil(t, got) {
-				assert.Equal(t, tc.want, *got)
+			got := readySince(tc.pods, tc.wanted, noon)
+			switch {
+			case tc.never:
+				assert.Nil(t, got)
+			case tc.wanted == 0:
+				assert.Equal(t, new(time.Time{}), got)
+			default:
+				assert.Equal(t, new(noon.Add(tc.want)), got)
 			}
 		})
 	}
-	assert.Nil(t, readySince([]corev1.Pod{ready(0), unready}, noon), "a pod that is not ready")
 }
 
 func TestRolledOut(t *testing.T) {

@@ -1,7 +1,6 @@
 package deploymentcoordination
 
 import (
-	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,8 +33,7 @@ func newState(m *Member, before *v1.DeploymentState, now time.Time) v1.Deploymen
 	state.Generation = m.Deployment.Generation
 	state.HasPendingChanges = !m.rolledOut(before)
 	state.TemplateHash = m.templateHash()
-	state.HeldBy = ""
-	state.PauseReverts = max(state.PauseReverts, 0)
+	state.HeldBy, state.Refused = "", ""
 	if !state.HasPendingChanges {
 		noteRolledOut(&state, m, before, now)
 		return state
@@ -44,16 +42,28 @@ func newState(m *Member, before *v1.DeploymentState, now time.Time) v1.Deploymen
 		state.HeldBy = m.Hold.Sequence.String()
 	}
 	if state.PendingSince == nil {
-		state.PendingSince = &metav1.MicroTime{Time: now.Truncate(time.Microsecond)}
+		state.PendingSince = micro(now)
 	}
-	if before != nil && before.TemplateHash != state.TemplateHash {
-		state.Skipped = ""
-	}
-	if before != nil && before.Paused && m.pause() == unpaused {
-		state.PauseReverts = min(state.PauseReverts, math.MaxInt32-1) + 1
-		state.PauseRevertedAt = seconds(now)
+	if before != nil {
+		noteResumed(&state, m, before, now)
 	}
 	return state
+}
+
+// noteResumed notes that somebody else has unpaused the Deployment, be it out of its turn or because it was skipped: then it
+// rolls out. What is changed once more is another rollout, and has to wait.
+func noteResumed(state *v1.DeploymentState, m *Member, before *v1.DeploymentState, now time.Time) {
+	switch {
+	case before.TemplateHash != state.TemplateHash:
+		state.Resumed = false
+		if state.Skipped != "" { // it has had its turn
+			state.Skipped, state.PendingSince = "", micro(now)
+		}
+	case m.pause() != unpaused || m.Elsewhere:
+		state.Resumed = false
+	case before.Paused || (before.Skipped != "" && before.Refused == ""):
+		state.Resumed, state.Skipped, state.LastRolloutStarted = true, "", seconds(now)
+	}
 }
 
 // noteRolledOut is for a state without pending changes: what was said of them is void.
@@ -66,10 +76,17 @@ func noteRolledOut(state *v1.DeploymentState, m *Member, before *v1.DeploymentSt
 		(before == nil || before.HasPendingChanges) {
 		state.LastRolloutFinished = finished
 	}
-	state.PendingSince, state.Skipped, state.PauseReverts, state.PauseRevertedAt = nil, "", 0, nil
+	if before == nil || before.HasPendingChanges {
+		state.RolloutReplicas = new(m.replicas())
+	}
+	state.PendingSince, state.Skipped, state.Resumed = nil, "", false
 }
 
 func (m *member) startRollout(now time.Time) { m.state.LastRolloutStarted = seconds(now) }
 
 // seconds is how the API keeps times: with a fraction, what is written would differ from what is read back.
 func seconds(t time.Time) *metav1.Time { return &metav1.Time{Time: t.Truncate(time.Second)} }
+
+func micro(t time.Time) *metav1.MicroTime {
+	return &metav1.MicroTime{Time: t.Truncate(time.Microsecond)}
+}

@@ -106,7 +106,7 @@ func (t *turn) release(ctx context.Context) {
 
 // releaseOne reports whether the Deployment is unpaused.
 func (t *turn) releaseOne(ctx context.Context, d *appsv1.Deployment) bool {
-	switch err := t.setPaused(ctx, d, false, ""); {
+	switch _, err := t.setPaused(ctx, d, false, ""); {
 	case err == nil:
 		delete(t.failures, d.UID)
 		t.tellReleased(d)
@@ -114,6 +114,9 @@ func (t *turn) releaseOne(ctx context.Context, d *appsv1.Deployment) bool {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 	default:
 		klog.FromContext(ctx).Error(err, "Could not unpause what no DeploymentCoordination matches, will try again")
+		if t.failures[d.UID] == 0 {
+			t.tellUnreleased(d, err)
+		}
 		t.failed(d.UID, t.clock.Now())
 	}
 	return false
@@ -152,8 +155,8 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) error
 		ObservedGeneration: c.Generation, Conditions: slices.Clone(c.Status.Conditions),
 	}
 	if reason == v1.ReasonInvalidSelector { // what it was doing is to go on when the selector can be read
-		status.ActiveDeployment, status.Deployments, status.DeploymentStates =
-			c.Status.ActiveDeployment, c.Status.Deployments, c.Status.DeploymentStates
+		status.ActiveDeployment, status.ActiveSince = c.Status.ActiveDeployment, c.Status.ActiveSince
+		status.Deployments, status.DeploymentStates = c.Status.Deployments, c.Status.DeploymentStates
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, v1.ConditionReady)
 		meta.RemoveStatusCondition(&status.Conditions, v1.ConditionProgressing)

@@ -77,6 +77,40 @@ func TestARolloutThatTakesTooLong(t *testing.T) {
 		s.awaitReady("shop")
 		s.awaitComplete("a", "b")
 	})
+	t.Run("Skip goes on with the next, until somebody resumes it", func(t *testing.T) {
+		s := newStory(t)
+		skip := func(spec *v1.DeploymentCoordinationSpec) { spec.OnTimeout = v1.TimeoutSkip }
+		s.rolledOut(s.coordination("shop", skip), "a")
+		s.update("a", func(d *appsv1.Deployment) {
+			image("2", "never")(d)
+			d.Spec.ProgressDeadlineSeconds = new(int32(2))
+		})
+		s.await("a to be skipped", func() bool { return s.status("shop").DeploymentStates[0].Skipped != "" })
+		s.awaitPaused("a")
+		s.update("a", func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = nil })
+		s.update("a", unpause)
+		s.awaitActive("a")
+		s.fence()
+		assert.False(t, s.get("a").Spec.Paused)
+		assert.Empty(t, s.status("shop").DeploymentStates[0].Skipped)
+		assert.Zero(t, s.events()[v1.ReasonPauseReverted], "it has the turn, and nobody is in its way")
+		s.update("a", image("3", "0s"))
+		s.awaitReady("shop")
+	})
+	t.Run("no time passes while its owner has it paused", func(t *testing.T) {
+		s := newStory(t)
+		s.rolledOut(s.coordination("shop", timeout(20, v1.TimeoutSkip)), "a")
+		s.update("a", image("2", "never"))
+		s.awaitActive("a")
+		s.awaitUnpaused("a")
+		s.update("a", func(d *appsv1.Deployment) { d.Spec.Paused = true })
+		s.await("the clock to stop", func() bool { return s.status("shop").ActiveSince == nil })
+		assert.Equal(t, s.namespace+"/a", s.status("shop").ActiveDeployment)
+		s.update("a", unpause)
+		s.await("the clock to begin anew", func() bool { return s.status("shop").ActiveSince != nil })
+		s.update("a", image("3", "0s"))
+		s.awaitReady("shop")
+	})
 }
 
 func TestARolloutThatExceedsItsOwnDeadline(t *testing.T) {

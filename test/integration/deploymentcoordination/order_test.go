@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 )
@@ -116,6 +118,125 @@ func TestADeploymentCreatedWhileAnotherRolls(t *testing.T) {
 	s.update("b", image("2", "0s"))
 	s.awaitUnpaused("a")
 	s.awaitReady("shop")
+}
+
+func TestARolloutThatIsUnderWayWhenItComesUnderCoordination(t *testing.T) {
+	t.Run("by a new coordination", func(t *testing.T) {
+		s := newStory(t)
+		for _, name := range []string{"a", "z"} {
+			s.create(s.deployment(name))
+			s.awaitComplete(name)
+		}
+		s.halfway("z")
+		s.coordinate(s.coordination("shop"))
+		s.awaitActive("z")
+		s.update("a", image("2", "0s"))
+		s.fence()
+		assert.True(t, s.get("a").Spec.Paused)
+		assert.False(t, s.get("z").Spec.Paused)
+		s.update("z", image("3", "0s"))
+		s.awaitReady("shop")
+		s.awaitComplete("a", "z")
+		assert.Equal(t, 0, s.pauses("z"), "it never was paused")
+	})
+	t.Run("by a label", func(t *testing.T) {
+		s := newStory(t)
+		z := s.deployment("z")
+		z.Labels = nil
+		s.create(z)
+		s.awaitComplete("z")
+		s.rolledOut(s.coordination("shop"), "a")
+		s.halfway("z")
+		s.update("z", func(d *appsv1.Deployment) { d.Labels = map[string]string{"app": "shop"} })
+		s.awaitActive("z")
+		s.update("z", image("3", "0s"))
+		s.awaitReady("shop")
+		assert.Equal(t, 0, s.pauses("z"))
+	})
+}
+
+// halfway has a Deployment roll out a template whose pods are never ready, and waits until there is one.
+func (s *story) halfway(name string) {
+	s.Helper()
+	s.update(name, image("2", "never"))
+	s.await(name+" to have a new pod", func() bool {
+		d := s.get(name)
+		return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas > 0
+	})
+}
+
+// pauses is how often the watcher saw a rollout of the Deployment end without being complete.
+func (s *story) pauses(name string) int {
+	s.Helper()
+	pauses := 0
+	for _, r := range s.verdict().Rollouts {
+		if r.Deployment.Name == name && r.To != "" && !r.Complete {
+			pauses++
+		}
+	}
+	return pauses
+}
+
+func TestWhoHasWaitedLongestGoesFirst(t *testing.T) {
+	s := newStory(t)
+	s.rolledOut(s.coordination("shop"), "a", "b", "c")
+	began := len(s.verdict().Rollouts)
+	s.update("b", image("2", "never"))
+	s.awaitActive("b")
+	s.update("c", image("2", "0s"))
+	var since time.Time
+	s.await("c to be on record", func() bool {
+		pending := s.status("shop").DeploymentStates[2].PendingSince
+		if pending != nil {
+			since = pending.Time
+		}
+		return pending != nil
+	})
+	s.await("the second to be over in which a would have come with c", func() bool { return time.Since(since) > 2*time.Second })
+	s.update("a", image("2", "0s"))
+	s.await("a to be on record", func() bool { return s.status("shop").DeploymentStates[0].Paused })
+	s.update("b", image("3", "0s"))
+	s.awaitReady("shop")
+	var order []string
+	for _, r := range s.after(began) {
+		order = append(order, r.Deployment.Name)
+	}
+	assert.Equal(t, []string{"b", "c", "a"}, order)
+}
+
+func TestAnEvictedPodDoesNotKeepTheTurn(t *testing.T) {
+	s := newStory(t)
+	s.rolledOut(s.coordination("shop", minReady(2)), "a", "b")
+	s.update("a", image("2", "5s"))
+	s.update("b", image("2", "0s"))
+	s.awaitActive("a")
+	s.evictOne("a", "example.com/app:2")
+	s.awaitUnpaused("b")
+	s.awaitComplete("a", "b")
+	s.awaitReady("shop")
+}
+
+// evictOne has a pod fail as the kubelet does that evicts it: it stays, and its ReplicaSet makes another.
+func (s *story) evictOne(deployment, image string) {
+	s.Helper()
+	s.await("a pod to be evicted", func() bool {
+		var pods corev1.PodList
+		require.NoError(s, api.List(s.ctx, &pods, client.InNamespace(s.namespace), client.MatchingLabels{"deployment": deployment}))
+		for i := range pods.Items {
+			pod := &pods.Items[i]
+			if pod.Spec.Containers[0].Image != image || pod.Spec.NodeName == "" {
+				continue
+			}
+			pod.Status.Phase, pod.Status.Reason = corev1.PodFailed, "Evicted"
+			for i := range pod.Status.Conditions {
+				if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
+					c.Status = corev1.ConditionFalse
+				}
+			}
+			return api.Status().Update(s.ctx, pod) == nil
+		}
+		return false
+	})
 }
 
 func TestTheActiveDeploymentIsDeleted(t *testing.T) {

@@ -30,6 +30,24 @@ func TestADeploymentThatItsOwnerPausedIsLeftAlone(t *testing.T) {
 	s.awaitCondition("shop", v1.ConditionDegraded, "False "+v1.ReasonAsExpected)
 }
 
+func TestAPauseThatItsOwnerTakesOverIsKept(t *testing.T) {
+	s := newStory(t)
+	s.rolledOut(s.coordination("shop"), "a", "b")
+	s.update("a", image("2", "never"))
+	s.awaitActive("a")
+	s.update("b", image("2", "0s"))
+	s.await("the pause to be on record", func() bool { return s.status("shop").DeploymentStates[1].Paused })
+	s.kubectl("annotate", "deployment", "b", "--namespace", s.namespace, v1.PausedByAnnotation+"-")
+	s.update("a", image("3", "0s"))
+	s.awaitComplete("a")
+	s.await("nobody to have the turn", func() bool { return s.status("shop").ActiveDeployment == "" })
+	s.awaitCondition("shop", v1.ConditionDegraded, "True "+v1.ReasonPausedByOwner)
+	s.fence()
+	assert.True(t, s.get("b").Spec.Paused)
+	s.update("b", unpause)
+	s.awaitReady("shop")
+}
+
 func TestSomebodyElseUnpausesOneThatWaits(t *testing.T) {
 	s := newStory(t)
 	s.rolledOut(s.coordination("shop"), "a", "b", "c")
