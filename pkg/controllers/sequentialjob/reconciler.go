@@ -59,7 +59,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	d, err := r.decideAndApply(ctx, w)
 	if err == nil {
-		if !isRefused(d.status) {
+		// One that is being deleted keeps its status, and asks for no Job any more.
+		if !isRefused(d.status) || w.object.DeletionTimestamp != nil {
 			r.refusals.done(request.NamespacedName)
 		}
 		err = r.report(ctx, w.object, d.status)
