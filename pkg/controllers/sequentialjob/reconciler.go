@@ -153,14 +153,15 @@ func (r *reconciler) patch(ctx context.Context, w world, change func(*batchv1.Jo
 	return nil
 }
 
-// deleteJob removes the discarded Job, its pods first: the next one is created when the Job is gone.
+// deleteJob removes the discarded Job, its pods first: the next one is created when the Job is gone. The delete is
+// conditional on the Job's version: one that has completed meanwhile counts, and its step must not run again.
 func (r *reconciler) deleteJob(ctx context.Context, w world) error {
 	p := progressOf(w)
 	job := p.discarded.DeepCopy()
-	err := r.writer.Delete(ctx, job, client.Preconditions{UID: ptr.To(job.UID)},
+	err := r.writer.Delete(ctx, job, client.Preconditions{UID: ptr.To(job.UID), ResourceVersion: ptr.To(job.ResourceVersion)},
 		client.PropagationPolicy(metav1.DeletePropagationForeground))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return errStale // it is gone: that brings us back
+		return errStale // it is gone or has changed: that brings us back
 	}
 	if err != nil {
 		return fmt.Errorf("delete Job: %w", err)
