@@ -144,7 +144,7 @@ func (r *reconciler) patch(ctx context.Context, w world, change func(*batchv1.Jo
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.job.Namespace, Name: p.job.Name}}
 	err = r.writer.Patch(ctx, job, client.RawPatch(types.MergePatchType, content))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return errStale // it was deleted: that brings us back
+		return errStale // it was deleted or has changed: that brings us back
 	}
 	if err != nil {
 		return fmt.Errorf("patch Job: %w", err)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
@@ -79,4 +80,40 @@ func TestADiscardedJobThatHasCompletedMeanwhileIsNotDeleted(t *testing.T) {
 	q.cache = q.client
 	q.look()
 	assert.Equal(t, v1alpha1.PhaseSucceeded, q.status("data", "s-00").Phase)
+}
+
+func TestAJobThatAQueueSuspendsAtTheSameTimeIsLeftToTheQueue(t *testing.T) {
+	q := newRunning(t)
+	q.behind()
+	q.change("s-00-0", func(job *batchv1.Job) { job.Spec.Suspend = new(true) })
+	q.suspend(true)
+	q.look()
+	q.cache = q.client
+	q.look()
+	q.suspend(false)
+	q.look()
+	job := &batchv1.Job{}
+	require.NoError(t, q.client.Get(t.Context(), keyOf(objectMeta("data", "s-00-0")), job))
+	assert.True(t, isSuspended(job), "it is for the queue to resume it")
+}
+
+func TestADeadlineThatSomebodyElseSetsAtTheSameTimeIsLeftAlone(t *testing.T) {
+	q := newRunning(t)
+	job := &batchv1.Job{}
+	key := keyOf(objectMeta("data", "s-00-0"))
+	require.NoError(t, q.client.Get(t.Context(), key, job))
+	startedAt(new(metav1.NewTime(q.clock.Now())))(job)
+	require.NoError(t, q.client.Status().Update(t.Context(), job))
+	q.behind()
+	q.change("s-00-0", func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(5)) })
+	object := &v1alpha1.SequentialJob{}
+	require.NoError(t, q.client.Get(t.Context(), keyOf(objectMeta("data", "s-00")), object))
+	object.Spec.ActiveDeadlineSeconds = new(int64(900))
+	require.NoError(t, q.client.Update(t.Context(), object))
+	for range 2 {
+		q.look()
+		q.cache = q.client
+	}
+	require.NoError(t, q.client.Get(t.Context(), key, job))
+	assert.Equal(t, new(int64(5)), job.Spec.ActiveDeadlineSeconds)
 }
