@@ -2,6 +2,7 @@ package sequentialjob
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
@@ -79,6 +80,33 @@ func TestAJobHasTheRestOfTheTime(t *testing.T) {
 			case limitJob:
 				assert.Equal(t, tc.want, limitPatch(tc.world.jobs[0], d.deadline).Spec["activeDeadlineSeconds"])
 			}
+		})
+	}
+}
+
+func TestASuspensionTakesNoTimeHoweverLongPodsTakeToEnd(t *testing.T) {
+	for name, tc := range map[string]struct {
+		job   func(*batchv1.Job)
+		write write
+	}{
+		"of a Job that we suspended": {job: suspendedByUs, write: resumeJob},
+		"of one that somebody else resumed, and that is deleted": {
+			job:   func(job *batchv1.Job) { suspendedByUs(job); job.Spec.Suspend = new(false) },
+			write: createJob,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := makeWorld(1).at(0).job(0, tc.job, active).spec(suspend).spec(deadline(90))
+			w.object.Status = decide(w.world).status
+			assert.Equal(t, v1alpha1.PhaseRunning, w.object.Status.Phase, "its pods have yet to end")
+			w.now = noon.Add(time.Hour)
+			if tc.write == createJob {
+				delete(w.jobs, 0)
+			}
+			w.object.Spec.Suspend = false
+			d := decide(w.world)
+			assert.Equal(t, tc.write, d.write)
+			assert.Equal(t, new(int64(90)), d.deadline.seconds)
 		})
 	}
 }

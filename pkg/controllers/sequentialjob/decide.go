@@ -117,10 +117,7 @@ func decideSuspended(w world, p progress) decision {
 	case !isSuspended(p.job):
 		return decision{write: suspendJob}
 	case !isQuiet(p.job):
-		return decision{status: stopping(w, p, failure{
-			reason:  v1alpha1.ReasonSuspended,
-			message: "suspended in " + p.step() + stillRuns,
-		})}
+		return decision{status: suspending(w, p)}
 	}
 	return decision{status: suspended(w, p)}
 }
