@@ -113,6 +113,9 @@ func running(w world, p progress) v1alpha1.SequentialJobStatus {
 	s.Phase = v1alpha1.PhaseRunning
 	s.startClock(w, p)
 	s.Message = fmt.Sprintf("%s runs in Job %s", p.step(), jobName(w.object.Name, p.current))
+	if problem := validatePodFailurePolicy(&w.object.Spec); problem != "" && p.current+1 < p.steps {
+		s.Message += "; the next step cannot be run: spec.podFailurePolicy" + problem
+	}
 	s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonJobStarted)
 	if p.current > 0 {
 		s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonJobCompleted)
