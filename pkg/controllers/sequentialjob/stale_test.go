@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
@@ -47,10 +46,7 @@ func (q *quota) change(name string, change func(*batchv1.Job)) {
 
 func (q *quota) suspend(suspend bool) {
 	q.Helper()
-	object := &v1alpha1.SequentialJob{}
-	require.NoError(q, q.client.Get(q.Context(), keyOf(objectMeta("data", "s-00")), object))
-	object.Spec.Suspend = suspend
-	require.NoError(q, q.client.Update(q.Context(), object))
+	q.changeObject(func(object *v1alpha1.SequentialJob) { object.Spec.Suspend = suspend })
 }
 
 func newRunning(t *testing.T) *quota {
@@ -70,12 +66,10 @@ func TestADiscardedJobThatHasCompletedMeanwhileIsNotDeleted(t *testing.T) {
 	require.NotEmpty(t, q.status("data", "s-00").Progress.DiscardedJob)
 
 	q.behind()
+	q.changeStatus(complete)
+	q.look()
 	job := &batchv1.Job{}
 	key := keyOf(objectMeta("data", "s-00-0"))
-	require.NoError(t, q.client.Get(t.Context(), key, job))
-	complete(job)
-	require.NoError(t, q.client.Status().Update(t.Context(), job))
-	q.look()
 	require.NoError(t, q.client.Get(t.Context(), key, job), "its completion would be lost, and the step run again")
 	q.cache = q.client
 	q.look()
@@ -99,21 +93,15 @@ func TestAJobThatAQueueSuspendsAtTheSameTimeIsLeftToTheQueue(t *testing.T) {
 
 func TestADeadlineThatSomebodyElseSetsAtTheSameTimeIsLeftAlone(t *testing.T) {
 	q := newRunning(t)
-	job := &batchv1.Job{}
-	key := keyOf(objectMeta("data", "s-00-0"))
-	require.NoError(t, q.client.Get(t.Context(), key, job))
-	startedAt(new(metav1.NewTime(q.clock.Now())))(job)
-	require.NoError(t, q.client.Status().Update(t.Context(), job))
+	q.start()
 	q.behind()
 	q.change("s-00-0", func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(5)) })
-	object := &v1alpha1.SequentialJob{}
-	require.NoError(t, q.client.Get(t.Context(), keyOf(objectMeta("data", "s-00")), object))
-	object.Spec.ActiveDeadlineSeconds = new(int64(900))
-	require.NoError(t, q.client.Update(t.Context(), object))
+	q.changeObject(func(object *v1alpha1.SequentialJob) { object.Spec.ActiveDeadlineSeconds = new(int64(900)) })
 	for range 2 {
 		q.look()
 		q.cache = q.client
 	}
-	require.NoError(t, q.client.Get(t.Context(), key, job))
+	job := &batchv1.Job{}
+	require.NoError(t, q.client.Get(t.Context(), keyOf(objectMeta("data", "s-00-0")), job))
 	assert.Equal(t, new(int64(5)), job.Spec.ActiveDeadlineSeconds)
 }
