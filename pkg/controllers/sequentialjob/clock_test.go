@@ -64,7 +64,10 @@ func TestAJobHasTheRestOfTheTime(t *testing.T) {
 		"more, in the queue":                {world: makeWorld(1).job(0, createdSuspended, limitedTo(1)).spec(deadline(90)), write: limitJob, want: new(int64(90))},
 		"the rest, back in the queue":       {world: makeWorld(1).at(0).job(0, suspendedByOther, limitedTo(90)).spec(deadline(90)), write: limitJob, want: new(int64(50))},
 		"the same, in the queue":            {world: makeWorld(1).job(0, createdSuspended, limitedTo(90)).spec(deadline(90)), write: nothing},
-		"what somebody else gave it":        {world: makeWorld(1).at(0).job(0, other, startedAt(seconds(-60))).spec(deadline(90)), write: nothing},
+		"what it was given, when it started in the future by another clock": {
+			world: makeWorld(1).at(0).job(0, limitedTo(90), startedAt(seconds(120))).spec(deadline(90)), write: nothing,
+		},
+		"what somebody else gave it": {world: makeWorld(1).at(0).job(0, other, startedAt(seconds(-60))).spec(deadline(90)), write: nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := decide(tc.world.world)

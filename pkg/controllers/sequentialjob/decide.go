@@ -153,7 +153,7 @@ func decideRunning(w world, p progress) decision {
 	}
 	if d.write != nothing {
 		d.deadline = deadlineFrom(w.now, end)
-	} else if start := startOf(p.job); start != nil {
+	} else if start := startOf(p.job); start != nil && !start.After(w.now) { // by a clock ahead of ours next to nothing would be left
 		if deadline := deadlineFrom(start.Time, end); deadline.isNeeded(p.job) {
 			d.write, d.deadline = limitJob, deadline
 		}
