@@ -160,3 +160,22 @@ func (q *quota) observeSuspension() {
 		}
 	})
 }
+
+// A create whose answer was an error may have been made all the same.
+func TestARefusedChangeKeepsNoOtherFromTrying(t *testing.T) {
+	q := newQuota(t, map[string]int{"full": 2})
+	q.pass(time.Hour)
+	key := keyOf(objectMeta("full", "s-00"))
+	object := &v1alpha1.SequentialJob{}
+	require.NoError(t, q.client.Get(t.Context(), key, object))
+	q.refuses = func(*batchv1.Job) error { return nil }
+	require.NoError(t, q.client.Create(t.Context(), newJob(object, 0, jobDeadline{})))
+	object.Spec.Suspend = true
+	require.NoError(t, q.client.Update(t.Context(), object))
+	q.writer = frozen{q.client}
+	q.wake(key, 0)
+	q.pass(2 * maxRetry)
+	assert.Equal(t, v1alpha1.ReasonJobUpdateFailed, progressingReason(q.status("full", "s-00")))
+	assert.Equal(t, v1alpha1.PhaseRunning, q.status("full", "s-01").Phase)
+	assert.Empty(t, q.refusals.namespaces)
+}
