@@ -131,7 +131,7 @@ func (d *deliberation) reviewActive() {
 	d.halted = d.failure(m)
 	switch {
 	case d.halted == "" || d.Coordination.Spec.OnTimeout != v1.TimeoutSkip:
-	case m.cannotPause() && !d.maySet(m):
+	case m.cannotPause() && !d.maySet(m, true):
 		m.state.Refused = v1.ReasonPauseFailed
 	default:
 		if m.state.HasPendingChanges {
@@ -228,7 +228,7 @@ func (d *deliberation) passOn(m *member) bool {
 		d.activate(rolling)
 		return true
 	}
-	if !m.isHeld() || (m.cannotPause() && !d.maySet(m)) {
+	if !m.isHeld() || (m.cannotPause() && !d.maySet(m, true)) {
 		return false
 	}
 	next := d.successor()
@@ -286,12 +286,12 @@ func (d *deliberation) hold(m *member) {
 		if m.cannotUnpause() {
 			m.state.Refused = v1.ReasonUnpauseFailed
 		}
-		if d.maySet(m) {
+		if d.maySet(m, false) {
 			d.decision.Unpause = append(d.decision.Unpause, m.key())
 		}
 	case unpaused:
 		if mayRoll {
-			if marked(m.Deployment) != "" && d.maySet(m) {
+			if marked(m.Deployment) != "" && d.maySet(m, false) {
 				d.decision.Unmark = append(d.decision.Unmark, m.key())
 			}
 			return
@@ -300,7 +300,7 @@ func (d *deliberation) hold(m *member) {
 		if m.cannotPause() {
 			m.state.Refused = v1.ReasonPauseFailed
 		}
-		if d.maySet(m) {
+		if d.maySet(m, true) {
 			d.decision.Pause = append(d.decision.Pause, m.key())
 		}
 	}
