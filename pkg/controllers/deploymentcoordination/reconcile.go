@@ -67,7 +67,7 @@ func (r *reconciler) turn(ctx context.Context, name string, n *namespace) (more 
 	n.due(around, r.clock.Now())
 	n.plan = planFor(n.plan, around, r.limit)
 	r.namespaces.measure(n)
-	t := &turn{reconciler: r, namespace: n, around: around, plan: n.plan}
+	t := &turn{reconciler: r, namespace: n, name: name, around: around, plan: n.plan}
 	if t.replicaSets, err = r.replicaSets(ctx, name); err != nil {
 		return false, err
 	}
