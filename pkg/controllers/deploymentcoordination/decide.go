@@ -22,6 +22,8 @@ type Input struct {
 	Overlapping []string
 	// Busy is the active Deployment of one of these, as namespace/name; empty if none of them has any.
 	Busy string
+	// Rolling is a Deployment, as namespace/name, that rolls out in the hands of one of these, active or not; empty if none does.
+	Rolling string
 	// ReadySince is since when the pods of the active Deployment's rollout have been ready; nil if they are not. It is only
 	// looked at when the Deployment has rolled out and the coordination has minReadySeconds.
 	ReadySince *time.Time
@@ -182,10 +184,13 @@ func (d *deliberation) failure(m *member) string {
 
 // successor is the Deployment whose turn comes now: one that rolls out already has it, so that nothing starts beside it.
 // Else it is the first of those that wait and whose pods nobody would hold, and if all would be held the first of these. It
-// is nil if none waits, or if others may yet come with those that do.
+// is nil if none waits, if others may yet come with those that do, or if one rolls out in an overlapping coordination.
 func (d *deliberation) successor() *member {
 	if rolling, _ := d.first((*member).rolls); rolling != nil {
 		return rolling
+	}
+	if d.Rolling != "" {
+		return nil
 	}
 	next, since := d.first(func(m *member) bool { return m.waits() && !m.isHeld() })
 	if next == nil {

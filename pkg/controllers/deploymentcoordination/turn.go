@@ -56,6 +56,8 @@ type turn struct {
 	unreleased sets.Set[string]
 	// holds are what would hold the pods of Deployments, by their place, as far as somebody asked.
 	holds map[int]sequence.Hold
+	// rolling are the places of Deployments that roll out unpaused. It is nil until somebody asks.
+	rolling []int
 	// confirmed says that the API server has had the coordinations in this turn as we do.
 	confirmed bool
 	requests  int
