@@ -76,6 +76,8 @@ type member struct {
 	*Member
 	before *v1.DeploymentState // nil if there was none
 	state  *v1.DeploymentState
+	// wasActive says that it was its turn.
+	wasActive bool
 }
 
 func deliberate(in Input) *deliberation {
@@ -90,7 +92,9 @@ func deliberate(in Input) *deliberation {
 		before := known.of(m)
 		status.DeploymentStates[i] = newState(m, before, in.Now)
 		status.Deployments = append(status.Deployments, m.name())
-		d.members = append(d.members, member{Member: m, before: before, state: &status.DeploymentStates[i]})
+		d.members = append(d.members, member{
+			Member: m, before: before, state: &status.DeploymentStates[i], wasActive: status.ActiveDeployment == m.name(),
+		})
 	}
 	return d
 }
@@ -258,8 +262,12 @@ func (m *member) rolls() bool {
 	return m.waits() && m.pause() == unpaused && (m.state.Resumed || m.cameRolling() || m.cannotPause())
 }
 
-// cameRolling reports whether the Deployment is seen for the first time, in the middle of a rollout.
-func (m *member) cameRolling() bool { return m.before == nil && m.hasBegun() }
+// cameRolling reports whether the Deployment is in the middle of a rollout that has not been in our hands so far: it is seen for
+// the first time, or was in the hands of another coordination, or its owner had paused it halfway.
+func (m *member) cameRolling() bool {
+	return m.hasBegun() && (m.before == nil || (!m.wasActive && m.before.HasPendingChanges && !m.before.Paused &&
+		m.before.Skipped == "" && m.before.Refused == "" && m.before.TemplateHash == m.state.TemplateHash))
+}
 
 func (d *deliberation) activate(m *member) {
 	d.status.ActiveDeployment, d.status.ActiveSince = m.name(), seconds(d.Now)

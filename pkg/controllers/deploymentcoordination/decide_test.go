@@ -283,6 +283,11 @@ func TestDecide(t *testing.T) {
 			states: S{record(deployment("z"))}, members: M{deployment("z", rolling)},
 			wantPause: []string{"z"}, wantAgain: time.Second,
 		},
+		"one that its owner had paused halfway and unpauses has the turn": {
+			states:     S{waitingA, record(deployment("b", changed), pending(-time.Minute))},
+			members:    M{deployment("a", changed, held), deployment("b", rolling)},
+			wantActive: "b",
+		},
 		"who has waited longest goes first": {
 			active: "b", states: S{record(deployment("a", changed), pending(-2*time.Second), onHold),
 				record(deployment("b", changed), pending(long), started(-10*time.Second)), record(deployment("z", changed), pending(long), onHold)},

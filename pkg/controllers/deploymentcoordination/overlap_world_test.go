@@ -111,3 +111,30 @@ func TestOfTwoThatRollOutInOverlappingCoordinationsOneHasTheTurn(t *testing.T) {
 	w.pass(2 * time.Second)
 	assert.Equal(t, "shop/a", w.status().ActiveDeployment)
 }
+
+func TestARolloutGoesOnWhenAnotherCoordinationTakesOver(t *testing.T) {
+	w := overlappingWorld(t)
+	w.change(true, "c")
+	w.reconcileAll()
+	w.pass(2 * time.Second)
+	require.Equal(t, "shop/c", w.activeIn("other"))
+	w.change(true, "d")
+	w.pass(2 * time.Second)
+	w.change(true, "b")
+	w.pass(2 * time.Second)
+	w.finish("c")
+	w.reconciler.namespaces.known["shop"].last = "shop" // the other one comes first
+	w.pass(2 * time.Second)
+	require.Equal(t, "shop/b", w.activeIn("other"))
+	w.sync(w.deployment("b"), false)
+	w.sync(w.deployment("b"), false)
+
+	var other v1.DeploymentCoordination
+	require.NoError(t, w.client.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: "other"}, &other))
+	require.NoError(t, w.client.Delete(w.ctx, &other))
+	w.pass(2 * time.Second)
+	w.pass(2 * time.Second)
+	assert.False(t, w.deployment("b").Spec.Paused, "it is halfway")
+	assert.Equal(t, "shop/b", w.status().ActiveDeployment)
+	assert.True(t, w.deployment("d").Spec.Paused, "though it has waited longer")
+}
