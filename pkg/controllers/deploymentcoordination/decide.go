@@ -156,8 +156,9 @@ func (d *deliberation) isReady(m *member) bool {
 	if d.Coordination.Spec.MinReadySeconds == 0 {
 		return true
 	}
-	if d.ReadySince == nil {
-		return false // a pod of the rollout is not ready, or no more
+	if d.ReadySince == nil { // a pod of the rollout is not ready, or no more
+		d.reached(d.Now.Add(unreadyWait(d.Coordination.Spec.MinReadySeconds)))
+		return false
 	}
 	return d.reached(waitOver(*d.ReadySince, m.state.LastRolloutFinished, d.Coordination.Spec.MinReadySeconds))
 }

@@ -99,7 +99,7 @@ func TestDecide(t *testing.T) {
 			active: "a", states: S{record(deployment("a", changed), started(-20*time.Second), finished(-15*time.Second)), waitingB},
 			members:    M{deployment("a", rolled, failing), deployment("b", changed, held)},
 			spec:       func(s *v1.DeploymentCoordinationSpec) { s.MinReadySeconds = 5 },
-			wantActive: "a",
+			wantActive: "a", wantAgain: 30 * time.Second,
 		},
 		"a pod that scaling adds does not matter": {
 			active: "a", states: S{record(deployment("a", changed), started(-20*time.Second), finished(-15*time.Second)), waitingB},
