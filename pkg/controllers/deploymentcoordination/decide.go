@@ -126,6 +126,8 @@ func (d *deliberation) reviewActive() {
 		d.status.ActiveSince = nil
 	case d.status.ActiveSince == nil:
 		d.status.ActiveSince = seconds(d.Now)
+	default:
+		d.status.ActiveSince = byNow(d.status.ActiveSince, d.Now)
 	}
 	if d.isReady(m) {
 		d.clearActive()
