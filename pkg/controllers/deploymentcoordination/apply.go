@@ -9,7 +9,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -82,7 +81,7 @@ func (t *turn) setAllPaused(ctx context.Context, in Input, keys []types.Namespac
 			anew = anew || m.Refused != nil
 			m.Deployment, m.Refused = written, nil
 			delete(t.refusals, m.Deployment.UID)
-		case apierrors.IsConflict(err), apierrors.IsNotFound(err), !answered(err):
+		case hasChanged(err), !answered(err):
 			return anew, err
 		default:
 			t.noteRefusal(ctx, m, paused, err)

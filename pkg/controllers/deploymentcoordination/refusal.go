@@ -3,6 +3,7 @@ package deploymentcoordination
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,6 +55,14 @@ func (d *Decision) retry(in Input) time.Time {
 func answered(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status)
+}
+
+// hasChanged reports whether a write failed because the object is no longer what it was decided from, or is gone. The event
+// that tells of it leads back here. No event follows when an admission webhook answers with the same codes.
+func hasChanged(err error) bool {
+	var status apierrors.APIStatus
+	return (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) && errors.As(err, &status) &&
+		!strings.HasPrefix(status.Status().Message, "admission webhook ")
 }
 
 // shorten cuts what others have to say, who may have much.

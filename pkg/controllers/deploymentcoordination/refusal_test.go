@@ -12,7 +12,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -286,4 +288,28 @@ func TestAMarkThatCannotBeTakenOffIsTriedAgain(t *testing.T) {
 	allow()
 	assert.Zero(t, w.next(firstRetry))
 	assert.Empty(t, w.deployment("a").Annotations)
+}
+
+// An admission webhook answers with the code that its author liked. No event would follow.
+func TestAWebhookMayRefuseWithAnyCode(t *testing.T) {
+	for name, reason := range map[string]metav1.StatusReason{
+		"conflict": metav1.StatusReasonConflict, "not found": metav1.StatusReasonNotFound, "forbidden": metav1.StatusReasonForbidden,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _, _, _ := refusing(t, "nobody")
+			w.reconcileAll()
+			w.reconciler.writer = interceptor.NewClient(w.client, interceptor.Funcs{
+				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+					if o.GetName() == "a" {
+						return webhookerrors.ToStatusErr("locks.example.com", &metav1.Status{Reason: reason, Message: "there is a lock"})
+					}
+					return c.Patch(ctx, o, p, opts...)
+				},
+			})
+			w.change(false, "a", "b")
+			assert.NotZero(t, w.next(0), "it is tried again")
+			assert.True(t, w.deployment("b").Spec.Paused)
+			assert.Equal(t, "shop/a", w.status().ActiveDeployment, "it rolls out, whatever we want")
+		})
+	}
 }

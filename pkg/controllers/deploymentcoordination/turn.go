@@ -123,7 +123,7 @@ func (t *turn) releaseOne(ctx context.Context, d *appsv1.Deployment) (released b
 		delete(t.failures, d.UID)
 		t.tellReleased(d)
 		return true, nil
-	case errors.Is(err, errOutdated), apierrors.IsConflict(err), apierrors.IsNotFound(err):
+	case errors.Is(err, errOutdated), hasChanged(err):
 	default:
 		klog.FromContext(ctx).Error(err, "Could not unpause what no DeploymentCoordination matches, will try again")
 		if t.failures[d.UID] == 0 {
