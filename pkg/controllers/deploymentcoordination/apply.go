@@ -33,7 +33,7 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 			return time.Time{}, err
 		}
 	}
-	if err := t.record(ctx, i, in, decision.Status); err != nil {
+	if err := t.record(ctx, i, in, decision); err != nil {
 		return time.Time{}, err
 	}
 	if settled, err := t.handedOver(ctx, before, decision.Status); err != nil || !settled {
@@ -45,23 +45,23 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 	}
 	if anew {
 		decision = Decide(in)
-		if err := t.record(ctx, i, in, decision.Status); err != nil {
+		if err := t.record(ctx, i, in, decision); err != nil {
 			return time.Time{}, err
 		}
 	}
 	return decision.retry(in), nil
 }
 
-// record writes the status if it says something new, and tells of it.
-func (t *turn) record(ctx context.Context, i int, in Input, status v1.DeploymentCoordinationStatus) error {
-	before := t.coordination(i).Status
+// record writes the status of a decision if it says something new, and tells of it.
+func (t *turn) record(ctx context.Context, i int, in Input, decision Decision) error {
+	before, status := t.coordination(i).Status, decision.Status
 	if sameStatus(&before, &status) {
 		return nil
 	}
 	if err := t.writeStatus(ctx, i, status); err != nil {
 		return err
 	}
-	t.tell(in, before, status)
+	t.tell(in, before, decision)
 	return nil
 }
 

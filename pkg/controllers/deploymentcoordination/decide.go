@@ -40,6 +40,8 @@ type Decision struct {
 	Unpause []types.NamespacedName
 	// Unmark are Deployments that carry our mark and are not paused.
 	Unmark []types.NamespacedName
+	// Unready says that the Deployment that was active loses its turn though it has not been ready for minReadySeconds.
+	Unready bool
 	// Again is when to decide anew even if nothing changes; zero if never.
 	Again time.Time
 }
@@ -145,6 +147,7 @@ func (d *deliberation) reviewActive() {
 		if m.state.HasPendingChanges {
 			m.state.Skipped = d.halted
 		}
+		d.decision.Unready = !m.state.HasPendingChanges
 		d.clearActive()
 		d.halted = ""
 	}

@@ -30,9 +30,10 @@ const (
 	actionObserve  = "Observe"
 )
 
-// eventsFor is what a status tells that the one before did not. It is compared with the one that it replaced, so no event
-// comes twice, however often the controller is restarted.
-func eventsFor(before, after v1.DeploymentCoordinationStatus) []event {
+// eventsFor is what the status of a decision tells that the one before did not. It is compared with the one that it replaced,
+// so no event comes twice, however often the controller is restarted.
+func eventsFor(before v1.DeploymentCoordinationStatus, decision Decision) []event {
+	after := decision.Status
 	states := map[string]v1.DeploymentState{}
 	for _, state := range before.DeploymentStates {
 		states[state.Name] = state
@@ -57,7 +58,7 @@ func eventsFor(before, after v1.DeploymentCoordinationStatus) []event {
 				state.Name + " was unpaused by somebody else before its turn"})
 		}
 	}
-	all = append(all, activeEvents(before, after)...)
+	all = append(all, activeEvents(before, decision)...)
 	if degraded := degradedBy(after); degraded != nil && !slices.Contains(toldOfDeployments, degraded.Reason) {
 		if earlier := degradedBy(before); earlier == nil || earlier.Reason != degraded.Reason {
 			all = append(all, event{corev1.EventTypeWarning, degraded.Reason, actionObserve, "", degraded.Message})
@@ -70,7 +71,8 @@ func eventsFor(before, after v1.DeploymentCoordinationStatus) []event {
 var toldOfDeployments = append([]string{v1.ReasonPauseReverted}, refusalReasons...)
 
 // activeEvents tell of whose turn it was and is.
-func activeEvents(before, after v1.DeploymentCoordinationStatus) []event {
+func activeEvents(before v1.DeploymentCoordinationStatus, decision Decision) []event {
+	after := decision.Status
 	was, is := before.ActiveDeployment, after.ActiveDeployment
 	if was == is {
 		return nil
@@ -80,7 +82,12 @@ func activeEvents(before, after v1.DeploymentCoordinationStatus) []event {
 		all = append(all, event{corev1.EventTypeNormal, reason, actionActivate, deployment, fmt.Sprintf(format, args...)})
 	}
 	for _, state := range after.DeploymentStates {
-		if state.Name == was && !state.HasPendingChanges {
+		switch {
+		case state.Name != was || state.HasPendingChanges:
+		case decision.Unready:
+			all = append(all, event{corev1.EventTypeWarning, v1.ReasonRolloutTimedOut, actionObserve, was,
+				was + " has rolled out, but has not been ready for minReadySeconds in time: it loses its turn"})
+		default:
 			normal(v1.EventActiveDeploymentReady, was, "%s has rolled out and is ready", was)
 		}
 	}
@@ -111,8 +118,8 @@ func degradedBy(status v1.DeploymentCoordinationStatus) *metav1.Condition {
 }
 
 // tell sends the events of a status that has been written.
-func (r *reconciler) tell(in Input, before, after v1.DeploymentCoordinationStatus) {
-	for _, e := range eventsFor(before, after) {
+func (r *reconciler) tell(in Input, before v1.DeploymentCoordinationStatus, decision Decision) {
+	for _, e := range eventsFor(before, decision) {
 		var related *appsv1.Deployment
 		for i := range in.Members {
 			if in.Members[i].name() == e.deployment {

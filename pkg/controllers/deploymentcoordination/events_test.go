@@ -50,7 +50,7 @@ func TestEventsFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, e := range eventsFor(tc.before, tc.after) {
+			for _, e := range eventsFor(tc.before, Decision{Status: tc.after}) {
 				got = append(got, e.reason)
 				assert.NotEmpty(t, e.action)
 			}

@@ -185,7 +185,7 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) error
 	if err := t.writeStatus(ctx, i, status); err != nil {
 		return err
 	}
-	t.tell(Input{Coordination: t.coordination(i)}, before, status)
+	t.tell(Input{Coordination: t.coordination(i)}, before, Decision{Status: status})
 	return nil
 }
 
