@@ -38,7 +38,7 @@ func (e *environment) startInstance(t testing.TB, component string, change func(
 		record.Args = change(record.Args)
 	}
 
-	log, err := os.CreateTemp(filepath.Dir(e.cluster.Log(component)), component+"-*.log")
+	log, err := os.CreateTemp(filepath.Dir(e.Log(component)), component+"-*.log")
 	require.NoError(t, err)
 	command := exec.Command(record.Path, record.Args...)
 	command.Stdout, command.Stderr = log, log
@@ -60,7 +60,7 @@ type commandLine struct {
 
 func (e *environment) commandLine(t testing.TB, component string) commandLine {
 	t.Helper()
-	state := filepath.Join(filepath.Dir(e.cluster.Kubeconfig()), "state")
+	state := filepath.Join(filepath.Dir(e.Kubeconfig()), "state")
 	content, err := os.ReadFile(filepath.Join(state, "processes", component+".json"))
 	require.NoError(t, err)
 	var line commandLine

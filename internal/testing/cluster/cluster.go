@@ -1,0 +1,121 @@
+// Package cluster is what all tests on a real control plane share: it starts clusters, makes a namespace for each test, waits,
+// creates and patches objects, and reads the audit log. docs/testing.md says which tests belong here.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
+
+	appsapi "example.com/podsequence/apis/apps/v1"
+	batchapi "example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/controlplane"
+)
+
+// startPatience is how long a cluster may take to start on a loaded machine.
+const startPatience = 5 * time.Minute
+
+// ownClusters limits how many clusters of single tests run at a time in one package: each takes half a gigabyte, and two
+// processors for seconds while it starts.
+var ownClusters = make(chan struct{}, 2)
+
+// Scheme knows all kinds that tests use.
+var Scheme = newScheme()
+
+func newScheme() *runtime.Scheme {
+	log.SetLogger(klog.Background()) // of controller-runtime's client, which complains at length without one
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, coscheduling.AddToScheme,
+		v1alpha1.AddToScheme, batchapi.AddToScheme, appsapi.AddToScheme,
+	} {
+		utilruntime.Must(add(scheme))
+	}
+	return scheme
+}
+
+// Cluster is a cluster that tests use.
+type Cluster struct {
+	*controlplane.Cluster
+	// API is a client of the administrator.
+	API client.WithWatch
+	// Dir has everything that belongs to the cluster.
+	Dir string
+
+	atStop []func() error
+}
+
+// Start starts a cluster in a directory of its own. It has four nodes unless the options say otherwise.
+func Start(ctx context.Context, options controlplane.Options) (*Cluster, error) {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	var err error
+	if options.Dir, err = os.MkdirTemp("", "podsequence-test-"); err != nil {
+		return nil, fmt.Errorf("make directory of the cluster: %w", err)
+	}
+	if options.Nodes == 0 {
+		options.Nodes = 4
+	}
+	c := &Cluster{Dir: options.Dir}
+	if c.Cluster, err = controlplane.Start(ctx, options); err != nil {
+		return nil, err
+	}
+	if c.API, err = client.NewWithWatch(c.Config(), client.Options{Scheme: Scheme}); err != nil {
+		return nil, errors.Join(err, c.StopAndClean(false))
+	}
+	return c, nil
+}
+
+// AtStop has something done before the cluster stops. What was added last is done first.
+func (c *Cluster) AtStop(do func() error) { c.atStop = append(c.atStop, do) }
+
+// StopAndClean stops the cluster. It removes the logs if nobody needs them, and else says where they are.
+func (c *Cluster) StopAndClean(clean bool) error {
+	var errs []error
+	for i := len(c.atStop) - 1; i >= 0; i-- {
+		errs = append(errs, c.atStop[i]())
+	}
+	err := errors.Join(append(errs, c.Stop(context.Background()))...)
+	if clean && err == nil {
+		return os.RemoveAll(c.Dir)
+	}
+	fmt.Fprintln(os.Stderr, "the logs of all components are in", filepath.Join(c.Dir, "logs"))
+	return err
+}
+
+// Own starts a cluster that one test has for itself. It waits until few others run.
+func Own(t testing.TB, options controlplane.Options) *Cluster {
+	t.Helper()
+	ownClusters <- struct{}{}
+	t.Cleanup(func() { <-ownClusters })
+	c, err := Start(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, c.StopAndClean(!t.Failed())) })
+	return c
+}
+
+// Turns has parallel tests use something one after the other.
+type Turns struct{ lock sync.Mutex }
+
+// Take returns when it is this test's turn, which lasts until the test ends.
+func (turns *Turns) Take(t testing.TB) {
+	turns.lock.Lock()
+	t.Cleanup(turns.lock.Unlock)
+}

@@ -1,0 +1,46 @@
+package cluster
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"example.com/podsequence/internal/controlplane"
+)
+
+// parallel is how many parallel tests run at a time, unless the command line says otherwise. Tests mostly wait, whatever the
+// number of processors.
+const parallel = "12"
+
+// Main is the TestMain of a package whose tests share a cluster. It starts the cluster, calls begin with it, runs the tests
+// and ends the program.
+func Main(m *testing.M, options controlplane.Options, begin func(*Cluster) error) {
+	if err := flag.Set("test.parallel", parallel); err != nil {
+		panic(err)
+	}
+	flag.Parse()
+	code, err := runMain(m, options, begin)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runMain(m *testing.M, options controlplane.Options, begin func(*Cluster) error) (code int, err error) {
+	c, err := Start(context.Background(), options)
+	if err != nil {
+		return 1, err
+	}
+	defer func() {
+		if stopErr := c.StopAndClean(code == 0 && err == nil); err == nil {
+			err = stopErr
+		}
+	}()
+	if err := begin(c); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
