@@ -7,11 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -28,7 +26,7 @@ func TestSequencesThatCannotBeRead(t *testing.T) {
 	}
 	broken := newStoryIn(t, env)
 	broken.unjudged = true
-	restore := broken.allowAnything()
+	restore := broken.AllowAnything("podsequences.scheduling.example.com", broken.stored("refused", `{podGroups: many}`))
 	for name, spec := range map[string]string{
 		"text":     `shop`,
 		"no-list":  `{podGroups: db}`,
@@ -123,30 +121,4 @@ func (s *story) stored(name, spec string) *unstructured.Unstructured {
 	object.SetNamespace(s.Namespace)
 	object.SetName(name)
 	return object
-}
-
-// allowAnything has the API server accept any PodSequence until restore.
-func (s *story) allowAnything() (restore func()) {
-	s.Helper()
-	replace := func(with *apiextensionsv1.CustomResourceValidation) (before *apiextensionsv1.CustomResourceValidation) {
-		require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its conditions are written meanwhile
-			definition := &apiextensionsv1.CustomResourceDefinition{}
-			if err := s.API.Get(s.Ctx, types.NamespacedName{Name: "podsequences.scheduling.example.com"}, definition); err != nil {
-				return err
-			}
-			before, definition.Spec.Versions[0].Schema = definition.Spec.Versions[0].Schema, with
-			return s.API.Update(s.Ctx, definition)
-		}))
-		return before
-	}
-	schema := replace(&apiextensionsv1.CustomResourceValidation{
-		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
-	})
-	return func() {
-		s.Helper()
-		replace(schema)
-		s.Await("the rules to be back", func() bool {
-			return s.API.Create(s.Ctx, s.stored("refused", `{podGroups: many}`), client.DryRunAll) != nil
-		})
-	}
 }

@@ -19,10 +19,10 @@ func TestControllerRestarted(t *testing.T) {
 	t.Run("the last pod comes to run while it is down", func(t *testing.T) {
 		s := newStory(t)
 		s.expect("gang", 3)
-		s.create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
+		s.Create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
 		s.awaitRunning("gang", 2)
-		s.withoutController(func() {
-			s.create(s.pod("pod-2", "gang", size("3")))
+		s.WithoutController(func() {
+			s.Create(s.pod("pod-2", "gang", size("3")))
 			s.awaitRunning("gang", 3)
 		})
 		s.awaitLabels("gang", 3)
@@ -30,21 +30,21 @@ func TestControllerRestarted(t *testing.T) {
 	t.Run("the last pod is not there when it is back", func(t *testing.T) {
 		s := newStory(t)
 		s.expect("gang", 3)
-		s.withoutController(func() {
-			s.create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
+		s.WithoutController(func() {
+			s.Create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
 			s.awaitRunning("gang", 2)
 		})
 		s.expectNoLabels("gang")
-		s.create(s.pod("pod-2", "gang", size("3")))
+		s.Create(s.pod("pod-2", "gang", size("3")))
 		s.awaitLabels("gang", 3)
 	})
 	t.Run("it is killed among the labels of a group", func(t *testing.T) {
 		const pods = 100
 		s := newStory(t)
 		s.expect("gang", pods)
-		s.create(s.job("work", pods, nil))
-		s.await("the first label", func() bool { return s.witness.labelsOf("gang") > 0 })
-		s.withoutController(func() {})
+		s.Create(s.job("work", pods, nil))
+		s.Await("the first label", func() bool { return s.witness.labelsOf("gang") > 0 })
+		s.WithoutController(func() {})
 		s.awaitLabels("gang", pods)
 	})
 }
@@ -55,10 +55,10 @@ func TestLabelKeysByFlag(t *testing.T) {
 	const ownName, ownReady = "example.com/gang", "example.com/gang-runs"
 	bin, err := controlplane.FindBin()
 	require.NoError(t, err)
-	log, err := os.Create(filepath.Join(dir, "logs", "controller-with-own-labels.log"))
+	log, err := os.Create(filepath.Join(shared.Dir, "logs", "controller-with-own-labels.log"))
 	require.NoError(t, err)
 	command := exec.Command(filepath.Join(bin, controlplane.PodSequenceController),
-		"--kubeconfig="+cluster.Kubeconfig(),
+		"--kubeconfig="+shared.Kubeconfig(),
 		"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
 		"--pod-group-name-label="+ownName, "--pod-group-ready-label="+ownReady)
 	command.Stdout, command.Stderr = log, log
@@ -72,17 +72,17 @@ func TestLabelKeysByFlag(t *testing.T) {
 	s := newStory(t)
 	awaitOwn := func(names ...string) {
 		for _, name := range names {
-			s.await(name+" to be labelled", func() bool { return s.get(name).Labels[ownReady] == "true" })
+			s.Await(name+" to be labelled", func() bool { return s.get(name).Labels[ownReady] == "true" })
 		}
 	}
-	s.create(s.pod("pod-0", "", label(ownName, "gang"), size("2")), s.pod("usual-0", "usual"))
+	s.Create(s.pod("pod-0", "", label(ownName, "gang"), size("2")), s.pod("usual-0", "usual"))
 	s.awaitPhase(corev1.PodRunning, "pod-0")
 	s.awaitLabels("usual", 1)
-	s.create(s.pod("other", "", label(ownName, "other"))) // a fence of the second controller
+	s.Create(s.pod("other", "", label(ownName, "other"))) // a fence of the second controller
 	awaitOwn("other")
 	assert.NotContains(t, s.get("pod-0").Labels, ownReady)
 	assert.NotContains(t, s.get("usual-0").Labels, ownReady)
-	s.create(s.pod("pod-1", "", label(ownName, "gang"), size("2")))
+	s.Create(s.pod("pod-1", "", label(ownName, "gang"), size("2")))
 	awaitOwn("pod-0", "pod-1")
 	s.fence()
 	for _, name := range []string{"pod-0", "pod-1"} {
@@ -94,7 +94,7 @@ func TestLabelKeysByFlag(t *testing.T) {
 func TestNothingButTheLabelIsWritten(t *testing.T) {
 	s := newStory(t)
 	const never = "sandbox.podsequence.example.com/ready-after"
-	s.create(s.pod("pod-0", "gang", size("2"), annotation(never, "never")), s.pod("pod-1", "gang", size("2"), annotation(never, "never"), held))
+	s.Create(s.pod("pod-0", "gang", size("2"), annotation(never, "never")), s.pod("pod-1", "gang", size("2"), annotation(never, "never"), held))
 	s.awaitPhase(corev1.PodRunning, "pod-0")
 	before := s.get("pod-0")
 	s.letGo("pod-1")
@@ -108,7 +108,7 @@ func TestNothingButTheLabelIsWritten(t *testing.T) {
 
 	writes := sets.New[string]()
 	for _, r := range s.controllerRequests() {
-		if r.namespace == s.namespace && r.resource != "events" && r.verb != "list" && r.verb != "watch" {
+		if r.namespace == s.Namespace && r.resource != "events" && r.verb != "list" && r.verb != "watch" {
 			writes.Insert(fmt.Sprint(r.verb, " ", r.resource, " ", r.name))
 		}
 	}
