@@ -80,6 +80,9 @@ func Start(ctx context.Context, options controlplane.Options) (*Cluster, error) 
 	if c.API, err = client.NewWithWatch(c.Config(), client.Options{Scheme: Scheme}); err != nil {
 		return nil, errors.Join(err, c.StopAndClean(false))
 	}
+	if err := c.writeKubectl(); err != nil {
+		return nil, errors.Join(err, c.StopAndClean(false))
+	}
 	return c, nil
 }
 

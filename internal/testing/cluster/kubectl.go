@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,15 +12,29 @@ import (
 	"example.com/podsequence/internal/controlplane"
 )
 
-// Shell runs a command as a person would paste it: with a kubectl of the cluster's administrator, and the environment given
-// besides.
-func (c *Cluster) Shell(t testing.TB, command string, env ...string) (output string, err error) {
-	t.Helper()
+// path is a directory to put on the PATH, with a kubectl of the cluster's administrator.
+func (c *Cluster) path() string { return filepath.Join(c.Dir, "path") }
+
+func (c *Cluster) writeKubectl() error {
 	bin, err := controlplane.FindBin()
-	require.NoError(t, err)
-	script := `kubectl() { "$SANDBOX" kubectl --dir "$DIR" -- "$@"; }; ` + command
-	shell := exec.CommandContext(t.Context(), "bash", "-o", "pipefail", "-c", script)
-	shell.Env = append(append(os.Environ(), "SANDBOX="+filepath.Join(bin, "sandbox"), "DIR="+c.Dir), env...)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.path(), 0o700); err != nil {
+		return fmt.Errorf("make directory of kubectl: %w", err)
+	}
+	script := fmt.Sprintf("#!/bin/sh\nexec '%s' --dir '%s' kubectl -- \"$@\"\n", filepath.Join(bin, "sandbox"), c.Dir)
+	if err := os.WriteFile(filepath.Join(c.path(), "kubectl"), []byte(script), 0o700); err != nil {
+		return fmt.Errorf("write kubectl: %w", err)
+	}
+	return nil
+}
+
+// Shell runs a command as a person would paste it who is the cluster's administrator.
+func (c *Cluster) Shell(t testing.TB, command string) (output string, err error) {
+	t.Helper()
+	shell := exec.CommandContext(t.Context(), "bash", "-o", "pipefail", "-c", command)
+	shell.Env = append(os.Environ(), "PATH="+c.path()+":"+os.Getenv("PATH"), "KUBECONFIG="+c.Kubeconfig())
 	text, err := shell.CombinedOutput()
 	return string(text), err
 }
