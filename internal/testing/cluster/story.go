@@ -45,13 +45,21 @@ func NewStory(t testing.TB, c *Cluster) *Story {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), storyPatience)
 	t.Cleanup(cancel)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "story-"}}
-	require.NoError(t, c.API.Create(ctx, ns))
+	ns := NewNamespace(t, c)
 	t.Cleanup(func() { assert.NoError(t, c.API.Delete(context.Background(), ns)) })
-	s := &Story{TB: t, Cluster: c, API: c.API, Ctx: ctx, Namespace: ns.Name}
+	return &Story{TB: t, Cluster: c, API: c.API, Ctx: ctx, Namespace: ns.Name}
+}
+
+// NewNamespace makes a namespace in which pods can be created, and leaves it there.
+func NewNamespace(t testing.TB, c *Cluster) *corev1.Namespace {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "story-"}}
+	require.NoError(t, c.API.Create(t.Context(), ns))
 	// Pods are refused without it, and a busy controller-manager takes its time.
-	s.Await("the account that pods need", func() bool { return s.API.Get(ctx, s.Key("default"), &corev1.ServiceAccount{}) == nil })
-	return s
+	Await(t, "the account that pods need", func() bool {
+		return c.API.Get(t.Context(), types.NamespacedName{Namespace: ns.Name, Name: "default"}, &corev1.ServiceAccount{}) == nil
+	})
+	return ns
 }
 
 // Key is the key of an object of the story's namespace.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 func TestControllerRestarted(t *testing.T) {
@@ -93,7 +94,7 @@ func TestLabelKeysByFlag(t *testing.T) {
 // Conditions are the kubelet's. Their transition times would show a write that sets them to what they are.
 func TestNothingButTheLabelIsWritten(t *testing.T) {
 	s := newStory(t)
-	const never = "sandbox.podsequence.example.com/ready-after"
+	const never = cluster.ReadyAfter
 	s.Create(s.pod("pod-0", "gang", size("2"), annotation(never, "never")), s.pod("pod-1", "gang", size("2"), annotation(never, "never"), held))
 	s.awaitPhase(corev1.PodRunning, "pod-0")
 	before := s.get("pod-0")
