@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -13,21 +14,21 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
 )
 
 // An administrator, or a GitOps controller with the rights of one, passes every check at admission. So both programs ask the
 // namespace whose pods are to be held, all the time.
 func TestANamespaceMustAllowSequencesOfAnother(t *testing.T) {
+	t.Parallel()
 	testConsent(t, shared)
 }
 
 // The tests have a cluster without the policy, too, as after make install.
 func TestANamespaceMustAllowSequencesOfAnotherWithoutThePolicy(t *testing.T) {
-	env := startCluster(t, controlplane.Options{})
-	policy := []string{"delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "podsequence-cross-namespace"}
-	out, err := env.Shell(t, strings.Join(append([]string{"kubectl"}, policy...), " "))
-	require.NoError(t, err, out)
+	t.Parallel()
+	env := exclusively(t)
+	t.Cleanup(func() { assert.NoError(t, env.Apply(context.Background(), "sandbox")) })
+	env.MustShell(t, "kubectl delete validatingadmissionpolicybinding,validatingadmissionpolicy podsequence-cross-namespace")
 	testConsent(t, env)
 }
 

@@ -18,6 +18,7 @@ import (
 
 // A user who may do anything with PodSequences at home must not hold the pods of a neighbour by them.
 func TestASequenceForAnotherNamespaceNeedsPermissionThere(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	neighbour := newStory(t).Namespace
 	tenant := s.Namespace + "-tenant"

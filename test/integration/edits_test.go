@@ -13,6 +13,7 @@ import (
 )
 
 func TestAPodOfTwoSequencesNeedsTheLeaveOfBoth(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.Create(
 		s.sequence("one").Pods("First", "a").Pods("Second", "both", "stock").Obj(),
@@ -39,6 +40,7 @@ func named(title string, pods ...string) v1alpha1.PodGroup {
 }
 
 func TestEdits(t *testing.T) {
+	t.Parallel()
 	t.Run("appending a group holds its pods and keeps what was passed", func(t *testing.T) {
 		s := newStory(t)
 		s.Create(s.sequence("shop").Pods("One", "one").Pods("Two", "two").Obj())
@@ -107,6 +109,7 @@ func TestEdits(t *testing.T) {
 }
 
 func TestReports(t *testing.T) {
+	t.Parallel()
 	t.Run("a pod that two groups name starts with the first and is reported", func(t *testing.T) {
 		s := newStory(t)
 		s.Create(s.sequence("shop").Pods("One", "a").Pods("Two", "a", "b").Obj())

@@ -31,6 +31,7 @@ func TestAnOrderedStatefulSetIsReadyWithItsLastPod(t *testing.T) {
 }
 
 func TestEveryKindOfWorkloadSaysWhatToExpect(t *testing.T) {
+	t.Parallel()
 	for name, workload := range map[string]func(*story) client.Object{
 		"Deployment": func(s *story) client.Object { return s.deployment("db", 2) },
 		"ReplicaSet": func(s *story) client.Object { return s.replicaSet("db", "db", 2) },
@@ -75,8 +76,9 @@ func TestEveryKindOfWorkloadSaysWhatToExpect(t *testing.T) {
 
 // Without the controller-manager things stay that it would change at once.
 func TestExpectedMembersWithoutTheControllerManager(t *testing.T) {
+	t.Parallel()
 	t.Run("a Deployment that has no ReplicaSet yet holds the next group", func(t *testing.T) {
-		s := newStory(t)
+		s := newStoryIn(t, exclusively(t))
 		start := s.stopControllerManager()
 		s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), s.deployment("db", 1))
 		s.createPods(s.pod("alone").Label("tier", "db").Annotation(cluster.ReadyAfter, "0s"), s.pod("app"))
@@ -88,7 +90,7 @@ func TestExpectedMembersWithoutTheControllerManager(t *testing.T) {
 		s.awaitBound("app")
 	})
 	t.Run("a surplus of one workload does not cover a gap in another", func(t *testing.T) {
-		s := newStory(t)
+		s := newStoryIn(t, exclusively(t))
 		s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj())
 		one, two := s.replicaSet("one", "db", 1), s.replicaSet("two", "db", 2)
 		s.Create(one, two)
@@ -158,6 +160,7 @@ func TestScaledToZero(t *testing.T) {
 }
 
 func TestPodsBesideWorkloads(t *testing.T) {
+	t.Parallel()
 	t.Run("a standalone pod counts beside the workloads", func(t *testing.T) {
 		t.Parallel()
 		s := newStory(t)
@@ -195,6 +198,7 @@ func TestPodsBesideWorkloads(t *testing.T) {
 }
 
 func TestMinAvailable(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		replicas     int32
 		minAvailable intstr.IntOrString

@@ -10,6 +10,7 @@ import (
 )
 
 func TestAFailedPodThatNobodyReplacesFailsItsSequence(t *testing.T) {
+	t.Parallel()
 	for name, group := range map[string]v1alpha1.PodGroup{"group by name": named("db", "db"), "group by label": tier("db")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

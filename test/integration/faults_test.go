@@ -18,6 +18,8 @@ import (
 
 // Whatever is killed in the middle of a sequence, and started again, the sequence completes and the referee is content.
 func TestKilledInTheMiddle(t *testing.T) {
+	t.Parallel()
+	heavy.Take(t)
 	env := startCluster(t, controlplane.Options{})
 	for _, victim := range []string{
 		controlplane.PodSequenceScheduler, controlplane.PodSequenceController, controlplane.ControllerManager,

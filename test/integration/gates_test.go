@@ -24,6 +24,7 @@ func gates(p *corev1.Pod) []string {
 }
 
 func TestGates(t *testing.T) {
+	t.Parallel()
 	for _, scheduler := range []string{ourScheduler, stockScheduler} {
 		t.Run("a sequence lifts the gate that its spec names, for pods of "+scheduler, func(t *testing.T) {
 			s := newStory(t)

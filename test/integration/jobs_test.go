@@ -91,6 +91,7 @@ func TestAJobMayRetryWithinItsLimit(t *testing.T) {
 }
 
 func TestAFailedJobFailsItsSequenceUntilItIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	for name, group := range map[string]v1alpha1.PodGroup{"must complete": completed("load"), "must be ready": tier("load")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -140,7 +141,8 @@ func TestOnlyTheNewestJobOfACronJobCounts(t *testing.T) {
 }
 
 func TestAFinishedJobIsRemovedWhileBothProgramsAreDown(t *testing.T) {
-	s := newStory(t)
+	t.Parallel()
+	s := newStoryIn(t, exclusively(t))
 	s.Create(s.sequence("shop").Group(completed("load")).Pods("Application", "app").Obj(), s.job("load", "load", 1, 1))
 	pods := s.awaitWorking("load", 1)
 	s.succeed(pods[0])

@@ -14,6 +14,8 @@ import (
 
 // Large sequences have a cluster of their own: taking them down would keep the next test's cluster busy.
 func TestLarge(t *testing.T) {
+	t.Parallel()
+	heavy.Take(t)
 	env := startCluster(t, controlplane.Options{})
 	t.Run("a thousand sequences in one namespace", func(t *testing.T) { aThousandSequences(newStoryIn(t, env)) })
 	t.Run("a group of five thousand pods by label", func(t *testing.T) { fiveThousandPods(newStoryIn(t, env)) })

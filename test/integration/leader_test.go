@@ -56,6 +56,7 @@ func (s *story) awaitLeader(program, before string) (leader string) {
 func isLeases(r *http.Request) bool { return strings.Contains(r.URL.Path, "/leases/") }
 
 func TestFailOver(t *testing.T) {
+	t.Parallel()
 	env := electingCluster(t)
 	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
 		t.Run("the standby of "+program+" writes nothing, and takes over when the leader is killed", func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 // Lite mode: nothing but manifests/lite is applied, and the controller runs as its Deployment says, with its permissions.
 func TestLiteMode(t *testing.T) {
+	t.Parallel()
 	env := startCluster(t, controlplane.Options{
 		AuditLog: true, LeaderElection: true, Installation: "lite",
 		Components: append(controlplane.UpstreamComponents(), controlplane.PodSequenceController),

@@ -14,6 +14,9 @@ import (
 	"example.com/podsequence/internal/testing/cluster"
 )
 
+// heavy tests keep two processors busy, and take turns.
+var heavy cluster.Turns
+
 // environment is a cluster and a referee that watches it.
 type environment struct {
 	*cluster.Cluster
@@ -24,14 +27,36 @@ type environment struct {
 var shared *environment
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, controlplane.Options{AuditLog: true}, func(c *cluster.Cluster) (err error) {
-		c.AtStop(func() error { return writesAreOurs(c) })
-		shared, err = withReferee(c)
+	cluster.Main(m, victims.Options, func(c *cluster.Cluster) (err error) {
+		if err := victims.Begin(c); err != nil {
+			return err
+		}
+		if shared, err = withReferee(c); err == nil {
+			c.AtStop(func() error { shared.referee.Stop(); return nil })
+		}
 		return err
 	})
 }
 
-// withReferee has a referee watch a cluster until it stops.
+// victims are for tests that kill programs and start them again, or do without a part of the installation for a while.
+var victims = cluster.Exclusive{
+	Options: controlplane.Options{AuditLog: true},
+	Begin: func(c *cluster.Cluster) error {
+		c.AtStop(func() error { return writesAreOurs(c) })
+		return nil
+	},
+}
+
+// exclusively has a test use the cluster of victims until it ends.
+func exclusively(t testing.TB) *environment {
+	t.Helper()
+	env, err := withReferee(victims.Take(t))
+	require.NoError(t, err)
+	t.Cleanup(env.referee.Stop)
+	return env
+}
+
+// withReferee has a referee watch a cluster.
 func withReferee(c *cluster.Cluster) (*environment, error) {
 	etcd, err := c.EtcdConfig()
 	if err != nil {
@@ -41,7 +66,6 @@ func withReferee(c *cluster.Cluster) (*environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.AtStop(func() error { referee.Stop(); return nil })
 	return &environment{c, referee}, nil
 }
 
@@ -50,5 +74,6 @@ func startCluster(t testing.TB, options controlplane.Options) *environment {
 	t.Helper()
 	env, err := withReferee(cluster.Own(t, options))
 	require.NoError(t, err)
+	t.Cleanup(env.referee.Stop)
 	return env
 }

@@ -16,6 +16,7 @@ import (
 )
 
 func TestADriverThatIsNotReadyAnyMore(t *testing.T) {
+	t.Parallel()
 	t.Run("a driver that restarts: new pods avoid its node, running ones stay", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b")
 		s.Create(s.driverThenApp().Obj(), s.driver())
@@ -68,7 +69,7 @@ func TestADriverThatIsNotReadyAnyMore(t *testing.T) {
 		s.awaitBound("pinned")
 	})
 	t.Run("the scheduler is killed in the middle", func(t *testing.T) {
-		s := newNodeStory(t, "a", "b")
+		s := newNodeStoryIn(t, exclusively(t), "a", "b")
 		s.Create(s.driverThenApp().Obj(), s.driver(), s.daemonSet("app", "app"))
 		s.on("driver", "a")
 		s.on("driver", "b")
@@ -93,6 +94,7 @@ func TestADriverThatIsNotReadyAnyMore(t *testing.T) {
 }
 
 func TestNodesThatChangeWhilePodsWait(t *testing.T) {
+	t.Parallel()
 	t.Run("a node is added that a pod is pinned to", func(t *testing.T) {
 		s := newNodeStory(t)
 		s.Create(s.driverThenApp().Obj(), s.driver())

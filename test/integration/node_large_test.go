@@ -22,6 +22,8 @@ import (
 // Each of many nodes has a driver and two pods that wait for it. The drivers turn ready one after another as fast as the
 // API server takes it; measured is the time until the pods are bound.
 func TestFiveHundredNodes(t *testing.T) {
+	t.Parallel()
+	heavy.Take(t)
 	const nodes, perNode = 500, 2
 	env := startCluster(t, controlplane.Options{Nodes: nodes})
 	s := &nodeStory{story: newStoryIn(t, env)}

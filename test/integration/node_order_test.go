@@ -21,6 +21,7 @@ func evenly(app string) func(*st.PodWrapper) {
 }
 
 func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
+	t.Parallel()
 	t.Run("a Deployment, of which each node gets its share when its driver is ready", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b", "c")
 		s.Create(s.driverThenApp().Obj(), s.driver())
@@ -173,6 +174,7 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 
 // A node whose driver is not coming must not keep pods from being seen by those who could help.
 func TestPodsAreNotHeldForNodesTheyCannotUse(t *testing.T) {
+	t.Parallel()
 	t.Run("a DaemonSet that does not tolerate a node is not waited for there", func(t *testing.T) {
 		s := newNodeStory(t)
 		s.addNode("odd", tainted("example.com/odd"))

@@ -13,6 +13,7 @@ import (
 
 // To evict a pod from a node whose driver is not ready would help nobody.
 func TestNobodyIsEvictedWhereAPodMayNotGoYet(t *testing.T) {
+	t.Parallel()
 	s := newNodeStory(t, "open", "closed")
 	high := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}, Value: 1000}
 	s.Create(high)

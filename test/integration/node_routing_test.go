@@ -14,6 +14,7 @@ import (
 // What is written for the cluster's own scheduler, with a gate, works unchanged: the routing policy of our installation
 // gives it to our scheduler.
 func TestGatedPodsOfTheDefaultSchedulerAreRouted(t *testing.T) {
+	t.Parallel()
 	newStory(t).awaitRouting()
 	t.Run("in cluster scope", func(t *testing.T) {
 		s := newStory(t)
@@ -59,6 +60,7 @@ func TestGatedPodsOfTheDefaultSchedulerAreRouted(t *testing.T) {
 }
 
 func TestAGatedPodOfAnotherSchedulerInNodeScopeStaysGated(t *testing.T) {
+	t.Parallel()
 	s := newNodeStory(t, "a")
 	s.Create(s.driverThenApp().Obj(), s.driver())
 	s.startOn("driver", "a")

@@ -13,6 +13,7 @@ import (
 )
 
 func TestStatusOfNodes(t *testing.T) {
+	t.Parallel()
 	t.Run("a node is told of when it takes part, and the sum of all is the sequence's", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b", "idle")
 		s.changeNode("idle", labelled(ofStory, "nobody"))

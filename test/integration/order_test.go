@@ -20,6 +20,7 @@ import (
 )
 
 func TestThreeTiersStartInOrder(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(s *story, name string) *st.PodWrapper{
 		"gated pods of our scheduler":     func(s *story, name string) *st.PodWrapper { return s.gated(name) },
 		"gate-less pods of our scheduler": func(s *story, name string) *st.PodWrapper { return s.pod(name) },
@@ -52,6 +53,7 @@ func TestThreeTiersStartInOrder(t *testing.T) {
 }
 
 func TestTiersByLabel(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(*SequenceWrapper) *SequenceWrapper{
 		"matchLabels": func(w *SequenceWrapper) *SequenceWrapper {
 			return w.Label("Database", "tier", "db").Label("Application", "tier", "app").Label("Frontend", "tier", "web")
@@ -110,6 +112,7 @@ func (s *story) awaitHeldFor(name, what string) {
 }
 
 func TestTheFirstGroupThatMatchesHasThePod(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Pods("Named", "b").Label("Labelled", "tier", "b").Pods("Last", "last").Obj())
 	s.createPods(s.pod("b").Label("tier", "b"), s.pod("b-10").Label("tier", "b"), s.pod("last"))
@@ -121,6 +124,7 @@ func TestTheFirstGroupThatMatchesHasThePod(t *testing.T) {
 }
 
 func TestASequenceThatComesAfterItsPods(t *testing.T) {
+	t.Parallel()
 	t.Run("gated pods wait for it, and then go in its order", func(t *testing.T) {
 		s := newStory(t)
 		for _, tier := range tiers {
@@ -151,6 +155,7 @@ func TestASequenceThatComesAfterItsPods(t *testing.T) {
 }
 
 func TestANamedPodThatDoesNotExistYetKeepsTheNextGroupHeld(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Pods("Database", "db-0", "db-1").Pods("Application", "app").Obj())
 	s.createPods(s.pod("db-0"), s.pod("app"))
@@ -166,7 +171,8 @@ func TestANamedPodThatDoesNotExistYetKeepsTheNextGroupHeld(t *testing.T) {
 
 // The scheduler's own informer leaves out pods that have completed: to it they look deleted.
 func TestAPodThatCompletesLetsTheNextGroupGo(t *testing.T) {
-	s := newStory(t)
+	t.Parallel()
+	s := newStoryIn(t, exclusively(t))
 	s.Create(s.sequence("shop").Pods("Migration", "migrate").Pods("Application", "app").Obj())
 	s.createPods(s.pod("migrate").Annotation(cluster.CompleteAfter, "500ms"), s.pod("app"))
 	s.awaitBound("migrate", "app")
@@ -181,6 +187,7 @@ func TestAPodThatCompletesLetsTheNextGroupGo(t *testing.T) {
 }
 
 func TestAPodThatIsNeverReadyKeepsTheNextGroupHeld(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.Create(s.threeTiers().Obj())
 	s.createPods(s.pod("db"), s.pod("app"), s.pod("web"))
@@ -194,6 +201,7 @@ func TestAPodThatIsNeverReadyKeepsTheNextGroupHeld(t *testing.T) {
 }
 
 func TestStatusCountsTheReadyPodsOfTheCurrentGroup(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Pods("Database", "db-0", "db-1", "db-2").Pods("Application", "app").Obj())
 	s.createPods(s.pod("db-0"), s.pod("db-1"), s.pod("db-2"), s.pod("app"))
@@ -210,6 +218,7 @@ func TestStatusCountsTheReadyPodsOfTheCurrentGroup(t *testing.T) {
 }
 
 func TestReplacementAndScaleUpOfAReleasedGroupGoStraightThrough(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Pods("Database", "db").Label("Application", "tier", "app").Pods("Frontend", "web").Obj())
 	deployment := s.deployment("app", 2)

@@ -20,6 +20,7 @@ import (
 
 // A pod that nobody released in its turn says nothing about the groups before its own.
 func TestAPodBoundBeforeItsSequenceProvesNothing(t *testing.T) {
+	t.Parallel()
 	t.Run("a pod of our scheduler that was bound before the sequence was created", func(t *testing.T) {
 		s := newStory(t)
 		s.createPods(s.pod("early"))
@@ -82,6 +83,7 @@ func (s *story) expectProof(name string) {
 }
 
 func TestReleasedPodsCarryTheProof(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Pods("Database", "db").Pods("Application", "app", "gated", "stock").Obj())
 	s.createPods(s.pod("db"), s.pod("app"), s.gated("gated"), s.gated("stock").SchedulerName(stockScheduler), s.pod("free"))
@@ -99,12 +101,13 @@ func TestReleasedPodsCarryTheProof(t *testing.T) {
 // Both programs are away while the pods of the first tier go, and with them everything that could be seen of it; what status
 // says is removed too. The proof on a pod of the second tier is all there is.
 func TestTheProofKeepsProgress(t *testing.T) {
+	t.Parallel()
 	for name, makeLater := range map[string]func(s *story){
 		"for our scheduler":    func(s *story) { s.createPods(s.gated("later")) },
 		"for other schedulers": func(s *story) { s.createPods(s.gated("later").SchedulerName(stockScheduler)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := startCluster(t, controlplane.Options{})
+			env := exclusively(t)
 			s := newStoryIn(t, env)
 			s.Create(s.sequence("shop").Pods("Database", "db").Pods("Application", "app", "later").Obj())
 			s.createPods(s.pod("db"), s.pod("app"))
@@ -131,6 +134,7 @@ func TestTheProofKeepsProgress(t *testing.T) {
 }
 
 func TestOnlyOurProgramsWriteTheProof(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	tenant := s.Namespace + "-tenant"
 	user := s.as(tenant)

@@ -20,6 +20,7 @@ const aWhile = 4 * time.Second
 // The referee must know what a group asks for besides the pods there are. In each of these a pod is bound by hand although
 // some group before its own has not got it.
 func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
+	t.Parallel()
 	t.Run("the second replica of a StatefulSet, of which the first is ready", func(t *testing.T) {
 		s := newStory(t)
 		s.Create(s.sequence("shop").Label("Database", "tier", "db").Pods("Late", "early").Obj(), s.statefulSet("db", "db", 2))
@@ -102,6 +103,7 @@ func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
 
 // What our scheduler does on nodes is right.
 func TestTheRefereeIsContentWhereTheDriverIsReady(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	sequence := s.sequence("shop").Label("Driver", "tier", "csi").Pods("Late", "app").Obj()
 	sequence.Spec.Scope = v1alpha1.ScopeNode

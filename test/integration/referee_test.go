@@ -14,6 +14,7 @@ import (
 
 // The referee must catch what our scheduler never does: each of these pods is bound by hand before its turn.
 func TestTheRefereeCatchesAPodBoundTooEarly(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(*SequenceWrapper) *SequenceWrapper{
 		"group by name":  func(w *SequenceWrapper) *SequenceWrapper { return w.Pods("Late", "early") },
 		"group by label": func(w *SequenceWrapper) *SequenceWrapper { return w.Label("Late", "tier", "late") },

@@ -14,7 +14,8 @@ import (
 )
 
 func TestSchedulerKilledInTheMiddle(t *testing.T) {
-	s := newStory(t)
+	t.Parallel()
+	s := newStoryIn(t, exclusively(t))
 	s.Create(s.threeTiers().Obj())
 	s.createPods(s.pod("db"), s.gated("app"), s.pod("web"))
 	s.awaitBound("db")
@@ -33,7 +34,8 @@ func TestSchedulerKilledInTheMiddle(t *testing.T) {
 }
 
 func TestTheKindIsInstalledAfterThePrograms(t *testing.T) {
-	env := startCluster(t, controlplane.Options{})
+	t.Parallel()
+	env := exclusively(t)
 	ours := []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController}
 	for _, program := range ours {
 		require.NoError(t, env.Kill(t.Context(), program))

@@ -136,6 +136,7 @@ func startForBenchmark(b *testing.B, options controlplane.Options) *environment 
 	require.NoError(b, err)
 	env, err := withReferee(c)
 	require.NoError(b, err)
+	c.AtStop(func() error { env.referee.Stop(); return nil })
 	return env
 }
 

@@ -19,7 +19,8 @@ import (
 
 // Sequences may have been stored when the definition of their kind allowed more than it does today.
 func TestSequencesThatCannotBeRead(t *testing.T) {
-	env := startCluster(t, controlplane.Options{})
+	t.Parallel()
+	env := exclusively(t)
 	ours := []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController}
 	for _, program := range ours {
 		require.NoError(t, env.Kill(t.Context(), program))

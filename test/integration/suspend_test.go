@@ -57,7 +57,8 @@ func TestASequenceCreatedSuspendedReleasesNothing(t *testing.T) {
 }
 
 func TestSuspendAndAppendDoNotVoidProgress(t *testing.T) {
-	s := newStory(t)
+	t.Parallel()
+	s := newStoryIn(t, exclusively(t))
 	s.Create(s.sequence("shop").Pods("Database", "db").Group(tier("app")).Obj())
 	s.createPods(s.pod("db"), s.pod("app-0").Label("tier", "app"))
 	s.awaitBound("db")

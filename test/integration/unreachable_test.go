@@ -23,6 +23,7 @@ import (
 // beside another leader. In a cluster the kubelet starts them again; the sandbox does not, so the tests do.
 
 func TestAPIServerUnreachableForLongerThanALease(t *testing.T) {
+	t.Parallel()
 	env := electingCluster(t)
 	kubelet := env.startKubelet(t, controlplane.PodSequenceScheduler, controlplane.PodSequenceController)
 	for _, outage := range []struct {
@@ -64,6 +65,7 @@ func TestAPIServerUnreachableForLongerThanALease(t *testing.T) {
 
 // A leader that is cut off ends, and leaves the work to one that is not.
 func TestLeaderIsCutOff(t *testing.T) {
+	t.Parallel()
 	env := electingCluster(t)
 	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
 		t.Run(program, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 // Every rule on what a PodSequence may say, by the API server alone. A message names the field and the mend.
 func TestValidation(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		spec string
 		want []string // parts of the message; none: accepted
@@ -212,6 +213,7 @@ func TestValidation(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"podGroups": []any{map[string]any{"pods": []any{"a"}}}},

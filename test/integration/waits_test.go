@@ -57,7 +57,8 @@ func TestABreakBeginsTheWaitAgain(t *testing.T) {
 }
 
 func TestARestartNeitherShortensNorRestartsAWait(t *testing.T) {
-	s := newStory(t)
+	t.Parallel()
+	s := newStoryIn(t, exclusively(t))
 	const wait = 30 * time.Second
 	s.Create(s.sequence("shop").Group(waiting("30s", "db")).Pods("Application", "app").Obj())
 	s.createPods(s.pod("db"), s.pod("app"))
@@ -92,6 +93,7 @@ func TestAReadyTimeInTheFutureCountsAsNow(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	inTime := func(policy v1alpha1.TimeoutPolicy) v1alpha1.PodGroup {
 		return v1alpha1.PodGroup{Name: "Database", Pods: []string{"db"}, Timeout: "2s", OnTimeout: policy}
 	}

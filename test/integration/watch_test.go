@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -46,8 +47,10 @@ func refuse(w http.ResponseWriter, err *apierrors.StatusError) {
 }
 
 func TestWatches(t *testing.T) {
-	env := startCluster(t, controlplane.Options{})
+	t.Parallel()
+	env := exclusively(t)
 	require.NoError(t, env.Kill(t.Context(), controlplane.PodSequenceScheduler))
+	t.Cleanup(func() { assert.NoError(t, env.StartComponent(context.Background(), controlplane.PodSequenceScheduler)) })
 
 	t.Run("a scheduler whose watch of sequences lags binds no pod before it knows its sequence", func(t *testing.T) {
 		s, proxy := slowWatch(t, env)

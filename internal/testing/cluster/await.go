@@ -12,8 +12,11 @@ const (
 	// Patience is how long something that must happen may take on a loaded machine.
 	Patience = 3 * time.Minute
 
+	// Of the pauses between two looks.
 	shortestPause = 20 * time.Millisecond
-	longestPause  = 100 * time.Millisecond
+	longestPause  = 250 * time.Millisecond
+	// A pause is at least so many times as long as the look before it: a list of thousands of pods keeps everybody busy.
+	perLook = 5
 )
 
 var errNotYet = errors.New("it has not happened")
@@ -44,10 +47,16 @@ func Eventually(t testing.TB, what string, check func() error) {
 func poll(t testing.TB, patience time.Duration, what string, check func() error) {
 	t.Helper()
 	began := time.Now()
-	for err := check(); err != nil; err = check() {
+	for {
+		looked := time.Now()
+		err := check()
+		if err == nil {
+			return
+		}
 		waited := time.Since(began)
 		require.Less(t, waited, patience, "waited for %s: %v", what, err)
 		// Whoever has waited for long can wait a little longer, and spares the API server questions.
-		time.Sleep(min(max(waited/10, shortestPause), longestPause))
+		pause := min(max(waited/10, shortestPause), longestPause)
+		time.Sleep(max(pause, perLook*time.Since(looked)))
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -34,7 +33,7 @@ const startPatience = 5 * time.Minute
 
 // ownClusters limits how many clusters of single tests run at a time in one package: each takes half a gigabyte, and two
 // processors for seconds while it starts.
-var ownClusters = make(chan struct{}, 2)
+var ownClusters = make(chan struct{}, 3)
 
 // Scheme knows all kinds that tests use.
 var Scheme = newScheme()
@@ -112,13 +111,4 @@ func Own(t testing.TB, options controlplane.Options) *Cluster {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, c.StopAndClean(!t.Failed())) })
 	return c
-}
-
-// Turns has parallel tests use something one after the other.
-type Turns struct{ lock sync.Mutex }
-
-// Take returns when it is this test's turn, which lasts until the test ends.
-func (turns *Turns) Take(t testing.TB) {
-	turns.lock.Lock()
-	t.Cleanup(turns.lock.Unlock)
 }

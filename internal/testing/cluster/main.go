@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -12,7 +13,7 @@ import (
 
 // parallel is how many parallel tests run at a time, unless the command line says otherwise. Tests mostly wait, whatever the
 // number of processors.
-const parallel = "16"
+const parallel = "20"
 
 // Main is the TestMain of a package whose tests share a cluster. It starts the cluster, calls begin with it, runs the tests
 // and ends the program.
@@ -34,13 +35,9 @@ func runMain(m *testing.M, options controlplane.Options, begin func(*Cluster) er
 	if err != nil {
 		return 1, err
 	}
-	defer func() {
-		if stopErr := c.StopAndClean(code == 0 && err == nil); err == nil {
-			err = stopErr
-		}
-	}()
-	if err := begin(c); err != nil {
-		return 1, err
+	stopAtEnd(c)
+	if err = begin(c); err == nil {
+		code = m.Run()
 	}
-	return m.Run(), nil
+	return code, errors.Join(append(stopAll(code == 0 && err == nil), err)...)
 }
