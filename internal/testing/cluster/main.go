@@ -13,7 +13,7 @@ import (
 
 // parallel is how many parallel tests run at a time, unless the command line says otherwise. Tests mostly wait, whatever the
 // number of processors.
-const parallel = "20"
+const parallel = "32"
 
 // Main is the TestMain of a package whose tests share a cluster. It starts the cluster, calls begin with it, runs the tests
 // and ends the program.

@@ -110,13 +110,16 @@ func TestKilledAtAnyWrite(t *testing.T) {
 		},
 	}
 
+	t.Parallel()
+	victims := victims.Take(t)
 	t.Cleanup(func() {
-		assert.NoError(t, shared.StartComponent(context.Background(), controlplane.PodSequenceController))
+		assert.NoError(t, victims.StartComponent(context.Background(), controlplane.PodSequenceController))
 	})
-	require.NoError(t, shared.Kill(t.Context(), controlplane.PodSequenceController))
+	require.NoError(t, victims.Kill(t.Context(), controlplane.PodSequenceController))
 	for name, scenario := range scenarios {
 		play := func(t *testing.T, k *killer) {
-			s := newStory(t)
+			t.Parallel()
+			s := newStoryIn(t, victims)
 			count := s.countJobs()
 			s.startController(k)
 			s.Create(scenario.object(s))

@@ -107,7 +107,7 @@ func (s *story) startController(k *killer) {
 }
 
 func (s *story) runController(ctx context.Context, k *killer) {
-	mgr, err := ctrl.NewManager(shared.Config(), ctrl.Options{
+	mgr, err := ctrl.NewManager(s.Cluster.Config(), ctrl.Options{
 		Scheme:                  cluster.Scheme,
 		Metrics:                 server.Options{BindAddress: "0"},
 		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{s.Namespace: {}}},

@@ -19,13 +19,13 @@ import (
 
 // Objects may have been stored when the definition allowed more than it does today.
 func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
-	s := newLonelyStory(t)
+	s := newStoryOfVictims(t)
 	t.Cleanup(func() {
-		if _, err := shared.PID(controlplane.PodSequenceController); err != nil {
-			assert.NoError(t, shared.StartComponent(context.Background(), controlplane.PodSequenceController))
+		if _, err := s.Cluster.PID(controlplane.PodSequenceController); err != nil {
+			assert.NoError(t, s.Cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
 		}
 	})
-	require.NoError(t, shared.Kill(s.Ctx, controlplane.PodSequenceController))
+	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceController))
 	broken := map[string]struct {
 		spec string
 		want string
@@ -43,7 +43,7 @@ func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
 	}
 	s.AwaitCreated(s.fromYAML(unwritable, `{containers: many}`))
 	restore()
-	require.NoError(t, shared.StartComponent(s.Ctx, controlplane.PodSequenceController))
+	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceController))
 
 	s.fence() // the others are not kept waiting
 	for name, object := range broken {
@@ -69,24 +69,24 @@ func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
 }
 
 func TestAStepRunsOfAnObjectThatCannotBeDecodedAnyMore(t *testing.T) {
-	s := newLonelyStory(t)
+	s := newStoryOfVictims(t)
 	s.Create(s.steps("etl", 3))
 	s.complete("etl", 0)
 	s.awaitRunning("etl", 1)
 	s.Await("status to say so", func() bool { return s.get("etl").Status.Step == "2/3" })
 	t.Cleanup(func() {
-		if _, err := shared.PID(controlplane.PodSequenceController); err != nil {
-			assert.NoError(t, shared.StartComponent(context.Background(), controlplane.PodSequenceController))
+		if _, err := s.Cluster.PID(controlplane.PodSequenceController); err != nil {
+			assert.NoError(t, s.Cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
 		}
 	})
-	require.NoError(t, shared.Kill(s.Ctx, controlplane.PodSequenceController))
+	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceController))
 	restore := s.AllowAnything("sequentialjobs.batch.example.com", s.fromYAML("refused", `{containers: "many"}`))
 	stored := s.fromYAML("etl", "{}")
 	s.Await("the object to be changed", func() bool {
 		return s.API.Patch(s.Ctx, stored, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"backoffLimit":"few"}}`))) == nil
 	})
 	restore()
-	require.NoError(t, shared.StartComponent(s.Ctx, controlplane.PodSequenceController))
+	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceController))
 
 	s.Await("the object to have failed", func() bool {
 		require.NoError(t, s.API.Get(s.Ctx, s.Key("etl"), stored))

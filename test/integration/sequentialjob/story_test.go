@@ -32,10 +32,22 @@ func newStory(t *testing.T) *story {
 	return newLonelyStory(t)
 }
 
-// newLonelyStory begins a story that tampers with what others need. Parallel tests wait until it is over.
+// newLonelyStory begins a story that keeps two processors busy. Parallel tests wait until it is over.
 func newLonelyStory(t *testing.T) *story {
 	t.Helper()
-	return &story{Story: cluster.NewStory(t, shared)}
+	return newStoryIn(t, shared)
+}
+
+// newStoryOfVictims begins a story that tampers with what others need, on a cluster that it has for itself.
+func newStoryOfVictims(t *testing.T) *story {
+	t.Helper()
+	t.Parallel()
+	return newStoryIn(t, victims.Take(t))
+}
+
+func newStoryIn(t *testing.T, c *cluster.Cluster) *story {
+	t.Helper()
+	return &story{Story: cluster.NewStory(t, c)}
 }
 
 // steps is a SequentialJob of that many steps, whose pods run until the test ends them.

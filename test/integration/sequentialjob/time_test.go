@@ -89,7 +89,7 @@ func (s *story) hasFailedFor(job, reason string) bool {
 }
 
 func TestTheDeadlineHoldsWhileTheControllerIsAway(t *testing.T) {
-	s := newLonelyStory(t)
+	s := newStoryOfVictims(t)
 	object := s.steps("etl", 2)
 	object.Spec.ActiveDeadlineSeconds = ptr.To[int64](600)
 	s.Create(object)
@@ -102,13 +102,13 @@ func TestTheDeadlineHoldsWhileTheControllerIsAway(t *testing.T) {
 	s.Await("the Job to have less", func() bool { return *s.job("etl-1").Spec.ActiveDeadlineSeconds <= deadline })
 
 	t.Cleanup(func() {
-		if _, err := shared.PID(controlplane.PodSequenceController); err != nil {
-			assert.NoError(t, shared.StartComponent(context.Background(), controlplane.PodSequenceController))
+		if _, err := s.Cluster.PID(controlplane.PodSequenceController); err != nil {
+			assert.NoError(t, s.Cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
 		}
 	})
-	require.NoError(t, shared.Kill(s.Ctx, controlplane.PodSequenceController))
+	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceController))
 	s.Await("the Job to fail by itself", func() bool { return s.hasFailedFor("etl-1", batchv1.JobReasonDeadlineExceeded) })
-	require.NoError(t, shared.StartComponent(s.Ctx, controlplane.PodSequenceController))
+	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceController))
 	object = s.awaitPhase("etl", v1alpha1.PhaseFailed)
 	s.expectCondition(object, v1alpha1.ConditionFailed, v1alpha1.ReasonDeadlineExceeded)
 	assert.Contains(t, object.Status.Message, fmt.Sprintf("not completed within %d seconds", deadline))
