@@ -17,8 +17,9 @@ import (
 )
 
 func TestControllerRestarted(t *testing.T) {
+	t.Parallel()
 	t.Run("the last pod comes to run while it is down", func(t *testing.T) {
-		s := newStory(t)
+		s := newStoryIn(t, victims.Take(t))
 		s.expect("gang", 3)
 		s.Create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
 		s.awaitRunning("gang", 2)
@@ -29,7 +30,7 @@ func TestControllerRestarted(t *testing.T) {
 		s.awaitLabels("gang", 3)
 	})
 	t.Run("the last pod is not there when it is back", func(t *testing.T) {
-		s := newStory(t)
+		s := newStoryIn(t, victims.Take(t))
 		s.expect("gang", 3)
 		s.WithoutController(func() {
 			s.Create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
@@ -41,7 +42,7 @@ func TestControllerRestarted(t *testing.T) {
 	})
 	t.Run("it is killed among the labels of a group", func(t *testing.T) {
 		const pods = 100
-		s := newStory(t)
+		s := newStoryIn(t, victims.Take(t))
 		s.expect("gang", pods)
 		s.Create(s.job("work", pods, nil))
 		s.Await("the first label", func() bool { return s.witness.labelsOf("gang") > 0 })
@@ -53,13 +54,15 @@ func TestControllerRestarted(t *testing.T) {
 // Users may have labels of their own. A second controller, beside the cluster's, is told of others. It has an administrator's
 // permissions: the policy for the ServiceAccount knows the default label.
 func TestLabelKeysByFlag(t *testing.T) {
+	t.Parallel()
 	const ownName, ownReady = "example.com/gang", "example.com/gang-runs"
+	c := victims.Take(t)
 	bin, err := controlplane.FindBin()
 	require.NoError(t, err)
-	log, err := os.Create(filepath.Join(shared.Dir, "logs", "controller-with-own-labels.log"))
+	log, err := os.Create(filepath.Join(c.Dir, "logs", "controller-with-own-labels.log"))
 	require.NoError(t, err)
 	command := exec.Command(filepath.Join(bin, controlplane.PodSequenceController),
-		"--kubeconfig="+shared.Kubeconfig(),
+		"--kubeconfig="+c.Kubeconfig(),
 		"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
 		"--pod-group-name-label="+ownName, "--pod-group-ready-label="+ownReady)
 	command.Stdout, command.Stderr = log, log
@@ -70,7 +73,7 @@ func TestLabelKeysByFlag(t *testing.T) {
 		require.NoError(t, log.Close())
 	})
 
-	s := newStory(t)
+	s := newStoryIn(t, c)
 	awaitOwn := func(names ...string) {
 		for _, name := range names {
 			s.Await(name+" to be labelled", func() bool { return s.get(name).Labels[ownReady] == "true" })
@@ -93,6 +96,7 @@ func TestLabelKeysByFlag(t *testing.T) {
 
 // Conditions are the kubelet's. Their transition times would show a write that sets them to what they are.
 func TestNothingButTheLabelIsWritten(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	const never = cluster.ReadyAfter
 	s.Create(s.pod("pod-0", "gang", size("2"), annotation(never, "never")), s.pod("pod-1", "gang", size("2"), annotation(never, "never"), held))

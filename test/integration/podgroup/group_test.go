@@ -12,6 +12,7 @@ import (
 )
 
 func TestAGroupOfFourWhosePodsArriveOneByOne(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.expect("gang", 4)
 	for i := range 3 {
@@ -26,6 +27,7 @@ func TestAGroupOfFourWhosePodsArriveOneByOne(t *testing.T) {
 }
 
 func TestMembers(t *testing.T) {
+	t.Parallel()
 	t.Run("one that has succeeded before the last runs counts", func(t *testing.T) {
 		s := newStory(t)
 		s.expect("gang", 3)
@@ -118,12 +120,13 @@ func TestMembers(t *testing.T) {
 
 // A label is for one group. Whether the controller runs while a pod changes its group does not matter.
 func TestAPodThatChangesItsGroupLosesItsLabel(t *testing.T) {
+	t.Parallel()
 	for name, while := range map[string]func(s *story, do func()){
 		"while the controller runs": func(_ *story, do func()) { do() },
 		"while it is down":          (*story).WithoutController,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStory(t)
+			s := newStoryIn(t, victims.Take(t))
 			s.Create(s.pod("moving", "gang"), s.pod("staying", "gang"))
 			s.awaitLabels("gang", 2)
 			s.expect("other", 3)
@@ -142,9 +145,10 @@ func TestAPodThatChangesItsGroupLosesItsLabel(t *testing.T) {
 }
 
 func TestAPodThatLeavesItsGroupLosesItsLabel(t *testing.T) {
+	t.Parallel()
 	for name, value := range map[string]string{"without another": "null", "for an empty one": `""`} {
 		t.Run(name, func(t *testing.T) {
-			s := newStory(t)
+			s := newStoryIn(t, victims.Take(t))
 			s.Create(s.pod("leaving", "gang"), s.pod("staying", "gang"))
 			s.awaitLabels("gang", 2)
 			s.WithoutController(func() { s.Patch(s.Pod("leaving"), fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, nameLabel, value)) })
@@ -156,6 +160,7 @@ func TestAPodThatLeavesItsGroupLosesItsLabel(t *testing.T) {
 }
 
 func TestTwoNamespacesWithAGroupOfTheSameName(t *testing.T) {
+	t.Parallel()
 	a, b := newStory(t), newStory(t)
 	a.expect("gang", 2)
 	a.Create(a.pod("pod-0", "gang", size("2")))

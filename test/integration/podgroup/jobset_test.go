@@ -46,6 +46,7 @@ func (s *story) jobOf(set *unstructured.Unstructured, replicated, replicas, all 
 
 // A JobSet creates the Jobs of its workers when its driver is ready. They are of the group before they are there.
 func TestAJobSetWhoseJobsAreYetToBeCreated(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.expect("gang", 3)
 	set := s.jobSet("training")

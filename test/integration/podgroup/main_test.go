@@ -10,8 +10,14 @@ import (
 	"example.com/podsequence/internal/testing/cluster"
 )
 
-// shared is the cluster of most tests.
-var shared *cluster.Cluster
+var (
+	// shared is the cluster of most tests.
+	shared *cluster.Cluster
+	// victims are for tests that kill the controller.
+	victims = cluster.Exclusive{Options: options()}
+	// coschedulingTurns is for tests that install Coscheduling's PodGroup in the shared cluster, and remove it.
+	coschedulingTurns cluster.Turns
+)
 
 func TestMain(m *testing.M) {
 	cluster.Main(m, options(), func(c *cluster.Cluster) error {

@@ -50,7 +50,10 @@ func (s *story) uninstall(definition *apiextensionsv1.CustomResourceDefinition) 
 }
 
 func TestSizeByCoscheduling(t *testing.T) {
+	t.Parallel()
 	in := func(group string) func(*corev1.PodTemplateSpec) { return label(coschedulingLabel, group) }
+
+	coschedulingTurns.Take(t)
 
 	t.Log("before it is installed, the label says nothing")
 	s := newStory(t)
@@ -129,6 +132,7 @@ func inPodGroup(name string) func(*corev1.PodTemplateSpec) {
 func placed(t *corev1.PodTemplateSpec) { t.Spec.NodeName = "node-0" }
 
 func TestSizeByAPodGroupOfKubernetes(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.expect("gang", 3)
 	s.Create(s.native("gang", gang(3)))
@@ -162,6 +166,7 @@ func TestSizeByAPodGroupOfKubernetes(t *testing.T) {
 
 // What is built in becomes available when the API server is started with other flags. The controller is not.
 func TestPodGroupsOfKubernetesBecomeAvailable(t *testing.T) {
+	t.Parallel()
 	o := options()
 	features, versions := "--feature-gates="+o.FeatureGates[0], "--runtime-config="+o.RuntimeConfig[0]
 	o.FeatureGates, o.RuntimeConfig = nil, nil

@@ -29,6 +29,7 @@ func (s *story) awaitCondition(name string, condition batchv1.JobConditionType) 
 
 // Each run of the same work is a group anew: what is left of the run before does not make up for what this one lacks.
 func TestRunsOfTheSameWork(t *testing.T) {
+	t.Parallel()
 	for name, own := range map[string]func(s *story) func(*batchv1.Job){
 		"of a CronJob": func(s *story) func(*batchv1.Job) {
 			cron := &batchv1.CronJob{ObjectMeta: s.Meta("nightly")}

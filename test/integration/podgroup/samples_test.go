@@ -17,6 +17,7 @@ import (
 )
 
 func TestSamples(t *testing.T) {
+	t.Parallel()
 	for file, want := range map[string]struct {
 		group string
 		pods  int
@@ -34,6 +35,7 @@ func TestSamples(t *testing.T) {
 		})
 	}
 	t.Run("podgroup-coscheduling.yaml", func(t *testing.T) {
+		coschedulingTurns.Take(t)
 		s := newStory(t)
 		kind := MakeCoschedulingDefinition()
 		s.install(kind, s.coscheduling("other", 1))
@@ -52,6 +54,7 @@ func TestSamples(t *testing.T) {
 
 // The stage has a cluster of its own, for it would complete the pods of all other tests.
 func TestTheStageCompletesGangsAsAWhole(t *testing.T) {
+	t.Parallel()
 	stage, err := fs.ReadFile(manifests.FS, "samples/podgroup-kwok-stage.yaml")
 	require.NoError(t, err)
 	o := options()

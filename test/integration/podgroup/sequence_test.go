@@ -30,6 +30,7 @@ func (s *story) sequence(name string) *v1alpha1.PodSequence {
 }
 
 func TestASequenceWaitsForAsManyPodsAsThePodGroupAsksFor(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.Create(s.native("trainers", gang(3)))
 	s.Create(MakeSequence(s.Namespace, "training").Label("Trainers", tier, "train").Label("Report", tier, "report").Obj())
@@ -45,6 +46,7 @@ func TestASequenceWaitsForAsManyPodsAsThePodGroupAsksFor(t *testing.T) {
 }
 
 func TestAPodGroupSplitOverGroupsOfASequenceIsReported(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.Create(s.native("split", gang(2)))
 	s.Create(MakeSequence(s.Namespace, "split").Pods("One", "one").Pods("Two", "two").Obj())

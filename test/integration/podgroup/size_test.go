@@ -18,6 +18,7 @@ import (
 
 // A quota keeps the last pod from being created: all there are run, and that must not be enough.
 func TestSizeByWorkload(t *testing.T) {
+	t.Parallel()
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{nameLabel: "gang"}}
 	for name, workloads := range map[string]func(s *story) []client.Object{
 		"a Job without completions": func(s *story) []client.Object {
@@ -102,6 +103,7 @@ func (s *story) quota(pods int64) *corev1.ResourceQuota {
 
 // A Job that has no pod yet is one of the group by its template.
 func TestAJobWhosePodsAreYetToBeCreated(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.expect("gang", 3)
 	workers := s.job("workers", 2, nil)
@@ -115,6 +117,7 @@ func TestAJobWhosePodsAreYetToBeCreated(t *testing.T) {
 
 // More pods of one Job do not make up for those that another has yet to create.
 func TestEachJobIsCountedByItself(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	many := s.job("many", 1, new(int32(4)))
 	many.Spec.Template.Annotations[cluster.CompleteAfter] = "0s"
@@ -147,6 +150,7 @@ func TestAPodOfAJobFails(t *testing.T) {
 }
 
 func TestThePodsThereAreAreTheGroupIfNothingSaysItsSize(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.Create(s.pod("pod-0", "gang", held), s.pod("pod-1", "gang"))
 	s.awaitPhase(corev1.PodRunning, "pod-1")

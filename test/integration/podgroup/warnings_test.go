@@ -12,6 +12,7 @@ import (
 
 // How often events are sent is tested with the reconciler: here the controller may start anew, and then reports again.
 func TestWarnings(t *testing.T) {
+	t.Parallel()
 	t.Run("an annotation that is no size is reported, and the next source holds", func(t *testing.T) {
 		s := newStory(t)
 		s.expect("gang", 3)
