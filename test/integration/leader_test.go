@@ -16,9 +16,9 @@ import (
 	"example.com/podsequence/internal/ordercheck"
 )
 
-// Short terms, so that tests need not wait for those of production.
+// Terms with a longer deadline than those of production, and a lease that is hardly longer: other tests run beside these.
 var (
-	schedulerTerms  = []string{"--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=9s", "--leader-elect-retry-period=1s"}
+	schedulerTerms  = []string{"--leader-elect-lease-duration=20s", "--leader-elect-renew-deadline=16s", "--leader-elect-retry-period=1s"}
 	controllerTerms = schedulerTerms
 )
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,9 +64,13 @@ type Cluster struct {
 
 // Start starts a cluster in a directory of its own. It has four nodes unless the options say otherwise.
 func Start(ctx context.Context, options controlplane.Options) (*Cluster, error) {
+	release, err := claimStart()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	var err error
 	if options.Dir, err = os.MkdirTemp("", "podsequence-test-"); err != nil {
 		return nil, fmt.Errorf("make directory of the cluster: %w", err)
 	}
@@ -83,6 +88,20 @@ func Start(ctx context.Context, options controlplane.Options) (*Cluster, error) 
 		return nil, errors.Join(err, c.StopAndClean(false))
 	}
 	return c, nil
+}
+
+// claimStart waits until no other test, in whichever process, starts a cluster. Several at a time would take longer each, and
+// on a slow machine too long.
+func claimStart() (release func(), err error) {
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("podsequence-test-start-%d.lock", os.Getuid()))
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock: %w", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("take lock: %w", err), file.Close())
+	}
+	return func() { _ = file.Close() }, nil // which gives it back
 }
 
 // AtStop has something done before the cluster stops. What was added last is done first.

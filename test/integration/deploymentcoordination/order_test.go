@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 func TestThreeDeploymentsRollOutInOrderOfTheirNames(t *testing.T) {
@@ -287,11 +288,11 @@ func TestFiftyDeployments(t *testing.T) {
 		d.Spec.Replicas = new(int32(1))
 		s.Create(d)
 	}
-	require.Eventually(t, func() bool {
+	cluster.AwaitWithin(t, 4*time.Minute, "all to have rolled out", func() bool {
 		status := s.status("shop")
 		return len(status.Deployments) == 50 && status.ActiveDeployment == "" && !slices.ContainsFunc(status.DeploymentStates,
 			func(state v1.DeploymentState) bool { return state.HasPendingChanges })
-	}, 4*time.Minute, 100*time.Millisecond)
+	})
 	verdict := s.verdict()
 	got := verdict.Order()
 	// The first goes a second after the first was seen; on a loaded machine not all may be there by then.
