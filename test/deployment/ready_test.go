@@ -1,11 +1,10 @@
 package deployment
 
 import (
+	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,7 +24,7 @@ import (
 func TestASchedulerThatWaitsToLeadIsReady(t *testing.T) {
 	s := newSite(t)
 	leader := leaseHolder(s)
-	config := filepath.Join(s.cluster.Dir, "state", "config", "scheduler-config.yaml")
+	config := s.cluster.ConfigFile("scheduler-config.yaml")
 	health := startScheduler(s, config)
 	cluster.Await(s, "the standby to be ready", func() bool { return probe(s, health) == "ok" })
 	assert.Equal(s, leader, leaseHolder(s), "it is no standby")
@@ -56,7 +55,7 @@ func configWithoutLeaderElection(s *site, identity string) string {
 	require.NoError(s, yaml.Unmarshal(shipped, &config))
 	config["leaderElection"] = map[string]any{"leaderElect": false}
 	config["clientConnection"] = map[string]any{
-		"kubeconfig": filepath.Join(s.cluster.Dir, "state", "config", identity+".kubeconfig"),
+		"kubeconfig": s.cluster.ConfigFile(identity + ".kubeconfig"),
 	}
 	config["profiles"].([]any)[0].(map[string]any)["schedulerName"] = "another"
 	content, err := yaml.Marshal(config)
@@ -76,32 +75,15 @@ func startScheduler(s *site, config string) (address string) {
 // health.
 func startStandby(s *site) (address string) {
 	s.Helper()
-	kubeconfig := filepath.Join(s.cluster.Dir, "state", "config", controlplane.PodSequenceController+".kubeconfig")
+	kubeconfig := s.cluster.ConfigFile(controlplane.PodSequenceController + ".kubeconfig")
 	return startProgram(s, controlplane.PodSequenceController, "--kubeconfig="+kubeconfig, "--metrics-bind-address=0")
 }
 
 func startProgram(s *site, program string, args ...string) (address string) {
 	s.Helper()
-	bin, err := controlplane.FindBin()
-	require.NoError(s, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(s, err)
-	address = listener.Addr().String()
-	host, port, err := net.SplitHostPort(address)
-	require.NoError(s, err)
-	require.NoError(s, listener.Close())
-
-	log, err := os.Create(filepath.Join(s.cluster.Dir, "logs", strings.ReplaceAll(s.Name(), "/", "-")+"-"+program+".log"))
-	require.NoError(s, err)
+	port, address := cluster.FreeAddress(s)
 	// With brackets, as in the Deployments, where they are there for IPv6.
-	command := exec.Command(filepath.Join(bin, program), append(args, "--health-probe-bind-address=["+host+"]:"+port)...)
-	command.Stdout, command.Stderr = log, log
-	require.NoError(s, command.Start())
-	s.Cleanup(func() {
-		require.NoError(s, command.Process.Kill())
-		_ = command.Wait() // it was killed
-		require.NoError(s, log.Close())
-	})
+	s.cluster.Run(s, program, append(args, fmt.Sprintf("--health-probe-bind-address=[127.0.0.1]:%d", port))...)
 	return address
 }
 

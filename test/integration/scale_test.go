@@ -81,7 +81,7 @@ func BenchmarkFailOver(b *testing.B) {
 			var took []time.Duration
 			for b.Loop() {
 				standby := env.startInstance(b, controlplane.PodSequenceScheduler, nil)
-				s.Await("the standby to wait for the lease", standby.ready)
+				s.Await("the standby to wait for the lease", func() bool { return isUp(standby) })
 				kill()
 				begin := time.Now()
 				name := fmt.Sprintf("after-%d", len(took))
@@ -223,9 +223,9 @@ func (s *story) readyToAllBound(count int) time.Duration {
 	}
 }
 
-// ready tells whether the instance has begun, be it as a standby.
-func (i *instance) ready() bool {
-	for _, arg := range i.Args {
+// isUp reports whether the instance has begun, be it as a standby.
+func isUp(p *cluster.Program) bool {
+	for _, arg := range p.Args {
 		if address, ok := strings.CutPrefix(arg, "--health-probe-bind-address="); ok {
 			response, err := http.Get("http://" + address + "/readyz")
 			if err != nil {

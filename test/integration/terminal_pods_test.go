@@ -166,7 +166,7 @@ func succeeded(pod *corev1.Pod) corev1.PodStatus {
 // schedulerConfig is the path of the configuration that our scheduler runs with.
 func (s *story) schedulerConfig() string {
 	s.Helper()
-	for _, arg := range s.env.commandLine(s, controlplane.PodSequenceScheduler).Args {
+	for _, arg := range s.Cluster.Args(s, controlplane.PodSequenceScheduler) {
 		if path, ok := strings.CutPrefix(arg, "--config="); ok {
 			return path
 		}

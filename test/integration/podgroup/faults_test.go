@@ -2,13 +2,9 @@ package podgroup
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -57,21 +53,10 @@ func TestLabelKeysByFlag(t *testing.T) {
 	t.Parallel()
 	const ownName, ownReady = "example.com/gang", "example.com/gang-runs"
 	c := victims.Take(t)
-	bin, err := controlplane.FindBin()
-	require.NoError(t, err)
-	log, err := os.Create(filepath.Join(c.Dir, "logs", "controller-with-own-labels.log"))
-	require.NoError(t, err)
-	command := exec.Command(filepath.Join(bin, controlplane.PodSequenceController),
+	c.Run(t, controlplane.PodSequenceController,
 		"--kubeconfig="+c.Kubeconfig(),
 		"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
 		"--pod-group-name-label="+ownName, "--pod-group-ready-label="+ownReady)
-	command.Stdout, command.Stderr = log, log
-	require.NoError(t, command.Start())
-	t.Cleanup(func() {
-		require.NoError(t, command.Process.Kill())
-		_ = command.Wait() // it was killed
-		require.NoError(t, log.Close())
-	})
 
 	s := newStoryIn(t, c)
 	awaitOwn := func(names ...string) {
