@@ -77,7 +77,7 @@ func (s *story) readyToBound() time.Duration {
 // own and those of the simulated kubelet.
 func (s *story) countWrites(prefix string) int {
 	count := 0
-	s.Audited(func(e *cluster.Request) {
+	s.AuditedHere(func(e *cluster.Request) {
 		ref := e.ObjectRef
 		if ref == nil || !e.IsAnswered() || ref.Namespace != s.Namespace || ref.Resource != "pods" || !strings.HasPrefix(ref.Name, prefix) {
 			return

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,14 +42,19 @@ func (r *Request) IsAnswered() bool { return r.Stage == auditv1.StageResponseCom
 // IsRead reports whether the request changes nothing.
 func (r *Request) IsRead() bool { return r.Verb == "get" || r.Verb == "list" || r.Verb == "watch" }
 
-// ReadAuditLog goes through everything that the audit log of the cluster says so far.
+// ReadAuditLog goes through all requests of our programs that the audit log of the cluster has so far.
 func (c *Cluster) ReadAuditLog(see func(*Request)) error {
+	return c.readAuditLog([]byte(ours), see)
+}
+
+// readAuditLog goes through the requests that contain a text. To decode the others would take long.
+func (c *Cluster) readAuditLog(text []byte, see func(*Request)) error {
 	file, err := os.Open(c.AuditLog())
 	if err != nil {
 		return fmt.Errorf("open audit log: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	lines := bufio.NewReader(file)
+	lines := bufio.NewReaderSize(file, 1<<16)
 	for {
 		line, err := lines.ReadBytes('\n')
 		switch {
@@ -56,6 +62,8 @@ func (c *Cluster) ReadAuditLog(see func(*Request)) error {
 			return nil // a line without an end is being written
 		case err != nil:
 			return fmt.Errorf("read audit log: %w", err)
+		case !bytes.Contains(line, text):
+			continue
 		}
 		r := &Request{}
 		if err := json.Unmarshal(line, &r.Event); err != nil {
@@ -63,14 +71,20 @@ func (c *Cluster) ReadAuditLog(see func(*Request)) error {
 		}
 		r.Program, _ = strings.CutPrefix(r.User.Username, ours)
 		if r.Program == r.User.Username {
-			r.Program = ""
+			r.Program = "" // somebody else's, of or by one of ours
 		}
 		see(r)
 	}
 }
 
-// Audited goes through everything that the audit log of the story's cluster says so far.
+// Audited goes through all requests of our programs that the audit log of the story's cluster has so far.
 func (s *Story) Audited(see func(*Request)) {
 	s.Helper()
 	require.NoError(s, s.Cluster.ReadAuditLog(see))
+}
+
+// AuditedHere goes through everybody's requests about the story's namespace so far.
+func (s *Story) AuditedHere(see func(*Request)) {
+	s.Helper()
+	require.NoError(s, s.Cluster.readAuditLog([]byte(s.Namespace), see))
 }

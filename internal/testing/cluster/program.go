@@ -52,7 +52,9 @@ func (c *Cluster) Args(t testing.TB, component string) []string {
 }
 
 // ConfigFile is the path of a file of a component's configuration.
-func (c *Cluster) ConfigFile(name string) string { return filepath.Join(c.Dir, "state", "config", name) }
+func (c *Cluster) ConfigFile(name string) string {
+	return filepath.Join(c.Dir, "state", "config", name)
+}
 
 // FreeAddress is a port of this host that nobody listens at, and the address with it.
 func FreeAddress(t testing.TB) (port int, address string) {
