@@ -126,7 +126,7 @@ test_packages := -deps -test -f '{{if and .GoFiles (ne .Name "main") (not .ForTe
 test: build ## Run all tests, on a real control plane where one is needed
 	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
 	$(GO) test $$($(GO) list ./... | grep -v /test/)
-	$(GO) test -p 3 -timeout 90m ./test/... # three packages at a time: their tests wait more than they work
+	$(GO) test -p 2 -timeout 90m ./test/... # two packages at a time: their tests wait more than they work
 
 .PHONY: verify
 verify: ## Check formatting, vet, lint, import directions, and that generated files are up to date

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	options := asInProduction(controlplane.Options{ExtraArgs: map[string][]string{
 		controlplane.APIServer: append(withPodGroups, "--admission-control-config-file="+filepath.Join(dir, "admission.yaml")),
 	}})
-	cluster.Main(m, options, func(c *cluster.Cluster) error {
+	cluster.Main(m, 4, options, func(c *cluster.Cluster) error {
 		c.AtStop(func() error { return os.RemoveAll(dir) })
 		shared = c
 		return nil

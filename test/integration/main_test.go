@@ -27,7 +27,7 @@ type environment struct {
 var shared *environment
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, victims.Options, func(c *cluster.Cluster) (err error) {
+	cluster.Main(m, 16, victims.Options, func(c *cluster.Cluster) (err error) {
 		if err := victims.Begin(c); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,6 +70,9 @@ func Start(ctx context.Context, options controlplane.Options) (*Cluster, error) 
 		return nil, err
 	}
 	defer release()
+	if err := collectSeldom(); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	if options.Dir, err = os.MkdirTemp("", "podsequence-test-"); err != nil {
@@ -88,6 +92,16 @@ func Start(ctx context.Context, options controlplane.Options) (*Cluster, error) 
 		return nil, errors.Join(err, c.StopAndClean(false))
 	}
 	return c, nil
+}
+
+// collectSeldom has all programs that tests start collect garbage seldom: memory is plenty, processors are few. Benchmarks
+// measure what users get.
+func collectSeldom() error {
+	bench := flag.Lookup("test.bench")
+	if bench == nil || bench.Value.String() != "" || os.Getenv("GOGC") != "" {
+		return nil
+	}
+	return os.Setenv("GOGC", "400")
 }
 
 // claimStart waits until no other test, in whichever process, starts a cluster. Several at a time would take longer each, and

@@ -6,19 +6,17 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 
 	"example.com/podsequence/internal/controlplane"
 )
 
-// parallel is how many parallel tests run at a time, unless the command line says otherwise. Tests mostly wait, whatever the
-// number of processors.
-const parallel = "32"
-
 // Main is the TestMain of a package whose tests share a cluster. It starts the cluster, calls begin with it, runs the tests
-// and ends the program.
-func Main(m *testing.M, options controlplane.Options, begin func(*Cluster) error) {
-	if err := flag.Set("test.parallel", parallel); err != nil {
+// and ends the program. Unless the command line says otherwise so many parallel tests run at a time: they mostly wait, whatever
+// the number of processors.
+func Main(m *testing.M, parallel int, options controlplane.Options, begin func(*Cluster) error) {
+	if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
 		panic(err)
 	}
 	flag.Parse()

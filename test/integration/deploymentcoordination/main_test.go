@@ -19,7 +19,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, controlplane.Options{Nodes: 2, AuditLog: true}, func(c *cluster.Cluster) error {
+	cluster.Main(m, 4, controlplane.Options{Nodes: 2, AuditLog: true}, func(c *cluster.Cluster) error {
 		shared = c
 		etcd, err := c.EtcdConfig()
 		if err != nil {

@@ -20,7 +20,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, options(), func(c *cluster.Cluster) error {
+	cluster.Main(m, 8, options(), func(c *cluster.Cluster) error {
 		shared = c
 		return nil
 	})

@@ -59,13 +59,14 @@ func TestRunsOfTheSameWork(t *testing.T) {
 			s.awaitCondition("run-1", batchv1.JobComplete)
 
 			quota := s.quota(1) // which does not count pods that have succeeded
-			s.Create(run("run-2"))
+			second := run("run-2")
+			s.Create(second)
 			s.awaitRunning("gang", 1)
 			s.fence()
 			for _, pod := range s.group("gang") {
 				assert.Equal(t, pod.Status.Phase == corev1.PodSucceeded, labelled(&pod), "%s, which is %s", pod.Name, pod.Status.Phase)
 			}
-			require.NoError(t, s.API.Delete(s.Ctx, quota))
+			s.liftQuota(quota, 4, second)
 			s.awaitLabels("gang", 4)
 		})
 	}

@@ -2,6 +2,7 @@ package podgroup
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,7 +54,7 @@ func TestSizeByWorkload(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // controllers that were refused a pod wait for some seconds
+			t.Parallel()
 			s := newStory(t)
 			s.expect("gang", 4)
 			quota := s.quota(3)
@@ -66,7 +67,7 @@ func TestSizeByWorkload(t *testing.T) {
 			}
 			s.awaitRunning("gang", 3)
 			s.expectNoLabels("gang")
-			require.NoError(t, s.API.Delete(s.Ctx, quota))
+			s.liftQuota(quota, 4, created...)
 			s.awaitLabels("gang", 4)
 			assert.Empty(t, s.events("GroupSizeConflict"))
 		})
@@ -99,6 +100,21 @@ func (s *story) quota(pods int64) *corev1.ResourceQuota {
 		return len(quota.Status.Hard) > 0
 	})
 	return quota
+}
+
+// liftQuota deletes the quota, and returns when the group has so many pods. Controllers that were refused a pod wait twice as
+// long each time: a change of the workload has them try again at once.
+func (s *story) liftQuota(quota *corev1.ResourceQuota, pods int, workloads ...client.Object) {
+	s.Helper()
+	s.Delete(quota)
+	changes := 0
+	s.Await("the pods that the quota kept from being created", func() bool {
+		changes++
+		for _, workload := range workloads {
+			s.Annotate(workload, "example.com/change", strconv.Itoa(changes))
+		}
+		return len(s.group("gang")) == pods
+	})
 }
 
 // A Job that has no pod yet is one of the group by its template.

@@ -22,7 +22,7 @@ func TestWarnings(t *testing.T) {
 		s.Create(job)
 		s.awaitRunning("gang", 2)
 		s.expectNoLabels("gang")
-		require.NoError(t, s.API.Delete(s.Ctx, quota))
+		s.liftQuota(quota, 3, job)
 		s.awaitLabels("gang", 3)
 		s.awaitEvent("InvalidGroupSize", `^annotation podgroup.jhwagner.github.io/size of pod work-\w+ is "three": it must be a whole number, `)
 	})
@@ -33,7 +33,7 @@ func TestWarnings(t *testing.T) {
 		job.Spec.Template.Annotations[sizeAnnotation] = "2"
 		s.Create(job)
 		s.awaitLabels("gang", 2)
-		require.NoError(t, s.API.Delete(s.Ctx, quota))
+		s.liftQuota(quota, 3, job)
 		s.awaitLabels("gang", 3)
 		s.awaitEvent("GroupSizeConflict",
 			"^the group has 2 pods by annotation podgroup.jhwagner.github.io/size, but 3 by Jobs, StatefulSets and ReplicaSets: 2 holds$")

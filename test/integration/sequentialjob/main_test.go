@@ -16,7 +16,7 @@ var shared *cluster.Cluster
 var victims = cluster.Exclusive{Options: controlplane.Options{AuditLog: true}}
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, victims.Options, func(c *cluster.Cluster) error {
+	cluster.Main(m, 12, victims.Options, func(c *cluster.Cluster) error {
 		shared = c
 		return nil
 	})
