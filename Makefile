@@ -119,11 +119,14 @@ docker-build: ## Build the images of both programs, named after IMG
 
 ##@ Check
 
+# All packages that tests are linked from, but for those that only a test has.
+test_packages := -deps -test -f '{{if and .GoFiles (ne .Name "main") (not .ForTest) (not .Standard)}}{{.ImportPath}}{{end}}' ./...
+
 .PHONY: test
 test: build ## Run all tests, on a real control plane where one is needed
-	@hack/with-progress.sh "compiling tests" $(GO) test -run '^$$' ./...
+	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
 	$(GO) test $$($(GO) list ./... | grep -v /test/)
-	$(GO) test -p 1 -timeout 60m ./test/... # one cluster at a time: two cores are few
+	$(GO) test -p 2 -timeout 90m ./test/... # two packages at a time: their tests wait more than they work
 
 .PHONY: verify
 verify: ## Check formatting, vet, lint, import directions, and that generated files are up to date

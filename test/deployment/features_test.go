@@ -20,7 +20,7 @@ const podSequences = "podsequence"
 // features are what can be left out.
 var features = map[string]struct {
 	// run has the feature do all that it does.
-	run func(t *testing.T, namespace string)
+	run func(s *site, namespace string)
 	// own are the permissions on resources that no other feature needs.
 	own []string
 	// definition of its kind, if it has one.
@@ -43,45 +43,47 @@ var features = map[string]struct {
 
 // Each feature is left out once, and is there once without those.
 func TestAFeatureThatIsLeftOutTakesItsPermissionsWithIt(t *testing.T) {
+	t.Parallel()
 	for _, without := range [][]string{
 		{podSequences, "sequentialjob"}, // DeploymentCoordinations then have nobody to ask what holds pods
 		{"podgroup", "deploymentcoordination"},
 	} {
 		t.Run("without "+strings.Join(without, " and "), func(t *testing.T) {
+			t.Parallel()
 			options := controlplane.Options{Without: without, ExtraArgs: map[string][]string{controlplane.APIServer: withPodGroups}}
 			if slices.Contains(without, podSequences) { // there is nothing to schedule by
 				options.Components = append(controlplane.UpstreamComponents(), controlplane.PodSequenceController)
 			}
-			startCluster(t, options)
-			ns := newNamespace(t)
+			s := ownSite(t, options)
+			ns := newNamespace(s)
 			for name, feature := range features {
 				if !slices.Contains(without, name) {
-					feature.run(t, ns)
+					feature.run(s, ns)
 				}
 			}
-			readMetrics(t, ns, ourPrograms(t)...)
+			readMetrics(s, ns, ourPrograms(s)...)
 			var excused []string
 			if slices.Contains(without, "podgroup") && !slices.Contains(without, podSequences) {
-				installCoscheduling(t)
-				awaitPodGroupWatches(t)
+				installCoscheduling(s)
+				awaitPodGroupWatches(s)
 				for _, kind := range podGroupKinds { // only the pod group controller asks about one PodGroup
 					excused = append(excused, "podsequence-controller: list "+kind)
 				}
 			}
 
-			expectGrantsAreUsed(t, excused...)
+			expectGrantsAreUsed(s, excused...)
 			for _, name := range without {
-				expectNothingOf(t, name)
+				expectNothingOf(s, name)
 			}
 		})
 	}
 }
 
 // ourPrograms are those of our programs that the cluster runs.
-func ourPrograms(t *testing.T) []string {
-	t.Helper()
-	components, err := cluster.Status(t.Context())
-	require.NoError(t, err)
+func ourPrograms(s *site) []string {
+	s.Helper()
+	components, err := s.cluster.Status(s.Context())
+	require.NoError(s, err)
 	var programs []string
 	for _, c := range components {
 		if c.Name == controlplane.PodSequenceScheduler || c.Name == controlplane.PodSequenceController {
@@ -91,18 +93,18 @@ func ourPrograms(t *testing.T) []string {
 	return programs
 }
 
-func expectNothingOf(t *testing.T, feature string) {
-	t.Helper()
-	for _, g := range append(grantsOf(t, "controller"), grantsOf(t, "scheduler")...) {
+func expectNothingOf(s *site, feature string) {
+	s.Helper()
+	for _, g := range append(grantsOf(s, "controller"), grantsOf(s, "scheduler")...) {
 		for _, own := range features[feature].own {
-			assert.NotContains(t, g.String(), own, "granted without %s", feature)
+			assert.NotContains(s, g.String(), own, "granted without %s", feature)
 		}
 	}
 	role := client.ObjectKey{Name: "podsequence-controller-" + feature}
-	assert.True(t, apierrors.IsNotFound(api.Get(t.Context(), role, &rbacv1.ClusterRole{})), "the ClusterRole is there")
-	assert.True(t, apierrors.IsNotFound(api.Get(t.Context(), role, &rbacv1.ClusterRoleBinding{})), "the ClusterRoleBinding is there")
+	assert.True(s, apierrors.IsNotFound(s.cluster.API.Get(s.Context(), role, &rbacv1.ClusterRole{})), "the ClusterRole is there")
+	assert.True(s, apierrors.IsNotFound(s.cluster.API.Get(s.Context(), role, &rbacv1.ClusterRoleBinding{})), "the ClusterRoleBinding is there")
 	if definition := features[feature].definition; definition != "" {
-		err := api.Get(t.Context(), client.ObjectKey{Name: definition}, &apiextensionsv1.CustomResourceDefinition{})
-		assert.True(t, apierrors.IsNotFound(err), "the kind is there")
+		err := s.cluster.API.Get(s.Context(), client.ObjectKey{Name: definition}, &apiextensionsv1.CustomResourceDefinition{})
+		assert.True(s, apierrors.IsNotFound(err), "the kind is there")
 	}
 }

@@ -1,19 +1,16 @@
 package deployment
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // action is one thing that may be done, or was.
@@ -53,13 +50,13 @@ func (g grant) usedBy(requests []request) bool {
 
 // grantsOf are the permissions that our manifests define for a program. Those that every cluster defines for its
 // schedulers are not ours to cut.
-func grantsOf(t *testing.T, component string) []grant {
-	t.Helper()
+func grantsOf(s *site, component string) []grant {
+	s.Helper()
 	ours := client.MatchingLabels{"app.kubernetes.io/name": "podsequence", "app.kubernetes.io/component": component}
 	var clusterRoles rbacv1.ClusterRoleList
-	require.NoError(t, api.List(t.Context(), &clusterRoles, ours))
+	require.NoError(s, s.cluster.API.List(s.Context(), &clusterRoles, ours))
 	var roles rbacv1.RoleList
-	require.NoError(t, api.List(t.Context(), &roles, ours))
+	require.NoError(s, s.cluster.API.List(s.Context(), &roles, ours))
 
 	program := "podsequence-" + component
 	var grants []grant
@@ -100,34 +97,19 @@ func qualify(resource, group string) string {
 }
 
 // ourRequests are the requests of both programs for resources so far.
-func ourRequests(t *testing.T) []request {
-	t.Helper()
-	log, err := os.Open(cluster.AuditLog())
-	require.NoError(t, err)
-	defer func() { _ = log.Close() }()
+func ourRequests(s *site) []request {
+	s.Helper()
 	var requests []request
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var event auditv1.Event
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			continue // the last line may be half written
+	require.NoError(s, s.cluster.ReadAuditLog(func(r *cluster.Request) {
+		if r.Program == "" || r.UserAgent == thief || r.ObjectRef == nil || r.ResponseStatus == nil {
+			return
 		}
-		program, ours := strings.CutPrefix(event.User.Username, "system:serviceaccount:"+systemNamespace+":")
-		if !ours || event.UserAgent == thief || event.ObjectRef == nil || event.ResponseStatus == nil {
-			continue
-		}
-		ref := event.ObjectRef
-		resource := ref.Resource
-		if ref.Subresource != "" {
-			resource += "/" + ref.Subresource
-		}
+		ref := r.ObjectRef
 		requests = append(requests, request{
-			action{program, ref.Namespace, event.Verb, qualify(resource, ref.APIGroup), ref.Name},
-			int(event.ResponseStatus.Code),
+			action{r.Program, ref.Namespace, r.Verb, qualify(r.Resource(), ref.APIGroup), ref.Name},
+			int(r.ResponseStatus.Code),
 		})
-	}
-	require.NoError(t, lines.Err())
-	require.NotEmpty(t, requests, "the audit log has nothing of ours")
+	}))
+	require.NotEmpty(s, requests, "the audit log has nothing of ours")
 	return requests
 }

@@ -15,6 +15,7 @@ import (
 
 	appsapi "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // awaited are the kinds without which the controller starts, by their definitions, and what installs each.
@@ -25,99 +26,100 @@ var awaited = map[string]string{
 }
 
 func TestKindsThatAreNotInstalledAreWaitedFor(t *testing.T) {
-	startCluster(t, controlplane.Options{})
-	require.NoError(t, cluster.Kill(t.Context(), controlplane.PodSequenceController))
-	uninstallKinds(t)
+	t.Parallel()
+	s := ownSite(t, controlplane.Options{})
+	require.NoError(s, s.cluster.Kill(s.Context(), controlplane.PodSequenceController))
+	uninstallKinds(s)
 	// It returns when the controller is ready.
-	require.NoError(t, cluster.StartComponent(t.Context(), controlplane.PodSequenceController))
-	pid, err := cluster.PID(controlplane.PodSequenceController)
-	require.NoError(t, err)
-	ns := newNamespace(t)
-	monitor := newMonitor(t, ns)
+	require.NoError(s, s.cluster.StartComponent(s.Context(), controlplane.PodSequenceController))
+	pid, err := s.cluster.PID(controlplane.PodSequenceController)
+	require.NoError(s, err)
+	ns := newNamespace(s)
+	monitor := newMonitor(s, ns)
 
-	awaitInstalled(t, monitor, "0")
+	awaitInstalled(s, monitor, "0")
 	for definition, command := range awaited {
-		assert.Equal(t, 1, logged(t, "The kind is not installed", definition, command), "%s in the log", definition)
+		assert.Equal(s, 1, logged(s, "The kind is not installed", definition, command), "%s in the log", definition)
 	}
-	runPods(t, ns) // what needs no kind goes on
-	t.Log("a Deployment is left that waits for its turn by a coordination that is gone with its kind")
+	runPods(s, ns) // what needs no kind goes on
+	s.Log("a Deployment is left that waits for its turn by a coordination that is gone with its kind")
 	left := deployment(ns, "left", nil)
 	left.Annotations = map[string]string{appsapi.PausedByAnnotation: "proxies"}
 	left.Spec.Paused = true
-	create(t, left)
-	await(t, "it to be unpaused", func() bool { return !get(t, &appsv1.Deployment{}, ns, "left").Spec.Paused })
+	create(s, left)
+	cluster.Await(s, "it to be unpaused", func() bool { return !get(s, &appsv1.Deployment{}, ns, "left").Spec.Paused })
 
-	t.Log("the kinds come")
-	require.NoError(t, cluster.Apply(t.Context(), "crds"))
-	useKinds(t)
-	awaitInstalled(t, monitor, "1")
+	s.Log("the kinds come")
+	require.NoError(s, s.cluster.Apply(s.Context(), "crds"))
+	useKinds(s)
+	awaitInstalled(s, monitor, "1")
 
-	t.Log("they are removed with what there is of them")
-	refusedBefore := notFound(t)
-	uninstallKinds(t)
-	awaitInstalled(t, monitor, "0")
-	ns = newNamespace(t)
-	runPods(t, ns)
+	s.Log("they are removed with what there is of them")
+	refusedBefore := notFound(s)
+	uninstallKinds(s)
+	awaitInstalled(s, monitor, "0")
+	ns = newNamespace(s)
+	runPods(s, ns)
 	// One that was under way when the kind went may still be refused.
-	assert.LessOrEqual(t, notFound(t), refusedBefore+len(awaited), "lists and watches of kinds that are not there")
+	assert.LessOrEqual(s, notFound(s), refusedBefore+len(awaited), "lists and watches of kinds that are not there")
 	for definition, command := range awaited {
-		assert.Equal(t, 2, logged(t, "The kind is not installed", definition, command), "%s in the log", definition)
+		assert.Equal(s, 2, logged(s, "The kind is not installed", definition, command), "%s in the log", definition)
 	}
 
-	t.Log("they come back")
-	require.NoError(t, cluster.Apply(t.Context(), "crds"))
-	useKinds(t)
-	awaitInstalled(t, monitor, "1")
+	s.Log("they come back")
+	require.NoError(s, s.cluster.Apply(s.Context(), "crds"))
+	useKinds(s)
+	awaitInstalled(s, monitor, "1")
 
-	after, err := cluster.PID(controlplane.PodSequenceController)
-	require.NoError(t, err)
-	assert.Equal(t, pid, after, "the controller was started anew")
-	assert.NoError(t, componentProblem(t, controlplane.PodSequenceController))
+	after, err := s.cluster.PID(controlplane.PodSequenceController)
+	require.NoError(s, err)
+	assert.Equal(s, pid, after, "the controller was started anew")
+	assert.NoError(s, componentProblem(s, controlplane.PodSequenceController))
 }
 
 // useKinds has an object of each kind do what it is for.
-func useKinds(t *testing.T) {
-	t.Helper()
-	ns := newNamespace(t)
-	rollOutInTurn(t, ns)
-	runSteps(t, ns)
-	runSequence(t, ns)
+func useKinds(s *site) {
+	s.Helper()
+	ns := newNamespace(s)
+	rollOutInTurn(s, ns)
+	runSteps(s, ns)
+	runSequence(s, ns)
 }
 
 // runPods has a pod of a group run, which the controller labels.
-func runPods(t *testing.T, namespace string) {
-	t.Helper()
-	create(t, ourPod(namespace, "member").SchedulerName("default-scheduler").Label("podgroup.jhwagner.github.io/name", "group").Obj())
-	await(t, "the group to be labelled", func() bool { return isLabelled(t, namespace, "member") })
+func runPods(s *site, namespace string) {
+	s.Helper()
+	create(s, ourPod(namespace, "member").SchedulerName("default-scheduler").Label("podgroup.jhwagner.github.io/name", "group").Obj())
+	cluster.Await(s, "the group to be labelled", func() bool { return isLabelled(s, namespace, "member") })
 }
 
 // uninstallKinds removes the kinds, and returns when the API server has removed what there was of them.
-func uninstallKinds(t *testing.T) {
-	t.Helper()
+func uninstallKinds(s *site) {
+	s.Helper()
 	for name := range awaited {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		definition.Name = name
-		require.NoError(t, api.Delete(t.Context(), definition))
+		require.NoError(s, s.cluster.API.Delete(s.Context(), definition))
 	}
 	for name := range awaited {
-		await(t, name+" to be gone", func() bool {
-			err := api.Get(t.Context(), client.ObjectKey{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
+		cluster.Await(s, name+" to be gone", func() bool {
+			err := s.cluster.API.Get(s.Context(), client.ObjectKey{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
 			return apierrors.IsNotFound(err)
 		})
 	}
 }
 
 // awaitInstalled waits until the controller's metrics say of all kinds that they are installed, or that none is.
-func awaitInstalled(t *testing.T, monitor, want string) {
-	t.Helper()
-	url, err := cluster.URL(controlplane.PodSequenceController)
-	require.NoError(t, err)
-	await(t, "the metrics to say of every kind "+want, func() bool {
-		code, text, err := tryFetch(t, url+"/metrics", monitor)
+func awaitInstalled(s *site, monitor, want string) {
+	s.Helper()
+	url, err := s.cluster.URL(controlplane.PodSequenceController)
+	require.NoError(s, err)
+	cluster.Await(s, "the metrics to say of every kind "+want, func() bool {
+		code, text, err := tryFetch(s, url+"/metrics", monitor)
 		if err != nil {
 			return false // it has just been started
 		}
-		require.Equal(t, http.StatusOK, code)
+		require.Equal(s, http.StatusOK, code)
 		for definition := range awaited {
 			if !strings.Contains(text, `podsequence_kind_installed{resource="`+definition+`"} `+want+"\n") {
 				return false
@@ -128,10 +130,10 @@ func awaitInstalled(t *testing.T, monitor, want string) {
 }
 
 // logged counts the lines of the controller's log that have all of these texts.
-func logged(t *testing.T, texts ...string) int {
-	t.Helper()
-	log, err := os.ReadFile(cluster.Log(controlplane.PodSequenceController))
-	require.NoError(t, err)
+func logged(s *site, texts ...string) int {
+	s.Helper()
+	log, err := os.ReadFile(s.cluster.Log(controlplane.PodSequenceController))
+	require.NoError(s, err)
 	count := 0
 	for line := range strings.Lines(string(log)) {
 		all := true
@@ -146,10 +148,10 @@ func logged(t *testing.T, texts ...string) int {
 }
 
 // notFound counts requests of the controller for all objects of a kind that the API server does not know.
-func notFound(t *testing.T) int {
-	t.Helper()
+func notFound(s *site) int {
+	s.Helper()
 	count := 0
-	for _, r := range ourRequests(t) {
+	for _, r := range ourRequests(s) {
 		_, isAwaited := awaited[r.resource]
 		if isAwaited && r.program == controlplane.PodSequenceController && r.name == "" && r.code == http.StatusNotFound {
 			count++
@@ -158,10 +160,10 @@ func notFound(t *testing.T) int {
 	return count
 }
 
-func componentProblem(t *testing.T, name string) error {
-	t.Helper()
-	components, err := cluster.Status(t.Context())
-	require.NoError(t, err)
+func componentProblem(s *site, name string) error {
+	s.Helper()
+	components, err := s.cluster.Status(s.Context())
+	require.NoError(s, err)
 	for _, c := range components {
 		if c.Name == name {
 			return c.Problem

@@ -3,81 +3,43 @@
 package deployment
 
 import (
-	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	appsapi "example.com/podsequence/apis/apps/v1"
-	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 const (
 	systemNamespace = "podsequence-system"
-	// patience is how long something that must happen may take on a loaded machine.
-	patience = 3 * time.Minute
-	readyURL = "/readyz/podsequence"
+	readyURL        = "/readyz/podsequence"
 )
 
-// Of the cluster that all tests share, or that a test has started for itself, see startCluster.
-var (
-	directory string
-	cluster   *controlplane.Cluster
-	api       client.Client
-)
+// shared is the cluster of all tests that do not start one for themselves.
+var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	log.SetLogger(klog.Background()) // of controller-runtime's client, which complains at length without one
-	code, err := run(m)
+	dir, err := os.MkdirTemp("", "podsequence-admission-")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "admission.yaml"), []byte(limitCriticalPods), 0o600)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
-		code = 1
+		os.Exit(1)
 	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	admission, err := os.CreateTemp("", "podsequence-admission-*.yaml")
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, os.Remove(admission.Name())) }()
-	if _, err := admission.WriteString(limitCriticalPods); err != nil {
-		return 1, err
-	}
-	shared, err := start(ctx, controlplane.Options{ExtraArgs: map[string][]string{
-		controlplane.APIServer: append(withPodGroups, "--admission-control-config-file="+admission.Name()),
+	options := asInProduction(controlplane.Options{ExtraArgs: map[string][]string{
+		controlplane.APIServer: append(withPodGroups, "--admission-control-config-file="+filepath.Join(dir, "admission.yaml")),
 	}})
-	if err != nil {
-		return 1, err
-	}
-	defer func() {
-		if stopErr := shared.stop(code != 0); stopErr != nil && err == nil {
-			code, err = 1, stopErr
-		}
-	}()
-	shared.use()
-	return m.Run(), nil
+	cluster.Main(m, 4, options, func(c *cluster.Cluster) error {
+		c.AtStop(func() error { return os.RemoveAll(dir) })
+		shared = c
+		return nil
+	})
 }
 
 // withPodGroups are flags of an API server that serves Kubernetes' own PodGroups.
@@ -99,20 +61,9 @@ plugins:
         values: [system-cluster-critical]
 `
 
-// testCluster is a cluster with our installation.
-type testCluster struct {
-	directory string
-	cluster   *controlplane.Cluster
-	api       client.Client
-}
-
-// start starts a cluster as in production: leaders are elected, and logs are those of the Deployments.
-func start(ctx context.Context, options controlplane.Options) (*testCluster, error) {
-	directory, err := os.MkdirTemp("", "podsequence-deployment-")
-	if err != nil {
-		return nil, err
-	}
-	options.Dir, options.Nodes, options.AuditLog, options.LeaderElection = directory, 2, true, true
+// asInProduction has leaders elected, and logs be those of the Deployments.
+func asInProduction(options controlplane.Options) controlplane.Options {
+	options.Nodes, options.AuditLog, options.LeaderElection = 2, true, true
 	extra := map[string][]string{
 		controlplane.PodSequenceScheduler:  {"--v=2"},
 		controlplane.PodSequenceController: {"--v=2"},
@@ -121,83 +72,43 @@ func start(ctx context.Context, options controlplane.Options) (*testCluster, err
 		extra[component] = append(extra[component], args...)
 	}
 	options.ExtraArgs = extra
-	cluster, err := controlplane.Start(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	c := &testCluster{directory: directory, cluster: cluster}
-	if c.api, err = client.New(cluster.Config(), client.Options{Scheme: newScheme()}); err != nil {
-		return nil, errors.Join(err, c.stop(true))
-	}
-	return c, nil
+	return options
 }
 
-func newScheme() *runtime.Scheme {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, appsapi.AddToScheme, batchv1alpha1.AddToScheme,
-	} {
-		utilruntime.Must(add(scheme))
-	}
-	return scheme
+// site is a cluster with our installation, for one test.
+type site struct {
+	*testing.T
+	cluster *cluster.Cluster
 }
 
-// use has the functions of this package act on the cluster.
-func (c *testCluster) use() { directory, cluster, api = c.directory, c.cluster, c.api }
+// newSite is the cluster that tests share.
+func newSite(t *testing.T) *site { return &site{t, shared} }
 
-// stop stops the cluster. The logs are kept if something failed.
-func (c *testCluster) stop(failed bool) error {
-	if err := c.cluster.Stop(context.Background()); err != nil {
-		return err
-	}
-	if failed {
-		fmt.Fprintln(os.Stderr, "the logs of all components are in", filepath.Join(c.directory, "logs"))
-		return nil
-	}
-	return os.RemoveAll(c.directory)
-}
-
-// startCluster has a test use a cluster of its own until it ends.
-func startCluster(t *testing.T, options controlplane.Options) {
+// ownSite is a cluster that the test has for itself.
+func ownSite(t *testing.T, options controlplane.Options) *site {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	own, err := start(ctx, options)
-	require.NoError(t, err)
-	shared := &testCluster{directory, cluster, api}
-	own.use()
-	t.Cleanup(func() {
-		shared.use()
-		require.NoError(t, own.stop(t.Failed()))
-	})
+	return &site{t, cluster.Own(t, asInProduction(options))}
 }
 
-// newNamespace makes a namespace for one test.
-func newNamespace(t *testing.T) string {
-	t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "deployment-"}}
-	require.NoError(t, api.Create(t.Context(), ns))
-	// Pods are refused without it, and a busy controller-manager takes its time.
-	await(t, "the account that pods need", func() bool {
-		return api.Get(t.Context(), client.ObjectKey{Namespace: ns.Name, Name: "default"}, &corev1.ServiceAccount{}) == nil
-	})
-	return ns.Name
+// in is the same cluster for a part of the test.
+func (s *site) in(t *testing.T) *site { return &site{t, s.cluster} }
+
+// newNamespace makes a namespace for one test. It stays: our programs are refused what they write to one that is deleted, and
+// there is a test that they are refused nothing.
+func newNamespace(s *site) string {
+	s.Helper()
+	return cluster.NewNamespace(s, s.cluster).Name
 }
 
-func create(t *testing.T, objects ...client.Object) {
-	t.Helper()
+func create(s *site, objects ...client.Object) {
+	s.Helper()
 	for _, object := range objects {
-		require.NoError(t, api.Create(t.Context(), object), "create %T %s", object, object.GetName())
+		require.NoError(s, s.cluster.API.Create(s.Context(), object), "create %T %s", object, object.GetName())
 	}
 }
 
-func get[T client.Object](t *testing.T, object T, namespace, name string) T {
-	t.Helper()
-	require.NoError(t, api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object))
+func get[T client.Object](s *site, object T, namespace, name string) T {
+	s.Helper()
+	require.NoError(s, s.cluster.API.Get(s.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object))
 	return object
-}
-
-func await(t *testing.T, what string, happened func() bool) {
-	t.Helper()
-	require.Eventually(t, happened, patience, 50*time.Millisecond, "waited for %s", what)
 }

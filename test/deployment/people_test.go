@@ -18,6 +18,7 @@ import (
 
 	appsapi "example.com/podsequence/apis/apps/v1"
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // ourKinds are the resources that people write.
@@ -25,15 +26,16 @@ var ourKinds = []schema.GroupVersionResource{sequences, steps, coordination}
 
 // Recorded passes, started steps and turns are read back from status: who writes it decides what starts.
 func TestOnlyTheControllerWritesStatus(t *testing.T) {
-	ns := newNamespace(t)
+	s := newSite(t)
+	ns := newNamespace(s)
 	object := &appsapi.DeploymentCoordination{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "object"}}
 	object.Spec.LabelSelector.MatchLabels = map[string]appsapi.LabelValue{"app": "none"}
-	create(t, MakeSequence(ns, "object").Pods("One", "one").Obj(), stepsOf(ns, "object", nil), object)
+	create(s, MakeSequence(ns, "object").Pods("One", "one").Obj(), stepsOf(ns, "object", nil), object)
 	user := ns + "-user"
 	as := func(user string) attempts {
-		config := cluster.Config()
+		config := s.cluster.Config()
 		config.Impersonate = rest.ImpersonationConfig{UserName: user}
-		return attemptsWith(t, config, ns)
+		return attemptsWith(s, config, ns)
 	}
 	patch := func(resource schema.GroupVersionResource, patch string, subresource ...string) attempt {
 		return patching(resource, "object", types.MergePatchType, patch, subresource...)
@@ -41,7 +43,7 @@ func TestOnlyTheControllerWritesStatus(t *testing.T) {
 	const status = `{"status":{"observedGeneration":1}}`
 
 	// Whatever a cluster's administrators grant, such as everything in a namespace.
-	allow(t, ns, user, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
+	allow(s, ns, user, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}})
 	for _, kind := range ourKinds {
 		as(user).awaitRefusal(patch(kind, status, "status"), "podsequence-status")
 		as(user).expectRefused(refusals{
@@ -53,28 +55,28 @@ func TestOnlyTheControllerWritesStatus(t *testing.T) {
 			"another change of " + kind.Resource: patch(kind, `{"metadata":{"labels":{"a":"b"}}}`),
 		})
 	}
-	stolen := stealToken(t, "podsequence-controller", ns)
+	stolen := stealToken(s, "podsequence-controller", ns)
 	for _, kind := range ourKinds {
 		stolen.expectAccepted(map[string]attempt{"the controller's own status of " + kind.Resource: func(a attempts) error {
 			objects := a.Resource(kind).Namespace(ns)
-			current, err := attemptsWith(t, cluster.Config(), ns).Resource(kind).Namespace(ns).Get(t.Context(), "object", metav1.GetOptions{})
-			require.NoError(t, err)
-			_, err = objects.UpdateStatus(t.Context(), current, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+			current, err := attemptsWith(s, s.cluster.Config(), ns).Resource(kind).Namespace(ns).Get(s.Context(), "object", metav1.GetOptions{})
+			require.NoError(s, err)
+			_, err = objects.UpdateStatus(s.Context(), current, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 			return err
 		}})
 	}
 	// An administrator in need.
-	allow(t, systemNamespace, user, rbacv1.PolicyRule{
+	allow(s, systemNamespace, user, rbacv1.PolicyRule{
 		APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"podsequence-controller"}, Verbs: []string{"impersonate"},
 	})
-	await(t, "the user to be let in", func() bool { return patch(sequences, status, "status")(as(user)) == nil })
+	cluster.Await(s, "the user to be let in", func() bool { return patch(sequences, status, "status")(as(user)) == nil })
 }
 
 // allow lets a user do something in a namespace.
-func allow(t *testing.T, namespace, user string, rule rbacv1.PolicyRule) {
-	t.Helper()
+func allow(s *site, namespace, user string, rule rbacv1.PolicyRule) {
+	s.Helper()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: user}
-	create(t,
+	create(s,
 		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}},
 		&rbacv1.RoleBinding{
 			ObjectMeta: meta,
@@ -85,12 +87,14 @@ func allow(t *testing.T, namespace, user string, rule rbacv1.PolicyRule) {
 }
 
 func TestPeopleHaveTheRestByTheRolesOfEveryCluster(t *testing.T) {
-	ns := newNamespace(t)
+	s := newSite(t)
+	ns := newNamespace(s)
 	reads, writes := []string{"get", "list", "watch"}, []string{"create", "update", "patch", "delete", "deletecollection"}
 	for role, writer := range map[string]bool{"view": false, "edit": true, "admin": true} {
-		t.Run(role, func(t *testing.T) {
+		s.Run(role, func(t *testing.T) {
+			s := s.in(t)
 			user := ns + "-" + role
-			create(t, &rbacv1.RoleBinding{
+			create(s, &rbacv1.RoleBinding{
 				ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: role},
 				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
@@ -101,20 +105,20 @@ func TestPeopleHaveTheRestByTheRolesOfEveryCluster(t *testing.T) {
 						Namespace: ns, Verb: verb, Group: kind.Group, Version: kind.Version, Resource: kind.Resource, Subresource: subresource,
 					},
 				}}
-				require.NoError(t, api.Create(t.Context(), review))
+				require.NoError(s, s.cluster.API.Create(s.Context(), review))
 				return review.Status.Allowed
 			}
-			await(t, "the roles to be put together", func() bool {
+			cluster.Await(s, "the roles to be put together", func() bool {
 				return may("get", "", sequences) && (!writer || may("create", "", sequences))
 			})
 			for _, kind := range ourKinds {
 				for _, verb := range reads {
-					assert.True(t, may(verb, "", kind), "%s %s", verb, kind.Resource)
+					assert.True(s, may(verb, "", kind), "%s %s", verb, kind.Resource)
 				}
-				assert.True(t, may("get", "status", kind), "get the status of %s", kind.Resource)
+				assert.True(s, may("get", "status", kind), "get the status of %s", kind.Resource)
 				for _, verb := range writes {
-					assert.Equal(t, writer, may(verb, "", kind), "%s %s", verb, kind.Resource)
-					assert.False(t, may(verb, "status", kind), "%s the status of %s", verb, kind.Resource)
+					assert.Equal(s, writer, may(verb, "", kind), "%s %s", verb, kind.Resource)
+					assert.False(s, may(verb, "status", kind), "%s the status of %s", verb, kind.Resource)
 				}
 			}
 		})
@@ -123,15 +127,16 @@ func TestPeopleHaveTheRestByTheRolesOfEveryCluster(t *testing.T) {
 
 // The API server checks the types of expressions, and only warns.
 func TestPoliciesAreOfTheRightTypes(t *testing.T) {
+	s := newSite(t)
 	var policies admissionv1.ValidatingAdmissionPolicyList
 	ours := client.MatchingLabels{"app.kubernetes.io/name": "podsequence"}
-	require.NoError(t, api.List(t.Context(), &policies, ours))
-	require.NotEmpty(t, policies.Items)
+	require.NoError(s, s.cluster.API.List(s.Context(), &policies, ours))
+	require.NotEmpty(s, policies.Items)
 	for _, policy := range policies.Items {
-		await(t, policy.Name+" to be checked", func() bool {
-			checked := get(t, &policy, corev1.NamespaceAll, policy.Name)
+		cluster.Await(s, policy.Name+" to be checked", func() bool {
+			checked := get(s, &policy, corev1.NamespaceAll, policy.Name)
 			return checked.Status.TypeChecking != nil && checked.Status.ObservedGeneration == checked.Generation
 		})
-		assert.Empty(t, policy.Status.TypeChecking.ExpressionWarnings, policy.Name)
+		assert.Empty(s, policy.Status.TypeChecking.ExpressionWarnings, policy.Name)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // unused are permissions that this test's course of events does not need, and why they are granted all the same.
@@ -48,8 +49,6 @@ var unused = map[string]string{
 	"podsequence-controller: list nodes":                                          fallback,
 }
 
-const readyAfter = "sandbox.podsequence.example.com/ready-after"
-
 const (
 	definition              = "customresourcedefinitions.apiextensions.k8s.io podsequences.scheduling.example.com"
 	sequentialJobDefinition = "customresourcedefinitions.apiextensions.k8s.io sequentialjobs.batch.example.com"
@@ -64,73 +63,74 @@ const (
 
 // The course of events needs each kind of write that the programs make, and each thing that they read.
 func TestPermissionsAreThoseThatAreUsed(t *testing.T) {
-	ns := newNamespace(t)
-	runSequence(t, ns)
-	rollOutInTurn(t, ns)
-	runSteps(t, ns)
-	runGroup(t, ns)
-	readMetrics(t, ns, controlplane.PodSequenceScheduler, controlplane.PodSequenceController)
+	s := newSite(t)
+	ns := newNamespace(s)
+	runSequence(s, ns)
+	rollOutInTurn(s, ns)
+	runSteps(s, ns)
+	runGroup(s, ns)
+	readMetrics(s, ns, controlplane.PodSequenceScheduler, controlplane.PodSequenceController)
 
-	unneeded := expectGrantsAreUsed(t)
-	assert.Empty(t, unneeded, "excused, but not granted")
+	unneeded := expectGrantsAreUsed(s)
+	assert.Empty(s, unneeded, "excused, but not granted")
 }
 
 // runSequence has pods of both our scheduler and another one start in order.
-func runSequence(t *testing.T, ns string) {
-	t.Helper()
+func runSequence(s *site, ns string) {
+	s.Helper()
 	pods := []struct{ name, scheduler, gate string }{
 		{"by-name", "podsequence-scheduler", ""},
 		{"by-gate", "podsequence-scheduler", sequenceGate},
 		{"of-another", controlplane.AnotherScheduler, sequenceGate},
 	}
-	create(t, MakeSequence(ns, "shop").
+	create(s, MakeSequence(ns, "shop").
 		Pods("By name", "by-name").Pods("By gate", "by-gate").Pods("Of another scheduler", "of-another").Obj())
 	for _, pod := range pods {
 		wrapper := ourPod(ns, pod.name).SchedulerName(pod.scheduler)
 		if pod.name == "by-name" {
-			wrapper.Annotation(readyAfter, "never") // until the others have been told what they wait for
+			wrapper.Annotation(cluster.ReadyAfter, "never") // until the others have been told what they wait for
 		}
 		if pod.gate != "" {
 			wrapper.SchedulingGates([]string{pod.gate})
 		}
-		create(t, wrapper.Obj())
+		create(s, wrapper.Obj())
 	}
 	for _, name := range []string{"by-gate", "of-another"} {
-		await(t, name+" to be told what it waits for", func() bool { return isHeld(get(t, &corev1.Pod{}, ns, name)) })
+		cluster.Await(s, name+" to be told what it waits for", func() bool { return cluster.IsHeld(get(s, &corev1.Pod{}, ns, name)) })
 	}
-	first := get(t, &corev1.Pod{}, ns, "by-name")
-	require.NoError(t, api.Patch(t.Context(), first, client.RawPatch(types.MergePatchType,
-		[]byte(`{"metadata":{"annotations":{"`+readyAfter+`":"0s"}}}`))))
-	await(t, "the sequence to be completed", func() bool {
-		return get(t, &v1alpha1.PodSequence{}, ns, "shop").Status.Phase == v1alpha1.PhaseCompleted
+	first := get(s, &corev1.Pod{}, ns, "by-name")
+	require.NoError(s, s.cluster.API.Patch(s.Context(), first, client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"`+cluster.ReadyAfter+`":"0s"}}}`))))
+	cluster.Await(s, "the sequence to be completed", func() bool {
+		return get(s, &v1alpha1.PodSequence{}, ns, "shop").Status.Phase == v1alpha1.PhaseCompleted
 	})
 }
 
 // readMetrics has the programs asked for their metrics.
-func readMetrics(t *testing.T, ns string, programs ...string) {
-	t.Helper()
-	monitor := newMonitor(t, ns)
+func readMetrics(s *site, ns string, programs ...string) {
+	s.Helper()
+	monitor := newMonitor(s, ns)
 	for _, program := range programs {
-		url, err := cluster.URL(program)
-		require.NoError(t, err)
-		code, _ := fetch(t, url+"/metrics", monitor)
-		require.Equal(t, http.StatusOK, code)
+		url, err := s.cluster.URL(program)
+		require.NoError(s, err)
+		code, _ := fetch(s, url+"/metrics", monitor)
+		require.Equal(s, http.StatusOK, code)
 	}
 }
 
 // expectGrantsAreUsed asserts that nothing was refused to our programs, and that they have no permission that they did not
 // use, but for those that are excused. It returns the general excuses for permissions that are not granted.
-func expectGrantsAreUsed(t *testing.T, excused ...string) (unneeded map[string]bool) {
-	t.Helper()
-	requests := ourRequests(t)
+func expectGrantsAreUsed(s *site, excused ...string) (unneeded map[string]bool) {
+	s.Helper()
+	requests := ourRequests(s)
 	var grants []grant
 	for _, program := range []string{"scheduler", "controller"} {
-		grants = append(grants, grantsOf(t, program)...)
+		grants = append(grants, grantsOf(s, program)...)
 	}
-	require.NotEmpty(t, grants)
+	require.NotEmpty(s, grants)
 
 	for _, r := range requests {
-		assert.NotEqual(t, http.StatusForbidden, r.code, "refused: %s", r)
+		assert.NotEqual(s, http.StatusForbidden, r.code, "refused: %s", r)
 	}
 	unneeded = map[string]bool{}
 	for exception := range unused {
@@ -139,7 +139,7 @@ func expectGrantsAreUsed(t *testing.T, excused ...string) (unneeded map[string]b
 	for _, g := range grants {
 		delete(unneeded, g.String())
 		if _, generally := unused[g.String()]; !generally && !slices.Contains(excused, g.String()) {
-			assert.True(t, g.usedBy(requests), "granted and not used: %s", g)
+			assert.True(s, g.usedBy(requests), "granted and not used: %s", g)
 		}
 	}
 	return unneeded

@@ -1,29 +1,28 @@
 package deployment
 
 import (
-	"testing"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	appsapi "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // rollOutInTurn has two Deployments roll out one after the other.
-func rollOutInTurn(t *testing.T, namespace string) {
-	t.Helper()
+func rollOutInTurn(s *site, namespace string) {
+	s.Helper()
 	labels := map[string]string{"app": "proxy"}
 	coordination := &appsapi.DeploymentCoordination{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "proxies"}}
 	coordination.Spec.MinReadySeconds = 1
 	coordination.Spec.LabelSelector.MatchLabels = map[string]appsapi.LabelValue{"app": "proxy"}
-	create(t, coordination)
+	create(s, coordination)
 	for _, name := range []string{"proxy-a", "proxy-b"} {
-		create(t, deployment(namespace, name, labels))
+		create(s, deployment(namespace, name, labels))
 	}
-	await(t, "both to have rolled out", func() bool {
-		status := get(t, coordination, namespace, "proxies").Status
+	cluster.Await(s, "both to have rolled out", func() bool {
+		status := get(s, coordination, namespace, "proxies").Status
 		return len(status.Deployments) == 2 && meta.IsStatusConditionTrue(status.Conditions, appsapi.ConditionReady)
 	})
 }

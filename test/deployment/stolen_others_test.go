@@ -22,8 +22,9 @@ import (
 
 // The API server copies labels and annotations of a Binding to the pod.
 func TestAStolenTokenOfTheSchedulerBindsPodsAndNothingMore(t *testing.T) {
-	ns := newNamespace(t)
-	create(t, ourPod(ns, "free").SchedulerName("nobody").Obj())
+	s := newSite(t)
+	ns := newNamespace(s)
+	create(s, ourPod(ns, "free").SchedulerName("nobody").Obj())
 	binding := func(metadata string, subresource ...string) attempt {
 		resource := pods
 		if len(subresource) == 0 {
@@ -32,7 +33,7 @@ func TestAStolenTokenOfTheSchedulerBindsPodsAndNothingMore(t *testing.T) {
 		return creating(resource, "", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"free"`+metadata+`},
 			"target":{"kind":"Node","name":"node-0"}}`, subresource...)
 	}
-	stolen := stealToken(t, "podsequence-scheduler", ns)
+	stolen := stealToken(s, "podsequence-scheduler", ns)
 	label, annotation := `,"labels":{"app":"shop"}`, `,"annotations":{"podsequence.example.com/released":"a","note":"a"}`
 	stolen.awaitRefusal(binding(label, "binding"), "podsequence-scheduler-bindings")
 	stolen.expectRefused(refusals{
@@ -49,13 +50,14 @@ func TestAStolenTokenOfTheSchedulerBindsPodsAndNothingMore(t *testing.T) {
 
 // Who holds the lease of the cluster's own scheduler keeps that one from scheduling.
 func TestAStolenTokenOfTheSchedulerWritesNoLeaseOfOthers(t *testing.T) {
-	ns := newNamespace(t)
+	s := newSite(t)
+	ns := newNamespace(s)
 	lease := func(name string) string {
 		return `{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"` + name + `"}}`
 	}
 	// The cluster's own scheduler elects no leader here, so it has no lease; the role is for one of this name in any namespace.
-	create(t, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "kube-scheduler"}})
-	stolen := stealToken(t, "podsequence-scheduler", ns)
+	create(s, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "kube-scheduler"}})
+	stolen := stealToken(s, "podsequence-scheduler", ns)
 	stolen.awaitRefusal(creating(leases, "", lease("new")), "podsequence-scheduler-leases")
 	stolen.expectRefused(refusals{
 		"a new lease elsewhere": {creating(leases, "kube-system", lease("new")),
@@ -67,9 +69,10 @@ func TestAStolenTokenOfTheSchedulerWritesNoLeaseOfOthers(t *testing.T) {
 }
 
 func TestAStolenTokenOfTheControllerOnlyPausesDeployments(t *testing.T) {
-	ns := newNamespace(t)
+	s := newSite(t)
+	ns := newNamespace(s)
 	selector := map[string]string{"app": "shop"}
-	create(t, &appsv1.Deployment{
+	create(s, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "shop", Labels: selector, Annotations: map[string]string{"note": "kept"}},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: selector},
@@ -79,7 +82,7 @@ func TestAStolenTokenOfTheControllerOnlyPausesDeployments(t *testing.T) {
 	patch := func(patch string) attempt { return patching(deployments, "shop", types.StrategicMergePatchType, patch) }
 	may := ": podsequence-controller may not change this of a Deployment, only spec.paused and the annotations apps.containerinfra.nl/paused-by"
 	image := patch(`{"spec":{"template":{"spec":{"containers":[{"name":"app","image":"example.com/evil"}]}}}}`)
-	stolen := stealToken(t, "podsequence-controller", ns)
+	stolen := stealToken(s, "podsequence-controller", ns)
 	stolen.awaitRefusal(image, "podsequence-controller-deployments")
 	stolen.expectRefused(refusals{
 		"another image":           {image, "spec.template" + may},
@@ -94,9 +97,9 @@ func TestAStolenTokenOfTheControllerOnlyPausesDeployments(t *testing.T) {
 	stolen.expectAccepted(map[string]attempt{
 		"to pause": patch(`{"spec":{"paused":true},"metadata":{"annotations":{"apps.containerinfra.nl/paused-by":"a","apps.containerinfra.nl/pause-reason":"b"}}}`),
 	})
-	paused := get(t, &appsv1.Deployment{}, ns, "shop")
+	paused := get(s, &appsv1.Deployment{}, ns, "shop")
 	paused.Spec.Paused, paused.Annotations[appsapi.PausedByAnnotation] = true, "nobody"
-	require.NoError(t, api.Update(t.Context(), paused))
+	require.NoError(s, s.cluster.API.Update(s.Context(), paused))
 	stolen.expectAccepted(map[string]attempt{
 		"to unpause": patch(`{"spec":{"paused":null},"metadata":{"annotations":{"apps.containerinfra.nl/paused-by":null}}}`),
 	})
@@ -107,7 +110,8 @@ func containers() corev1.PodSpec {
 }
 
 func TestAStolenTokenOfTheControllerWritesNoJobsOfOthers(t *testing.T) {
-	ns := newNamespace(t)
+	s := newSite(t)
+	ns := newNamespace(s)
 	job := func(name string, owners ...metav1.OwnerReference) *batchv1.Job {
 		template := corev1.PodTemplateSpec{Spec: containers()}
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -118,9 +122,9 @@ func TestAStolenTokenOfTheControllerWritesNoJobsOfOthers(t *testing.T) {
 	}
 	// Of a SequentialJob that is there, else the garbage collector removes the Job.
 	suspended := stepsOf(ns, "steps", nil)
-	create(t, suspended)
+	create(s, suspended)
 	owner := *metav1.NewControllerRef(suspended, batchv1alpha1.SequentialJobKind)
-	create(t, job("others"), job("ours", owner))
+	create(s, job("others"), job("ours", owner))
 	creatingJob := func(kind, controller string) attempt {
 		return creating(jobs, "", fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"new","ownerReferences":[
 			{"apiVersion":%q,"kind":%q,"name":"steps","uid":%q,"controller":%s}]},
@@ -129,7 +133,7 @@ func TestAStolenTokenOfTheControllerWritesNoJobsOfOthers(t *testing.T) {
 	}
 	patch := func(name, patch string) attempt { return patching(jobs, name, types.MergePatchType, patch) }
 	may := "podsequence-controller may write only Jobs whose controller is a SequentialJob, and Job " + ns + "/"
-	stolen := stealToken(t, "podsequence-controller", ns)
+	stolen := stealToken(s, "podsequence-controller", ns)
 	stolen.awaitRefusal(patch("others", `{"spec":{"suspend":false}}`), "podsequence-controller-jobs")
 	stolen.expectRefused(refusals{
 		"a change of another Job":                     {patch("others", `{"spec":{"suspend":false}}`), may + "others is none"},
@@ -140,7 +144,7 @@ func TestAStolenTokenOfTheControllerWritesNoJobsOfOthers(t *testing.T) {
 		"to delete another Job":                       {deleting(jobs, "others"), may + "others"},
 		"to delete a Job that is to run":              {deleting(jobs, "ours"), "may delete only Jobs that have failed, or that it has stopped or suspended, and Job " + ns + "/ours is none"},
 	})
-	require.NoError(t, api.Patch(t.Context(), job("ours"), client.RawPatch(types.MergePatchType,
+	require.NoError(s, s.cluster.API.Patch(s.Context(), job("ours"), client.RawPatch(types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"batch.example.com/suspended":"true"}}}`))))
 	stolen.expectAccepted(map[string]attempt{
 		"a new Job of a SequentialJob":       creatingJob("SequentialJob", "true"),
@@ -161,16 +165,17 @@ func stepsOf(namespace, name string, ttl *int32) *batchv1alpha1.SequentialJob {
 }
 
 func TestAStolenTokenOfTheControllerLeavesObjectsOfOurKindsToTheirUsers(t *testing.T) {
-	ns := newNamespace(t)
+	s := newSite(t)
+	ns := newNamespace(s)
 	object := &appsapi.DeploymentCoordination{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "none", Finalizers: []string{"example.com/kept"}}}
 	object.Spec.LabelSelector.MatchLabels = map[string]appsapi.LabelValue{"app": "none"}
-	create(t, object, stepsOf(ns, "kept", nil), stepsOf(ns, "limited", ptr.To[int32](60)))
-	t.Cleanup(func() {
-		assert.NoError(t, api.Patch(context.Background(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	create(s, object, stepsOf(ns, "kept", nil), stepsOf(ns, "limited", ptr.To[int32](60)))
+	s.Cleanup(func() {
+		assert.NoError(s, s.cluster.API.Patch(context.Background(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	})
 	patch := func(patch string) attempt { return patching(coordination, "none", types.MergePatchType, patch) }
 	may := ": podsequence-controller may not change this of deploymentcoordinations, only the status and the finalizer apps.containerinfra.nl/unpause"
-	stolen := stealToken(t, "podsequence-controller", ns)
+	stolen := stealToken(s, "podsequence-controller", ns)
 	stolen.awaitRefusal(patch(`{"spec":{"minReadySeconds":1}}`), "podsequence-controller-kinds")
 	stolen.expectRefused(refusals{
 		"another spec":                           {patch(`{"spec":{"minReadySeconds":1}}`), "spec" + may},

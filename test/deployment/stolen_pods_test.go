@@ -19,26 +19,26 @@ import (
 const otherGate = "example.com/other"
 
 // heldPod creates a pod that nobody schedules, with a gate of ours and one of somebody else's.
-func heldPod(t *testing.T, namespace string) *corev1.Pod {
-	t.Helper()
+func heldPod(s *site, namespace string) *corev1.Pod {
+	s.Helper()
 	pod := ourPod(namespace, "held").SchedulerName("nobody").SchedulingGates([]string{sequenceGate, otherGate}).
 		Label("app", "held").Label("team", "blue").Annotation("note", "kept").Annotation("other", "kept").Obj()
 	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("0.5"), "memory": resource.MustParse("1.5Gi")}
-	create(t, pod)
+	create(s, pod)
 	return pod
 }
 
 // terminatingPod creates a pod that is being deleted, and stays until its finalizer is removed.
-func terminatingPod(t *testing.T, namespace string) {
-	t.Helper()
+func terminatingPod(s *site, namespace string) {
+	s.Helper()
 	pod := ourPod(namespace, "terminating").SchedulerName("nobody").Obj()
 	pod.Finalizers = []string{"example.com/kept"}
-	create(t, pod)
+	create(s, pod)
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse})
-	require.NoError(t, api.Status().Update(t.Context(), pod))
-	require.NoError(t, api.Delete(t.Context(), pod))
-	t.Cleanup(func() {
-		require.NoError(t, api.Patch(context.Background(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	require.NoError(s, s.cluster.API.Status().Update(s.Context(), pod))
+	require.NoError(s, s.cluster.API.Delete(s.Context(), pod))
+	s.Cleanup(func() {
+		require.NoError(s, s.cluster.API.Patch(context.Background(), pod, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	})
 }
 
@@ -94,10 +94,11 @@ func acceptedOfPods(held *corev1.Pod) map[string]attempt {
 
 // A patch of pods would let a stolen token run any image in any pod.
 func TestAStolenTokenOfTheSchedulerChangesNothingElseOfPods(t *testing.T) {
-	ns := newNamespace(t)
-	held := heldPod(t, ns)
-	terminatingPod(t, ns)
-	stolen := stealToken(t, "podsequence-scheduler", ns)
+	s := newSite(t)
+	ns := newNamespace(s)
+	held := heldPod(s, ns)
+	terminatingPod(s, ns)
+	stolen := stealToken(s, "podsequence-scheduler", ns)
 	refused := refusedOfPods("podsequence-scheduler")
 	stolen.awaitRefusal(refused["another image"].try, "podsequence-scheduler-pods")
 	stolen.expectRefused(refused)
@@ -115,10 +116,11 @@ func TestAStolenTokenOfTheSchedulerChangesNothingElseOfPods(t *testing.T) {
 }
 
 func TestAStolenTokenOfTheControllerChangesNothingElseOfPods(t *testing.T) {
-	ns := newNamespace(t)
-	held := heldPod(t, ns)
-	terminatingPod(t, ns)
-	stolen := stealToken(t, "podsequence-controller", ns)
+	s := newSite(t)
+	ns := newNamespace(s)
+	held := heldPod(s, ns)
+	terminatingPod(s, ns)
+	stolen := stealToken(s, "podsequence-controller", ns)
 	refused := refusedOfPods("podsequence-controller")
 	stolen.awaitRefusal(refused["another image"].try, "podsequence-controller-pods")
 	stolen.expectRefused(refused)
@@ -141,7 +143,8 @@ func TestAStolenTokenOfTheControllerChangesNothingElseOfPods(t *testing.T) {
 
 // Loops in expressions take the API server time by the square of what they go through.
 func TestLargePodsAreReleasedUpToALimit(t *testing.T) {
-	ns := newNamespace(t)
+	s := newSite(t)
+	ns := newNamespace(s)
 	const limit = 1000
 	large := func(name string, annotations int) *corev1.Pod {
 		pod := ourPod(ns, name).SchedulerName("nobody").SchedulingGates([]string{sequenceGate}).Obj()
@@ -156,7 +159,7 @@ func TestLargePodsAreReleasedUpToALimit(t *testing.T) {
 		for i := range 99 {
 			pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: fmt.Sprintf("example.com/%d", i)})
 		}
-		create(t, pod)
+		create(s, pod)
 		return pod
 	}
 	lifted, tooLarge := large("large", limit-1), large("too-large", limit+1)
@@ -164,7 +167,7 @@ func TestLargePodsAreReleasedUpToALimit(t *testing.T) {
 		return patchingPod(pod.Name, string(sequence.LiftPatch(sequence.Lift{UID: pod.UID, Gates: []string{sequenceGate}, Proof: "proof"})))
 	}
 	for _, program := range []string{"podsequence-scheduler", "podsequence-controller"} {
-		stolen := stealToken(t, program, ns)
+		stolen := stealToken(s, program, ns)
 		stolen.awaitRefusal(lift(tooLarge), program+"-pods")
 		stolen.expectRefused(refusals{program + " and a larger pod": {lift(tooLarge), program + " may not change a pod with more than 1000"}})
 		stolen.expectAccepted(map[string]attempt{

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // thief is the user agent of those who use the token of one of our programs. What they ask for is not what the programs do.
@@ -37,23 +39,23 @@ type attempts struct {
 }
 
 // stealToken returns what can be tried with a token of the ServiceAccount of one of our programs.
-func stealToken(t *testing.T, program, namespace string) attempts {
-	t.Helper()
-	clientset, err := kubernetes.NewForConfig(cluster.Config())
-	require.NoError(t, err)
-	response, err := clientset.CoreV1().ServiceAccounts(systemNamespace).CreateToken(t.Context(), program,
+func stealToken(s *site, program, namespace string) attempts {
+	s.Helper()
+	clientset, err := kubernetes.NewForConfig(s.cluster.Config())
+	require.NoError(s, err)
+	response, err := clientset.CoreV1().ServiceAccounts(systemNamespace).CreateToken(s.Context(), program,
 		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	config := rest.AnonymousClientConfig(cluster.Config())
+	require.NoError(s, err)
+	config := rest.AnonymousClientConfig(s.cluster.Config())
 	config.BearerToken, config.UserAgent = response.Status.Token, thief
-	return attemptsWith(t, config, namespace)
+	return attemptsWith(s, config, namespace)
 }
 
-func attemptsWith(t *testing.T, config *rest.Config, namespace string) attempts {
-	t.Helper()
+func attemptsWith(s *site, config *rest.Config, namespace string) attempts {
+	s.Helper()
 	client, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
-	return attempts{t, client, namespace}
+	require.NoError(s, err)
+	return attempts{s.T, client, namespace}
 }
 
 // attempt is one write, which returns why it was refused.
@@ -113,7 +115,7 @@ func deleting(resource schema.GroupVersionResource, name string) attempt {
 // awaitRefusal waits until a policy counts: it does not at once.
 func (a attempts) awaitRefusal(try attempt, policy string) {
 	a.Helper()
-	await(a.T, policy+" to count", func() bool { return try(a) != nil })
+	cluster.Await(a, policy+" to count", func() bool { return try(a) != nil })
 	require.ErrorContains(a, try(a), "ValidatingAdmissionPolicy '"+policy+"'")
 }
 

@@ -1,11 +1,9 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,21 +14,21 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
 )
 
 // An administrator, or a GitOps controller with the rights of one, passes every check at admission. So both programs ask the
 // namespace whose pods are to be held, all the time.
 func TestANamespaceMustAllowSequencesOfAnother(t *testing.T) {
+	t.Parallel()
 	testConsent(t, shared)
 }
 
 // The tests have a cluster without the policy, too, as after make install.
 func TestANamespaceMustAllowSequencesOfAnotherWithoutThePolicy(t *testing.T) {
-	env := startCluster(t, controlplane.Options{})
-	policy := []string{"delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", "podsequence-cross-namespace"}
-	out, err := env.kubectl(t, strings.Join(append([]string{"kubectl"}, policy...), " "))
-	require.NoError(t, err, out)
+	t.Parallel()
+	env := exclusively(t)
+	t.Cleanup(func() { assert.NoError(t, env.Apply(context.Background(), "sandbox")) })
+	env.MustShell(t, "kubectl delete validatingadmissionpolicybinding,validatingadmissionpolicy podsequence-cross-namespace")
 	testConsent(t, env)
 }
 
@@ -41,14 +39,14 @@ func testConsent(t *testing.T, env *environment) {
 
 	t.Run("pods of our scheduler are held while their namespace allows it", func(t *testing.T) {
 		s, away := newStoryIn(t, env), newStoryIn(t, env)
-		s.create(s.tiersOf(away))
+		s.Create(s.tiersOf(away))
 		s.awaitDegraded("shop", v1alpha1.ReasonNamespaceNotAllowed)
 		away.createPods(ours(away, "app-0").Label("tier", "app"))
 		away.awaitBound("app-0") // nothing holds it
 
 		s.grant("shop")
 		away.createPods(ours(away, "app-1").Label("tier", "app"))
-		away.awaitHeldFor("app-1", "of PodSequence "+s.namespace+"/shop")
+		away.awaitHeldFor("app-1", "of PodSequence "+s.Namespace+"/shop")
 		away.expectHeld("app-1")
 
 		away.allow("")
@@ -70,7 +68,7 @@ func testConsent(t *testing.T, env *environment) {
 		t.Run("gated pods "+name+" keep their gate while their namespace does not allow it", func(t *testing.T) {
 			s, away := newStoryIn(t, env), newStoryIn(t, env)
 			away.createPods(pod(away, "db").Label("tier", "db"), pod(away, "app").Label("tier", "app"))
-			s.create(s.tiersOf(away))
+			s.Create(s.tiersOf(away))
 			s.awaitDegraded("shop", v1alpha1.ReasonNamespaceNotAllowed)
 			away.expectHeld("db", "app")
 			assert.NotEmpty(t, gates(away.getPod("db")))
@@ -86,42 +84,42 @@ func testConsent(t *testing.T, env *environment) {
 
 			s.grant("shop")
 			away.awaitBound("app")
-			assert.Equal(t, "someone-else,"+s.namespace, away.allowed(), "who was allowed before still is")
+			assert.Equal(t, "someone-else,"+s.Namespace, away.allowed(), "who was allowed before still is")
 		})
 	}
 	t.Run("a list may have spaces, and names that resemble each other are different", func(t *testing.T) {
 		s, away := newStoryIn(t, env), newStoryIn(t, env)
-		away.allow(s.namespace + "-2, x" + s.namespace)
-		s.create(s.tiersOf(away))
+		away.allow(s.Namespace + "-2, x" + s.Namespace)
+		s.Create(s.tiersOf(away))
 		s.awaitDegraded("shop", v1alpha1.ReasonNamespaceNotAllowed)
-		away.allow(" someone-else , " + s.namespace + " ")
+		away.allow(" someone-else , " + s.Namespace + " ")
 		away.createPods(ours(away, "app").Label("tier", "app"))
 		away.awaitHeldFor("app", "group 1/2")
 	})
 	t.Run("a pass that status recorded survives that consent is withdrawn and given again", func(t *testing.T) {
 		s, away := newStoryIn(t, env), newStoryIn(t, env)
-		away.allow(s.namespace)
-		s.create(s.tiersOf(away))
+		away.allow(s.Namespace)
+		s.Create(s.tiersOf(away))
 		away.createPods(ours(away, "db").Label("tier", "db"))
 		away.awaitBound("db")
 		away.makeReady("db")
-		s.await("the pass to be recorded", func() bool {
+		s.Await("the pass to be recorded", func() bool {
 			groups := s.getSequence("shop").Status.Groups
 			return len(groups) == 2 && groups[0].PassedAt != nil
 		})
 		away.allow("")
 		s.awaitDegraded("shop", v1alpha1.ReasonNamespaceNotAllowed)
-		away.delete(away.getPod("db"))
-		away.allow(s.namespace)
+		away.Delete(away.getPod("db"))
+		away.allow(s.Namespace)
 		away.createPods(ours(away, "app").Label("tier", "app"))
 		away.awaitBound("app")
 		s.awaitCondition("shop", v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonAsExpected)
 	})
 	t.Run("a namespace that does not exist allows nothing, and the message says so", func(t *testing.T) {
 		s := newStoryIn(t, env)
-		s.create(s.pointing("nowhere", s.namespace+"-none"))
+		s.Create(s.pointing("nowhere", s.Namespace+"-none"))
 		c := s.awaitCondition("nowhere", v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonNamespaceNotAllowed)
-		assert.Contains(t, c.Message, "namespace "+s.namespace+"-none does not exist")
+		assert.Contains(t, c.Message, "namespace "+s.Namespace+"-none does not exist")
 	})
 }
 
@@ -130,7 +128,7 @@ func testConsentOutOfStep(t *testing.T, env *environment) {
 	t.Run("a pod that is younger than the consent is held though the scheduler has yet to see that", func(t *testing.T) {
 		away, proxy := slowWatch(t, env)
 		s := newStoryIn(t, env)
-		s.create(s.tiersOf(away))
+		s.Create(s.tiersOf(away))
 		s.awaitDegraded("shop", v1alpha1.ReasonNamespaceNotAllowed)
 		away.createPods(away.pod("first").Label("tier", "app"))
 		away.awaitBound("first") // the scheduler knows the sequence
@@ -148,9 +146,9 @@ func testConsentOutOfStep(t *testing.T, env *environment) {
 		})
 		isList := func(r *http.Request) bool { return isNamespaces(r) && !r.URL.Query().Has("watch") }
 		before := proxy.asked(isList)
-		away.allow(s.namespace)
+		away.allow(s.Namespace)
 		away.createPods(away.pod("app").Label("tier", "app"))
-		away.await("the scheduler to have seen the pod and to ask for consent", func() bool { return proxy.asked(isList) > before })
+		away.Await("the scheduler to have seen the pod and to ask for consent", func() bool { return proxy.asked(isList) > before })
 		assert.Empty(t, away.getPod("app").Spec.NodeName, "it is bound before consent can be known")
 		close(free)
 		away.awaitHeldFor("app", "group 1/2")
@@ -163,7 +161,7 @@ func testConsentOutOfStep(t *testing.T, env *environment) {
 
 // tiersOf is a sequence of two groups for the pods of another story's namespace.
 func (s *story) tiersOf(away *story) *v1alpha1.PodSequence {
-	return s.sequence("shop").Group(tier("db")).Group(tier("app")).TargetNamespace(away.namespace).Obj()
+	return s.sequence("shop").Group(tier("db")).Group(tier("app")).TargetNamespace(away.Namespace).Obj()
 }
 
 // allow has the story's namespace allow sequences of the namespaces in a list; of none if it is empty.
@@ -177,14 +175,14 @@ func (s *story) allow(list string) {
 		"metadata": map[string]any{"annotations": map[string]*string{v1alpha1.AllowSequencesFromAnnotation: value}},
 	})
 	require.NoError(s, err)
-	s.patch(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}, string(patch))
+	s.Patch(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}, string(patch))
 }
 
 // allowed is the list that the story's namespace has.
 func (s *story) allowed() string {
 	s.Helper()
 	ns := &corev1.Namespace{}
-	require.NoError(s, s.api.Get(s.ctx, s.key(s.namespace), ns))
+	require.NoError(s, s.API.Get(s.Ctx, s.Key(s.Namespace), ns))
 	return ns.Annotations[v1alpha1.AllowSequencesFromAnnotation]
 }
 
@@ -194,19 +192,7 @@ func (s *story) grant(sequence string) {
 	c := s.awaitCondition(sequence, v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonNamespaceNotAllowed)
 	_, command, found := strings.Cut(c.Message, "with: ")
 	require.True(s, found, "no command in %q", c.Message)
-	out, err := s.kubectl(s, command)
+	out, err := s.Cluster.Shell(s, command)
 	require.NoError(s, err, "%s: %s", command, out)
 	s.awaitCondition(sequence, v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonAsExpected)
-}
-
-// kubectl runs a shell command that begins with kubectl, as the cluster's administrator.
-func (e *environment) kubectl(t testing.TB, command string) (string, error) {
-	t.Helper()
-	bin, err := controlplane.FindBin()
-	require.NoError(t, err)
-	script := `kubectl() { "$SANDBOX" kubectl --dir "$DIR" -- "$@"; }; ` + command
-	shell := exec.CommandContext(t.Context(), "sh", "-c", script)
-	shell.Env = append(os.Environ(), "SANDBOX="+filepath.Join(bin, "sandbox"), "DIR="+filepath.Dir(e.cluster.Kubeconfig()))
-	out, err := shell.CombinedOutput()
-	return string(out), err
 }

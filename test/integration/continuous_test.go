@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 func (s *story) continuous(groups ...v1alpha1.PodGroup) *v1alpha1.PodSequence {
@@ -20,15 +21,15 @@ func (s *story) continuous(groups ...v1alpha1.PodGroup) *v1alpha1.PodSequence {
 func TestContinuousHoldsNewPodsWhileAnEarlierGroupIsNotReady(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.continuous(named("Database", "db"), tier("app")))
+	s.Create(s.continuous(named("Database", "db"), tier("app")))
 	s.createPods(s.pod("db"), s.pod("app-0").Label("tier", "app"))
 	s.awaitBound("db")
 	s.makeReady("db")
 	s.awaitBound("app-0")
 	before := s.getPod("app-0")
 
-	s.annotate("db", readyAfter, "never")
-	s.await("db to be unready", func() bool { return !isReady(s.getPod("db")) })
+	s.annotate("db", cluster.ReadyAfter, "never")
+	s.Await("db to be unready", func() bool { return !cluster.IsReady(s.getPod("db")) })
 	s.fence() // which is known to all
 	s.createPods(s.pod("app-1").Label("tier", "app"))
 	s.expectHeld("app-1")
@@ -47,16 +48,16 @@ const newRevision = `{"spec":{"template":{"metadata":{"annotations":{"revision":
 func TestRolloutsInOrder(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.continuous(tier("db"), tier("app")))
+	s.Create(s.continuous(tier("db"), tier("app")))
 	db, app := s.surging("db"), s.surging("app")
-	s.create(db, app)
+	s.Create(db, app)
 	s.makeReady(s.awaitWorking("db", 2)...)
 	s.makeReady(s.awaitWorking("app", 2)...)
 	s.awaitPhase("shop", v1alpha1.PhaseCompleted)
 
-	s.patch(db, newRevision)
+	s.Patch(db, newRevision)
 	first := s.awaitWorking("db", 1)
-	s.patch(app, newRevision)
+	s.Patch(app, newRevision)
 	waiting := s.awaitWaiting("app", 1)
 	s.expectHeld(waiting...)
 	s.makeReady(first...)

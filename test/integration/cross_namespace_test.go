@@ -18,28 +18,29 @@ import (
 
 // A user who may do anything with PodSequences at home must not hold the pods of a neighbour by them.
 func TestASequenceForAnotherNamespaceNeedsPermissionThere(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
-	neighbour := newStory(t).namespace
-	tenant := s.namespace + "-tenant"
+	neighbour := newStory(t).Namespace
+	tenant := s.Namespace + "-tenant"
 	user := s.as(tenant)
-	s.allowSequences(tenant, s.namespace)
+	s.allowSequences(tenant, s.Namespace)
 	s.awaitRefusal(user, neighbour)
 
 	// Made by an administrator, who may do everything everywhere.
-	s.create(s.pointing("shared", neighbour))
+	s.Create(s.pointing("shared", neighbour))
 	// The controller may not create sequences anywhere, and writes this status all the same.
 	s.awaitPhase("shared", v1alpha1.PhasePending)
 	// But who may create it may not consent in place of the namespace, see consent_test.go.
 	s.awaitDegraded("shared", v1alpha1.ReasonNamespaceNotAllowed)
 
 	t.Run("no permission: creation is refused", func(t *testing.T) {
-		err := user.Create(s.ctx, s.pointing("new", neighbour))
+		err := user.Create(s.Ctx, s.pointing("new", neighbour))
 		assert.True(t, apierrors.IsForbidden(err), "got %v", err)
 		assert.ErrorContains(t, err, "spec.namespace: "+tenant+" may not create podsequences in namespace "+neighbour)
 		assert.ErrorContains(t, err, "or create the PodSequence there and leave spec.namespace out")
 	})
 	t.Run("no permission: an update that begins to point there is refused", func(t *testing.T) {
-		require.NoError(t, user.Create(s.ctx, s.sequence("at-home").Pods("One", "one").Obj()))
+		require.NoError(t, user.Create(s.Ctx, s.sequence("at-home").Pods("One", "one").Obj()))
 		err := s.edit(user, "at-home", fmt.Sprintf(`{"spec": {"namespace": %q}}`, neighbour))
 		assert.ErrorContains(t, err, "spec.namespace: "+tenant+" may not")
 	})
@@ -53,12 +54,12 @@ func TestASequenceForAnotherNamespaceNeedsPermissionThere(t *testing.T) {
 		assert.NoError(t, s.edit(user, "shared", `{"spec": {"namespace": null}}`, client.DryRunAll))
 	})
 	t.Run("the own namespace spelt out needs nothing more", func(t *testing.T) {
-		assert.NoError(t, user.Create(s.ctx, s.pointing("spelt-out", s.namespace)))
+		assert.NoError(t, user.Create(s.Ctx, s.pointing("spelt-out", s.Namespace)))
 	})
 	t.Run("with permission there: accepted", func(t *testing.T) {
 		s.allowSequences(tenant, neighbour)
-		s.await("the permission to count", func() bool {
-			return user.Create(s.ctx, s.pointing("permitted", neighbour)) == nil
+		s.Await("the permission to count", func() bool {
+			return user.Create(s.Ctx, s.pointing("permitted", neighbour)) == nil
 		})
 		assert.NoError(t, s.edit(user, "shared", otherGate))
 	})
@@ -69,8 +70,8 @@ const otherGate = `{"spec": {"schedulingGateName": "podsequence.example.com/othe
 
 // edit changes a sequence as a user, whatever version of it there is: its status may be written meanwhile.
 func (s *story) edit(user client.Client, name, patch string, options ...client.PatchOption) error {
-	object := &v1alpha1.PodSequence{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
-	return user.Patch(s.ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)), options...)
+	object := &v1alpha1.PodSequence{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
+	return user.Patch(s.Ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)), options...)
 }
 
 // pointing is a sequence for the pods of a namespace that it names.
@@ -83,9 +84,9 @@ func (s *story) pointing(name, namespace string) *v1alpha1.PodSequence {
 // as returns a client of a user who may do nothing yet.
 func (s *story) as(user string) client.Client {
 	s.Helper()
-	config := s.cluster.Config()
+	config := s.Cluster.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
-	c, err := client.New(config, client.Options{Scheme: s.api.Scheme()})
+	c, err := client.New(config, client.Options{Scheme: s.API.Scheme()})
 	require.NoError(s, err)
 	return c
 }
@@ -94,7 +95,7 @@ func (s *story) as(user string) client.Client {
 func (s *story) allowSequences(user, namespace string) {
 	s.Helper()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: "sequences"}
-	s.create(
+	s.Create(
 		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"podsequences"}, Verbs: []string{"*"},
 		}}},
@@ -109,9 +110,9 @@ func (s *story) allowSequences(user, namespace string) {
 // awaitRefusal returns when the user's own permission and the policy that limits it count. Neither does at once.
 func (s *story) awaitRefusal(user client.Client, elsewhere string) {
 	s.Helper()
-	s.await("the user to be let in at home, and the policy to refuse what points elsewhere", func() bool {
-		home := user.Create(s.ctx, s.pointing("canary", ""), client.DryRunAll)
-		away := user.Create(s.ctx, s.pointing("canary", elsewhere), client.DryRunAll)
+	s.Await("the user to be let in at home, and the policy to refuse what points elsewhere", func() bool {
+		home := user.Create(s.Ctx, s.pointing("canary", ""), client.DryRunAll)
+		away := user.Create(s.Ctx, s.pointing("canary", elsewhere), client.DryRunAll)
 		return home == nil && apierrors.IsForbidden(away)
 	})
 }

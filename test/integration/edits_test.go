@@ -9,11 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 func TestAPodOfTwoSequencesNeedsTheLeaveOfBoth(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
-	s.create(
+	s.Create(
 		s.sequence("one").Pods("First", "a").Pods("Second", "both", "stock").Obj(),
 		s.sequence("two").Pods("First", "b").Pods("Second", "both", "stock").Obj(),
 	)
@@ -30,7 +32,7 @@ func (s *story) regroup(name string, groups ...v1alpha1.PodGroup) {
 	s.Helper()
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"podGroups": groups}})
 	require.NoError(s, err)
-	s.patch(s.getSequence(name), string(patch))
+	s.Patch(s.getSequence(name), string(patch))
 }
 
 func named(title string, pods ...string) v1alpha1.PodGroup {
@@ -38,15 +40,16 @@ func named(title string, pods ...string) v1alpha1.PodGroup {
 }
 
 func TestEdits(t *testing.T) {
+	t.Parallel()
 	t.Run("appending a group holds its pods and keeps what was passed", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.sequence("shop").Pods("One", "one").Pods("Two", "two").Obj())
+		s.Create(s.sequence("shop").Pods("One", "one").Pods("Two", "two").Obj())
 		s.createPods(s.pod("one"), s.pod("two"))
 		s.awaitBound("one")
 		s.makeReady("one")
 		s.awaitBound("two")
-		s.annotate("one", readyAfter, "never") // what was passed does not become undone
-		s.await("one to be unready", func() bool { return !isReady(s.getPod("one")) })
+		s.annotate("one", cluster.ReadyAfter, "never") // what was passed does not become undone
+		s.Await("one to be unready", func() bool { return !cluster.IsReady(s.getPod("one")) })
 		s.regroup("shop", named("One", "one"), named("Two", "two"), named("Three", "three"))
 		s.createPods(s.pod("three"))
 		s.expectHeld("three")
@@ -55,7 +58,7 @@ func TestEdits(t *testing.T) {
 	})
 	t.Run("removing the group that pods wait for lets them go", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("db"), s.pod("app"), s.gated("web").SchedulerName(stockScheduler))
 		s.awaitBound("db")
 		s.expectHeld("app", "web")
@@ -65,7 +68,7 @@ func TestEdits(t *testing.T) {
 	})
 	t.Run("reordering groups holds what comes later now", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("app"), s.pod("web"))
 		s.expectHeld("app", "web")
 		s.regroup("shop", named("Frontend", "web"), named("Application", "app"), named("Database", "db"))
@@ -76,28 +79,28 @@ func TestEdits(t *testing.T) {
 	})
 	t.Run("deleting a sequence lets gate-less pods go, and gated pods keep their gate", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("app"), s.gated("web"))
 		s.expectHeld("app", "web")
-		s.delete(s.getSequence("shop"))
+		s.Delete(s.getSequence("shop"))
 		s.awaitBound("app")
 		s.expectHeld("web")
 		assert.Equal(t, []string{v1alpha1.DefaultSchedulingGateName}, gates(s.getPod("web")))
 	})
 	t.Run("a sequence made again under the same name is another one", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.sequence("shop").Pods("One", "one").Pods("Two", "two").Obj())
+		s.Create(s.sequence("shop").Pods("One", "one").Pods("Two", "two").Obj())
 		s.createPods(s.pod("one"))
 		s.awaitBound("one")
 		s.makeReady("one")
-		s.await("the first group's pass to be recorded", func() bool {
+		s.Await("the first group's pass to be recorded", func() bool {
 			groups := s.getSequence("shop").Status.Groups
 			return len(groups) == 2 && groups[0].PassedAt != nil
 		})
-		s.annotate("one", readyAfter, "never")
-		s.await("one to be unready", func() bool { return !isReady(s.getPod("one")) })
-		s.delete(s.getSequence("shop"))
-		s.create(s.sequence("shop").Pods("One", "one").Pods("Two", "two").Obj())
+		s.annotate("one", cluster.ReadyAfter, "never")
+		s.Await("one to be unready", func() bool { return !cluster.IsReady(s.getPod("one")) })
+		s.Delete(s.getSequence("shop"))
+		s.Create(s.sequence("shop").Pods("One", "one").Pods("Two", "two").Obj())
 		s.createPods(s.pod("two"))
 		s.expectHeld("two")
 		s.makeReady("one")
@@ -106,9 +109,10 @@ func TestEdits(t *testing.T) {
 }
 
 func TestReports(t *testing.T) {
+	t.Parallel()
 	t.Run("a pod that two groups name starts with the first and is reported", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.sequence("shop").Pods("One", "a").Pods("Two", "a", "b").Obj())
+		s.Create(s.sequence("shop").Pods("One", "a").Pods("Two", "a", "b").Obj())
 		s.createPods(s.pod("a"), s.pod("b"))
 		s.awaitBound("a")
 		s.awaitDegraded("shop", v1alpha1.ReasonAmbiguousMembership)
@@ -118,7 +122,7 @@ func TestReports(t *testing.T) {
 	})
 	t.Run("a pod that nothing can hold is reported, with the mend", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("app").SchedulerName(stockScheduler))
 		s.awaitDegraded("shop", v1alpha1.ReasonUngovernedPods)
 		degraded := meta.FindStatusCondition(s.getSequence("shop").Status.Conditions, v1alpha1.ConditionDegraded)
@@ -126,7 +130,7 @@ func TestReports(t *testing.T) {
 	})
 	t.Run("a pod that nothing can hold is told by an event though there are other problems", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.sequence("shop").Pods("One", "a").Pods("Two", "a", "b").Obj())
+		s.Create(s.sequence("shop").Pods("One", "a").Pods("Two", "a", "b").Obj())
 		s.awaitDegraded("shop", v1alpha1.ReasonAmbiguousMembership)
 		s.createPods(s.pod("b").SchedulerName(stockScheduler))
 		s.awaitEvent("shop", v1alpha1.ReasonUngovernedPods)

@@ -14,15 +14,16 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 func TestAnOrderedStatefulSetIsReadyWithItsLastPod(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), s.statefulSet("db", "db", 5))
+	s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), s.statefulSet("db", "db", 5))
 	s.createPods(s.pod("app"))
 	for _, pod := range []string{"db-0", "db-1", "db-2", "db-3", "db-4"} {
-		s.await(pod+" to work", func() bool { return len(s.podsOf("db", isWorking)) == 1 })
+		s.Await(pod+" to work", func() bool { return len(s.podsOf("db", isWorking)) == 1 })
 		s.expectHeld("app")
 		s.makeReady(pod)
 	}
@@ -30,6 +31,7 @@ func TestAnOrderedStatefulSetIsReadyWithItsLastPod(t *testing.T) {
 }
 
 func TestEveryKindOfWorkloadSaysWhatToExpect(t *testing.T) {
+	t.Parallel()
 	for name, workload := range map[string]func(*story) client.Object{
 		"Deployment": func(s *story) client.Object { return s.deployment("db", 2) },
 		"ReplicaSet": func(s *story) client.Object { return s.replicaSet("db", "db", 2) },
@@ -60,7 +62,7 @@ func TestEveryKindOfWorkloadSaysWhatToExpect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStory(t)
-			s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), workload(s))
+			s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), workload(s))
 			s.createPods(s.pod("app"))
 			pods := s.awaitWorking("db", 2)
 			s.makeReady(pods[0])
@@ -74,12 +76,13 @@ func TestEveryKindOfWorkloadSaysWhatToExpect(t *testing.T) {
 
 // Without the controller-manager things stay that it would change at once.
 func TestExpectedMembersWithoutTheControllerManager(t *testing.T) {
+	t.Parallel()
 	t.Run("a Deployment that has no ReplicaSet yet holds the next group", func(t *testing.T) {
-		s := newStory(t)
+		s := newStoryIn(t, exclusively(t))
 		start := s.stopControllerManager()
-		s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), s.deployment("db", 1))
-		s.createPods(s.pod("alone").Label("tier", "db").Annotation(readyAfter, "0s"), s.pod("app"))
-		s.await("the pod beside it to be ready", func() bool { return isReady(s.getPod("alone")) })
+		s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), s.deployment("db", 1))
+		s.createPods(s.pod("alone").Label("tier", "db").Annotation(cluster.ReadyAfter, "0s"), s.pod("app"))
+		s.Await("the pod beside it to be ready", func() bool { return cluster.IsReady(s.getPod("alone")) })
 		s.awaitGroup("shop", 0, 1, 2)
 		s.expectHeld("app")
 		start()
@@ -87,17 +90,17 @@ func TestExpectedMembersWithoutTheControllerManager(t *testing.T) {
 		s.awaitBound("app")
 	})
 	t.Run("a surplus of one workload does not cover a gap in another", func(t *testing.T) {
-		s := newStory(t)
-		s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj())
+		s := newStoryIn(t, exclusively(t))
+		s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj())
 		one, two := s.replicaSet("one", "db", 1), s.replicaSet("two", "db", 2)
-		s.create(one, two)
+		s.Create(one, two)
 		s.createPods(s.pod("app"))
 		s.awaitWorking("db", 3)
 		s.stopControllerManager() // it would remove the surplus
-		require.NoError(t, s.api.Get(s.ctx, client.ObjectKeyFromObject(one), one))
+		require.NoError(t, s.API.Get(s.Ctx, client.ObjectKeyFromObject(one), one))
 		surplus := s.pod("surplus").Labels(map[string]string{"tier": "db", "set": "one"}).Obj()
 		surplus.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(one, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
-		s.create(surplus)
+		s.Create(surplus)
 		var last string
 		for _, pod := range s.awaitWorking("db", 4) {
 			if s.getPod(pod).Labels["set"] == "two" && last == "" {
@@ -116,12 +119,12 @@ func TestExpectedMembersWithoutTheControllerManager(t *testing.T) {
 // stopControllerManager stops the controller-manager until the end of the test, or until what it returns is called.
 func (s *story) stopControllerManager() (start func()) {
 	s.Helper()
-	require.NoError(s, s.cluster.Kill(s.ctx, controlplane.ControllerManager))
+	require.NoError(s, s.Cluster.Kill(s.Ctx, controlplane.ControllerManager))
 	stopped := true
 	start = func() {
 		if stopped {
 			stopped = false
-			require.NoError(s, s.cluster.StartComponent(s.ctx, controlplane.ControllerManager))
+			require.NoError(s, s.Cluster.StartComponent(s.Ctx, controlplane.ControllerManager))
 		}
 	}
 	s.Cleanup(start)
@@ -131,9 +134,9 @@ func (s *story) stopControllerManager() (start func()) {
 func TestAPodThatAnEarlierGroupNamesIsNotExpectedAgain(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Pods("Primary", "db-0").Group(tier("db")).Pods("Application", "app").Obj(), s.statefulSet("db", "db", 3))
+	s.Create(s.sequence("shop").Pods("Primary", "db-0").Group(tier("db")).Pods("Application", "app").Obj(), s.statefulSet("db", "db", 3))
 	s.createPods(s.pod("app"))
-	s.await("the primary to work", func() bool { return len(s.podsOf("db", isWorking)) == 1 })
+	s.Await("the primary to work", func() bool { return len(s.podsOf("db", isWorking)) == 1 })
 	s.awaitGroup("shop", 1, 0, 2)
 	s.makeReady("db-0")
 	s.awaitWorking("db", 1)
@@ -148,19 +151,20 @@ func TestAPodThatAnEarlierGroupNamesIsNotExpectedAgain(t *testing.T) {
 func TestScaledToZero(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj())
+	s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj())
 	s.createPods(s.pod("app"))
 	s.awaitCondition("shop", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonWaitingForPods)
 	s.expectHeld("app") // nothing matches yet
-	s.create(s.deployment("db", 0))
+	s.Create(s.deployment("db", 0))
 	s.awaitBound("app") // no pods expected
 }
 
 func TestPodsBesideWorkloads(t *testing.T) {
+	t.Parallel()
 	t.Run("a standalone pod counts beside the workloads", func(t *testing.T) {
 		t.Parallel()
 		s := newStory(t)
-		s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), s.deployment("db", 1))
+		s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), s.deployment("db", 1))
 		s.createPods(s.pod("alone").Label("tier", "db"), s.pod("app"))
 		s.awaitWorking("db", 2)
 		for _, pod := range s.podsOf("db", func(p *corev1.Pod) bool { return p.Name != "alone" }) {
@@ -174,12 +178,12 @@ func TestPodsBesideWorkloads(t *testing.T) {
 	t.Run("pods of an owner of a kind we do not know count by themselves, failed ones not at all", func(t *testing.T) {
 		t.Parallel()
 		s := newStory(t)
-		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "owner"}}
-		s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), owner)
+		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "owner"}}
+		s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), owner)
 		for _, name := range []string{"one", "two", "three"} {
 			pod := s.pod(name).Label("tier", "db").Obj()
 			pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
-			s.create(pod)
+			s.Create(pod)
 		}
 		s.createPods(s.pod("app"))
 		s.awaitWorking("db", 3)
@@ -194,6 +198,7 @@ func TestPodsBesideWorkloads(t *testing.T) {
 }
 
 func TestMinAvailable(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		replicas     int32
 		minAvailable intstr.IntOrString
@@ -209,7 +214,7 @@ func TestMinAvailable(t *testing.T) {
 			s := newStory(t)
 			group := tier("db")
 			group.MinAvailable = ptr.To(tt.minAvailable)
-			s.create(s.sequence("shop").Group(group).Pods("Application", "app").Obj(), s.deployment("db", tt.replicas))
+			s.Create(s.sequence("shop").Group(group).Pods("Application", "app").Obj(), s.deployment("db", tt.replicas))
 			s.createPods(s.pod("app"))
 			pods := s.awaitWorking("db", int(tt.replicas))
 			s.makeReady(pods[:tt.needs-1]...)

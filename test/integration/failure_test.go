@@ -10,18 +10,19 @@ import (
 )
 
 func TestAFailedPodThatNobodyReplacesFailsItsSequence(t *testing.T) {
+	t.Parallel()
 	for name, group := range map[string]v1alpha1.PodGroup{"group by name": named("db", "db"), "group by label": tier("db")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStory(t)
-			s.create(s.sequence("shop").Group(group).Pods("Application", "app").Obj())
+			s.Create(s.sequence("shop").Group(group).Pods("Application", "app").Obj())
 			s.createPods(s.pod("db").Label("tier", "db"), s.pod("app"))
 			s.awaitBound("db")
 			s.fail("db")
 			s.awaitFailed("shop", v1alpha1.ReasonPodFailed)
 			s.awaitEvent("shop", v1alpha1.ReasonPodFailed)
 			s.expectHeld("app")
-			s.awaitGone(s.getPod("db"))
+			s.remove(s.getPod("db"))
 			s.createPods(s.pod("db").Label("tier", "db"))
 			s.awaitBound("db")
 			s.awaitPhase("shop", v1alpha1.PhaseInProgress)
@@ -35,7 +36,7 @@ func TestAFailedPodThatNobodyReplacesFailsItsSequence(t *testing.T) {
 func TestAFailedPodThatItsControllerReplacesIsIgnored(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), s.deployment("db", 1))
+	s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), s.deployment("db", 1))
 	s.createPods(s.pod("app"))
 	s.fail(s.awaitWorking("db", 1)[0])
 	replacement := s.awaitWorking("db", 1)
@@ -59,7 +60,7 @@ func TestConditionsTellWhatASequenceWaitsFor(t *testing.T) {
 		s.awaitCondition("shop", v1alpha1.ConditionSuspended, suspended, suspendedFor)
 		s.awaitCondition("shop", v1alpha1.ConditionDegraded, no, v1alpha1.ReasonAsExpected)
 	}
-	s.create(s.sequence("shop").Pods("Database", "db").Pods("Application", "app").Obj())
+	s.Create(s.sequence("shop").Pods("Database", "db").Pods("Application", "app").Obj())
 	expect(no, yes, no, v1alpha1.ReasonWaitingForPods, v1alpha1.ReasonWaitingForPods, v1alpha1.ReasonNotSuspended)
 	s.awaitPhase("shop", v1alpha1.PhasePending)
 	s.createPods(s.pod("db"), s.pod("app"))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -14,10 +13,13 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // Whatever is killed in the middle of a sequence, and started again, the sequence completes and the referee is content.
 func TestKilledInTheMiddle(t *testing.T) {
+	t.Parallel()
+	heavy.Take(t)
 	env := startCluster(t, controlplane.Options{})
 	for _, victim := range []string{
 		controlplane.PodSequenceScheduler, controlplane.PodSequenceController, controlplane.ControllerManager,
@@ -27,8 +29,8 @@ func TestKilledInTheMiddle(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d pods", victim, pods), func(t *testing.T) {
 				s := newStoryIn(t, env)
 				s.startMany(pods)
-				require.NoError(t, s.cluster.Kill(s.ctx, victim))
-				require.NoError(t, s.cluster.StartComponent(s.ctx, victim))
+				require.NoError(t, s.Cluster.Kill(s.Ctx, victim))
+				require.NoError(t, s.Cluster.StartComponent(s.Ctx, victim))
 				if victim == controlplane.APIServer || victim == controlplane.Etcd {
 					s.restartKubelets()
 				}
@@ -42,22 +44,22 @@ func TestKilledInTheMiddle(t *testing.T) {
 // pods are bound.
 func (s *story) startMany(pods int) {
 	s.Helper()
-	s.create(s.sequence("shop").Label("One", "tier", "one").Label("Two", "tier", "two").Pods("Three", "last").Obj())
-	s.createPods(s.pod("last").Annotation(readyAfter, "0s"))
+	s.Create(s.sequence("shop").Label("One", "tier", "one").Label("Two", "tier", "two").Pods("Three", "last").Obj())
+	s.createPods(s.pod("last").Annotation(cluster.ReadyAfter, "0s"))
 	s.createMany("two", pods/2)
 	s.createMany("one", pods/2)
-	s.await("the first tier to begin", func() bool { return s.countBound("one") > 0 })
+	s.Await("the first tier to begin", func() bool { return s.countBound("one") > 0 })
 }
 
 // awaitManyCompleted waits until the sequence is completed, and with it all pods are bound and ready.
 func (s *story) awaitManyCompleted() {
 	s.Helper()
-	s.eventually("the sequence to be completed", func() error {
+	cluster.Eventually(s, "the sequence to be completed", func() error {
 		if err := s.wakeKubelets(); err != nil {
 			return err
 		}
 		ps := &v1alpha1.PodSequence{}
-		if err := s.api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: "shop"}, ps); err != nil {
+		if err := s.API.Get(s.Ctx, types.NamespacedName{Namespace: s.Namespace, Name: "shop"}, ps); err != nil {
 			return err
 		}
 		if ps.Status.Phase != v1alpha1.PhaseCompleted {
@@ -66,9 +68,9 @@ func (s *story) awaitManyCompleted() {
 		return nil
 	})
 	var pods corev1.PodList
-	require.NoError(s, s.api.List(s.ctx, &pods, client.InNamespace(s.namespace), client.HasLabels{"tier"}))
+	require.NoError(s, s.API.List(s.Ctx, &pods, client.InNamespace(s.Namespace), client.HasLabels{"tier"}))
 	for i := range pods.Items {
-		assert.True(s, isReady(&pods.Items[i]), "%s is not ready", pods.Items[i].Name)
+		assert.True(s, cluster.IsReady(&pods.Items[i]), "%s is not ready", pods.Items[i].Name)
 	}
 }
 
@@ -90,7 +92,7 @@ func (s *story) createMany(tier string, count int) {
 					pod = pod.SchedulerName(stockScheduler)
 				}
 			}
-			errs[i] = s.api.Create(s.ctx, pod.Label("tier", tier).Annotation(readyAfter, "500ms").Obj())
+			errs[i] = s.API.Create(s.Ctx, pod.Label("tier", tier).Annotation(cluster.ReadyAfter, "500ms").Obj())
 		})
 	}
 	creating.Wait()
@@ -102,7 +104,7 @@ func (s *story) createMany(tier string, count int) {
 // countBound is the number of bound pods labelled tier=TIER; 0 if the API server does not answer.
 func (s *story) countBound(tier string) int {
 	var pods corev1.PodList
-	if err := s.api.List(s.ctx, &pods, client.InNamespace(s.namespace), client.MatchingLabels{"tier": tier}); err != nil {
+	if err := s.API.List(s.Ctx, &pods, client.InNamespace(s.Namespace), client.MatchingLabels{"tier": tier}); err != nil {
 		return 0
 	}
 	bound := 0
@@ -112,15 +114,4 @@ func (s *story) countBound(tier string) int {
 		}
 	}
 	return bound
-}
-
-// eventually waits for what must happen although requests may fail on the way.
-func (s *story) eventually(what string, check func() error) {
-	s.Helper()
-	var err error
-	happened := assert.Eventually(s, func() bool {
-		err = check()
-		return err == nil
-	}, 2*patience, 250*time.Millisecond)
-	require.True(s, happened, "waited for %s: %v", what, err)
 }

@@ -24,10 +24,11 @@ func gates(p *corev1.Pod) []string {
 }
 
 func TestGates(t *testing.T) {
+	t.Parallel()
 	for _, scheduler := range []string{ourScheduler, stockScheduler} {
 		t.Run("a sequence lifts the gate that its spec names, for pods of "+scheduler, func(t *testing.T) {
 			s := newStory(t)
-			s.create(s.threeTiers().Gate(customGate).Obj())
+			s.Create(s.threeTiers().Gate(customGate).Obj())
 			for _, tier := range tiers {
 				s.createPods(s.pod(tier).SchedulerName(scheduler).SchedulingGates([]string{customGate}))
 			}
@@ -35,16 +36,16 @@ func TestGates(t *testing.T) {
 		})
 		t.Run("a gate of another system stays, for pods of "+scheduler, func(t *testing.T) {
 			s := newStory(t)
-			s.create(s.sequence("shop").Pods("One", "one").Obj())
+			s.Create(s.sequence("shop").Pods("One", "one").Obj())
 			s.createPods(s.pod("one").SchedulerName(scheduler).
 				SchedulingGates([]string{foreignGate, v1alpha1.DefaultSchedulingGateName}))
-			s.await("our gate to be lifted", func() bool { return len(gates(s.getPod("one"))) == 1 })
+			s.Await("our gate to be lifted", func() bool { return len(gates(s.getPod("one"))) == 1 })
 			s.expectHeld("one")
 			assert.Equal(t, []string{foreignGate}, gates(s.getPod("one")))
 		})
 		t.Run("what only a gate of another system holds does not say that it waits for a group, for pods of "+scheduler, func(t *testing.T) {
 			s := newStory(t)
-			s.create(s.sequence("shop").Pods("One", "one").Pods("Two", "two").Obj())
+			s.Create(s.sequence("shop").Pods("One", "one").Pods("Two", "two").Obj())
 			both := []string{foreignGate, v1alpha1.DefaultSchedulingGateName}
 			s.createPods(s.pod("one"), s.pod("two").SchedulerName(scheduler).SchedulingGates(both))
 			s.awaitHeldFor("two", "group 1/2")
@@ -56,18 +57,18 @@ func TestGates(t *testing.T) {
 		})
 		t.Run("what its gate holds when its sequence is gone does not say that it waits for a group, for pods of "+scheduler, func(t *testing.T) {
 			s := newStory(t)
-			s.create(s.threeTiers().Obj())
+			s.Create(s.threeTiers().Obj())
 			s.createPods(s.gated("app").SchedulerName(scheduler))
 			s.awaitHeldFor("app", "group 1/3")
 			s.fence() // it is not told once more
-			s.delete(s.getSequence("shop"))
+			s.Delete(s.getSequence("shop"))
 			s.awaitHeldFor("app", "non-empty scheduling gates")
 		})
 	}
 
 	t.Run("a gate whose prefix is not allowed is left alone and reported", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.sequence("shop").Gate(foreignGate).Pods("One", "one", "two").Obj())
+		s.Create(s.sequence("shop").Gate(foreignGate).Pods("One", "one", "two").Obj())
 		s.createPods(
 			s.pod("one").SchedulingGates([]string{foreignGate}),
 			s.pod("two").SchedulerName(stockScheduler).SchedulingGates([]string{foreignGate}),
@@ -78,7 +79,7 @@ func TestGates(t *testing.T) {
 	})
 	t.Run("a pod that no sequence speaks of keeps its gate", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.sequence("shop").Pods("One", "one").Obj())
+		s.Create(s.sequence("shop").Pods("One", "one").Obj())
 		s.createPods(s.gated("stranger"), s.gated("stock-stranger").SchedulerName(stockScheduler))
 		s.expectHeld("stranger", "stock-stranger")
 	})
@@ -87,7 +88,7 @@ func TestGates(t *testing.T) {
 // awaitDegraded waits until the sequence reports this.
 func (s *story) awaitDegraded(sequence, reason string) {
 	s.Helper()
-	s.await(sequence+" to be degraded: "+reason, func() bool {
+	s.Await(sequence+" to be degraded: "+reason, func() bool {
 		c := meta.FindStatusCondition(s.getSequence(sequence).Status.Conditions, v1alpha1.ConditionDegraded)
 		return c != nil && c.Status == "True" && c.Reason == reason
 	})

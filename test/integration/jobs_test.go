@@ -19,7 +19,7 @@ import (
 func TestAGroupThatMustCompleteWaitsForTheWholeJob(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Group(completed("load")).Pods("Application", "app").Obj(), s.job("load", "load", 5, 2))
+	s.Create(s.sequence("shop").Group(completed("load")).Pods("Application", "app").Obj(), s.job("load", "load", 5, 2))
 	s.createPods(s.pod("app"))
 	for done := range 5 {
 		pods := s.awaitWorking("load", min(2, 5-done))
@@ -34,7 +34,7 @@ func TestAnIndexedJob(t *testing.T) {
 	s := newStory(t)
 	job := s.job("load", "load", 2, 2)
 	job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
-	s.create(s.sequence("shop").Group(completed("load")).Pods("Application", "app").Obj(), job)
+	s.Create(s.sequence("shop").Group(completed("load")).Pods("Application", "app").Obj(), job)
 	s.createPods(s.pod("app"))
 	pods := s.awaitWorking("load", 2)
 	s.succeed(pods[1])
@@ -48,12 +48,12 @@ func TestAJobThatIsCompleteSatisfiesAGroupThatMustBeReady(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	job := s.job("load", "load", 2, 1)
-	s.create(job)
+	s.Create(job)
 	for range 2 {
 		s.succeed(s.awaitWorking("load", 1)[0])
 	}
-	s.await("the Job to be complete", func() bool { return s.jobCondition("load", batchv1.JobComplete) })
-	s.create(s.sequence("shop").Group(tier("load")).Pods("Application", "app").Obj())
+	s.Await("the Job to be complete", func() bool { return s.jobCondition("load", batchv1.JobComplete) })
+	s.Create(s.sequence("shop").Group(tier("load")).Pods("Application", "app").Obj())
 	s.createPods(s.pod("app"))
 	s.awaitBound("app")
 }
@@ -61,7 +61,7 @@ func TestAJobThatIsCompleteSatisfiesAGroupThatMustBeReady(t *testing.T) {
 func (s *story) jobCondition(name string, kind batchv1.JobConditionType) bool {
 	s.Helper()
 	job := &batchv1.Job{}
-	require.NoError(s, s.api.Get(s.ctx, s.key(name), job))
+	require.NoError(s, s.API.Get(s.Ctx, s.Key(name), job))
 	for _, c := range job.Status.Conditions {
 		if c.Type == kind && c.Status == corev1.ConditionTrue {
 			return true
@@ -75,7 +75,7 @@ func TestAJobMayRetryWithinItsLimit(t *testing.T) {
 	s := newStory(t)
 	job := s.job("load", "load", 1, 1)
 	job.Spec.BackoffLimit = ptr.To[int32](1)
-	s.create(s.sequence("shop").Group(completed("load")).Pods("Application", "app").Obj(), job)
+	s.Create(s.sequence("shop").Group(completed("load")).Pods("Application", "app").Obj(), job)
 	s.createPods(s.pod("app"))
 	s.fail(s.awaitWorking("load", 1)[0])
 	retry := s.awaitWorking("load", 1)
@@ -91,17 +91,18 @@ func TestAJobMayRetryWithinItsLimit(t *testing.T) {
 }
 
 func TestAFailedJobFailsItsSequenceUntilItIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	for name, group := range map[string]v1alpha1.PodGroup{"must complete": completed("load"), "must be ready": tier("load")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStory(t)
-			s.create(s.sequence("shop").Group(group).Pods("Application", "app").Obj(), s.job("load", "load", 1, 1))
+			s.Create(s.sequence("shop").Group(group).Pods("Application", "app").Obj(), s.job("load", "load", 1, 1))
 			s.createPods(s.pod("app"))
 			s.fail(s.awaitWorking("load", 1)[0])
 			s.awaitFailed("shop", v1alpha1.ReasonJobFailed)
 			s.expectHeld("app")
-			s.awaitGone(s.job("load", "load", 1, 1))
-			s.create(s.job("load", "load", 1, 1))
+			s.remove(s.job("load", "load", 1, 1))
+			s.Create(s.job("load", "load", 1, 1))
 			pod := s.awaitWorking("load", 1)[0]
 			s.awaitPhase("shop", v1alpha1.PhaseInProgress)
 			s.expectHeld("app")
@@ -115,18 +116,18 @@ func TestOnlyTheNewestJobOfACronJobCounts(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	cron := &batchv1.CronJob{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "load"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "load"},
 		Spec: batchv1.CronJobSpec{
 			Schedule: "0 0 1 1 *", Suspend: ptr.To(true),
 			JobTemplate: batchv1.JobTemplateSpec{Spec: s.job("load", "load", 1, 1).Spec},
 		},
 	}
-	s.create(s.sequence("shop").Group(completed("load")).Pods("Application", "app").Obj(), cron)
+	s.Create(s.sequence("shop").Group(completed("load")).Pods("Application", "app").Obj(), cron)
 	s.createPods(s.pod("app"))
 	run := func(name string) string {
 		job := s.job(name, "load", 1, 1)
 		job.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(cron, batchv1.SchemeGroupVersion.WithKind("CronJob"))}
-		s.create(job)
+		s.Create(job)
 		return s.awaitWorking("load", 1)[0]
 	}
 	s.fail(run("load-1"))
@@ -140,24 +141,25 @@ func TestOnlyTheNewestJobOfACronJobCounts(t *testing.T) {
 }
 
 func TestAFinishedJobIsRemovedWhileBothProgramsAreDown(t *testing.T) {
-	s := newStory(t)
-	s.create(s.sequence("shop").Group(completed("load")).Pods("Application", "app").Obj(), s.job("load", "load", 1, 1))
+	t.Parallel()
+	s := newStoryIn(t, exclusively(t))
+	s.Create(s.sequence("shop").Group(completed("load")).Pods("Application", "app").Obj(), s.job("load", "load", 1, 1))
 	pods := s.awaitWorking("load", 1)
 	s.succeed(pods[0])
-	s.await("the pass to be recorded", func() bool {
+	s.Await("the pass to be recorded", func() bool {
 		groups := s.getSequence("shop").Status.Groups
 		return len(groups) == 2 && groups[0].PassedAt != nil
 	})
 	ours := []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController}
 	for _, program := range ours {
-		require.NoError(t, s.cluster.Kill(s.ctx, program))
+		require.NoError(t, s.Cluster.Kill(s.Ctx, program))
 	}
-	s.patch(s.job("load", "load", 1, 1), `{"spec":{"ttlSecondsAfterFinished":0}}`)
-	s.await("the Job's pods to be gone", func() bool {
+	s.Patch(s.job("load", "load", 1, 1), `{"spec":{"ttlSecondsAfterFinished":0}}`)
+	s.Await("the Job's pods to be gone", func() bool {
 		return len(s.podsOf("load", func(*corev1.Pod) bool { return true })) == 0
 	})
 	for _, program := range ours {
-		require.NoError(t, s.cluster.StartComponent(s.ctx, program))
+		require.NoError(t, s.Cluster.StartComponent(s.Ctx, program))
 	}
 	s.createPods(s.pod("app"))
 	s.awaitBound("app")

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // KWOK plays the kubelets, but it is not as stubborn. After a request that was refused it waits up to many minutes; one
@@ -19,8 +20,8 @@ import (
 // restartKubelets ends KWOK's waits.
 func (s *story) restartKubelets() {
 	s.Helper()
-	require.NoError(s, s.cluster.Kill(s.ctx, controlplane.Kwok))
-	require.NoError(s, s.cluster.StartComponent(s.ctx, controlplane.Kwok))
+	require.NoError(s, s.Cluster.Kill(s.Ctx, controlplane.Kwok))
+	require.NoError(s, s.Cluster.StartComponent(s.Ctx, controlplane.Kwok))
 }
 
 // kubeletPatience is how long a pod may stay as it is although it is bound, and to be ready soon.
@@ -29,16 +30,16 @@ const kubeletPatience = 5 * time.Second
 // wakeKubelets has KWOK look again at pods that it seems to have forgotten, by a change of an annotation.
 func (s *story) wakeKubelets() error {
 	var pods corev1.PodList
-	if err := s.api.List(s.ctx, &pods, client.InNamespace(s.namespace)); err != nil {
+	if err := s.API.List(s.Ctx, &pods, client.InNamespace(s.Namespace)); err != nil {
 		return err
 	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if pod.Spec.NodeName == "" || pod.Annotations[readyAfter] == "never" || isReady(pod) || time.Since(newestMove(pod)) < kubeletPatience {
+		if pod.Spec.NodeName == "" || pod.Annotations[cluster.ReadyAfter] == "never" || cluster.IsReady(pod) || time.Since(newestMove(pod)) < kubeletPatience {
 			continue
 		}
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, wokenAt, time.Now().Format(time.RFC3339))
-		if err := s.api.Patch(s.ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		if err := s.API.Patch(s.Ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 			return err
 		}
 	}

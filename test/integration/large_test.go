@@ -9,10 +9,13 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // Large sequences have a cluster of their own: taking them down would keep the next test's cluster busy.
 func TestLarge(t *testing.T) {
+	t.Parallel()
+	heavy.Take(t)
 	env := startCluster(t, controlplane.Options{})
 	t.Run("a thousand sequences in one namespace", func(t *testing.T) { aThousandSequences(newStoryIn(t, env)) })
 	t.Run("a group of five thousand pods by label", func(t *testing.T) { fiveThousandPods(newStoryIn(t, env)) })
@@ -21,7 +24,7 @@ func TestLarge(t *testing.T) {
 func aThousandSequences(s *story) {
 	for i := range 1000 {
 		name := fmt.Sprintf("s-%d", i)
-		s.create(s.sequence(name).Pods("One", name+"-one").Label("Two", "of", name).Obj())
+		s.Create(s.sequence(name).Pods("One", name+"-one").Label("Two", "of", name).Obj())
 	}
 	for _, i := range []int{0, 500, 999} {
 		name := fmt.Sprintf("s-%d", i)
@@ -34,27 +37,27 @@ func aThousandSequences(s *story) {
 }
 
 func fiveThousandPods(s *story) {
-	s.create(s.sequence("shop").Pods("One", "one").Label("Many", "tier", "many").Obj())
+	s.Create(s.sequence("shop").Pods("One", "one").Label("Many", "tier", "many").Obj())
 	s.createMany("many", 5000)
 	s.expectHeld("many-0", "many-4998", "many-4999")
-	s.createPods(s.pod("one").Annotation(readyAfter, "0s"))
-	s.eventually("the status to count them", func() error {
+	s.createPods(s.pod("one").Annotation(cluster.ReadyAfter, "0s"))
+	cluster.Eventually(s, "the status to count them", func() error {
 		if groups := s.getSequence("shop").Status.Groups; len(groups) < 2 || groups[1].Expected != 5000 {
 			return fmt.Errorf("groups are %v", groups)
 		}
 		return nil
 	})
 	// The simulated nodes have room for 4,000 pods; that all are let go is what matters.
-	s.eventually("all gates to be lifted, and the nodes to be full", func() error {
+	cluster.Eventually(s, "all gates to be lifted, and the nodes to be full", func() error {
 		if bound := s.countBound("many"); bound < 3900 {
 			return fmt.Errorf("%d pods are bound", bound)
 		}
 		return nil
 	})
-	s.await("status to be of the second group", func() bool { return strings.HasPrefix(s.getSequence("shop").Status.CurrentGroup, "2/2") })
+	s.Await("status to be of the second group", func() bool { return strings.HasPrefix(s.getSequence("shop").Status.CurrentGroup, "2/2") })
 	status := s.getSequence("shop").Status
 	assert.Len(s, status.CurrentGroupPods, v1alpha1.MaxListedPods)
-	s.await("status to count more than it lists", func() bool {
+	s.Await("status to count more than it lists", func() bool {
 		return s.getSequence("shop").Status.ReadyPodsInCurrentGroup > v1alpha1.MaxListedPods
 	})
 	assert.Contains(s, status.Message, "lists are cut at 100 of 5000 pods")

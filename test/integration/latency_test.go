@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // BenchmarkReadyToBound measures from the moment at which the last pod of a group is seen to be ready to the moment at
@@ -31,7 +33,7 @@ func BenchmarkReadyToBound(b *testing.B) {
 			var writes int
 			for b.Loop() {
 				s := newStory(b)
-				s.create(s.sequence("shop").Pods("Database", "db").Pods("Application", "app").Obj())
+				s.Create(s.sequence("shop").Pods("Database", "db").Pods("Application", "app").Obj())
 				s.createPods(s.pod("db"), makePod(s))
 				s.awaitBound("db")
 				s.awaitHeldFor("app", "group 1/2")
@@ -48,19 +50,19 @@ func BenchmarkReadyToBound(b *testing.B) {
 
 // readyToBound has db turn ready and returns the time until app is bound, both as one watch sees them.
 func (s *story) readyToBound() time.Duration {
-	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	ctx, cancel := context.WithTimeout(s.Ctx, cluster.Patience)
 	defer cancel()
-	pods, err := s.api.Watch(ctx, &corev1.PodList{}, client.InNamespace(s.namespace))
+	pods, err := s.API.Watch(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace))
 	require.NoError(s, err)
 	defer pods.Stop()
-	s.annotate("db", readyAfter, "0s")
+	s.annotate("db", cluster.ReadyAfter, "0s")
 
 	var ready time.Time
 	for event := range pods.ResultChan() {
 		pod, ok := event.Object.(*corev1.Pod)
 		require.True(s, ok && event.Type != watch.Error, "watch of pods failed: %v", event.Object)
 		switch {
-		case pod.Name == "db" && isReady(pod) && ready.IsZero():
+		case pod.Name == "db" && cluster.IsReady(pod) && ready.IsZero():
 			ready = time.Now()
 		case pod.Name == "app" && pod.Spec.NodeName != "":
 			require.False(s, ready.IsZero(), "app is bound before db is ready")
@@ -75,9 +77,9 @@ func (s *story) readyToBound() time.Duration {
 // own and those of the simulated kubelet.
 func (s *story) countWrites(prefix string) int {
 	count := 0
-	s.audited(func(e auditEvent) {
+	s.AuditedHere(func(e *cluster.Request) {
 		ref := e.ObjectRef
-		if ref == nil || ref.Namespace != s.namespace || ref.Resource != "pods" || !strings.HasPrefix(ref.Name, prefix) {
+		if ref == nil || !e.IsAnswered() || ref.Namespace != s.Namespace || ref.Resource != "pods" || !strings.HasPrefix(ref.Name, prefix) {
 			return
 		}
 		writes := slices.Contains([]string{"create", "update", "patch"}, e.Verb)

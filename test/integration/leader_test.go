@@ -16,9 +16,9 @@ import (
 	"example.com/podsequence/internal/ordercheck"
 )
 
-// Short terms, so that tests need not wait for those of production.
+// Terms with a longer deadline than those of production, and a lease that is hardly longer: other tests run beside these.
 var (
-	schedulerTerms  = []string{"--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=9s", "--leader-elect-retry-period=1s"}
+	schedulerTerms  = []string{"--leader-elect-lease-duration=20s", "--leader-elect-renew-deadline=16s", "--leader-elect-retry-period=1s"}
 	controllerTerms = schedulerTerms
 )
 
@@ -37,7 +37,7 @@ func (s *story) leaseHolder(program string) string {
 	s.Helper()
 	lease := &coordinationv1.Lease{}
 	key := types.NamespacedName{Namespace: "podsequence-system", Name: program}
-	if err := s.api.Get(s.ctx, key, lease); err != nil || lease.Spec.HolderIdentity == nil {
+	if err := s.API.Get(s.Ctx, key, lease); err != nil || lease.Spec.HolderIdentity == nil {
 		return ""
 	}
 	return *lease.Spec.HolderIdentity
@@ -46,7 +46,7 @@ func (s *story) leaseHolder(program string) string {
 // awaitLeader waits until a program has a leader that is another than this one.
 func (s *story) awaitLeader(program, before string) (leader string) {
 	s.Helper()
-	s.await("another leader of "+program, func() bool {
+	s.Await("another leader of "+program, func() bool {
 		leader = s.leaseHolder(program)
 		return leader != "" && leader != before
 	})
@@ -56,6 +56,7 @@ func (s *story) awaitLeader(program, before string) (leader string) {
 func isLeases(r *http.Request) bool { return strings.Contains(r.URL.Path, "/leases/") }
 
 func TestFailOver(t *testing.T) {
+	t.Parallel()
 	env := electingCluster(t)
 	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
 		t.Run("the standby of "+program+" writes nothing, and takes over when the leader is killed", func(t *testing.T) {
@@ -64,18 +65,18 @@ func TestFailOver(t *testing.T) {
 			proxy := env.startProxy(t)
 			standby := env.startInstance(t, program, proxy.through(t))
 
-			s.create(s.threeTiers().Obj())
+			s.Create(s.threeTiers().Obj())
 			s.createPods(s.pod("db"), s.gated("app").SchedulerName(stockScheduler), s.pod("web"))
 			s.awaitBound("db")
 			s.expectHeld("app", "web")
 			before := proxy.asked(isLeases)
-			s.await("the standby to run for the lease", func() bool { return proxy.asked(isLeases) > before+1 })
+			s.Await("the standby to run for the lease", func() bool { return proxy.asked(isLeases) > before+1 })
 			assert.Equal(t, leader, s.leaseHolder(program))
 			assert.Empty(t, proxy.written(), "a standby wrote")
 			assert.Zero(t, proxy.asked(func(r *http.Request) bool { return isSequences(r) || strings.HasSuffix(r.URL.Path, "/pods") }),
 				"a standby watched")
 
-			require.NoError(t, env.cluster.Kill(s.ctx, program))
+			require.NoError(t, env.Kill(s.Ctx, program))
 			s.makeReady("db")
 			s.awaitBound("app")
 			s.expectHeld("web")
@@ -86,23 +87,23 @@ func TestFailOver(t *testing.T) {
 
 			// The next test finds one instance of each program, and it leads.
 			require.NoError(t, standby.Process.Kill())
-			require.NoError(t, env.cluster.StartComponent(s.ctx, program))
+			require.NoError(t, env.StartComponent(s.Ctx, program))
 			s.awaitLeader(program, second)
 		})
 	}
 	t.Run("a scheduler that was stopped past its lease lets nothing go too early when it goes on", func(t *testing.T) {
 		s := newStoryIn(t, env)
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("db"), s.pod("app"), s.gated("web"))
 		s.awaitBound("db")
 		s.expectHeld("app", "web")
 		leader := s.awaitLeader(controlplane.PodSequenceScheduler, "")
 
 		stopped := time.Now()
-		require.NoError(t, env.cluster.Signal(controlplane.PodSequenceScheduler, syscall.SIGSTOP))
+		require.NoError(t, env.Signal(controlplane.PodSequenceScheduler, syscall.SIGSTOP))
 		env.startInstance(t, controlplane.PodSequenceScheduler, nil)
 		s.awaitLeader(controlplane.PodSequenceScheduler, leader)
-		require.NoError(t, env.cluster.Signal(controlplane.PodSequenceScheduler, syscall.SIGCONT))
+		require.NoError(t, env.Signal(controlplane.PodSequenceScheduler, syscall.SIGCONT))
 		env.referee.SchedulerStopped(ordercheck.Stop{From: stopped, To: time.Now()})
 		s.expectHeld("app", "web")
 		s.makeReady("db")

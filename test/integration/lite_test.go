@@ -11,10 +11,12 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // Lite mode: nothing but manifests/lite is applied, and the controller runs as its Deployment says, with its permissions.
 func TestLiteMode(t *testing.T) {
+	t.Parallel()
 	env := startCluster(t, controlplane.Options{
 		AuditLog: true, LeaderElection: true, Installation: "lite",
 		Components: append(controlplane.UpstreamComponents(), controlplane.PodSequenceController),
@@ -22,7 +24,7 @@ func TestLiteMode(t *testing.T) {
 		ExtraArgs: map[string][]string{controlplane.PodSequenceController: {"--v=2", "--scheduler-names="}},
 	})
 	deployment := &appsv1.Deployment{}
-	require.NoError(t, env.api.Get(t.Context(), types.NamespacedName{Namespace: "podsequence-system", Name: "podsequence-controller"}, deployment))
+	require.NoError(t, env.API.Get(t.Context(), types.NamespacedName{Namespace: "podsequence-system", Name: "podsequence-controller"}, deployment))
 	assert.Equal(t, []string{"--v=2", "--health-probe-bind-address=[$(POD_IP)]:8081", "--scheduler-names="}, deployment.Spec.Template.Spec.Containers[0].Args)
 	newLiteStory := func(t *testing.T) *story {
 		s := newStoryIn(t, env)
@@ -32,7 +34,7 @@ func TestLiteMode(t *testing.T) {
 
 	t.Run("gated pods of the stock scheduler start in order", func(t *testing.T) {
 		s := newLiteStory(t)
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		for _, tier := range []string{"web", "app", "db"} {
 			s.createPods(s.gated(tier).SchedulerName(stockScheduler))
 		}
@@ -45,7 +47,7 @@ func TestLiteMode(t *testing.T) {
 			s.createPods(s.gated(tier).SchedulerName(stockScheduler))
 		}
 		s.expectHeld(tiers...)
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.startInOrder()
 	})
 	for name, scheduler := range map[string]string{
@@ -54,7 +56,7 @@ func TestLiteMode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newLiteStory(t)
-			s.create(s.threeTiers().Obj())
+			s.Create(s.threeTiers().Obj())
 			s.createPods(s.pod("app").SchedulerName(scheduler))
 			s.awaitDegraded("shop", v1alpha1.ReasonUngovernedPods)
 			degraded := meta.FindStatusCondition(s.getSequence("shop").Status.Conditions, v1alpha1.ConditionDegraded)
@@ -64,8 +66,8 @@ func TestLiteMode(t *testing.T) {
 	t.Run("the controller was refused nothing", func(t *testing.T) {
 		s := newLiteStory(t)
 		requests := 0
-		s.audited(func(e auditEvent) {
-			if e.User.Username != "system:serviceaccount:podsequence-system:podsequence-controller" {
+		s.Audited(func(e *cluster.Request) {
+			if e.Program != controlplane.PodSequenceController || !e.IsAnswered() {
 				return
 			}
 			requests++

@@ -12,12 +12,14 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 func TestADriverThatIsNotReadyAnyMore(t *testing.T) {
+	t.Parallel()
 	t.Run("a driver that restarts: new pods avoid its node, running ones stay", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b")
-		s.create(s.driverThenApp().Obj(), s.driver())
+		s.Create(s.driverThenApp().Obj(), s.driver())
 		s.startOn("driver", "a", "b")
 		s.createPods(s.pinned("running", "app", "a"))
 		s.awaitBound("running")
@@ -25,12 +27,12 @@ func TestADriverThatIsNotReadyAnyMore(t *testing.T) {
 
 		s.breakOn("driver", "a")
 		s.createPods(s.pinned("new-on-a", "app", "a"))
-		s.create(s.deployment("new", "app", 3))
+		s.Create(s.deployment("new", "app", 3))
 		s.awaitSpread("new", map[string]int{"b": 3})
 		s.expectUnplaced("new-on-a")
-		assert.True(t, isReady(s.getPod("running")))
+		assert.True(t, cluster.IsReady(s.getPod("running")))
 
-		s.delete(s.getPod(s.on("driver", "a")))
+		s.Delete(s.getPod(s.on("driver", "a")))
 		replacement := s.on("driver", "a")
 		s.expectUnplaced("new-on-a")
 		s.makeReady(replacement)
@@ -38,14 +40,14 @@ func TestADriverThatIsNotReadyAnyMore(t *testing.T) {
 	})
 	t.Run("a driver's DaemonSet that rolls out: pods keep away from the node whose turn it is", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b")
-		s.create(s.driverThenApp().Obj(), s.driver())
+		s.Create(s.driverThenApp().Obj(), s.driver())
 		s.startOn("driver", "a", "b")
 		before := map[string]string{"a": s.on("driver", "a"), "b": s.on("driver", "b")}
 		s.changeDaemonSet("driver", func(d *appsv1.DaemonSet) {
 			d.Spec.Template.Spec.Containers[0].Image = "example.com/new"
 		})
 		first, second := "a", "b"
-		s.await("the first node to get its new driver", func() bool {
+		s.Await("the first node to get its new driver", func() bool {
 			for name, pod := range s.podsOf("driver") {
 				for _, node := range []string{"a", "b"} {
 					if pod.Spec.NodeName == s.node(node) && name != before[node] {
@@ -59,7 +61,7 @@ func TestADriverThatIsNotReadyAnyMore(t *testing.T) {
 		if first == "b" {
 			second = "a"
 		}
-		s.create(s.deployment("new", "app", 2))
+		s.Create(s.deployment("new", "app", 2))
 		s.createPods(s.pinned("pinned", "app", first))
 		s.awaitSpread("new", map[string]int{second: 2})
 		s.expectUnplaced("pinned")
@@ -67,21 +69,21 @@ func TestADriverThatIsNotReadyAnyMore(t *testing.T) {
 		s.awaitBound("pinned")
 	})
 	t.Run("the scheduler is killed in the middle", func(t *testing.T) {
-		s := newNodeStory(t, "a", "b")
-		s.create(s.driverThenApp().Obj(), s.driver(), s.daemonSet("app", "app"))
+		s := newNodeStoryIn(t, exclusively(t), "a", "b")
+		s.Create(s.driverThenApp().Obj(), s.driver(), s.daemonSet("app", "app"))
 		s.on("driver", "a")
 		s.on("driver", "b")
 		s.createPods(s.here("free", "app"))
 		s.expectSpread("app", map[string]int{"": 2})
-		require.NoError(t, s.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
+		require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceScheduler))
 		s.startOn("driver", "a") // nobody is there to see it
-		require.NoError(t, s.cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
+		require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceScheduler))
 		s.awaitSpread("app", map[string]int{"a": 1, "": 1})
 		s.awaitBound("free")
 		assert.Equal(t, s.node("a"), s.getPod("free").Spec.NodeName)
-		require.NoError(t, s.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
+		require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceScheduler))
 		s.breakOn("driver", "a")
-		require.NoError(t, s.cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
+		require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceScheduler))
 		s.createPods(s.pinned("late", "app", "a"))
 		s.expectUnplaced("late")
 		s.expectSpread("app", map[string]int{"a": 1, "": 1})
@@ -92,9 +94,10 @@ func TestADriverThatIsNotReadyAnyMore(t *testing.T) {
 }
 
 func TestNodesThatChangeWhilePodsWait(t *testing.T) {
+	t.Parallel()
 	t.Run("a node is added that a pod is pinned to", func(t *testing.T) {
 		s := newNodeStory(t)
-		s.create(s.driverThenApp().Obj(), s.driver())
+		s.Create(s.driverThenApp().Obj(), s.driver())
 		s.createPods(s.pinned("app", "app", "later"))
 		s.awaitHeldFor("app", "there is no such node yet")
 		s.addNode("later")
@@ -105,7 +108,7 @@ func TestNodesThatChangeWhilePodsWait(t *testing.T) {
 	})
 	t.Run("a node is cordoned, and is not waited for any more", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b")
-		s.create(s.driverThenApp().Obj(), s.driver())
+		s.Create(s.driverThenApp().Obj(), s.driver())
 		s.on("driver", "a")
 		s.on("driver", "b")
 		s.createPods(s.here("app", "app"))
@@ -121,12 +124,12 @@ func TestNodesThatChangeWhilePodsWait(t *testing.T) {
 	})
 	t.Run("a node is deleted, and is not waited for any more", func(t *testing.T) {
 		s := newNodeStory(t, "a")
-		s.create(s.driverThenApp().Obj(), s.driver())
+		s.Create(s.driverThenApp().Obj(), s.driver())
 		s.on("driver", "a")
 		s.createPods(s.here("free", "app"), s.pinned("pinned", "app", "a"))
 		s.expectUnplaced("free", "pinned")
 		s.awaitHeldFor("free", "on the way on 1 of 1 suitable nodes")
-		s.delete(s.getNode("a"))
+		s.Delete(s.getNode("a"))
 		s.awaitUnschedulable("free")
 		s.expectUnplaced("pinned")
 		s.addNode("b")
@@ -138,7 +141,7 @@ func TestNodesThatChangeWhilePodsWait(t *testing.T) {
 		s.addNode("a", labelled("example.com/gpu", "yes"))
 		s.addNode("b", labelled("example.com/gpu", "yes"))
 		devices := s.perNode("storage").Label("Driver", "tier", "driver").NodeSelector("example.com/gpu", "yes").Label("Application", "tier", "app")
-		s.create(devices.Obj(), s.driver())
+		s.Create(devices.Obj(), s.driver())
 		s.on("driver", "a")
 		s.on("driver", "b")
 		s.createPods(s.pinned("pinned-a", "app", "a"), s.pinned("pinned-b", "app", "b"), s.here("free", "app"))
@@ -154,7 +157,7 @@ func TestNodesThatChangeWhilePodsWait(t *testing.T) {
 	})
 	t.Run("a node is not ready for a while", func(t *testing.T) {
 		s := newNodeStory(t, "a")
-		s.create(s.driverThenApp().Obj(), s.driver())
+		s.Create(s.driverThenApp().Obj(), s.driver())
 		driver := s.on("driver", "a")
 		s.createPods(s.here("app", "app"))
 		s.expectUnplaced("app")
@@ -173,11 +176,11 @@ func (s *nodeStory) changeDaemonSet(name string, change func(*appsv1.DaemonSet))
 	s.Helper()
 	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		d := &appsv1.DaemonSet{}
-		if err := s.api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, d); err != nil {
+		if err := s.API.Get(s.Ctx, types.NamespacedName{Namespace: s.Namespace, Name: name}, d); err != nil {
 			return err
 		}
 		change(d)
-		return s.api.Update(s.ctx, d)
+		return s.API.Update(s.Ctx, d)
 	}))
 }
 
@@ -191,6 +194,6 @@ func (s *nodeStory) setNodeReady(name string, status corev1.ConditionStatus) {
 				c.Status, c.LastHeartbeatTime, c.LastTransitionTime = status, metav1.Now(), metav1.Now()
 			}
 		}
-		return s.api.Status().Update(s.ctx, node)
+		return s.API.Status().Update(s.Ctx, node)
 	}))
 }

@@ -16,11 +16,14 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // Each of many nodes has a driver and two pods that wait for it. The drivers turn ready one after another as fast as the
 // API server takes it; measured is the time until the pods are bound.
 func TestFiveHundredNodes(t *testing.T) {
+	t.Parallel()
+	heavy.Take(t)
 	const nodes, perNode = 500, 2
 	env := startCluster(t, controlplane.Options{Nodes: nodes})
 	s := &nodeStory{story: newStoryIn(t, env)}
@@ -28,9 +31,9 @@ func TestFiveHundredNodes(t *testing.T) {
 		delete(d.Spec.Template.Spec.NodeSelector, ofStory)
 		return d
 	}
-	s.create(s.driverThenApp().Obj(), everywhere(s.driver()))
+	s.Create(s.driverThenApp().Obj(), everywhere(s.driver()))
 	s.awaitCount("all drivers to be bound", nodes, func() int { return s.countBound("driver") })
-	s.create(everywhere(s.daemonSet("one", "app")), everywhere(s.daemonSet("two", "app")))
+	s.Create(everywhere(s.daemonSet("one", "app")), everywhere(s.daemonSet("two", "app")))
 	s.awaitCount("all pods that need them to be there", nodes*perNode, func() int { return len(s.podsOf("one")) + len(s.podsOf("two")) })
 	s.fence()
 	require.Zero(t, s.countBound("app"))
@@ -39,7 +42,7 @@ func TestFiveHundredNodes(t *testing.T) {
 	slices.Sort(readyToBound)
 	t.Logf("from a driver's being ready to the binding of a pod that waits for it, %d nodes: median %s, worst %s",
 		nodes, readyToBound[len(readyToBound)/2], readyToBound[len(readyToBound)-1])
-	s.eventually("status to be right", func() error {
+	cluster.Eventually(s, "status to be right", func() error {
 		status := s.getSequence("storage").Status
 		if want := (v1alpha1.NodeSummary{Total: nodes, Waiting: nodes}); status.NodeSummary == nil || *status.NodeSummary != want {
 			return fmt.Errorf("status counts %+v, want %+v", status.NodeSummary, want)
@@ -52,9 +55,9 @@ func TestFiveHundredNodes(t *testing.T) {
 // was bound, as one watch sees both.
 func (s *nodeStory) measureReadyToBound(waiting int) []time.Duration {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.ctx, 2*patience)
+	ctx, cancel := context.WithTimeout(s.Ctx, 2*cluster.Patience)
 	defer cancel()
-	pods, err := s.api.Watch(ctx, &corev1.PodList{}, client.InNamespace(s.namespace))
+	pods, err := s.API.Watch(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace))
 	require.NoError(s, err)
 	defer pods.Stop()
 
@@ -62,9 +65,9 @@ func (s *nodeStory) measureReadyToBound(waiting int) []time.Duration {
 	defer annotating.Wait()
 	drivers := s.podsOf("driver")
 	annotating.Go(func() {
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+readyAfter+`":"0s"}}}`))
+		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"`+cluster.ReadyAfter+`":"0s"}}}`))
 		for _, driver := range drivers {
-			if err := s.api.Patch(ctx, driver, patch); err != nil {
+			if err := s.API.Patch(ctx, driver, patch); err != nil {
 				s.Errorf("annotate %s: %v", driver.Name, err)
 			}
 		}
@@ -76,7 +79,7 @@ func (s *nodeStory) measureReadyToBound(waiting int) []time.Duration {
 		require.True(s, ok && event.Type != watch.Error, "watch of pods failed: %v", event.Object)
 		node := pod.Spec.NodeName
 		switch {
-		case pod.Labels["tier"] == "driver" && isReady(pod) && ready[node].IsZero():
+		case pod.Labels["tier"] == "driver" && cluster.IsReady(pod) && ready[node].IsZero():
 			ready[node] = time.Now()
 		case pod.Labels["tier"] == "app" && node != "" && !bound[pod.Name]:
 			require.NotZero(s, ready[node], "%s is bound before the driver of %s is ready", pod.Name, node)
@@ -93,7 +96,7 @@ func (s *nodeStory) measureReadyToBound(waiting int) []time.Duration {
 // awaitCount waits until there are so many.
 func (s *nodeStory) awaitCount(what string, want int, count func() int) {
 	s.Helper()
-	s.eventually(what, func() error {
+	cluster.Eventually(s, what, func() error {
 		if is := count(); is != want {
 			return fmt.Errorf("%d of %d", is, want)
 		}

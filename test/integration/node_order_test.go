@@ -21,13 +21,14 @@ func evenly(app string) func(*st.PodWrapper) {
 }
 
 func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
+	t.Parallel()
 	t.Run("a Deployment, of which each node gets its share when its driver is ready", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b", "c")
-		s.create(s.driverThenApp().Obj(), s.driver())
+		s.Create(s.driverThenApp().Obj(), s.driver())
 		for _, node := range []string{"a", "b", "c"} {
 			s.on("driver", node)
 		}
-		s.create(s.deployment("app", "app", 6, evenly("app")))
+		s.Create(s.deployment("app", "app", 6, evenly("app")))
 		s.expectSpread("app", map[string]int{"": 6})
 		for name := range s.podsOf("app") {
 			s.awaitHeldFor(name, `a node where the groups before group 2/2 "Application"`)
@@ -40,7 +41,7 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 		s.awaitSpread("app", map[string]int{"": 4, "a": 1, "b": 1})
 		for name, pod := range s.podsOf("app") {
 			if pod.Spec.NodeName == "" {
-				s.awaitUnschedulable(name, `1 node(s) not ready for the pod: group 1/2 "Driver" of PodSequence `+s.namespace+"/storage")
+				s.awaitUnschedulable(name, `1 node(s) not ready for the pod: group 1/2 "Driver" of PodSequence `+s.Namespace+"/storage")
 				break
 			}
 		}
@@ -49,11 +50,11 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 	})
 	t.Run("named pods, each pinned to its node", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b")
-		s.create(s.perNode("storage").Pods("Agents", "agent-a", "agent-b").Pods("Applications", "app-a", "app-b").Obj())
+		s.Create(s.perNode("storage").Pods("Agents", "agent-a", "agent-b").Pods("Applications", "app-a", "app-b").Obj())
 		s.createPods(s.pinned("app-a", "", "a"), s.pinned("app-b", "", "b"), s.pinned("agent-a", "", "a"), s.pinned("agent-b", "", "b"))
 		s.awaitBound("agent-a", "agent-b")
 		s.expectUnplaced("app-a", "app-b")
-		s.awaitHeldFor("app-a", `group 1/2 "Agents" of PodSequence `+s.namespace+"/storage on node "+s.node("a")+": 0 of 1 pods ready")
+		s.awaitHeldFor("app-a", `group 1/2 "Agents" of PodSequence `+s.Namespace+"/storage on node "+s.node("a")+": 0 of 1 pods ready")
 		s.makeReady("agent-b")
 		s.awaitBound("app-b")
 		s.expectUnplaced("app-a")
@@ -65,9 +66,9 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 		s.addNode("gpu", labelled("example.com/gpu", "yes"))
 		s.awaitTakesPods("gpu")
 		devices := s.perNode("storage").Label("Driver", "tier", "driver").NodeSelector("example.com/gpu", "yes").Label("Application", "tier", "app")
-		s.create(devices.Obj(), s.driver(func(spec *corev1.PodSpec) { spec.NodeSelector["example.com/gpu"] = "yes" }))
+		s.Create(devices.Obj(), s.driver(func(spec *corev1.PodSpec) { spec.NodeSelector["example.com/gpu"] = "yes" }))
 		s.on("driver", "gpu")
-		s.create(s.deployment("anywhere", "app", 2))
+		s.Create(s.deployment("anywhere", "app", 2))
 		s.createPods(s.pinned("on-gpu", "app", "gpu"), s.pinned("on-plain", "app", "plain"))
 		s.awaitBound("on-plain")
 		s.awaitSpread("anywhere", map[string]int{"plain": 2})
@@ -77,7 +78,7 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 	})
 	t.Run("three tiers of DaemonSets, each node at its own pace", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b")
-		s.create(s.perNode("stack").Label("Network", "tier", "cni").Label("Storage", "tier", "csi").Label("Monitoring", "tier", "agent").Obj(),
+		s.Create(s.perNode("stack").Label("Network", "tier", "cni").Label("Storage", "tier", "csi").Label("Monitoring", "tier", "agent").Obj(),
 			s.daemonSet("agent", "agent"), s.daemonSet("csi", "csi"), s.daemonSet("cni", "cni"))
 		s.awaitSpread("cni", map[string]int{"a": 1, "b": 1})
 		s.expectSpread("csi", map[string]int{"": 2})
@@ -96,9 +97,9 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 	})
 	t.Run("two DaemonSets in one group, both of which must be ready", func(t *testing.T) {
 		s := newNodeStory(t, "a")
-		s.create(s.driverThenApp().Obj(), s.driver())
+		s.Create(s.driverThenApp().Obj(), s.driver())
 		s.startOn("driver", "a")
-		s.create(s.daemonSet("second-driver", "driver", ofDefaultScheduler))
+		s.Create(s.daemonSet("second-driver", "driver", ofDefaultScheduler))
 		second := s.on("second-driver", "a")
 		s.createPods(s.pinned("app", "app", "a"))
 		s.expectUnplaced("app")
@@ -108,21 +109,21 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 	t.Run("a DaemonSet whose pod has not come to the node yet", func(t *testing.T) {
 		s := newNodeStory(t, "a")
 		unplaced := func(spec *corev1.PodSpec) { spec.SchedulerName = "nobody" }
-		s.create(s.driverThenApp().Obj(), s.driver(), s.daemonSet("second-driver", "driver", unplaced))
+		s.Create(s.driverThenApp().Obj(), s.driver(), s.daemonSet("second-driver", "driver", unplaced))
 		s.startOn("driver", "a")
 		s.createPods(s.pinned("app", "app", "a"))
 		s.expectUnplaced("app")
 		s.awaitHeldFor("app", "a DaemonSet has no pod there yet")
-		s.delete(s.daemonSet("second-driver", "driver"))
+		s.Delete(s.daemonSet("second-driver", "driver"))
 		s.awaitBound("app")
 	})
 	t.Run("a DaemonSet that comes after the pods that need it", func(t *testing.T) {
 		s := newNodeStory(t, "a")
-		s.create(s.driverThenApp().Obj())
+		s.Create(s.driverThenApp().Obj())
 		s.createPods(s.here("free", "app"), s.pinned("pinned", "app", "a"))
 		s.awaitUnschedulable("free", "not ready for the pod")
 		s.awaitHeldFor("pinned", "no pod matches it yet")
-		s.create(s.driver())
+		s.Create(s.driver())
 		s.on("driver", "a")
 		s.expectUnplaced("free", "pinned")
 		s.startOn("driver", "a")
@@ -130,7 +131,7 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 	})
 	t.Run("dependents that are pinned, which is what the pods of a DaemonSet are", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b")
-		s.create(s.driverThenApp().Obj(), s.daemonSet("app", "app"), s.driver())
+		s.Create(s.driverThenApp().Obj(), s.daemonSet("app", "app"), s.driver())
 		s.on("driver", "a")
 		s.on("driver", "b")
 		s.expectSpread("app", map[string]int{"": 2})
@@ -145,14 +146,14 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 		for _, tier := range tiers {
 			w.Label(tier, "tier", tier)
 		}
-		s.create(w.Obj())
+		s.Create(w.Obj())
 		apart := func(app string) func(*st.PodWrapper) {
 			return func(p *st.PodWrapper) {
 				p.PodAntiAffinityIn("app", corev1.LabelTopologyZone, []string{app}, st.PodAntiAffinityWithRequiredReq)
 			}
 		}
 		for _, tier := range []string{"web", "app", "db"} {
-			s.create(s.deployment(tier, tier, 2, apart(tier)))
+			s.Create(s.deployment(tier, tier, 2, apart(tier)))
 		}
 		both := map[string]int{"a": 1, "b": 1}
 		s.awaitSpread("db", both)
@@ -173,6 +174,7 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 
 // A node whose driver is not coming must not keep pods from being seen by those who could help.
 func TestPodsAreNotHeldForNodesTheyCannotUse(t *testing.T) {
+	t.Parallel()
 	t.Run("a DaemonSet that does not tolerate a node is not waited for there", func(t *testing.T) {
 		s := newNodeStory(t)
 		s.addNode("odd", tainted("example.com/odd"))
@@ -181,7 +183,7 @@ func TestPodsAreNotHeldForNodesTheyCannotUse(t *testing.T) {
 			p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: "example.com/odd", Operator: corev1.TolerationOpExists})
 			return p
 		}
-		s.create(s.driverThenApp().Obj(), s.driver())
+		s.Create(s.driverThenApp().Obj(), s.driver())
 		s.createPods(tolerant(s.here("free", "app")))
 		s.awaitUnschedulable("free", "not ready for the pod")
 		s.addNode("even")
@@ -195,7 +197,7 @@ func TestPodsAreNotHeldForNodesTheyCannotUse(t *testing.T) {
 		everywhere := func(spec *corev1.PodSpec) {
 			spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 		}
-		s.create(s.driverThenApp().Obj(), s.driver(everywhere))
+		s.Create(s.driverThenApp().Obj(), s.driver(everywhere))
 		s.on("driver", "tainted")
 		s.createPods(s.here("app", "app"))
 		s.awaitUnschedulable("app", "untolerated taint(s)")
@@ -208,7 +210,7 @@ func TestPodsAreNotHeldForNodesTheyCannotUse(t *testing.T) {
 	})
 	t.Run("no node at all: an autoscaler sees the pod, and adds one", func(t *testing.T) {
 		s := newNodeStory(t)
-		s.create(s.driverThenApp().Obj(), s.driver(), s.deployment("app", "app", 2))
+		s.Create(s.driverThenApp().Obj(), s.driver(), s.deployment("app", "app", 2))
 		s.awaitSpread("app", map[string]int{"": 2})
 		for name := range s.podsOf("app") {
 			s.awaitUnschedulable(name, "didn't match Pod's node affinity/selector")

@@ -13,17 +13,18 @@ import (
 
 // To evict a pod from a node whose driver is not ready would help nobody.
 func TestNobodyIsEvictedWhereAPodMayNotGoYet(t *testing.T) {
+	t.Parallel()
 	s := newNodeStory(t, "open", "closed")
-	high := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Value: 1000}
-	s.create(high)
-	t.Cleanup(func() { assert.NoError(t, s.api.Delete(context.Background(), high)) })
+	high := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}, Value: 1000}
+	s.Create(high)
+	t.Cleanup(func() { assert.NoError(t, s.API.Delete(context.Background(), high)) })
 	important := func(p *st.PodWrapper) *st.PodWrapper {
 		p.Spec.PriorityClassName = high.Name
 		return p
 	}
 	all, half := map[corev1.ResourceName]string{"cpu": "4"}, map[corev1.ResourceName]string{"cpu": "2"}
 
-	s.create(s.driverThenApp().Obj(), s.driver())
+	s.Create(s.driverThenApp().Obj(), s.driver())
 	s.startOn("driver", "open")
 	s.on("driver", "closed")
 	s.createPods(important(s.pinned("important", "", "open")).Req(all), s.pinned("victim", "", "closed").Req(all))

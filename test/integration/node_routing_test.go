@@ -14,10 +14,11 @@ import (
 // What is written for the cluster's own scheduler, with a gate, works unchanged: the routing policy of our installation
 // gives it to our scheduler.
 func TestGatedPodsOfTheDefaultSchedulerAreRouted(t *testing.T) {
+	t.Parallel()
 	newStory(t).awaitRouting()
 	t.Run("in cluster scope", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		for _, tier := range tiers {
 			s.createPods(s.gated(tier).SchedulerName(""))
 			assert.Equal(t, ourScheduler, s.getPod(tier).Spec.SchedulerName)
@@ -30,7 +31,7 @@ func TestGatedPodsOfTheDefaultSchedulerAreRouted(t *testing.T) {
 			spec.SchedulerName = ""
 			spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: v1alpha1.DefaultSchedulingGateName}}
 		}
-		s.create(s.driverThenApp().Obj(), s.daemonSet("driver", "driver", gated), s.daemonSet("app", "app", gated))
+		s.Create(s.driverThenApp().Obj(), s.daemonSet("driver", "driver", gated), s.daemonSet("app", "app", gated))
 		s.on("driver", "a")
 		s.on("driver", "b")
 		s.createPods(s.here("free", "app").SchedulerName("").SchedulingGates([]string{v1alpha1.DefaultSchedulingGateName}))
@@ -45,7 +46,7 @@ func TestGatedPodsOfTheDefaultSchedulerAreRouted(t *testing.T) {
 	})
 	t.Run("others are left alone: without a gate of ours, or of a scheduler that was chosen", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.sequence("shop").Pods("One", "one").Pods("Two", "chosen").Obj())
+		s.Create(s.sequence("shop").Pods("One", "one").Pods("Two", "chosen").Obj())
 		s.createPods(
 			s.pod("free").SchedulerName(""),
 			s.pod("foreign").SchedulerName("").SchedulingGates([]string{foreignGate}),
@@ -59,8 +60,9 @@ func TestGatedPodsOfTheDefaultSchedulerAreRouted(t *testing.T) {
 }
 
 func TestAGatedPodOfAnotherSchedulerInNodeScopeStaysGated(t *testing.T) {
+	t.Parallel()
 	s := newNodeStory(t, "a")
-	s.create(s.driverThenApp().Obj(), s.driver())
+	s.Create(s.driverThenApp().Obj(), s.driver())
 	s.startOn("driver", "a")
 	ourGate := []string{v1alpha1.DefaultSchedulingGateName}
 	s.createPods(
@@ -79,9 +81,9 @@ func TestAGatedPodOfAnotherSchedulerInNodeScopeStaysGated(t *testing.T) {
 // awaitRouting waits until the policy counts, which takes the API server some time after its start.
 func (s *story) awaitRouting() {
 	s.Helper()
-	s.await("the policy to count", func() bool {
+	s.Await("the policy to count", func() bool {
 		probe := s.gated("probe").SchedulerName("").Obj()
-		require.NoError(s, s.api.Create(s.ctx, probe, client.DryRunAll))
+		require.NoError(s, s.API.Create(s.Ctx, probe, client.DryRunAll))
 		return probe.Spec.SchedulerName == ourScheduler
 	})
 }

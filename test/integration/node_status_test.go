@@ -9,13 +9,15 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 func TestStatusOfNodes(t *testing.T) {
+	t.Parallel()
 	t.Run("a node is told of when it takes part, and the sum of all is the sequence's", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b", "idle")
 		s.changeNode("idle", labelled(ofStory, "nobody"))
-		s.create(s.driverThenApp().Obj(), s.driver(), s.daemonSet("app", "app"))
+		s.Create(s.driverThenApp().Obj(), s.driver(), s.daemonSet("app", "app"))
 		s.on("driver", "a")
 		s.on("driver", "b")
 		s.awaitNodes("storage", v1alpha1.NodeSummary{Total: 2, Waiting: 2}, map[string]string{
@@ -51,10 +53,10 @@ func TestStatusOfNodes(t *testing.T) {
 	t.Run("a driver that is too late fails its node, until it is ready after all", func(t *testing.T) {
 		s := newNodeStory(t, "a")
 		late := s.perNode("storage").Label("Driver", "tier", "driver").Timeout("1s", v1alpha1.TimeoutFail).Label("Application", "tier", "app")
-		s.create(late.Obj(), s.driver())
+		s.Create(late.Obj(), s.driver())
 		s.on("driver", "a")
 		s.createPods(s.pinned("app", "app", "a"))
-		s.await("the node to have failed", func() bool {
+		s.Await("the node to have failed", func() bool {
 			nodes := s.getSequence("storage").Status.NodeStatus
 			return len(nodes) == 1 && nodes[0].Phase == v1alpha1.NodeFailed &&
 				meta.FindStatusCondition(nodes[0].Conditions, v1alpha1.ConditionReady).Reason == v1alpha1.ReasonPodsReadyTimeout
@@ -68,17 +70,15 @@ func TestStatusOfNodes(t *testing.T) {
 // awaitNodes waits until status says this of the nodes: the index of the current group, the phase, and what is waited for.
 func (s *nodeStory) awaitNodes(sequence string, summary v1alpha1.NodeSummary, want map[string]string) {
 	s.Helper()
-	var last v1alpha1.PodSequenceStatus
-	got := map[string]string{}
-	happened := assert.Eventually(s, func() bool {
-		last, got = s.getSequence(sequence).Status, map[string]string{}
+	cluster.Eventually(s, "status of nodes", func() error {
+		last, got := s.getSequence(sequence).Status, map[string]string{}
 		for _, n := range last.NodeStatus {
 			message := meta.FindStatusCondition(n.Conditions, v1alpha1.ConditionReady).Message
-			got[n.NodeName[len(s.namespace)+1:]] = fmt.Sprintf("%d %s: %s", n.CurrentIndex, n.Phase, message)
+			got[n.NodeName[len(s.Namespace)+1:]] = fmt.Sprintf("%d %s: %s", n.CurrentIndex, n.Phase, message)
 		}
-		return assert.ObjectsAreEqual(want, got) && assert.ObjectsAreEqual(&summary, last.NodeSummary)
-	}, patience, pollEvery)
-	if !happened {
-		s.Fatalf("waited for %+v, %v; status says %+v, %v", summary, want, last.NodeSummary, got)
-	}
+		if !assert.ObjectsAreEqual(want, got) || !assert.ObjectsAreEqual(&summary, last.NodeSummary) {
+			return fmt.Errorf("want %+v, %v; status says %+v, %v", summary, want, last.NodeSummary, got)
+		}
+		return nil
+	})
 }

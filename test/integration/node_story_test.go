@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // ofStory is the label of a story's own nodes, and the taint that keeps the pods of other stories away from them.
@@ -40,7 +41,7 @@ func newNodeStoryIn(t testing.TB, env *environment, nodes ...string) *nodeStory 
 	t.Cleanup(func() { // after the story's own clean-up, and so after the verdict
 		for _, name := range s.nodes {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: s.node(name)}}
-			assert.NoError(t, client.IgnoreNotFound(s.api.Delete(context.Background(), node)))
+			assert.NoError(t, client.IgnoreNotFound(s.API.Delete(context.Background(), node)))
 		}
 	})
 	s.story = newStoryIn(t, env)
@@ -54,7 +55,7 @@ func newNodeStoryIn(t testing.TB, env *environment, nodes ...string) *nodeStory 
 }
 
 // node is the name that the node has in the cluster.
-func (s *nodeStory) node(name string) string { return s.namespace + "-" + name }
+func (s *nodeStory) node(name string) string { return s.Namespace + "-" + name }
 
 // addNode creates a node that the simulated kubelet runs.
 func (s *nodeStory) addNode(name string, changes ...func(*corev1.Node)) {
@@ -68,17 +69,17 @@ func (s *nodeStory) addNode(name string, changes ...func(*corev1.Node)) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: full,
 			Labels: map[string]string{
-				corev1.LabelHostname: full, corev1.LabelTopologyZone: "zone-" + name, ofStory: s.namespace,
+				corev1.LabelHostname: full, corev1.LabelTopologyZone: "zone-" + name, ofStory: s.Namespace,
 			},
 			Annotations: map[string]string{managedByKwok: "fake"},
 		},
-		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: ofStory, Value: s.namespace, Effect: corev1.TaintEffectNoSchedule}}},
+		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: ofStory, Value: s.Namespace, Effect: corev1.TaintEffectNoSchedule}}},
 		Status: corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
 	}
 	for _, change := range changes {
 		change(node)
 	}
-	s.create(node)
+	s.Create(node)
 	s.nodes = append(s.nodes, name)
 }
 
@@ -100,7 +101,7 @@ func cordoned(n *corev1.Node) { n.Spec.Unschedulable = true }
 func (s *nodeStory) getNode(name string) *corev1.Node {
 	s.Helper()
 	node := &corev1.Node{}
-	require.NoError(s, s.api.Get(s.ctx, types.NamespacedName{Name: s.node(name)}, node))
+	require.NoError(s, s.API.Get(s.Ctx, types.NamespacedName{Name: s.node(name)}, node))
 	return node
 }
 
@@ -109,14 +110,14 @@ func (s *nodeStory) changeNode(name string, change func(*corev1.Node)) {
 	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node := s.getNode(name)
 		change(node)
-		return s.api.Update(s.ctx, node)
+		return s.API.Update(s.Ctx, node)
 	}))
 }
 
 // awaitTakesPods waits until the node is ready, and the taint that says it is not has gone.
 func (s *nodeStory) awaitTakesPods(name string) {
 	s.Helper()
-	s.await(name+" to take pods", func() bool {
+	s.Await(name+" to take pods", func() bool {
 		node := s.getNode(name)
 		for _, taint := range node.Spec.Taints {
 			if taint.Key == corev1.TaintNodeNotReady {
@@ -145,25 +146,21 @@ func (s *nodeStory) driverThenApp() *SequenceWrapper {
 // awaitUnschedulable waits until the scheduler has tried to place the pod and says why it cannot, as autoscalers need it.
 func (s *nodeStory) awaitUnschedulable(name string, says ...string) {
 	s.Helper()
-	var last string
-	happened := assert.Eventually(s, func() bool {
+	cluster.Eventually(s, name+" to be unschedulable", func() error {
 		pod := s.getPod(name)
 		require.Empty(s, pod.Spec.NodeName, "%s is bound, should be unschedulable", name)
 		for _, c := range pod.Status.Conditions {
 			if c.Type != corev1.PodScheduled {
 				continue
 			}
-			last = c.Reason + ": " + c.Message
-			for _, text := range says {
-				if !strings.Contains(c.Message, text) {
-					return false
-				}
+			missing := slices.ContainsFunc(says, func(text string) bool { return !strings.Contains(c.Message, text) })
+			if missing || c.Reason != corev1.PodReasonUnschedulable {
+				return fmt.Errorf("want %q; it says %s: %s", says, c.Reason, c.Message)
 			}
-			return c.Reason == corev1.PodReasonUnschedulable
+			return nil
 		}
-		return false
-	}, patience, pollEvery)
-	require.True(s, happened, "waited for %s to be unschedulable because of %q; it says %q", name, says, last)
+		return fmt.Errorf("it says nothing")
+	})
 }
 
 // fenceNodes is a fence of the scheduler for what happened to pods, nodes and DaemonSets, which come by watches of their own:
@@ -173,7 +170,7 @@ func (s *nodeStory) fenceNodes() {
 	s.fences++
 	name := fmt.Sprintf("fence-%d", s.fences)
 	skipped := s.perNode(name+"-node").Label("Nowhere", "tier", "nowhere").NodeSelector("example.com/nowhere", "").Pods("", name+"-host")
-	s.create(skipped.Obj(), s.sequence(name+"-daemon").Label("", "app", name).Pods("", name+"-waits").Obj())
+	s.Create(skipped.Obj(), s.sequence(name+"-daemon").Label("", "app", name).Pods("", name+"-waits").Obj())
 
 	host := s.pinned(name+"-host", "fence", name)
 	host.Spec.NodeSelector[ofStory] = "fence"
@@ -184,6 +181,6 @@ func (s *nodeStory) fenceNodes() {
 	s.changeNode("fence", labelled(corev1.LabelHostname, s.node(name)))
 	empty := s.daemonSet(name, "fence")
 	empty.Spec.Template.Spec.NodeSelector = map[string]string{"example.com/nowhere": ""}
-	s.create(empty)
+	s.Create(empty)
 	s.awaitBound(name+"-host", name+"-waits")
 }

@@ -12,11 +12,13 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // here is a pod of our scheduler for the story's nodes that is not ready before the test says so.
 func (s *nodeStory) here(name, tier string) *st.PodWrapper {
-	p := s.pod(name).Label("tier", tier).NodeSelector(map[string]string{ofStory: s.namespace})
+	p := s.pod(name).Label("tier", tier).NodeSelector(map[string]string{ofStory: s.Namespace})
 	p.Spec.Tolerations = []corev1.Toleration{{Key: ofStory, Operator: corev1.TolerationOpExists}}
 	return p
 }
@@ -42,7 +44,7 @@ func (s *nodeStory) daemonSet(name, tier string, changes ...func(*corev1.PodSpec
 		change(&pod.Spec)
 	}
 	return &appsv1.DaemonSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
 		Spec: appsv1.DaemonSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
 			Template: template(pod),
@@ -64,7 +66,7 @@ func (s *nodeStory) deployment(name, tier string, replicas int32, changes ...fun
 		change(pod)
 	}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To(replicas),
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
@@ -77,7 +79,7 @@ func (s *nodeStory) deployment(name, tier string, replicas int32, changes ...fun
 func (s *nodeStory) podsOf(app string) map[string]*corev1.Pod {
 	s.Helper()
 	var list corev1.PodList
-	require.NoError(s, s.api.List(s.ctx, &list, client.InNamespace(s.namespace), client.MatchingLabels{"app": app}))
+	require.NoError(s, s.API.List(s.Ctx, &list, client.InNamespace(s.Namespace), client.MatchingLabels{"app": app}))
 	pods := map[string]*corev1.Pod{}
 	for i := range list.Items {
 		if list.Items[i].DeletionTimestamp == nil {
@@ -91,7 +93,7 @@ func (s *nodeStory) podsOf(app string) map[string]*corev1.Pod {
 func (s *nodeStory) on(app, node string) string {
 	s.Helper()
 	found := ""
-	s.await(fmt.Sprintf("a pod of %s on %s", app, node), func() bool {
+	s.Await(fmt.Sprintf("a pod of %s on %s", app, node), func() bool {
 		for name, pod := range s.podsOf(app) {
 			if pod.Spec.NodeName == s.node(node) {
 				found = name
@@ -128,8 +130,8 @@ func (s *nodeStory) startOn(app string, nodes ...string) {
 func (s *nodeStory) breakOn(app, node string) {
 	s.Helper()
 	name := s.on(app, node)
-	s.annotate(name, readyAfter, "never")
-	s.await(name+" to be unready", func() bool { return !isReady(s.getPod(name)) })
+	s.annotate(name, cluster.ReadyAfter, "never")
+	s.Await(name+" to be unready", func() bool { return !cluster.IsReady(s.getPod(name)) })
 }
 
 // spread says on which of the story's nodes the pods of a workload are, and how many are on none.
@@ -137,7 +139,7 @@ func (s *nodeStory) spread(app string) map[string]int {
 	s.Helper()
 	spread := map[string]int{}
 	for _, pod := range s.podsOf(app) {
-		spread[strings.TrimPrefix(pod.Spec.NodeName, s.namespace+"-")]++
+		spread[strings.TrimPrefix(pod.Spec.NodeName, s.Namespace+"-")]++
 	}
 	return spread
 }
@@ -145,12 +147,12 @@ func (s *nodeStory) spread(app string) map[string]int {
 // awaitSpread waits until the pods of a workload are where they should be: "" is no node.
 func (s *nodeStory) awaitSpread(app string, want map[string]int) {
 	s.Helper()
-	var last map[string]int
-	happened := assert.Eventually(s, func() bool {
-		last = s.spread(app)
-		return assert.ObjectsAreEqual(want, last)
-	}, patience, pollEvery)
-	require.True(s, happened, "waited for the pods of %s to be on %v, they are on %v", app, want, last)
+	cluster.Eventually(s, "the pods of "+app+" to be where they should be", func() error {
+		if spread := s.spread(app); !assert.ObjectsAreEqual(want, spread) {
+			return fmt.Errorf("want %v, they are on %v", want, spread)
+		}
+		return nil
+	})
 }
 
 // expectSpread says where the pods of a workload are when there are as many as there should be, and everything that
@@ -161,7 +163,7 @@ func (s *nodeStory) expectSpread(app string, want map[string]int) {
 	for _, pods := range want {
 		count += pods
 	}
-	s.await(fmt.Sprintf("%s to have %d pods", app, count), func() bool { return len(s.podsOf(app)) == count })
+	s.Await(fmt.Sprintf("%s to have %d pods", app, count), func() bool { return len(s.podsOf(app)) == count })
 	s.fenceNodes()
 	assert.Equal(s, want, s.spread(app), "the nodes of the pods of %s", app)
 }

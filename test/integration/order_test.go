@@ -16,9 +16,11 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 func TestThreeTiersStartInOrder(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(s *story, name string) *st.PodWrapper{
 		"gated pods of our scheduler":     func(s *story, name string) *st.PodWrapper { return s.gated(name) },
 		"gate-less pods of our scheduler": func(s *story, name string) *st.PodWrapper { return s.pod(name) },
@@ -41,7 +43,7 @@ func TestThreeTiersStartInOrder(t *testing.T) {
 	for name, makePod := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newStory(t)
-			s.create(s.threeTiers().Obj())
+			s.Create(s.threeTiers().Obj())
 			for _, tier := range []string{"web", "app", "db"} { // last tier first: the order is not that of creation
 				s.createPods(makePod(s, tier))
 			}
@@ -51,6 +53,7 @@ func TestThreeTiersStartInOrder(t *testing.T) {
 }
 
 func TestTiersByLabel(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(*SequenceWrapper) *SequenceWrapper{
 		"matchLabels": func(w *SequenceWrapper) *SequenceWrapper {
 			return w.Label("Database", "tier", "db").Label("Application", "tier", "app").Label("Frontend", "tier", "web")
@@ -71,7 +74,7 @@ func TestTiersByLabel(t *testing.T) {
 	for name, groups := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newStory(t)
-			s.create(groups(s.sequence("shop")).Obj())
+			s.Create(groups(s.sequence("shop")).Obj())
 			// The fences are no part of the shop, but of the namespace that {} selects: they are pods of the last group
 			// and would wait. This story does without them: each step is asserted at its own event instead.
 			for _, tier := range tiers {
@@ -96,7 +99,7 @@ func TestTiersByLabel(t *testing.T) {
 // awaitHeldFor waits until a held pod says that it waits for this.
 func (s *story) awaitHeldFor(name, what string) {
 	s.Helper()
-	s.await(name+" to wait for "+what, func() bool {
+	s.Await(name+" to wait for "+what, func() bool {
 		pod := s.getPod(name)
 		require.Empty(s, pod.Spec.NodeName, "%s is bound, should wait for %s", name, what)
 		for _, c := range pod.Status.Conditions {
@@ -109,8 +112,9 @@ func (s *story) awaitHeldFor(name, what string) {
 }
 
 func TestTheFirstGroupThatMatchesHasThePod(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Pods("Named", "b").Label("Labelled", "tier", "b").Pods("Last", "last").Obj())
+	s.Create(s.sequence("shop").Pods("Named", "b").Label("Labelled", "tier", "b").Pods("Last", "last").Obj())
 	s.createPods(s.pod("b").Label("tier", "b"), s.pod("b-10").Label("tier", "b"), s.pod("last"))
 	s.awaitBound("b")
 	s.expectHeld("b-10", "last")
@@ -120,13 +124,14 @@ func TestTheFirstGroupThatMatchesHasThePod(t *testing.T) {
 }
 
 func TestASequenceThatComesAfterItsPods(t *testing.T) {
+	t.Parallel()
 	t.Run("gated pods wait for it, and then go in its order", func(t *testing.T) {
 		s := newStory(t)
 		for _, tier := range tiers {
 			s.createPods(s.gated(tier))
 		}
 		s.expectHeld(tiers...)
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.startInOrder()
 	})
 	t.Run("pods that are bound stay as they are", func(t *testing.T) {
@@ -140,7 +145,7 @@ func TestASequenceThatComesAfterItsPods(t *testing.T) {
 			s.makeReady(tier)
 			before[tier] = s.getPod(tier)
 		}
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.awaitPhase("shop", v1alpha1.PhaseCompleted)
 		s.fence()
 		for _, tier := range tiers {
@@ -150,8 +155,9 @@ func TestASequenceThatComesAfterItsPods(t *testing.T) {
 }
 
 func TestANamedPodThatDoesNotExistYetKeepsTheNextGroupHeld(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Pods("Database", "db-0", "db-1").Pods("Application", "app").Obj())
+	s.Create(s.sequence("shop").Pods("Database", "db-0", "db-1").Pods("Application", "app").Obj())
 	s.createPods(s.pod("db-0"), s.pod("app"))
 	s.awaitBound("db-0")
 	s.makeReady("db-0")
@@ -165,23 +171,25 @@ func TestANamedPodThatDoesNotExistYetKeepsTheNextGroupHeld(t *testing.T) {
 
 // The scheduler's own informer leaves out pods that have completed: to it they look deleted.
 func TestAPodThatCompletesLetsTheNextGroupGo(t *testing.T) {
-	s := newStory(t)
-	s.create(s.sequence("shop").Pods("Migration", "migrate").Pods("Application", "app").Obj())
-	s.createPods(s.pod("migrate").Annotation(completeAfter, "500ms"), s.pod("app"))
+	t.Parallel()
+	s := newStoryIn(t, exclusively(t))
+	s.Create(s.sequence("shop").Pods("Migration", "migrate").Pods("Application", "app").Obj())
+	s.createPods(s.pod("migrate").Annotation(cluster.CompleteAfter, "500ms"), s.pod("app"))
 	s.awaitBound("migrate", "app")
 	assert.Equal(t, corev1.PodSucceeded, s.getPod("migrate").Status.Phase)
 
 	// Nothing but the completed pod says so to a scheduler that has just begun.
-	s.create(s.sequence("next").Pods("Migration", "migrate").Pods("Report", "report").Obj())
-	require.NoError(t, s.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
-	require.NoError(t, s.cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
+	s.Create(s.sequence("next").Pods("Migration", "migrate").Pods("Report", "report").Obj())
+	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceScheduler))
 	s.createPods(s.pod("report"))
 	s.awaitBound("report")
 }
 
 func TestAPodThatIsNeverReadyKeepsTheNextGroupHeld(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
-	s.create(s.threeTiers().Obj())
+	s.Create(s.threeTiers().Obj())
 	s.createPods(s.pod("db"), s.pod("app"), s.pod("web"))
 	s.awaitBound("db")
 	s.expectHeld("app", "web")
@@ -193,41 +201,43 @@ func TestAPodThatIsNeverReadyKeepsTheNextGroupHeld(t *testing.T) {
 }
 
 func TestStatusCountsTheReadyPodsOfTheCurrentGroup(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Pods("Database", "db-0", "db-1", "db-2").Pods("Application", "app").Obj())
+	s.Create(s.sequence("shop").Pods("Database", "db-0", "db-1", "db-2").Pods("Application", "app").Obj())
 	s.createPods(s.pod("db-0"), s.pod("db-1"), s.pod("db-2"), s.pod("app"))
 	s.awaitBound("db-0", "db-1", "db-2")
 	s.makeReady("db-0", "db-2")
-	s.await("status to count two", func() bool { return s.getSequence("shop").Status.ReadyPodsInCurrentGroup == 2 })
+	s.Await("status to count two", func() bool { return s.getSequence("shop").Status.ReadyPodsInCurrentGroup == 2 })
 	assert.Equal(t, []string{"db-0", "db-1", "db-2"}, s.getSequence("shop").Status.CurrentGroupPods)
 	s.makeReady("db-1")
 	s.awaitBound("app")
-	s.await("status to count those of the second group", func() bool {
+	s.Await("status to count those of the second group", func() bool {
 		status := s.getSequence("shop").Status
 		return *status.CurrentIndex == 1 && status.ReadyPodsInCurrentGroup == 0
 	})
 }
 
 func TestReplacementAndScaleUpOfAReleasedGroupGoStraightThrough(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Pods("Database", "db").Label("Application", "tier", "app").Pods("Frontend", "web").Obj())
+	s.Create(s.sequence("shop").Pods("Database", "db").Label("Application", "tier", "app").Pods("Frontend", "web").Obj())
 	deployment := s.deployment("app", 2)
-	s.create(deployment)
+	s.Create(deployment)
 	s.createPods(s.pod("db"), s.pod("web"))
 	s.awaitBound("db")
 	s.makeReady("db")
-	s.await("both replicas to be bound", func() bool { return len(s.boundPods("app")) == 2 })
+	s.Await("both replicas to be bound", func() bool { return len(s.boundPods("app")) == 2 })
 
 	// The database fails again. Its group was passed, and that is for good.
-	s.annotate("db", readyAfter, "never")
-	s.await("db to be unready", func() bool { return !isReady(s.getPod("db")) })
+	s.annotate("db", cluster.ReadyAfter, "never")
+	s.Await("db to be unready", func() bool { return !cluster.IsReady(s.getPod("db")) })
 	s.fence()
 
-	require.NoError(t, s.api.Delete(s.ctx, s.getPod(s.boundPods("app")[0])))
-	s.await("the replacement to be bound", func() bool { return len(s.boundPods("app")) == 2 })
+	require.NoError(t, s.API.Delete(s.Ctx, s.getPod(s.boundPods("app")[0])))
+	s.Await("the replacement to be bound", func() bool { return len(s.boundPods("app")) == 2 })
 	scaled := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":5}}`))
-	require.NoError(t, s.api.Patch(s.ctx, deployment, scaled))
-	s.await("the new replicas to be bound", func() bool { return len(s.boundPods("app")) == 5 })
+	require.NoError(t, s.API.Patch(s.Ctx, deployment, scaled))
+	s.Await("the new replicas to be bound", func() bool { return len(s.boundPods("app")) == 5 })
 	s.expectHeld("web")
 }
 
@@ -236,7 +246,7 @@ func (s *story) deployment(name string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"tier": name}
 	template := s.pod("template").Labels(labels).Obj()
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: ptr.To(replicas),
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -252,7 +262,7 @@ func (s *story) deployment(name string, replicas int32) *appsv1.Deployment {
 func (s *story) boundPods(tier string) []string {
 	s.Helper()
 	var pods corev1.PodList
-	require.NoError(s, s.api.List(s.ctx, &pods, client.InNamespace(s.namespace), client.MatchingLabels{"tier": tier}))
+	require.NoError(s, s.API.List(s.Ctx, &pods, client.InNamespace(s.Namespace), client.MatchingLabels{"tier": tier}))
 	var names []string
 	for _, p := range pods.Items {
 		if p.Spec.NodeName != "" && p.DeletionTimestamp == nil {

@@ -15,10 +15,12 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // A pod that nobody released in its turn says nothing about the groups before its own.
 func TestAPodBoundBeforeItsSequenceProvesNothing(t *testing.T) {
+	t.Parallel()
 	t.Run("a pod of our scheduler that was bound before the sequence was created", func(t *testing.T) {
 		s := newStory(t)
 		s.createPods(s.pod("early"))
@@ -32,7 +34,7 @@ func TestAPodBoundBeforeItsSequenceProvesNothing(t *testing.T) {
 	})
 	t.Run("a pod that was bound by hand, with the sequence there", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.twoTiers())
+		s.Create(s.twoTiers())
 		s.createPods(s.pod("db"), s.pod("early"))
 		s.awaitBound("db")
 		s.bindByHand("early")
@@ -56,7 +58,7 @@ func (s *story) twoTiers() *v1alpha1.PodSequence {
 // expectSecondTierWaits creates the sequence over a pod that is bound already, and sees the others start in order.
 func (s *story) expectSecondTierWaits() {
 	s.Helper()
-	s.create(s.twoTiers())
+	s.Create(s.twoTiers())
 	s.createPods(s.gated("app"), s.pod("db"))
 	s.awaitBound("db")
 	s.expectTurn("app")
@@ -81,15 +83,16 @@ func (s *story) expectProof(name string) {
 }
 
 func TestReleasedPodsCarryTheProof(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Pods("Database", "db").Pods("Application", "app", "gated", "stock").Obj())
+	s.Create(s.sequence("shop").Pods("Database", "db").Pods("Application", "app", "gated", "stock").Obj())
 	s.createPods(s.pod("db"), s.pod("app"), s.gated("gated"), s.gated("stock").SchedulerName(stockScheduler), s.pod("free"))
 	s.awaitBound("db", "free")
 	s.makeReady("db")
 	for _, name := range []string{"app", "gated", "stock"} {
 		s.awaitBound(name)
 		s.expectProof(name)
-		assert.Contains(t, s.getPod(name).Annotations, readyAfter, "its own annotations are kept")
+		assert.Contains(t, s.getPod(name).Annotations, cluster.ReadyAfter, "its own annotations are kept")
 	}
 	s.expectProof("db")
 	assert.NotContains(t, s.getPod("free").Annotations, v1alpha1.ReleasedAnnotation)
@@ -98,14 +101,15 @@ func TestReleasedPodsCarryTheProof(t *testing.T) {
 // Both programs are away while the pods of the first tier go, and with them everything that could be seen of it; what status
 // says is removed too. The proof on a pod of the second tier is all there is.
 func TestTheProofKeepsProgress(t *testing.T) {
+	t.Parallel()
 	for name, makeLater := range map[string]func(s *story){
 		"for our scheduler":    func(s *story) { s.createPods(s.gated("later")) },
 		"for other schedulers": func(s *story) { s.createPods(s.gated("later").SchedulerName(stockScheduler)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := startCluster(t, controlplane.Options{})
+			env := exclusively(t)
 			s := newStoryIn(t, env)
-			s.create(s.sequence("shop").Pods("Database", "db").Pods("Application", "app", "later").Obj())
+			s.Create(s.sequence("shop").Pods("Database", "db").Pods("Application", "app", "later").Obj())
 			s.createPods(s.pod("db"), s.pod("app"))
 			s.awaitBound("db")
 			s.makeReady("db")
@@ -114,14 +118,14 @@ func TestTheProofKeepsProgress(t *testing.T) {
 
 			ours := []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController}
 			for _, program := range ours {
-				require.NoError(t, env.cluster.Kill(s.ctx, program))
+				require.NoError(t, env.Kill(s.Ctx, program))
 			}
-			s.awaitGone(s.getPod("db"))
+			s.remove(s.getPod("db"))
 			ps := s.getSequence("shop")
 			ps.Status = v1alpha1.PodSequenceStatus{}
-			require.NoError(t, s.api.Status().Update(s.ctx, ps))
+			require.NoError(t, s.API.Status().Update(s.Ctx, ps))
 			for _, program := range ours {
-				require.NoError(t, env.cluster.StartComponent(s.ctx, program))
+				require.NoError(t, env.StartComponent(s.Ctx, program))
 			}
 			makeLater(s)
 			s.awaitBound("later")
@@ -130,8 +134,9 @@ func TestTheProofKeepsProgress(t *testing.T) {
 }
 
 func TestOnlyOurProgramsWriteTheProof(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
-	tenant := s.namespace + "-tenant"
+	tenant := s.Namespace + "-tenant"
 	user := s.as(tenant)
 	s.allowPods(tenant)
 	s.createPods(s.gated("pod"), s.pod("bound"))
@@ -140,13 +145,13 @@ func TestOnlyOurProgramsWriteTheProof(t *testing.T) {
 	patch := func(patch string, options ...client.SubResourcePatchOption) error {
 		raw := client.RawPatch(types.MergePatchType, []byte(patch))
 		if len(options) > 0 {
-			return user.Status().Patch(s.ctx, s.getPod("bound"), raw, options...)
+			return user.Status().Patch(s.Ctx, s.getPod("bound"), raw, options...)
 		}
-		return user.Patch(s.ctx, s.getPod("bound"), raw)
+		return user.Patch(s.Ctx, s.getPod("bound"), raw)
 	}
-	s.await("the user to be let in, and the policies to count", func() bool {
+	s.Await("the user to be let in, and the policies to count", func() bool {
 		probe := s.gated("probe").Annotation(v1alpha1.ReleasedAnnotation, "copied").Obj()
-		if err := user.Create(s.ctx, probe, client.DryRunAll); err != nil {
+		if err := user.Create(s.Ctx, probe, client.DryRunAll); err != nil {
 			return false
 		}
 		_, copied := probe.Annotations[v1alpha1.ReleasedAnnotation]
@@ -159,9 +164,9 @@ func TestOnlyOurProgramsWriteTheProof(t *testing.T) {
 	}
 
 	t.Run("a pod that is created as a copy loses the proof, and nothing else", func(t *testing.T) {
-		require.NoError(t, user.Create(s.ctx, s.gated("copy").Annotation(v1alpha1.ReleasedAnnotation, "copied").Obj()))
+		require.NoError(t, user.Create(s.Ctx, s.gated("copy").Annotation(v1alpha1.ReleasedAnnotation, "copied").Obj()))
 		assert.NotContains(t, s.getPod("copy").Annotations, v1alpha1.ReleasedAnnotation)
-		assert.Contains(t, s.getPod("copy").Annotations, readyAfter)
+		assert.Contains(t, s.getPod("copy").Annotations, cluster.ReadyAfter)
 	})
 	t.Run("an update of a pod is refused", func(t *testing.T) { refused(t, patch(forged)) })
 	t.Run("an update of its status is refused", func(t *testing.T) {
@@ -176,13 +181,13 @@ func TestOnlyOurProgramsWriteTheProof(t *testing.T) {
 			},
 			Target: corev1.ObjectReference{Kind: "Node", Name: "node-0"},
 		}
-		refused(t, user.SubResource("binding").Create(s.ctx, pod, binding.DeepCopy()))
-		refused(t, user.Create(s.ctx, binding.DeepCopy())) // the old way to bind
+		refused(t, user.SubResource("binding").Create(s.Ctx, pod, binding.DeepCopy()))
+		refused(t, user.Create(s.Ctx, binding.DeepCopy())) // the old way to bind
 		binding.Annotations = nil
-		assert.NoError(t, user.SubResource("binding").Create(s.ctx, pod, binding))
+		assert.NoError(t, user.SubResource("binding").Create(s.Ctx, pod, binding))
 	})
 	t.Run("what leaves the proof alone, or removes it, is accepted", func(t *testing.T) {
-		s.create(s.sequence("shop").Pods("One", "one").Obj())
+		s.Create(s.sequence("shop").Pods("One", "one").Obj())
 		s.createPods(s.pod("one"))
 		s.awaitBound("one")
 		s.expectProof("one")
@@ -190,7 +195,7 @@ func TestOnlyOurProgramsWriteTheProof(t *testing.T) {
 			`{"metadata":{"labels":{"a":"b"}}}`,
 			fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, v1alpha1.ReleasedAnnotation),
 		} {
-			assert.NoError(t, user.Patch(s.ctx, s.getPod("one"), client.RawPatch(types.MergePatchType, []byte(change))))
+			assert.NoError(t, user.Patch(s.Ctx, s.getPod("one"), client.RawPatch(types.MergePatchType, []byte(change))))
 		}
 	})
 }
@@ -198,8 +203,8 @@ func TestOnlyOurProgramsWriteTheProof(t *testing.T) {
 // allowPods lets a user do anything with the pods of the story's namespace.
 func (s *story) allowPods(user string) {
 	s.Helper()
-	meta := metav1.ObjectMeta{Namespace: s.namespace, Name: "pods"}
-	s.create(
+	meta := metav1.ObjectMeta{Namespace: s.Namespace, Name: "pods"}
+	s.Create(
 		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{""}, Resources: []string{"pods", "pods/status", "pods/binding", "bindings"}, Verbs: []string{"*"},
 		}}},

@@ -33,7 +33,7 @@ type proxy struct {
 
 func (e *environment) startProxy(t *testing.T) *proxy {
 	t.Helper()
-	config := e.cluster.Config()
+	config := e.Config()
 	target, err := url.Parse(config.Host)
 	require.NoError(t, err)
 	roots := x509.NewCertPool()

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // aWhile is more than the referee allows a scheduler to be behind.
@@ -19,9 +20,10 @@ const aWhile = 4 * time.Second
 // The referee must know what a group asks for besides the pods there are. In each of these a pod is bound by hand although
 // some group before its own has not got it.
 func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
+	t.Parallel()
 	t.Run("the second replica of a StatefulSet, of which the first is ready", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.sequence("shop").Label("Database", "tier", "db").Pods("Late", "early").Obj(), s.statefulSet("db", "db", 2))
+		s.Create(s.sequence("shop").Label("Database", "tier", "db").Pods("Late", "early").Obj(), s.statefulSet("db", "db", 2))
 		s.createPods(s.pod("early"))
 		s.awaitCreated("db-0")
 		s.awaitBound("db-0")
@@ -35,7 +37,7 @@ func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
 		s := newStory(t)
 		db := s.statefulSet("db", "db", 1)
 		db.Spec.Template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/never"}}
-		s.create(s.sequence("shop").Label("Database", "tier", "db").Pods("Late", "early").Obj(), db)
+		s.Create(s.sequence("shop").Label("Database", "tier", "db").Pods("Late", "early").Obj(), db)
 		s.createPods(s.pod("beside").Label("tier", "db"), s.pod("early"))
 		s.awaitBound("beside")
 		s.makeReady("beside")
@@ -44,7 +46,7 @@ func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
 	})
 	t.Run("a wait that is not over", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.sequence("shop").
+		s.Create(s.sequence("shop").
 			Group(v1alpha1.PodGroup{Name: "Database", Pods: []string{"db"}, WaitDuration: "1h"}).Pods("Late", "early").Obj())
 		s.createPods(s.pod("db"), s.pod("early"))
 		s.awaitBound("db")
@@ -57,7 +59,7 @@ func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
 		s := newStory(t)
 		sequence := s.sequence("shop").Pods("Database", "early").Obj()
 		sequence.Spec.Suspend = true
-		s.create(sequence)
+		s.Create(sequence)
 		s.createPods(s.pod("early"))
 		s.bindByHand("early")
 		s.violates = []string{"early"}
@@ -67,16 +69,16 @@ func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
 		s := newStory(t)
 		sequence := s.sequence("shop").Pods("Database", "db").Pods("Late", "fine", "early").Obj()
 		sequence.Spec.EnforcementMode = v1alpha1.Continuous
-		s.create(sequence)
+		s.Create(sequence)
 		s.createPods(s.pod("db"), s.pod("fine"))
 		s.awaitBound("db")
 		s.makeReady("db")
 		s.awaitBound("fine")
-		s.annotate("db", readyAfter, "never")
-		s.await("db not to be ready", func() bool { return !isReady(s.getPod("db")) })
+		s.annotate("db", cluster.ReadyAfter, "never")
+		s.Await("db not to be ready", func() bool { return !cluster.IsReady(s.getPod("db")) })
 		broken := time.Now()
 		s.createPods(s.pod("early"))
-		s.await("the referee's allowance to be over", func() bool { return time.Since(broken) > aWhile })
+		s.Await("the referee's allowance to be over", func() bool { return time.Since(broken) > aWhile })
 		s.bindByHand("early")
 		s.violates = []string{"early"}
 		s.charge = "it was ready until"
@@ -85,9 +87,9 @@ func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
 		s := newStory(t)
 		sequence := s.sequence("shop").Label("Driver", "tier", "csi").Pods("Late", "early").Obj()
 		sequence.Spec.Scope = v1alpha1.ScopeNode
-		s.create(sequence, s.daemonSet("csi", "csi"))
+		s.Create(sequence, s.daemonSet("csi", "csi"))
 		s.createPods(s.pod("early").NodeSelector(map[string]string{corev1.LabelHostname: "node-0"}))
-		s.await("drivers to be bound everywhere", func() bool { return len(s.driversByNode()) == 4 })
+		s.Await("drivers to be bound everywhere", func() bool { return len(s.driversByNode()) == 4 })
 		for node, driver := range s.driversByNode() {
 			if node != "node-0" {
 				s.makeReady(driver)
@@ -101,11 +103,12 @@ func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
 
 // What our scheduler does on nodes is right.
 func TestTheRefereeIsContentWhereTheDriverIsReady(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	sequence := s.sequence("shop").Label("Driver", "tier", "csi").Pods("Late", "app").Obj()
 	sequence.Spec.Scope = v1alpha1.ScopeNode
-	s.create(sequence, s.daemonSet("csi", "csi"))
-	s.await("drivers to be bound everywhere", func() bool { return len(s.driversByNode()) == 4 })
+	s.Create(sequence, s.daemonSet("csi", "csi"))
+	s.Await("drivers to be bound everywhere", func() bool { return len(s.driversByNode()) == 4 })
 	s.createPods(s.pod("app"))
 	s.makeReady(s.driversByNode()["node-0"])
 	s.awaitBound("app")
@@ -115,20 +118,20 @@ func TestTheRefereeIsContentWhereTheDriverIsReady(t *testing.T) {
 // awaitCreated waits until a controller has created a pod.
 func (s *story) awaitCreated(name string) {
 	s.Helper()
-	key := client.ObjectKey{Namespace: s.namespace, Name: name}
-	s.await(name+" to be created", func() bool { return s.api.Get(s.ctx, key, &corev1.Pod{}) == nil })
+	key := client.ObjectKey{Namespace: s.Namespace, Name: name}
+	s.Await(name+" to be created", func() bool { return s.API.Get(s.Ctx, key, &corev1.Pod{}) == nil })
 }
 
 // statefulSet is one of pods of our scheduler that are not ready before the test says so.
 func (s *story) statefulSet(name, tier string, replicas int32) *appsv1.StatefulSet {
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	set.Spec.Replicas, set.Spec.Template = &replicas, s.template(tier)
 	set.Spec.Selector = metav1.SetAsLabelSelector(set.Spec.Template.Labels)
 	return set
 }
 
 func (s *story) daemonSet(name, tier string) *appsv1.DaemonSet {
-	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	set.Spec.Template = s.template(tier)
 	set.Spec.Selector = metav1.SetAsLabelSelector(set.Spec.Template.Labels)
 	return set
@@ -145,7 +148,7 @@ func (s *story) template(tier string) corev1.PodTemplateSpec {
 func (s *story) driversByNode() map[string]string {
 	s.Helper()
 	pods := &corev1.PodList{}
-	if !assert.NoError(s, s.api.List(s.ctx, pods, client.InNamespace(s.namespace), client.MatchingLabels{"tier": "csi"})) {
+	if !assert.NoError(s, s.API.List(s.Ctx, pods, client.InNamespace(s.Namespace), client.MatchingLabels{"tier": "csi"})) {
 		return nil
 	}
 	drivers := map[string]string{}

@@ -14,6 +14,7 @@ import (
 
 // The referee must catch what our scheduler never does: each of these pods is bound by hand before its turn.
 func TestTheRefereeCatchesAPodBoundTooEarly(t *testing.T) {
+	t.Parallel()
 	tests := map[string]func(*SequenceWrapper) *SequenceWrapper{
 		"group by name":  func(w *SequenceWrapper) *SequenceWrapper { return w.Pods("Late", "early") },
 		"group by label": func(w *SequenceWrapper) *SequenceWrapper { return w.Label("Late", "tier", "late") },
@@ -25,7 +26,7 @@ func TestTheRefereeCatchesAPodBoundTooEarly(t *testing.T) {
 	for name, late := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := newStory(t)
-			s.create(late(s.sequence("shop").Pods("Database", "db")).Obj())
+			s.Create(late(s.sequence("shop").Pods("Database", "db")).Obj())
 			s.createPods(s.pod("db"), s.pod("early").Label("tier", "late"))
 			s.awaitBound("db")
 			s.bindByHand("early")
@@ -41,11 +42,11 @@ func TestTheRefereeCatchesAPodBoundTooEarly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStory(t)
-			s.create(s.sequence("shop").Pods("Database", "db").Pods("Late", "early").Obj())
+			s.Create(s.sequence("shop").Pods("Database", "db").Pods("Late", "early").Obj())
 			s.createPods(s.pod("db"), makePod(s))
 			s.awaitBound("db")
 			pod := s.getPod("early")
-			s.patch(pod, `{"spec":{"schedulingGates":null}}`)
+			s.Patch(pod, `{"spec":{"schedulingGates":null}}`)
 			if pod.Spec.SchedulerName == ourScheduler {
 				s.expectHeld("early") // the scheduler holds it without a gate just as well
 				s.bindByHand("early")
@@ -64,5 +65,5 @@ func (s *story) bindByHand(name string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: "node-0"},
 	}
-	require.NoError(s, s.api.SubResource("binding").Create(s.ctx, pod, binding))
+	require.NoError(s, s.API.SubResource("binding").Create(s.Ctx, pod, binding))
 }

@@ -10,49 +10,52 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 func TestSchedulerKilledInTheMiddle(t *testing.T) {
-	s := newStory(t)
-	s.create(s.threeTiers().Obj())
+	t.Parallel()
+	s := newStoryIn(t, exclusively(t))
+	s.Create(s.threeTiers().Obj())
 	s.createPods(s.pod("db"), s.gated("app"), s.pod("web"))
 	s.awaitBound("db")
 
-	require.NoError(t, s.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceScheduler))
 	s.makeReady("db") // nobody is there to see it
-	require.NoError(t, s.cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceScheduler))
 	s.awaitBound("app")
 	s.expectHeld("web")
 
-	require.NoError(t, s.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
-	require.NoError(t, s.cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceScheduler))
 	s.expectHeld("web")
 	s.makeReady("app")
 	s.awaitBound("web")
 }
 
 func TestTheKindIsInstalledAfterThePrograms(t *testing.T) {
-	env := startCluster(t, controlplane.Options{})
+	t.Parallel()
+	env := exclusively(t)
 	ours := []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController}
 	for _, program := range ours {
-		require.NoError(t, env.cluster.Kill(t.Context(), program))
+		require.NoError(t, env.Kill(t.Context(), program))
 	}
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	definition.Name = "podsequences.scheduling.example.com"
-	require.NoError(t, env.api.Delete(t.Context(), definition))
-	require.Eventually(t, func() bool {
-		return apierrors.IsNotFound(env.api.Get(t.Context(), types.NamespacedName{Name: definition.Name}, definition))
-	}, patience, pollEvery)
+	require.NoError(t, env.API.Delete(t.Context(), definition))
+	cluster.Await(t, "the kind to be gone", func() bool {
+		return apierrors.IsNotFound(env.API.Get(t.Context(), types.NamespacedName{Name: definition.Name}, definition))
+	})
 	for _, program := range ours {
-		require.NoError(t, env.cluster.StartComponent(t.Context(), program))
+		require.NoError(t, env.StartComponent(t.Context(), program))
 	}
 
 	s := newStoryIn(t, env)
 	s.createPods(s.pod("before"))
 	s.awaitBound("before") // no kind, no sequences
 
-	require.NoError(t, env.cluster.Apply(s.ctx, "crds"))
-	s.create(s.threeTiers().Obj())
+	require.NoError(t, env.Apply(s.Ctx, "crds"))
+	s.Create(s.threeTiers().Obj())
 	s.createPods(s.gated("app"), s.pod("db"), s.gated("web").SchedulerName(stockScheduler))
 	s.startInOrder()
 }

@@ -1,11 +1,7 @@
 package integration
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"io"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,37 +11,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/manifests"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // applySample creates what a sample has, but for pods that are not ready, or complete, before the test says so.
 func (s *story) applySample(file string) {
 	s.Helper()
-	content, err := manifests.FS.ReadFile("samples/" + file)
-	require.NoError(s, err)
-	strict := client.WithFieldValidation(s.api, metav1.FieldValidationStrict)
-	decoder := yaml.NewYAMLToJSONDecoder(bytes.NewReader(content))
-	for {
-		var raw json.RawMessage
-		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
+	s.CreateSample(file, func(object *unstructured.Unstructured) {
+		if object.GetKind() == v1alpha1.PodSequenceKind.Kind {
 			return
-		} else {
-			require.NoError(s, err)
 		}
-		object := &unstructured.Unstructured{}
-		require.NoError(s, object.UnmarshalJSON(raw))
-		object.SetNamespace(s.namespace)
-		if object.GetKind() != v1alpha1.PodSequenceKind.Kind {
-			for _, annotation := range []string{readyAfter, completeAfter} {
-				require.NoError(s, unstructured.SetNestedField(object.Object, "never", "spec", "template", "metadata", "annotations", annotation))
-			}
+		for _, annotation := range []string{cluster.ReadyAfter, cluster.CompleteAfter} {
+			require.NoError(s, unstructured.SetNestedField(object.Object, "never", "spec", "template", "metadata", "annotations", annotation))
 		}
-		require.NoError(s, strict.Create(s.ctx, object), "%s of %s", object.GetKind(), file)
-	}
+	})
 }
 
 // expectNonePlaced says that these tiers have no pod on a node although everything that happened so far has been dealt
@@ -136,9 +118,9 @@ func (s *story) giveGPUs(name string) {
 	set := func(label, count string) {
 		merge := func(patch string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(patch)) }
 		devices := `{"nvidia.com/gpu":` + count + `}`
-		assert.NoError(s, s.api.Patch(context.Background(), node,
+		assert.NoError(s, s.API.Patch(context.Background(), node,
 			merge(`{"metadata":{"labels":{"nvidia.com/gpu.present":`+label+`}}}`)))
-		assert.NoError(s, s.api.Status().Patch(context.Background(), node,
+		assert.NoError(s, s.API.Status().Patch(context.Background(), node,
 			merge(`{"status":{"capacity":`+devices+`,"allocatable":`+devices+`}}`)))
 	}
 	set(`"true"`, `"2"`)
@@ -171,7 +153,7 @@ func TestSampleOrderedRollout(t *testing.T) {
 	s.makeReady(s.awaitWorking("application", 2)...)
 	s.awaitPhase("platform", v1alpha1.PhaseCompleted)
 	rollOut := func(name string) {
-		s.patch(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}, newRevision)
+		s.Patch(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}, newRevision)
 	}
 	rollOut("backend")
 	first := s.awaitWorking("backend", 1)

@@ -25,6 +25,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // BenchmarkRelease measures from the moment at which the last pod that 1,000 pods wait for is seen to be ready to the
@@ -44,10 +45,9 @@ func BenchmarkRelease(b *testing.B) {
 			var took []time.Duration
 			writes, putOff := 0, 0.0
 			for b.Loop() {
-				env, stop, err := start(controlplane.Options{AuditLog: true})
-				require.NoError(b, err)
+				env := startForBenchmark(b, controlplane.Options{AuditLog: true})
 				s := newBenchmark(b, env)
-				s.create(s.sequence("shop").Pods("Database", "db").Label("Application", "tier", "many").Obj())
+				s.Create(s.sequence("shop").Pods("Database", "db").Label("Application", "tier", "many").Obj())
 				s.createPods(s.pod("db"))
 				s.createAtOnce(pods, func(i int) *st.PodWrapper { return makePod(s, fmt.Sprintf("app-%d", i)).Label("tier", "many") })
 				s.awaitTelling(pods)
@@ -56,7 +56,7 @@ func BenchmarkRelease(b *testing.B) {
 				rejected := s.metric(controlplane.APIServer, "apiserver_flowcontrol_rejected_requests_total")
 				putOff += rejected
 				b.Logf("all were bound after %s, %.0f requests were put off", took[len(took)-1], rejected)
-				require.NoError(b, stop(true))
+				require.NoError(b, env.StopAndClean(true))
 			}
 			slices.Sort(took)
 			b.ReportMetric(took[len(took)/2].Seconds(), "s/median")
@@ -77,11 +77,11 @@ func BenchmarkFailOver(b *testing.B) {
 			env := startCluster(b, controlplane.Options{LeaderElection: true, ExtraArgs: map[string][]string{controlplane.PodSequenceScheduler: terms}})
 			s := newBenchmark(b, env)
 			s.awaitLeader(controlplane.PodSequenceScheduler, "")
-			kill := func() { require.NoError(b, env.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler)) }
+			kill := func() { require.NoError(b, env.Kill(s.Ctx, controlplane.PodSequenceScheduler)) }
 			var took []time.Duration
 			for b.Loop() {
 				standby := env.startInstance(b, controlplane.PodSequenceScheduler, nil)
-				s.await("the standby to wait for the lease", standby.ready)
+				s.Await("the standby to wait for the lease", func() bool { return isUp(standby) })
 				kill()
 				begin := time.Now()
 				name := fmt.Sprintf("after-%d", len(took))
@@ -106,14 +106,13 @@ func BenchmarkFailOver(b *testing.B) {
 func BenchmarkMemory(b *testing.B) {
 	const pods = 10_000
 	for b.Loop() {
-		env, stop, err := start(controlplane.Options{Nodes: 11})
-		require.NoError(b, err)
+		env := startForBenchmark(b, controlplane.Options{Nodes: 11})
 		s := newBenchmark(b, env)
 		s.measureMemory(b, "idle")
-		s.create(s.sequence("shop").Pods("Database", "db").Label("Application", "tier", "many").Obj())
+		s.Create(s.sequence("shop").Pods("Database", "db").Label("Application", "tier", "many").Obj())
 		s.createPods(s.pod("db"))
 		s.createAtOnce(pods, func(i int) *st.PodWrapper {
-			return s.pod(fmt.Sprintf("app-%d", i)).Label("tier", "many").Annotation(readyAfter, "0s")
+			return s.pod(fmt.Sprintf("app-%d", i)).Label("tier", "many").Annotation(cluster.ReadyAfter, "0s")
 		})
 		application := func() v1alpha1.GroupStatus {
 			if groups := s.getSequence("shop").Status.Groups; len(groups) == 2 {
@@ -126,8 +125,19 @@ func BenchmarkMemory(b *testing.B) {
 		s.readyToAllBound(pods)
 		s.awaitLong("all pods to be ready", func() bool { return application().Ready == pods })
 		s.measureMemory(b, "completed")
-		require.NoError(b, stop(true))
+		require.NoError(b, env.StopAndClean(true))
 	}
+}
+
+// startForBenchmark starts a cluster that the benchmark stops by itself.
+func startForBenchmark(b *testing.B, options controlplane.Options) *environment {
+	b.Helper()
+	c, err := cluster.Start(b.Context(), options)
+	require.NoError(b, err)
+	env, err := withReferee(c)
+	require.NoError(b, err)
+	c.AtStop(func() error { env.referee.Stop(); return nil })
+	return env
 }
 
 // newBenchmark is a story that the referee does not judge and that nobody cleans up after.
@@ -136,19 +146,19 @@ func newBenchmark(b *testing.B, env *environment) *story {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	b.Cleanup(cancel)
 	env.referee.Stop()
-	return &story{TB: b, environment: env, ctx: ctx, namespace: "default"}
+	return &story{Story: &cluster.Story{TB: b, Cluster: env.Cluster, API: env.API, Ctx: ctx, Namespace: "default"}, env: env}
 }
 
 // awaitLong waits for what takes minutes.
 func (s *story) awaitLong(what string, happened func() bool) {
 	s.Helper()
-	require.Eventually(s, happened, 10*time.Minute, time.Second, "waited for %s", what)
+	cluster.AwaitWithin(s, 10*time.Minute, what, happened)
 }
 
 // createAtOnce creates pods, many at a time.
 func (s *story) createAtOnce(count int, makePod func(i int) *st.PodWrapper) {
 	s.Helper()
-	s.atOnce(count, func(i int) error { return s.api.Create(s.ctx, makePod(i).Obj()) })
+	s.atOnce(count, func(i int) error { return s.API.Create(s.Ctx, makePod(i).Obj()) })
 }
 
 // atOnce does something so many times, many at a time.
@@ -168,7 +178,7 @@ func (s *story) awaitTelling(count int) {
 	tells := func(c corev1.PodCondition) bool { return strings.HasPrefix(c.Message, "waiting for group") }
 	require.Eventually(s, func() bool {
 		var pods corev1.PodList
-		require.NoError(s, s.api.List(s.ctx, &pods, client.InNamespace(s.namespace)))
+		require.NoError(s, s.API.List(s.Ctx, &pods, client.InNamespace(s.Namespace)))
 		telling := 0
 		for i := range pods.Items {
 			if slices.ContainsFunc(pods.Items[i].Status.Conditions, tells) {
@@ -176,18 +186,18 @@ func (s *story) awaitTelling(count int) {
 			}
 		}
 		return telling >= count
-	}, patience+time.Duration(count)*50*time.Millisecond, time.Second, "waited for %d pods to tell what they wait for", count)
+	}, cluster.Patience+time.Duration(count)*50*time.Millisecond, time.Second, "waited for %d pods to tell what they wait for", count)
 }
 
 // readyToAllBound has db turn ready and returns the time until so many other pods are bound, as one watch sees them.
 func (s *story) readyToAllBound(count int) time.Duration {
-	core, err := kubernetes.NewForConfig(s.cluster.Config())
+	core, err := kubernetes.NewForConfig(s.Cluster.Config())
 	require.NoError(s, err)
 	var ready time.Time
 	bound, allBound := map[string]bool{}, make(chan time.Duration, 1)
 	see := func(object any) {
 		switch pod := object.(*corev1.Pod); {
-		case pod.Name == "db" && isReady(pod) && ready.IsZero():
+		case pod.Name == "db" && cluster.IsReady(pod) && ready.IsZero():
 			ready = time.Now()
 		case pod.Name != "db" && pod.Spec.NodeName != "" && !bound[pod.Name]:
 			if bound[pod.Name] = true; len(bound) == count {
@@ -195,15 +205,15 @@ func (s *story) readyToAllBound(count int) time.Duration {
 			}
 		}
 	}
-	ctx, cancel := context.WithCancel(s.ctx)
+	ctx, cancel := context.WithCancel(s.Ctx)
 	defer cancel()
-	factory := informers.NewSharedInformerFactoryWithOptions(core, 0, informers.WithNamespace(s.namespace))
+	factory := informers.NewSharedInformerFactoryWithOptions(core, 0, informers.WithNamespace(s.Namespace))
 	pods := factory.Core().V1().Pods().Informer()
 	_, err = pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: see, UpdateFunc: func(_, object any) { see(object) }})
 	require.NoError(s, err)
 	factory.StartWithContext(ctx)
 	require.True(s, cache.WaitForCacheSync(ctx.Done(), pods.HasSynced))
-	s.annotate("db", readyAfter, "0s")
+	s.annotate("db", cluster.ReadyAfter, "0s")
 	select {
 	case took := <-allBound:
 		return took
@@ -213,9 +223,9 @@ func (s *story) readyToAllBound(count int) time.Duration {
 	}
 }
 
-// ready tells whether the instance has begun, be it as a standby.
-func (i *instance) ready() bool {
-	for _, arg := range i.Args {
+// isUp reports whether the instance has begun, be it as a standby.
+func isUp(p *cluster.Program) bool {
+	for _, arg := range p.Args {
 		if address, ok := strings.CutPrefix(arg, "--health-probe-bind-address="); ok {
 			response, err := http.Get("http://" + address + "/readyz")
 			if err != nil {
@@ -233,7 +243,7 @@ func (s *story) measureMemory(b *testing.B, when string) {
 	for short, program := range map[string]string{
 		"scheduler": controlplane.PodSequenceScheduler, "controller": controlplane.PodSequenceController,
 	} {
-		pid, err := s.cluster.PID(program)
+		pid, err := s.Cluster.PID(program)
 		require.NoError(b, err)
 		rollup, err := os.Open(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 		require.NoError(b, err)
@@ -262,9 +272,9 @@ func (s *story) metric(component, prefix string) float64 {
 // fetch is what a component serves to the administrator.
 func (s *story) fetch(component, path string) string {
 	s.Helper()
-	url, err := s.cluster.URL(component)
+	url, err := s.Cluster.URL(component)
 	require.NoError(s, err)
-	administrator, err := rest.HTTPClientFor(s.cluster.Config())
+	administrator, err := rest.HTTPClientFor(s.Cluster.Config())
 	require.NoError(s, err)
 	response, err := administrator.Get(url + path)
 	require.NoError(s, err)

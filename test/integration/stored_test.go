@@ -7,11 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -21,14 +19,15 @@ import (
 
 // Sequences may have been stored when the definition of their kind allowed more than it does today.
 func TestSequencesThatCannotBeRead(t *testing.T) {
-	env := startCluster(t, controlplane.Options{})
+	t.Parallel()
+	env := exclusively(t)
 	ours := []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController}
 	for _, program := range ours {
-		require.NoError(t, env.cluster.Kill(t.Context(), program))
+		require.NoError(t, env.Kill(t.Context(), program))
 	}
 	broken := newStoryIn(t, env)
 	broken.unjudged = true
-	restore := broken.allowAnything()
+	restore := broken.AllowAnything("podsequences.scheduling.example.com", broken.stored("refused", `{podGroups: many}`))
 	for name, spec := range map[string]string{
 		"text":     `shop`,
 		"no-list":  `{podGroups: db}`,
@@ -36,16 +35,16 @@ func TestSequencesThatCannotBeRead(t *testing.T) {
 		"no-gate":  `{schedulingGateName: [a], podGroups: [{pods: [one]}, {pods: [two]}]}`,
 		"empty":    `{podGroups: []}`,
 	} {
-		broken.createEventually(broken.stored(name, spec))
+		broken.AwaitCreated(broken.stored(name, spec))
 	}
 	restore()
 	for _, program := range ours {
-		require.NoError(t, env.cluster.StartComponent(t.Context(), program))
+		require.NoError(t, env.StartComponent(t.Context(), program))
 	}
 
 	t.Run("others are not affected", func(t *testing.T) {
 		s := newStoryIn(t, env)
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("web"), s.gated("app").SchedulerName(stockScheduler), s.gated("db"))
 		s.startInOrder()
 	})
@@ -57,7 +56,7 @@ func TestSequencesThatCannotBeRead(t *testing.T) {
 			"no-gate":  "spec.schedulingGateName: ",
 			"empty":    "spec.podGroups must have 1 to 64 groups",
 		} {
-			broken.await(name+" to be reported", func() bool { return broken.reportOf(name) != "" })
+			broken.Await(name+" to be reported", func() bool { return broken.reportOf(name) != "" })
 			assert.Contains(t, broken.reportOf(name), want, name)
 		}
 	})
@@ -67,13 +66,13 @@ func TestSequencesThatCannotBeRead(t *testing.T) {
 		s.awaitBound("db", "one")
 		s.makeReady("db", "one")
 		s.expectHeld("web", "app", "two")
-		s.awaitHeldFor("web", `group 2/3 "Application" of PodSequence `+s.namespace+`/no-names`)
+		s.awaitHeldFor("web", `group 2/3 "Application" of PodSequence `+s.Namespace+`/no-names`)
 
 		require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // status is written meanwhile
 			object := s.unstructured("no-names")
 			second := object.Object["spec"].(map[string]any)["podGroups"].([]any)[1].(map[string]any)
 			require.NoError(s, unstructured.SetNestedStringSlice(second, []string{"app"}, "pods"))
-			return s.api.Update(s.ctx, object)
+			return s.API.Update(s.Ctx, object)
 		}))
 		s.awaitBound("app")
 		s.expectHeld("web", "two")
@@ -95,7 +94,7 @@ func (s *story) reportOf(name string) string {
 		}
 	}
 	var events eventsv1.EventList
-	require.NoError(s, s.api.List(s.ctx, &events, client.InNamespace(s.namespace)))
+	require.NoError(s, s.API.List(s.Ctx, &events, client.InNamespace(s.Namespace)))
 	for _, e := range events.Items {
 		if e.Regarding.Name == name && e.Reason == v1alpha1.ReasonInvalidSpec && e.Type == corev1.EventTypeWarning {
 			s.Logf("%s is told of by an event", name)
@@ -109,7 +108,7 @@ func (s *story) unstructured(name string) *unstructured.Unstructured {
 	s.Helper()
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(v1alpha1.PodSequenceKind)
-	require.NoError(s, s.api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, object))
+	require.NoError(s, s.API.Get(s.Ctx, types.NamespacedName{Namespace: s.Namespace, Name: name}, object))
 	return object
 }
 
@@ -120,39 +119,7 @@ func (s *story) stored(name, spec string) *unstructured.Unstructured {
 	require.NoError(s, yaml.Unmarshal([]byte(spec), &content))
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": content}}
 	object.SetGroupVersionKind(v1alpha1.PodSequenceKind)
-	object.SetNamespace(s.namespace)
+	object.SetNamespace(s.Namespace)
 	object.SetName(name)
 	return object
-}
-
-// createEventually creates what the API server may still refuse by the definition it had before.
-func (s *story) createEventually(object client.Object) {
-	s.Helper()
-	s.await(object.GetName()+" to be accepted", func() bool { return s.api.Create(s.ctx, object) == nil })
-}
-
-// allowAnything has the API server accept any PodSequence until restore.
-func (s *story) allowAnything() (restore func()) {
-	s.Helper()
-	replace := func(with *apiextensionsv1.CustomResourceValidation) (before *apiextensionsv1.CustomResourceValidation) {
-		require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its conditions are written meanwhile
-			definition := &apiextensionsv1.CustomResourceDefinition{}
-			if err := s.api.Get(s.ctx, types.NamespacedName{Name: "podsequences.scheduling.example.com"}, definition); err != nil {
-				return err
-			}
-			before, definition.Spec.Versions[0].Schema = definition.Spec.Versions[0].Schema, with
-			return s.api.Update(s.ctx, definition)
-		}))
-		return before
-	}
-	schema := replace(&apiextensionsv1.CustomResourceValidation{
-		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
-	})
-	return func() {
-		s.Helper()
-		replace(schema)
-		s.await("the rules to be back", func() bool {
-			return s.api.Create(s.ctx, s.stored("refused", `{podGroups: many}`), client.DryRunAll) != nil
-		})
-	}
 }

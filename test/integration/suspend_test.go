@@ -8,6 +8,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // setSuspended sets spec.suspend.
@@ -17,7 +18,7 @@ func (s *story) setSuspended(name string, suspended bool) {
 	if suspended {
 		patch = `{"spec":{"suspend":true}}`
 	}
-	s.patch(s.getSequence(name), patch)
+	s.Patch(s.getSequence(name), patch)
 	if suspended {
 		s.awaitCondition(name, v1alpha1.ConditionSuspended, metav1.ConditionTrue, v1alpha1.ReasonSuspended)
 	} else {
@@ -28,7 +29,7 @@ func (s *story) setSuspended(name string, suspended bool) {
 func TestSuspendReleasesNothingMore(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj())
+	s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj())
 	s.createPods(s.pod("db-0").Label("tier", "db"), s.pod("app"))
 	s.awaitBound("db-0")
 	s.setSuspended("shop", true)
@@ -48,7 +49,7 @@ func TestASequenceCreatedSuspendedReleasesNothing(t *testing.T) {
 	s := newStory(t)
 	sequence := s.threeTiers().Obj()
 	sequence.Spec.Suspend = true
-	s.create(sequence)
+	s.Create(sequence)
 	s.createPods(s.pod("db"), s.pod("app"), s.pod("web"))
 	s.expectHeld("db", "app", "web")
 	s.setSuspended("shop", false)
@@ -56,26 +57,27 @@ func TestASequenceCreatedSuspendedReleasesNothing(t *testing.T) {
 }
 
 func TestSuspendAndAppendDoNotVoidProgress(t *testing.T) {
-	s := newStory(t)
-	s.create(s.sequence("shop").Pods("Database", "db").Group(tier("app")).Obj())
+	t.Parallel()
+	s := newStoryIn(t, exclusively(t))
+	s.Create(s.sequence("shop").Pods("Database", "db").Group(tier("app")).Obj())
 	s.createPods(s.pod("db"), s.pod("app-0").Label("tier", "app"))
 	s.awaitBound("db")
 	s.makeReady("db")
 	s.awaitBound("app-0")
-	s.await("the pass to be recorded", func() bool {
+	s.Await("the pass to be recorded", func() bool {
 		groups := s.getSequence("shop").Status.Groups
 		return len(groups) == 2 && groups[0].PassedAt != nil
 	})
 	s.setSuspended("shop", true)
-	s.annotate("db", readyAfter, "never") // only what was passed speaks for the second group now
-	s.await("db to be unready", func() bool { return !isReady(s.getPod("db")) })
+	s.annotate("db", cluster.ReadyAfter, "never") // only what was passed speaks for the second group now
+	s.Await("db to be unready", func() bool { return !cluster.IsReady(s.getPod("db")) })
 	s.regroup("shop", v1alpha1.PodGroup{Name: "Database", Pods: []string{"db"}}, tier("app"), named("Frontend", "web"))
 	s.createPods(s.pod("app-1").Label("tier", "app"), s.pod("web"))
 	s.awaitBound("app-1")
 	s.expectHeld("web")
 
-	require.NoError(t, s.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
-	require.NoError(t, s.cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceScheduler))
 	s.createPods(s.pod("app-2").Label("tier", "app"))
 	s.awaitBound("app-2") // it had been released when the suspension began
 	s.makeReady("app-0", "app-1", "app-2")

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 var terminalPods = flag.Int("terminal-pods", 50_000, "number of pods of BenchmarkTerminalPods")
@@ -37,7 +38,7 @@ func BenchmarkTerminalPods(b *testing.B) {
 	// part of the two processors.
 	env := startCluster(b, controlplane.Options{Components: []string{controlplane.Etcd, controlplane.APIServer, controlplane.PodSequenceScheduler}})
 	s := newBenchmark(b, env)
-	s.create(s.sequence("import").Label("Import", "tier", "import").Complete().Pods("Application", "app").Obj())
+	s.Create(s.sequence("import").Label("Import", "tier", "import").Complete().Pods("Application", "app").Obj())
 	begin := time.Now()
 	s.createEnded(*terminalPods)
 	b.Logf("created %d pods that have ended in %s", *terminalPods, time.Since(begin).Round(time.Second))
@@ -89,13 +90,13 @@ func (s *story) startScheduler(b *testing.B, config string, ready func() bool) s
 	// Long enough for what a start leaves behind, and a figure of its own to compare with.
 	const while = 10 * time.Second
 	cost := startCost{}
-	require.NoError(b, s.cluster.Kill(s.ctx, program))
+	require.NoError(b, s.Cluster.Kill(s.Ctx, program))
 	begin := time.Now()
-	require.NoError(b, s.cluster.StartComponent(s.ctx, program, "--config="+config))
-	require.Eventually(b, ready, 2*patience, 100*time.Millisecond, "the engine knows all pods")
+	require.NoError(b, s.Cluster.StartComponent(s.Ctx, program, "--config="+config))
+	require.Eventually(b, ready, 2*cluster.Patience, 100*time.Millisecond, "the engine knows all pods")
 	cost.synced = time.Since(begin)
 
-	pid, err := s.cluster.PID(program)
+	pid, err := s.Cluster.PID(program)
 	require.NoError(b, err)
 	cost.syncedCPU = cpuSeconds(b, pid)
 	<-time.After(while)
@@ -114,14 +115,14 @@ func (s *story) startScheduler(b *testing.B, config string, ready func() bool) s
 // createEnded creates pods that have succeeded: ten of each Job, spread over ten namespaces.
 func (s *story) createEnded(count int) {
 	s.Helper()
-	namespaces := []string{s.namespace}
+	namespaces := []string{s.Namespace}
 	for i := range 9 {
 		name := fmt.Sprintf("other-%d", i)
-		s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		s.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		namespaces = append(namespaces, name)
 	}
 	for _, name := range namespaces {
-		s.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}})
+		s.Create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}})
 	}
 	s.atOnce(count, func(i int) error {
 		namespace := i % len(namespaces)
@@ -131,11 +132,11 @@ func (s *story) createEnded(count int) {
 		pod.OwnerReferences = []metav1.OwnerReference{{
 			APIVersion: "batch/v1", Kind: "Job", Name: job, UID: types.UID(job), Controller: new(true), BlockOwnerDeletion: new(true),
 		}}
-		if err := s.api.Create(s.ctx, pod); err != nil {
+		if err := s.API.Create(s.Ctx, pod); err != nil {
 			return err
 		}
 		pod.Status = succeeded(pod)
-		return s.api.Status().Update(s.ctx, pod)
+		return s.API.Status().Update(s.Ctx, pod)
 	})
 }
 
@@ -165,7 +166,7 @@ func succeeded(pod *corev1.Pod) corev1.PodStatus {
 // schedulerConfig is the path of the configuration that our scheduler runs with.
 func (s *story) schedulerConfig() string {
 	s.Helper()
-	for _, arg := range s.commandLine(s, controlplane.PodSequenceScheduler).Args {
+	for _, arg := range s.Cluster.Args(s, controlplane.PodSequenceScheduler) {
 		if path, ok := strings.CutPrefix(arg, "--config="); ok {
 			return path
 		}

@@ -16,12 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // Both programs end when they cannot renew their lease, as the stock scheduler does: whoever goes on without it might act
 // beside another leader. In a cluster the kubelet starts them again; the sandbox does not, so the tests do.
 
 func TestAPIServerUnreachableForLongerThanALease(t *testing.T) {
+	t.Parallel()
 	env := electingCluster(t)
 	kubelet := env.startKubelet(t, controlplane.PodSequenceScheduler, controlplane.PodSequenceController)
 	for _, outage := range []struct {
@@ -30,13 +32,13 @@ func TestAPIServerUnreachableForLongerThanALease(t *testing.T) {
 	}{
 		{
 			sentence: "it is there but does not answer",
-			begin:    func(context.Context) error { return env.cluster.Signal(controlplane.APIServer, syscall.SIGSTOP) },
-			end:      func(context.Context) error { return env.cluster.Signal(controlplane.APIServer, syscall.SIGCONT) },
+			begin:    func(context.Context) error { return env.Signal(controlplane.APIServer, syscall.SIGSTOP) },
+			end:      func(context.Context) error { return env.Signal(controlplane.APIServer, syscall.SIGCONT) },
 		},
 		{
 			sentence: "it is gone",
-			begin:    func(ctx context.Context) error { return env.cluster.Kill(ctx, controlplane.APIServer) },
-			end:      func(ctx context.Context) error { return env.cluster.StartComponent(ctx, controlplane.APIServer) },
+			begin:    func(ctx context.Context) error { return env.Kill(ctx, controlplane.APIServer) },
+			end:      func(ctx context.Context) error { return env.StartComponent(ctx, controlplane.APIServer) },
 		},
 	} {
 		t.Run(outage.sentence, func(t *testing.T) {
@@ -47,11 +49,11 @@ func TestAPIServerUnreachableForLongerThanALease(t *testing.T) {
 			s.awaitBound("slow")
 
 			before := kubelet.restarts()
-			require.NoError(t, outage.begin(s.ctx))
+			require.NoError(t, outage.begin(s.Ctx))
 			for program := range before {
-				s.await(program+" to give up", func() bool { return kubelet.restarts()[program] > before[program] })
+				s.Await(program+" to give up", func() bool { return kubelet.restarts()[program] > before[program] })
 			}
-			require.NoError(t, outage.end(s.ctx))
+			require.NoError(t, outage.end(s.Ctx))
 			s.restartKubelets()
 
 			s.expectHeld("two-0", "two-1", "two-2", "last")
@@ -63,18 +65,19 @@ func TestAPIServerUnreachableForLongerThanALease(t *testing.T) {
 
 // A leader that is cut off ends, and leaves the work to one that is not.
 func TestLeaderIsCutOff(t *testing.T) {
+	t.Parallel()
 	env := electingCluster(t)
 	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
 		t.Run(program, func(t *testing.T) {
 			s := newStoryIn(t, env)
-			require.NoError(t, env.cluster.Kill(s.ctx, program))
+			require.NoError(t, env.Kill(s.Ctx, program))
 			ended := s.leaseHolder(program)
 			proxy := env.startProxy(t)
 			leader := env.startInstance(t, program, proxy.through(t))
 			cutOff := s.awaitLeader(program, ended) // which is behind the proxy
 			standby := env.startInstance(t, program, nil)
 
-			s.create(s.threeTiers().Obj())
+			s.Create(s.threeTiers().Obj())
 			s.createPods(s.pod("db"), s.gated("app").SchedulerName(stockScheduler), s.pod("web"))
 			s.awaitBound("db")
 			s.expectHeld("app", "web")
@@ -88,7 +91,7 @@ func TestLeaderIsCutOff(t *testing.T) {
 			select {
 			case err := <-exit:
 				assert.Error(t, err, "it gave up its work as if it was done")
-			case <-time.After(patience):
+			case <-time.After(cluster.Patience):
 				require.FailNow(t, "the leader goes on without its lease", "its log is %s", leader.Log)
 			}
 			s.awaitLeader(program, cutOff)
@@ -96,7 +99,7 @@ func TestLeaderIsCutOff(t *testing.T) {
 
 			// The next test finds the cluster's own instance.
 			require.NoError(t, standby.Process.Kill())
-			require.NoError(t, env.cluster.StartComponent(s.ctx, program))
+			require.NoError(t, env.StartComponent(s.Ctx, program))
 		})
 	}
 }
@@ -118,7 +121,7 @@ func (e *environment) startKubelet(t *testing.T, programs ...string) *kubelet {
 			for e.awaitEnd(ctx, program) == nil {
 				count.Add(1)
 				// It ends before it is healthy while the API server cannot be reached: then the next turn is due at once.
-				_ = e.cluster.StartComponent(ctx, program)
+				_ = e.StartComponent(ctx, program)
 			}
 		})
 	}
@@ -131,8 +134,8 @@ func (e *environment) startKubelet(t *testing.T, programs ...string) *kubelet {
 
 // awaitEnd returns when a program of ours does not run any more, or an error when the context has ended.
 func (e *environment) awaitEnd(ctx context.Context, program string) error {
-	return wait.PollUntilContextCancel(ctx, pollEvery, true, func(context.Context) (bool, error) {
-		_, err := e.cluster.PID(program)
+	return wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) {
+		_, err := e.PID(program)
 		return errors.Is(err, os.ErrProcessDone), nil
 	})
 }

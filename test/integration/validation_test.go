@@ -15,6 +15,7 @@ import (
 
 // Every rule on what a PodSequence may say, by the API server alone. A message names the field and the mend.
 func TestValidation(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		spec string
 		want []string // parts of the message; none: accepted
@@ -193,14 +194,14 @@ func TestValidation(t *testing.T) {
 			var spec map[string]any
 			require.NoError(t, yaml.Unmarshal([]byte(test.spec), &spec))
 			object.SetGroupVersionKind(v1alpha1.PodSequenceKind)
-			object.SetNamespace(s.namespace)
+			object.SetNamespace(s.Namespace)
 			object.SetGenerateName("valid-")
 			require.NoError(t, unstructured.SetNestedMap(object.Object, spec, "spec"))
 
-			err := s.api.Create(s.ctx, object)
+			err := s.API.Create(s.Ctx, object)
 			if len(test.want) == 0 {
 				require.NoError(t, err)
-				require.NoError(t, s.api.Delete(s.ctx, object))
+				require.NoError(t, s.API.Delete(s.Ctx, object))
 				return
 			}
 			require.Error(t, err)
@@ -212,14 +213,15 @@ func TestValidation(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"podGroups": []any{map[string]any{"pods": []any{"a"}}}},
 	}}
 	object.SetGroupVersionKind(v1alpha1.PodSequenceKind)
-	object.SetNamespace(s.namespace)
+	object.SetNamespace(s.Namespace)
 	object.SetName("defaults")
-	s.create(object)
+	s.Create(object)
 	spec := s.getSequence("defaults").Spec
 	assert.Equal(t, v1alpha1.ScopeCluster, spec.Scope)
 	assert.Equal(t, v1alpha1.DefaultSchedulingGateName, spec.SchedulingGateName)

@@ -13,6 +13,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // waiting is a group of named pods that must be ready so long before the next may start.
@@ -28,7 +29,7 @@ func overAt(since time.Time, duration time.Duration) time.Time {
 func TestTheNextGroupWaitsUntilTheWaitIsOver(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Group(waiting("20s", "db")).Pods("Application", "app").Obj())
+	s.Create(s.sequence("shop").Group(waiting("20s", "db")).Pods("Application", "app").Obj())
 	s.createPods(s.pod("db"), s.pod("app"))
 	s.awaitBound("db")
 	s.makeReady("db")
@@ -40,14 +41,14 @@ func TestTheNextGroupWaitsUntilTheWaitIsOver(t *testing.T) {
 func TestABreakBeginsTheWaitAgain(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Group(waiting("20s", "db")).Pods("Application", "app").Obj())
+	s.Create(s.sequence("shop").Group(waiting("20s", "db")).Pods("Application", "app").Obj())
 	s.createPods(s.pod("db"), s.pod("app"))
 	s.awaitBound("db")
 	s.makeReady("db")
 	first := s.readyAt("db")
-	s.annotate("db", readyAfter, "never")
-	s.await("db to be unready", func() bool { return !isReady(s.getPod("db")) })
-	s.await("the break to show", func() bool { return time.Since(first) > 2*time.Second })
+	s.annotate("db", cluster.ReadyAfter, "never")
+	s.Await("db to be unready", func() bool { return !cluster.IsReady(s.getPod("db")) })
+	s.Await("the break to show", func() bool { return time.Since(first) > 2*time.Second })
 	s.makeReady("db")
 	second := s.readyAt("db")
 	require.True(t, second.After(first))
@@ -56,16 +57,17 @@ func TestABreakBeginsTheWaitAgain(t *testing.T) {
 }
 
 func TestARestartNeitherShortensNorRestartsAWait(t *testing.T) {
-	s := newStory(t)
+	t.Parallel()
+	s := newStoryIn(t, exclusively(t))
 	const wait = 30 * time.Second
-	s.create(s.sequence("shop").Group(waiting("30s", "db")).Pods("Application", "app").Obj())
+	s.Create(s.sequence("shop").Group(waiting("30s", "db")).Pods("Application", "app").Obj())
 	s.createPods(s.pod("db"), s.pod("app"))
 	s.awaitBound("db")
 	s.makeReady("db")
-	s.await("a part of the wait to be over", func() bool { return time.Since(s.readyAt("db")) > wait/2 })
+	s.Await("a part of the wait to be over", func() bool { return time.Since(s.readyAt("db")) > wait/2 })
 	s.expectHeld("app")
-	require.NoError(t, s.cluster.Kill(s.ctx, controlplane.PodSequenceScheduler))
-	require.NoError(t, s.cluster.StartComponent(s.ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceScheduler))
+	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceScheduler))
 	restarted := time.Now()
 	s.awaitBound("app")
 	assert.False(t, s.placedAt("app").Before(overAt(s.readyAt("db"), wait)), "the wait was cut short")
@@ -75,9 +77,9 @@ func TestARestartNeitherShortensNorRestartsAWait(t *testing.T) {
 func TestAReadyTimeInTheFutureCountsAsNow(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.create(s.sequence("shop").Group(waiting("1s", "db")).Pods("Application", "app").Obj())
-	s.createPods(s.pod("db").Annotation(readyAfter, "1h"), s.pod("app"))
-	s.await("db to run", func() bool { return s.getPod("db").Status.Phase == corev1.PodRunning })
+	s.Create(s.sequence("shop").Group(waiting("1s", "db")).Pods("Application", "app").Obj())
+	s.createPods(s.pod("db").Annotation(cluster.ReadyAfter, "1h"), s.pod("app"))
+	s.Await("db to run", func() bool { return s.getPod("db").Status.Phase == corev1.PodRunning })
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // others write to it, too
 		db := s.getPod("db")
 		for i := range db.Status.Conditions {
@@ -85,12 +87,13 @@ func TestAReadyTimeInTheFutureCountsAsNow(t *testing.T) {
 				c.Status, c.LastTransitionTime = corev1.ConditionTrue, metav1.NewTime(time.Now().Add(time.Hour))
 			}
 		}
-		return s.api.Status().Update(s.ctx, db)
+		return s.API.Status().Update(s.Ctx, db)
 	}))
 	s.awaitBound("app")
 }
 
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	inTime := func(policy v1alpha1.TimeoutPolicy) v1alpha1.PodGroup {
 		return v1alpha1.PodGroup{Name: "Database", Pods: []string{"db"}, Timeout: "2s", OnTimeout: policy}
 	}
@@ -98,7 +101,7 @@ func TestTimeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStory(t)
-			s.create(s.sequence("shop").Group(inTime(policy)).Pods("Application", "app").Obj())
+			s.Create(s.sequence("shop").Group(inTime(policy)).Pods("Application", "app").Obj())
 			s.createPods(s.pod("db"), s.pod("app"))
 			s.awaitFailed("shop", v1alpha1.ReasonPodsReadyTimeout)
 			s.awaitEvent("shop", v1alpha1.ReasonPodsReadyTimeout)
@@ -116,7 +119,7 @@ func TestTimeout(t *testing.T) {
 			s := newStory(t)
 			sequence := s.sequence("shop").Group(inTime(v1alpha1.TimeoutContinue)).Pods("Application", "app").Obj()
 			sequence.Spec.EnforcementMode = mode
-			s.create(sequence)
+			s.Create(sequence)
 			s.createPods(s.pod("db"), s.pod("app"))
 			s.awaitBound("app")
 			released := sequence.CreationTimestamp.Time
@@ -136,13 +139,13 @@ func TestTimeout(t *testing.T) {
 		group.Timeout = "30s"
 		sequence := s.sequence("shop").Group(group).Pods("Application", "app").Obj()
 		sequence.Spec.EnforcementMode = v1alpha1.Continuous
-		s.create(sequence)
+		s.Create(sequence)
 		s.createPods(s.pod("db"), s.pod("app"))
 		s.awaitBound("db")
 		s.makeReady("db")
 		s.awaitBound("app")
-		s.annotate("db", readyAfter, "never")
-		s.await("the time to be over", func() bool {
+		s.annotate("db", cluster.ReadyAfter, "never")
+		s.Await("the time to be over", func() bool {
 			return time.Now().After(overAt(sequence.CreationTimestamp.Time, 31*time.Second))
 		})
 		status := s.settledStatus("shop")

@@ -36,7 +36,7 @@ func (s *story) awaitAsked(p *proxy, event func()) {
 	isList := func(r *http.Request) bool { return isDeployments(r) && !r.URL.Query().Has("watch") }
 	before := p.asked(isList)
 	event()
-	s.await("the scheduler to ask which Deployments it should know", func() bool { return p.asked(isList) > before })
+	s.Await("the scheduler to ask which Deployments it should know", func() bool { return p.asked(isList) > before })
 }
 
 // The watches of pods and of what makes them are not in step.
@@ -44,15 +44,15 @@ func testWatchesOutOfStep(t *testing.T, env *environment) {
 	t.Run("a group is not passed while a change of its Deployment is missing", func(t *testing.T) {
 		s, proxy := slowWatch(t, env)
 		db := s.deployment("db", 1)
-		s.create(s.sequence("other").Group(tier("db")).Pods("Application", "probe").Obj(), db)
+		s.Create(s.sequence("other").Group(tier("db")).Pods("Application", "probe").Obj(), db)
 		s.createPods(s.pod("probe"))
 		s.makeReady(s.awaitWorking("db", 1)...)
 		s.awaitBound("probe") // the scheduler knows the Deployment as it was
 		free := proxy.holdBack()
-		s.patch(db, `{"spec":{"replicas":2}}`)
+		s.Patch(db, `{"spec":{"replicas":2}}`)
 		second := s.awaitWorking("db", 1)
 		s.awaitAsked(proxy, func() {
-			s.create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj())
+			s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj())
 			s.createPods(s.pod("app"))
 		})
 		assert.Empty(t, s.getPod("app").Spec.NodeName, "one of two is ready")
@@ -64,16 +64,16 @@ func testWatchesOutOfStep(t *testing.T, env *environment) {
 	t.Run("a pod of a rollout waits for the rollout before it though that is not seen to have begun", func(t *testing.T) {
 		s, proxy := slowWatch(t, env)
 		db, app := s.surging("db"), s.surging("app")
-		s.create(s.continuous(tier("db"), tier("app")), db, app)
+		s.Create(s.continuous(tier("db"), tier("app")), db, app)
 		s.makeReady(s.awaitWorking("db", 2)...)
 		s.makeReady(s.awaitWorking("app", 2)...)
 		s.awaitPhase("shop", v1alpha1.PhaseCompleted)
 		free := proxy.holdBack()
-		s.patch(db, newRevision)
+		s.Patch(db, newRevision)
 		first := s.awaitWorking("db", 1)
 		var waiting []string
 		s.awaitAsked(proxy, func() {
-			s.patch(app, newRevision)
+			s.Patch(app, newRevision)
 			waiting = s.awaitWaiting("app", 1)
 		})
 		assert.Empty(t, s.getPod(waiting[0]).Spec.NodeName, "the first tier's rollout has begun")

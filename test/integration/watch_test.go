@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -46,8 +47,10 @@ func refuse(w http.ResponseWriter, err *apierrors.StatusError) {
 }
 
 func TestWatches(t *testing.T) {
-	env := startCluster(t, controlplane.Options{})
-	require.NoError(t, env.cluster.Kill(t.Context(), controlplane.PodSequenceScheduler))
+	t.Parallel()
+	env := exclusively(t)
+	require.NoError(t, env.Kill(t.Context(), controlplane.PodSequenceScheduler))
+	t.Cleanup(func() { assert.NoError(t, env.StartComponent(context.Background(), controlplane.PodSequenceScheduler)) })
 
 	t.Run("a scheduler whose watch of sequences lags binds no pod before it knows its sequence", func(t *testing.T) {
 		s, proxy := slowWatch(t, env)
@@ -63,9 +66,9 @@ func TestWatches(t *testing.T) {
 		})
 		isList := func(r *http.Request) bool { return isSequences(r) && !r.URL.Query().Has("watch") }
 		before := proxy.asked(isList)
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("app"), s.pod("db"), s.pod("web"))
-		s.await("the scheduler to have seen a pod and to ask for its sequence", func() bool { return proxy.asked(isList) > before })
+		s.Await("the scheduler to have seen a pod and to ask for its sequence", func() bool { return proxy.asked(isList) > before })
 		for _, tier := range tiers {
 			assert.Empty(t, s.getPod(tier).Spec.NodeName, "%s is bound before its sequence can be known", tier)
 		}
@@ -75,7 +78,7 @@ func TestWatches(t *testing.T) {
 	t.Run("a scheduler whose engine learns of pods late holds them as soon as it sees them", func(t *testing.T) {
 		s, proxy := slowWatch(t, env)
 		free := make(chan struct{})
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("db"))
 		s.awaitBound("db")
 		proxy.set(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -96,7 +99,7 @@ func TestWatches(t *testing.T) {
 	})
 	t.Run("a watch that is too old is begun anew without loss", func(t *testing.T) {
 		s, proxy := slowWatch(t, env)
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("db"), s.pod("app"), s.pod("web"))
 		s.awaitBound("db")
 		gone := map[string]bool{}
@@ -128,10 +131,10 @@ func TestWatches(t *testing.T) {
 			return false
 		})
 		env.startInstance(t, controlplane.PodSequenceScheduler, proxy.through(t))
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("db"), s.pod("app"), s.pod("web"), s.pod("free"))
 		before := proxy.asked(isSequences)
-		s.await("the scheduler to be refused twice more", func() bool { return proxy.asked(isSequences) > before+1 })
+		s.Await("the scheduler to be refused twice more", func() bool { return proxy.asked(isSequences) > before+1 })
 		for _, name := range append(tiers, "free") {
 			assert.Empty(t, s.getPod(name).Spec.NodeName, "%s is bound though no sequence can be known", name)
 		}

@@ -12,14 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/testing/cluster"
 )
-
-const failAfter = "sandbox.podsequence.example.com/fail-after"
 
 // tier is a group of the pods labelled tier=NAME.
 func tier(name string) v1alpha1.PodGroup {
@@ -40,7 +38,7 @@ func (s *story) replicaSet(name, tier string, replicas int32) *appsv1.ReplicaSet
 	template := s.template(tier)
 	template.Labels["set"] = name
 	return &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
 		Spec: appsv1.ReplicaSetSpec{
 			Replicas: ptr.To(replicas), Template: template,
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"set": name}},
@@ -52,39 +50,27 @@ func (s *story) replicaSet(name, tier string, replicas int32) *appsv1.ReplicaSet
 func (s *story) job(name, tier string, completions, parallelism int32) *batchv1.Job {
 	template := s.template(tier)
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever
-	template.Annotations[completeAfter] = "never"
+	template.Annotations[cluster.CompleteAfter] = "never"
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
 		Spec: batchv1.JobSpec{
 			Completions: ptr.To(completions), Parallelism: ptr.To(parallelism), BackoffLimit: ptr.To[int32](0), Template: template,
 		},
 	}
 }
 
-// patch changes an object by a merge patch.
-func (s *story) patch(object client.Object, patch string) {
+// remove deletes an object and its dependents, and waits until it is gone.
+func (s *story) remove(object client.Object) {
 	s.Helper()
-	require.NoError(s, s.api.Patch(s.ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))))
-}
-
-func (s *story) key(name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: s.namespace, Name: name}
-}
-
-// awaitGone deletes an object and its dependents, and waits until it is gone.
-func (s *story) awaitGone(object client.Object) {
-	s.Helper()
-	require.NoError(s, s.api.Delete(s.ctx, object, client.PropagationPolicy(metav1.DeletePropagationForeground)))
-	s.await(object.GetName()+" to be gone", func() bool {
-		return apierrors.IsNotFound(s.api.Get(s.ctx, client.ObjectKeyFromObject(object), object))
-	})
+	require.NoError(s, s.API.Delete(s.Ctx, object, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	s.AwaitGone(object)
 }
 
 // podsOf are the pods labelled tier=TIER that are not terminating and meet the condition, by name.
 func (s *story) podsOf(tier string, meet func(*corev1.Pod) bool) []string {
 	s.Helper()
 	var pods corev1.PodList
-	require.NoError(s, s.api.List(s.ctx, &pods, client.InNamespace(s.namespace), client.MatchingLabels{"tier": tier}))
+	require.NoError(s, s.API.List(s.Ctx, &pods, client.InNamespace(s.Namespace), client.MatchingLabels{"tier": tier}))
 	var names []string
 	for i := range pods.Items {
 		if p := &pods.Items[i]; p.DeletionTimestamp == nil && meet(p) {
@@ -99,13 +85,13 @@ func isPlaced(p *corev1.Pod) bool { return p.Spec.NodeName != "" }
 
 // isWorking tells whether the pod is placed, and neither ready nor at its end.
 func isWorking(p *corev1.Pod) bool {
-	return isPlaced(p) && !isReady(p) && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
+	return isPlaced(p) && !cluster.IsReady(p) && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }
 
 // awaitWorking waits for so many pods of a tier that are placed and not ready yet, and returns them.
 func (s *story) awaitWorking(tier string, count int) (names []string) {
 	s.Helper()
-	s.await(tier+" to have working pods", func() bool {
+	s.Await(tier+" to have working pods", func() bool {
 		names = s.podsOf(tier, isWorking)
 		return len(names) == count
 	})
@@ -116,7 +102,7 @@ func (s *story) awaitWorking(tier string, count int) (names []string) {
 func (s *story) awaitWaiting(tier string, count int) []string {
 	s.Helper()
 	var names []string
-	s.await(tier+" to have pods that wait", func() bool {
+	s.Await(tier+" to have pods that wait", func() bool {
 		names = s.podsOf(tier, func(p *corev1.Pod) bool { return !isPlaced(p) })
 		return len(names) == count
 	})
@@ -127,21 +113,24 @@ func (s *story) awaitWaiting(tier string, count int) []string {
 func (s *story) end(pod, how string, phase corev1.PodPhase) {
 	s.Helper()
 	s.annotate(pod, how, "0s")
-	s.await(pod+" to be "+string(phase), func() bool {
+	s.Await(pod+" to be "+string(phase), func() bool {
 		found := &corev1.Pod{}
-		err := s.api.Get(s.ctx, s.key(pod), found)
+		err := s.API.Get(s.Ctx, s.Key(pod), found)
 		return apierrors.IsNotFound(err) || (err == nil && found.Status.Phase == phase)
 	})
 }
 
-func (s *story) succeed(pod string) { s.Helper(); s.end(pod, completeAfter, corev1.PodSucceeded) }
-func (s *story) fail(pod string)    { s.Helper(); s.end(pod, failAfter, corev1.PodFailed) }
+func (s *story) succeed(pod string) {
+	s.Helper()
+	s.end(pod, cluster.CompleteAfter, corev1.PodSucceeded)
+}
+func (s *story) fail(pod string) { s.Helper(); s.end(pod, cluster.FailAfter, corev1.PodFailed) }
 
 // awaitCondition waits until a condition of the sequence has this status and reason.
 func (s *story) awaitCondition(sequence, kind string, status metav1.ConditionStatus, reason string) *metav1.Condition {
 	s.Helper()
 	var c *metav1.Condition
-	s.await(sequence+" to be "+kind+"="+string(status)+" for "+reason, func() bool {
+	s.Await(sequence+" to be "+kind+"="+string(status)+" for "+reason, func() bool {
 		c = meta.FindStatusCondition(s.getSequence(sequence).Status.Conditions, kind)
 		return c != nil && c.Status == status && c.Reason == reason
 	})
@@ -160,7 +149,7 @@ func (s *story) awaitFailed(sequence, reason string) {
 // awaitGroup waits until status counts a group so.
 func (s *story) awaitGroup(sequence string, group int, ready, expected int32) {
 	s.Helper()
-	s.await(sequence+"'s status to count a group", func() bool {
+	s.Await(sequence+"'s status to count a group", func() bool {
 		groups := s.getSequence(sequence).Status.Groups
 		return len(groups) > group && groups[group].Ready == ready && groups[group].Expected == expected
 	})
@@ -169,7 +158,7 @@ func (s *story) awaitGroup(sequence string, group int, ready, expected int32) {
 // awaitEvent waits until there is an event on the sequence for this reason.
 func (s *story) awaitEvent(sequence, reason string) {
 	s.Helper()
-	s.await(sequence+" to have an event "+reason, func() bool { return s.hasEvent(sequence, reason) })
+	s.Await(sequence+" to have an event "+reason, func() bool { return s.hasEvent(sequence, reason) })
 }
 
 // hasEvent tells whether there is an event on the sequence for this reason. Events are written after the status that they
@@ -177,7 +166,7 @@ func (s *story) awaitEvent(sequence, reason string) {
 func (s *story) hasEvent(sequence, reason string) bool {
 	s.Helper()
 	var events eventsv1.EventList
-	require.NoError(s, s.api.List(s.ctx, &events, client.InNamespace(s.namespace)))
+	require.NoError(s, s.API.List(s.Ctx, &events, client.InNamespace(s.Namespace)))
 	return slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
 		return e.Regarding.Name == sequence && e.Reason == reason
 	})

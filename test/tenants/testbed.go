@@ -12,21 +12,15 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	appsapi "example.com/podsequence/apis/apps/v1"
-	batchapi "example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 const (
@@ -76,16 +70,10 @@ func startTestbed(ctx context.Context, nodes int) (_ *testbed, err error) {
 			err = errors.Join(err, t.stop())
 		}
 	}()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, appsapi.AddToScheme, batchapi.AddToScheme,
-	} {
-		utilruntime.Must(add(scheme))
-	}
 	if t.core, err = kubernetes.NewForConfig(t.cluster.Config()); err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	if t.api, err = client.New(t.cluster.Config(), client.Options{Scheme: scheme}); err != nil {
+	if t.api, err = client.New(t.cluster.Config(), client.Options{Scheme: cluster.Scheme}); err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
 	if t.monitor, err = t.newMonitor(ctx); err != nil {

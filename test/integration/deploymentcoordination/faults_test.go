@@ -18,7 +18,7 @@ func TestOverlappingCoordinations(t *testing.T) {
 		{Key: "tier", Operator: v1.LabelSelectorOpIn, Values: []v1.LabelValue{"front"}},
 	}}
 	s.coordinate(all)
-	s.create(front)
+	s.Create(front)
 	for _, name := range []string{"a", "b", "c", "d"} {
 		d := s.deployment(name)
 		if name > "a" {
@@ -30,7 +30,7 @@ func TestOverlappingCoordinations(t *testing.T) {
 		if name == "d" {
 			s.awaitCondition("front", v1.ConditionDegraded, "True "+v1.ReasonOverlappingCoordination)
 		}
-		s.create(d)
+		s.Create(d)
 	}
 	for _, name := range []string{"all", "front"} {
 		s.awaitCondition(name, v1.ConditionDegraded, "True "+v1.ReasonOverlappingCoordination)
@@ -43,7 +43,7 @@ func TestOverlappingCoordinations(t *testing.T) {
 	s.awaitEvent(v1.ReasonOverlappingCoordination)
 
 	t.Log("one of them is deleted: the other goes on alone")
-	s.delete(all)
+	s.Delete(all)
 	s.awaitCondition("front", v1.ConditionDegraded, "False "+v1.ReasonAsExpected)
 }
 
@@ -85,7 +85,7 @@ func TestARolloutThatTakesTooLong(t *testing.T) {
 			image("2", "never")(d)
 			d.Spec.ProgressDeadlineSeconds = new(int32(2))
 		})
-		s.await("a to be skipped", func() bool { return s.status("shop").DeploymentStates[0].Skipped != "" })
+		s.Await("a to be skipped", func() bool { return s.status("shop").DeploymentStates[0].Skipped != "" })
 		s.awaitPaused("a")
 		s.update("a", func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = nil })
 		s.update("a", unpause)
@@ -104,10 +104,10 @@ func TestARolloutThatTakesTooLong(t *testing.T) {
 		s.awaitActive("a")
 		s.awaitUnpaused("a")
 		s.update("a", func(d *appsv1.Deployment) { d.Spec.Paused = true })
-		s.await("the clock to stop", func() bool { return s.status("shop").ActiveSince == nil })
-		assert.Equal(t, s.namespace+"/a", s.status("shop").ActiveDeployment)
+		s.Await("the clock to stop", func() bool { return s.status("shop").ActiveSince == nil })
+		assert.Equal(t, s.Namespace+"/a", s.status("shop").ActiveDeployment)
 		s.update("a", unpause)
-		s.await("the clock to begin anew", func() bool { return s.status("shop").ActiveSince != nil })
+		s.Await("the clock to begin anew", func() bool { return s.status("shop").ActiveSince != nil })
 		s.update("a", image("3", "0s"))
 		s.awaitReady("shop")
 	})
@@ -136,27 +136,27 @@ func TestControllerKilledAtEveryStage(t *testing.T) {
 	began := len(s.verdict().Rollouts)
 
 	t.Log("changes while it is down: the policy has them wait")
-	s.withoutController(func() {
+	s.WithoutController(func() {
 		for _, name := range []string{"c", "b", "a"} {
 			s.update(name, image("2", "never"))
 			assert.True(t, s.get(name).Spec.Paused)
 		}
 	})
 	s.awaitActive("a")
-	s.withoutController(nothing) // before or after a is unpaused
+	s.WithoutController(nothing) // before or after a is unpaused
 
 	t.Log("the rollout ends while it is down")
 	s.awaitUnpaused("a")
-	s.withoutController(func() {
+	s.WithoutController(func() {
 		s.update("a", image("3", "0s"))
 		s.awaitComplete("a")
 	})
-	s.withoutController(nothing) // while it waits for minReadySeconds
+	s.WithoutController(nothing) // while it waits for minReadySeconds
 	s.awaitActive("b")
-	s.withoutController(nothing)
+	s.WithoutController(nothing)
 	s.update("b", image("3", "0s"))
 	s.update("c", image("3", "0s"))
-	s.withoutController(nothing)
+	s.WithoutController(nothing)
 	s.awaitReady("shop")
 	s.awaitComplete("a", "b", "c")
 

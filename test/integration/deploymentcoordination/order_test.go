@@ -13,13 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 func TestThreeDeploymentsRollOutInOrderOfTheirNames(t *testing.T) {
 	t.Run("created together, the last first", func(t *testing.T) {
 		s := newStory(t)
 		s.coordinate(s.coordination("shop"))
-		s.create(s.deployment("c"), s.deployment("b"), s.deployment("a"))
+		s.Create(s.deployment("c"), s.deployment("b"), s.deployment("a"))
 		s.awaitUnpaused("a", "b", "c")
 		s.awaitComplete("a", "b", "c")
 		s.awaitReady("shop")
@@ -28,7 +29,7 @@ func TestThreeDeploymentsRollOutInOrderOfTheirNames(t *testing.T) {
 	t.Run("changed together, the last first", func(t *testing.T) {
 		s := newStory(t)
 		s.coordinate(s.coordination("shop"))
-		s.create(s.deployment("a"), s.deployment("b"), s.deployment("c"))
+		s.Create(s.deployment("a"), s.deployment("b"), s.deployment("c"))
 		s.awaitUnpaused("a", "b", "c")
 		s.awaitReady("shop")
 		for _, name := range []string{"c", "b", "a"} {
@@ -42,7 +43,7 @@ func TestThreeDeploymentsRollOutInOrderOfTheirNames(t *testing.T) {
 
 		status := s.status("shop")
 		assert.Empty(t, status.ActiveDeployment)
-		assert.Equal(t, []string{s.namespace + "/a", s.namespace + "/b", s.namespace + "/c"}, status.Deployments)
+		assert.Equal(t, []string{s.Namespace + "/a", s.Namespace + "/b", s.Namespace + "/c"}, status.Deployments)
 		for _, state := range status.DeploymentStates {
 			assert.False(t, state.HasPendingChanges)
 			require.NotNil(t, state.LastRolloutStarted)
@@ -82,7 +83,7 @@ func TestMinReadySecondsAreRespected(t *testing.T) {
 	s := newStory(t)
 	const wait = 4
 	s.coordinate(s.coordination("shop", minReady(wait)))
-	s.create(s.deployment("a"), s.deployment("b"))
+	s.Create(s.deployment("a"), s.deployment("b"))
 	s.awaitReady("shop")
 	rollouts := s.verdict().Rollouts
 	require.Len(t, rollouts, 2)
@@ -108,13 +109,13 @@ func TestADeploymentCreatedWhileAnotherRolls(t *testing.T) {
 	b := s.deployment("b")
 	image("1", "never")(b)
 	s.coordinate(s.coordination("shop"))
-	s.create(b)
+	s.Create(b)
 	s.awaitActive("b")
-	s.create(s.deployment("a"))
+	s.Create(s.deployment("a"))
 	assert.True(t, s.get("a").Spec.Paused)
 	s.fence()
 	assert.True(t, s.get("a").Spec.Paused)
-	assert.Equal(t, s.namespace+"/b", s.status("shop").ActiveDeployment, "a comes first by name, but not out of turn")
+	assert.Equal(t, s.Namespace+"/b", s.status("shop").ActiveDeployment, "a comes first by name, but not out of turn")
 	s.update("b", image("2", "0s"))
 	s.awaitUnpaused("a")
 	s.awaitReady("shop")
@@ -124,7 +125,7 @@ func TestARolloutThatIsUnderWayWhenItComesUnderCoordination(t *testing.T) {
 	t.Run("by a new coordination", func(t *testing.T) {
 		s := newStory(t)
 		for _, name := range []string{"a", "z"} {
-			s.create(s.deployment(name))
+			s.Create(s.deployment(name))
 			s.awaitComplete(name)
 		}
 		s.halfway("z")
@@ -143,7 +144,7 @@ func TestARolloutThatIsUnderWayWhenItComesUnderCoordination(t *testing.T) {
 		s := newStory(t)
 		z := s.deployment("z")
 		z.Labels = nil
-		s.create(z)
+		s.Create(z)
 		s.awaitComplete("z")
 		s.rolledOut(s.coordination("shop"), "a")
 		s.halfway("z")
@@ -159,7 +160,7 @@ func TestARolloutThatIsUnderWayWhenItComesUnderCoordination(t *testing.T) {
 func (s *story) halfway(name string) {
 	s.Helper()
 	s.update(name, image("2", "never"))
-	s.await(name+" to have a new pod", func() bool {
+	s.Await(name+" to have a new pod", func() bool {
 		d := s.get(name)
 		return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas > 0
 	})
@@ -185,16 +186,16 @@ func TestWhoHasWaitedLongestGoesFirst(t *testing.T) {
 	s.awaitActive("b")
 	s.update("c", image("2", "0s"))
 	var since time.Time
-	s.await("c to be on record", func() bool {
+	s.Await("c to be on record", func() bool {
 		pending := s.status("shop").DeploymentStates[2].PendingSince
 		if pending != nil {
 			since = pending.Time
 		}
 		return pending != nil
 	})
-	s.await("the second to be over in which a would have come with c", func() bool { return time.Since(since) > 2*time.Second })
+	s.Await("the second to be over in which a would have come with c", func() bool { return time.Since(since) > 2*time.Second })
 	s.update("a", image("2", "0s"))
-	s.await("a to be on record", func() bool { return s.status("shop").DeploymentStates[0].Paused })
+	s.Await("a to be on record", func() bool { return s.status("shop").DeploymentStates[0].Paused })
 	s.update("b", image("3", "0s"))
 	s.awaitReady("shop")
 	var order []string
@@ -219,9 +220,9 @@ func TestAnEvictedPodDoesNotKeepTheTurn(t *testing.T) {
 // evictOne has a pod fail as the kubelet does that evicts it: it stays, and its ReplicaSet makes another.
 func (s *story) evictOne(deployment, image string) {
 	s.Helper()
-	s.await("a pod to be evicted", func() bool {
+	s.Await("a pod to be evicted", func() bool {
 		var pods corev1.PodList
-		require.NoError(s, api.List(s.ctx, &pods, client.InNamespace(s.namespace), client.MatchingLabels{"deployment": deployment}))
+		require.NoError(s, s.API.List(s.Ctx, &pods, client.InNamespace(s.Namespace), client.MatchingLabels{"deployment": deployment}))
 		for i := range pods.Items {
 			pod := &pods.Items[i]
 			if pod.Spec.Containers[0].Image != image || pod.Spec.NodeName == "" {
@@ -233,7 +234,7 @@ func (s *story) evictOne(deployment, image string) {
 					c.Status = corev1.ConditionFalse
 				}
 			}
-			return api.Status().Update(s.ctx, pod) == nil
+			return s.API.Status().Update(s.Ctx, pod) == nil
 		}
 		return false
 	})
@@ -244,9 +245,9 @@ func TestTheActiveDeploymentIsDeleted(t *testing.T) {
 	a := s.deployment("a")
 	image("1", "never")(a)
 	s.coordinate(s.coordination("shop"))
-	s.create(a, s.deployment("b"))
+	s.Create(a, s.deployment("b"))
 	s.awaitActive("a")
-	s.delete(a)
+	s.Delete(a)
 	s.awaitComplete("b")
 	s.awaitReady("shop")
 }
@@ -262,7 +263,7 @@ func TestScalingIsNeverBlocked(t *testing.T) {
 	s.update("b", scale) // waits, paused
 	s.update("c", scale) // has nothing to roll out
 	for _, name := range []string{"b", "c"} {
-		s.await(name+" to have 4 pods", func() bool { return s.get(name).Status.AvailableReplicas == 4 })
+		s.Await(name+" to have 4 pods", func() bool { return s.get(name).Status.AvailableReplicas == 4 })
 	}
 	assert.True(t, s.get("b").Spec.Paused)
 	assert.False(t, s.get("c").Spec.Paused)
@@ -285,13 +286,13 @@ func TestFiftyDeployments(t *testing.T) {
 	for _, name := range slices.Backward(want) {
 		d := s.deployment(name)
 		d.Spec.Replicas = new(int32(1))
-		s.create(d)
+		s.Create(d)
 	}
-	require.Eventually(t, func() bool {
+	cluster.AwaitWithin(t, 4*time.Minute, "all to have rolled out", func() bool {
 		status := s.status("shop")
 		return len(status.Deployments) == 50 && status.ActiveDeployment == "" && !slices.ContainsFunc(status.DeploymentStates,
 			func(state v1.DeploymentState) bool { return state.HasPendingChanges })
-	}, 4*time.Minute, 100*time.Millisecond)
+	})
 	verdict := s.verdict()
 	got := verdict.Order()
 	// The first goes a second after the first was seen; on a loaded machine not all may be there by then.

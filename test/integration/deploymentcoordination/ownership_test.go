@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/podsequence/apis/apps/v1"
-	"example.com/podsequence/internal/controlplane"
 )
 
 func TestADeploymentThatItsOwnerPausedIsLeftAlone(t *testing.T) {
@@ -36,11 +35,11 @@ func TestAPauseThatItsOwnerTakesOverIsKept(t *testing.T) {
 	s.update("a", image("2", "never"))
 	s.awaitActive("a")
 	s.update("b", image("2", "0s"))
-	s.await("the pause to be on record", func() bool { return s.status("shop").DeploymentStates[1].Paused })
-	s.kubectl("annotate", "deployment", "b", "--namespace", s.namespace, v1.PausedByAnnotation+"-")
+	s.Await("the pause to be on record", func() bool { return s.status("shop").DeploymentStates[1].Paused })
+	s.kubectl("annotate", "deployment", "b", "--namespace", s.Namespace, v1.PausedByAnnotation+"-")
 	s.update("a", image("3", "0s"))
 	s.awaitComplete("a")
-	s.await("nobody to have the turn", func() bool { return s.status("shop").ActiveDeployment == "" })
+	s.Await("nobody to have the turn", func() bool { return s.status("shop").ActiveDeployment == "" })
 	s.awaitCondition("shop", v1.ConditionDegraded, "True "+v1.ReasonPausedByOwner)
 	s.fence()
 	assert.True(t, s.get("b").Spec.Paused)
@@ -55,7 +54,7 @@ func TestSomebodyElseUnpausesOneThatWaits(t *testing.T) {
 	s.awaitActive("a")
 	s.update("b", image("2", "never"))
 	s.update("c", image("2", "0s"))
-	s.await("the pauses to be on record", func() bool {
+	s.Await("the pauses to be on record", func() bool {
 		states := s.status("shop").DeploymentStates
 		return states[1].Paused && states[2].Paused
 	})
@@ -79,34 +78,34 @@ func TestSomebodyElseUnpausesOneThatWaits(t *testing.T) {
 
 func TestWhatACoordinationPausedIsUnpausedWithIt(t *testing.T) {
 	gone := func(s *story, c *v1.DeploymentCoordination) {
-		s.await("the coordination to be gone", func() bool {
-			return apierrors.IsNotFound(api.Get(s.ctx, client.ObjectKeyFromObject(c), &v1.DeploymentCoordination{}))
+		s.Await("the coordination to be gone", func() bool {
+			return apierrors.IsNotFound(s.API.Get(s.Ctx, client.ObjectKeyFromObject(c), &v1.DeploymentCoordination{}))
 		})
 	}
 	for name, end := range map[string]func(s *story, c *v1.DeploymentCoordination){
 		"the coordination is deleted": func(s *story, c *v1.DeploymentCoordination) {
-			s.delete(c)
+			s.Delete(c)
 			gone(s, c)
 			assert.False(s, s.get("b").Spec.Paused, "unpaused before the finalizer is taken off")
 		},
 		"the coordination is deleted while the controller is down": func(s *story, c *v1.DeploymentCoordination) {
-			s.withoutController(func() { s.delete(c) })
+			s.WithoutController(func() { s.Delete(c) })
 			gone(s, c)
 			assert.False(s, s.get("b").Spec.Paused)
 		},
 		"the coordination is deleted without its finalizer": func(s *story, c *v1.DeploymentCoordination) {
-			s.withoutController(func() {
-				require.NoError(s, api.Get(s.ctx, client.ObjectKeyFromObject(c), c))
+			s.WithoutController(func() {
+				require.NoError(s, s.API.Get(s.Ctx, client.ObjectKeyFromObject(c), c))
 				c.Finalizers = nil
-				require.NoError(s, api.Update(s.ctx, c))
-				s.delete(c)
+				require.NoError(s, s.API.Update(s.Ctx, c))
+				s.Delete(c)
 			})
 		},
 		"the Deployment stops matching": func(s *story, _ *v1.DeploymentCoordination) {
 			s.update("b", func(d *appsv1.Deployment) { d.Labels = nil })
 		},
 		"the Deployment stops matching while the controller is down": func(s *story, _ *v1.DeploymentCoordination) {
-			s.withoutController(func() { s.update("b", func(d *appsv1.Deployment) { d.Labels = nil }) })
+			s.WithoutController(func() { s.update("b", func(d *appsv1.Deployment) { d.Labels = nil }) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,12 +124,4 @@ func TestWhatACoordinationPausedIsUnpausedWithIt(t *testing.T) {
 			assert.True(t, s.get("owned").Spec.Paused, "only pauses of ours are undone")
 		})
 	}
-}
-
-// withoutController has something happen that the controller does not see happen.
-func (s *story) withoutController(happens func()) {
-	s.Helper()
-	require.NoError(s, cluster.Kill(s.ctx, controlplane.PodSequenceController))
-	happens()
-	require.NoError(s, cluster.StartComponent(s.ctx, controlplane.PodSequenceController))
 }

@@ -15,15 +15,16 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // A PodSequence starts db before api; a DeploymentCoordination would start api before db.
 func TestAPodSequenceInTheOppositeOrder(t *testing.T) {
 	t.Run("both Deployments are new", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.databaseFirst("order").Obj())
+		s.Create(s.databaseFirst("order").Obj())
 		s.coordinate(s.coordination("shop"))
-		s.create(s.sequenced("api"), s.sequenced("db"))
+		s.Create(s.sequenced("api"), s.sequenced("db"))
 		s.awaitUnpaused("api", "db")
 		s.awaitComplete("api", "db")
 		s.awaitReady("shop")
@@ -31,14 +32,14 @@ func TestAPodSequenceInTheOppositeOrder(t *testing.T) {
 	})
 	t.Run("the active one is held when the other comes", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.databaseFirst("order").Obj())
+		s.Create(s.databaseFirst("order").Obj())
 		s.coordinate(s.coordination("shop"))
-		s.create(s.sequenced("api"))
+		s.Create(s.sequenced("api"))
 		s.awaitActive("api")
-		s.await("status to say that it is held", func() bool {
-			return s.status("shop").DeploymentStates[0].HeldBy == s.namespace+"/order"
+		s.Await("status to say that it is held", func() bool {
+			return s.status("shop").DeploymentStates[0].HeldBy == s.Namespace+"/order"
 		})
-		s.create(s.sequenced("db"))
+		s.Create(s.sequenced("db"))
 		s.awaitActive("db")
 		s.awaitEvent(v1.ReasonHeldByPodSequence)
 		s.awaitComplete("api", "db")
@@ -48,9 +49,9 @@ func TestAPodSequenceInTheOppositeOrder(t *testing.T) {
 	})
 	t.Run("both are changed, and the sequence is Continuous", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.databaseFirst("order").Mode(v1alpha1.Continuous).Obj())
+		s.Create(s.databaseFirst("order").Mode(v1alpha1.Continuous).Obj())
 		for _, name := range []string{"db", "api"} { // one after the other, for the watcher
-			s.create(s.sequenced(name))
+			s.Create(s.sequenced(name))
 			s.awaitComplete(name)
 		}
 		s.coordinate(s.coordination("shop"))
@@ -68,24 +69,24 @@ func TestAPodSequenceInTheOppositeOrder(t *testing.T) {
 	})
 	t.Run("nobody can go: both objects say so, until somebody can", func(t *testing.T) {
 		s := newStory(t)
-		other := MakeSequence(s.namespace, "other").Pods("Volume", "volume").Label("Database", "deployment", "db")
-		s.create(s.databaseFirst("order").Obj(), other.Obj())
+		other := MakeSequence(s.Namespace, "other").Pods("Volume", "volume").Label("Database", "deployment", "db")
+		s.Create(s.databaseFirst("order").Obj(), other.Obj())
 		s.coordinate(s.coordination("shop"))
-		s.create(s.sequenced("api"), s.sequenced("db"))
+		s.Create(s.sequenced("api"), s.sequenced("db"))
 		s.awaitActive("api")
 		s.awaitCondition("shop", v1.ConditionDegraded, "True "+v1.ReasonHeldByPodSequence)
 		degraded := meta.FindStatusCondition(s.status("shop").Conditions, v1.ConditionDegraded)
-		assert.Contains(t, degraded.Message, "PodSequence "+s.namespace+`/order until group 1/2 "Database" is ready, which needs `+s.namespace+"/db")
-		s.await("the PodSequence to name the paused Deployment", func() bool {
+		assert.Contains(t, degraded.Message, "PodSequence "+s.Namespace+`/order until group 1/2 "Database" is ready, which needs `+s.Namespace+"/db")
+		s.Await("the PodSequence to name the paused Deployment", func() bool {
 			order := &v1alpha1.PodSequence{}
-			require.NoError(s, api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: "order"}, order))
+			require.NoError(s, s.API.Get(s.Ctx, types.NamespacedName{Namespace: s.Namespace, Name: "order"}, order))
 			return order.Status.Message == `waiting for group 1/2 "Database": 0 of 2 pods ready, `+
 				"Deployment db is paused by DeploymentCoordination shop until its turn"
 		})
 
 		t.Log("a change of what holds pods is enough: no Deployment changes")
-		s.create(&corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "volume", Annotations: map[string]string{readyAfter: "0s"}},
+		s.Create(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "volume", Annotations: map[string]string{cluster.ReadyAfter: "0s"}},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "volume", Image: "example.com/volume"}}},
 		})
 		s.awaitUnpaused("api", "db")
@@ -97,7 +98,7 @@ func TestAPodSequenceInTheOppositeOrder(t *testing.T) {
 
 // databaseFirst starts the pods of Deployment db before those of api.
 func (s *story) databaseFirst(name string) *SequenceWrapper {
-	return MakeSequence(s.namespace, name).Label("Database", "deployment", "db").Label("Application", "deployment", "api")
+	return MakeSequence(s.Namespace, name).Label("Database", "deployment", "db").Label("Application", "deployment", "api")
 }
 
 // sequenced is a Deployment whose pods our scheduler places.

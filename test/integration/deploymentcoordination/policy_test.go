@@ -28,31 +28,31 @@ func TestThePolicyPauses(t *testing.T) {
 		}},
 	}
 	s := newStory(t)
-	s.withoutController(func() {
+	s.WithoutController(func() {
 		for name, selector := range selectors {
 			t.Run(name, func(t *testing.T) {
 				s := newStory(t)
 				c := s.coordination("shop")
 				c.Spec.LabelSelector = selector
-				s.create(c)
+				s.Create(c)
 				s.awaitPolicy(true)
-				s.create(s.deployment("a"))
+				s.Create(s.deployment("a"))
 				assert.True(t, s.get("a").Spec.Paused)
 				assert.Equal(t, "shop", s.get("a").Annotations[v1.PausedByAnnotation])
 				other := s.deployment("other")
 				other.Labels = map[string]string{"app": "bank", "zone": "z"}
 				if name == "matchLabels" || name == "In" || name == "NotIn and DoesNotExist" {
-					s.create(other)
+					s.Create(other)
 					assert.False(t, s.get("other").Spec.Paused, "another Deployment")
 				}
-				assert.NoError(t, api.Delete(s.ctx, s.get("a")))
-				assert.NoError(t, client.IgnoreNotFound(api.Delete(s.ctx, other)))
+				assert.NoError(t, s.API.Delete(s.Ctx, s.get("a")))
+				assert.NoError(t, client.IgnoreNotFound(s.API.Delete(s.Ctx, other)))
 			})
 		}
 		t.Run("neither scaling, nor labels, nor what is paused already", func(t *testing.T) {
 			s := newStory(t)
-			s.create(s.deployment("a"))
-			s.create(s.coordination("shop"))
+			s.Create(s.deployment("a"))
+			s.Create(s.coordination("shop"))
 			s.awaitPolicy(true)
 			s.update("a", func(d *appsv1.Deployment) {
 				d.Spec.Replicas = new(int32(3))
@@ -61,7 +61,7 @@ func TestThePolicyPauses(t *testing.T) {
 			assert.False(t, s.get("a").Spec.Paused)
 			b := s.deployment("b")
 			b.Spec.Paused = true
-			s.create(b)
+			s.Create(b)
 			assert.Empty(t, s.get("b").Annotations[v1.PausedByAnnotation], "its owner paused it")
 		})
 	})
@@ -74,11 +74,11 @@ func TestWithoutThePolicy(t *testing.T) {
 	s.mayOverlap = true
 
 	binding := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}}
-	require.NoError(t, api.Get(s.ctx, client.ObjectKeyFromObject(binding), binding))
-	s.delete(binding)
+	require.NoError(t, s.API.Get(s.Ctx, client.ObjectKeyFromObject(binding), binding))
+	s.Delete(binding)
 	defer func() {
 		binding.ResourceVersion, binding.UID = "", ""
-		s.create(binding)
+		s.Create(binding)
 		s.awaitPolicy(true)
 	}()
 	s.awaitPolicy(false)

@@ -47,7 +47,7 @@ func TestADeploymentThatCannotBePaused(t *testing.T) {
 	z := s.deployment("z")
 	z.Labels = nil
 	untouchable(z)
-	s.create(z)
+	s.Create(z)
 	s.awaitComplete("z")
 	s.rolledOut(s.coordination("shop"), "a", "b")
 	s.update("a", image("2", "never"))

@@ -4,81 +4,51 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/internal/rolloutcheck"
-)
-
-const (
-	readyAfter = "sandbox.podsequence.example.com/ready-after"
-	// patience is how long something that must happen may take on a loaded machine.
-	patience = 3 * time.Minute
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // story is one test: a namespace, and words to tell what happens in it. At its end the watcher judges the namespace.
 type story struct {
-	*testing.T
-	ctx       context.Context
-	namespace string
+	*cluster.Story
 	// overlaps says that the test has two roll at once on purpose, mayOverlap that they may or not.
 	overlaps, mayOverlap bool
 }
 
 func newStory(t *testing.T) *story {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	t.Cleanup(cancel)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "story-"}}
-	require.NoError(t, api.Create(ctx, ns))
-	s := &story{T: t, ctx: ctx, namespace: ns.Name}
+	s := &story{Story: cluster.NewStory(t, shared)}
 	t.Cleanup(func() {
-		verdict := s.verdict()
-		if !s.mayOverlap {
+		if verdict := s.verdict(); !s.mayOverlap {
 			assert.Equal(s, s.overlaps, len(verdict.Overlaps) > 0, "the watcher %s", verdict)
 		}
-		assert.NoError(t, api.Delete(context.Background(), ns))
 	})
 	return s
 }
 
 func (s *story) verdict() rolloutcheck.Verdict {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), cluster.Patience)
 	defer cancel()
-	verdict, err := watcher.VerdictFor(ctx, s.namespace)
+	verdict, err := watcher.VerdictFor(ctx, s.Namespace)
 	require.NoError(s, err)
 	return verdict
 }
 
-func (s *story) create(objects ...client.Object) {
-	s.Helper()
-	for _, object := range objects {
-		require.NoError(s, api.Create(s.ctx, object), "create %T %s", object, object.GetName())
-	}
-}
-
-func (s *story) delete(objects ...client.Object) {
-	s.Helper()
-	for _, object := range objects {
-		require.NoError(s, api.Delete(s.ctx, object), "delete %T %s", object, object.GetName())
-	}
-}
-
 // coordination selects the Deployments with the label app=shop.
 func (s *story) coordination(name string, edits ...func(*v1.DeploymentCoordinationSpec)) *v1.DeploymentCoordination {
-	c := &v1.DeploymentCoordination{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}}
+	c := &v1.DeploymentCoordination{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
 	c.Spec.LabelSelector.MatchLabels = map[string]v1.LabelValue{"app": "shop"}
 	for _, edit := range edits {
 		edit(&c.Spec)
@@ -97,13 +67,13 @@ func timeout(seconds int32, policy v1.TimeoutPolicy) func(*v1.DeploymentCoordina
 // deployment is one of two pods that are ready at once.
 func (s *story) deployment(name string) *appsv1.Deployment {
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: map[string]string{"app": "shop"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name, Labels: map[string]string{"app": "shop"}},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(2)),
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"deployment": name}},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
-					Labels: map[string]string{"deployment": name}, Annotations: map[string]string{readyAfter: "0s"},
+					Labels: map[string]string{"deployment": name}, Annotations: map[string]string{cluster.ReadyAfter: "0s"},
 				},
 				Spec: corev1.PodSpec{
 					TerminationGracePeriodSeconds: new(int64(0)),
@@ -118,7 +88,7 @@ func (s *story) deployment(name string) *appsv1.Deployment {
 func (s *story) rolledOut(c *v1.DeploymentCoordination, names ...string) {
 	s.Helper()
 	for _, name := range names {
-		s.create(s.deployment(name))
+		s.Create(s.deployment(name))
 		s.awaitComplete(name)
 	}
 	s.coordinate(c)
@@ -128,32 +98,28 @@ func (s *story) rolledOut(c *v1.DeploymentCoordination, names ...string) {
 // coordinate creates a coordination that selects app=shop, and waits until the policy knows of it.
 func (s *story) coordinate(c *v1.DeploymentCoordination) {
 	s.Helper()
-	s.create(c)
+	s.Create(c)
 	s.awaitPolicy(true)
 }
 
 // awaitPolicy waits until the policy pauses what is created with the label app=shop, or does not.
 func (s *story) awaitPolicy(pauses bool) {
 	s.Helper()
-	s.await(fmt.Sprintf("the policy to pause: %t", pauses), func() bool {
+	s.Await(fmt.Sprintf("the policy to pause: %t", pauses), func() bool {
 		probe := s.deployment("probe")
-		require.NoError(s, api.Create(s.ctx, probe, client.DryRunAll))
+		require.NoError(s, s.API.Create(s.Ctx, probe, client.DryRunAll))
 		return probe.Spec.Paused == pauses
 	})
 }
 
 func (s *story) get(name string) *appsv1.Deployment {
 	s.Helper()
-	d := &appsv1.Deployment{}
-	require.NoError(s, api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, d))
-	return d
+	return cluster.Get(s.Story, &appsv1.Deployment{}, name)
 }
 
 func (s *story) status(name string) *v1.DeploymentCoordinationStatus {
 	s.Helper()
-	c := &v1.DeploymentCoordination{}
-	require.NoError(s, api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, c))
-	return &c.Status
+	return &cluster.Get(s.Story, &v1.DeploymentCoordination{}, name).Status
 }
 
 // update changes a Deployment in one request.
@@ -162,7 +128,7 @@ func (s *story) update(name string, edit func(*appsv1.Deployment)) {
 	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		d := s.get(name)
 		edit(d)
-		return api.Update(s.ctx, d)
+		return s.API.Update(s.Ctx, d)
 	}))
 }
 
@@ -170,33 +136,28 @@ func (s *story) update(name string, edit func(*appsv1.Deployment)) {
 func image(tag, ready string) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) {
 		d.Spec.Template.Spec.Containers[0].Image = "example.com/app:" + tag
-		d.Spec.Template.Annotations[readyAfter] = ready
+		d.Spec.Template.Annotations[cluster.ReadyAfter] = ready
 	}
 }
 
 func unpause(d *appsv1.Deployment) { d.Spec.Paused = false }
 
-func (s *story) await(what string, happened func() bool) {
-	s.Helper()
-	require.Eventually(s, happened, patience, 20*time.Millisecond, "waited for %s", what)
-}
-
 func (s *story) awaitActive(name string) {
 	s.Helper()
-	s.await(name+" to be active", func() bool { return s.status("shop").ActiveDeployment == s.namespace+"/"+name })
+	s.Await(name+" to be active", func() bool { return s.status("shop").ActiveDeployment == s.Namespace+"/"+name })
 }
 
 func (s *story) awaitPaused(names ...string) {
 	s.Helper()
 	for _, name := range names {
-		s.await(name+" to be paused", func() bool { return s.get(name).Spec.Paused })
+		s.Await(name+" to be paused", func() bool { return s.get(name).Spec.Paused })
 	}
 }
 
 func (s *story) awaitUnpaused(names ...string) {
 	s.Helper()
 	for _, name := range names {
-		s.await(name+" to be unpaused", func() bool {
+		s.Await(name+" to be unpaused", func() bool {
 			d := s.get(name)
 			return !d.Spec.Paused && d.Annotations[v1.PausedByAnnotation] == ""
 		})
@@ -206,7 +167,7 @@ func (s *story) awaitUnpaused(names ...string) {
 func (s *story) awaitComplete(names ...string) {
 	s.Helper()
 	for _, name := range names {
-		s.await(name+" to be rolled out", func() bool { return complete(s.get(name)) })
+		s.Await(name+" to be rolled out", func() bool { return complete(s.get(name)) })
 	}
 }
 
@@ -219,7 +180,7 @@ func (s *story) awaitCondition(name, kind, want string) {
 			s.Logf("condition %s is %q", kind, got)
 		}
 	}()
-	s.await(fmt.Sprintf("%s to be %s", kind, want), func() bool {
+	s.Await(fmt.Sprintf("%s to be %s", kind, want), func() bool {
 		condition := meta.FindStatusCondition(s.status(name).Conditions, kind)
 		if condition == nil {
 			return false
@@ -232,9 +193,9 @@ func (s *story) awaitCondition(name, kind, want string) {
 // awaitReady waits until all Deployments of the namespace have rolled out and the coordination says so of its own.
 func (s *story) awaitReady(name string) {
 	s.Helper()
-	s.await("all to have rolled out", func() bool {
+	s.Await("all to have rolled out", func() bool {
 		var list appsv1.DeploymentList
-		require.NoError(s, api.List(s.ctx, &list, client.InNamespace(s.namespace)))
+		require.NoError(s, s.API.List(s.Ctx, &list, client.InNamespace(s.Namespace)))
 		for i := range list.Items {
 			if d := &list.Items[i]; marked(d) || !complete(d) {
 				return false
@@ -242,7 +203,7 @@ func (s *story) awaitReady(name string) {
 		}
 		return true
 	})
-	s.await(name+" to list them", func() bool { return len(s.status(name).Deployments) > 0 })
+	s.Await(name+" to list them", func() bool { return len(s.status(name).Deployments) > 0 })
 	s.awaitCondition(name, v1.ConditionReady, "True "+v1.ReasonRolledOut)
 }
 
@@ -264,30 +225,28 @@ func (s *story) fence() {
 		d.Annotations = map[string]string{v1.PausedByAnnotation: "nobody"}
 		d.Spec.Paused, d.Spec.Replicas = true, new(int32(0))
 		d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = map[string]string{"fence": "yes"}, map[string]string{"fence": "yes"}
-		s.create(d)
-		s.await("the fence to be released", func() bool {
-			require.NoError(s, api.Get(s.ctx, client.ObjectKeyFromObject(d), d))
+		s.Create(d)
+		s.Await("the fence to be released", func() bool {
+			require.NoError(s, s.API.Get(s.Ctx, client.ObjectKeyFromObject(d), d))
 			return !d.Spec.Paused
 		})
-		s.delete(d)
+		s.Delete(d)
 	}
 }
 
 // events counts those of the namespace by reason.
 func (s *story) events() map[string]int {
 	s.Helper()
-	var list eventsv1.EventList
-	require.NoError(s, api.List(s.ctx, &list, client.InNamespace(s.namespace)))
 	reasons := map[string]int{}
-	for i := range list.Items {
-		reasons[list.Items[i].Reason]++
+	for _, e := range s.Events("") {
+		reasons[e.Reason]++
 	}
 	return reasons
 }
 
 func (s *story) awaitEvent(reason string) {
 	s.Helper()
-	s.await("event "+reason, func() bool { return s.events()[reason] > 0 })
+	s.Await("event "+reason, func() bool { return s.events()[reason] > 0 })
 }
 
 // after is what the watcher saw begin since n rollouts.

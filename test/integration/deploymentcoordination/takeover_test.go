@@ -1,9 +1,7 @@
 package deploymentcoordination
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,6 +13,7 @@ import (
 
 	v1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // kube-deployment-coordinator, of whose API ours is, pauses every Deployment that it matches and that does not roll out at
@@ -22,7 +21,7 @@ import (
 func TestTakeOverWhatAnotherOperatorLeft(t *testing.T) {
 	s := newStory(t)
 	for _, name := range []string{"a", "b", "c", "d"} {
-		s.create(s.deployment(name))
+		s.Create(s.deployment(name))
 		s.awaitComplete(name)
 	}
 	for _, name := range []string{"a", "b", "d"} {
@@ -32,14 +31,14 @@ func TestTakeOverWhatAnotherOperatorLeft(t *testing.T) {
 	s.update("b", image("2", "0s"))
 	s.halfway("c")
 	began := len(s.verdict().Rollouts)
-	s.withoutController(func() {
+	s.WithoutController(func() {
 		s.coordinate(s.coordination("shop"))
 		s.leaveStatus("shop")
 	})
 	s.awaitActive("c")
 	s.awaitCondition("shop", v1.ConditionDegraded, "True "+v1.ReasonPausedByOwner)
 
-	s.kubectl("annotate", "deployments", "--namespace", s.namespace, "--selector", "app=shop", "apps.containerinfra.nl/paused-by=shop")
+	s.kubectl("annotate", "deployments", "--namespace", s.Namespace, "--selector", "app=shop", "apps.containerinfra.nl/paused-by=shop")
 	s.awaitUnpaused("d") // it has nothing to roll out
 	s.fence()
 	assert.True(t, s.get("a").Spec.Paused)
@@ -59,32 +58,26 @@ func TestTakeOverWhatAnotherOperatorLeft(t *testing.T) {
 // leaveStatus writes a status as another operator does, which knows fewer fields.
 func (s *story) leaveStatus(name string) {
 	s.Helper()
-	config := rest.CopyConfig(cluster.Config())
+	config := rest.CopyConfig(s.Cluster.Config())
 	config.Impersonate.UserName = "system:serviceaccount:podsequence-system:" + controlplane.PodSequenceController // nobody else may
-	c, err := client.New(config, client.Options{Scheme: api.Scheme()})
+	c, err := client.New(config, client.Options{Scheme: cluster.Scheme})
 	require.NoError(s, err)
 	left := &unstructured.Unstructured{}
 	left.SetGroupVersionKind(v1.GroupVersion.WithKind("DeploymentCoordination"))
-	require.NoError(s, api.Get(s.ctx, client.ObjectKey{Namespace: s.namespace, Name: name}, left))
+	require.NoError(s, s.API.Get(s.Ctx, client.ObjectKey{Namespace: s.Namespace, Name: name}, left))
 	left.Object["status"] = map[string]any{
-		"activeDeployment": s.namespace + "/c",
-		"deployments":      []any{s.namespace + "/a", s.namespace + "/b", s.namespace + "/c", s.namespace + "/d"},
+		"activeDeployment": s.Namespace + "/c",
+		"deployments":      []any{s.Namespace + "/a", s.Namespace + "/b", s.Namespace + "/c", s.Namespace + "/d"},
 		"deploymentStates": []any{
-			map[string]any{"name": s.namespace + "/a", "hasPendingChanges": true, "generation": int64(2)},
-			map[string]any{"name": s.namespace + "/d", "generation": int64(1), "lastRolloutStarted": "2026-01-02T12:00:00Z"},
+			map[string]any{"name": s.Namespace + "/a", "hasPendingChanges": true, "generation": int64(2)},
+			map[string]any{"name": s.Namespace + "/d", "generation": int64(1), "lastRolloutStarted": "2026-01-02T12:00:00Z"},
 		},
 	}
-	require.NoError(s, c.Status().Update(s.ctx, left))
+	require.NoError(s, c.Status().Update(s.Ctx, left))
 }
 
 // kubectl runs it as the cluster's administrator.
 func (s *story) kubectl(args ...string) {
 	s.Helper()
-	bin, err := controlplane.FindBin()
-	require.NoError(s, err)
-	args = append([]string{"kubectl", "--dir", filepath.Dir(cluster.Kubeconfig()), "--"}, args...)
-	command := exec.CommandContext(s.ctx, filepath.Join(bin, "sandbox"), args...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig())
-	out, err := command.CombinedOutput()
-	require.NoError(s, err, "%s", out)
+	s.Cluster.MustShell(s, "kubectl "+strings.Join(args, " "))
 }

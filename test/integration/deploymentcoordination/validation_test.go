@@ -42,7 +42,7 @@ func TestValidation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := s.coordination("shop", tc.edit)
-			err := api.Create(s.ctx, c, client.DryRunAll)
+			err := s.API.Create(s.Ctx, c, client.DryRunAll)
 			if tc.want != "" {
 				assert.ErrorContains(t, err, tc.want)
 				return

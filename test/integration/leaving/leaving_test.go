@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // othersWait are the pods of the shop that wait for something that we have nothing to do with.
@@ -38,10 +39,10 @@ func TestTheDocumentedOrder(t *testing.T) {
 	s.expectNothingToDo("undeploy")
 
 	for _, command := range undeployed.commands() {
-		s.shell(command)
+		s.cluster.MustShell(s, command)
 	}
-	s.await("all pods to be scheduled", func() bool { return slices.Equal(s.pending(), othersWait) })
-	s.await("the step to run again", func() bool { return s.activeJobs("suspended-0") })
+	cluster.Await(s, "all pods to be scheduled", func() bool { return slices.Equal(s.pending(), othersWait) })
+	cluster.Await(s, "the step to run again", func() bool { return s.activeJobs("suspended-0") })
 	again := s.expectNothingToDo("undeploy")
 	assert.Empty(t, again.commands(), "nothing is left to be told: %s", again)
 
@@ -73,7 +74,7 @@ func TestAfterTheControllerWasKilled(t *testing.T) {
 	s.awaitEverything()
 	s.awaitApplicationPods(5)
 	require.NoError(t, s.cluster.Kill(t.Context(), controlplane.PodSequenceController))
-	s.shell("kubectl delete deploymentcoordination -n rollouts middle over-1 --wait=false") // and nobody heeds it
+	s.cluster.MustShell(s, "kubectl delete deploymentcoordination -n rollouts middle over-1 --wait=false") // and nobody heeds it
 
 	undeployed := s.remove("undeploy")
 	s.expectReleased()
@@ -83,9 +84,9 @@ func TestAfterTheControllerWasKilled(t *testing.T) {
 	assert.Equal(t, without(s.pending(), othersWait), undeployed.column("NAMESPACE  POD", 1))
 	assert.Equal(t, []string{"deployment/web"}, undeployed.column("NAMESPACE  WORKLOAD", 1))
 	for _, command := range undeployed.commands() {
-		s.shell(command)
+		s.cluster.MustShell(s, command)
 	}
-	s.await("all pods to be scheduled", func() bool { return slices.Equal(s.pending(), othersWait) })
+	cluster.Await(s, "all pods to be scheduled", func() bool { return slices.Equal(s.pending(), othersWait) })
 
 	s.remove("uninstall")
 	s.expectNoKinds()
@@ -100,11 +101,11 @@ func TestUninstallAlone(t *testing.T) {
 	s.awaitApplicationPods(12)
 
 	t.Run("a finalizer of somebody else is named, and nothing hangs", func(t *testing.T) {
-		s.shell(`kubectl patch deploymentcoordination -n rollouts empty --type=json -p '[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/mine"}]'`)
+		s.cluster.MustShell(s, `kubectl patch deploymentcoordination -n rollouts empty --type=json -p '[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/mine"}]'`)
 		output, err := s.tryToRemove("uninstall", "--timeout=1s")
 		assert.Error(t, err)
 		assert.Regexp(t, `Error: still there after \d+s: DeploymentCoordination rollouts/empty \(finalizers: example.com/mine\)`, string(output))
-		s.shell(`kubectl patch deploymentcoordination -n rollouts empty --type=merge -p '{"metadata":{"finalizers":null}}'`)
+		s.cluster.MustShell(s, `kubectl patch deploymentcoordination -n rollouts empty --type=merge -p '{"metadata":{"finalizers":null}}'`)
 	})
 	began := time.Now()
 	uninstalled := s.remove("uninstall")
@@ -112,9 +113,9 @@ func TestUninstallAlone(t *testing.T) {
 	s.expectNoKinds()
 	s.expectReleased()
 	for _, command := range uninstalled.commands() {
-		s.shell(command)
+		s.cluster.MustShell(s, command)
 	}
-	s.await("our scheduler to schedule its pods, as it is still there", func() bool { return slices.Equal(s.pending(), othersWait) })
+	cluster.Await(s, "our scheduler to schedule its pods, as it is still there", func() bool { return slices.Equal(s.pending(), othersWait) })
 	s.expectNothingToDo("uninstall")
 
 	s.remove("undeploy")

@@ -18,32 +18,33 @@ import (
 
 	appsapi "example.com/podsequence/apis/apps/v1"
 	batchapi "example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/internal/testing/cluster"
 	"example.com/podsequence/pkg/removal"
 )
 
 // awaitEverything waits until everything in testdata is in the state that its comment says.
 func (s *site) awaitEverything() {
 	s.Helper()
-	s.await("the rollouts to be in the middle", func() bool {
+	cluster.Await(s, "the rollouts to be in the middle", func() bool {
 		return slices.Equal(s.pausedDeployments(), []string{"middle-b", "middle-c", "over-b", "owned"}) && s.finalizers() == 5
 	})
-	s.await("the first steps to run", func() bool { return s.activeJobs("running-0", "suspended-0") })
-	s.shell(`kubectl patch sequentialjob -n steps suspended --type=merge -p '{"spec":{"suspend":true}}'`)
+	cluster.Await(s, "the first steps to run", func() bool { return s.activeJobs("running-0", "suspended-0") })
+	s.cluster.MustShell(s, `kubectl patch sequentialjob -n steps suspended --type=merge -p '{"spec":{"suspend":true}}'`)
 	for name, phase := range map[string]string{"suspended": "Suspended", "completed": "Succeeded", "failed": "Failed"} {
-		s.await("SequentialJob "+name+" to be "+phase, func() bool {
+		cluster.Await(s, "SequentialJob "+name+" to be "+phase, func() bool {
 			found := &batchapi.SequentialJob{}
-			require.NoError(s, s.api.Get(s.Context(), types.NamespacedName{Namespace: "steps", Name: name}, found))
+			require.NoError(s, s.cluster.API.Get(s.Context(), types.NamespacedName{Namespace: "steps", Name: name}, found))
 			return string(found.Status.Phase) == phase
 		})
 	}
-	s.await("the group's label", func() bool { return s.pod("steps", "member").Labels["podgroup.jhwagner.github.io/ready"] == "true" })
-	s.await("the database to run", func() bool { return s.pod("shop", "db").Status.Phase == corev1.PodRunning })
+	cluster.Await(s, "the group's label", func() bool { return s.pod("steps", "member").Labels["podgroup.jhwagner.github.io/ready"] == "true" })
+	cluster.Await(s, "the database to run", func() bool { return s.pod("shop", "db").Status.Phase == corev1.PodRunning })
 }
 
 func (s *site) pod(namespace, name string) *corev1.Pod {
 	s.Helper()
 	pod := &corev1.Pod{}
-	require.NoError(s, s.api.Get(s.Context(), types.NamespacedName{Namespace: namespace, Name: name}, pod))
+	require.NoError(s, s.cluster.API.Get(s.Context(), types.NamespacedName{Namespace: namespace, Name: name}, pod))
 	return pod
 }
 
@@ -51,7 +52,7 @@ func (s *site) pod(namespace, name string) *corev1.Pod {
 func (s *site) pausedDeployments() []string {
 	s.Helper()
 	var list appsv1.DeploymentList
-	require.NoError(s, s.api.List(s.Context(), &list))
+	require.NoError(s, s.cluster.API.List(s.Context(), &list))
 	var names []string
 	for _, d := range list.Items {
 		if d.Spec.Paused {
@@ -66,7 +67,7 @@ func (s *site) pausedDeployments() []string {
 func (s *site) finalizers() int {
 	s.Helper()
 	var list appsapi.DeploymentCoordinationList
-	require.NoError(s, s.api.List(s.Context(), &list))
+	require.NoError(s, s.cluster.API.List(s.Context(), &list))
 	count := 0
 	for _, c := range list.Items {
 		count += len(c.Finalizers)
@@ -78,7 +79,7 @@ func (s *site) activeJobs(names ...string) bool {
 	s.Helper()
 	for _, name := range names {
 		job := &batchv1.Job{}
-		if s.api.Get(s.Context(), types.NamespacedName{Namespace: "steps", Name: name}, job) != nil || job.Status.Active == 0 {
+		if s.cluster.API.Get(s.Context(), types.NamespacedName{Namespace: "steps", Name: name}, job) != nil || job.Status.Active == 0 {
 			return false
 		}
 	}
@@ -89,7 +90,7 @@ func (s *site) activeJobs(names ...string) bool {
 func (s *site) pending() []string {
 	s.Helper()
 	var list corev1.PodList
-	require.NoError(s, s.api.List(s.Context(), &list, client.MatchingFields{"spec.nodeName": ""}))
+	require.NoError(s, s.cluster.API.List(s.Context(), &list, client.MatchingFields{"spec.nodeName": ""}))
 	var names []string
 	for _, pod := range list.Items {
 		names = append(names, pod.Name)
@@ -101,7 +102,7 @@ func (s *site) pending() []string {
 // awaitApplicationPods waits until the shop has so many pods that wait.
 func (s *site) awaitApplicationPods(count int) {
 	s.Helper()
-	s.await("the pods of the shop", func() bool { return len(s.pending()) == count })
+	cluster.Await(s, "the pods of the shop", func() bool { return len(s.pending()) == count })
 }
 
 // expectReleased expects what holds after undeploy and after uninstall.
@@ -109,7 +110,7 @@ func (s *site) expectReleased() {
 	s.Helper()
 	assert.Equal(s, []string{"owned"}, s.pausedDeployments(), "only what its owner paused stays paused")
 	var list appsv1.DeploymentList
-	require.NoError(s, s.api.List(s.Context(), &list))
+	require.NoError(s, s.cluster.API.List(s.Context(), &list))
 	for _, d := range list.Items {
 		assert.NotContains(s, d.Annotations, appsapi.PausedByAnnotation)
 		assert.NotContains(s, d.Annotations, appsapi.PauseReasonAnnotation)
@@ -124,7 +125,7 @@ func (s *site) expectNotDeployed() {
 	objects, err := removal.ReadObjects(bytes.NewReader(text))
 	require.NoError(s, err)
 	for _, object := range objects {
-		err := s.api.Get(s.Context(), client.ObjectKeyFromObject(object), object)
+		err := s.cluster.API.Get(s.Context(), client.ObjectKeyFromObject(object), object)
 		if object.GetKind() == "CustomResourceDefinition" {
 			assert.NoError(s, err)
 		} else {
@@ -137,10 +138,10 @@ func (s *site) expectNotDeployed() {
 func (s *site) expectNoKinds() {
 	s.Helper()
 	var kinds apiextensionsv1.CustomResourceDefinitionList
-	require.NoError(s, s.api.List(s.Context(), &kinds))
+	require.NoError(s, s.cluster.API.List(s.Context(), &kinds))
 	assert.Empty(s, kinds.Items)
 	var jobs batchv1.JobList
-	require.NoError(s, s.api.List(s.Context(), &jobs, client.InNamespace("steps")))
+	require.NoError(s, s.cluster.API.List(s.Context(), &jobs, client.InNamespace("steps")))
 	assert.Empty(s, jobs.Items)
 }
 
@@ -148,7 +149,7 @@ func (s *site) expectNoKinds() {
 func (s *site) expectStepsAsTheyWere() {
 	s.Helper()
 	var jobs batchv1.JobList
-	require.NoError(s, s.api.List(s.Context(), &jobs, client.InNamespace("steps")))
+	require.NoError(s, s.cluster.API.List(s.Context(), &jobs, client.InNamespace("steps")))
 	suspended := map[string]bool{}
 	for _, job := range jobs.Items {
 		suspended[job.Name] = ptr.Deref(job.Spec.Suspend, false)

@@ -2,49 +2,47 @@ package podgroup
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 func TestControllerRestarted(t *testing.T) {
+	t.Parallel()
 	t.Run("the last pod comes to run while it is down", func(t *testing.T) {
-		s := newStory(t)
+		s := newStoryIn(t, victims.Take(t))
 		s.expect("gang", 3)
-		s.create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
+		s.Create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
 		s.awaitRunning("gang", 2)
-		s.withoutController(func() {
-			s.create(s.pod("pod-2", "gang", size("3")))
+		s.WithoutController(func() {
+			s.Create(s.pod("pod-2", "gang", size("3")))
 			s.awaitRunning("gang", 3)
 		})
 		s.awaitLabels("gang", 3)
 	})
 	t.Run("the last pod is not there when it is back", func(t *testing.T) {
-		s := newStory(t)
+		s := newStoryIn(t, victims.Take(t))
 		s.expect("gang", 3)
-		s.withoutController(func() {
-			s.create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
+		s.WithoutController(func() {
+			s.Create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
 			s.awaitRunning("gang", 2)
 		})
 		s.expectNoLabels("gang")
-		s.create(s.pod("pod-2", "gang", size("3")))
+		s.Create(s.pod("pod-2", "gang", size("3")))
 		s.awaitLabels("gang", 3)
 	})
 	t.Run("it is killed among the labels of a group", func(t *testing.T) {
 		const pods = 100
-		s := newStory(t)
+		s := newStoryIn(t, victims.Take(t))
 		s.expect("gang", pods)
-		s.create(s.job("work", pods, nil))
-		s.await("the first label", func() bool { return s.witness.labelsOf("gang") > 0 })
-		s.withoutController(func() {})
+		s.Create(s.job("work", pods, nil))
+		s.Await("the first label", func() bool { return s.witness.labelsOf("gang") > 0 })
+		s.WithoutController(func() {})
 		s.awaitLabels("gang", pods)
 	})
 }
@@ -52,37 +50,28 @@ func TestControllerRestarted(t *testing.T) {
 // Users may have labels of their own. A second controller, beside the cluster's, is told of others. It has an administrator's
 // permissions: the policy for the ServiceAccount knows the default label.
 func TestLabelKeysByFlag(t *testing.T) {
+	t.Parallel()
 	const ownName, ownReady = "example.com/gang", "example.com/gang-runs"
-	bin, err := controlplane.FindBin()
-	require.NoError(t, err)
-	log, err := os.Create(filepath.Join(dir, "logs", "controller-with-own-labels.log"))
-	require.NoError(t, err)
-	command := exec.Command(filepath.Join(bin, controlplane.PodSequenceController),
-		"--kubeconfig="+cluster.Kubeconfig(),
+	c := victims.Take(t)
+	c.Run(t, controlplane.PodSequenceController,
+		"--kubeconfig="+c.Kubeconfig(),
 		"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
 		"--pod-group-name-label="+ownName, "--pod-group-ready-label="+ownReady)
-	command.Stdout, command.Stderr = log, log
-	require.NoError(t, command.Start())
-	t.Cleanup(func() {
-		require.NoError(t, command.Process.Kill())
-		_ = command.Wait() // it was killed
-		require.NoError(t, log.Close())
-	})
 
-	s := newStory(t)
+	s := newStoryIn(t, c)
 	awaitOwn := func(names ...string) {
 		for _, name := range names {
-			s.await(name+" to be labelled", func() bool { return s.get(name).Labels[ownReady] == "true" })
+			s.Await(name+" to be labelled", func() bool { return s.get(name).Labels[ownReady] == "true" })
 		}
 	}
-	s.create(s.pod("pod-0", "", label(ownName, "gang"), size("2")), s.pod("usual-0", "usual"))
+	s.Create(s.pod("pod-0", "", label(ownName, "gang"), size("2")), s.pod("usual-0", "usual"))
 	s.awaitPhase(corev1.PodRunning, "pod-0")
 	s.awaitLabels("usual", 1)
-	s.create(s.pod("other", "", label(ownName, "other"))) // a fence of the second controller
+	s.Create(s.pod("other", "", label(ownName, "other"))) // a fence of the second controller
 	awaitOwn("other")
 	assert.NotContains(t, s.get("pod-0").Labels, ownReady)
 	assert.NotContains(t, s.get("usual-0").Labels, ownReady)
-	s.create(s.pod("pod-1", "", label(ownName, "gang"), size("2")))
+	s.Create(s.pod("pod-1", "", label(ownName, "gang"), size("2")))
 	awaitOwn("pod-0", "pod-1")
 	s.fence()
 	for _, name := range []string{"pod-0", "pod-1"} {
@@ -92,9 +81,10 @@ func TestLabelKeysByFlag(t *testing.T) {
 
 // Conditions are the kubelet's. Their transition times would show a write that sets them to what they are.
 func TestNothingButTheLabelIsWritten(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
-	const never = "sandbox.podsequence.example.com/ready-after"
-	s.create(s.pod("pod-0", "gang", size("2"), annotation(never, "never")), s.pod("pod-1", "gang", size("2"), annotation(never, "never"), held))
+	const never = cluster.ReadyAfter
+	s.Create(s.pod("pod-0", "gang", size("2"), annotation(never, "never")), s.pod("pod-1", "gang", size("2"), annotation(never, "never"), held))
 	s.awaitPhase(corev1.PodRunning, "pod-0")
 	before := s.get("pod-0")
 	s.letGo("pod-1")
@@ -108,7 +98,7 @@ func TestNothingButTheLabelIsWritten(t *testing.T) {
 
 	writes := sets.New[string]()
 	for _, r := range s.controllerRequests() {
-		if r.namespace == s.namespace && r.resource != "events" && r.verb != "list" && r.verb != "watch" {
+		if r.namespace == s.Namespace && r.resource != "events" && r.verb != "list" && r.verb != "watch" {
 			writes.Insert(fmt.Sprint(r.verb, " ", r.resource, " ", r.name))
 		}
 	}

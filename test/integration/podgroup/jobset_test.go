@@ -23,12 +23,12 @@ func (s *story) jobSet(name string) *unstructured.Unstructured {
 			}},
 		}},
 	}
-	s.create(definition)
+	s.Create(definition)
 	s.Cleanup(func() { s.uninstall(definition) })
 	set := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}}
-	set.SetNamespace(s.namespace)
+	set.SetNamespace(s.Namespace)
 	set.SetName(name)
-	s.await("JobSets to be served", func() bool { return api.Create(s.ctx, set) == nil })
+	s.Await("JobSets to be served", func() bool { return s.API.Create(s.Ctx, set) == nil })
 	return set
 }
 
@@ -46,12 +46,13 @@ func (s *story) jobOf(set *unstructured.Unstructured, replicated, replicas, all 
 
 // A JobSet creates the Jobs of its workers when its driver is ready. They are of the group before they are there.
 func TestAJobSetWhoseJobsAreYetToBeCreated(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.expect("gang", 3)
 	set := s.jobSet("training")
-	s.create(s.jobOf(set, "driver", "1", "2", 1))
+	s.Create(s.jobOf(set, "driver", "1", "2", 1))
 	s.awaitRunning("gang", 1)
 	s.expectNoLabels("gang")
-	s.create(s.jobOf(set, "workers", "1", "2", 2))
+	s.Create(s.jobOf(set, "workers", "1", "2", 2))
 	s.awaitLabels("gang", 3)
 }

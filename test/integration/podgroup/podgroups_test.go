@@ -16,84 +16,88 @@ import (
 	"example.com/podsequence/internal/controlplane"
 
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 const coschedulingLabel = "scheduling.x-k8s.io/pod-group"
 
 func (s *story) coscheduling(name string, minMember int32) *coscheduling.PodGroup {
-	return &coscheduling.PodGroup{ObjectMeta: s.meta(name), Spec: coscheduling.PodGroupSpec{MinMember: minMember}}
+	return &coscheduling.PodGroup{ObjectMeta: s.Meta(name), Spec: coscheduling.PodGroupSpec{MinMember: minMember}}
 }
 
 // install installs Coscheduling's PodGroup, with one PodGroup, and returns when the kind is served and the controller
 // watches it. Before that the controller counts the pods that it sees.
 func (s *story) install(definition *apiextensionsv1.CustomResourceDefinition, group *coscheduling.PodGroup) {
 	s.Helper()
-	before := s.watchesOf(coscheduling.SchemeGroupVersion.Group, cluster)
-	s.create(definition)
-	s.await("the kind to be served", func() bool {
-		err := api.Create(s.ctx, group)
+	before := s.watchesOf(coscheduling.SchemeGroupVersion.Group)
+	s.Create(definition)
+	s.Await("the kind to be served", func() bool {
+		err := s.API.Create(s.Ctx, group)
 		if err != nil {
 			require.True(s, apierrors.IsNotFound(err) || meta.IsNoMatchError(err), "%v", err)
 		}
 		return err == nil
 	})
-	s.await("the kind to be watched", func() bool { return s.watchesOf(coscheduling.SchemeGroupVersion.Group, cluster) > before })
+	s.Await("the kind to be watched", func() bool { return s.watchesOf(coscheduling.SchemeGroupVersion.Group) > before })
 }
 
 func (s *story) uninstall(definition *apiextensionsv1.CustomResourceDefinition) {
 	s.Helper()
-	require.NoError(s, api.Delete(s.ctx, definition))
-	s.await("the definition to be gone", func() bool {
-		return apierrors.IsNotFound(api.Get(s.ctx, client.ObjectKeyFromObject(definition), definition.DeepCopy()))
+	require.NoError(s, s.API.Delete(s.Ctx, definition))
+	s.Await("the definition to be gone", func() bool {
+		return apierrors.IsNotFound(s.API.Get(s.Ctx, client.ObjectKeyFromObject(definition), definition.DeepCopy()))
 	})
 }
 
 func TestSizeByCoscheduling(t *testing.T) {
+	t.Parallel()
 	in := func(group string) func(*corev1.PodTemplateSpec) { return label(coschedulingLabel, group) }
+
+	coschedulingTurns.Take(t)
 
 	t.Log("before it is installed, the label says nothing")
 	s := newStory(t)
-	s.create(s.pod("early", "early", in("early")))
+	s.Create(s.pod("early", "early", in("early")))
 	s.awaitLabels("early", 1)
 
 	t.Log("it is installed while the controller runs")
 	kind := MakeCoschedulingDefinition()
 	s.install(kind, s.coscheduling("gang", 3))
 	s.expect("gang", 3)
-	s.create(s.pod("pod-0", "gang", in("gang")), s.pod("pod-1", "gang", in("gang")))
+	s.Create(s.pod("pod-0", "gang", in("gang")), s.pod("pod-1", "gang", in("gang")))
 	s.awaitRunning("gang", 2)
 	s.expectNoLabels("gang")
-	s.create(s.pod("pod-2", "gang", in("gang")))
+	s.Create(s.pod("pod-2", "gang", in("gang")))
 	s.awaitLabels("gang", 3)
 
 	t.Log("its size changes, and it is deleted")
 	shrinking := s.coscheduling("shrinking", 5)
 	s.expect("shrinking", 2)
-	s.create(shrinking, s.pod("shrinking-0", "shrinking", in("shrinking")), s.pod("shrinking-1", "shrinking", in("shrinking")))
+	s.Create(shrinking, s.pod("shrinking-0", "shrinking", in("shrinking")), s.pod("shrinking-1", "shrinking", in("shrinking")))
 	s.awaitRunning("shrinking", 2)
 	s.expectNoLabels("shrinking")
 	shrinking.Spec.MinMember = 2
-	require.NoError(t, api.Update(s.ctx, shrinking))
+	require.NoError(t, s.API.Update(s.Ctx, shrinking))
 	s.awaitLabels("shrinking", 2)
 	deleted := s.coscheduling("deleted", 5)
-	s.create(deleted, s.pod("deleted-0", "deleted", in("deleted")))
+	s.Create(deleted, s.pod("deleted-0", "deleted", in("deleted")))
 	s.awaitRunning("deleted", 1)
 	s.expectNoLabels("deleted")
-	require.NoError(t, api.Delete(s.ctx, deleted))
+	require.NoError(t, s.API.Delete(s.Ctx, deleted))
 	s.awaitLabels("deleted", 1)
 
 	t.Log("two PodGroups in one group are added up, each by itself")
 	s.expect("two", 3)
-	s.create(s.coscheduling("one-of-two", 1), s.coscheduling("two-of-two", 2))
-	s.create(s.pod("two-0", "two", in("one-of-two"), held), s.pod("two-1", "two", in("one-of-two"), held), s.pod("two-2", "two", in("two-of-two"), held))
+	s.Create(s.coscheduling("one-of-two", 1), s.coscheduling("two-of-two", 2))
+	s.Create(s.pod("two-0", "two", in("one-of-two"), held), s.pod("two-1", "two", in("one-of-two"), held), s.pod("two-2", "two", in("two-of-two"), held))
 	s.letGo("two-0", "two-1", "two-2") // the first is not alone when it runs
 	s.awaitRunning("two", 3)
 	s.expectNoLabels("two")
-	s.create(s.pod("two-3", "two", in("two-of-two")))
+	s.Create(s.pod("two-3", "two", in("two-of-two")))
 	s.awaitLabels("two", 4)
 
 	t.Log("it is uninstalled, and with it all PodGroups, and installed again")
-	s.create(s.coscheduling("waiting", 3), s.pod("waiting-0", "waiting", in("waiting")))
+	s.Create(s.coscheduling("waiting", 3), s.pod("waiting-0", "waiting", in("waiting")))
 	s.awaitRunning("waiting", 1)
 	s.expectNoLabels("waiting")
 	s.uninstall(kind)
@@ -101,16 +105,16 @@ func TestSizeByCoscheduling(t *testing.T) {
 	kind = MakeCoschedulingDefinition()
 	s.install(kind, s.coscheduling("again", 2))
 	s.expect("again", 2)
-	s.create(s.pod("again-0", "again", in("again")))
+	s.Create(s.pod("again-0", "again", in("again")))
 	s.awaitRunning("again", 1)
 	s.expectNoLabels("again")
-	s.create(s.pod("again-1", "again", in("again")))
+	s.Create(s.pod("again-1", "again", in("again")))
 	s.awaitLabels("again", 2)
 	s.uninstall(kind)
 }
 
 func (s *story) native(name string, policy schedulingv1beta1.PodGroupSchedulingPolicy) *schedulingv1beta1.PodGroup {
-	return &schedulingv1beta1.PodGroup{ObjectMeta: s.meta(name), Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: policy}}
+	return &schedulingv1beta1.PodGroup{ObjectMeta: s.Meta(name), Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: policy}}
 }
 
 func gang(minCount int32) schedulingv1beta1.PodGroupSchedulingPolicy {
@@ -128,57 +132,59 @@ func inPodGroup(name string) func(*corev1.PodTemplateSpec) {
 func placed(t *corev1.PodTemplateSpec) { t.Spec.NodeName = "node-0" }
 
 func TestSizeByAPodGroupOfKubernetes(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.expect("gang", 3)
-	s.create(s.native("gang", gang(3)))
-	s.create(s.pod("pod-0", "gang", inPodGroup("gang"), placed), s.pod("pod-1", "gang", inPodGroup("gang"), placed))
+	s.Create(s.native("gang", gang(3)))
+	s.Create(s.pod("pod-0", "gang", inPodGroup("gang"), placed), s.pod("pod-1", "gang", inPodGroup("gang"), placed))
 	s.awaitRunning("gang", 2)
 	s.expectNoLabels("gang")
-	s.create(s.pod("pod-2", "gang", inPodGroup("gang"), placed))
+	s.Create(s.pod("pod-2", "gang", inPodGroup("gang"), placed))
 	s.awaitLabels("gang", 3)
 
 	t.Log("its minimum changes")
 	s.expect("shrinking", 1)
 	shrinking := s.native("shrinking", gang(2))
-	s.create(shrinking, s.pod("shrinking-0", "shrinking", inPodGroup("shrinking"), placed))
+	s.Create(shrinking, s.pod("shrinking-0", "shrinking", inPodGroup("shrinking"), placed))
 	s.awaitRunning("shrinking", 1)
 	s.expectNoLabels("shrinking")
 	shrinking.Spec.SchedulingPolicy.Gang.MinCount = 1
-	require.NoError(t, api.Update(s.ctx, shrinking))
+	require.NoError(t, s.API.Update(s.Ctx, shrinking))
 	s.awaitLabels("shrinking", 1)
 
 	t.Log("the scheduler places a gang")
-	s.create(s.native("scheduled", gang(2)))
-	s.create(s.pod("scheduled-0", "scheduled", inPodGroup("scheduled")), s.pod("scheduled-1", "scheduled", inPodGroup("scheduled")))
+	s.Create(s.native("scheduled", gang(2)))
+	s.Create(s.pod("scheduled-0", "scheduled", inPodGroup("scheduled")), s.pod("scheduled-1", "scheduled", inPodGroup("scheduled")))
 	s.awaitLabels("scheduled", 2)
 
 	t.Log("without a gang it says nothing of a size")
-	s.create(s.native("basic", schedulingv1beta1.PodGroupSchedulingPolicy{Basic: &schedulingv1beta1.BasicSchedulingPolicy{}}))
-	s.create(s.pod("basic-0", "basic", inPodGroup("basic")))
+	s.Create(s.native("basic", schedulingv1beta1.PodGroupSchedulingPolicy{Basic: &schedulingv1beta1.BasicSchedulingPolicy{}}))
+	s.Create(s.pod("basic-0", "basic", inPodGroup("basic")))
 	s.awaitLabels("basic", 1)
 	assert.Empty(t, s.events("GroupSizeConflict"))
 }
 
 // What is built in becomes available when the API server is started with other flags. The controller is not.
 func TestPodGroupsOfKubernetesBecomeAvailable(t *testing.T) {
-	o := options(t.TempDir())
+	t.Parallel()
+	o := options()
 	features, versions := "--feature-gates="+o.FeatureGates[0], "--runtime-config="+o.RuntimeConfig[0]
 	o.FeatureGates, o.RuntimeConfig = nil, nil
-	own := ownCluster(t, o)
-	s := newStory(t)
-	s.create(s.pod("early", "early", inPodGroup("early"))) // the API server drops what it does not know
+	own := cluster.Own(t, o)
+	s := newStoryIn(t, own)
+	s.Create(s.pod("early", "early", inPodGroup("early"))) // the API server drops what it does not know
 	s.awaitLabels("early", 1)
-	require.NoError(t, own.Kill(s.ctx, controlplane.APIServer))
-	require.NoError(t, own.StartComponent(s.ctx, controlplane.APIServer, features, versions))
+	require.NoError(t, own.Kill(s.Ctx, controlplane.APIServer))
+	require.NoError(t, own.StartComponent(s.Ctx, controlplane.APIServer, features, versions))
 
 	// Nothing but the PodGroup changes when the group becomes ready: it is watched.
 	group := s.native("gang", gang(2))
-	s.await("PodGroups to be served", func() bool { return api.Create(s.ctx, group) == nil })
-	s.await("PodGroups to be watched", func() bool { return s.watchesOf(schedulingv1beta1.GroupName, own) > 0 })
-	s.create(s.pod("pod-0", "gang", inPodGroup("gang"), placed))
+	s.Await("PodGroups to be served", func() bool { return s.API.Create(s.Ctx, group) == nil })
+	s.Await("PodGroups to be watched", func() bool { return s.watchesOf(schedulingv1beta1.GroupName) > 0 })
+	s.Create(s.pod("pod-0", "gang", inPodGroup("gang"), placed))
 	s.awaitRunning("gang", 1)
 	s.expectNoLabels("gang")
 	group.Spec.SchedulingPolicy.Gang.MinCount = 1
-	require.NoError(t, api.Update(s.ctx, group))
+	require.NoError(t, s.API.Update(s.Ctx, group))
 	s.awaitLabels("gang", 1)
 }

@@ -1,10 +1,6 @@
 package podgroup
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"io/fs"
 	"testing"
 
@@ -13,44 +9,15 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/manifests"
 
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
-// sample returns the objects of a sample, for the namespace of the story.
-func (s *story) sample(file string) []*unstructured.Unstructured {
-	s.Helper()
-	content, err := fs.ReadFile(manifests.FS, "samples/"+file)
-	require.NoError(s, err)
-	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLToJSONDecoder(bytes.NewReader(content))
-	for {
-		var raw json.RawMessage
-		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
-			return objects
-		} else {
-			require.NoError(s, err)
-		}
-		object := &unstructured.Unstructured{}
-		require.NoError(s, object.UnmarshalJSON(raw))
-		object.SetNamespace(s.namespace)
-		objects = append(objects, object)
-	}
-}
-
-func (s *story) createSample(file string) {
-	s.Helper()
-	strict := client.WithFieldValidation(api, "Strict")
-	for _, object := range s.sample(file) {
-		require.NoError(s, strict.Create(s.ctx, object), "%s of %s", object.GetKind(), file)
-	}
-}
-
 func TestSamples(t *testing.T) {
+	t.Parallel()
 	for file, want := range map[string]struct {
 		group string
 		pods  int
@@ -62,22 +29,23 @@ func TestSamples(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			s := newStory(t)
 			s.expect(want.group, want.pods)
-			s.createSample(file)
+			s.CreateSample(file, cluster.Unchanged)
 			s.awaitLabels(want.group, want.pods)
 			assert.Empty(t, s.events("GroupSizeConflict"))
 		})
 	}
 	t.Run("podgroup-coscheduling.yaml", func(t *testing.T) {
+		coschedulingTurns.Take(t)
 		s := newStory(t)
 		kind := MakeCoschedulingDefinition()
 		s.install(kind, s.coscheduling("other", 1))
 		defer s.uninstall(kind)
 		s.expect("training", 8)
-		for _, object := range s.sample("podgroup-coscheduling.yaml") {
+		for _, object := range s.Sample("podgroup-coscheduling.yaml") {
 			if object.GetKind() == "Job" { // the scheduler that it names is not here
 				unstructured.RemoveNestedField(object.Object, "spec", "template", "spec", "schedulerName")
 			}
-			s.create(object)
+			s.Create(object)
 		}
 		s.awaitLabels("training", 8)
 		assert.Empty(t, s.events("GroupSizeConflict"))
@@ -86,19 +54,18 @@ func TestSamples(t *testing.T) {
 
 // The stage has a cluster of its own, for it would complete the pods of all other tests.
 func TestTheStageCompletesGangsAsAWhole(t *testing.T) {
+	t.Parallel()
 	stage, err := fs.ReadFile(manifests.FS, "samples/podgroup-kwok-stage.yaml")
 	require.NoError(t, err)
-	o := options(t.TempDir())
+	o := options()
 	o.Stages = []string{string(stage)}
-	ownCluster(t, o)
-
-	s := newStory(t)
-	s.create(s.pod("alone", "parted", size("2")))
+	s := newStoryIn(t, cluster.Own(t, o))
+	s.Create(s.pod("alone", "parted", size("2")))
 	s.awaitPhase(corev1.PodRunning, "alone")
-	s.createSample("podgroup-job.yaml")
-	s.await("the Job to complete", func() bool {
+	s.CreateSample("podgroup-job.yaml", cluster.Unchanged)
+	s.Await("the Job to complete", func() bool {
 		job := &batchv1.Job{}
-		require.NoError(t, api.Get(s.ctx, s.key("training"), job))
+		require.NoError(t, s.API.Get(s.Ctx, s.Key("training"), job))
 		return job.Status.CompletionTime != nil
 	})
 	assert.Len(t, s.group("training"), 8)

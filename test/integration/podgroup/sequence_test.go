@@ -25,31 +25,33 @@ func gated(t *corev1.PodTemplateSpec) {
 func (s *story) sequence(name string) *v1alpha1.PodSequence {
 	s.Helper()
 	sequence := &v1alpha1.PodSequence{}
-	require.NoError(s, api.Get(s.ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, sequence))
+	require.NoError(s, s.API.Get(s.Ctx, types.NamespacedName{Namespace: s.Namespace, Name: name}, sequence))
 	return sequence
 }
 
 func TestASequenceWaitsForAsManyPodsAsThePodGroupAsksFor(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
-	s.create(s.native("trainers", gang(3)))
-	s.create(MakeSequence(s.namespace, "training").Label("Trainers", tier, "train").Label("Report", tier, "report").Obj())
-	s.create(s.pod("report", "report", label(tier, "report"), gated))
+	s.Create(s.native("trainers", gang(3)))
+	s.Create(MakeSequence(s.Namespace, "training").Label("Trainers", tier, "train").Label("Report", tier, "report").Obj())
+	s.Create(s.pod("report", "report", label(tier, "report"), gated))
 	trainer := []func(*corev1.PodTemplateSpec){label(tier, "train"), inPodGroup("trainers"), placed}
-	s.create(s.pod("trainer-0", "train", trainer...), s.pod("trainer-1", "train", trainer...))
-	s.await("the sequence to know of two", func() bool { return s.sequence("training").Status.ReadyPods == "2/3" })
+	s.Create(s.pod("trainer-0", "train", trainer...), s.pod("trainer-1", "train", trainer...))
+	s.Await("the sequence to know of two", func() bool { return s.sequence("training").Status.ReadyPods == "2/3" })
 	assert.Len(t, s.get("report").Spec.SchedulingGates, 1, "the third trainer is not there")
 
-	s.create(s.pod("trainer-2", "train", trainer...))
+	s.Create(s.pod("trainer-2", "train", trainer...))
 	s.awaitPhase(corev1.PodRunning, "report")
 	assert.Equal(t, corev1.PodRunning, s.get("trainer-2").Status.Phase)
 }
 
 func TestAPodGroupSplitOverGroupsOfASequenceIsReported(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
-	s.create(s.native("split", gang(2)))
-	s.create(MakeSequence(s.namespace, "split").Pods("One", "one").Pods("Two", "two").Obj())
-	s.create(s.pod("one", "one", inPodGroup("split"), gated), s.pod("two", "two", inPodGroup("split"), gated))
-	s.await("the sequence to be degraded", func() bool {
+	s.Create(s.native("split", gang(2)))
+	s.Create(MakeSequence(s.Namespace, "split").Pods("One", "one").Pods("Two", "two").Obj())
+	s.Create(s.pod("one", "one", inPodGroup("split"), gated), s.pod("two", "two", inPodGroup("split"), gated))
+	s.Await("the sequence to be degraded", func() bool {
 		degraded := meta.FindStatusCondition(s.sequence("split").Status.Conditions, v1alpha1.ConditionDegraded)
 		return degraded != nil && degraded.Reason == v1alpha1.ReasonGangSplit
 	})

@@ -1,23 +1,19 @@
 package podgroup
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // What users write, spelt out: a test that took it from the controller would not notice a change.
@@ -27,69 +23,30 @@ const (
 	sizeAnnotation = "podgroup.jhwagner.github.io/size"
 )
 
-const (
-	completeAfter = "sandbox.podsequence.example.com/complete-after"
-	failAfter     = "sandbox.podsequence.example.com/fail-after"
-	// later keeps a pod from running until the test says so.
-	later = "example.com/later"
-	// patience is how long something that must happen may take on a loaded machine.
-	patience = 3 * time.Minute
-)
+// later keeps a pod from running until the test says so.
+const later = "example.com/later"
 
 // story is one test: a namespace, and words to tell what happens in it.
 type story struct {
-	*testing.T
-	ctx       context.Context
-	namespace string
-	witness   *witness
+	*cluster.Story
+	witness *witness
 }
 
 func newStory(t *testing.T) *story {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	t.Cleanup(cancel)
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "story-"}}
-	require.NoError(t, api.Create(ctx, ns))
-	t.Cleanup(func() { assert.NoError(t, api.Delete(context.Background(), ns)) })
-	s := &story{T: t, ctx: ctx, namespace: ns.Name}
-	s.witness = s.watch()
-	// Pods are refused without it, and a busy controller-manager takes its time.
-	s.await("the account that pods need", func() bool { return api.Get(ctx, s.key("default"), &corev1.ServiceAccount{}) == nil })
-	return s
+	return newStoryIn(t, shared)
 }
 
-// ownCluster starts a cluster that takes the place of the shared one until the test ends.
-func ownCluster(t *testing.T, o controlplane.Options) *controlplane.Cluster {
+// newStoryIn begins a story on a cluster of its own.
+func newStoryIn(t *testing.T, c *cluster.Cluster) *story {
 	t.Helper()
-	own, err := controlplane.Start(t.Context(), o)
-	require.NoError(t, err)
-	shared := api
-	t.Cleanup(func() {
-		api = shared
-		assert.NoError(t, own.Stop(context.Background()))
-	})
-	api, err = client.NewWithWatch(own.Config(), client.Options{Scheme: scheme})
-	require.NoError(t, err)
-	return own
+	s := &story{Story: cluster.NewStory(t, c)}
+	s.witness = s.watch()
+	return s
 }
 
 // expect tells the witness how many pods a group has.
 func (s *story) expect(group string, size int) { s.witness.expect(group, size) }
-
-func (s *story) create(objects ...client.Object) {
-	s.Helper()
-	for _, object := range objects {
-		require.NoError(s, api.Create(s.ctx, object), "create %T %s", object, object.GetName())
-	}
-}
-
-func (s *story) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: s.namespace, Name: name}
-}
-
-func (s *story) key(name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: s.namespace, Name: name}
-}
 
 // template is of pods of a group that run as soon as they are placed.
 func template(group string, edits ...func(*corev1.PodTemplateSpec)) corev1.PodTemplateSpec {
@@ -124,23 +81,21 @@ func size(text string) func(*corev1.PodTemplateSpec) { return annotation(sizeAnn
 func (s *story) pod(name, group string, edits ...func(*corev1.PodTemplateSpec)) *corev1.Pod {
 	t := template(group, edits...)
 	pod := &corev1.Pod{ObjectMeta: t.ObjectMeta, Spec: t.Spec}
-	pod.Namespace, pod.Name = s.namespace, name
+	pod.Namespace, pod.Name = s.Namespace, name
 	return pod
 }
 
 func (s *story) get(name string) *corev1.Pod {
 	s.Helper()
-	pod := &corev1.Pod{}
-	require.NoError(s, api.Get(s.ctx, s.key(name), pod))
-	return pod
+	return cluster.Get(s.Story, &corev1.Pod{}, name)
 }
 
 // group are the pods of a group by name, those that are terminating too.
 func (s *story) group(name string, more ...client.ListOption) []corev1.Pod {
 	s.Helper()
 	var list corev1.PodList
-	options := append([]client.ListOption{client.InNamespace(s.namespace), client.MatchingLabels{nameLabel: name}}, more...)
-	require.NoError(s, api.List(s.ctx, &list, options...))
+	options := append([]client.ListOption{client.InNamespace(s.Namespace), client.MatchingLabels{nameLabel: name}}, more...)
+	require.NoError(s, s.API.List(s.Ctx, &list, options...))
 	return list.Items
 }
 
@@ -148,32 +103,21 @@ func (s *story) group(name string, more ...client.ListOption) []corev1.Pod {
 func (s *story) letGo(names ...string) {
 	s.Helper()
 	for _, name := range names {
-		s.patch(name, `{"spec":{"schedulingGates":null}}`)
+		s.Patch(s.Pod(name), `{"spec":{"schedulingGates":null}}`)
 	}
-}
-
-func (s *story) patch(name, patch string) {
-	s.Helper()
-	pod := &corev1.Pod{ObjectMeta: s.meta(name)}
-	require.NoError(s, api.Patch(s.ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch))))
-}
-
-func (s *story) await(what string, happened func() bool) {
-	s.Helper()
-	require.Eventually(s, happened, patience, 20*time.Millisecond, "waited for %s", what)
 }
 
 func (s *story) awaitPhase(phase corev1.PodPhase, names ...string) {
 	s.Helper()
 	for _, name := range names {
-		s.await(fmt.Sprintf("%s to be %s", name, phase), func() bool { return s.get(name).Status.Phase == phase })
+		s.Await(fmt.Sprintf("%s to be %s", name, phase), func() bool { return s.get(name).Status.Phase == phase })
 	}
 }
 
 // awaitRunning waits until so many pods of a group run.
 func (s *story) awaitRunning(group string, n int) {
 	s.Helper()
-	s.await(fmt.Sprintf("%d pods of %s to run", n, group), func() bool {
+	s.Await(fmt.Sprintf("%d pods of %s to run", n, group), func() bool {
 		pods := s.group(group)
 		running := slices.DeleteFunc(pods, func(p corev1.Pod) bool { return p.Status.Phase != corev1.PodRunning })
 		return len(running) == n
@@ -183,7 +127,7 @@ func (s *story) awaitRunning(group string, n int) {
 // awaitLabels waits until a group has that many pods and all are labelled.
 func (s *story) awaitLabels(group string, n int) {
 	s.Helper()
-	s.await(fmt.Sprintf("%d pods of %s to be labelled", n, group), func() bool {
+	s.Await(fmt.Sprintf("%d pods of %s to be labelled", n, group), func() bool {
 		pods := s.group(group)
 		return len(pods) == n && !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return !labelled(&p) })
 	})
@@ -208,24 +152,22 @@ func (s *story) fence() {
 		name := "fence-" + utilrand.String(8)
 		pod := s.pod(name, name)
 		pod.Namespace = metav1.NamespaceDefault
-		s.create(pod)
-		s.await("the fence to be labelled", func() bool {
-			require.NoError(s, api.Get(s.ctx, client.ObjectKeyFromObject(pod), pod))
+		s.Create(pod)
+		s.Await("the fence to be labelled", func() bool {
+			require.NoError(s, s.API.Get(s.Ctx, client.ObjectKeyFromObject(pod), pod))
 			return labelled(pod)
 		})
-		require.NoError(s, api.Delete(s.ctx, pod))
+		require.NoError(s, s.API.Delete(s.Ctx, pod))
 	}
 }
 
 // events are the notes of a reason in the namespace.
 func (s *story) events(reason string) []string {
 	s.Helper()
-	var list eventsv1.EventList
-	require.NoError(s, api.List(s.ctx, &list, client.InNamespace(s.namespace)))
 	var notes []string
-	for i := range list.Items {
-		if list.Items[i].Reason == reason {
-			notes = append(notes, list.Items[i].Note)
+	for _, e := range s.Events("") {
+		if e.Reason == reason {
+			notes = append(notes, e.Note)
 		}
 	}
 	slices.Sort(notes)
@@ -235,15 +177,7 @@ func (s *story) events(reason string) []string {
 // awaitEvent waits for an event of a reason that says what is expected.
 func (s *story) awaitEvent(reason, pattern string) {
 	s.Helper()
-	s.await(fmt.Sprintf("an event %s like %q", reason, pattern), func() bool {
+	s.Await(fmt.Sprintf("an event %s like %q", reason, pattern), func() bool {
 		return slices.ContainsFunc(s.events(reason), regexp.MustCompile(pattern).MatchString)
 	})
-}
-
-// withoutController does something while the controller is down.
-func (s *story) withoutController(do func()) {
-	s.Helper()
-	require.NoError(s, cluster.Kill(s.ctx, controlplane.PodSequenceController))
-	do()
-	require.NoError(s, cluster.StartComponent(s.ctx, controlplane.PodSequenceController))
 }

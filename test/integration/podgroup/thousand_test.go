@@ -8,26 +8,29 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // What a group costs is one write a pod, and a time that hardly grows with the group. It is measured from seeing the last
 // pod run to seeing the last label, both by the same watch.
 func TestALargeGroup(t *testing.T) {
+	t.Parallel()
 	for _, pods := range []int32{8, 1000} {
 		t.Run(fmt.Sprintf("%d pods", pods), func(t *testing.T) {
 			s := newStory(t)
 			s.expect("gang", int(pods))
 			events := s.watchPods()
 			defer events.Stop()
-			s.create(s.job("work", pods, nil))
+			s.Create(s.job("work", pods, nil))
 			ran, first, finished := s.times(events, int(pods))
 			t.Logf("%d pods: %v from the last pod that runs to the last label, of which %v to the first", pods,
 				finished.Sub(ran).Round(time.Millisecond), first.Sub(ran).Round(time.Millisecond))
-			assert.Less(t, finished.Sub(ran), 2*patience) // a few seconds on a machine that has nothing else to do
+			assert.Less(t, finished.Sub(ran), 2*cluster.Patience) // a few seconds on a machine that has nothing else to do
 
 			writes := 0
 			for _, r := range s.controllerRequests() {
-				if r.namespace == s.namespace && r.verb == "patch" {
+				if r.namespace == s.Namespace && r.verb == "patch" {
 					writes++
 				}
 			}

@@ -2,7 +2,6 @@ package podgroup
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,16 +12,17 @@ import (
 
 // How often events are sent is tested with the reconciler: here the controller may start anew, and then reports again.
 func TestWarnings(t *testing.T) {
+	t.Parallel()
 	t.Run("an annotation that is no size is reported, and the next source holds", func(t *testing.T) {
 		s := newStory(t)
 		s.expect("gang", 3)
 		quota := s.quota(2)
 		job := s.job("work", 3, nil)
 		job.Spec.Template.Annotations[sizeAnnotation] = "three"
-		s.create(job)
+		s.Create(job)
 		s.awaitRunning("gang", 2)
 		s.expectNoLabels("gang")
-		require.NoError(t, api.Delete(s.ctx, quota))
+		s.liftQuota(quota, 3, job)
 		s.awaitLabels("gang", 3)
 		s.awaitEvent("InvalidGroupSize", `^annotation podgroup.jhwagner.github.io/size of pod work-\w+ is "three": it must be a whole number, `)
 	})
@@ -31,9 +31,9 @@ func TestWarnings(t *testing.T) {
 		quota := s.quota(2)
 		job := s.job("work", 3, nil)
 		job.Spec.Template.Annotations[sizeAnnotation] = "2"
-		s.create(job)
+		s.Create(job)
 		s.awaitLabels("gang", 2)
-		require.NoError(t, api.Delete(s.ctx, quota))
+		s.liftQuota(quota, 3, job)
 		s.awaitLabels("gang", 3)
 		s.awaitEvent("GroupSizeConflict",
 			"^the group has 2 pods by annotation podgroup.jhwagner.github.io/size, but 3 by Jobs, StatefulSets and ReplicaSets: 2 holds$")
@@ -43,7 +43,7 @@ func TestWarnings(t *testing.T) {
 		s.expect("gang", 4)
 		job := s.job("work", 3, nil)
 		job.Spec.Template.Annotations[sizeAnnotation] = "4"
-		s.create(job)
+		s.Create(job)
 		s.awaitRunning("gang", 3)
 		s.expectNoLabels("gang")
 		s.awaitEvent("GroupSizeConflict", "^the group has 4 pods by annotation .*, but 3 by Jobs")
@@ -51,7 +51,7 @@ func TestWarnings(t *testing.T) {
 	t.Run("annotations that disagree are reported, and that of the first pod by name holds", func(t *testing.T) {
 		s := newStory(t)
 		s.expect("gang", 2)
-		s.create(s.pod("pod-0", "gang", size("2"), held), s.pod("pod-1", "gang", size("1")))
+		s.Create(s.pod("pod-0", "gang", size("2"), held), s.pod("pod-1", "gang", size("1")))
 		s.awaitRunning("gang", 1)
 		s.expectNoLabels("gang")
 		s.letGo("pod-0")
@@ -64,9 +64,9 @@ func TestWarnings(t *testing.T) {
 func TestAGroupThatDoesNotGetReadyIsReported(t *testing.T) {
 	t.Parallel() // it takes a minute
 	s := newStory(t)
-	s.create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3"), held))
+	s.Create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3"), held))
 	s.awaitEvent("GroupNotReady", `^the group is not ready: \d of \d pods run, \d more are to come \(annotation .*\)\. `)
-	log, err := os.ReadFile(filepath.Join(dir, "logs", controlplane.PodSequenceController+".log"))
+	log, err := os.ReadFile(shared.Log(controlplane.PodSequenceController))
 	require.NoError(t, err)
-	assert.Regexp(t, `"The pod group has a problem".* namespace="`+s.namespace+`" name="gang".* reason="GroupNotReady"`, string(log))
+	assert.Regexp(t, `"The pod group has a problem".* namespace="`+s.Namespace+`" name="gang".* reason="GroupNotReady"`, string(log))
 }

@@ -31,12 +31,12 @@ type witness struct {
 // slow, which the next one makes good.
 func (s *story) watchPods() watch.Interface {
 	s.Helper()
-	namespaced := client.InNamespace(s.namespace)
+	namespaced := client.InNamespace(s.Namespace)
 	var now corev1.PodList
-	require.NoError(s, api.List(s.ctx, &now, namespaced))
-	events, err := watchtools.NewRetryWatcherWithContext(s.ctx, now.ResourceVersion, &cache.ListWatch{
+	require.NoError(s, s.API.List(s.Ctx, &now, namespaced))
+	events, err := watchtools.NewRetryWatcherWithContext(s.Ctx, now.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return api.Watch(ctx, &corev1.PodList{}, namespaced, &client.ListOptions{Raw: &options})
+			return s.API.Watch(ctx, &corev1.PodList{}, namespaced, &client.ListOptions{Raw: &options})
 		},
 	})
 	require.NoError(s, err)

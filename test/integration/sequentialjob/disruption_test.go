@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // disrupt has the running pod of a step end as by a drain.
@@ -18,18 +19,18 @@ func (s *story) disrupt(name string, step int) {
 	s.Helper()
 	s.awaitRunning(name, step)
 	pod := s.pods(name, step)[0]
-	require.NoError(s, api.Status().Patch(s.ctx, &pod, client.RawPatch(types.StrategicMergePatchType, []byte(
+	require.NoError(s, s.API.Status().Patch(s.Ctx, &pod, client.RawPatch(types.StrategicMergePatchType, []byte(
 		`{"status":{"phase":"Failed","conditions":[{"type":"DisruptionTarget","status":"True","reason":"EvictionByEvictionAPI"}]}}`))))
 }
 
 func TestADisruptedPodIsReplacedAndDoesNotCount(t *testing.T) {
 	s := newStory(t)
-	s.create(s.steps("etl", 1)) // with backoffLimit 0
+	s.Create(s.steps("etl", 1)) // with backoffLimit 0
 	s.disrupt("etl", 0)
-	s.await("another pod to run", func() bool {
+	s.Await("another pod to run", func() bool {
 		for _, pod := range s.pods("etl", 0) {
 			if pod.Status.Phase == corev1.PodRunning {
-				s.patch(&pod, map[string]any{"metadata": map[string]any{"annotations": map[string]string{completeAfter: "0s"}}})
+				s.Patch(&pod, map[string]any{"metadata": map[string]any{"annotations": map[string]string{cluster.CompleteAfter: "0s"}}})
 				return true
 			}
 		}
@@ -45,7 +46,7 @@ func TestThePolicyOfTheSpecDecidesWhatADisruptionIs(t *testing.T) {
 		Action:          v1alpha1.PodFailurePolicyFailJob,
 		OnPodConditions: []v1alpha1.PodFailurePolicyOnPodCondition{{Type: string(corev1.DisruptionTarget)}},
 	}}}
-	s.create(object)
+	s.Create(object)
 	s.disrupt("etl", 0)
 	object = s.awaitPhase("etl", v1alpha1.PhaseFailed)
 	assert.Equal(t, batchv1.JobReasonPodFailurePolicy, object.Status.Progress.FailureReason)

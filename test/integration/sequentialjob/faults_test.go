@@ -52,7 +52,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 				s.awaitPhase("etl", v1alpha1.PhaseRunning)
 				s.patchSpec("etl", map[string]any{"suspend": true})
 				s.awaitPhase("etl", v1alpha1.PhaseSuspended)
-				s.await("the step to stop", func() bool { return len(s.pods("etl", 0)) == 0 })
+				s.Await("the step to stop", func() bool { return len(s.pods("etl", 0)) == 0 })
 				s.patchSpec("etl", map[string]any{"suspend": false})
 				s.awaitRunning("etl", 0)
 				s.awaitPhase("etl", v1alpha1.PhaseRunning)
@@ -86,7 +86,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 				s.awaitPhase("etl", v1alpha1.PhaseFailed)
 				failed := s.job("etl-0").UID
 				s.retry("etl", "1")
-				s.await("another Job", func() bool { job := s.job("etl-0"); return job != nil && job.UID != failed })
+				s.Await("another Job", func() bool { job := s.job("etl-0"); return job != nil && job.UID != failed })
 				s.complete("etl", 0)
 			},
 			writes: 3 + 3 + 2 + 1, // in the middle: status, the deletion of the old Job, and that it is on its way
@@ -112,16 +112,19 @@ func TestKilledAtAnyWrite(t *testing.T) {
 		},
 	}
 
+	t.Parallel()
+	victims := victims.Take(t)
 	t.Cleanup(func() {
-		assert.NoError(t, cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
+		assert.NoError(t, victims.StartComponent(context.Background(), controlplane.PodSequenceController))
 	})
-	require.NoError(t, cluster.Kill(t.Context(), controlplane.PodSequenceController))
+	require.NoError(t, victims.Kill(t.Context(), controlplane.PodSequenceController))
 	for name, scenario := range scenarios {
 		play := func(t *testing.T, k *killer) {
-			s := newStory(t)
+			t.Parallel()
+			s := newStoryIn(t, victims)
 			count := s.countJobs()
 			s.startController(k)
-			s.create(scenario.object(s))
+			s.Create(scenario.object(s))
 			if scenario.drive != nil {
 				scenario.drive(s)
 			}

@@ -3,6 +3,7 @@ package sequentialjob
 import (
 	"context"
 	"errors"
+	"example.com/podsequence/internal/testing/cluster"
 	"sync"
 	"time"
 
@@ -106,10 +107,10 @@ func (s *story) startController(k *killer) {
 }
 
 func (s *story) runController(ctx context.Context, k *killer) {
-	mgr, err := ctrl.NewManager(cluster.Config(), ctrl.Options{
-		Scheme:                  scheme,
+	mgr, err := ctrl.NewManager(s.Cluster.Config(), ctrl.Options{
+		Scheme:                  cluster.Scheme,
 		Metrics:                 server.Options{BindAddress: "0"},
-		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{s.namespace: {}}},
+		Cache:                   cache.Options{DefaultNamespaces: map[string]cache.Config{s.Namespace: {}}},
 		Controller:              config.Controller{SkipNameValidation: ptr.To(true)},
 		NewClient:               k.newClient,
 		GracefulShutdownTimeout: ptr.To(time.Minute),
@@ -122,7 +123,7 @@ func (s *story) runController(ctx context.Context, k *killer) {
 // countJobs counts how many Jobs of each name are ever created in the namespace.
 func (s *story) countJobs() (count func() map[string]int) {
 	s.Helper()
-	w, err := api.Watch(s.ctx, &batchv1.JobList{}, client.InNamespace(s.namespace))
+	w, err := s.API.Watch(s.Ctx, &batchv1.JobList{}, client.InNamespace(s.Namespace))
 	require.NoError(s, err)
 	const last = "last"
 	counts := map[string]int{}
@@ -140,7 +141,7 @@ func (s *story) countJobs() (count func() map[string]int) {
 		}
 	})
 	return func() map[string]int {
-		s.create(s.foreignJob(last)) // when it is seen, all that were created before have been counted
+		s.Create(s.foreignJob(last)) // when it is seen, all that were created before have been counted
 		counting.Wait()
 		w.Stop()
 		return counts

@@ -20,7 +20,7 @@ func TestAHundredAtOnce(t *testing.T) {
 	s := newLonelyStory(t) // which others would slow down
 	began := time.Now()
 	for i := range objects {
-		s.create(s.quickSteps(fmt.Sprintf("etl-%d", i), steps))
+		s.Create(s.quickSteps(fmt.Sprintf("etl-%d", i), steps))
 	}
 	for i := range objects {
 		s.awaitPhase(fmt.Sprintf("etl-%d", i), v1alpha1.PhaseSucceeded)
@@ -36,7 +36,7 @@ func TestAHundredAtOnce(t *testing.T) {
 // the same watch. It returns when the last of the steps is complete.
 func (s *story) handOver(name string, steps int) []time.Duration {
 	s.Helper()
-	w, err := api.Watch(s.ctx, &batchv1.JobList{}, client.InNamespace(s.namespace))
+	w, err := s.API.Watch(s.Ctx, &batchv1.JobList{}, client.InNamespace(s.Namespace))
 	require.NoError(s, err)
 	defer w.Stop()
 	created, completed := map[string]time.Time{}, map[string]time.Time{}

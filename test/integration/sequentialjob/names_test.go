@@ -25,7 +25,7 @@ func TestNamesThatAreTooLongForAJob(t *testing.T) {
 	names := []string{long[:252] + "x", long[:252] + "y"} // alike in more than any Job's name has room for
 	for _, name := range names {
 		require.Len(t, name, 253)
-		s.create(s.quickSteps(name, 2))
+		s.Create(s.quickSteps(name, 2))
 	}
 	for _, name := range names {
 		s.awaitPhase(name, v1alpha1.PhaseSucceeded)
@@ -41,9 +41,9 @@ func TestNamesThatAreTooLongForAJob(t *testing.T) {
 
 func TestAJobOfSomebodyElseIsLeftAlone(t *testing.T) {
 	s := newStory(t)
-	s.create(s.foreignJob("etl-1"))
+	s.Create(s.foreignJob("etl-1"))
 	before := s.awaitSettled("etl-1")
-	s.create(s.steps("etl", 3))
+	s.Create(s.steps("etl", 3))
 	s.complete("etl", 0)
 	object := s.awaitPhase("etl", v1alpha1.PhaseFailed)
 	assert.Equal(t, v1alpha1.ReasonJobNameConflict, object.Status.Progress.FailureReason)
@@ -51,7 +51,7 @@ func TestAJobOfSomebodyElseIsLeftAlone(t *testing.T) {
 	assert.Equal(t, []int32{0}, object.Status.Progress.CompletedIndices)
 	s.expectCondition(object, v1alpha1.ConditionFailed, v1alpha1.ReasonJobNameConflict)
 	s.expectNoJob("etl-2")
-	require.NoError(t, api.Delete(s.ctx, object))
+	require.NoError(t, s.API.Delete(s.Ctx, object))
 	s.fence()
 	after := s.job("etl-1")
 	require.NotNil(t, after)
@@ -61,7 +61,7 @@ func TestAJobOfSomebodyElseIsLeftAlone(t *testing.T) {
 // foreignJob is a Job that runs nothing.
 func (s *story) foreignJob(name string) *batchv1.Job {
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name},
 		Spec: batchv1.JobSpec{Suspend: ptr.To(true), Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever,
 			Containers:    []corev1.Container{{Name: "other", Image: "example.com/other"}},
@@ -72,7 +72,7 @@ func (s *story) foreignJob(name string) *batchv1.Job {
 // awaitSettled waits until the Job controller has dealt with a suspended Job, and returns its version.
 func (s *story) awaitSettled(name string) string {
 	s.Helper()
-	s.await(name+" to be suspended", func() bool { return len(s.job(name).Status.Conditions) > 0 })
+	s.Await(name+" to be suspended", func() bool { return len(s.job(name).Status.Conditions) > 0 })
 	return s.job(name).ResourceVersion
 }
 
@@ -81,17 +81,17 @@ func TestAJobThatIsOnItsWayOutIsWaitedFor(t *testing.T) {
 		s := newStory(t)
 		job := s.foreignJob("etl-0")
 		job.Finalizers = []string{"example.com/hold"}
-		s.create(job)
-		require.NoError(t, api.Delete(s.ctx, job))
+		s.Create(job)
+		require.NoError(t, s.API.Delete(s.Ctx, job))
 		s.expectToWaitFor(job)
 	})
 	t.Run("that of an earlier object of the same name", func(t *testing.T) {
 		s := newStory(t)
-		s.create(s.steps("etl", 1))
+		s.Create(s.steps("etl", 1))
 		s.awaitRunning("etl", 0)
 		job := s.job("etl-0")
-		s.patch(job, map[string]any{"metadata": map[string]any{"finalizers": append(job.Finalizers, "example.com/hold")}})
-		require.NoError(t, api.Delete(s.ctx, s.get("etl"), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+		s.Patch(job, map[string]any{"metadata": map[string]any{"finalizers": append(job.Finalizers, "example.com/hold")}})
+		require.NoError(t, s.API.Delete(s.Ctx, s.get("etl"), client.PropagationPolicy(metav1.DeletePropagationBackground)))
 		s.expectToWaitFor(job)
 	})
 }
@@ -99,11 +99,11 @@ func TestAJobThatIsOnItsWayOutIsWaitedFor(t *testing.T) {
 // expectToWaitFor lets a Job go that is being deleted but held, and sees that etl-0 is created only then.
 func (s *story) expectToWaitFor(old *batchv1.Job) {
 	s.Helper()
-	s.create(s.quickSteps("etl", 1))
+	s.Create(s.quickSteps("etl", 1))
 	object := s.awaitPhase("etl", v1alpha1.PhasePending)
 	s.expectCondition(object, v1alpha1.ConditionProgressing, v1alpha1.ReasonWaitingForOld)
 	assert.Equal(s, old.UID, s.job("etl-0").UID)
-	s.patch(old, map[string]any{"metadata": map[string]any{"finalizers": nil}})
+	s.Patch(old, map[string]any{"metadata": map[string]any{"finalizers": nil}})
 	s.awaitPhase("etl", v1alpha1.PhaseSucceeded)
 	assert.NotEqual(s, old.UID, s.job("etl-0").UID)
 }

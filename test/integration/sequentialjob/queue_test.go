@@ -21,12 +21,12 @@ const queueLabel = "queue.example.com/name"
 func (s *story) addQueue() {
 	s.Helper()
 	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: s.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
 		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
 			FailurePolicy:      ptr.To(admissionregistrationv1.Fail),
 			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
 			MatchConstraints: &admissionregistrationv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": s.namespace}},
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": s.Namespace}},
 				ObjectSelector: &metav1.LabelSelector{
 					MatchExpressions: []metav1.LabelSelectorRequirement{{Key: queueLabel, Operator: metav1.LabelSelectorOpExists}},
 				},
@@ -42,25 +42,25 @@ func (s *story) addQueue() {
 		},
 	}
 	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: s.namespace},
-		Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: s.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
+		Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: s.Namespace},
 	}
-	s.create(policy, binding)
+	s.Create(policy, binding)
 	s.Cleanup(func() { // it is no part of the namespace
-		assert.NoError(s, api.Delete(context.Background(), binding))
-		assert.NoError(s, api.Delete(context.Background(), policy))
+		assert.NoError(s, s.API.Delete(context.Background(), binding))
+		assert.NoError(s, s.API.Delete(context.Background(), policy))
 	})
-	s.await("the queue to hold", func() bool {
+	s.Await("the queue to hold", func() bool {
 		job := s.foreignJob("other")
 		job.Labels, job.Spec.Suspend = map[string]string{queueLabel: "team"}, nil
-		return api.Create(s.ctx, job, client.DryRunAll) == nil && ptr.Deref(job.Spec.Suspend, false)
+		return s.API.Create(s.Ctx, job, client.DryRunAll) == nil && ptr.Deref(job.Spec.Suspend, false)
 	})
 }
 
 // setSuspend has the queue hold a Job, or admit it.
 func (s *story) setSuspend(job string, suspend bool) {
 	s.Helper()
-	s.patch(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: job}},
+	s.Patch(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: job}},
 		map[string]any{"spec": map[string]any{"suspend": suspend}})
 }
 
@@ -70,18 +70,18 @@ func TestAQueueHoldsAStep(t *testing.T) {
 	object := s.steps("etl", 2)
 	object.Spec.Template.Labels = map[string]string{queueLabel: "team"}
 	object.Spec.ActiveDeadlineSeconds = ptr.To[int64](1)
-	s.create(object)
+	s.Create(object)
 	object = s.awaitPhase("etl", v1alpha1.PhasePending)
 	assert.Nil(t, object.Status.StartTime)
 	assert.Contains(t, object.Status.Message, "Job etl-0 is suspended")
 	created := s.job("etl-0").CreationTimestamp
-	s.await("the deadline to pass, if it passed", func() bool { return time.Since(created.Time) > 3*time.Second })
+	s.Await("the deadline to pass, if it passed", func() bool { return time.Since(created.Time) > 3*time.Second })
 	s.fence()
 	assert.Equal(t, v1alpha1.PhasePending, s.get("etl").Status.Phase)
 	assert.True(t, *s.job("etl-0").Spec.Suspend, "it is for the queue to resume it")
 
 	s.patchSpec("etl", map[string]any{"activeDeadlineSeconds": 600})
-	s.await("the Job to have all of the time", func() bool {
+	s.Await("the Job to have all of the time", func() bool {
 		seconds := s.job("etl-0").Spec.ActiveDeadlineSeconds
 		return seconds != nil && *seconds == 600
 	})
@@ -96,7 +96,7 @@ func TestAQueueHoldsAStep(t *testing.T) {
 	assert.Nil(t, object.Status.StartTime)
 	s.setSuspend("etl-0", false)
 	s.complete("etl", 0)
-	s.await("the next step to be held", func() bool {
+	s.Await("the next step to be held", func() bool {
 		object = s.get("etl")
 		return object.Status.Phase == v1alpha1.PhasePending && object.Status.Step == "2/2"
 	})

@@ -19,22 +19,22 @@ import (
 func TestAQuotaKeepsAStepFromStarting(t *testing.T) {
 	s := newStory(t)
 	quota := &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "jobs"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "jobs"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": resource.MustParse("1")}},
 	}
-	s.create(quota)
-	s.await("the quota to hold", func() bool {
-		require.NoError(t, api.Get(s.ctx, s.key("jobs"), quota))
+	s.Create(quota)
+	s.Await("the quota to hold", func() bool {
+		require.NoError(t, s.API.Get(s.Ctx, s.Key("jobs"), quota))
 		return len(quota.Status.Used) > 0
 	})
-	s.create(s.steps("etl", 2))
+	s.Create(s.steps("etl", 2))
 	s.complete("etl", 0)
 	object := s.awaitPhase("etl", v1alpha1.PhasePending)
 	s.expectCondition(object, v1alpha1.ConditionProgressing, v1alpha1.ReasonJobCreateFailed)
 	assert.Contains(t, object.Status.Message, "exceeded quota")
 	assert.Equal(t, []int32{0}, object.Status.Progress.CompletedIndices)
 
-	s.patch(quota, map[string]any{"spec": map[string]any{"hard": map[string]any{"count/jobs.batch": "2"}}})
+	s.Patch(quota, map[string]any{"spec": map[string]any{"hard": map[string]any{"count/jobs.batch": "2"}}})
 	s.complete("etl", 1)
 	s.awaitPhase("etl", v1alpha1.PhaseSucceeded)
 }
@@ -42,10 +42,10 @@ func TestAQuotaKeepsAStepFromStarting(t *testing.T) {
 func TestAnAdmissionPolicyKeepsAStepFromStarting(t *testing.T) {
 	s := newStory(t)
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: s.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionregistrationv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.namespace}},
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.Namespace}},
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
 					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"jobs"}},
@@ -55,23 +55,23 @@ func TestAnAdmissionPolicyKeepsAStepFromStarting(t *testing.T) {
 		},
 	}
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: s.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: s.namespace, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			PolicyName: s.Namespace, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		},
 	}
-	s.create(policy, binding)
+	s.Create(policy, binding)
 	t.Cleanup(func() { // it is no part of the namespace
-		assert.NoError(t, client.IgnoreNotFound(api.Delete(context.Background(), binding)))
-		assert.NoError(t, client.IgnoreNotFound(api.Delete(context.Background(), policy)))
+		assert.NoError(t, client.IgnoreNotFound(s.API.Delete(context.Background(), binding)))
+		assert.NoError(t, client.IgnoreNotFound(s.API.Delete(context.Background(), policy)))
 	})
-	s.await("the policy to hold", func() bool { return api.Create(s.ctx, s.foreignJob("other"), client.DryRunAll) != nil })
+	s.Await("the policy to hold", func() bool { return s.API.Create(s.Ctx, s.foreignJob("other"), client.DryRunAll) != nil })
 
-	s.create(s.quickSteps("etl", 1))
+	s.Create(s.quickSteps("etl", 1))
 	object := s.awaitPhase("etl", v1alpha1.PhasePending)
 	s.expectCondition(object, v1alpha1.ConditionProgressing, v1alpha1.ReasonJobCreateFailed)
 	assert.Contains(t, object.Status.Message, "no Jobs during the freeze")
-	require.NoError(t, api.Delete(s.ctx, binding))
+	require.NoError(t, s.API.Delete(s.Ctx, binding))
 	s.awaitPhase("etl", v1alpha1.PhaseSucceeded)
 }
 
@@ -79,7 +79,7 @@ func TestAStepThatCannotBeRunAtAll(t *testing.T) {
 	s := newStory(t)
 	object := s.steps("etl", 2)
 	object.Spec.Containers[1].VolumeMounts = []corev1.VolumeMount{{Name: "nowhere", MountPath: "/work"}}
-	s.create(object)
+	s.Create(object)
 	s.complete("etl", 0)
 	object = s.awaitPhase("etl", v1alpha1.PhaseFailed)
 	assert.Equal(t, v1alpha1.ReasonInvalidSpec, object.Status.Progress.FailureReason)

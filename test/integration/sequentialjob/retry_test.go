@@ -16,13 +16,13 @@ import (
 // retry asks for the failed step to run again.
 func (s *story) retry(name, value string) {
 	s.Helper()
-	s.patch(&v1alpha1.SequentialJob{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name}},
+	s.Patch(&v1alpha1.SequentialJob{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}},
 		map[string]any{"metadata": map[string]any{"annotations": map[string]string{v1alpha1.AnnotationRetry: value}}})
 }
 
 func TestAFailedSequenceIsRunAgainFromTheFailedStep(t *testing.T) {
 	s := newStory(t)
-	s.create(s.steps("etl", 3))
+	s.Create(s.steps("etl", 3))
 	s.complete("etl", 0)
 	first := s.job("etl-0")
 	s.fail("etl", 1)
@@ -31,7 +31,7 @@ func TestAFailedSequenceIsRunAgainFromTheFailedStep(t *testing.T) {
 	s.expectNoJob("etl-2")
 
 	s.retry("etl", "1")
-	s.await("another Job to run", func() bool {
+	s.Await("another Job to run", func() bool {
 		job := s.job("etl-1")
 		return job != nil && job.UID != failed.UID
 	})
@@ -42,7 +42,7 @@ func TestAFailedSequenceIsRunAgainFromTheFailedStep(t *testing.T) {
 	object = s.awaitPhase("etl", v1alpha1.PhaseSucceeded)
 	assert.Equal(t, v1alpha1.SequentialJobState{Succeeded: 3}, object.Status.State)
 	assert.Equal(t, first.UID, s.job("etl-0").UID, "what was completed does not run again")
-	s.await("the event", func() bool {
+	s.Await("the event", func() bool {
 		return slices.ContainsFunc(s.events("etl"), func(e string) bool {
 			return strings.HasPrefix(e, `Retry: step 2/3 "step-1" runs again`)
 		})
@@ -51,14 +51,14 @@ func TestAFailedSequenceIsRunAgainFromTheFailedStep(t *testing.T) {
 
 func TestASuspensionHoldsAgainstAQueueThatResumes(t *testing.T) {
 	s := newStory(t)
-	s.create(s.steps("etl", 2))
+	s.Create(s.steps("etl", 2))
 	s.complete("etl", 0)
 	s.awaitRunning("etl", 1)
 	admitted := s.job("etl-1")
 	s.patchSpec("etl", map[string]any{"suspend": true})
-	s.await("the Job to be suspended", func() bool { return ptr.Deref(s.job("etl-1").Spec.Suspend, false) })
+	s.Await("the Job to be suspended", func() bool { return ptr.Deref(s.job("etl-1").Spec.Suspend, false) })
 	s.setSuspend("etl-1", false) // as Kueue does with what it has admitted
-	s.await("the Job to be gone", func() bool { return s.job("etl-1") == nil })
+	s.Await("the Job to be gone", func() bool { return s.job("etl-1") == nil })
 	object := s.awaitPhase("etl", v1alpha1.PhaseSuspended)
 	assert.Empty(t, s.pods("etl", 1))
 	assert.Equal(t, []int32{0}, object.Status.Progress.CompletedIndices)

@@ -12,11 +12,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 func TestStepsRunOneAfterAnother(t *testing.T) {
 	s := newStory(t)
-	s.create(s.steps("etl", 3))
+	s.Create(s.steps("etl", 3))
 	s.awaitRunning("etl", 0)
 	s.expectNoJob("etl-1")
 	object := s.awaitPhase("etl", v1alpha1.PhaseRunning)
@@ -27,7 +28,7 @@ func TestStepsRunOneAfterAnother(t *testing.T) {
 	s.complete("etl", 0)
 	s.awaitRunning("etl", 1)
 	s.expectNoJob("etl-2")
-	s.await("status to say so", func() bool { object = s.get("etl"); return object.Status.Step == "2/3" })
+	s.Await("status to say so", func() bool { object = s.get("etl"); return object.Status.Step == "2/3" })
 	s.expectCondition(object, v1alpha1.ConditionProgressing, v1alpha1.ReasonJobCompleted)
 	s.complete("etl", 1)
 	s.complete("etl", 2)
@@ -48,13 +49,13 @@ func TestStepsRunOneAfterAnother(t *testing.T) {
 		`JobStarted: step 2/3 "step-1" started as Job etl-1`, `JobCompleted: step 2/3 "step-1" completed in Job etl-1`,
 		`JobStarted: step 3/3 "step-2" started as Job etl-2`, `JobCompleted: step 3/3 "step-2" completed in Job etl-2`,
 	}
-	s.await("all events", func() bool { return len(s.events("etl")) >= len(want) })
+	s.Await("all events", func() bool { return len(s.events("etl")) >= len(want) })
 	assert.ElementsMatch(t, want, s.events("etl"))
 }
 
 func TestSixtyFourSteps(t *testing.T) {
 	s := newStory(t)
-	s.create(s.quickSteps("long", 64))
+	s.Create(s.quickSteps("long", 64))
 	delays := s.handOver("long", 64)
 	t.Logf("from one step to the next: median %v, at most %v", delays[len(delays)/2], delays[len(delays)-1])
 	object := s.awaitPhase("long", v1alpha1.PhaseSucceeded)
@@ -82,7 +83,7 @@ func (s *story) expectInOrder(name string, steps int) {
 
 func TestTheFirstFailureStopsTheSequence(t *testing.T) {
 	s := newStory(t)
-	s.create(s.steps("etl", 3))
+	s.Create(s.steps("etl", 3))
 	s.complete("etl", 0)
 	s.fail("etl", 1)
 	object := s.awaitPhase("etl", v1alpha1.PhaseFailed)
@@ -95,7 +96,7 @@ func TestTheFirstFailureStopsTheSequence(t *testing.T) {
 	assert.Contains(t, object.Status.Message, `step 2/3 "step-1": Job etl-1 failed: BackoffLimitExceeded`)
 	s.expectCondition(object, v1alpha1.ConditionFailed, v1alpha1.ReasonJobFailed)
 	s.expectNoJob("etl-2")
-	s.await("the event", func() bool {
+	s.Await("the event", func() bool {
 		return slices.Contains(s.events("etl"), "JobFailed: "+object.Status.Message)
 	})
 }
@@ -104,18 +105,18 @@ func TestAStepIsRetriedAsOftenAsTheSpecSays(t *testing.T) {
 	s := newStory(t)
 	object := s.steps("etl", 2)
 	object.Spec.BackoffLimit = ptr.To[int32](1)
-	s.create(object)
+	s.Create(object)
 	s.fail("etl", 0)
-	s.await("the second try", func() bool {
+	s.Await("the second try", func() bool {
 		job := s.job("etl-0")
 		return job != nil && job.Status.Failed == 1 && job.Status.Active == 1
 	})
-	s.await("its pod to run", func() bool { return slices.ContainsFunc(s.pods("etl", 0), isRunning) })
+	s.Await("its pod to run", func() bool { return slices.ContainsFunc(s.pods("etl", 0), isRunning) })
 	for _, pod := range slices.DeleteFunc(s.pods("etl", 0), func(p corev1.Pod) bool { return !isRunning(p) }) {
-		s.patch(&pod, map[string]any{"metadata": map[string]any{"annotations": map[string]string{completeAfter: "0s"}}})
+		s.Patch(&pod, map[string]any{"metadata": map[string]any{"annotations": map[string]string{cluster.CompleteAfter: "0s"}}})
 	}
 	s.awaitRunning("etl", 1)
-	s.await("status to say so", func() bool { return slices.Equal(s.get("etl").Status.Progress.CompletedIndices, []int32{0}) })
+	s.Await("status to say so", func() bool { return slices.Equal(s.get("etl").Status.Progress.CompletedIndices, []int32{0}) })
 }
 
 func isRunning(p corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning }
@@ -126,7 +127,7 @@ func TestPodsHaveWhatTheTemplateSharesAndTheirOwnStep(t *testing.T) {
 	object.Spec.Template = corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels:      map[string]string{"team": "data", v1alpha1.LabelStepIndex: "not yours"},
-			Annotations: map[string]string{"note": "shared", completeAfter: "never"},
+			Annotations: map[string]string{"note": "shared", cluster.CompleteAfter: "never"},
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyOnFailure,
@@ -140,8 +141,8 @@ func TestPodsHaveWhatTheTemplateSharesAndTheirOwnStep(t *testing.T) {
 	object.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{
 		SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "database"}},
 	}}
-	s.create(object)
-	s.await("its pod", func() bool { return len(s.pods("etl", 0)) == 1 })
+	s.Create(object)
+	s.Await("its pod", func() bool { return len(s.pods("etl", 0)) == 1 })
 
 	pod := s.pods("etl", 0)[0]
 	assert.Equal(t, "data", pod.Labels["team"])

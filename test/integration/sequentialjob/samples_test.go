@@ -1,10 +1,6 @@
 package sequentialjob
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
 	"io/fs"
 	"path"
 	"testing"
@@ -12,32 +8,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/internal/testing/cluster"
 	"example.com/podsequence/manifests"
 )
-
-const readyAfter = "sandbox.podsequence.example.com/ready-after"
-
-// createSample creates what a sample has, after a change to each object.
-func (s *story) createSample(file string, change func(*unstructured.Unstructured)) {
-	s.Helper()
-	strict := client.WithFieldValidation(api, metav1.FieldValidationStrict)
-	for _, object := range s.sample(file) {
-		object.SetNamespace(s.namespace)
-		change(object)
-		require.NoError(s, strict.Create(s.ctx, object), "create %s of %s", object.GetKind(), file)
-	}
-}
-
-func unchanged(*unstructured.Unstructured) {}
 
 // stepsRunUntilTold has the pods of a SequentialJob wait for the test to end them, with another annotation or none.
 func stepsRunUntilTold(t *testing.T, object *unstructured.Unstructured, others ...string) {
@@ -45,27 +25,8 @@ func stepsRunUntilTold(t *testing.T, object *unstructured.Unstructured, others .
 	if object.GetKind() != v1alpha1.SequentialJobKind.Kind {
 		return
 	}
-	for _, annotation := range append(others, completeAfter) {
+	for _, annotation := range append(others, cluster.CompleteAfter) {
 		require.NoError(t, unstructured.SetNestedField(object.Object, "never", "spec", "template", "metadata", "annotations", annotation))
-	}
-}
-
-func (s *story) sample(file string) []*unstructured.Unstructured {
-	s.Helper()
-	content, err := manifests.FS.ReadFile("samples/" + file)
-	require.NoError(s, err)
-	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLToJSONDecoder(bytes.NewReader(content))
-	for {
-		var raw json.RawMessage
-		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
-			return objects
-		} else {
-			require.NoError(s, err)
-		}
-		object := &unstructured.Unstructured{}
-		require.NoError(s, object.UnmarshalJSON(raw))
-		objects = append(objects, object)
 	}
 }
 
@@ -77,9 +38,9 @@ func TestEverySampleSucceedsAsItIs(t *testing.T) {
 		file = path.Base(file)
 		t.Run(file, func(t *testing.T) {
 			s := newStory(t)
-			s.createSample(file, unchanged)
+			s.CreateSample(file, cluster.Unchanged)
 			var all v1alpha1.SequentialJobList
-			require.NoError(t, api.List(s.ctx, &all, client.InNamespace(s.namespace)))
+			require.NoError(t, s.API.List(s.Ctx, &all, client.InNamespace(s.Namespace)))
 			require.NotEmpty(t, all.Items)
 			for i := range all.Items {
 				s.awaitPhase(all.Items[i].Name, v1alpha1.PhaseSucceeded)
@@ -90,22 +51,22 @@ func TestEverySampleSucceedsAsItIs(t *testing.T) {
 
 func TestStepsWaitForAGroupOfAPodSequence(t *testing.T) {
 	s := newStory(t)
-	s.createSample("sequentialjob-after-database.yaml", func(object *unstructured.Unstructured) {
+	s.CreateSample("sequentialjob-after-database.yaml", func(object *unstructured.Unstructured) {
 		if object.GetKind() == "Pod" {
-			object.SetAnnotations(map[string]string{readyAfter: "never"})
+			object.SetAnnotations(map[string]string{cluster.ReadyAfter: "never"})
 		}
 		stepsRunUntilTold(t, object)
 	})
-	s.await("the first step's pod to be held", func() bool {
+	s.Await("the first step's pod to be held", func() bool {
 		pods := s.pods("import", 0)
-		return len(pods) == 1 && isHeld(pods[0])
+		return len(pods) == 1 && cluster.IsHeld(&pods[0])
 	})
 	s.fenceScheduler()
 	assert.Empty(t, s.pods("import", 0)[0].Spec.NodeName)
 
 	db := &corev1.Pod{}
-	require.NoError(t, api.Get(s.ctx, s.key("import-db"), db))
-	s.patch(db, map[string]any{"metadata": map[string]any{"annotations": map[string]string{readyAfter: "0s"}}})
+	require.NoError(t, s.API.Get(s.Ctx, s.Key("import-db"), db))
+	s.Patch(db, map[string]any{"metadata": map[string]any{"annotations": map[string]string{cluster.ReadyAfter: "0s"}}})
 	s.complete("import", 0)
 	s.complete("import", 1)
 	s.awaitPhase("import", v1alpha1.PhaseSucceeded)
@@ -113,21 +74,17 @@ func TestStepsWaitForAGroupOfAPodSequence(t *testing.T) {
 
 func TestAGroupOfAPodSequenceWaitsForTheLastStep(t *testing.T) {
 	s := newStory(t)
-	s.createSample("sequentialjob-before-application.yaml", func(object *unstructured.Unstructured) {
-		stepsRunUntilTold(t, object, readyAfter) // the readiness gate has them so elsewhere
+	s.CreateSample("sequentialjob-before-application.yaml", func(object *unstructured.Unstructured) {
+		stepsRunUntilTold(t, object, cluster.ReadyAfter) // the readiness gate has them so elsewhere
 	})
-	application := func() corev1.Pod {
-		pod := &corev1.Pod{}
-		require.NoError(t, api.Get(s.ctx, s.key("migrated-application"), pod))
-		return *pod
-	}
-	s.await("the application to be held", func() bool { return isHeld(application()) })
+	application := func() *corev1.Pod { return cluster.Get(s.Story, &corev1.Pod{}, "migrated-application") }
+	s.Await("the application to be held", func() bool { return cluster.IsHeld(application()) })
 	s.complete("migration", 0)
 	s.awaitRunning("migration", 1)
 	s.fenceScheduler()
 	assert.Empty(t, application().Spec.NodeName)
 	s.complete("migration", 1)
-	s.await("the application to be placed", func() bool { return application().Spec.NodeName != "" })
+	s.Await("the application to be placed", func() bool { return application().Spec.NodeName != "" })
 	s.awaitPhase("migration", v1alpha1.PhaseSucceeded)
 }
 
@@ -136,24 +93,14 @@ func TestAGroupOfAPodSequenceWaitsForTheLastStep(t *testing.T) {
 func (s *story) fenceScheduler() {
 	s.Helper()
 	pod := func(name string) *corev1.Pod {
-		return st.MakePod().Namespace(s.namespace).Name(name).SchedulerName(controlplane.PodSequenceScheduler).
-			Container("example.com/fence").Annotation(readyAfter, "0s").Obj()
+		return st.MakePod().Namespace(s.Namespace).Name(name).SchedulerName(controlplane.PodSequenceScheduler).
+			Container("example.com/fence").Annotation(cluster.ReadyAfter, "0s").Obj()
 	}
-	s.create(MakeSequence(s.namespace, "fence").Pods("", "fence-first").Pods("", "fence-second").Obj())
-	s.create(pod("fence-second"), pod("fence-first"))
-	s.await("the fence to be placed", func() bool {
+	s.Create(MakeSequence(s.Namespace, "fence").Pods("", "fence-first").Pods("", "fence-second").Obj())
+	s.Create(pod("fence-second"), pod("fence-first"))
+	s.Await("the fence to be placed", func() bool {
 		second := &corev1.Pod{}
-		require.NoError(s, api.Get(s.ctx, s.key("fence-second"), second))
+		require.NoError(s, s.API.Get(s.Ctx, s.Key("fence-second"), second))
 		return second.Spec.NodeName != ""
 	})
-}
-
-// isHeld tells whether the pod says that it waits for its group.
-func isHeld(pod corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled {
-			return c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonSchedulingGated
-		}
-	}
-	return false
 }

@@ -9,11 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
@@ -22,13 +19,13 @@ import (
 
 // Objects may have been stored when the definition allowed more than it does today.
 func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
-	s := newLonelyStory(t)
+	s := newStoryOfVictims(t)
 	t.Cleanup(func() {
-		if _, err := cluster.PID(controlplane.PodSequenceController); err != nil {
-			assert.NoError(t, cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
+		if _, err := s.Cluster.PID(controlplane.PodSequenceController); err != nil {
+			assert.NoError(t, s.Cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
 		}
 	})
-	require.NoError(t, cluster.Kill(s.ctx, controlplane.PodSequenceController))
+	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceController))
 	broken := map[string]struct {
 		spec string
 		want string
@@ -40,31 +37,31 @@ func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
 		"not-decodable": {`{containers: [{name: a, image: i}], backoffLimit: few}`, "the object cannot be decoded"},
 	}
 	const unwritable = "unwritable" // the API server refuses to write even its status
-	restore := s.allowAnything()
+	restore := s.AllowAnything("sequentialjobs.batch.example.com", s.fromYAML("refused", `{containers: "many"}`))
 	for name, object := range broken {
-		s.createEventually(s.fromYAML(name, object.spec))
+		s.AwaitCreated(s.fromYAML(name, object.spec))
 	}
-	s.createEventually(s.fromYAML(unwritable, `{containers: many}`))
+	s.AwaitCreated(s.fromYAML(unwritable, `{containers: many}`))
 	restore()
-	require.NoError(t, cluster.StartComponent(s.ctx, controlplane.PodSequenceController))
+	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceController))
 
 	s.fence() // the others are not kept waiting
 	for name, object := range broken {
 		stored := &unstructured.Unstructured{}
 		stored.SetGroupVersionKind(v1alpha1.SequentialJobKind)
 		status := func(field ...string) string {
-			require.NoError(t, api.Get(s.ctx, s.key(name), stored))
+			require.NoError(t, s.API.Get(s.Ctx, s.Key(name), stored))
 			value, _, err := unstructured.NestedString(stored.Object, append([]string{"status"}, field...)...)
 			require.NoError(t, err)
 			return value
 		}
-		s.await(name+" to have failed", func() bool { return status("phase") == string(v1alpha1.PhaseFailed) })
+		s.Await(name+" to have failed", func() bool { return status("phase") == string(v1alpha1.PhaseFailed) })
 		assert.Equal(t, v1alpha1.ReasonInvalidSpec, status("progress", "failureReason"))
 		assert.Contains(t, status("message"), object.want)
 	}
-	s.await("an event that tells of the other", func() bool {
+	s.Await("an event that tells of the other", func() bool {
 		var events eventsv1.EventList
-		require.NoError(t, api.List(s.ctx, &events, client.InNamespace(s.namespace)))
+		require.NoError(t, s.API.List(s.Ctx, &events, client.InNamespace(s.Namespace)))
 		return slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
 			return e.Regarding.Name == unwritable && e.Reason == v1alpha1.ReasonInvalidSpec
 		})
@@ -72,27 +69,27 @@ func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
 }
 
 func TestAStepRunsOfAnObjectThatCannotBeDecodedAnyMore(t *testing.T) {
-	s := newLonelyStory(t)
-	s.create(s.steps("etl", 3))
+	s := newStoryOfVictims(t)
+	s.Create(s.steps("etl", 3))
 	s.complete("etl", 0)
 	s.awaitRunning("etl", 1)
-	s.await("status to say so", func() bool { return s.get("etl").Status.Step == "2/3" })
+	s.Await("status to say so", func() bool { return s.get("etl").Status.Step == "2/3" })
 	t.Cleanup(func() {
-		if _, err := cluster.PID(controlplane.PodSequenceController); err != nil {
-			assert.NoError(t, cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
+		if _, err := s.Cluster.PID(controlplane.PodSequenceController); err != nil {
+			assert.NoError(t, s.Cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
 		}
 	})
-	require.NoError(t, cluster.Kill(s.ctx, controlplane.PodSequenceController))
-	restore := s.allowAnything()
+	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceController))
+	restore := s.AllowAnything("sequentialjobs.batch.example.com", s.fromYAML("refused", `{containers: "many"}`))
 	stored := s.fromYAML("etl", "{}")
-	s.await("the object to be changed", func() bool {
-		return api.Patch(s.ctx, stored, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"backoffLimit":"few"}}`))) == nil
+	s.Await("the object to be changed", func() bool {
+		return s.API.Patch(s.Ctx, stored, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"backoffLimit":"few"}}`))) == nil
 	})
 	restore()
-	require.NoError(t, cluster.StartComponent(s.ctx, controlplane.PodSequenceController))
+	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceController))
 
-	s.await("the object to have failed", func() bool {
-		require.NoError(t, api.Get(s.ctx, s.key("etl"), stored))
+	s.Await("the object to have failed", func() bool {
+		require.NoError(t, s.API.Get(s.Ctx, s.Key("etl"), stored))
 		phase, _, err := unstructured.NestedString(stored.Object, "status", "phase")
 		return err == nil && phase == string(v1alpha1.PhaseFailed)
 	})
@@ -105,36 +102,4 @@ func TestAStepRunsOfAnObjectThatCannotBeDecodedAnyMore(t *testing.T) {
 	assert.True(t, s.hasFailedFor("etl-1", batchv1.JobReasonDeadlineExceeded), "its Job is stopped")
 	assert.Empty(t, s.pods("etl", 1))
 	s.expectNoJob("etl-2")
-}
-
-// createEventually creates what the API server may still refuse by the definition it had before.
-func (s *story) createEventually(object client.Object) {
-	s.Helper()
-	s.await(object.GetName()+" to be accepted", func() bool { return api.Create(s.ctx, object) == nil })
-}
-
-// allowAnything has the API server accept any SequentialJob until restore.
-func (s *story) allowAnything() (restore func()) {
-	s.Helper()
-	replace := func(with *apiextensionsv1.CustomResourceValidation) (before *apiextensionsv1.CustomResourceValidation) {
-		require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its conditions are written meanwhile
-			definition := &apiextensionsv1.CustomResourceDefinition{}
-			if err := api.Get(s.ctx, types.NamespacedName{Name: "sequentialjobs.batch.example.com"}, definition); err != nil {
-				return err
-			}
-			before, definition.Spec.Versions[0].Schema = definition.Spec.Versions[0].Schema, with
-			return api.Update(s.ctx, definition)
-		}))
-		return before
-	}
-	schema := replace(&apiextensionsv1.CustomResourceValidation{
-		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
-	})
-	return func() {
-		s.Helper()
-		replace(schema)
-		s.await("the rules to be back", func() bool {
-			return api.Create(s.ctx, s.fromYAML("refused", `{containers: "many"}`), client.DryRunAll) != nil
-		})
-	}
 }

@@ -21,7 +21,7 @@ import (
 
 func TestSuspendedInTheMiddleAndResumed(t *testing.T) {
 	s := newStory(t)
-	s.create(s.steps("etl", 3))
+	s.Create(s.steps("etl", 3))
 	s.complete("etl", 0)
 	s.awaitRunning("etl", 1)
 	running := s.job("etl-1")
@@ -31,7 +31,7 @@ func TestSuspendedInTheMiddleAndResumed(t *testing.T) {
 	s.expectCondition(object, v1alpha1.ConditionSuspended, v1alpha1.ReasonSuspended)
 	assert.Nil(t, object.Status.StartTime)
 	assert.True(t, *s.job("etl-1").Spec.Suspend)
-	s.await("the step to stop", func() bool { return len(s.pods("etl", 1)) == 0 })
+	s.Await("the step to stop", func() bool { return len(s.pods("etl", 1)) == 0 })
 	s.fence()
 	assert.Empty(t, s.pods("etl", 1))
 
@@ -47,7 +47,7 @@ func TestCreatedSuspended(t *testing.T) {
 	s := newStory(t)
 	object := s.quickSteps("etl", 1)
 	object.Spec.Suspend = true
-	s.create(object)
+	s.Create(object)
 	s.awaitPhase("etl", v1alpha1.PhaseSuspended)
 	s.expectNoJob("etl-0")
 	s.patchSpec("etl", map[string]any{"suspend": false})
@@ -56,10 +56,10 @@ func TestCreatedSuspended(t *testing.T) {
 
 func TestAJobThatSomebodyElseSuspendsIsNotResumed(t *testing.T) {
 	s := newStory(t)
-	s.create(s.steps("etl", 1))
+	s.Create(s.steps("etl", 1))
 	s.awaitRunning("etl", 0)
-	s.patch(s.job("etl-0"), map[string]any{"spec": map[string]any{"suspend": true}})
-	s.await("the step to stop", func() bool { return len(s.pods("etl", 0)) == 0 })
+	s.Patch(s.job("etl-0"), map[string]any{"spec": map[string]any{"suspend": true}})
+	s.Await("the step to stop", func() bool { return len(s.pods("etl", 0)) == 0 })
 	s.fence()
 	assert.True(t, *s.job("etl-0").Spec.Suspend)
 }
@@ -68,7 +68,7 @@ func TestTheDeadlineStopsTheRunningStep(t *testing.T) {
 	s := newStory(t)
 	object := s.steps("etl", 2)
 	object.Spec.ActiveDeadlineSeconds = ptr.To[int64](4)
-	s.create(object)
+	s.Create(object)
 	object = s.awaitPhase("etl", v1alpha1.PhaseFailed)
 	assert.Equal(t, v1alpha1.ReasonDeadlineExceeded, object.Status.Progress.FailureReason)
 	assert.Equal(t, ptr.To[int32](0), object.Status.Progress.FailedIndex)
@@ -89,26 +89,26 @@ func (s *story) hasFailedFor(job, reason string) bool {
 }
 
 func TestTheDeadlineHoldsWhileTheControllerIsAway(t *testing.T) {
-	s := newLonelyStory(t)
+	s := newStoryOfVictims(t)
 	object := s.steps("etl", 2)
 	object.Spec.ActiveDeadlineSeconds = ptr.To[int64](600)
-	s.create(object)
+	s.Create(object)
 	s.complete("etl", 0)
 	s.awaitRunning("etl", 1)
 	assert.LessOrEqual(t, *s.job("etl-1").Spec.ActiveDeadlineSeconds, int64(600), "what is left of the time")
 	began := s.awaitPhase("etl", v1alpha1.PhaseRunning).Status.StartTime
 	deadline := int64(time.Since(began.Time)/time.Second) + 10
 	s.patchSpec("etl", map[string]any{"activeDeadlineSeconds": deadline})
-	s.await("the Job to have less", func() bool { return *s.job("etl-1").Spec.ActiveDeadlineSeconds <= deadline })
+	s.Await("the Job to have less", func() bool { return *s.job("etl-1").Spec.ActiveDeadlineSeconds <= deadline })
 
 	t.Cleanup(func() {
-		if _, err := cluster.PID(controlplane.PodSequenceController); err != nil {
-			assert.NoError(t, cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
+		if _, err := s.Cluster.PID(controlplane.PodSequenceController); err != nil {
+			assert.NoError(t, s.Cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
 		}
 	})
-	require.NoError(t, cluster.Kill(s.ctx, controlplane.PodSequenceController))
-	s.await("the Job to fail by itself", func() bool { return s.hasFailedFor("etl-1", batchv1.JobReasonDeadlineExceeded) })
-	require.NoError(t, cluster.StartComponent(s.ctx, controlplane.PodSequenceController))
+	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceController))
+	s.Await("the Job to fail by itself", func() bool { return s.hasFailedFor("etl-1", batchv1.JobReasonDeadlineExceeded) })
+	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceController))
 	object = s.awaitPhase("etl", v1alpha1.PhaseFailed)
 	s.expectCondition(object, v1alpha1.ConditionFailed, v1alpha1.ReasonDeadlineExceeded)
 	assert.Contains(t, object.Status.Message, fmt.Sprintf("not completed within %d seconds", deadline))
@@ -124,13 +124,13 @@ func TestAStepIsToldToHaveStoppedWhenItsPodHasEnded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStory(t)
-			s.create(s.steps("etl", 1))
+			s.Create(s.steps("etl", 1))
 			s.awaitRunning("etl", 0)
 			pod := s.pods("etl", 0)[0]
-			s.patch(&pod, map[string]any{"metadata": map[string]any{"finalizers": append(pod.Finalizers, "example.com/hold")}})
+			s.Patch(&pod, map[string]any{"metadata": map[string]any{"finalizers": append(pod.Finalizers, "example.com/hold")}})
 			s.patchSpec("etl", tc.spec)
-			s.await("the pod to be told to end", func() bool { return len(s.pods("etl", 0)) == 0 })
-			s.await("status to wait for it", func() bool {
+			s.Await("the pod to be told to end", func() bool { return len(s.pods("etl", 0)) == 0 })
+			s.Await("status to wait for it", func() bool {
 				return strings.Contains(s.get("etl").Status.Message, "its pods have yet to end")
 			})
 			s.fence()
@@ -138,7 +138,7 @@ func TestAStepIsToldToHaveStoppedWhenItsPodHasEnded(t *testing.T) {
 			assert.Equal(t, v1alpha1.PhaseRunning, object.Status.Phase)
 			assert.Nil(t, object.Status.CompletionTime)
 
-			s.patch(&pod, map[string]any{"metadata": map[string]any{"finalizers": nil}})
+			s.Patch(&pod, map[string]any{"metadata": map[string]any{"finalizers": nil}})
 			s.awaitPhase("etl", tc.phase)
 		})
 	}
@@ -148,12 +148,12 @@ func TestOnResumeTheTimeBeginsAnew(t *testing.T) {
 	s := newStory(t)
 	object := s.steps("etl", 1)
 	object.Spec.ActiveDeadlineSeconds = ptr.To[int64](600)
-	s.create(object)
+	s.Create(object)
 	s.awaitRunning("etl", 0)
 	began := s.awaitPhase("etl", v1alpha1.PhaseRunning).Status.StartTime
 	s.patchSpec("etl", map[string]any{"suspend": true})
 	assert.Nil(t, s.awaitPhase("etl", v1alpha1.PhaseSuspended).Status.StartTime)
-	s.await("a second to pass", func() bool { return time.Since(began.Time) > time.Second })
+	s.Await("a second to pass", func() bool { return time.Since(began.Time) > time.Second })
 	s.patchSpec("etl", map[string]any{"suspend": false})
 	assert.True(t, began.Before(s.awaitPhase("etl", v1alpha1.PhaseRunning).Status.StartTime))
 	s.complete("etl", 0)
@@ -170,10 +170,10 @@ func TestTimeToLive(t *testing.T) {
 			s := newStory(t)
 			object := s.steps("etl", 1)
 			object.Spec.TTLSecondsAfterFinished = ptr.To[int32](ttl)
-			s.create(object)
+			s.Create(object)
 			end(s, "etl")
 			var finished time.Time
-			s.await("it to be finished", func() bool {
+			s.Await("it to be finished", func() bool {
 				if at := s.get("etl").Status.CompletionTime; at != nil {
 					finished = at.Time
 				}
@@ -181,22 +181,22 @@ func TestTimeToLive(t *testing.T) {
 			})
 			s.awaitGone("etl")
 			assert.GreaterOrEqual(t, time.Since(finished), ttl*time.Second)
-			s.await("its Job to be gone", func() bool { return s.job("etl-0") == nil })
-			s.await("its pods to be gone", func() bool { return len(s.pods("etl", 0)) == 0 })
+			s.Await("its Job to be gone", func() bool { return s.job("etl-0") == nil })
+			s.Await("its pods to be gone", func() bool { return len(s.pods("etl", 0)) == 0 })
 		})
 	}
 	t.Run("of none, it goes at once", func(t *testing.T) {
 		s := newStory(t)
 		object := s.quickSteps("etl", 1)
 		object.Spec.TTLSecondsAfterFinished = ptr.To[int32](0)
-		s.create(object)
+		s.Create(object)
 		s.awaitGone("etl")
 	})
 }
 
 func (s *story) awaitGone(name string) {
 	s.Helper()
-	s.await(name+" to be gone", func() bool {
-		return apierrors.IsNotFound(api.Get(s.ctx, s.key(name), &v1alpha1.SequentialJob{}))
+	s.Await(name+" to be gone", func() bool {
+		return apierrors.IsNotFound(s.API.Get(s.Ctx, s.Key(name), &v1alpha1.SequentialJob{}))
 	})
 }

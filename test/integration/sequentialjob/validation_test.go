@@ -107,7 +107,7 @@ func TestValidation(t *testing.T) {
 	s := newStory(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := api.Create(s.ctx, s.fromYAML("", test.spec), client.DryRunAll)
+			err := s.API.Create(s.Ctx, s.fromYAML("", test.spec), client.DryRunAll)
 			expect(t, err, test.want)
 		})
 	}
@@ -143,17 +143,17 @@ func TestImmutability(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			object := s.fromYAML("", test.before+", suspend: true")
-			require.NoError(t, api.Create(s.ctx, object))
+			require.NoError(t, s.API.Create(s.Ctx, object))
 			changed := s.fromYAML(object.GetName(), test.after)
 			changed.SetResourceVersion("") // unconditionally: status is written meanwhile
 			current := &v1alpha1.SequentialJob{}
-			require.NoError(t, api.Get(s.ctx, client.ObjectKeyFromObject(object), current))
-			s.await("no write in between", func() bool {
-				require.NoError(t, api.Get(s.ctx, client.ObjectKeyFromObject(object), current))
+			require.NoError(t, s.API.Get(s.Ctx, client.ObjectKeyFromObject(object), current))
+			s.Await("no write in between", func() bool {
+				require.NoError(t, s.API.Get(s.Ctx, client.ObjectKeyFromObject(object), current))
 				return current.Status.Phase != ""
 			})
 			changed.SetResourceVersion(current.ResourceVersion)
-			expect(t, api.Update(s.ctx, changed, client.DryRunAll), test.want)
+			expect(t, s.API.Update(s.Ctx, changed, client.DryRunAll), test.want)
 		})
 	}
 }
@@ -167,7 +167,7 @@ func (s *story) fromYAML(name, spec string) *unstructured.Unstructured {
 	require.NoError(s, yaml.Unmarshal([]byte(spec), &content))
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": content}}
 	object.SetGroupVersionKind(v1alpha1.SequentialJobKind)
-	object.SetNamespace(s.namespace)
+	object.SetNamespace(s.Namespace)
 	object.SetName(name)
 	if name == "" {
 		object.SetGenerateName("valid-")

@@ -3,49 +3,26 @@
 package leaving
 
 import (
-	"context"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	appsapi "example.com/podsequence/apis/apps/v1"
-	batchapi "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
-
-// patience is how long something that must happen may take on a loaded machine.
-const patience = 3 * time.Minute
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	log.SetLogger(klog.Background()) // of controller-runtime's client, which complains at length without one
-	os.Exit(m.Run())
-}
 
 // site is a cluster in which we are installed, and the program that removes us.
 type site struct {
 	*testing.T
-	cluster *controlplane.Cluster
-	api     client.Client
-	bin     string
-	dir     string
+	cluster *cluster.Cluster
 	// manifests is the file that was applied to install us.
 	manifests string
 }
@@ -53,34 +30,9 @@ type site struct {
 // newSite starts a cluster of its own. The manifests are those of a directory under manifests/.
 func newSite(t *testing.T, manifests string, options controlplane.Options) *site {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "podsequence-leaving-")
-	require.NoError(t, err)
-	bin, err := controlplane.FindBin()
-	require.NoError(t, err)
-	options.Dir, options.Bin, options.Nodes = filepath.Join(dir, "cluster"), bin, 2
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cluster, err := controlplane.Start(ctx, options)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, cluster.Stop(context.Background()))
-		if t.Failed() {
-			t.Log("the logs of all components are in", filepath.Join(dir, "cluster", "logs"))
-		} else {
-			require.NoError(t, os.RemoveAll(dir))
-		}
-	})
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, appsapi.AddToScheme, batchapi.AddToScheme,
-	} {
-		utilruntime.Must(add(scheme))
-	}
-	api, err := client.New(cluster.Config(), client.Options{Scheme: scheme})
-	require.NoError(t, err)
-	s := &site{T: t, cluster: cluster, api: api, bin: bin, dir: dir, manifests: filepath.Join(dir, "install.yaml")}
+	options.Nodes = 2
+	s := &site{T: t, cluster: cluster.Own(t, options), manifests: filepath.Join(t.TempDir(), "install.yaml")}
 	s.writeManifests(manifests)
-	s.writeKubectl()
 	return s
 }
 
@@ -101,27 +53,11 @@ func (s *site) writeManifests(name string) {
 	require.NoError(s, os.WriteFile(s.manifests, text, 0o600))
 }
 
-// writeKubectl puts a kubectl on the PATH of the commands that are run.
-func (s *site) writeKubectl() {
-	s.Helper()
-	script := "#!/bin/sh\nexec '" + filepath.Join(s.bin, "sandbox") + "' --dir '" + filepath.Join(s.dir, "cluster") + "' kubectl -- \"$@\"\n"
-	require.NoError(s, os.WriteFile(filepath.Join(s.dir, "kubectl"), []byte(script), 0o700))
-}
-
-// shell runs a command as a person would paste it.
-func (s *site) shell(command string) {
-	s.Helper()
-	run := exec.CommandContext(s.Context(), "bash", "-o", "pipefail", "-c", command)
-	run.Env = append(os.Environ(), "PATH="+s.dir+":"+os.Getenv("PATH"))
-	output, err := run.CombinedOutput()
-	require.NoError(s, err, "%s\n%s", command, output)
-}
-
 // apply applies files of testdata.
 func (s *site) apply(files ...string) {
 	s.Helper()
 	for _, file := range files {
-		s.shell("kubectl apply -f testdata/" + file)
+		s.cluster.MustShell(s, "kubectl apply -f testdata/"+file)
 	}
 }
 
@@ -136,13 +72,10 @@ func (s *site) remove(verb string) report {
 func (s *site) tryToRemove(verb string, flags ...string) (report, error) {
 	s.Helper()
 	arguments := append([]string{verb, "-f", s.manifests, "--kubeconfig", s.cluster.Kubeconfig()}, flags...)
-	output, err := exec.CommandContext(s.Context(), filepath.Join(s.bin, "podsequence-controller"), arguments...).CombinedOutput()
+	bin, err := controlplane.FindBin()
+	require.NoError(s, err)
+	output, err := exec.CommandContext(s.Context(), filepath.Join(bin, "podsequence-controller"), arguments...).CombinedOutput()
 	return report(output), err
-}
-
-func (s *site) await(what string, happened func() bool) {
-	s.Helper()
-	require.Eventually(s, happened, patience, 50*time.Millisecond, "waited for %s", what)
 }
 
 // report is what the program prints.

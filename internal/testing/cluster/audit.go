@@ -1,0 +1,90 @@
+package cluster
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+)
+
+// ours begins the names of our programs' ServiceAccounts, which end with the names of the programs.
+const ours = "system:serviceaccount:podsequence-system:"
+
+// Request is one request, as the API server's audit log has it: once at each of its stages. Those of a watch begin with
+// ResponseStarted.
+type Request struct {
+	auditv1.Event
+	// Program is the one of ours that asked, or empty.
+	Program string
+}
+
+// Resource is the resource that was asked for, with its subresource if there is one; or empty.
+func (r *Request) Resource() string {
+	switch {
+	case r.ObjectRef == nil:
+		return ""
+	case r.ObjectRef.Subresource != "":
+		return r.ObjectRef.Resource + "/" + r.ObjectRef.Subresource
+	}
+	return r.ObjectRef.Resource
+}
+
+// IsAnswered reports whether this is the last stage of a request.
+func (r *Request) IsAnswered() bool { return r.Stage == auditv1.StageResponseComplete }
+
+// IsRead reports whether the request changes nothing.
+func (r *Request) IsRead() bool { return r.Verb == "get" || r.Verb == "list" || r.Verb == "watch" }
+
+// ReadAuditLog goes through all requests of our programs that the audit log of the cluster has so far.
+func (c *Cluster) ReadAuditLog(see func(*Request)) error {
+	return c.readAuditLog([]byte(ours), see)
+}
+
+// readAuditLog goes through the requests that contain a text. To decode the others would take long.
+func (c *Cluster) readAuditLog(text []byte, see func(*Request)) error {
+	file, err := os.Open(c.AuditLog())
+	if err != nil {
+		return fmt.Errorf("open audit log: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	lines := bufio.NewReaderSize(file, 1<<16)
+	for {
+		line, err := lines.ReadBytes('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil // a line without an end is being written
+		case err != nil:
+			return fmt.Errorf("read audit log: %w", err)
+		case !bytes.Contains(line, text):
+			continue
+		}
+		r := &Request{}
+		if err := json.Unmarshal(line, &r.Event); err != nil {
+			return fmt.Errorf("decode audit log: %w", err)
+		}
+		r.Program, _ = strings.CutPrefix(r.User.Username, ours)
+		if r.Program == r.User.Username {
+			r.Program = "" // somebody else's, of or by one of ours
+		}
+		see(r)
+	}
+}
+
+// Audited goes through all requests of our programs that the audit log of the story's cluster has so far.
+func (s *Story) Audited(see func(*Request)) {
+	s.Helper()
+	require.NoError(s, s.Cluster.ReadAuditLog(see))
+}
+
+// AuditedHere goes through everybody's requests about the story's namespace so far.
+func (s *Story) AuditedHere(see func(*Request)) {
+	s.Helper()
+	require.NoError(s, s.Cluster.readAuditLog([]byte(s.Namespace), see))
+}

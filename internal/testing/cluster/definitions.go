@@ -1,0 +1,38 @@
+package cluster
+
+import (
+	"github.com/stretchr/testify/require"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// AllowAnything has the API server accept any object of the kind that the definition defines, until restore is called. That
+// returns when the rules are back, and refuse an object that they ought to refuse. What is created after AllowAnything may
+// be refused for a moment yet, see AwaitCreated.
+func (s *Story) AllowAnything(definition string, refused client.Object) (restore func()) {
+	s.Helper()
+	replace := func(with *apiextensionsv1.CustomResourceValidation) (before *apiextensionsv1.CustomResourceValidation) {
+		require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its conditions are written meanwhile
+			found := &apiextensionsv1.CustomResourceDefinition{}
+			if err := s.API.Get(s.Ctx, types.NamespacedName{Name: definition}, found); err != nil {
+				return err
+			}
+			before, found.Spec.Versions[0].Schema = found.Spec.Versions[0].Schema, with
+			return s.API.Update(s.Ctx, found)
+		}))
+		return before
+	}
+	schema := replace(&apiextensionsv1.CustomResourceValidation{
+		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+	})
+	return func() {
+		s.Helper()
+		replace(schema)
+		s.Await("the rules to be back", func() bool {
+			return s.API.Create(s.Ctx, refused.DeepCopyObject().(client.Object), client.DryRunAll) != nil
+		})
+	}
+}
