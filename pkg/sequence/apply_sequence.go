@@ -6,16 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
-func (e *Engine) applySequence(stored Stored, b *batch) {
+func (e *Engine) applySequence(stored spec.Stored, b *batch) {
 	ps := stored.PodSequence
 	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
 	old := e.sequences[key]
-	if old != nil && old.uid == ps.UID && ps.ResourceVersion != "" && !newer(ps.ResourceVersion, old.object.ResourceVersion) {
+	if old != nil && old.UID == ps.UID && ps.ResourceVersion != "" && !newer(ps.ResourceVersion, old.object.ResourceVersion) {
 		return
 	}
-	if old != nil && old.uid == ps.UID && old.generation == ps.Generation {
+	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation {
 		resumed, records, begun := old.resumedAt(), old.nodeRecords, old.begun.Load()
 		old.object = ps
 		old.recall()
@@ -31,7 +32,7 @@ func (e *Engine) applySequence(stored Stored, b *batch) {
 		}
 		return
 	}
-	next := compile(stored, e.config.GatePrefixes)
+	next := newSequence(spec.Compile(stored, e.config.GatePrefixes), ps)
 	e.consult(next, old)
 	e.swap(old, next, b)
 }
@@ -52,7 +53,7 @@ func (e *Engine) swap(old, next *sequence, b *batch) {
 	waited := map[*pod]bool{}
 	inherit := old != nil && next != nil && next.hasMembersOf(old)
 	if old != nil {
-		b.edited = append(b.edited, old.key)
+		b.edited = append(b.edited, old.Key)
 		for p := range old.members() {
 			waited[p] = e.mayWait(p)
 		}
@@ -64,7 +65,7 @@ func (e *Engine) swap(old, next *sequence, b *batch) {
 		e.unlist(old, b)
 	}
 	if next != nil {
-		b.edited = append(b.edited, next.key)
+		b.edited = append(b.edited, next.Key)
 		ns := e.list(next, b)
 		if inherit {
 			next.inherit(old)

@@ -133,14 +133,14 @@ func (e *Engine) refreshWorkload(w, view *workload, b *batch) {
 
 // touchShare and refreshShare mark what a share changes.
 func (e *Engine) touchShare(s *share, b *batch) {
-	if !s.sequence.perNode {
+	if !s.sequence.PerNode {
 		b.touch(s.sequence.lanes[""])
 	}
 }
 
 // completed says that the workload is a Job that has completed just now: since when the group is satisfied, it says itself.
 func (e *Engine) refreshShare(s *share, completed bool, b *batch) {
-	if s.sequence.perNode {
+	if s.sequence.PerNode {
 		return
 	}
 	s.refresh()
@@ -249,14 +249,14 @@ func (e *Engine) placeIn(w *workload, s *sequence, completed bool, b *batch) {
 	if !w.counts() {
 		return
 	}
-	group, ok := s.selecting(w.labels, len(s.groups))
-	if !ok || (s.perNode && w.kind != KindDaemonSet) {
+	group, ok := s.Selecting(w.labels, len(s.groups))
+	if !ok || (s.PerNode && w.kind != KindDaemonSet) {
 		return
 	}
 	share := &share{workload: w, sequence: s, group: group}
 	w.shares[s] = share
 	s.groups[group].shares[share] = struct{}{}
-	if s.perNode {
+	if s.PerNode {
 		if w.due == nil {
 			w.due = e.dueNodes(w)
 		}
@@ -281,7 +281,7 @@ func (e *Engine) unshare(share *share, b *batch) {
 	w, s := share.workload, share.sequence
 	delete(w.shares, s)
 	delete(s.groups[share.group].shares, share)
-	if !s.perNode {
+	if !s.PerNode {
 		share.withdraw()
 		b.touch(s.lanes[""])
 		return
@@ -295,7 +295,7 @@ func (e *Engine) unshare(share *share, b *batch) {
 // forgetDue lets go of where a DaemonSet is due when no sequence of node scope selects it any more.
 func (e *Engine) forgetDue(w *workload) {
 	for s := range w.shares {
-		if s.perNode {
+		if s.PerNode {
 			return
 		}
 	}
@@ -314,10 +314,10 @@ func (e *Engine) prepareDue(view *workload) {
 		return
 	}
 	for s := range e.perNode {
-		if s.namespace != view.namespace {
+		if s.Namespace != view.namespace {
 			continue
 		}
-		if _, ok := s.selecting(view.labels, len(s.groups)); ok {
+		if _, ok := s.Selecting(view.labels, len(s.groups)); ok {
 			view.due = e.dueNodes(view)
 			return
 		}
@@ -338,7 +338,7 @@ func (e *Engine) dueNodes(w *workload) map[string]struct{} {
 // touchDue marks the nodes on which the DaemonSet is due and was not, or the other way round.
 func (e *Engine) touchDue(w *workload, before map[string]struct{}, b *batch) {
 	for s, share := range w.shares {
-		if !s.perNode {
+		if !s.PerNode {
 			continue
 		}
 		for name := range w.due {

@@ -180,10 +180,10 @@ func (e *Engine) settleLane(l *lane, b *batch, changes *Changes) {
 	l.evaluate(e, b)
 	l.advance(e.now)
 	e.alarms.set(&l.alarm, l.wake)
-	if e.doubtLane(l, changes); doubted && !l.doubted && !l.sequence.perNode {
-		changes.Advanced = append(changes.Advanced, l.sequence.key) // if it is not passed, what it waits for is known only now
+	if e.doubtLane(l, changes); doubted && !l.doubted && !l.sequence.PerNode {
+		changes.Advanced = append(changes.Advanced, l.sequence.Key) // if it is not passed, what it waits for is known only now
 	}
-	changes.touch(l.sequence.key)
+	changes.touch(l.sequence.Key)
 }
 
 // settlePods lets the pods go that the lane held and holds no more.
@@ -194,9 +194,9 @@ func (e *Engine) settlePods(l *lane, before told, changes *Changes) {
 		if l.told != before {
 			e.settlePins(s, l.name, before, l.told, changes)
 		}
-	case !s.perNode:
+	case !s.PerNode:
 		if l.current != before.current {
-			changes.Advanced = append(changes.Advanced, s.key)
+			changes.Advanced = append(changes.Advanced, s.Key)
 		}
 		if before.released == unheard {
 			return

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
@@ -17,30 +15,15 @@ import (
 // wait of a group that needs no pods, counts from when the node and the sequence were there together, and a suspension keeps
 // what it found where groups are not for every node.
 
-// compileBlanks works out which groups need no pods, and whether blank nodes may differ in more than their labels.
-func (s *sequence) compileBlanks() {
-	if !s.perNode {
-		return
-	}
-	for _, g := range s.groups {
-		g.always = g.minAvailable != nil && g.minAvailable.Type == intstr.Int && g.minAvailable.IntVal <= 0 &&
-			!g.unreadable && (g.selector != nil || len(g.names) > 0)
-		s.eager = s.eager || g.always || (g.goOn && g.timeout > 0) || (s.suspended && g.nodeSelector != nil)
-	}
-}
-
 // blank is how far the sequence is on a node where nothing of it is.
 type blank struct{ current, released int }
 
 func (s *sequence) blank(n *node) blank {
-	at := blank{}
-	for at.current < len(s.groups) && !s.groups[at.current].appliesTo(n) {
-		at.current++
-	}
+	at := blank{current: s.FirstOn(n.object.Labels)}
 	switch {
-	case s.refused(), s.suspended && !s.begun.Load():
+	case s.refused(), s.Suspended && !s.begun.Load():
 		at.released = 0
-	case s.suspended:
+	case s.Suspended:
 		at.released = 1
 	default:
 		at.released = at.current + 1
@@ -101,11 +84,11 @@ func (b *batch) moveBlank(s *sequence, name string, before *node) {
 
 // begin notes that the first group has been let go.
 func (s *sequence) begin(b *batch) {
-	if !s.begun.Load() && s.suspended {
+	if !s.begun.Load() && s.Suspended {
 		for _, l := range s.lanes {
 			b.touch(l)
 		}
-		if s.perNode {
+		if s.PerNode {
 			for name, n := range s.engine.nodes {
 				if s.lanes[name] == nil {
 					b.moveBlank(s, name, n)
@@ -138,7 +121,7 @@ func (s *sequence) newLane(name string, before *node) *lane {
 // takeOver has a new lane begin where the blank node was; nil if there was none.
 func (l *lane) takeOver(before *node) {
 	s := l.sequence
-	if !s.perNode {
+	if !s.PerNode {
 		for i := range s.groups {
 			l.tally(i)
 		}
@@ -156,13 +139,13 @@ func (l *lane) takeOver(before *node) {
 
 // recall has a record heard of since when the current group is satisfied, if the lane is looked at for the first time.
 func (l *lane) recall(record *v1alpha1.NodeStatus) {
-	if i := int(record.CurrentIndex); !l.evaluated && i >= 0 && i < len(l.sequence.groups) && l.sequence.groups[i].always {
+	if i := int(record.CurrentIndex); !l.evaluated && i >= 0 && i < len(l.sequence.groups) && l.sequence.groups[i].NeedsNoPods {
 		l.tally(i)
 	}
 }
 
 // hasHistory reports whether something was there of which the future depends.
-func (l *lane) hasHistory() bool { return len(l.once) > 0 || l.sequence.suspended }
+func (l *lane) hasHistory() bool { return len(l.once) > 0 || l.sequence.Suspended }
 
 // isSpent reports whether the lane says no more than none would.
 func (l *lane) isSpent() bool {
@@ -171,13 +154,13 @@ func (l *lane) isSpent() bool {
 	}
 	s := l.sequence
 	l.tallies = slices.DeleteFunc(l.tallies, func(t *tally) bool { return l.isVoid(t) })
-	return len(l.tallies) == 0 && !s.eager && !l.hasHistory() && s.nodeRecords[l.name] == nil && l.told == s.tellBlank(l.node)
+	return len(l.tallies) == 0 && !s.Eager && !l.hasHistory() && s.nodeRecords[l.name] == nil && l.told == s.tellBlank(l.node)
 }
 
 // isVoid reports whether nothing is in the group, and nothing is due.
 func (l *lane) isVoid(t *tally) bool {
 	g := l.sequence.groups[t.group]
-	if len(t.members) > 0 || (t.satisfied && !(g.always && (g.wait == 0 || t.since.Equal(l.watchedSince(t.group))))) {
+	if len(t.members) > 0 || (t.satisfied && !(g.NeedsNoPods && (g.Wait == 0 || t.since.Equal(l.watchedSince(t.group))))) {
 		return false
 	}
 	for share := range g.shares {
@@ -230,7 +213,7 @@ func (l *lane) tally(group int) *tally {
 
 // restsOnNothing reports whether the group is satisfied here whatever there is of it.
 func (l *lane) restsOnNothing(group int) bool {
-	return l.node != nil && l.sequence.groups[group].always
+	return l.node != nil && l.sequence.groups[group].NeedsNoPods
 }
 
 // looksSatisfied reports whether the group is satisfied as far as is known, isSure whether that is sure, and since is since when

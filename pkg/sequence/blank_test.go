@@ -141,8 +141,8 @@ func (c *comparison) checkBlanks() error {
 	for s := range c.engine.perNode {
 		for name, n := range c.engine.nodes {
 			switch l := s.lanes[name]; {
-			case l == nil && s.eager:
-				return fmt.Errorf("%s has no lane for %s", s.key.Name, name)
+			case l == nil && s.Eager:
+				return fmt.Errorf("%s has no lane for %s", s.Key.Name, name)
 			case l != nil:
 				continue
 			}
@@ -151,7 +151,7 @@ func (c *comparison) checkBlanks() error {
 			l.evaluate(c.engine.Engine, &batch{})
 			l.advance(c.engine.now)
 			if want, got := l.now(), s.tellBlank(n); got != want {
-				return fmt.Errorf("%s on %s: %+v, and with a lane %+v", s.key.Name, name, got, want)
+				return fmt.Errorf("%s on %s: %+v, and with a lane %+v", s.Key.Name, name, got, want)
 			}
 		}
 	}

@@ -91,9 +91,9 @@ func (e *Engine) doubtsOf(namespace string) *doubts {
 // breadth is what matters to whether the group is satisfied.
 func (s *sequence) breadth(group int) Breadth {
 	switch {
-	case s.groups[group].selector == nil:
+	case s.groups[group].Selector == nil:
 		return OfPods
-	case s.perNode:
+	case s.PerNode:
 		return OfDaemonSets
 	}
 	return OfWorkloads
@@ -125,19 +125,19 @@ func (e *Engine) doubtLane(l *lane, changes *Changes) {
 		}
 		if t.satisfied && !t.sure && l.applies(s.groups[i]) {
 			l.doubted = true
-			changes.ask(Subject{s.namespace, s.breadth(i)}, t.doubt)
-			if s.groups[i].wait == 0 && !s.continuous {
+			changes.ask(Subject{s.Namespace, s.breadth(i)}, t.doubt)
+			if s.groups[i].Wait == 0 && !s.Continuous {
 				t.witness.call(t.doubt, t.since)
 			}
 		}
 		if t.witness.waits() {
 			l.doubted = true
-			changes.ask(Subject{s.namespace, s.breadth(i)}, t.witness.Question)
+			changes.ask(Subject{s.Namespace, s.breadth(i)}, t.witness.Question)
 		}
 	}
 	if l.doubted {
-		e.doubtsOf(s.namespace).lanes[l] = struct{}{}
-	} else if d := e.doubts[s.namespace]; d != nil {
+		e.doubtsOf(s.Namespace).lanes[l] = struct{}{}
+	} else if d := e.doubts[s.Namespace]; d != nil {
 		delete(d.lanes, l)
 	}
 }
@@ -145,7 +145,7 @@ func (e *Engine) doubtLane(l *lane, changes *Changes) {
 // firstUndecided is the first of the groups for which it matters whether they are satisfied. Where a pass may be lost, that of
 // a group that was too late is replaced by that of one that is ready.
 func (l *lane) firstUndecided() int {
-	if l.sequence.continuous {
+	if l.sequence.Continuous {
 		return 0
 	}
 	return l.current
@@ -154,7 +154,7 @@ func (l *lane) firstUndecided() int {
 // undecided is the end of these groups.
 func (l *lane) undecided() int {
 	switch {
-	case !l.sequence.perNode:
+	case !l.sequence.PerNode:
 		return min(l.current+1, len(l.sequence.groups))
 	case l.node == nil:
 		return 0 // it does not go on
@@ -166,14 +166,14 @@ func (l *lane) undecided() int {
 // that what was sure when a wait began is doubted once more when the wait is over.
 func (l *lane) settleDoubt(i int, e *Engine) {
 	t := l.find(i)
-	known := e.known(l.sequence.namespace, l.sequence.breadth(i))
+	known := e.known(l.sequence.Namespace, l.sequence.breadth(i))
 	t.witness.settle(known)
 	if !t.satisfied || (l.isNode() && l.node == nil) {
 		t.sure, t.waited = false, false
 		return
 	}
-	over := l.sequence.groups[i].wait == 0 || !e.now.Before(l.waitOver(i))
-	if l.sequence.groups[i].always {
+	over := l.sequence.groups[i].Wait == 0 || !e.now.Before(l.waitOver(i))
+	if l.sequence.groups[i].NeedsNoPods {
 		t.sure, t.waited = true, over // nothing that may be missing says otherwise
 		return
 	}
@@ -198,7 +198,7 @@ func (e *Engine) earlyIn(p *pod) (*membership, bool) {
 	}
 	for i := range p.memberships {
 		m := &p.memberships[i]
-		if s := m.sequence; m.group > 0 && (s.perNode || s.continuous) &&
+		if s := m.sequence; m.group > 0 && (s.PerNode || s.Continuous) &&
 			e.known(p.namespace, s.breadthBefore(m.group)) < p.placed.Moment {
 			return m, true
 		}

@@ -199,7 +199,7 @@ func (e *Engine) mayGo(p *pod) bool { return e.isFree(p) && !e.isEarly(p) }
 // isFree tells whether every sequence that has the pod lets it go.
 func (e *Engine) isFree(p *pod) bool {
 	for _, m := range p.memberships {
-		if m.sequence.perNode {
+		if m.sequence.PerNode {
 			if e.unsupported(p, m) {
 				return false
 			}
@@ -213,7 +213,7 @@ func (e *Engine) isFree(p *pod) bool {
 // unsupported tells whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the
 // gate, but its scheduler is not ours.
 func (e *Engine) unsupported(p *pod, m membership) bool {
-	return m.sequence.perNode && p.hasGate(m.sequence.gate) &&
+	return m.sequence.PerNode && p.hasGate(m.sequence.Gate) &&
 		(e.config.ClusterScopeOnly || !e.schedulerNames.Has(p.schedulerName))
 }
 
@@ -223,13 +223,13 @@ func (e *Engine) decision(p *pod) Decision {
 	var holding *membership
 	for i := range p.memberships {
 		m := &p.memberships[i]
-		if e.holds(p, *m) && (holding == nil || less(m.sequence.key, holding.sequence.key)) {
+		if e.holds(p, *m) && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
 			holding = m
 		}
 	}
 	if holding == nil && !e.isFree(p) {
 		// No sequence by itself, but on every node some sequence.
-		i := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence.perNode })
+		i := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence.PerNode })
 		holding = &p.memberships[i]
 	}
 	early := false
@@ -239,12 +239,12 @@ func (e *Engine) decision(p *pod) Decision {
 		}
 	}
 	s := holding.sequence
-	d := Decision{Held: true, Sequence: s.key, groups: len(s.groups), Group: holding.group, title: s.groups[holding.group].title}
+	d := Decision{Held: true, Sequence: s.Key, groups: len(s.groups), Group: holding.group, title: s.groups[holding.group].Title}
 	if early {
 		d.reason, d.Group = heldEarly, holding.group-1
 		return d
 	}
-	if !s.perNode {
+	if !s.PerNode {
 		d.describe(s.lanes[""], e.now)
 		return d
 	}
@@ -261,7 +261,7 @@ func (e *Engine) decision(p *pod) Decision {
 		d.describeOn(n, s, e.now)
 	case p.class != nil:
 		d.reason, d.suitable, d.coming = heldByNodes, p.class.suitable, p.class.coming
-		if s.suspended {
+		if s.Suspended {
 			d.reason = heldBySuspension
 		}
 	default:
@@ -272,13 +272,13 @@ func (e *Engine) decision(p *pod) Decision {
 
 // holds tells whether this sequence keeps the pod from going.
 func (e *Engine) holds(p *pod, m membership) bool {
-	if !m.sequence.perNode {
+	if !m.sequence.PerNode {
 		return !m.sequence.lanes[""].mayGo(m.group)
 	}
 	switch {
 	case e.unsupported(p, m):
 		return true
-	case m.group == 0 && !m.sequence.suspended:
+	case m.group == 0 && !m.sequence.Suspended:
 		return false
 	case p.class != nil:
 		return p.class.held() && p.class.waitsFor(m)
@@ -295,7 +295,7 @@ func (d *Decision) describe(l *lane, now time.Time) {
 		d.reason = heldBySuspension
 		return
 	}
-	d.Group, d.title = l.current, s.groups[l.current].title
+	d.Group, d.title = l.current, s.groups[l.current].Title
 	d.need = l.need(l.current)
 	switch {
 	case l.doubted && l.looksSatisfied(l.current) && !l.isSure(l.current):

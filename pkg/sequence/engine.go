@@ -11,6 +11,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Config is what the operator of the cluster decides.
@@ -134,14 +135,14 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 }
 
 // ApplySequence tells the engine of a PodSequence that was added or changed, and of what cannot be read of it.
-func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...Unreadable) Changes {
+func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unreadable) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
 	b := e.at(ps.ResourceVersion)
-	e.applySequence(Stored{ps, unreadable}, b)
+	e.applySequence(spec.Stored{PodSequence: ps, Unreadable: unreadable}, b)
 	return e.settle(b)
 }
 
@@ -158,7 +159,7 @@ func (e *Engine) RemoveSequence(key types.NamespacedName, version string) Change
 }
 
 // ReplaceSequences tells the engine of all PodSequences there are at a version.
-func (e *Engine) ReplaceSequences(objects []Stored, version string) Changes {
+func (e *Engine) ReplaceSequences(objects []spec.Stored, version string) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 	e.mu.Lock()

@@ -7,6 +7,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // gang is a PodGroup as far as pods or the API server tell of it.
@@ -74,7 +75,7 @@ func (e *Engine) leaveGangs(p *pod) {
 func (e *Engine) countGangs(p *pod, m membership, sign int) {
 	for _, reference := range p.gangs {
 		m.sequence.countGang(reference, m.group, sign)
-		if m.sequence.perNode {
+		if m.sequence.PerNode {
 			continue // what a gang asks for it asks for in the cluster, not on each node
 		}
 		t := m.sequence.laneOf(p).tally(m.group)
@@ -83,7 +84,7 @@ func (e *Engine) countGangs(p *pod, m membership, sign int) {
 		}
 		count := t.gangs[reference]
 		count.members += sign
-		if p.done(m.sequence.groups[m.group].required) {
+		if p.done(m.sequence.groups[m.group].Required) {
 			count.done += sign
 		}
 		if t.gangs[reference] = count; count.members == 0 {
@@ -141,7 +142,7 @@ func (s *sequence) minimum(reference podgroups.Reference) int {
 // splitGang reports a PodGroup that has pods in several groups and cannot be scheduled in order: that of Kubernetes schedules
 // all its pods together, that of Coscheduling as many as it asks for, and those of the later groups may not be scheduled
 // before those of the earlier are ready.
-func (s *sequence) splitGang() (Problem, bool) {
+func (s *sequence) splitGang() (spec.Problem, bool) {
 	var split []string
 	for reference, groups := range s.gangs {
 		first := slices.Min(slices.Collect(maps.Keys(groups)))
@@ -150,9 +151,9 @@ func (s *sequence) splitGang() (Problem, bool) {
 		}
 	}
 	if len(split) == 0 {
-		return Problem{}, false
+		return spec.Problem{}, false
 	}
 	slices.Sort(split)
-	return Problem{v1alpha1.ReasonGangSplit, fmt.Sprintf(
+	return spec.Problem{Reason: v1alpha1.ReasonGangSplit, Message: fmt.Sprintf(
 		"%s has pods in several groups: it schedules all of them together, so each waits for the other; put them into one group", list(split))}, true
 }

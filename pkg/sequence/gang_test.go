@@ -17,6 +17,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 func trainers() podgroups.Reference {
@@ -99,7 +100,7 @@ func TestAGangThatIsSplitOverGroupsIsReported(t *testing.T) {
 		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new("gang")}
 		return pod
 	}
-	problems := func(e answering) []Problem {
+	problems := func(e answering) []spec.Problem {
 		report, ok := e.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
 		require.True(t, ok)
 		return report.Problems
@@ -109,7 +110,7 @@ func TestAGangThatIsSplitOverGroupsIsReported(t *testing.T) {
 	engine.ApplyPod(native(makePod("one", "1")))
 	assert.Empty(t, problems(engine))
 	engine.ApplyPod(native(makePod("two", "1")))
-	assert.Equal(t, []Problem{{
+	assert.Equal(t, []spec.Problem{{
 		Reason: v1alpha1.ReasonGangSplit,
 		Message: "PodGroup gang has pods in several groups: it schedules all of them together, so each waits for the other; " +
 			"put them into one group",
@@ -191,7 +192,7 @@ func TestACoschedulingGroupThatIsSplitOverGroupsIsReported(t *testing.T) {
 				engine.ApplyPod(makePod(role, "2").Label("role", role).Label(podgroups.CoschedulingLabel, "g").Obj())
 			}
 			report, _ := engine.Report(shopKey)
-			reported := slices.ContainsFunc(report.Problems, func(p Problem) bool { return p.Reason == v1alpha1.ReasonGangSplit })
+			reported := slices.ContainsFunc(report.Problems, func(p spec.Problem) bool { return p.Reason == v1alpha1.ReasonGangSplit })
 			assert.Equal(t, test.want, reported)
 		})
 	}

@@ -8,9 +8,7 @@ import "slices"
 // hasMembersOf reports whether every pod has the same group in both sequences, and counts there in the same way. On nodes the
 // classes of pods are of one sequence, so there it does not help.
 func (s *sequence) hasMembersOf(old *sequence) bool {
-	last := len(s.groups) - 1
-	return s.uid == old.uid && !s.refused() && !old.refused() && !s.perNode && !old.perNode && s.namespace == old.namespace &&
-		len(s.groups) == len(old.groups) && s.groups[last].hash == old.groups[last].hash
+	return s.SameMembers(old.Sequence) && !s.refused() && !old.refused() && !s.PerNode && !old.PerNode
 }
 
 // inherit takes over the members of an earlier spec of the same object, and the sums of them. The workloads are entered

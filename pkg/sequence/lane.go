@@ -2,8 +2,6 @@ package sequence
 
 import (
 	"time"
-
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // lane is where the groups of a sequence are passed in order: the whole cluster, or one node.
@@ -65,7 +63,7 @@ func (l *lane) publish() {
 // laneOf is the lane in which the pod counts.
 func (s *sequence) laneOf(p *pod) *lane {
 	name := ""
-	if s.perNode {
+	if s.PerNode {
 		name = p.node
 	}
 	return s.laneAt(name)
@@ -75,12 +73,7 @@ func (s *sequence) laneOf(p *pod) *lane {
 func (l *lane) isNode() bool { return l.name != "" }
 
 // applies tells whether the group is for this lane.
-func (l *lane) applies(g *group) bool { return l.node == nil || g.appliesTo(l.node) }
-
-// appliesTo tells whether the group is for a node.
-func (g *group) appliesTo(n *node) bool {
-	return g.nodeSelector == nil || g.nodeSelector.Matches(labels.Set(n.object.Labels))
-}
+func (l *lane) applies(g *group) bool { return l.node == nil || g.AppliesTo(l.node.object.Labels) }
 
 // evaluate brings what is known of each group up to the sums, which the batch may have changed. It must come before
 // advance.
@@ -126,12 +119,12 @@ func (l *lane) passed(i int, now time.Time) (at time.Time, ok bool) {
 	}
 	if l.isSure(i) {
 		at = l.waitOver(i)
-		ok = g.wait == 0 || !now.Before(at)
+		ok = g.Wait == 0 || !now.Before(at)
 	}
 	if !ok && t.witness.confirmed {
 		at, ok = t.witness.since, true
 	}
-	if deadline := l.deadline(i); g.goOn && l.timedOut(i, now) && (!ok || deadline.Before(at)) {
+	if deadline := l.deadline(i); g.ContinueOnTimeout && l.timedOut(i, now) && (!ok || deadline.Before(at)) {
 		return deadline, true
 	}
 	return at, ok
@@ -145,20 +138,20 @@ func (l *lane) skippedAt(i int) time.Time {
 // advance moves on to the first group that is not passed, and works out what follows from that.
 func (l *lane) advance(now time.Time) {
 	s := l.sequence
-	if s.perNode && !l.isNode() {
+	if s.PerNode && !l.isNode() {
 		return // nothing is bound here
 	}
-	if s.continuous {
+	if s.Continuous {
 		l.current, l.passes, l.lastPass = 0, l.passes[:0], time.Time{}
 	}
 	for l.current < len(s.groups) {
 		l.free()
 		l.noteSatisfied(l.current, now)
 		at, ok := l.passed(l.current, now)
-		if !ok && (s.continuous || l.current >= l.evidence) {
+		if !ok && (s.Continuous || l.current >= l.evidence) {
 			break
 		}
-		if record := s.record(l.current); record.PassedAt != nil && !s.continuous {
+		if record := s.record(l.current); record.PassedAt != nil && !s.Continuous {
 			at = record.PassedAt.Time
 		} else if !ok {
 			// Its pods were released in order, so it was satisfied once; when, nothing says.
@@ -184,7 +177,7 @@ func (l *lane) free() {
 		l.freed = max(l.freed, 1)
 	}
 	l.released = l.current + 1
-	if s.suspended {
+	if s.Suspended {
 		l.released = min(l.released, l.freed)
 	} else {
 		l.freed = l.released
@@ -230,7 +223,7 @@ func (l *lane) mayGo(group int) bool { return group < l.released }
 // prove notes that the members of a group had been let go: the groups before it were passed.
 func (l *lane) prove(group int) {
 	l.evidence = max(l.evidence, group)
-	if l.sequence.suspended {
+	if l.sequence.Suspended {
 		l.freed = max(l.freed, group+1)
 	}
 }
@@ -252,7 +245,7 @@ func (l *lane) begin() {
 // carry takes over what the lane of an earlier spec of the same object came to, as far as groups are defined the same.
 func (l *lane) carry(old *lane, same int) {
 	s := l.sequence
-	for !s.continuous && l.current < min(old.current, same) {
+	for !s.Continuous && l.current < min(old.current, same) {
 		l.passes = append(l.passes, old.passes[l.current])
 		l.current++
 	}
@@ -266,7 +259,7 @@ func (l *lane) carry(old *lane, same int) {
 			t.changed, t.doubt, t.counted = before.changed, before.doubt, before.counted
 		}
 	}
-	if s.suspended {
+	if s.Suspended {
 		l.freed = max(l.freed, min(old.freed, same))
 	}
 }

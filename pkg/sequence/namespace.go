@@ -111,7 +111,7 @@ func (e *Engine) countOnNode(p *pod, sign int, b *batch) {
 	}
 	bump(&w.onNode, p.node, sign)
 	for s, share := range w.shares {
-		if s.perNode {
+		if s.PerNode {
 			b.touchGroup(s.lanes[p.node], share.group)
 		}
 	}
@@ -149,41 +149,41 @@ func (e *Engine) forgetIfEmpty(name string, ns *namespace) {
 // list makes the sequence known to its namespace, with its lanes and the workloads it selects, but no pods yet. A namespace
 // that does not allow the sequence knows nothing of it.
 func (e *Engine) list(s *sequence, b *batch) *namespace {
-	e.sequences[s.key] = s
+	e.sequences[s.Key] = s
 	s.listed, s.gangsKnown, s.engine, s.listedAt = true, e.gangs, e, e.moment.Load()
 	e.consents.list(s)
 	if s.refused() {
-		e.published.refusing.Store(s.namespace, nil) // before any pod is published as released because of it
+		e.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
 		s.laneAt("")
 		return &namespace{}
 	}
-	ns := e.namespaceFor(s.namespace)
+	ns := e.namespaceFor(s.Namespace)
 	ns.sequences[s] = struct{}{}
-	ns.matchCost += s.matchCost()
-	b.namespaces = append(b.namespaces, s.namespace)
-	if s.selects() {
+	ns.matchCost += s.MatchCost()
+	b.namespaces = append(b.namespaces, s.Namespace)
+	if s.Selects() {
 		ns.selecting[s] = struct{}{}
 	}
-	for name := range s.byName {
+	for name := range s.ByName {
 		if ns.naming[name] == nil {
 			ns.naming[name] = map[*sequence]struct{}{}
 		}
 		ns.naming[name][s] = struct{}{}
 	}
 	s.laneAt("")
-	if s.perNode {
+	if s.PerNode {
 		e.perNode[s] = struct{}{}
 		for _, g := range s.groups {
 			g.watchedSince = e.now.Truncate(time.Second)
 		}
-		if s.eager {
+		if s.Eager {
 			for name := range e.nodes {
 				s.laneAt(name)
 			}
 		}
 	}
-	if s.selects() {
-		for w := range e.workloads.of[s.namespace] {
+	if s.Selects() {
+		for w := range e.workloads.of[s.Namespace] {
 			e.placeIn(w, s, false, b)
 		}
 	}
@@ -192,7 +192,7 @@ func (e *Engine) list(s *sequence, b *batch) *namespace {
 
 // unlist undoes list.
 func (e *Engine) unlist(s *sequence, b *batch) {
-	delete(e.sequences, s.key)
+	delete(e.sequences, s.Key)
 	delete(e.perNode, s)
 	s.listed = false
 	for _, l := range s.lanes {
@@ -200,7 +200,7 @@ func (e *Engine) unlist(s *sequence, b *batch) {
 	}
 	e.consents.unlist(s)
 	if s.refused() {
-		b.namespaces = append(b.namespaces, s.namespace)
+		b.namespaces = append(b.namespaces, s.Namespace)
 		return
 	}
 	for _, g := range s.groups {
@@ -209,19 +209,19 @@ func (e *Engine) unlist(s *sequence, b *batch) {
 			e.forgetDue(share.workload)
 		}
 	}
-	if d := e.doubts[s.namespace]; d != nil {
+	if d := e.doubts[s.Namespace]; d != nil {
 		maps.DeleteFunc(d.lanes, func(l *lane, _ struct{}) bool { return l.sequence == s })
 	}
-	ns := e.namespaces[s.namespace]
+	ns := e.namespaces[s.Namespace]
 	delete(ns.sequences, s)
-	ns.matchCost -= s.matchCost()
-	b.namespaces = append(b.namespaces, s.namespace)
+	ns.matchCost -= s.MatchCost()
+	b.namespaces = append(b.namespaces, s.Namespace)
 	delete(ns.selecting, s)
-	for name := range s.byName {
+	for name := range s.ByName {
 		delete(ns.naming[name], s)
 		if len(ns.naming[name]) == 0 {
 			delete(ns.naming, name)
 		}
 	}
-	e.forgetIfEmpty(s.namespace, ns)
+	e.forgetIfEmpty(s.Namespace, ns)
 }

@@ -114,14 +114,14 @@ func (e *Engine) applyNode(object *corev1.Node, b *batch) {
 			continue
 		}
 		for s, share := range w.shares {
-			if s.perNode {
+			if s.PerNode {
 				due[s] = append(due[s], share.group)
 			}
 		}
 	}
 	for s := range e.perNode {
 		l := s.lanes[view.name]
-		if _, isDue := due[s]; l == nil && !isDue && !s.eager && s.nodeRecords[view.name] == nil {
+		if _, isDue := due[s]; l == nil && !isDue && !s.Eager && s.nodeRecords[view.name] == nil {
 			b.moveBlank(s, view.name, old)
 			continue
 		}
@@ -193,7 +193,7 @@ func (l *lane) setNode(n *node) {
 			case p.failed && p.owner.uid != "":
 			case l.isDone(p, g):
 				t.ready++
-			case p.done(g.required):
+			case p.done(g.Required):
 				t.stale++
 			}
 		}

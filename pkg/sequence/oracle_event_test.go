@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 type verb string
@@ -61,9 +62,9 @@ type toldEngine interface {
 	ApplyNamespace(object *corev1.Namespace) Changes
 	RemoveNamespace(object *corev1.Namespace) Changes
 	ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes
-	ApplySequence(ps *v1alpha1.PodSequence, unreadable ...Unreadable) Changes
+	ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unreadable) Changes
 	RemoveSequence(key types.NamespacedName, version string) Changes
-	ReplaceSequences(objects []Stored, version string) Changes
+	ReplaceSequences(objects []spec.Stored, version string) Changes
 	ApplyWorkload(object metav1.Object) Changes
 	RemoveWorkload(object metav1.Object) Changes
 	ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object, version string) Changes
@@ -112,9 +113,9 @@ func (e event) replaceInEngine(engine toldEngine) Changes {
 	case "Namespace":
 		return engine.ReplaceNamespaces(typed[*corev1.Namespace](e.objects), e.asOf)
 	case "PodSequence":
-		var stored []Stored
+		var stored []spec.Stored
 		for _, ps := range typed[*v1alpha1.PodSequence](e.objects) {
-			stored = append(stored, Stored{PodSequence: ps})
+			stored = append(stored, spec.Stored{PodSequence: ps})
 		}
 		return engine.ReplaceSequences(stored, e.asOf)
 	}

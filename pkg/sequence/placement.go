@@ -142,7 +142,7 @@ func (e *Engine) needs(p *pod) []membership {
 	}
 	var needs []membership
 	for _, m := range p.memberships {
-		if m.sequence.perNode && (m.group > 0 || m.sequence.suspended) {
+		if m.sequence.PerNode && (m.group > 0 || m.sequence.Suspended) {
 			needs = append(needs, m)
 		}
 	}
@@ -153,7 +153,7 @@ func (e *Engine) needs(p *pod) []membership {
 // that is new must be listed.
 func (e *Engine) classFor(wants *placementSpec, needs []membership) *class {
 	slices.SortFunc(needs, func(a, b membership) int {
-		return strings.Compare(a.sequence.key.String(), b.sequence.key.String())
+		return strings.Compare(a.sequence.Key.String(), b.sequence.Key.String())
 	})
 	requirementKey := wants.key()
 	key := strings.Builder{}
@@ -345,7 +345,7 @@ func (e *Engine) nodesOf(p pin) iter.Seq[string] {
 // openTo tells whether the node is open to the pod in every sequence that has it.
 func (p *pod) openTo(name string) bool {
 	for _, m := range p.memberships {
-		if m.sequence.perNode && (m.group > 0 || m.sequence.suspended) && m.sequence.stateOn(name, m.group) != nodeOpen {
+		if m.sequence.PerNode && (m.group > 0 || m.sequence.Suspended) && m.sequence.stateOn(name, m.group) != nodeOpen {
 			return false
 		}
 	}

@@ -171,7 +171,7 @@ func (p *pod) liftable() []string {
 	var lift []string
 	for _, gate := range p.gates {
 		for _, m := range p.memberships {
-			if m.sequence.gate == gate && m.sequence.gateAllowed {
+			if m.sequence.Gate == gate && m.sequence.GateAllowed {
 				lift = append(lift, gate)
 				break
 			}

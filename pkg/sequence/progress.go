@@ -14,7 +14,7 @@ func (e *Engine) join(p *pod, m membership, before *pod) {
 		t.members = map[*pod]struct{}{}
 	}
 	t.members[p] = struct{}{}
-	required := m.sequence.groups[m.group].required
+	required := m.sequence.groups[m.group].Required
 	fresh := before == nil || !before.done(required) || !before.readyAt.Equal(p.readyAt)
 	e.count(p, m, +1, fresh)
 	e.countGangs(p, m, +1)
@@ -32,14 +32,14 @@ func (e *Engine) leave(p *pod, m membership) {
 func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 	s := m.sequence
 	l := s.laneOf(p)
-	if s.perNode {
+	if s.PerNode {
 		if !p.failed || p.owner.uid == "" {
 			l.countMember(p, m.group, sign, fresh)
 		}
 		return
 	}
 
-	naming := s.byName[p.name]
+	naming := s.ByName[p.name]
 	for _, i := range naming {
 		l.countNamed(p, i, sign, fresh)
 	}
@@ -55,7 +55,7 @@ func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 	case len(naming) > 0 && naming[0] == m.group:
 	case part != nil && part.group == m.group:
 		t := l.tally(m.group)
-		if p.done(s.groups[m.group].required) && part.workload.wants(p) {
+		if p.done(s.groups[m.group].Required) && part.workload.wants(p) {
 			part.countDone(made.revision, sign)
 			if fresh && part.isCurrent(made.revision) {
 				t.turned = latest(t.turned, p.readyAt)
@@ -82,7 +82,7 @@ func (l *lane) countMember(p *pod, group, sign int, fresh bool) {
 		if fresh {
 			t.turned = latest(t.turned, p.readyAt)
 		}
-	case p.done(g.required):
+	case p.done(g.Required):
 		t.stale += sign
 	}
 	if p.failed && p.owner.uid == "" {
@@ -93,7 +93,7 @@ func (l *lane) countMember(p *pod, group, sign int, fresh bool) {
 // isDone reports whether a member has reached what its group requires. What was ready on a node of the same name before this
 // node was made says nothing of this one.
 func (l *lane) isDone(p *pod, g *group) bool {
-	if !p.done(g.required) {
+	if !p.done(g.Required) {
 		return false
 	}
 	if l.node == nil {
@@ -106,7 +106,7 @@ func (l *lane) isDone(p *pod, g *group) bool {
 // countNamed counts a pod for a group that names it.
 func (l *lane) countNamed(p *pod, group, sign int, fresh bool) {
 	t := l.tally(group)
-	if p.done(l.sequence.groups[group].required) {
+	if p.done(l.sequence.groups[group].Required) {
 		t.ready += sign
 		if fresh {
 			t.turned = latest(t.turned, p.readyAt)
@@ -117,20 +117,9 @@ func (l *lane) countNamed(p *pod, group, sign int, fresh bool) {
 	}
 }
 
-// recordedPasses is the number of groups that the object's status says were passed, as far as the definitions are still
-// those of the record.
-func (s *sequence) recordedPasses(ps *v1alpha1.PodSequence) int {
-	for i := min(len(ps.Status.Groups), len(s.groups)); i > 0; i-- {
-		if record := ps.Status.Groups[i-1]; record.PassedAt != nil && record.Hash == s.groups[i-1].hash {
-			return i
-		}
-	}
-	return 0
-}
-
 // recall takes from status what cannot be seen in the world any more.
 func (s *sequence) recall() {
-	if s.perNode {
+	if s.PerNode {
 		if s.record(0).ReleasedAt != nil {
 			s.begun.Store(true)
 		}
@@ -145,16 +134,16 @@ func (s *sequence) recall() {
 		return
 	}
 	l := s.lanes[""]
-	l.evidence = max(l.evidence, s.recordedPasses(s.object))
+	l.evidence = max(l.evidence, s.RecordedPasses(&s.object.Status))
 	for i := range s.groups {
 		record := s.record(i)
-		if record.ReleasedAt != nil && s.suspended {
+		if record.ReleasedAt != nil && s.Suspended {
 			l.freed = max(l.freed, i+1)
 		}
 		if record.FirstSatisfiedAt != nil {
 			l.once.add(i)
 		}
-		if record.PassedAt != nil && i < len(l.passes) && !s.continuous {
+		if record.PassedAt != nil && i < len(l.passes) && !s.Continuous {
 			l.passes[i] = record.PassedAt.Time
 		}
 	}
@@ -162,30 +151,29 @@ func (s *sequence) recall() {
 
 // carry takes over what an earlier spec of the same object came to.
 func (s *sequence) carry(old *sequence, e *Engine) {
-	if s.uid != old.uid || s.perNode != old.perNode {
+	if s.UID != old.UID || s.PerNode != old.PerNode {
 		return
 	}
-	if old.begun.Load() || !old.suspended {
+	if old.begun.Load() || !old.Suspended {
 		s.begun.Store(true)
 	}
-	now, same := e.now.Truncate(time.Second), 0
-	for same < min(len(s.groups), len(old.groups)) && s.groups[same].hash == old.groups[same].hash {
-		s.groups[same].watchedSince, s.groups[same].editedAt = old.groups[same].watchedSince, old.groups[same].editedAt
-		same++
+	now, same := e.now.Truncate(time.Second), s.SameGroups(old.Sequence)
+	for i, g := range s.groups[:same] {
+		g.watchedSince, g.editedAt = old.groups[i].watchedSince, old.groups[i].editedAt
 	}
 	for _, g := range s.groups[same:] {
 		g.editedAt = now
 	}
-	if s.resumed = old.resumed; old.suspended && !s.suspended {
+	if s.resumed = old.resumed; old.Suspended && !s.Suspended {
 		s.resumed = now
 	}
 	for name, before := range old.lanes {
-		if s.lanes[name] != nil || (before.node != nil && (before.hasHistory() || s.suspended)) {
+		if s.lanes[name] != nil || (before.node != nil && (before.hasHistory() || s.Suspended)) {
 			s.laneAt(name).carry(before, same)
 		}
 	}
 	for name, l := range s.lanes {
-		if old.lanes[name] == nil && l.node != nil && s.suspended {
+		if old.lanes[name] == nil && l.node != nil && s.Suspended {
 			l.freed = max(l.freed, min(old.blank(l.node).released, same))
 		}
 	}

@@ -26,7 +26,7 @@ func proof(uid types.UID, memberships []membership) string {
 	}
 	marks := make([]string, len(memberships))
 	for i, m := range memberships {
-		marks[i] = string(m.sequence.uid) + "/" + m.sequence.groups[m.group].hash
+		marks[i] = m.sequence.ProofMark(m.group)
 	}
 	slices.Sort(marks)
 	return string(uid) + " " + strings.Join(marks, " ")
@@ -42,14 +42,4 @@ func proofOf(object *corev1.Pod) []string {
 }
 
 // provenGroup is the group of the sequence that the pod was released in, as its proof says and as groups are defined now.
-func (p *pod) provenGroup(s *sequence) (int, bool) {
-	for _, mark := range p.proof {
-		uid, hash, _ := strings.Cut(mark, "/")
-		if uid != string(s.uid) {
-			continue
-		}
-		i := slices.IndexFunc(s.groups, func(g *group) bool { return g.hash == hash })
-		return i, i >= 0
-	}
-	return 0, false
-}
+func (p *pod) provenGroup(s *sequence) (int, bool) { return s.ProvenGroup(p.proof) }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Report is how far a sequence has come: what its status is written from.
@@ -34,7 +35,7 @@ type Report struct {
 	// node is said to miss yet.
 	Unbound, Unplaced int
 
-	Problems []Problem
+	Problems []spec.Problem
 
 	// Doubt says why confirming takes long; it is for whoever writes status to fill in.
 	Doubt string
@@ -73,7 +74,7 @@ type GroupReport struct {
 	// WaitUntil is when the wait of a satisfied group is over that is not passed yet.
 	WaitUntil time.Time
 	// Failure is why the group will not be satisfied unless somebody acts; nil if it may.
-	Failure *Problem
+	Failure *spec.Problem
 	// Members and ReadyMembers are names, sorted.
 	Members, ReadyMembers []string
 }
@@ -88,10 +89,10 @@ func (e *Engine) Report(key types.NamespacedName) (Report, bool) {
 		return Report{}, false
 	}
 	report := Report{
-		UID: s.uid, Generation: s.generation, Object: s.object, PerNode: s.perNode, Continuous: s.continuous, Suspended: s.suspended, Refused: s.refused(),
-		Groups: make([]GroupReport, len(s.groups)), Problems: slices.Clone(s.problems),
+		UID: s.UID, Generation: s.Generation, Object: s.object, PerNode: s.PerNode, Continuous: s.Continuous, Suspended: s.Suspended, Refused: s.refused(),
+		Groups: make([]GroupReport, len(s.groups)), Problems: s.problems(),
 	}
-	if s.perNode {
+	if s.PerNode {
 		e.reportNodes(s, &report)
 	} else {
 		l := s.lanes[""]
@@ -115,7 +116,7 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 	g, t := l.sequence.groups[i], l.peek(i)
 	n := l.need(i)
 	r := GroupReport{
-		Title: g.title, Timeout: g.timeout, Hash: g.hash, Expected: n.expected, Ready: n.ready, Satisfied: l.looksSatisfied(i), SatisfiedAt: l.since(i),
+		Title: g.Title, Timeout: g.Timeout, Hash: g.Hash, Expected: n.expected, Ready: n.ready, Satisfied: l.looksSatisfied(i), SatisfiedAt: l.since(i),
 		Released: i < l.released, Progress: n.String() + l.pausedWorkloads(i), Members: make([]string, 0, len(t.members)),
 		SatisfiedOnce: l.once.has(i), EditedAt: latest(g.editedAt, l.sequence.allowedAt),
 	}
@@ -123,7 +124,7 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 		r.Satisfied = false
 		r.Progress += ", making sure that no change is missing"
 	}
-	if g.minAvailable != nil {
+	if g.MinAvailable != nil {
 		r.Expected = n.required
 	}
 	if r.Released {
@@ -151,24 +152,24 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 }
 
 // failure is why the group will not be satisfied unless somebody acts.
-func (l *lane) failure(i int, now time.Time) *Problem {
+func (l *lane) failure(i int, now time.Time) *spec.Problem {
 	g, t := l.sequence.groups[i], l.peek(i)
 	on := ""
 	if l.isNode() {
 		on = " on node " + l.name
 	}
-	group := fmt.Sprintf("group %d/%d %q%s", i+1, len(l.sequence.groups), g.title, on)
+	group := fmt.Sprintf("group %d/%d %q%s", i+1, len(l.sequence.groups), g.Title, on)
 	switch {
 	case l.looksSatisfied(i):
 		return nil
 	case t.failed > 0:
-		return &Problem{v1alpha1.ReasonPodFailed, fmt.Sprintf(
+		return &spec.Problem{Reason: v1alpha1.ReasonPodFailed, Message: fmt.Sprintf(
 			"%s: %s failed and no controller replaces it: delete it and make it again", group, list(l.failedPods(i)))}
 	case t.work.failed > 0:
-		return &Problem{v1alpha1.ReasonJobFailed, fmt.Sprintf("%s: %s: delete it and make it again", group, list(l.failedJobs(i)))}
-	case !g.goOn && l.timedOut(i, now):
-		return &Problem{v1alpha1.ReasonPodsReadyTimeout, fmt.Sprintf(
-			"%s was not ready within %s: %s%s; later groups stay held until it is", group, g.timeout, l.need(i), l.pausedWorkloads(i))}
+		return &spec.Problem{Reason: v1alpha1.ReasonJobFailed, Message: fmt.Sprintf("%s: %s: delete it and make it again", group, list(l.failedJobs(i)))}
+	case !g.ContinueOnTimeout && l.timedOut(i, now):
+		return &spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf(
+			"%s was not ready within %s: %s%s; later groups stay held until it is", group, g.Timeout, l.need(i), l.pausedWorkloads(i))}
 	}
 	return nil
 }
@@ -186,7 +187,7 @@ func (l *lane) failedPods(i int) []string {
 	if len(names) == 0 { // a pod that this group names starts with an earlier one
 		for j := range i {
 			for p := range l.peek(j).members {
-				if _, named := l.sequence.groups[i].names[p.name]; named {
+				if _, named := l.sequence.groups[i].Names[p.name]; named {
 					collect(p)
 				}
 			}
@@ -217,8 +218,8 @@ func list(names []string) string {
 }
 
 // problems are those that pods bring about.
-func (e *Engine) problems(s *sequence) []Problem {
-	var problems []Problem
+func (e *Engine) problems(s *sequence) []spec.Problem {
+	var problems []spec.Problem
 	if p, ok := e.ungoverned(s); ok {
 		problems = append(problems, p)
 	}
@@ -228,14 +229,14 @@ func (e *Engine) problems(s *sequence) []Problem {
 	if p, ok := s.splitGang(); ok {
 		problems = append(problems, p)
 	}
-	if s.perNode {
+	if s.PerNode {
 		return problems
 	}
 	l := s.lanes[""]
 	for i := range l.current {
-		if g := s.groups[i]; g.goOn && !l.looksSatisfied(i) && l.timedOut(i, e.now) && !l.passes[i].Before(l.deadline(i)) {
-			problems = append(problems, Problem{v1alpha1.ReasonPodsReadyTimeout, fmt.Sprintf(
-				"group %d/%d %q was not ready within %s: went on without it", i+1, len(s.groups), g.title, g.timeout)})
+		if g := s.groups[i]; g.ContinueOnTimeout && !l.looksSatisfied(i) && l.timedOut(i, e.now) && !l.passes[i].Before(l.deadline(i)) {
+			problems = append(problems, spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf(
+				"group %d/%d %q was not ready within %s: went on without it", i+1, len(s.groups), g.Title, g.Timeout)})
 		}
 	}
 	return problems
@@ -243,51 +244,50 @@ func (e *Engine) problems(s *sequence) []Problem {
 
 // ungoverned reports the pods of groups that must still wait and that nothing can hold: they belong to another
 // scheduler and carry no gate of ours.
-func (e *Engine) ungoverned(s *sequence) (Problem, bool) {
+func (e *Engine) ungoverned(s *sequence) (spec.Problem, bool) {
 	var names []string
 	for _, l := range s.lanes {
 		first := l.current + 1
-		if s.perNode && !l.isNode() {
+		if s.PerNode && !l.isNode() {
 			first = 1
 		}
 		for i := first; i < len(s.groups); i++ {
 			for p := range l.peek(i).members {
 				_, proven := p.provenGroup(s) // it was held, and released in its turn
-				if !proven && !e.schedulerNames.Has(p.schedulerName) && !p.hasGate(s.gate) {
+				if !proven && !e.schedulerNames.Has(p.schedulerName) && !p.hasGate(s.Gate) {
 					names = append(names, p.name)
 				}
 			}
 		}
 	}
 	if len(names) == 0 {
-		return Problem{}, false
+		return spec.Problem{}, false
 	}
 	var mends []string
 	if ours := e.config.SchedulerNames; len(ours) > 0 {
 		mends = append(mends, "set schedulerName to "+strings.Join(ours, " or "))
 	}
-	if !s.perNode {
-		mends = append(mends, "add the scheduling gate "+s.gate)
+	if !s.PerNode {
+		mends = append(mends, "add the scheduling gate "+s.Gate)
 	}
 	mend := strings.Join(mends, ", or ")
 	if len(mends) > 1 {
 		mend += ","
 	}
-	return Problem{
+	return spec.Problem{
 		Reason:  v1alpha1.ReasonUngovernedPods,
 		Message: fmt.Sprintf("%s cannot be held: %s in the pod template", list(names), mend),
 	}, true
 }
 
 // unsupportedPods reports gated pods that no scheduler of ours can place on a node in order.
-func (e *Engine) unsupportedPods(s *sequence) (Problem, bool) {
-	if !s.perNode {
-		return Problem{}, false
+func (e *Engine) unsupportedPods(s *sequence) (spec.Problem, bool) {
+	if !s.PerNode {
+		return spec.Problem{}, false
 	}
 	if e.config.ClusterScopeOnly {
-		return Problem{v1alpha1.ReasonUnsupportedScope,
-			"scope Node needs podsequence-scheduler, which is not part of this installation: gated pods stay gated; " +
-				"install it, or use scope Cluster"}, true
+		return spec.Problem{Reason: v1alpha1.ReasonUnsupportedScope, Message: "scope Node needs podsequence-scheduler, which is not part of this installation: gated pods stay gated; " +
+			"install it, or use scope Cluster"}, true
 	}
 	var names []string
 	for i := range s.groups {
@@ -298,9 +298,9 @@ func (e *Engine) unsupportedPods(s *sequence) (Problem, bool) {
 		}
 	}
 	if len(names) == 0 {
-		return Problem{}, false
+		return spec.Problem{}, false
 	}
-	return Problem{v1alpha1.ReasonUnsupportedScope, fmt.Sprintf(
+	return spec.Problem{Reason: v1alpha1.ReasonUnsupportedScope, Message: fmt.Sprintf(
 		"%s stay gated: their scheduler does not know scope Node; set schedulerName to %s in the pod template, or install the routing policy",
 		list(names), strings.Join(e.config.SchedulerNames, " or "))}, true
 }
@@ -317,7 +317,7 @@ func (e *Engine) Waiting(key types.NamespacedName) []types.NamespacedName {
 	var waiting []types.NamespacedName
 	l := s.lanes[""]
 	for i := range s.groups {
-		if !s.perNode && l.mayGo(i) {
+		if !s.PerNode && l.mayGo(i) {
 			continue
 		}
 		for p := range l.peek(i).members {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // NodeReport is how far a sequence of scope Node is on one node.
@@ -28,9 +29,9 @@ type NodeReport struct {
 func (e *Engine) reportNodes(s *sequence, report *Report) {
 	for i, g := range s.groups {
 		report.Groups[i] = GroupReport{
-			Title: g.title, Timeout: g.timeout, Hash: g.hash, Satisfied: true, Members: []string{},
+			Title: g.Title, Timeout: g.Timeout, Hash: g.Hash, Satisfied: true, Members: []string{},
 			EditedAt: latest(g.editedAt, s.allowedAt),
-			Released: !s.refused() && (!s.suspended || (s.begun.Load() && i == 0)),
+			Released: !s.refused() && (!s.Suspended || (s.begun.Load() && i == 0)),
 		}
 		if i == 0 && report.Groups[0].Released {
 			report.Groups[0].ReleasedAt = s.created
@@ -69,7 +70,7 @@ func (e *Engine) reportNode(l *lane, sums []GroupReport) (node NodeReport, takes
 		if l.applies(l.sequence.groups[i]) && l.timedOut(i, e.now) {
 			node.TimedOut = append(node.TimedOut, int32(i))
 		}
-		if l.satisfiedOnce(i) && !l.looksSatisfied(i) && l.sequence.groups[i].timeout > 0 {
+		if l.satisfiedOnce(i) && !l.looksSatisfied(i) && l.sequence.groups[i].Timeout > 0 {
 			node.ReadyBefore = append(node.ReadyBefore, int32(i))
 		}
 		n := l.need(i)
@@ -91,11 +92,11 @@ func (e *Engine) reportNode(l *lane, sums []GroupReport) (node NodeReport, takes
 }
 
 // timedOutNodes reports the nodes that went on without a group.
-func (r Report) timedOutNodes(s *sequence) (Problem, bool) {
+func (r Report) timedOutNodes(s *sequence) (spec.Problem, bool) {
 	var first string
 	nodes := 0
 	for _, n := range r.Nodes {
-		i := slices.IndexFunc(n.TimedOut, func(group int32) bool { return s.groups[group].goOn })
+		i := slices.IndexFunc(n.TimedOut, func(group int32) bool { return s.groups[group].ContinueOnTimeout })
 		if i < 0 {
 			continue
 		}
@@ -106,5 +107,5 @@ func (r Report) timedOutNodes(s *sequence) (Problem, bool) {
 	if nodes > 1 {
 		first += fmt.Sprintf("; so did %d other nodes", nodes-1)
 	}
-	return Problem{v1alpha1.ReasonPodsReadyTimeout, first}, nodes > 0
+	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: first}, nodes > 0
 }

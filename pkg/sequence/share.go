@@ -83,14 +83,14 @@ func (s *share) work() work {
 	}
 	g := s.sequence.groups[s.group]
 	contribution := work{sources: 1}
-	contribution.need = max(0, w.expects(g.required)-s.namedBefore-w.current(s.claimed))
+	contribution.need = max(0, w.expects(g.Required)-s.namedBefore-w.current(s.claimed))
 	ready := w.current(s.done)
 	short := ready < contribution.need
 	if w.kind == KindJob {
 		switch {
 		case w.complete:
 			ready, short = contribution.need, false
-		case g.required == v1alpha1.RequireComplete:
+		case g.Required == v1alpha1.RequireComplete:
 			short = true
 		}
 		if w.failed {
@@ -135,7 +135,7 @@ func (s *share) countNames() {
 	if s.workload.kind != KindStatefulSet {
 		return
 	}
-	for name, naming := range s.sequence.byName {
+	for name, naming := range s.sequence.ByName {
 		if naming[0] < s.group && s.workload.makesByName(name) {
 			s.namedBefore++
 		}
@@ -153,7 +153,7 @@ func (s *share) countClaimed(p *pod, revision string, sign int) {
 		return // it is replaced, or one too many
 	}
 	if s.workload.kind == KindStatefulSet {
-		if naming := s.sequence.byName[p.name]; len(naming) > 0 && naming[0] < s.group {
+		if naming := s.sequence.ByName[p.name]; len(naming) > 0 && naming[0] < s.group {
 			return // its name is counted
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Status is what the report says, in the API's words. From the object's present status it takes only what cannot be
@@ -56,7 +57,7 @@ func (r Report) Completed() bool {
 }
 
 // failure is what keeps the sequence, or one of its nodes, from going on unless somebody acts.
-func (r Report) failure() *Problem {
+func (r Report) failure() *spec.Problem {
 	if !r.PerNode {
 		if r.Current < len(r.Groups) {
 			return r.Groups[r.Current].Failure
@@ -72,8 +73,8 @@ func (r Report) failure() *Problem {
 }
 
 // refusal is why the namespace to which the sequence points does not allow it.
-func (r Report) refusal() Problem {
-	return Problem{r.Problems[0].Reason, cutMessage(r.Problems[0].Message)}
+func (r Report) refusal() spec.Problem {
+	return spec.Problem{Reason: r.Problems[0].Reason, Message: cutMessage(r.Problems[0].Message)}
 }
 
 func (r Report) phase() v1alpha1.Phase {
@@ -304,7 +305,7 @@ func (r Report) waitingReason(i int) string {
 }
 
 // joined is all messages in one, cut where a condition's message must end.
-func joined(problems []Problem) string {
+func joined(problems []spec.Problem) string {
 	messages := make([]string, len(problems))
 	for i, p := range problems {
 		messages[i] = p.Message

@@ -66,8 +66,8 @@ func (l *lane) need(i int) need {
 		n.missing = l.missing(g)
 		n.expected, n.ready = t.expected+n.missing, t.ready
 		n.nothing, n.stale = n.expected == 0, t.stale
-	case g.selector == nil:
-		n.expected, n.ready = len(g.names), t.ready
+	case g.Selector == nil:
+		n.expected, n.ready = len(g.Names), t.ready
 		n.nothing = n.expected == 0 // a group that makes no sense
 	default:
 		n.expected, n.ready = t.expected+t.work.need, t.ready+t.work.ready
@@ -76,20 +76,20 @@ func (l *lane) need(i int) need {
 		n.unseen = t.uncertain > 0
 		n.incomplete = t.work.short > 0 && n.ready >= n.expected
 	}
-	if len(t.gangs) > 0 && g.minAvailable == nil {
+	if len(t.gangs) > 0 && g.MinAvailable == nil {
 		minimum, short := l.gangNeed(i)
 		n.expected, n.gangShort = max(n.expected, minimum), short
 	}
 	n.required = n.expected
-	if g.minAvailable == nil {
+	if g.MinAvailable == nil {
 		return n
 	}
 	// A percentage was checked when the group was compiled.
-	n.required, _ = intstr.GetScaledValueFromIntOrPercent(g.minAvailable, n.expected, true)
-	if g.minAvailable.Type == intstr.Int {
+	n.required, _ = intstr.GetScaledValueFromIntOrPercent(g.MinAvailable, n.expected, true)
+	if g.MinAvailable.Type == intstr.Int {
 		// Whatever else there may be to expect, these are enough. A group that makes no sense has no members.
 		n.ready = t.ready + t.work.observed
-		n.certain, n.nothing = true, g.selector == nil && len(g.names) == 0
+		n.certain, n.nothing = true, g.Selector == nil && len(g.Names) == 0
 	}
 	return n
 }
@@ -109,10 +109,10 @@ func (l *lane) missing(g *group) int {
 // isSatisfied tells whether enough of the expected members are done now. A group of which nothing is known to expect is
 // not: its pods may yet come.
 func (l *lane) isSatisfied(i int, n need) bool {
-	if l.sequence.refused() || l.sequence.groups[i].unreadable || n.nothing || !n.certain || n.gangShort || n.ready < n.required {
+	if l.sequence.refused() || l.sequence.groups[i].Unreadable || n.nothing || !n.certain || n.gangShort || n.ready < n.required {
 		return false
 	}
 	// Every workload by itself: the sums hide nothing, because a surplus is not entered. But a Job may have all the
 	// pods it needs and not be complete.
-	return l.sequence.groups[i].minAvailable != nil || l.peek(i).work.short == 0
+	return l.sequence.groups[i].MinAvailable != nil || l.peek(i).work.short == 0
 }

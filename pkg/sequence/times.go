@@ -28,7 +28,7 @@ func (l *lane) satisfiedSince(i int, satisfied bool, e *Engine) time.Time {
 		return latest(e.now.Truncate(time.Second), clamp(l.readySince(i, e), e.now))
 	case !t.satisfied:
 		return clamp(latest(t.turned, l.readySince(i, e)), e.now)
-	case g.wait > 0 && t.turned.After(t.since):
+	case g.Wait > 0 && t.turned.After(t.since):
 		// A pod that is needed turned ready again: there was a break, even if only its end was seen.
 		return latest(t.since, clamp(l.readySince(i, e), e.now))
 	}
@@ -42,7 +42,7 @@ func (l *lane) sinceFirstSight(i int, e *Engine) time.Time {
 	case !known:
 		since = ready
 	case !recorded.IsZero():
-		if since = recorded; l.sequence.groups[i].wait > 0 {
+		if since = recorded; l.sequence.groups[i].Wait > 0 {
 			since = latest(since, ready)
 		}
 	case ready.After(l.sequence.recordedAt()):
@@ -86,7 +86,7 @@ func timeOf(t *metav1.Time) time.Time {
 func (l *lane) readySince(i int, e *Engine) time.Time {
 	g, times := l.sequence.groups[i], l.readyTimes(i, e)
 	k := times.pods()
-	if g.minAvailable != nil {
+	if g.MinAvailable != nil {
 		k = min(k, max(l.need(i).required, 1))
 	}
 	return times.when(k)
@@ -136,10 +136,10 @@ func (l *lane) readyTimes(i int, e *Engine) readyTimes {
 	s := l.sequence
 	g := s.groups[i]
 	var times readyTimes
-	if g.selector == nil && !l.isNode() {
+	if g.Selector == nil && !l.isNode() {
 		for j := range i + 1 { // a pod that this group names may start with an earlier one
 			for p := range l.peek(j).members {
-				if _, named := g.names[p.name]; named && p.done(g.required) {
+				if _, named := g.Names[p.name]; named && p.done(g.Required) {
 					times.add(p.readyAt, 1)
 				}
 			}
@@ -175,14 +175,6 @@ func (l *lane) readyTimes(i int, e *Engine) readyTimes {
 	return times
 }
 
-// record is what status says of a group that is still defined in the same way.
-func (s *sequence) record(i int) v1alpha1.GroupStatus {
-	if records := s.object.Status.Groups; i < len(records) && records[i].Hash == s.groups[i].hash {
-		return records[i]
-	}
-	return v1alpha1.GroupStatus{}
-}
-
 // recordedAt is when status was last written, as the API server noted; zero if it did not.
 func (s *sequence) recordedAt() time.Time {
 	var at time.Time
@@ -196,7 +188,7 @@ func (s *sequence) recordedAt() time.Time {
 
 // resumedAt is when status says that a suspension was lifted; zero if it does not, or if there can have been none.
 func (s *sequence) resumedAt() time.Time {
-	if s.suspended || s.generation < 2 {
+	if s.Suspended || s.Generation < 2 {
 		return time.Time{}
 	}
 	c := meta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionSuspended)
@@ -220,19 +212,19 @@ func fullSecondAfter(t time.Time) time.Time { return t.Truncate(time.Second).Add
 // waitOver is when the wait of a satisfied group is over.
 func (l *lane) waitOver(i int) time.Time {
 	g, since := l.sequence.groups[i], l.since(i)
-	if g.wait == 0 {
+	if g.Wait == 0 {
 		return since
 	}
-	return fullSecondAfter(since).Add(g.wait)
+	return fullSecondAfter(since).Add(g.Wait)
 }
 
 // deadline is when the group's time is over; zero if it has no time-out, or is not released.
 func (l *lane) deadline(i int) time.Time {
 	g := l.sequence.groups[i]
-	if g.timeout == 0 || i > l.current || l.sequence.refused() || (l.isNode() && l.node == nil) || (l.sequence.suspended && !l.mayGo(i)) {
+	if g.Timeout == 0 || i > l.current || l.sequence.refused() || (l.isNode() && l.node == nil) || (l.sequence.Suspended && !l.mayGo(i)) {
 		return time.Time{}
 	}
-	return fullSecondAfter(l.releasedAt(i)).Add(g.timeout)
+	return fullSecondAfter(l.releasedAt(i)).Add(g.Timeout)
 }
 
 // timedOut reports whether the group's time was over before it was satisfied for the first time. That it breaks after it was
@@ -264,7 +256,7 @@ func (l *lane) nodeRecord(i int) v1alpha1.NodeStatus {
 // noteSatisfied remembers of a released group that it was satisfied: it has no time-out any more. One that was too late, and
 // that the groups after it no longer wait for, must have been satisfied for as long as they would have waited.
 func (l *lane) noteSatisfied(i int, now time.Time) {
-	if (l.isSure(i) || l.peek(i).witness.confirmed) && !l.restsOnNothing(i) && (!l.sequence.suspended || l.mayGo(i)) && (!l.timedOut(i, now) || !now.Before(l.waitOver(i))) {
+	if (l.isSure(i) || l.peek(i).witness.confirmed) && !l.restsOnNothing(i) && (!l.sequence.Suspended || l.mayGo(i)) && (!l.timedOut(i, now) || !now.Before(l.waitOver(i))) {
 		l.once.add(i)
 	}
 }
@@ -274,7 +266,7 @@ func (l *lane) noteSatisfied(i int, now time.Time) {
 func (l *lane) releasedAt(i int) time.Time {
 	s, g := l.sequence, l.sequence.groups[i]
 	record := s.record(i)
-	if record.ReleasedAt != nil && !s.continuous {
+	if record.ReleasedAt != nil && !s.Continuous {
 		return record.ReleasedAt.Time
 	}
 	at := latest(latest(s.created, g.editedAt), latest(s.resumed, s.resumedAt()))
@@ -286,7 +278,7 @@ func (l *lane) releasedAt(i int) time.Time {
 		at = latest(at, l.begunAt())
 	case record.ReleasedAt != nil:
 		at = latest(at, record.ReleasedAt.Time)
-	case g.timeout > 0:
+	case g.Timeout > 0:
 		// What happened before this engine came, nobody has recorded.
 		at = latest(at, g.watchedSince)
 	}

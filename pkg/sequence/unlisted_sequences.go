@@ -13,8 +13,8 @@ func (e *Engine) UnlistedSequences(listed sets.Set[types.UID], version string) [
 
 	var gone []types.UID
 	for _, s := range e.sequences {
-		if !listed.Has(s.uid) && !newer(s.object.ResourceVersion, version) {
-			gone = append(gone, s.uid)
+		if !listed.Has(s.UID) && !newer(s.object.ResourceVersion, version) {
+			gone = append(gone, s.UID)
 		}
 	}
 	return gone
@@ -27,7 +27,7 @@ func (e *Engine) KnowsAnySequence(uids []types.UID) bool {
 
 	wanted := sets.New(uids...)
 	for _, s := range e.sequences {
-		if wanted.Has(s.uid) {
+		if wanted.Has(s.UID) {
 			return true
 		}
 	}

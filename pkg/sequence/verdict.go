@@ -163,9 +163,9 @@ func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, rele
 func (e *Engine) releasesUnseen(view *pod, m membership) bool {
 	s := m.sequence
 	switch {
-	case s.perNode:
-		return m.group == 0 && !s.suspended && !e.unsupported(view, m)
-	case s.continuous && m.group > 0:
+	case s.PerNode:
+		return m.group == 0 && !s.Suspended && !e.unsupported(view, m)
+	case s.Continuous && m.group > 0:
 		return false
 	}
 	return m.group < s.publishedOn("").released
@@ -219,19 +219,4 @@ func (e *Engine) publishNamespace(name string) {
 		view.sequences = slices.Collect(maps.Keys(ns.sequences))
 	}
 	e.published.namespaces.Store(name, view)
-}
-
-// matchCost is what it costs to match a pod with the sequence, in labels that are compared.
-func (s *sequence) matchCost() int {
-	cost := 1 + len(s.groups)
-	for _, g := range s.groups {
-		if g.selector == nil {
-			continue
-		}
-		requirements, _ := g.selector.Requirements()
-		for _, r := range requirements {
-			cost += 1 + len(r.ValuesUnsorted())
-		}
-	}
-	return cost
 }

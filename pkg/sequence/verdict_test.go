@@ -56,18 +56,18 @@ func checkPublishedSequences(e *Engine) error {
 	want := map[string]map[*sequence]struct{}{}
 	for _, s := range e.sequences {
 		if !s.refused() {
-			insert(want, s.namespace, s)
+			insert(want, s.Namespace, s)
 		}
 		for name, l := range s.lanes {
 			if l.told != l.now() || s.publishedOn(name) != l.told {
-				return fmt.Errorf("%s: what is published of node %q is %v, want %v", s.key, name, s.publishedOn(name), l.now())
+				return fmt.Errorf("%s: what is published of node %q is %v, want %v", s.Key, name, s.publishedOn(name), l.now())
 			}
 		}
 	}
 	for s := range e.perNode {
 		for name, n := range e.nodes {
 			if s.lanes[name] == nil && s.publishedOn(name) != s.tellBlank(n) {
-				return fmt.Errorf("%s: what is published of empty node %q is %v, want %v", s.key, name, s.publishedOn(name), s.tellBlank(n))
+				return fmt.Errorf("%s: what is published of empty node %q is %v, want %v", s.Key, name, s.publishedOn(name), s.tellBlank(n))
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func checkPublishedSequences(e *Engine) error {
 		delete(want, key.(string))
 		cost := 0
 		for s := range all {
-			cost += s.matchCost()
+			cost += s.MatchCost()
 		}
 		missing := slices.ContainsFunc(view.sequences, func(s *sequence) bool { _, ok := all[s]; return !ok })
 		if view.tooMany != (cost > maxMatchCost) || (!view.tooMany && (missing || len(view.sequences) != len(all))) {
@@ -188,7 +188,7 @@ func TestWhatIsPublishedOfAPod(t *testing.T) {
 			one, two := makePod("one", "5").Obj(), makePod("two", "6").Label("tier", "two").Obj()
 			e.ApplyPod(one)
 			e.ApplyPod(two)
-			assert.Equal(t, "one shop/"+e.sequences[types.NamespacedName{Namespace: oracleNamespace, Name: "shop"}].groups[0].hash, e.Verdict(one).Proof(one))
+			assert.Equal(t, "one shop/"+e.sequences[types.NamespacedName{Namespace: oracleNamespace, Name: "shop"}].groups[0].Hash, e.Verdict(one).Proof(one))
 			assert.Empty(t, e.Verdict(two).Proof(two))
 		},
 	}

@@ -54,7 +54,7 @@ func (s *sequence) publishedOn(name string) told {
 // closed says why a node is not open. What the group there lacks it says only if no event is under way.
 func (e *Engine) closed(m membership, t told, node string) Decision {
 	s := m.sequence
-	d := Decision{Held: true, Sequence: s.key, groups: len(s.groups), Group: m.group, title: s.groups[m.group].title, node: node}
+	d := Decision{Held: true, Sequence: s.Key, groups: len(s.groups), Group: m.group, title: s.groups[m.group].Title, node: node}
 	switch {
 	case !t.known:
 		d.reason = heldByUnknownNode
@@ -66,7 +66,7 @@ func (e *Engine) closed(m membership, t told, node string) Decision {
 			d.describeOn(n, s, e.now)
 		}
 	default:
-		d.Group, d.title = t.current, s.groups[t.current].title
+		d.Group, d.title = t.current, s.groups[t.current].Title
 	}
 	return d
 }
@@ -106,7 +106,7 @@ func (p *Placement) Needs() []Need {
 	}
 	needs := make([]Need, len(p.needs))
 	for i, m := range p.needs {
-		needs[i] = Need{m.sequence.key, m.group}
+		needs[i] = Need{m.sequence.Key, m.group}
 	}
 	slices.SortFunc(needs, func(a, b Need) int { return strings.Compare(a.Sequence.String(), b.Sequence.String()) })
 	return needs

@@ -55,8 +55,8 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	var holding *membership
 	for i := range p.memberships {
 		m := &p.memberships[i]
-		governed := e.schedulerNames.Has(p.schedulerName) || p.hasGate(m.sequence.gate)
-		if governed && m.blocked() && (holding == nil || less(m.sequence.key, holding.sequence.key)) {
+		governed := e.schedulerNames.Has(p.schedulerName) || p.hasGate(m.sequence.Gate)
+		if governed && m.blocked() && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
 			holding = m
 		}
 	}
@@ -64,9 +64,9 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 		return Hold{}
 	}
 	s := holding.sequence
-	hold := Hold{Sequence: s.key}
+	hold := Hold{Sequence: s.Key}
 	if current := s.lanes[""].current; current < holding.group {
-		hold.Group = fmt.Sprintf("group %d/%d %q", current+1, len(s.groups), s.groups[current].title)
+		hold.Group = fmt.Sprintf("group %d/%d %q", current+1, len(s.groups), s.groups[current].Title)
 		search := pausedSearch{seen: map[*group]struct{}{}, found: map[types.NamespacedName]struct{}{}}
 		search.group(s, current)
 		hold.Paused = search.sorted()
@@ -82,13 +82,13 @@ func (e *Engine) TargetNamespace(key types.NamespacedName) (namespace string, ok
 	if s == nil {
 		return "", false
 	}
-	return s.namespace, true
+	return s.Namespace, true
 }
 
 // blocked reports whether the members of the group are held until something else happens.
 func (m membership) blocked() bool {
 	s := m.sequence
-	if s.perNode || s.lanes[""].mayGo(m.group) {
+	if s.PerNode || s.lanes[""].mayGo(m.group) {
 		return false
 	}
 	l := s.lanes[""]
