@@ -14,7 +14,6 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // A reflector calls its store from one goroutine, in the order of the watch.
@@ -82,7 +81,7 @@ func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 	}
 	before := s.unreadable
 	s.unreadable = map[types.NamespacedName]int64{}
-	sequences := make([]spec.Stored, len(objects))
+	sequences := make([]sequence.Stored, len(objects))
 	for i, stored := range objects {
 		if generation, told := before[keyOf(stored)]; told {
 			s.unreadable[keyOf(stored)] = generation
@@ -100,8 +99,8 @@ func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 }
 
 // read reads one object, and tells the operator of the cluster if it cannot be read wholly.
-func (s *sequenceStore) read(stored *unstructured.Unstructured) spec.Stored {
-	ps, key := spec.Read(stored.Object), keyOf(stored)
+func (s *sequenceStore) read(stored *unstructured.Unstructured) sequence.Stored {
+	ps, key := sequence.Read(stored.Object), keyOf(stored)
 	if len(ps.Unreadable) == 0 {
 		s.forget(key)
 		return ps

@@ -10,6 +10,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -83,7 +84,7 @@ func (a answering) RemoveWorkload(object metav1.Object) Changes {
 	return a.answer(a.Engine.RemoveWorkload(object))
 }
 
-func (a answering) ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object, version string) Changes {
+func (a answering) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, version string) Changes {
 	return a.answer(a.Engine.ReplaceWorkloads(kind, objects, version))
 }
 

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -13,7 +14,7 @@ func (e *Engine) applySequence(stored spec.Stored, b *batch) {
 	ps := stored.PodSequence
 	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
 	old := e.sequences[key]
-	if old != nil && old.UID == ps.UID && ps.ResourceVersion != "" && !newer(ps.ResourceVersion, old.object.ResourceVersion) {
+	if old != nil && old.UID == ps.UID && ps.ResourceVersion != "" && !inventory.Newer(ps.ResourceVersion, old.object.ResourceVersion) {
 		return
 	}
 	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation {

@@ -1,10 +1,10 @@
 package sequence
 
 import (
-	"maps"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // ApplyWorkload tells the engine of a Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet or Job that
@@ -20,7 +20,7 @@ func (e *Engine) ApplyWorkload(object metav1.Object) Changes {
 	e.prepareDue(view)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := e.at(view.resourceVersion)
+	b := e.at(view.ResourceVersion)
 	e.applyWorkload(view, b)
 	return e.settle(b)
 }
@@ -38,17 +38,17 @@ func (e *Engine) RemoveWorkload(object metav1.Object) Changes {
 }
 
 // ReplaceWorkloads tells the engine of all workloads of one kind that there are at a version, in one step.
-func (e *Engine) ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object, version string) Changes {
+func (e *Engine) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, version string) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 
 	views := make([]*workload, 0, len(objects))
 	present := make(map[types.UID]struct{}, len(objects))
 	for _, object := range objects {
-		if view := viewWorkload(object); view != nil && view.kind == kind {
+		if view := viewWorkload(object); view != nil && view.Kind == kind {
 			e.prepareDue(view)
 			views = append(views, view)
-			present[view.uid] = struct{}{}
+			present[view.UID] = struct{}{}
 		}
 	}
 	e.mu.Lock()
@@ -58,7 +58,7 @@ func (e *Engine) ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object, ve
 		e.applyWorkload(view, b)
 	}
 	for uid, w := range e.workloads.byUID {
-		if _, ok := present[uid]; !ok && w.kind == kind {
+		if _, ok := present[uid]; !ok && w.Kind == kind {
 			e.removeWorkload(uid, b)
 		}
 	}
@@ -67,17 +67,17 @@ func (e *Engine) ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object, ve
 
 // applyWorkload enters a new version. The pods are counted anew only if what they are counted for may have changed.
 func (e *Engine) applyWorkload(view *workload, b *batch) {
-	if before := e.workloads.byName[view.key()]; before != nil && before.uid != view.uid {
-		if !newer(view.resourceVersion, before.resourceVersion) {
+	if before := e.workloads.byName[view.Key()]; before != nil && before.UID != view.UID {
+		if !inventory.Newer(view.ResourceVersion, before.ResourceVersion) {
 			return
 		}
-		e.removeWorkload(before.uid, b) // deleted and made again, and only the second was told
+		e.removeWorkload(before.UID, b) // deleted and made again, and only the second was told
 	}
-	old := e.workloads.byUID[view.uid]
-	if old != nil && !newer(view.resourceVersion, old.resourceVersion) {
+	old := e.workloads.byUID[view.UID]
+	if old != nil && !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
 		return
 	}
-	if old != nil && old.samePods(view) {
+	if old != nil && old.SamePods(&view.Workload) {
 		e.refreshWorkload(old, view, b)
 		return
 	}
@@ -89,22 +89,16 @@ func (e *Engine) applyWorkload(view *workload, b *batch) {
 		view.onNode = old.onNode
 	}
 	e.workloads.learn(view)
-	if view.kind == KindDaemonSet && old == nil {
-		for _, p := range e.podsIn(view.namespace) {
-			if p.owner.uid == view.uid {
+	if view.Kind == inventory.KindDaemonSet && old == nil {
+		for _, p := range e.podsIn(view.Namespace) {
+			if p.Owner.UID == view.UID {
 				e.countOnNode(p, +1, b)
 			}
 		}
 	}
 	e.settleRevisions(view, b)
-	e.placeWorkload(view, view.complete && (old == nil || !old.complete), b)
+	e.placeWorkload(view, view.Complete && (old == nil || !old.Complete), b)
 	e.recount(pods, +1, b)
-}
-
-// samePods tells whether another version of the workload leaves its pods where they are counted.
-func (w *workload) samePods(other *workload) bool {
-	return w.counts() == other.counts() && w.owner == other.owner && maps.Equal(w.labels, other.labels) &&
-		(w.kind != KindStatefulSet || (w.expected == other.expected && w.firstPod == other.firstPod))
 }
 
 // refreshWorkload enters facts that leave the pods where they are counted.
@@ -112,12 +106,12 @@ func (e *Engine) refreshWorkload(w, view *workload, b *batch) {
 	for _, share := range w.shares {
 		e.touchShare(share, b)
 	}
-	due, completed := w.due, view.complete && !w.complete
-	shares, superseded, onNode, revision := w.shares, w.superseded, w.onNode, w.revision
+	due, completed := w.due, view.Complete && !w.Complete
+	shares, superseded, onNode, revision := w.shares, w.Superseded, w.onNode, w.Revision
 	*w = *view
-	w.shares, w.superseded, w.onNode = shares, superseded, onNode
-	if w.kind == KindDeployment {
-		w.revision = revision
+	w.shares, w.Superseded, w.onNode = shares, superseded, onNode
+	if w.Kind == inventory.KindDeployment {
+		w.Revision = revision
 	}
 	if w.due == nil {
 		w.due = due // unchanged, see prepareDue
@@ -146,7 +140,7 @@ func (e *Engine) refreshShare(s *share, completed bool, b *batch) {
 	s.refresh()
 	if completed && s.entered.need > 0 {
 		t := s.sequence.lanes[""].tally(s.group)
-		t.turned = latest(t.turned, s.workload.completeAt)
+		t.turned = latest(t.turned, s.workload.CompletedAt)
 	}
 	e.touchShare(s, b)
 }
@@ -155,21 +149,21 @@ func (e *Engine) refreshShare(s *share, completed bool, b *batch) {
 func (e *Engine) settleRevisions(w *workload, b *batch) {
 	deployment := w
 	switch {
-	case w.kind == KindJob && w.owner != "":
-		for _, job := range e.workloads.supersede(w.owner) {
+	case w.Kind == inventory.KindJob && w.Owner != "":
+		for _, job := range e.workloads.supersede(w.Owner) {
 			for _, share := range job.shares {
 				e.refreshShare(share, false, b)
 			}
 		}
 		return
-	case w.kind == KindReplicaSet && w.owner != "":
-		deployment = e.workloads.byUID[w.owner]
+	case w.Kind == inventory.KindReplicaSet && w.Owner != "":
+		deployment = e.workloads.byUID[w.Owner]
 	}
-	if deployment == nil || deployment.kind != KindDeployment {
+	if deployment == nil || deployment.Kind != inventory.KindDeployment {
 		return
 	}
-	if newest := e.workloads.newestReplicaSet(deployment); newest != deployment.revision {
-		deployment.revision = newest
+	if newest := e.workloads.newestReplicaSet(deployment); newest != deployment.Revision {
+		deployment.Revision = newest
 		for _, share := range deployment.shares {
 			e.refreshShare(share, false, b)
 		}
@@ -197,10 +191,10 @@ func (e *Engine) podsOf(w *workload) []*pod {
 			pods = append(pods, p)
 		}
 	}
-	add(w.uid)
-	if w.kind == KindDeployment {
-		for owned := range e.workloads.owned[w.uid] {
-			add(owned.uid)
+	add(w.UID)
+	if w.Kind == inventory.KindDeployment {
+		for owned := range e.workloads.owned[w.UID] {
+			add(owned.UID)
 		}
 	}
 	return pods
@@ -217,27 +211,27 @@ func (e *Engine) recount(pods []*pod, sign int, b *batch) {
 }
 
 func (w *workloads) learn(view *workload) {
-	w.byUID[view.uid] = view
-	w.byName[view.key()] = view
-	insert(w.of, view.namespace, view)
-	if view.owner != "" {
-		insert(w.owned, view.owner, view)
+	w.byUID[view.UID] = view
+	w.byName[view.Key()] = view
+	insert(w.of, view.Namespace, view)
+	if view.Owner != "" {
+		insert(w.owned, view.Owner, view)
 	}
 }
 
 func (w *workloads) forget(old *workload) {
-	delete(w.byUID, old.uid)
-	delete(w.byName, old.key())
-	remove(w.of, old.namespace, old)
-	if old.owner != "" {
-		remove(w.owned, old.owner, old)
+	delete(w.byUID, old.UID)
+	delete(w.byName, old.Key())
+	remove(w.of, old.Namespace, old)
+	if old.Owner != "" {
+		remove(w.owned, old.Owner, old)
 	}
 }
 
 // placeWorkload gives the workload its share in every sequence of its namespace that selects its pods.
 func (e *Engine) placeWorkload(w *workload, completed bool, b *batch) {
-	ns := e.namespaces[w.namespace]
-	if ns == nil || !w.counts() {
+	ns := e.namespaces[w.Namespace]
+	if ns == nil || !w.Counts() {
 		return
 	}
 	for s := range ns.selecting {
@@ -246,11 +240,11 @@ func (e *Engine) placeWorkload(w *workload, completed bool, b *batch) {
 }
 
 func (e *Engine) placeIn(w *workload, s *sequence, completed bool, b *batch) {
-	if !w.counts() {
+	if !w.Counts() {
 		return
 	}
-	group, ok := s.Selecting(w.labels, len(s.groups))
-	if !ok || (s.PerNode && w.kind != KindDaemonSet) {
+	group, ok := s.Selecting(w.Labels, len(s.groups))
+	if !ok || (s.PerNode && w.Kind != inventory.KindDaemonSet) {
 		return
 	}
 	share := &share{workload: w, sequence: s, group: group}
@@ -306,18 +300,18 @@ func (e *Engine) forgetDue(w *workload) {
 // prepareDue works out, before the lock is taken, on which nodes a DaemonSet should run, if any sequence of node scope may
 // ask and the answer may have changed. Writers come one at a time, so what they read stays as it is.
 func (e *Engine) prepareDue(view *workload) {
-	if view.kind != KindDaemonSet || len(e.perNode) == 0 || view.terminating {
+	if view.Kind != inventory.KindDaemonSet || len(e.perNode) == 0 || view.Terminating {
 		return
 	}
-	old := e.workloads.byUID[view.uid]
-	if old != nil && old.due != nil && old.object.GetGeneration() == view.object.GetGeneration() {
+	old := e.workloads.byUID[view.UID]
+	if old != nil && old.due != nil && old.Object.GetGeneration() == view.Object.GetGeneration() {
 		return
 	}
 	for s := range e.perNode {
-		if s.Namespace != view.namespace {
+		if s.Namespace != view.Namespace {
 			continue
 		}
-		if _, ok := s.Selecting(view.labels, len(s.groups)); ok {
+		if _, ok := s.Selecting(view.Labels, len(s.groups)); ok {
 			view.due = e.dueNodes(view)
 			return
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // batch is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
@@ -24,7 +26,7 @@ type batch struct {
 	// blanks are nodes on which nothing of a sequence is and where it may be elsewhere than before.
 	blanks []blankMove
 	// pins are pins that may mean another node than before.
-	pins []pin
+	pins []inventory.Pin
 	// entered are the pods of which there is a new version.
 	entered []enteredPod
 	// nodes are the names of those that came, went or changed.
@@ -151,7 +153,7 @@ func (e *Engine) publishEntered(b *batch, changes *Changes) {
 	}
 	for _, p := range b.entered {
 		e.publish(p.pod)
-		if e.unseen.take(p.uid, p.resourceVersion) && !p.noted {
+		if e.unseen.take(p.UID, p.ResourceVersion) && !p.noted {
 			e.release(changes, p.pod, true)
 			e.hold(changes, p.pod)
 		}
@@ -221,9 +223,9 @@ func (e *Engine) settlePins(s *sequence, node string, before, now told, changes 
 		return
 	}
 	gone := before.known && !now.known
-	pins := []pin{{node: node}}
+	pins := []inventory.Pin{{Node: node}}
 	if n := e.nodes[node]; n != nil {
-		pins = append(pins, pin{host: n.hostname()})
+		pins = append(pins, inventory.Pin{Host: n.Hostname()})
 	}
 	for _, pin := range pins {
 		for p := range e.pinned[pin] {
@@ -262,30 +264,30 @@ func (e *Engine) settleClass(c *class, changes *Changes) {
 // prepareClass finds or makes the class of an unbound pod before the lock is taken: what its requirement is to each node
 // may take a while to work out.
 func (e *Engine) prepareClass(view *pod) *class {
-	ns := e.namespaces[view.namespace]
-	if ns == nil || len(e.perNode) == 0 || view.wants == nil || view.terminating {
+	ns := e.namespaces[view.Namespace]
+	if ns == nil || len(e.perNode) == 0 || view.Wants == nil || view.Terminating {
 		return nil
 	}
-	if p := ns.pods[view.name]; p != nil && !newer(view.resourceVersion, p.resourceVersion) {
+	if p := ns.pods[view.Name]; p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
 		return nil
 	}
 	view.memberships = ns.place(view)
 	needs := e.needs(view)
 	view.memberships = nil
-	if len(needs) == 0 || view.wants.pin() != nil {
+	if len(needs) == 0 || view.Wants.Pin() != nil {
 		return nil
 	}
-	return e.classFor(view.wants, needs)
+	return e.classFor(view.Wants, needs)
 }
 
 func (e *Engine) applyPod(view *pod, prepared *class, b *batch) {
-	ns := e.namespaceFor(view.namespace)
-	p := ns.pods[view.name]
-	if p != nil && !newer(view.resourceVersion, p.resourceVersion) {
+	ns := e.namespaceFor(view.Namespace)
+	p := ns.pods[view.Name]
+	if p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
 		return
 	}
-	if p != nil && !b.relisted && p.countsAs(view) {
-		p.resourceVersion = view.resourceVersion
+	if p != nil && !b.relisted && p.CountsAs(&view.Pod) {
+		p.ResourceVersion = view.ResourceVersion
 		b.entered = append(b.entered, enteredPod{p, false})
 		return
 	}
@@ -293,12 +295,12 @@ func (e *Engine) applyPod(view *pod, prepared *class, b *batch) {
 	// Another pod of the same name takes the old one's place in one step: in between, the group would look smaller.
 	if p == nil {
 		p = &pod{}
-		ns.pods[view.name] = p
+		ns.pods[view.Name] = p
 	}
-	unseen := e.unseen.has(view.uid)
-	held := p.uid == view.uid && !e.mayGo(p)
+	unseen := e.unseen.has(view.UID)
+	held := p.UID == view.UID && !e.mayGo(p)
 	kept := p.keptFrom()
-	replace := p.uid != view.uid || !p.sameMembership(view)
+	replace := p.UID != view.UID || !p.SameMembership(&view.Pod)
 	e.touchPod(p, b)
 	e.update(ns, p, view, replace, prepared, b)
 	e.testify(p, b)
@@ -321,7 +323,7 @@ func (p *pod) keptFrom() string {
 	case p.class != nil:
 		return p.class.key
 	case p.pin != nil:
-		key := "pin " + p.pin.node + " " + p.pin.host
+		key := "pin " + p.pin.Node + " " + p.pin.Host
 		for _, m := range p.memberships {
 			key += fmt.Sprintf("|%p %d", m.sequence, m.group)
 		}
@@ -343,7 +345,7 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, b *batch) {
 		return
 	}
 	p := ns.pods[name]
-	if p == nil || p.uid != uid {
+	if p == nil || p.UID != uid {
 		return
 	}
 	delete(ns.pods, name)

@@ -19,7 +19,7 @@ import (
 type blank struct{ current, released int }
 
 func (s *sequence) blank(n *node) blank {
-	at := blank{current: s.FirstOn(n.object.Labels)}
+	at := blank{current: s.FirstOn(n.Object.Labels)}
 	switch {
 	case s.refused(), s.Suspended && !s.begun.Load():
 		at.released = 0
@@ -60,11 +60,11 @@ func (s *sequence) stateOn(name string, group int) nodeState {
 
 // describeOn says what a node waits for.
 func (d *Decision) describeOn(n *node, s *sequence, now time.Time) {
-	if l := s.lanes[n.name]; l != nil {
+	if l := s.lanes[n.Name]; l != nil {
 		d.describe(l, now)
 		return
 	}
-	l := lane{sequence: s, name: n.name, node: n, evaluated: true}
+	l := lane{sequence: s, name: n.Name, node: n, evaluated: true}
 	at := s.blank(n)
 	l.current, l.released = at.current, at.released
 	d.describe(&l, now)

@@ -46,15 +46,15 @@ func (c *Changes) touch(key types.NamespacedName) {
 
 // hold reports the pod if it must wait.
 func (e *Engine) hold(c *Changes, p *pod) {
-	if held := e.publish(p); held && !p.terminating {
-		c.Held = append(c.Held, types.NamespacedName{Namespace: p.namespace, Name: p.name})
+	if held := e.publish(p); held && !p.Terminating {
+		c.Held = append(c.Held, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 	}
 }
 
 // release reports the pod if it may go. A pod that was not waiting needs it only when it still carries a gate.
 func (e *Engine) release(c *Changes, p *pod, waiting bool) {
 	held := e.publish(p)
-	if p.bound() || p.terminating {
+	if p.Bound() || p.Terminating {
 		return
 	}
 	if held {
@@ -64,15 +64,15 @@ func (e *Engine) release(c *Changes, p *pod, waiting bool) {
 		return
 	}
 	gates := p.liftable()
-	if (!waiting && len(gates) == 0) || c.released.Has(p.uid) {
+	if (!waiting && len(gates) == 0) || c.released.Has(p.UID) {
 		return
 	}
 	if c.released == nil {
 		c.released = sets.New[types.UID]()
 	}
-	c.released.Insert(p.uid)
+	c.released.Insert(p.UID)
 	c.Released = append(c.Released, Release{
-		Namespace: p.namespace, Name: p.name, UID: p.uid, SchedulerName: p.schedulerName, Gates: gates,
-		StillGated: len(gates) < len(p.gates),
+		Namespace: p.Namespace, Name: p.Name, UID: p.UID, SchedulerName: p.SchedulerName, Gates: gates,
+		StillGated: len(gates) < len(p.Gates),
 	})
 }

@@ -1,5 +1,9 @@
 package sequence
 
+import (
+	"example.com/podsequence/pkg/sequence/inventory"
+)
+
 // What the engine knows comes through one watch for each kind, and these are not in step. A pod of the second group may
 // be seen before the change of a Deployment that was made before the pod was, and that says that the first group is not
 // ready any more; the last pod of a group may be seen to be ready before it is seen that a moment ago more were asked
@@ -110,8 +114,8 @@ func (s *sequence) breadthBefore(group int) Breadth {
 
 // doubtPod has a pod wait that would go if nothing was missing.
 func (e *Engine) doubtPod(p *pod, m *membership, changes *Changes) {
-	e.doubtsOf(p.namespace).pods[p] = struct{}{}
-	changes.ask(Subject{p.namespace, m.sequence.breadthBefore(m.group)}, p.placed)
+	e.doubtsOf(p.Namespace).pods[p] = struct{}{}
+	changes.ask(Subject{p.Namespace, m.sequence.breadthBefore(m.group)}, p.placed)
 }
 
 // doubtLane has a lane looked at again when nothing is missing any more, if there is a group in it for which that matters.
@@ -193,13 +197,13 @@ func (e *Engine) isEarly(p *pod) bool {
 
 // earlyIn tells in which sequence.
 func (e *Engine) earlyIn(p *pod) (*membership, bool) {
-	if p.bound() {
+	if p.Bound() {
 		return nil, false
 	}
 	for i := range p.memberships {
 		m := &p.memberships[i]
 		if s := m.sequence; m.group > 0 && (s.PerNode || s.Continuous) &&
-			e.known(p.namespace, s.breadthBefore(m.group)) < p.placed.Moment {
+			e.known(p.Namespace, s.breadthBefore(m.group)) < p.placed.Moment {
 			return m, true
 		}
 	}
@@ -208,7 +212,7 @@ func (e *Engine) earlyIn(p *pod) (*membership, bool) {
 
 // at makes the batch of an event of this version.
 func (e *Engine) at(version string) *batch {
-	if behind(e.newest, version) {
+	if inventory.Behind(e.newest, version) {
 		e.newest = version
 	}
 	return &batch{Question: Question{e.moment.Add(1), version}}
@@ -219,12 +223,6 @@ func (e *Engine) relistedAt(version string) *batch {
 	b := e.at(version)
 	b.relisted = true
 	return b
-}
-
-// behind tells whether there may be something between what is known up to one version and another version. No version is
-// before any.
-func behind(known, version string) bool {
-	return version != "" && (known == "" || newer(version, known))
 }
 
 // Moment counts the events that the engine has been told of. What is found to be there after it was read was known, if it
@@ -249,7 +247,7 @@ func (q Questions) Add(subject Subject, question Question) {
 // and is a question whose answer answers both.
 func (q Question) and(other Question) Question {
 	q.Moment = max(q.Moment, other.Moment)
-	if behind(q.Version, other.Version) {
+	if inventory.Behind(q.Version, other.Version) {
 		q.Version = other.Version
 	}
 	return q

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -72,7 +73,7 @@ func (e *Engine) changeNamespaces(begin func(version string) *batch, version str
 
 func (e *Engine) setConsent(object *corev1.Namespace, b *batch) {
 	before, known := e.consents.lists[object.Name]
-	if known && !newer(object.ResourceVersion, before.version) {
+	if known && !inventory.Newer(object.ResourceVersion, before.version) {
 		return
 	}
 	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // Decision says whether a pod may go now, and if not, what it waits for. The zero value lets it go.
@@ -155,10 +157,10 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 		return Lift{}
 	}
 	p := ns.pods[key.Name]
-	if p == nil || p.bound() || !e.mayGo(p) {
+	if p == nil || p.Bound() || !e.mayGo(p) {
 		return Lift{}
 	}
-	return Lift{UID: p.uid, Gates: p.liftable(), Proof: proof(p.uid, p.memberships), FirstSeen: e.sighting(p.namespace, p.firstSeen)}
+	return Lift{UID: p.UID, Gates: p.liftable(), Proof: proof(p.UID, p.memberships), FirstSeen: e.sighting(p.Namespace, p.firstSeen)}
 }
 
 // Sighting is when a pod was first seen. A PodSequence that was made later has made the pod no promise yet.
@@ -179,18 +181,18 @@ func (e *Engine) find(object *corev1.Pod) (p *pod, known bool) {
 		return &pod{}, false
 	}
 	p = ns.pods[object.Name]
-	if p != nil && !newer(object.ResourceVersion, p.resourceVersion) {
+	if p != nil && !inventory.Newer(object.ResourceVersion, p.ResourceVersion) {
 		return p, true
 	}
 	if len(ns.selecting) == 0 && len(ns.naming) == 0 {
 		return &pod{}, false
 	}
-	stranger := viewPod(object)
-	if p != nil && p.uid == object.UID && p.sameMembership(stranger) {
+	unseen := viewPod(object)
+	if p != nil && p.UID == object.UID && p.SameMembership(&unseen.Pod) {
 		return p, true
 	}
-	stranger.memberships = ns.place(stranger)
-	return stranger, false
+	unseen.memberships = ns.place(unseen)
+	return unseen, false
 }
 
 // mayGo tells whether the pod may go for sure.
@@ -213,8 +215,8 @@ func (e *Engine) isFree(p *pod) bool {
 // unsupported tells whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the
 // gate, but its scheduler is not ours.
 func (e *Engine) unsupported(p *pod, m membership) bool {
-	return m.sequence.PerNode && p.hasGate(m.sequence.Gate) &&
-		(e.config.ClusterScopeOnly || !e.schedulerNames.Has(p.schedulerName))
+	return m.sequence.PerNode && p.HasGate(m.sequence.Gate) &&
+		(e.config.ClusterScopeOnly || !e.schedulerNames.Has(p.SchedulerName))
 }
 
 // decision says what holds the pod. A pod that the engine does not know has no class: it has to wait until it does, for
@@ -253,11 +255,11 @@ func (e *Engine) decision(p *pod) Decision {
 		d.reason = heldUnsupported
 	case p.pin != nil:
 		n := e.nodeOfPin(*p.pin)
-		if d.node = p.pin.node + p.pin.host; n == nil {
+		if d.node = p.pin.Node + p.pin.Host; n == nil {
 			d.reason = heldByUnknownNode
 			break
 		}
-		d.node = n.name
+		d.node = n.Name
 		d.describeOn(n, s, e.now)
 	case p.class != nil:
 		d.reason, d.suitable, d.coming = heldByNodes, p.class.suitable, p.class.coming
@@ -285,7 +287,7 @@ func (e *Engine) holds(p *pod, m membership) bool {
 	case p.pin != nil:
 		return !e.nodeFree(p) && !e.openOnPin(*p.pin, m)
 	}
-	return p.memberships != nil && p.wants != nil && !p.terminating && e.schedulerNames.Has(p.schedulerName)
+	return p.memberships != nil && p.Wants != nil && !p.Terminating && e.schedulerNames.Has(p.SchedulerName)
 }
 
 // describe says what the lane waits for.
@@ -308,7 +310,7 @@ func (d *Decision) describe(l *lane, now time.Time) {
 }
 
 // openOnPin reports whether the sequence lets the pod go to some node that the pin means.
-func (e *Engine) openOnPin(p pin, m membership) bool {
+func (e *Engine) openOnPin(p inventory.Pin, m membership) bool {
 	for name := range e.nodesOf(p) {
 		if m.sequence.stateOn(name, m.group) == nodeOpen {
 			return true
@@ -318,7 +320,7 @@ func (e *Engine) openOnPin(p pin, m membership) bool {
 }
 
 // nodeOfPin is a node that the pin means; nil if there is none.
-func (e *Engine) nodeOfPin(p pin) *node {
+func (e *Engine) nodeOfPin(p inventory.Pin) *node {
 	for name := range e.nodesOf(p) {
 		if n := e.nodes[name]; n != nil {
 			return n

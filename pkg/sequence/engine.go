@@ -11,6 +11,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -53,7 +54,7 @@ type Engine struct {
 	daemons map[*workload]struct{}         // DaemonSets that they select
 
 	requirements requirements
-	pinned       map[pin]map[*pod]struct{}
+	pinned       map[inventory.Pin]map[*pod]struct{}
 	gangs        map[podgroups.Reference]*gang
 	doubts       map[string]*doubts // by namespace
 
@@ -75,7 +76,7 @@ func NewEngine(config Config) *Engine {
 		perNode:        map[*sequence]struct{}{},
 		daemons:        map[*workload]struct{}{},
 		requirements:   requirements{byKey: map[string]*requirement{}, classes: map[string]*class{}},
-		pinned:         map[pin]map[*pod]struct{}{},
+		pinned:         map[inventory.Pin]map[*pod]struct{}{},
 		gangs:          map[podgroups.Reference]*gang{},
 		doubts:         map[string]*doubts{},
 		unseen:         unseenPods{versions: map[types.UID]string{}},
@@ -91,7 +92,7 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	prepared := e.prepareClass(view)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := e.at(view.resourceVersion)
+	b := e.at(view.ResourceVersion)
 	e.applyPod(view, prepared, b)
 	return e.settle(b)
 }
@@ -124,8 +125,8 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 	}
 	for name, ns := range e.namespaces {
 		for _, p := range ns.pods {
-			if _, ok := present[p.uid]; !ok {
-				e.removePod(name, p.name, p.uid, b)
+			if _, ok := present[p.UID]; !ok {
+				e.removePod(name, p.Name, p.UID, b)
 			}
 		}
 	}

@@ -58,13 +58,13 @@ func (e *Engine) forgetGang(g *gang) {
 
 // joinGangs and leaveGangs make a pod that belongs to some sequence known to its gangs.
 func (e *Engine) joinGangs(p *pod) {
-	for _, reference := range p.gangs {
+	for _, reference := range p.PodGroups {
 		e.gangFor(reference).pods[p] = struct{}{}
 	}
 }
 
 func (e *Engine) leaveGangs(p *pod) {
-	for _, reference := range p.gangs {
+	for _, reference := range p.PodGroups {
 		g := e.gangFor(reference)
 		delete(g.pods, p)
 		e.forgetGang(g)
@@ -73,7 +73,7 @@ func (e *Engine) leaveGangs(p *pod) {
 
 // countGangs counts the pod for its gangs in its group.
 func (e *Engine) countGangs(p *pod, m membership, sign int) {
-	for _, reference := range p.gangs {
+	for _, reference := range p.PodGroups {
 		m.sequence.countGang(reference, m.group, sign)
 		if m.sequence.PerNode {
 			continue // what a gang asks for it asks for in the cluster, not on each node
@@ -84,7 +84,7 @@ func (e *Engine) countGangs(p *pod, m membership, sign int) {
 		}
 		count := t.gangs[reference]
 		count.members += sign
-		if p.done(m.sequence.groups[m.group].Required) {
+		if p.Done(m.sequence.groups[m.group].Required) {
 			count.done += sign
 		}
 		if t.gangs[reference] = count; count.members == 0 {
@@ -124,7 +124,7 @@ func (l *lane) gangNeed(i int) (minimum int, short bool) {
 // completedGang reports whether a Job of the PodGroup is complete: then nobody asks how many of its pods are left.
 func (g *group) completedGang(reference podgroups.Reference) bool {
 	for share := range g.shares {
-		if share.workload.complete && slices.Contains(share.workload.gangs, reference) {
+		if share.workload.Complete && slices.Contains(share.workload.PodGroups, reference) {
 			return true
 		}
 	}

@@ -64,7 +64,7 @@ func (l *lane) publish() {
 func (s *sequence) laneOf(p *pod) *lane {
 	name := ""
 	if s.PerNode {
-		name = p.node
+		name = p.Node
 	}
 	return s.laneAt(name)
 }
@@ -73,7 +73,7 @@ func (s *sequence) laneOf(p *pod) *lane {
 func (l *lane) isNode() bool { return l.name != "" }
 
 // applies tells whether the group is for this lane.
-func (l *lane) applies(g *group) bool { return l.node == nil || g.AppliesTo(l.node.object.Labels) }
+func (l *lane) applies(g *group) bool { return l.node == nil || g.AppliesTo(l.node.Object.Labels) }
 
 // evaluate brings what is known of each group up to the sums, which the batch may have changed. It must come before
 // advance.

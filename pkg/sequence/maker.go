@@ -5,12 +5,14 @@ import (
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 
 	appsv1 "k8s.io/api/apps/v1"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // workloads are the objects that make pods, and how they hang together.
 type workloads struct {
 	byUID  map[types.UID]*workload
-	byName map[workloadKey]*workload
+	byName map[inventory.WorkloadKey]*workload
 	// of has the workloads of each namespace.
 	of map[string]map[*workload]struct{}
 	// owned are the ReplicaSets of a Deployment, or the Jobs of a CronJob, by the owner's UID.
@@ -21,7 +23,7 @@ type workloads struct {
 
 func newWorkloads() workloads {
 	return workloads{
-		byUID: map[types.UID]*workload{}, byName: map[workloadKey]*workload{}, of: map[string]map[*workload]struct{}{},
+		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, of: map[string]map[*workload]struct{}{},
 		owned: map[types.UID]map[*workload]struct{}{}, made: map[types.UID]map[*pod]struct{}{},
 	}
 }
@@ -37,20 +39,20 @@ type maker struct {
 // makerOf finds what made the pod. The pods of a ReplicaSet that a Deployment has belong to the Deployment; which
 // ReplicaSet it is, is their revision.
 func (w *workloads) makerOf(p *pod) maker {
-	if p.owner.uid == "" || !p.owner.known {
+	if p.Owner.UID == "" || !p.Owner.Known {
 		return maker{}
 	}
-	owner := w.byUID[p.owner.uid]
+	owner := w.byUID[p.Owner.UID]
 	switch {
 	case owner == nil:
 		return maker{unseen: true}
-	case owner.kind == KindReplicaSet && owner.owner != "":
-		if deployment := w.byUID[owner.owner]; deployment != nil {
-			return maker{workload: deployment, revision: string(owner.uid)}
+	case owner.Kind == inventory.KindReplicaSet && owner.Owner != "":
+		if deployment := w.byUID[owner.Owner]; deployment != nil {
+			return maker{workload: deployment, revision: string(owner.UID)}
 		}
 		return maker{unseen: true}
 	}
-	return maker{workload: owner, revision: owner.revisionOf(p)}
+	return maker{workload: owner, revision: owner.RevisionOf(&p.Pod)}
 }
 
 func insert[K comparable, V comparable](index map[K]map[V]struct{}, key K, value V) {
@@ -70,12 +72,12 @@ func remove[K comparable, V comparable](index map[K]map[V]struct{}, key K, value
 // newestReplicaSet is the one that has the Deployment's template, by Kubernetes' own rule; empty if there is none yet.
 func (w *workloads) newestReplicaSet(deployment *workload) string {
 	var sets []*appsv1.ReplicaSet
-	for owned := range w.owned[deployment.uid] {
-		if set, ok := owned.object.(*appsv1.ReplicaSet); ok && !owned.terminating {
+	for owned := range w.owned[deployment.UID] {
+		if set, ok := owned.Object.(*appsv1.ReplicaSet); ok && !owned.Terminating {
 			sets = append(sets, set)
 		}
 	}
-	newest := deploymentutil.FindNewReplicaSet(deployment.object.(*appsv1.Deployment), sets)
+	newest := deploymentutil.FindNewReplicaSet(deployment.Object.(*appsv1.Deployment), sets)
 	if newest == nil {
 		return ""
 	}
@@ -86,23 +88,16 @@ func (w *workloads) newestReplicaSet(deployment *workload) string {
 func (w *workloads) supersede(cronJob types.UID) []*workload {
 	var newest *workload
 	for job := range w.owned[cronJob] {
-		if job.kind == KindJob && !job.terminating && (newest == nil || job.startedAfter(newest)) {
+		if job.Kind == inventory.KindJob && !job.Terminating && (newest == nil || job.StartedAfter(&newest.Workload)) {
 			newest = job
 		}
 	}
 	var changed []*workload
 	for job := range w.owned[cronJob] {
-		if job.kind == KindJob && job.superseded != (job != newest) {
-			job.superseded = job != newest
+		if job.Kind == inventory.KindJob && job.Superseded != (job != newest) {
+			job.Superseded = job != newest
 			changed = append(changed, job)
 		}
 	}
 	return changed
-}
-
-func (w *workload) startedAfter(other *workload) bool {
-	if !w.created.Equal(other.created) {
-		return w.created.After(other.created)
-	}
-	return w.name > other.name
 }

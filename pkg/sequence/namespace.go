@@ -3,6 +3,8 @@ package sequence
 import (
 	"maps"
 	"time"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // namespace has the pods of one namespace and the sequences that speak of them.
@@ -24,7 +26,7 @@ func (n *namespace) place(p *pod) []membership {
 			memberships = append(memberships, m)
 		}
 	}
-	for s := range n.naming[p.name] {
+	for s := range n.naming[p.Name] {
 		if _, done := n.selecting[s]; done {
 			continue
 		}
@@ -39,10 +41,10 @@ func (n *namespace) place(p *pod) []membership {
 // anew only if they may have changed.
 func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *class, b *batch) {
 	memberships := p.memberships
-	if p.uid == view.uid {
+	if p.UID == view.UID {
 		view.firstSeen = p.firstSeen
 	}
-	if view.placed.Moment = b.Moment; p.uid == view.uid && !replace {
+	if view.placed.Moment = b.Moment; p.UID == view.UID && !replace {
 		view.placed = p.placed
 	}
 	if view.firstSeen.Moment == 0 {
@@ -57,7 +59,7 @@ func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *clas
 	}
 	e.enlist(p, b)
 	for _, m := range p.memberships {
-		if before.uid != p.uid {
+		if before.UID != p.UID {
 			e.join(p, m, nil)
 		} else {
 			e.join(p, m, &before)
@@ -82,8 +84,8 @@ func (e *Engine) enlist(p *pod, b *batch) {
 		return
 	}
 	e.joinGangs(p)
-	if p.owner.uid != "" {
-		insert(e.workloads.made, p.owner.uid, p)
+	if p.Owner.UID != "" {
+		insert(e.workloads.made, p.Owner.UID, p)
 	}
 }
 
@@ -94,25 +96,25 @@ func (e *Engine) delist(p *pod, b *batch) {
 		return
 	}
 	e.leaveGangs(p)
-	if p.owner.uid != "" {
-		remove(e.workloads.made, p.owner.uid, p)
+	if p.Owner.UID != "" {
+		remove(e.workloads.made, p.Owner.UID, p)
 	}
 }
 
 // countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
 // other.
 func (e *Engine) countOnNode(p *pod, sign int, b *batch) {
-	if !p.bound() || p.terminating || p.failed || p.owner.uid == "" {
+	if !p.Bound() || p.Terminating || p.Failed || p.Owner.UID == "" {
 		return
 	}
-	w := e.workloads.byUID[p.owner.uid]
-	if w == nil || w.kind != KindDaemonSet {
+	w := e.workloads.byUID[p.Owner.UID]
+	if w == nil || w.Kind != inventory.KindDaemonSet {
 		return
 	}
-	bump(&w.onNode, p.node, sign)
+	bump(&w.onNode, p.Node, sign)
 	for s, share := range w.shares {
 		if s.PerNode {
-			b.touchGroup(s.lanes[p.node], share.group)
+			b.touchGroup(s.lanes[p.Node], share.group)
 		}
 	}
 }

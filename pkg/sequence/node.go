@@ -9,39 +9,17 @@ import (
 	"k8s.io/kubernetes/pkg/controller/daemon"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// node is what the engine keeps of a node.
+// node is a node, and what it is to the engine.
 type node struct {
-	name            string
-	resourceVersion string
-	object          *corev1.Node // with nothing but what decides who may run there
-	slot            int          // its place in Engine.slots
-	seenAt          time.Time    // when the engine came to know it
-	listedAt        uint64       // the engine's moment then
+	inventory.Node
+	slot     int       // its place in Engine.slots
+	seenAt   time.Time // when the engine came to know it
+	listedAt uint64    // the engine's moment then
 }
-
-func viewNode(object *corev1.Node) *node {
-	return &node{
-		name: object.Name, resourceVersion: object.ResourceVersion,
-		object: &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: object.Name, UID: object.UID, Labels: object.Labels, CreationTimestamp: object.CreationTimestamp,
-			},
-			Spec: corev1.NodeSpec{Taints: object.Spec.Taints, Unschedulable: object.Spec.Unschedulable},
-		},
-	}
-}
-
-// same tells whether a version of the node differs in nothing that matters. Most updates of nodes are heartbeats.
-func (n *node) same(other *node) bool {
-	return n.object.UID == other.object.UID && equality.Semantic.DeepEqual(n.object.Labels, other.object.Labels) &&
-		equality.Semantic.DeepEqual(n.object.Spec, other.object.Spec)
-}
-
-func (n *node) hostname() string { return n.object.Labels[corev1.LabelHostname] }
 
 // ApplyNode tells the engine of a node that was added or changed. A version older than the one it has is ignored.
 func (e *Engine) ApplyNode(object *corev1.Node) Changes {
@@ -89,28 +67,28 @@ func (e *Engine) ReplaceNodes(objects []*corev1.Node, version string) Changes {
 }
 
 func (e *Engine) applyNode(object *corev1.Node, b *batch) {
-	view, old := viewNode(object), e.nodes[object.Name]
+	view, old := &node{Node: inventory.ViewNode(object)}, e.nodes[object.Name]
 	if old != nil {
-		if !newer(view.resourceVersion, old.resourceVersion) {
+		if !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
 			return
 		}
-		if old.same(view) {
-			old.resourceVersion = view.resourceVersion
+		if old.Same(&view.Node) {
+			old.ResourceVersion = view.ResourceVersion
 			return
 		}
 		e.unlistHost(old)
-		b.pins = append(b.pins, pin{host: old.hostname()})
+		b.pins = append(b.pins, inventory.Pin{Host: old.Hostname()})
 	}
-	if view.seenAt, view.listedAt = e.now.Truncate(time.Second), e.moment.Load(); old != nil && old.object.UID == view.object.UID {
+	if view.seenAt, view.listedAt = e.now.Truncate(time.Second), e.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
 		view.seenAt, view.listedAt = old.seenAt, old.listedAt
 	}
 	e.enterNode(view, old)
-	b.nodes = append(b.nodes, view.name)
-	insert(e.hosts, view.hostname(), view.name)
+	b.nodes = append(b.nodes, view.Name)
+	insert(e.hosts, view.Hostname(), view.Name)
 	due := map[*sequence][]int{}
 	for w := range e.daemons {
 		runs := shouldRun(view, w)
-		if w.setDue(view.name, runs); !runs {
+		if w.setDue(view.Name, runs); !runs {
 			continue
 		}
 		for s, share := range w.shares {
@@ -120,15 +98,15 @@ func (e *Engine) applyNode(object *corev1.Node, b *batch) {
 		}
 	}
 	for s := range e.perNode {
-		l := s.lanes[view.name]
-		if _, isDue := due[s]; l == nil && !isDue && !s.Eager && s.nodeRecords[view.name] == nil {
-			b.moveBlank(s, view.name, old)
+		l := s.lanes[view.Name]
+		if _, isDue := due[s]; l == nil && !isDue && !s.Eager && s.nodeRecords[view.Name] == nil {
+			b.moveBlank(s, view.Name, old)
 			continue
 		}
 		switch {
 		case l == nil:
-			l = s.newLane(view.name, old)
-		case l.node == nil || l.node.object.UID != view.object.UID:
+			l = s.newLane(view.Name, old)
+		case l.node == nil || l.node.Object.UID != view.Object.UID:
 			l.begin()
 		}
 		l.setNode(view)
@@ -140,7 +118,7 @@ func (e *Engine) applyNode(object *corev1.Node, b *batch) {
 	for r := range e.requirements.all() {
 		e.matchNode(r, view, b)
 	}
-	b.pins = append(b.pins, pin{host: view.hostname()})
+	b.pins = append(b.pins, inventory.Pin{Host: view.Hostname()})
 }
 
 func (e *Engine) removeNode(name string, b *batch) {
@@ -151,7 +129,7 @@ func (e *Engine) removeNode(name string, b *batch) {
 	delete(e.nodes, name)
 	b.nodes = append(b.nodes, name)
 	e.unlistHost(n)
-	b.pins = append(b.pins, pin{host: n.hostname()})
+	b.pins = append(b.pins, inventory.Pin{Host: n.Hostname()})
 	for w := range e.daemons {
 		w.setDue(name, false)
 	}
@@ -172,7 +150,7 @@ func (e *Engine) removeNode(name string, b *batch) {
 
 // enterNode gives the node the slot of its earlier version, or any that is free.
 func (e *Engine) enterNode(n, before *node) {
-	e.nodes[n.name] = n
+	e.nodes[n.Name] = n
 	if before != nil {
 		n.slot = before.slot
 	} else if n.slot = len(e.slots); len(e.nodes) <= len(e.slots) {
@@ -190,20 +168,20 @@ func (l *lane) setNode(n *node) {
 		t.dirty, t.ready, t.stale = true, 0, 0
 		for p := range t.members {
 			switch g := l.sequence.groups[t.group]; {
-			case p.failed && p.owner.uid != "":
+			case p.Failed && p.Owner.UID != "":
 			case l.isDone(p, g):
 				t.ready++
-			case p.done(g.Required):
+			case p.Done(g.Required):
 				t.stale++
 			}
 		}
 	}
 }
 
-func (e *Engine) unlistHost(n *node) { remove(e.hosts, n.hostname(), n.name) }
+func (e *Engine) unlistHost(n *node) { remove(e.hosts, n.Hostname(), n.Name) }
 
 // shouldRun is Kubernetes' own rule on whether a DaemonSet should have a pod on a node.
 func shouldRun(n *node, w *workload) bool {
-	should, _ := daemon.NodeShouldRunDaemonPod(logr.Discard(), n.object, w.object.(*appsv1.DaemonSet))
+	should, _ := daemon.NodeShouldRunDaemonPod(logr.Discard(), n.Object, w.Object.(*appsv1.DaemonSet))
 	return should
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -67,7 +68,7 @@ type toldEngine interface {
 	ReplaceSequences(objects []spec.Stored, version string) Changes
 	ApplyWorkload(object metav1.Object) Changes
 	RemoveWorkload(object metav1.Object) Changes
-	ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object, version string) Changes
+	ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, version string) Changes
 	Tick(now time.Time) Changes
 }
 
@@ -119,9 +120,9 @@ func (e event) replaceInEngine(engine toldEngine) Changes {
 		}
 		return engine.ReplaceSequences(stored, e.asOf)
 	}
-	kinds := map[string]WorkloadKind{
-		"Deployment": KindDeployment, "ReplicaSet": KindReplicaSet, "StatefulSet": KindStatefulSet,
-		"DaemonSet": KindDaemonSet, "Job": KindJob, "ReplicationController": KindReplicationController,
+	kinds := map[string]inventory.Kind{
+		"Deployment": inventory.KindDeployment, "ReplicaSet": inventory.KindReplicaSet, "StatefulSet": inventory.KindStatefulSet,
+		"DaemonSet": inventory.KindDaemonSet, "Job": inventory.KindJob, "ReplicationController": inventory.KindReplicationController,
 	}
 	return engine.ReplaceWorkloads(kinds[e.kind], e.objects, e.asOf)
 }

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	v1helper "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // requirement is what pods ask of a node, and the nodes that meet it. Pods that ask for the same share one, so that what a
@@ -83,7 +85,7 @@ func (c *class) held() bool { return c.open == 0 && c.coming > 0 }
 // waitsFor reports whether the pods wait for this sequence, and not only for another one.
 func (c *class) waitsFor(m membership) bool {
 	slot := bytes.IndexByte(c.states, nodeComing) // one will do: the answer is for people
-	return slot >= 0 && m.sequence.stateOn(m.sequence.engine.slots[slot].name, m.group) != nodeOpen
+	return slot >= 0 && m.sequence.stateOn(m.sequence.engine.slots[slot].Name, m.group) != nodeOpen
 }
 
 // stateAt is what the node with this slot is to the class.
@@ -120,7 +122,7 @@ func (c *class) refresh(n *node, b *batch) {
 	if n == nil || c.stateAt(n.slot) == nodeUnsuitable {
 		return
 	}
-	if now := c.stateOn(n.name); now != c.states[n.slot] {
+	if now := c.stateOn(n.Name); now != c.states[n.slot] {
 		b.touchClass(c)
 		c.opened = c.opened || now == nodeOpen
 		c.set(n.slot, now)
@@ -137,7 +139,7 @@ func (r *requirements) all() iter.Seq[*requirement] { return maps.Values(r.byKey
 
 // needs are the pod's places that keep it from some nodes.
 func (e *Engine) needs(p *pod) []membership {
-	if p.wants == nil || p.terminating || !e.schedulerNames.Has(p.schedulerName) {
+	if p.Wants == nil || p.Terminating || !e.schedulerNames.Has(p.SchedulerName) {
 		return nil
 	}
 	var needs []membership
@@ -151,11 +153,11 @@ func (e *Engine) needs(p *pod) []membership {
 
 // classFor finds the class of pods with these wants and needs, or makes it. It only reads what the engine has: a class
 // that is new must be listed.
-func (e *Engine) classFor(wants *placementSpec, needs []membership) *class {
+func (e *Engine) classFor(wants *inventory.NodeRequirement, needs []membership) *class {
 	slices.SortFunc(needs, func(a, b membership) int {
 		return strings.Compare(a.sequence.Key.String(), b.sequence.Key.String())
 	})
-	requirementKey := wants.key()
+	requirementKey := wants.Key()
 	key := strings.Builder{}
 	key.WriteString(requirementKey)
 	for _, m := range needs {
@@ -170,7 +172,7 @@ func (e *Engine) classFor(wants *placementSpec, needs []membership) *class {
 		pods:        map[*pod]struct{}{}, states: make([]nodeState, len(e.slots)),
 	}
 	if c.requirement == nil {
-		c.requirement = wants.requirement()
+		c.requirement = newRequirement(wants)
 		for _, n := range e.nodes {
 			if c.requirement.suits(n) {
 				c.requirement.suitable.add(n.slot)
@@ -179,38 +181,30 @@ func (e *Engine) classFor(wants *placementSpec, needs []membership) *class {
 	}
 	for _, n := range e.nodes {
 		if c.requirement.suitable.has(n.slot) {
-			c.set(n.slot, c.stateOn(n.name))
+			c.set(n.slot, c.stateOn(n.Name))
 		}
 	}
 	return c
 }
 
-// key is the same for pods that ask the same of a node.
-func (w *placementSpec) key() string {
-	var required *corev1.NodeSelector
-	if w.affinity != nil && w.affinity.NodeAffinity != nil {
-		required = w.affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	}
-	return string(mustMarshal([]any{w.nodeSelector, required, w.tolerations}))
-}
-
-func (w *placementSpec) requirement() *requirement {
+// newRequirement returns what pods ask of a node, with no node that meets it yet.
+func newRequirement(w *inventory.NodeRequirement) *requirement {
 	return &requirement{
 		affinity: nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{
-			Spec: corev1.PodSpec{NodeSelector: w.nodeSelector, Affinity: w.affinity},
+			Spec: corev1.PodSpec{NodeSelector: w.NodeSelector, Affinity: w.Affinity},
 		}),
-		tolerations: w.tolerations, classes: map[*class]struct{}{},
+		tolerations: w.Tolerations, classes: map[*class]struct{}{},
 	}
 }
 
 // suits tells whether pods with this requirement may run on the node, as far as its labels, its taints and its being
 // cordoned say. A node that such a pod cannot use need not be waited for.
 func (r *requirement) suits(n *node) bool {
-	if fits, err := r.affinity.Match(n.object); err != nil || !fits {
+	if fits, err := r.affinity.Match(n.Object); err != nil || !fits {
 		return false
 	}
-	taints := n.object.Spec.Taints
-	if n.object.Spec.Unschedulable {
+	taints := n.Object.Spec.Taints
+	if n.Object.Spec.Unschedulable {
 		taints = append(slices.Clip(taints), corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
 	}
 	_, untolerated := v1helper.FindMatchingUntoleratedTaint(logr.Discard(), taints, r.tolerations, func(t *corev1.Taint) bool {
@@ -252,13 +246,13 @@ func (e *Engine) classify(p *pod, prepared *class) {
 	if len(needs) == 0 {
 		return
 	}
-	if p.pin = p.wants.pin(); p.pin != nil {
+	if p.pin = p.Wants.Pin(); p.pin != nil {
 		insert(e.pinned, *p.pin, p)
 		return
 	}
 	c := prepared
 	if c == nil {
-		c = e.classFor(p.wants, needs)
+		c = e.classFor(p.Wants, needs)
 	}
 	if len(c.pods) == 0 {
 		e.listClass(c)
@@ -298,48 +292,12 @@ func (e *Engine) listClass(c *class) {
 	}
 }
 
-// pin is the one node, or the one host name, that a pod asks for.
-type pin struct{ node, host string }
-
-// pin tells whether only one node will do: required affinity on metadata.name, as the pods of a DaemonSet have it, or a
-// node selector on the host name.
-func (w *placementSpec) pin() *pin {
-	if name := w.pinnedName(); name != "" {
-		return &pin{node: name}
-	}
-	if host := w.nodeSelector[corev1.LabelHostname]; host != "" {
-		return &pin{host: host}
-	}
-	return nil
-}
-
-func (w *placementSpec) pinnedName() string {
-	if w.affinity == nil || w.affinity.NodeAffinity == nil {
-		return ""
-	}
-	required := w.affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	if required == nil {
-		return ""
-	}
-	name := ""
-	for _, term := range required.NodeSelectorTerms {
-		i := slices.IndexFunc(term.MatchFields, func(f corev1.NodeSelectorRequirement) bool {
-			return f.Key == "metadata.name" && f.Operator == corev1.NodeSelectorOpIn && len(f.Values) == 1
-		})
-		if i < 0 || (name != "" && name != term.MatchFields[i].Values[0]) {
-			return ""
-		}
-		name = term.MatchFields[i].Values[0]
-	}
-	return name
-}
-
 // nodesOf are the names of the nodes that a pin means: usually one.
-func (e *Engine) nodesOf(p pin) iter.Seq[string] {
-	if p.node != "" {
-		return func(yield func(string) bool) { yield(p.node) }
+func (e *Engine) nodesOf(p inventory.Pin) iter.Seq[string] {
+	if p.Node != "" {
+		return func(yield func(string) bool) { yield(p.Node) }
 	}
-	return maps.Keys(e.hosts[p.host])
+	return maps.Keys(e.hosts[p.Host])
 }
 
 // openTo tells whether the node is open to the pod in every sequence that has it.

@@ -15,7 +15,7 @@ func (e *Engine) join(p *pod, m membership, before *pod) {
 	}
 	t.members[p] = struct{}{}
 	required := m.sequence.groups[m.group].Required
-	fresh := before == nil || !before.done(required) || !before.readyAt.Equal(p.readyAt)
+	fresh := before == nil || !before.Done(required) || !before.ReadyAt.Equal(p.ReadyAt)
 	e.count(p, m, +1, fresh)
 	e.countGangs(p, m, +1)
 }
@@ -33,13 +33,13 @@ func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 	s := m.sequence
 	l := s.laneOf(p)
 	if s.PerNode {
-		if !p.failed || p.owner.uid == "" {
+		if !p.Failed || p.Owner.UID == "" {
 			l.countMember(p, m.group, sign, fresh)
 		}
 		return
 	}
 
-	naming := s.ByName[p.name]
+	naming := s.ByName[p.Name]
 	for _, i := range naming {
 		l.countNamed(p, i, sign, fresh)
 	}
@@ -55,17 +55,17 @@ func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 	case len(naming) > 0 && naming[0] == m.group:
 	case part != nil && part.group == m.group:
 		t := l.tally(m.group)
-		if p.done(s.groups[m.group].Required) && part.workload.wants(p) {
+		if p.Done(s.groups[m.group].Required) && part.workload.Wants(&p.Pod) {
 			part.countDone(made.revision, sign)
 			if fresh && part.isCurrent(made.revision) {
-				t.turned = latest(t.turned, p.readyAt)
+				t.turned = latest(t.turned, p.ReadyAt)
 			}
 		}
 	case made.unseen:
 		t := l.tally(m.group)
 		t.expected += sign
 		t.uncertain += sign
-	case p.failed && p.owner.uid != "":
+	case p.Failed && p.Owner.UID != "":
 		// whoever made it replaces it
 	default:
 		l.countMember(p, m.group, sign, fresh)
@@ -80,12 +80,12 @@ func (l *lane) countMember(p *pod, group, sign int, fresh bool) {
 	case l.isDone(p, g):
 		t.ready += sign
 		if fresh {
-			t.turned = latest(t.turned, p.readyAt)
+			t.turned = latest(t.turned, p.ReadyAt)
 		}
-	case p.done(g.Required):
+	case p.Done(g.Required):
 		t.stale += sign
 	}
-	if p.failed && p.owner.uid == "" {
+	if p.Failed && p.Owner.UID == "" {
 		t.failed += sign
 	}
 }
@@ -93,26 +93,26 @@ func (l *lane) countMember(p *pod, group, sign int, fresh bool) {
 // isDone reports whether a member has reached what its group requires. What was ready on a node of the same name before this
 // node was made says nothing of this one.
 func (l *lane) isDone(p *pod, g *group) bool {
-	if !p.done(g.Required) {
+	if !p.Done(g.Required) {
 		return false
 	}
 	if l.node == nil {
 		return true
 	}
-	made := l.node.object.CreationTimestamp.Time
-	return !p.created.Before(made) || !p.readyAt.Before(made)
+	made := l.node.Object.CreationTimestamp.Time
+	return !p.CreatedAt.Before(made) || !p.ReadyAt.Before(made)
 }
 
 // countNamed counts a pod for a group that names it.
 func (l *lane) countNamed(p *pod, group, sign int, fresh bool) {
 	t := l.tally(group)
-	if p.done(l.sequence.groups[group].Required) {
+	if p.Done(l.sequence.groups[group].Required) {
 		t.ready += sign
 		if fresh {
-			t.turned = latest(t.turned, p.readyAt)
+			t.turned = latest(t.turned, p.ReadyAt)
 		}
 	}
-	if p.failed && p.owner.uid == "" {
+	if p.Failed && p.Owner.UID == "" {
 		t.failed += sign
 	}
 }

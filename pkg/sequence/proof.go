@@ -4,10 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // That a pod of group i was released proves that the groups before i were passed, whatever has become of their pods. Only
@@ -32,14 +29,5 @@ func proof(uid types.UID, memberships []membership) string {
 	return string(uid) + " " + strings.Join(marks, " ")
 }
 
-// proofOf is the proof on a pod; nil if there is none, or if it speaks of another pod.
-func proofOf(object *corev1.Pod) []string {
-	fields := strings.Fields(object.Annotations[v1alpha1.ReleasedAnnotation])
-	if len(fields) < 2 || fields[0] != string(object.UID) {
-		return nil
-	}
-	return fields[1:]
-}
-
 // provenGroup is the group of the sequence that the pod was released in, as its proof says and as groups are defined now.
-func (p *pod) provenGroup(s *sequence) (int, bool) { return s.ProvenGroup(p.proof) }
+func (p *pod) provenGroup(s *sequence) (int, bool) { return s.ProvenGroup(p.ProofMarks) }

@@ -141,9 +141,9 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 		}
 	}
 	for p := range t.members {
-		r.Members = append(r.Members, p.name)
+		r.Members = append(r.Members, p.Name)
 		if l.isDone(p, g) {
-			r.ReadyMembers = append(r.ReadyMembers, p.name)
+			r.ReadyMembers = append(r.ReadyMembers, p.Name)
 		}
 	}
 	slices.Sort(r.Members)
@@ -177,8 +177,8 @@ func (l *lane) failure(i int, now time.Time) *spec.Problem {
 func (l *lane) failedPods(i int) []string {
 	var names []string
 	collect := func(p *pod) {
-		if p.failed && p.owner.uid == "" {
-			names = append(names, "pod "+p.name)
+		if p.Failed && p.Owner.UID == "" {
+			names = append(names, "pod "+p.Name)
 		}
 	}
 	for p := range l.peek(i).members {
@@ -187,7 +187,7 @@ func (l *lane) failedPods(i int) []string {
 	if len(names) == 0 { // a pod that this group names starts with an earlier one
 		for j := range i {
 			for p := range l.peek(j).members {
-				if _, named := l.sequence.groups[i].Names[p.name]; named {
+				if _, named := l.sequence.groups[i].Names[p.Name]; named {
 					collect(p)
 				}
 			}
@@ -200,7 +200,7 @@ func (l *lane) failedJobs(i int) []string {
 	var names []string
 	for share := range l.sequence.groups[i].shares {
 		if share.entered.failed > 0 {
-			names = append(names, fmt.Sprintf("%s failed (%s)", share.workload, share.workload.failure))
+			names = append(names, fmt.Sprintf("%s failed (%s)", share.workload, share.workload.Failure))
 		}
 	}
 	return names
@@ -254,8 +254,8 @@ func (e *Engine) ungoverned(s *sequence) (spec.Problem, bool) {
 		for i := first; i < len(s.groups); i++ {
 			for p := range l.peek(i).members {
 				_, proven := p.provenGroup(s) // it was held, and released in its turn
-				if !proven && !e.schedulerNames.Has(p.schedulerName) && !p.hasGate(s.Gate) {
-					names = append(names, p.name)
+				if !proven && !e.schedulerNames.Has(p.SchedulerName) && !p.HasGate(s.Gate) {
+					names = append(names, p.Name)
 				}
 			}
 		}
@@ -293,7 +293,7 @@ func (e *Engine) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	for i := range s.groups {
 		for p := range s.lanes[""].peek(i).members {
 			if e.unsupported(p, membership{s, i}) {
-				names = append(names, p.name)
+				names = append(names, p.Name)
 			}
 		}
 	}
@@ -321,8 +321,8 @@ func (e *Engine) Waiting(key types.NamespacedName) []types.NamespacedName {
 			continue
 		}
 		for p := range l.peek(i).members {
-			if !p.bound() && !e.mayGo(p) {
-				waiting = append(waiting, types.NamespacedName{Namespace: p.namespace, Name: p.name})
+			if !p.Bound() && !e.mayGo(p) {
+				waiting = append(waiting, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 			}
 		}
 	}

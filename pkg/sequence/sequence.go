@@ -85,10 +85,10 @@ func (s *sequence) problems() []spec.Problem {
 
 // place is the pod's membership in the sequence, and whether it has one.
 func (s *sequence) place(p *pod) (membership, bool) {
-	if p.terminating {
+	if p.Terminating {
 		return membership{}, false
 	}
-	group, ok := s.GroupOf(p.name, p.labels)
+	group, ok := s.GroupOf(p.Name, p.Labels)
 	return membership{sequence: s, group: group}, ok
 }
 

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // share is a workload's part in one group: the group selects its pods by their template.
@@ -43,8 +44,8 @@ func (w *work) add(other work, sign int) {
 
 // current is the count of the pods whose revision counts.
 func (w *workload) current(byRevision map[string]int) int {
-	if !w.allCurrent {
-		return byRevision[w.revision]
+	if !w.AllCurrent {
+		return byRevision[w.Revision]
 	}
 	sum := 0
 	for _, n := range byRevision {
@@ -56,12 +57,12 @@ func (w *workload) current(byRevision map[string]int) int {
 // isCurrent tells whether pods of the revision count.
 func (s *share) isCurrent(revision string) bool {
 	w := s.workload
-	return w.counts() && !w.superseded && (w.allCurrent || w.revision == revision)
+	return w.Counts() && !w.Superseded && (w.AllCurrent || w.Revision == revision)
 }
 
 // expects reports whether the pod is one of those that the workload should have.
 func (s *share) expects(p *pod, revision string) bool {
-	return s.isCurrent(revision) && s.workload.wants(p)
+	return s.isCurrent(revision) && s.workload.Wants(&p.Pod)
 }
 
 // shareIn is the workload's share in a group; nil if the group does not select its pods.
@@ -78,22 +79,22 @@ func (s *sequence) shareIn(group int, w *workload) *share {
 // work is what the workload contributes to the group now.
 func (s *share) work() work {
 	w := s.workload
-	if !w.counts() || w.superseded {
+	if !w.Counts() || w.Superseded {
 		return work{}
 	}
 	g := s.sequence.groups[s.group]
 	contribution := work{sources: 1}
-	contribution.need = max(0, w.expects(g.Required)-s.namedBefore-w.current(s.claimed))
+	contribution.need = max(0, w.Expects(g.Required)-s.namedBefore-w.current(s.claimed))
 	ready := w.current(s.done)
 	short := ready < contribution.need
-	if w.kind == KindJob {
+	if w.Kind == inventory.KindJob {
 		switch {
-		case w.complete:
+		case w.Complete:
 			ready, short = contribution.need, false
 		case g.Required == v1alpha1.RequireComplete:
 			short = true
 		}
-		if w.failed {
+		if w.Failed {
 			contribution.failed = 1
 		}
 	}
@@ -101,7 +102,7 @@ func (s *share) work() work {
 	if short {
 		contribution.short = 1
 	}
-	if w.observed {
+	if w.Observed {
 		contribution.observed = contribution.ready
 	} else {
 		contribution.unobserved = 1
@@ -132,11 +133,11 @@ func (s *share) withdraw() {
 // countNames counts the pods of the workload that earlier groups list by name.
 func (s *share) countNames() {
 	s.namedBefore = 0
-	if s.workload.kind != KindStatefulSet {
+	if s.workload.Kind != inventory.KindStatefulSet {
 		return
 	}
 	for name, naming := range s.sequence.ByName {
-		if naming[0] < s.group && s.workload.makesByName(name) {
+		if naming[0] < s.group && s.workload.OwnsName(name) {
 			s.namedBefore++
 		}
 	}
@@ -149,11 +150,11 @@ func (s *share) countDone(revision string, sign int) {
 }
 
 func (s *share) countClaimed(p *pod, revision string, sign int) {
-	if p.failed || !s.workload.wants(p) {
+	if p.Failed || !s.workload.Wants(&p.Pod) {
 		return // it is replaced, or one too many
 	}
-	if s.workload.kind == KindStatefulSet {
-		if naming := s.sequence.ByName[p.name]; len(naming) > 0 && naming[0] < s.group {
+	if s.workload.Kind == inventory.KindStatefulSet {
+		if naming := s.sequence.ByName[p.Name]; len(naming) > 0 && naming[0] < s.group {
 			return // its name is counted
 		}
 	}

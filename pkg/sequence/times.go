@@ -139,8 +139,8 @@ func (l *lane) readyTimes(i int, e *Engine) readyTimes {
 	if g.Selector == nil && !l.isNode() {
 		for j := range i + 1 { // a pod that this group names may start with an earlier one
 			for p := range l.peek(j).members {
-				if _, named := g.Names[p.name]; named && p.done(g.Required) {
-					times.add(p.readyAt, 1)
+				if _, named := g.Names[p.Name]; named && p.Done(g.Required) {
+					times.add(p.ReadyAt, 1)
 				}
 			}
 		}
@@ -155,9 +155,9 @@ func (l *lane) readyTimes(i int, e *Engine) readyTimes {
 		part := s.shareIn(i, made.workload)
 		switch {
 		case l.isNode(), part == nil && !made.unseen:
-			times.add(p.readyAt, 1)
+			times.add(p.ReadyAt, 1)
 		case part != nil && part.expects(p, made.revision):
-			ofShare[part] = append(ofShare[part], readyTime{p.readyAt, 1})
+			ofShare[part] = append(ofShare[part], readyTime{p.ReadyAt, 1})
 		}
 	}
 	if l.isNode() {
@@ -165,8 +165,8 @@ func (l *lane) readyTimes(i int, e *Engine) readyTimes {
 	}
 	for part := range g.shares {
 		need, ready := part.entered.need, ofShare[part]
-		if part.workload.complete {
-			times.add(part.workload.completeAt, need)
+		if part.workload.Complete {
+			times.add(part.workload.CompletedAt, need)
 			continue
 		}
 		ready.sort()
@@ -301,10 +301,10 @@ func (l *lane) begunAt() time.Time {
 	if l.node == nil {
 		return time.Time{}
 	}
-	at := l.node.object.CreationTimestamp.Time
+	at := l.node.Object.CreationTimestamp.Time
 	for share := range l.sequence.groups[0].shares {
 		if _, due := share.workload.due[l.name]; due {
-			at = latest(at, share.workload.created)
+			at = latest(at, share.workload.CreatedAt)
 		}
 	}
 	return at

@@ -3,6 +3,8 @@ package sequence
 import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // UnlistedSequences are the PodSequences that the engine knows and that are not in a list of this version: they were gone
@@ -13,7 +15,7 @@ func (e *Engine) UnlistedSequences(listed sets.Set[types.UID], version string) [
 
 	var gone []types.UID
 	for _, s := range e.sequences {
-		if !listed.Has(s.UID) && !newer(s.object.ResourceVersion, version) {
+		if !listed.Has(s.UID) && !inventory.Newer(s.object.ResourceVersion, version) {
 			gone = append(gone, s.UID)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // unseenPods are pods that were told to wait on a version of them that no event has brought yet. Their release is reported
@@ -24,7 +26,7 @@ func (e *Engine) Remember(object *corev1.Pod) { e.unseen.add(object.UID, object.
 func (u *unseenPods) add(uid types.UID, version string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.brought == "" || newer(version, u.brought) {
+	if u.brought == "" || inventory.Newer(version, u.brought) {
 		u.versions[uid] = version
 	}
 }
@@ -42,7 +44,7 @@ func (u *unseenPods) has(uid types.UID) bool {
 func (u *unseenPods) take(uid types.UID, version string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if behind(u.brought, version) {
+	if inventory.Behind(u.brought, version) {
 		u.brought = version
 	}
 	_, was := u.versions[uid]
@@ -54,11 +56,11 @@ func (u *unseenPods) take(uid types.UID, version string) bool {
 func (u *unseenPods) listed(version string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if behind(u.brought, version) {
+	if inventory.Behind(u.brought, version) {
 		u.brought = version
 	}
 	for uid, seen := range u.versions {
-		if !newer(seen, version) {
+		if !inventory.Newer(seen, version) {
 			delete(u.versions, uid)
 		}
 	}

@@ -26,23 +26,23 @@ func checkPublished(e *Engine) error {
 	})
 	for name, ns := range e.namespaces {
 		for _, p := range ns.pods {
-			key := types.NamespacedName{Namespace: name, Name: p.name}
+			key := types.NamespacedName{Namespace: name, Name: p.Name}
 			got := published[key]
 			delete(published, key)
 			switch {
-			case p.bound() && got == nil:
-			case p.bound():
-				return fmt.Errorf("%s has a node, and a verdict on it is published", p.name)
+			case p.Bound() && got == nil:
+			case p.Bound():
+				return fmt.Errorf("%s has a node, and a verdict on it is published", p.Name)
 			case got == nil:
-				return fmt.Errorf("%s: no verdict is published", p.name)
+				return fmt.Errorf("%s: no verdict is published", p.Name)
 			case got.held.Load() == e.mayGo(p):
-				return fmt.Errorf("%s: the published verdict is held %t, and that of the engine is not", p.name, got.held.Load())
-			case got.uid != p.uid, got.resourceVersion != p.resourceVersion, got.firstSeen != p.firstSeen, !got.placed.sameMembership(p):
-				return fmt.Errorf("%s: what is published is of version %s of %s, want %s of %s", p.name, got.resourceVersion, got.uid, p.resourceVersion, p.uid)
+				return fmt.Errorf("%s: the published verdict is held %t, and that of the engine is not", p.Name, got.held.Load())
+			case got.uid != p.UID, got.resourceVersion != p.ResourceVersion, got.firstSeen != p.firstSeen, !got.placed.SameMembership(&p.Pod):
+				return fmt.Errorf("%s: what is published is of version %s of %s, want %s of %s", p.Name, got.resourceVersion, got.uid, p.ResourceVersion, p.UID)
 			case !slices.Equal(got.memberships, p.memberships):
-				return fmt.Errorf("%s: published memberships are %v, want %v", p.name, got.memberships, p.memberships)
+				return fmt.Errorf("%s: published memberships are %v, want %v", p.Name, got.memberships, p.memberships)
 			case !slices.Equal(got.needs, e.needs(p)):
-				return fmt.Errorf("%s: published needs are %v, want %v", p.name, got.needs, e.needs(p))
+				return fmt.Errorf("%s: published needs are %v, want %v", p.Name, got.needs, e.needs(p))
 			}
 		}
 	}

@@ -87,7 +87,7 @@ func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
 	nodes = make(sets.Set[string], known.class.open)
 	for slot, state := range known.class.states {
 		if state == nodeOpen {
-			nodes.Insert(e.slots[slot].name)
+			nodes.Insert(e.slots[slot].Name)
 		}
 	}
 	return nodes, true

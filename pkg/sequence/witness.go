@@ -1,6 +1,10 @@
 package sequence
 
-import "time"
+import (
+	"time"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+)
 
 // witness remembers that a group was satisfied for a moment, until it is known whether an event from before was missing.
 //
@@ -24,7 +28,7 @@ func (w *witness) call(question Question, since time.Time) {
 // notice takes an event that changed the group. One from before what was noted speaks against it: it was missing. So does
 // one of which nobody can say when it happened.
 func (w *witness) notice(b *batch, e *Engine) {
-	if b.relisted || e.split || !behind(w.Version, b.Version) {
+	if b.relisted || e.split || !inventory.Behind(w.Version, b.Version) {
 		w.Question = Question{}
 	}
 }

@@ -5,11 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	coordinationv1 "example.com/podsequence/apis/apps/v1"
 )
 
 // Hold is what would keep a pod from being scheduled that does not exist yet. The zero value keeps none.
@@ -55,7 +52,7 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	var holding *membership
 	for i := range p.memberships {
 		m := &p.memberships[i]
-		governed := e.schedulerNames.Has(p.schedulerName) || p.hasGate(m.sequence.Gate)
+		governed := e.schedulerNames.Has(p.SchedulerName) || p.HasGate(m.sequence.Gate)
 		if governed && m.blocked() && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
 			holding = m
 		}
@@ -109,12 +106,12 @@ func (search *pausedSearch) group(s *sequence, i int) {
 	}
 	search.seen[g] = struct{}{}
 	for share := range g.shares {
-		if w := share.workload; w.pause.paused && share.entered.short > 0 {
-			search.found[types.NamespacedName{Namespace: w.namespace, Name: w.name}] = struct{}{}
+		if w := share.workload; w.Pause.Paused && share.entered.short > 0 {
+			search.found[types.NamespacedName{Namespace: w.Namespace, Name: w.Name}] = struct{}{}
 		}
 	}
 	for p := range s.lanes[""].peek(i).members {
-		if p.bound() {
+		if p.Bound() {
 			continue
 		}
 		for _, m := range p.memberships {
@@ -139,19 +136,6 @@ func (search *pausedSearch) sorted() []types.NamespacedName {
 	return names
 }
 
-// pause says whether a Deployment is paused, and which DeploymentCoordination paused it, if one did.
-type pause struct {
-	paused bool
-	by     string
-}
-
-func pauseOf(d *appsv1.Deployment) pause {
-	if !d.Spec.Paused {
-		return pause{}
-	}
-	return pause{true, d.Annotations[coordinationv1.PausedByAnnotation]}
-}
-
 // pausedWorkloads says which paused Deployments keep the group from being ready. It is empty if none does, and else
 // continues the text of a need.
 func (l *lane) pausedWorkloads(i int) string {
@@ -159,9 +143,9 @@ func (l *lane) pausedWorkloads(i int) string {
 	for share := range l.sequence.groups[i].shares {
 		w := share.workload
 		switch {
-		case !w.pause.paused || share.entered.short == 0:
-		case w.pause.by != "":
-			paused = append(paused, fmt.Sprintf("%s is paused by DeploymentCoordination %s until its turn", w, w.pause.by))
+		case !w.Pause.Paused || share.entered.short == 0:
+		case w.Pause.By != "":
+			paused = append(paused, fmt.Sprintf("%s is paused by DeploymentCoordination %s until its turn", w, w.Pause.By))
 		default:
 			paused = append(paused, fmt.Sprintf("%s is paused: set its spec.paused to false", w))
 		}

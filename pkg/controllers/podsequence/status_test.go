@@ -23,7 +23,6 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	psttesting "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // statusFixture is a reconciler with an engine that the test feeds.
@@ -206,7 +205,7 @@ func TestRefusedStatusWrites(t *testing.T) {
 
 func TestASequenceWhoseStatusIsRefusedForItsSpecIsToldOfByAnEvent(t *testing.T) {
 	f := newStatusFixture()
-	f.engine.ApplySequence(tiers().Obj(), spec.Unreadable{Message: "spec.podGroups: is no list"})
+	f.engine.ApplySequence(tiers().Obj(), sequence.Unreadable{Message: "spec.podGroups: is no list"})
 	f.err = apierrors.NewInvalid(schema.GroupKind{Group: "scheduling.example.com", Kind: "PodSequence"}, "backend", nil)
 
 	_, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: shop})

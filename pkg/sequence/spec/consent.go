@@ -19,7 +19,7 @@ func (s *Sequence) IsForeign() bool { return s.Namespace != s.Key.Namespace }
 func (s *Sequence) Refusal(list string, exists bool) string {
 	own, target := s.Key.Namespace, s.Namespace
 	switch {
-	case !s.IsForeign(), allows(list, own):
+	case !s.IsForeign(), Allows(list, own):
 		return ""
 	case len(validation.IsDNS1123Label(target)) > 0:
 		return fmt.Sprintf("spec.namespace %q is not the name of a namespace, so nothing is held or released: correct it, or leave it out", target)
@@ -40,8 +40,8 @@ func entriesOf(list string) []string {
 	return entries
 }
 
-// allows reports whether an annotation lists a namespace, or all.
-func allows(list, namespace string) bool {
+// Allows reports whether an annotation lists a namespace, or all.
+func Allows(list, namespace string) bool {
 	return slices.ContainsFunc(entriesOf(list), func(entry string) bool { return entry == "*" || entry == namespace })
 }
 
