@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 )
 
 // ApplyWorkload tells the engine of a Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet or Job that
@@ -138,7 +139,7 @@ func (e *Engine) refreshShare(s *share, completed bool, b *batch) {
 		return
 	}
 	s.refresh()
-	if completed && s.entered.need > 0 {
+	if completed && s.entered.Need > 0 {
 		t := s.sequence.lanes[""].tally(s.group)
 		t.turned = latest(t.turned, s.workload.CompletedAt)
 	}
@@ -322,7 +323,7 @@ func (e *Engine) prepareDue(view *workload) {
 func (e *Engine) dueNodes(w *workload) map[string]struct{} {
 	due := map[string]struct{}{}
 	for name, n := range e.nodes {
-		if shouldRun(n, w) {
+		if readiness.IsDueOn(&w.Workload, &n.Node) {
 			due[name] = struct{}{}
 		}
 	}

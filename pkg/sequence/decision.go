@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 )
 
 // Decision says whether a pod may go now, and if not, what it waits for. The zero value lets it go.
@@ -23,7 +24,7 @@ type Decision struct {
 	reason heldReason
 	groups int
 	title  string
-	need   need
+	need   readiness.Need
 	until  time.Time
 	node   string
 	// of the nodes that suit a free pod, how many there are and how many are on the way
@@ -93,32 +94,6 @@ func (d Decision) FilterMessage() string {
 		return d.Message()
 	}
 	return fmt.Sprintf("node(s) not ready for the pod: group %d/%d %q of PodSequence %s", d.Group+1, d.groups, d.title, d.Sequence)
-}
-
-// String says how far a group is.
-func (n need) String() string {
-	if n.nothing && n.required == 0 {
-		return "no pod matches it yet"
-	}
-	text := fmt.Sprintf("%d of %d pods ready", min(n.ready, n.required), n.required)
-	if n.required != n.expected {
-		text = fmt.Sprintf("%d of %d needed pods ready (%d expected)", min(n.ready, n.required), n.required, n.expected)
-	}
-	switch {
-	case n.gangShort && n.ready >= n.required:
-		text += ", a PodGroup asks for more"
-	case n.unseen:
-		text += ", a pod's owner is not known yet"
-	case n.incomplete && n.required == n.expected:
-		text += ", a Job is not complete yet"
-	case !n.certain:
-		text += ", a workload's newest version is not under way yet"
-	case n.missing > 0:
-		text += ", a DaemonSet has no pod there yet"
-	case n.stale > 0:
-		text += ", a pod was ready on an earlier node of this name: delete it if it does not turn ready again"
-	}
-	return text
 }
 
 // Decide answers for a pod that the caller has. The caller may have it earlier than the engine, or in a newer version:

@@ -7,6 +7,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -16,9 +17,6 @@ type gang struct {
 	minimum   int // pods that it asks for; 0 if it does not, or is not known
 	pods      map[*pod]struct{}
 }
-
-// gangCount counts the pods of one gang in one group.
-type gangCount struct{ members, done int }
 
 // ApplyPodGroup tells the engine how many pods a PodGroup asks for at least; 0 if for none in particular, or if it is gone.
 func (e *Engine) ApplyPodGroup(reference podgroups.Reference, minimum int) Changes {
@@ -79,17 +77,10 @@ func (e *Engine) countGangs(p *pod, m membership, sign int) {
 			continue // what a gang asks for it asks for in the cluster, not on each node
 		}
 		t := m.sequence.laneOf(p).tally(m.group)
-		if t.gangs == nil {
-			t.gangs = map[podgroups.Reference]gangCount{}
+		if t.podGroups == nil {
+			t.podGroups = readiness.PodGroups{}
 		}
-		count := t.gangs[reference]
-		count.members += sign
-		if p.Done(m.sequence.groups[m.group].Required) {
-			count.done += sign
-		}
-		if t.gangs[reference] = count; count.members == 0 {
-			delete(t.gangs, reference)
-		}
+		t.podGroups.Add(reference, p.Done(m.sequence.groups[m.group].Required), sign)
 	}
 }
 
@@ -108,17 +99,6 @@ func (s *sequence) countGang(reference podgroups.Reference, group, sign int) {
 	if len(groups) == 0 {
 		delete(s.gangs, reference)
 	}
-}
-
-// gangNeed is how many pods the gangs in the group ask for, and whether one of them has too few that are done.
-func (l *lane) gangNeed(i int) (minimum int, short bool) {
-	s := l.sequence
-	for reference, count := range l.peek(i).gangs {
-		asks := s.minimum(reference)
-		minimum += asks
-		short = short || (count.done < asks && !s.groups[i].completedGang(reference))
-	}
-	return minimum, short
 }
 
 // completedGang reports whether a Job of the PodGroup is complete: then nobody asks how many of its pods are left.

@@ -17,8 +17,7 @@ func (s *sequence) inherit(old *sequence) {
 	l, before := s.lanes[""], old.lanes[""]
 	for i, g := range old.groups {
 		t, was := l.tally(i), before.peek(i)
-		t.members, t.gangs = was.members, was.gangs
-		t.expected, t.ready, t.uncertain, t.stale, t.failed = was.expected, was.ready, was.uncertain, was.stale, was.failed
+		t.members, t.podGroups, t.sums = was.members, was.podGroups, was.sums
 		for p := range t.members {
 			at := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence == old })
 			p.memberships = slices.Clone(p.memberships) // others read it

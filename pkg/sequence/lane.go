@@ -88,13 +88,14 @@ func (l *lane) evaluate(e *Engine, b *batch) {
 			l.settleDoubt(i, e)
 			continue
 		}
-		need := l.need(i)
-		satisfied := l.isSatisfied(i, need)
+		facts := l.facts(i)
+		need := facts.Need()
+		satisfied := !l.sequence.refused() && facts.IsSatisfied(need)
 		if t.changed.Moment == 0 {
 			question = e.nowMoment() // until now nothing of it was looked at
 		}
 		t.changed = t.changed.and(question)
-		if need.ready = 0; !t.satisfied || need != t.counted || relisted {
+		if need.Ready = 0; !t.satisfied || need != t.counted || relisted {
 			t.doubt, t.counted, t.sure = t.changed, need, false
 		}
 		if g := l.sequence.groups[i]; g.watchedSince.IsZero() {
@@ -212,7 +213,7 @@ func (l *lane) plan(now time.Time) {
 		l.wake = at
 	}
 	// What comes after a group that has nothing here, or that failed, is not on the way, whatever there is of it.
-	if l.isNode() && l.need(l.current).expected > 0 && (l.looksSatisfied(l.current) || !l.timedOut(l.current, now)) {
+	if l.isNode() && l.need(l.current).Expected > 0 && (l.looksSatisfied(l.current) || !l.timedOut(l.current, now)) {
 		l.coming = l.current
 	}
 }

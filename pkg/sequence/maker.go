@@ -2,11 +2,11 @@ package sequence
 
 import (
 	"k8s.io/apimachinery/pkg/types"
-	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 
 	appsv1 "k8s.io/api/apps/v1"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 )
 
 // workloads are the objects that make pods, and how they hang together.
@@ -77,11 +77,7 @@ func (w *workloads) newestReplicaSet(deployment *workload) string {
 			sets = append(sets, set)
 		}
 	}
-	newest := deploymentutil.FindNewReplicaSet(deployment.Object.(*appsv1.Deployment), sets)
-	if newest == nil {
-		return ""
-	}
-	return string(newest.UID)
+	return readiness.NewestReplicaSet(&deployment.Workload, sets)
 }
 
 // supersede marks the Jobs of a CronJob that have a newer sibling, and returns those that it marked or unmarked.

@@ -4,13 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/controller/daemon"
-
-	appsv1 "k8s.io/api/apps/v1"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 )
 
 // node is a node, and what it is to the engine.
@@ -87,7 +84,7 @@ func (e *Engine) applyNode(object *corev1.Node, b *batch) {
 	insert(e.hosts, view.Hostname(), view.Name)
 	due := map[*sequence][]int{}
 	for w := range e.daemons {
-		runs := shouldRun(view, w)
+		runs := readiness.IsDueOn(&w.Workload, &view.Node)
 		if w.setDue(view.Name, runs); !runs {
 			continue
 		}
@@ -165,23 +162,11 @@ func (e *Engine) enterNode(n, before *node) {
 func (l *lane) setNode(n *node) {
 	l.node = n
 	for _, t := range l.tallies {
-		t.dirty, t.ready, t.stale = true, 0, 0
+		t.dirty, t.sums = true, readiness.Members{}
 		for p := range t.members {
-			switch g := l.sequence.groups[t.group]; {
-			case p.Failed && p.Owner.UID != "":
-			case l.isDone(p, g):
-				t.ready++
-			case p.Done(g.Required):
-				t.stale++
-			}
+			t.sums.Add(readiness.OnNode(&p.Pod, l.sequence.groups[t.group].Required, l.nodeCreatedAt()), +1)
 		}
 	}
 }
 
 func (e *Engine) unlistHost(n *node) { remove(e.hosts, n.Hostname(), n.Name) }
-
-// shouldRun is Kubernetes' own rule on whether a DaemonSet should have a pod on a node.
-func shouldRun(n *node, w *workload) bool {
-	should, _ := daemon.NodeShouldRunDaemonPod(logr.Discard(), n.Object, w.Object.(*appsv1.DaemonSet))
-	return should
-}

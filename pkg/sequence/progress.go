@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/readiness"
 )
 
 // join makes the pod a member of its group. before is the same pod as it was, or nil.
@@ -33,15 +34,13 @@ func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 	s := m.sequence
 	l := s.laneOf(p)
 	if s.PerNode {
-		if !p.Failed || p.Owner.UID == "" {
-			l.countMember(p, m.group, sign, fresh)
-		}
+		l.enter(p, m.group, readiness.OnNode(&p.Pod, s.groups[m.group].Required, l.nodeCreatedAt()), sign, fresh)
 		return
 	}
 
 	naming := s.ByName[p.Name]
 	for _, i := range naming {
-		l.countNamed(p, i, sign, fresh)
+		l.enter(p, i, readiness.Named(&p.Pod, s.groups[i].Required), sign, fresh)
 	}
 	made := e.workloads.makerOf(p)
 	var part *share
@@ -51,70 +50,43 @@ func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 	if part != nil && part.group > m.group {
 		part.countClaimed(p, made.revision, sign)
 	}
-	switch {
-	case len(naming) > 0 && naming[0] == m.group:
-	case part != nil && part.group == m.group:
+	required := s.groups[m.group].Required
+	switch readiness.RoleOf(&p.Pod, len(naming) > 0 && naming[0] == m.group, part != nil && part.group == m.group, made.unseen) {
+	case readiness.RoleOwned:
 		t := l.tally(m.group)
-		if p.Done(s.groups[m.group].Required) && part.workload.Wants(&p.Pod) {
+		if p.Done(required) && part.workload.Wants(&p.Pod) {
 			part.countDone(made.revision, sign)
-			if fresh && part.isCurrent(made.revision) {
+			if fresh && readiness.IsCurrent(&part.workload.Workload, made.revision) {
 				t.turned = latest(t.turned, p.ReadyAt)
 			}
 		}
-	case made.unseen:
-		t := l.tally(m.group)
-		t.expected += sign
-		t.uncertain += sign
-	case p.Failed && p.Owner.UID != "":
-		// whoever made it replaces it
-	default:
-		l.countMember(p, m.group, sign, fresh)
+	case readiness.RoleUnseen:
+		l.enter(p, m.group, readiness.UnseenOwner(), sign, fresh)
+	case readiness.RoleByItself:
+		l.enter(p, m.group, readiness.ByItself(&p.Pod, required, l.nodeCreatedAt()), sign, fresh)
 	}
 }
 
-// countMember counts a member by itself.
-func (l *lane) countMember(p *pod, group, sign int, fresh bool) {
-	g, t := l.sequence.groups[group], l.tally(group)
-	t.expected += sign
-	switch {
-	case l.isDone(p, g):
-		t.ready += sign
-		if fresh {
-			t.turned = latest(t.turned, p.ReadyAt)
-		}
-	case p.Done(g.Required):
-		t.stale += sign
-	}
-	if p.Failed && p.Owner.UID == "" {
-		t.failed += sign
-	}
-}
-
-// isDone reports whether a member has reached what its group requires. What was ready on a node of the same name before this
-// node was made says nothing of this one.
-func (l *lane) isDone(p *pod, g *group) bool {
-	if !p.Done(g.Required) {
-		return false
-	}
-	if l.node == nil {
-		return true
-	}
-	made := l.node.Object.CreationTimestamp.Time
-	return !p.CreatedAt.Before(made) || !p.ReadyAt.Before(made)
-}
-
-// countNamed counts a pod for a group that names it.
-func (l *lane) countNamed(p *pod, group, sign int, fresh bool) {
+// enter adds what a pod gives to the sums of a group, or subtracts it.
+func (l *lane) enter(p *pod, group int, given readiness.Members, sign int, fresh bool) {
 	t := l.tally(group)
-	if p.Done(l.sequence.groups[group].Required) {
-		t.ready += sign
-		if fresh {
-			t.turned = latest(t.turned, p.ReadyAt)
-		}
+	t.sums.Add(given, sign)
+	if fresh && given.Ready > 0 {
+		t.turned = latest(t.turned, p.ReadyAt)
 	}
-	if p.Failed && p.Owner.UID == "" {
-		t.failed += sign
+}
+
+// nodeCreatedAt is when the lane's node was created; zero in the cluster, and while the node is not known.
+func (l *lane) nodeCreatedAt() time.Time {
+	if l.node == nil {
+		return time.Time{}
 	}
+	return l.node.Object.CreationTimestamp.Time
+}
+
+// isDone reports whether a member has reached what its group requires.
+func (l *lane) isDone(p *pod, g *group) bool {
+	return readiness.IsDone(&p.Pod, g.Required, l.nodeCreatedAt())
 }
 
 // recall takes from status what cannot be seen in the world any more.

@@ -116,7 +116,7 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 	g, t := l.sequence.groups[i], l.peek(i)
 	n := l.need(i)
 	r := GroupReport{
-		Title: g.Title, Timeout: g.Timeout, Hash: g.Hash, Expected: n.expected, Ready: n.ready, Satisfied: l.looksSatisfied(i), SatisfiedAt: l.since(i),
+		Title: g.Title, Timeout: g.Timeout, Hash: g.Hash, Expected: n.Expected, Ready: n.Ready, Satisfied: l.looksSatisfied(i), SatisfiedAt: l.since(i),
 		Released: i < l.released, Progress: n.String() + l.pausedWorkloads(i), Members: make([]string, 0, len(t.members)),
 		SatisfiedOnce: l.once.has(i), EditedAt: latest(g.editedAt, l.sequence.allowedAt),
 	}
@@ -125,7 +125,7 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 		r.Progress += ", making sure that no change is missing"
 	}
 	if g.MinAvailable != nil {
-		r.Expected = n.required
+		r.Expected = n.Required
 	}
 	if r.Released {
 		r.ReleasedAt = l.releasedAt(i)
@@ -162,10 +162,10 @@ func (l *lane) failure(i int, now time.Time) *spec.Problem {
 	switch {
 	case l.looksSatisfied(i):
 		return nil
-	case t.failed > 0:
+	case t.sums.Failed > 0:
 		return &spec.Problem{Reason: v1alpha1.ReasonPodFailed, Message: fmt.Sprintf(
 			"%s: %s failed and no controller replaces it: delete it and make it again", group, list(l.failedPods(i)))}
-	case t.work.failed > 0:
+	case t.demands.Failed > 0:
 		return &spec.Problem{Reason: v1alpha1.ReasonJobFailed, Message: fmt.Sprintf("%s: %s: delete it and make it again", group, list(l.failedJobs(i)))}
 	case !g.ContinueOnTimeout && l.timedOut(i, now):
 		return &spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf(
@@ -199,7 +199,7 @@ func (l *lane) failedPods(i int) []string {
 func (l *lane) failedJobs(i int) []string {
 	var names []string
 	for share := range l.sequence.groups[i].shares {
-		if share.entered.failed > 0 {
+		if share.entered.Failed > 0 {
 			names = append(names, fmt.Sprintf("%s failed (%s)", share.workload, share.workload.Failure))
 		}
 	}

@@ -74,12 +74,12 @@ func (e *Engine) reportNode(l *lane, sums []GroupReport) (node NodeReport, takes
 			node.ReadyBefore = append(node.ReadyBefore, int32(i))
 		}
 		n := l.need(i)
-		if n.expected == 0 {
+		if n.Expected == 0 {
 			continue
 		}
 		takesPart = true
-		sums[i].Expected += n.expected
-		sums[i].Ready += min(n.ready, n.expected)
+		sums[i].Expected += n.Expected
+		sums[i].Ready += min(n.Ready, n.Expected)
 		if !l.isSure(i) && (!l.looksSatisfied(i) || l.applies(l.sequence.groups[i])) {
 			node.Completed, sums[i].Satisfied = false, false
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/readiness"
 )
 
 // Times come from the API: from the pods' conditions, from the creation of objects, and from status, where the controller
@@ -85,68 +86,29 @@ func timeOf(t *metav1.Time) time.Time {
 // none.
 func (l *lane) readySince(i int, e *Engine) time.Time {
 	g, times := l.sequence.groups[i], l.readyTimes(i, e)
-	k := times.pods()
+	k := times.Pods()
 	if g.MinAvailable != nil {
-		k = min(k, max(l.need(i).required, 1))
+		k = min(k, max(l.need(i).Required, 1))
 	}
-	return times.when(k)
-}
-
-// readyTimes are when pods turned ready.
-type readyTimes []readyTime
-
-// readyTime is when so many pods turned ready. A complete Job has any number of them, for which nobody stores anything.
-type readyTime struct {
-	at   time.Time
-	pods int
-}
-
-func (r *readyTimes) add(at time.Time, pods int) {
-	if pods > 0 {
-		*r = append(*r, readyTime{at, pods})
-	}
-}
-
-// pods is how many there are.
-func (r readyTimes) pods() int {
-	sum := 0
-	for _, t := range r {
-		sum += t.pods
-	}
-	return sum
-}
-
-// when is when so many of the pods had turned ready; zero for none.
-func (r readyTimes) when(pods int) time.Time {
-	r.sort()
-	for _, t := range r {
-		if pods -= t.pods; pods <= 0 {
-			return t.at
-		}
-	}
-	return time.Time{}
-}
-
-func (r readyTimes) sort() {
-	slices.SortFunc(r, func(a, b readyTime) int { return a.at.Compare(b.at) })
+	return times.When(k)
 }
 
 // readyTimes are when the pods turned ready that count as done: of each workload only as many as are needed of it.
-func (l *lane) readyTimes(i int, e *Engine) readyTimes {
+func (l *lane) readyTimes(i int, e *Engine) readiness.Times {
 	s := l.sequence
 	g := s.groups[i]
-	var times readyTimes
+	var times readiness.Times
 	if g.Selector == nil && !l.isNode() {
 		for j := range i + 1 { // a pod that this group names may start with an earlier one
 			for p := range l.peek(j).members {
 				if _, named := g.Names[p.Name]; named && p.Done(g.Required) {
-					times.add(p.ReadyAt, 1)
+					times.Add(p.ReadyAt, 1)
 				}
 			}
 		}
 		return times
 	}
-	ofShare := map[*share]readyTimes{}
+	ofShare := map[*share]readiness.Times{}
 	for p := range l.peek(i).members {
 		if !l.isDone(p, g) {
 			continue
@@ -155,22 +117,20 @@ func (l *lane) readyTimes(i int, e *Engine) readyTimes {
 		part := s.shareIn(i, made.workload)
 		switch {
 		case l.isNode(), part == nil && !made.unseen:
-			times.add(p.ReadyAt, 1)
-		case part != nil && part.expects(p, made.revision):
-			ofShare[part] = append(ofShare[part], readyTime{p.ReadyAt, 1})
+			times.Add(p.ReadyAt, 1)
+		case part != nil && readiness.Expects(&part.workload.Workload, &p.Pod, made.revision):
+			ofShare[part] = append(ofShare[part], readiness.Time{At: p.ReadyAt, Pods: 1})
 		}
 	}
 	if l.isNode() {
 		return times
 	}
 	for part := range g.shares {
-		need, ready := part.entered.need, ofShare[part]
 		if part.workload.Complete {
-			times.add(part.workload.CompletedAt, need)
+			times.Add(part.workload.CompletedAt, part.entered.Need)
 			continue
 		}
-		ready.sort()
-		times = append(times, ready[:min(need, len(ready))]...)
+		times.AddDemand(part.entered.Need, ofShare[part])
 	}
 	return times
 }

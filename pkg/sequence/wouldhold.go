@@ -106,7 +106,7 @@ func (search *pausedSearch) group(s *sequence, i int) {
 	}
 	search.seen[g] = struct{}{}
 	for share := range g.shares {
-		if w := share.workload; w.Pause.Paused && share.entered.short > 0 {
+		if w := share.workload; w.Pause.Paused && share.entered.Short > 0 {
 			search.found[types.NamespacedName{Namespace: w.Namespace, Name: w.Name}] = struct{}{}
 		}
 	}
@@ -143,7 +143,7 @@ func (l *lane) pausedWorkloads(i int) string {
 	for share := range l.sequence.groups[i].shares {
 		w := share.workload
 		switch {
-		case !w.Pause.Paused || share.entered.short == 0:
+		case !w.Pause.Paused || share.entered.Short == 0:
 		case w.Pause.By != "":
 			paused = append(paused, fmt.Sprintf("%s is paused by DeploymentCoordination %s until its turn", w, w.Pause.By))
 		default:
