@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/report"
 )
 
 // Most nodes have nothing of most sequences: no member is bound there, and no DaemonSet is due. How far a sequence of scope Node
@@ -59,15 +60,15 @@ func (s *sequence) stateOn(name string, group int) nodeState {
 }
 
 // describeOn says what a node waits for.
-func (d *Decision) describeOn(n *node, s *sequence, now time.Time) {
+func (s *sequence) describeOn(d *report.Decision, n *node, now time.Time) {
 	if l := s.lanes[n.Name]; l != nil {
-		d.describe(l, now)
+		l.describe(d, now)
 		return
 	}
 	l := lane{sequence: s, name: n.Name, node: n, evaluated: true}
 	at := s.blank(n)
 	l.current, l.released = at.current, at.released
-	d.describe(&l, now)
+	l.describe(d, now)
 }
 
 // blankMove is a node on which nothing of a sequence is, and how far it was there before this batch.

@@ -1,7 +1,6 @@
 package sequence
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -9,97 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/report"
 )
-
-// Decision says whether a pod may go now, and if not, what it waits for. The zero value lets it go.
-type Decision struct {
-	// Held tells whether the pod must wait.
-	Held bool
-	// Sequence is the PodSequence that holds it, and Group the 0-based index of the group it waits for. When several
-	// hold it, the first by namespace and name is told.
-	Sequence types.NamespacedName
-	Group    int
-
-	reason heldReason
-	groups int
-	title  string
-	need   readiness.Need
-	until  time.Time
-	node   string
-	// of the nodes that suit a free pod, how many there are and how many are on the way
-	suitable, coming int
-}
-
-// heldReason says why a pod is held.
-type heldReason uint8
-
-const (
-	heldByGroup heldReason = iota
-	heldByWait
-	heldByTimeout
-	heldBySuspension
-	heldByNodes       // no suitable node is open
-	heldByUnknownNode // the node it asks for does not exist
-	heldUnknown       // the engine has yet to learn of the pod
-	heldUnconfirmed   // the group looks ready, but a change that says otherwise may not be known yet
-	heldEarly         // a change from before the pod may not be known yet
-	heldUnsupported
-)
-
-// waitingPrefix begins every message of a held pod.
-const waitingPrefix = "waiting for "
-
-// Confirming reports whether the pod waits only until it is known whether a change is missing.
-func (d Decision) Confirming() bool {
-	return d.Held && (d.reason == heldUnconfirmed || d.reason == heldEarly)
-}
-
-// Message says in words what a held pod waits for.
-func (d Decision) Message() string {
-	if !d.Held {
-		return ""
-	}
-	on := ""
-	if d.node != "" {
-		on = " on node " + d.node
-	}
-	group := fmt.Sprintf("group %d/%d %q of PodSequence %s", d.Group+1, d.groups, d.title, d.Sequence)
-	switch d.reason {
-	case heldByWait:
-		return fmt.Sprintf(waitingPrefix+"%s%s: ready, its wait is over at %s", group, on, d.until.UTC().Format(time.RFC3339))
-	case heldByTimeout:
-		return fmt.Sprintf(waitingPrefix+"%s%s, which was not ready in time: %s", group, on, d.need)
-	case heldBySuspension:
-		return fmt.Sprintf(waitingPrefix+"PodSequence %s, which is suspended", d.Sequence)
-	case heldByNodes:
-		return fmt.Sprintf(waitingPrefix+"a node where the groups before %s are ready: on the way on %d of %d suitable nodes", group, d.coming, d.suitable)
-	case heldByUnknownNode:
-		return fmt.Sprintf(waitingPrefix+"%s%s: there is no such node yet", group, on)
-	case heldUnknown:
-		return fmt.Sprintf(waitingPrefix+"PodSequence %s: the pod is not known yet", d.Sequence)
-	case heldUnconfirmed:
-		return fmt.Sprintf(waitingPrefix+"%s%s: it looks ready, making sure that no change is missing", group, on)
-	case heldEarly:
-		return fmt.Sprintf(waitingPrefix+"PodSequence %s: making sure that no change from before the pod is missing", d.Sequence)
-	case heldUnsupported:
-		return fmt.Sprintf(waitingPrefix+"another scheduler: PodSequence %s has scope Node, set schedulerName to that of podsequence-scheduler", d.Sequence)
-	}
-	return fmt.Sprintf(waitingPrefix+"%s%s: %s", group, on, d.need)
-}
-
-// FilterMessage is the Message for one of many nodes: it is the same for all nodes that lack the same.
-func (d Decision) FilterMessage() string {
-	if d.reason == heldBySuspension || d.reason == heldEarly {
-		return d.Message()
-	}
-	return fmt.Sprintf("node(s) not ready for the pod: group %d/%d %q of PodSequence %s", d.Group+1, d.groups, d.title, d.Sequence)
-}
 
 // Decide answers for a pod that the caller has. The caller may have it earlier than the engine, or in a newer version:
 // then its memberships are worked out from the pod itself, and if it must wait, the engine remembers to report its
 // release when it comes to know it.
-func (e *Engine) Decide(object *corev1.Pod) Decision {
+func (e *Engine) Decide(object *corev1.Pod) report.Decision {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
@@ -109,33 +24,6 @@ func (e *Engine) Decide(object *corev1.Pod) Decision {
 		e.Remember(object)
 	}
 	return d
-}
-
-// Lift is what may be lifted from a pod now.
-type Lift struct {
-	UID types.UID
-	// Gates are those that the pod carries and that its sequences lift: none while any sequence holds it.
-	Gates []string
-	// Proof is what is to be left on the pod, see Verdict.Proof.
-	Proof string
-	// FirstSeen is as of Engine.FirstSeen.
-	FirstSeen Sighting
-}
-
-// Lift says which gates of this pod, as the engine knows it, may be lifted now.
-func (e *Engine) Lift(key types.NamespacedName) Lift {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	ns := e.namespaces[key.Namespace]
-	if ns == nil {
-		return Lift{}
-	}
-	p := ns.pods[key.Name]
-	if p == nil || p.Bound() || !e.mayGo(p) {
-		return Lift{}
-	}
-	return Lift{UID: p.UID, Gates: p.liftable(), Proof: proof(p.UID, p.memberships), FirstSeen: e.sighting(p.Namespace, p.firstSeen)}
 }
 
 // Sighting is when a pod was first seen. A PodSequence that was made later has made the pod no promise yet.
@@ -196,7 +84,7 @@ func (e *Engine) unsupported(p *pod, m membership) bool {
 
 // decision says what holds the pod. A pod that the engine does not know has no class: it has to wait until it does, for
 // to work out which nodes suit it may take long.
-func (e *Engine) decision(p *pod) Decision {
+func (e *Engine) decision(p *pod) report.Decision {
 	var holding *membership
 	for i := range p.memberships {
 		m := &p.memberships[i]
@@ -212,37 +100,37 @@ func (e *Engine) decision(p *pod) Decision {
 	early := false
 	if holding == nil {
 		if holding, early = e.earlyIn(p); !early {
-			return Decision{}
+			return report.Decision{}
 		}
 	}
 	s := holding.sequence
-	d := Decision{Held: true, Sequence: s.Key, groups: len(s.groups), Group: holding.group, title: s.groups[holding.group].Title}
+	d := report.Decision{Held: true, Sequence: s.Key, Groups: len(s.groups), Group: holding.group, Title: s.groups[holding.group].Title}
 	if early {
-		d.reason, d.Group = heldEarly, holding.group-1
+		d.Reason, d.Group = report.HeldEarly, holding.group-1
 		return d
 	}
 	if !s.PerNode {
-		d.describe(s.lanes[""], e.now)
+		s.lanes[""].describe(&d, e.now)
 		return d
 	}
 	switch {
 	case e.unsupported(p, *holding):
-		d.reason = heldUnsupported
+		d.Reason = report.HeldUnsupported
 	case p.pin != nil:
 		n := e.nodeOfPin(*p.pin)
-		if d.node = p.pin.Node + p.pin.Host; n == nil {
-			d.reason = heldByUnknownNode
+		if d.Node = p.pin.Node + p.pin.Host; n == nil {
+			d.Reason = report.HeldByUnknownNode
 			break
 		}
-		d.node = n.Name
-		d.describeOn(n, s, e.now)
+		d.Node = n.Name
+		s.describeOn(&d, n, e.now)
 	case p.class != nil:
-		d.reason, d.suitable, d.coming = heldByNodes, p.class.suitable, p.class.coming
+		d.Reason, d.Suitable, d.OnTheWay = report.HeldByNodes, p.class.suitable, p.class.coming
 		if s.Suspended {
-			d.reason = heldBySuspension
+			d.Reason = report.HeldBySuspension
 		}
 	default:
-		d.reason = heldUnknown
+		d.Reason = report.HeldUnseen
 	}
 	return d
 }
@@ -266,21 +154,21 @@ func (e *Engine) holds(p *pod, m membership) bool {
 }
 
 // describe says what the lane waits for.
-func (d *Decision) describe(l *lane, now time.Time) {
+func (l *lane) describe(d *report.Decision, now time.Time) {
 	s := l.sequence
 	if d.Group <= l.current {
-		d.reason = heldBySuspension
+		d.Reason = report.HeldBySuspension
 		return
 	}
-	d.Group, d.title = l.current, s.groups[l.current].Title
-	d.need = l.need(l.current)
+	d.Group, d.Title = l.current, s.groups[l.current].Title
+	d.Need = l.need(l.current)
 	switch {
 	case l.doubted && l.looksSatisfied(l.current) && !l.isSure(l.current):
-		d.reason = heldUnconfirmed
+		d.Reason = report.HeldUnconfirmed
 	case l.looksSatisfied(l.current):
-		d.reason, d.until = heldByWait, l.waitOver(l.current)
+		d.Reason, d.Until = report.HeldByWait, l.waitOver(l.current)
 	case l.timedOut(l.current, now):
-		d.reason = heldByTimeout
+		d.Reason = report.HeldByTimeout
 	}
 }
 

@@ -1,13 +1,12 @@
 package sequence
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -133,7 +132,5 @@ func (s *sequence) splitGang() (spec.Problem, bool) {
 	if len(split) == 0 {
 		return spec.Problem{}, false
 	}
-	slices.Sort(split)
-	return spec.Problem{Reason: v1alpha1.ReasonGangSplit, Message: fmt.Sprintf(
-		"%s has pods in several groups: it schedules all of them together, so each waits for the other; put them into one group", list(split))}, true
+	return report.SplitPodGroups(split), true
 }

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/pkg/sequence/report"
 )
 
 // Placement says to which nodes a pod may go while sequences of node scope keep it from some.
@@ -26,7 +28,7 @@ func (e *Engine) Placement(object *corev1.Pod) *Placement {
 }
 
 // Open answers for one node at this moment. The Decision is held if the pod may not be placed there. It waits for no event.
-func (p *Placement) Open(node string) Decision {
+func (p *Placement) Open(node string) report.Decision {
 	needs := p.needs
 	if seen, known := p.engine.published.find(p.pod); known {
 		needs = seen.needs // a sequence may have been changed or deleted since
@@ -36,7 +38,7 @@ func (p *Placement) Open(node string) Decision {
 			return p.engine.closed(m, t, node)
 		}
 	}
-	return Decision{}
+	return report.Decision{}
 }
 
 // publishedOn is how far the sequence is on a node, as of the last event.
@@ -52,21 +54,21 @@ func (s *sequence) publishedOn(name string) told {
 }
 
 // closed says why a node is not open. What the group there lacks it says only if no event is under way.
-func (e *Engine) closed(m membership, t told, node string) Decision {
+func (e *Engine) closed(m membership, t told, node string) report.Decision {
 	s := m.sequence
-	d := Decision{Held: true, Sequence: s.Key, groups: len(s.groups), Group: m.group, title: s.groups[m.group].Title, node: node}
+	d := report.Decision{Held: true, Sequence: s.Key, Groups: len(s.groups), Group: m.group, Title: s.groups[m.group].Title, Node: node}
 	switch {
 	case !t.known:
-		d.reason = heldByUnknownNode
+		d.Reason = report.HeldByUnknownNode
 	case m.group <= t.current:
-		d.reason = heldBySuspension
+		d.Reason = report.HeldBySuspension
 	case e.mu.TryRLock():
 		defer e.mu.RUnlock()
 		if n := e.nodes[node]; n != nil {
-			d.describeOn(n, s, e.now)
+			s.describeOn(&d, n, e.now)
 		}
 	default:
-		d.Group, d.title = t.current, s.groups[t.current].Title
+		d.Group, d.Title = t.current, s.groups[t.current].Title
 	}
 	return d
 }

@@ -7,6 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/report"
 )
 
 // Hold is what would keep a pod from being scheduled that does not exist yet. The zero value keeps none.
@@ -136,22 +139,13 @@ func (search *pausedSearch) sorted() []types.NamespacedName {
 	return names
 }
 
-// pausedWorkloads says which paused Deployments keep the group from being ready. It is empty if none does, and else
-// continues the text of a need.
+// pausedWorkloads says which paused Deployments keep the group from being ready.
 func (l *lane) pausedWorkloads(i int) string {
-	var paused []string
+	var paused []*inventory.Workload
 	for share := range l.sequence.groups[i].shares {
-		w := share.workload
-		switch {
-		case !w.Pause.Paused || share.entered.Short == 0:
-		case w.Pause.By != "":
-			paused = append(paused, fmt.Sprintf("%s is paused by DeploymentCoordination %s until its turn", w, w.Pause.By))
-		default:
-			paused = append(paused, fmt.Sprintf("%s is paused: set its spec.paused to false", w))
+		if w := &share.workload.Workload; w.Pause.Paused && share.entered.Short > 0 {
+			paused = append(paused, w)
 		}
 	}
-	if len(paused) == 0 {
-		return ""
-	}
-	return ", " + list(paused)
+	return report.PausedWorkloads(paused)
 }

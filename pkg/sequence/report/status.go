@@ -1,4 +1,4 @@
-package sequence
+package report
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 )
 
 // Status is what the report says, in the API's words. From the object's present status it takes only what cannot be
-// seen in the world any more: when groups were let go and passed, and when conditions last changed.
+// seen in the world any more: when groups were released and passed, and when conditions last changed.
 func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequenceStatus {
 	status := v1alpha1.PodSequenceStatus{
 		ObservedGeneration: r.Generation,
@@ -47,13 +47,13 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 	return status
 }
 
-// Completed tells whether all groups are passed; for scope Node, whether all nodes that take part have every group
+// Completed reports whether all groups are passed; for scope Node, whether all nodes that take part have every group
 // satisfied, there is at least one, and every member has a node.
 func (r Report) Completed() bool {
 	if !r.PerNode {
 		return r.Current == len(r.Groups)
 	}
-	return len(r.Nodes) > 0 && r.Unbound == 0 && !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return !n.Completed })
+	return len(r.Nodes) > 0 && r.Unbound == 0 && !slices.ContainsFunc(r.Nodes, func(n Node) bool { return !n.Completed })
 }
 
 // failure is what keeps the sequence, or one of its nodes, from going on unless somebody acts.
@@ -86,7 +86,7 @@ func (r Report) phase() v1alpha1.Phase {
 	case r.Completed():
 		return v1alpha1.PhaseCompleted
 	case r.Current == 0 && r.Unbound == 0 && len(r.Nodes) == 0 &&
-		!slices.ContainsFunc(r.Groups, func(g GroupReport) bool { return len(g.Members) > 0 }):
+		!slices.ContainsFunc(r.Groups, func(g Group) bool { return len(g.Members) > 0 }):
 		return v1alpha1.PhasePending
 	}
 	return v1alpha1.PhaseInProgress
@@ -136,7 +136,7 @@ func (r Report) waitingFor(i int) string {
 }
 
 // progress says how far a group is, and why confirming it takes long.
-func (r Report) progress(g GroupReport) string {
+func (r Report) progress(g Group) string {
 	if g.Confirming && r.Doubt != "" {
 		return cutMessage(g.Progress + ": " + r.Doubt)
 	}

@@ -1,4 +1,4 @@
-package sequence
+package report
 
 import (
 	"encoding/json"
@@ -8,27 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// LiftPatch is the strategic merge patch that takes these gates, and no others, off the pod with this UID, and leaves the
-// proof that the pod was released. The API server refuses it for a pod of the same name with another UID.
-func LiftPatch(lift Lift) []byte {
-	removals := make([]map[string]string, len(lift.Gates))
-	for i, gate := range lift.Gates {
-		removals[i] = map[string]string{"$patch": "delete", "name": gate}
-	}
-	return mustMarshal(map[string]any{
-		"metadata": map[string]any{
-			"uid":         lift.UID,
-			"annotations": map[string]string{v1alpha1.ReleasedAnnotation: lift.Proof},
-		},
-		"spec": map[string]any{"schedulingGates": removals},
-	})
-}
-
-// WaitingPatch is the strategic merge patch of the status subresource that tells in the pod's PodScheduled condition
+// WaitingPatch is the strategic merge patch of the status subresource that says in the pod's PodScheduled condition
 // what it waits for, or nil if the condition says so already or the pod is bound. It carries UID and resource version,
 // so that one that comes late is refused instead of resetting the condition of a pod bound meanwhile.
 func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
@@ -57,7 +39,7 @@ func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
 // stillGated is what the API server says of a pod that is created with gates.
 const stillGated = "Scheduling is blocked due to non-empty scheduling gates"
 
-// TellsWait tells whether the pod's condition says, as WaitingPatch has it say, that it waits for a group.
+// TellsWait reports whether the pod's condition says, as WaitingPatch has it say, that it waits for a group.
 func TellsWait(p *corev1.Pod) bool {
 	c := podScheduled(p)
 	return c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonSchedulingGated &&

@@ -1,4 +1,4 @@
-package sequence
+package report
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// describeNodes fills in what is told of nodes. Nodes that are still waiting come first, so that they are not cut off.
+// describeNodes fills in what status says of nodes. Nodes that are still waiting come first, so that they are not cut off.
 func (r Report) describeNodes(status *v1alpha1.PodSequenceStatus, ps *v1alpha1.PodSequence, now time.Time) {
 	before := make(map[string][]metav1.Condition, len(ps.Status.NodeStatus))
 	for _, n := range ps.Status.NodeStatus {
@@ -19,7 +19,7 @@ func (r Report) describeNodes(status *v1alpha1.PodSequenceStatus, ps *v1alpha1.P
 	}
 	summary := v1alpha1.NodeSummary{Total: int32(len(r.Nodes))}
 	nodes := slices.Clone(r.Nodes)
-	slices.SortStableFunc(nodes, func(a, b NodeReport) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(nodes, func(a, b Node) int { return rank(a) - rank(b) })
 	for i, n := range nodes {
 		if n.Completed {
 			summary.Completed++
@@ -51,15 +51,15 @@ func (r Report) describeNodes(status *v1alpha1.PodSequenceStatus, ps *v1alpha1.P
 	}
 }
 
-// stuck tells whether nothing goes on anywhere: all nodes that wait have failed.
+// stuck reports whether nothing goes on anywhere: all nodes that wait have failed.
 func (r Report) stuck() bool {
-	return r.Unbound == 0 && !slices.ContainsFunc(r.Nodes, func(n NodeReport) bool {
+	return r.Unbound == 0 && !slices.ContainsFunc(r.Nodes, func(n Node) bool {
 		return !n.Completed && (n.Group == nil || n.Group.Failure == nil)
 	})
 }
 
 // rank sorts what has timed out before what waits, and that before what is completed.
-func rank(n NodeReport) int {
+func rank(n Node) int {
 	switch {
 	case len(n.TimedOut)+len(n.ReadyBefore) > 0:
 		return 0 // which is on record nowhere else
@@ -69,7 +69,7 @@ func rank(n NodeReport) int {
 	return 1
 }
 
-func (r Report) nodeStatus(n NodeReport, before []metav1.Condition, now time.Time) v1alpha1.NodeStatus {
+func (r Report) nodeStatus(n Node, before []metav1.Condition, now time.Time) v1alpha1.NodeStatus {
 	status := v1alpha1.NodeStatus{
 		NodeName: n.Name, CurrentIndex: int32(n.Current), Phase: v1alpha1.NodeInProgress, Conditions: slices.Clone(before),
 		TimedOut: n.TimedOut, ReadyBefore: n.ReadyBefore,
@@ -109,7 +109,7 @@ func (r Report) nodeStatus(n NodeReport, before []metav1.Condition, now time.Tim
 // wentOn says of which group a node did not wait any longer.
 func (r Report) wentOn(group int, node string) string {
 	g := r.Groups[group]
-	return fmt.Sprintf("group %d/%d %q on node %s was not ready within %s: went on without it", group+1, len(r.Groups), g.Title, node, g.Timeout)
+	return WentOn(Where{group, len(r.Groups), g.Title, node}, g.Timeout).Message
 }
 
 // short keeps the status of many nodes small.
