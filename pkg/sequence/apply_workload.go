@@ -21,9 +21,9 @@ func (e *Engine) ApplyWorkload(object metav1.Object) Changes {
 	e.prepareDue(view)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := e.at(view.ResourceVersion)
-	e.applyWorkload(view, b)
-	return e.settle(b)
+	tx := e.at(view.ResourceVersion)
+	e.applyWorkload(view, tx)
+	return e.settle(tx)
 }
 
 // RemoveWorkload tells the engine that a workload is gone.
@@ -33,9 +33,9 @@ func (e *Engine) RemoveWorkload(object metav1.Object) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.at(object.GetResourceVersion())
-	e.removeWorkload(object.GetUID(), b)
-	return e.settle(b)
+	tx := e.at(object.GetResourceVersion())
+	e.removeWorkload(object.GetUID(), tx)
+	return e.settle(tx)
 }
 
 // ReplaceWorkloads tells the engine of all workloads of one kind that there are at a version, in one step.
@@ -54,38 +54,38 @@ func (e *Engine) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, 
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := e.relistedAt(version)
+	tx := e.relistedAt(version)
 	for _, view := range views {
-		e.applyWorkload(view, b)
+		e.applyWorkload(view, tx)
 	}
 	for uid, w := range e.workloads.byUID {
 		if _, ok := present[uid]; !ok && w.Kind == kind {
-			e.removeWorkload(uid, b)
+			e.removeWorkload(uid, tx)
 		}
 	}
-	return e.settle(b)
+	return e.settle(tx)
 }
 
 // applyWorkload enters a new version. The pods are counted anew only if what they are counted for may have changed.
-func (e *Engine) applyWorkload(view *workload, b *batch) {
+func (e *Engine) applyWorkload(view *workload, tx *transaction) {
 	if before := e.workloads.byName[view.Key()]; before != nil && before.UID != view.UID {
 		if !inventory.Newer(view.ResourceVersion, before.ResourceVersion) {
 			return
 		}
-		e.removeWorkload(before.UID, b) // deleted and made again, and only the second was told
+		e.removeWorkload(before.UID, tx) // deleted and made again, and the engine saw only the second
 	}
 	old := e.workloads.byUID[view.UID]
 	if old != nil && !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
 		return
 	}
 	if old != nil && old.SamePods(&view.Workload) {
-		e.refreshWorkload(old, view, b)
+		e.refreshWorkload(old, view, tx)
 		return
 	}
 	pods := e.podsOf(view)
-	e.recount(pods, -1, b)
+	e.recount(pods, -1, tx)
 	if old != nil {
-		e.unplace(old, b)
+		e.unplace(old, tx)
 		e.workloads.forget(old)
 		view.onNode = old.onNode
 	}
@@ -93,67 +93,67 @@ func (e *Engine) applyWorkload(view *workload, b *batch) {
 	if view.Kind == inventory.KindDaemonSet && old == nil {
 		for _, p := range e.podsIn(view.Namespace) {
 			if p.Owner.UID == view.UID {
-				e.countOnNode(p, +1, b)
+				e.countOnNode(p, +1, tx)
 			}
 		}
 	}
-	e.settleRevisions(view, b)
-	e.placeWorkload(view, view.Complete && (old == nil || !old.Complete), b)
-	e.recount(pods, +1, b)
+	e.settleRevisions(view, tx)
+	e.placeWorkload(view, view.Complete && (old == nil || !old.Complete), tx)
+	e.recount(pods, +1, tx)
 }
 
 // refreshWorkload enters facts that leave the pods where they are counted.
-func (e *Engine) refreshWorkload(w, view *workload, b *batch) {
-	for _, share := range w.shares {
-		e.touchShare(share, b)
+func (e *Engine) refreshWorkload(w, view *workload, tx *transaction) {
+	for _, demand := range w.demands {
+		e.touchDemand(demand, tx)
 	}
 	due, completed := w.due, view.Complete && !w.Complete
-	shares, superseded, onNode, revision := w.shares, w.Superseded, w.onNode, w.Revision
+	demands, superseded, onNode, revision := w.demands, w.Superseded, w.onNode, w.Revision
 	*w = *view
-	w.shares, w.Superseded, w.onNode = shares, superseded, onNode
+	w.demands, w.Superseded, w.onNode = demands, superseded, onNode
 	if w.Kind == inventory.KindDeployment {
 		w.Revision = revision
 	}
 	if w.due == nil {
 		w.due = due // unchanged, see prepareDue
 	} else {
-		e.touchDue(w, due, b)
+		e.touchDue(w, due, tx)
 	}
-	e.settleRevisions(w, b)
-	for _, share := range w.shares {
-		share.countNames()
-		e.refreshShare(share, completed, b)
+	e.settleRevisions(w, tx)
+	for _, demand := range w.demands {
+		demand.countNames()
+		e.refreshDemand(demand, completed, tx)
 	}
 }
 
-// touchShare and refreshShare mark what a share changes.
-func (e *Engine) touchShare(s *share, b *batch) {
-	if !s.sequence.PerNode {
-		b.touch(s.sequence.lanes[""])
+// touchDemand and refreshShare mark what a demand changes.
+func (e *Engine) touchDemand(d *demand, tx *transaction) {
+	if !d.sequence.PerNode {
+		tx.touch(d.sequence.domains[""])
 	}
 }
 
 // completed says that the workload is a Job that has completed just now: since when the group is satisfied, it says itself.
-func (e *Engine) refreshShare(s *share, completed bool, b *batch) {
-	if s.sequence.PerNode {
+func (e *Engine) refreshDemand(d *demand, completed bool, tx *transaction) {
+	if d.sequence.PerNode {
 		return
 	}
-	s.refresh()
-	if completed && s.entered.Need > 0 {
-		t := s.sequence.lanes[""].tally(s.group)
-		t.turned = latest(t.turned, s.workload.CompletedAt)
+	d.refresh()
+	if completed && d.entered.Need > 0 {
+		state := d.sequence.domains[""].groupState(d.group)
+		state.turned = latest(state.turned, d.workload.CompletedAt)
 	}
-	e.touchShare(s, b)
+	e.touchDemand(d, tx)
 }
 
 // settleRevisions works out which revision of a Deployment, and which Job of a CronJob, is the newest.
-func (e *Engine) settleRevisions(w *workload, b *batch) {
+func (e *Engine) settleRevisions(w *workload, tx *transaction) {
 	deployment := w
 	switch {
 	case w.Kind == inventory.KindJob && w.Owner != "":
 		for _, job := range e.workloads.supersede(w.Owner) {
-			for _, share := range job.shares {
-				e.refreshShare(share, false, b)
+			for _, demand := range job.demands {
+				e.refreshDemand(demand, false, tx)
 			}
 		}
 		return
@@ -165,36 +165,36 @@ func (e *Engine) settleRevisions(w *workload, b *batch) {
 	}
 	if newest := e.workloads.newestReplicaSet(deployment); newest != deployment.Revision {
 		deployment.Revision = newest
-		for _, share := range deployment.shares {
-			e.refreshShare(share, false, b)
+		for _, demand := range deployment.demands {
+			e.refreshDemand(demand, false, tx)
 		}
 	}
 }
 
-func (e *Engine) removeWorkload(uid types.UID, b *batch) {
+func (e *Engine) removeWorkload(uid types.UID, tx *transaction) {
 	w := e.workloads.byUID[uid]
 	if w == nil {
 		return
 	}
 	pods := e.podsOf(w)
-	e.recount(pods, -1, b)
-	e.unplace(w, b)
+	e.recount(pods, -1, tx)
+	e.unplace(w, tx)
 	e.workloads.forget(w)
-	e.settleRevisions(w, b)
-	e.recount(pods, +1, b)
+	e.settleRevisions(w, tx)
+	e.recount(pods, +1, tx)
 }
 
 // podsOf are the pods whose counting depends on the workload: its own, and those of a Deployment's ReplicaSets.
 func (e *Engine) podsOf(w *workload) []*pod {
 	var pods []*pod
 	add := func(uid types.UID) {
-		for p := range e.workloads.made[uid] {
+		for p := range e.workloads.ownedPods[uid] {
 			pods = append(pods, p)
 		}
 	}
 	add(w.UID)
 	if w.Kind == inventory.KindDeployment {
-		for owned := range e.workloads.owned[w.UID] {
+		for owned := range e.workloads.ownedWorkloads[w.UID] {
 			add(owned.UID)
 		}
 	}
@@ -202,11 +202,11 @@ func (e *Engine) podsOf(w *workload) []*pod {
 }
 
 // recount takes pods out of the sums, or enters them again.
-func (e *Engine) recount(pods []*pod, sign int, b *batch) {
+func (e *Engine) recount(pods []*pod, sign int, tx *transaction) {
 	for _, p := range pods {
 		for _, m := range p.memberships {
 			e.count(p, m, sign, false)
-			b.touch(m.sequence.laneOf(p))
+			tx.touch(m.sequence.domainOf(p))
 		}
 	}
 }
@@ -216,7 +216,7 @@ func (w *workloads) learn(view *workload) {
 	w.byName[view.Key()] = view
 	insert(w.of, view.Namespace, view)
 	if view.Owner != "" {
-		insert(w.owned, view.Owner, view)
+		insert(w.ownedWorkloads, view.Owner, view)
 	}
 }
 
@@ -225,22 +225,22 @@ func (w *workloads) forget(old *workload) {
 	delete(w.byName, old.Key())
 	remove(w.of, old.Namespace, old)
 	if old.Owner != "" {
-		remove(w.owned, old.Owner, old)
+		remove(w.ownedWorkloads, old.Owner, old)
 	}
 }
 
-// placeWorkload gives the workload its share in every sequence of its namespace that selects its pods.
-func (e *Engine) placeWorkload(w *workload, completed bool, b *batch) {
+// placeWorkload gives the workload its demand in every sequence of its namespace that selects its pods.
+func (e *Engine) placeWorkload(w *workload, completed bool, tx *transaction) {
 	ns := e.namespaces[w.Namespace]
 	if ns == nil || !w.Counts() {
 		return
 	}
 	for s := range ns.selecting {
-		e.placeIn(w, s, completed, b)
+		e.placeIn(w, s, completed, tx)
 	}
 }
 
-func (e *Engine) placeIn(w *workload, s *sequence, completed bool, b *batch) {
+func (e *Engine) placeIn(w *workload, s *sequence, completed bool, tx *transaction) {
 	if !w.Counts() {
 		return
 	}
@@ -248,48 +248,48 @@ func (e *Engine) placeIn(w *workload, s *sequence, completed bool, b *batch) {
 	if !ok || (s.PerNode && w.Kind != inventory.KindDaemonSet) {
 		return
 	}
-	share := &share{workload: w, sequence: s, group: group}
-	w.shares[s] = share
-	s.groups[group].shares[share] = struct{}{}
+	demand := &demand{workload: w, sequence: s, group: group}
+	w.demands[s] = demand
+	s.groups[group].demands[demand] = struct{}{}
 	if s.PerNode {
 		if w.due == nil {
 			w.due = e.dueNodes(w)
 		}
 		e.daemons[w] = struct{}{}
 		for name := range w.due {
-			b.touchGroup(s.laneAt(name), group)
+			tx.touchGroup(s.domainAt(name), group)
 		}
 		return
 	}
-	share.countNames()
-	e.refreshShare(share, completed, b)
+	demand.countNames()
+	e.refreshDemand(demand, completed, tx)
 }
 
 // unplace takes the workload out of all sequences.
-func (e *Engine) unplace(w *workload, b *batch) {
-	for _, share := range w.shares {
-		e.unshare(share, b)
+func (e *Engine) unplace(w *workload, tx *transaction) {
+	for _, demand := range w.demands {
+		e.withdrawDemand(demand, tx)
 	}
 }
 
-func (e *Engine) unshare(share *share, b *batch) {
-	w, s := share.workload, share.sequence
-	delete(w.shares, s)
-	delete(s.groups[share.group].shares, share)
+func (e *Engine) withdrawDemand(demand *demand, tx *transaction) {
+	w, s := demand.workload, demand.sequence
+	delete(w.demands, s)
+	delete(s.groups[demand.group].demands, demand)
 	if !s.PerNode {
-		share.withdraw()
-		b.touch(s.lanes[""])
+		demand.withdraw()
+		tx.touch(s.domains[""])
 		return
 	}
 	for name := range w.due {
-		b.touchGroup(s.lanes[name], share.group)
+		tx.touchGroup(s.domains[name], demand.group)
 	}
 	e.forgetDue(w)
 }
 
-// forgetDue lets go of where a DaemonSet is due when no sequence of node scope selects it any more.
+// forgetDue releases of where a DaemonSet is due when no sequence of node scope selects it any more.
 func (e *Engine) forgetDue(w *workload) {
-	for s := range w.shares {
+	for s := range w.demands {
 		if s.PerNode {
 			return
 		}
@@ -331,19 +331,19 @@ func (e *Engine) dueNodes(w *workload) map[string]struct{} {
 }
 
 // touchDue marks the nodes on which the DaemonSet is due and was not, or the other way round.
-func (e *Engine) touchDue(w *workload, before map[string]struct{}, b *batch) {
-	for s, share := range w.shares {
+func (e *Engine) touchDue(w *workload, before map[string]struct{}, tx *transaction) {
+	for s, demand := range w.demands {
 		if !s.PerNode {
 			continue
 		}
 		for name := range w.due {
 			if _, was := before[name]; !was {
-				b.touchGroup(s.laneAt(name), share.group)
+				tx.touchGroup(s.domainAt(name), demand.group)
 			}
 		}
 		for name := range before {
 			if _, is := w.due[name]; !is {
-				b.touchGroup(s.lanes[name], share.group)
+				tx.touchGroup(s.domains[name], demand.group)
 			}
 		}
 	}

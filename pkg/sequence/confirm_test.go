@@ -18,7 +18,7 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// doubting is an engine that confirms what it lets go, and that knows a sequence of a StatefulSet's pods and a pod "app".
+// doubting is an engine that confirms what it releases, and that knows a sequence of a StatefulSet's pods and a pod "app".
 type doubting struct {
 	*testing.T
 	*Engine

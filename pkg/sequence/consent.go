@@ -36,42 +36,42 @@ func newConsents() consents {
 
 // ApplyNamespace tells the engine of a namespace that was added or changed. A version older than the one it has is ignored.
 func (e *Engine) ApplyNamespace(object *corev1.Namespace) Changes {
-	return e.changeNamespaces(e.at, object.ResourceVersion, func(b *batch) { e.setConsent(object, b) })
+	return e.changeNamespaces(e.at, object.ResourceVersion, func(tx *transaction) { e.setConsent(object, tx) })
 }
 
 // RemoveNamespace tells the engine that a namespace is gone.
 func (e *Engine) RemoveNamespace(object *corev1.Namespace) Changes {
-	return e.changeNamespaces(e.at, object.ResourceVersion, func(b *batch) { e.dropConsent(object.Name, b) })
+	return e.changeNamespaces(e.at, object.ResourceVersion, func(tx *transaction) { e.dropConsent(object.Name, tx) })
 }
 
 // ReplaceNamespaces tells the engine of all namespaces that there are at a version.
 func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes {
-	return e.changeNamespaces(e.relistedAt, version, func(b *batch) {
+	return e.changeNamespaces(e.relistedAt, version, func(tx *transaction) {
 		present := make(map[string]struct{}, len(objects))
 		for _, object := range objects {
 			present[object.Name] = struct{}{}
-			e.setConsent(object, b)
+			e.setConsent(object, tx)
 		}
 		for name := range e.consents.lists {
 			if _, ok := present[name]; !ok {
-				e.dropConsent(name, b)
+				e.dropConsent(name, tx)
 			}
 		}
 	})
 }
 
-func (e *Engine) changeNamespaces(begin func(version string) *batch, version string, change func(*batch)) Changes {
+func (e *Engine) changeNamespaces(begin func(version string) *transaction, version string, change func(*transaction)) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := begin(version)
-	change(b)
-	return e.settle(b)
+	tx := begin(version)
+	change(tx)
+	return e.settle(tx)
 }
 
-func (e *Engine) setConsent(object *corev1.Namespace, b *batch) {
+func (e *Engine) setConsent(object *corev1.Namespace, tx *transaction) {
 	before, known := e.consents.lists[object.Name]
 	if known && !inventory.Newer(object.ResourceVersion, before.version) {
 		return
@@ -79,17 +79,17 @@ func (e *Engine) setConsent(object *corev1.Namespace, b *batch) {
 	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
 	e.consents.lists[object.Name] = consentList{text, object.ResourceVersion}
 	if !known || before.text != text {
-		e.consultAll(object.Name, b)
+		e.consultAll(object.Name, tx)
 	}
 }
 
-func (e *Engine) dropConsent(namespace string, b *batch) {
+func (e *Engine) dropConsent(namespace string, tx *transaction) {
 	delete(e.consents.lists, namespace)
-	e.consultAll(namespace, b)
+	e.consultAll(namespace, tx)
 }
 
 // consultAll looks anew at the sequences that point to a namespace from elsewhere.
-func (e *Engine) consultAll(namespace string, b *batch) {
+func (e *Engine) consultAll(namespace string, tx *transaction) {
 	var changed []*sequence
 	for s := range e.consents.foreign[namespace] {
 		if s.refusal != e.consents.refusal(s.Sequence) {
@@ -99,7 +99,7 @@ func (e *Engine) consultAll(namespace string, b *batch) {
 	for _, s := range changed {
 		next := newSequence(s.Sequence, s.object)
 		e.consult(next, s)
-		e.swap(s, next, b)
+		e.swap(s, next, tx)
 	}
 }
 

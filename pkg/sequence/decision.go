@@ -58,31 +58,31 @@ func (e *Engine) find(object *corev1.Pod) (p *pod, known bool) {
 	return unseen, false
 }
 
-// mayGo tells whether the pod may go for sure.
-func (e *Engine) mayGo(p *pod) bool { return e.isFree(p) && !e.isEarly(p) }
+// mayBeScheduled reports whether every sequence releases the pod, and that is confirmed.
+func (e *Engine) mayBeScheduled(p *pod) bool { return e.isReleased(p) && !e.isEarly(p) }
 
-// isFree tells whether every sequence that has the pod lets it go.
-func (e *Engine) isFree(p *pod) bool {
+// isReleased reports whether every sequence that has the pod lets it go.
+func (e *Engine) isReleased(p *pod) bool {
 	for _, m := range p.memberships {
 		if m.sequence.PerNode {
 			if e.unsupported(p, m) {
 				return false
 			}
-		} else if !m.sequence.lanes[""].mayGo(m.group) {
+		} else if !m.sequence.domains[""].releases(m.group) {
 			return false
 		}
 	}
-	return e.nodeFree(p)
+	return e.isReleasedOnNodes(p)
 }
 
-// unsupported tells whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the
+// unsupported reports whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the
 // gate, but its scheduler is not ours.
 func (e *Engine) unsupported(p *pod, m membership) bool {
 	return m.sequence.PerNode && p.HasGate(m.sequence.Gate) &&
 		(e.config.ClusterScopeOnly || !e.schedulerNames.Has(p.SchedulerName))
 }
 
-// decision says what holds the pod. A pod that the engine does not know has no class: it has to wait until it does, for
+// decision says what holds the pod. A pod that the engine does not know has no equivalence class: it has to wait until it does, for
 // to work out which nodes suit it may take long.
 func (e *Engine) decision(p *pod) report.Decision {
 	var holding *membership
@@ -92,7 +92,7 @@ func (e *Engine) decision(p *pod) report.Decision {
 			holding = m
 		}
 	}
-	if holding == nil && !e.isFree(p) {
+	if holding == nil && !e.isReleased(p) {
 		// No sequence by itself, but on every node some sequence.
 		i := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence.PerNode })
 		holding = &p.memberships[i]
@@ -110,7 +110,7 @@ func (e *Engine) decision(p *pod) report.Decision {
 		return d
 	}
 	if !s.PerNode {
-		s.lanes[""].describe(&d, e.now)
+		s.domains[""].describe(&d, e.now)
 		return d
 	}
 	switch {
@@ -135,10 +135,10 @@ func (e *Engine) decision(p *pod) report.Decision {
 	return d
 }
 
-// holds tells whether this sequence keeps the pod from going.
+// holds reports whether this sequence keeps the pod from going.
 func (e *Engine) holds(p *pod, m membership) bool {
 	if !m.sequence.PerNode {
-		return !m.sequence.lanes[""].mayGo(m.group)
+		return !m.sequence.domains[""].releases(m.group)
 	}
 	switch {
 	case e.unsupported(p, m):
@@ -148,27 +148,26 @@ func (e *Engine) holds(p *pod, m membership) bool {
 	case p.class != nil:
 		return p.class.held() && p.class.waitsFor(m)
 	case p.pin != nil:
-		return !e.nodeFree(p) && !e.openOnPin(*p.pin, m)
+		return !e.isReleasedOnNodes(p) && !e.openOnPin(*p.pin, m)
 	}
 	return p.memberships != nil && p.Wants != nil && !p.Terminating && e.schedulerNames.Has(p.SchedulerName)
 }
 
-// describe says what the lane waits for.
-func (l *lane) describe(d *report.Decision, now time.Time) {
-	s := l.sequence
-	if d.Group <= l.current {
-		d.Reason = report.HeldBySuspension
+// describe says what the domain waits for.
+func (d *domain) describe(decision *report.Decision, now time.Time) {
+	if decision.Group <= d.current {
+		decision.Reason = report.HeldBySuspension
 		return
 	}
-	d.Group, d.Title = l.current, s.groups[l.current].Title
-	d.Need = l.need(l.current)
+	decision.Group, decision.Title = d.current, d.sequence.groups[d.current].Title
+	decision.Need = d.need(d.current)
 	switch {
-	case l.doubted && l.looksSatisfied(l.current) && !l.isSure(l.current):
-		d.Reason = report.HeldUnconfirmed
-	case l.looksSatisfied(l.current):
-		d.Reason, d.Until = report.HeldByWait, l.waitOver(l.current)
-	case l.timedOut(l.current, now):
-		d.Reason = report.HeldByTimeout
+	case d.unconfirmed && d.looksSatisfied(d.current) && !d.isConfirmed(d.current):
+		decision.Reason = report.HeldUnconfirmed
+	case d.looksSatisfied(d.current):
+		decision.Reason, decision.Until = report.HeldByWait, d.waitOver(d.current)
+	case d.timedOut(d.current, now):
+		decision.Reason = report.HeldByTimeout
 	}
 }
 

@@ -21,7 +21,7 @@ type Config struct {
 	SchedulerNames []string
 	// GatePrefixes are the beginnings of gate names that may be lifted.
 	GatePrefixes []string
-	// ClusterScopeOnly tells that the engine is not told of nodes: sequences of node scope are reported and let nothing go.
+	// ClusterScopeOnly reports that the engine does not see nodes: sequences of node scope are reported and release nothing.
 	ClusterScopeOnly bool
 }
 
@@ -37,8 +37,8 @@ type Engine struct {
 	enter sync.Mutex // held by whoever changes anything
 	mu    sync.RWMutex
 
-	now        time.Time     // as last told, see Tick
-	newest     string        // the newest version of anything told
+	now        time.Time     // of the last Tick
+	newest     string        // the newest version of anything seen
 	moment     atomic.Uint64 // see Moment
 	split      bool          // see VersionsIncomparable
 	alarms     alarms
@@ -55,14 +55,14 @@ type Engine struct {
 
 	requirements requirements
 	pinned       map[inventory.Pin]map[*pod]struct{}
-	gangs        map[podgroups.Reference]*gang
-	doubts       map[string]*doubts // by namespace
+	podGroups    map[podgroups.Reference]*podGroup
+	unconfirmed  map[string]*unconfirmed // by namespace
 
 	published published
 	unseen    unseenPods
 }
 
-// NewEngine returns an engine that has been told of nothing.
+// NewEngine returns an engine that knows nothing.
 func NewEngine(config Config) *Engine {
 	return &Engine{
 		config:         config,
@@ -75,10 +75,10 @@ func NewEngine(config Config) *Engine {
 		hosts:          map[string]map[string]struct{}{},
 		perNode:        map[*sequence]struct{}{},
 		daemons:        map[*workload]struct{}{},
-		requirements:   requirements{byKey: map[string]*requirement{}, classes: map[string]*class{}},
+		requirements:   requirements{byKey: map[string]*requirement{}, classes: map[string]*equivalenceClass{}},
 		pinned:         map[inventory.Pin]map[*pod]struct{}{},
-		gangs:          map[podgroups.Reference]*gang{},
-		doubts:         map[string]*doubts{},
+		podGroups:      map[podgroups.Reference]*podGroup{},
+		unconfirmed:    map[string]*unconfirmed{},
 		unseen:         unseenPods{versions: map[types.UID]string{}},
 	}
 }
@@ -92,9 +92,9 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	prepared := e.prepareClass(view)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := e.at(view.ResourceVersion)
-	e.applyPod(view, prepared, b)
-	return e.settle(b)
+	tx := e.at(view.ResourceVersion)
+	e.applyPod(view, prepared, tx)
+	return e.settle(tx)
 }
 
 // RemovePod tells the engine that a pod is gone. A pod of the same name but another UID is left alone.
@@ -104,9 +104,9 @@ func (e *Engine) RemovePod(object *corev1.Pod) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.at(object.ResourceVersion)
-	e.removePod(object.Namespace, object.Name, object.UID, b)
-	return e.settle(b)
+	tx := e.at(object.ResourceVersion)
+	e.removePod(object.Namespace, object.Name, object.UID, tx)
+	return e.settle(tx)
 }
 
 // ReplacePods tells the engine of all pods there are. It is one step: in between, pods would look as they never were
@@ -117,20 +117,20 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.relistedAt(version)
+	tx := e.relistedAt(version)
 	present := make(map[types.UID]struct{}, len(objects))
 	for _, object := range objects {
 		present[object.UID] = struct{}{}
-		e.applyPod(viewPod(object), nil, b)
+		e.applyPod(viewPod(object), nil, tx)
 	}
 	for name, ns := range e.namespaces {
 		for _, p := range ns.pods {
 			if _, ok := present[p.UID]; !ok {
-				e.removePod(name, p.Name, p.UID, b)
+				e.removePod(name, p.Name, p.UID, tx)
 			}
 		}
 	}
-	changes := e.settle(b)
+	changes := e.settle(tx)
 	e.unseen.listed(version) // what it has is published
 	return changes
 }
@@ -142,9 +142,9 @@ func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unre
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.at(ps.ResourceVersion)
-	e.applySequence(spec.Stored{PodSequence: ps, Unreadable: unreadable}, b)
-	return e.settle(b)
+	tx := e.at(ps.ResourceVersion)
+	e.applySequence(spec.Stored{PodSequence: ps, Unreadable: unreadable}, tx)
+	return e.settle(tx)
 }
 
 // RemoveSequence tells the engine that a PodSequence is gone since a version.
@@ -154,9 +154,9 @@ func (e *Engine) RemoveSequence(key types.NamespacedName, version string) Change
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.at(version)
-	e.swap(e.sequences[key], nil, b)
-	return e.settle(b)
+	tx := e.at(version)
+	e.swap(e.sequences[key], nil, tx)
+	return e.settle(tx)
 }
 
 // ReplaceSequences tells the engine of all PodSequences there are at a version.
@@ -166,18 +166,18 @@ func (e *Engine) ReplaceSequences(objects []spec.Stored, version string) Changes
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.relistedAt(version)
+	tx := e.relistedAt(version)
 	present := make(map[types.NamespacedName]struct{}, len(objects))
 	for _, ps := range objects {
 		present[types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}] = struct{}{}
-		e.applySequence(ps, b)
+		e.applySequence(ps, tx)
 	}
 	for key, s := range e.sequences {
 		if _, ok := present[key]; !ok {
-			e.swap(s, nil, b)
+			e.swap(s, nil, tx)
 		}
 	}
-	return e.settle(b)
+	return e.settle(tx)
 }
 
 // Tick tells the engine what time it is: waits and time-outs that are over take effect. Times in the future, of which the
@@ -189,11 +189,11 @@ func (e *Engine) Tick(now time.Time) Changes {
 	defer e.mu.Unlock()
 
 	e.now = latest(e.now, now)
-	b := batch{}
+	tx := transaction{}
 	for alarm := range e.alarms.due(e.now) {
-		alarm.wake(&b)
+		alarm.wake(&tx)
 	}
-	return e.settle(&b)
+	return e.settle(&tx)
 }
 
 // NextWake is when Tick will next change something by itself; zero if nothing waits for time to pass.
@@ -203,7 +203,7 @@ func (e *Engine) NextWake() time.Time {
 	return e.alarms.next()
 }
 
-// Everything is what the engine would have reported had it come to know all it knows in one step: every pod that may go,
+// Everything is what the engine would have reported had it come to know all it knows in one step: every pod that may be scheduled,
 // every pod that must wait, every sequence.
 func (e *Engine) Everything() Changes {
 	e.enter.Lock()

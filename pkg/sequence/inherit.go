@@ -6,7 +6,7 @@ import "slices"
 // or counted anew.
 
 // hasMembersOf reports whether every pod has the same group in both sequences, and counts there in the same way. On nodes the
-// classes of pods are of one sequence, so there it does not help.
+// equivalence classes of pods are of one sequence, so there it does not help.
 func (s *sequence) hasMembersOf(old *sequence) bool {
 	return s.SameMembers(old.Sequence) && !s.refused() && !old.refused() && !s.PerNode && !old.PerNode
 }
@@ -14,20 +14,20 @@ func (s *sequence) hasMembersOf(old *sequence) bool {
 // inherit takes over the members of an earlier spec of the same object, and the sums of them. The workloads are entered
 // already.
 func (s *sequence) inherit(old *sequence) {
-	l, before := s.lanes[""], old.lanes[""]
+	d, before := s.domains[""], old.domains[""]
 	for i, g := range old.groups {
-		t, was := l.tally(i), before.peek(i)
-		t.members, t.podGroups, t.sums = was.members, was.podGroups, was.sums
-		for p := range t.members {
+		state, was := d.groupState(i), before.peek(i)
+		state.members, state.podGroups, state.sums = was.members, was.podGroups, was.sums
+		for p := range state.members {
 			at := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence == old })
 			p.memberships = slices.Clone(p.memberships) // others read it
 			p.memberships[at].sequence = s
 		}
-		for counted := range g.shares {
-			share := counted.workload.shares[s]
-			share.done, share.claimed = counted.done, counted.claimed
-			share.refresh()
+		for counted := range g.demands {
+			demand := counted.workload.demands[s]
+			demand.done, demand.claimed = counted.done, counted.claimed
+			demand.refresh()
 		}
 	}
-	s.gangs = old.gangs
+	s.podGroups = old.podGroups
 }

@@ -30,10 +30,10 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 		return Lift{}
 	}
 	p := ns.pods[key.Name]
-	if p == nil || p.Bound() || !e.mayGo(p) {
+	if p == nil || p.Bound() || !e.mayBeScheduled(p) {
 		return Lift{}
 	}
-	return Lift{UID: p.UID, Gates: p.liftable(), Proof: proof(p.UID, p.memberships), FirstSeen: e.sighting(p.Namespace, p.firstSeen)}
+	return Lift{UID: p.UID, Gates: p.liftable(), Proof: proofOf(p.UID, p.memberships), FirstSeen: e.sighting(p.Namespace, p.firstSeen)}
 }
 
 // LiftPatch is the strategic merge patch that takes these gates, and no others, off the pod with this UID, and leaves the

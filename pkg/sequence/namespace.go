@@ -39,25 +39,25 @@ func (n *namespace) place(p *pod) []membership {
 
 // update turns p into view. Sums are kept by taking the old state out and entering the new; memberships are worked out
 // anew only if they may have changed.
-func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *class, b *batch) {
+func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *equivalenceClass, tx *transaction) {
 	memberships := p.memberships
 	if p.UID == view.UID {
 		view.firstSeen = p.firstSeen
 	}
-	if view.placed.Moment = b.Moment; p.UID == view.UID && !replace {
+	if view.placed.Moment = tx.Moment; p.UID == view.UID && !replace {
 		view.placed = p.placed
 	}
 	if view.firstSeen.Moment == 0 {
-		view.firstSeen.Moment = b.Moment
+		view.firstSeen.Moment = tx.Moment
 	}
-	e.withdraw(p, b)
+	e.withdraw(p, tx)
 	before := *p
 	view.published = p.published
 	*p = *view
 	if p.memberships = memberships; replace {
 		p.memberships = n.place(p)
 	}
-	e.enlist(p, b)
+	e.enlist(p, tx)
 	for _, m := range p.memberships {
 		if before.UID != p.UID {
 			e.join(p, m, nil)
@@ -69,41 +69,41 @@ func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *clas
 }
 
 // withdraw takes the pod out of everything that counts it.
-func (e *Engine) withdraw(p *pod, b *batch) {
+func (e *Engine) withdraw(p *pod, tx *transaction) {
 	for _, m := range p.memberships {
 		e.leave(p, m)
 	}
 	e.declassify(p)
-	e.delist(p, b)
+	e.delist(p, tx)
 }
 
-// enlist makes a pod known to what made it.
-func (e *Engine) enlist(p *pod, b *batch) {
-	e.countOnNode(p, +1, b)
+// enlist makes a pod known to its owner.
+func (e *Engine) enlist(p *pod, tx *transaction) {
+	e.countOnNode(p, +1, tx)
 	if len(p.memberships) == 0 {
 		return
 	}
-	e.joinGangs(p)
+	e.joinPodGroups(p)
 	if p.Owner.UID != "" {
-		insert(e.workloads.made, p.Owner.UID, p)
+		insert(e.workloads.ownedPods, p.Owner.UID, p)
 	}
 }
 
 // delist undoes enlist.
-func (e *Engine) delist(p *pod, b *batch) {
-	e.countOnNode(p, -1, b)
+func (e *Engine) delist(p *pod, tx *transaction) {
+	e.countOnNode(p, -1, tx)
 	if len(p.memberships) == 0 {
 		return
 	}
-	e.leaveGangs(p)
+	e.leavePodGroups(p)
 	if p.Owner.UID != "" {
-		remove(e.workloads.made, p.Owner.UID, p)
+		remove(e.workloads.ownedPods, p.Owner.UID, p)
 	}
 }
 
 // countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
 // other.
-func (e *Engine) countOnNode(p *pod, sign int, b *batch) {
+func (e *Engine) countOnNode(p *pod, sign int, tx *transaction) {
 	if !p.Bound() || p.Terminating || p.Failed || p.Owner.UID == "" {
 		return
 	}
@@ -112,9 +112,9 @@ func (e *Engine) countOnNode(p *pod, sign int, b *batch) {
 		return
 	}
 	bump(&w.onNode, p.Node, sign)
-	for s, share := range w.shares {
+	for s, demand := range w.demands {
 		if s.PerNode {
-			b.touchGroup(s.lanes[p.Node], share.group)
+			tx.touchGroup(s.domains[p.Node], demand.group)
 		}
 	}
 }
@@ -144,25 +144,25 @@ func (e *Engine) namespaceFor(name string) *namespace {
 func (e *Engine) forgetIfEmpty(name string, ns *namespace) {
 	if len(ns.pods) == 0 && len(ns.sequences) == 0 {
 		delete(e.namespaces, name)
-		delete(e.doubts, name)
+		delete(e.unconfirmed, name)
 	}
 }
 
-// list makes the sequence known to its namespace, with its lanes and the workloads it selects, but no pods yet. A namespace
+// list makes the sequence known to its namespace, with its domains and the workloads it selects, but no pods yet. A namespace
 // that does not allow the sequence knows nothing of it.
-func (e *Engine) list(s *sequence, b *batch) *namespace {
+func (e *Engine) list(s *sequence, tx *transaction) *namespace {
 	e.sequences[s.Key] = s
-	s.listed, s.gangsKnown, s.engine, s.listedAt = true, e.gangs, e, e.moment.Load()
+	s.listed, s.podGroupsKnown, s.engine, s.listedAt = true, e.podGroups, e, e.moment.Load()
 	e.consents.list(s)
 	if s.refused() {
 		e.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
-		s.laneAt("")
+		s.domainAt("")
 		return &namespace{}
 	}
 	ns := e.namespaceFor(s.Namespace)
 	ns.sequences[s] = struct{}{}
 	ns.matchCost += s.MatchCost()
-	b.namespaces = append(b.namespaces, s.Namespace)
+	tx.namespaces = append(tx.namespaces, s.Namespace)
 	if s.Selects() {
 		ns.selecting[s] = struct{}{}
 	}
@@ -172,7 +172,7 @@ func (e *Engine) list(s *sequence, b *batch) *namespace {
 		}
 		ns.naming[name][s] = struct{}{}
 	}
-	s.laneAt("")
+	s.domainAt("")
 	if s.PerNode {
 		e.perNode[s] = struct{}{}
 		for _, g := range s.groups {
@@ -180,44 +180,44 @@ func (e *Engine) list(s *sequence, b *batch) *namespace {
 		}
 		if s.Eager {
 			for name := range e.nodes {
-				s.laneAt(name)
+				s.domainAt(name)
 			}
 		}
 	}
 	if s.Selects() {
 		for w := range e.workloads.of[s.Namespace] {
-			e.placeIn(w, s, false, b)
+			e.placeIn(w, s, false, tx)
 		}
 	}
 	return ns
 }
 
 // unlist undoes list.
-func (e *Engine) unlist(s *sequence, b *batch) {
+func (e *Engine) unlist(s *sequence, tx *transaction) {
 	delete(e.sequences, s.Key)
 	delete(e.perNode, s)
 	s.listed = false
-	for _, l := range s.lanes {
-		e.alarms.set(&l.alarm, time.Time{})
+	for _, d := range s.domains {
+		e.alarms.set(&d.alarm, time.Time{})
 	}
 	e.consents.unlist(s)
 	if s.refused() {
-		b.namespaces = append(b.namespaces, s.Namespace)
+		tx.namespaces = append(tx.namespaces, s.Namespace)
 		return
 	}
 	for _, g := range s.groups {
-		for share := range g.shares {
-			delete(share.workload.shares, s)
-			e.forgetDue(share.workload)
+		for demand := range g.demands {
+			delete(demand.workload.demands, s)
+			e.forgetDue(demand.workload)
 		}
 	}
-	if d := e.doubts[s.Namespace]; d != nil {
-		maps.DeleteFunc(d.lanes, func(l *lane, _ struct{}) bool { return l.sequence == s })
+	if u := e.unconfirmed[s.Namespace]; u != nil {
+		maps.DeleteFunc(u.domains, func(d *domain, _ struct{}) bool { return d.sequence == s })
 	}
 	ns := e.namespaces[s.Namespace]
 	delete(ns.sequences, s)
 	ns.matchCost -= s.MatchCost()
-	b.namespaces = append(b.namespaces, s.Namespace)
+	tx.namespaces = append(tx.namespaces, s.Namespace)
 	delete(ns.selecting, s)
 	for name := range s.ByName {
 		delete(ns.naming[name], s)

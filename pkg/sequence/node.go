@@ -25,9 +25,9 @@ func (e *Engine) ApplyNode(object *corev1.Node) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.at(object.ResourceVersion)
-	e.applyNode(object, b)
-	return e.settle(b)
+	tx := e.at(object.ResourceVersion)
+	e.applyNode(object, tx)
+	return e.settle(tx)
 }
 
 // RemoveNode tells the engine that a node is gone.
@@ -37,9 +37,9 @@ func (e *Engine) RemoveNode(name string) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := batch{}
-	e.removeNode(name, &b)
-	return e.settle(&b)
+	tx := transaction{}
+	e.removeNode(name, &tx)
+	return e.settle(&tx)
 }
 
 // ReplaceNodes tells the engine of all nodes there are at a version, in one step.
@@ -49,21 +49,21 @@ func (e *Engine) ReplaceNodes(objects []*corev1.Node, version string) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.relistedAt(version)
+	tx := e.relistedAt(version)
 	present := make(map[string]struct{}, len(objects))
 	for _, object := range objects {
 		present[object.Name] = struct{}{}
-		e.applyNode(object, b)
+		e.applyNode(object, tx)
 	}
 	for name := range e.nodes {
 		if _, ok := present[name]; !ok {
-			e.removeNode(name, b)
+			e.removeNode(name, tx)
 		}
 	}
-	return e.settle(b)
+	return e.settle(tx)
 }
 
-func (e *Engine) applyNode(object *corev1.Node, b *batch) {
+func (e *Engine) applyNode(object *corev1.Node, tx *transaction) {
 	view, old := &node{Node: inventory.ViewNode(object)}, e.nodes[object.Name]
 	if old != nil {
 		if !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
@@ -74,13 +74,13 @@ func (e *Engine) applyNode(object *corev1.Node, b *batch) {
 			return
 		}
 		e.unlistHost(old)
-		b.pins = append(b.pins, inventory.Pin{Host: old.Hostname()})
+		tx.pins = append(tx.pins, inventory.Pin{Host: old.Hostname()})
 	}
 	if view.seenAt, view.listedAt = e.now.Truncate(time.Second), e.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
 		view.seenAt, view.listedAt = old.seenAt, old.listedAt
 	}
 	e.enterNode(view, old)
-	b.nodes = append(b.nodes, view.Name)
+	tx.nodes = append(tx.nodes, view.Name)
 	insert(e.hosts, view.Hostname(), view.Name)
 	due := map[*sequence][]int{}
 	for w := range e.daemons {
@@ -88,60 +88,60 @@ func (e *Engine) applyNode(object *corev1.Node, b *batch) {
 		if w.setDue(view.Name, runs); !runs {
 			continue
 		}
-		for s, share := range w.shares {
+		for s, demand := range w.demands {
 			if s.PerNode {
-				due[s] = append(due[s], share.group)
+				due[s] = append(due[s], demand.group)
 			}
 		}
 	}
 	for s := range e.perNode {
-		l := s.lanes[view.Name]
-		if _, isDue := due[s]; l == nil && !isDue && !s.Eager && s.nodeRecords[view.Name] == nil {
-			b.moveBlank(s, view.Name, old)
+		d := s.domains[view.Name]
+		if _, isDue := due[s]; d == nil && !isDue && !s.Eager && s.nodeRecords[view.Name] == nil {
+			tx.touchEmptyNode(s, view.Name, old)
 			continue
 		}
 		switch {
-		case l == nil:
-			l = s.newLane(view.Name, old)
-		case l.node == nil || l.node.Object.UID != view.Object.UID:
-			l.begin()
+		case d == nil:
+			d = s.newDomain(view.Name, old)
+		case d.node == nil || d.node.Object.UID != view.Object.UID:
+			d.reset()
 		}
-		l.setNode(view)
-		b.touch(l)
+		d.setNode(view)
+		tx.touch(d)
 		for _, group := range due[s] {
-			l.tally(group)
+			d.groupState(group)
 		}
 	}
 	for r := range e.requirements.all() {
-		e.matchNode(r, view, b)
+		e.matchNode(r, view, tx)
 	}
-	b.pins = append(b.pins, inventory.Pin{Host: view.Hostname()})
+	tx.pins = append(tx.pins, inventory.Pin{Host: view.Hostname()})
 }
 
-func (e *Engine) removeNode(name string, b *batch) {
+func (e *Engine) removeNode(name string, tx *transaction) {
 	n := e.nodes[name]
 	if n == nil {
 		return
 	}
 	delete(e.nodes, name)
-	b.nodes = append(b.nodes, name)
+	tx.nodes = append(tx.nodes, name)
 	e.unlistHost(n)
-	b.pins = append(b.pins, inventory.Pin{Host: n.Hostname()})
+	tx.pins = append(tx.pins, inventory.Pin{Host: n.Hostname()})
 	for w := range e.daemons {
 		w.setDue(name, false)
 	}
 	for r := range e.requirements.all() {
-		e.unmatchNode(r, n, b)
+		e.unmatchNode(r, n, tx)
 	}
 	e.slots[n.slot] = nil
 	for s := range e.perNode {
-		l := s.lanes[name]
-		if l == nil {
-			b.moveBlank(s, name, n)
+		d := s.domains[name]
+		if d == nil {
+			tx.touchEmptyNode(s, name, n)
 			continue
 		}
-		l.setNode(nil)
-		b.touch(l)
+		d.setNode(nil)
+		tx.touch(d)
 	}
 }
 
@@ -158,13 +158,13 @@ func (e *Engine) enterNode(n, before *node) {
 	e.slots[n.slot] = n
 }
 
-// setNode makes the node that of the lane, or none. Which members count as done may depend on when it was made.
-func (l *lane) setNode(n *node) {
-	l.node = n
-	for _, t := range l.tallies {
-		t.dirty, t.sums = true, readiness.Members{}
-		for p := range t.members {
-			t.sums.Add(readiness.OnNode(&p.Pod, l.sequence.groups[t.group].Required, l.nodeCreatedAt()), +1)
+// setNode makes the node that of the domain, or none. Which members count as done may depend on when it was created.
+func (d *domain) setNode(n *node) {
+	d.node = n
+	for _, state := range d.groupStates {
+		state.dirty, state.sums = true, readiness.Members{}
+		for p := range state.members {
+			state.sums.Add(readiness.OnNode(&p.Pod, d.sequence.groups[state.group].Required, d.nodeCreatedAt()), +1)
 		}
 	}
 }

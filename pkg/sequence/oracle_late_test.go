@@ -18,8 +18,8 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// Watches that are not in step: an engine that confirms what it lets go must let nothing go that the cluster, as it really
-// was, never let go. How the cluster really was is what the oracle says that is told of everything at once.
+// Watches that are not in step: an engine that confirms what it releases must let nothing go that the cluster, as it really
+// was, never released. How the cluster really was is what the oracle says that is told of everything at once.
 
 func TestLateEventsLetNothingGoEarly(t *testing.T)        { compareLate(t, workloadsInCluster) }
 func TestLateEventsLetNothingGoEarlyOnNodes(t *testing.T) { compareLate(t, nodesOnly) }
@@ -189,7 +189,7 @@ func (e event) version() int {
 	return oracleVersion(e.object)
 }
 
-// note remembers what the cluster lets go as it is now.
+// note remembers what the cluster releases as it is now.
 func (l *lateness) note() {
 	o := l.truth.oracle
 	for _, p := range o.pods {

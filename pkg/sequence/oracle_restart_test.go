@@ -222,7 +222,7 @@ func (r *restarts) compare() error {
 	return nil
 }
 
-// isForNodes reports whether the pod waits for a node to open. That it may go somewhere then is not said by Decide alone.
+// isForNodes reports whether the pod waits for a node to open. That it may be scheduled somewhere then is not said by Decide alone.
 func isForNodes(d Decision) bool { return d.Reason == report.HeldByNodes }
 
 func open(engine answering, p *corev1.Pod, node string) bool {

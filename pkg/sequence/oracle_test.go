@@ -141,7 +141,7 @@ type answers struct {
 type podAnswer struct {
 	held, liftable bool
 	// suits are the nodes it could run on but for any order, and open those that every order lets it go to.
-	// anywhere tells whether it may go to nodes that nobody knows.
+	// anywhere reports whether it may be scheduled to nodes that nobody knows.
 	suits, open sets.Set[string]
 	anywhere    bool
 }

@@ -16,7 +16,7 @@ type pod struct {
 
 	// class has the unbound pods with the same wants and the same places in sequences of node scope; nil for a pod that
 	// no such sequence keeps from any node, and for one that is pinned.
-	class *class
+	class *equivalenceClass
 	pin   *inventory.Pin
 
 	memberships []membership // no element is ever written to: who reads what is published reads them too

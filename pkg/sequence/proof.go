@@ -16,8 +16,8 @@ import (
 // PodSequences that one's UID and the hash of the groups up to the pod's own. A PodSequence that was made again, or whose
 // groups are defined in another way, is not the one that released the pod.
 
-// proof is the proof that all sequences of a pod release it.
-func proof(uid types.UID, memberships []membership) string {
+// proofOf is the proof that all sequences of a pod release it.
+func proofOf(uid types.UID, memberships []membership) string {
 	if len(memberships) == 0 {
 		return ""
 	}

@@ -27,10 +27,10 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 	if s.PerNode {
 		e.reportNodes(s, &r)
 	} else {
-		l := s.lanes[""]
-		r.Current = l.current
+		d := s.domains[""]
+		r.Current = d.current
 		for i := range s.groups {
-			r.Groups[i] = l.report(i, e.now)
+			r.Groups[i] = d.report(i, e.now)
 		}
 	}
 	if problem, ok := r.TimedOutNodes(); ok {
@@ -43,16 +43,16 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 	return r, true
 }
 
-// report describes a group in one lane.
-func (l *lane) report(i int, now time.Time) report.Group {
-	g, t := l.sequence.groups[i], l.peek(i)
-	n := l.need(i)
+// report describes a group in one domain.
+func (d *domain) report(i int, now time.Time) report.Group {
+	g, state := d.sequence.groups[i], d.peek(i)
+	n := d.need(i)
 	r := report.Group{
-		Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Expected: n.Expected, Ready: n.Ready, Satisfied: l.looksSatisfied(i), SatisfiedAt: l.since(i),
-		Released: i < l.released, Progress: n.String() + l.pausedWorkloads(i), Members: make([]string, 0, len(t.members)),
-		SatisfiedOnce: l.once.has(i), EditedAt: latest(g.editedAt, l.sequence.allowedAt),
+		Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Expected: n.Expected, Ready: n.Ready, Satisfied: d.looksSatisfied(i), SatisfiedAt: d.since(i),
+		Released: i < d.released, Progress: n.String() + d.pausedWorkloads(i), Members: make([]string, 0, len(state.members)),
+		SatisfiedOnce: d.once.has(i), EditedAt: latest(g.editedAt, d.sequence.allowedAt),
 	}
-	if r.Confirming = l.looksSatisfied(i) && !l.isSure(i) && (l.isNode() || i == l.current); r.Confirming {
+	if r.Confirming = d.looksSatisfied(i) && !d.isConfirmed(i) && (d.isNode() || i == d.current); r.Confirming {
 		r.Satisfied = false
 		r.Progress += ", making sure that no change is missing"
 	}
@@ -60,21 +60,21 @@ func (l *lane) report(i int, now time.Time) report.Group {
 		r.Expected = n.Required
 	}
 	if r.Released {
-		r.ReleasedAt = l.releasedAt(i)
+		r.ReleasedAt = d.releasedAt(i)
 	}
-	if i < len(l.passes) && i < l.current {
-		r.PassedAt = l.passes[i]
+	if i < len(d.passes) && i < d.current {
+		r.PassedAt = d.passes[i]
 	}
-	if i == l.current {
-		r.Failure = l.failure(i, now)
-		if l.isSure(i) {
-			r.WaitUntil = l.waitOver(i)
+	if i == d.current {
+		r.Failure = d.failure(i, now)
+		if d.isConfirmed(i) {
+			r.WaitUntil = d.waitOver(i)
 			r.Progress += ", waiting until " + r.WaitUntil.UTC().Format(time.RFC3339)
 		}
 	}
-	for p := range t.members {
+	for p := range state.members {
 		r.Members = append(r.Members, p.Name)
-		if l.isDone(p, g) {
+		if d.isDone(p, g) {
 			r.ReadyMembers = append(r.ReadyMembers, p.Name)
 		}
 	}
@@ -83,41 +83,41 @@ func (l *lane) report(i int, now time.Time) report.Group {
 	return r
 }
 
-// where names a group of the lane in messages.
-func (l *lane) where(i int) report.Where {
-	return report.Where{Index: i, Groups: len(l.sequence.groups), Title: l.sequence.groups[i].Title, Node: l.name}
+// where names a group of the domain in messages.
+func (d *domain) where(i int) report.Where {
+	return report.Where{Index: i, Groups: len(d.sequence.groups), Title: d.sequence.groups[i].Title, Node: d.name}
 }
 
 // failure is why the group will not be satisfied unless somebody acts.
-func (l *lane) failure(i int, now time.Time) *spec.Problem {
-	g, t := l.sequence.groups[i], l.peek(i)
+func (d *domain) failure(i int, now time.Time) *spec.Problem {
+	g, state := d.sequence.groups[i], d.peek(i)
 	switch {
-	case l.looksSatisfied(i):
+	case d.looksSatisfied(i):
 		return nil
-	case t.sums.Failed > 0:
-		return ptr.To(report.PodFailed(l.where(i), l.failedPods(i)))
-	case t.demands.Failed > 0:
-		return ptr.To(report.JobFailed(l.where(i), l.failedJobs(i)))
-	case !g.ContinueOnTimeout && l.timedOut(i, now):
-		return ptr.To(report.TimedOut(l.where(i), g.Timeout, l.need(i), l.pausedWorkloads(i)))
+	case state.sums.Failed > 0:
+		return ptr.To(report.PodFailed(d.where(i), d.failedPods(i)))
+	case state.demands.Failed > 0:
+		return ptr.To(report.JobFailed(d.where(i), d.failedJobs(i)))
+	case !g.ContinueOnTimeout && d.timedOut(i, now):
+		return ptr.To(report.TimedOut(d.where(i), g.Timeout, d.need(i), d.pausedWorkloads(i)))
 	}
 	return nil
 }
 
-func (l *lane) failedPods(i int) []string {
+func (d *domain) failedPods(i int) []string {
 	var names []string
 	collect := func(p *pod) {
 		if p.IsLost() {
 			names = append(names, "pod "+p.Name)
 		}
 	}
-	for p := range l.peek(i).members {
+	for p := range d.peek(i).members {
 		collect(p)
 	}
 	if len(names) == 0 { // a pod that this group names starts with an earlier one
 		for j := range i {
-			for p := range l.peek(j).members {
-				if _, named := l.sequence.groups[i].Names[p.Name]; named {
+			for p := range d.peek(j).members {
+				if _, named := d.sequence.groups[i].Names[p.Name]; named {
 					collect(p)
 				}
 			}
@@ -126,11 +126,11 @@ func (l *lane) failedPods(i int) []string {
 	return names
 }
 
-func (l *lane) failedJobs(i int) []string {
+func (d *domain) failedJobs(i int) []string {
 	var names []string
-	for share := range l.sequence.groups[i].shares {
-		if share.entered.Failed > 0 {
-			names = append(names, report.FailedJob(&share.workload.Workload))
+	for demand := range d.sequence.groups[i].demands {
+		if demand.entered.Failed > 0 {
+			names = append(names, report.FailedJob(&demand.workload.Workload))
 		}
 	}
 	return names
@@ -145,16 +145,16 @@ func (e *Engine) problems(s *sequence) []spec.Problem {
 	if p, ok := e.unsupportedPods(s); ok {
 		problems = append(problems, p)
 	}
-	if p, ok := s.splitGang(); ok {
+	if p, ok := s.splitPodGroups(); ok {
 		problems = append(problems, p)
 	}
 	if s.PerNode {
 		return problems
 	}
-	l := s.lanes[""]
-	for i := range l.current {
-		if g := s.groups[i]; g.ContinueOnTimeout && !l.looksSatisfied(i) && l.timedOut(i, e.now) && !l.passes[i].Before(l.deadline(i)) {
-			problems = append(problems, report.WentOn(l.where(i), g.Timeout))
+	d := s.domains[""]
+	for i := range d.current {
+		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, e.now) && !d.passes[i].Before(d.deadline(i)) {
+			problems = append(problems, report.WentOn(d.where(i), g.Timeout))
 		}
 	}
 	return problems
@@ -164,13 +164,13 @@ func (e *Engine) problems(s *sequence) []spec.Problem {
 // scheduler and carry no gate of ours.
 func (e *Engine) ungoverned(s *sequence) (spec.Problem, bool) {
 	var names []string
-	for _, l := range s.lanes {
-		first := l.current + 1
-		if s.PerNode && !l.isNode() {
+	for _, d := range s.domains {
+		first := d.current + 1
+		if s.PerNode && !d.isNode() {
 			first = 1
 		}
 		for i := first; i < len(s.groups); i++ {
-			for p := range l.peek(i).members {
+			for p := range d.peek(i).members {
 				_, proven := p.provenGroup(s) // it was held, and released in its turn
 				if !proven && !e.schedulerNames.Has(p.SchedulerName) && !p.HasGate(s.Gate) {
 					names = append(names, p.Name)
@@ -194,7 +194,7 @@ func (e *Engine) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	}
 	var names []string
 	for i := range s.groups {
-		for p := range s.lanes[""].peek(i).members {
+		for p := range s.domains[""].peek(i).members {
 			if e.unsupported(p, membership{s, i}) {
 				names = append(names, p.Name)
 			}
@@ -216,13 +216,13 @@ func (e *Engine) Waiting(key types.NamespacedName) []types.NamespacedName {
 		return nil
 	}
 	var waiting []types.NamespacedName
-	l := s.lanes[""]
+	d := s.domains[""]
 	for i := range s.groups {
-		if !s.PerNode && l.mayGo(i) {
+		if !s.PerNode && d.releases(i) {
 			continue
 		}
-		for p := range l.peek(i).members {
-			if !p.Bound() && !e.mayGo(p) {
+		for p := range d.peek(i).members {
+			if !p.Bound() && !e.mayBeScheduled(p) {
 				waiting = append(waiting, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 			}
 		}

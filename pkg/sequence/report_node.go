@@ -13,25 +13,25 @@ func (e *Engine) reportNodes(s *sequence, r *report.Report) {
 		r.Groups[i] = report.Group{
 			Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Satisfied: true, Members: []string{},
 			EditedAt: latest(g.editedAt, s.allowedAt),
-			Released: !s.refused() && (!s.Suspended || (s.begun.Load() && i == 0)),
+			Released: !s.refused() && (!s.Suspended || (s.firstReleased.Load() && i == 0)),
 		}
 		if i == 0 && r.Groups[0].Released {
 			r.Groups[0].ReleasedAt = s.created
 		}
 	}
-	for _, l := range s.lanes {
-		if !l.isNode() {
-			for _, t := range l.tallies {
-				for p := range t.members {
+	for _, d := range s.domains {
+		if !d.isNode() {
+			for _, state := range d.groupStates {
+				for p := range state.members {
 					r.Unbound++
-					if made := e.workloads.makerOf(p); made.workload == nil || made.workload.shares[s] == nil {
+					if owner := e.workloads.ownerOf(p); owner.workload == nil || owner.workload.demands[s] == nil {
 						r.Unplaced++
 					}
 				}
 			}
 			continue
 		}
-		if node, takesPart := e.reportNode(l, r.Groups); takesPart {
+		if node, takesPart := e.reportNode(d, r.Groups); takesPart {
 			r.Nodes = append(r.Nodes, node)
 		}
 	}
@@ -46,27 +46,27 @@ func (e *Engine) reportNodes(s *sequence, r *report.Report) {
 }
 
 // reportNode describes one node and adds its numbers to those of the groups.
-func (e *Engine) reportNode(l *lane, sums []report.Group) (node report.Node, takesPart bool) {
-	node = report.Node{Name: l.name, Current: len(l.sequence.groups), Completed: true}
-	for i := range l.sequence.groups {
-		if l.applies(l.sequence.groups[i]) && l.timedOut(i, e.now) {
+func (e *Engine) reportNode(d *domain, sums []report.Group) (node report.Node, takesPart bool) {
+	node = report.Node{Name: d.name, Current: len(d.sequence.groups), Completed: true}
+	for i := range d.sequence.groups {
+		if d.applies(d.sequence.groups[i]) && d.timedOut(i, e.now) {
 			node.TimedOut = append(node.TimedOut, int32(i))
 		}
-		if l.satisfiedOnce(i) && !l.looksSatisfied(i) && l.sequence.groups[i].Timeout > 0 {
+		if d.satisfiedOnce(i) && !d.looksSatisfied(i) && d.sequence.groups[i].Timeout > 0 {
 			node.ReadyBefore = append(node.ReadyBefore, int32(i))
 		}
-		n := l.need(i)
+		n := d.need(i)
 		if n.Expected == 0 {
 			continue
 		}
 		takesPart = true
 		sums[i].Expected += n.Expected
 		sums[i].Ready += min(n.Ready, n.Expected)
-		if !l.isSure(i) && (!l.looksSatisfied(i) || l.applies(l.sequence.groups[i])) {
+		if !d.isConfirmed(i) && (!d.looksSatisfied(i) || d.applies(d.sequence.groups[i])) {
 			node.Completed, sums[i].Satisfied = false, false
 		}
-		if _, passed := l.passed(i, e.now); !passed && node.Group == nil {
-			group := l.report(i, e.now)
+		if _, passed := d.passed(i, e.now); !passed && node.Group == nil {
+			group := d.report(i, e.now)
 			node.Current, node.Group = i, &group
 		}
 	}

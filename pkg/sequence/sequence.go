@@ -16,7 +16,7 @@ type sequence struct {
 	*spec.Sequence
 	groups []*group
 
-	// created is when it began to count: when it was made, or, if that was later, when its target namespace allowed it.
+	// created is when it began to count: when it was created, or, if that was later, when its target namespace allowed it.
 	created   time.Time
 	allowedAt time.Time // when the target namespace came to allow it, as far as anybody saw; zero if it always did
 	// refusal says why the target namespace does not let the sequence hold its pods; empty if it does.
@@ -24,29 +24,29 @@ type sequence struct {
 	// object is what the API server last said: read only.
 	object *v1alpha1.PodSequence
 
-	// lanes are where groups are passed in order: the one lane with the empty name for scope Cluster; for scope Node one for
+	// domains are where groups are passed in order: the one domain with the empty name for scope Cluster; for scope Node one for
 	// each node where something of the sequence is or is due, and the one with the empty name for members that are not bound yet.
-	lanes map[string]*lane
-	// lanesMu guards which lanes there are and their told against those who read without the engine's lock. It is held for
-	// no more than a look at one lane, and is the innermost lock.
-	lanesMu sync.RWMutex
+	domains map[string]*domain
+	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is held for
+	// no more than a look at one domain, and is the innermost lock.
+	domainsMu sync.RWMutex
 	// engine has the nodes, and tells what time it is. It is nil until the sequence is listed, at the moment listedAt.
 	engine   *Engine
 	listedAt uint64
-	// resumed is when a suspension was lifted, as the engine saw it; zero if it saw none.
-	resumed time.Time
+	// resumedSeen is when a suspension was lifted, as the engine saw it; zero if it saw none.
+	resumedSeen time.Time
 	// classes have unbound pods that this sequence, of scope Node, keeps from some nodes.
-	classes map[*class]struct{}
-	// begun tells that the first group had been let go, so that being suspended does not hold it. Atomic, because it is read
+	classes map[*equivalenceClass]struct{}
+	// firstReleased reports that the first group had been released, so that being suspended does not hold it. Atomic, because it is read
 	// without a lock, see publishedOn.
-	begun atomic.Bool
-	// listed tells whether the engine still goes by this sequence.
+	firstReleased atomic.Bool
+	// listed reports whether the engine still goes by this sequence.
 	listed bool
 
-	// gangs counts, for each PodGroup that pods name, how many of them each group has.
-	gangs map[podgroups.Reference]map[int]int
-	// gangsKnown are all PodGroups that the engine knows.
-	gangsKnown map[podgroups.Reference]*gang
+	// PodGroups counts, for each PodGroup that pods name, how many of them each group has.
+	podGroups map[podgroups.Reference]map[int]int
+	// podGroupsKnown are all PodGroups that the engine knows.
+	podGroupsKnown map[podgroups.Reference]*podGroup
 
 	// nodeRecords are what status says of nodes.
 	nodeRecords map[string]*v1alpha1.NodeStatus
@@ -59,18 +59,18 @@ type group struct {
 	watchedSince time.Time // since when the engine watches it, defined as it is
 	editedAt     time.Time // when an edit gave it this definition; zero if none did that the engine saw
 
-	// shares are the workloads whose pods this group selects.
-	shares map[*share]struct{}
+	// demands are the workloads whose pods this group selects.
+	demands map[*demand]struct{}
 }
 
 // newSequence returns a sequence that has not come anywhere yet.
 func newSequence(compiled *spec.Sequence, object *v1alpha1.PodSequence) *sequence {
 	s := &sequence{
 		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: object, created: object.CreationTimestamp.Time,
-		lanes: map[string]*lane{}, classes: map[*class]struct{}{},
+		domains: map[string]*domain{}, classes: map[*equivalenceClass]struct{}{},
 	}
 	for i, g := range compiled.Groups {
-		s.groups[i] = &group{Group: g, shares: map[*share]struct{}{}}
+		s.groups[i] = &group{Group: g, demands: map[*demand]struct{}{}}
 	}
 	return s
 }

@@ -12,8 +12,8 @@ import (
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
-// The engine keeps sums up to date by adding and subtracting. checkSums works all of them out anew from the facts, by the same
-// rules and in one pass, and compares. What it rests on itself are the pods, workloads and nodes that the engine has, and
+// checkSums works all sums out anew from the facts, by the same rules and in one pass, and compares them with those that the
+// engine keeps up to date by adding and subtracting. What it rests on itself are the pods, workloads and nodes that the engine has, and
 // nothing that was derived from them.
 func checkSums(e *Engine) error {
 	for _, w := range e.workloads.byUID {
@@ -31,10 +31,10 @@ func checkSums(e *Engine) error {
 
 // checkWorkload compares what is derived for one workload: its newest revision, where it is due, and what it has on nodes.
 func checkWorkload(e *Engine, w *workload) error {
-	siblings := workloads{byUID: e.workloads.byUID, owned: map[types.UID]map[*workload]struct{}{}}
+	siblings := workloads{byUID: e.workloads.byUID, ownedWorkloads: map[types.UID]map[*workload]struct{}{}}
 	for _, other := range e.workloads.byUID {
 		if other.Owner != "" {
-			insert(siblings.owned, other.Owner, other)
+			insert(siblings.ownedWorkloads, other.Owner, other)
 		}
 	}
 	if w.Kind == inventory.KindDeployment {
@@ -44,7 +44,7 @@ func checkWorkload(e *Engine, w *workload) error {
 	}
 	if w.Kind == inventory.KindJob && w.Owner != "" {
 		want := false
-		for other := range siblings.owned[w.Owner] {
+		for other := range siblings.ownedWorkloads[w.Owner] {
 			want = want || (other.Kind == w.Kind && !other.Terminating && (w.Terminating || other.StartedAfter(&w.Workload)))
 		}
 		if w.Superseded != want && !w.Terminating {
@@ -115,9 +115,9 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 			Claimed:     readiness.Current(&w.Workload, claimed[w]), Done: readiness.Current(&w.Workload, done[w]),
 		}.Sum(), +1)
 	}
-	for name, l := range s.lanes {
+	for name, d := range s.domains {
 		for i := range s.groups {
-			got, sums := l.peek(i), sumsOf(name, i)
+			got, sums := d.peek(i), sumsOf(name, i)
 			pods := map[types.UID]struct{}{}
 			for p := range got.members {
 				pods[p.UID] = struct{}{}
@@ -140,15 +140,15 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 
 // sumPod adds what one pod gives.
 func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums, groupOf map[*workload]int, done, claimed map[*workload]map[string]int) {
-	s, domain := m.sequence, ""
+	s, name := m.sequence, ""
 	required := s.Groups[m.group].Required
 	if s.PerNode {
-		domain = p.Node
+		name = p.Node
 	}
-	sums := sumsOf(domain, m.group)
+	sums := sumsOf(name, m.group)
 	sums.pods[p.UID] = struct{}{}
 	if s.PerNode {
-		created := (&lane{node: e.nodes[domain]}).nodeCreatedAt()
+		created := (&domain{node: e.nodes[name]}).nodeCreatedAt()
 		sums.members.Add(readiness.OnNode(&p.Pod, required, created), +1)
 		return
 	}
@@ -159,7 +159,7 @@ func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums
 	for _, i := range naming {
 		sumsOf("", i).members.Add(readiness.Named(&p.Pod, s.Groups[i].Required), +1)
 	}
-	owner := e.workloads.makerOf(p)
+	owner := e.workloads.ownerOf(p)
 	group, selected := groupOf[owner.workload]
 	if selected && group > m.group && readiness.IsClaimed(&owner.workload.Workload, &p.Pod, s.ByName, group) {
 		claimed[owner.workload][owner.revision]++

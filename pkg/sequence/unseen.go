@@ -9,7 +9,7 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// unseenPods are pods that were told to wait on a version of them that no event has brought yet. Their release is reported
+// unseenPods are pods that wait because of an answer about a version of them that no event has brought yet. Their release is reported
 // when they come.
 //
 // They have a lock of their own, because questions are asked under the engine's read lock.
@@ -19,7 +19,7 @@ type unseenPods struct {
 	brought  string // the newest version of a pod that an event or a list has brought
 }
 
-// Remember has the engine report the release of this pod when it comes to know it: the caller has told it to wait.
+// Remember has the engine report the release of this pod when it comes to know it: the caller holds it.
 func (e *Engine) Remember(object *corev1.Pod) { e.unseen.add(object.UID, object.ResourceVersion) }
 
 // add notes a pod. One that an event must have brought by now is either known or gone, and would never be taken out again.

@@ -12,7 +12,7 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// The scheduler asks about pods under the lock of its queue, and in the one scheduling cycle that all its pods share. So it
+// The scheduler asks about pods under the lock of its queue, and in the one scheduling cycle that all its pods demand. So it
 // must not wait for an event, however much work that is. The engine publishes its verdict on every pod that has no node, and
 // which sequences a namespace has. Who reads that takes no lock.
 //
@@ -35,7 +35,7 @@ func (v Verdict) Proof(pod *corev1.Pod) string {
 	if v.Held {
 		return ""
 	}
-	return proof(pod.UID, v.memberships)
+	return proofOf(pod.UID, v.memberships)
 }
 
 // Verdict answers for a pod as Decide does, without waiting for anybody. A pod that the engine does not know, or knows with
@@ -141,7 +141,7 @@ func (p *publishedPod) sighting(object *corev1.Pod) Sighting {
 	return p.firstSeen
 }
 
-// matchUnseen works out the memberships of a pod that is not known, and whether all its sequences release it for sure.
+// matchUnseen works out the memberships of a pod that is not known, and whether it is confirmed that all its sequences release it.
 func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, released bool) {
 	found, any := e.published.namespaces.Load(object.Namespace)
 	if !any {
@@ -185,7 +185,7 @@ func (e *Engine) publish(p *pod) (held bool) {
 		e.unpublish(p)
 		return false
 	}
-	held = !e.mayGo(p)
+	held = !e.mayBeScheduled(p)
 	if old := p.published; old != nil && old.uid == p.UID && old.resourceVersion == p.ResourceVersion && sameSlice(old.memberships, p.memberships) {
 		old.held.Store(held)
 		return held

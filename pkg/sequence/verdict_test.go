@@ -35,7 +35,7 @@ func checkPublished(e *Engine) error {
 				return fmt.Errorf("%s has a node, and a verdict on it is published", p.Name)
 			case got == nil:
 				return fmt.Errorf("%s: no verdict is published", p.Name)
-			case got.held.Load() == e.mayGo(p):
+			case got.held.Load() == e.mayBeScheduled(p):
 				return fmt.Errorf("%s: the published verdict is held %t, and that of the engine is not", p.Name, got.held.Load())
 			case got.uid != p.UID, got.resourceVersion != p.ResourceVersion, got.firstSeen != p.firstSeen, !got.placed.SameMembership(&p.Pod):
 				return fmt.Errorf("%s: what is published is of version %s of %s, want %s of %s", p.Name, got.resourceVersion, got.uid, p.ResourceVersion, p.UID)
@@ -58,16 +58,16 @@ func checkPublishedSequences(e *Engine) error {
 		if !s.refused() {
 			insert(want, s.Namespace, s)
 		}
-		for name, l := range s.lanes {
-			if l.told != l.now() || s.publishedOn(name) != l.told {
-				return fmt.Errorf("%s: what is published of node %q is %v, want %v", s.Key, name, s.publishedOn(name), l.now())
+		for name, d := range s.domains {
+			if d.published != d.standing() || s.publishedOn(name) != d.published {
+				return fmt.Errorf("%s: what is published of node %q is %v, want %v", s.Key, name, s.publishedOn(name), d.standing())
 			}
 		}
 	}
 	for s := range e.perNode {
 		for name, n := range e.nodes {
-			if s.lanes[name] == nil && s.publishedOn(name) != s.tellBlank(n) {
-				return fmt.Errorf("%s: what is published of empty node %q is %v, want %v", s.Key, name, s.publishedOn(name), s.tellBlank(n))
+			if s.domains[name] == nil && s.publishedOn(name) != s.publishedOnEmptyNode(n) {
+				return fmt.Errorf("%s: what is published of empty node %q is %v, want %v", s.Key, name, s.publishedOn(name), s.publishedOnEmptyNode(n))
 			}
 		}
 	}
@@ -236,10 +236,10 @@ func TestAPodThatIsAskedAboutWhileItsEventIsUnderWayIsReported(t *testing.T) {
 	pod := makePod("p", "5").Obj()
 
 	engine.mu.Lock()
-	b := engine.at(pod.ResourceVersion)
-	engine.applyPod(viewPod(pod), nil, b)
+	tx := engine.at(pod.ResourceVersion)
+	engine.applyPod(viewPod(pod), nil, tx)
 	require.True(t, engine.Verdict(pod).Held, "nothing is published yet, and to match it takes too long")
-	changes := engine.settle(b)
+	changes := engine.settle(tx)
 	engine.mu.Unlock()
 	assert.Len(t, changes.Released, 1)
 	assert.False(t, engine.Verdict(pod).Held)

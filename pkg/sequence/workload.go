@@ -10,8 +10,8 @@ import (
 type workload struct {
 	inventory.Workload
 
-	// shares has the workload's place in each sequence whose groups select its pods.
-	shares map[*sequence]*share
+	// demands has the workload's place in each sequence whose groups select its pods.
+	demands map[*sequence]*demand
 
 	// due are the nodes that a DaemonSet should run on, and onNode counts the pods it has on each. Kept only while a
 	// sequence of node scope selects it.
@@ -25,5 +25,5 @@ func viewWorkload(object metav1.Object) *workload {
 	if !ok {
 		return nil
 	}
-	return &workload{Workload: facts, shares: map[*sequence]*share{}}
+	return &workload{Workload: facts, demands: map[*sequence]*demand{}}
 }

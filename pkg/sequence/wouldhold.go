@@ -65,7 +65,7 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	}
 	s := holding.sequence
 	hold := Hold{Sequence: s.Key}
-	if current := s.lanes[""].current; current < holding.group {
+	if current := s.domains[""].current; current < holding.group {
 		hold.Group = fmt.Sprintf("group %d/%d %q", current+1, len(s.groups), s.groups[current].Title)
 		search := pausedSearch{seen: map[*group]struct{}{}, found: map[types.NamespacedName]struct{}{}}
 		search.group(s, current)
@@ -88,11 +88,11 @@ func (e *Engine) TargetNamespace(key types.NamespacedName) (namespace string, ok
 // blocked reports whether the members of the group are held until something else happens.
 func (m membership) blocked() bool {
 	s := m.sequence
-	if s.PerNode || s.lanes[""].mayGo(m.group) {
+	if s.PerNode || s.domains[""].releases(m.group) {
 		return false
 	}
-	l := s.lanes[""]
-	return l.current >= m.group || !l.looksSatisfied(l.current)
+	d := s.domains[""]
+	return d.current >= m.group || !d.looksSatisfied(d.current)
 }
 
 // pausedSearch finds the paused Deployments that a group needs.
@@ -108,12 +108,12 @@ func (search *pausedSearch) group(s *sequence, i int) {
 		return
 	}
 	search.seen[g] = struct{}{}
-	for share := range g.shares {
-		if w := share.workload; w.Pause.Paused && share.entered.Short > 0 {
+	for demand := range g.demands {
+		if w := demand.workload; w.Pause.Paused && demand.entered.Short > 0 {
 			search.found[types.NamespacedName{Namespace: w.Namespace, Name: w.Name}] = struct{}{}
 		}
 	}
-	for p := range s.lanes[""].peek(i).members {
+	for p := range s.domains[""].peek(i).members {
 		if p.Bound() {
 			continue
 		}
@@ -126,7 +126,7 @@ func (search *pausedSearch) group(s *sequence, i int) {
 }
 
 // current is the current group of the membership's sequence.
-func (m membership) current() int { return m.sequence.lanes[""].current }
+func (m membership) current() int { return m.sequence.domains[""].current }
 
 func (search *pausedSearch) sorted() []types.NamespacedName {
 	names := make([]types.NamespacedName, 0, len(search.found))
@@ -140,10 +140,10 @@ func (search *pausedSearch) sorted() []types.NamespacedName {
 }
 
 // pausedWorkloads says which paused Deployments keep the group from being ready.
-func (l *lane) pausedWorkloads(i int) string {
+func (d *domain) pausedWorkloads(i int) string {
 	var paused []*inventory.Workload
-	for share := range l.sequence.groups[i].shares {
-		if w := &share.workload.Workload; w.Pause.Paused && share.entered.Short > 0 {
+	for demand := range d.sequence.groups[i].demands {
+		if w := &demand.workload.Workload; w.Pause.Paused && demand.entered.Short > 0 {
 			paused = append(paused, w)
 		}
 	}

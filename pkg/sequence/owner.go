@@ -15,44 +15,44 @@ type workloads struct {
 	byName map[inventory.WorkloadKey]*workload
 	// of has the workloads of each namespace.
 	of map[string]map[*workload]struct{}
-	// owned are the ReplicaSets of a Deployment, or the Jobs of a CronJob, by the owner's UID.
-	owned map[types.UID]map[*workload]struct{}
-	// made are the pods that belong to some sequence, by the UID of their controller, known or not.
-	made map[types.UID]map[*pod]struct{}
+	// ownedWorkloads are the ReplicaSets of a Deployment, or the Jobs of a CronJob, by the owner's UID.
+	ownedWorkloads map[types.UID]map[*workload]struct{}
+	// ownedPods are the pods that belong to some sequence, by the UID of their controller, known or not.
+	ownedPods map[types.UID]map[*pod]struct{}
 }
 
 func newWorkloads() workloads {
 	return workloads{
 		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, of: map[string]map[*workload]struct{}{},
-		owned: map[types.UID]map[*workload]struct{}{}, made: map[types.UID]map[*pod]struct{}{},
+		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: map[types.UID]map[*pod]struct{}{},
 	}
 }
 
-// maker is what made a pod.
-type maker struct {
-	workload *workload // nil: nobody, or of a kind that the engine is not told of
+// owner is the workload that owns a pod.
+type owner struct {
+	workload *workload // nil: nobody, or of a kind that is not in the table
 	revision string
-	// unseen tells that there is one, but that the engine does not know it yet.
+	// unseen reports that there is one, but that the engine does not know it yet.
 	unseen bool
 }
 
-// makerOf finds what made the pod. The pods of a ReplicaSet that a Deployment has belong to the Deployment; which
+// ownerOf finds the workload that owns the pod. The pods of a ReplicaSet that a Deployment has belong to the Deployment; which
 // ReplicaSet it is, is their revision.
-func (w *workloads) makerOf(p *pod) maker {
+func (w *workloads) ownerOf(p *pod) owner {
 	if p.Owner.UID == "" || !p.Owner.Known {
-		return maker{}
+		return owner{}
 	}
-	owner := w.byUID[p.Owner.UID]
+	controller := w.byUID[p.Owner.UID]
 	switch {
-	case owner == nil:
-		return maker{unseen: true}
-	case owner.Kind == inventory.KindReplicaSet && owner.Owner != "":
-		if deployment := w.byUID[owner.Owner]; deployment != nil {
-			return maker{workload: deployment, revision: string(owner.UID)}
+	case controller == nil:
+		return owner{unseen: true}
+	case controller.Kind == inventory.KindReplicaSet && controller.Owner != "":
+		if deployment := w.byUID[controller.Owner]; deployment != nil {
+			return owner{workload: deployment, revision: string(controller.UID)}
 		}
-		return maker{unseen: true}
+		return owner{unseen: true}
 	}
-	return maker{workload: owner, revision: owner.RevisionOf(&p.Pod)}
+	return owner{workload: controller, revision: controller.RevisionOf(&p.Pod)}
 }
 
 func insert[K comparable, V comparable](index map[K]map[V]struct{}, key K, value V) {
@@ -72,7 +72,7 @@ func remove[K comparable, V comparable](index map[K]map[V]struct{}, key K, value
 // newestReplicaSet is the one that has the Deployment's template, by Kubernetes' own rule; empty if there is none yet.
 func (w *workloads) newestReplicaSet(deployment *workload) string {
 	var sets []*appsv1.ReplicaSet
-	for owned := range w.owned[deployment.UID] {
+	for owned := range w.ownedWorkloads[deployment.UID] {
 		if set, ok := owned.Object.(*appsv1.ReplicaSet); ok && !owned.Terminating {
 			sets = append(sets, set)
 		}
@@ -83,13 +83,13 @@ func (w *workloads) newestReplicaSet(deployment *workload) string {
 // supersede marks the Jobs of a CronJob that have a newer sibling, and returns those that it marked or unmarked.
 func (w *workloads) supersede(cronJob types.UID) []*workload {
 	var newest *workload
-	for job := range w.owned[cronJob] {
+	for job := range w.ownedWorkloads[cronJob] {
 		if job.Kind == inventory.KindJob && !job.Terminating && (newest == nil || job.StartedAfter(&newest.Workload)) {
 			newest = job
 		}
 	}
 	var changed []*workload
-	for job := range w.owned[cronJob] {
+	for job := range w.ownedWorkloads[cronJob] {
 		if job.Kind == inventory.KindJob && job.Superseded != (job != newest) {
 			job.Superseded = job != newest
 			changed = append(changed, job)

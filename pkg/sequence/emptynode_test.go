@@ -118,7 +118,7 @@ func TestAskingForABlankNodeAllocatesNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(100, func() { s.stateOn("node-0", 7) }))
 }
 
-// Pods that all tolerate something else are an equivalence class each, and each class looks at every node.
+// Pods that all tolerate something else are an equivalence class each, and each equivalence class looks at every node.
 func TestPodsThatTolerateDifferentThingsTakeLittleMemoryForEachNode(t *testing.T) {
 	const nodes, pods = 1_000, 300
 	engine := newEngine()
@@ -136,21 +136,21 @@ func TestPodsThatTolerateDifferentThingsTakeLittleMemoryForEachNode(t *testing.T
 	runtime.KeepAlive(engine)
 }
 
-// checkBlanks sees that nothing is said of nodes without a lane but what a lane would say.
+// checkBlanks sees that nothing is said of nodes without a domain but what a domain would say.
 func (c *comparison) checkBlanks() error {
 	for s := range c.engine.perNode {
 		for name, n := range c.engine.nodes {
-			switch l := s.lanes[name]; {
-			case l == nil && s.Eager:
+			switch d := s.domains[name]; {
+			case d == nil && s.Eager:
 				return fmt.Errorf("%s has no lane for %s", s.Key.Name, name)
-			case l != nil:
+			case d != nil:
 				continue
 			}
 			c.seen["blank nodes"]++
-			l := &lane{sequence: s, name: name, node: n, coming: len(s.groups)}
-			l.evaluate(c.engine.Engine, &batch{})
-			l.advance(c.engine.now)
-			if want, got := l.now(), s.tellBlank(n); got != want {
+			d := &domain{sequence: s, name: name, node: n, coming: len(s.groups)}
+			d.evaluate(c.engine.Engine, &transaction{})
+			d.advance(c.engine.now)
+			if want, got := d.standing(), s.publishedOnEmptyNode(n); got != want {
 				return fmt.Errorf("%s on %s: %+v, and with a lane %+v", s.Key.Name, name, got, want)
 			}
 		}

@@ -26,7 +26,7 @@ func trainers() podgroups.Reference {
 	}
 }
 
-// worker is a ready pod of the gang.
+// worker is a ready pod of the PodGroup.
 func worker(name, version string) *st.PodWrapper {
 	return makePod(name, version).Label("tier", "train").Label(podgroups.CoschedulingLabel, "trainers").Node("n").
 		Condition(corev1.PodReady, corev1.ConditionTrue, "")
@@ -68,9 +68,9 @@ func TestAGroupExpectsWhatThePodGroupOfItsPodsAsksFor(t *testing.T) {
 		assert.True(t, held(engine))
 		engine.ApplyPodGroup(trainers(), 0)
 		assert.False(t, held(engine))
-		assert.Len(t, engine.gangs, 1, "pods name it still")
+		assert.Len(t, engine.podGroups, 1, "pods name it still")
 		engine.RemovePod(worker("w-0", "1").Obj())
-		assert.Empty(t, engine.gangs)
+		assert.Empty(t, engine.podGroups)
 	})
 	t.Run("a pod that leaves the gang counts for it no more", func(t *testing.T) {
 		engine := newEngine()
