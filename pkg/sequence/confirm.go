@@ -152,14 +152,14 @@ func (d *domain) firstUndecided() int {
 	if d.sequence.Continuous {
 		return 0
 	}
-	return d.current
+	return d.current()
 }
 
 // undecided is the end of these groups.
 func (d *domain) undecided() int {
 	switch {
 	case !d.sequence.PerNode:
-		return min(d.current+1, len(d.sequence.groups))
+		return min(d.current()+1, len(d.sequence.groups))
 	case d.node == nil:
 		return 0 // it does not go on
 	}

@@ -2,6 +2,8 @@ package sequence
 
 import (
 	"time"
+
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // domain is where the groups of a sequence are passed in order: the whole cluster, or one node.
@@ -13,17 +15,18 @@ type domain struct {
 	// groupStates are those of the groups that have or had something here, in order; of scope Cluster all. See find and peek.
 	groupStates []*groupState
 	// once are the groups that were satisfied while they were released.
-	once bitSet
+	once spec.GroupSet
 
-	// current is the first group not passed; len(groups) when all are.
-	current int
-	// released is the number of groups whose pods may be scheduled: current+1, but while the sequence is suspended no more than releasedBefore.
-	released int
-	// releasedBefore is the number of groups that had been released when the sequence was suspended.
-	releasedBefore int
-	// proven is the group that some bound pod, or status, proves to have been released.
-	proven int
-	// passes has when the groups before current were passed, as far as that is known.
+	// passed are the groups that those after them need not wait for any more.
+	passed spec.GroupSet
+	// released are the groups whose pods may be scheduled: all their predecessors are passed, and while the sequence is
+	// suspended they are in releasedBefore.
+	released spec.GroupSet
+	// releasedBefore are the groups that had been released when the sequence was suspended.
+	releasedBefore spec.GroupSet
+	// proven are the groups that were passed, because some pod, or status, proves that a later one was released.
+	proven spec.GroupSet
+	// passes has when the groups before the current one were passed, as far as that is known.
 	// Where nothing is there is only lastPass, the last of them.
 	passes   []time.Time
 	lastPass time.Time
@@ -44,17 +47,20 @@ type domain struct {
 
 // publishedDomain is how far a domain was when it was last published.
 type publishedDomain struct {
-	released, coming, current int
-	known                     bool // the node was
+	released        spec.GroupSet
+	coming, current int
+	known           bool // the node was
+	// unpublished marks the domains of a sequence that is new, or new in this form.
+	unpublished bool
 }
-
-// unpublished is in the place of publishedDomain.released for the domains of a sequence that is new, or new in this form.
-const unpublished = -1
 
 // standing is how far the domain is now.
 func (d *domain) standing() publishedDomain {
-	return publishedDomain{d.released, d.coming, d.current, d.node != nil}
+	return publishedDomain{released: d.released, coming: d.coming, current: d.current(), known: d.node != nil}
 }
+
+// current is the first group that is not passed; len(groups) when all are.
+func (d *domain) current() int { return min(d.passed.FirstMissing(), len(d.sequence.groups)) }
 
 // publish has how far the domain is read from now on.
 func (d *domain) publish() {
@@ -112,8 +118,8 @@ func (d *domain) evaluate(e *Engine, tx *transaction) {
 	d.evaluated = true
 }
 
-// passed reports whether the group is passed now, and when it was.
-func (d *domain) passed(i int, now time.Time) (at time.Time, ok bool) {
+// isPassed reports whether the group is passed now, and when it was.
+func (d *domain) isPassed(i int, now time.Time) (at time.Time, ok bool) {
 	g, state := d.sequence.groups[i], d.peek(i)
 	switch {
 	case d.isNode() && d.node == nil:
@@ -139,102 +145,103 @@ func (d *domain) skippedAt(i int) time.Time {
 	return latest(latest(d.sequence.created, d.begunAt()), d.passedBefore(i))
 }
 
-// advance moves on to the first group that is not passed, and works out what follows from that.
+// advance works out which groups are passed and released. Predecessors come before a group in the list, so one look at each
+// group in the order of the list is enough.
 func (d *domain) advance(now time.Time) {
 	s := d.sequence
 	if s.PerNode && !d.isNode() {
 		return // nothing is bound here
 	}
 	if s.Continuous {
-		d.current, d.passes, d.lastPass = 0, d.passes[:0], time.Time{}
+		d.passed, d.passes, d.lastPass = 0, d.passes[:0], time.Time{}
 	}
-	for d.current < len(s.groups) {
-		d.release()
-		d.noteSatisfied(d.current, now)
-		at, ok := d.passed(d.current, now)
-		if !ok && (s.Continuous || d.current >= d.proven) {
-			break
-		}
-		if record := s.record(d.current); record.PassedAt != nil && !s.Continuous {
-			at = record.PassedAt.Time
-		} else if !ok {
-			// Its pods were released in order, so it was satisfied once; when, nothing says.
-			at = now.Truncate(time.Second)
-			d.once.add(d.current)
-		}
-		d.pass(at)
+	if s.firstReleased.Load() && !s.refused() {
+		d.releasedBefore.Add(0)
 	}
-	d.release()
+	d.released = 0
+	for i, g := range s.groups[:min(len(s.groups), spec.MaxGroups)] {
+		if !d.passed.Contains(g.Predecessors) {
+			continue
+		}
+		if !s.refused() && (!s.Suspended || d.releasedBefore.Has(i)) {
+			d.released.Add(i)
+		}
+		if !d.passed.Has(i) {
+			d.passIfDone(i, now)
+		}
+	}
+	if !s.Suspended && !s.refused() {
+		d.releasedBefore = d.released
+	}
 	d.plan(now)
 	if n := len(d.passes); n > 0 && d.isNode() && len(d.groupStates) == 0 {
 		d.passes, d.lastPass = nil, d.passes[n-1]
 	}
 }
 
-// release works out which groups are released.
-func (d *domain) release() {
+// passIfDone passes a group whose predecessors are passed, if it is done itself, or proven to have been passed.
+func (d *domain) passIfDone(i int, now time.Time) {
 	s := d.sequence
-	if s.refused() {
+	d.noteSatisfied(i, now)
+	at, ok := d.isPassed(i, now)
+	if !ok && (s.Continuous || !d.proven.Has(i)) {
 		return
 	}
-	if s.firstReleased.Load() {
-		d.releasedBefore = max(d.releasedBefore, 1)
+	if record := s.record(i); record.PassedAt != nil && !s.Continuous {
+		at = record.PassedAt.Time
+	} else if !ok {
+		// Its pods were released in order, so it was satisfied once; when, nothing says.
+		at = now.Truncate(time.Second)
+		d.once.Add(i)
 	}
-	d.released = d.current + 1
-	if s.Suspended {
-		d.released = min(d.released, d.releasedBefore)
-	} else {
-		d.releasedBefore = d.released
-	}
-}
-
-// pass passes the current group, not before it was released.
-func (d *domain) pass(at time.Time) {
-	d.passes = append(d.passes, latest(at, d.releasedAt(d.current)))
-	d.current++
+	d.passes = append(d.passes, latest(at, d.releasedAt(i))) // not before it was released
+	d.passed.Add(i)
 }
 
 // plan notes what the domain may still come to, and when time alone will change something.
 func (d *domain) plan(now time.Time) {
 	d.wake, d.coming = time.Time{}, len(d.sequence.groups)
+	current := d.current()
 	if d.isNode() && d.node == nil {
 		return
 	}
 	for i := d.firstUndecided(); i < len(d.sequence.groups); i++ {
 		// Of groups to come it matters only on a node, where others may have nothing to wait for.
-		if !d.isNode() && i > d.current {
+		if !d.isNode() && i > current {
 			break
 		}
 		if at := d.waitOver(i); d.looksSatisfied(i) && now.Before(at) && (d.wake.IsZero() || at.Before(d.wake)) {
 			d.wake = at
 		}
 	}
-	if d.current == len(d.sequence.groups) {
+	if current == len(d.sequence.groups) {
 		return
 	}
-	if at := d.deadline(d.current); now.Before(at) && !d.satisfiedOnce(d.current) && (d.wake.IsZero() || at.Before(d.wake)) {
+	if at := d.deadline(current); now.Before(at) && !d.satisfiedOnce(current) && (d.wake.IsZero() || at.Before(d.wake)) {
 		d.wake = at
 	}
 	// What comes after a group that has nothing here, or that failed, is not on the way, whatever there is of it.
-	if d.isNode() && d.need(d.current).Expected > 0 && (d.looksSatisfied(d.current) || !d.timedOut(d.current, now)) {
-		d.coming = d.current
+	if d.isNode() && d.need(current).Expected > 0 && (d.looksSatisfied(current) || !d.timedOut(current, now)) {
+		d.coming = current
 	}
 }
 
 // releases reports whether the members of the group may be scheduled in this domain.
-func (d *domain) releases(group int) bool { return group < d.released }
+func (d *domain) releases(group int) bool { return d.released.Has(group) }
 
 // recordProof notes that the members of a group had been released: the groups before it were passed.
 func (d *domain) recordProof(group int) {
-	d.proven = max(d.proven, group)
+	predecessors := d.sequence.groups[group].Predecessors
+	d.proven |= predecessors
 	if d.sequence.Suspended {
-		d.releasedBefore = max(d.releasedBefore, group+1)
+		d.releasedBefore |= predecessors
+		d.releasedBefore.Add(group)
 	}
 }
 
 // reset forgets what the domain came to before its node was known: it was another node, or the order of events.
 func (d *domain) reset() {
-	d.passes, d.current, d.releasedBefore, d.proven, d.evaluated, d.once = nil, 0, 0, 0, false, nil
+	d.passes, d.passed, d.releasedBefore, d.proven, d.once, d.evaluated = nil, 0, 0, 0, 0, false
 	for _, state := range d.groupStates {
 		state.satisfied, state.confirmed, state.waitConfirmed = false, false, false
 		state.since, state.turned, state.witness = time.Time{}, time.Time{}, witness{}
@@ -249,21 +256,21 @@ func (d *domain) reset() {
 // carry takes over what the domain of an earlier spec of the same object came to, as far as groups are defined the same.
 func (d *domain) carry(old *domain, same int) {
 	s := d.sequence
-	for !s.Continuous && d.current < min(old.current, same) {
-		d.passes = append(d.passes, old.passes[d.current])
-		d.current++
+	if !s.Continuous {
+		for i := d.current(); i < min(old.current(), same); i++ {
+			d.passes = append(d.passes, old.passes[i])
+			d.passed.Add(i)
+		}
 	}
 	for i := range same {
-		if old.once.has(i) {
-			d.once.add(i)
-		}
 		if before := old.find(i); before != nil && before.satisfied {
 			state := d.groupState(i)
 			state.satisfied, state.confirmed, state.waitConfirmed, state.since = true, before.confirmed, before.waitConfirmed, before.since
 			state.changed, state.question, state.needThen = before.changed, before.question, before.needThen
 		}
 	}
+	d.once |= old.once & spec.Before(same)
 	if s.Suspended {
-		d.releasedBefore = max(d.releasedBefore, min(old.releasedBefore, same))
+		d.releasedBefore |= old.releasedBefore & spec.Before(same)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Most nodes have nothing of most sequences: no member is bound there, and no DaemonSet is due. How far a sequence of scope Node
@@ -17,7 +18,10 @@ import (
 // what it found where groups are not for every node.
 
 // emptyNode is how far the sequence is on a node where nothing of it is.
-type emptyNode struct{ current, released int }
+type emptyNode struct {
+	current  int
+	released spec.GroupSet
+}
 
 func (s *sequence) onEmptyNode(n *node) emptyNode {
 	at := emptyNode{current: s.FirstOn(n.Object.Labels)}
@@ -25,9 +29,9 @@ func (s *sequence) onEmptyNode(n *node) emptyNode {
 	case s.refused(), s.Suspended && !s.firstReleased.Load():
 		at.released = 0
 	case s.Suspended:
-		at.released = 1
+		at.released = spec.Before(1)
 	default:
-		at.released = at.current + 1
+		at.released = spec.Before(min(at.current+1, len(s.groups)))
 	}
 	return at
 }
@@ -51,7 +55,7 @@ func (s *sequence) stateOn(name string, group int) nodeState {
 		return nodeClosed
 	}
 	switch at := s.onEmptyNode(n); {
-	case group < at.released:
+	case at.released.Has(group):
 		return nodeOpen
 	case group <= at.current: // suspended
 		return nodeComing
@@ -67,7 +71,7 @@ func (s *sequence) describeOn(decision *report.Decision, n *node, now time.Time)
 	}
 	d := domain{sequence: s, name: n.Name, node: n, evaluated: true}
 	at := s.onEmptyNode(n)
-	d.current, d.released = at.current, at.released
+	d.passed, d.released = spec.Before(at.current), at.released
 	d.describe(decision, now)
 }
 
@@ -134,7 +138,7 @@ func (d *domain) takeOver(before *node) {
 	}
 	d.published = s.publishedOnEmptyNode(before)
 	if d.node.listedAt < moment { // it is not another node of that name: something comes to a empty node
-		d.current, d.released, d.releasedBefore, d.evaluated = d.published.current, d.published.released, d.published.released, true
+		d.passed, d.released, d.releasedBefore, d.evaluated = spec.Before(d.published.current), d.published.released, d.published.released, true
 	}
 }
 
@@ -146,7 +150,7 @@ func (d *domain) recall(record *v1alpha1.NodeStatus) {
 }
 
 // hasHistory reports whether something was there of which the future depends.
-func (d *domain) hasHistory() bool { return len(d.once) > 0 || d.sequence.Suspended }
+func (d *domain) hasHistory() bool { return d.once != 0 || d.sequence.Suspended }
 
 // isSpent reports whether the domain says no more than none would.
 func (d *domain) isSpent() bool {

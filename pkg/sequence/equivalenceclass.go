@@ -62,7 +62,7 @@ func (t publishedDomain) state(group int) nodeState {
 	switch {
 	case !t.known:
 		return nodeClosed
-	case group < t.released:
+	case t.released.Has(group):
 		return nodeOpen
 	case group <= t.current, t.coming < group: // suspended, or something is on the way
 		return nodeComing

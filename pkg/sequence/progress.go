@@ -5,6 +5,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // join makes the pod a member of its group. before is the same pod as it was, or nil.
@@ -106,14 +107,14 @@ func (s *sequence) recall() {
 		return
 	}
 	d := s.domains[""]
-	d.proven = max(d.proven, s.RecordedPasses(&s.object.Status))
+	d.proven |= spec.Before(s.RecordedPasses(&s.object.Status))
 	for i := range s.groups {
 		record := s.record(i)
 		if record.ReleasedAt != nil && s.Suspended {
-			d.releasedBefore = max(d.releasedBefore, i+1)
+			d.releasedBefore |= spec.Before(i + 1)
 		}
 		if record.FirstSatisfiedAt != nil {
-			d.once.add(i)
+			d.once.Add(i)
 		}
 		if record.PassedAt != nil && i < len(d.passes) && !s.Continuous {
 			d.passes[i] = record.PassedAt.Time
@@ -146,7 +147,7 @@ func (s *sequence) carry(old *sequence, e *Engine) {
 	}
 	for name, d := range s.domains {
 		if old.domains[name] == nil && d.node != nil && s.Suspended {
-			d.releasedBefore = max(d.releasedBefore, min(old.onEmptyNode(d.node).released, same))
+			d.releasedBefore |= old.onEmptyNode(d.node).released & spec.Before(same)
 		}
 	}
 }

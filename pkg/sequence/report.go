@@ -28,7 +28,7 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 		e.reportNodes(s, &r)
 	} else {
 		d := s.domains[""]
-		r.Current = d.current
+		r.Current = d.current()
 		for i := range s.groups {
 			r.Groups[i] = d.report(i, e.now)
 		}
@@ -49,10 +49,10 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	n := d.need(i)
 	r := report.Group{
 		Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Expected: n.Expected, Ready: n.Ready, Satisfied: d.looksSatisfied(i), SatisfiedAt: d.since(i),
-		Released: i < d.released, Progress: n.String() + d.pausedWorkloads(i), Members: make([]string, 0, len(state.members)),
-		SatisfiedOnce: d.once.has(i), EditedAt: latest(g.editedAt, d.sequence.allowedAt),
+		Released: d.releases(i), Progress: n.String() + d.pausedWorkloads(i), Members: make([]string, 0, len(state.members)),
+		SatisfiedOnce: d.once.Has(i), EditedAt: latest(g.editedAt, d.sequence.allowedAt),
 	}
-	if r.Confirming = d.looksSatisfied(i) && !d.isConfirmed(i) && (d.isNode() || i == d.current); r.Confirming {
+	if r.Confirming = d.looksSatisfied(i) && !d.isConfirmed(i) && (d.isNode() || i == d.current()); r.Confirming {
 		r.Satisfied = false
 		r.Progress += ", making sure that no change is missing"
 	}
@@ -62,10 +62,10 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	if r.Released {
 		r.ReleasedAt = d.releasedAt(i)
 	}
-	if i < len(d.passes) && i < d.current {
+	if i < len(d.passes) && i < d.current() {
 		r.PassedAt = d.passes[i]
 	}
-	if i == d.current {
+	if i == d.current() {
 		r.Failure = d.failure(i, now)
 		if d.isConfirmed(i) {
 			r.WaitUntil = d.waitOver(i)
@@ -152,7 +152,7 @@ func (e *Engine) problems(s *sequence) []spec.Problem {
 		return problems
 	}
 	d := s.domains[""]
-	for i := range d.current {
+	for i := range d.current() {
 		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, e.now) && !d.passes[i].Before(d.deadline(i)) {
 			problems = append(problems, report.WentOn(d.where(i), g.Timeout))
 		}
@@ -165,7 +165,7 @@ func (e *Engine) problems(s *sequence) []spec.Problem {
 func (e *Engine) ungoverned(s *sequence) (spec.Problem, bool) {
 	var names []string
 	for _, d := range s.domains {
-		first := d.current + 1
+		first := d.current() + 1
 		if s.PerNode && !d.isNode() {
 			first = 1
 		}

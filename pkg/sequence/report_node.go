@@ -65,7 +65,7 @@ func (e *Engine) reportNode(d *domain, sums []report.Group) (node report.Node, t
 		if !d.isConfirmed(i) && (!d.looksSatisfied(i) || d.applies(d.sequence.groups[i])) {
 			node.Completed, sums[i].Satisfied = false, false
 		}
-		if _, passed := d.passed(i, e.now); !passed && node.Group == nil {
+		if _, passed := d.isPassed(i, e.now); !passed && node.Group == nil {
 			group := d.report(i, e.now)
 			node.Current, node.Group = i, &group
 		}

@@ -181,7 +181,7 @@ func (d *domain) waitOver(i int) time.Time {
 // deadline is when the group's time is over; zero if it has no time-out, or is not released.
 func (d *domain) deadline(i int) time.Time {
 	g := d.sequence.groups[i]
-	if g.Timeout == 0 || i > d.current || d.sequence.refused() || (d.isNode() && d.node == nil) || (d.sequence.Suspended && !d.releases(i)) {
+	if g.Timeout == 0 || i > d.current() || d.sequence.refused() || (d.isNode() && d.node == nil) || (d.sequence.Suspended && !d.releases(i)) {
 		return time.Time{}
 	}
 	return fullSecondAfter(d.releasedAt(i)).Add(g.Timeout)
@@ -202,7 +202,7 @@ func (d *domain) timedOut(i int, now time.Time) bool {
 
 // satisfiedOnce reports whether the group was satisfied since it was released: as the engine saw, or as status says.
 func (d *domain) satisfiedOnce(i int) bool {
-	return d.once.has(i) || d.restsOnNothing(i) || slices.Contains(d.nodeRecord(i).ReadyBefore, int32(i))
+	return d.once.Has(i) || d.restsOnNothing(i) || slices.Contains(d.nodeRecord(i).ReadyBefore, int32(i))
 }
 
 // nodeRecord is what status says of the domain's node, if it speaks of the group as it is defined now.
@@ -217,7 +217,7 @@ func (d *domain) nodeRecord(i int) v1alpha1.NodeStatus {
 // that the groups after it no longer wait for, must have been satisfied for as long as they would have waited.
 func (d *domain) noteSatisfied(i int, now time.Time) {
 	if (d.isConfirmed(i) || d.peek(i).witness.confirmed) && !d.restsOnNothing(i) && (!d.sequence.Suspended || d.releases(i)) && (!d.timedOut(i, now) || !now.Before(d.waitOver(i))) {
-		d.once.add(i)
+		d.once.Add(i)
 	}
 }
 

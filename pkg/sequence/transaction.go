@@ -197,20 +197,22 @@ func (e *Engine) settlePods(d *domain, before publishedDomain, changes *Changes)
 			e.settlePins(s, d.name, before, d.published, changes)
 		}
 	case !s.PerNode:
-		if d.current != before.current {
+		if d.current() != before.current {
 			changes.Advanced = append(changes.Advanced, s.Key)
 		}
-		if before.released == unpublished {
+		if before.unpublished || before.released == d.released {
 			return
 		}
-		for i := before.released; i < min(d.released, len(s.groups)); i++ {
-			for p := range d.peek(i).members {
-				e.release(changes, p, true)
-			}
-		}
-		for i := d.released; i < min(before.released, len(s.groups)); i++ {
-			for p := range d.peek(i).members {
-				e.hold(changes, p)
+		for i := range s.groups {
+			switch is, was := d.released.Has(i), before.released.Has(i); {
+			case is && !was:
+				for p := range d.peek(i).members {
+					e.release(changes, p, true)
+				}
+			case was && !is:
+				for p := range d.peek(i).members {
+					e.hold(changes, p)
+				}
 			}
 		}
 	}
@@ -230,11 +232,11 @@ func (e *Engine) settlePins(s *sequence, node string, before, now publishedDomai
 	for _, pin := range pins {
 		for p := range e.pinned[pin] {
 			for _, m := range p.memberships {
-				switch {
+				switch is, was := now.released.Has(m.group), before.released.Has(m.group); {
 				case m.sequence != s:
-				case m.group < now.released && (m.group >= before.released || !before.known):
+				case is && (!was || !before.known):
 					e.release(changes, p, true)
-				case gone, m.group >= now.released && (m.group < before.released || now.current != before.current):
+				case gone, !is && (was || now.current != before.current):
 					e.hold(changes, p)
 				}
 			}

@@ -176,7 +176,7 @@ func (e *Engine) releasesUnseen(view *pod, m membership) bool {
 	case s.Continuous && m.group > 0:
 		return false
 	}
-	return m.group < s.publishedOn("").released
+	return s.publishedOn("").released.Has(m.group)
 }
 
 // publish has what the engine says of the pod read from now on. It reports whether the pod is held; one with a node is not.

@@ -65,7 +65,7 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	}
 	s := holding.sequence
 	hold := Hold{Sequence: s.Key}
-	if current := s.domains[""].current; current < holding.group {
+	if current := s.domains[""].current(); current < holding.group {
 		hold.Group = fmt.Sprintf("group %d/%d %q", current+1, len(s.groups), s.groups[current].Title)
 		search := pausedSearch{seen: map[*group]struct{}{}, found: map[types.NamespacedName]struct{}{}}
 		search.group(s, current)
@@ -92,7 +92,7 @@ func (m membership) blocked() bool {
 		return false
 	}
 	d := s.domains[""]
-	return d.current >= m.group || !d.looksSatisfied(d.current)
+	return d.current() >= m.group || !d.looksSatisfied(d.current())
 }
 
 // pausedSearch finds the paused Deployments that a group needs.
@@ -126,7 +126,7 @@ func (search *pausedSearch) group(s *sequence, i int) {
 }
 
 // current is the current group of the membership's sequence.
-func (m membership) current() int { return m.sequence.domains[""].current }
+func (m membership) current() int { return m.sequence.domains[""].current() }
 
 func (search *pausedSearch) sorted() []types.NamespacedName {
 	names := make([]types.NamespacedName, 0, len(search.found))

@@ -1,5 +1,7 @@
 package spec
 
+import "math/bits"
+
 // MaxGroups is the most groups that a sequence can have.
 const MaxGroups = 64
 
@@ -19,6 +21,9 @@ func (s GroupSet) Has(group int) bool { return s&(1<<group) != 0 }
 
 // Add puts the group into the set.
 func (s *GroupSet) Add(group int) { *s |= 1 << group }
+
+// FirstMissing returns the lowest group that is not in the set.
+func (s GroupSet) FirstMissing() int { return bits.TrailingZeros64(^uint64(s)) }
 
 // Contains reports whether every group of the other set is in the set.
 func (s GroupSet) Contains(other GroupSet) bool { return other&^s == 0 }
