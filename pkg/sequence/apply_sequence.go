@@ -81,7 +81,7 @@ func (e *Engine) swap(old, next *sequence, tx *transaction) {
 			e.recordProofs(p, tx)
 		}
 		for _, d := range next.domains {
-			d.published.released, d.published.unpublished = 0, true // every member is looked at as placed
+			d.published.Released, d.published.unpublished = 0, true // every member is looked at as placed
 			tx.touch(d)
 		}
 	}

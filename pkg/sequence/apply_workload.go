@@ -126,7 +126,7 @@ func (e *Engine) refreshWorkload(w, view *workload, tx *transaction) {
 	}
 }
 
-// touchDemand and refreshShare mark what a demand changes.
+// touchDemand and refreshDemand mark what a demand changes.
 func (e *Engine) touchDemand(d *demand, tx *transaction) {
 	if !d.sequence.PerNode {
 		tx.touch(d.sequence.domains[""])

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
 )
 
@@ -125,7 +126,7 @@ func (e *Engine) decision(p *pod) report.Decision {
 		d.Node = n.Name
 		s.describeOn(&d, n, e.now)
 	case p.class != nil:
-		d.Reason, d.Suitable, d.OnTheWay = report.HeldByNodes, p.class.suitable, p.class.coming
+		d.Reason, d.Suitable, d.OnTheWay = report.HeldByNodes, p.class.nodes.Suitable, p.class.nodes.OnTheWay
 		if s.Suspended {
 			d.Reason = report.HeldBySuspension
 		}
@@ -146,7 +147,7 @@ func (e *Engine) holds(p *pod, m membership) bool {
 	case m.group == 0 && !m.sequence.Suspended:
 		return false
 	case p.class != nil:
-		return p.class.held() && p.class.waitsFor(m)
+		return p.class.nodes.Held() && p.class.waitsFor(m)
 	case p.pin != nil:
 		return !e.isReleasedOnNodes(p) && !e.openOnPin(*p.pin, m)
 	}
@@ -174,7 +175,7 @@ func (d *domain) describe(decision *report.Decision, now time.Time) {
 // openOnPin reports whether the sequence lets the pod go to some node that the pin means.
 func (e *Engine) openOnPin(p inventory.Pin, m membership) bool {
 	for name := range e.nodesOf(p) {
-		if m.sequence.stateOn(name, m.group) == nodeOpen {
+		if m.sequence.stateOn(name, m.group) == placement.Open {
 			return true
 		}
 	}

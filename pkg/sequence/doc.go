@@ -11,6 +11,7 @@
 //
 //	sequence    the Engine: transactions, domains, what is published
 //	report      status, messages and problems from what the engine has worked out
+//	placement   scope Node: which nodes are open to which pods
 //	readiness   whether a group is satisfied, since when, and what is missing: one file a rule
 //	inventory   what the API said of pods, workloads and nodes; the table of workload kinds
 //	spec        a PodSequence compiled: groups, predecessors, selectors, problems

@@ -3,6 +3,7 @@ package sequence
 import (
 	"time"
 
+	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -30,8 +31,8 @@ type domain struct {
 	// Where nothing is there is only lastPass, the last of them.
 	passes   []time.Time
 	lastPass time.Time
-	// coming is the current group if it has pods, or a DaemonSet due here, and may yet be passed; otherwise the number of groups.
-	coming int
+	// onTheWay is the current group if it has pods, or a DaemonSet due here, and may yet be passed; otherwise the number of groups.
+	onTheWay int
 
 	// wake is when time alone will change something; zero for never. alarm is set to it.
 	wake  time.Time
@@ -47,16 +48,14 @@ type domain struct {
 
 // publishedDomain is how far a domain was when it was last published.
 type publishedDomain struct {
-	released        spec.GroupSet
-	coming, current int
-	known           bool // the node was
+	placement.Standing
 	// unpublished marks the domains of a sequence that is new, or new in this form.
 	unpublished bool
 }
 
 // standing is how far the domain is now.
-func (d *domain) standing() publishedDomain {
-	return publishedDomain{released: d.released, coming: d.coming, current: d.current(), known: d.node != nil}
+func (d *domain) standing() placement.Standing {
+	return placement.Standing{Released: d.released, OnTheWay: d.onTheWay, Current: d.current(), Known: d.node != nil}
 }
 
 // current is the first group that is not passed; len(groups) when all are.
@@ -66,7 +65,7 @@ func (d *domain) current() int { return min(d.passed.FirstMissing(), len(d.seque
 func (d *domain) publish() {
 	d.sequence.domainsMu.Lock()
 	defer d.sequence.domainsMu.Unlock()
-	d.published = d.standing()
+	d.published = publishedDomain{Standing: d.standing()}
 }
 
 // domainOf is the domain in which the pod counts.
@@ -200,7 +199,7 @@ func (d *domain) passIfDone(i int, now time.Time) {
 
 // plan notes what the domain may still come to, and when time alone will change something.
 func (d *domain) plan(now time.Time) {
-	d.wake, d.coming = time.Time{}, len(d.sequence.groups)
+	d.wake, d.onTheWay = time.Time{}, len(d.sequence.groups)
 	current := d.current()
 	if d.isNode() && d.node == nil {
 		return
@@ -222,7 +221,7 @@ func (d *domain) plan(now time.Time) {
 	}
 	// What comes after a group that has nothing here, or that failed, is not on the way, whatever there is of it.
 	if d.isNode() && d.need(current).Expected > 0 && (d.looksSatisfied(current) || !d.timedOut(current, now)) {
-		d.coming = current
+		d.onTheWay = current
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -17,50 +18,20 @@ import (
 // wait of a group that needs no pods, counts from when the node and the sequence were there together, and a suspension keeps
 // what it found where groups are not for every node.
 
-// emptyNode is how far the sequence is on a node where nothing of it is.
-type emptyNode struct {
-	current  int
-	released spec.GroupSet
-}
-
-func (s *sequence) onEmptyNode(n *node) emptyNode {
-	at := emptyNode{current: s.FirstOn(n.Object.Labels)}
-	switch {
-	case s.refused(), s.Suspended && !s.firstReleased.Load():
-		at.released = 0
-	case s.Suspended:
-		at.released = spec.Before(1)
-	default:
-		at.released = spec.Before(min(at.current+1, len(s.groups)))
-	}
-	return at
-}
-
-// publishedOnEmptyNode is the same as pods are released by; the node may be nil.
-func (s *sequence) publishedOnEmptyNode(n *node) publishedDomain {
+// onEmptyNode is how far the sequence is on a node where nothing of it is; the node may be nil.
+func (s *sequence) onEmptyNode(n *node) placement.Standing {
 	if n == nil {
-		return publishedDomain{}
+		return placement.Standing{}
 	}
-	at := s.onEmptyNode(n)
-	return publishedDomain{released: at.released, coming: len(s.groups), current: at.current, known: true}
+	return placement.OnEmptyNode(s.Sequence, n.Object.Labels, s.refused(), s.firstReleased.Load())
 }
 
 // stateOn says what a node is to pods of the group.
-func (s *sequence) stateOn(name string, group int) nodeState {
+func (s *sequence) stateOn(name string, group int) placement.State {
 	if d := s.domains[name]; d != nil {
-		return d.state(group)
+		return d.standing().State(group)
 	}
-	n := s.engine.nodes[name]
-	if n == nil {
-		return nodeClosed
-	}
-	switch at := s.onEmptyNode(n); {
-	case at.released.Has(group):
-		return nodeOpen
-	case group <= at.current: // suspended
-		return nodeComing
-	}
-	return nodeClosed
+	return s.onEmptyNode(s.engine.nodes[name]).State(group)
 }
 
 // describeOn says what a node waits for.
@@ -71,7 +42,7 @@ func (s *sequence) describeOn(decision *report.Decision, n *node, now time.Time)
 	}
 	d := domain{sequence: s, name: n.Name, node: n, evaluated: true}
 	at := s.onEmptyNode(n)
-	d.passed, d.released = spec.Before(at.current), at.released
+	d.passed, d.released = spec.Before(at.Current), at.Released
 	d.describe(decision, now)
 }
 
@@ -79,12 +50,12 @@ func (s *sequence) describeOn(decision *report.Decision, n *node, now time.Time)
 type emptyNodeChange struct {
 	sequence *sequence
 	node     string
-	before   publishedDomain
+	before   placement.Standing
 }
 
 // touchEmptyNode has it seen what it means that a node has changed, where nothing of the sequence is. before may be nil.
 func (tx *transaction) touchEmptyNode(s *sequence, name string, before *node) {
-	tx.emptyNodes = append(tx.emptyNodes, emptyNodeChange{s, name, s.publishedOnEmptyNode(before)})
+	tx.emptyNodes = append(tx.emptyNodes, emptyNodeChange{s, name, s.onEmptyNode(before)})
 }
 
 // noteFirstReleased notes that the first group has been released.
@@ -114,7 +85,7 @@ func (s *sequence) domainAt(name string) *domain {
 
 // newDomain makes a domain where none is. before is its node as it was before this transaction; nil if there was none.
 func (s *sequence) newDomain(name string, before *node) *domain {
-	d := &domain{sequence: s, name: name, node: s.engine.nodes[name], coming: len(s.groups)}
+	d := &domain{sequence: s, name: name, node: s.engine.nodes[name], onTheWay: len(s.groups)}
 	d.alarm.wake = func(tx *transaction) { tx.touch(d) }
 	d.takeOver(before)
 	s.domainsMu.Lock()
@@ -136,9 +107,9 @@ func (d *domain) takeOver(before *node) {
 	if before == nil || before.listedAt == moment || s.listedAt == moment {
 		return
 	}
-	d.published = s.publishedOnEmptyNode(before)
+	d.published = publishedDomain{Standing: s.onEmptyNode(before)}
 	if d.node.listedAt < moment { // it is not another node of that name: something comes to a empty node
-		d.passed, d.released, d.releasedBefore, d.evaluated = spec.Before(d.published.current), d.published.released, d.published.released, true
+		d.passed, d.released, d.releasedBefore, d.evaluated = spec.Before(d.published.Current), d.published.Released, d.published.Released, true
 	}
 }
 
@@ -159,7 +130,7 @@ func (d *domain) isSpent() bool {
 	}
 	s := d.sequence
 	d.groupStates = slices.DeleteFunc(d.groupStates, func(state *groupState) bool { return d.isVoid(state) })
-	return len(d.groupStates) == 0 && !s.Eager && !d.hasHistory() && s.nodeRecords[d.name] == nil && d.published == s.publishedOnEmptyNode(d.node)
+	return len(d.groupStates) == 0 && !s.Eager && !d.hasHistory() && s.nodeRecords[d.name] == nil && d.published == publishedDomain{Standing: s.onEmptyNode(d.node)}
 }
 
 // isVoid reports whether nothing is in the group, and nothing is due.

@@ -147,10 +147,10 @@ func (c *comparison) checkBlanks() error {
 				continue
 			}
 			c.seen["blank nodes"]++
-			d := &domain{sequence: s, name: name, node: n, coming: len(s.groups)}
+			d := &domain{sequence: s, name: name, node: n, onTheWay: len(s.groups)}
 			d.evaluate(c.engine.Engine, &transaction{})
 			d.advance(c.engine.now)
-			if want, got := d.standing(), s.publishedOnEmptyNode(n); got != want {
+			if want, got := d.standing(), s.onEmptyNode(n); got != want {
 				return fmt.Errorf("%s on %s: %+v, and with a lane %+v", s.Key.Name, name, got, want)
 			}
 		}

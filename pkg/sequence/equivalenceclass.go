@@ -1,28 +1,22 @@
 package sequence
 
 import (
-	"bytes"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
-	v1helper "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/placement"
 )
 
-// requirement is what pods ask of a node, and the nodes that meet it. Pods that ask for the same demand one, so that what a
-// held pod costs does not grow with the number of nodes.
+// requirement is what pods ask of a node, and the nodes that meet it. Pods that ask for the same have one together, so that
+// what a held pod costs does not grow with the number of nodes.
 type requirement struct {
-	affinity    nodeaffinity.RequiredNodeAffinity
-	tolerations []corev1.Toleration
-	suitable    bitSet // the slots of the nodes that meet it
-	classes     map[*equivalenceClass]struct{}
+	placement.Requirement
+	suitable bitSet // the slots of the nodes that meet it
+	classes  map[*equivalenceClass]struct{}
 }
 
 // equivalenceClass has the unbound pods that may use exactly the same nodes: they ask the same of a node and have the same places in
@@ -32,100 +26,36 @@ type equivalenceClass struct {
 	requirement         *requirement
 	needs               []membership
 	pods                map[*pod]struct{}
-
-	// states has what each node is to the pods, by its slot: whoever makes many pods that all tolerate something else pays a
-	// byte for each of them and each node. suitable, open and coming count the nodes.
-	states                 []nodeState
-	suitable, open, coming int
+	nodes               placement.Nodes
 
 	touched bool // in this transaction
 	wasHeld bool // before this transaction
 	opened  bool // a node opened in this transaction
 }
 
-// nodeState says what a node is to the pods of an equivalence class.
-type nodeState = byte
-
-const (
-	nodeUnsuitable nodeState = iota
-	nodeClosed               // an earlier group is not passed there, and nothing is on the way
-	nodeComing               // an earlier group is not passed there, but is on the way
-	nodeOpen                 // the pods may be scheduled there
-)
-
-// state says what the domain's node is to pods of the group.
-func (d *domain) state(group int) nodeState {
-	return d.standing().state(group)
-}
-
-func (t publishedDomain) state(group int) nodeState {
-	switch {
-	case !t.known:
-		return nodeClosed
-	case t.released.Has(group):
-		return nodeOpen
-	case group <= t.current, t.coming < group: // suspended, or something is on the way
-		return nodeComing
-	}
-	return nodeClosed
-}
-
-func (c *equivalenceClass) stateOn(name string) nodeState {
-	state := nodeOpen
+func (c *equivalenceClass) stateOn(name string) placement.State {
+	state := placement.Open
 	for _, m := range c.needs {
 		state = min(state, m.sequence.stateOn(name, m.group))
 	}
 	return state
 }
 
-// held reports whether the pods must wait: there is no node for them, but there will be. If there is none and none is on
-// the way, holding them would hide them from whoever adds nodes.
-func (c *equivalenceClass) held() bool { return c.open == 0 && c.coming > 0 }
-
 // waitsFor reports whether the pods wait for this sequence, and not only for another one.
 func (c *equivalenceClass) waitsFor(m membership) bool {
-	slot := bytes.IndexByte(c.states, nodeComing) // one will do: the answer is for people
-	return slot >= 0 && m.sequence.stateOn(m.sequence.engine.slots[slot].Name, m.group) != nodeOpen
-}
-
-// stateAt is what the node with this slot is to the equivalence class.
-func (c *equivalenceClass) stateAt(slot int) nodeState {
-	if slot >= len(c.states) {
-		return nodeUnsuitable
-	}
-	return c.states[slot]
-}
-
-func (c *equivalenceClass) set(slot int, state nodeState) {
-	if more := slot + 1 - len(c.states); more > 0 {
-		c.states = append(c.states, make([]nodeState, more)...)
-	}
-	c.enter(c.states[slot], -1)
-	c.states[slot] = state
-	c.enter(state, +1)
-}
-
-func (c *equivalenceClass) enter(state nodeState, sign int) {
-	switch state {
-	case nodeUnsuitable:
-		return
-	case nodeOpen:
-		c.open += sign
-	case nodeComing:
-		c.coming += sign
-	}
-	c.suitable += sign
+	slot := c.nodes.First(placement.OnTheWay) // one will do: the answer is for people
+	return slot >= 0 && m.sequence.stateOn(m.sequence.engine.slots[slot].Name, m.group) != placement.Open
 }
 
 // refresh works out anew what the node is to the equivalence class.
 func (c *equivalenceClass) refresh(n *node, tx *transaction) {
-	if n == nil || c.stateAt(n.slot) == nodeUnsuitable {
+	if n == nil || c.nodes.At(n.slot) == placement.Unsuitable {
 		return
 	}
-	if now := c.stateOn(n.Name); now != c.states[n.slot] {
+	if now := c.stateOn(n.Name); now != c.nodes.At(n.slot) {
 		tx.touchClass(c)
-		c.opened = c.opened || now == nodeOpen
-		c.set(n.slot, now)
+		c.opened = c.opened || now == placement.Open
+		c.nodes.Set(n.slot, now)
 	}
 }
 
@@ -169,59 +99,33 @@ func (e *Engine) classFor(wants *inventory.NodeRequirement, needs []membership) 
 	c := &equivalenceClass{
 		key: key.String(), requirementKey: requirementKey, needs: needs,
 		requirement: e.requirements.byKey[requirementKey],
-		pods:        map[*pod]struct{}{}, states: make([]nodeState, len(e.slots)),
+		pods:        map[*pod]struct{}{}, nodes: placement.NewNodes(len(e.slots)),
 	}
 	if c.requirement == nil {
-		c.requirement = newRequirement(wants)
+		c.requirement = &requirement{Requirement: placement.NewRequirement(wants), classes: map[*equivalenceClass]struct{}{}}
 		for _, n := range e.nodes {
-			if c.requirement.suits(n) {
+			if c.requirement.Suits(&n.Node) {
 				c.requirement.suitable.add(n.slot)
 			}
 		}
 	}
 	for _, n := range e.nodes {
 		if c.requirement.suitable.has(n.slot) {
-			c.set(n.slot, c.stateOn(n.Name))
+			c.nodes.Set(n.slot, c.stateOn(n.Name))
 		}
 	}
 	return c
 }
 
-// newRequirement returns what pods ask of a node, with no node that meets it yet.
-func newRequirement(w *inventory.NodeRequirement) *requirement {
-	return &requirement{
-		affinity: nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{
-			Spec: corev1.PodSpec{NodeSelector: w.NodeSelector, Affinity: w.Affinity},
-		}),
-		tolerations: w.Tolerations, classes: map[*equivalenceClass]struct{}{},
-	}
-}
-
-// suits reports whether pods with this requirement may run on the node, as far as its labels, its taints and its being
-// cordoned say. A node that such a pod cannot use need not be waited for.
-func (r *requirement) suits(n *node) bool {
-	if fits, err := r.affinity.Match(n.Object); err != nil || !fits {
-		return false
-	}
-	taints := n.Object.Spec.Taints
-	if n.Object.Spec.Unschedulable {
-		taints = append(slices.Clip(taints), corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
-	}
-	_, untolerated := v1helper.FindMatchingUntoleratedTaint(logr.Discard(), taints, r.tolerations, func(t *corev1.Taint) bool {
-		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
-	}, true)
-	return !untolerated
-}
-
 // matchNode sees whether a node that is new or has changed suits the requirement.
 func (e *Engine) matchNode(r *requirement, n *node, tx *transaction) {
 	before := r.suitable.has(n.slot)
-	switch after := r.suits(n); {
+	switch after := r.Suits(&n.Node); {
 	case after && !before:
 		r.suitable.add(n.slot)
 		for c := range r.classes {
 			tx.touchClass(c)
-			c.set(n.slot, nodeClosed)
+			c.nodes.Set(n.slot, placement.Closed)
 			tx.refresh = append(tx.refresh, classNode{c, n})
 		}
 	case before && !after:
@@ -232,9 +136,9 @@ func (e *Engine) matchNode(r *requirement, n *node, tx *transaction) {
 func (e *Engine) unmatchNode(r *requirement, n *node, tx *transaction) {
 	r.suitable.remove(n.slot)
 	for c := range r.classes {
-		if c.stateAt(n.slot) != nodeUnsuitable {
+		if c.nodes.At(n.slot) != placement.Unsuitable {
 			tx.touchClass(c)
-			c.set(n.slot, nodeUnsuitable)
+			c.nodes.Set(n.slot, placement.Unsuitable)
 		}
 	}
 }
@@ -303,7 +207,7 @@ func (e *Engine) nodesOf(p inventory.Pin) iter.Seq[string] {
 // openTo reports whether the node is open to the pod in every sequence that has it.
 func (p *pod) openTo(name string) bool {
 	for _, m := range p.memberships {
-		if m.sequence.PerNode && (m.group > 0 || m.sequence.Suspended) && m.sequence.stateOn(name, m.group) != nodeOpen {
+		if m.sequence.PerNode && (m.group > 0 || m.sequence.Suspended) && m.sequence.stateOn(name, m.group) != placement.Open {
 			return false
 		}
 	}
@@ -314,7 +218,7 @@ func (p *pod) openTo(name string) bool {
 func (e *Engine) isReleasedOnNodes(p *pod) bool {
 	switch {
 	case p.class != nil:
-		return !p.class.held()
+		return !p.class.nodes.Held()
 	case p.pin == nil:
 		return true
 	}

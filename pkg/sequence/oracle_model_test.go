@@ -23,7 +23,7 @@ const (
 )
 
 // oracle answers what the engine answers, in the dumbest way: it keeps whole objects, as the engine was told of them,
-// and works everything out anew after every event. It demands nothing with the engine but the API types.
+// and works everything out anew after every event. It shares nothing with the engine but the API types.
 type oracle struct {
 	now     time.Time
 	objects map[string]map[string]metav1.Object // by kind and name

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
 )
 
@@ -34,7 +35,7 @@ func (p *Placement) Open(node string) report.Decision {
 		needs = seen.needs // a sequence may have been changed or deleted since
 	}
 	for _, m := range needs {
-		if t := m.sequence.publishedOn(node); t.state(m.group) != nodeOpen {
+		if t := m.sequence.publishedOn(node); t.State(m.group) != placement.Open {
 			return p.engine.closed(m, t, node)
 		}
 	}
@@ -42,25 +43,25 @@ func (p *Placement) Open(node string) report.Decision {
 }
 
 // publishedOn is how far the sequence is on a node, as of the last event.
-func (s *sequence) publishedOn(name string) publishedDomain {
+func (s *sequence) publishedOn(name string) placement.Standing {
 	s.domainsMu.RLock()
 	defer s.domainsMu.RUnlock()
 	if d := s.domains[name]; d != nil {
-		return d.published
+		return d.published.Standing
 	}
 	found, _ := s.engine.published.nodes.Load(name)
 	n, _ := found.(*node)
-	return s.publishedOnEmptyNode(n)
+	return s.onEmptyNode(n)
 }
 
 // closed says why a node is not open. What the group there lacks it says only if no event is under way.
-func (e *Engine) closed(m membership, t publishedDomain, node string) report.Decision {
+func (e *Engine) closed(m membership, t placement.Standing, node string) report.Decision {
 	s := m.sequence
 	d := report.Decision{Held: true, Sequence: s.Key, Groups: len(s.groups), Group: m.group, Title: s.groups[m.group].Title, Node: node}
 	switch {
-	case !t.known:
+	case !t.Known:
 		d.Reason = report.HeldByUnknownNode
-	case m.group <= t.current:
+	case m.group <= t.Current:
 		d.Reason = report.HeldBySuspension
 	case e.mu.TryRLock():
 		defer e.mu.RUnlock()
@@ -68,7 +69,7 @@ func (e *Engine) closed(m membership, t publishedDomain, node string) report.Dec
 			s.describeOn(&d, n, e.now)
 		}
 	default:
-		d.Group, d.Title = t.current, s.groups[t.current].Title
+		d.Group, d.Title = t.Current, s.groups[t.Current].Title
 	}
 	return d
 }
@@ -83,14 +84,12 @@ func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
 	defer e.mu.RUnlock()
 
 	known, _ := e.find(p.pod)
-	if known.class == nil || known.class.open > limit {
+	if known.class == nil || known.class.nodes.Open > limit {
 		return nil, false
 	}
-	nodes = make(sets.Set[string], known.class.open)
-	for slot, state := range known.class.states {
-		if state == nodeOpen {
-			nodes.Insert(e.slots[slot].Name)
-		}
+	nodes = make(sets.Set[string], known.class.nodes.Open)
+	for slot := range known.class.nodes.In(placement.Open) {
+		nodes.Insert(e.slots[slot].Name)
 	}
 	return nodes, true
 }

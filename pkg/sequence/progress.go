@@ -147,7 +147,7 @@ func (s *sequence) carry(old *sequence, e *Engine) {
 	}
 	for name, d := range s.domains {
 		if old.domains[name] == nil && d.node != nil && s.Suspended {
-			d.releasedBefore |= old.onEmptyNode(d.node).released & spec.Before(same)
+			d.releasedBefore |= old.onEmptyNode(d.node).Released & spec.Before(same)
 		}
 	}
 }

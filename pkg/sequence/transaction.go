@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/placement"
 )
 
 // transaction is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
@@ -72,7 +73,7 @@ func (tx *transaction) touchGroup(d *domain, group int) {
 
 func (tx *transaction) touchClass(c *equivalenceClass) {
 	if !c.touched {
-		c.touched, c.wasHeld = true, c.held()
+		c.touched, c.wasHeld = true, c.nodes.Held()
 		tx.classes = append(tx.classes, c)
 	}
 }
@@ -92,14 +93,14 @@ func (e *Engine) settle(tx *transaction) Changes {
 	// Only now that every domain stands where it will stand: a pod may need the leave of several. Nodes first: what they
 	// are to an equivalence class may hold pods that other domains released.
 	for _, d := range tx.domains {
-		if d.sequence.listed && d.isNode() && d.standing() != d.published {
+		if d.sequence.listed && d.isNode() && (d.published.unpublished || d.standing() != d.published.Standing) {
 			for c := range d.sequence.classes {
 				c.refresh(d.node, tx)
 			}
 		}
 	}
 	for _, move := range tx.emptyNodes {
-		if n := e.nodes[move.node]; move.before != move.sequence.publishedOnEmptyNode(n) {
+		if n := e.nodes[move.node]; move.before != move.sequence.onEmptyNode(n) {
 			for c := range move.sequence.classes {
 				c.refresh(n, tx)
 			}
@@ -117,7 +118,7 @@ func (e *Engine) settle(tx *transaction) Changes {
 		}
 	}
 	for _, move := range tx.emptyNodes {
-		e.settlePins(move.sequence, move.node, move.before, move.sequence.publishedOnEmptyNode(e.nodes[move.node]), &changes)
+		e.settlePins(move.sequence, move.node, move.before, move.sequence.onEmptyNode(e.nodes[move.node]), &changes)
 	}
 	for _, c := range tx.classes {
 		e.settleClass(c, &changes)
@@ -194,17 +195,17 @@ func (e *Engine) settlePods(d *domain, before publishedDomain, changes *Changes)
 	switch {
 	case d.isNode():
 		if d.published != before {
-			e.settlePins(s, d.name, before, d.published, changes)
+			e.settlePins(s, d.name, before.Standing, d.published.Standing, changes)
 		}
 	case !s.PerNode:
-		if d.current() != before.current {
+		if d.current() != before.Current {
 			changes.Advanced = append(changes.Advanced, s.Key)
 		}
-		if before.unpublished || before.released == d.released {
+		if before.unpublished || before.Released == d.released {
 			return
 		}
 		for i := range s.groups {
-			switch is, was := d.released.Has(i), before.released.Has(i); {
+			switch is, was := d.released.Has(i), before.Released.Has(i); {
 			case is && !was:
 				for p := range d.peek(i).members {
 					e.release(changes, p, true)
@@ -220,11 +221,11 @@ func (e *Engine) settlePods(d *domain, before publishedDomain, changes *Changes)
 
 // settlePins lets the pods go that are pinned to a node that has opened, and holds those pinned to one that has closed, or
 // where they wait for another group than before.
-func (e *Engine) settlePins(s *sequence, node string, before, now publishedDomain, changes *Changes) {
+func (e *Engine) settlePins(s *sequence, node string, before, now placement.Standing, changes *Changes) {
 	if before == now {
 		return
 	}
-	gone := before.known && !now.known
+	gone := before.Known && !now.Known
 	pins := []inventory.Pin{{Node: node}}
 	if n := e.nodes[node]; n != nil {
 		pins = append(pins, inventory.Pin{Host: n.Hostname()})
@@ -232,11 +233,11 @@ func (e *Engine) settlePins(s *sequence, node string, before, now publishedDomai
 	for _, pin := range pins {
 		for p := range e.pinned[pin] {
 			for _, m := range p.memberships {
-				switch is, was := now.released.Has(m.group), before.released.Has(m.group); {
+				switch is, was := now.Released.Has(m.group), before.Released.Has(m.group); {
 				case m.sequence != s:
-				case is && (!was || !before.known):
+				case is && (!was || !before.Known):
 					e.release(changes, p, true)
-				case gone, !is && (was || now.current != before.current):
+				case gone, !is && (was || now.Current != before.Current):
 					e.hold(changes, p)
 				}
 			}
@@ -251,7 +252,7 @@ func (d *domain) empty() bool {
 
 // settleClass lets the pods of an equivalence class go when a node has opened for them, or when there is nothing left to wait for.
 func (e *Engine) settleClass(c *equivalenceClass, changes *Changes) {
-	held := c.held()
+	held := c.nodes.Held()
 	for p := range c.pods {
 		switch {
 		case c.opened, c.wasHeld && !held:

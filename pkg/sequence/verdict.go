@@ -12,7 +12,7 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// The scheduler asks about pods under the lock of its queue, and in the one scheduling cycle that all its pods demand. So it
+// The scheduler asks about pods under the lock of its queue, and in the one scheduling cycle that all its pods share. So it
 // must not wait for an event, however much work that is. The engine publishes its verdict on every pod that has no node, and
 // which sequences a namespace has. Who reads that takes no lock.
 //
@@ -176,7 +176,7 @@ func (e *Engine) releasesUnseen(view *pod, m membership) bool {
 	case s.Continuous && m.group > 0:
 		return false
 	}
-	return s.publishedOn("").released.Has(m.group)
+	return s.publishedOn("").Released.Has(m.group)
 }
 
 // publish has what the engine says of the pod read from now on. It reports whether the pod is held; one with a node is not.

@@ -59,15 +59,15 @@ func checkPublishedSequences(e *Engine) error {
 			insert(want, s.Namespace, s)
 		}
 		for name, d := range s.domains {
-			if d.published != d.standing() || s.publishedOn(name) != d.published {
+			if d.published != (publishedDomain{Standing: d.standing()}) || s.publishedOn(name) != d.published.Standing {
 				return fmt.Errorf("%s: what is published of node %q is %v, want %v", s.Key, name, s.publishedOn(name), d.standing())
 			}
 		}
 	}
 	for s := range e.perNode {
 		for name, n := range e.nodes {
-			if s.domains[name] == nil && s.publishedOn(name) != s.publishedOnEmptyNode(n) {
-				return fmt.Errorf("%s: what is published of empty node %q is %v, want %v", s.Key, name, s.publishedOn(name), s.publishedOnEmptyNode(n))
+			if s.domains[name] == nil && s.publishedOn(name) != s.onEmptyNode(n) {
+				return fmt.Errorf("%s: what is published of empty node %q is %v, want %v", s.Key, name, s.publishedOn(name), s.onEmptyNode(n))
 			}
 		}
 	}
