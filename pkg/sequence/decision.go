@@ -83,9 +83,8 @@ func (e *Engine) unsupported(p *pod, m membership) bool {
 		(e.config.ClusterScopeOnly || !e.schedulerNames.Has(p.SchedulerName))
 }
 
-// decision says what holds the pod. A pod that the engine does not know has no equivalence class: it has to wait until it does, for
-// to work out which nodes suit it may take long.
-func (e *Engine) decision(p *pod) report.Decision {
+// holding is the pod's place in the sequence that holds it, the first by namespace and name; nil if none does.
+func (e *Engine) holding(p *pod) *membership {
 	var holding *membership
 	for i := range p.memberships {
 		m := &p.memberships[i]
@@ -98,7 +97,13 @@ func (e *Engine) decision(p *pod) report.Decision {
 		i := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence.PerNode })
 		holding = &p.memberships[i]
 	}
-	early := false
+	return holding
+}
+
+// decision says what holds the pod. A pod that the engine does not know has no equivalence class: it has to wait until it does, for
+// to work out which nodes suit it may take long.
+func (e *Engine) decision(p *pod) report.Decision {
+	holding, early := e.holding(p), false
 	if holding == nil {
 		if holding, early = e.earlyIn(p); !early {
 			return report.Decision{}

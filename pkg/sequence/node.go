@@ -83,17 +83,7 @@ func (e *Engine) applyNode(object *corev1.Node, tx *transaction) {
 	tx.nodes = append(tx.nodes, view.Name)
 	insert(e.hosts, view.Hostname(), view.Name)
 	due := map[*sequence][]int{}
-	for w := range e.daemons {
-		runs := readiness.IsDueOn(&w.Workload, &view.Node)
-		if w.setDue(view.Name, runs); !runs {
-			continue
-		}
-		for s, demand := range w.demands {
-			if s.PerNode {
-				due[s] = append(due[s], demand.group)
-			}
-		}
-	}
+	e.enterDue(view, due)
 	for s := range e.perNode {
 		d := s.domains[view.Name]
 		if _, isDue := due[s]; d == nil && !isDue && !s.Eager && s.nodeRecords[view.Name] == nil {
@@ -116,6 +106,21 @@ func (e *Engine) applyNode(object *corev1.Node, tx *transaction) {
 		e.matchNode(r, view, tx)
 	}
 	tx.pins = append(tx.pins, inventory.Pin{Host: view.Hostname()})
+}
+
+// enterDue works out which DaemonSets should run on a node that is new or has changed. due gets their groups.
+func (e *Engine) enterDue(view *node, due map[*sequence][]int) {
+	for w := range e.daemons {
+		runs := readiness.IsDueOn(&w.Workload, &view.Node)
+		if w.setDue(view.Name, runs); !runs {
+			continue
+		}
+		for s, demand := range w.demands {
+			if s.PerNode {
+				due[s] = append(due[s], demand.group)
+			}
+		}
+	}
 }
 
 func (e *Engine) removeNode(name string, tx *transaction) {

@@ -21,9 +21,9 @@ type workload struct {
 
 // viewWorkload is the workload as the engine has not entered it yet; nil for an object of a kind that is not in the table.
 func viewWorkload(object metav1.Object) *workload {
-	facts, ok := inventory.ViewWorkload(object)
-	if !ok {
+	w := &workload{demands: map[*sequence]*demand{}}
+	if !w.View(object) {
 		return nil
 	}
-	return &workload{Workload: facts, demands: map[*sequence]*demand{}}
+	return w
 }

@@ -24,8 +24,8 @@ func TestTheTableOfWorkloadKinds(t *testing.T) {
 		t.Run(string(row.Kind), func(t *testing.T) {
 			version := row.Resource.GroupVersion()
 			assert.True(t, scheme.Scheme.Recognizes(version.WithKind(string(row.Kind))))
-			w, ok := ViewWorkload(objects[row.Kind])
-			assert.True(t, ok)
+			w := Workload{}
+			assert.True(t, w.View(objects[row.Kind]))
 			assert.Equal(t, row.Kind, w.Kind)
 			owned := &metav1.OwnerReference{APIVersion: version.String(), Kind: string(row.Kind)}
 			assert.True(t, isWorkload(owned))
@@ -33,6 +33,5 @@ func TestTheTableOfWorkloadKinds(t *testing.T) {
 			assert.False(t, isWorkload(owned), "a kind of the same name in another group")
 		})
 	}
-	_, ok := ViewWorkload(&corev1.Pod{})
-	assert.False(t, ok)
+	assert.False(t, new(Workload).View(&corev1.Pod{}))
 }

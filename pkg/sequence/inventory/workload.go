@@ -52,19 +52,19 @@ type Workload struct {
 	Superseded bool
 }
 
-// ViewWorkload reads the facts of an object of one of the kinds in the table; ok is false for any other.
-func ViewWorkload(object metav1.Object) (w Workload, ok bool) {
-	w = Workload{
+// View reads the facts of an object of one of the kinds in the table. It reports false for any other.
+func (w *Workload) View(object metav1.Object) bool {
+	*w = Workload{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
 		ResourceVersion: object.GetResourceVersion(), CreatedAt: object.GetCreationTimestamp().Time,
 		Terminating: object.GetDeletionTimestamp() != nil, Observed: true, AllCurrent: true,
 	}
 	for i := range WorkloadKinds {
-		if WorkloadKinds[i].view(&w, object) {
-			return w, true
+		if WorkloadKinds[i].view(w, object) {
+			return true
 		}
 	}
-	return Workload{}, false
+	return false
 }
 
 // WorkloadKey is what can be deleted and made again.
