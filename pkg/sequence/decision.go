@@ -161,18 +161,19 @@ func (e *Engine) holds(p *pod, m membership) bool {
 
 // describe says what the domain waits for.
 func (d *domain) describe(decision *report.Decision, now time.Time) {
-	if decision.Group <= d.current() {
+	current := d.current()
+	if decision.Group <= current {
 		decision.Reason = report.HeldBySuspension
 		return
 	}
-	decision.Group, decision.Title = d.current(), d.sequence.groups[d.current()].Title
-	decision.Need = d.need(d.current())
+	decision.Group, decision.Title = current, d.sequence.groups[current].Title
+	decision.Need = d.need(current)
 	switch {
-	case d.unconfirmed && d.looksSatisfied(d.current()) && !d.isConfirmed(d.current()):
+	case d.unconfirmed && d.looksSatisfied(current) && !d.isConfirmed(current):
 		decision.Reason = report.HeldUnconfirmed
-	case d.looksSatisfied(d.current()):
-		decision.Reason, decision.Until = report.HeldByWait, d.waitOver(d.current())
-	case d.timedOut(d.current(), now):
+	case d.looksSatisfied(current):
+		decision.Reason, decision.Until = report.HeldByWait, d.waitOver(current)
+	case d.timedOut(current, now):
 		decision.Reason = report.HeldByTimeout
 	}
 }

@@ -34,7 +34,7 @@ type groupState struct {
 // facts are what the rules of readiness look at.
 func (d *domain) facts(i int) readiness.Group {
 	g, state := d.sequence.groups[i], d.peek(i)
-	facts := readiness.Group{Group: g.Group, Members: state.sums, Demands: state.demands, OnNode: d.isNode()}
+	facts := readiness.Group{Group: g.Group, Members: &state.sums, Demands: &state.demands, OnNode: d.isNode()}
 	if facts.OnNode {
 		facts.MissingOnNode = d.missing(g)
 	}

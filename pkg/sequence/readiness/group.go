@@ -11,8 +11,8 @@ import (
 // Group is all that is known of one group in one domain.
 type Group struct {
 	*spec.Group
-	Members Members
-	Demands Demands
+	Members *Members
+	Demands *Demands
 
 	// OnNode reports that the domain is a node, and MissingOnNode counts the DaemonSets that lack a pod there.
 	OnNode        bool

@@ -29,42 +29,48 @@ func TestWhenAGroupIsSatisfied(t *testing.T) {
 			group: Group{Group: byLabel(nil)}, says: "no pod matches it yet",
 		},
 		"a workload that is scaled to zero": {
-			group: Group{Group: byLabel(nil), Demands: Demands{Workloads: 1}}, want: true, says: "0 of 0 pods ready",
+			group: Group{Group: byLabel(nil), Demands: &Demands{Workloads: 1}}, want: true, says: "0 of 0 pods ready",
 		},
 		"a surplus of one workload covers no gap of another": {
-			group: Group{Group: byLabel(nil), Demands: Demands{Workloads: 2, Need: 4, Ready: 3, Observed: 3, Short: 1}}, says: "3 of 4 pods ready",
+			group: Group{Group: byLabel(nil), Demands: &Demands{Workloads: 2, Need: 4, Ready: 3, Observed: 3, Short: 1}}, says: "3 of 4 pods ready",
 		},
 		"every name is expected": {
-			group: Group{Group: byName, Members: Members{Ready: 1}}, says: "1 of 2 pods ready",
+			group: Group{Group: byName, Members: &Members{Ready: 1}}, says: "1 of 2 pods ready",
 		},
 		"all names are ready": {
-			group: Group{Group: byName, Members: Members{Ready: 2}}, want: true, says: "2 of 2 pods ready",
+			group: Group{Group: byName, Members: &Members{Ready: 2}}, want: true, says: "2 of 2 pods ready",
 		},
 		"a pod whose owner is not known may have siblings": {
-			group: Group{Group: byLabel(nil), Members: Members{Expected: 1, Ready: 1, Unseen: 1}}, says: "1 of 1 pods ready, a pod's owner is not known yet",
+			group: Group{Group: byLabel(nil), Members: &Members{Expected: 1, Ready: 1, Unseen: 1}}, says: "1 of 1 pods ready, a pod's owner is not known yet",
 		},
 		"a number of pods is enough, whatever else is expected": {
-			group: Group{Group: byLabel(ofTwo), Demands: Demands{Workloads: 1, Need: 9, Ready: 2, Observed: 2, Short: 1}},
+			group: Group{Group: byLabel(ofTwo), Demands: &Demands{Workloads: 1, Need: 9, Ready: 2, Observed: 2, Short: 1}},
 			want:  true, says: "2 of 2 needed pods ready (9 expected)",
 		},
 		"pods of a newest version that nobody has observed are not counted for a number": {
-			group: Group{Group: byLabel(ofTwo), Demands: Demands{Workloads: 1, Need: 9, Ready: 2, Unobserved: 1, Short: 1}},
+			group: Group{Group: byLabel(ofTwo), Demands: &Demands{Workloads: 1, Need: 9, Ready: 2, Unobserved: 1, Short: 1}},
 			says:  "0 of 2 needed pods ready (9 expected)",
 		},
 		"a PodGroup asks for more": {
-			group: Group{Group: byLabel(nil), Members: Members{Expected: 2, Ready: 2}, PodGroupMinimum: 2, PodGroupShort: true},
+			group: Group{Group: byLabel(nil), Members: &Members{Expected: 2, Ready: 2}, PodGroupMinimum: 2, PodGroupShort: true},
 			says:  "2 of 2 pods ready, a PodGroup asks for more",
 		},
 		"a DaemonSet has no pod on the node": {
 			group: Group{Group: byLabel(nil), OnNode: true, MissingOnNode: 1}, says: "0 of 1 pods ready, a DaemonSet has no pod there yet",
 		},
 		"an unreadable group": {
-			group: Group{Group: &spec.Group{Selector: labels.Everything(), Unreadable: true}, Members: Members{Expected: 1, Ready: 1}},
+			group: Group{Group: &spec.Group{Selector: labels.Everything(), Unreadable: true}, Members: &Members{Expected: 1, Ready: 1}},
 			says:  "1 of 1 pods ready",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
+			if test.group.Members == nil {
+				test.group.Members = &Members{}
+			}
+			if test.group.Demands == nil {
+				test.group.Demands = &Demands{}
+			}
 			need := test.group.Need()
 			assert.Equal(t, test.want, test.group.IsSatisfied(need))
 			assert.Equal(t, test.says, need.String())

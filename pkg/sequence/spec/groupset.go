@@ -17,10 +17,10 @@ func Before(group int) GroupSet {
 }
 
 // Has reports whether the group is in the set.
-func (s GroupSet) Has(group int) bool { return s&(1<<group) != 0 }
+func (s GroupSet) Has(group int) bool { return s&(1<<uint(group)) != 0 }
 
 // Add puts the group into the set.
-func (s *GroupSet) Add(group int) { *s |= 1 << group }
+func (s *GroupSet) Add(group int) { *s |= 1 << uint(group) }
 
 // FirstMissing returns the lowest group that is not in the set.
 func (s GroupSet) FirstMissing() int { return bits.TrailingZeros64(^uint64(s)) }
