@@ -14,7 +14,7 @@ type alarms []*alarm
 type alarm struct {
 	at    time.Time
 	place int // in alarms, counted from 1; 0 while it is not set
-	wake  func(*batch)
+	wake  func(*transaction)
 }
 
 func (a alarms) Len() int           { return len(a) }

@@ -10,6 +10,8 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // answering is an engine whose questions are answered at once: nothing is ever missing. What an event changed and what the
@@ -62,7 +64,7 @@ func (a answering) ReplacePods(objects []*corev1.Pod, version string) Changes {
 	return a.answer(a.Engine.ReplacePods(objects, version))
 }
 
-func (a answering) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...Unreadable) Changes {
+func (a answering) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unreadable) Changes {
 	return a.answer(a.Engine.ApplySequence(ps, unreadable...))
 }
 
@@ -70,7 +72,7 @@ func (a answering) RemoveSequence(key types.NamespacedName, version string) Chan
 	return a.answer(a.Engine.RemoveSequence(key, version))
 }
 
-func (a answering) ReplaceSequences(objects []Stored, version string) Changes {
+func (a answering) ReplaceSequences(objects []spec.Stored, version string) Changes {
 	return a.answer(a.Engine.ReplaceSequences(objects, version))
 }
 
@@ -82,7 +84,7 @@ func (a answering) RemoveWorkload(object metav1.Object) Changes {
 	return a.answer(a.Engine.RemoveWorkload(object))
 }
 
-func (a answering) ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object, version string) Changes {
+func (a answering) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, version string) Changes {
 	return a.answer(a.Engine.ReplaceWorkloads(kind, objects, version))
 }
 

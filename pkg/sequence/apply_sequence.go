@@ -6,34 +6,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
-func (e *Engine) applySequence(stored Stored, b *batch) {
+func (e *Engine) applySequence(stored spec.Stored, tx *transaction) {
 	ps := stored.PodSequence
 	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
 	old := e.sequences[key]
-	if old != nil && old.uid == ps.UID && ps.ResourceVersion != "" && !newer(ps.ResourceVersion, old.object.ResourceVersion) {
+	if old != nil && old.UID == ps.UID && ps.ResourceVersion != "" && !inventory.Newer(ps.ResourceVersion, old.object.ResourceVersion) {
 		return
 	}
-	if old != nil && old.uid == ps.UID && old.generation == ps.Generation {
-		resumed, records, begun := old.resumedAt(), old.nodeRecords, old.begun.Load()
+	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation {
+		resumed, records, begun := old.resumedAt(), old.nodeRecords, old.firstReleased.Load()
 		old.object = ps
 		old.recall()
-		for _, l := range old.lanes {
-			was, is := records[l.name], old.nodeRecords[l.name]
-			if !l.isNode() || !sameTimeOuts(was, is) || (was != nil && is == nil) || !old.resumedAt().Equal(resumed) {
-				b.touch(l)
+		for _, d := range old.domains {
+			was, is := records[d.name], old.nodeRecords[d.name]
+			if !d.isNode() || !sameTimeOuts(was, is) || (was != nil && is == nil) || !old.resumedAt().Equal(resumed) {
+				tx.touch(d)
 			}
 		}
-		if old.begun.Load() && !begun {
-			old.begun.Store(false)
-			old.begin(b)
+		if old.firstReleased.Load() && !begun {
+			old.firstReleased.Store(false)
+			old.noteFirstReleased(tx)
 		}
 		return
 	}
-	next := compile(stored, e.config.GatePrefixes)
+	next := newSequence(spec.Compile(stored, e.config.GatePrefixes), ps)
 	e.consult(next, old)
-	e.swap(old, next, b)
+	e.swap(old, next, tx)
 }
 
 // sameTimeOuts reports whether two records of a node say the same of time-outs; either may be nil.
@@ -48,56 +50,56 @@ func sameTimeOuts(a, b *v1alpha1.NodeStatus) bool {
 }
 
 // swap puts next in the place of old; either may be nil.
-func (e *Engine) swap(old, next *sequence, b *batch) {
+func (e *Engine) swap(old, next *sequence, tx *transaction) {
 	waited := map[*pod]bool{}
 	inherit := old != nil && next != nil && next.hasMembersOf(old)
 	if old != nil {
-		b.edited = append(b.edited, old.key)
+		tx.edited = append(tx.edited, old.Key)
 		for p := range old.members() {
 			waited[p] = e.mayWait(p)
 		}
 		for p := range waited {
 			if !inherit {
-				e.drop(p, old, b)
+				e.drop(p, old, tx)
 			}
 		}
-		e.unlist(old, b)
+		e.unlist(old, tx)
 	}
 	if next != nil {
-		b.edited = append(b.edited, next.key)
-		ns := e.list(next, b)
+		tx.edited = append(tx.edited, next.Key)
+		ns := e.list(next, tx)
 		if inherit {
 			next.inherit(old)
 		} else {
-			e.addMembers(next, ns, waited, b)
+			e.addMembers(next, ns, waited, tx)
 		}
 		if old != nil && !old.refused() && !next.refused() {
 			next.carry(old, e)
 		}
 		next.recall()
 		for p := range waited {
-			e.testify(p, b)
+			e.recordProofs(p, tx)
 		}
-		for _, l := range next.lanes {
-			l.told.released = unheard // every member is looked at as placed
-			b.touch(l)
+		for _, d := range next.domains {
+			d.published.Released, d.published.unpublished = 0, true // every member is looked at as placed
+			tx.touch(d)
 		}
 	}
 	for p, had := range waited {
-		p.placed = p.placed.and(b.Question)
+		p.placed = p.placed.and(tx.Question)
 		e.classify(p, nil)
-		b.placed = append(b.placed, placedPod{p, had, false})
+		tx.placed = append(tx.placed, placedPod{p, had, false})
 	}
 }
 
 // addMembers enters all pods of the namespace into the sequence that belong to it. waited gets whether they wait.
-func (e *Engine) addMembers(s *sequence, ns *namespace, waited map[*pod]bool, b *batch) {
+func (e *Engine) addMembers(s *sequence, ns *namespace, waited map[*pod]bool, tx *transaction) {
 	for _, p := range ns.pods {
 		if m, ok := s.place(p); ok {
 			if _, was := waited[p]; !was {
 				waited[p] = e.mayWait(p)
 			}
-			e.add(p, m, b)
+			e.add(p, m, tx)
 		}
 	}
 }
@@ -105,9 +107,9 @@ func (e *Engine) addMembers(s *sequence, ns *namespace, waited map[*pod]bool, b 
 // members are the pods of all groups.
 func (s *sequence) members() map[*pod]struct{} {
 	all := map[*pod]struct{}{}
-	for _, l := range s.lanes {
-		for _, t := range l.tallies {
-			for p := range t.members {
+	for _, d := range s.domains {
+		for _, state := range d.groupStates {
+			for p := range state.members {
 				all[p] = struct{}{}
 			}
 		}
@@ -116,21 +118,21 @@ func (s *sequence) members() map[*pod]struct{} {
 }
 
 // add enters a pod into a sequence, drop takes it out.
-func (e *Engine) add(p *pod, m membership, b *batch) {
-	e.delist(p, b)
+func (e *Engine) add(p *pod, m membership, tx *transaction) {
+	e.delist(p, tx)
 	p.memberships = append(p.memberships, m)
-	e.enlist(p, b)
+	e.enlist(p, tx)
 	e.join(p, m, p) // that it is ready is no news
 }
 
-func (e *Engine) drop(p *pod, s *sequence, b *batch) {
+func (e *Engine) drop(p *pod, s *sequence, tx *transaction) {
 	for i, m := range p.memberships {
 		if m.sequence == s {
 			e.leave(p, m)
 			e.declassify(p)
-			e.delist(p, b)
+			e.delist(p, tx)
 			p.memberships = append(p.memberships[:i:i], p.memberships[i+1:]...)
-			e.enlist(p, b)
+			e.enlist(p, tx)
 			return
 		}
 	}

@@ -70,7 +70,7 @@ func perClusterSize(b *testing.B, run func(b *testing.B, engine answering, nodes
 }
 
 // BenchmarkDriverEvent measures a driver's change of readiness on one node, by which the node closes or opens. As it
-// opens, all pods that may use it are let go: here there are none left but those that wait for a place.
+// opens, all pods that may use it are released: here there are none left but those that wait for a place.
 func BenchmarkDriverEvent(b *testing.B) {
 	perClusterSize(b, func(b *testing.B, engine answering, nodes int) {
 		for i := range nodes {
@@ -88,7 +88,7 @@ func BenchmarkDriverEvent(b *testing.B) {
 	})
 }
 
-// BenchmarkFreePodEvent measures the arrival of one more pod that may go to any open node.
+// BenchmarkFreePodEvent measures the arrival of one more pod that may be scheduled to any open node.
 func BenchmarkFreePodEvent(b *testing.B) {
 	perClusterSize(b, func(b *testing.B, engine answering, _ int) {
 		version := 1
@@ -144,7 +144,7 @@ func BenchmarkDaemonSetTemplate(b *testing.B) {
 	})
 }
 
-// BenchmarkDecideFreePod measures what PreEnqueue costs for a pod that may go to some nodes only.
+// BenchmarkDecideFreePod measures what PreEnqueue costs for a pod that may be scheduled to some nodes only.
 func BenchmarkDecideFreePod(b *testing.B) {
 	perClusterSize(b, func(b *testing.B, engine answering, _ int) {
 		free := makePod("app-1", "1").Label("tier", "app").Obj()

@@ -125,8 +125,8 @@ func BenchmarkTenantEvent(b *testing.B) {
 				event()
 				took = append(took, time.Since(begin))
 			}
-			report(b, "event", took)
-			report(b, "ask", waits())
+			reportTimes(b, "event", took)
+			reportTimes(b, "ask", waits())
 		})
 	}
 }
@@ -161,7 +161,7 @@ func BenchmarkTenantAsk(b *testing.B) {
 			}
 			close(stop)
 			<-stopped
-			report(b, "ask", took)
+			reportTimes(b, "ask", took)
 		})
 	}
 }
@@ -186,7 +186,7 @@ func askingMeanwhile(ask func()) func() []time.Duration {
 	return func() []time.Duration { close(stop); return <-result }
 }
 
-func report(b *testing.B, what string, took []time.Duration) {
+func reportTimes(b *testing.B, what string, took []time.Duration) {
 	slices.Sort(took)
 	if len(took) == 0 {
 		return

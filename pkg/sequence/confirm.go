@@ -1,11 +1,15 @@
 package sequence
 
+import (
+	"example.com/podsequence/pkg/sequence/inventory"
+)
+
 // What the engine knows comes through one watch for each kind, and these are not in step. A pod of the second group may
 // be seen before the change of a Deployment that was made before the pod was, and that says that the first group is not
 // ready any more; the last pod of a group may be seen to be ready before it is seen that a moment ago more were asked
 // for. A pass that rests on such a picture would be one that the cluster never gave.
 //
-// So what is about to be let go is first doubted. The engine asks: is anything missing up to the version of the newest event
+// So what is about to be released is first unconfirmed. The engine asks: is anything missing up to the version of the newest event
 // that this rests on? Once Confirm says no, and no event that came meanwhile has changed the picture, the picture is that of
 // the cluster at that version. Doubted are groups that turn ready, and pods that come to a sequence in which what is ready may
 // stop being so. Elsewhere what was passed stays passed, whatever is missing.
@@ -40,12 +44,12 @@ type Question struct {
 // Questions are what is asked, by subject.
 type Questions map[Subject]Question
 
-// doubts are what waits in one namespace for an answer.
-type doubts struct {
-	// known are the moments up to which no event is missing, by breadth.
-	known [OfWorkloads + 1]uint64
-	lanes map[*lane]struct{}
-	pods  map[*pod]struct{}
+// unconfirmed are what waits in one namespace for an answer.
+type unconfirmed struct {
+	// known are the moments up to which no event is missing, by what questions are about.
+	known   [OfWorkloads + 1]uint64
+	domains map[*domain]struct{}
+	pods    map[*pod]struct{}
 }
 
 // Confirm tells the engine that it has been told of every event of a subject that had happened at one of its moments.
@@ -55,45 +59,45 @@ func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := &batch{}
-	if d := e.doubts[subject.Namespace]; d != nil && d.known[subject.Breadth] < moment {
-		for i := range d.known[:subject.Breadth+1] {
-			d.known[i] = max(d.known[i], moment)
+	tx := &transaction{}
+	if u := e.unconfirmed[subject.Namespace]; u != nil && u.known[subject.Breadth] < moment {
+		for i := range u.known[:subject.Breadth+1] {
+			u.known[i] = max(u.known[i], moment)
 		}
-		for l := range d.lanes {
-			b.touch(l)
+		for d := range u.domains {
+			tx.touch(d)
 		}
-		for p := range d.pods {
-			b.placed = append(b.placed, placedPod{p, true, true})
+		for p := range u.pods {
+			tx.placed = append(tx.placed, placedPod{p, true, true})
 		}
-		d.lanes, d.pods = map[*lane]struct{}{}, map[*pod]struct{}{} // what is still in doubt comes back
+		u.domains, u.pods = map[*domain]struct{}{}, map[*pod]struct{}{} // what is still unconfirmed comes back
 	}
-	return e.settle(b)
+	return e.settle(tx)
 }
 
 // known is the moment up to which no event of the subject is missing.
 func (e *Engine) known(namespace string, breadth Breadth) uint64 {
-	if d := e.doubts[namespace]; d != nil {
-		return d.known[breadth]
+	if u := e.unconfirmed[namespace]; u != nil {
+		return u.known[breadth]
 	}
 	return 0
 }
 
-func (e *Engine) doubtsOf(namespace string) *doubts {
-	d := e.doubts[namespace]
-	if d == nil {
-		d = &doubts{lanes: map[*lane]struct{}{}, pods: map[*pod]struct{}{}}
-		e.doubts[namespace] = d
+func (e *Engine) unconfirmedIn(namespace string) *unconfirmed {
+	u := e.unconfirmed[namespace]
+	if u == nil {
+		u = &unconfirmed{domains: map[*domain]struct{}{}, pods: map[*pod]struct{}{}}
+		e.unconfirmed[namespace] = u
 	}
-	return d
+	return u
 }
 
 // breadth is what matters to whether the group is satisfied.
 func (s *sequence) breadth(group int) Breadth {
 	switch {
-	case s.groups[group].selector == nil:
+	case s.groups[group].Selector == nil:
 		return OfPods
-	case s.perNode:
+	case s.PerNode:
 		return OfDaemonSets
 	}
 	return OfWorkloads
@@ -108,84 +112,84 @@ func (s *sequence) breadthBefore(group int) Breadth {
 	return widest
 }
 
-// doubtPod has a pod wait that would go if nothing was missing.
-func (e *Engine) doubtPod(p *pod, m *membership, changes *Changes) {
-	e.doubtsOf(p.namespace).pods[p] = struct{}{}
-	changes.ask(Subject{p.namespace, m.sequence.breadthBefore(m.group)}, p.placed)
+// askForPod has a pod wait that would go if nothing was missing.
+func (e *Engine) askForPod(p *pod, m *membership, changes *Changes) {
+	e.unconfirmedIn(p.Namespace).pods[p] = struct{}{}
+	changes.ask(Subject{p.Namespace, m.sequence.breadthBefore(m.group)}, p.placed)
 }
 
-// doubtLane has a lane looked at again when nothing is missing any more, if there is a group in it for which that matters.
-func (e *Engine) doubtLane(l *lane, changes *Changes) {
-	s := l.sequence
-	l.doubted = false
-	for i := l.firstUndecided(); i < l.undecided(); i++ {
-		t := l.find(i)
-		if t == nil {
+// askForDomain has a domain looked at again when nothing is missing any more, if there is a group in it for which that matters.
+func (e *Engine) askForDomain(d *domain, changes *Changes) {
+	s := d.sequence
+	d.unconfirmed = false
+	for i := d.firstUndecided(); i < d.undecided(); i++ {
+		state := d.find(i)
+		if state == nil {
 			continue
 		}
-		if t.satisfied && !t.sure && l.applies(s.groups[i]) {
-			l.doubted = true
-			changes.ask(Subject{s.namespace, s.breadth(i)}, t.doubt)
-			if s.groups[i].wait == 0 && !s.continuous {
-				t.witness.call(t.doubt, t.since)
+		if state.satisfied && !state.confirmed && d.applies(s.groups[i]) {
+			d.unconfirmed = true
+			changes.ask(Subject{s.Namespace, s.breadth(i)}, state.question)
+			if s.groups[i].Wait == 0 && !s.Continuous {
+				state.witness.call(state.question, state.since)
 			}
 		}
-		if t.witness.waits() {
-			l.doubted = true
-			changes.ask(Subject{s.namespace, s.breadth(i)}, t.witness.Question)
+		if state.witness.waits() {
+			d.unconfirmed = true
+			changes.ask(Subject{s.Namespace, s.breadth(i)}, state.witness.Question)
 		}
 	}
-	if l.doubted {
-		e.doubtsOf(s.namespace).lanes[l] = struct{}{}
-	} else if d := e.doubts[s.namespace]; d != nil {
-		delete(d.lanes, l)
+	if d.unconfirmed {
+		e.unconfirmedIn(s.Namespace).domains[d] = struct{}{}
+	} else if u := e.unconfirmed[s.Namespace]; u != nil {
+		delete(u.domains, d)
 	}
 }
 
 // firstUndecided is the first of the groups for which it matters whether they are satisfied. Where a pass may be lost, that of
 // a group that was too late is replaced by that of one that is ready.
-func (l *lane) firstUndecided() int {
-	if l.sequence.continuous {
+func (d *domain) firstUndecided() int {
+	if d.sequence.Continuous {
 		return 0
 	}
-	return l.current
+	return d.current()
 }
 
 // undecided is the end of these groups.
-func (l *lane) undecided() int {
+func (d *domain) undecided() int {
 	switch {
-	case !l.sequence.perNode:
-		return min(l.current+1, len(l.sequence.groups))
-	case l.node == nil:
+	case !d.sequence.PerNode:
+		return min(d.current()+1, len(d.sequence.groups))
+	case d.node == nil:
 		return 0 // it does not go on
 	}
-	return len(l.sequence.groups)
+	return len(d.sequence.groups)
 }
 
-// settleDoubt works out whether it is sure that the group is satisfied. Once it is, it stays so until the group breaks, but
-// that what was sure when a wait began is doubted once more when the wait is over.
-func (l *lane) settleDoubt(i int, e *Engine) {
-	t := l.find(i)
-	known := e.known(l.sequence.namespace, l.sequence.breadth(i))
-	t.witness.settle(known)
-	if !t.satisfied || (l.isNode() && l.node == nil) {
-		t.sure, t.waited = false, false
+// settleConfirmation works out whether it is confirmed that the group is satisfied. Once it is, it stays so until the group breaks.
+// But what was confirmed when a wait began must be confirmed once more when the wait is over.
+func (d *domain) settleConfirmation(i int, e *Engine) {
+	state := d.find(i)
+	known := e.known(d.sequence.Namespace, d.sequence.breadth(i))
+	state.witness.settle(known)
+	if !state.satisfied || (d.isNode() && d.node == nil) {
+		state.confirmed, state.waitConfirmed = false, false
 		return
 	}
-	over := l.sequence.groups[i].wait == 0 || !e.now.Before(l.waitOver(i))
-	if l.sequence.groups[i].always {
-		t.sure, t.waited = true, over // nothing that may be missing says otherwise
+	over := d.sequence.groups[i].Wait == 0 || !e.now.Before(d.waitOver(i))
+	if d.sequence.groups[i].NeedsNoPods {
+		state.confirmed, state.waitConfirmed = true, over // nothing that may be missing says otherwise
 		return
 	}
-	if t.sure && over && !t.waited {
-		t.sure, t.doubt = false, e.nowMoment()
+	if state.confirmed && over && !state.waitConfirmed {
+		state.confirmed, state.question = false, e.nowMoment()
 	}
-	t.sure = t.sure || known >= t.doubt.Moment
-	t.waited = over
+	state.confirmed = state.confirmed || known >= state.question.Moment
+	state.waitConfirmed = over
 }
 
-// isEarly tells whether the pod came so lately that a change made before it, of what it must wait for, may be missing. What
-// is passed for good needs no such care.
+// isEarly reports whether the pod came so lately that a change made before it, of what it must wait for, may be missing. What
+// is passed permanently needs no such care.
 func (e *Engine) isEarly(p *pod) bool {
 	_, early := e.earlyIn(p)
 	return early
@@ -193,38 +197,32 @@ func (e *Engine) isEarly(p *pod) bool {
 
 // earlyIn tells in which sequence.
 func (e *Engine) earlyIn(p *pod) (*membership, bool) {
-	if p.bound() {
+	if p.Bound() {
 		return nil, false
 	}
 	for i := range p.memberships {
 		m := &p.memberships[i]
-		if s := m.sequence; m.group > 0 && (s.perNode || s.continuous) &&
-			e.known(p.namespace, s.breadthBefore(m.group)) < p.placed.Moment {
+		if s := m.sequence; m.group > 0 && (s.PerNode || s.Continuous) &&
+			e.known(p.Namespace, s.breadthBefore(m.group)) < p.placed.Moment {
 			return m, true
 		}
 	}
 	return nil, false
 }
 
-// at makes the batch of an event of this version.
-func (e *Engine) at(version string) *batch {
-	if behind(e.newest, version) {
+// at makes the transaction of an event of this version.
+func (e *Engine) at(version string) *transaction {
+	if inventory.Behind(e.newest, version) {
 		e.newest = version
 	}
-	return &batch{Question: Question{e.moment.Add(1), version}}
+	return &transaction{Question: Question{e.moment.Add(1), version}}
 }
 
-// relistedAt makes the batch of a list of this version.
-func (e *Engine) relistedAt(version string) *batch {
-	b := e.at(version)
-	b.relisted = true
-	return b
-}
-
-// behind tells whether there may be something between what is known up to one version and another version. No version is
-// before any.
-func behind(known, version string) bool {
-	return version != "" && (known == "" || newer(version, known))
+// relistedAt makes the transaction of a list of this version.
+func (e *Engine) relistedAt(version string) *transaction {
+	tx := e.at(version)
+	tx.relisted = true
+	return tx
 }
 
 // Moment counts the events that the engine has been told of. What is found to be there after it was read was known, if it
@@ -249,7 +247,7 @@ func (q Questions) Add(subject Subject, question Question) {
 // and is a question whose answer answers both.
 func (q Question) and(other Question) Question {
 	q.Moment = max(q.Moment, other.Moment)
-	if behind(q.Version, other.Version) {
+	if inventory.Behind(q.Version, other.Version) {
 		q.Version = other.Version
 	}
 	return q

@@ -15,9 +15,10 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// doubting is an engine that confirms what it lets go, and that knows a sequence of a StatefulSet's pods and a pod "app".
+// doubting is an engine that confirms what it releases, and that knows a sequence of a StatefulSet's pods and a pod "app".
 type doubting struct {
 	*testing.T
 	*Engine
@@ -56,7 +57,7 @@ func (d doubting) RemoveSequence(key types.NamespacedName, version string) Chang
 func (d doubting) confirm(version string) Changes {
 	moment := uint64(0)
 	for _, h := range *d.moments {
-		if !newer(h.version, version) {
+		if !inventory.Newer(h.version, version) {
 			moment = max(moment, h.moment)
 		}
 	}
@@ -243,7 +244,7 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 			d.ApplyWorkload(other)
 			d.ApplyPod(db("db-0", "10"))
 			d.Confirm(Subject{oracleNamespace, OfWorkloads}, d.Moment())
-			d.expect(d.ReplaceWorkloads(KindStatefulSet, []metav1.Object{statefulSet(1, "2")}, "25"), about("25"))
+			d.expect(d.ReplaceWorkloads(inventory.KindStatefulSet, []metav1.Object{statefulSet(1, "2")}, "25"), about("25"))
 		})
 	}
 	t.Run("when a list may hide that it broke", func(t *testing.T) {

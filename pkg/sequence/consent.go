@@ -1,17 +1,15 @@
 package sequence
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // A PodSequence holds the pods of another namespace only while that namespace allows it. Without consent the sequence is
@@ -38,86 +36,82 @@ func newConsents() consents {
 
 // ApplyNamespace tells the engine of a namespace that was added or changed. A version older than the one it has is ignored.
 func (e *Engine) ApplyNamespace(object *corev1.Namespace) Changes {
-	return e.changeNamespaces(e.at, object.ResourceVersion, func(b *batch) { e.setConsent(object, b) })
+	return e.changeNamespaces(e.at, object.ResourceVersion, func(tx *transaction) { e.setConsent(object, tx) })
 }
 
 // RemoveNamespace tells the engine that a namespace is gone.
 func (e *Engine) RemoveNamespace(object *corev1.Namespace) Changes {
-	return e.changeNamespaces(e.at, object.ResourceVersion, func(b *batch) { e.dropConsent(object.Name, b) })
+	return e.changeNamespaces(e.at, object.ResourceVersion, func(tx *transaction) { e.dropConsent(object.Name, tx) })
 }
 
 // ReplaceNamespaces tells the engine of all namespaces that there are at a version.
 func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes {
-	return e.changeNamespaces(e.relistedAt, version, func(b *batch) {
+	return e.changeNamespaces(e.relistedAt, version, func(tx *transaction) {
 		present := make(map[string]struct{}, len(objects))
 		for _, object := range objects {
 			present[object.Name] = struct{}{}
-			e.setConsent(object, b)
+			e.setConsent(object, tx)
 		}
 		for name := range e.consents.lists {
 			if _, ok := present[name]; !ok {
-				e.dropConsent(name, b)
+				e.dropConsent(name, tx)
 			}
 		}
 	})
 }
 
-func (e *Engine) changeNamespaces(begin func(version string) *batch, version string, change func(*batch)) Changes {
+func (e *Engine) changeNamespaces(begin func(version string) *transaction, version string, change func(*transaction)) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := begin(version)
-	change(b)
-	return e.settle(b)
+	tx := begin(version)
+	change(tx)
+	return e.settle(tx)
 }
 
-func (e *Engine) setConsent(object *corev1.Namespace, b *batch) {
+func (e *Engine) setConsent(object *corev1.Namespace, tx *transaction) {
 	before, known := e.consents.lists[object.Name]
-	if known && !newer(object.ResourceVersion, before.version) {
+	if known && !inventory.Newer(object.ResourceVersion, before.version) {
 		return
 	}
 	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
 	e.consents.lists[object.Name] = consentList{text, object.ResourceVersion}
 	if !known || before.text != text {
-		e.consultAll(object.Name, b)
+		e.consultAll(object.Name, tx)
 	}
 }
 
-func (e *Engine) dropConsent(namespace string, b *batch) {
+func (e *Engine) dropConsent(namespace string, tx *transaction) {
 	delete(e.consents.lists, namespace)
-	e.consultAll(namespace, b)
+	e.consultAll(namespace, tx)
 }
 
 // consultAll looks anew at the sequences that point to a namespace from elsewhere.
-func (e *Engine) consultAll(namespace string, b *batch) {
+func (e *Engine) consultAll(namespace string, tx *transaction) {
 	var changed []*sequence
 	for s := range e.consents.foreign[namespace] {
-		if s.refusal != e.consents.refusal(s) {
+		if s.refusal != e.consents.refusal(s.Sequence) {
 			changed = append(changed, s)
 		}
 	}
 	for _, s := range changed {
-		next := compile(Stored{s.object, s.unreadable}, e.config.GatePrefixes)
+		next := newSequence(s.Sequence, s.object)
 		e.consult(next, s)
-		e.swap(s, next, b)
+		e.swap(s, next, tx)
 	}
 }
 
 // consult asks the target namespace of a new sequence whether it allows it. old is what the sequence takes the place of; nil
 // if there is none.
 func (e *Engine) consult(s, old *sequence) {
-	s.refusal = e.consents.refusal(s)
-	before, known := refusedByStatus(s), old != nil && old.uid == s.uid
+	s.refusal = e.consents.refusal(s.Sequence)
+	before, known := refusedByStatus(s), old != nil && old.UID == s.UID
 	if known {
 		before, s.allowedAt = old.refused(), old.allowedAt
 	}
-	switch {
-	case s.refused():
-		problem := Problem{v1alpha1.ReasonNamespaceNotAllowed, s.refusal}
-		s.problems = slices.Insert(s.problems, 0, problem)
-	case before:
+	if before && !s.refused() {
 		s.allowedAt = e.now.Truncate(time.Second)
 	}
 	s.created = latest(s.created, s.allowedAt)
@@ -132,83 +126,31 @@ func refusedByStatus(s *sequence) bool {
 // refused reports whether the sequence points to a namespace that does not allow it.
 func (s *sequence) refused() bool { return s.refusal != "" }
 
-// isForeign reports whether the sequence points to another namespace than its own.
-func (s *sequence) isForeign() bool { return s.namespace != s.key.Namespace }
-
 // list and unlist keep count of a sequence that counts, or does not any more.
 func (c *consents) list(s *sequence) {
-	if s.isForeign() {
-		insert(c.foreign, s.namespace, s)
+	if s.IsForeign() {
+		insert(c.foreign, s.Namespace, s)
 	}
 	if s.refused() {
-		c.refused[s.namespace]++
+		c.refused[s.Namespace]++
 	}
 }
 
 func (c *consents) unlist(s *sequence) {
-	if s.isForeign() {
-		remove(c.foreign, s.namespace, s)
+	if s.IsForeign() {
+		remove(c.foreign, s.Namespace, s)
 	}
 	if s.refused() {
-		if c.refused[s.namespace]--; c.refused[s.namespace] == 0 {
-			delete(c.refused, s.namespace)
+		if c.refused[s.Namespace]--; c.refused[s.Namespace] == 0 {
+			delete(c.refused, s.Namespace)
 		}
 	}
 }
 
-// refusal says why the target namespace of a sequence does not allow it, and how to have it allowed; empty if it does.
-func (c *consents) refusal(s *sequence) string {
-	own, target := s.key.Namespace, s.namespace
-	if !s.isForeign() {
-		return ""
-	}
-	list, exists := c.lists[target]
-	grant := grantCommand(list.text, own, target)
-	switch {
-	case allows(list.text, own):
-		return ""
-	case len(validation.IsDNS1123Label(target)) > 0:
-		return fmt.Sprintf("spec.namespace %q is not the name of a namespace, so nothing is held or released: correct it, or leave it out", target)
-	case !exists:
-		return fmt.Sprintf("spec.namespace: namespace %s does not exist, so nothing is held or released: create it, and allow "+
-			"PodSequences of namespace %s there with: %s", target, own, grant)
-	}
-	return fmt.Sprintf("spec.namespace: namespace %s does not allow PodSequences of namespace %s, so nothing is held or released: "+
-		"allow them with: %s", target, own, grant)
-}
-
-// entriesOf are the namespaces that an annotation lists, with spaces removed.
-func entriesOf(list string) []string {
-	entries := strings.Split(list, ",")
-	for i := range entries {
-		entries[i] = strings.TrimSpace(entries[i])
-	}
-	return entries
-}
-
-// allows reports whether an annotation lists a namespace, or all.
-func allows(list, namespace string) bool {
-	return slices.ContainsFunc(entriesOf(list), func(entry string) bool { return entry == "*" || entry == namespace })
-}
-
-// maxGrantedNames bounds the length of a list in a command, so that a condition's message has room for all of it.
-const maxGrantedNames = 400
-
-// grantCommand is the command with which a namespace allows one more namespace than its annotation lists. It repeats only
-// names that can be names of namespaces: whoever runs the command must not run what somebody wrote into an annotation.
-func grantCommand(list, own, target string) string {
-	var names []string
-	for _, entry := range append(entriesOf(list), own) {
-		if len(validation.IsDNS1123Label(entry)) == 0 && !slices.Contains(names, entry) {
-			names = append(names, entry)
-		}
-	}
-	value := strings.Join(names, ",")
-	if len(value) > maxGrantedNames {
-		path := strings.ReplaceAll(v1alpha1.AllowSequencesFromAnnotation, ".", `\.`)
-		value = fmt.Sprintf(`"$(kubectl get namespace %s -o jsonpath='{.metadata.annotations.%s}'),%s"`, target, path, own)
-	}
-	return fmt.Sprintf("kubectl annotate --overwrite namespace %s %s=%s", target, v1alpha1.AllowSequencesFromAnnotation, value)
+// refusal says why the target namespace of a sequence does not allow it; empty if it does.
+func (c *consents) refusal(s *spec.Sequence) string {
+	list, exists := c.lists[s.Namespace]
+	return s.Refusal(list.text, exists)
 }
 
 // sighting completes the sighting of a pod with what it asks of its namespace's consent. It takes no lock.

@@ -58,7 +58,7 @@ func TestAnEditThatMovesNoPodMatchesNone(t *testing.T) {
 			engine.ApplySequence(shop(1).Obj())
 			app := makePod("app", "5").Obj()
 			engine.ApplyPod(app)
-			members := func() any { return reflect.ValueOf(engine.sequences[key].lanes[""].peek(1).members).Pointer() }
+			members := func() any { return reflect.ValueOf(engine.sequences[key].domains[""].peek(1).members).Pointer() }
 			before := members()
 			engine.ApplySequence(test.edited.Obj())
 			assert.Equal(t, test.wantMatch, before != members())

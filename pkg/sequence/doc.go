@@ -1,24 +1,43 @@
 // Package sequence is the one implementation of what a PodSequence means: who belongs to which group, what is expected
-// and satisfied, and whether a pod may go now, and to which nodes, or why not.
+// and satisfied, and whether a pod may be scheduled now, and to which nodes, or why not.
 //
-// An Engine is fed with what the API server says, object by object, and with the time, and answers questions. It has no
-// client, no clock and no logger, so that the same history gives the same answers in the scheduler, in the controller
-// and in tests.
+// An Engine takes events in: what the API server says, object by object, and the time. It settles what follows from them, and
+// publishes the differences. It has no client, no clock and no logger, so that the same history gives the same answers in the
+// scheduler, in the controller and in tests.
 //
-// The words: a sequence passes its groups in lanes, one for the cluster or one for each node. In a lane each group has a
-// tally of its members. What workloads make of a group is a share of theirs. Unbound pods that may use the same nodes
-// form a class; those that ask for one node only have a pin.
+// # Floors
 //
-// Invariants, checked against a deliberately naive oracle in the tests:
+// Each package below has one job. Imports run down only, which the linter checks.
+//
+//	sequence    the Engine: transactions, domains, what is published
+//	report      status, messages and problems from what the engine has worked out
+//	placement   scope Node: which nodes are open to which pods
+//	readiness   whether a group is satisfied, since when, and what is missing: one file a rule
+//	inventory   what the API said of pods, workloads and nodes; the table of workload kinds
+//	spec        a PodSequence compiled: groups, predecessors, selectors, problems
+//
+// # Words
+//
+// A domain is where a sequence passes its groups in order: the cluster, or one node. In a domain each group has a group
+// state: the sums of its members, and what follows from them. A demand is what a workload wants of the group that selects
+// the pods it owns. Unbound pods that may use the same nodes form an equivalence class; those that ask for one node have a
+// pin. A transaction is one event: objects are entered one by one, and only then does the engine settle what that changes.
+// What looks satisfied is unconfirmed until it is known that no event is missing. Published is what readers see without a
+// lock. An empty node is one where a sequence has nothing.
+//
+// # Invariants
+//
+// They are checked against a deliberately naive oracle in the tests:
 //
 //   - A pod belongs to at most one group of a sequence: the first that names or selects it.
-//   - In a lane groups are passed in order. In mode BootstrapOnly a pass is only lost when the definition of the group, or
+//   - In a domain groups are passed in order. In mode BootstrapOnly a pass is only lost when the definition of the group, or
 //     of one before it, changes; in mode Continuous it lasts as long as the group is satisfied.
-//   - A pod may go when, in every sequence it belongs to, all groups before its own are passed: in the cluster, or on some
-//     node that suits it.
-//   - Every event reports exactly the pods it let go: those that could not go before and can now.
+//   - A pod may be scheduled when, in every sequence it belongs to, all groups before its own are passed: in the cluster, or
+//     on some node that suits it.
+//   - Every event reports exactly the pods it released: those that had to wait before and need not now.
+//   - The sums of every group are what the rules of readiness make of the facts, whatever the order of events.
 //   - What is kept follows from the objects that there are: not from numbers in them, nor from what they once were, nor from
 //     nodes where nothing of a sequence is.
-//   - The cost of a pod's event depends on the groups it belongs to, on the classes that wait for its node, and on the
-//     pods it lets go, and on nothing else.
+//   - The cost of a pod's event depends on the groups it belongs to, on the equivalence classes that wait for its node, and on
+//     the pods it releases, and on nothing else.
 package sequence

@@ -11,6 +11,8 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Config is what the operator of the cluster decides.
@@ -19,7 +21,7 @@ type Config struct {
 	SchedulerNames []string
 	// GatePrefixes are the beginnings of gate names that may be lifted.
 	GatePrefixes []string
-	// ClusterScopeOnly tells that the engine is not told of nodes: sequences of node scope are reported and let nothing go.
+	// ClusterScopeOnly reports that the engine does not see nodes: sequences of node scope are reported and release nothing.
 	ClusterScopeOnly bool
 }
 
@@ -35,8 +37,8 @@ type Engine struct {
 	enter sync.Mutex // held by whoever changes anything
 	mu    sync.RWMutex
 
-	now        time.Time     // as last told, see Tick
-	newest     string        // the newest version of anything told
+	now        time.Time     // of the last Tick
+	newest     string        // the newest version of anything seen
 	moment     atomic.Uint64 // see Moment
 	split      bool          // see VersionsIncomparable
 	alarms     alarms
@@ -52,15 +54,15 @@ type Engine struct {
 	daemons map[*workload]struct{}         // DaemonSets that they select
 
 	requirements requirements
-	pinned       map[pin]map[*pod]struct{}
-	gangs        map[podgroups.Reference]*gang
-	doubts       map[string]*doubts // by namespace
+	pinned       map[inventory.Pin]map[*pod]struct{}
+	podGroups    map[podgroups.Reference]*podGroup
+	unconfirmed  map[string]*unconfirmed // by namespace
 
 	published published
 	unseen    unseenPods
 }
 
-// NewEngine returns an engine that has been told of nothing.
+// NewEngine returns an engine that knows nothing.
 func NewEngine(config Config) *Engine {
 	return &Engine{
 		config:         config,
@@ -73,10 +75,10 @@ func NewEngine(config Config) *Engine {
 		hosts:          map[string]map[string]struct{}{},
 		perNode:        map[*sequence]struct{}{},
 		daemons:        map[*workload]struct{}{},
-		requirements:   requirements{byKey: map[string]*requirement{}, classes: map[string]*class{}},
-		pinned:         map[pin]map[*pod]struct{}{},
-		gangs:          map[podgroups.Reference]*gang{},
-		doubts:         map[string]*doubts{},
+		requirements:   requirements{byKey: map[string]*requirement{}, classes: map[string]*equivalenceClass{}},
+		pinned:         map[inventory.Pin]map[*pod]struct{}{},
+		podGroups:      map[podgroups.Reference]*podGroup{},
+		unconfirmed:    map[string]*unconfirmed{},
 		unseen:         unseenPods{versions: map[types.UID]string{}},
 	}
 }
@@ -90,9 +92,9 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	prepared := e.prepareClass(view)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b := e.at(view.resourceVersion)
-	e.applyPod(view, prepared, b)
-	return e.settle(b)
+	tx := e.at(view.ResourceVersion)
+	e.applyPod(view, prepared, tx)
+	return e.settle(tx)
 }
 
 // RemovePod tells the engine that a pod is gone. A pod of the same name but another UID is left alone.
@@ -102,9 +104,9 @@ func (e *Engine) RemovePod(object *corev1.Pod) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.at(object.ResourceVersion)
-	e.removePod(object.Namespace, object.Name, object.UID, b)
-	return e.settle(b)
+	tx := e.at(object.ResourceVersion)
+	e.removePod(object.Namespace, object.Name, object.UID, tx)
+	return e.settle(tx)
 }
 
 // ReplacePods tells the engine of all pods there are. It is one step: in between, pods would look as they never were
@@ -115,34 +117,34 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.relistedAt(version)
+	tx := e.relistedAt(version)
 	present := make(map[types.UID]struct{}, len(objects))
 	for _, object := range objects {
 		present[object.UID] = struct{}{}
-		e.applyPod(viewPod(object), nil, b)
+		e.applyPod(viewPod(object), nil, tx)
 	}
 	for name, ns := range e.namespaces {
 		for _, p := range ns.pods {
-			if _, ok := present[p.uid]; !ok {
-				e.removePod(name, p.name, p.uid, b)
+			if _, ok := present[p.UID]; !ok {
+				e.removePod(name, p.Name, p.UID, tx)
 			}
 		}
 	}
-	changes := e.settle(b)
+	changes := e.settle(tx)
 	e.unseen.listed(version) // what it has is published
 	return changes
 }
 
 // ApplySequence tells the engine of a PodSequence that was added or changed, and of what cannot be read of it.
-func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...Unreadable) Changes {
+func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unreadable) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.at(ps.ResourceVersion)
-	e.applySequence(Stored{ps, unreadable}, b)
-	return e.settle(b)
+	tx := e.at(ps.ResourceVersion)
+	e.applySequence(spec.Stored{PodSequence: ps, Unreadable: unreadable}, tx)
+	return e.settle(tx)
 }
 
 // RemoveSequence tells the engine that a PodSequence is gone since a version.
@@ -152,30 +154,30 @@ func (e *Engine) RemoveSequence(key types.NamespacedName, version string) Change
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.at(version)
-	e.swap(e.sequences[key], nil, b)
-	return e.settle(b)
+	tx := e.at(version)
+	e.swap(e.sequences[key], nil, tx)
+	return e.settle(tx)
 }
 
 // ReplaceSequences tells the engine of all PodSequences there are at a version.
-func (e *Engine) ReplaceSequences(objects []Stored, version string) Changes {
+func (e *Engine) ReplaceSequences(objects []spec.Stored, version string) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.relistedAt(version)
+	tx := e.relistedAt(version)
 	present := make(map[types.NamespacedName]struct{}, len(objects))
 	for _, ps := range objects {
 		present[types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}] = struct{}{}
-		e.applySequence(ps, b)
+		e.applySequence(ps, tx)
 	}
 	for key, s := range e.sequences {
 		if _, ok := present[key]; !ok {
-			e.swap(s, nil, b)
+			e.swap(s, nil, tx)
 		}
 	}
-	return e.settle(b)
+	return e.settle(tx)
 }
 
 // Tick tells the engine what time it is: waits and time-outs that are over take effect. Times in the future, of which the
@@ -187,11 +189,11 @@ func (e *Engine) Tick(now time.Time) Changes {
 	defer e.mu.Unlock()
 
 	e.now = latest(e.now, now)
-	b := batch{}
+	tx := transaction{}
 	for alarm := range e.alarms.due(e.now) {
-		alarm.wake(&b)
+		alarm.wake(&tx)
 	}
-	return e.settle(&b)
+	return e.settle(&tx)
 }
 
 // NextWake is when Tick will next change something by itself; zero if nothing waits for time to pass.
@@ -201,7 +203,7 @@ func (e *Engine) NextWake() time.Time {
 	return e.alarms.next()
 }
 
-// Everything is what the engine would have reported had it come to know all it knows in one step: every pod that may go,
+// Everything is what the engine would have reported had it come to know all it knows in one step: every pod that may be scheduled,
 // every pod that must wait, every sequence.
 func (e *Engine) Everything() Changes {
 	e.enter.Lock()

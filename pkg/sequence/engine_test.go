@@ -15,6 +15,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 var shopKey = types.NamespacedName{Namespace: oracleNamespace, Name: "shop"}
@@ -27,7 +28,7 @@ func shop() *SequenceWrapper {
 // released leaves the proof on the pod that the sequence released it in a group.
 func released(pod *corev1.Pod, ps *v1alpha1.PodSequence, group int) *corev1.Pod {
 	pod.Annotations = map[string]string{
-		v1alpha1.ReleasedAnnotation: fmt.Sprintf("%s %s/%s", pod.UID, ps.UID, compile(Stored{PodSequence: ps}, nil).groups[group].hash),
+		v1alpha1.ReleasedAnnotation: fmt.Sprintf("%s %s/%s", pod.UID, ps.UID, spec.Compile(spec.Stored{PodSequence: ps}, nil).Groups[group].Hash),
 	}
 	return pod
 }
@@ -200,7 +201,7 @@ func TestEverything(t *testing.T) {
 		makePod("one", "1").Obj(), makePod("two", "2").Obj(), makePod("plain", "3").Obj(),
 		makePod("bound", "4").Node("n").Obj(),
 	}, "")
-	engine.ReplaceSequences([]Stored{{PodSequence: shop().Obj()}}, "")
+	engine.ReplaceSequences([]spec.Stored{{PodSequence: shop().Obj()}}, "")
 
 	all := engine.Everything()
 	var released []string
@@ -220,7 +221,7 @@ func TestUngovernedPods(t *testing.T) {
 	}
 	report, _ := engine.Report(shopKey)
 	require.Len(t, report.Problems, 1, "a pod of the first group is never too early")
-	assert.Equal(t, Problem{
+	assert.Equal(t, spec.Problem{
 		Reason:  v1alpha1.ReasonUngovernedPods,
 		Message: "two cannot be held: set schedulerName to podsequence-scheduler, or add the scheduling gate podsequence.example.com/sequence-gate, in the pod template",
 	}, report.Problems[0])
@@ -274,7 +275,7 @@ func TestLiftPatchNamesTheUIDAndOnlyTheseGates(t *testing.T) {
 func TestStatusTimes(t *testing.T) {
 	created := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	now := created.Add(time.Minute)
-	hash := compile(Stored{PodSequence: shop().Obj()}, nil).groups[0].hash
+	hash := spec.Compile(spec.Stored{PodSequence: shop().Obj()}, nil).Groups[0].Hash
 	tests := map[string]struct {
 		readyAt       time.Time // zero: the group is not ready, but a pod of the next one is bound
 		before        v1alpha1.GroupStatus

@@ -20,6 +20,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // What somebody writes into a field costs what it takes to store it, whatever number it is.
@@ -172,10 +173,10 @@ func (x extremist) sequence(name string, scope v1alpha1.Scope) *v1alpha1.PodSequ
 	ps := w.Obj()
 	ps.Spec.Scope, ps.Generation = scope, one(x, extremes64)
 	ps.Status.ObservedGeneration, ps.Status.CurrentIndex = one(x, extremes64), maybe(x, extremes32)
-	compiled := compile(Stored{PodSequence: ps}, nil)
+	compiled := spec.Compile(spec.Stored{PodSequence: ps}, nil)
 	for i := range ps.Spec.PodGroups {
 		ps.Status.Groups = append(ps.Status.Groups, v1alpha1.GroupStatus{
-			Hash: compiled.groups[i].hash, Expected: one(x, extremes32), Ready: one(x, extremes32),
+			Hash: compiled.Groups[i].Hash, Expected: one(x, extremes32), Ready: one(x, extremes32),
 		})
 	}
 	ps.Status.NodeStatus = []v1alpha1.NodeStatus{{

@@ -6,31 +6,28 @@ import "slices"
 // or counted anew.
 
 // hasMembersOf reports whether every pod has the same group in both sequences, and counts there in the same way. On nodes the
-// classes of pods are of one sequence, so there it does not help.
+// equivalence classes of pods are of one sequence, so there it does not help.
 func (s *sequence) hasMembersOf(old *sequence) bool {
-	last := len(s.groups) - 1
-	return s.uid == old.uid && !s.refused() && !old.refused() && !s.perNode && !old.perNode && s.namespace == old.namespace &&
-		len(s.groups) == len(old.groups) && s.groups[last].hash == old.groups[last].hash
+	return s.SameMembers(old.Sequence) && !s.refused() && !old.refused() && !s.PerNode && !old.PerNode
 }
 
 // inherit takes over the members of an earlier spec of the same object, and the sums of them. The workloads are entered
 // already.
 func (s *sequence) inherit(old *sequence) {
-	l, before := s.lanes[""], old.lanes[""]
+	d, before := s.domains[""], old.domains[""]
 	for i, g := range old.groups {
-		t, was := l.tally(i), before.peek(i)
-		t.members, t.gangs = was.members, was.gangs
-		t.expected, t.ready, t.uncertain, t.stale, t.failed = was.expected, was.ready, was.uncertain, was.stale, was.failed
-		for p := range t.members {
+		state, was := d.groupState(i), before.peek(i)
+		state.members, state.podGroups, state.sums = was.members, was.podGroups, was.sums
+		for p := range state.members {
 			at := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence == old })
 			p.memberships = slices.Clone(p.memberships) // others read it
 			p.memberships[at].sequence = s
 		}
-		for counted := range g.shares {
-			share := counted.workload.shares[s]
-			share.done, share.claimed = counted.done, counted.claimed
-			share.refresh()
+		for counted := range g.demands {
+			demand := counted.workload.demands[s]
+			demand.done, demand.claimed = counted.done, counted.claimed
+			demand.refresh()
 		}
 	}
-	s.gangs = old.gangs
+	s.podGroups = old.podGroups
 }

@@ -3,6 +3,8 @@ package sequence
 import (
 	"maps"
 	"time"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // namespace has the pods of one namespace and the sequences that speak of them.
@@ -24,7 +26,7 @@ func (n *namespace) place(p *pod) []membership {
 			memberships = append(memberships, m)
 		}
 	}
-	for s := range n.naming[p.name] {
+	for s := range n.naming[p.Name] {
 		if _, done := n.selecting[s]; done {
 			continue
 		}
@@ -37,27 +39,27 @@ func (n *namespace) place(p *pod) []membership {
 
 // update turns p into view. Sums are kept by taking the old state out and entering the new; memberships are worked out
 // anew only if they may have changed.
-func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *class, b *batch) {
+func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *equivalenceClass, tx *transaction) {
 	memberships := p.memberships
-	if p.uid == view.uid {
+	if p.UID == view.UID {
 		view.firstSeen = p.firstSeen
 	}
-	if view.placed.Moment = b.Moment; p.uid == view.uid && !replace {
+	if view.placed.Moment = tx.Moment; p.UID == view.UID && !replace {
 		view.placed = p.placed
 	}
 	if view.firstSeen.Moment == 0 {
-		view.firstSeen.Moment = b.Moment
+		view.firstSeen.Moment = tx.Moment
 	}
-	e.withdraw(p, b)
+	e.withdraw(p, tx)
 	before := *p
 	view.published = p.published
 	*p = *view
 	if p.memberships = memberships; replace {
 		p.memberships = n.place(p)
 	}
-	e.enlist(p, b)
+	e.enlist(p, tx)
 	for _, m := range p.memberships {
-		if before.uid != p.uid {
+		if before.UID != p.UID {
 			e.join(p, m, nil)
 		} else {
 			e.join(p, m, &before)
@@ -67,52 +69,52 @@ func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *clas
 }
 
 // withdraw takes the pod out of everything that counts it.
-func (e *Engine) withdraw(p *pod, b *batch) {
+func (e *Engine) withdraw(p *pod, tx *transaction) {
 	for _, m := range p.memberships {
 		e.leave(p, m)
 	}
 	e.declassify(p)
-	e.delist(p, b)
+	e.delist(p, tx)
 }
 
-// enlist makes a pod known to what made it.
-func (e *Engine) enlist(p *pod, b *batch) {
-	e.countOnNode(p, +1, b)
+// enlist makes a pod known to its owner.
+func (e *Engine) enlist(p *pod, tx *transaction) {
+	e.countOnNode(p, +1, tx)
 	if len(p.memberships) == 0 {
 		return
 	}
-	e.joinGangs(p)
-	if p.owner.uid != "" {
-		insert(e.workloads.made, p.owner.uid, p)
+	e.joinPodGroups(p)
+	if p.Owner.UID != "" {
+		insert(e.workloads.ownedPods, p.Owner.UID, p)
 	}
 }
 
 // delist undoes enlist.
-func (e *Engine) delist(p *pod, b *batch) {
-	e.countOnNode(p, -1, b)
+func (e *Engine) delist(p *pod, tx *transaction) {
+	e.countOnNode(p, -1, tx)
 	if len(p.memberships) == 0 {
 		return
 	}
-	e.leaveGangs(p)
-	if p.owner.uid != "" {
-		remove(e.workloads.made, p.owner.uid, p)
+	e.leavePodGroups(p)
+	if p.Owner.UID != "" {
+		remove(e.workloads.ownedPods, p.Owner.UID, p)
 	}
 }
 
 // countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
 // other.
-func (e *Engine) countOnNode(p *pod, sign int, b *batch) {
-	if !p.bound() || p.terminating || p.failed || p.owner.uid == "" {
+func (e *Engine) countOnNode(p *pod, sign int, tx *transaction) {
+	if !p.Bound() || p.Terminating || p.Failed || p.Owner.UID == "" {
 		return
 	}
-	w := e.workloads.byUID[p.owner.uid]
-	if w == nil || w.kind != KindDaemonSet {
+	w := e.workloads.byUID[p.Owner.UID]
+	if w == nil || w.Kind != inventory.KindDaemonSet {
 		return
 	}
-	bump(&w.onNode, p.node, sign)
-	for s, share := range w.shares {
-		if s.perNode {
-			b.touchGroup(s.lanes[p.node], share.group)
+	bump(&w.onNode, p.Node, sign)
+	for s, demand := range w.demands {
+		if s.PerNode {
+			tx.touchGroup(s.domains[p.Node], demand.group)
 		}
 	}
 }
@@ -142,86 +144,86 @@ func (e *Engine) namespaceFor(name string) *namespace {
 func (e *Engine) forgetIfEmpty(name string, ns *namespace) {
 	if len(ns.pods) == 0 && len(ns.sequences) == 0 {
 		delete(e.namespaces, name)
-		delete(e.doubts, name)
+		delete(e.unconfirmed, name)
 	}
 }
 
-// list makes the sequence known to its namespace, with its lanes and the workloads it selects, but no pods yet. A namespace
+// list makes the sequence known to its namespace, with its domains and the workloads it selects, but no pods yet. A namespace
 // that does not allow the sequence knows nothing of it.
-func (e *Engine) list(s *sequence, b *batch) *namespace {
-	e.sequences[s.key] = s
-	s.listed, s.gangsKnown, s.engine, s.listedAt = true, e.gangs, e, e.moment.Load()
+func (e *Engine) list(s *sequence, tx *transaction) *namespace {
+	e.sequences[s.Key] = s
+	s.listed, s.podGroupsKnown, s.engine, s.listedAt = true, e.podGroups, e, e.moment.Load()
 	e.consents.list(s)
 	if s.refused() {
-		e.published.refusing.Store(s.namespace, nil) // before any pod is published as released because of it
-		s.laneAt("")
+		e.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
+		s.domainAt("")
 		return &namespace{}
 	}
-	ns := e.namespaceFor(s.namespace)
+	ns := e.namespaceFor(s.Namespace)
 	ns.sequences[s] = struct{}{}
-	ns.matchCost += s.matchCost()
-	b.namespaces = append(b.namespaces, s.namespace)
-	if s.selects() {
+	ns.matchCost += s.MatchCost()
+	tx.namespaces = append(tx.namespaces, s.Namespace)
+	if s.Selects() {
 		ns.selecting[s] = struct{}{}
 	}
-	for name := range s.byName {
+	for name := range s.ByName {
 		if ns.naming[name] == nil {
 			ns.naming[name] = map[*sequence]struct{}{}
 		}
 		ns.naming[name][s] = struct{}{}
 	}
-	s.laneAt("")
-	if s.perNode {
+	s.domainAt("")
+	if s.PerNode {
 		e.perNode[s] = struct{}{}
 		for _, g := range s.groups {
 			g.watchedSince = e.now.Truncate(time.Second)
 		}
-		if s.eager {
+		if s.Eager {
 			for name := range e.nodes {
-				s.laneAt(name)
+				s.domainAt(name)
 			}
 		}
 	}
-	if s.selects() {
-		for w := range e.workloads.of[s.namespace] {
-			e.placeIn(w, s, false, b)
+	if s.Selects() {
+		for w := range e.workloads.of[s.Namespace] {
+			e.placeIn(w, s, false, tx)
 		}
 	}
 	return ns
 }
 
 // unlist undoes list.
-func (e *Engine) unlist(s *sequence, b *batch) {
-	delete(e.sequences, s.key)
+func (e *Engine) unlist(s *sequence, tx *transaction) {
+	delete(e.sequences, s.Key)
 	delete(e.perNode, s)
 	s.listed = false
-	for _, l := range s.lanes {
-		e.alarms.set(&l.alarm, time.Time{})
+	for _, d := range s.domains {
+		e.alarms.set(&d.alarm, time.Time{})
 	}
 	e.consents.unlist(s)
 	if s.refused() {
-		b.namespaces = append(b.namespaces, s.namespace)
+		tx.namespaces = append(tx.namespaces, s.Namespace)
 		return
 	}
 	for _, g := range s.groups {
-		for share := range g.shares {
-			delete(share.workload.shares, s)
-			e.forgetDue(share.workload)
+		for demand := range g.demands {
+			delete(demand.workload.demands, s)
+			e.forgetDue(demand.workload)
 		}
 	}
-	if d := e.doubts[s.namespace]; d != nil {
-		maps.DeleteFunc(d.lanes, func(l *lane, _ struct{}) bool { return l.sequence == s })
+	if u := e.unconfirmed[s.Namespace]; u != nil {
+		maps.DeleteFunc(u.domains, func(d *domain, _ struct{}) bool { return d.sequence == s })
 	}
-	ns := e.namespaces[s.namespace]
+	ns := e.namespaces[s.Namespace]
 	delete(ns.sequences, s)
-	ns.matchCost -= s.matchCost()
-	b.namespaces = append(b.namespaces, s.namespace)
+	ns.matchCost -= s.MatchCost()
+	tx.namespaces = append(tx.namespaces, s.Namespace)
 	delete(ns.selecting, s)
-	for name := range s.byName {
+	for name := range s.ByName {
 		delete(ns.naming[name], s)
 		if len(ns.naming[name]) == 0 {
 			delete(ns.naming, name)
 		}
 	}
-	e.forgetIfEmpty(s.namespace, ns)
+	e.forgetIfEmpty(s.Namespace, ns)
 }

@@ -4,44 +4,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/controller/daemon"
 
-	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 )
 
-// node is what the engine keeps of a node.
+// node is a node, and what it is to the engine.
 type node struct {
-	name            string
-	resourceVersion string
-	object          *corev1.Node // with nothing but what decides who may run there
-	slot            int          // its place in Engine.slots
-	seenAt          time.Time    // when the engine came to know it
-	listedAt        uint64       // the engine's moment then
+	inventory.Node
+	slot     int       // its place in Engine.slots
+	seenAt   time.Time // when the engine came to know it
+	listedAt uint64    // the engine's moment then
 }
-
-func viewNode(object *corev1.Node) *node {
-	return &node{
-		name: object.Name, resourceVersion: object.ResourceVersion,
-		object: &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: object.Name, UID: object.UID, Labels: object.Labels, CreationTimestamp: object.CreationTimestamp,
-			},
-			Spec: corev1.NodeSpec{Taints: object.Spec.Taints, Unschedulable: object.Spec.Unschedulable},
-		},
-	}
-}
-
-// same tells whether a version of the node differs in nothing that matters. Most updates of nodes are heartbeats.
-func (n *node) same(other *node) bool {
-	return n.object.UID == other.object.UID && equality.Semantic.DeepEqual(n.object.Labels, other.object.Labels) &&
-		equality.Semantic.DeepEqual(n.object.Spec, other.object.Spec)
-}
-
-func (n *node) hostname() string { return n.object.Labels[corev1.LabelHostname] }
 
 // ApplyNode tells the engine of a node that was added or changed. A version older than the one it has is ignored.
 func (e *Engine) ApplyNode(object *corev1.Node) Changes {
@@ -50,9 +25,9 @@ func (e *Engine) ApplyNode(object *corev1.Node) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.at(object.ResourceVersion)
-	e.applyNode(object, b)
-	return e.settle(b)
+	tx := e.at(object.ResourceVersion)
+	e.applyNode(object, tx)
+	return e.settle(tx)
 }
 
 // RemoveNode tells the engine that a node is gone.
@@ -62,9 +37,9 @@ func (e *Engine) RemoveNode(name string) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := batch{}
-	e.removeNode(name, &b)
-	return e.settle(&b)
+	tx := transaction{}
+	e.removeNode(name, &tx)
+	return e.settle(&tx)
 }
 
 // ReplaceNodes tells the engine of all nodes there are at a version, in one step.
@@ -74,105 +49,110 @@ func (e *Engine) ReplaceNodes(objects []*corev1.Node, version string) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	b := e.relistedAt(version)
+	tx := e.relistedAt(version)
 	present := make(map[string]struct{}, len(objects))
 	for _, object := range objects {
 		present[object.Name] = struct{}{}
-		e.applyNode(object, b)
+		e.applyNode(object, tx)
 	}
 	for name := range e.nodes {
 		if _, ok := present[name]; !ok {
-			e.removeNode(name, b)
+			e.removeNode(name, tx)
 		}
 	}
-	return e.settle(b)
+	return e.settle(tx)
 }
 
-func (e *Engine) applyNode(object *corev1.Node, b *batch) {
-	view, old := viewNode(object), e.nodes[object.Name]
+func (e *Engine) applyNode(object *corev1.Node, tx *transaction) {
+	view, old := &node{Node: inventory.ViewNode(object)}, e.nodes[object.Name]
 	if old != nil {
-		if !newer(view.resourceVersion, old.resourceVersion) {
+		if !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
 			return
 		}
-		if old.same(view) {
-			old.resourceVersion = view.resourceVersion
+		if old.Same(&view.Node) {
+			old.ResourceVersion = view.ResourceVersion
 			return
 		}
 		e.unlistHost(old)
-		b.pins = append(b.pins, pin{host: old.hostname()})
+		tx.pins = append(tx.pins, inventory.Pin{Host: old.Hostname()})
 	}
-	if view.seenAt, view.listedAt = e.now.Truncate(time.Second), e.moment.Load(); old != nil && old.object.UID == view.object.UID {
+	if view.seenAt, view.listedAt = e.now.Truncate(time.Second), e.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
 		view.seenAt, view.listedAt = old.seenAt, old.listedAt
 	}
 	e.enterNode(view, old)
-	b.nodes = append(b.nodes, view.name)
-	insert(e.hosts, view.hostname(), view.name)
+	tx.nodes = append(tx.nodes, view.Name)
+	insert(e.hosts, view.Hostname(), view.Name)
 	due := map[*sequence][]int{}
-	for w := range e.daemons {
-		runs := shouldRun(view, w)
-		if w.setDue(view.name, runs); !runs {
-			continue
-		}
-		for s, share := range w.shares {
-			if s.perNode {
-				due[s] = append(due[s], share.group)
-			}
-		}
-	}
+	e.enterDue(view, due)
 	for s := range e.perNode {
-		l := s.lanes[view.name]
-		if _, isDue := due[s]; l == nil && !isDue && !s.eager && s.nodeRecords[view.name] == nil {
-			b.moveBlank(s, view.name, old)
+		d := s.domains[view.Name]
+		if _, isDue := due[s]; d == nil && !isDue && !s.Eager && s.nodeRecords[view.Name] == nil {
+			tx.touchEmptyNode(s, view.Name, old)
 			continue
 		}
 		switch {
-		case l == nil:
-			l = s.newLane(view.name, old)
-		case l.node == nil || l.node.object.UID != view.object.UID:
-			l.begin()
+		case d == nil:
+			d = s.newDomain(view.Name, old)
+		case d.node == nil || d.node.Object.UID != view.Object.UID:
+			d.reset()
 		}
-		l.setNode(view)
-		b.touch(l)
+		d.setNode(view)
+		tx.touch(d)
 		for _, group := range due[s] {
-			l.tally(group)
+			d.groupState(group)
 		}
 	}
 	for r := range e.requirements.all() {
-		e.matchNode(r, view, b)
+		e.matchNode(r, view, tx)
 	}
-	b.pins = append(b.pins, pin{host: view.hostname()})
+	tx.pins = append(tx.pins, inventory.Pin{Host: view.Hostname()})
 }
 
-func (e *Engine) removeNode(name string, b *batch) {
+// enterDue works out which DaemonSets should run on a node that is new or has changed. due gets their groups.
+func (e *Engine) enterDue(view *node, due map[*sequence][]int) {
+	for w := range e.daemons {
+		runs := readiness.IsDueOn(&w.Workload, &view.Node)
+		if w.setDue(view.Name, runs); !runs {
+			continue
+		}
+		for s, demand := range w.demands {
+			if s.PerNode {
+				due[s] = append(due[s], demand.group)
+			}
+		}
+	}
+}
+
+func (e *Engine) removeNode(name string, tx *transaction) {
 	n := e.nodes[name]
 	if n == nil {
 		return
 	}
 	delete(e.nodes, name)
-	b.nodes = append(b.nodes, name)
+	tx.nodes = append(tx.nodes, name)
 	e.unlistHost(n)
-	b.pins = append(b.pins, pin{host: n.hostname()})
+	tx.pins = append(tx.pins, inventory.Pin{Host: n.Hostname()})
 	for w := range e.daemons {
 		w.setDue(name, false)
 	}
 	for r := range e.requirements.all() {
-		e.unmatchNode(r, n, b)
+		e.unmatchNode(r, n, tx)
 	}
 	e.slots[n.slot] = nil
 	for s := range e.perNode {
-		l := s.lanes[name]
-		if l == nil {
-			b.moveBlank(s, name, n)
+		d := s.domains[name]
+		if d == nil {
+			tx.touchEmptyNode(s, name, n)
 			continue
 		}
-		l.setNode(nil)
-		b.touch(l)
+		d.setNode(nil)
+		tx.touch(d)
 	}
 }
 
 // enterNode gives the node the slot of its earlier version, or any that is free.
 func (e *Engine) enterNode(n, before *node) {
-	e.nodes[n.name] = n
+	e.nodes[n.Name] = n
 	if before != nil {
 		n.slot = before.slot
 	} else if n.slot = len(e.slots); len(e.nodes) <= len(e.slots) {
@@ -183,27 +163,15 @@ func (e *Engine) enterNode(n, before *node) {
 	e.slots[n.slot] = n
 }
 
-// setNode makes the node that of the lane, or none. Which members count as done may depend on when it was made.
-func (l *lane) setNode(n *node) {
-	l.node = n
-	for _, t := range l.tallies {
-		t.dirty, t.ready, t.stale = true, 0, 0
-		for p := range t.members {
-			switch g := l.sequence.groups[t.group]; {
-			case p.failed && p.owner.uid != "":
-			case l.isDone(p, g):
-				t.ready++
-			case p.done(g.required):
-				t.stale++
-			}
+// setNode makes the node that of the domain, or none. Which members count as done may depend on when it was created.
+func (d *domain) setNode(n *node) {
+	d.node = n
+	for _, state := range d.groupStates {
+		state.dirty, state.sums = true, readiness.Members{}
+		for p := range state.members {
+			state.sums.Add(readiness.OnNode(&p.Pod, d.sequence.groups[state.group].Required, d.nodeCreatedAt()), +1)
 		}
 	}
 }
 
-func (e *Engine) unlistHost(n *node) { remove(e.hosts, n.hostname(), n.name) }
-
-// shouldRun is Kubernetes' own rule on whether a DaemonSet should have a pod on a node.
-func shouldRun(n *node, w *workload) bool {
-	should, _ := daemon.NodeShouldRunDaemonPod(logr.Discard(), n.object, w.object.(*appsv1.DaemonSet))
-	return should
-}
+func (e *Engine) unlistHost(n *node) { remove(e.hosts, n.Hostname(), n.Name) }

@@ -12,8 +12,8 @@ import (
 	. "example.com/podsequence/internal/testing"
 )
 
-// The scheduler writes to a pod that it cannot place. Were the pod let go at that update, it would be tried again at
-// once, and so for ever.
+// The scheduler writes to a pod that it cannot place. Were the pod released at that update, it would be tried again at
+// once, and so permanently.
 func TestAPodThatNothingHasChangedForIsNotLetGoAgain(t *testing.T) {
 	engine := fleet(3)
 	update := func(version string) Changes {

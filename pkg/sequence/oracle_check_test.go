@@ -89,7 +89,7 @@ func (c *comparison) checkReports() error {
 	return nil
 }
 
-// checkReleased sees that exactly those pods were released that may go, or may go to more nodes, only now.
+// checkReleased sees that exactly those pods were released that may be scheduled, or may be scheduled to more nodes, only now.
 func (c *comparison) checkReleased(changes Changes, before, after answers) error {
 	released := map[types.UID]Release{}
 	for _, r := range changes.Released {
@@ -150,7 +150,7 @@ func (c *comparison) checkReleased(changes Changes, before, after answers) error
 }
 
 // mayRelease allows for pods that are named as released once too often: when a sequence is edited all its pods are
-// looked at anew, when a node changes those that may go there, and a pod that changes where it could run.
+// looked at anew, when a node changes those that may be scheduled there, and a pod that changes where it could run.
 func (c *comparison) mayRelease(pod *corev1.Pod, p podAnswer) bool {
 	if c.oracle.mayBreak(pod) {
 		return true // what it waited for was confirmed anew

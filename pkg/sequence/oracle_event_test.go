@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 type verb string
@@ -61,12 +63,12 @@ type toldEngine interface {
 	ApplyNamespace(object *corev1.Namespace) Changes
 	RemoveNamespace(object *corev1.Namespace) Changes
 	ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes
-	ApplySequence(ps *v1alpha1.PodSequence, unreadable ...Unreadable) Changes
+	ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unreadable) Changes
 	RemoveSequence(key types.NamespacedName, version string) Changes
-	ReplaceSequences(objects []Stored, version string) Changes
+	ReplaceSequences(objects []spec.Stored, version string) Changes
 	ApplyWorkload(object metav1.Object) Changes
 	RemoveWorkload(object metav1.Object) Changes
-	ReplaceWorkloads(kind WorkloadKind, objects []metav1.Object, version string) Changes
+	ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, version string) Changes
 	Tick(now time.Time) Changes
 }
 
@@ -112,15 +114,15 @@ func (e event) replaceInEngine(engine toldEngine) Changes {
 	case "Namespace":
 		return engine.ReplaceNamespaces(typed[*corev1.Namespace](e.objects), e.asOf)
 	case "PodSequence":
-		var stored []Stored
+		var stored []spec.Stored
 		for _, ps := range typed[*v1alpha1.PodSequence](e.objects) {
-			stored = append(stored, Stored{PodSequence: ps})
+			stored = append(stored, spec.Stored{PodSequence: ps})
 		}
 		return engine.ReplaceSequences(stored, e.asOf)
 	}
-	kinds := map[string]WorkloadKind{
-		"Deployment": KindDeployment, "ReplicaSet": KindReplicaSet, "StatefulSet": KindStatefulSet,
-		"DaemonSet": KindDaemonSet, "Job": KindJob, "ReplicationController": KindReplicationController,
+	kinds := map[string]inventory.Kind{
+		"Deployment": inventory.KindDeployment, "ReplicaSet": inventory.KindReplicaSet, "StatefulSet": inventory.KindStatefulSet,
+		"DaemonSet": inventory.KindDaemonSet, "Job": inventory.KindJob, "ReplicationController": inventory.KindReplicationController,
 	}
 	return engine.ReplaceWorkloads(kinds[e.kind], e.objects, e.asOf)
 }

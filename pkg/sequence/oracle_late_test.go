@@ -15,10 +15,11 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// Watches that are not in step: an engine that confirms what it lets go must let nothing go that the cluster, as it really
-// was, never let go. How the cluster really was is what the oracle says that is told of everything at once.
+// Watches that are not in step: an engine that confirms what it releases must let nothing go that the cluster, as it really
+// was, never released. How the cluster really was is what the oracle says that is told of everything at once.
 
 func TestLateEventsLetNothingGoEarly(t *testing.T)        { compareLate(t, workloadsInCluster) }
 func TestLateEventsLetNothingGoEarlyOnNodes(t *testing.T) { compareLate(t, nodesOnly) }
@@ -178,7 +179,7 @@ func (l *lateness) isGrant(e event) bool {
 // not let it go, see Sighting.Refused.
 func (l *lateness) isConsentLate(p *corev1.Pod) bool {
 	seen := l.engine.FirstSeen(p)
-	return len(l.coming["Namespace"]) > 0 && !newer(l.coming["Namespace"][0].object.GetResourceVersion(), seen.Version)
+	return len(l.coming["Namespace"]) > 0 && !inventory.Newer(l.coming["Namespace"][0].object.GetResourceVersion(), seen.Version)
 }
 
 func (e event) version() int {
@@ -188,7 +189,7 @@ func (e event) version() int {
 	return oracleVersion(e.object)
 }
 
-// note remembers what the cluster lets go as it is now.
+// note remembers what the cluster releases as it is now.
 func (l *lateness) note() {
 	o := l.truth.oracle
 	for _, p := range o.pods {
@@ -276,21 +277,21 @@ func (l *lateness) catchUp(kind string) error {
 	listed, newestListed, asOf := sets.New[types.UID](), "", strconv.Itoa(l.serial)
 	for _, object := range sorted[metav1.Object](l.world, kind) {
 		listed.Insert(object.GetUID())
-		if behind(newestListed, object.GetResourceVersion()) {
+		if inventory.Behind(newestListed, object.GetResourceVersion()) {
 			newestListed = object.GetResourceVersion()
 		}
 	}
 	missing := func() bool {
 		next := l.coming[kind][0].object.GetResourceVersion()
-		return (newestListed != "" && !newer(next, newestListed)) ||
-			len(l.engine.Unlisted(WorkloadKind(kind), oracleNamespace, listed, asOf)) > 0
+		return (newestListed != "" && !inventory.Newer(next, newestListed)) ||
+			len(l.engine.Unlisted(inventory.Kind(kind), oracleNamespace, listed, asOf)) > 0
 	}
 	for len(l.coming[kind]) > 0 && missing() {
 		if err := l.tell(kind, 1); err != nil {
 			return err
 		}
 	}
-	if gone := l.engine.Unlisted(WorkloadKind(kind), oracleNamespace, listed, asOf); len(gone) > 0 {
+	if gone := l.engine.Unlisted(inventory.Kind(kind), oracleNamespace, listed, asOf); len(gone) > 0 {
 		return fmt.Errorf("%s %v are known and gone, and no event says so", kind, gone)
 	}
 	if l.oneIn(4) {

@@ -52,7 +52,7 @@ type oracle struct {
 // memory is what the oracle remembers of a sequence.
 type memory struct {
 	scope v1alpha1.Scope
-	// passes are the groups passed for good.
+	// passes are the groups passed permanently.
 	passes []pass
 	// satisfied is for each group, on each node, whether and since when it is satisfied.
 	satisfied map[place]satisfaction
@@ -65,8 +65,8 @@ type memory struct {
 
 	// reached are the groups that could start when last looked at.
 	reached sets.Set[place]
-	// suspended tells whether it was when last looked at, and released what had been released when it became so. begun
-	// tells whether group 0 was ever released.
+	// suspended reports whether it was when last looked at, and released what had been released when it became so. begun
+	// reports whether group 0 was ever released.
 	suspended, begun bool
 	released         sets.Set[place]
 	// resumed is when a suspension was lifted.
@@ -114,7 +114,7 @@ func (o *oracle) apply(kind string, object metav1.Object) {
 	}
 }
 
-// isNews tells whether the object is newer than what was told of it.
+// isNews reports whether the object is newer than what was told of it.
 func (o *oracle) isNews(kind string, object metav1.Object) bool {
 	old := o.objects[kind][object.GetName()]
 	return old == nil || oracleVersion(old) < oracleVersion(object)
@@ -265,7 +265,7 @@ func targetOf(ps *v1alpha1.PodSequence) string {
 	return ps.Namespace
 }
 
-// makesSense tells whether the group says how its members are found, and in one way only.
+// makesSense reports whether the group says how its members are found, and in one way only.
 func makesSense(g v1alpha1.PodGroup) bool { return (len(g.Pods) > 0) != (g.PodSelector != nil) }
 
 func groupOf(ps *v1alpha1.PodSequence, p *corev1.Pod) int {
@@ -307,7 +307,7 @@ func oracleSelects(selector *v1alpha1.LabelSelector, podLabels map[string]string
 	return true
 }
 
-// done tells whether the pod has reached what the group requires, and when it did.
+// done reports whether the pod has reached what the group requires, and when it did.
 func done(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
 	if p.Status.Phase == corev1.PodSucceeded {
 		var last time.Time
@@ -347,7 +347,7 @@ func (o *oracle) releasedIn(v *view, p *corev1.Pod) int {
 	return -1
 }
 
-// held tells whether the pod must wait.
+// held reports whether the pod must wait.
 func (o *oracle) held(p *corev1.Pod) bool {
 	for _, v := range o.views {
 		if v.Spec.Scope != v1alpha1.ScopeNode {
@@ -359,7 +359,7 @@ func (o *oracle) held(p *corev1.Pod) bool {
 	return o.heldByNodes(p)
 }
 
-// mayBreak tells whether what the pod waits for may stop being ready.
+// mayBreak reports whether what the pod waits for may stop being ready.
 func (o *oracle) mayBreak(p *corev1.Pod) bool {
 	for _, v := range o.views {
 		if groupOf(v.PodSequence, p) > 0 && v.Spec.Mode() == v1alpha1.Continuous {
@@ -369,7 +369,7 @@ func (o *oracle) mayBreak(p *corev1.Pod) bool {
 	return len(o.nodeViews(p)) > 0
 }
 
-// liftable tells whether the pod carries a gate that a sequence it belongs to lifts.
+// liftable reports whether the pod carries a gate that a sequence it belongs to lifts.
 func (o *oracle) liftable(p *corev1.Pod) bool {
 	if len(p.Spec.SchedulingGates) == 0 {
 		return false

@@ -101,7 +101,7 @@ func (o *oracle) due(v *view, i int, name string) []*appsv1.DaemonSet {
 	return due
 }
 
-// applies tells whether the group applies to the node.
+// applies reports whether the group applies to the node.
 func (o *oracle) applies(g v1alpha1.PodGroup, name string) bool {
 	node := o.node(name)
 	for key, value := range g.NodeSelector {
@@ -123,7 +123,7 @@ func (o *oracle) nodeViews(p *corev1.Pod) []*view {
 	return views
 }
 
-// open tells whether a pod of the sequence's group i may be placed on the node.
+// open reports whether a pod of the sequence's group i may be placed on the node.
 func (o *oracle) open(v *view, i int, node string) bool {
 	if o.node(node) == nil {
 		return i == 0 && !v.Spec.Suspend
@@ -131,7 +131,7 @@ func (o *oracle) open(v *view, i int, node string) bool {
 	return v.courses[node].mayStart(i)
 }
 
-// mayPlace tells whether every sequence lets the pod be placed on the node.
+// mayPlace reports whether every sequence lets the pod be placed on the node.
 func (o *oracle) mayPlace(p *corev1.Pod, node string) bool {
 	for _, v := range o.nodeViews(p) {
 		if !o.open(v, groupOf(v.PodSequence, p), node) {
@@ -141,7 +141,7 @@ func (o *oracle) mayPlace(p *corev1.Pod, node string) bool {
 	return true
 }
 
-// onTheWay tells whether the node, closed to group i, will be open to it if all goes well.
+// onTheWay reports whether the node, closed to group i, will be open to it if all goes well.
 func (o *oracle) onTheWay(v *view, i int, node string) bool {
 	c := v.courses[node]
 	if i <= c.current {
@@ -224,7 +224,7 @@ func (o *oracle) pinnedTo(p *corev1.Pod) (names []string, pinned bool) {
 	return names, true
 }
 
-// suitable tells whether the pod could run on the node but for any order.
+// suitable reports whether the pod could run on the node but for any order.
 func suitable(p *corev1.Pod, node *corev1.Node) bool {
 	if ok, err := nodeaffinity.GetRequiredNodeAffinity(p).Match(node); err != nil || !ok {
 		return false

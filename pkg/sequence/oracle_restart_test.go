@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/report"
 )
 
 // A decision is a function of what the API says now, recorded status included, and of the time. So after every event an
@@ -221,8 +222,8 @@ func (r *restarts) compare() error {
 	return nil
 }
 
-// isForNodes reports whether the pod waits for a node to open. That it may go somewhere then is not said by Decide alone.
-func isForNodes(d Decision) bool { return d.reason == heldByNodes }
+// isForNodes reports whether the pod waits for a node to open. That it may be scheduled somewhere then is not said by Decide alone.
+func isForNodes(d Decision) bool { return d.Reason == report.HeldByNodes }
 
 func open(engine answering, p *corev1.Pod, node string) bool {
 	placement := engine.Placement(p)

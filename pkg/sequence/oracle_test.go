@@ -141,7 +141,7 @@ type answers struct {
 type podAnswer struct {
 	held, liftable bool
 	// suits are the nodes it could run on but for any order, and open those that every order lets it go to.
-	// anywhere tells whether it may go to nodes that nobody knows.
+	// anywhere reports whether it may be scheduled to nodes that nobody knows.
 	suits, open sets.Set[string]
 	anywhere    bool
 }
@@ -194,7 +194,7 @@ func (c *comparison) do(e event) error {
 	c.before = c.ask()
 	c.count()
 	for _, check := range []func() error{
-		c.checkPods, c.checkReports, c.checkConsent, c.checkBlanks, func() error { return checkPublished(c.engine.Engine) },
+		c.checkPods, c.checkReports, c.checkConsent, c.checkBlanks, func() error { return checkPublished(c.engine.Engine) }, func() error { return checkSums(c.engine.Engine) },
 		func() error { return c.checkReleased(changes, before, c.before) },
 		func() error { return c.checkSequences(changes, before, c.before) },
 		func() error { return c.checkWake(e, changes, before, c.before) },

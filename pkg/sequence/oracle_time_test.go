@@ -34,7 +34,7 @@ type course struct {
 	released  []bool // of each group, whether it was released before the sequence was suspended
 }
 
-// mayStart tells whether pods of group i may go.
+// mayStart reports whether pods of group i may be scheduled.
 func (c *course) mayStart(i int) bool {
 	return i <= c.current && (!c.suspended || c.released[i])
 }
@@ -180,7 +180,7 @@ func (o *oracle) suspend(v *view) {
 	m.suspended = v.Spec.Suspend
 }
 
-// isRecorded tells whether status speaks of group i as it is defined now.
+// isRecorded reports whether status speaks of group i as it is defined now.
 func (o *oracle) isRecorded(v *view, i int) bool {
 	return i < len(v.Status.Groups) && o.definitions[v.Status.Groups[i].Hash] == v.definitions[i]
 }
@@ -246,7 +246,7 @@ func (o *oracle) releasedAt(v *view, c *course, i int, before time.Time) time.Ti
 	return releasedAt
 }
 
-// timedOut tells whether group i, released then, is too late.
+// timedOut reports whether group i, released then, is too late.
 func (o *oracle) timedOut(v *view, c *course, i int, deadline time.Time) bool {
 	at := place{c.node, v.definitions[i]}
 	if v.memory.once.Has(at) || o.now.Before(deadline) || o.nodeRecord(v, c, i).Has("ready before") {

@@ -125,7 +125,7 @@ func (o *oracle) findOwner(p *corev1.Pod) podOwner {
 	return podOwner{any: true, object: w, replica: rs}
 }
 
-// superseded tells whether the Job is one of a CronJob that has a newer one.
+// superseded reports whether the Job is one of a CronJob that has a newer one.
 func (o *oracle) superseded(w metav1.Object) bool {
 	cron := metav1.GetControllerOf(w)
 	if !isKind(w, "Job") || cron == nil || cron.Kind != "CronJob" || !strings.HasPrefix(cron.APIVersion, "batch/") {
@@ -204,7 +204,7 @@ func (o *oracle) newest(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	return deploymentutil.FindNewReplicaSet(d, sets)
 }
 
-// isCurrent tells whether the pod is one of its workload's newest revision.
+// isCurrent reports whether the pod is one of its workload's newest revision.
 func (o *oracle) isCurrent(p *corev1.Pod, by podOwner) bool {
 	switch w := by.object.(type) {
 	case *appsv1.Deployment:

@@ -13,7 +13,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// stepPods has something happen to pods. Most often some of those that may go turn ready, so that sequences get on.
+// stepPods has something happen to pods. Most often some of those that may be scheduled turn ready, so that sequences get on.
 func (w *world) stepPods(c *comparison) []event {
 	if w.oneIn(3) {
 		w.progress(c)
@@ -42,7 +42,7 @@ func (w *world) stepPods(c *comparison) []event {
 	return nil
 }
 
-// progress has some pods that may go turn ready.
+// progress has some pods that may be scheduled turn ready.
 func (w *world) progress(c *comparison) {
 	some := 1 + w.IntN(4)
 	pods := sorted[*corev1.Pod](w, "Pod")
@@ -70,7 +70,7 @@ func (w *world) progress(c *comparison) {
 	}
 }
 
-// isGarbage tells whether the owner of a known kind is gone.
+// isGarbage reports whether the owner of a known kind is gone.
 func (w *world) isGarbage(ref *metav1.OwnerReference) bool {
 	kind := ownerKind(ref)
 	if kind == "" {
@@ -80,7 +80,7 @@ func (w *world) isGarbage(ref *metav1.OwnerReference) bool {
 	return owner == nil || owner.GetUID() != ref.UID
 }
 
-// isOver tells whether the pod is of a Job that is complete: nothing happens to it any more.
+// isOver reports whether the pod is of a Job that is complete: nothing happens to it any more.
 func (w *world) isOver(p *corev1.Pod) bool {
 	ref := metav1.GetControllerOf(p)
 	if ref == nil || w.objects["Job"][ref.Name] == nil {

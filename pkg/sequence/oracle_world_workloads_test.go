@@ -227,7 +227,7 @@ func (w *world) control(kind string, object metav1.Object) {
 	}
 }
 
-// observe has the controller tell that it has seen the newest generation, and tells whether that was news.
+// observe has the controller tell that it has seen the newest generation, and reports whether that was news.
 func (w *world) observe(kind string, object metav1.Object) bool {
 	status := func(observed *int64) bool {
 		if *observed >= object.GetGeneration() {
@@ -302,7 +302,7 @@ func (w *world) newestReplicaSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	return nil
 }
 
-// isOf tells whether the pod belongs to the workload.
+// isOf reports whether the pod belongs to the workload.
 func (w *world) isOf(p *corev1.Pod, object metav1.Object) bool {
 	ref := metav1.GetControllerOf(p)
 	if ref == nil {
@@ -323,7 +323,7 @@ func (w *world) podLabels(parent metav1.Object, extra map[string]string) map[str
 	return l
 }
 
-// makePod makes the first pod of these names that is not there, and tells whether there was one to make.
+// makePod makes the first pod of these names that is not there, and reports whether there was one to make.
 func (w *world) makePod(parent metav1.Object, names []string, extra map[string]string) bool {
 	for _, name := range names {
 		if w.objects["Pod"][name] != nil {

@@ -1,375 +1,114 @@
 package sequence
 
 import (
-	"bytes"
-	"fmt"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	v1helper "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/pkg/sequence/placement"
+	"example.com/podsequence/pkg/sequence/report"
 )
 
-// requirement is what pods ask of a node, and the nodes that meet it. Pods that ask for the same share one, so that what a
-// held pod costs does not grow with the number of nodes.
-type requirement struct {
-	affinity    nodeaffinity.RequiredNodeAffinity
-	tolerations []corev1.Toleration
-	suitable    bitSet // the slots of the nodes that meet it
-	classes     map[*class]struct{}
+// Placement says to which nodes a pod may be scheduled while sequences of node scope keep it from some.
+type Placement struct {
+	engine *Engine
+	pod    *corev1.Pod
+	needs  []membership
 }
 
-// class has the unbound pods that may use exactly the same nodes: they ask the same of a node and have the same places in
-// sequences of node scope.
-type class struct {
-	key, requirementKey string
-	requirement         *requirement
-	needs               []membership
-	pods                map[*pod]struct{}
-
-	// states has what each node is to the pods, by its slot: whoever makes many pods that all tolerate something else pays a
-	// byte for each of them and each node. suitable, open and coming count the nodes.
-	states                 []nodeState
-	suitable, open, coming int
-
-	touched bool // in this batch
-	wasHeld bool // before this batch
-	opened  bool // a node opened in this batch
-}
-
-// nodeState says what a node is to the pods of a class.
-type nodeState = byte
-
-const (
-	nodeUnsuitable nodeState = iota
-	nodeClosed               // an earlier group is not passed there, and nothing is on the way
-	nodeComing               // an earlier group is not passed there, but is on the way
-	nodeOpen                 // the pods may go there
-)
-
-// state says what the lane's node is to pods of the group.
-func (l *lane) state(group int) nodeState {
-	return l.now().state(group)
-}
-
-func (t told) state(group int) nodeState {
-	switch {
-	case !t.known:
-		return nodeClosed
-	case group < t.released:
-		return nodeOpen
-	case group <= t.current, t.coming < group: // suspended, or something is on the way
-		return nodeComing
-	}
-	return nodeClosed
-}
-
-func (c *class) stateOn(name string) nodeState {
-	state := nodeOpen
-	for _, m := range c.needs {
-		state = min(state, m.sequence.stateOn(name, m.group))
-	}
-	return state
-}
-
-// held tells whether the pods must wait: there is no node for them, but there will be. If there is none and none is on
-// the way, holding them would hide them from whoever adds nodes.
-func (c *class) held() bool { return c.open == 0 && c.coming > 0 }
-
-// waitsFor reports whether the pods wait for this sequence, and not only for another one.
-func (c *class) waitsFor(m membership) bool {
-	slot := bytes.IndexByte(c.states, nodeComing) // one will do: the answer is for people
-	return slot >= 0 && m.sequence.stateOn(m.sequence.engine.slots[slot].name, m.group) != nodeOpen
-}
-
-// stateAt is what the node with this slot is to the class.
-func (c *class) stateAt(slot int) nodeState {
-	if slot >= len(c.states) {
-		return nodeUnsuitable
-	}
-	return c.states[slot]
-}
-
-func (c *class) set(slot int, state nodeState) {
-	if more := slot + 1 - len(c.states); more > 0 {
-		c.states = append(c.states, make([]nodeState, more)...)
-	}
-	c.enter(c.states[slot], -1)
-	c.states[slot] = state
-	c.enter(state, +1)
-}
-
-func (c *class) enter(state nodeState, sign int) {
-	switch state {
-	case nodeUnsuitable:
-		return
-	case nodeOpen:
-		c.open += sign
-	case nodeComing:
-		c.coming += sign
-	}
-	c.suitable += sign
-}
-
-// refresh works out anew what the node is to the class.
-func (c *class) refresh(n *node, b *batch) {
-	if n == nil || c.stateAt(n.slot) == nodeUnsuitable {
-		return
-	}
-	if now := c.stateOn(n.name); now != c.states[n.slot] {
-		b.touchClass(c)
-		c.opened = c.opened || now == nodeOpen
-		c.set(n.slot, now)
-	}
-}
-
-// requirements are all requirements of unbound pods, and classes all classes, by what makes them the same.
-type requirements struct {
-	byKey   map[string]*requirement
-	classes map[string]*class
-}
-
-func (r *requirements) all() iter.Seq[*requirement] { return maps.Values(r.byKey) }
-
-// needs are the pod's places that keep it from some nodes.
-func (e *Engine) needs(p *pod) []membership {
-	if p.wants == nil || p.terminating || !e.schedulerNames.Has(p.schedulerName) {
+// Placement returns nil if no sequence of node scope keeps the pod from any node. It waits for no event.
+func (e *Engine) Placement(object *corev1.Pod) *Placement {
+	seen, known := e.published.find(object)
+	if !known || len(seen.needs) == 0 {
 		return nil
 	}
-	var needs []membership
-	for _, m := range p.memberships {
-		if m.sequence.perNode && (m.group > 0 || m.sequence.suspended) {
-			needs = append(needs, m)
-		}
-	}
-	return needs
+	return &Placement{engine: e, pod: object, needs: seen.needs}
 }
 
-// classFor finds the class of pods with these wants and needs, or makes it. It only reads what the engine has: a class
-// that is new must be listed.
-func (e *Engine) classFor(wants *placementSpec, needs []membership) *class {
-	slices.SortFunc(needs, func(a, b membership) int {
-		return strings.Compare(a.sequence.key.String(), b.sequence.key.String())
-	})
-	requirementKey := wants.key()
-	key := strings.Builder{}
-	key.WriteString(requirementKey)
+// Open answers for one node at this moment. The Decision is held if the pod may not be placed there. It waits for no event.
+func (p *Placement) Open(node string) report.Decision {
+	needs := p.needs
+	if seen, known := p.engine.published.find(p.pod); known {
+		needs = seen.needs // a sequence may have been changed or deleted since
+	}
 	for _, m := range needs {
-		fmt.Fprintf(&key, "|%p %d", m.sequence, m.group)
-	}
-	if c := e.requirements.classes[key.String()]; c != nil {
-		return c
-	}
-	c := &class{
-		key: key.String(), requirementKey: requirementKey, needs: needs,
-		requirement: e.requirements.byKey[requirementKey],
-		pods:        map[*pod]struct{}{}, states: make([]nodeState, len(e.slots)),
-	}
-	if c.requirement == nil {
-		c.requirement = wants.requirement()
-		for _, n := range e.nodes {
-			if c.requirement.suits(n) {
-				c.requirement.suitable.add(n.slot)
-			}
+		if t := m.sequence.publishedOn(node); t.State(m.group) != placement.Open {
+			return p.engine.closed(m, t, node)
 		}
 	}
-	for _, n := range e.nodes {
-		if c.requirement.suitable.has(n.slot) {
-			c.set(n.slot, c.stateOn(n.name))
-		}
-	}
-	return c
+	return report.Decision{}
 }
 
-// key is the same for pods that ask the same of a node.
-func (w *placementSpec) key() string {
-	var required *corev1.NodeSelector
-	if w.affinity != nil && w.affinity.NodeAffinity != nil {
-		required = w.affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+// publishedOn is how far the sequence is on a node, as of the last event.
+func (s *sequence) publishedOn(name string) placement.Standing {
+	s.domainsMu.RLock()
+	defer s.domainsMu.RUnlock()
+	if d := s.domains[name]; d != nil {
+		return d.published.Standing
 	}
-	return string(mustMarshal([]any{w.nodeSelector, required, w.tolerations}))
+	found, _ := s.engine.published.nodes.Load(name)
+	n, _ := found.(*node)
+	return s.onEmptyNode(n)
 }
 
-func (w *placementSpec) requirement() *requirement {
-	return &requirement{
-		affinity: nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{
-			Spec: corev1.PodSpec{NodeSelector: w.nodeSelector, Affinity: w.affinity},
-		}),
-		tolerations: w.tolerations, classes: map[*class]struct{}{},
-	}
-}
-
-// suits tells whether pods with this requirement may run on the node, as far as its labels, its taints and its being
-// cordoned say. A node that such a pod cannot use need not be waited for.
-func (r *requirement) suits(n *node) bool {
-	if fits, err := r.affinity.Match(n.object); err != nil || !fits {
-		return false
-	}
-	taints := n.object.Spec.Taints
-	if n.object.Spec.Unschedulable {
-		taints = append(slices.Clip(taints), corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
-	}
-	_, untolerated := v1helper.FindMatchingUntoleratedTaint(logr.Discard(), taints, r.tolerations, func(t *corev1.Taint) bool {
-		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
-	}, true)
-	return !untolerated
-}
-
-// matchNode sees whether a node that is new or has changed suits the requirement.
-func (e *Engine) matchNode(r *requirement, n *node, b *batch) {
-	before := r.suitable.has(n.slot)
-	switch after := r.suits(n); {
-	case after && !before:
-		r.suitable.add(n.slot)
-		for c := range r.classes {
-			b.touchClass(c)
-			c.set(n.slot, nodeClosed)
-			b.refresh = append(b.refresh, classNode{c, n})
-		}
-	case before && !after:
-		e.unmatchNode(r, n, b)
-	}
-}
-
-func (e *Engine) unmatchNode(r *requirement, n *node, b *batch) {
-	r.suitable.remove(n.slot)
-	for c := range r.classes {
-		if c.stateAt(n.slot) != nodeUnsuitable {
-			b.touchClass(c)
-			c.set(n.slot, nodeUnsuitable)
-		}
-	}
-}
-
-// classify gives an unbound pod its class or its pin. prepared may be the class, made without the lock.
-func (e *Engine) classify(p *pod, prepared *class) {
-	e.declassify(p)
-	needs := e.needs(p)
-	if len(needs) == 0 {
-		return
-	}
-	if p.pin = p.wants.pin(); p.pin != nil {
-		insert(e.pinned, *p.pin, p)
-		return
-	}
-	c := prepared
-	if c == nil {
-		c = e.classFor(p.wants, needs)
-	}
-	if len(c.pods) == 0 {
-		e.listClass(c)
-	}
-	p.class = c
-	c.pods[p] = struct{}{}
-}
-
-func (e *Engine) declassify(p *pod) {
-	if p.pin != nil {
-		remove(e.pinned, *p.pin, p)
-		p.pin = nil
-	}
-	c := p.class
-	if c == nil {
-		return
-	}
-	p.class = nil
-	if delete(c.pods, p); len(c.pods) > 0 {
-		return
-	}
-	delete(e.requirements.classes, c.key)
-	if delete(c.requirement.classes, c); len(c.requirement.classes) == 0 {
-		delete(e.requirements.byKey, c.requirementKey)
-	}
-	for _, m := range c.needs {
-		delete(m.sequence.classes, c)
-	}
-}
-
-func (e *Engine) listClass(c *class) {
-	e.requirements.classes[c.key] = c
-	e.requirements.byKey[c.requirementKey] = c.requirement
-	c.requirement.classes[c] = struct{}{}
-	for _, m := range c.needs {
-		m.sequence.classes[c] = struct{}{}
-	}
-}
-
-// pin is the one node, or the one host name, that a pod asks for.
-type pin struct{ node, host string }
-
-// pin tells whether only one node will do: required affinity on metadata.name, as the pods of a DaemonSet have it, or a
-// node selector on the host name.
-func (w *placementSpec) pin() *pin {
-	if name := w.pinnedName(); name != "" {
-		return &pin{node: name}
-	}
-	if host := w.nodeSelector[corev1.LabelHostname]; host != "" {
-		return &pin{host: host}
-	}
-	return nil
-}
-
-func (w *placementSpec) pinnedName() string {
-	if w.affinity == nil || w.affinity.NodeAffinity == nil {
-		return ""
-	}
-	required := w.affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	if required == nil {
-		return ""
-	}
-	name := ""
-	for _, term := range required.NodeSelectorTerms {
-		i := slices.IndexFunc(term.MatchFields, func(f corev1.NodeSelectorRequirement) bool {
-			return f.Key == "metadata.name" && f.Operator == corev1.NodeSelectorOpIn && len(f.Values) == 1
-		})
-		if i < 0 || (name != "" && name != term.MatchFields[i].Values[0]) {
-			return ""
-		}
-		name = term.MatchFields[i].Values[0]
-	}
-	return name
-}
-
-// nodesOf are the names of the nodes that a pin means: usually one.
-func (e *Engine) nodesOf(p pin) iter.Seq[string] {
-	if p.node != "" {
-		return func(yield func(string) bool) { yield(p.node) }
-	}
-	return maps.Keys(e.hosts[p.host])
-}
-
-// openTo tells whether the node is open to the pod in every sequence that has it.
-func (p *pod) openTo(name string) bool {
-	for _, m := range p.memberships {
-		if m.sequence.perNode && (m.group > 0 || m.sequence.suspended) && m.sequence.stateOn(name, m.group) != nodeOpen {
-			return false
-		}
-	}
-	return true
-}
-
-// nodeFree tells whether sequences of node scope leave the pod a node to go to, or nothing to wait for.
-func (e *Engine) nodeFree(p *pod) bool {
+// closed says why a node is not open. What the group there lacks it says only if no event is under way.
+func (e *Engine) closed(m membership, t placement.Standing, node string) report.Decision {
+	s := m.sequence
+	d := report.Decision{Held: true, Sequence: s.Key, Groups: len(s.groups), Group: m.group, Title: s.groups[m.group].Title, Node: node}
 	switch {
-	case p.class != nil:
-		return !p.class.held()
-	case p.pin == nil:
-		return true
+	case !t.Known:
+		d.Reason = report.HeldByUnknownNode
+	case m.group <= t.Current:
+		d.Reason = report.HeldBySuspension
+	case e.mu.TryRLock():
+		defer e.mu.RUnlock()
+		if n := e.nodes[node]; n != nil {
+			s.describeOn(&d, n, e.now)
+		}
+	default:
+		d.Group, d.Title = t.Current, s.groups[t.Current].Title
 	}
-	return e.pinFree(p)
+	return d
 }
 
-// pinFree reports whether every sequence lets a pinned pod go to its node. It is a function of its own because what it
-// iterates with is allocated when it begins.
-func (e *Engine) pinFree(p *pod) bool {
-	for name := range e.nodesOf(*p.pin) {
-		if p.openTo(name) {
-			return true
-		}
+// Few returns the nodes that are open to the pod if they are no more than limit. While an event is under way it does not
+// wait to find out.
+func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
+	e := p.engine
+	if !e.mu.TryRLock() {
+		return nil, false
 	}
-	return false
+	defer e.mu.RUnlock()
+
+	known, _ := e.find(p.pod)
+	if known.class == nil || known.class.nodes.Open > limit {
+		return nil, false
+	}
+	nodes = make(sets.Set[string], known.class.nodes.Open)
+	for slot := range known.class.nodes.In(placement.Open) {
+		nodes.Insert(e.slots[slot].Name)
+	}
+	return nodes, true
+}
+
+// Need is a pod's place in a sequence of node scope that keeps it from some nodes.
+type Need struct {
+	Sequence types.NamespacedName
+	Group    int // 0-based
+}
+
+// Needs are the same, and in the same order, for pods that sequences keep from the same nodes.
+func (p *Placement) Needs() []Need {
+	if p == nil {
+		return nil
+	}
+	needs := make([]Need, len(p.needs))
+	for i, m := range p.needs {
+		needs[i] = Need{m.sequence.Key, m.group}
+	}
+	slices.SortFunc(needs, func(a, b Need) int { return strings.Compare(a.Sequence.String(), b.Sequence.String()) })
+	return needs
 }

@@ -4,189 +4,150 @@ import (
 	"time"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // join makes the pod a member of its group. before is the same pod as it was, or nil.
 func (e *Engine) join(p *pod, m membership, before *pod) {
-	l := m.sequence.laneOf(p)
-	t := l.tally(m.group)
-	if t.members == nil {
-		t.members = map[*pod]struct{}{}
+	d := m.sequence.domainOf(p)
+	state := d.groupState(m.group)
+	if state.members == nil {
+		state.members = map[*pod]struct{}{}
 	}
-	t.members[p] = struct{}{}
-	required := m.sequence.groups[m.group].required
-	fresh := before == nil || !before.done(required) || !before.readyAt.Equal(p.readyAt)
+	state.members[p] = struct{}{}
+	required := m.sequence.groups[m.group].Required
+	fresh := before == nil || !before.Done(required) || !before.ReadyAt.Equal(p.ReadyAt)
 	e.count(p, m, +1, fresh)
-	e.countGangs(p, m, +1)
+	e.countPodGroups(p, m, +1)
 }
 
 // leave undoes join.
 func (e *Engine) leave(p *pod, m membership) {
-	delete(m.sequence.laneOf(p).tally(m.group).members, p)
+	delete(m.sequence.domainOf(p).groupState(m.group).members, p)
 	e.count(p, m, -1, false)
-	e.countGangs(p, m, -1)
+	e.countPodGroups(p, m, -1)
 }
 
-// count enters the pod into the sums of the groups that expect it, or takes it out. fresh tells that its readiness is news:
+// count enters the pod into the sums of the groups that expect it, or takes it out. fresh reports that its readiness is news:
 // since when the group is satisfied is then what the pod says, and not the time of the event.
 func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 	s := m.sequence
-	l := s.laneOf(p)
-	if s.perNode {
-		if !p.failed || p.owner.uid == "" {
-			l.countMember(p, m.group, sign, fresh)
-		}
+	d := s.domainOf(p)
+	if s.PerNode {
+		d.enter(p, m.group, readiness.OnNode(&p.Pod, s.groups[m.group].Required, d.nodeCreatedAt()), sign, fresh)
 		return
 	}
 
-	naming := s.byName[p.name]
+	naming := s.ByName[p.Name]
 	for _, i := range naming {
-		l.countNamed(p, i, sign, fresh)
+		d.enter(p, i, readiness.Named(&p.Pod, s.groups[i].Required), sign, fresh)
 	}
-	made := e.workloads.makerOf(p)
-	var part *share
-	if made.workload != nil {
-		part = made.workload.shares[s]
+	owner := e.workloads.ownerOf(p)
+	var part *demand
+	if owner.workload != nil {
+		part = owner.workload.demands[s]
 	}
 	if part != nil && part.group > m.group {
-		part.countClaimed(p, made.revision, sign)
+		part.countClaimed(p, owner.revision, sign)
 	}
-	switch {
-	case len(naming) > 0 && naming[0] == m.group:
-	case part != nil && part.group == m.group:
-		t := l.tally(m.group)
-		if p.done(s.groups[m.group].required) && part.workload.wants(p) {
-			part.countDone(made.revision, sign)
-			if fresh && part.isCurrent(made.revision) {
-				t.turned = latest(t.turned, p.readyAt)
+	required := s.groups[m.group].Required
+	switch readiness.RoleOf(&p.Pod, len(naming) > 0 && naming[0] == m.group, part != nil && part.group == m.group, owner.unseen) {
+	case readiness.RoleOwned:
+		state := d.groupState(m.group)
+		if p.Done(required) && part.workload.Wants(&p.Pod) {
+			part.countDone(owner.revision, sign)
+			if fresh && readiness.IsCurrent(&part.workload.Workload, owner.revision) {
+				state.turned = latest(state.turned, p.ReadyAt)
 			}
 		}
-	case made.unseen:
-		t := l.tally(m.group)
-		t.expected += sign
-		t.uncertain += sign
-	case p.failed && p.owner.uid != "":
-		// whoever made it replaces it
-	default:
-		l.countMember(p, m.group, sign, fresh)
+	case readiness.RoleUnseen:
+		d.enter(p, m.group, readiness.UnseenOwner(), sign, fresh)
+	case readiness.RoleByItself:
+		d.enter(p, m.group, readiness.ByItself(&p.Pod, required, d.nodeCreatedAt()), sign, fresh)
 	}
 }
 
-// countMember counts a member by itself.
-func (l *lane) countMember(p *pod, group, sign int, fresh bool) {
-	g, t := l.sequence.groups[group], l.tally(group)
-	t.expected += sign
-	switch {
-	case l.isDone(p, g):
-		t.ready += sign
-		if fresh {
-			t.turned = latest(t.turned, p.readyAt)
-		}
-	case p.done(g.required):
-		t.stale += sign
-	}
-	if p.failed && p.owner.uid == "" {
-		t.failed += sign
+// enter adds what a pod gives to the sums of a group, or subtracts it.
+func (d *domain) enter(p *pod, group int, given readiness.Members, sign int, fresh bool) {
+	state := d.groupState(group)
+	state.sums.Add(given, sign)
+	if fresh && given.Ready > 0 {
+		state.turned = latest(state.turned, p.ReadyAt)
 	}
 }
 
-// isDone reports whether a member has reached what its group requires. What was ready on a node of the same name before this
-// node was made says nothing of this one.
-func (l *lane) isDone(p *pod, g *group) bool {
-	if !p.done(g.required) {
-		return false
+// nodeCreatedAt is when the domain's node was created; zero in the cluster, and while the node is not known.
+func (d *domain) nodeCreatedAt() time.Time {
+	if d.node == nil {
+		return time.Time{}
 	}
-	if l.node == nil {
-		return true
-	}
-	made := l.node.object.CreationTimestamp.Time
-	return !p.created.Before(made) || !p.readyAt.Before(made)
+	return d.node.Object.CreationTimestamp.Time
 }
 
-// countNamed counts a pod for a group that names it.
-func (l *lane) countNamed(p *pod, group, sign int, fresh bool) {
-	t := l.tally(group)
-	if p.done(l.sequence.groups[group].required) {
-		t.ready += sign
-		if fresh {
-			t.turned = latest(t.turned, p.readyAt)
-		}
-	}
-	if p.failed && p.owner.uid == "" {
-		t.failed += sign
-	}
-}
-
-// recordedPasses is the number of groups that the object's status says were passed, as far as the definitions are still
-// those of the record.
-func (s *sequence) recordedPasses(ps *v1alpha1.PodSequence) int {
-	for i := min(len(ps.Status.Groups), len(s.groups)); i > 0; i-- {
-		if record := ps.Status.Groups[i-1]; record.PassedAt != nil && record.Hash == s.groups[i-1].hash {
-			return i
-		}
-	}
-	return 0
+// isDone reports whether a member has reached what its group requires.
+func (d *domain) isDone(p *pod, g *group) bool {
+	return readiness.IsDone(&p.Pod, g.Required, d.nodeCreatedAt())
 }
 
 // recall takes from status what cannot be seen in the world any more.
 func (s *sequence) recall() {
-	if s.perNode {
+	if s.PerNode {
 		if s.record(0).ReleasedAt != nil {
-			s.begun.Store(true)
+			s.firstReleased.Store(true)
 		}
 		s.nodeRecords = map[string]*v1alpha1.NodeStatus{}
 		for i := range s.object.Status.NodeStatus {
 			node := &s.object.Status.NodeStatus[i]
 			s.nodeRecords[node.NodeName] = node
 			if !s.refused() && s.engine.nodes[node.NodeName] != nil {
-				s.laneAt(node.NodeName).recall(node)
+				s.domainAt(node.NodeName).recall(node)
 			}
 		}
 		return
 	}
-	l := s.lanes[""]
-	l.evidence = max(l.evidence, s.recordedPasses(s.object))
+	d := s.domains[""]
+	d.proven |= spec.Before(s.RecordedPasses(&s.object.Status))
 	for i := range s.groups {
 		record := s.record(i)
-		if record.ReleasedAt != nil && s.suspended {
-			l.freed = max(l.freed, i+1)
+		if record.ReleasedAt != nil && s.Suspended {
+			d.releasedBefore |= spec.Before(i + 1)
 		}
 		if record.FirstSatisfiedAt != nil {
-			l.once.add(i)
+			d.once.Add(i)
 		}
-		if record.PassedAt != nil && i < len(l.passes) && !s.continuous {
-			l.passes[i] = record.PassedAt.Time
+		if record.PassedAt != nil && i < len(d.passes) && !s.Continuous {
+			d.passes[i] = record.PassedAt.Time
 		}
 	}
 }
 
 // carry takes over what an earlier spec of the same object came to.
 func (s *sequence) carry(old *sequence, e *Engine) {
-	if s.uid != old.uid || s.perNode != old.perNode {
+	if s.UID != old.UID || s.PerNode != old.PerNode {
 		return
 	}
-	if old.begun.Load() || !old.suspended {
-		s.begun.Store(true)
+	if old.firstReleased.Load() || !old.Suspended {
+		s.firstReleased.Store(true)
 	}
-	now, same := e.now.Truncate(time.Second), 0
-	for same < min(len(s.groups), len(old.groups)) && s.groups[same].hash == old.groups[same].hash {
-		s.groups[same].watchedSince, s.groups[same].editedAt = old.groups[same].watchedSince, old.groups[same].editedAt
-		same++
+	now, same := e.now.Truncate(time.Second), s.SameGroups(old.Sequence)
+	for i, g := range s.groups[:same] {
+		g.watchedSince, g.editedAt = old.groups[i].watchedSince, old.groups[i].editedAt
 	}
 	for _, g := range s.groups[same:] {
 		g.editedAt = now
 	}
-	if s.resumed = old.resumed; old.suspended && !s.suspended {
-		s.resumed = now
+	if s.resumedSeen = old.resumedSeen; old.Suspended && !s.Suspended {
+		s.resumedSeen = now
 	}
-	for name, before := range old.lanes {
-		if s.lanes[name] != nil || (before.node != nil && (before.hasHistory() || s.suspended)) {
-			s.laneAt(name).carry(before, same)
+	for name, before := range old.domains {
+		if s.domains[name] != nil || (before.node != nil && (before.hasHistory() || s.Suspended)) {
+			s.domainAt(name).carry(before, same)
 		}
 	}
-	for name, l := range s.lanes {
-		if old.lanes[name] == nil && l.node != nil && s.suspended {
-			l.freed = max(l.freed, min(old.blank(l.node).released, same))
+	for name, d := range s.domains {
+		if old.domains[name] == nil && d.node != nil && s.Suspended {
+			d.releasedBefore |= old.onEmptyNode(d.node).Released & spec.Before(same)
 		}
 	}
 }

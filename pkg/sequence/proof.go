@@ -4,10 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // That a pod of group i was released proves that the groups before i were passed, whatever has become of their pods. Only
@@ -19,37 +16,18 @@ import (
 // PodSequences that one's UID and the hash of the groups up to the pod's own. A PodSequence that was made again, or whose
 // groups are defined in another way, is not the one that released the pod.
 
-// proof is the proof that all sequences of a pod release it.
-func proof(uid types.UID, memberships []membership) string {
+// proofOf is the proof that all sequences of a pod release it.
+func proofOf(uid types.UID, memberships []membership) string {
 	if len(memberships) == 0 {
 		return ""
 	}
 	marks := make([]string, len(memberships))
 	for i, m := range memberships {
-		marks[i] = string(m.sequence.uid) + "/" + m.sequence.groups[m.group].hash
+		marks[i] = m.sequence.ProofMark(m.group)
 	}
 	slices.Sort(marks)
 	return string(uid) + " " + strings.Join(marks, " ")
 }
 
-// proofOf is the proof on a pod; nil if there is none, or if it speaks of another pod.
-func proofOf(object *corev1.Pod) []string {
-	fields := strings.Fields(object.Annotations[v1alpha1.ReleasedAnnotation])
-	if len(fields) < 2 || fields[0] != string(object.UID) {
-		return nil
-	}
-	return fields[1:]
-}
-
 // provenGroup is the group of the sequence that the pod was released in, as its proof says and as groups are defined now.
-func (p *pod) provenGroup(s *sequence) (int, bool) {
-	for _, mark := range p.proof {
-		uid, hash, _ := strings.Cut(mark, "/")
-		if uid != string(s.uid) {
-			continue
-		}
-		i := slices.IndexFunc(s.groups, func(g *group) bool { return g.hash == hash })
-		return i, i >= 0
-	}
-	return 0, false
-}
+func (p *pod) provenGroup(s *sequence) (int, bool) { return s.ProvenGroup(p.ProofMarks) }

@@ -1,148 +1,81 @@
 package sequence
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// Report is how far a sequence has come: what its status is written from.
-type Report struct {
-	UID        types.UID
-	Generation int64
-	// Object is the PodSequence that this reports on, as the engine last saw it: read only.
-	Object *v1alpha1.PodSequence
-	// PerNode reports that the scope is Node, and Continuous that a group is passed only while it is satisfied.
-	PerNode, Continuous bool
-
-	Suspended bool
-	// Refused reports that the namespace to which the sequence points does not allow it. The first of Problems says so.
-	Refused bool
-	// Current is the 0-based index of the first group not passed, or the number of groups. For scope Node it is the
-	// minimum over the nodes that take part.
-	Current int
-	// Groups are the groups in order. For scope Node their numbers are sums over all nodes.
-	Groups []GroupReport
-	// Nodes are, for scope Node, the nodes that take part, by name.
-	Nodes []NodeReport
-	// Unbound is, for scope Node, the number of members that have no node yet, and Unplaced of these that of pods which no
-	// node is said to miss yet.
-	Unbound, Unplaced int
-
-	Problems []Problem
-
-	// Doubt says why confirming takes long; it is for whoever writes status to fill in.
-	Doubt string
-}
-
-// Confirming reports whether something in the report is being confirmed: in a moment, of which the engine tells as of any
-// change, it may be another thing.
-func (r Report) Confirming() bool {
-	if !r.PerNode {
-		return slices.ContainsFunc(r.Groups, func(g GroupReport) bool { return g.Confirming })
-	}
-	return slices.ContainsFunc(r.Nodes, func(n NodeReport) bool { return n.Group != nil && n.Group.Confirming })
-}
-
-// GroupReport is the part of a Report on one group.
-type GroupReport struct {
-	Title           string
-	Timeout         time.Duration // 0: none
-	Hash            string
-	Expected, Ready int
-	Satisfied       bool
-	// Confirming reports that the group looks satisfied, and that it is not known yet whether an event is missing which says
-	// otherwise. Then Satisfied is false.
-	Confirming bool
-	// EditedAt is when an edit made the group what it is, or when consent of the target namespace came late; zero if neither.
-	EditedAt time.Time
-	// SatisfiedOnce reports that the group was satisfied at some time since it was released.
-	SatisfiedOnce bool
-	// Released reports whether the group's pods may be scheduled.
-	Released bool
-	// ReleasedAt, SatisfiedAt and PassedAt are when that came about, by the API server's clock as far as it tells; zero
-	// while it is not so, or if the time is not known.
-	ReleasedAt, SatisfiedAt, PassedAt time.Time
-	// Progress says in words how far the group is.
-	Progress string
-	// WaitUntil is when the wait of a satisfied group is over that is not passed yet.
-	WaitUntil time.Time
-	// Failure is why the group will not be satisfied unless somebody acts; nil if it may.
-	Failure *Problem
-	// Members and ReadyMembers are names, sorted.
-	Members, ReadyMembers []string
-}
-
 // Report describes the sequence with this key, if there is one.
-func (e *Engine) Report(key types.NamespacedName) (Report, bool) {
+func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
 	s := e.sequences[key]
 	if s == nil {
-		return Report{}, false
+		return report.Report{}, false
 	}
-	report := Report{
-		UID: s.uid, Generation: s.generation, Object: s.object, PerNode: s.perNode, Continuous: s.continuous, Suspended: s.suspended, Refused: s.refused(),
-		Groups: make([]GroupReport, len(s.groups)), Problems: slices.Clone(s.problems),
+	r := report.Report{
+		UID: s.UID, Generation: s.Generation, Object: s.object, PerNode: s.PerNode, Continuous: s.Continuous, Suspended: s.Suspended, Refused: s.refused(),
+		Groups: make([]report.Group, len(s.groups)), Problems: s.problems(),
 	}
-	if s.perNode {
-		e.reportNodes(s, &report)
+	if s.PerNode {
+		e.reportNodes(s, &r)
 	} else {
-		l := s.lanes[""]
-		report.Current = l.current
+		d := s.domains[""]
+		r.Current = d.current()
 		for i := range s.groups {
-			report.Groups[i] = l.report(i, e.now)
+			r.Groups[i] = d.report(i, e.now)
 		}
 	}
-	if problem, ok := report.timedOutNodes(s); ok {
-		report.Problems = append(report.Problems, problem)
+	if problem, ok := r.TimedOutNodes(); ok {
+		r.Problems = append(r.Problems, problem)
 	}
 	if !s.refused() {
 		// First those that pods bring about: ungoverned ones alone mean that pods start out of order.
-		report.Problems = append(e.problems(s), report.Problems...)
+		r.Problems = append(e.problems(s), r.Problems...)
 	}
-	return report, true
+	return r, true
 }
 
-// report describes a group in one lane.
-func (l *lane) report(i int, now time.Time) GroupReport {
-	g, t := l.sequence.groups[i], l.peek(i)
-	n := l.need(i)
-	r := GroupReport{
-		Title: g.title, Timeout: g.timeout, Hash: g.hash, Expected: n.expected, Ready: n.ready, Satisfied: l.looksSatisfied(i), SatisfiedAt: l.since(i),
-		Released: i < l.released, Progress: n.String() + l.pausedWorkloads(i), Members: make([]string, 0, len(t.members)),
-		SatisfiedOnce: l.once.has(i), EditedAt: latest(g.editedAt, l.sequence.allowedAt),
+// report describes a group in one domain.
+func (d *domain) report(i int, now time.Time) report.Group {
+	g, state := d.sequence.groups[i], d.peek(i)
+	n := d.need(i)
+	r := report.Group{
+		Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Expected: n.Expected, Ready: n.Ready, Satisfied: d.looksSatisfied(i), SatisfiedAt: d.since(i),
+		Released: d.releases(i), Progress: n.String() + d.pausedWorkloads(i), Members: make([]string, 0, len(state.members)),
+		SatisfiedOnce: d.once.Has(i), EditedAt: latest(g.editedAt, d.sequence.allowedAt),
 	}
-	if r.Confirming = l.looksSatisfied(i) && !l.isSure(i) && (l.isNode() || i == l.current); r.Confirming {
+	if r.Confirming = d.looksSatisfied(i) && !d.isConfirmed(i) && (d.isNode() || i == d.current()); r.Confirming {
 		r.Satisfied = false
 		r.Progress += ", making sure that no change is missing"
 	}
-	if g.minAvailable != nil {
-		r.Expected = n.required
+	if g.MinAvailable != nil {
+		r.Expected = n.Required
 	}
 	if r.Released {
-		r.ReleasedAt = l.releasedAt(i)
+		r.ReleasedAt = d.releasedAt(i)
 	}
-	if i < len(l.passes) && i < l.current {
-		r.PassedAt = l.passes[i]
+	if i < len(d.passes) && i < d.current() {
+		r.PassedAt = d.passes[i]
 	}
-	if i == l.current {
-		r.Failure = l.failure(i, now)
-		if l.isSure(i) {
-			r.WaitUntil = l.waitOver(i)
+	if i == d.current() {
+		r.Failure = d.failure(i, now)
+		if d.isConfirmed(i) {
+			r.WaitUntil = d.waitOver(i)
 			r.Progress += ", waiting until " + r.WaitUntil.UTC().Format(time.RFC3339)
 		}
 	}
-	for p := range t.members {
-		r.Members = append(r.Members, p.name)
-		if l.isDone(p, g) {
-			r.ReadyMembers = append(r.ReadyMembers, p.name)
+	for p := range state.members {
+		r.Members = append(r.Members, p.Name)
+		if d.isDone(p, g) {
+			r.ReadyMembers = append(r.ReadyMembers, p.Name)
 		}
 	}
 	slices.Sort(r.Members)
@@ -150,43 +83,41 @@ func (l *lane) report(i int, now time.Time) GroupReport {
 	return r
 }
 
+// where names a group of the domain in messages.
+func (d *domain) where(i int) report.Where {
+	return report.Where{Index: i, Groups: len(d.sequence.groups), Title: d.sequence.groups[i].Title, Node: d.name}
+}
+
 // failure is why the group will not be satisfied unless somebody acts.
-func (l *lane) failure(i int, now time.Time) *Problem {
-	g, t := l.sequence.groups[i], l.peek(i)
-	on := ""
-	if l.isNode() {
-		on = " on node " + l.name
-	}
-	group := fmt.Sprintf("group %d/%d %q%s", i+1, len(l.sequence.groups), g.title, on)
+func (d *domain) failure(i int, now time.Time) *spec.Problem {
+	g, state := d.sequence.groups[i], d.peek(i)
 	switch {
-	case l.looksSatisfied(i):
+	case d.looksSatisfied(i):
 		return nil
-	case t.failed > 0:
-		return &Problem{v1alpha1.ReasonPodFailed, fmt.Sprintf(
-			"%s: %s failed and no controller replaces it: delete it and make it again", group, list(l.failedPods(i)))}
-	case t.work.failed > 0:
-		return &Problem{v1alpha1.ReasonJobFailed, fmt.Sprintf("%s: %s: delete it and make it again", group, list(l.failedJobs(i)))}
-	case !g.goOn && l.timedOut(i, now):
-		return &Problem{v1alpha1.ReasonPodsReadyTimeout, fmt.Sprintf(
-			"%s was not ready within %s: %s%s; later groups stay held until it is", group, g.timeout, l.need(i), l.pausedWorkloads(i))}
+	case state.sums.Failed > 0:
+		return ptr.To(report.PodFailed(d.where(i), d.failedPods(i)))
+	case state.demands.Failed > 0:
+		return ptr.To(report.JobFailed(d.where(i), d.failedJobs(i)))
+	case !g.ContinueOnTimeout && d.timedOut(i, now):
+		return ptr.To(report.TimedOut(d.where(i), g.Timeout, d.need(i), d.pausedWorkloads(i)))
 	}
 	return nil
 }
 
-func (l *lane) failedPods(i int) []string {
+func (d *domain) failedPods(i int) []string {
 	var names []string
 	collect := func(p *pod) {
-		if p.failed && p.owner.uid == "" {
-			names = append(names, "pod "+p.name)
+		if p.IsLost() {
+			names = append(names, "pod "+p.Name)
 		}
 	}
-	for p := range l.peek(i).members {
+	for p := range d.peek(i).members {
 		collect(p)
 	}
 	if len(names) == 0 { // a pod that this group names starts with an earlier one
 		for j := range i {
-			for p := range l.peek(j).members {
-				if _, named := l.sequence.groups[i].names[p.name]; named {
+			for p := range d.peek(j).members {
+				if _, named := d.sequence.groups[i].Names[p.Name]; named {
 					collect(p)
 				}
 			}
@@ -195,47 +126,35 @@ func (l *lane) failedPods(i int) []string {
 	return names
 }
 
-func (l *lane) failedJobs(i int) []string {
+func (d *domain) failedJobs(i int) []string {
 	var names []string
-	for share := range l.sequence.groups[i].shares {
-		if share.entered.failed > 0 {
-			names = append(names, fmt.Sprintf("%s failed (%s)", share.workload, share.workload.failure))
+	for demand := range d.sequence.groups[i].demands {
+		if demand.entered.Failed > 0 {
+			names = append(names, report.FailedJob(&demand.workload.Workload))
 		}
 	}
 	return names
 }
 
-// list tells of the first few.
-func list(names []string) string {
-	slices.Sort(names)
-	const told = 3
-	text := strings.Join(names[:min(told, len(names))], ", ")
-	if len(names) > told {
-		text += fmt.Sprintf(" and %d more", len(names)-told)
-	}
-	return text
-}
-
 // problems are those that pods bring about.
-func (e *Engine) problems(s *sequence) []Problem {
-	var problems []Problem
+func (e *Engine) problems(s *sequence) []spec.Problem {
+	var problems []spec.Problem
 	if p, ok := e.ungoverned(s); ok {
 		problems = append(problems, p)
 	}
 	if p, ok := e.unsupportedPods(s); ok {
 		problems = append(problems, p)
 	}
-	if p, ok := s.splitGang(); ok {
+	if p, ok := s.splitPodGroups(); ok {
 		problems = append(problems, p)
 	}
-	if s.perNode {
+	if s.PerNode {
 		return problems
 	}
-	l := s.lanes[""]
-	for i := range l.current {
-		if g := s.groups[i]; g.goOn && !l.looksSatisfied(i) && l.timedOut(i, e.now) && !l.passes[i].Before(l.deadline(i)) {
-			problems = append(problems, Problem{v1alpha1.ReasonPodsReadyTimeout, fmt.Sprintf(
-				"group %d/%d %q was not ready within %s: went on without it", i+1, len(s.groups), g.title, g.timeout)})
+	d := s.domains[""]
+	for i := range d.current() {
+		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, e.now) && !d.passes[i].Before(d.deadline(i)) {
+			problems = append(problems, report.WentOn(d.where(i), g.Timeout))
 		}
 	}
 	return problems
@@ -243,66 +162,48 @@ func (e *Engine) problems(s *sequence) []Problem {
 
 // ungoverned reports the pods of groups that must still wait and that nothing can hold: they belong to another
 // scheduler and carry no gate of ours.
-func (e *Engine) ungoverned(s *sequence) (Problem, bool) {
+func (e *Engine) ungoverned(s *sequence) (spec.Problem, bool) {
 	var names []string
-	for _, l := range s.lanes {
-		first := l.current + 1
-		if s.perNode && !l.isNode() {
+	for _, d := range s.domains {
+		first := d.current() + 1
+		if s.PerNode && !d.isNode() {
 			first = 1
 		}
 		for i := first; i < len(s.groups); i++ {
-			for p := range l.peek(i).members {
+			for p := range d.peek(i).members {
 				_, proven := p.provenGroup(s) // it was held, and released in its turn
-				if !proven && !e.schedulerNames.Has(p.schedulerName) && !p.hasGate(s.gate) {
-					names = append(names, p.name)
+				if !proven && !e.schedulerNames.Has(p.SchedulerName) && !p.HasGate(s.Gate) {
+					names = append(names, p.Name)
 				}
 			}
 		}
 	}
 	if len(names) == 0 {
-		return Problem{}, false
+		return spec.Problem{}, false
 	}
-	var mends []string
-	if ours := e.config.SchedulerNames; len(ours) > 0 {
-		mends = append(mends, "set schedulerName to "+strings.Join(ours, " or "))
-	}
-	if !s.perNode {
-		mends = append(mends, "add the scheduling gate "+s.gate)
-	}
-	mend := strings.Join(mends, ", or ")
-	if len(mends) > 1 {
-		mend += ","
-	}
-	return Problem{
-		Reason:  v1alpha1.ReasonUngovernedPods,
-		Message: fmt.Sprintf("%s cannot be held: %s in the pod template", list(names), mend),
-	}, true
+	return report.Ungoverned(names, s.Sequence, e.config.SchedulerNames), true
 }
 
 // unsupportedPods reports gated pods that no scheduler of ours can place on a node in order.
-func (e *Engine) unsupportedPods(s *sequence) (Problem, bool) {
-	if !s.perNode {
-		return Problem{}, false
+func (e *Engine) unsupportedPods(s *sequence) (spec.Problem, bool) {
+	if !s.PerNode {
+		return spec.Problem{}, false
 	}
 	if e.config.ClusterScopeOnly {
-		return Problem{v1alpha1.ReasonUnsupportedScope,
-			"scope Node needs podsequence-scheduler, which is not part of this installation: gated pods stay gated; " +
-				"install it, or use scope Cluster"}, true
+		return report.UnsupportedScope(), true
 	}
 	var names []string
 	for i := range s.groups {
-		for p := range s.lanes[""].peek(i).members {
+		for p := range s.domains[""].peek(i).members {
 			if e.unsupported(p, membership{s, i}) {
-				names = append(names, p.name)
+				names = append(names, p.Name)
 			}
 		}
 	}
 	if len(names) == 0 {
-		return Problem{}, false
+		return spec.Problem{}, false
 	}
-	return Problem{v1alpha1.ReasonUnsupportedScope, fmt.Sprintf(
-		"%s stay gated: their scheduler does not know scope Node; set schedulerName to %s in the pod template, or install the routing policy",
-		list(names), strings.Join(e.config.SchedulerNames, " or "))}, true
+	return report.UnsupportedPods(names, e.config.SchedulerNames), true
 }
 
 // Waiting are the unbound members of groups that must still wait.
@@ -315,14 +216,14 @@ func (e *Engine) Waiting(key types.NamespacedName) []types.NamespacedName {
 		return nil
 	}
 	var waiting []types.NamespacedName
-	l := s.lanes[""]
+	d := s.domains[""]
 	for i := range s.groups {
-		if !s.perNode && l.mayGo(i) {
+		if !s.PerNode && d.releases(i) {
 			continue
 		}
-		for p := range l.peek(i).members {
-			if !p.bound() && !e.mayGo(p) {
-				waiting = append(waiting, types.NamespacedName{Namespace: p.namespace, Name: p.name})
+		for p := range d.peek(i).members {
+			if !p.Bound() && !e.mayBeScheduled(p) {
+				waiting = append(waiting, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func TestNodesThatAreGoneLeaveNothing(t *testing.T) {
 		engine.RemoveNode(name)
 		engine.RemovePod(pod)
 	}
-	assert.Len(t, engine.sequences[shopKey].lanes, 1, "the one for pods without a node")
+	assert.Len(t, engine.sequences[shopKey].domains, 1, "the one for pods without a node")
 	assert.Empty(t, engine.workloads.byUID["driver"].onNode)
 }
 

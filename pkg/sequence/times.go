@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/readiness"
 )
 
 // Times come from the API: from the pods' conditions, from the creation of objects, and from status, where the controller
@@ -17,35 +18,35 @@ import (
 
 // satisfiedSince is since when the group is satisfied, without a break as far as anything says. turned is the latest Ready
 // time of the pods whose readiness this event brought; zero if it was something else that completed the group.
-func (l *lane) satisfiedSince(i int, satisfied bool, e *Engine) time.Time {
-	g, t := l.sequence.groups[i], l.peek(i)
+func (d *domain) satisfiedSince(i int, satisfied bool, e *Engine) time.Time {
+	g, state := d.sequence.groups[i], d.peek(i)
 	switch {
 	case !satisfied:
 		return time.Time{}
-	case !l.evaluated && t.since.IsZero():
-		return l.sinceFirstSight(i, e)
-	case !t.satisfied && t.turned.IsZero():
-		return latest(e.now.Truncate(time.Second), clamp(l.readySince(i, e), e.now))
-	case !t.satisfied:
-		return clamp(latest(t.turned, l.readySince(i, e)), e.now)
-	case g.wait > 0 && t.turned.After(t.since):
+	case !d.evaluated && state.since.IsZero():
+		return d.sinceFirstSight(i, e)
+	case !state.satisfied && state.turned.IsZero():
+		return latest(e.now.Truncate(time.Second), clamp(d.readySince(i, e), e.now))
+	case !state.satisfied:
+		return clamp(latest(state.turned, d.readySince(i, e)), e.now)
+	case g.Wait > 0 && state.turned.After(state.since):
 		// A pod that is needed turned ready again: there was a break, even if only its end was seen.
-		return latest(t.since, clamp(l.readySince(i, e), e.now))
+		return latest(state.since, clamp(d.readySince(i, e), e.now))
 	}
-	return t.since
+	return state.since
 }
 
 // sinceFirstSight is since when a group is satisfied that is satisfied when it is first looked at.
-func (l *lane) sinceFirstSight(i int, e *Engine) time.Time {
-	since, ready := time.Time{}, l.readySince(i, e)
-	switch recorded, known := l.recordedSince(i); {
+func (d *domain) sinceFirstSight(i int, e *Engine) time.Time {
+	since, ready := time.Time{}, d.readySince(i, e)
+	switch recorded, known := d.recordedSince(i); {
 	case !known:
 		since = ready
 	case !recorded.IsZero():
-		if since = recorded; l.sequence.groups[i].wait > 0 {
+		if since = recorded; d.sequence.groups[i].Wait > 0 {
 			since = latest(since, ready)
 		}
-	case ready.After(l.sequence.recordedAt()):
+	case ready.After(d.sequence.recordedAt()):
 		since = ready
 	default:
 		// The pods were ready when status said that the group was not. Whatever completed it since, nothing says when.
@@ -59,12 +60,12 @@ func (l *lane) sinceFirstSight(i int, e *Engine) time.Time {
 
 // recordedSince is since when the group is satisfied as status says; zero if it says that the group is not. It is not known if
 // status does not speak of the group as it is defined now. Of a node it speaks of one group.
-func (l *lane) recordedSince(i int) (since time.Time, known bool) {
-	record := l.sequence.record(i)
-	if !l.isNode() {
+func (d *domain) recordedSince(i int) (since time.Time, known bool) {
+	record := d.sequence.record(i)
+	if !d.isNode() {
 		return timeOf(record.SatisfiedAt), record.Hash != ""
 	}
-	node := l.sequence.nodeRecords[l.name]
+	node := d.sequence.nodeRecords[d.name]
 	if node == nil || record.Hash == "" || i < int(node.CurrentIndex) {
 		return time.Time{}, false
 	}
@@ -83,104 +84,55 @@ func timeOf(t *metav1.Time) time.Time {
 
 // readySince is when the last of the pods that the group needs turned ready, as the pods themselves say; zero if it needs
 // none.
-func (l *lane) readySince(i int, e *Engine) time.Time {
-	g, times := l.sequence.groups[i], l.readyTimes(i, e)
-	k := times.pods()
-	if g.minAvailable != nil {
-		k = min(k, max(l.need(i).required, 1))
+func (d *domain) readySince(i int, e *Engine) time.Time {
+	g, times := d.sequence.groups[i], d.readyTimes(i, e)
+	k := times.Pods()
+	if g.MinAvailable != nil {
+		k = min(k, max(d.need(i).Required, 1))
 	}
-	return times.when(k)
-}
-
-// readyTimes are when pods turned ready.
-type readyTimes []readyTime
-
-// readyTime is when so many pods turned ready. A complete Job has any number of them, for which nobody stores anything.
-type readyTime struct {
-	at   time.Time
-	pods int
-}
-
-func (r *readyTimes) add(at time.Time, pods int) {
-	if pods > 0 {
-		*r = append(*r, readyTime{at, pods})
-	}
-}
-
-// pods is how many there are.
-func (r readyTimes) pods() int {
-	sum := 0
-	for _, t := range r {
-		sum += t.pods
-	}
-	return sum
-}
-
-// when is when so many of the pods had turned ready; zero for none.
-func (r readyTimes) when(pods int) time.Time {
-	r.sort()
-	for _, t := range r {
-		if pods -= t.pods; pods <= 0 {
-			return t.at
-		}
-	}
-	return time.Time{}
-}
-
-func (r readyTimes) sort() {
-	slices.SortFunc(r, func(a, b readyTime) int { return a.at.Compare(b.at) })
+	return times.When(k)
 }
 
 // readyTimes are when the pods turned ready that count as done: of each workload only as many as are needed of it.
-func (l *lane) readyTimes(i int, e *Engine) readyTimes {
-	s := l.sequence
+func (d *domain) readyTimes(i int, e *Engine) readiness.Times {
+	s := d.sequence
 	g := s.groups[i]
-	var times readyTimes
-	if g.selector == nil && !l.isNode() {
+	var times readiness.Times
+	if g.Selector == nil && !d.isNode() {
 		for j := range i + 1 { // a pod that this group names may start with an earlier one
-			for p := range l.peek(j).members {
-				if _, named := g.names[p.name]; named && p.done(g.required) {
-					times.add(p.readyAt, 1)
+			for p := range d.peek(j).members {
+				if _, named := g.Names[p.Name]; named && p.Done(g.Required) {
+					times.Add(p.ReadyAt, 1)
 				}
 			}
 		}
 		return times
 	}
-	ofShare := map[*share]readyTimes{}
-	for p := range l.peek(i).members {
-		if !l.isDone(p, g) {
+	ofShare := map[*demand]readiness.Times{}
+	for p := range d.peek(i).members {
+		if !d.isDone(p, g) {
 			continue
 		}
-		made := e.workloads.makerOf(p)
-		part := s.shareIn(i, made.workload)
+		owner := e.workloads.ownerOf(p)
+		part := s.demandIn(i, owner.workload)
 		switch {
-		case l.isNode(), part == nil && !made.unseen:
-			times.add(p.readyAt, 1)
-		case part != nil && part.expects(p, made.revision):
-			ofShare[part] = append(ofShare[part], readyTime{p.readyAt, 1})
+		case d.isNode(), part == nil && !owner.unseen:
+			times.Add(p.ReadyAt, 1)
+		case part != nil && readiness.Expects(&part.workload.Workload, &p.Pod, owner.revision):
+			ofShare[part] = append(ofShare[part], readiness.Time{At: p.ReadyAt, Pods: 1})
 		}
 	}
-	if l.isNode() {
+	if d.isNode() {
 		return times
 	}
-	for part := range g.shares {
-		need, ready := part.entered.need, ofShare[part]
-		if part.workload.complete {
-			times.add(part.workload.completeAt, need)
+	for part := range g.demands {
+		if part.workload.Complete {
+			times.Add(part.workload.CompletedAt, part.entered.Need)
 			continue
 		}
-		ready.sort()
-		times = append(times, ready[:min(need, len(ready))]...)
+		times.AddDemand(part.entered.Need, ofShare[part])
 	}
 	return times
-}
-
-// record is what status says of a group that is still defined in the same way.
-func (s *sequence) record(i int) v1alpha1.GroupStatus {
-	if records := s.object.Status.Groups; i < len(records) && records[i].Hash == s.groups[i].hash {
-		return records[i]
-	}
-	return v1alpha1.GroupStatus{}
 }
 
 // recordedAt is when status was last written, as the API server noted; zero if it did not.
@@ -196,7 +148,7 @@ func (s *sequence) recordedAt() time.Time {
 
 // resumedAt is when status says that a suspension was lifted; zero if it does not, or if there can have been none.
 func (s *sequence) resumedAt() time.Time {
-	if s.suspended || s.generation < 2 {
+	if s.Suspended || s.Generation < 2 {
 		return time.Time{}
 	}
 	c := meta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionSuspended)
@@ -206,7 +158,7 @@ func (s *sequence) resumedAt() time.Time {
 	return c.LastTransitionTime.Time
 }
 
-// clamp takes a time in the future for now. While no time has been told, there is no future.
+// clamp takes a time in the future for now. Before the first Tick there is no future.
 func clamp(t, now time.Time) time.Time {
 	if !now.IsZero() && t.After(now) {
 		return now.Truncate(time.Second)
@@ -218,21 +170,21 @@ func clamp(t, now time.Time) time.Time {
 func fullSecondAfter(t time.Time) time.Time { return t.Truncate(time.Second).Add(time.Second) }
 
 // waitOver is when the wait of a satisfied group is over.
-func (l *lane) waitOver(i int) time.Time {
-	g, since := l.sequence.groups[i], l.since(i)
-	if g.wait == 0 {
+func (d *domain) waitOver(i int) time.Time {
+	g, since := d.sequence.groups[i], d.since(i)
+	if g.Wait == 0 {
 		return since
 	}
-	return fullSecondAfter(since).Add(g.wait)
+	return fullSecondAfter(since).Add(g.Wait)
 }
 
 // deadline is when the group's time is over; zero if it has no time-out, or is not released.
-func (l *lane) deadline(i int) time.Time {
-	g := l.sequence.groups[i]
-	if g.timeout == 0 || i > l.current || l.sequence.refused() || (l.isNode() && l.node == nil) || (l.sequence.suspended && !l.mayGo(i)) {
+func (d *domain) deadline(i int) time.Time {
+	g := d.sequence.groups[i]
+	if g.Timeout == 0 || i > d.current() || d.sequence.refused() || (d.isNode() && d.node == nil) || (d.sequence.Suspended && !d.releases(i)) {
 		return time.Time{}
 	}
-	return fullSecondAfter(l.releasedAt(i)).Add(g.timeout)
+	return fullSecondAfter(d.releasedAt(i)).Add(g.Timeout)
 }
 
 // timedOut reports whether the group's time was over before it was satisfied for the first time. That it breaks after it was
@@ -240,22 +192,22 @@ func (l *lane) deadline(i int) time.Time {
 //
 // On a node this takes somebody who saw it: this engine, if it watched the group already when the time was over, or the
 // controller that recorded it. What was ready there at some time before a restart nothing else says.
-func (l *lane) timedOut(i int, now time.Time) bool {
-	at := l.deadline(i)
-	if at.IsZero() || now.Before(at) || l.satisfiedOnce(i) {
+func (d *domain) timedOut(i int, now time.Time) bool {
+	at := d.deadline(i)
+	if at.IsZero() || now.Before(at) || d.satisfiedOnce(i) {
 		return false
 	}
-	return !l.isNode() || !l.watchedSince(i).After(at) || slices.Contains(l.nodeRecord(i).TimedOut, int32(i))
+	return !d.isNode() || !d.watchedSince(i).After(at) || slices.Contains(d.nodeRecord(i).TimedOut, int32(i))
 }
 
 // satisfiedOnce reports whether the group was satisfied since it was released: as the engine saw, or as status says.
-func (l *lane) satisfiedOnce(i int) bool {
-	return l.once.has(i) || l.restsOnNothing(i) || slices.Contains(l.nodeRecord(i).ReadyBefore, int32(i))
+func (d *domain) satisfiedOnce(i int) bool {
+	return d.once.Has(i) || d.restsOnNothing(i) || slices.Contains(d.nodeRecord(i).ReadyBefore, int32(i))
 }
 
-// nodeRecord is what status says of the lane's node, if it speaks of the group as it is defined now.
-func (l *lane) nodeRecord(i int) v1alpha1.NodeStatus {
-	if record := l.sequence.nodeRecords[l.name]; record != nil && l.isNode() && l.sequence.record(i).Hash != "" {
+// nodeRecord is what status says of the domain's node, if it speaks of the group as it is defined now.
+func (d *domain) nodeRecord(i int) v1alpha1.NodeStatus {
+	if record := d.sequence.nodeRecords[d.name]; record != nil && d.isNode() && d.sequence.record(i).Hash != "" {
 		return *record
 	}
 	return v1alpha1.NodeStatus{}
@@ -263,56 +215,56 @@ func (l *lane) nodeRecord(i int) v1alpha1.NodeStatus {
 
 // noteSatisfied remembers of a released group that it was satisfied: it has no time-out any more. One that was too late, and
 // that the groups after it no longer wait for, must have been satisfied for as long as they would have waited.
-func (l *lane) noteSatisfied(i int, now time.Time) {
-	if (l.isSure(i) || l.peek(i).witness.confirmed) && !l.restsOnNothing(i) && (!l.sequence.suspended || l.mayGo(i)) && (!l.timedOut(i, now) || !now.Before(l.waitOver(i))) {
-		l.once.add(i)
+func (d *domain) noteSatisfied(i int, now time.Time) {
+	if (d.isConfirmed(i) || d.peek(i).witness.confirmed) && !d.restsOnNothing(i) && (!d.sequence.Suspended || d.releases(i)) && (!d.timedOut(i, now) || !now.Before(d.waitOver(i))) {
+		d.once.Add(i)
 	}
 }
 
 // releasedAt is when the group was released: for the first, when there were a sequence, a node and a workload; for any other,
 // when the groups before were passed. Under Continuous that is the last time.
-func (l *lane) releasedAt(i int) time.Time {
-	s, g := l.sequence, l.sequence.groups[i]
+func (d *domain) releasedAt(i int) time.Time {
+	s, g := d.sequence, d.sequence.groups[i]
 	record := s.record(i)
-	if record.ReleasedAt != nil && !s.continuous {
+	if record.ReleasedAt != nil && !s.Continuous {
 		return record.ReleasedAt.Time
 	}
-	at := latest(latest(s.created, g.editedAt), latest(s.resumed, s.resumedAt()))
+	at := latest(latest(s.created, g.editedAt), latest(s.resumedSeen, s.resumedAt()))
 	if record.ChangedAt != nil {
 		at = latest(at, record.ChangedAt.Time)
 	}
 	switch {
-	case l.isNode():
-		at = latest(at, l.begunAt())
+	case d.isNode():
+		at = latest(at, d.begunAt())
 	case record.ReleasedAt != nil:
 		at = latest(at, record.ReleasedAt.Time)
-	case g.timeout > 0:
+	case g.Timeout > 0:
 		// What happened before this engine came, nobody has recorded.
 		at = latest(at, g.watchedSince)
 	}
-	return latest(at, l.passedBefore(i))
+	return latest(at, d.passedBefore(i))
 }
 
 // passedBefore is when the group before was passed; zero if that is not known. Passes come one after another.
-func (l *lane) passedBefore(i int) time.Time {
+func (d *domain) passedBefore(i int) time.Time {
 	switch {
 	case i == 0:
 		return time.Time{}
-	case len(l.passes) == 0:
-		return l.lastPass
+	case len(d.passes) == 0:
+		return d.lastPass
 	}
-	return l.passes[min(i, len(l.passes))-1]
+	return d.passes[min(i, len(d.passes))-1]
 }
 
 // begunAt is when there were a node and the workloads of the first group that should run there.
-func (l *lane) begunAt() time.Time {
-	if l.node == nil {
+func (d *domain) begunAt() time.Time {
+	if d.node == nil {
 		return time.Time{}
 	}
-	at := l.node.object.CreationTimestamp.Time
-	for share := range l.sequence.groups[0].shares {
-		if _, due := share.workload.due[l.name]; due {
-			at = latest(at, share.workload.created)
+	at := d.node.Object.CreationTimestamp.Time
+	for demand := range d.sequence.groups[0].demands {
+		if _, due := demand.workload.due[d.name]; due {
+			at = latest(at, demand.workload.CreatedAt)
 		}
 	}
 	return at

@@ -3,41 +3,43 @@ package sequence
 import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // Unlisted are the objects of a kind in a namespace that the engine knows and that are not in a list of this version: they
 // were gone when it was made. Versions are those of one kind, which can always be compared. An object that is newer than the
 // list is none of them.
-func (e *Engine) Unlisted(kind WorkloadKind, namespace string, listed sets.Set[types.UID], version string) []types.UID {
+func (e *Engine) Unlisted(kind inventory.Kind, namespace string, listed sets.Set[types.UID], version string) []types.UID {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
 	var gone []types.UID
 	add := func(uid types.UID, known string) {
-		if !listed.Has(uid) && !newer(known, version) {
+		if !listed.Has(uid) && !inventory.Newer(known, version) {
 			gone = append(gone, uid)
 		}
 	}
-	if kind == KindPod {
+	if kind == inventory.KindPod {
 		for _, p := range e.podsIn(namespace) {
-			add(p.uid, p.resourceVersion)
+			add(p.UID, p.ResourceVersion)
 		}
 		return gone
 	}
 	for w := range e.workloads.of[namespace] {
-		if w.kind == kind {
-			add(w.uid, w.resourceVersion)
+		if w.Kind == kind {
+			add(w.UID, w.ResourceVersion)
 		}
 	}
 	return gone
 }
 
 // KnowsAny reports whether the engine still knows any of these objects.
-func (e *Engine) KnowsAny(kind WorkloadKind, namespace string, uids []types.UID) bool {
+func (e *Engine) KnowsAny(kind inventory.Kind, namespace string, uids []types.UID) bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	if kind != KindPod {
+	if kind != inventory.KindPod {
 		for _, uid := range uids {
 			if e.workloads.byUID[uid] != nil {
 				return true
@@ -47,7 +49,7 @@ func (e *Engine) KnowsAny(kind WorkloadKind, namespace string, uids []types.UID)
 	}
 	wanted := sets.New(uids...)
 	for _, p := range e.podsIn(namespace) {
-		if wanted.Has(p.uid) {
+		if wanted.Has(p.UID) {
 			return true
 		}
 	}

@@ -3,6 +3,8 @@ package sequence
 import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // UnlistedSequences are the PodSequences that the engine knows and that are not in a list of this version: they were gone
@@ -13,8 +15,8 @@ func (e *Engine) UnlistedSequences(listed sets.Set[types.UID], version string) [
 
 	var gone []types.UID
 	for _, s := range e.sequences {
-		if !listed.Has(s.uid) && !newer(s.object.ResourceVersion, version) {
-			gone = append(gone, s.uid)
+		if !listed.Has(s.UID) && !inventory.Newer(s.object.ResourceVersion, version) {
+			gone = append(gone, s.UID)
 		}
 	}
 	return gone
@@ -27,7 +29,7 @@ func (e *Engine) KnowsAnySequence(uids []types.UID) bool {
 
 	wanted := sets.New(uids...)
 	for _, s := range e.sequences {
-		if wanted.Has(s.uid) {
+		if wanted.Has(s.UID) {
 			return true
 		}
 	}

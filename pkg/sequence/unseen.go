@@ -5,9 +5,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// unseenPods are pods that were told to wait on a version of them that no event has brought yet. Their release is reported
+// unseenPods are pods that wait because of an answer about a version of them that no event has brought yet. Their release is reported
 // when they come.
 //
 // They have a lock of their own, because questions are asked under the engine's read lock.
@@ -17,14 +19,14 @@ type unseenPods struct {
 	brought  string // the newest version of a pod that an event or a list has brought
 }
 
-// Remember has the engine report the release of this pod when it comes to know it: the caller has told it to wait.
+// Remember has the engine report the release of this pod when it comes to know it: the caller holds it.
 func (e *Engine) Remember(object *corev1.Pod) { e.unseen.add(object.UID, object.ResourceVersion) }
 
 // add notes a pod. One that an event must have brought by now is either known or gone, and would never be taken out again.
 func (u *unseenPods) add(uid types.UID, version string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.brought == "" || newer(version, u.brought) {
+	if u.brought == "" || inventory.Newer(version, u.brought) {
 		u.versions[uid] = version
 	}
 }
@@ -42,7 +44,7 @@ func (u *unseenPods) has(uid types.UID) bool {
 func (u *unseenPods) take(uid types.UID, version string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if behind(u.brought, version) {
+	if inventory.Behind(u.brought, version) {
 		u.brought = version
 	}
 	_, was := u.versions[uid]
@@ -54,11 +56,11 @@ func (u *unseenPods) take(uid types.UID, version string) bool {
 func (u *unseenPods) listed(version string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if behind(u.brought, version) {
+	if inventory.Behind(u.brought, version) {
 		u.brought = version
 	}
 	for uid, seen := range u.versions {
-		if !newer(seen, version) {
+		if !inventory.Newer(seen, version) {
 			delete(u.versions, uid)
 		}
 	}

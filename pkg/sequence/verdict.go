@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // The scheduler asks about pods under the lock of its queue, and in the one scheduling cycle that all its pods share. So it
@@ -33,7 +35,7 @@ func (v Verdict) Proof(pod *corev1.Pod) string {
 	if v.Held {
 		return ""
 	}
-	return proof(pod.UID, v.memberships)
+	return proofOf(pod.UID, v.memberships)
 }
 
 // Verdict answers for a pod as Decide does, without waiting for anybody. A pod that the engine does not know, or knows with
@@ -102,7 +104,7 @@ type publishedPod struct {
 	resourceVersion string
 	firstSeen       Sighting
 	// placed is as much of the pod as decides its memberships.
-	placed      *pod
+	placed      inventory.Pod
 	memberships []membership // as of the pod: no element is ever written to
 	needs       []membership // see Engine.needs
 	held        atomic.Bool
@@ -122,8 +124,14 @@ func (p *published) find(object *corev1.Pod) (seen *publishedPod, known bool) {
 		return nil, false
 	}
 	seen = found.(*publishedPod)
-	return seen, !newer(object.ResourceVersion, seen.resourceVersion) ||
-		(seen.uid == object.UID && seen.placed.sameMembership(viewPod(object)))
+	return seen, !inventory.Newer(object.ResourceVersion, seen.resourceVersion) ||
+		(seen.uid == object.UID && seen.sameMembership(object))
+}
+
+// sameMembership reports whether another version of the pod belongs to the same groups.
+func (p *publishedPod) sameMembership(object *corev1.Pod) bool {
+	view := inventory.ViewPod(object)
+	return p.placed.SameMembership(&view)
 }
 
 func (p *publishedPod) sighting(object *corev1.Pod) Sighting {
@@ -133,7 +141,7 @@ func (p *publishedPod) sighting(object *corev1.Pod) Sighting {
 	return p.firstSeen
 }
 
-// matchUnseen works out the memberships of a pod that is not known, and whether all its sequences release it for sure.
+// matchUnseen works out the memberships of a pod that is not known, and whether it is confirmed that all its sequences release it.
 func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, released bool) {
 	found, any := e.published.namespaces.Load(object.Namespace)
 	if !any {
@@ -163,39 +171,39 @@ func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, rele
 func (e *Engine) releasesUnseen(view *pod, m membership) bool {
 	s := m.sequence
 	switch {
-	case s.perNode:
-		return m.group == 0 && !s.suspended && !e.unsupported(view, m)
-	case s.continuous && m.group > 0:
+	case s.PerNode:
+		return m.group == 0 && !s.Suspended && !e.unsupported(view, m)
+	case s.Continuous && m.group > 0:
 		return false
 	}
-	return m.group < s.publishedOn("").released
+	return s.publishedOn("").Released.Has(m.group)
 }
 
 // publish has what the engine says of the pod read from now on. It reports whether the pod is held; one with a node is not.
 func (e *Engine) publish(p *pod) (held bool) {
-	if p.bound() {
+	if p.Bound() {
 		e.unpublish(p)
 		return false
 	}
-	held = !e.mayGo(p)
-	if old := p.published; old != nil && old.uid == p.uid && old.resourceVersion == p.resourceVersion && sameSlice(old.memberships, p.memberships) {
+	held = !e.mayBeScheduled(p)
+	if old := p.published; old != nil && old.uid == p.UID && old.resourceVersion == p.ResourceVersion && sameSlice(old.memberships, p.memberships) {
 		old.held.Store(held)
 		return held
 	}
 	p.published = &publishedPod{
-		uid: p.uid, resourceVersion: p.resourceVersion, firstSeen: p.firstSeen,
-		placed:      &pod{terminating: p.terminating, owner: p.owner, labels: p.labels, gangs: p.gangs},
+		uid: p.UID, resourceVersion: p.ResourceVersion, firstSeen: p.firstSeen,
+		placed:      inventory.Pod{Terminating: p.Terminating, Owner: p.Owner, Labels: p.Labels, PodGroups: p.PodGroups},
 		memberships: p.memberships, needs: e.needs(p),
 	}
 	p.published.held.Store(held)
-	e.published.pods.Store(types.NamespacedName{Namespace: p.namespace, Name: p.name}, p.published)
+	e.published.pods.Store(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.published)
 	return held
 }
 
 func (e *Engine) unpublish(p *pod) {
 	if p.published != nil {
 		p.published = nil
-		e.published.pods.Delete(types.NamespacedName{Namespace: p.namespace, Name: p.name})
+		e.published.pods.Delete(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 	}
 }
 
@@ -219,19 +227,4 @@ func (e *Engine) publishNamespace(name string) {
 		view.sequences = slices.Collect(maps.Keys(ns.sequences))
 	}
 	e.published.namespaces.Store(name, view)
-}
-
-// matchCost is what it costs to match a pod with the sequence, in labels that are compared.
-func (s *sequence) matchCost() int {
-	cost := 1 + len(s.groups)
-	for _, g := range s.groups {
-		if g.selector == nil {
-			continue
-		}
-		requirements, _ := g.selector.Requirements()
-		for _, r := range requirements {
-			cost += 1 + len(r.ValuesUnsorted())
-		}
-	}
-	return cost
 }

@@ -26,23 +26,23 @@ func checkPublished(e *Engine) error {
 	})
 	for name, ns := range e.namespaces {
 		for _, p := range ns.pods {
-			key := types.NamespacedName{Namespace: name, Name: p.name}
+			key := types.NamespacedName{Namespace: name, Name: p.Name}
 			got := published[key]
 			delete(published, key)
 			switch {
-			case p.bound() && got == nil:
-			case p.bound():
-				return fmt.Errorf("%s has a node, and a verdict on it is published", p.name)
+			case p.Bound() && got == nil:
+			case p.Bound():
+				return fmt.Errorf("%s has a node, and a verdict on it is published", p.Name)
 			case got == nil:
-				return fmt.Errorf("%s: no verdict is published", p.name)
-			case got.held.Load() == e.mayGo(p):
-				return fmt.Errorf("%s: the published verdict is held %t, and that of the engine is not", p.name, got.held.Load())
-			case got.uid != p.uid, got.resourceVersion != p.resourceVersion, got.firstSeen != p.firstSeen, !got.placed.sameMembership(p):
-				return fmt.Errorf("%s: what is published is of version %s of %s, want %s of %s", p.name, got.resourceVersion, got.uid, p.resourceVersion, p.uid)
+				return fmt.Errorf("%s: no verdict is published", p.Name)
+			case got.held.Load() == e.mayBeScheduled(p):
+				return fmt.Errorf("%s: the published verdict is held %t, and that of the engine is not", p.Name, got.held.Load())
+			case got.uid != p.UID, got.resourceVersion != p.ResourceVersion, got.firstSeen != p.firstSeen, !got.placed.SameMembership(&p.Pod):
+				return fmt.Errorf("%s: what is published is of version %s of %s, want %s of %s", p.Name, got.resourceVersion, got.uid, p.ResourceVersion, p.UID)
 			case !slices.Equal(got.memberships, p.memberships):
-				return fmt.Errorf("%s: published memberships are %v, want %v", p.name, got.memberships, p.memberships)
+				return fmt.Errorf("%s: published memberships are %v, want %v", p.Name, got.memberships, p.memberships)
 			case !slices.Equal(got.needs, e.needs(p)):
-				return fmt.Errorf("%s: published needs are %v, want %v", p.name, got.needs, e.needs(p))
+				return fmt.Errorf("%s: published needs are %v, want %v", p.Name, got.needs, e.needs(p))
 			}
 		}
 	}
@@ -56,18 +56,18 @@ func checkPublishedSequences(e *Engine) error {
 	want := map[string]map[*sequence]struct{}{}
 	for _, s := range e.sequences {
 		if !s.refused() {
-			insert(want, s.namespace, s)
+			insert(want, s.Namespace, s)
 		}
-		for name, l := range s.lanes {
-			if l.told != l.now() || s.publishedOn(name) != l.told {
-				return fmt.Errorf("%s: what is published of node %q is %v, want %v", s.key, name, s.publishedOn(name), l.now())
+		for name, d := range s.domains {
+			if d.published != (publishedDomain{Standing: d.standing()}) || s.publishedOn(name) != d.published.Standing {
+				return fmt.Errorf("%s: what is published of node %q is %v, want %v", s.Key, name, s.publishedOn(name), d.standing())
 			}
 		}
 	}
 	for s := range e.perNode {
 		for name, n := range e.nodes {
-			if s.lanes[name] == nil && s.publishedOn(name) != s.tellBlank(n) {
-				return fmt.Errorf("%s: what is published of empty node %q is %v, want %v", s.key, name, s.publishedOn(name), s.tellBlank(n))
+			if s.domains[name] == nil && s.publishedOn(name) != s.onEmptyNode(n) {
+				return fmt.Errorf("%s: what is published of empty node %q is %v, want %v", s.Key, name, s.publishedOn(name), s.onEmptyNode(n))
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func checkPublishedSequences(e *Engine) error {
 		delete(want, key.(string))
 		cost := 0
 		for s := range all {
-			cost += s.matchCost()
+			cost += s.MatchCost()
 		}
 		missing := slices.ContainsFunc(view.sequences, func(s *sequence) bool { _, ok := all[s]; return !ok })
 		if view.tooMany != (cost > maxMatchCost) || (!view.tooMany && (missing || len(view.sequences) != len(all))) {
@@ -188,7 +188,7 @@ func TestWhatIsPublishedOfAPod(t *testing.T) {
 			one, two := makePod("one", "5").Obj(), makePod("two", "6").Label("tier", "two").Obj()
 			e.ApplyPod(one)
 			e.ApplyPod(two)
-			assert.Equal(t, "one shop/"+e.sequences[types.NamespacedName{Namespace: oracleNamespace, Name: "shop"}].groups[0].hash, e.Verdict(one).Proof(one))
+			assert.Equal(t, "one shop/"+e.sequences[types.NamespacedName{Namespace: oracleNamespace, Name: "shop"}].groups[0].Hash, e.Verdict(one).Proof(one))
 			assert.Empty(t, e.Verdict(two).Proof(two))
 		},
 	}
@@ -236,10 +236,10 @@ func TestAPodThatIsAskedAboutWhileItsEventIsUnderWayIsReported(t *testing.T) {
 	pod := makePod("p", "5").Obj()
 
 	engine.mu.Lock()
-	b := engine.at(pod.ResourceVersion)
-	engine.applyPod(viewPod(pod), nil, b)
+	tx := engine.at(pod.ResourceVersion)
+	engine.applyPod(viewPod(pod), nil, tx)
 	require.True(t, engine.Verdict(pod).Held, "nothing is published yet, and to match it takes too long")
-	changes := engine.settle(b)
+	changes := engine.settle(tx)
 	engine.mu.Unlock()
 	assert.Len(t, changes.Released, 1)
 	assert.False(t, engine.Verdict(pod).Held)

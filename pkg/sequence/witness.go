@@ -1,12 +1,16 @@
 package sequence
 
-import "time"
+import (
+	"time"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+)
 
 // witness remembers that a group was satisfied for a moment, until it is known whether an event from before was missing.
 //
 // A Job that is deleted as soon as it is complete may be gone before the answer comes. The group was satisfied all the same,
 // if nothing from before says otherwise; what happened afterwards does not matter, because a pass is permanent. So only
-// groups that are passed for good, without a wait, have one.
+// groups that are passed permanently, without a wait, have one.
 type witness struct {
 	Question // what must be known; its Moment is 0 while there is nothing to know
 	since    time.Time
@@ -23,8 +27,8 @@ func (w *witness) call(question Question, since time.Time) {
 
 // notice takes an event that changed the group. One from before what was noted speaks against it: it was missing. So does
 // one of which nobody can say when it happened.
-func (w *witness) notice(b *batch, e *Engine) {
-	if b.relisted || e.split || !behind(w.Version, b.Version) {
+func (w *witness) notice(tx *transaction, e *Engine) {
+	if tx.relisted || e.split || !inventory.Behind(w.Version, tx.Version) {
 		w.Question = Question{}
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	coordinationv1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/report"
 )
 
 // Hold is what would keep a pod from being scheduled that does not exist yet. The zero value keeps none.
@@ -55,8 +55,8 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	var holding *membership
 	for i := range p.memberships {
 		m := &p.memberships[i]
-		governed := e.schedulerNames.Has(p.schedulerName) || p.hasGate(m.sequence.gate)
-		if governed && m.blocked() && (holding == nil || less(m.sequence.key, holding.sequence.key)) {
+		governed := e.schedulerNames.Has(p.SchedulerName) || p.HasGate(m.sequence.Gate)
+		if governed && m.blocked() && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
 			holding = m
 		}
 	}
@@ -64,9 +64,9 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 		return Hold{}
 	}
 	s := holding.sequence
-	hold := Hold{Sequence: s.key}
-	if current := s.lanes[""].current; current < holding.group {
-		hold.Group = fmt.Sprintf("group %d/%d %q", current+1, len(s.groups), s.groups[current].title)
+	hold := Hold{Sequence: s.Key}
+	if current := s.domains[""].current(); current < holding.group {
+		hold.Group = fmt.Sprintf("group %d/%d %q", current+1, len(s.groups), s.groups[current].Title)
 		search := pausedSearch{seen: map[*group]struct{}{}, found: map[types.NamespacedName]struct{}{}}
 		search.group(s, current)
 		hold.Paused = search.sorted()
@@ -82,17 +82,17 @@ func (e *Engine) TargetNamespace(key types.NamespacedName) (namespace string, ok
 	if s == nil {
 		return "", false
 	}
-	return s.namespace, true
+	return s.Namespace, true
 }
 
 // blocked reports whether the members of the group are held until something else happens.
 func (m membership) blocked() bool {
 	s := m.sequence
-	if s.perNode || s.lanes[""].mayGo(m.group) {
+	if s.PerNode || s.domains[""].releases(m.group) {
 		return false
 	}
-	l := s.lanes[""]
-	return l.current >= m.group || !l.looksSatisfied(l.current)
+	d := s.domains[""]
+	return d.current() >= m.group || !d.looksSatisfied(d.current())
 }
 
 // pausedSearch finds the paused Deployments that a group needs.
@@ -108,13 +108,13 @@ func (search *pausedSearch) group(s *sequence, i int) {
 		return
 	}
 	search.seen[g] = struct{}{}
-	for share := range g.shares {
-		if w := share.workload; w.pause.paused && share.entered.short > 0 {
-			search.found[types.NamespacedName{Namespace: w.namespace, Name: w.name}] = struct{}{}
+	for demand := range g.demands {
+		if w := demand.workload; w.Pause.Paused && demand.entered.Short > 0 {
+			search.found[types.NamespacedName{Namespace: w.Namespace, Name: w.Name}] = struct{}{}
 		}
 	}
-	for p := range s.lanes[""].peek(i).members {
-		if p.bound() {
+	for p := range s.domains[""].peek(i).members {
+		if p.Bound() {
 			continue
 		}
 		for _, m := range p.memberships {
@@ -126,7 +126,7 @@ func (search *pausedSearch) group(s *sequence, i int) {
 }
 
 // current is the current group of the membership's sequence.
-func (m membership) current() int { return m.sequence.lanes[""].current }
+func (m membership) current() int { return m.sequence.domains[""].current() }
 
 func (search *pausedSearch) sorted() []types.NamespacedName {
 	names := make([]types.NamespacedName, 0, len(search.found))
@@ -139,35 +139,13 @@ func (search *pausedSearch) sorted() []types.NamespacedName {
 	return names
 }
 
-// pause says whether a Deployment is paused, and which DeploymentCoordination paused it, if one did.
-type pause struct {
-	paused bool
-	by     string
-}
-
-func pauseOf(d *appsv1.Deployment) pause {
-	if !d.Spec.Paused {
-		return pause{}
-	}
-	return pause{true, d.Annotations[coordinationv1.PausedByAnnotation]}
-}
-
-// pausedWorkloads says which paused Deployments keep the group from being ready. It is empty if none does, and else
-// continues the text of a need.
-func (l *lane) pausedWorkloads(i int) string {
-	var paused []string
-	for share := range l.sequence.groups[i].shares {
-		w := share.workload
-		switch {
-		case !w.pause.paused || share.entered.short == 0:
-		case w.pause.by != "":
-			paused = append(paused, fmt.Sprintf("%s is paused by DeploymentCoordination %s until its turn", w, w.pause.by))
-		default:
-			paused = append(paused, fmt.Sprintf("%s is paused: set its spec.paused to false", w))
+// pausedWorkloads says which paused Deployments keep the group from being ready.
+func (d *domain) pausedWorkloads(i int) string {
+	var paused []*inventory.Workload
+	for demand := range d.sequence.groups[i].demands {
+		if w := &demand.workload.Workload; w.Pause.Paused && demand.entered.Short > 0 {
+			paused = append(paused, w)
 		}
 	}
-	if len(paused) == 0 {
-		return ""
-	}
-	return ", " + list(paused)
+	return report.PausedWorkloads(paused)
 }

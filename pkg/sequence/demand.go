@@ -1,0 +1,87 @@
+package sequence
+
+import "example.com/podsequence/pkg/sequence/readiness"
+
+// demand is a workload's part in one group: the group selects its pods by their template.
+type demand struct {
+	workload *workload
+	sequence *sequence
+	group    int
+
+	// done counts the members of the group that the workload owns and that are done, claimed those that an earlier group
+	// has, both by revision: which revision is the newest may change while the pods stay.
+	done, claimed map[string]int
+	// namedBefore is how many of its pods' names earlier groups list, whether the pods exist or not.
+	namedBefore int
+
+	// entered is what the group state of the group has of it.
+	entered readiness.Demands
+}
+
+// demandIn is the workload's demand in a group; nil if the group does not select its pods.
+func (s *sequence) demandIn(group int, w *workload) *demand {
+	if w == nil {
+		return nil
+	}
+	if part := w.demands[s]; part != nil && part.group == group {
+		return part
+	}
+	return nil
+}
+
+// facts is what the rules of readiness look at.
+func (d *demand) facts() readiness.Demand {
+	w := &d.workload.Workload
+	return readiness.Demand{
+		Workload: w, Required: d.sequence.groups[d.group].Required, NamedBefore: d.namedBefore,
+		Claimed: readiness.Current(w, d.claimed), Done: readiness.Current(w, d.done),
+	}
+}
+
+// refresh enters into the group state what has changed.
+func (d *demand) refresh() {
+	now := d.facts().Sum()
+	if now == d.entered {
+		return
+	}
+	state := d.sequence.domains[""].groupState(d.group)
+	state.demands.Add(d.entered, -1)
+	state.demands.Add(now, +1)
+	d.entered = now
+}
+
+// withdraw takes the demand out of the group state.
+func (d *demand) withdraw() {
+	if cluster := d.sequence.domains[""]; cluster != nil {
+		cluster.groupState(d.group).demands.Add(d.entered, -1)
+	}
+	d.entered = readiness.Demands{}
+}
+
+// countNames counts the pods of the workload that earlier groups list by name.
+func (d *demand) countNames() {
+	d.namedBefore = readiness.NamedBefore(&d.workload.Workload, d.sequence.ByName, d.group)
+}
+
+// countDone and countClaimed enter a pod of the workload, or take it out.
+func (d *demand) countDone(revision string, sign int) {
+	bump(&d.done, revision, sign)
+	d.refresh()
+}
+
+func (d *demand) countClaimed(p *pod, revision string, sign int) {
+	if readiness.IsClaimed(&d.workload.Workload, &p.Pod, d.sequence.ByName, d.group) {
+		bump(&d.claimed, revision, sign)
+		d.refresh()
+	}
+}
+
+func bump(counts *map[string]int, key string, sign int) {
+	if *counts == nil {
+		*counts = map[string]int{}
+	}
+	(*counts)[key] += sign
+	if (*counts)[key] == 0 {
+		delete(*counts, key)
+	}
+}

@@ -1,0 +1,246 @@
+package sequence
+
+import (
+	"slices"
+	"time"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/placement"
+	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// Most nodes have nothing of most sequences: no member is bound there, and no DaemonSet is due. How far a sequence of scope Node
+// is on such an empty node follows from the node's labels alone, so nothing is kept for it. A domain is made when something comes
+// to the node, and dropped when it is as if nothing had ever been there.
+//
+// An eager sequence has a domain for every node, because its empty nodes differ in more: a time-out after which it goes on, or a
+// wait of a group that needs no pods, counts from when the node and the sequence were there together, and a suspension keeps
+// what it found where groups are not for every node.
+
+// onEmptyNode is how far the sequence is on a node where nothing of it is; the node may be nil.
+func (s *sequence) onEmptyNode(n *node) placement.Standing {
+	if n == nil {
+		return placement.Standing{}
+	}
+	return placement.OnEmptyNode(s.Sequence, n.Object.Labels, s.refused(), s.firstReleased.Load())
+}
+
+// stateOn says what a node is to pods of the group.
+func (s *sequence) stateOn(name string, group int) placement.State {
+	if d := s.domains[name]; d != nil {
+		return d.standing().State(group)
+	}
+	return s.onEmptyNode(s.engine.nodes[name]).State(group)
+}
+
+// describeOn says what a node waits for.
+func (s *sequence) describeOn(decision *report.Decision, n *node, now time.Time) {
+	if d := s.domains[n.Name]; d != nil {
+		d.describe(decision, now)
+		return
+	}
+	d := domain{sequence: s, name: n.Name, node: n, evaluated: true}
+	at := s.onEmptyNode(n)
+	d.passed, d.released = spec.Before(at.Current), at.Released
+	d.describe(decision, now)
+}
+
+// emptyNodeChange is a node on which nothing of a sequence is, and how far it was there before this transaction.
+type emptyNodeChange struct {
+	sequence *sequence
+	node     string
+	before   placement.Standing
+}
+
+// touchEmptyNode has it seen what it means that a node has changed, where nothing of the sequence is. before may be nil.
+func (tx *transaction) touchEmptyNode(s *sequence, name string, before *node) {
+	tx.emptyNodes = append(tx.emptyNodes, emptyNodeChange{s, name, s.onEmptyNode(before)})
+}
+
+// noteFirstReleased notes that the first group has been released.
+func (s *sequence) noteFirstReleased(tx *transaction) {
+	if !s.firstReleased.Load() && s.Suspended {
+		for _, d := range s.domains {
+			tx.touch(d)
+		}
+		if s.PerNode {
+			for name, n := range s.engine.nodes {
+				if s.domains[name] == nil {
+					tx.touchEmptyNode(s, name, n)
+				}
+			}
+		}
+	}
+	s.firstReleased.Store(true)
+}
+
+// domainAt is the domain of a node, or of what is not bound or of scope Cluster. It is made if there is none yet.
+func (s *sequence) domainAt(name string) *domain {
+	if d := s.domains[name]; d != nil {
+		return d
+	}
+	return s.newDomain(name, s.engine.nodes[name])
+}
+
+// newDomain makes a domain where none is. before is its node as it was before this transaction; nil if there was none.
+func (s *sequence) newDomain(name string, before *node) *domain {
+	d := &domain{sequence: s, name: name, node: s.engine.nodes[name], onTheWay: len(s.groups)}
+	d.alarm.wake = func(tx *transaction) { tx.touch(d) }
+	d.takeOver(before)
+	s.domainsMu.Lock()
+	defer s.domainsMu.Unlock()
+	s.domains[name] = d
+	return d
+}
+
+// takeOver has a new domain begin where the empty node was; nil if there was none.
+func (d *domain) takeOver(before *node) {
+	s := d.sequence
+	if !s.PerNode {
+		for i := range s.groups {
+			d.groupState(i)
+		}
+		return
+	}
+	moment := s.engine.moment.Load()
+	if before == nil || before.listedAt == moment || s.listedAt == moment {
+		return
+	}
+	d.published = publishedDomain{Standing: s.onEmptyNode(before)}
+	if d.node.listedAt < moment { // it is not another node of that name: something comes to a empty node
+		d.passed, d.released, d.releasedBefore, d.evaluated = spec.Before(d.published.Current), d.published.Released, d.published.Released, true
+	}
+}
+
+// recall has a record heard of since when the current group is satisfied, if the domain is looked at for the first time.
+func (d *domain) recall(record *v1alpha1.NodeStatus) {
+	if i := int(record.CurrentIndex); !d.evaluated && i >= 0 && i < len(d.sequence.groups) && d.sequence.groups[i].NeedsNoPods {
+		d.groupState(i)
+	}
+}
+
+// hasHistory reports whether something was there of which the future depends.
+func (d *domain) hasHistory() bool { return d.once != 0 || d.sequence.Suspended }
+
+// isSpent reports whether the domain says no more than none would.
+func (d *domain) isSpent() bool {
+	if d.node == nil {
+		return d.empty()
+	}
+	s := d.sequence
+	d.groupStates = slices.DeleteFunc(d.groupStates, func(state *groupState) bool { return d.isVoid(state) })
+	return len(d.groupStates) == 0 && !s.Eager && !d.hasHistory() && s.nodeRecords[d.name] == nil && d.published == publishedDomain{Standing: s.onEmptyNode(d.node)}
+}
+
+// isVoid reports whether nothing is in the group, and nothing is due.
+func (d *domain) isVoid(state *groupState) bool {
+	g := d.sequence.groups[state.group]
+	if len(state.members) > 0 || (state.satisfied && !(g.NeedsNoPods && (g.Wait == 0 || state.since.Equal(d.watchedSince(state.group))))) {
+		return false
+	}
+	for demand := range g.demands {
+		if _, due := demand.workload.due[d.name]; due {
+			return false
+		}
+	}
+	return true
+}
+
+// find returns the sums of a group; nil if nothing of it is or was here.
+func (d *domain) find(group int) *groupState {
+	i, found := d.search(group)
+	if !found {
+		return nil
+	}
+	return d.groupStates[i]
+}
+
+func (d *domain) search(group int) (int, bool) {
+	return slices.BinarySearchFunc(d.groupStates, group, func(state *groupState, group int) int { return state.group - group })
+}
+
+// nothing is in the place of the sums of a group of which nothing is here. It is never written to.
+var nothing = &groupState{}
+
+// peek returns the sums of a group, only for reading.
+func (d *domain) peek(group int) *groupState {
+	if state := d.find(group); state != nil {
+		return state
+	}
+	return nothing
+}
+
+// groupState returns the sums of a group, for changing them.
+func (d *domain) groupState(group int) *groupState {
+	i, found := d.search(group)
+	if !found {
+		state := &groupState{group: group}
+		if d.evaluated && d.restsOnNothing(group) {
+			state.satisfied, state.confirmed, state.since = true, true, d.since(group)
+			state.waitConfirmed = !d.sequence.engine.now.Before(d.waitOver(group))
+		}
+		d.groupStates = slices.Insert(d.groupStates, i, state)
+	}
+	state := d.groupStates[i]
+	state.dirty = true
+	return state
+}
+
+// restsOnNothing reports whether the group is satisfied here whatever there is of it.
+func (d *domain) restsOnNothing(group int) bool {
+	return d.node != nil && d.sequence.groups[group].NeedsNoPods
+}
+
+// looksSatisfied reports whether the group is satisfied as far as is known, isConfirmed whether that is confirmed, and since is since when
+// it is.
+func (d *domain) looksSatisfied(group int) bool {
+	if state := d.find(group); state != nil {
+		return state.satisfied
+	}
+	return d.restsOnNothing(group)
+}
+
+func (d *domain) isConfirmed(group int) bool {
+	if state := d.find(group); state != nil {
+		return state.confirmed
+	}
+	return d.restsOnNothing(group)
+}
+
+func (d *domain) since(group int) time.Time {
+	switch state := d.find(group); {
+	case state != nil:
+		return state.since
+	case d.restsOnNothing(group):
+		return d.watchedSince(group)
+	}
+	return time.Time{}
+}
+
+// watchedSince is since when the engine watches the group here, defined as it is.
+func (d *domain) watchedSince(group int) time.Time {
+	since := d.sequence.groups[group].watchedSince
+	if d.node != nil {
+		since = latest(since, d.node.seenAt)
+	}
+	return since
+}
+
+// bitSet is a set of small numbers.
+type bitSet []uint64
+
+func (s bitSet) has(i int) bool { return i/64 < len(s) && s[i/64]&(1<<(i%64)) != 0 }
+
+func (s *bitSet) add(i int) {
+	for len(*s) <= i/64 {
+		*s = append(*s, 0)
+	}
+	(*s)[i/64] |= 1 << (i % 64)
+}
+
+func (s bitSet) remove(i int) {
+	if s.has(i) {
+		s[i/64] &^= 1 << (i % 64)
+	}
+}

@@ -1,0 +1,159 @@
+package sequence
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+)
+
+// longNodeSequence has as many groups as there may be, none of which has anything anywhere.
+func longNodeSequence(edit func(*SequenceWrapper)) *v1alpha1.PodSequence {
+	w := MakeSequence(oracleNamespace, "shop").UID("shop")
+	for i := range 64 {
+		w.Label("", "tier", fmt.Sprint(i))
+		edit(w)
+	}
+	ps := w.Obj()
+	ps.Spec.Scope = v1alpha1.ScopeNode
+	ps.CreationTimestamp = metav1.NewTime(time.Unix(1_700_000_000, 0))
+	return ps
+}
+
+// TestASequenceTakesMemoryWhereItHasSomething says what a sequence of scope Node with 64 groups takes beside a thousand nodes.
+func TestASequenceTakesMemoryWhereItHasSomething(t *testing.T) {
+	const nodes = 1_000
+	plain := func(*SequenceWrapper) {}
+	tests := map[string]struct {
+		edit  func(*SequenceWrapper)
+		after func(answering)
+		most  int64
+	}{
+		"nothing of it is anywhere": {edit: plain, most: 100 << 10},
+		"nothing of it is anywhere, and its groups are for other nodes": {
+			edit: func(w *SequenceWrapper) { w.NodeSelector("zone", "none") }, most: 100 << 10,
+		},
+		"nothing of it is anywhere, and its groups have a time": {
+			edit: func(w *SequenceWrapper) { w.Timeout("1000h", v1alpha1.TimeoutFail) }, most: 100 << 10,
+		},
+		"it goes on without groups that are too late": {
+			edit: func(w *SequenceWrapper) { w.Timeout("1000h", v1alpha1.TimeoutContinue) }, most: 600 << 10,
+		},
+		"its groups need no pods": {
+			edit: func(w *SequenceWrapper) { w.MinAvailable("0") }, most: 600 << 10,
+		},
+		"a DaemonSet is due on every node": {
+			edit: plain, most: 1200 << 10,
+			after: func(engine answering) {
+				set := driverSet("1", 1)
+				set.Spec.Template.Labels = map[string]string{"tier": "0"}
+				engine.ApplyWorkload(set)
+			},
+		},
+		"a DaemonSet was due on every node": {
+			edit: plain, most: 200 << 10,
+			after: func(engine answering) {
+				set := driverSet("1", 1)
+				set.Spec.Template.Labels = map[string]string{"tier": "0"}
+				engine.ApplyWorkload(set)
+				engine.RemoveWorkload(set)
+			},
+		},
+		"pods of it were on every node, and never ready": {
+			edit: plain, most: 100 << 10,
+			after: func(engine answering) {
+				for i := range nodes {
+					pod := makePod(fmt.Sprint("pod-", i), "1").Label("tier", "7").Node(fmt.Sprint("node-", i)).Obj()
+					engine.ApplyPod(pod)
+					engine.RemovePod(pod)
+				}
+			},
+		},
+		"pods of it were on every node": {
+			edit: plain, most: 600 << 10,
+			after: func(engine answering) {
+				for i := range nodes {
+					pod := makePod(fmt.Sprint("pod-", i), "1").Label("tier", "0").Node(fmt.Sprint("node-", i)).
+						Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj()
+					engine.ApplyPod(pod)
+					engine.RemovePod(pod)
+				}
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			engine := newEngine()
+			engine.Tick(time.Unix(1_700_000_000, 0))
+			for i := range nodes {
+				engine.ApplyNode(fleetNode(i, "1"))
+			}
+			ps := longNodeSequence(tt.edit)
+			before := liveHeap()
+			engine.ApplySequence(ps)
+			if tt.after != nil {
+				tt.after(engine)
+			}
+			used := liveHeap() - before
+			assert.Less(t, used, tt.most)
+			runtime.KeepAlive(engine)
+			runtime.KeepAlive(ps)
+		})
+	}
+}
+
+// Asking whether a node is open where nothing of a sequence is must not cost more than asking where something is.
+func TestAskingForABlankNodeAllocatesNothing(t *testing.T) {
+	engine := newEngine()
+	engine.ApplyNode(fleetNode(0, "1"))
+	engine.ApplySequence(longNodeSequence(func(w *SequenceWrapper) { w.NodeSelector("zone", "0") }))
+	s := engine.sequences[shopKey]
+	assert.Zero(t, testing.AllocsPerRun(100, func() { s.stateOn("node-0", 7) }))
+}
+
+// Pods that all tolerate something else are an equivalence class each, and each equivalence class looks at every node.
+func TestPodsThatTolerateDifferentThingsTakeLittleMemoryForEachNode(t *testing.T) {
+	const nodes, pods = 1_000, 300
+	engine := newEngine()
+	for i := range nodes {
+		engine.ApplyNode(fleetNode(i, "1"))
+	}
+	ps := MakeSequence(oracleNamespace, "shop").UID("shop").Label("Driver", "app", "driver").Label("Application", "tier", "app").Obj()
+	ps.Spec.Scope = v1alpha1.ScopeNode
+	engine.ApplySequence(ps)
+	before := liveHeap()
+	for i := range pods {
+		engine.ApplyPod(makePod(fmt.Sprint("pod-", i), "1").UID(fmt.Sprint(i)).Label("tier", "app").Toleration(fmt.Sprint(i)).Obj())
+	}
+	assert.Less(t, (liveHeap()-before)/pods, int64(10<<10), "bytes for each pod")
+	runtime.KeepAlive(engine)
+}
+
+// checkBlanks sees that nothing is said of nodes without a domain but what a domain would say.
+func (c *comparison) checkBlanks() error {
+	for s := range c.engine.perNode {
+		for name, n := range c.engine.nodes {
+			switch d := s.domains[name]; {
+			case d == nil && s.Eager:
+				return fmt.Errorf("%s has no lane for %s", s.Key.Name, name)
+			case d != nil:
+				continue
+			}
+			c.seen["blank nodes"]++
+			d := &domain{sequence: s, name: name, node: n, onTheWay: len(s.groups)}
+			d.evaluate(c.engine.Engine, &transaction{})
+			d.advance(c.engine.now)
+			if want, got := d.standing(), s.onEmptyNode(n); got != want {
+				return fmt.Errorf("%s on %s: %+v, and with a lane %+v", s.Key.Name, name, got, want)
+			}
+		}
+	}
+	return nil
+}

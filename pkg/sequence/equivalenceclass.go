@@ -1,0 +1,237 @@
+package sequence
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/placement"
+)
+
+// requirement is what pods ask of a node, and the nodes that meet it. Pods that ask for the same have one together, so that
+// what a held pod costs does not grow with the number of nodes.
+type requirement struct {
+	placement.Requirement
+	suitable bitSet // the slots of the nodes that meet it
+	classes  map[*equivalenceClass]struct{}
+}
+
+// equivalenceClass has the unbound pods that may use exactly the same nodes: they ask the same of a node and have the same places in
+// sequences of node scope.
+type equivalenceClass struct {
+	key, requirementKey string
+	requirement         *requirement
+	needs               []membership
+	pods                map[*pod]struct{}
+	nodes               placement.Nodes
+
+	touched bool // in this transaction
+	wasHeld bool // before this transaction
+	opened  bool // a node opened in this transaction
+}
+
+func (c *equivalenceClass) stateOn(name string) placement.State {
+	state := placement.Open
+	for _, m := range c.needs {
+		state = min(state, m.sequence.stateOn(name, m.group))
+	}
+	return state
+}
+
+// waitsFor reports whether the pods wait for this sequence, and not only for another one.
+func (c *equivalenceClass) waitsFor(m membership) bool {
+	slot := c.nodes.First(placement.OnTheWay) // one will do: the answer is for people
+	return slot >= 0 && m.sequence.stateOn(m.sequence.engine.slots[slot].Name, m.group) != placement.Open
+}
+
+// refresh works out anew what the node is to the equivalence class.
+func (c *equivalenceClass) refresh(n *node, tx *transaction) {
+	if n == nil || c.nodes.At(n.slot) == placement.Unsuitable {
+		return
+	}
+	if now := c.stateOn(n.Name); now != c.nodes.At(n.slot) {
+		tx.touchClass(c)
+		c.opened = c.opened || now == placement.Open
+		c.nodes.Set(n.slot, now)
+	}
+}
+
+// requirements are all requirements of unbound pods, and equivalence classes all equivalence classes, by what makes them the same.
+type requirements struct {
+	byKey   map[string]*requirement
+	classes map[string]*equivalenceClass
+}
+
+func (r *requirements) all() iter.Seq[*requirement] { return maps.Values(r.byKey) }
+
+// needs are the pod's places that keep it from some nodes.
+func (e *Engine) needs(p *pod) []membership {
+	if p.Wants == nil || p.Terminating || !e.schedulerNames.Has(p.SchedulerName) {
+		return nil
+	}
+	var needs []membership
+	for _, m := range p.memberships {
+		if m.sequence.PerNode && (m.group > 0 || m.sequence.Suspended) {
+			needs = append(needs, m)
+		}
+	}
+	return needs
+}
+
+// classFor finds the equivalence class of pods with these wants and needs, or makes it. It only reads what the engine has: an equivalence class
+// that is new must be listed.
+func (e *Engine) classFor(wants *inventory.NodeRequirement, needs []membership) *equivalenceClass {
+	slices.SortFunc(needs, func(a, b membership) int {
+		return strings.Compare(a.sequence.Key.String(), b.sequence.Key.String())
+	})
+	requirementKey := wants.Key()
+	key := strings.Builder{}
+	key.WriteString(requirementKey)
+	for _, m := range needs {
+		fmt.Fprintf(&key, "|%p %d", m.sequence, m.group)
+	}
+	if c := e.requirements.classes[key.String()]; c != nil {
+		return c
+	}
+	c := &equivalenceClass{
+		key: key.String(), requirementKey: requirementKey, needs: needs,
+		requirement: e.requirements.byKey[requirementKey],
+		pods:        map[*pod]struct{}{}, nodes: placement.NewNodes(len(e.slots)),
+	}
+	if c.requirement == nil {
+		c.requirement = &requirement{Requirement: placement.NewRequirement(wants), classes: map[*equivalenceClass]struct{}{}}
+		for _, n := range e.nodes {
+			if c.requirement.Suits(&n.Node) {
+				c.requirement.suitable.add(n.slot)
+			}
+		}
+	}
+	for _, n := range e.nodes {
+		if c.requirement.suitable.has(n.slot) {
+			c.nodes.Set(n.slot, c.stateOn(n.Name))
+		}
+	}
+	return c
+}
+
+// matchNode sees whether a node that is new or has changed suits the requirement.
+func (e *Engine) matchNode(r *requirement, n *node, tx *transaction) {
+	before := r.suitable.has(n.slot)
+	switch after := r.Suits(&n.Node); {
+	case after && !before:
+		r.suitable.add(n.slot)
+		for c := range r.classes {
+			tx.touchClass(c)
+			c.nodes.Set(n.slot, placement.Closed)
+			tx.refresh = append(tx.refresh, classNode{c, n})
+		}
+	case before && !after:
+		e.unmatchNode(r, n, tx)
+	}
+}
+
+func (e *Engine) unmatchNode(r *requirement, n *node, tx *transaction) {
+	r.suitable.remove(n.slot)
+	for c := range r.classes {
+		if c.nodes.At(n.slot) != placement.Unsuitable {
+			tx.touchClass(c)
+			c.nodes.Set(n.slot, placement.Unsuitable)
+		}
+	}
+}
+
+// classify gives an unbound pod its equivalence class or its pin. prepared may be the equivalence class, made without the lock.
+func (e *Engine) classify(p *pod, prepared *equivalenceClass) {
+	e.declassify(p)
+	needs := e.needs(p)
+	if len(needs) == 0 {
+		return
+	}
+	if p.pin = p.Wants.Pin(); p.pin != nil {
+		insert(e.pinned, *p.pin, p)
+		return
+	}
+	c := prepared
+	if c == nil {
+		c = e.classFor(p.Wants, needs)
+	}
+	if len(c.pods) == 0 {
+		e.listClass(c)
+	}
+	p.class = c
+	c.pods[p] = struct{}{}
+}
+
+func (e *Engine) declassify(p *pod) {
+	if p.pin != nil {
+		remove(e.pinned, *p.pin, p)
+		p.pin = nil
+	}
+	c := p.class
+	if c == nil {
+		return
+	}
+	p.class = nil
+	if delete(c.pods, p); len(c.pods) > 0 {
+		return
+	}
+	delete(e.requirements.classes, c.key)
+	if delete(c.requirement.classes, c); len(c.requirement.classes) == 0 {
+		delete(e.requirements.byKey, c.requirementKey)
+	}
+	for _, m := range c.needs {
+		delete(m.sequence.classes, c)
+	}
+}
+
+func (e *Engine) listClass(c *equivalenceClass) {
+	e.requirements.classes[c.key] = c
+	e.requirements.byKey[c.requirementKey] = c.requirement
+	c.requirement.classes[c] = struct{}{}
+	for _, m := range c.needs {
+		m.sequence.classes[c] = struct{}{}
+	}
+}
+
+// nodesOf are the names of the nodes that a pin means: usually one.
+func (e *Engine) nodesOf(p inventory.Pin) iter.Seq[string] {
+	if p.Node != "" {
+		return func(yield func(string) bool) { yield(p.Node) }
+	}
+	return maps.Keys(e.hosts[p.Host])
+}
+
+// openTo reports whether the node is open to the pod in every sequence that has it.
+func (p *pod) openTo(name string) bool {
+	for _, m := range p.memberships {
+		if m.sequence.PerNode && (m.group > 0 || m.sequence.Suspended) && m.sequence.stateOn(name, m.group) != placement.Open {
+			return false
+		}
+	}
+	return true
+}
+
+// isReleasedOnNodes reports whether sequences of node scope leave the pod a node to go to, or nothing to wait for.
+func (e *Engine) isReleasedOnNodes(p *pod) bool {
+	switch {
+	case p.class != nil:
+		return !p.class.nodes.Held()
+	case p.pin == nil:
+		return true
+	}
+	return e.isReleasedOnPin(p)
+}
+
+// isReleasedOnPin reports whether every sequence lets a pinned pod go to its node. It is a function of its own because what it
+// iterates with is allocated when it begins.
+func (e *Engine) isReleasedOnPin(p *pod) bool {
+	for name := range e.nodesOf(*p.pin) {
+		if p.openTo(name) {
+			return true
+		}
+	}
+	return false
+}

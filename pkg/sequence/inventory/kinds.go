@@ -1,0 +1,163 @@
+package inventory
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/pkg/podgroups"
+)
+
+// Kind is a kind of object that owns pods, and so says how many to expect.
+type Kind string
+
+// The kinds of workloads, and pods.
+const (
+	KindPod                   Kind = "Pod"
+	KindDeployment            Kind = "Deployment"
+	KindReplicaSet            Kind = "ReplicaSet"
+	KindReplicationController Kind = "ReplicationController"
+	KindStatefulSet           Kind = "StatefulSet"
+	KindDaemonSet             Kind = "DaemonSet"
+	KindJob                   Kind = "Job"
+)
+
+// WorkloadKind is a row in the table of workload kinds.
+type WorkloadKind struct {
+	Kind     Kind
+	Resource schema.GroupVersionResource
+	// view reads the facts of an object; it reports whether the object is of this kind.
+	view func(w *Workload, object metav1.Object) bool
+}
+
+// WorkloadKinds is the table of all kinds of workloads that a group can expect pods of. Owners of other kinds are as good as
+// none: each of their pods counts by itself.
+var WorkloadKinds = []WorkloadKind{
+	row(KindDaemonSet, appsv1.SchemeGroupVersion.WithResource("daemonsets"), viewDaemonSet),
+	row(KindDeployment, appsv1.SchemeGroupVersion.WithResource("deployments"), viewDeployment),
+	row(KindReplicaSet, appsv1.SchemeGroupVersion.WithResource("replicasets"), viewReplicaSet),
+	row(KindStatefulSet, appsv1.SchemeGroupVersion.WithResource("statefulsets"), viewStatefulSet),
+	row(KindJob, batchv1.SchemeGroupVersion.WithResource("jobs"), viewJob),
+	row(KindReplicationController, corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), viewReplicationController),
+}
+
+func row[T metav1.Object](kind Kind, resource schema.GroupVersionResource, view func(*Workload, T)) WorkloadKind {
+	return WorkloadKind{kind, resource, func(w *Workload, object metav1.Object) bool {
+		typed, ok := object.(T)
+		if ok {
+			w.Kind = kind
+			view(w, typed)
+		}
+		return ok
+	}}
+}
+
+// isWorkload reports whether an owner is of a kind in the table.
+func isWorkload(ref *metav1.OwnerReference) bool {
+	group, _, hasGroup := strings.Cut(ref.APIVersion, "/")
+	if !hasGroup {
+		group = ""
+	}
+	for i := range WorkloadKinds {
+		if row := &WorkloadKinds[i]; string(row.Kind) == ref.Kind {
+			return row.Resource.Group == group
+		}
+	}
+	return false
+}
+
+func viewDeployment(w *Workload, o *appsv1.Deployment) {
+	w.Labels = o.Spec.Template.Labels
+	w.Object = &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: o.Spec.Template}}
+	w.Expected = int(ptr.Deref(o.Spec.Replicas, 1))
+	w.Observed = o.Status.ObservedGeneration >= o.Generation
+	w.AllCurrent = false // its pods are of several ReplicaSets; Revision is the UID of the newest
+	w.Pause = pauseOf(o)
+}
+
+func viewReplicaSet(w *Workload, o *appsv1.ReplicaSet) {
+	w.Labels = o.Spec.Template.Labels
+	w.Object = &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID, CreationTimestamp: o.CreationTimestamp},
+		Spec:       appsv1.ReplicaSetSpec{Template: o.Spec.Template},
+	}
+	w.Expected = int(ptr.Deref(o.Spec.Replicas, 1))
+	w.Observed = o.Status.ObservedGeneration >= o.Generation
+	w.Owner = controllerOfKind(o, appsv1.GroupName, string(KindDeployment))
+}
+
+func viewReplicationController(w *Workload, o *corev1.ReplicationController) {
+	if o.Spec.Template != nil {
+		w.Labels = o.Spec.Template.Labels
+	}
+	w.Expected = int(ptr.Deref(o.Spec.Replicas, 1))
+	w.Observed = o.Status.ObservedGeneration >= o.Generation
+}
+
+func viewStatefulSet(w *Workload, o *appsv1.StatefulSet) {
+	w.Labels = o.Spec.Template.Labels
+	w.Expected = int(ptr.Deref(o.Spec.Replicas, 1))
+	w.Observed = o.Status.ObservedGeneration >= o.Generation
+	if o.Spec.Ordinals != nil {
+		w.FirstOrdinal = int(o.Spec.Ordinals.Start)
+	}
+	w.Revision = o.Status.UpdateRevision
+	strategy := o.Spec.UpdateStrategy
+	partitioned := strategy.RollingUpdate != nil && ptr.Deref(strategy.RollingUpdate.Partition, 0) > 0
+	w.AllCurrent = w.Revision == "" || partitioned || strategy.Type == appsv1.OnDeleteStatefulSetStrategyType
+}
+
+func viewDaemonSet(w *Workload, o *appsv1.DaemonSet) {
+	w.Labels = o.Spec.Template.Labels
+	w.Object = &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Generation: o.Generation}, Spec: appsv1.DaemonSetSpec{Template: o.Spec.Template},
+	}
+	w.Expected = int(o.Status.DesiredNumberScheduled)
+	w.Observed = o.Status.ObservedGeneration >= o.Generation
+	w.Revision = o.Annotations[appsv1.DeprecatedTemplateGeneration]
+	w.AllCurrent = w.Revision == "" || o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
+}
+
+func viewJob(w *Workload, o *batchv1.Job) {
+	w.Labels = o.Spec.Template.Labels
+	w.PodGroups = podgroups.Of(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Labels: o.Spec.Template.Labels, Annotations: o.Spec.Template.Annotations},
+		Spec:       o.Spec.Template.Spec,
+	})
+	parallelism := int(ptr.Deref(o.Spec.Parallelism, 1))
+	completions := parallelism
+	if o.Spec.Completions != nil {
+		completions = int(*o.Spec.Completions)
+	}
+	w.Expected, w.ExpectedComplete = min(parallelism, completions), completions
+	w.Owner = controllerOfKind(o, batchv1.GroupName, "CronJob")
+	for _, c := range o.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case batchv1.JobComplete:
+			w.Complete, w.CompletedAt = true, c.LastTransitionTime.Time
+			if o.Status.CompletionTime != nil {
+				w.CompletedAt = o.Status.CompletionTime.Time
+			}
+		case batchv1.JobFailed:
+			w.Failed, w.Failure = true, fmt.Sprintf("%s: %s", c.Reason, c.Message)
+		}
+	}
+}
+
+func controllerOfKind(object metav1.Object, group, kind string) types.UID {
+	ref := metav1.GetControllerOfNoCopy(object)
+	if ref == nil || ref.Kind != kind || !strings.HasPrefix(ref.APIVersion, group+"/") {
+		return ""
+	}
+	return ref.UID
+}

@@ -1,0 +1,36 @@
+package inventory
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Node has the facts of a node.
+type Node struct {
+	Name            string
+	ResourceVersion string
+	Object          *corev1.Node // with nothing but what decides who may run there
+}
+
+// ViewNode reads the facts of a node.
+func ViewNode(object *corev1.Node) Node {
+	return Node{
+		Name: object.Name, ResourceVersion: object.ResourceVersion,
+		Object: &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: object.Name, UID: object.UID, Labels: object.Labels, CreationTimestamp: object.CreationTimestamp,
+			},
+			Spec: corev1.NodeSpec{Taints: object.Spec.Taints, Unschedulable: object.Spec.Unschedulable},
+		},
+	}
+}
+
+// Same reports whether another version of the node differs in nothing that matters. Most updates of nodes are heartbeats.
+func (n *Node) Same(other *Node) bool {
+	return n.Object.UID == other.Object.UID && equality.Semantic.DeepEqual(n.Object.Labels, other.Object.Labels) &&
+		equality.Semantic.DeepEqual(n.Object.Spec, other.Object.Spec)
+}
+
+// Hostname returns the host name of the node; empty if it has none.
+func (n *Node) Hostname() string { return n.Object.Labels[corev1.LabelHostname] }

@@ -1,0 +1,148 @@
+package inventory
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	coordinationv1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podgroups"
+)
+
+// Workload has the facts of an object that owns pods.
+type Workload struct {
+	Kind            Kind
+	Namespace, Name string
+	UID             types.UID
+	ResourceVersion string
+	CreatedAt       time.Time
+	Terminating     bool
+
+	// Owner is the Deployment of a ReplicaSet, or the CronJob of a Job; empty if there is none.
+	Owner types.UID
+	// Object is kept where a rule of Kubernetes asks for it, with what the rule looks at: Deployment, ReplicaSet and
+	// DaemonSet.
+	Object    metav1.Object
+	Labels    map[string]string     // of the pods it owns
+	PodGroups []podgroups.Reference // Jobs only: the PodGroups that its pods name
+
+	Expected         int // pods that it should own, for RequireReady
+	ExpectedComplete int // for RequireComplete; Jobs only
+	// Observed reports that its controller has seen its newest generation.
+	Observed bool
+	// Revision marks the pods of the newest template, see RevisionOf. It is not looked at if AllCurrent.
+	Revision     string
+	AllCurrent   bool
+	FirstOrdinal int // of a StatefulSet
+	Pause        Pause
+
+	Complete    bool // Jobs only
+	CompletedAt time.Time
+	Failed      bool
+	Failure     string
+
+	// Superseded marks a Job of a CronJob that has a newer one.
+	Superseded bool
+}
+
+// View reads the facts of an object of one of the kinds in the table. It reports false for any other.
+func (w *Workload) View(object metav1.Object) bool {
+	*w = Workload{
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
+		ResourceVersion: object.GetResourceVersion(), CreatedAt: object.GetCreationTimestamp().Time,
+		Terminating: object.GetDeletionTimestamp() != nil, Observed: true, AllCurrent: true,
+	}
+	for i := range WorkloadKinds {
+		if WorkloadKinds[i].view(w, object) {
+			return true
+		}
+	}
+	return false
+}
+
+// WorkloadKey is what can be deleted and made again.
+type WorkloadKey struct {
+	Kind            Kind
+	Namespace, Name string
+}
+
+// Key returns what another object has that is made in the place of this one.
+func (w *Workload) Key() WorkloadKey { return WorkloadKey{w.Kind, w.Namespace, w.Name} }
+
+// Counts reports whether the workload says by itself what to expect. A Deployment speaks for its ReplicaSets.
+func (w *Workload) Counts() bool {
+	return !w.Terminating && (w.Kind != KindReplicaSet || w.Owner == "")
+}
+
+// Expects returns the number of pods that the workload should own.
+func (w *Workload) Expects(required v1alpha1.RequiredStatus) int {
+	if required == v1alpha1.RequireComplete && w.Kind == KindJob {
+		return w.ExpectedComplete
+	}
+	return w.Expected
+}
+
+// RevisionOf returns the revision of a pod that names this workload as its owner.
+func (w *Workload) RevisionOf(p *Pod) string {
+	switch w.Kind {
+	case KindStatefulSet:
+		return p.Labels[appsv1.StatefulSetRevisionLabel]
+	case KindDaemonSet:
+		return p.Labels["pod-template-generation"] // extensions/v1beta1 DaemonSetTemplateGenerationKey
+	}
+	return ""
+}
+
+// OwnsName reports whether the name is that of a pod which this StatefulSet should have.
+func (w *Workload) OwnsName(name string) bool {
+	if w.Kind != KindStatefulSet {
+		return false
+	}
+	text, ok := strings.CutPrefix(name, w.Name+"-")
+	if !ok {
+		return false
+	}
+	ordinal, err := strconv.Atoi(text)
+	return err == nil && strconv.Itoa(ordinal) == text && ordinal >= w.FirstOrdinal && ordinal < w.FirstOrdinal+w.Expected
+}
+
+// Wants reports whether a pod that it owns is one of those that it should have: a StatefulSet that is being scaled down still
+// has more.
+func (w *Workload) Wants(p *Pod) bool { return w.Kind != KindStatefulSet || w.OwnsName(p.Name) }
+
+// SamePods reports whether another version of the workload leaves its pods where they are counted.
+func (w *Workload) SamePods(other *Workload) bool {
+	return w.Counts() == other.Counts() && w.Owner == other.Owner && maps.Equal(w.Labels, other.Labels) &&
+		(w.Kind != KindStatefulSet || (w.Expected == other.Expected && w.FirstOrdinal == other.FirstOrdinal))
+}
+
+// StartedAfter reports whether the workload is younger than another.
+func (w *Workload) StartedAfter(other *Workload) bool {
+	if !w.CreatedAt.Equal(other.CreatedAt) {
+		return w.CreatedAt.After(other.CreatedAt)
+	}
+	return w.Name > other.Name
+}
+
+// String names the workload as messages do.
+func (w *Workload) String() string { return fmt.Sprintf("%s %s", w.Kind, w.Name) }
+
+// Pause says whether a Deployment is paused, and which DeploymentCoordination paused it, if one did.
+type Pause struct {
+	Paused bool
+	By     string
+}
+
+func pauseOf(d *appsv1.Deployment) Pause {
+	if !d.Spec.Paused {
+		return Pause{}
+	}
+	return Pause{true, d.Annotations[coordinationv1.PausedByAnnotation]}
+}

@@ -1,0 +1,61 @@
+package sequence
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// Lift is what may be lifted from a pod now.
+type Lift struct {
+	UID types.UID
+	// Gates are those that the pod carries and that its sequences lift: none while any sequence holds it.
+	Gates []string
+	// Proof is what is to be left on the pod, see Verdict.Proof.
+	Proof string
+	// FirstSeen is as of Engine.FirstSeen.
+	FirstSeen Sighting
+}
+
+// Lift says which gates of this pod, as the engine knows it, may be lifted now.
+func (e *Engine) Lift(key types.NamespacedName) Lift {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	ns := e.namespaces[key.Namespace]
+	if ns == nil {
+		return Lift{}
+	}
+	p := ns.pods[key.Name]
+	if p == nil || p.Bound() || !e.mayBeScheduled(p) {
+		return Lift{}
+	}
+	return Lift{UID: p.UID, Gates: p.liftable(), Proof: proofOf(p.UID, p.memberships), FirstSeen: e.sighting(p.Namespace, p.firstSeen)}
+}
+
+// LiftPatch is the strategic merge patch that takes these gates, and no others, off the pod with this UID, and leaves the
+// proof that the pod was released. The API server refuses it for a pod of the same name with another UID.
+func LiftPatch(lift Lift) []byte {
+	removals := make([]map[string]string, len(lift.Gates))
+	for i, gate := range lift.Gates {
+		removals[i] = map[string]string{"$patch": "delete", "name": gate}
+	}
+	return mustMarshal(map[string]any{
+		"metadata": map[string]any{
+			"uid":         lift.UID,
+			"annotations": map[string]string{v1alpha1.ReleasedAnnotation: lift.Proof},
+		},
+		"spec": map[string]any{"schedulingGates": removals},
+	})
+}
+
+func mustMarshal(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("marshalling maps of strings cannot fail: %v", err))
+	}
+	return text
+}

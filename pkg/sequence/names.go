@@ -1,0 +1,52 @@
+package sequence
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// What callers of the Engine say in the words of the floors below it. They import no floor themselves.
+type (
+	// Stored is a PodSequence as it is stored, as far as it can be read.
+	Stored = spec.Stored
+	// Unreadable is a part of a stored spec that is not what its field takes.
+	Unreadable = spec.Unreadable
+	// Problem is something that keeps a sequence from doing what its spec says.
+	Problem = spec.Problem
+	// Report is how far a sequence is.
+	Report = report.Report
+	// Decision says whether a pod may be scheduled now, and if not, what it waits for.
+	Decision = report.Decision
+	// WorkloadKind is a kind of object that owns pods, or that of pods.
+	WorkloadKind = inventory.Kind
+)
+
+// The kinds of workloads that the engine takes, and pods.
+const (
+	KindPod                   = inventory.KindPod
+	KindDeployment            = inventory.KindDeployment
+	KindReplicaSet            = inventory.KindReplicaSet
+	KindReplicationController = inventory.KindReplicationController
+	KindStatefulSet           = inventory.KindStatefulSet
+	KindDaemonSet             = inventory.KindDaemonSet
+	KindJob                   = inventory.KindJob
+)
+
+// Read makes a PodSequence of what is stored. It never fails: what can be read is kept, and Unreadable has the rest.
+func Read(stored map[string]any) Stored { return spec.Read(stored) }
+
+// WaitingPatch returns the patch that says in the pod's PodScheduled condition what it waits for; nil if that is said already.
+func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
+	return report.WaitingPatch(p, message, now)
+}
+
+// StillGatedPatch returns the patch that takes back what WaitingPatch said of a pod that waits only for gates of others.
+func StillGatedPatch(p *corev1.Pod, now time.Time) []byte { return report.StillGatedPatch(p, now) }
+
+// TellsWait reports whether the pod's condition says, as WaitingPatch has it say, that it waits for a group.
+func TellsWait(p *corev1.Pod) bool { return report.TellsWait(p) }

@@ -1,0 +1,99 @@
+package sequence
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
+)
+
+// workloads are the objects that make pods, and how they hang together.
+type workloads struct {
+	byUID  map[types.UID]*workload
+	byName map[inventory.WorkloadKey]*workload
+	// of has the workloads of each namespace.
+	of map[string]map[*workload]struct{}
+	// ownedWorkloads are the ReplicaSets of a Deployment, or the Jobs of a CronJob, by the owner's UID.
+	ownedWorkloads map[types.UID]map[*workload]struct{}
+	// ownedPods are the pods that belong to some sequence, by the UID of their controller, known or not.
+	ownedPods map[types.UID]map[*pod]struct{}
+}
+
+func newWorkloads() workloads {
+	return workloads{
+		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, of: map[string]map[*workload]struct{}{},
+		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: map[types.UID]map[*pod]struct{}{},
+	}
+}
+
+// owner is the workload that owns a pod.
+type owner struct {
+	workload *workload // nil: nobody, or of a kind that is not in the table
+	revision string
+	// unseen reports that there is one, but that the engine does not know it yet.
+	unseen bool
+}
+
+// ownerOf finds the workload that owns the pod. The pods of a ReplicaSet that a Deployment has belong to the Deployment; which
+// ReplicaSet it is, is their revision.
+func (w *workloads) ownerOf(p *pod) owner {
+	if p.Owner.UID == "" || !p.Owner.Known {
+		return owner{}
+	}
+	controller := w.byUID[p.Owner.UID]
+	switch {
+	case controller == nil:
+		return owner{unseen: true}
+	case controller.Kind == inventory.KindReplicaSet && controller.Owner != "":
+		if deployment := w.byUID[controller.Owner]; deployment != nil {
+			return owner{workload: deployment, revision: string(controller.UID)}
+		}
+		return owner{unseen: true}
+	}
+	return owner{workload: controller, revision: controller.RevisionOf(&p.Pod)}
+}
+
+func insert[K comparable, V comparable](index map[K]map[V]struct{}, key K, value V) {
+	if index[key] == nil {
+		index[key] = map[V]struct{}{}
+	}
+	index[key][value] = struct{}{}
+}
+
+func remove[K comparable, V comparable](index map[K]map[V]struct{}, key K, value V) {
+	delete(index[key], value)
+	if len(index[key]) == 0 {
+		delete(index, key)
+	}
+}
+
+// newestReplicaSet is the one that has the Deployment's template, by Kubernetes' own rule; empty if there is none yet.
+func (w *workloads) newestReplicaSet(deployment *workload) string {
+	var sets []*appsv1.ReplicaSet
+	for owned := range w.ownedWorkloads[deployment.UID] {
+		if set, ok := owned.Object.(*appsv1.ReplicaSet); ok && !owned.Terminating {
+			sets = append(sets, set)
+		}
+	}
+	return readiness.NewestReplicaSet(&deployment.Workload, sets)
+}
+
+// supersede marks the Jobs of a CronJob that have a newer sibling, and returns those that it marked or unmarked.
+func (w *workloads) supersede(cronJob types.UID) []*workload {
+	var newest *workload
+	for job := range w.ownedWorkloads[cronJob] {
+		if job.Kind == inventory.KindJob && !job.Terminating && (newest == nil || job.StartedAfter(&newest.Workload)) {
+			newest = job
+		}
+	}
+	var changed []*workload
+	for job := range w.ownedWorkloads[cronJob] {
+		if job.Kind == inventory.KindJob && job.Superseded != (job != newest) {
+			job.Superseded = job != newest
+			changed = append(changed, job)
+		}
+	}
+	return changed
+}

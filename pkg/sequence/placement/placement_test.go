@@ -1,0 +1,88 @@
+package placement
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+func TestStates(t *testing.T) {
+	const groups = 4
+	tests := map[string]struct {
+		standing Standing
+		want     []State // by group
+	}{
+		"a node that is not known": {
+			Standing{}, []State{Closed, Closed, Closed, Closed},
+		},
+		"the second group is on the way": {
+			Standing{Known: true, Released: spec.Before(2), Current: 1, OnTheWay: 1}, []State{Open, Open, OnTheWay, OnTheWay},
+		},
+		"nothing of the second group is there": {
+			Standing{Known: true, Released: spec.Before(2), Current: 1, OnTheWay: groups}, []State{Open, Open, Closed, Closed},
+		},
+		"suspended before the second group was released": {
+			Standing{Known: true, Released: spec.Before(1), Current: 1, OnTheWay: groups}, []State{Open, OnTheWay, Closed, Closed},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			for group, want := range test.want {
+				assert.Equal(t, want, test.standing.State(group), "group %d", group)
+			}
+		})
+	}
+}
+
+func TestAnEmptyNode(t *testing.T) {
+	ofGPUs := &spec.Group{NodeSelector: labels.SelectorFromSet(labels.Set{"gpu": "yes"})}
+	s := &spec.Sequence{Groups: []*spec.Group{ofGPUs, {}, {}}}
+	assert.Equal(t, Standing{Released: 0b11, Current: 1, OnTheWay: 3, Known: true}, OnEmptyNode(s, nil, false, true), "the first group is for other nodes")
+	assert.Equal(t, Standing{Released: 0b1, Current: 0, OnTheWay: 3, Known: true}, OnEmptyNode(s, map[string]string{"gpu": "yes"}, false, true))
+	assert.Zero(t, OnEmptyNode(s, nil, true, true).Released, "the namespace does not allow the sequence")
+	suspended := &spec.Sequence{Groups: s.Groups, Suspended: true}
+	assert.Zero(t, OnEmptyNode(suspended, nil, false, false).Released)
+	assert.Equal(t, spec.GroupSet(0b1), OnEmptyNode(suspended, nil, false, true).Released)
+}
+
+func TestNodesAreCounted(t *testing.T) {
+	nodes := NewNodes(1)
+	assert.False(t, nodes.Held(), "nothing is on the way")
+	nodes.Set(3, OnTheWay)
+	assert.True(t, nodes.Held())
+	assert.Equal(t, 3, nodes.First(OnTheWay))
+	nodes.Set(0, Open)
+	assert.False(t, nodes.Held())
+	assert.Equal(t, []int{0}, slices.Collect(nodes.In(Open)))
+	assert.Equal(t, 2, nodes.Suitable)
+	nodes.Set(0, Unsuitable)
+	assert.Equal(t, 1, nodes.Suitable)
+	assert.Equal(t, Unsuitable, nodes.At(100))
+}
+
+func TestWhichNodesSuit(t *testing.T) {
+	node := func(labels map[string]string, cordoned bool, taints ...corev1.Taint) *inventory.Node {
+		view := inventory.ViewNode(&corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: labels}, Spec: corev1.NodeSpec{Unschedulable: cordoned, Taints: taints},
+		})
+		return &view
+	}
+	dedicated := corev1.Taint{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}
+	soft := corev1.Taint{Key: "slow", Effect: corev1.TaintEffectPreferNoSchedule}
+	zone := NewRequirement(&inventory.NodeRequirement{NodeSelector: map[string]string{"zone": "a"}})
+	assert.True(t, zone.Suits(node(map[string]string{"zone": "a"}, false)))
+	assert.False(t, zone.Suits(node(map[string]string{"zone": "b"}, false)))
+	anywhere := NewRequirement(&inventory.NodeRequirement{})
+	assert.False(t, anywhere.Suits(node(nil, true)), "cordoned")
+	assert.False(t, anywhere.Suits(node(nil, false, dedicated)))
+	assert.True(t, anywhere.Suits(node(nil, false, soft)), "that is only a preference")
+	tolerant := NewRequirement(&inventory.NodeRequirement{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}})
+	assert.True(t, tolerant.Suits(node(nil, true, dedicated)))
+}

@@ -1,0 +1,92 @@
+package readiness
+
+import (
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
+)
+
+// Demand is what one workload wants of the group that selects the template of its pods.
+type Demand struct {
+	Workload *inventory.Workload
+	Required v1alpha1.RequiredStatus
+	// NamedBefore counts the names of its pods that earlier groups list, whether the pods exist or not.
+	NamedBefore int
+	// Claimed counts its pods that an earlier group has, and Done its members of the group that are done. Both count pods of
+	// its newest revision only, unless all revisions count.
+	Claimed, Done int
+}
+
+// Demands sums up what workloads want of a group.
+type Demands struct {
+	Workloads  int // that count
+	Need       int // pods that they should own for this group
+	Ready      int // of these, done; a surplus of one workload never counts for another
+	Observed   int // of Ready, those of workloads whose controller has seen the newest generation
+	Short      int // workloads that have too few
+	Unobserved int // workloads whose controller has not seen the newest generation
+	Failed     int // Jobs that failed
+}
+
+// Add adds the other sums, or subtracts them if sign is -1.
+func (d *Demands) Add(other Demands, sign int) {
+	d.Workloads += sign * other.Workloads
+	d.Need += sign * other.Need
+	d.Ready += sign * other.Ready
+	d.Observed += sign * other.Observed
+	d.Short += sign * other.Short
+	d.Unobserved += sign * other.Unobserved
+	d.Failed += sign * other.Failed
+}
+
+// Sum returns what the workload adds to the group. Each workload counts by itself: it is short if too few of its own pods are
+// done, and its surplus covers no gap of another.
+func (d Demand) Sum() Demands {
+	w := d.Workload
+	if !CountsPods(w) {
+		return Demands{}
+	}
+	need := max(0, w.Expects(d.Required)-d.NamedBefore-d.Claimed)
+	ready, short := d.Done, d.Done < need
+	if w.Kind == inventory.KindJob {
+		ready, short = jobReady(w, d.Required, need, ready)
+	}
+	sum := Demands{Workloads: 1, Need: need, Ready: min(ready, need)}
+	if short {
+		sum.Short = 1
+	}
+	if w.Observed {
+		sum.Observed = sum.Ready
+	} else {
+		sum.Unobserved = 1
+	}
+	if w.Failed {
+		sum.Failed = 1
+	}
+	return sum
+}
+
+// CountsPods reports whether the workload says what to expect: a Deployment speaks for its ReplicaSets, and of a CronJob's
+// Jobs only the newest counts.
+func CountsPods(w *inventory.Workload) bool { return w.Counts() && !w.Superseded }
+
+// IsCurrent reports whether pods of a revision count for the workload: those of its newest template, or all.
+func IsCurrent(w *inventory.Workload, revision string) bool {
+	return CountsPods(w) && (w.AllCurrent || w.Revision == revision)
+}
+
+// Current returns how many of the pods, counted by revision, are of a revision that counts.
+func Current(w *inventory.Workload, byRevision map[string]int) int {
+	if !w.AllCurrent {
+		return byRevision[w.Revision]
+	}
+	sum := 0
+	for _, n := range byRevision {
+		sum += n
+	}
+	return sum
+}
+
+// Expects reports whether a pod that the workload owns is one of those that it should have now.
+func Expects(w *inventory.Workload, p *inventory.Pod, revision string) bool {
+	return IsCurrent(w, revision) && w.Wants(p)
+}

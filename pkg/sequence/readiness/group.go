@@ -1,0 +1,132 @@
+package readiness
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// Group is all that is known of one group in one domain.
+type Group struct {
+	*spec.Group
+	Members *Members
+	Demands *Demands
+
+	// OnNode reports that the domain is a node, and MissingOnNode counts the DaemonSets that lack a pod there.
+	OnNode        bool
+	MissingOnNode int
+
+	// PodGroupMinimum is how many pods the PodGroups of the members ask for. PodGroupShort reports that one of them has too
+	// few. Both are only looked at without minAvailable.
+	PodGroupMinimum int
+	PodGroupShort   bool
+}
+
+// Need is what a group waits for: how many, of how many, and how many there are.
+type Need struct {
+	Required, Expected, Ready int
+	// Certain reports whether it is known what to expect.
+	Certain bool
+	// Nothing reports that there is nothing to expect, and not because somebody said so.
+	Nothing bool
+	// Missing counts the DaemonSets that should have a pod on the node and have not.
+	Missing int
+	// PodGroupShort reports that a PodGroup asks for more members than are done.
+	PodGroupShort bool
+	// Stale counts the pods that were ready on an earlier node of the same name and have not said so of this one.
+	Stale int
+	// Unseen reports that a pod's owner is not known yet, and Incomplete that a Job is not complete though its pods are.
+	Unseen, Incomplete bool
+}
+
+// Need returns what the group waits for.
+func (g *Group) Need() Need {
+	var n Need
+	switch {
+	case g.OnNode:
+		n = g.needOnNode()
+	case g.Selector == nil:
+		n = g.needByName()
+	default:
+		n = g.needByLabel()
+	}
+	if g.MinAvailable == nil {
+		n.Expected, n.PodGroupShort = max(n.Expected, g.PodGroupMinimum), g.PodGroupShort
+		n.Required = n.Expected
+		return n
+	}
+	// A percentage was checked when the group was compiled.
+	n.Required, _ = intstr.GetScaledValueFromIntOrPercent(g.MinAvailable, n.Expected, true)
+	if g.MinAvailable.Type == intstr.Int {
+		// Whatever else there may be to expect, these are enough. A group that makes no sense has no members.
+		n.Ready = g.Members.Ready + g.Demands.Observed
+		n.Certain, n.Nothing = true, g.Selector == nil && len(g.Names) == 0
+	}
+	return n
+}
+
+// needOnNode returns what the group waits for on a node: the members that are bound there, and those that DaemonSets owe.
+func (g *Group) needOnNode() Need {
+	expected := g.Members.Expected + g.MissingOnNode
+	return Need{
+		Expected: expected, Ready: g.Members.Ready, Missing: g.MissingOnNode, Stale: g.Members.Stale,
+		Certain: true, Nothing: expected == 0,
+	}
+}
+
+// needByName returns what a group of named pods waits for: every name.
+func (g *Group) needByName() Need {
+	return Need{
+		Expected: len(g.Names), Ready: g.Members.Ready,
+		Certain: true, Nothing: len(g.Names) == 0, // a group that makes no sense
+	}
+}
+
+// needByLabel returns what a group by label waits for: what workloads want of it, and the members that count by themselves.
+func (g *Group) needByLabel() Need {
+	n := Need{Expected: g.Members.Expected + g.Demands.Need, Ready: g.Members.Ready + g.Demands.Ready}
+	n.Nothing = g.Demands.Workloads == 0 && g.Members.Expected == 0
+	n.Certain = g.Members.Unseen == 0 && g.Demands.Unobserved == 0
+	n.Unseen = g.Members.Unseen > 0
+	n.Incomplete = g.Demands.Short > 0 && n.Ready >= n.Expected
+	return n
+}
+
+// IsSatisfied reports whether enough of the expected members are done now. need is what Need returns. A group of which
+// nothing is known to expect is not satisfied: its pods may yet come.
+func (g *Group) IsSatisfied(need Need) bool {
+	if g.Unreadable || need.Nothing || !need.Certain || need.PodGroupShort || need.Ready < need.Required {
+		return false
+	}
+	// Every workload by itself: the sums hide nothing, because a surplus is not entered. But a Job may have all the
+	// pods it needs and not be complete.
+	return g.MinAvailable != nil || g.Demands.Short == 0
+}
+
+// String says how far a group is.
+func (n Need) String() string {
+	if n.Nothing && n.Required == 0 {
+		return "no pod matches it yet"
+	}
+	text := fmt.Sprintf("%d of %d pods ready", min(n.Ready, n.Required), n.Required)
+	if n.Required != n.Expected {
+		text = fmt.Sprintf("%d of %d needed pods ready (%d expected)", min(n.Ready, n.Required), n.Required, n.Expected)
+	}
+	switch {
+	case n.PodGroupShort && n.Ready >= n.Required:
+		text += ", a PodGroup asks for more"
+	case n.Unseen:
+		text += ", a pod's owner is not known yet"
+	case n.Incomplete && n.Required == n.Expected:
+		text += ", a Job is not complete yet"
+	case !n.Certain:
+		text += ", a workload's newest version is not under way yet"
+	case n.Missing > 0:
+		text += ", a DaemonSet has no pod there yet"
+	case n.Stale > 0:
+		text += ", a pod was ready on an earlier node of this name: delete it if it does not turn ready again"
+	}
+	return text
+}

@@ -1,0 +1,94 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/readiness"
+)
+
+// Decision says whether a pod may be scheduled now, and if not, what it waits for. The zero value holds nothing.
+type Decision struct {
+	// Held reports whether the pod must wait.
+	Held bool
+	// Sequence is the PodSequence that holds it, and Group the 0-based index of the group it waits for. When several
+	// hold it, it is the first by namespace and name.
+	Sequence types.NamespacedName
+	Group    int
+
+	Reason Reason
+	Groups int    // of the sequence
+	Title  string // of the group
+	Need   readiness.Need
+	Until  time.Time // when its wait is over
+	Node   string    // on which the group is looked at; empty for the cluster
+	// Suitable counts the nodes that suit the pod, and OnTheWay those of them that will be open.
+	Suitable, OnTheWay int
+}
+
+// Reason says why a pod is held.
+type Reason uint8
+
+const (
+	HeldByGroup Reason = iota
+	HeldByWait
+	HeldByTimeout
+	HeldBySuspension
+	HeldByNodes       // no suitable node is open
+	HeldByUnknownNode // the node it asks for does not exist
+	HeldUnseen        // the engine has yet to learn of the pod
+	HeldUnconfirmed   // the group looks ready, but a change that says otherwise may not be known yet
+	HeldEarly         // a change from before the pod may not be known yet
+	HeldUnsupported
+)
+
+// waitingPrefix begins every message of a held pod.
+const waitingPrefix = "waiting for "
+
+// Confirming reports whether the pod waits only until it is known whether a change is missing.
+func (d Decision) Confirming() bool {
+	return d.Held && (d.Reason == HeldUnconfirmed || d.Reason == HeldEarly)
+}
+
+// Message says in words what a held pod waits for.
+func (d Decision) Message() string {
+	if !d.Held {
+		return ""
+	}
+	on := ""
+	if d.Node != "" {
+		on = " on node " + d.Node
+	}
+	group := fmt.Sprintf("group %d/%d %q of PodSequence %s", d.Group+1, d.Groups, d.Title, d.Sequence)
+	switch d.Reason {
+	case HeldByWait:
+		return fmt.Sprintf(waitingPrefix+"%s%s: ready, its wait is over at %s", group, on, d.Until.UTC().Format(time.RFC3339))
+	case HeldByTimeout:
+		return fmt.Sprintf(waitingPrefix+"%s%s, which was not ready in time: %s", group, on, d.Need)
+	case HeldBySuspension:
+		return fmt.Sprintf(waitingPrefix+"PodSequence %s, which is suspended", d.Sequence)
+	case HeldByNodes:
+		return fmt.Sprintf(waitingPrefix+"a node where the groups before %s are ready: on the way on %d of %d suitable nodes", group, d.OnTheWay, d.Suitable)
+	case HeldByUnknownNode:
+		return fmt.Sprintf(waitingPrefix+"%s%s: there is no such node yet", group, on)
+	case HeldUnseen:
+		return fmt.Sprintf(waitingPrefix+"PodSequence %s: the pod is not known yet", d.Sequence)
+	case HeldUnconfirmed:
+		return fmt.Sprintf(waitingPrefix+"%s%s: it looks ready, making sure that no change is missing", group, on)
+	case HeldEarly:
+		return fmt.Sprintf(waitingPrefix+"PodSequence %s: making sure that no change from before the pod is missing", d.Sequence)
+	case HeldUnsupported:
+		return fmt.Sprintf(waitingPrefix+"another scheduler: PodSequence %s has scope Node, set schedulerName to that of podsequence-scheduler", d.Sequence)
+	}
+	return fmt.Sprintf(waitingPrefix+"%s%s: %s", group, on, d.Need)
+}
+
+// FilterMessage is the Message for one of many nodes: it is the same for all nodes that lack the same.
+func (d Decision) FilterMessage() string {
+	if d.Reason == HeldBySuspension || d.Reason == HeldEarly {
+		return d.Message()
+	}
+	return fmt.Sprintf("node(s) not ready for the pod: group %d/%d %q of PodSequence %s", d.Group+1, d.Groups, d.Title, d.Sequence)
+}

@@ -1,0 +1,54 @@
+package report
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
+)
+
+func TestMessagesOfHeldPods(t *testing.T) {
+	held := Decision{
+		Held: true, Sequence: types.NamespacedName{Namespace: "shop", Name: "backend"}, Groups: 3, Title: "Database",
+		Need: readiness.Need{Required: 2, Expected: 2, Ready: 1, Certain: true}, Until: time.Unix(0, 0),
+		Suitable: 4, OnTheWay: 1,
+	}
+	tests := map[string]struct {
+		reason Reason
+		node   string
+		want   string
+	}{
+		"a group in the cluster": {HeldByGroup, "", `waiting for group 1/3 "Database" of PodSequence shop/backend: 1 of 2 pods ready`},
+		"a group on a node":      {HeldByGroup, "a", `waiting for group 1/3 "Database" of PodSequence shop/backend on node a: 1 of 2 pods ready`},
+		"a wait":                 {HeldByWait, "", `waiting for group 1/3 "Database" of PodSequence shop/backend: ready, its wait is over at 1970-01-01T00:00:00Z`},
+		"a suspension":           {HeldBySuspension, "", `waiting for PodSequence shop/backend, which is suspended`},
+		"nodes": {HeldByNodes, "", `waiting for a node where the groups before group 1/3 "Database" of PodSequence shop/backend are ready: ` +
+			`on the way on 1 of 4 suitable nodes`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := held
+			d.Reason, d.Node = test.reason, test.node
+			assert.Equal(t, test.want, d.Message())
+			assert.False(t, d.Confirming())
+		})
+	}
+	assert.Empty(t, Decision{}.Message())
+}
+
+func TestAListOfManyIsCut(t *testing.T) {
+	assert.Equal(t, "a, b, c", first([]string{"c", "b", "a"}))
+	assert.Equal(t, "a, b, c and 2 more", first([]string{"e", "d", "c", "b", "a"}))
+}
+
+func TestWhoPausedAWorkloadIsNamed(t *testing.T) {
+	by := &inventory.Workload{Kind: inventory.KindDeployment, Name: "web", Pause: inventory.Pause{Paused: true, By: "weekly"}}
+	other := &inventory.Workload{Kind: inventory.KindDeployment, Name: "api", Pause: inventory.Pause{Paused: true}}
+	assert.Equal(t, ", Deployment api is paused: set its spec.paused to false, Deployment web is paused by DeploymentCoordination weekly until its turn",
+		PausedWorkloads([]*inventory.Workload{by, other}))
+	assert.Empty(t, PausedWorkloads(nil))
+}

@@ -1,0 +1,123 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// Where names a group in messages.
+type Where struct {
+	Index, Groups int // Index is 0-based
+	Title         string
+	Node          string // empty for the cluster
+}
+
+// String returns the name, such as: group 1/3 "Database" on node a.
+func (w Where) String() string {
+	text := fmt.Sprintf("group %d/%d %q", w.Index+1, w.Groups, w.Title)
+	if w.Node != "" {
+		text += " on node " + w.Node
+	}
+	return text
+}
+
+// PodFailed is about a group with pods that failed and that no controller replaces.
+func PodFailed(where Where, pods []string) spec.Problem {
+	return spec.Problem{Reason: v1alpha1.ReasonPodFailed, Message: fmt.Sprintf(
+		"%s: %s failed and no controller replaces it: delete it and make it again", where, first(pods))}
+}
+
+// JobFailed is about a group with Jobs that failed.
+func JobFailed(where Where, jobs []string) spec.Problem {
+	return spec.Problem{Reason: v1alpha1.ReasonJobFailed, Message: fmt.Sprintf("%s: %s: delete it and make it again", where, first(jobs))}
+}
+
+// FailedJob names a Job that failed, and says why.
+func FailedJob(job *inventory.Workload) string {
+	return fmt.Sprintf("%s failed (%s)", job, job.Failure)
+}
+
+// TimedOut is about a group that holds those after it because its time is over. paused is what PausedWorkloads says of it.
+func TimedOut(where Where, timeout time.Duration, need readiness.Need, paused string) spec.Problem {
+	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf(
+		"%s was not ready within %s: %s%s; later groups stay held until it is", where, timeout, need, paused)}
+}
+
+// WentOn is about a group that those after it did not wait for any longer.
+func WentOn(where Where, timeout time.Duration) spec.Problem {
+	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf(
+		"%s was not ready within %s: went on without it", where, timeout)}
+}
+
+// Ungoverned is about pods that must wait and that nothing can hold: they belong to another scheduler and carry no gate of the
+// sequence.
+func Ungoverned(pods []string, s *spec.Sequence, schedulerNames []string) spec.Problem {
+	var fixes []string
+	if len(schedulerNames) > 0 {
+		fixes = append(fixes, "set schedulerName to "+strings.Join(schedulerNames, " or "))
+	}
+	if !s.PerNode {
+		fixes = append(fixes, "add the scheduling gate "+s.Gate)
+	}
+	fix := strings.Join(fixes, ", or ")
+	if len(fixes) > 1 {
+		fix += ","
+	}
+	return spec.Problem{
+		Reason:  v1alpha1.ReasonUngovernedPods,
+		Message: fmt.Sprintf("%s cannot be held: %s in the pod template", first(pods), fix),
+	}
+}
+
+// UnsupportedScope is about a sequence of scope Node where no scheduler of ours runs.
+func UnsupportedScope() spec.Problem {
+	return spec.Problem{Reason: v1alpha1.ReasonUnsupportedScope, Message: "scope Node needs podsequence-scheduler, which is not part of this installation: gated pods stay gated; " +
+		"install it, or use scope Cluster"}
+}
+
+// UnsupportedPods is about gated pods that no scheduler of ours can place on a node in order.
+func UnsupportedPods(pods, schedulerNames []string) spec.Problem {
+	return spec.Problem{Reason: v1alpha1.ReasonUnsupportedScope, Message: fmt.Sprintf(
+		"%s stay gated: their scheduler does not know scope Node; set schedulerName to %s in the pod template, or install the routing policy",
+		first(pods), strings.Join(schedulerNames, " or "))}
+}
+
+// SplitPodGroups is about PodGroups that have pods in several groups and cannot be scheduled in order.
+func SplitPodGroups(names []string) spec.Problem {
+	return spec.Problem{Reason: v1alpha1.ReasonGangSplit, Message: fmt.Sprintf(
+		"%s has pods in several groups: it schedules all of them together, so each waits for the other; put them into one group", first(names))}
+}
+
+// PausedWorkloads says which paused Deployments keep a group from being ready. It is empty for none, and else continues the
+// text of a Need.
+func PausedWorkloads(paused []*inventory.Workload) string {
+	if len(paused) == 0 {
+		return ""
+	}
+	texts := make([]string, len(paused))
+	for i, w := range paused {
+		texts[i] = fmt.Sprintf("%s is paused: set its spec.paused to false", w)
+		if w.Pause.By != "" {
+			texts[i] = fmt.Sprintf("%s is paused by DeploymentCoordination %s until its turn", w, w.Pause.By)
+		}
+	}
+	return ", " + first(texts)
+}
+
+// first names the first few. It sorts its argument.
+func first(names []string) string {
+	slices.Sort(names)
+	const most = 3
+	text := strings.Join(names[:min(most, len(names))], ", ")
+	if len(names) > most {
+		text += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return text
+}

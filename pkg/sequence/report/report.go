@@ -1,0 +1,115 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// Report is how far a sequence has come: what its status is written from.
+type Report struct {
+	UID        types.UID
+	Generation int64
+	// Object is the PodSequence that this reports on, as the engine last saw it: read only.
+	Object *v1alpha1.PodSequence
+	// PerNode reports that the scope is Node, and Continuous that a group is passed only while it is satisfied.
+	PerNode, Continuous bool
+
+	Suspended bool
+	// Refused reports that the namespace to which the sequence points does not allow it. The first of Problems says so.
+	Refused bool
+	// Current is the 0-based index of the first group not passed, or the number of groups. For scope Node it is the
+	// minimum over the nodes that take part.
+	Current int
+	// Groups are the groups in order. For scope Node their numbers are sums over all nodes.
+	Groups []Group
+	// Nodes are, for scope Node, the nodes that take part, by name.
+	Nodes []Node
+	// Unbound is, for scope Node, the number of members that have no node yet, and Unplaced of these that of pods which no
+	// node is said to miss yet.
+	Unbound, Unplaced int
+
+	Problems []spec.Problem
+
+	// Doubt says why confirming takes long; it is for whoever writes status to fill in.
+	Doubt string
+}
+
+// Confirming reports whether something in the report is being confirmed: in a moment, of which the engine tells as of any
+// change, it may be another thing.
+func (r Report) Confirming() bool {
+	if !r.PerNode {
+		return slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Confirming })
+	}
+	return slices.ContainsFunc(r.Nodes, func(n Node) bool { return n.Group != nil && n.Group.Confirming })
+}
+
+// Group is the part of a Report on one group.
+type Group struct {
+	Title             string
+	ContinueOnTimeout bool
+	Timeout           time.Duration // 0: none
+	Hash              string
+	Expected, Ready   int
+	Satisfied         bool
+	// Confirming reports that the group looks satisfied, and that it is not known yet whether an event is missing which says
+	// otherwise. Then Satisfied is false.
+	Confirming bool
+	// EditedAt is when an edit made the group what it is, or when consent of the target namespace came late; zero if neither.
+	EditedAt time.Time
+	// SatisfiedOnce reports that the group was satisfied at some time since it was released.
+	SatisfiedOnce bool
+	// Released reports whether the group's pods may be scheduled.
+	Released bool
+	// ReleasedAt, SatisfiedAt and PassedAt are when that came about, by the API server's clock as far as it tells; zero
+	// while it is not so, or if the time is not known.
+	ReleasedAt, SatisfiedAt, PassedAt time.Time
+	// Progress says in words how far the group is.
+	Progress string
+	// WaitUntil is when the wait of a satisfied group is over that is not passed yet.
+	WaitUntil time.Time
+	// Failure is why the group will not be satisfied unless somebody acts; nil if it may.
+	Failure *spec.Problem
+	// Members and ReadyMembers are names, sorted.
+	Members, ReadyMembers []string
+}
+
+// Node is how far a sequence of scope Node is on one node.
+type Node struct {
+	Name string
+	// Current is the 0-based index of the first group not passed that has pods or a due DaemonSet there, or the number of
+	// groups.
+	Current int
+	// Completed reports that every group that has pods or a due DaemonSet there is satisfied there.
+	Completed bool
+	// TimedOut are the 0-based indices of the groups that have timed out there.
+	TimedOut []int32
+	// ReadyBefore are those of the groups that were satisfied there and are not any more.
+	ReadyBefore []int32
+	// Group is the current group, if there is one: its numbers are those of this node.
+	Group *Group
+}
+
+// TimedOutNodes reports the nodes that went on without a group.
+func (r Report) TimedOutNodes() (spec.Problem, bool) {
+	var first string
+	nodes := 0
+	for _, n := range r.Nodes {
+		i := slices.IndexFunc(n.TimedOut, func(group int32) bool { return r.Groups[group].ContinueOnTimeout })
+		if i < 0 {
+			continue
+		}
+		if nodes++; first == "" {
+			first = r.wentOn(int(n.TimedOut[i]), n.Name)
+		}
+	}
+	if nodes > 1 {
+		first += fmt.Sprintf("; so did %d other nodes", nodes-1)
+	}
+	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: first}, nodes > 0
+}

@@ -1,0 +1,322 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// Status is what the report says, in the API's words. From the object's present status it takes only what cannot be
+// seen in the world any more: when groups were released and passed, and when conditions last changed.
+func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequenceStatus {
+	status := v1alpha1.PodSequenceStatus{
+		ObservedGeneration: r.Generation,
+		Phase:              r.phase(),
+		CurrentIndex:       ptr.To(int32(r.Current)),
+		Groups:             r.groupStatuses(ps, now),
+		Conditions:         slices.Clone(ps.Status.Conditions),
+	}
+	if r.PerNode {
+		r.describeNodes(&status, ps, now)
+	} else {
+		r.describePods(&status)
+	}
+	switch {
+	case r.Refused:
+		status.Message = r.refusal().Message
+	case r.Suspended:
+		status.Message += " (suspended)"
+	}
+	for _, condition := range r.conditions() {
+		condition.ObservedGeneration = r.Generation
+		condition.LastTransitionTime = metav1.NewTime(now)
+		if condition.Type == v1alpha1.ConditionSuspended && !r.Suspended && r.Generation == 1 {
+			condition.LastTransitionTime = ps.CreationTimestamp // it never was, so it has not been resumed either
+		}
+		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	return status
+}
+
+// Completed reports whether all groups are passed; for scope Node, whether all nodes that take part have every group
+// satisfied, there is at least one, and every member has a node.
+func (r Report) Completed() bool {
+	if !r.PerNode {
+		return r.Current == len(r.Groups)
+	}
+	return len(r.Nodes) > 0 && r.Unbound == 0 && !slices.ContainsFunc(r.Nodes, func(n Node) bool { return !n.Completed })
+}
+
+// failure is what keeps the sequence, or one of its nodes, from going on unless somebody acts.
+func (r Report) failure() *spec.Problem {
+	if !r.PerNode {
+		if r.Current < len(r.Groups) {
+			return r.Groups[r.Current].Failure
+		}
+		return nil
+	}
+	for _, n := range r.Nodes {
+		if n.Group != nil && n.Group.Failure != nil {
+			return n.Group.Failure
+		}
+	}
+	return nil
+}
+
+// refusal is why the namespace to which the sequence points does not allow it.
+func (r Report) refusal() spec.Problem {
+	return spec.Problem{Reason: r.Problems[0].Reason, Message: cutMessage(r.Problems[0].Message)}
+}
+
+func (r Report) phase() v1alpha1.Phase {
+	switch {
+	case r.Refused:
+		return v1alpha1.PhasePending
+	case r.failure() != nil:
+		return v1alpha1.PhaseFailed
+	case r.Completed():
+		return v1alpha1.PhaseCompleted
+	case r.Current == 0 && r.Unbound == 0 && len(r.Nodes) == 0 &&
+		!slices.ContainsFunc(r.Groups, func(g Group) bool { return len(g.Members) > 0 }):
+		return v1alpha1.PhasePending
+	}
+	return v1alpha1.PhaseInProgress
+}
+
+// describePods fills in the lists and lines for people.
+func (r Report) describePods(status *v1alpha1.PodSequenceStatus) {
+	var processed []string
+	var ready, expected int
+	for i, g := range r.Groups {
+		ready, expected = ready+g.Ready, expected+g.Expected
+		if i < r.Current {
+			processed = append(processed, g.Members...)
+		}
+	}
+	slices.Sort(processed)
+
+	cut := 0
+	list := func(names []string) []string {
+		cut = max(cut, len(names))
+		return names[:min(len(names), v1alpha1.MaxListedPods)]
+	}
+	status.ProcessedPods = list(processed)
+	if r.Completed() {
+		status.CurrentGroup = "-"
+		status.ReadyPods = fmt.Sprintf("%d/%d", ready, expected)
+		status.Message = fmt.Sprintf("all %d groups are passed", len(r.Groups))
+	} else {
+		g := r.Groups[r.Current]
+		status.CurrentGroup = fmt.Sprintf("%d/%d %s", r.Current+1, len(r.Groups), g.Title)
+		status.ReadyPods = fmt.Sprintf("%d/%d", g.Ready, g.Expected)
+		status.CurrentGroupPods = list(g.Members)
+		status.ReadyPodsInCurrentGroup = int32(len(g.ReadyMembers))
+		status.Message = r.waitingFor(r.Current)
+		if g.Failure != nil {
+			status.Message = cutMessage(g.Failure.Message)
+		}
+	}
+	if cut > v1alpha1.MaxListedPods {
+		status.Message += fmt.Sprintf(" (lists are cut at %d of %d pods)", v1alpha1.MaxListedPods, cut)
+	}
+}
+
+func (r Report) waitingFor(i int) string {
+	g := r.Groups[i]
+	return fmt.Sprintf("waiting for group %d/%d %q: %s", i+1, len(r.Groups), g.Title, r.progress(g))
+}
+
+// progress says how far a group is, and why confirming it takes long.
+func (r Report) progress(g Group) string {
+	if g.Confirming && r.Doubt != "" {
+		return cutMessage(g.Progress + ": " + r.Doubt)
+	}
+	return g.Progress
+}
+
+func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha1.GroupStatus {
+	statuses := make([]v1alpha1.GroupStatus, len(r.Groups))
+	for i, g := range r.Groups {
+		var before v1alpha1.GroupStatus
+		if i < len(ps.Status.Groups) && ps.Status.Groups[i].Hash == g.Hash {
+			before = ps.Status.Groups[i]
+		}
+		status := v1alpha1.GroupStatus{
+			Name: g.Title, Hash: g.Hash, Expected: count(g.Expected), Ready: count(g.Ready),
+			Phase: r.groupPhase(i),
+		}
+		if r.Refused && status.Phase != v1alpha1.GroupPassed {
+			// Without its hash nothing is read back of it: when consent comes, the group begins anew.
+			status.Hash = ""
+			statuses[i] = status
+			continue
+		}
+		if g.Satisfied && !r.PerNode {
+			status.SatisfiedAt = known(g.SatisfiedAt, now)
+		}
+		if status.ChangedAt = before.ChangedAt; !g.EditedAt.IsZero() && (status.ChangedAt == nil || status.ChangedAt.Time.Before(g.EditedAt)) {
+			status.ChangedAt = known(g.EditedAt, now)
+		}
+		status.ReleasedAt = before.ReleasedAt
+		switch {
+		case r.PerNode && i > 0: // each node has its own
+		case r.Continuous && !r.PerNode && !g.Released && !r.Suspended:
+			status.ReleasedAt = nil // it is held again
+		case g.Released && (status.ReleasedAt == nil || (r.Continuous && !r.PerNode)):
+			status.ReleasedAt = known(g.ReleasedAt, now)
+		}
+		if status.FirstSatisfiedAt = before.FirstSatisfiedAt; status.FirstSatisfiedAt == nil && g.SatisfiedOnce && !r.PerNode {
+			status.FirstSatisfiedAt = known(g.SatisfiedAt, now)
+		}
+		if status.Phase == v1alpha1.GroupPassed && !r.PerNode {
+			status.PassedAt = before.PassedAt
+			if status.PassedAt == nil {
+				status.PassedAt = known(g.PassedAt, now)
+			}
+			if status.ReleasedAt != nil && status.PassedAt.Before(status.ReleasedAt) {
+				status.PassedAt = status.ReleasedAt
+			}
+		}
+		statuses[i] = status
+	}
+	return statuses
+}
+
+// count is a number as status keeps it. Workloads may ask for more pods together than its type holds.
+func count(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
+
+func (r Report) groupPhase(i int) v1alpha1.GroupPhase {
+	switch g := r.Groups[i]; {
+	case r.PerNode && g.Satisfied, !r.PerNode && i < r.Current:
+		return v1alpha1.GroupPassed
+	case g.Failure != nil:
+		return v1alpha1.GroupFailed
+	case g.Released:
+		return v1alpha1.GroupInProgress
+	}
+	return v1alpha1.GroupWaiting
+}
+
+// known is the time in the API's type and whole seconds; now if it is not known, as when a group was passed on other
+// evidence than its pods' readiness.
+func known(t, now time.Time) *metav1.Time {
+	if t.IsZero() || t.After(now) {
+		t = now
+	}
+	return ptr.To(metav1.NewTime(t.Truncate(time.Second)))
+}
+
+func (r Report) conditions() []metav1.Condition {
+	ready := metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonCompleted, Message: fmt.Sprintf("all %d groups are satisfied", len(r.Groups)),
+	}
+	progressing := metav1.Condition{
+		Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse,
+		Reason: v1alpha1.ReasonCompleted, Message: fmt.Sprintf("all %d groups are passed", len(r.Groups)),
+	}
+	if reason, message := r.unready(); reason != "" {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reason, message
+	}
+	if !r.Completed() {
+		progressing.Status = metav1.ConditionTrue
+		progressing.Reason, progressing.Message = r.waiting()
+	}
+
+	degraded := metav1.Condition{
+		Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionFalse,
+		Reason: v1alpha1.ReasonAsExpected, Message: "nothing keeps the sequence from doing what its spec says",
+	}
+	problems := slices.Clone(r.Problems)
+	if failure := r.failure(); failure != nil {
+		problems = slices.Insert(problems, 0, *failure)
+		ready.Reason, ready.Message = failure.Reason, cutMessage(failure.Message)
+		if !r.PerNode || r.stuck() {
+			progressing.Status, progressing.Reason, progressing.Message = metav1.ConditionFalse, failure.Reason, ready.Message
+		}
+	}
+	if len(problems) > 0 {
+		degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue, problems[0].Reason, joined(problems)
+	}
+
+	if r.Refused {
+		for _, c := range []*metav1.Condition{&ready, &progressing} {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, r.refusal().Reason, r.refusal().Message
+		}
+	}
+
+	suspended := metav1.Condition{
+		Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionFalse,
+		Reason: v1alpha1.ReasonNotSuspended, Message: "spec.suspend is false",
+	}
+	if r.Suspended {
+		suspended.Status, suspended.Reason = metav1.ConditionTrue, v1alpha1.ReasonSuspended
+		suspended.Message = "spec.suspend is true: nothing more is released"
+		if progressing.Status == metav1.ConditionTrue {
+			progressing.Status, progressing.Reason, progressing.Message = metav1.ConditionFalse, suspended.Reason, suspended.Message
+		}
+	}
+	return []metav1.Condition{ready, progressing, degraded, suspended}
+}
+
+// unready is why not every group is satisfied at this moment; empty if every group is.
+func (r Report) unready() (reason, message string) {
+	if r.PerNode {
+		if !r.Completed() {
+			return r.waiting()
+		}
+		return "", ""
+	}
+	for i, g := range r.Groups {
+		if !g.Satisfied {
+			return r.waitingReason(i), r.waitingFor(i)
+		}
+	}
+	return "", ""
+}
+
+// waiting is what the sequence waits for to go on.
+func (r Report) waiting() (reason, message string) {
+	if r.PerNode {
+		return r.waitingNodes()
+	}
+	return r.waitingReason(r.Current), r.waitingFor(r.Current)
+}
+
+func (r Report) waitingReason(i int) string {
+	switch {
+	case r.Groups[i].Confirming:
+		return v1alpha1.ReasonConfirming
+	case r.Groups[i].Satisfied:
+		return v1alpha1.ReasonWaitDuration
+	case len(r.Groups[i].Members) == 0:
+		return v1alpha1.ReasonWaitingForPods
+	}
+	return v1alpha1.ReasonGroupNotReady
+}
+
+// joined is all messages in one, cut where a condition's message must end.
+func joined(problems []spec.Problem) string {
+	messages := make([]string, len(problems))
+	for i, p := range problems {
+		messages[i] = p.Message
+	}
+	return cutMessage(strings.Join(messages, "; "))
+}
+
+func cutMessage(text string) string {
+	const limit = 1024
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "..."
+	}
+	return text
+}

@@ -1,0 +1,137 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// describeNodes fills in what status says of nodes. Nodes that are still waiting come first, so that they are not cut off.
+func (r Report) describeNodes(status *v1alpha1.PodSequenceStatus, ps *v1alpha1.PodSequence, now time.Time) {
+	before := make(map[string][]metav1.Condition, len(ps.Status.NodeStatus))
+	for _, n := range ps.Status.NodeStatus {
+		before[n.NodeName] = n.Conditions
+	}
+	summary := v1alpha1.NodeSummary{Total: int32(len(r.Nodes))}
+	nodes := slices.Clone(r.Nodes)
+	slices.SortStableFunc(nodes, func(a, b Node) int { return rank(a) - rank(b) })
+	for i, n := range nodes {
+		if n.Completed {
+			summary.Completed++
+		}
+		if i < v1alpha1.MaxListedNodes {
+			status.NodeStatus = append(status.NodeStatus, r.nodeStatus(n, before[n.Name], now))
+		}
+	}
+	summary.Waiting = summary.Total - summary.Completed
+	status.NodeSummary = &summary
+
+	status.CurrentGroup = "-"
+	if !r.Completed() && r.Current < len(r.Groups) {
+		status.CurrentGroup = fmt.Sprintf("%d/%d %s", r.Current+1, len(r.Groups), r.Groups[r.Current].Title)
+	}
+	var ready, expected int
+	for _, g := range r.Groups {
+		ready, expected = ready+g.Ready, expected+g.Expected
+	}
+	status.ReadyPods = fmt.Sprintf("%d/%d", ready, expected+r.Unplaced)
+	status.Message = fmt.Sprintf("all %d nodes that take part are completed", summary.Total)
+	if failure := r.failure(); failure != nil {
+		status.Message = cutMessage(failure.Message)
+	} else if !r.Completed() {
+		_, status.Message = r.waitingNodes()
+	}
+	if len(nodes) > v1alpha1.MaxListedNodes {
+		status.Message += fmt.Sprintf(" (%d of %d nodes are listed)", v1alpha1.MaxListedNodes, len(nodes))
+	}
+}
+
+// stuck reports whether nothing goes on anywhere: all nodes that wait have failed.
+func (r Report) stuck() bool {
+	return r.Unbound == 0 && !slices.ContainsFunc(r.Nodes, func(n Node) bool {
+		return !n.Completed && (n.Group == nil || n.Group.Failure == nil)
+	})
+}
+
+// rank sorts what has timed out before what waits, and that before what is completed.
+func rank(n Node) int {
+	switch {
+	case len(n.TimedOut)+len(n.ReadyBefore) > 0:
+		return 0 // which is on record nowhere else
+	case n.Completed:
+		return 2
+	}
+	return 1
+}
+
+func (r Report) nodeStatus(n Node, before []metav1.Condition, now time.Time) v1alpha1.NodeStatus {
+	status := v1alpha1.NodeStatus{
+		NodeName: n.Name, CurrentIndex: int32(n.Current), Phase: v1alpha1.NodeInProgress, Conditions: slices.Clone(before),
+		TimedOut: n.TimedOut, ReadyBefore: n.ReadyBefore,
+	}
+	ready := metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCompleted,
+		ObservedGeneration: r.Generation, LastTransitionTime: metav1.NewTime(now),
+	}
+	if n.Completed {
+		status.Phase = v1alpha1.NodeCompleted
+	} else {
+		ready.Status, ready.Reason = metav1.ConditionFalse, v1alpha1.ReasonGroupNotReady
+	}
+	if g := n.Group; g != nil {
+		status.ReadyPodsInCurrentGroup = int32(len(g.ReadyMembers))
+		ready.Message = g.Progress
+		if g.Satisfied {
+			status.SatisfiedAt = known(g.SatisfiedAt, now)
+		}
+		switch {
+		case g.Failure != nil:
+			status.Phase = v1alpha1.NodeFailed
+			ready.Reason, ready.Message = g.Failure.Reason, short(g.Failure.Message)
+		case g.Confirming:
+			ready.Reason, ready.Message = v1alpha1.ReasonConfirming, short(r.progress(*g))
+		case g.Satisfied && !n.Completed:
+			ready.Reason = v1alpha1.ReasonWaitDuration
+		}
+	} else if len(n.TimedOut) > 0 && !n.Completed {
+		ready.Reason = v1alpha1.ReasonPodsReadyTimeout
+		ready.Message = short(r.wentOn(int(n.TimedOut[0]), n.Name))
+	}
+	meta.SetStatusCondition(&status.Conditions, ready)
+	return status
+}
+
+// wentOn says of which group a node did not wait any longer.
+func (r Report) wentOn(group int, node string) string {
+	g := r.Groups[group]
+	return WentOn(Where{group, len(r.Groups), g.Title, node}, g.Timeout).Message
+}
+
+// short keeps the status of many nodes small.
+func short(text string) string {
+	const limit = 256
+	return text[:min(limit, len(text))]
+}
+
+// waitingNodes is what the nodes wait for.
+func (r Report) waitingNodes() (reason, message string) {
+	if len(r.Nodes) == 0 {
+		return v1alpha1.ReasonWaitingForPods, fmt.Sprintf("no node takes part yet, %d pods wait for one", r.Unbound)
+	}
+	waiting := 0
+	for _, n := range r.Nodes {
+		if !n.Completed {
+			waiting++
+		}
+	}
+	message = fmt.Sprintf("waiting for %d of %d nodes", waiting, len(r.Nodes))
+	if r.Unbound > 0 {
+		message += fmt.Sprintf(", %d pods have no node yet", r.Unbound)
+	}
+	return v1alpha1.ReasonGroupNotReady, message
+}

@@ -1,0 +1,96 @@
+package sequence
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// sequence is a PodSequence, and how far it has come.
+type sequence struct {
+	*spec.Sequence
+	groups []*group
+
+	// created is when it began to count: when it was created, or, if that was later, when its target namespace allowed it.
+	created   time.Time
+	allowedAt time.Time // when the target namespace came to allow it, as far as anybody saw; zero if it always did
+	// refusal says why the target namespace does not let the sequence hold its pods; empty if it does.
+	refusal string
+	// object is what the API server last said: read only.
+	object *v1alpha1.PodSequence
+
+	// domains are where groups are passed in order: the one domain with the empty name for scope Cluster; for scope Node one for
+	// each node where something of the sequence is or is due, and the one with the empty name for members that are not bound yet.
+	domains map[string]*domain
+	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is held for
+	// no more than a look at one domain, and is the innermost lock.
+	domainsMu sync.RWMutex
+	// engine has the nodes, and tells what time it is. It is nil until the sequence is listed, at the moment listedAt.
+	engine   *Engine
+	listedAt uint64
+	// resumedSeen is when a suspension was lifted, as the engine saw it; zero if it saw none.
+	resumedSeen time.Time
+	// classes have unbound pods that this sequence, of scope Node, keeps from some nodes.
+	classes map[*equivalenceClass]struct{}
+	// firstReleased reports that the first group had been released, so that being suspended does not hold it. Atomic, because it is read
+	// without a lock, see publishedOn.
+	firstReleased atomic.Bool
+	// listed reports whether the engine still goes by this sequence.
+	listed bool
+
+	// PodGroups counts, for each PodGroup that pods name, how many of them each group has.
+	podGroups map[podgroups.Reference]map[int]int
+	// podGroupsKnown are all PodGroups that the engine knows.
+	podGroupsKnown map[podgroups.Reference]*podGroup
+
+	// nodeRecords are what status says of nodes.
+	nodeRecords map[string]*v1alpha1.NodeStatus
+}
+
+// group is one pod group, and what the engine knows of it wherever it is.
+type group struct {
+	*spec.Group
+
+	watchedSince time.Time // since when the engine watches it, defined as it is
+	editedAt     time.Time // when an edit gave it this definition; zero if none did that the engine saw
+
+	// demands are the workloads whose pods this group selects.
+	demands map[*demand]struct{}
+}
+
+// newSequence returns a sequence that has not come anywhere yet.
+func newSequence(compiled *spec.Sequence, object *v1alpha1.PodSequence) *sequence {
+	s := &sequence{
+		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: object, created: object.CreationTimestamp.Time,
+		domains: map[string]*domain{}, classes: map[*equivalenceClass]struct{}{},
+	}
+	for i, g := range compiled.Groups {
+		s.groups[i] = &group{Group: g, demands: map[*demand]struct{}{}}
+	}
+	return s
+}
+
+// problems are those of the spec, after the refusal of the target namespace.
+func (s *sequence) problems() []spec.Problem {
+	if s.refused() {
+		return slices.Insert(slices.Clone(s.Problems), 0, spec.Problem{Reason: v1alpha1.ReasonNamespaceNotAllowed, Message: s.refusal})
+	}
+	return slices.Clone(s.Problems)
+}
+
+// place is the pod's membership in the sequence, and whether it has one.
+func (s *sequence) place(p *pod) (membership, bool) {
+	if p.Terminating {
+		return membership{}, false
+	}
+	group, ok := s.GroupOf(p.Name, p.Labels)
+	return membership{sequence: s, group: group}, ok
+}
+
+// record is what status says of a group that is still defined in the same way.
+func (s *sequence) record(i int) v1alpha1.GroupStatus { return s.Record(&s.object.Status, i) }

@@ -1,0 +1,255 @@
+package spec
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// Sequence is the spec of a PodSequence, compiled. It is read only.
+type Sequence struct {
+	Key        types.NamespacedName
+	UID        types.UID
+	Generation int64
+	Namespace  string // where the pods live
+
+	PerNode    bool // scope Node
+	Continuous bool // a group counts only while it is satisfied
+	Suspended  bool
+
+	Gate        string
+	GateAllowed bool
+
+	Groups []*Group
+	// ByName has the groups that name a pod, in order. The first has it, unless an even earlier group selects it.
+	ByName map[string][]int
+	// Eager is for scope Node: nodes where nothing of the sequence is may differ in more than their labels, see
+	// compileEmptyNodes.
+	Eager bool
+
+	Problems []Problem
+}
+
+// Group is one pod group.
+type Group struct {
+	// Exactly one of Names and Selector is set; neither if the group's spec makes no sense.
+	Names    map[string]struct{}
+	Selector labels.Selector
+	Title    string // for messages: the name, or "Group <n>"
+	// Hash stands for the definitions of this group and of its predecessors.
+	Hash string
+	// Predecessors are the groups that must be passed before pods of this group may be scheduled.
+	Predecessors GroupSet
+
+	Required          v1alpha1.RequiredStatus
+	MinAvailable      *intstr.IntOrString
+	Wait              time.Duration
+	Timeout           time.Duration // 0: none
+	ContinueOnTimeout bool
+	NodeSelector      labels.Selector
+	// NeedsNoPods marks a group of scope Node that is satisfied on every node.
+	NeedsNoPods bool
+	// Unreadable groups are never satisfied: what would satisfy them is not known.
+	Unreadable bool
+}
+
+// Problem is something that keeps a sequence from doing what its spec says.
+type Problem struct {
+	Reason  string // a reason of the API
+	Message string // what is wrong, and the fix
+}
+
+// Compile makes a Sequence out of an object. It never fails: what cannot be understood becomes a problem, and a group
+// that cannot be understood has no members and is never satisfied, so that what comes after it stays held.
+func Compile(stored Stored, gatePrefixes []string) *Sequence {
+	ps := stored.PodSequence
+	s := &Sequence{
+		Key:        types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name},
+		UID:        ps.UID,
+		Generation: ps.Generation,
+		Namespace:  ps.Spec.Namespace,
+		PerNode:    ps.Spec.Scope == v1alpha1.ScopeNode,
+		Continuous: ps.Spec.Mode() == v1alpha1.Continuous,
+		Suspended:  ps.Spec.Suspend,
+		Gate:       ps.Spec.SchedulingGateName,
+		ByName:     map[string][]int{},
+	}
+	if s.Namespace == "" {
+		s.Namespace = ps.Namespace
+	}
+	if s.Gate == "" {
+		s.Gate = v1alpha1.DefaultSchedulingGateName
+	}
+	s.compileHashes(ps.Spec.PodGroups, len(stored.Unreadable) > 0)
+	for _, part := range stored.Unreadable {
+		s.Groups[part.Group].Unreadable = true
+		s.problem(v1alpha1.ReasonInvalidSpec, "%s", part.Message)
+	}
+	s.GateAllowed = slices.ContainsFunc(gatePrefixes, func(prefix string) bool { return strings.HasPrefix(s.Gate, prefix) })
+	if !s.GateAllowed {
+		s.problem(v1alpha1.ReasonGateNotAllowed,
+			"spec.schedulingGateName %q is never lifted: use a gate beginning with %s, or have the operator allow its prefix",
+			s.Gate, strings.Join(gatePrefixes, " or "))
+	}
+	for i := range ps.Spec.PodGroups {
+		s.compileGroup(i, &ps.Spec.PodGroups[i])
+	}
+	s.compileEmptyNodes()
+	return s
+}
+
+// compileHashes makes the groups, with what stands for their definitions.
+func (s *Sequence) compileHashes(groups []v1alpha1.PodGroup, unreadable bool) {
+	hash := sha256.Sum256([]byte(s.Namespace))
+	for i := range groups {
+		hash = chain(hash, &groups[i])
+		s.Groups = append(s.Groups, newGroup(i, groups[i].Name, hex.EncodeToString(hash[:8])))
+	}
+	if len(s.Groups) == 0 {
+		s.Groups = []*Group{newGroup(0, "", hex.EncodeToString(hash[:8]))} // nothing is complete that has no groups
+		if !unreadable {
+			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups must have 1 to %d groups", MaxGroups)
+		}
+	}
+	if len(s.Groups) > MaxGroups {
+		s.Groups[MaxGroups-1].Unreadable = true // so that nothing after it is released
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups must have 1 to %d groups, and has %d: no group from the last of these on counts as ready",
+			MaxGroups, len(s.Groups))
+	}
+}
+
+func newGroup(i int, title, hash string) *Group {
+	if title == "" {
+		title = fmt.Sprintf("Group %d", i+1)
+	}
+	return &Group{Title: title, Hash: hash, Predecessors: Before(i), Required: v1alpha1.RequireReady}
+}
+
+func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup) {
+	g := s.Groups[i]
+	s.compileLimits(i, spec, g)
+	if g.Unreadable && len(spec.Pods) == 0 && spec.PodSelector == nil {
+		return // this is a problem already
+	}
+	if (len(spec.Pods) == 0) == (spec.PodSelector == nil) {
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d] must set exactly one of pods and podSelector", i)
+		return
+	}
+	if spec.PodSelector != nil {
+		selector, err := asSelector(spec.PodSelector)
+		if err != nil {
+			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].podSelector: %v", i, err)
+			return
+		}
+		g.Selector = selector
+		return
+	}
+
+	g.Names = make(map[string]struct{}, len(spec.Pods))
+	for _, name := range spec.Pods {
+		if _, twice := g.Names[name]; twice {
+			continue
+		}
+		g.Names[name] = struct{}{}
+		if earlier := s.ByName[name]; len(earlier) > 0 {
+			s.problem(v1alpha1.ReasonAmbiguousMembership,
+				"pod %q is named by spec.podGroups[%d] and again by spec.podGroups[%d]: it starts with the first; remove it from one",
+				name, earlier[0], i)
+		}
+		s.ByName[name] = append(s.ByName[name], i)
+	}
+}
+
+// compileLimits reads what the API server would refuse today if it made no sense. A wait that cannot be read never ends,
+// so that nothing starts early.
+func (s *Sequence) compileLimits(i int, spec *v1alpha1.PodGroup, g *Group) {
+	g.ContinueOnTimeout = spec.OnTimeout == v1alpha1.TimeoutContinue
+	if spec.RequiredStatus != "" {
+		g.Required = spec.RequiredStatus
+	}
+	var err error
+	if g.Wait, err = spec.WaitDuration.Parse(); err != nil {
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].waitDuration: %v: use a duration such as 30s", i, err)
+		g.Wait = math.MaxInt64
+	}
+	if g.Timeout, err = spec.Timeout.Parse(); err != nil {
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].timeout: %v: use a duration such as 10m", i, err)
+	}
+	if spec.MinAvailable != nil {
+		if _, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, 1, true); err != nil {
+			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].minAvailable: %v: all members are awaited", i, err)
+		} else {
+			g.MinAvailable = bounded(spec.MinAvailable)
+		}
+	}
+	if len(spec.NodeSelector) > 0 {
+		selector := labels.Set{}
+		for key, value := range spec.NodeSelector {
+			selector[key] = string(value)
+		}
+		g.NodeSelector = labels.SelectorFromSet(selector)
+	}
+}
+
+// bounded returns the same number or percentage. A percentage that is far from anything that makes sense becomes one whose
+// multiples can be counted.
+func bounded(minAvailable *intstr.IntOrString) *intstr.IntOrString {
+	const limit = 1_000_000
+	percent, err := strconv.Atoi(strings.TrimSuffix(minAvailable.StrVal, "%"))
+	if minAvailable.Type == intstr.Int || err != nil || (-limit <= percent && percent <= limit) {
+		return minAvailable
+	}
+	return ptr.To(intstr.FromString(strconv.Itoa(min(max(percent, -limit), limit)) + "%"))
+}
+
+func (s *Sequence) problem(reason, format string, args ...any) {
+	s.Problems = append(s.Problems, Problem{Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+// asSelector turns the API's bounded selector into the one of apimachinery, which checks keys and values once more:
+// the object may have been stored under other rules.
+func asSelector(in *v1alpha1.LabelSelector) (labels.Selector, error) {
+	out := &metav1.LabelSelector{}
+	if len(in.MatchLabels) > 0 {
+		out.MatchLabels = make(map[string]string, len(in.MatchLabels))
+		for key, value := range in.MatchLabels {
+			out.MatchLabels[key] = string(value)
+		}
+	}
+	for _, e := range in.MatchExpressions {
+		requirement := metav1.LabelSelectorRequirement{Key: e.Key, Operator: metav1.LabelSelectorOperator(e.Operator)}
+		for _, value := range e.Values {
+			requirement.Values = append(requirement.Values, string(value))
+		}
+		out.MatchExpressions = append(out.MatchExpressions, requirement)
+	}
+	return metav1.LabelSelectorAsSelector(out)
+}
+
+// compileEmptyNodes works out which groups need no pods on a node. It also works out whether nodes where nothing of the
+// sequence is may differ in more than their labels: a time-out after which the sequence goes on, or a wait of a group that
+// needs no pods, counts from when the node and the sequence were there together, and a suspension keeps what it found where
+// groups are not for every node.
+func (s *Sequence) compileEmptyNodes() {
+	if !s.PerNode {
+		return
+	}
+	for _, g := range s.Groups {
+		g.NeedsNoPods = g.MinAvailable != nil && g.MinAvailable.Type == intstr.Int && g.MinAvailable.IntVal <= 0 &&
+			!g.Unreadable && (g.Selector != nil || len(g.Names) > 0)
+		s.Eager = s.Eager || g.NeedsNoPods || (g.ContinueOnTimeout && g.Timeout > 0) || (s.Suspended && g.NodeSelector != nil)
+	}
+}

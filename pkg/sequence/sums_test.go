@@ -1,0 +1,177 @@
+package sequence
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
+)
+
+// checkSums works all sums out anew from the facts, by the same rules and in one pass, and compares them with those that the
+// engine keeps up to date by adding and subtracting. What it rests on itself are the pods, workloads and nodes that the engine has, and
+// nothing that was derived from them.
+func checkSums(e *Engine) error {
+	for _, w := range e.workloads.byUID {
+		if err := checkWorkload(e, w); err != nil {
+			return fmt.Errorf("%s: %w", w, err)
+		}
+	}
+	for _, s := range e.sequences {
+		if err := checkSequenceSums(e, s); err != nil {
+			return fmt.Errorf("%s: %w", s.Key, err)
+		}
+	}
+	return nil
+}
+
+// checkWorkload compares what is derived for one workload: its newest revision, where it is due, and what it has on nodes.
+func checkWorkload(e *Engine, w *workload) error {
+	siblings := workloads{byUID: e.workloads.byUID, ownedWorkloads: map[types.UID]map[*workload]struct{}{}}
+	for _, other := range e.workloads.byUID {
+		if other.Owner != "" {
+			insert(siblings.ownedWorkloads, other.Owner, other)
+		}
+	}
+	if w.Kind == inventory.KindDeployment {
+		if want := siblings.newestReplicaSet(w); w.Revision != want {
+			return fmt.Errorf("its newest ReplicaSet is %q, want %q", w.Revision, want)
+		}
+	}
+	if w.Kind == inventory.KindJob && w.Owner != "" {
+		want := false
+		for other := range siblings.ownedWorkloads[w.Owner] {
+			want = want || (other.Kind == w.Kind && !other.Terminating && (w.Terminating || other.StartedAfter(&w.Workload)))
+		}
+		if w.Superseded != want && !w.Terminating {
+			return fmt.Errorf("superseded is %t, want %t", w.Superseded, want)
+		}
+	}
+	if w.Kind != inventory.KindDaemonSet {
+		return nil
+	}
+	onNode := map[string]int{}
+	for _, p := range e.podsIn(w.Namespace) {
+		if p.Owner.UID == w.UID && p.Bound() && !p.Terminating && !p.Failed {
+			onNode[p.Node]++
+		}
+	}
+	if !maps.Equal(onNode, w.onNode) {
+		return fmt.Errorf("its pods on nodes are %v, want %v", w.onNode, onNode)
+	}
+	for name, n := range e.nodes {
+		if _, due := w.due[name]; w.due != nil && due != readiness.IsDueOn(&w.Workload, &n.Node) {
+			return fmt.Errorf("due on %s is %t", name, due)
+		}
+	}
+	return nil
+}
+
+// groupSums are the sums of one group in one domain.
+type groupSums struct {
+	pods      map[types.UID]struct{}
+	members   readiness.Members
+	demands   readiness.Demands
+	podGroups readiness.PodGroups
+}
+
+type placeOfSums struct {
+	domain string
+	group  int
+}
+
+// checkSequenceSums compares the sums of one sequence.
+func checkSequenceSums(e *Engine, s *sequence) error {
+	want := map[placeOfSums]*groupSums{}
+	sumsOf := func(domain string, group int) *groupSums {
+		at := placeOfSums{domain, group}
+		if want[at] == nil {
+			want[at] = &groupSums{pods: map[types.UID]struct{}{}, podGroups: readiness.PodGroups{}}
+		}
+		return want[at]
+	}
+	done, claimed := map[*workload]map[string]int{}, map[*workload]map[string]int{}
+	groupOf := map[*workload]int{} // the group that selects the workload's pods
+	if !s.refused() {
+		for _, w := range e.workloads.byUID {
+			if group, ok := s.Selecting(w.Labels, len(s.Groups)); ok && w.Namespace == s.Namespace && w.Counts() && !s.PerNode {
+				groupOf[w], done[w], claimed[w] = group, map[string]int{}, map[string]int{}
+			}
+		}
+		for _, p := range e.podsIn(s.Namespace) {
+			if m, ok := s.place(p); ok {
+				sumPod(e, p, m, sumsOf, groupOf, done, claimed)
+			}
+		}
+	}
+	for w, group := range groupOf {
+		sumsOf("", group).demands.Add(readiness.Demand{
+			Workload: &w.Workload, Required: s.Groups[group].Required,
+			NamedBefore: readiness.NamedBefore(&w.Workload, s.ByName, group),
+			Claimed:     readiness.Current(&w.Workload, claimed[w]), Done: readiness.Current(&w.Workload, done[w]),
+		}.Sum(), +1)
+	}
+	for name, d := range s.domains {
+		for i := range s.groups {
+			got, sums := d.peek(i), sumsOf(name, i)
+			pods := map[types.UID]struct{}{}
+			for p := range got.members {
+				pods[p.UID] = struct{}{}
+			}
+			kept := &groupSums{pods, got.sums, got.demands, got.podGroups}
+			if kept.podGroups == nil {
+				kept.podGroups = readiness.PodGroups{}
+			}
+			if !reflect.DeepEqual(kept, sums) {
+				return fmt.Errorf("group %d on %q: sums are %+v, want %+v", i, name, *kept, *sums)
+			}
+			delete(want, placeOfSums{name, i})
+		}
+	}
+	for at, sums := range want {
+		return fmt.Errorf("group %d on %q: there are no sums, want %+v", at.group, at.domain, *sums)
+	}
+	return nil
+}
+
+// sumPod adds what one pod gives.
+func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums, groupOf map[*workload]int, done, claimed map[*workload]map[string]int) {
+	s, name := m.sequence, ""
+	required := s.Groups[m.group].Required
+	if s.PerNode {
+		name = p.Node
+	}
+	sums := sumsOf(name, m.group)
+	sums.pods[p.UID] = struct{}{}
+	if s.PerNode {
+		created := (&domain{node: e.nodes[name]}).nodeCreatedAt()
+		sums.members.Add(readiness.OnNode(&p.Pod, required, created), +1)
+		return
+	}
+	for _, reference := range p.PodGroups {
+		sums.podGroups.Add(reference, p.Done(required), +1)
+	}
+	naming := s.ByName[p.Name]
+	for _, i := range naming {
+		sumsOf("", i).members.Add(readiness.Named(&p.Pod, s.Groups[i].Required), +1)
+	}
+	owner := e.workloads.ownerOf(p)
+	group, selected := groupOf[owner.workload]
+	if selected && group > m.group && readiness.IsClaimed(&owner.workload.Workload, &p.Pod, s.ByName, group) {
+		claimed[owner.workload][owner.revision]++
+	}
+	switch readiness.RoleOf(&p.Pod, len(naming) > 0 && naming[0] == m.group, selected && group == m.group, owner.unseen) {
+	case readiness.RoleOwned:
+		if p.Done(required) && owner.workload.Wants(&p.Pod) {
+			done[owner.workload][owner.revision]++
+		}
+	case readiness.RoleUnseen:
+		sums.members.Add(readiness.UnseenOwner(), +1)
+	case readiness.RoleByItself:
+		sums.members.Add(readiness.ByItself(&p.Pod, required, time.Time{}), +1)
+	}
+}
