@@ -74,7 +74,8 @@ func (f *Feed) namespaces(core kubernetes.Interface) watchedKind {
 // pods hands pods to the engine.
 func (f *Feed) pods() *objectStore[*corev1.Pod] {
 	store := newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)
-	store.trim = trimPod
+	interned := &interned{}
+	store.trim, store.intern = interned.trimPod, interned.internPod
 	return store
 }
 
@@ -108,7 +109,8 @@ type objectStore[T metav1.Object] struct {
 	apply, remove func(T) sequence.Changes
 	replace       func(list []T, version string) sequence.Changes
 
-	trim func(T) T // of what is listed; nil if it is taken as it is
+	trim   func(T) T // of what is listed; nil if it is taken as it is
+	intern func(T)   // of what is watched; nil if it is taken as it is
 
 	once  sync.Once
 	first chan struct{} // closed after the first complete list
@@ -155,6 +157,9 @@ func (s *objectStore[T]) enter(obj any, enter func(T) sequence.Changes) error {
 	object, err := as[T](obj)
 	if err != nil {
 		return err
+	}
+	if s.intern != nil {
+		s.intern(object)
 	}
 	s.applyAt(object.GetResourceVersion(), func() sequence.Changes { return enter(object) })
 	return nil
