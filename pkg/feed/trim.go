@@ -16,7 +16,7 @@ func trimNamespace(namespace *corev1.Namespace) *corev1.Namespace {
 	return trimmed
 }
 
-// trimPod keeps of a pod what the engine looks at. While a list comes in all its pods are in memory at once, those that
+// trimPod keeps of a pod what the engine looks at. While a list comes in many pods are in memory at once, those that
 // ended long ago among them, and the engine has not taken from them what it keeps.
 func trimPod(pod *corev1.Pod) *corev1.Pod {
 	trimmed := &corev1.Pod{
