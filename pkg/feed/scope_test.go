@@ -77,7 +77,9 @@ func (s *scoping) answering(happens func()) {
 // recent has no list be older than what there is.
 func (s *scoping) recent() { s.store.position.bookmark(strconv.Itoa(s.pods.server.version)) }
 
-func (s *scoping) known() []types.UID { return s.feed.engine.Unlisted(sequence.KindPod, "a", nil, "1000") }
+func (s *scoping) known() []types.UID {
+	return s.feed.engine.Unlisted(sequence.KindPod, "a", nil, "1000")
+}
 
 func TestANamespaceBecomesOfInterest(t *testing.T) {
 	tests := map[string]func(t *testing.T, s *scoping){

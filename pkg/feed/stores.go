@@ -104,6 +104,7 @@ func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 
 // read reads one object, and tells the operator of the cluster if it cannot be read wholly.
 func (s *sequenceStore) read(stored *unstructured.Unstructured) sequence.Stored {
+	trimSequence(stored)
 	ps, key := sequence.Read(stored.Object), keyOf(stored)
 	if len(ps.Unreadable) == 0 {
 		s.forget(key)

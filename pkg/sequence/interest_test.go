@@ -15,7 +15,9 @@ import (
 
 func TestANamespaceIsForgotten(t *testing.T) {
 	e := NewEngine(Config{SchedulerNames: []string{"ours"}})
-	pod := func(name string) *st.PodWrapper { return st.MakePod().Namespace("shop").Name(name).UID(name).SchedulerName("ours") }
+	pod := func(name string) *st.PodWrapper {
+		return st.MakePod().Namespace("shop").Name(name).UID(name).SchedulerName("ours")
+	}
 	waiting, rejected := pod("waiting").Obj(), pod("rejected").Phase(corev1.PodFailed).Obj()
 	bound, ended := pod("bound").Node("n").Obj(), pod("ended").Node("n").Phase(corev1.PodSucceeded).Obj()
 	for _, p := range []*corev1.Pod{waiting, rejected, bound, ended} {
