@@ -218,10 +218,11 @@ func (k *storedKind) bring(most int) bool {
 
 // bookmark has the watch say how far it is, if it has brought everything.
 func (k *storedKind) bookmark(empty object) {
-	if k.bring(0); len(k.watches) == 0 {
+	k.server.mu.Lock()
+	if len(k.watches) == 0 {
+		k.server.mu.Unlock()
 		return
 	}
-	k.server.mu.Lock()
 	w := k.watches[len(k.watches)-1]
 	behind := len(k.log) > 0 && k.log[len(k.log)-1].version > w.version
 	if !behind {

@@ -5,7 +5,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
@@ -32,6 +34,8 @@ func (w *interestWorld) step() {
 			w.fail(kind, false)
 		case roll < 25:
 			kind.bring(w.IntN(8))
+		case roll < 28 && name != "definitions":
+			kind.bookmark(emptyOf(name))
 		}
 		if w.IntN(10) == 0 {
 			synctest.Wait()
@@ -51,6 +55,19 @@ func (w *interestWorld) step() {
 			w.schedule(pod)
 		}
 	}
+}
+
+// emptyOf is an object of a kind as a bookmark has it.
+func emptyOf(kind string) object {
+	switch kind {
+	case "pods":
+		return &corev1.Pod{}
+	case "jobs":
+		return &batchv1.Job{}
+	case "namespaces":
+		return &corev1.Namespace{}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{}}
 }
 
 func (w *interestWorld) fail(kind *storedKind, broken bool) {

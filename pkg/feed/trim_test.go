@@ -21,7 +21,7 @@ func TestOfAStoredPodSequenceIsKeptWhenStatusWasWritten(t *testing.T) {
 	ps.Labels = map[string]string{"team": "blue"}
 	want := ps.DeepCopy()
 	written := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	fields := &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)}
+	fields := metav1.NewFieldsV1(`{"f:spec":{}}`)
 	ps.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "everything once more"}
 	ps.ManagedFields = []metav1.ManagedFieldsEntry{
 		{Manager: "kubectl", FieldsV1: fields}, {Manager: "controller", Subresource: "status", Time: &written, FieldsV1: fields},
