@@ -44,6 +44,7 @@ const (
 	ReasonRetry           = "Retry"            // the step that failed is about to run again
 	ReasonWaitingForOld   = "WaitingForOldJob" // a Job of the step's name is still being deleted
 	ReasonJobCreateFailed = "JobCreateFailed"  // the API server refuses the step's Job for now, by a quota for instance
+	ReasonJobUpdateFailed = "JobUpdateFailed"  // the API server refuses for now to have the step's Job changed or deleted
 
 	ReasonJobFailed        = "JobFailed"        // the Job of a step has failed
 	ReasonJobDeleted       = "JobDeleted"       // somebody deleted the Job of the running step

@@ -9,7 +9,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,7 +33,7 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 			return time.Time{}, err
 		}
 	}
-	if err := t.record(ctx, i, in, decision.Status); err != nil {
+	if err := t.record(ctx, i, in, decision); err != nil {
 		return time.Time{}, err
 	}
 	if settled, err := t.handedOver(ctx, before, decision.Status); err != nil || !settled {
@@ -46,23 +45,23 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 	}
 	if anew {
 		decision = Decide(in)
-		if err := t.record(ctx, i, in, decision.Status); err != nil {
+		if err := t.record(ctx, i, in, decision); err != nil {
 			return time.Time{}, err
 		}
 	}
 	return decision.retry(in), nil
 }
 
-// record writes the status if it says something new, and tells of it.
-func (t *turn) record(ctx context.Context, i int, in Input, status v1.DeploymentCoordinationStatus) error {
-	before := t.coordination(i).Status
+// record writes the status of a decision if it says something new, and tells of it.
+func (t *turn) record(ctx context.Context, i int, in Input, decision Decision) error {
+	before, status := t.coordination(i).Status, decision.Status
 	if sameStatus(&before, &status) {
 		return nil
 	}
 	if err := t.writeStatus(ctx, i, status); err != nil {
 		return err
 	}
-	t.tell(in, before, status)
+	t.tell(in, before, decision)
 	return nil
 }
 
@@ -82,7 +81,7 @@ func (t *turn) setAllPaused(ctx context.Context, in Input, keys []types.Namespac
 			anew = anew || m.Refused != nil
 			m.Deployment, m.Refused = written, nil
 			delete(t.refusals, m.Deployment.UID)
-		case apierrors.IsConflict(err), apierrors.IsNotFound(err), !answered(err):
+		case hasChanged(err), !answered(err):
 			return anew, err
 		default:
 			t.noteRefusal(ctx, m, paused, err)

@@ -56,6 +56,8 @@ func (d *deliberation) progressingCondition() metav1.Condition {
 		}
 	case d.Busy != "":
 		condition.Reason, condition.Message = v1.ReasonWaiting, "it is the turn of "+d.Busy+" of an overlapping DeploymentCoordination"
+	case d.Rolling != "" && len(d.names((*member).waits)) > 0:
+		condition.Reason, condition.Message = v1.ReasonWaiting, d.Rolling+" rolls out, of an overlapping DeploymentCoordination"
 	case len(d.names((*member).waits)) > 0:
 		condition.Reason, condition.Message = v1.ReasonWaiting, "changes that come together are put in order"
 	case len(d.names((*member).isPending)) > 0:

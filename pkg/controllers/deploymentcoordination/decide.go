@@ -22,6 +22,8 @@ type Input struct {
 	Overlapping []string
 	// Busy is the active Deployment of one of these, as namespace/name; empty if none of them has any.
 	Busy string
+	// Rolling is a Deployment, as namespace/name, that rolls out in the hands of one of these, active or not; empty if none does.
+	Rolling string
 	// ReadySince is since when the pods of the active Deployment's rollout have been ready; nil if they are not. It is only
 	// looked at when the Deployment has rolled out and the coordination has minReadySeconds.
 	ReadySince *time.Time
@@ -38,6 +40,8 @@ type Decision struct {
 	Unpause []types.NamespacedName
 	// Unmark are Deployments that carry our mark and are not paused.
 	Unmark []types.NamespacedName
+	// Unready says that the Deployment that was active loses its turn though it has not been ready for minReadySeconds.
+	Unready bool
 	// Again is when to decide anew even if nothing changes; zero if never.
 	Again time.Time
 }
@@ -74,6 +78,8 @@ type member struct {
 	*Member
 	before *v1.DeploymentState // nil if there was none
 	state  *v1.DeploymentState
+	// wasActive says that it was its turn.
+	wasActive bool
 }
 
 func deliberate(in Input) *deliberation {
@@ -88,7 +94,9 @@ func deliberate(in Input) *deliberation {
 		before := known.of(m)
 		status.DeploymentStates[i] = newState(m, before, in.Now)
 		status.Deployments = append(status.Deployments, m.name())
-		d.members = append(d.members, member{Member: m, before: before, state: &status.DeploymentStates[i]})
+		d.members = append(d.members, member{
+			Member: m, before: before, state: &status.DeploymentStates[i], wasActive: status.ActiveDeployment == m.name(),
+		})
 	}
 	return d
 }
@@ -120,6 +128,8 @@ func (d *deliberation) reviewActive() {
 		d.status.ActiveSince = nil
 	case d.status.ActiveSince == nil:
 		d.status.ActiveSince = seconds(d.Now)
+	default:
+		d.status.ActiveSince = byNow(d.status.ActiveSince, d.Now)
 	}
 	if d.isReady(m) {
 		d.clearActive()
@@ -131,12 +141,13 @@ func (d *deliberation) reviewActive() {
 	d.halted = d.failure(m)
 	switch {
 	case d.halted == "" || d.Coordination.Spec.OnTimeout != v1.TimeoutSkip:
-	case m.cannotPause() && !d.maySet(m):
+	case m.cannotPause() && !d.maySet(m, true):
 		m.state.Refused = v1.ReasonPauseFailed
 	default:
 		if m.state.HasPendingChanges {
 			m.state.Skipped = d.halted
 		}
+		d.decision.Unready = !m.state.HasPendingChanges
 		d.clearActive()
 		d.halted = ""
 	}
@@ -150,8 +161,9 @@ func (d *deliberation) isReady(m *member) bool {
 	if d.Coordination.Spec.MinReadySeconds == 0 {
 		return true
 	}
-	if d.ReadySince == nil {
-		return false // a pod of the rollout is not ready, or no more
+	if d.ReadySince == nil { // a pod of the rollout is not ready, or no more
+		d.reached(d.Now.Add(unreadyWait(d.Coordination.Spec.MinReadySeconds)))
+		return false
 	}
 	return d.reached(waitOver(*d.ReadySince, m.state.LastRolloutFinished, d.Coordination.Spec.MinReadySeconds))
 }
@@ -182,10 +194,13 @@ func (d *deliberation) failure(m *member) string {
 
 // successor is the Deployment whose turn comes now: one that rolls out already has it, so that nothing starts beside it.
 // Else it is the first of those that wait and whose pods nobody would hold, and if all would be held the first of these. It
-// is nil if none waits, or if others may yet come with those that do.
+// is nil if none waits, if others may yet come with those that do, or if one rolls out in an overlapping coordination.
 func (d *deliberation) successor() *member {
 	if rolling, _ := d.first((*member).rolls); rolling != nil {
 		return rolling
+	}
+	if d.Rolling != "" {
+		return nil
 	}
 	next, since := d.first(func(m *member) bool { return m.waits() && !m.isHeld() })
 	if next == nil {
@@ -228,7 +243,7 @@ func (d *deliberation) passOn(m *member) bool {
 		d.activate(rolling)
 		return true
 	}
-	if !m.isHeld() || (m.cannotPause() && !d.maySet(m)) {
+	if !m.isHeld() || (m.cannotPause() && !d.maySet(m, true)) {
 		return false
 	}
 	next := d.successor()
@@ -253,8 +268,12 @@ func (m *member) rolls() bool {
 	return m.waits() && m.pause() == unpaused && (m.state.Resumed || m.cameRolling() || m.cannotPause())
 }
 
-// cameRolling reports whether the Deployment is seen for the first time, in the middle of a rollout.
-func (m *member) cameRolling() bool { return m.before == nil && m.hasBegun() }
+// cameRolling reports whether the Deployment is in the middle of a rollout that has not been in our hands so far: it is seen for
+// the first time, or was in the hands of another coordination, or its owner had paused it halfway.
+func (m *member) cameRolling() bool {
+	return m.hasBegun() && (m.before == nil || (!m.wasActive && m.before.HasPendingChanges && !m.before.Paused &&
+		m.before.Skipped == "" && m.before.Refused == "" && m.before.TemplateHash == m.state.TemplateHash))
+}
 
 func (d *deliberation) activate(m *member) {
 	d.status.ActiveDeployment, d.status.ActiveSince = m.name(), seconds(d.Now)
@@ -286,12 +305,12 @@ func (d *deliberation) hold(m *member) {
 		if m.cannotUnpause() {
 			m.state.Refused = v1.ReasonUnpauseFailed
 		}
-		if d.maySet(m) {
+		if d.maySet(m, false) {
 			d.decision.Unpause = append(d.decision.Unpause, m.key())
 		}
 	case unpaused:
 		if mayRoll {
-			if marked(m.Deployment) != "" && d.maySet(m) {
+			if marked(m.Deployment) != "" && d.maySet(m, false) {
 				d.decision.Unmark = append(d.decision.Unmark, m.key())
 			}
 			return
@@ -300,7 +319,7 @@ func (d *deliberation) hold(m *member) {
 		if m.cannotPause() {
 			m.state.Refused = v1.ReasonPauseFailed
 		}
-		if d.maySet(m) {
+		if d.maySet(m, true) {
 			d.decision.Pause = append(d.decision.Pause, m.key())
 		}
 	}

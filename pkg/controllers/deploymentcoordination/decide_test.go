@@ -99,7 +99,7 @@ func TestDecide(t *testing.T) {
 			active: "a", states: S{record(deployment("a", changed), started(-20*time.Second), finished(-15*time.Second)), waitingB},
 			members:    M{deployment("a", rolled, failing), deployment("b", changed, held)},
 			spec:       func(s *v1.DeploymentCoordinationSpec) { s.MinReadySeconds = 5 },
-			wantActive: "a",
+			wantActive: "a", wantAgain: 30 * time.Second,
 		},
 		"a pod that scaling adds does not matter": {
 			active: "a", states: S{record(deployment("a", changed), started(-20*time.Second), finished(-15*time.Second)), waitingB},
@@ -282,6 +282,11 @@ func TestDecide(t *testing.T) {
 		"one that was not known to be rolling is no more than a change": {
 			states: S{record(deployment("z"))}, members: M{deployment("z", rolling)},
 			wantPause: []string{"z"}, wantAgain: time.Second,
+		},
+		"one that its owner had paused halfway and unpauses has the turn": {
+			states:     S{waitingA, record(deployment("b", changed), pending(-time.Minute))},
+			members:    M{deployment("a", changed, held), deployment("b", rolling)},
+			wantActive: "b",
 		},
 		"who has waited longest goes first": {
 			active: "b", states: S{record(deployment("a", changed), pending(-2*time.Second), onHold),

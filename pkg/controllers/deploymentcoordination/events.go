@@ -3,6 +3,7 @@ package deploymentcoordination
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -29,9 +30,10 @@ const (
 	actionObserve  = "Observe"
 )
 
-// eventsFor is what a status tells that the one before did not. It is compared with the one that it replaced, so no event
-// comes twice, however often the controller is restarted.
-func eventsFor(before, after v1.DeploymentCoordinationStatus) []event {
+// eventsFor is what the status of a decision tells that the one before did not. It is compared with the one that it replaced,
+// so no event comes twice, however often the controller is restarted.
+func eventsFor(before v1.DeploymentCoordinationStatus, decision Decision) []event {
+	after := decision.Status
 	states := map[string]v1.DeploymentState{}
 	for _, state := range before.DeploymentStates {
 		states[state.Name] = state
@@ -56,7 +58,7 @@ func eventsFor(before, after v1.DeploymentCoordinationStatus) []event {
 				state.Name + " was unpaused by somebody else before its turn"})
 		}
 	}
-	all = append(all, activeEvents(before, after)...)
+	all = append(all, activeEvents(before, decision)...)
 	if degraded := degradedBy(after); degraded != nil && !slices.Contains(toldOfDeployments, degraded.Reason) {
 		if earlier := degradedBy(before); earlier == nil || earlier.Reason != degraded.Reason {
 			all = append(all, event{corev1.EventTypeWarning, degraded.Reason, actionObserve, "", degraded.Message})
@@ -69,7 +71,8 @@ func eventsFor(before, after v1.DeploymentCoordinationStatus) []event {
 var toldOfDeployments = append([]string{v1.ReasonPauseReverted}, refusalReasons...)
 
 // activeEvents tell of whose turn it was and is.
-func activeEvents(before, after v1.DeploymentCoordinationStatus) []event {
+func activeEvents(before v1.DeploymentCoordinationStatus, decision Decision) []event {
+	after := decision.Status
 	was, is := before.ActiveDeployment, after.ActiveDeployment
 	if was == is {
 		return nil
@@ -79,7 +82,12 @@ func activeEvents(before, after v1.DeploymentCoordinationStatus) []event {
 		all = append(all, event{corev1.EventTypeNormal, reason, actionActivate, deployment, fmt.Sprintf(format, args...)})
 	}
 	for _, state := range after.DeploymentStates {
-		if state.Name == was && !state.HasPendingChanges {
+		switch {
+		case state.Name != was || state.HasPendingChanges:
+		case decision.Unready:
+			all = append(all, event{corev1.EventTypeWarning, v1.ReasonRolloutTimedOut, actionObserve, was,
+				was + " has rolled out, but has not been ready for minReadySeconds in time: it loses its turn"})
+		default:
 			normal(v1.EventActiveDeploymentReady, was, "%s has rolled out and is ready", was)
 		}
 	}
@@ -110,8 +118,8 @@ func degradedBy(status v1.DeploymentCoordinationStatus) *metav1.Condition {
 }
 
 // tell sends the events of a status that has been written.
-func (r *reconciler) tell(in Input, before, after v1.DeploymentCoordinationStatus) {
-	for _, e := range eventsFor(before, after) {
+func (r *reconciler) tell(in Input, before v1.DeploymentCoordinationStatus, decision Decision) {
+	for _, e := range eventsFor(before, decision) {
 		var related *appsv1.Deployment
 		for i := range in.Members {
 			if in.Members[i].name() == e.deployment {
@@ -139,10 +147,21 @@ func (r *reconciler) tellUnreleased(d *appsv1.Deployment, err error) {
 		"no DeploymentCoordination matches it any more, but the API server has refused to have it unpaused: %s", shorten(err.Error()))
 }
 
+// cut shortens a note to what the API server accepts.
+func cut(note string) string {
+	const limit = 1024
+	if len(note) <= limit {
+		return note
+	}
+	const more = "..."
+	return strings.ToValidUTF8(note[:limit-len(more)], "") + more
+}
+
 func (r *reconciler) send(c *v1.DeploymentCoordination, d *appsv1.Deployment, e event) {
+	note := cut(e.note)
 	if d == nil { // a nil pointer would not be a nil object
-		r.recorder.Eventf(c, nil, e.kind, e.reason, e.action, "%s", e.note)
+		r.recorder.Eventf(c, nil, e.kind, e.reason, e.action, "%s", note)
 		return
 	}
-	r.recorder.Eventf(c, d, e.kind, e.reason, e.action, "%s", e.note)
+	r.recorder.Eventf(c, d, e.kind, e.reason, e.action, "%s", note)
 }

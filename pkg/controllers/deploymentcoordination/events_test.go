@@ -1,10 +1,12 @@
 package deploymentcoordination
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 )
@@ -48,11 +50,26 @@ func TestEventsFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, e := range eventsFor(tc.before, tc.after) {
+			for _, e := range eventsFor(tc.before, Decision{Status: tc.after}) {
 				got = append(got, e.reason)
 				assert.NotEmpty(t, e.action)
 			}
 			assert.Equal(t, tc.want, got)
 		})
+	}
+}
+
+// The API server does not accept notes of more than 1024 bytes.
+func TestLongNotesAreCut(t *testing.T) {
+	recorder := events.NewFakeRecorder(2)
+	r := &reconciler{recorder: recorder}
+	long := strings.Repeat("ä", 1024)
+	r.send(coordination(""), nil, event{kind: "Warning", reason: "OverlappingCoordination", note: long})
+	r.send(coordination(""), deployment("a").Deployment, event{kind: "Warning", reason: "OverlappingCoordination", note: long})
+	for range 2 {
+		_, note, _ := strings.Cut(<-recorder.Events, " ")
+		_, note, _ = strings.Cut(note, " ")
+		assert.LessOrEqual(t, len(note), 1024)
+		assert.True(t, strings.HasSuffix(note, "ä..."), note)
 	}
 }

@@ -59,3 +59,43 @@ func TestATimeOutOfDecadesIsNotOver(t *testing.T) {
 	assert.Equal(t, member.name(), d.Status.ActiveDeployment)
 	assert.Greater(t, d.Again.Sub(noon), 60*365*24*time.Hour)
 }
+
+// The leader before us, or the Deployment controller, may have had another clock.
+func TestATimeThatIsYetToComeCountsAsNow(t *testing.T) {
+	for name, tc := range map[string]struct {
+		active  string
+		states  []v1.DeploymentState
+		members []Member
+		spec    v1.DeploymentCoordinationSpec
+		after   time.Duration
+		want    string
+	}{
+		"since when one waits": {
+			states:  []v1.DeploymentState{record(deployment("a", changed), pending(time.Hour), onHold)},
+			members: []Member{deployment("a", changed, held)}, after: time.Second, want: "shop/a",
+		},
+		"since when one is active": {
+			active: "a", states: []v1.DeploymentState{record(deployment("a", changed), pending(long), started(time.Hour))},
+			members: []Member{deployment("a", rolling)}, after: 7 * time.Second,
+			spec: v1.DeploymentCoordinationSpec{RolloutTimeoutSeconds: new(int32(5)), OnTimeout: v1.TimeoutSkip},
+		},
+		"when a rollout was complete, by the Deployment": {
+			active: "a", states: []v1.DeploymentState{record(deployment("a", changed), pending(long), started(-time.Minute))},
+			members: []Member{deployment("a", rolled, progress("NewReplicaSetAvailable", time.Hour))}, after: 7 * time.Second,
+			spec: v1.DeploymentCoordinationSpec{MinReadySeconds: 5},
+		},
+		"when a rollout was complete, by the record": {
+			active: "a", states: []v1.DeploymentState{record(deployment("a", changed), started(-time.Minute), finished(time.Hour))},
+			members: []Member{deployment("a", rolled)}, after: 7 * time.Second,
+			spec: v1.DeploymentCoordinationSpec{MinReadySeconds: 5},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := Input{Coordination: coordination(tc.active, tc.states...), Members: tc.members, ReadySince: new(noon.Add(-time.Minute)), Now: noon}
+			in.Coordination.Spec = tc.spec
+			in.Coordination.Status = Decide(in).Status
+			in.Now = noon.Add(tc.after)
+			assert.Equal(t, tc.want, Decide(in).Status.ActiveDeployment)
+		})
+	}
+}

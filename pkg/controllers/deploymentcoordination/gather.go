@@ -80,6 +80,7 @@ func (t *turn) gather(ctx context.Context, i int) (Input, error) {
 			in.Busy = other.Status.ActiveDeployment
 		}
 	}
+	in.Rolling = t.rollsElsewhere(i)
 	records := recordsOf(&in.Coordination.Status)
 	for _, place := range t.plan.members[i] {
 		d := &t.around.deployments[place]

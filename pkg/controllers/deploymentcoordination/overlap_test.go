@@ -129,4 +129,10 @@ func TestWhichCoordinationsCount(t *testing.T) {
 		}
 		assert.Equal(t, want, got, "at most %d", limit)
 	}
+
+	t.Log("a lower limit while more of them have a turn")
+	for i := range around.coordinations {
+		around.coordinations[i].Status.ActiveDeployment = "shop/d"
+	}
+	assert.Equal(t, []bool{true, false, true, true, true}, counting(around.coordinations, 2))
 }

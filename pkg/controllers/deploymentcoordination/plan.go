@@ -45,7 +45,7 @@ type target struct {
 }
 
 // counting says of each coordination whether it counts: one that is being deleted does not, and if there are more than the
-// limit the newest do not. One whose Deployment is active counts first, so that its turn is not forgotten.
+// limit the newest do not. One whose Deployment is active always counts, so that its turn is not forgotten.
 func counting(coordinations []v1.DeploymentCoordination, limit int) []bool {
 	counts := make([]bool, len(coordinations))
 	var all []int
@@ -62,6 +62,9 @@ func counting(coordinations []v1.DeploymentCoordination, limit int) []bool {
 				one.CreationTimestamp.Compare(other.CreationTimestamp.Time), cmp.Compare(one.Name, other.Name),
 			)
 		})
+		for limit < len(all) && coordinations[all[limit]].Status.ActiveDeployment != "" {
+			limit++
+		}
 		all = all[:limit]
 	}
 	for _, i := range all {

@@ -24,8 +24,8 @@ type knownReadiness struct {
 
 // readySince is since when the pods of the active Deployment's rollout have been ready, once that matters. It asks for the
 // pods when the rollout is complete, when the cached ReplicaSet says that something about them has changed, and when the
-// wait is over by what is known: so that a pod which was unready for a moment is noticed, and other events cost nothing. A
-// watch would keep all pods of the cluster.
+// wait is over by what is known, or could be: so that a pod which was unready for a moment is noticed, and other events
+// cost nothing. A watch would keep all pods of the cluster.
 func (t *turn) readySince(ctx context.Context, in Input) (*time.Time, error) {
 	if in.Coordination.Spec.MinReadySeconds == 0 {
 		return nil, nil
@@ -53,13 +53,23 @@ func (t *turn) readySince(ctx context.Context, in Input) (*time.Time, error) {
 	return nil, nil
 }
 
-// over reports whether the wait has come to its end since the pods were asked for.
+// over reports whether the wait has come to its end since the pods were asked for, or might have if they were not ready.
 func (k *knownReadiness) over(record *v1.DeploymentState, in Input) bool {
-	if k.since == nil || record == nil {
-		return false // a pod that becomes ready changes the ReplicaSet
+	if k.since == nil {
+		return !in.Now.Before(k.asked.Add(unreadyWait(in.Coordination.Spec.MinReadySeconds)))
+	}
+	if record == nil {
+		return false
 	}
 	end := waitOver(*k.since, record.LastRolloutFinished, in.Coordination.Spec.MinReadySeconds)
 	return k.asked.Before(end) && !in.Now.Before(end)
+}
+
+// unreadyWait is how long after they were not ready pods are asked for again if nothing happens: before that they cannot have
+// been ready for long enough. A pod that becomes ready changes the ReplicaSet, which leads here sooner, but not if it was
+// unready for a moment only. So this rarely matters, and is not often either.
+func unreadyWait(minReadySeconds int32) time.Duration {
+	return max(time.Duration(minReadySeconds)*time.Second, 30*time.Second)
 }
 
 // pods are those of the Deployment's present template.

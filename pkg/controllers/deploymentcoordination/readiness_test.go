@@ -131,3 +131,26 @@ func TestAReplacedPodProlongsTheWait(t *testing.T) {
 	w.reconcileAll()
 	assert.Equal(t, "shop/b", w.status().ActiveDeployment)
 }
+
+// A pod is unready just when pods are asked for, and ready before the ReplicaSet's controller looks: the ReplicaSet stays as it is.
+func TestAPodThatWasUnreadyAtTheEndOfTheWaitIsAskedForAgain(t *testing.T) {
+	w, lists := inTheWait(t)
+	var pod corev1.Pod
+	require.NoError(t, w.client.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: "a-2"}, &pod))
+	pod.Status.Conditions[0].Status = corev1.ConditionFalse
+	require.NoError(t, w.client.Status().Update(w.ctx, &pod))
+	again := w.next(6 * time.Minute)
+	require.Equal(t, "shop/a", w.status().ActiveDeployment)
+	assert.Equal(t, 10*time.Minute, again, "so long it has to be ready in any case")
+
+	pod.Status.Conditions[0].Status, pod.Status.Conditions[0].LastTransitionTime = corev1.ConditionTrue, *at(6 * time.Minute)
+	require.NoError(t, w.client.Status().Update(w.ctx, &pod))
+	before := *lists
+	for range 50 { // events of whatever Deployment of the namespace
+		w.reconcileAll()
+	}
+	assert.Equal(t, before, *lists)
+	w.pass(again)
+	w.pass(time.Second)
+	assert.Equal(t, "shop/b", w.status().ActiveDeployment)
+}

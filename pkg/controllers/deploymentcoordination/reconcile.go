@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -67,7 +66,7 @@ func (r *reconciler) turn(ctx context.Context, name string, n *namespace) (more 
 	n.due(around, r.clock.Now())
 	n.plan = planFor(n.plan, around, r.limit)
 	r.namespaces.measure(n)
-	t := &turn{reconciler: r, namespace: n, around: around, plan: n.plan}
+	t := &turn{reconciler: r, namespace: n, name: name, around: around, plan: n.plan}
 	if t.replicaSets, err = r.replicaSets(ctx, name); err != nil {
 		return false, err
 	}
@@ -94,7 +93,7 @@ func (t *turn) look(ctx context.Context, i int) {
 		return // it is still to be done
 	case errors.Is(err, errUnreleased):
 		t.failed(uid, t.clock.Now())
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+	case hasChanged(err):
 		log.V(4).Info("Something has changed meanwhile, will decide anew", "err", err)
 	case err != nil:
 		log.Error(err, "Could not do what was decided, will try again")

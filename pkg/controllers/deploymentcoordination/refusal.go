@@ -3,6 +3,7 @@ package deploymentcoordination
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,12 +39,11 @@ func (t *turn) noteRefusal(ctx context.Context, m *Member, pause bool, err error
 // due reports whether to try again.
 func (r *refusal) due(now time.Time) bool { return !now.Before(r.until) }
 
-// retry is when to look again: when something is to be tried again, or before.
+// retry is when to look again: when what was refused may be tried again, or before.
 func (d *Decision) retry(in Input) time.Time {
 	again := d.Again
 	for i := range in.Members {
-		r := in.Members[i].Refused
-		if d.Status.DeploymentStates[i].Refused != "" && !r.due(in.Now) && (again.IsZero() || r.until.Before(again)) {
+		if r := in.Members[i].Refused; r != nil && !r.due(in.Now) && (again.IsZero() || r.until.Before(again)) {
 			again = r.until
 		}
 	}
@@ -55,6 +55,14 @@ func (d *Decision) retry(in Input) time.Time {
 func answered(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status)
+}
+
+// hasChanged reports whether a write failed because the object is no longer what it was decided from, or is gone. The event
+// that tells of it leads back here. No event follows when an admission webhook answers with the same codes.
+func hasChanged(err error) bool {
+	var status apierrors.APIStatus
+	return (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) && errors.As(err, &status) &&
+		!strings.HasPrefix(status.Status().Message, "admission webhook ")
 }
 
 // shorten cuts what others have to say, who may have much.
@@ -76,8 +84,10 @@ func (m *member) cannotUnpause() bool {
 	return m.Refused != nil && !m.Refused.pause && m.pause() == pausedByUs
 }
 
-// maySet reports whether to pause or unpause the Deployment now.
-func (d *deliberation) maySet(m *member) bool { return m.Refused == nil || m.Refused.due(d.Now) }
+// maySet reports whether to pause or unpause the Deployment now. That the opposite was refused says nothing of this.
+func (d *deliberation) maySet(m *member, paused bool) bool {
+	return m.Refused == nil || m.Refused.pause != paused || m.Refused.due(d.Now)
+}
 
 // refusedBy names those of which a write was refused, and says why the first was.
 func (d *deliberation) refusedBy(reason string) (names []string, message string) {

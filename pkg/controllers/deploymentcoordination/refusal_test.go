@@ -12,9 +12,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	webhookerrors "k8s.io/apiserver/pkg/admission/plugin/webhook/errors"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 )
@@ -215,4 +219,97 @@ func TestADeploymentThatCannotBeReleasedIsToldOf(t *testing.T) {
 	w.reconcileAll()
 	assert.False(t, w.deployment("b").Spec.Paused, "b has nothing to do with a")
 	assert.Equal(t, 1, sent(recorder)[v1.ReasonUnpauseFailed])
+}
+
+// next lets time go by, has the reconciler take a turn, and returns when it will come back if nothing happens.
+func (w *world) next(d time.Duration) time.Duration {
+	w.clock.SetTime(w.clock.Now().Add(d))
+	w.reconciler.namespaces.note("shop", true)
+	result, err := w.reconciler.Reconcile(w.ctx, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop"}})
+	require.NoError(w, err)
+	return result.RequeueAfter
+}
+
+func TestThatItCouldNotBePausedDoesNotKeepADeploymentFromItsNextTurn(t *testing.T) {
+	w, _, _, allow := refusing(t, "b")
+	w.change(true, "a")
+	w.reconcileAll()
+	w.pass(2 * time.Second)
+	w.change(false, "b")
+	for range 12 { // until it is tried again after half a minute only
+		w.pass(31 * time.Second)
+	}
+	w.deploymentController(true)
+	w.deploymentController(true)
+	w.reconcileAll()
+	require.Equal(t, "second", w.rolledOut["b"])
+	allow()
+	d := w.deployment("b")
+	setTemplate(d, "third")
+	held(&Member{Deployment: d})
+	require.NoError(t, w.client.Update(w.ctx, d))
+	w.reconcileAll()
+	w.pass(2 * time.Second)
+	require.Equal(t, "shop/b", w.status().ActiveDeployment)
+	assert.False(t, w.deployment("b").Spec.Paused, "it is its turn, and nothing more may happen that leads back to it")
+}
+
+func TestThatItCouldNotBeUnpausedDoesNotKeepADeploymentFromBeingPaused(t *testing.T) {
+	w, _, attempts, allow := refusing(t, "a")
+	var c v1.DeploymentCoordination
+	require.NoError(t, w.client.Get(w.ctx, ofShop, &c))
+	c.Spec.RolloutTimeoutSeconds, c.Spec.OnTimeout = new(int32(60)), v1.TimeoutSkip
+	require.NoError(t, w.client.Update(w.ctx, &c))
+	w.change(true, "a", "b")
+	w.reconcileAll()
+	w.pass(2 * time.Second)
+	for w.status().ActiveDeployment == "shop/a" {
+		require.Less(t, *attempts, 20)
+		w.pass(5 * time.Second)
+	}
+	require.Equal(t, "shop/b", w.status().ActiveDeployment)
+	allow()
+	a := w.deployment("a")
+	setTemplate(a, "third")
+	a.Spec.Paused = false
+	require.NoError(t, w.client.Update(w.ctx, a))
+	w.reconcileAll()
+	w.reconcileAll()
+	assert.True(t, w.deployment("a").Spec.Paused, "it rolls out beside b")
+	assert.False(t, w.status().DeploymentStates[0].Resumed, "nobody has resumed it")
+}
+
+func TestAMarkThatCannotBeTakenOffIsTriedAgain(t *testing.T) {
+	w, _, _, allow := refusing(t, "a")
+	a := w.deployment("a")
+	a.Annotations = map[string]string{v1.PausedByAnnotation: "shop"}
+	require.NoError(t, w.client.Update(w.ctx, a))
+	assert.Equal(t, firstRetry, w.next(0))
+	allow()
+	assert.Zero(t, w.next(firstRetry))
+	assert.Empty(t, w.deployment("a").Annotations)
+}
+
+// An admission webhook answers with the code that its author liked. No event would follow.
+func TestAWebhookMayRefuseWithAnyCode(t *testing.T) {
+	for name, reason := range map[string]metav1.StatusReason{
+		"conflict": metav1.StatusReasonConflict, "not found": metav1.StatusReasonNotFound, "forbidden": metav1.StatusReasonForbidden,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, _, _, _ := refusing(t, "nobody")
+			w.reconcileAll()
+			w.reconciler.writer = interceptor.NewClient(w.client, interceptor.Funcs{
+				Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+					if o.GetName() == "a" {
+						return webhookerrors.ToStatusErr("locks.example.com", &metav1.Status{Reason: reason, Message: "there is a lock"})
+					}
+					return c.Patch(ctx, o, p, opts...)
+				},
+			})
+			w.change(false, "a", "b")
+			assert.NotZero(t, w.next(0), "it is tried again")
+			assert.True(t, w.deployment("b").Spec.Paused)
+			assert.Equal(t, "shop/a", w.status().ActiveDeployment, "it rolls out, whatever we want")
+		})
+	}
 }

@@ -72,12 +72,17 @@ func (m *Member) rolledOut(record *v1.DeploymentState) bool {
 	if m.complete() {
 		return true
 	}
-	if record != nil {
-		return !record.HasPendingChanges && record.TemplateHash == m.templateHash()
+	if record != nil && record.TemplateHash != m.templateHash() {
+		return false
 	}
-	// It is seen for the first time while it scales, or while a pod fails. The Deployment controller remembers a
-	// rollout that was complete until the next begins, or until the Deployment is paused.
-	return m.observed() && m.finishedSince() != nil
+	if record != nil && !record.HasPendingChanges {
+		return true
+	}
+	// It is seen for the first time, or since its turn, while it scales, or while a pod fails. The Deployment controller
+	// remembers a rollout that was complete until the next begins, or until the Deployment is paused.
+	finished, status := m.finishedSince(), &m.Deployment.Status
+	return m.observed() && finished != nil && status.Replicas == status.UpdatedReplicas &&
+		(record == nil || record.LastRolloutStarted.Before(finished))
 }
 
 // hasBegun reports whether the Deployment controller rolls out the present template.

@@ -30,6 +30,7 @@ func newState(m *Member, before *v1.DeploymentState, now time.Time) v1.Deploymen
 	if before != nil {
 		state = *before.DeepCopy()
 	}
+	state.LastRolloutStarted, state.LastRolloutFinished = byNow(state.LastRolloutStarted, now), byNow(state.LastRolloutFinished, now)
 	state.Generation = m.Deployment.Generation
 	state.HasPendingChanges = !m.rolledOut(before)
 	state.TemplateHash = m.templateHash()
@@ -41,7 +42,7 @@ func newState(m *Member, before *v1.DeploymentState, now time.Time) v1.Deploymen
 	if m.Hold.Held() {
 		state.HeldBy = m.Hold.Sequence.String()
 	}
-	if state.PendingSince == nil {
+	if state.PendingSince == nil || state.PendingSince.After(now) {
 		state.PendingSince = micro(now)
 	}
 	if before != nil {
@@ -74,7 +75,7 @@ func noteRolledOut(state *v1.DeploymentState, m *Member, before *v1.DeploymentSt
 	}
 	if finished := m.finishedSince(); finished != nil && !finished.Before(state.LastRolloutStarted) &&
 		(before == nil || before.HasPendingChanges) {
-		state.LastRolloutFinished = finished
+		state.LastRolloutFinished = byNow(finished, now)
 	}
 	if before == nil || before.HasPendingChanges {
 		state.RolloutReplicas = new(m.replicas())
@@ -83,6 +84,14 @@ func noteRolledOut(state *v1.DeploymentState, m *Member, before *v1.DeploymentSt
 }
 
 func (m *member) startRollout(now time.Time) { m.state.LastRolloutStarted = seconds(now) }
+
+// byNow returns a time, or now if that is yet to come: the clock that it is of was wrong, and nobody is to wait for it.
+func byNow(t *metav1.Time, now time.Time) *metav1.Time {
+	if t != nil && t.After(now) {
+		return seconds(now)
+	}
+	return t
+}
 
 // seconds is how the API keeps times: with a fraction, what is written would differ from what is read back.
 func seconds(t time.Time) *metav1.Time { return &metav1.Time{Time: t.Truncate(time.Second)} }

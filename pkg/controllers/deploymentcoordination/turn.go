@@ -38,6 +38,8 @@ var (
 	errLags = errors.New("the cache lags behind our own writes")
 	// errMore says that a turn was over before all was done about a coordination.
 	errMore = errors.New("the rest is left to the next turn")
+	// errOutdated says that the API server has other coordinations than the cache.
+	errOutdated = errors.New("the cache lacks what the API server has")
 	// errUnreleased says that a Deployment of a coordination that is being deleted could not be unpaused yet.
 	errUnreleased = errors.New("not all Deployments are unpaused")
 )
@@ -46,6 +48,7 @@ var (
 type turn struct {
 	*reconciler
 	*namespace
+	name        string // of the namespace
 	around      surroundings
 	plan        *plan
 	replicaSets map[types.UID][]*appsv1.ReplicaSet // by the UID of their Deployment
@@ -53,6 +56,8 @@ type turn struct {
 	unreleased sets.Set[string]
 	// holds are what would hold the pods of Deployments, by their place, as far as somebody asked.
 	holds map[int]sequence.Hold
+	// rolling are the places of Deployments that roll out unpaused. It is nil until somebody asks.
+	rolling []int
 	// confirmed says that the API server has had the coordinations in this turn as we do.
 	confirmed bool
 	requests  int
@@ -84,6 +89,7 @@ func (t *turn) order() []int {
 // turn.
 func (t *turn) release(ctx context.Context) {
 	t.unreleased = sets.New[string]()
+	outdated := false
 	for i := range t.around.deployments {
 		d := &t.around.deployments[i]
 		name, now := marked(d), t.clock.Now()
@@ -94,24 +100,30 @@ func (t *turn) release(ctx context.Context) {
 			continue
 		case t.spent():
 			t.again[d.UID] = now
-		case !now.Before(t.again[d.UID]):
+		case !outdated && !now.Before(t.again[d.UID]):
 			delete(t.again, d.UID)
-			if t.releaseOne(ctx, d) {
+			released, err := t.releaseOne(ctx, d)
+			if released {
 				continue
 			}
+			outdated = errors.Is(err, errOutdated)
 		}
 		t.unreleased.Insert(name)
 	}
 }
 
-// releaseOne reports whether the Deployment is unpaused.
-func (t *turn) releaseOne(ctx context.Context, d *appsv1.Deployment) bool {
-	switch _, err := t.setPaused(ctx, d, false, ""); {
+// releaseOne unpauses a Deployment that no coordination matches, unless the API server has one that the cache lacks: the
+// policy may have paused the Deployment for that one.
+func (t *turn) releaseOne(ctx context.Context, d *appsv1.Deployment) (released bool, err error) {
+	if err = t.compare(ctx); err == nil {
+		_, err = t.setPaused(ctx, d, false, "")
+	}
+	switch {
 	case err == nil:
 		delete(t.failures, d.UID)
 		t.tellReleased(d)
-		return true
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return true, nil
+	case errors.Is(err, errOutdated), hasChanged(err):
 	default:
 		klog.FromContext(ctx).Error(err, "Could not unpause what no DeploymentCoordination matches, will try again")
 		if t.failures[d.UID] == 0 {
@@ -119,7 +131,7 @@ func (t *turn) releaseOne(ctx context.Context, d *appsv1.Deployment) bool {
 		}
 		t.failed(d.UID, t.clock.Now())
 	}
-	return false
+	return false, err
 }
 
 // setFinalizer puts our finalizer on a coordination, or takes it off one that is being deleted and has released all.
@@ -173,7 +185,7 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) error
 	if err := t.writeStatus(ctx, i, status); err != nil {
 		return err
 	}
-	t.tell(Input{Coordination: t.coordination(i)}, before, status)
+	t.tell(Input{Coordination: t.coordination(i)}, before, Decision{Status: status})
 	return nil
 }
 
@@ -181,14 +193,28 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) error
 // must not be read from a cache that lags, for the lock on our own status does not cover it. It asks before a Deployment
 // gets its turn, and once after a start.
 func (t *turn) confirm(ctx context.Context, i int, decision Decision) (bool, error) {
-	if len(t.plan.groups[i]) == 1 || t.confirmed || (t.compared && !decision.activates(t.coordination(i))) {
+	if len(t.plan.groups[i]) == 1 || (t.compared && !decision.activates(t.coordination(i))) {
 		return true, nil
+	}
+	err := t.compare(ctx)
+	if errors.Is(err, errOutdated) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// compare asks the API server, once in a turn, whether it has the coordinations of the namespace as we do, and fails with
+// errOutdated if it does not: the event that brings what it has leads back here.
+func (t *turn) compare(ctx context.Context) error {
+	if t.confirmed {
+		return nil
 	}
 	live := &metav1.PartialObjectMetadataList{}
 	live.SetGroupVersionKind(v1.GroupVersion.WithKind("DeploymentCoordinationList"))
 	t.requests++
-	if err := t.live.List(ctx, live, client.InNamespace(t.coordination(i).Namespace)); err != nil {
-		return false, fmt.Errorf("list versions of overlapping DeploymentCoordinations: %w", err)
+	err := t.live.List(ctx, live, client.InNamespace(t.name))
+	if err != nil && !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) { // their definition may be gone
+		return fmt.Errorf("list versions of DeploymentCoordinations: %w", err)
 	}
 	cached := map[types.UID]string{}
 	for j := range t.around.coordinations {
@@ -200,11 +226,11 @@ func (t *turn) confirm(ctx context.Context, i int, decision Decision) (bool, err
 	for j := range live.Items {
 		version, known := cached[live.Items[j].UID]
 		if !known || (version != "" && version != live.Items[j].ResourceVersion) {
-			return false, nil // the event that brings it leads back here
+			return errOutdated
 		}
 	}
 	t.confirmed, t.compared = true, true
-	return true, nil
+	return nil
 }
 
 // activates reports whether the decision has a Deployment roll out that did not before.

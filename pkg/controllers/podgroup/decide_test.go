@@ -170,10 +170,20 @@ func TestDecide(t *testing.T) {
 				workload("w", math.MaxInt32, inSet(math.MaxInt32, "workers", math.MaxInt32), complete).created(1),
 			wantWhy: "1 of 1 pods run, 2147483647 more are to come (Jobs, StatefulSets and ReplicaSets)",
 		},
-		"a JobSet is no earlier run while it has Jobs to create": {
+		"a JobSet that completed by its driver, and deleted the Jobs that ran, is an earlier run": {
 			world: worldOf(pod("a", ownedBy("new"))).
-				workload("first", 1, made(1), ended(5), complete, inSet(2, "first", 1)).workload("new", 1, made(9)).created(1),
-			wantWhy: "1 of 1 pods run, 1 more are to come (Jobs, StatefulSets and ReplicaSets)",
+				workload("driver", 1, made(1), ended(5), complete, inSet(5, "driver", 1)).workload("new", 1, made(9)).created(1),
+			wantLabel: []string{"a"},
+		},
+		"a JobSet that failed, and deleted the Jobs that ran, is an earlier run": {
+			world: worldOf(pod("a", ownedBy("new"))).
+				workload("driver", 1, made(1), ended(5), inSet(5, "driver", 1)).workload("new", 1, made(9)).created(1),
+			wantLabel: []string{"a"},
+		},
+		"a JobSet of which a Job has not ended is none": {
+			world: worldOf(pod("a", ownedBy("new"))).workload("first", 1, made(1), ended(5), complete, inSet(3, "first", 1)).
+				workload("second", 1, made(2), inSet(3, "second", 1)).workload("new", 1, made(9)).created(2),
+			wantWhy: "1 of 1 pods run, 2 more are to come (Jobs, StatefulSets and ReplicaSets)",
 		},
 		"workloads scaled to nothing say nothing": {
 			world:   worldOf(pod("a"), pod("b", ownedBy("unknown"), phase(failed))).workload("old", 0),

@@ -31,13 +31,13 @@ func (w world) current() world {
 
 // earlierRuns returns a function that reports whether a workload is of an earlier run. A run is a Job, or all Jobs of one
 // owner. It is an earlier one if it had ended when a Job of another run was created: the two never ran together. Of a
-// CronJob's Jobs all but the newest are, ended or not.
+// CronJob's Jobs all but the newest are, ended or not. That a JobSet has fewer Jobs than it says is no sign that it goes on:
+// when it completes or fails, it deletes those that run.
 func (w world) earlierRuns() func(workload) bool {
 	newestOf := map[types.UID]workload{} // by CronJob
 	ends := map[types.UID]int64{}        // by run
 	// The newest Job, and the newest of another run than that: one of them is not of the run that is asked about.
 	var newest, next workload
-	uncreated := w.uncreated()
 	for _, job := range w.workloads {
 		if job.run == "" {
 			continue
@@ -45,7 +45,7 @@ func (w world) earlierRuns() func(workload) bool {
 		if job.cronJob != "" && job.isNewer(newestOf[job.cronJob]) {
 			newestOf[job.cronJob] = job
 		}
-		if !job.complete && !job.failed || uncreated[job.run] > 0 {
+		if !job.complete && !job.failed {
 			ends[job.run] = math.MaxInt64
 		} else if end, seen := ends[job.run]; !seen || job.ended > end {
 			ends[job.run] = job.ended

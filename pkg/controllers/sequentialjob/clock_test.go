@@ -2,6 +2,7 @@ package sequentialjob
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
@@ -63,7 +64,10 @@ func TestAJobHasTheRestOfTheTime(t *testing.T) {
 		"more, in the queue":                {world: makeWorld(1).job(0, createdSuspended, limitedTo(1)).spec(deadline(90)), write: limitJob, want: new(int64(90))},
 		"the rest, back in the queue":       {world: makeWorld(1).at(0).job(0, suspendedByOther, limitedTo(90)).spec(deadline(90)), write: limitJob, want: new(int64(50))},
 		"the same, in the queue":            {world: makeWorld(1).job(0, createdSuspended, limitedTo(90)).spec(deadline(90)), write: nothing},
-		"what somebody else gave it":        {world: makeWorld(1).at(0).job(0, other, startedAt(seconds(-60))).spec(deadline(90)), write: nothing},
+		"what it was given, when it started in the future by another clock": {
+			world: makeWorld(1).at(0).job(0, limitedTo(90), startedAt(seconds(120))).spec(deadline(90)), write: nothing,
+		},
+		"what somebody else gave it": {world: makeWorld(1).at(0).job(0, other, startedAt(seconds(-60))).spec(deadline(90)), write: nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := decide(tc.world.world)
@@ -79,6 +83,33 @@ func TestAJobHasTheRestOfTheTime(t *testing.T) {
 			case limitJob:
 				assert.Equal(t, tc.want, limitPatch(tc.world.jobs[0], d.deadline).Spec["activeDeadlineSeconds"])
 			}
+		})
+	}
+}
+
+func TestASuspensionTakesNoTimeHoweverLongPodsTakeToEnd(t *testing.T) {
+	for name, tc := range map[string]struct {
+		job   func(*batchv1.Job)
+		write write
+	}{
+		"of a Job that we suspended": {job: suspendedByUs, write: resumeJob},
+		"of one that somebody else resumed, and that is deleted": {
+			job:   func(job *batchv1.Job) { suspendedByUs(job); job.Spec.Suspend = new(false) },
+			write: createJob,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := makeWorld(1).at(0).job(0, tc.job, active).spec(suspend).spec(deadline(90))
+			w.object.Status = decide(w.world).status
+			assert.Equal(t, v1alpha1.PhaseRunning, w.object.Status.Phase, "its pods have yet to end")
+			w.now = noon.Add(time.Hour)
+			if tc.write == createJob {
+				delete(w.jobs, 0)
+			}
+			w.object.Spec.Suspend = false
+			d := decide(w.world)
+			assert.Equal(t, tc.write, d.write)
+			assert.Equal(t, new(int64(90)), d.deadline.seconds)
 		})
 	}
 }

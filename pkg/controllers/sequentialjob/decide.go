@@ -69,7 +69,7 @@ func decide(w world) decision {
 	if p.discarded != nil {
 		return decideDiscarded(w, p)
 	}
-	if problem := w.invalid(); problem != "" {
+	if problem := w.invalid(p); problem != "" {
 		return stopAndFail(w, p, failure{reason: v1alpha1.ReasonInvalidSpec, message: problem})
 	}
 	if f := stepFailure(w, p); f != nil {
@@ -81,11 +81,17 @@ func decide(w world) decision {
 	return decideRunning(w, p)
 }
 
-func (w world) invalid() string {
+// invalid is why the spec cannot be run; empty if it can. A Job keeps the podFailurePolicy that it was created with: a slip
+// in a change of it is no reason to stop the step that runs.
+func (w world) invalid(p progress) string {
 	if w.unreadable != "" {
 		return w.unreadable
 	}
-	return validate(&w.object.Spec)
+	spec := w.object.Spec
+	if p.job != nil {
+		spec.PodFailurePolicy = nil
+	}
+	return validate(&spec)
 }
 
 // decideFinished leaves everything as it is until a retry is asked for, or the time to live is over.
@@ -117,10 +123,7 @@ func decideSuspended(w world, p progress) decision {
 	case !isSuspended(p.job):
 		return decision{write: suspendJob}
 	case !isQuiet(p.job):
-		return decision{status: stopping(w, p, failure{
-			reason:  v1alpha1.ReasonSuspended,
-			message: "suspended in " + p.step() + stillRuns,
-		})}
+		return decision{status: suspending(w, p)}
 	}
 	return decision{status: suspended(w, p)}
 }
@@ -150,7 +153,7 @@ func decideRunning(w world, p progress) decision {
 	}
 	if d.write != nothing {
 		d.deadline = deadlineFrom(w.now, end)
-	} else if start := startOf(p.job); start != nil {
+	} else if start := startOf(p.job); start != nil && !start.After(w.now) { // by a clock ahead of ours next to nothing would be left
 		if deadline := deadlineFrom(start.Time, end); deadline.isNeeded(p.job) {
 			d.write, d.deadline = limitJob, deadline
 		}

@@ -41,6 +41,12 @@ func TestWhatToWriteNext(t *testing.T) {
 			world: makeWorld(2).at(0).job(0).spec(func(s *v1alpha1.SequentialJobSpec) { s.Containers[1].Image = "" }), want: stopJob,
 		},
 
+		"a step that runs is not stopped when the podFailurePolicy of those to come is wrong": {
+			world: makeWorld(2).at(0).job(0).spec(failurePolicy(exitCodes(new("stpe-1")))), want: nothing,
+		},
+		"nothing is started with a podFailurePolicy that is wrong": {
+			world: makeWorld(2).at(0).job(0, complete).spec(failurePolicy(exitCodes(new("stpe-1")))), want: nothing,
+		},
 		"a step of an object that cannot be decoded is stopped": {
 			world: makeWorld(0).undecodable("x").at(1).job(1), want: stopJob,
 		},
@@ -112,6 +118,16 @@ func TestWhatStatusSays(t *testing.T) {
 		"running": {
 			world: makeWorld(3).at(0).job(0, complete).job(1), phase: v1alpha1.PhaseRunning, step: "2/3", current: 1,
 			message: `step 2/3 "step-1" runs in Job etl-1`,
+		},
+		"running, and the next step cannot": {
+			world: makeWorld(2).at(0).job(0).spec(failurePolicy(exitCodes(new("stpe-1")))), phase: v1alpha1.PhaseRunning, step: "1/2",
+			message: `step 1/2 "step-0" runs in Job etl-0; the next step cannot be run: spec.podFailurePolicy.rules[0].` +
+				`onExitCodes.containerName: there is no step and no init container "stpe-1"`,
+		},
+		"the next step cannot be run": {
+			world: makeWorld(2).at(0).job(0, complete).spec(failurePolicy(exitCodes(new("stpe-1")))), phase: v1alpha1.PhaseFailed,
+			step: "2/2", current: 1, reason: "InvalidSpec", cause: "InvalidSpec",
+			message: `spec.podFailurePolicy.rules[0].onExitCodes.containerName: there is no step and no init container "stpe-1"`,
 		},
 		"succeeded": {
 			world: makeWorld(2).at(1).job(1, complete), phase: v1alpha1.PhaseSucceeded, step: "2/2", current: 2,

@@ -45,6 +45,7 @@ func retried(w world) v1alpha1.SequentialJobStatus {
 func discarded(w world, p progress) v1alpha1.SequentialJobStatus {
 	s := newStatus(w, p)
 	s.Phase = v1alpha1.PhaseRunning
+	s.resetClock()
 	s.discard(p)
 	s.Message = fmt.Sprintf("%s: Job %s was resumed by somebody else, such as a queueing system, while spec.suspend is true: "+
 		"it is deleted, and the step runs again after spec.suspend is false", p.step(), jobName(w.object.Name, p.current))

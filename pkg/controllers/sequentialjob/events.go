@@ -56,6 +56,9 @@ func eventsFor(object *v1alpha1.SequentialJob, before, after v1alpha1.Sequential
 	if isRefused(after) && !isRefused(before) {
 		all = append(all, event{corev1.EventTypeWarning, v1alpha1.ReasonJobCreateFailed, actionRun, current, cut(after.Message)})
 	}
+	if isChangeRefused(after) && !isChangeRefused(before) {
+		all = append(all, event{corev1.EventTypeWarning, v1alpha1.ReasonJobUpdateFailed, actionRun, current, cut(after.Message)})
+	}
 	return all
 }
 
@@ -82,8 +85,20 @@ func failureReason(status v1alpha1.SequentialJobStatus) string {
 
 // isRefused tells whether the API server refuses a Job for now.
 func isRefused(status v1alpha1.SequentialJobStatus) bool {
-	c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing)
-	return c != nil && c.Reason == v1alpha1.ReasonJobCreateFailed
+	return progressingReason(status) == v1alpha1.ReasonJobCreateFailed
+}
+
+// isChangeRefused reports whether the API server refuses a change of a Job for now.
+func isChangeRefused(status v1alpha1.SequentialJobStatus) bool {
+	return progressingReason(status) == v1alpha1.ReasonJobUpdateFailed
+}
+
+// progressingReason is the reason of the condition Progressing; empty if there is none.
+func progressingReason(status v1alpha1.SequentialJobStatus) string {
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing); c != nil {
+		return c.Reason
+	}
+	return ""
 }
 
 // cut shortens a note to what the API server accepts.

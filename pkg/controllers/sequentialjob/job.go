@@ -131,10 +131,12 @@ type patchMetadata struct {
 	Annotations     map[string]*string `json:"annotations,omitempty"`
 }
 
+// suspendPatch is conditional on the Job's version: what somebody else suspends at the same time is not for us to resume.
 func suspendPatch(job *batchv1.Job) patch {
 	return patch{
 		Metadata: patchMetadata{
-			UID: string(job.UID), Annotations: map[string]*string{v1alpha1.AnnotationSuspended: ptr.To("true")},
+			UID: string(job.UID), ResourceVersion: job.ResourceVersion,
+			Annotations: map[string]*string{v1alpha1.AnnotationSuspended: ptr.To("true")},
 		},
 		Spec: map[string]any{"suspend": true},
 	}
@@ -155,8 +157,12 @@ func resumePatch(job *batchv1.Job, deadline jobDeadline) patch {
 	return p
 }
 
+// limitPatch is conditional on the Job's version: a deadline that somebody else sets at the same time is left alone.
 func limitPatch(job *batchv1.Job, deadline jobDeadline) patch {
-	p := patch{Metadata: patchMetadata{UID: string(job.UID), Annotations: map[string]*string{}}, Spec: map[string]any{}}
+	p := patch{
+		Metadata: patchMetadata{UID: string(job.UID), ResourceVersion: job.ResourceVersion, Annotations: map[string]*string{}},
+		Spec:     map[string]any{},
+	}
 	p.limit(deadline)
 	return p
 }

@@ -58,8 +58,16 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil // the watch brings what was written
 	}
 	d, err := r.decideAndApply(ctx, w)
+	if refused := (*refusedChange)(nil); errors.As(err, &refused) {
+		r.refusals.done(request.NamespacedName)
+		if failed := r.report(ctx, w.object, d.status); failed != nil && !errors.Is(failed, errStale) {
+			return reconcile.Result{}, errors.Join(err, failed)
+		}
+		return reconcile.Result{}, err
+	}
 	if err == nil {
-		if !isRefused(d.status) {
+		// One that is being deleted keeps its status, and asks for no Job any more.
+		if !isRefused(d.status) || w.object.DeletionTimestamp != nil {
 			r.refusals.done(request.NamespacedName)
 		}
 		err = r.report(ctx, w.object, d.status)
@@ -77,8 +85,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: max(d.wake.Sub(r.clock.Now()), 1)}, nil
 }
 
-// decideAndApply makes the writes that are decided on, until there are none. The refusal of a Job that may be accepted
-// later is told in status.
+// decideAndApply makes the writes that are decided on, until there are none. The refusal of a write that may be accepted
+// later is told in status; if it is of a Job that is there, it is an error as well.
 func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, err error) {
 	for range maxWrites {
 		if d = decide(w); d.write == nothing {
@@ -106,6 +114,9 @@ func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, e
 			err = r.patch(ctx, w, func(job *batchv1.Job) patch { return limitPatch(job, d.deadline) })
 		case stopJob:
 			err = r.patch(ctx, w, stopPatch)
+		}
+		if refused := (*refusedChange)(nil); errors.As(err, &refused) {
+			return decision{status: changeRefused(w, d, refused)}, err
 		}
 		if err != nil {
 			return decision{}, err
@@ -143,26 +154,27 @@ func (r *reconciler) patch(ctx context.Context, w world, change func(*batchv1.Jo
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.job.Namespace, Name: p.job.Name}}
 	err = r.writer.Patch(ctx, job, client.RawPatch(types.MergePatchType, content))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return errStale // it was deleted: that brings us back
+		return errStale // it was deleted or has changed: that brings us back
 	}
 	if err != nil {
-		return fmt.Errorf("patch Job: %w", err)
+		return changeError("patch Job", err)
 	}
 	w.jobs[p.current] = job
 	return nil
 }
 
-// deleteJob removes the discarded Job, its pods first: the next one is created when the Job is gone.
+// deleteJob removes the discarded Job, its pods first: the next one is created when the Job is gone. The delete is
+// conditional on the Job's version: one that has completed meanwhile counts, and its step must not run again.
 func (r *reconciler) deleteJob(ctx context.Context, w world) error {
 	p := progressOf(w)
 	job := p.discarded.DeepCopy()
-	err := r.writer.Delete(ctx, job, client.Preconditions{UID: ptr.To(job.UID)},
+	err := r.writer.Delete(ctx, job, client.Preconditions{UID: ptr.To(job.UID), ResourceVersion: ptr.To(job.ResourceVersion)},
 		client.PropagationPolicy(metav1.DeletePropagationForeground))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return errStale // it is gone: that brings us back
+		return errStale // it is gone or has changed: that brings us back
 	}
 	if err != nil {
-		return fmt.Errorf("delete Job: %w", err)
+		return changeError("delete Job", err)
 	}
 	job.DeletionTimestamp = w.seconds()
 	w.jobs[p.current] = job

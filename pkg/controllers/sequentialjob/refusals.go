@@ -46,23 +46,20 @@ func newRefusals(clock clock.PassiveClock, wake func(types.NamespacedName, time.
 	return &refusals{clock: clock, wake: wake, namespaces: map[string]*refused{}}
 }
 
-// mayTry reports whether the object may ask for its Job now. If it was refused before and it is not its turn, it is woken
-// when it is.
+// mayTry reports whether the object may ask for its Job now. If status says that it was refused before, and it is
+// not its turn, it is woken when it is.
 func (r *refusals) mayTry(key types.NamespacedName, wasRefused bool) bool {
+	if !wasRefused {
+		return true // if it was, and status could not say so, what the API server answers is needed once more
+	}
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	n, ok := r.namespaces[key.Namespace]
 	if !ok {
-		if !wasRefused {
-			return true
-		}
 		n = r.begin(key.Namespace)
 	}
 	place, listed := n.places[key.Name]
-	switch {
-	case !listed && !wasRefused:
-		return true
-	case !listed:
+	if !listed {
 		place = n.order.PushBack(key.Name)
 		n.places[key.Name] = place
 	}

@@ -211,6 +211,24 @@ func TestOneThatIsRefusedForItselfKeepsNoOtherFromTrying(t *testing.T) {
 	assert.Empty(t, q.refusals.namespaces)
 }
 
+func TestOneThatIsBeingDeletedKeepsNoOtherFromTrying(t *testing.T) {
+	q := newQuota(t, map[string]int{"full": 3})
+	q.pass(time.Hour)
+	key := keyOf(objectMeta("full", "s-00"))
+	object := &v1alpha1.SequentialJob{}
+	require.NoError(t, q.client.Get(t.Context(), key, object))
+	object.Finalizers = []string{"example.com/somebody-else"}
+	require.NoError(t, q.client.Update(t.Context(), object))
+	require.NoError(t, q.client.Delete(t.Context(), object))
+	q.wake(key, 0)
+	q.pass(time.Hour)
+	q.refuses = func(*batchv1.Job) error { return nil }
+	q.pass(2 * maxRetry)
+	for _, name := range []string{"s-01", "s-02"} {
+		assert.Equal(t, v1alpha1.PhaseRunning, q.status("full", name).Phase, name)
+	}
+}
+
 func TestANamespaceThatIsRefusedDoesNotDelayAnother(t *testing.T) {
 	q := newQuota(t, map[string]int{"full": 20})
 	q.pass(time.Hour)

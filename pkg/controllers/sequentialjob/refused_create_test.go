@@ -1,6 +1,7 @@
 package sequentialjob
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
 )
@@ -91,4 +93,45 @@ func TestOnlyAFieldErrorOfTheAPIServerIsFinal(t *testing.T) {
 			assert.Equal(t, v1alpha1.PhaseRunning, q.status("full", "s-00").Phase)
 		})
 	}
+}
+
+func TestARefusalThatCouldNotBeNotedIsTriedAgainAndNoted(t *testing.T) {
+	q := newQuota(t, map[string]int{"full": 2})
+	recorder := events.NewFakeRecorder(100)
+	q.recorder = recorder
+	conflicts := 2
+	q.writer = conflicting{q.client, &conflicts}
+	q.pass(time.Second)
+	q.wake(keyOf(objectMeta("full", "s-00")), 0)
+	q.wake(keyOf(objectMeta("full", "s-01")), 0)
+	q.pass(0)
+	for _, name := range []string{"s-00", "s-01"} {
+		assert.Contains(t, q.status("full", name).Message, "exceeded quota", name)
+	}
+	for len(recorder.Events) > 0 {
+		assert.Contains(t, <-recorder.Events, "exceeded quota")
+	}
+}
+
+// conflicting refuses so many writes of status because somebody else was faster.
+type conflicting struct {
+	client.Client
+	left *int
+}
+
+func (c conflicting) Status() client.SubResourceWriter {
+	return conflictingStatus{c.Client.Status(), c.left}
+}
+
+type conflictingStatus struct {
+	client.SubResourceWriter
+	left *int
+}
+
+func (c conflictingStatus) Update(ctx context.Context, object client.Object, options ...client.SubResourceUpdateOption) error {
+	if *c.left > 0 {
+		*c.left--
+		return apierrors.NewConflict(v1alpha1.SequentialJobResource.GroupResource(), object.GetName(), nil)
+	}
+	return c.SubResourceWriter.Update(ctx, object, options...)
 }

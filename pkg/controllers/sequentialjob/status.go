@@ -64,6 +64,17 @@ func suspended(w world, p progress) v1alpha1.SequentialJobStatus {
 	return s.finish()
 }
 
+// suspending is the status while spec.suspend is true and the pods of the current step have yet to end. The time stands
+// still already: however long they take, it begins anew on resume.
+func suspending(w world, p progress) v1alpha1.SequentialJobStatus {
+	s := newStatus(w, p)
+	s.Phase = v1alpha1.PhaseRunning
+	s.resetClock()
+	s.Message = "suspended in " + p.step() + stillRuns
+	s.condition(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonSuspended)
+	return s.finish()
+}
+
 // pending is the status while the Job of the current step cannot be created.
 func pending(w world, p progress) v1alpha1.SequentialJobStatus {
 	s := newStatus(w, p)
@@ -87,7 +98,7 @@ func held(w world, p progress) v1alpha1.SequentialJobStatus {
 	return s.finish()
 }
 
-// stopping is the status while the pods of the current step have yet to end, for whatever reason.
+// stopping is the status while the pods of the current step have yet to end, because no further step will run.
 func stopping(w world, p progress, f failure) v1alpha1.SequentialJobStatus {
 	s := newStatus(w, p)
 	s.Phase = v1alpha1.PhaseRunning
@@ -102,6 +113,9 @@ func running(w world, p progress) v1alpha1.SequentialJobStatus {
 	s.Phase = v1alpha1.PhaseRunning
 	s.startClock(w, p)
 	s.Message = fmt.Sprintf("%s runs in Job %s", p.step(), jobName(w.object.Name, p.current))
+	if problem := validatePodFailurePolicy(&w.object.Spec); problem != "" && p.current+1 < p.steps {
+		s.Message += "; the next step cannot be run: spec.podFailurePolicy" + problem
+	}
 	s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonJobStarted)
 	if p.current > 0 {
 		s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonJobCompleted)
