@@ -54,6 +54,6 @@ check "shell syntax" shell_syntax
 check "go.mod is tidy" go mod tidy -diff
 check "generated files" unchanged make --no-print-directory generate -- apis manifests/crds
 check "vet" go vet ./...
-check "import directions and lint" go tool -modfile=hack/lint/go.mod golangci-lint run --allow-parallel-runners
+check "import directions and lint" go tool -modfile=hack/lint/go.mod golangci-lint run
 
 exit "$((failures > 0))"

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -31,6 +32,18 @@ func listWatchSequences(config *rest.Config) (cache.ListerWatcher, error) {
 			return sequences.Watch(ctx, options)
 		},
 	}, client), nil
+}
+
+// coreClient is for pods, workloads, nodes and namespaces. How much it lists at once is bounded by whoever asks: to be slowed
+// down further would only keep pods waiting.
+func coreClient(config *rest.Config) (kubernetes.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.RateLimiter = -1, nil
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for pods: %w", err)
+	}
+	return client, nil
 }
 
 // askingClient is for asking what there is. The barrier bounds how much is asked: to be slowed down further would only keep

@@ -5,6 +5,32 @@
 // one step; through an informer it comes pod by pod, and the engine would see pods together in states they never had
 // together. Terminal pods come through the same ordered watch as all others, whereas the scheduler's informer leaves
 // them out, so that a completed pod looks deleted. And no second copy of every pod is kept.
+//
+// # Namespaces of interest
+//
+// Pods and workloads cost memory only where a PodSequence speaks of them. A namespace is of interest from the first PodSequence
+// that speaks of it, and that it allows, until a minute after the last. Of other namespaces the engine is told of the pods that
+// wait for a node, and of nothing else. Each kind has one watch for the whole cluster, whatever is of interest: the watch begins
+// where nothing has been listed yet, and what it brings of other namespaces is dropped.
+//
+// When a namespace becomes of interest, it is listed a page at a time, kind by kind. Until all kinds have been, it is
+// incomplete: its PodSequences, and the consent that made them count, are kept back in the feed, and its pods wait. The
+// following holds:
+//
+//  1. No event falls between the watch and the list. Whether an event is of interest is found out, and the engine is told of it
+//     or the watch noted to have brought it, in one step under the lock that also guards what is of interest. The list is not
+//     older than what the watch had brought when the namespace was of interest already.
+//  2. In a complete namespace the engine knows, of each kind, what there was at the version of the list, and all later events up
+//     to where the watch has come. Where a watch has come therefore says the same of it as if it had always been of interest,
+//     and the barrier needs to know nothing of all this.
+//  3. An object that is gone does not come back: an event that is not newer than the list is dropped, a deletion never is, and
+//     what was deleted while a list was under way is not taken from it.
+//  4. No PodSequence is known to the engine of a namespace that is incomplete, so it does not matter that the engine sees the
+//     namespace grow. All its PodSequences enter in one step.
+//  5. A pod is not scheduled while its namespace is incomplete. That a namespace is incomplete can be seen before the watch of
+//     PodSequences, or of Namespaces, is noted to have brought what made it so, and until the engine knows that.
+//  6. When a watch has a gap, the namespaces of interest are listed anew, and take the place of what the engine knows in one
+//     step. No namespace becomes complete meanwhile, and those that are being listed are listed once more.
 package feed
 
 import (
@@ -17,7 +43,6 @@ import (
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -40,6 +65,10 @@ type Feed struct {
 	definitions cache.ListerWatcher
 	sequences   cache.ListerWatcher
 
+	scoped   []scopedKind // those of world that are told only in namespaces of interest
+	interest *interest
+	gathers  chan struct{} // has a token for every request about a namespace that has become of interest
+
 	versions  *versions
 	compared  []comparedKind
 	asked     []*askedKind // pods and workloads
@@ -51,7 +80,8 @@ type Feed struct {
 	// state is why the engine does not know enough yet; nil once it does.
 	state atomic.Pointer[string]
 
-	// deliver orders what reaches the sink: nothing before everything.
+	// deliver orders what reaches the sink: nothing before everything. It also guards what is of interest, so that no event falls
+	// between finding that out and telling the engine.
 	deliver sync.Mutex
 	synced  bool
 
@@ -84,9 +114,9 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	config = rest.CopyConfig(config)
 	rest.AddUserAgent(config, "feed")
 
-	core, err := kubernetes.NewForConfig(config)
+	core, err := coreClient(config)
 	if err != nil {
-		return nil, fmt.Errorf("make client for pods: %w", err)
+		return nil, err
 	}
 	extensions, err := apiextensionsclient.NewForConfig(config)
 	if err != nil {
@@ -109,7 +139,9 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 		clock:     options.Clock, rearm: make(chan struct{}, 1),
 	}
 	f.versions = newVersions(f.splitStorage)
+	f.gathers = make(chan struct{}, gathersAtOnce)
 	f.world = f.podsAndWorkloads(core)
+	f.interest = newInterest(len(f.scoped))
 	for _, kind := range f.world {
 		f.asked = append(f.asked, asked(metadata, engine, kind))
 	}
@@ -146,12 +178,14 @@ func (f *Feed) Why() string {
 // of its namespace as it was then if that matters, see Engine.FirstSeen. If not, the feed finds out, and calls
 // Options.Advanced when more is known. A caller that has asked about a pod that the engine does not know yet must then ask
 // Engine.FirstSeen again.
-func (f *Feed) CaughtUp(pod sequence.Sighting) bool {
+func (f *Feed) CaughtUp(namespace string, pod sequence.Sighting) bool {
 	known := f.known.reachedOrWanted(pod)
 	if pod.Refused { // both at the same time, so that the pod does not wait longer
 		known = f.consents.reachedOrWanted(pod) && known
 	}
-	return known
+	// Last: what is known may be kept back until the namespace is complete.
+	_, waits := f.interest.isWaiting(namespace)
+	return known && !waits
 }
 
 // CatchUp returns once the engine knows what CaughtUp speaks of. Then the pod's sighting may be another: a PodSequence that
@@ -165,7 +199,12 @@ func (f *Feed) CatchUp(ctx context.Context, pod sequence.Sighting) error {
 
 // Doubt says in words why nobody can tell at the moment whether everything is known of a namespace, or of PodSequences: what
 // cannot be listed, or which watch is behind. It is empty if nothing is in the way.
-func (f *Feed) Doubt(namespace string) string { return f.barrier.doubt(namespace) }
+func (f *Feed) Doubt(namespace string) string {
+	if why, _ := f.interest.isWaiting(namespace); why != "" {
+		return why
+	}
+	return f.barrier.doubt(namespace)
+}
 
 func (f *Feed) setState(why string) { f.state.Store(&why) }
 
@@ -196,6 +235,7 @@ func (f *Feed) Run(ctx context.Context) {
 		}
 	}
 
+	watches.StartWithContext(ctx, f.keepInterest)
 	watches.StartWithContext(ctx, f.barrier.run)
 	watches.StartWithContext(ctx, f.known.run)
 	if f.consents != nil {
@@ -230,10 +270,13 @@ func (f *Feed) reflect(ctx context.Context, name string, source cache.ListerWatc
 	})
 }
 
-// complete opens the sink: the engine knows everything.
-func (f *Feed) complete() {
+// open opens the sink if the engine knows everything.
+func (f *Feed) open() {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
+	if f.synced || !f.interest.isKnown() {
+		return
+	}
 	f.synced = true
 	f.state.Store(nil)
 	engineSynced.Set(1)
@@ -244,7 +287,7 @@ func (f *Feed) complete() {
 func (f *Feed) suspend(why string) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
-	f.synced = false
+	f.synced, f.interest.listed = false, false
 	f.setState(why)
 	engineSynced.Set(0)
 }
@@ -254,11 +297,24 @@ func (f *Feed) suspend(why string) {
 func (f *Feed) apply(enter func() sequence.Changes) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
+	f.step(enter)
+}
+
+// applyAt enters an event of a version, and notes how far the watch has come before questions are asked about that.
+func (f *Feed) applyAt(watch *position, version string, enter func() sequence.Changes) {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	f.stepAt(watch, version, enter)
+}
+
+// step is apply for who holds deliver.
+func (f *Feed) step(enter func() sequence.Changes) {
 	f.pass(f.engine.Tick(f.clock.Now()))
 	begin := time.Now()
 	changes := enter()
 	eventDuration.Observe(time.Since(begin).Seconds())
 	f.pass(changes)
+	f.forgetAbandoned()
 	if wake := f.engine.NextWake(); !wake.Equal(f.wake) {
 		f.wake = wake
 		select {
@@ -268,9 +324,9 @@ func (f *Feed) apply(enter func() sequence.Changes) {
 	}
 }
 
-// applyAt enters an event of a version, and notes how far the watch has come before questions are asked about that.
-func (f *Feed) applyAt(watch *position, version string, enter func() sequence.Changes) {
-	f.apply(func() sequence.Changes {
+// stepAt is applyAt for who holds deliver.
+func (f *Feed) stepAt(watch *position, version string, enter func() sequence.Changes) {
+	f.step(func() sequence.Changes {
 		defer watch.brought(version)
 		return enter()
 	})

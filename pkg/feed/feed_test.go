@@ -28,7 +28,7 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	app := st.MakePod().Namespace("shop").Name("app").UID("app").SchedulerName("podsequence-scheduler").Obj()
 	pods, definitions, sequences := cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource()
 	f := &Feed{
-		engine: engine, definitions: definitions, sequences: sequences,
+		engine: engine, definitions: definitions, sequences: sequences, interest: newInterest(0),
 		clock: clock.RealClock{}, rearm: make(chan struct{}, 1),
 	}
 	f.versions = newVersions(f.splitStorage)
@@ -54,7 +54,7 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 		}
 		answered := make(chan answer)
 		go func() {
-			f.CaughtUp(sequence.Sighting{Version: "1000", Moment: 1000})
+			f.CaughtUp("shop", sequence.Sighting{Version: "1000", Moment: 1000})
 			f.Doubt("shop")
 			f.Why()
 			answered <- answer{f.Synced(), engine.Decide(app).Held}

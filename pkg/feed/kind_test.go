@@ -31,7 +31,7 @@ func TestAJobThatIsGoneDoesNotCountBecauseItsDeletionIsLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := sequence.NewEngine(sequence.Config{SchedulerNames: []string{"ours"}})
-				f := &Feed{engine: engine, clock: clock.RealClock{}, rearm: make(chan struct{}, 1)}
+				f := &Feed{engine: engine, interest: newInterest(0), clock: clock.RealClock{}, rearm: make(chan struct{}, 1)}
 				f.versions = newVersions(f.splitStorage)
 				f.versions.compare()
 				f.barrier = newBarrier(f.versions, engine.Moment)

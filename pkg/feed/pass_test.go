@@ -19,7 +19,7 @@ func TestAQuestionIsAboutAllThatTheEngineWasToldOf(t *testing.T) {
 	play(t, func(t *testing.T, a *asking) {
 		engine := sequence.NewEngine(sequence.Config{})
 		f := &Feed{
-			engine: engine, versions: a.versions, barrier: a.barrier, asked: []*askedKind{a.pods.askedKind, a.jobs.askedKind},
+			engine: engine, interest: newInterest(0), versions: a.versions, barrier: a.barrier, asked: []*askedKind{a.pods.askedKind, a.jobs.askedKind},
 			clock: clock.RealClock{}, rearm: make(chan struct{}, 1),
 		}
 		a.set(func() { a.jobs.failing, a.pods.failing = true, true })

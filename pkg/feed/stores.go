@@ -3,7 +3,6 @@ package feed
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,11 +23,11 @@ var (
 	_ cache.ReflectorStore         = &definitionStore{}
 )
 
-// sequenceStore hands PodSequences to the engine. The first complete list is the last thing the engine must know.
+// sequenceStore hands PodSequences to the engine. The first complete list, and what there is in the namespaces of which these
+// speak, are the last things that the engine must know.
 type sequenceStore struct {
 	feed   *Feed
 	logger klog.Logger
-	once   sync.Once
 	// unreadable are the generations of those that cannot be read wholly, which are told of once each.
 	unreadable map[types.NamespacedName]int64
 }
@@ -43,6 +42,10 @@ func (s *sequenceStore) Update(obj any) error {
 	}
 	ps := s.read(stored)
 	s.applyAt(stored.GetResourceVersion(), func() sequence.Changes {
+		if s.feed.interest.holdBack(ps, s.feed.clock.Now()) {
+			// It may have spoken of another namespace before.
+			return s.feed.engine.RemoveSequence(keyOf(stored), stored.GetResourceVersion())
+		}
 		return s.feed.engine.ApplySequence(ps.PodSequence, ps.Unreadable...)
 	})
 	return nil
@@ -56,6 +59,7 @@ func (s *sequenceStore) Delete(obj any) error {
 	key := keyOf(stored)
 	s.forget(key)
 	s.applyAt(stored.GetResourceVersion(), func() sequence.Changes {
+		s.feed.interest.remove(key, s.feed.clock.Now())
 		return s.feed.engine.RemoveSequence(key, stored.GetResourceVersion())
 	})
 	s.feed.sequenced.removed()
@@ -90,16 +94,17 @@ func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 	}
 	unreadableSequences.Set(float64(len(s.unreadable)))
 	s.feed.applyAt(s.feed.sequenced, resourceVersion, func() sequence.Changes {
-		return s.feed.engine.ReplaceSequences(sequences, resourceVersion)
+		return s.feed.replaceSequences(sequences, resourceVersion)
 	})
 	s.feed.sequenced.removed()
-	s.once.Do(s.feed.complete)
+	s.feed.open()
 	s.feed.known.brought()
 	return nil
 }
 
 // read reads one object, and tells the operator of the cluster if it cannot be read wholly.
 func (s *sequenceStore) read(stored *unstructured.Unstructured) sequence.Stored {
+	trimSequence(stored)
 	ps, key := sequence.Read(stored.Object), keyOf(stored)
 	if len(ps.Unreadable) == 0 {
 		s.forget(key)
@@ -177,10 +182,8 @@ func (s *definitionStore) Replace(list []any, resourceVersion string) error {
 		s.stop()
 		s.status.Set(klog.FromContext(s.ctx), false)
 		s.feed.known.setAbsent(true)
-		s.feed.apply(func() sequence.Changes { return s.feed.engine.ReplaceSequences(nil, resourceVersion) })
-		if !s.feed.Synced() {
-			s.feed.complete()
-		}
+		s.feed.apply(func() sequence.Changes { return s.feed.replaceSequences(nil, resourceVersion) })
+		s.feed.open()
 	}
 	return nil
 }

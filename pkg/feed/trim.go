@@ -3,6 +3,7 @@ package feed
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -16,7 +17,29 @@ func trimNamespace(namespace *corev1.Namespace) *corev1.Namespace {
 	return trimmed
 }
 
-// trimPod keeps of a pod what the engine looks at. While a list comes in all its pods are in memory at once, those that
+// trimSequence drops of a stored PodSequence what the engine does not look at and what may be as large as the rest of it: who
+// wrote which field, and the copy that kubectl apply leaves in an annotation. When status was written is kept.
+func trimSequence(stored *unstructured.Unstructured) {
+	metadata, ok := stored.Object["metadata"].(map[string]any)
+	if !ok {
+		return
+	}
+	delete(metadata, "annotations")
+	entries, _ := metadata["managedFields"].([]any)
+	var kept []any
+	for _, entry := range entries {
+		if fields, ok := entry.(map[string]any); ok && fields["subresource"] == "status" {
+			delete(fields, "fieldsV1")
+			kept = append(kept, fields)
+		}
+	}
+	delete(metadata, "managedFields")
+	if kept != nil {
+		metadata["managedFields"] = kept
+	}
+}
+
+// trimPod keeps of a pod what the engine looks at. While a list comes in many pods are in memory at once, those that
 // ended long ago among them, and the engine has not taken from them what it keeps.
 func trimPod(pod *corev1.Pod) *corev1.Pod {
 	trimmed := &corev1.Pod{

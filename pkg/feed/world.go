@@ -1,8 +1,6 @@
 package feed
 
 import (
-	"sync"
-
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,14 +37,13 @@ type worldStore interface {
 func (f *Feed) podsAndWorkloads(core kubernetes.Interface) []watchedKind {
 	v1, apps, batch := core.CoreV1().RESTClient(), core.AppsV1().RESTClient(), core.BatchV1().RESTClient()
 	kinds := []watchedKind{
-		watched(v1, "pods", &corev1.Pod{}, f.pods()),
-		watched(apps, "daemonsets", &appsv1.DaemonSet{}, workloads[*appsv1.DaemonSet](f, sequence.KindDaemonSet)),
-		watched(apps, "deployments", &appsv1.Deployment{}, workloads[*appsv1.Deployment](f, sequence.KindDeployment)),
-		watched(apps, "replicasets", &appsv1.ReplicaSet{}, workloads[*appsv1.ReplicaSet](f, sequence.KindReplicaSet)),
-		watched(apps, "statefulsets", &appsv1.StatefulSet{}, workloads[*appsv1.StatefulSet](f, sequence.KindStatefulSet)),
-		watched(batch, "jobs", &batchv1.Job{}, workloads[*batchv1.Job](f, sequence.KindJob)),
-		watched(v1, "replicationcontrollers", &corev1.ReplicationController{},
-			workloads[*corev1.ReplicationController](f, sequence.KindReplicationController)),
+		scoped(v1, "pods", f.pods()),
+		scoped(apps, "daemonsets", workloads[*appsv1.DaemonSet](f, sequence.KindDaemonSet)),
+		scoped(apps, "deployments", workloads[*appsv1.Deployment](f, sequence.KindDeployment)),
+		scoped(apps, "replicasets", workloads[*appsv1.ReplicaSet](f, sequence.KindReplicaSet)),
+		scoped(apps, "statefulsets", workloads[*appsv1.StatefulSet](f, sequence.KindStatefulSet)),
+		scoped(batch, "jobs", workloads[*batchv1.Job](f, sequence.KindJob)),
+		scoped(v1, "replicationcontrollers", workloads[*corev1.ReplicationController](f, sequence.KindReplicationController)),
 	}
 	for i, kind := range []sequence.WorkloadKind{
 		sequence.KindPod, sequence.KindDaemonSet, sequence.KindDeployment, sequence.KindReplicaSet, sequence.KindStatefulSet,
@@ -66,16 +63,65 @@ func (f *Feed) nodes(core kubernetes.Interface) watchedKind {
 
 // namespaces hands namespaces to the engine, which say what PodSequences of other namespaces they allow.
 func (f *Feed) namespaces(core kubernetes.Interface) watchedKind {
-	store := newObjectStore(f, f.engine.ApplyNamespace, f.engine.RemoveNamespace, f.engine.ReplaceNamespaces)
+	store := newObjectStore(f, f.applyNamespace, f.removeNamespace, f.replaceNamespaces)
 	store.trim = trimNamespace
 	return watched(core.CoreV1().RESTClient(), "namespaces", &corev1.Namespace{}, store)
 }
 
-// pods hands pods to the engine.
+func (f *Feed) applyNamespace(namespace *corev1.Namespace) sequence.Changes {
+	if f.interest.holdConsent(namespace, f.clock.Now()) {
+		return sequence.Changes{}
+	}
+	return f.engine.ApplyNamespace(namespace)
+}
+
+func (f *Feed) removeNamespace(namespace *corev1.Namespace) sequence.Changes {
+	f.interest.dropConsent(namespace.Name, f.clock.Now())
+	return f.engine.RemoveNamespace(namespace)
+}
+
+func (f *Feed) replaceNamespaces(list []*corev1.Namespace, version string) sequence.Changes {
+	present := make(map[string]struct{}, len(list))
+	for i, namespace := range list {
+		present[namespace.Name] = struct{}{}
+		if f.interest.holdConsent(namespace, f.clock.Now()) {
+			// That there is one is told, but not whom it allows. Without a version it does not keep out what comes later.
+			list[i] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID}}
+		}
+	}
+	f.interest.dropConsents(present, f.clock.Now())
+	return f.engine.ReplaceNamespaces(list, version)
+}
+
+// pods hands pods to the engine: of namespaces that are not of interest those that wait for a node, for whether they may be
+// scheduled depends on when the engine has seen them first.
 func (f *Feed) pods() *objectStore[*corev1.Pod] {
 	store := newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)
-	store.trim = trimPod
+	interned := &interned{}
+	store.trim, store.intern = interned.trimPod, interned.internPod
+	scope := newScope(store)
+	scope.outside, scope.wanted, scope.known = waitsForNode, isWaitingForNode, f.engine.KnowsUnbound
 	return store
+}
+
+// waitsForNode selects the pods for which isWaitingForNode is true.
+var waitsForNode = fields.AndSelectors(
+	fields.OneTermEqualSelector("spec.nodeName", ""),
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
+).String()
+
+func isWaitingForNode(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// scoped is a kind of which the engine is told only in namespaces of interest.
+func scoped[T metav1.Object](client rest.Interface, resource string, store *objectStore[T]) watchedKind {
+	var object T
+	kind := watched(client, resource, object, store)
+	store.scope.list, store.scope.watch = listerOf(client, resource), kind.source.(cache.WatcherWithContext).WatchWithContext
+	kind.source = store.scope
+	return kind
 }
 
 func watched(client rest.Interface, resource string, object any, store worldStore) watchedKind {
@@ -88,7 +134,7 @@ func watched(client rest.Interface, resource string, object any, store worldStor
 
 // workloads hands one kind of workload to the engine.
 func workloads[T metav1.Object](f *Feed, kind sequence.WorkloadKind) *objectStore[T] {
-	return newObjectStore(f,
+	store := newObjectStore(f,
 		func(object T) sequence.Changes { return f.engine.ApplyWorkload(object) },
 		func(object T) sequence.Changes { return f.engine.RemoveWorkload(object) },
 		func(list []T, version string) sequence.Changes {
@@ -99,79 +145,6 @@ func workloads[T metav1.Object](f *Feed, kind sequence.WorkloadKind) *objectStor
 			return f.engine.ReplaceWorkloads(kind, objects, version)
 		},
 	)
-}
-
-// objectStore hands objects of one type to the engine.
-type objectStore[T metav1.Object] struct {
-	feed          *Feed
-	position      *position
-	apply, remove func(T) sequence.Changes
-	replace       func(list []T, version string) sequence.Changes
-
-	trim func(T) T // of what is listed; nil if it is taken as it is
-
-	once  sync.Once
-	first chan struct{} // closed after the first complete list
-}
-
-func newObjectStore[T metav1.Object](f *Feed, apply, remove func(T) sequence.Changes, replace func([]T, string) sequence.Changes) *objectStore[T] {
-	return &objectStore[T]{
-		feed: f, position: newPosition("", f.versions), apply: apply, remove: remove, replace: replace, first: make(chan struct{}),
-	}
-}
-
-func (s *objectStore[T]) Add(obj any) error       { return s.Update(obj) }
-func (s *objectStore[T]) Resync() error           { return nil }
-func (s *objectStore[T]) Update(obj any) error    { return s.enter(obj, s.apply) }
-func (s *objectStore[T]) listed() <-chan struct{} { return s.first }
-func (s *objectStore[T]) watch() *position        { return s.position }
-
-func (s *objectStore[T]) Delete(obj any) error {
-	defer s.position.removed()
-	return s.enter(obj, s.remove)
-}
-
-// Bookmark notes how far the watch has come.
-func (s *objectStore[T]) Bookmark(resourceVersion string) error {
-	s.position.bookmark(resourceVersion)
-	return nil
-}
-
-// Transformer has a reflector trim what it lists.
-func (s *objectStore[T]) Transformer() cache.TransformFunc {
-	if s.trim == nil {
-		return nil
-	}
-	return func(obj any) (any, error) {
-		object, err := as[T](obj)
-		if err != nil {
-			return nil, err
-		}
-		return s.trim(object), nil
-	}
-}
-
-func (s *objectStore[T]) enter(obj any, enter func(T) sequence.Changes) error {
-	object, err := as[T](obj)
-	if err != nil {
-		return err
-	}
-	s.applyAt(object.GetResourceVersion(), func() sequence.Changes { return enter(object) })
-	return nil
-}
-
-func (s *objectStore[T]) Replace(list []any, resourceVersion string) error {
-	objects, err := allAs[T](list)
-	if err != nil {
-		return err
-	}
-	defer s.position.removed()
-	s.applyAt(resourceVersion, func() sequence.Changes { return s.replace(objects, resourceVersion) })
-	s.once.Do(func() { close(s.first) })
-	return nil
-}
-
-// applyAt notes how far the watch has come before questions are asked about that.
-func (s *objectStore[T]) applyAt(version string, enter func() sequence.Changes) {
-	s.feed.applyAt(s.position, version, enter)
+	newScope(store)
+	return store
 }

@@ -43,9 +43,11 @@ func BenchmarkTerminalPods(b *testing.B) {
 	s.createEnded(*terminalPods)
 	b.Logf("created %d pods that have ended in %s", *terminalPods, time.Since(begin).Round(time.Second))
 
-	on := s.schedulerConfig()
-	off := filepath.Join(b.TempDir(), "without-plugin.yaml")
-	withoutPlugin(b, on, off)
+	on, off := filepath.Join(b.TempDir(), "with-plugin.yaml"), filepath.Join(b.TempDir(), "without-plugin.yaml")
+	profiled(b, s.schedulerConfig(), on, func(map[string]any) {})
+	profiled(b, s.schedulerConfig(), off, func(config map[string]any) {
+		config["profiles"] = []any{map[string]any{"schedulerName": ourScheduler}}
+	})
 	for _, variant := range []struct {
 		name, config string
 		ready        func() bool
@@ -175,14 +177,15 @@ func (s *story) schedulerConfig() string {
 	return ""
 }
 
-// withoutPlugin copies a configuration of our scheduler, but for the plugin.
-func withoutPlugin(b *testing.B, from, to string) {
+// profiled copies a configuration of our scheduler with a change, and such that it can be told to collect garbage.
+func profiled(b *testing.B, from, to string, change func(config map[string]any)) {
 	b.Helper()
 	content, err := os.ReadFile(from)
 	require.NoError(b, err)
 	var config map[string]any
 	require.NoError(b, yaml.Unmarshal(content, &config))
-	config["profiles"] = []any{map[string]any{"schedulerName": ourScheduler}}
+	config["enableProfiling"] = true
+	change(config)
 	content, err = yaml.Marshal(config)
 	require.NoError(b, err)
 	require.NoError(b, os.WriteFile(to, content, 0o600))

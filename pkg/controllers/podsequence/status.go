@@ -77,6 +77,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	}
 	object := report.Object.DeepCopy()
 	object.Status = after
+	object.ManagedFields = nil // the feed has cut them; the API server goes on with its own
 	r.pacer.wrote(key)
 	switch err := r.update(ctx, object); {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):

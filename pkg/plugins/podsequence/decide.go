@@ -39,7 +39,7 @@ func (h *holder) decide(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
 	if verdict.Held {
 		return verdict, unschedulable(waitingForTurn)
 	}
-	if f.feed.CaughtUp(verdict.FirstSeen) {
+	if f.feed.CaughtUp(pod.Namespace, verdict.FirstSeen) {
 		return verdict, nil
 	}
 	if h.holdEarly(f, pod) {
@@ -95,7 +95,7 @@ func (h *holder) begin(f *feeding) {
 func (h *holder) holdEarly(f *feeding, pod *v1.Pod) bool {
 	h.refusedMu.Lock()
 	defer h.refusedMu.Unlock()
-	if f.feed.CaughtUp(f.engine.FirstSeen(pod)) {
+	if f.feed.CaughtUp(pod.Namespace, f.engine.FirstSeen(pod)) {
 		return false
 	}
 	h.early[pod.UID] = earlyPod{keyOf(pod), pod}

@@ -64,8 +64,9 @@ type source interface {
 	// Synced tells whether the engine knows all it must know to let any pod go, and Why what is missing.
 	Synced() bool
 	Why() string
-	// CaughtUp reports whether the engine surely knows every PodSequence that there was when a pod was first seen.
-	CaughtUp(pod sequence.Sighting) bool
+	// CaughtUp reports whether the engine surely knows every PodSequence that there was when a pod of this namespace was first
+	// seen.
+	CaughtUp(namespace string, pod sequence.Sighting) bool
 	// Doubt says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
 	Doubt(namespace string) string
 }

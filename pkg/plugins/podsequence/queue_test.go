@@ -81,7 +81,9 @@ func (k *known) set(missing string) {
 
 func (k *known) Doubt(string) string { return "" }
 
-func (k *known) CaughtUp(pod sequence.Sighting) bool { return len(pod.Version) <= len(k.upTo()) }
+func (k *known) CaughtUp(_ string, pod sequence.Sighting) bool {
+	return len(pod.Version) <= len(k.upTo())
+}
 
 // asking counts what the queue asks, and has something happen at a point of the scheduling cycle.
 type asking struct {

@@ -1,0 +1,165 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	"example.com/podsequence/pkg/sequence"
+)
+
+// gathersAtOnce is how many requests about namespaces that have become of interest are under way at the same time.
+const gathersAtOnce = 8
+
+// scopedKind is a kind of which the engine is told only in namespaces of interest. A scope is one.
+type scopedKind interface {
+	gather(ctx context.Context, spaces []*space) error
+}
+
+// replaceSequences tells the engine of all PodSequences that there are at a version, but for those that must wait.
+func (f *Feed) replaceSequences(all []sequence.Stored, version string) sequence.Changes {
+	now := f.clock.Now()
+	present := make(map[types.NamespacedName]struct{}, len(all))
+	var known []sequence.Stored
+	for _, ps := range all {
+		present[types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}] = struct{}{}
+		if !f.interest.holdBack(ps, now) {
+			known = append(known, ps)
+		}
+	}
+	f.interest.keepOnly(present, now)
+	f.interest.listed = true
+	return f.engine.ReplaceSequences(known, version)
+}
+
+// forgetAbandoned has the engine forget what it was told of namespaces that nothing speaks of any more before they were
+// complete, and tells it of what waited for that: PodSequences that are not allowed any more.
+func (f *Feed) forgetAbandoned() {
+	abandoned := f.interest.abandoned
+	f.interest.abandoned = nil
+	for _, sp := range abandoned {
+		if again := f.interest.spaces[sp.name]; again != nil { // in the same step, so it is incomplete
+			again.inherit(sp)
+			continue
+		}
+		f.pass(f.engine.ForgetNamespace(sp.name))
+		if sp.consent != nil {
+			f.pass(f.engine.ApplyNamespace(sp.consent))
+		}
+		if len(sp.held) > 0 {
+			f.pass(f.engine.ApplySequences(slices.Collect(maps.Values(sp.held)), f.versions.known()))
+		}
+	}
+}
+
+// keepInterest gathers what there is in namespaces that become of interest, and has the engine forget those that are of
+// interest no more, until the context ends.
+func (f *Feed) keepInterest(ctx context.Context) {
+	var running wait.Group
+	defer running.Wait()
+	for {
+		f.deliver.Lock()
+		queue := f.interest.queue
+		f.interest.queue = nil
+		old, next := f.interest.expired(f.clock.Now())
+		for _, sp := range old {
+			f.step(func() sequence.Changes { return f.engine.ForgetNamespace(sp.name) })
+		}
+		f.deliver.Unlock()
+		if len(queue) < manySpaces {
+			for i := range queue {
+				running.StartWithContext(ctx, func(ctx context.Context) { f.gather(ctx, queue[i:i+1]) })
+			}
+		} else {
+			running.StartWithContext(ctx, func(ctx context.Context) { f.gather(ctx, queue) })
+		}
+		var due <-chan time.Time
+		stop := func() bool { return true }
+		if !next.IsZero() {
+			timer := f.clock.NewTimer(next.Sub(f.clock.Now()))
+			due, stop = timer.C(), timer.Stop
+		}
+		select {
+		case <-due:
+		case <-f.interest.kick:
+		case <-ctx.Done():
+		}
+		stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// gather tells the engine of all that there is in some namespaces, and then of the PodSequences that waited for that.
+func (f *Feed) gather(ctx context.Context, spaces []*space) {
+	retry := wait.Backoff{Duration: 200 * time.Millisecond, Cap: 5 * time.Second, Steps: 10, Factor: 2, Jitter: 0.2}
+	for {
+		err := f.gatherKinds(ctx, spaces)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			break
+		}
+		f.tellGather(ctx, spaces, err)
+		if !pause(ctx, retry.Step()) {
+			return
+		}
+	}
+	f.deliver.Lock()
+	f.step(func() sequence.Changes { return f.completeSpaces(spaces) })
+	f.deliver.Unlock()
+	f.open()
+	f.known.brought()
+}
+
+func (f *Feed) gatherKinds(ctx context.Context, spaces []*space) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, kind := range f.scoped {
+		group.Go(func() error { return kind.gather(ctx, spaces) })
+	}
+	return group.Wait()
+}
+
+// tellGather tells why it takes long until some namespaces are complete.
+func (f *Feed) tellGather(ctx context.Context, spaces []*space, err error) {
+	watchErrors.WithLabelValues("pods_and_workloads").Inc()
+	klog.FromContext(ctx).Error(err, "Could not list pods and workloads of namespaces of which PodSequences speak; pods there stay held, will try again",
+		"namespaces", len(spaces), "namespace", spaces[0].name)
+	why := fmt.Sprintf("pods and workloads of the namespace cannot be listed: %v", err)
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	for _, sp := range spaces {
+		if f.interest.spaces[sp.name] == sp {
+			f.interest.waiting.Store(sp.name, why)
+		}
+	}
+	if !f.synced {
+		f.setState(fmt.Sprintf("pods and workloads of namespace %s cannot be listed: %v", spaces[0].name, err))
+	}
+}
+
+// completeSpaces tells the engine of what waited for these namespaces. Their pods wait until it has been told of all.
+func (f *Feed) completeSpaces(spaces []*space) sequence.Changes {
+	var held []sequence.Stored
+	for _, sp := range spaces {
+		if f.interest.spaces[sp.name] != sp {
+			continue
+		}
+		of, consent := f.interest.complete(sp)
+		held = append(held, of...)
+		if consent != nil {
+			f.pass(f.engine.ApplyNamespace(consent))
+		}
+		defer f.interest.waiting.Delete(sp.name)
+	}
+	return f.engine.ApplySequences(held, f.versions.known())
+}

@@ -1,0 +1,215 @@
+package feed
+
+import (
+	"slices"
+	"testing/synctest"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"example.com/podsequence/pkg/sequence"
+)
+
+// step has something happen, some watches bring some of what they have not brought, or break, and time pass, and looks which
+// pods would be scheduled.
+func (w *interestWorld) step() {
+	for range w.IntN(4) {
+		w.change()
+	}
+	for _, name := range []string{"definitions", "namespaces", "pods", "jobs", "podsequences"} {
+		kind := w.server.kind(name)
+		switch roll := w.IntN(40); {
+		case roll == 0:
+			kind.breakWatch()
+			w.log = append(w.log, "gap "+name)
+			w.seen["gaps"]++
+		case roll == 1 && name != "definitions":
+			w.fail(kind, true)
+		case kind.broken && roll < 10:
+			w.fail(kind, false)
+		case roll < 25:
+			kind.bring(w.IntN(8))
+		case roll < 28 && name != "definitions":
+			kind.bookmark(emptyOf(name))
+		}
+		if w.IntN(10) == 0 {
+			synctest.Wait()
+		}
+	}
+	switch w.IntN(30) {
+	case 0:
+		time.Sleep(2 * linger)
+	case 1, 2, 3:
+		time.Sleep(time.Second)
+	default:
+		time.Sleep(time.Duration(w.IntN(30)) * time.Millisecond)
+	}
+	synctest.Wait()
+	for _, name := range slices.Sorted(keysOf(w.pods)) {
+		if pod := w.pods[name]; pod.Spec.NodeName == "" && w.mayBeScheduled(pod) {
+			w.schedule(pod)
+		}
+	}
+}
+
+// emptyOf is an object of a kind as a bookmark has it.
+func emptyOf(kind string) object {
+	switch kind {
+	case "pods":
+		return &corev1.Pod{}
+	case "jobs":
+		return &batchv1.Job{}
+	case "namespaces":
+		return &corev1.Namespace{}
+	}
+	return &unstructured.Unstructured{Object: map[string]any{}}
+}
+
+func (w *interestWorld) fail(kind *storedKind, broken bool) {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	kind.broken = broken
+}
+
+func keysOf[V any](all map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for name := range all {
+			if !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// mayBeScheduled answers as the plugin does.
+func (w *interestWorld) mayBeScheduled(pod *corev1.Pod) bool {
+	if !w.feed.Synced() {
+		return false
+	}
+	_, incomplete := w.feed.interest.isWaiting(pod.Namespace)
+	if incomplete {
+		w.seen["held while incomplete"]++
+	}
+	verdict := w.feed.engine.Verdict(pod.DeepCopy())
+	return !verdict.Held && w.feed.CaughtUp(pod.Namespace, verdict.FirstSeen)
+}
+
+// schedule binds a pod, after a look whether it may be.
+func (w *interestWorld) schedule(pod *corev1.Pod) {
+	w.seen["scheduled"]++
+	for name, ps := range w.sequences {
+		since := w.allowed[name]
+		if w.withdrawn[name] {
+			continue // the feed may see no more of that than that it is allowed, and then nobody asks whether it always was
+		}
+		if sequence.TargetNamespace(ps) != pod.Namespace || since == 0 || since > w.created[pod.Name] || pod.Labels["tier"] == "db" {
+			continue
+		}
+		report, known := w.truth.Report(types.NamespacedName{Namespace: ps.Namespace, Name: name})
+		if w.seen["scheduled in a later group"]++; !known || report.Current < 1 {
+			w.Fatalf("seed %d: pod %s/%s is scheduled before its turn in PodSequence %s/%s\n%s", w.seed, pod.Namespace, pod.Name, ps.Namespace, name, w.told())
+		}
+	}
+	if w.IntN(2) == 0 {
+		pod.Spec.NodeName = "node"
+		w.write(watch.Modified, "pods", pod)
+	}
+}
+
+func (w *interestWorld) told() string {
+	text := ""
+	for _, line := range w.log {
+		text += line + "\n"
+	}
+	return text
+}
+
+// quiet has the watches bring everything, and looks at what the engine knows.
+func (w *interestWorld) quiet() {
+	for range 20 {
+		for _, kind := range w.server.kinds {
+			w.fail(kind, false)
+			for kind.bring(1000) {
+				synctest.Wait()
+			}
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+	}
+	if !w.feed.Synced() {
+		w.Fatalf("seed %d: not everything is known: %s\n%s", w.seed, w.feed.Why(), w.told())
+	}
+	ofInterest := sets.Set[string]{}
+	for name := range w.allowed {
+		if ps := w.sequences[name]; ps != nil {
+			ofInterest.Insert(sequence.TargetNamespace(ps))
+		}
+	}
+	pods, jobs := map[string]sets.Set[types.UID]{}, map[string]sets.Set[types.UID]{}
+	for _, namespace := range someNamespaces {
+		pods[namespace], jobs[namespace] = sets.Set[types.UID]{}, sets.Set[types.UID]{}
+	}
+	for _, pod := range w.pods {
+		if ofInterest.Has(pod.Namespace) || isWaitingForNode(pod) {
+			pods[pod.Namespace].Insert(pod.UID)
+		}
+	}
+	for _, job := range w.jobs {
+		if ofInterest.Has(job.Namespace) {
+			jobs[job.Namespace].Insert(job.UID)
+		}
+	}
+	for _, namespace := range someNamespaces {
+		w.compare(namespace, sequence.KindPod, pods[namespace])
+		w.compare(namespace, sequence.KindJob, jobs[namespace])
+		if ofInterest.Has(namespace) {
+			w.seen["complete"]++
+		} else {
+			w.seen["forgotten"]++
+		}
+	}
+	w.compareReleases()
+}
+
+func (w *interestWorld) compare(namespace string, kind sequence.WorkloadKind, want sets.Set[types.UID]) {
+	known := sets.New(w.feed.engine.Unlisted(kind, namespace, nil, "1000000")...)
+	if !known.Equal(want) {
+		w.Fatalf("seed %d: of namespace %s the engine knows %s %v, want %v\n%s", w.seed, namespace, kind, sets.List(known), sets.List(want), w.told())
+	}
+}
+
+// compareReleases has every pod be scheduled that an engine would release that begins now.
+func (w *interestWorld) compareReleases() {
+	fresh := &interestWorld{truth: sequence.NewEngine(ours())}
+	for _, namespace := range w.namespaces {
+		fresh.tell(fresh.truth.ApplyNamespace(namespace))
+	}
+	for _, job := range w.jobs {
+		fresh.tell(fresh.truth.ApplyWorkload(job))
+	}
+	for _, pod := range w.pods {
+		fresh.tell(fresh.truth.ApplyPod(pod.DeepCopy()))
+	}
+	for _, ps := range w.sequences {
+		fresh.tell(fresh.truth.ApplySequence(ps))
+	}
+	for _, pod := range w.pods {
+		if pod.Spec.NodeName != "" || fresh.truth.Decide(pod).Held {
+			continue
+		}
+		for range 10 {
+			if w.mayBeScheduled(pod) {
+				break
+			}
+			time.Sleep(time.Second)
+		}
+		if !w.mayBeScheduled(pod) {
+			w.Fatalf("seed %d: pod %s/%s waits for nothing: %s\n%s", w.seed, pod.Namespace, pod.Name, w.feed.engine.Decide(pod).Message(), w.told())
+		}
+	}
+}

@@ -1,0 +1,358 @@
+package feed
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// Watches are late, break and begin anew, while PodSequences come and go in all namespaces and some are allowed and refused
+// elsewhere. No pod may be scheduled that a PodSequence from before the pod holds: how far that is says an engine that is told of
+// everything at once, in all namespaces. And when all is quiet, the feed's engine knows what there is where a PodSequence speaks of
+// it, and elsewhere nothing but the pods that wait for a node.
+func TestInterestReleasesNothingEarlyAndForgets(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(seeds(t)) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newInterestWorld(t, seed, seen)
+			for range 150 {
+				w.step()
+			}
+			w.quiet()
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	t.Log(seen)
+	for _, what := range []string{"scheduled", "scheduled in a later group", "held while incomplete", "gaps", "forgotten", "complete"} {
+		if seen[what] == 0 {
+			t.Errorf("nothing was %s: these worlds show nothing", what)
+		}
+	}
+}
+
+// seeds is how many worlds there are, each with 150 steps.
+func seeds(t *testing.T) int {
+	text := os.Getenv("PODSEQUENCE_FEED_WORLDS")
+	if text == "" {
+		return 60
+	}
+	count, err := strconv.Atoi(text)
+	require.NoError(t, err)
+	return count
+}
+
+var (
+	someNamespaces = []string{"a", "b", "c"}
+	tiers          = []string{"db", "app"} // the groups of every PodSequence
+)
+
+// interestWorld is an API server, a feed of it, and an engine that is told of everything at once.
+type interestWorld struct {
+	*testing.T
+	*rand.Rand
+	seed   uint64
+	server *apiServer
+	feed   *Feed
+	truth  *sequence.Engine
+	seen   map[string]int
+	log    []string
+
+	count      int
+	pods       map[string]*corev1.Pod
+	jobs       map[string]*batchv1.Job
+	namespaces map[string]*corev1.Namespace
+	sequences  map[string]*v1alpha1.PodSequence
+	allowed    map[string]int  // since which version each PodSequence counts
+	withdrawn  map[string]bool // those that were once allowed and then refused
+	created    map[string]int  // the versions in which pods were created
+}
+
+func newInterestWorld(t *testing.T, seed uint64, seen map[string]int) *interestWorld {
+	w := &interestWorld{
+		T: t, Rand: rand.New(rand.NewPCG(seed, 7)), seed: seed, seen: seen,
+		truth: sequence.NewEngine(ours()), pods: map[string]*corev1.Pod{}, jobs: map[string]*batchv1.Job{},
+		namespaces: map[string]*corev1.Namespace{}, sequences: map[string]*v1alpha1.PodSequence{},
+		allowed: map[string]int{}, withdrawn: map[string]bool{}, created: map[string]int{},
+	}
+	w.server = newAPIServer(seed)
+	for _, name := range someNamespaces {
+		w.namespaces[name] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
+		w.write(watch.Added, "namespaces", w.namespaces[name])
+	}
+	for range w.IntN(20) {
+		w.change()
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName, UID: "definition"}}
+	definition.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
+		{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
+	}
+	w.server.kind("definitions").write(watch.Added, definition)
+	w.feed = feedOf(w.server)
+	done := make(chan struct{})
+	quiet := klog.NewContext(t.Context(), logr.Discard())
+	go func() { defer close(done); w.feed.Run(quiet) }()
+	t.Cleanup(func() { <-done })
+	return w
+}
+
+func ours() sequence.Config { return sequence.Config{SchedulerNames: []string{"ours"}} }
+
+// feedOf is a feed of pods, Jobs, Namespaces and PodSequences.
+func feedOf(server *apiServer) *Feed {
+	engine := sequence.NewEngine(ours())
+	f := &Feed{
+		engine: engine, clock: clock.RealClock{}, rearm: make(chan struct{}, 1), sink: func(sequence.Changes) {},
+		gathers: make(chan struct{}, gathersAtOnce), definitions: source{server.kind("definitions")},
+		sequences: source{server.kind("podsequences")},
+	}
+	f.versions = newVersions(f.splitStorage)
+	f.barrier = newBarrier(f.versions, engine.Moment)
+	f.sequenced = newPosition("podsequences", f.versions)
+	pods, jobs := f.pods(), workloads[*batchv1.Job](f, sequence.KindJob)
+	pods.scope.list, pods.scope.watch = server.kind("pods").list, server.kind("pods").watch
+	jobs.scope.list, jobs.scope.watch = server.kind("jobs").list, server.kind("jobs").watch
+	f.interest = newInterest(len(f.scoped))
+	namespaces := newObjectStore(f, f.applyNamespace, f.removeNamespace, f.replaceNamespaces)
+	f.world = []watchedKind{
+		{resource: corev1.SchemeGroupVersion.WithResource("pods"), source: pods.scope, object: &corev1.Pod{}, store: pods, kind: sequence.KindPod},
+		{
+			resource: batchv1.SchemeGroupVersion.WithResource("jobs"), source: jobs.scope, object: &batchv1.Job{}, store: jobs,
+			kind: sequence.KindJob, breadth: sequence.OfWorkloads,
+		},
+		{resource: corev1.SchemeGroupVersion.WithResource("namespaces"), source: source{server.kind("namespaces")}, object: &corev1.Namespace{}, store: namespaces},
+	}
+	for _, kind := range f.world {
+		kind.store.watch().resource = kind.resource.Resource
+	}
+	for _, kind := range f.world[:2] {
+		f.asked = append(f.asked, &askedKind{
+			breadth: kind.breadth, watch: kind.store.watch(), list: server.kind(kind.resource.Resource).metadata,
+			unlisted: func(namespace string, listed sets.Set[types.UID], version string) []types.UID {
+				return engine.Unlisted(kind.kind, namespace, listed, version)
+			},
+			knowsAny: func(namespace string, uids []types.UID) bool { return engine.KnowsAny(kind.kind, namespace, uids) },
+		})
+	}
+	advanced := func() {}
+	f.known = newKnownSequences(f.barrier, &askedKind{
+		watch: f.sequenced, list: server.kind("podsequences").metadata,
+		unlisted: func(_ string, listed sets.Set[types.UID], version string) []types.UID {
+			return engine.UnlistedSequences(listed, version)
+		},
+		knowsAny: func(_ string, uids []types.UID) bool { return engine.KnowsAnySequence(uids) },
+	}, pods.position, advanced)
+	f.consents = newKnownNamespaces(f.barrier, &askedKind{
+		watch: namespaces.position, list: server.kind("namespaces").metadata,
+		unlisted: func(string, sets.Set[types.UID], string) []types.UID { return nil },
+		knowsAny: func(string, []types.UID) bool { return false },
+	}, pods.position, advanced)
+	f.setState("has not begun to watch")
+	return f
+}
+
+func (w *interestWorld) pick(of []string) string { return of[w.IntN(len(of))] }
+
+// write stores an object, and tells the truth of it.
+func (w *interestWorld) write(event watch.EventType, kind string, stored object) {
+	w.server.kind(kind).write(event, stored)
+	w.log = append(w.log, fmt.Sprintf("%s %s %s %s/%s", stored.GetResourceVersion(), strings.ToLower(string(event)), kind, stored.GetNamespace(), stored.GetName()))
+	gone := event == watch.Deleted
+	switch o := stored.DeepCopyObject().(type) {
+	case *corev1.Pod:
+		if gone {
+			w.tell(w.truth.RemovePod(o))
+		} else {
+			w.tell(w.truth.ApplyPod(o))
+		}
+	case *batchv1.Job:
+		if gone {
+			w.tell(w.truth.RemoveWorkload(o))
+		} else {
+			w.tell(w.truth.ApplyWorkload(o))
+		}
+	case *corev1.Namespace:
+		w.tell(w.truth.ApplyNamespace(o))
+	case *unstructured.Unstructured:
+		ps := sequence.Read(o.Object)
+		if gone {
+			w.tell(w.truth.RemoveSequence(keyOf(o), o.GetResourceVersion()))
+		} else {
+			w.tell(w.truth.ApplySequence(ps.PodSequence))
+		}
+	}
+}
+
+// tell answers at once what the truth asks.
+func (w *interestWorld) tell(changes sequence.Changes) {
+	for subject := range changes.Questions {
+		w.tell(w.truth.Confirm(subject, w.truth.Moment()))
+	}
+}
+
+func (w *interestWorld) writeSequence(event watch.EventType, ps *v1alpha1.PodSequence) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ps)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.write(event, "podsequences", &unstructured.Unstructured{Object: content})
+}
+
+// change has something happen in the cluster.
+func (w *interestWorld) change() {
+	w.count++
+	name, namespace := fmt.Sprint("x", w.count), w.pick(someNamespaces)
+	switch w.IntN(14) {
+	case 0, 1, 2:
+		w.createPod(namespace, name)
+	case 3, 4, 12, 13:
+		w.changePod()
+	case 5:
+		if pod := anyOf(w, w.pods); pod != nil {
+			w.write(watch.Deleted, "pods", pod)
+			delete(w.pods, pod.Name)
+		}
+	case 6:
+		if w.IntN(3) == 0 {
+			w.createJob(namespace, name)
+		}
+	case 7:
+		if job := anyOf(w, w.jobs); job != nil {
+			w.completeOrDelete(job)
+		}
+	case 8, 9:
+		if len(w.sequences) < 4 {
+			w.createSequence(namespace, name)
+		}
+	case 10:
+		if w.IntN(2) == 0 {
+			return
+		}
+		if ps := anyOf(w, w.sequences); ps != nil {
+			w.writeSequence(watch.Deleted, ps)
+			delete(w.sequences, ps.Name)
+		}
+	case 11:
+		w.changeConsent(w.namespaces[namespace])
+	}
+}
+
+// anyOf is one of those that there are, nil if there is none.
+func anyOf[V any](w *interestWorld, all map[string]*V) *V {
+	if len(all) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(all))
+	for name := range all {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return all[names[w.IntN(len(names))]]
+}
+
+func (w *interestWorld) createPod(namespace, name string) {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name), Labels: map[string]string{"tier": w.pick(tiers)}},
+		Spec:       corev1.PodSpec{SchedulerName: "ours"},
+	}
+	if job := anyOf(w, w.jobs); job != nil && job.Namespace == namespace {
+		pod.Labels = job.Spec.Template.Labels
+		pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID, Controller: ptr.To(true)}}
+	}
+	if pod.Labels["tier"] == "db" && w.IntN(3) > 0 { // so that something turns ready before the watch of pods says so
+		pod.Spec.NodeName, pod.Status.Conditions = "node", []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
+	w.pods[name] = pod
+	w.write(watch.Added, "pods", pod)
+	w.created[name] = w.server.version
+}
+
+func (w *interestWorld) changePod() {
+	pod := anyOf(w, w.pods)
+	switch {
+	case pod == nil:
+		return
+	case pod.Spec.NodeName == "":
+		pod.Annotations = map[string]string{"touched": fmt.Sprint(w.count)}
+	case w.IntN(4) == 0:
+		pod.Status.Phase = corev1.PodSucceeded
+	default:
+		status := []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse}[w.IntN(3)]
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}
+	}
+	w.write(watch.Modified, "pods", pod)
+}
+
+func (w *interestWorld) createJob(namespace, name string) {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name)}}
+	job.Spec.Parallelism, job.Spec.Completions = ptr.To(int32(1+w.IntN(2))), ptr.To(int32(2))
+	job.Spec.Template.Labels = map[string]string{"tier": "db"}
+	w.jobs[name] = job
+	w.write(watch.Added, "jobs", job)
+}
+
+func (w *interestWorld) completeOrDelete(job *batchv1.Job) {
+	if w.IntN(2) == 0 {
+		delete(w.jobs, job.Name)
+		w.write(watch.Deleted, "jobs", job)
+		return
+	}
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	w.write(watch.Modified, "jobs", job)
+}
+
+func (w *interestWorld) createSequence(namespace, name string) {
+	ps := MakeSequence(namespace, name).UID(name).Label("Database", "tier", "db").Label("Application", "tier", "app").Obj()
+	if w.IntN(2) == 0 {
+		ps.Spec.Namespace = w.pick(someNamespaces)
+	}
+	w.sequences[name] = ps
+	w.writeSequence(watch.Added, ps)
+	w.allow()
+}
+
+func (w *interestWorld) changeConsent(namespace *corev1.Namespace) {
+	namespace.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: w.pick([]string{"", "a,b", "*", "c"})}
+	w.write(watch.Modified, "namespaces", namespace)
+	w.allow()
+}
+
+// allow notes since when PodSequences count.
+func (w *interestWorld) allow() {
+	for name, ps := range w.sequences {
+		target := w.namespaces[sequence.TargetNamespace(ps)]
+		if target.Name != ps.Namespace && !sequence.Consents(target.Annotations[v1alpha1.AllowSequencesFromAnnotation], ps.Namespace) {
+			if w.allowed[name] > 0 {
+				w.withdrawn[name] = true
+			}
+			delete(w.allowed, name)
+		} else if w.allowed[name] == 0 {
+			w.allowed[name] = w.server.version
+		}
+	}
+}

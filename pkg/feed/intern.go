@@ -1,0 +1,92 @@
+package feed
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// maxLabels and maxStrings bound how many are remembered: what was not met again meanwhile is forgotten. Pods are listed by
+// name, so that those with the same labels follow each other.
+const (
+	maxLabels  = 512
+	maxStrings = 4096
+)
+
+// interned has pods share what many of them have in common: labels above all, which are most of what is kept of a pod.
+type interned struct {
+	mu      sync.Mutex
+	labels  recent[map[string]string]
+	strings recent[string]
+}
+
+// recent remembers values by key: those of the last calls, and at most twice as many as it is told to.
+type recent[V any] struct{ young, old map[string]V }
+
+// get returns the remembered value, which is made if there is none.
+func (r *recent[V]) get(key string, most int, make func() V) V {
+	value, known := r.young[key]
+	if known {
+		return value
+	}
+	if value, known = r.old[key]; !known {
+		value = make()
+	}
+	if r.young == nil || len(r.young) >= most {
+		r.young, r.old = map[string]V{}, r.young
+	}
+	r.young[key] = value
+	return value
+}
+
+// trimPod keeps of a pod what the engine looks at, and shares that with other pods.
+func (i *interned) trimPod(pod *corev1.Pod) *corev1.Pod {
+	trimmed := trimPod(pod)
+	i.internPod(trimmed)
+	return trimmed
+}
+
+// internPod has a pod share what others have. Nobody writes to it from then on.
+func (i *interned) internPod(pod *corev1.Pod) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	pod.Labels = i.internLabels(pod.Labels)
+	pod.Namespace = i.intern(pod.Namespace)
+	pod.Spec.NodeName = i.intern(pod.Spec.NodeName)
+	pod.Spec.SchedulerName = i.intern(pod.Spec.SchedulerName)
+	for o := range pod.OwnerReferences {
+		owner := &pod.OwnerReferences[o]
+		owner.UID = types.UID(i.intern(string(owner.UID)))
+	}
+}
+
+func (i *interned) intern(s string) string {
+	if s == "" {
+		return ""
+	}
+	return i.strings.get(s, maxStrings, func() string { return s })
+}
+
+func (i *interned) internLabels(labels map[string]string) map[string]string {
+	if len(labels) == 0 {
+		return nil
+	}
+	var key strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		key.WriteString(name)
+		key.WriteByte(0)
+		key.WriteString(labels[name])
+		key.WriteByte(0)
+	}
+	return i.labels.get(key.String(), maxLabels, func() map[string]string {
+		shared := make(map[string]string, len(labels))
+		for name, value := range labels {
+			shared[i.intern(name)] = i.intern(value)
+		}
+		return shared
+	})
+}

@@ -1,0 +1,308 @@
+package feed
+
+import (
+	"context"
+
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"example.com/podsequence/pkg/sequence"
+)
+
+// manySpaces is from how many namespaces on a kind is listed in all namespaces instead of in each of them.
+const manySpaces = 64
+
+// scope is a kind of which the engine is told only in namespaces of interest. It is the source of the kind's reflector: it
+// lists no more than that, and watches all namespaces from there on.
+//
+// The fields below feed are guarded by its deliver.
+type scope[T metav1.Object] struct {
+	store *objectStore[T]
+	kind  int // its place in space.kinds
+	list  lister
+	watch func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
+	// outside selects what is wanted of namespaces that are not of interest, and wanted reports whether an object is; known
+	// reports whether the engine knows one that was wanted. They are empty if nothing is wanted.
+	outside string
+	wanted  func(T) bool
+	known   func(T) bool
+	feed    *Feed
+
+	// relisting is set while the watch has broken, and what was missed is being listed; settled is closed when it has been.
+	// No namespace becomes complete meanwhile. rounds counts how often that began.
+	relisting bool
+	settled   chan struct{}
+	rounds    int
+	listed    map[*space]string // the versions of the lists that are on their way to the store
+}
+
+var (
+	_ cache.ListerWatcher            = &scope[metav1.Object]{}
+	_ cache.ListerWatcherWithContext = &scope[metav1.Object]{}
+)
+
+// newScope has the store be told only what is of interest.
+func newScope[T metav1.Object](store *objectStore[T]) *scope[T] {
+	s := &scope[T]{store: store, feed: store.feed, kind: len(store.feed.scoped), relisting: true, settled: make(chan struct{})}
+	store.scope = s
+	store.feed.scoped = append(store.feed.scoped, s)
+	return s
+}
+
+// entrance is how the engine is told of an event; nil if it is not.
+//
+// An event that is not newer than the list of its namespace says nothing new, or is of an object that is gone. A deletion is
+// told whatever the list said, for the object may have come in by an event before the list did.
+func (s *scope[T]) entrance(object T, deleted bool) func(T) sequence.Changes {
+	sp := s.feed.interest.spaces[object.GetNamespace()]
+	switch {
+	case sp == nil && !deleted && s.wanted != nil && s.wanted(object):
+		return s.store.apply
+	case sp == nil && s.known != nil && s.known(object):
+		return s.store.remove
+	case sp == nil:
+		return nil
+	}
+	known := &sp.kinds[s.kind]
+	version := object.GetResourceVersion()
+	switch {
+	case deleted && known.version == "":
+		known.bury(object.GetUID())
+		return s.store.remove
+	case deleted:
+		return s.store.remove
+	case known.version == version || after(known.version, version):
+		return nil
+	}
+	return s.store.apply
+}
+
+// bury has an object not come in by a list that is under way.
+func (k *spaceKind) bury(uid types.UID) {
+	if k.gone == nil {
+		k.gone = map[types.UID]struct{}{}
+	}
+	k.gone[uid] = struct{}{}
+}
+
+// gather tells the engine what there is in some spaces, a page at a time. No PodSequence of theirs is known to the engine, so
+// it does not matter that it sees them grow. What the watch brings meanwhile enters as well, and what is newer wins.
+func (s *scope[T]) gather(ctx context.Context, spaces []*space) error {
+	for ctx.Err() == nil {
+		round, missing, settled := s.begin(spaces)
+		if settled != nil {
+			select {
+			case <-settled:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		namespace := metav1.NamespaceAll
+		if len(missing) == 1 {
+			for name := range missing {
+				namespace = name
+			}
+		}
+		version := ""
+		// The events before this position may have been dropped: the watch had brought them before the spaces were of interest.
+		err := pages(ctx, s.limited, namespace, notOlder(s.store.position.at()), func(page []T, of string) (bool, error) {
+			version = of
+			return s.enterPage(page, round, missing), nil
+		})
+		if err != nil {
+			return err
+		}
+		s.end(round, missing, version)
+	}
+	return ctx.Err()
+}
+
+// begin returns which spaces have to be listed, or, if it has to wait, until when.
+func (s *scope[T]) begin(spaces []*space) (round int, missing map[string]*space, settled <-chan struct{}) {
+	s.feed.deliver.Lock()
+	defer s.feed.deliver.Unlock()
+	missing = map[string]*space{}
+	for _, sp := range spaces {
+		if s.feed.interest.spaces[sp.name] == sp && sp.kinds[s.kind].version == "" {
+			missing[sp.name] = sp
+		}
+	}
+	if s.relisting && len(missing) > 0 {
+		return 0, nil, s.settled
+	}
+	return s.rounds, missing, nil
+}
+
+// limited lists a page when it is its turn.
+func (s *scope[T]) limited(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+	select {
+	case s.feed.gathers <- struct{}{}:
+		defer func() { <-s.feed.gathers }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return s.list(ctx, namespace, options)
+}
+
+// enterPage tells the engine of a page. It reports whether the rest of the list is wanted.
+func (s *scope[T]) enterPage(page []T, round int, missing map[string]*space) bool {
+	s.feed.deliver.Lock()
+	defer s.feed.deliver.Unlock()
+	if s.relisting || s.rounds != round {
+		return false
+	}
+	for _, object := range page {
+		sp := missing[object.GetNamespace()]
+		if sp == nil || s.feed.interest.spaces[sp.name] != sp {
+			continue
+		}
+		if _, gone := sp.kinds[s.kind].gone[object.GetUID()]; gone {
+			continue
+		}
+		if s.store.trim != nil {
+			object = s.store.trim(object)
+		}
+		s.feed.versions.enter(object.GetResourceVersion())
+		s.feed.pass(s.store.apply(object))
+	}
+	return true
+}
+
+// end notes that the engine knows all that was listed.
+func (s *scope[T]) end(round int, missing map[string]*space, version string) {
+	s.feed.deliver.Lock()
+	defer s.feed.deliver.Unlock()
+	if s.relisting || s.rounds != round {
+		return
+	}
+	s.feed.versions.enter(version)
+	for _, sp := range missing {
+		sp.kinds[s.kind] = spaceKind{version: version}
+	}
+}
+
+// List is not called: ListWithContext is there.
+func (s *scope[T]) List(options metav1.ListOptions) (runtime.Object, error) {
+	return s.ListWithContext(context.Background(), options)
+}
+
+// Watch is not called: WatchWithContext is there.
+func (s *scope[T]) Watch(options metav1.ListOptions) (watch.Interface, error) {
+	return s.watch(context.Background(), options)
+}
+
+// WatchWithContext watches all namespaces.
+func (s *scope[T]) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	return s.watch(ctx, options)
+}
+
+// IsWatchListSemanticsUnSupported has the reflector list before it watches.
+func (s *scope[T]) IsWatchListSemanticsUnSupported() bool { return true }
+
+// ListWithContext lists what is of interest at a version, all pages together: it takes the place of what the engine knows in
+// one step. The options are not looked at. A list of one namespace may be newer than that version, from which all are watched:
+// then what the watch brings of it at first is dropped.
+func (s *scope[T]) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
+	spaces := s.relist()
+	found := &metainternalversion.List{}
+	listed := map[*space]string{}
+	take := func(wanted func(T) bool) func([]T, string) (bool, error) {
+		return func(page []T, version string) (bool, error) {
+			found.ResourceVersion = version
+			for _, object := range page {
+				if wanted(object) {
+					found.Items = append(found.Items, any(s.trimmed(object)).(runtime.Object))
+				}
+			}
+			return true, nil
+		}
+	}
+	switch {
+	case len(spaces) >= manySpaces:
+		everywhere := func(object T) bool {
+			_, inside := spaces[object.GetNamespace()]
+			return inside || (s.wanted != nil && s.wanted(object))
+		}
+		if err := pages(ctx, s.list, metav1.NamespaceAll, metav1.ListOptions{}, take(everywhere)); err != nil {
+			return nil, err
+		}
+		for _, sp := range spaces {
+			listed[sp] = found.ResourceVersion
+		}
+		spaces = nil
+	case s.wanted != nil:
+		outside := func(object T) bool {
+			_, inside := spaces[object.GetNamespace()]
+			return !inside && s.wanted(object)
+		}
+		if err := pages(ctx, s.list, metav1.NamespaceAll, metav1.ListOptions{FieldSelector: s.outside}, take(outside)); err != nil {
+			return nil, err
+		}
+	default:
+		version, err := s.list.version(ctx)
+		if err != nil {
+			return nil, err
+		}
+		found.ResourceVersion = version
+	}
+	from := found.ResourceVersion
+	for name, sp := range spaces {
+		if err := pages(ctx, s.list, name, notOlder(from), take(func(T) bool { return true })); err != nil {
+			return nil, err
+		}
+		listed[sp], found.ResourceVersion = found.ResourceVersion, from
+	}
+	s.feed.deliver.Lock()
+	defer s.feed.deliver.Unlock()
+	s.listed = listed
+	return found, nil
+}
+
+// relist notes that what the watch brings may have a gap, and returns the spaces that there are.
+func (s *scope[T]) relist() map[string]*space {
+	s.feed.deliver.Lock()
+	defer s.feed.deliver.Unlock()
+	s.rounds++
+	if !s.relisting {
+		s.relisting, s.settled = true, make(chan struct{})
+	}
+	spaces := make(map[string]*space, len(s.feed.interest.spaces))
+	for name, sp := range s.feed.interest.spaces {
+		spaces[name] = sp
+	}
+	return spaces
+}
+
+// relisted returns those of the listed objects that are still of interest, and has the watch begin anew. A space that came
+// meanwhile is incomplete, and will be listed.
+func (s *scope[T]) relisted(objects []T) []T {
+	kept := objects[:0]
+	for _, object := range objects {
+		sp := s.feed.interest.spaces[object.GetNamespace()]
+		_, inside := s.listed[sp]
+		if (sp != nil && inside) || (s.wanted != nil && s.wanted(object)) {
+			kept = append(kept, object)
+		}
+	}
+	for sp, version := range s.listed {
+		sp.kinds[s.kind] = spaceKind{version: version}
+		s.feed.versions.enter(version)
+	}
+	s.listed, s.relisting = nil, false
+	close(s.settled)
+	return kept
+}
+
+func (s *scope[T]) trimmed(object T) T {
+	if s.store.trim == nil {
+		return object
+	}
+	return s.store.trim(object)
+}

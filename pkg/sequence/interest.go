@@ -1,0 +1,65 @@
+package sequence
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// Whoever feeds the engine need not tell it of pods and workloads in namespaces of which no PodSequence speaks. What follows is
+// for that: to find out which namespaces those are, and to begin and to end with one of them.
+
+// TargetNamespace is the namespace of which a PodSequence speaks.
+func TargetNamespace(ps *v1alpha1.PodSequence) string {
+	if ps.Spec.Namespace == "" {
+		return ps.Namespace
+	}
+	return ps.Spec.Namespace
+}
+
+// Consents reports whether the annotation that lists them allows PodSequences of a namespace.
+func Consents(list, namespace string) bool { return allows(list, namespace) }
+
+// ApplySequences tells the engine of several PodSequences in one step. version is the newest of anything that is known.
+func (e *Engine) ApplySequences(objects []Stored, version string) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	b := e.at(version)
+	for _, ps := range objects {
+		e.applySequence(ps, b)
+	}
+	return e.settle(b)
+}
+
+// KnowsUnbound reports whether the engine knows the pod, and knows it without a node. It takes no lock.
+func (e *Engine) KnowsUnbound(object *corev1.Pod) bool {
+	found, ok := e.published.pods.Load(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+	return ok && found.(*publishedPod).uid == object.UID
+}
+
+// ForgetNamespace has the engine forget the workloads of a namespace, and its pods but for those that have no node and have
+// not ended. It does nothing while a PodSequence has that namespace.
+func (e *Engine) ForgetNamespace(name string) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	ns, b := e.namespaces[name], e.at("")
+	if ns != nil && len(ns.sequences) > 0 {
+		return Changes{}
+	}
+	for w := range e.workloads.of[name] {
+		e.removeWorkload(w.uid, b)
+	}
+	for _, p := range e.podsIn(name) {
+		if p.bound() || p.succeeded || p.failed {
+			e.removePod(name, p.name, p.uid, b)
+		}
+	}
+	return e.settle(b)
+}
