@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Whoever feeds the engine need not tell it of pods and workloads in namespaces of which no PodSequence speaks. What follows is
@@ -19,7 +20,7 @@ func TargetNamespace(ps *v1alpha1.PodSequence) string {
 }
 
 // Consents reports whether the annotation that lists them allows PodSequences of a namespace.
-func Consents(list, namespace string) bool { return allows(list, namespace) }
+func Consents(list, namespace string) bool { return spec.Allows(list, namespace) }
 
 // ApplySequences tells the engine of several PodSequences in one step. version is the newest of anything that is known.
 func (e *Engine) ApplySequences(objects []Stored, version string) Changes {
@@ -54,11 +55,11 @@ func (e *Engine) ForgetNamespace(name string) Changes {
 		return Changes{}
 	}
 	for w := range e.workloads.of[name] {
-		e.removeWorkload(w.uid, b)
+		e.removeWorkload(w.UID, b)
 	}
 	for _, p := range e.podsIn(name) {
-		if p.bound() || p.succeeded || p.failed {
-			e.removePod(name, p.name, p.uid, b)
+		if p.Bound() || p.Succeeded || p.Failed {
+			e.removePod(name, p.Name, p.UID, b)
 		}
 	}
 	return e.settle(b)

@@ -101,7 +101,7 @@ func TestWatches(t *testing.T) {
 		s, proxy := slowWatch(t, env)
 		free := make(chan struct{})
 		isList := func(r *http.Request) bool {
-			return r.URL.Path == "/api/v1/namespaces/"+s.namespace+"/pods" && !r.URL.Query().Has("watch")
+			return r.URL.Path == "/api/v1/namespaces/"+s.Namespace+"/pods" && !r.URL.Query().Has("watch")
 		}
 		proxy.set(func(_ http.ResponseWriter, r *http.Request) bool {
 			if isList(r) {
@@ -113,9 +113,9 @@ func TestWatches(t *testing.T) {
 			return false
 		})
 		before := proxy.asked(isList)
-		s.create(s.threeTiers().Obj())
+		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("app"), s.pod("db"), s.pod("web"))
-		s.await("the scheduler to list the namespace, which has a PodSequence now", func() bool { return proxy.asked(isList) > before })
+		s.Await("the scheduler to list the namespace, which has a PodSequence now", func() bool { return proxy.asked(isList) > before })
 		other := newStoryIn(t, env)
 		other.createPods(other.pod("free"))
 		other.awaitBound("free") // other namespaces do not wait
