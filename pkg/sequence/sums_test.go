@@ -4,10 +4,18 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"strconv"
+	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
@@ -174,4 +182,32 @@ func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums
 	case readiness.RoleByItself:
 		sums.members.Add(readiness.ByItself(&p.Pod, required, time.Time{}), +1)
 	}
+}
+
+// TestAnEditKeepsWhatEarlierGroupsHave is about an edit that moves no pod: the sums are inherited, those of claimed pods too.
+func TestAnEditKeepsWhatEarlierGroupsHave(t *testing.T) {
+	e := newEngine()
+	ps := MakeSequence(oracleNamespace, "shop").UID("shop").Pods("One", "web-x").Label("Two", "app", "web").Obj()
+	e.ApplySequence(ps)
+	e.ApplyWorkload(&appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: oracleNamespace, Name: "web", UID: "web", ResourceVersion: "2"},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: new(int32(2)), Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}},
+		},
+	})
+	for i, name := range []string{"web-x", "web-y"} {
+		pod := makePod(name, strconv.Itoa(3+i)).Label("app", "web").OwnerReference("web", appsv1.SchemeGroupVersion.WithKind("ReplicaSet")).Obj()
+		pod.OwnerReferences[0].UID = "web"
+		e.ApplyPod(pod)
+	}
+	expected := func() int {
+		report, _ := e.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
+		return report.Groups[1].Expected
+	}
+	require.Equal(t, 1, expected(), "the first group has the other pod")
+	suspended := ps.DeepCopy()
+	suspended.Generation, suspended.ResourceVersion, suspended.Spec.Suspend = 2, "9", true
+	e.ApplySequence(suspended)
+	assert.Equal(t, 1, expected())
+	assert.NoError(t, checkSums(e.Engine))
 }
