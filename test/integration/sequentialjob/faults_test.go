@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -97,13 +98,14 @@ func TestKilledAtAnyWrite(t *testing.T) {
 			object: func(s *story) *v1alpha1.SequentialJob { return s.steps("etl", 2) },
 			drive: func(s *story) {
 				s.awaitRunning("etl", 0)
-				s.awaitPhase("etl", v1alpha1.PhaseRunning)
-				s.makeInvalid("etl")
+				began := s.awaitPhase("etl", v1alpha1.PhaseRunning).Status.StartTime
+				s.await("a second to pass", func() bool { return time.Since(began.Time) > 2*time.Second })
+				s.patchSpec("etl", map[string]any{"activeDeadlineSeconds": 1})
 			},
 			writes: 2 + 3, // the last three stop the Job, say so, and say that it has stopped
 			want: v1alpha1.SequentialJobProgress{
 				CurrentIndex: ptr.To[int32](0),
-				FailedIndex:  ptr.To[int32](0), FailureReason: v1alpha1.ReasonInvalidSpec,
+				FailedIndex:  ptr.To[int32](0), FailureReason: v1alpha1.ReasonDeadlineExceeded,
 			},
 			phase: v1alpha1.PhaseFailed,
 			jobs:  map[string]int{"etl-0": 1},
@@ -141,12 +143,4 @@ func TestKilledAtAnyWrite(t *testing.T) {
 			}
 		})
 	}
-}
-
-// makeInvalid changes the spec in a way that only the controller sees to be wrong.
-func (s *story) makeInvalid(name string) {
-	s.Helper()
-	s.patchSpec(name, map[string]any{"podFailurePolicy": map[string]any{"rules": []any{map[string]any{
-		"action": "Ignore", "onExitCodes": map[string]any{"containerName": "nobody", "operator": "In", "values": []int{1}},
-	}}}})
 }
