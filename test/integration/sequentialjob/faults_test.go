@@ -99,7 +99,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 			drive: func(s *story) {
 				s.awaitRunning("etl", 0)
 				began := s.awaitPhase("etl", v1alpha1.PhaseRunning).Status.StartTime
-				s.await("a second to pass", func() bool { return time.Since(began.Time) > 2*time.Second })
+				s.Await("a second to pass", func() bool { return time.Since(began.Time) > 2*time.Second })
 				s.patchSpec("etl", map[string]any{"activeDeadlineSeconds": 1})
 			},
 			writes: 2 + 3, // the last three stop the Job, say so, and say that it has stopped

@@ -20,10 +20,10 @@ import (
 func (s *story) freeze() (thaw func()) {
 	s.Helper()
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: s.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionregistrationv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.namespace}},
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.Namespace}},
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
 					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"batch"}, APIVersions: []string{"v1"}, Resources: []string{"jobs"}},
@@ -36,35 +36,35 @@ func (s *story) freeze() (thaw func()) {
 		},
 	}
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: s.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-			PolicyName: s.namespace, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			PolicyName: s.Namespace, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 		},
 	}
-	s.create(policy, binding)
+	s.Create(policy, binding)
 	s.Cleanup(func() { // it is no part of the namespace
-		assert.NoError(s, client.IgnoreNotFound(api.Delete(context.Background(), binding)))
-		assert.NoError(s, client.IgnoreNotFound(api.Delete(context.Background(), policy)))
+		assert.NoError(s, client.IgnoreNotFound(s.API.Delete(context.Background(), binding)))
+		assert.NoError(s, client.IgnoreNotFound(s.API.Delete(context.Background(), policy)))
 	})
 	job := s.foreignJob("other")
-	s.create(job)
-	s.await("the policy to hold", func() bool {
-		require.NoError(s, api.Get(s.ctx, s.key("other"), job))
+	s.Create(job)
+	s.Await("the policy to hold", func() bool {
+		require.NoError(s, s.API.Get(s.Ctx, s.Key("other"), job))
 		job.Spec.Suspend = ptr.To(!ptr.Deref(job.Spec.Suspend, false))
-		err := api.Update(s.ctx, job, client.DryRunAll)
+		err := s.API.Update(s.Ctx, job, client.DryRunAll)
 		return err != nil && strings.Contains(err.Error(), "no changes during the freeze")
 	})
-	return func() { require.NoError(s, api.Delete(s.ctx, binding)) }
+	return func() { require.NoError(s, s.API.Delete(s.Ctx, binding)) }
 }
 
 func TestAnAdmissionPolicyKeepsAStepFromBeingSuspended(t *testing.T) {
 	s := newStory(t)
-	s.create(s.steps("etl", 1))
+	s.Create(s.steps("etl", 1))
 	s.awaitRunning("etl", 0)
 	thaw := s.freeze()
 	s.patchSpec("etl", map[string]any{"suspend": true})
 	var object *v1alpha1.SequentialJob
-	s.await("the refusal to be reported", func() bool {
+	s.Await("the refusal to be reported", func() bool {
 		object = s.get("etl")
 		return object.Status.ObservedGeneration == object.Generation && object.Status.Phase == v1alpha1.PhaseRunning
 	})
