@@ -98,7 +98,8 @@ func TestWatches(t *testing.T) {
 		s.startInOrder()
 	})
 	t.Run("a scheduler that has not listed a namespace yet binds no pod there", func(t *testing.T) {
-		s, proxy := slowWatch(t, env)
+		_, proxy := slowWatch(t, env)
+		s := newStoryIn(t, env) // that of the first has a PodSequence already
 		free := make(chan struct{})
 		isList := func(r *http.Request) bool {
 			return r.URL.Path == "/api/v1/namespaces/"+s.Namespace+"/pods" && !r.URL.Query().Has("watch")

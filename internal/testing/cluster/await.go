@@ -10,7 +10,7 @@ import (
 
 const (
 	// Patience is how long something that must happen may take on a loaded machine.
-	Patience = 3 * time.Minute
+	Patience = 6 * time.Minute
 
 	// Of the pauses between two looks.
 	shortestPause = 20 * time.Millisecond

@@ -28,7 +28,7 @@ const (
 )
 
 // storyPatience is how long a whole story may take on a loaded machine.
-const storyPatience = 10 * time.Minute
+const storyPatience = 20 * time.Minute
 
 // Story is one test: a namespace, and words to tell what happens in it.
 type Story struct {
