@@ -34,6 +34,8 @@ type Sequence struct {
 	GateAllowed bool
 
 	Groups []*Group
+	// IsList reports that every group waits for all groups before it.
+	IsList bool
 	// ByName has the groups that name a pod, in order. The first has it, unless an even earlier group selects it.
 	ByName map[string][]int
 	// Eager is for scope Node: nodes where nothing of the sequence is may differ in more than their labels, see
@@ -51,8 +53,11 @@ type Group struct {
 	Title    string // for messages: the name, or "Group <n>"
 	// Hash stands for the definitions of this group and of its predecessors.
 	Hash string
-	// Predecessors are the groups that must be passed before pods of this group may be scheduled.
+	// Predecessors are the groups that come before this one.
 	Predecessors GroupSet
+	// Awaited are the groups that must be passed before pods of this group may be scheduled. Direct are those of them after
+	// which no other of them comes: when these are passed, all are.
+	Awaited, Direct GroupSet
 
 	Required          v1alpha1.RequiredStatus
 	MinAvailable      *intstr.IntOrString
@@ -107,6 +112,7 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 	for i := range ps.Spec.PodGroups {
 		s.compileGroup(i, &ps.Spec.PodGroups[i])
 	}
+	s.IsList = true
 	s.compileEmptyNodes()
 	return s
 }
@@ -135,7 +141,9 @@ func newGroup(i int, title, hash string) *Group {
 	if title == "" {
 		title = fmt.Sprintf("Group %d", i+1)
 	}
-	return &Group{Title: title, Hash: hash, Predecessors: Before(i), Required: v1alpha1.RequireReady}
+	return &Group{
+		Title: title, Hash: hash, Predecessors: Before(i), Awaited: Before(i), Direct: Before(i) &^ Before(i-1), Required: v1alpha1.RequireReady,
+	}
 }
 
 func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup) {
