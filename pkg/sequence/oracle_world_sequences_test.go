@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -64,6 +65,11 @@ func (w *world) randomSequence(name string) *v1alpha1.PodSequence {
 	for range 1 + w.IntN(4) {
 		s.Group(w.randomGroup(s.Spec.Scope))
 	}
+	if !w.lists && w.oneIn(2) {
+		for i := range s.Spec.PodGroups {
+			w.editOrder(&s.PodSequence, i)
+		}
+	}
 	if w.oneIn(10) {
 		s.Suspend()
 	}
@@ -105,6 +111,25 @@ func (w *world) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
 	return g
 }
 
+// editOrder has a group wait for other groups than before, or for none, or for all.
+func (w *world) editOrder(ps *v1alpha1.PodSequence, i int) {
+	g := &ps.Spec.PodGroups[i]
+	g.Name = pick(w, fmt.Sprint("group-", i), fmt.Sprint("group-", i), fmt.Sprint("group-", w.IntN(5))) // a name may be there twice
+	g.DependsOn, g.Skip = nil, w.oneIn(8)
+	if w.oneIn(4) {
+		return
+	}
+	g.DependsOn = []string{}
+	for _, before := range ps.Spec.PodGroups[:i] {
+		if before.Name != "" && w.oneIn(2) {
+			g.DependsOn = append(g.DependsOn, before.Name)
+		}
+	}
+	if w.oneIn(20) {
+		g.DependsOn = append(g.DependsOn, "nobody") // stored when the rules were others
+	}
+}
+
 func (w *world) editRequirement(g *v1alpha1.PodGroup) {
 	least := intstr.Parse(pick(w, "0", "1", "1", "2", "2", "3", "0%", "34%", "50%", "100%"))
 	g.MinAvailable = &least
@@ -127,7 +152,16 @@ func (w *world) editTimes(g *v1alpha1.PodGroup) {
 // edit changes the groups of a sequence.
 func (w *world) edit(ps *v1alpha1.PodSequence) {
 	groups := ps.Spec.PodGroups
-	g := &groups[w.IntN(len(groups))]
+	i := w.IntN(len(groups))
+	g := &groups[i]
+	if !w.lists && w.oneIn(3) {
+		if w.oneIn(2) {
+			w.editOrder(ps, i)
+		} else {
+			g.Skip = !g.Skip
+		}
+		return
+	}
 	switch w.IntN(8) {
 	case 0, 1:
 		if len(groups) < 5 {
@@ -199,7 +233,10 @@ func (w *world) recordGroups(v *view, course *course, ps *v1alpha1.PodSequence, 
 		if satisfied := v.memory.satisfied[here]; satisfied.satisfied {
 			s.SatisfiedAt = at(satisfied.since)
 		}
-		if i < course.current {
+		if v.Spec.PodGroups[i].Skip {
+			s.Phase = v1alpha1.GroupSkipped
+		}
+		if course.passed[i] {
 			s.PassedAt = at(later(course.passedAt[i], course.releasedAt[i]))
 		}
 	}

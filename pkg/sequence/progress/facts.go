@@ -23,8 +23,8 @@ type Domain struct {
 type Facts interface {
 	// Readiness returns how far a group is.
 	Readiness(group int) Readiness
-	// Record returns what status says of a group that is still defined in the same way.
-	Record(group int) Record
+	// Recorded returns what status says of a group that is still defined in the same way.
+	Recorded(group int) Record
 	// Origin returns what says since when a group can have been released.
 	Origin(group int) Origin
 }

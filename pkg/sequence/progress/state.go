@@ -98,7 +98,7 @@ func (s *State) passIfDone(d Domain, group int, now time.Time) {
 	if !ok && !proven {
 		return
 	}
-	if record := d.Record(group); record.PassedAt != nil && !d.Continuous {
+	if record := d.Recorded(group); record.PassedAt != nil && !d.Continuous {
 		at = record.PassedAt.Time
 	} else if !ok {
 		// Its pods were released in order, so it was satisfied once; when, nothing says.

@@ -20,7 +20,7 @@ func WaitOver(g *spec.Group, since time.Time) time.Time {
 // ReleasedAt returns when the group was released: when there were a sequence, a node and a workload, or, if that was later,
 // when the groups that it waits for were passed. Under Continuous that is the last time.
 func (s *State) ReleasedAt(d Domain, group int) time.Time {
-	record := d.Record(group)
+	record := d.Recorded(group)
 	if record.ReleasedAt != nil && !d.Continuous {
 		return record.ReleasedAt.Time
 	}
@@ -75,12 +75,12 @@ func (s *State) TimedOut(d Domain, group int, now time.Time) bool {
 	if at.IsZero() || now.Before(at) || s.SatisfiedOnce(d, group) {
 		return false
 	}
-	return !d.OnNode || !d.Origin(group).Watched.After(at) || d.Record(group).TimedOut
+	return !d.OnNode || !d.Origin(group).Watched.After(at) || d.Recorded(group).TimedOut
 }
 
 // SatisfiedOnce reports whether the group was satisfied since it was released: as this program saw, or as status says.
 func (s *State) SatisfiedOnce(d Domain, group int) bool {
-	return s.Once.Has(group) || d.Readiness(group).NeedsNothing || d.Record(group).ReadyBefore
+	return s.Once.Has(group) || d.Readiness(group).NeedsNothing || d.Recorded(group).ReadyBefore
 }
 
 func latest(a, b time.Time) time.Time {
