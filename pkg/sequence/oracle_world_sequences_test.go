@@ -65,7 +65,7 @@ func (w *world) randomSequence(name string) *v1alpha1.PodSequence {
 	for range 1 + w.IntN(4) {
 		s.Group(w.randomGroup(s.Spec.Scope))
 	}
-	if !w.lists && w.oneIn(2) {
+	if w.oneIn(2) {
 		for i := range s.Spec.PodGroups {
 			w.editOrder(&s.PodSequence, i)
 		}
@@ -154,7 +154,7 @@ func (w *world) edit(ps *v1alpha1.PodSequence) {
 	groups := ps.Spec.PodGroups
 	i := w.IntN(len(groups))
 	g := &groups[i]
-	if !w.lists && w.oneIn(3) {
+	if w.oneIn(3) {
 		if w.oneIn(2) {
 			w.editOrder(ps, i)
 		} else {

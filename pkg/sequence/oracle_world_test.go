@@ -18,16 +18,16 @@ type theme struct {
 	pods, workloads, nodes, sequences, time int
 	// nodeScope is how many of ten sequences have scope Node.
 	nodeScope int
-	// waits has groups with waits and time-outs, and lists has none that depend on others or are skipped.
-	waits, lists bool
+	// waits has groups with waits and time-outs.
+	waits bool
 }
 
 var (
-	podsOnly = theme{lists: true, pods: 20, sequences: 3, time: 1}
-	workloadsInCluster = theme{lists: true, pods: 14, workloads: 12, sequences: 2, time: 1}
-	nodesOnly = theme{lists: true, pods: 14, workloads: 5, nodes: 4, sequences: 2, time: 1, nodeScope: 9}
-	overTime = theme{lists: true, pods: 14, workloads: 4, nodes: 1, sequences: 2, time: 10, nodeScope: 3, waits: true}
-	everything = theme{lists: true, pods: 14, workloads: 8, nodes: 2, sequences: 2, time: 6, nodeScope: 4, waits: true}
+	podsOnly           = theme{pods: 20, sequences: 3, time: 1}
+	workloadsInCluster = theme{pods: 14, workloads: 12, sequences: 2, time: 1}
+	nodesOnly          = theme{pods: 14, workloads: 5, nodes: 4, sequences: 2, time: 1, nodeScope: 9}
+	overTime           = theme{pods: 14, workloads: 4, nodes: 1, sequences: 2, time: 10, nodeScope: 3, waits: true}
+	everything         = theme{pods: 14, workloads: 8, nodes: 2, sequences: 2, time: 6, nodeScope: 4, waits: true}
 )
 
 // world makes random events. It holds the objects as the API server would, and the events that watches have yet to
