@@ -33,7 +33,7 @@ const (
 )
 
 // DefaultStatusWritesPerNamespace is the default of Options.StatusWritesPerNamespace.
-const DefaultStatusWritesPerNamespace = 20
+const DefaultStatusWritesPerNamespace = 10
 
 // Options are what the operator of the cluster decides.
 type Options struct {
