@@ -156,7 +156,7 @@ func (e *Engine) holds(p *pod, m membership) bool {
 	case p.pin != nil:
 		return !e.isReleasedOnNodes(p) && !e.openOnPin(*p.pin, m)
 	}
-	return p.memberships != nil && p.Wants != nil && !p.Terminating && e.schedulerNames.Has(p.SchedulerName)
+	return p.memberships != nil && p.Wants() != nil && !p.Terminating && e.schedulerNames.Has(p.SchedulerName)
 }
 
 // describe says what the domain waits for.

@@ -41,7 +41,7 @@ func viewPod(object *corev1.Pod) *pod {
 // liftable are the pod's gates that its sequences may lift.
 func (p *pod) liftable() []string {
 	var lift []string
-	for _, gate := range p.Gates {
+	for _, gate := range p.Gates() {
 		for _, m := range p.memberships {
 			if m.sequence.Gate == gate && m.sequence.GateAllowed {
 				lift = append(lift, gate)

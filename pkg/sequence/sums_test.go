@@ -160,7 +160,7 @@ func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums
 		sums.members.Add(readiness.OnNode(&p.Pod, required, created), +1)
 		return
 	}
-	for _, reference := range p.PodGroups {
+	for _, reference := range p.PodGroups() {
 		sums.podGroups.Add(reference, p.Done(required), +1)
 	}
 	naming := s.ByName[p.Name]

@@ -192,7 +192,7 @@ func (e *Engine) publish(p *pod) (held bool) {
 	}
 	p.published = &publishedPod{
 		uid: p.UID, resourceVersion: p.ResourceVersion, firstSeen: p.firstSeen,
-		placed:      inventory.Pod{Terminating: p.Terminating, Owner: p.Owner, Labels: p.Labels, PodGroups: p.PodGroups},
+		placed:      p.MembershipFacts(),
 		memberships: p.memberships, needs: e.needs(p),
 	}
 	p.published.held.Store(held)
