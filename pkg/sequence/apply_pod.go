@@ -41,7 +41,7 @@ func (e *Engine) applyPod(view *pod, prepared *equivalenceClass, tx *transaction
 
 	// Another pod of the same name takes the old one's place in one step: in between, the group would look smaller.
 	if p == nil {
-		p = &pod{}
+		p = newPod()
 		ns.pods[view.Name] = p
 	}
 	unseen := e.unseen.has(view.UID)

@@ -205,6 +205,9 @@ func (e *Engine) unpublish(p *pod) {
 		p.published = nil
 		e.published.pods.Delete(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 	}
+	if p.Bound() {
+		p.unbound = bound
+	}
 }
 
 // sameSlice reports whether two slices of memberships are one. What is in them is never overwritten.

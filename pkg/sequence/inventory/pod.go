@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -20,7 +19,7 @@ type Pod struct {
 	ResourceVersion string
 	CreatedAt       Timestamp
 	SchedulerName   string
-	Labels          map[string]string
+	Labels          Labels
 
 	Node        string // empty while it has none
 	Terminating bool
@@ -58,7 +57,7 @@ func ViewPod(p *corev1.Pod) Pod {
 		ResourceVersion: p.ResourceVersion,
 		CreatedAt:       TimestampOf(p.CreationTimestamp.Time),
 		SchedulerName:   p.Spec.SchedulerName,
-		Labels:          p.Labels,
+		Labels:          LabelsOf(p.Labels),
 		Node:            p.Spec.NodeName,
 		Terminating:     p.DeletionTimestamp != nil,
 		Failed:          p.Status.Phase == corev1.PodFailed,
@@ -166,7 +165,7 @@ func (p *Pod) MembershipFacts() Pod {
 
 // SameMembership reports whether both versions belong to the same groups of any sequences, and count there the same way.
 func (p *Pod) SameMembership(other *Pod) bool {
-	return p.Terminating == other.Terminating && p.Owner == other.Owner && maps.Equal(p.Labels, other.Labels) &&
+	return p.Terminating == other.Terminating && p.Owner == other.Owner && p.Labels.Equal(&other.Labels) &&
 		slices.Equal(p.PodGroups(), other.PodGroups())
 }
 
