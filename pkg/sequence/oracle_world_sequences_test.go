@@ -42,11 +42,11 @@ func (w *world) stepSequences(c *comparison) []event {
 		ps.Generation++
 		ps.Spec.Suspend = !ps.Spec.Suspend && w.oneIn(2)
 		if w.oneIn(3) {
-			w.edit(ps)
+			w.edit(c, ps)
 		}
 	default:
 		ps.Generation++
-		w.edit(ps)
+		w.edit(c, ps)
 	}
 	w.put("PodSequence", ps)
 	return nil
@@ -130,6 +130,18 @@ func (w *world) editOrder(ps *v1alpha1.PodSequence, i int) {
 	}
 }
 
+// editSkip has a group skipped, most often the current one, or waited for again if one is skipped.
+func (w *world) editSkip(c *comparison, ps *v1alpha1.PodSequence) {
+	i := slices.IndexFunc(ps.Spec.PodGroups, func(g v1alpha1.PodGroup) bool { return g.Skip })
+	if i < 0 || w.oneIn(4) {
+		i = w.IntN(len(ps.Spec.PodGroups))
+		if v := c.oracle.views[ps.Name]; v != nil && v.courses[""] != nil && v.courses[""].current < len(ps.Spec.PodGroups) && !w.oneIn(3) {
+			i = v.courses[""].current
+		}
+	}
+	ps.Spec.PodGroups[i].Skip = !ps.Spec.PodGroups[i].Skip
+}
+
 func (w *world) editRequirement(g *v1alpha1.PodGroup) {
 	least := intstr.Parse(pick(w, "0", "1", "1", "2", "2", "3", "0%", "34%", "50%", "100%"))
 	g.MinAvailable = &least
@@ -150,7 +162,7 @@ func (w *world) editTimes(g *v1alpha1.PodGroup) {
 }
 
 // edit changes the groups of a sequence.
-func (w *world) edit(ps *v1alpha1.PodSequence) {
+func (w *world) edit(c *comparison, ps *v1alpha1.PodSequence) {
 	groups := ps.Spec.PodGroups
 	i := w.IntN(len(groups))
 	g := &groups[i]
@@ -158,7 +170,7 @@ func (w *world) edit(ps *v1alpha1.PodSequence) {
 		if w.oneIn(2) {
 			w.editOrder(ps, i)
 		} else {
-			g.Skip = !g.Skip
+			w.editSkip(c, ps)
 		}
 		return
 	}

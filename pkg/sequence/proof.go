@@ -35,5 +35,5 @@ func proofOf(uid types.UID, memberships []membership) string {
 // provenGroup is the group of the sequence that the pod was released in, as its proof says and as groups are defined now, and
 // the groups that had been passed.
 func (p *pod) provenGroup(s *sequence) (group int, passed spec.GroupSet, ok bool) {
-	return s.ProvenGroup(p.ProofMarks)
+	return s.ProvenGroup(p.ProofMarks())
 }
