@@ -114,10 +114,10 @@ func (s *sequence) kindsOf(group int) Kinds {
 	return OfWorkloads
 }
 
-// kindsBefore are the kinds that matter to whether the groups before one are satisfied.
+// kindsBefore are the kinds that matter to whether the groups that one waits for are satisfied.
 func (s *sequence) kindsBefore(group int) Kinds {
 	widest := OfPods
-	for i := range group {
+	for i := range s.groups[group].Awaited.All() {
 		widest = max(widest, s.kindsOf(i))
 	}
 	return widest
@@ -133,7 +133,7 @@ func (e *Engine) askForPod(p *pod, m *membership, changes *Changes) {
 func (e *Engine) askForDomain(d *domain, changes *Changes) {
 	s := d.sequence
 	d.unconfirmed = false
-	for i := d.firstUndecided(); i < d.undecided(); i++ {
+	for i := range d.Undecided(d.progressFacts()).All() {
 		state := d.find(i)
 		if state == nil {
 			continue
@@ -155,26 +155,6 @@ func (e *Engine) askForDomain(d *domain, changes *Changes) {
 	} else if u := e.unconfirmed[s.Namespace]; u != nil {
 		delete(u.domains, d)
 	}
-}
-
-// firstUndecided is the first of the groups for which it matters whether they are satisfied. Where a pass may be lost, that of
-// a group that was too late is replaced by that of one that is ready.
-func (d *domain) firstUndecided() int {
-	if d.sequence.Continuous {
-		return 0
-	}
-	return d.current()
-}
-
-// undecided is the end of these groups.
-func (d *domain) undecided() int {
-	switch {
-	case !d.sequence.PerNode:
-		return min(d.current()+1, len(d.sequence.groups))
-	case d.node == nil:
-		return 0 // it does not go on
-	}
-	return len(d.sequence.groups)
 }
 
 // settleConfirmation works out whether it is confirmed that the group is satisfied. Once it is, it stays so until the group breaks.
@@ -213,7 +193,7 @@ func (e *Engine) earlyIn(p *pod) (*membership, bool) {
 	}
 	for i := range p.memberships {
 		m := &p.memberships[i]
-		if s := m.sequence; m.group > 0 && (s.PerNode || s.Continuous) &&
+		if s := m.sequence; s.groups[m.group].Awaited != 0 && (s.PerNode || s.Continuous) &&
 			e.known(p.Namespace, s.kindsBefore(m.group)) < p.placed.Moment {
 			return m, true
 		}
