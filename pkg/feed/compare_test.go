@@ -35,10 +35,10 @@ func TestWhetherVersionsCanBeCompared(t *testing.T) {
 					}
 					return tt.versions[lists-tt.fails-1], nil
 				}
-				f.compared = []comparedKind{{"pods", version}, {"jobs", version}}
+				f.compared = []comparedKind{{"jobs", version}}
 				assert.False(t, f.versions.comparable(), "nobody has looked yet")
 				begin := time.Now()
-				f.compareVersions(t.Context())
+				f.compareVersions(t.Context(), comparedKind{"pods", version})
 				assert.Equal(t, tt.want, f.versions.comparable())
 				assert.Equal(t, !tt.want, f.versions.isSplit())
 				assert.Equal(t, len(tt.versions)+tt.fails, lists)

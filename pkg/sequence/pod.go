@@ -19,6 +19,8 @@ type pod struct {
 	class *equivalenceClass
 	pin   *inventory.Pin
 
+	confirmed   uint64       // a moment until which no change that matters to it is missing
+	asks        []Subject    // what must be known before it may be scheduled, see confirm.go
 	memberships []membership // no element is ever written to: who reads what is published reads them too
 	published   *publishedPod
 }

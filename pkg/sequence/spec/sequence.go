@@ -19,12 +19,14 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// Sequence is the spec of a PodSequence, compiled. It is read only.
+// Sequence is the spec of a PodSequence or of a ClusterPodSequence, compiled. It is read only.
 type Sequence struct {
+	// Key has no namespace if it is a ClusterPodSequence.
 	Key        types.NamespacedName
 	UID        types.UID
 	Generation int64
-	Namespace  string // where the pods live
+	Cluster    bool   // it is a ClusterPodSequence
+	Namespace  string // where the pods of a PodSequence live
 
 	PerNode    bool // scope Node
 	Continuous bool // a group counts only while it is satisfied
@@ -34,8 +36,10 @@ type Sequence struct {
 	GateAllowed bool
 
 	Groups []*Group
-	// ByName has the groups that name a pod, in order. The first has it, unless an even earlier group selects it.
-	ByName map[string][]int
+	// byName has the groups that name a pod, in order, by the pod's namespace and name. The first has it, unless an even earlier
+	// group selects it.
+	byName map[string]map[string][]int
+	every  Reach // all groups
 	// Eager is for scope Node: nodes where nothing of the sequence is may differ in more than their labels, see
 	// compileEmptyNodes.
 	Eager bool
@@ -53,6 +57,8 @@ type Group struct {
 	Hash string
 	// Predecessors are the groups that must be passed before pods of this group may be scheduled.
 	Predecessors GroupSet
+
+	where where // the members live
 
 	Required          v1alpha1.RequiredStatus
 	MinAvailable      *intstr.IntOrString
@@ -80,12 +86,13 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 		Key:        types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name},
 		UID:        ps.UID,
 		Generation: ps.Generation,
+		Cluster:    stored.Cluster != nil,
 		Namespace:  ps.Spec.Namespace,
 		PerNode:    ps.Spec.Scope == v1alpha1.ScopeNode,
 		Continuous: ps.Spec.Mode() == v1alpha1.Continuous,
 		Suspended:  ps.Spec.Suspend,
 		Gate:       ps.Spec.SchedulingGateName,
-		ByName:     map[string][]int{},
+		byName:     map[string]map[string][]int{},
 	}
 	if s.Namespace == "" {
 		s.Namespace = ps.Namespace
@@ -93,7 +100,8 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 	if s.Gate == "" {
 		s.Gate = v1alpha1.DefaultSchedulingGateName
 	}
-	s.compileHashes(ps.Spec.PodGroups, len(stored.Unreadable) > 0)
+	s.compileHashes(stored)
+	s.every = everyGroup(len(s.Groups))
 	for _, part := range stored.Unreadable {
 		s.Groups[part.Group].Unreadable = true
 		s.problem(v1alpha1.ReasonInvalidSpec, "%s", part.Message)
@@ -105,22 +113,23 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 			s.Gate, strings.Join(gatePrefixes, " or "))
 	}
 	for i := range ps.Spec.PodGroups {
-		s.compileGroup(i, &ps.Spec.PodGroups[i])
+		s.compileGroup(i, &ps.Spec.PodGroups[i], stored.Cluster)
 	}
 	s.compileEmptyNodes()
 	return s
 }
 
 // compileHashes makes the groups, with what stands for their definitions.
-func (s *Sequence) compileHashes(groups []v1alpha1.PodGroup, unreadable bool) {
+func (s *Sequence) compileHashes(stored Stored) {
+	groups := stored.Spec.PodGroups
 	hash := sha256.Sum256([]byte(s.Namespace))
 	for i := range groups {
-		hash = chain(hash, &groups[i])
+		hash = chain(hash, define(stored, i))
 		s.Groups = append(s.Groups, newGroup(i, groups[i].Name, hex.EncodeToString(hash[:8])))
 	}
 	if len(s.Groups) == 0 {
 		s.Groups = []*Group{newGroup(0, "", hex.EncodeToString(hash[:8]))} // nothing is complete that has no groups
-		if !unreadable {
+		if len(stored.Unreadable) == 0 {
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups must have 1 to %d groups", MaxGroups)
 		}
 	}
@@ -138,7 +147,8 @@ func newGroup(i int, title, hash string) *Group {
 	return &Group{Title: title, Hash: hash, Predecessors: Before(i), Required: v1alpha1.RequireReady}
 }
 
-func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup) {
+// compileGroup reads one group. cluster is the ClusterPodSequence; nil for a PodSequence.
+func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup, cluster *v1alpha1.ClusterPodSequence) {
 	g := s.Groups[i]
 	s.compileLimits(i, spec, g)
 	if g.Unreadable && len(spec.Pods) == 0 && spec.PodSelector == nil {
@@ -148,29 +158,49 @@ func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup) {
 		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d] must set exactly one of pods and podSelector", i)
 		return
 	}
+	place, ok := in(s.Namespace), true
+	if cluster != nil {
+		place, ok = s.compileWhere(i, &cluster.Spec.PodGroups[i])
+	}
+	if !ok {
+		return
+	}
 	if spec.PodSelector != nil {
 		selector, err := asSelector(spec.PodSelector)
 		if err != nil {
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].podSelector: %v", i, err)
 			return
 		}
-		g.Selector = selector
+		g.Selector, g.where = selector, place
 		return
 	}
 
+	g.where = place
 	g.Names = make(map[string]struct{}, len(spec.Pods))
 	for _, name := range spec.Pods {
 		if _, twice := g.Names[name]; twice {
 			continue
 		}
 		g.Names[name] = struct{}{}
-		if earlier := s.ByName[name]; len(earlier) > 0 {
+		byName := s.namesIn(place)
+		if earlier := byName[name]; len(earlier) > 0 {
 			s.problem(v1alpha1.ReasonAmbiguousMembership,
 				"pod %q is named by spec.podGroups[%d] and again by spec.podGroups[%d]: it starts with the first; remove it from one",
 				name, earlier[0], i)
 		}
-		s.ByName[name] = append(s.ByName[name], i)
+		byName[name] = append(byName[name], i)
 	}
+}
+
+// namesIn returns the groups that name pods of the only namespace of a group, for changing them.
+func (s *Sequence) namesIn(place where) map[string][]int {
+	for namespace := range place.names {
+		if s.byName[namespace] == nil {
+			s.byName[namespace] = map[string][]int{}
+		}
+		return s.byName[namespace]
+	}
+	return nil
 }
 
 // compileLimits reads what the API server would refuse today if it made no sense. A wait that cannot be read never ends,
