@@ -34,9 +34,9 @@ type Sighting struct {
 	Version string
 	// Moment is the engine's moment then, see Engine.Moment; 0 if the engine does not know the pod yet.
 	Moment uint64
-	// Refused reports that some PodSequence points to the pod's namespace without its consent, as far as the engine knows:
-	// if the namespace had given that when the pod was first seen, the sequence would hold the pod.
-	Refused bool
+	// AsksNamespaces reports that it matters what Namespaces said when the pod was first seen, which the engine may not know yet:
+	// some ClusterPodSequence selects namespaces by label, or some PodSequence points to the pod's namespace without its consent.
+	AsksNamespaces bool
 }
 
 // find is the pod as the engine knows it, or as much of it as can be worked out from the object.

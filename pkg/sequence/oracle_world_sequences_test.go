@@ -17,10 +17,16 @@ import (
 
 // stepSequences has a sequence made, edited, recorded in its status, or deleted.
 func (w *world) stepSequences(c *comparison) []event {
-	if w.objects["Namespace"] == nil || w.oneIn(8) {
+	if !w.near && (w.objects["Namespace"] == nil || w.oneIn(8)) {
 		return w.stepConsent()
 	}
+	if w.namespaces > 0 && !w.oneIn(3) {
+		return w.stepClusterSequences(c)
+	}
 	name := "seq-" + strconv.Itoa(w.IntN(3))
+	if w.near && name == "seq-2" {
+		name = "seq-1"
+	}
 	old, _ := w.objects["PodSequence"][name].(*v1alpha1.PodSequence)
 	if old == nil {
 		w.put("PodSequence", w.randomSequence(name))

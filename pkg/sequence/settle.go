@@ -109,6 +109,9 @@ func (e *Engine) publishEntered(tx *transaction, changes *Changes) {
 			e.published.refusing.Delete(name) // last: who reads this reads what is published above, too
 		}
 	}
+	if len(e.selectors) == 0 {
+		e.published.selectors.Store(false) // last, for the same reason
+	}
 }
 
 // publishNodes has the nodes read from now on on which sequences have nothing, see emptynode.go.
