@@ -113,7 +113,7 @@ func (o *oracle) proven(v *view, c *course) sets.Set[int] {
 		}
 		proven.Insert(i)
 		for j := range i {
-			if record := o.record(v, c, j); precedes(v.PodSequence, j, i) && (record.PassedAt != nil || record.Phase != v1alpha1.GroupSkipped) {
+			if precedes(v.PodSequence, j, i) && (o.record(v, c, j).PassedAt != nil || o.recordIndex(v, j) < 0) {
 				proven.Insert(j)
 			}
 		}

@@ -224,7 +224,7 @@ func (o *oracle) firstReleasedAt(v *view, c *course, i int) time.Time {
 func (o *oracle) releasedAt(v *view, c *course, i int, before time.Time) time.Time {
 	at, record := place{c.node, v.definitions[i]}, o.record(v, c, i)
 	forGood := v.Spec.Mode() == v1alpha1.BootstrapOnly
-	if record.ReleasedAt != nil && forGood {
+	if record.ReleasedAt != nil && forGood && !record.ReleasedAt.Time.Before(before.Truncate(time.Second)) {
 		return record.ReleasedAt.Time
 	}
 	releasedAt := later(o.firstReleasedAt(v, c, i), before, v.memory.edited[at], o.resumedAt(v))

@@ -251,9 +251,6 @@ func (w *world) recordGroups(v *view, course *course, ps *v1alpha1.PodSequence, 
 		if satisfied := v.memory.satisfied[here]; satisfied.satisfied {
 			s.SatisfiedAt = at(satisfied.since)
 		}
-		if v.Spec.PodGroups[i].Skip {
-			s.Phase = v1alpha1.GroupSkipped
-		}
 		if course.passed[i] {
 			s.PassedAt = at(later(course.passedAt[i], course.releasedAt[i]))
 		}

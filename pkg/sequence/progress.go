@@ -113,7 +113,7 @@ func (s *sequence) recall() {
 			d.ReleasedBefore |= s.groups[i].Predecessors
 			d.ReleasedBefore.Add(i)
 		}
-		if record.FirstSatisfiedAt != nil {
+		if record.FirstSatisfiedAt != nil && !s.refused() {
 			d.Once.Add(i)
 		}
 		if record.PassedAt != nil && d.Passed.Has(i) && !s.Continuous {

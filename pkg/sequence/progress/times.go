@@ -21,8 +21,9 @@ func WaitOver(g *spec.Group, since time.Time) time.Time {
 // when the groups that it waits for were passed. Under Continuous that is the last time.
 func (s *State) ReleasedAt(d Domain, group int) time.Time {
 	record := d.Recorded(group)
-	if record.ReleasedAt != nil && !d.Continuous {
-		return record.ReleasedAt.Time
+	before := s.passedBefore(d, group)
+	if record.ReleasedAt != nil && !d.Continuous && !record.ReleasedAt.Time.Before(before.Truncate(time.Second)) {
+		return record.ReleasedAt.Time // else it was held again meanwhile, for a group that was skipped
 	}
 	origin := d.Origin(group)
 	at := latest(latest(origin.Created, origin.Edited), origin.Resumed)
@@ -38,13 +39,16 @@ func (s *State) ReleasedAt(d Domain, group int) time.Time {
 		// What happened before this program watched, nobody has recorded.
 		at = latest(at, origin.Watched)
 	}
-	return latest(at, s.passedBefore(d, group))
+	return latest(at, before)
 }
 
 // passedBefore returns when the last of the groups was passed that this one waits for; zero if that is not known.
 func (s *State) passedBefore(d Domain, group int) time.Time {
-	at := time.Time{}
-	for i := range d.Groups[group].Direct.All() {
+	at, awaited := time.Time{}, d.Groups[group].Awaited
+	if d.Continuous {
+		awaited = d.Groups[group].Direct // the others were passed before these
+	}
+	for i := range awaited.All() {
 		at = latest(at, s.PassedAt(i))
 	}
 	return at

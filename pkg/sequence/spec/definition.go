@@ -77,19 +77,19 @@ func (s *Sequence) RecordIndex(status *v1alpha1.PodSequenceStatus, group int) in
 }
 
 // RecordedPasses returns the groups that status says were passed, as far as they are still defined in the same way. A group
-// that is passed proves that those before it were, but for those that were skipped.
+// that is passed proves that those before it were, unless status has a record of them that says otherwise: they were skipped.
 func (s *Sequence) RecordedPasses(status *v1alpha1.PodSequenceStatus) GroupSet {
-	var passed, skipped GroupSet
+	var passed, others GroupSet
 	for i := range s.Groups[:min(len(s.Groups), MaxGroups)] {
 		switch record := s.Record(status, i); {
 		case record.PassedAt != nil:
 			passed |= s.Groups[i].Predecessors
 			passed.Add(i)
-		case record.Phase == v1alpha1.GroupSkipped:
-			skipped.Add(i)
+		case record.Hash != "":
+			others.Add(i)
 		}
 	}
-	return passed &^ skipped
+	return passed &^ others
 }
 
 // Same says which groups of a sequence are defined in the same way in an earlier version of it: the index there for each group,
