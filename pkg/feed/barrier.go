@@ -99,8 +99,8 @@ func (b *barrier) doubt(namespace string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	topics := []topic{{}, {isCluster: true}, {isConsent: true}}
-	for breadth := range sequence.OfNamespaces + 1 { // what is asked of all namespaces is asked without a name
-		topics = append(topics, topicOf(sequence.Subject{Namespace: namespace, Breadth: breadth}), topicOf(sequence.Subject{Breadth: breadth}))
+	for kinds := range sequence.OfNamespaces + 1 { // what is asked of all namespaces is asked without a name
+		topics = append(topics, topicOf(sequence.Subject{Namespace: namespace, Kinds: kinds}), topicOf(sequence.Subject{Kinds: kinds}))
 	}
 	for _, about := range topics {
 		if q := b.inquiries[about]; q != nil && q.problem != "" {

@@ -40,6 +40,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -115,7 +116,11 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	config = rest.CopyConfig(config)
 	rest.AddUserAgent(config, "feed")
 
-	core, err := coreClient(config)
+	clients, err := newClients(config)
+	if err != nil {
+		return nil, err
+	}
+	core, err := clients.of(corev1.SchemeGroupVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +139,9 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	}
 	f.versions = newVersions(f.splitStorage)
 	f.gathers = make(chan struct{}, gathersAtOnce)
-	f.world = f.podsAndWorkloads(core)
+	if f.world, err = f.podsAndWorkloads(clients); err != nil {
+		return nil, err
+	}
 	f.interest = newInterest(len(f.scoped))
 	for _, kind := range f.world {
 		f.asked = append(f.asked, asked(metadata, engine, kind))
@@ -389,7 +396,7 @@ func (f *Feed) pass(changes sequence.Changes) {
 func (f *Feed) about(about sequence.Subject) subject {
 	confirm := func(moment uint64) {
 		f.apply(func() sequence.Changes {
-			if about.Breadth == sequence.OfNamespaces && f.deferConfirm(about, moment) {
+			if about.Kinds == sequence.OfNamespaces && f.deferConfirm(about, moment) {
 				return sequence.Changes{}
 			}
 			return f.engine.Confirm(about, moment)
@@ -401,7 +408,7 @@ func (f *Feed) about(about sequence.Subject) subject {
 		listed: func(moment uint64, _ string) { confirm(moment) },
 	}
 	switch {
-	case about.Breadth == sequence.OfNamespaces:
+	case about.Kinds == sequence.OfNamespaces:
 		s.name, s.consequence = "Namespaces", "what turns ready in namespaces that a ClusterPodSequence selects does not count yet"
 		s.kinds = append(s.kinds, f.askedNamespaces)
 		return s
@@ -409,7 +416,7 @@ func (f *Feed) about(about sequence.Subject) subject {
 		s.name = "pods and workloads of all namespaces"
 	}
 	for _, kind := range f.asked {
-		if kind.breadth <= about.Breadth {
+		if kind.kinds <= about.Kinds {
 			s.kinds = append(s.kinds, kind)
 		}
 	}

@@ -16,12 +16,12 @@ import (
 // the cluster at that version. Doubted are groups that turn ready, and pods that come to a sequence in which what is ready may
 // stop being so. Elsewhere what was passed stays passed, whatever is missing.
 
-// Breadth says what a question is about.
-type Breadth uint8
+// Kinds are the kinds of objects that a question is about. Each has all that are before it.
+type Kinds uint8
 
 const (
 	// OfPods is pods only: nothing else matters to a group of named pods.
-	OfPods Breadth = iota
+	OfPods Kinds = iota
 	// OfDaemonSets is pods and DaemonSets: nothing else matters on a node.
 	OfDaemonSets
 	// OfWorkloads is pods and all kinds of workloads.
@@ -30,11 +30,22 @@ const (
 	OfNamespaces
 )
 
+// KindsWith returns the fewest that have a kind.
+func KindsWith(kind WorkloadKind) Kinds {
+	switch kind {
+	case KindPod:
+		return OfPods
+	case KindDaemonSet:
+		return OfDaemonSets
+	}
+	return OfWorkloads
+}
+
 // Subject is what a question is about, and where.
 type Subject struct {
 	// Namespace is empty for all namespaces.
 	Namespace string
-	Breadth   Breadth
+	Kinds     Kinds
 }
 
 // manyNamespaces is from how many namespaces on a question is about all namespaces instead of about each of them.
@@ -68,9 +79,9 @@ func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
 	defer e.mu.Unlock()
 
 	tx := &transaction{}
-	if u := e.unconfirmed[subject.Namespace]; u != nil && u.known[subject.Breadth] < moment {
-		for i := range u.known[:subject.Breadth+1] {
-			if subject.Breadth != OfNamespaces || i == int(OfNamespaces) {
+	if u := e.unconfirmed[subject.Namespace]; u != nil && u.known[subject.Kinds] < moment {
+		for i := range u.known[:subject.Kinds+1] {
+			if subject.Kinds != OfNamespaces || i == int(OfNamespaces) {
 				u.known[i] = max(u.known[i], moment)
 			}
 		}
@@ -89,10 +100,10 @@ func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
 func (e *Engine) known(subject Subject) uint64 {
 	known := uint64(0)
 	if u := e.unconfirmed[subject.Namespace]; u != nil {
-		known = u.known[subject.Breadth]
+		known = u.known[subject.Kinds]
 	}
 	if everywhere := e.unconfirmed[""]; everywhere != nil {
-		known = max(known, everywhere.known[subject.Breadth])
+		known = max(known, everywhere.known[subject.Kinds])
 	}
 	return known
 }
@@ -115,8 +126,8 @@ func (e *Engine) unconfirmedIn(namespace string) *unconfirmed {
 	return u
 }
 
-// breadth is what matters to whether the group is satisfied.
-func (s *sequence) breadth(group int) Breadth {
+// kindsOf are the kinds that matter to whether the group is satisfied.
+func (s *sequence) kindsOf(group int) Kinds {
 	switch {
 	case s.groups[group].Selector == nil:
 		return OfPods
@@ -141,7 +152,7 @@ func (s *sequence) subjectsOf(is func(group int) bool) []Subject {
 		if !is(i) {
 			continue
 		}
-		widest, selects = max(widest, s.breadth(i)), selects || g.SelectsNamespaces()
+		widest, selects = max(widest, s.kindsOf(i)), selects || g.SelectsNamespaces()
 		for name := range g.namespaces {
 			if len(namespaces) > manyNamespaces {
 				break
@@ -151,14 +162,14 @@ func (s *sequence) subjectsOf(is func(group int) bool) []Subject {
 	}
 	var subjects []Subject
 	if len(namespaces) > manyNamespaces {
-		subjects = append(subjects, Subject{Breadth: widest})
+		subjects = append(subjects, Subject{Kinds: widest})
 	} else {
 		for name := range namespaces {
-			subjects = append(subjects, Subject{Namespace: name, Breadth: widest})
+			subjects = append(subjects, Subject{Namespace: name, Kinds: widest})
 		}
 	}
 	if selects {
-		subjects = append(subjects, Subject{Breadth: OfNamespaces})
+		subjects = append(subjects, Subject{Kinds: OfNamespaces})
 	}
 	return subjects
 }
@@ -177,6 +188,9 @@ func (e *Engine) askForPod(p *pod, m *membership, changes *Changes) {
 
 // forgetAskedPod has a pod, and forgetAsked a domain, not be looked at when an answer comes.
 func (e *Engine) forgetAskedPod(p *pod) {
+	if len(p.asks) == 0 {
+		return
+	}
 	for _, subject := range p.asks {
 		if u := e.unconfirmed[subject.Namespace]; u != nil {
 			delete(u.pods, p)

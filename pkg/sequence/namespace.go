@@ -40,19 +40,13 @@ func (n *namespace) place(p *pod) []membership {
 // anew only if they may have changed.
 func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *equivalenceClass, tx *transaction) {
 	memberships := p.memberships
-	if p.UID == view.UID {
-		view.firstSeen, view.confirmed = p.firstSeen, p.confirmed
+	e.shared.Keep(&view.Pod, &p.Pod)
+	if view.Bound() {
+		e.forgetAskedPod(p)
 	}
-	view.asks = p.asks
-	if view.placed.Moment = tx.Moment; p.UID == view.UID && !replace {
-		view.placed = p.placed
-	}
-	if view.firstSeen.Moment == 0 {
-		view.firstSeen.Moment = tx.Moment
-	}
+	view.follow(p, replace, tx)
 	e.withdraw(p, tx)
 	before := *p
-	view.published = p.published
 	*p = *view
 	if p.memberships = memberships; replace {
 		p.memberships = n.place(p)

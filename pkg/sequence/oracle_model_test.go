@@ -249,7 +249,7 @@ func definitionsOf(v *view) []string {
 	var definitions []string
 	before := targetOf(v.PodSequence)
 	for i, g := range v.Spec.PodGroups {
-		defines := []any{sets.List(sets.New(g.Pods...)), g.PodSelector, requirementOf(g), g.MinAvailable, g.NodeSelector}
+		defines := []any{sets.List(sets.New(g.Pods...)), g.PodSelector, requirementOf(g), g.MinAvailable, g.NodeSelector, g.ExpectedPods}
 		if v.cluster != nil {
 			in := v.cluster.Spec.PodGroups[i]
 			defines = append(defines, sets.List(sets.New(in.Namespaces...)), in.NamespaceSelector)

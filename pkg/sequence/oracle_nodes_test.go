@@ -44,11 +44,13 @@ func (o *oracle) countOnNode(v *view, i int, node string) groupCount {
 		}
 	}
 	missing := o.missing(v, i, node)
-	c.expected = members + missing
+	if c.expected = members + missing; c.expected > 0 && len(g.Pods) == 0 {
+		c.expected = max(c.expected, int(g.ExpectedPods))
+	}
 
 	switch {
 	case g.MinAvailable == nil:
-		c.satisfied = members > 0 && c.ready == members && missing == 0
+		c.satisfied = members > 0 && c.ready == members && missing == 0 && c.ready >= c.expected
 		c.enough = math.MaxInt
 	case g.MinAvailable.Type == intstr.Int:
 		c.enough = g.MinAvailable.IntValue()

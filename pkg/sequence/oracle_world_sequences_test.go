@@ -101,6 +101,9 @@ func (w *world) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
 	if !w.oneIn(3) {
 		g.MinAvailable = nil
 	}
+	if g.PodSelector != nil && w.oneIn(6) {
+		g.ExpectedPods = int32(1 + w.IntN(4))
+	}
 	w.editTimes(&g)
 	if w.oneIn(40) { // stored when the rules were others
 		g.Pods, g.PodSelector = nil, nil

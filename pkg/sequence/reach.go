@@ -118,7 +118,9 @@ func (e *Engine) changeReach(s *sequence, name string, reach spec.Reach, tx *tra
 	for p, had := range waited {
 		e.touchPod(p, tx)
 		e.recordProofs(p, tx)
-		p.placed = p.placed.and(tx.Question)
+		if !p.Bound() {
+			p.placed = p.placed.and(tx.Question)
+		}
 		e.classify(p, nil)
 		tx.placed = append(tx.placed, placedPod{p, had, false})
 	}

@@ -77,6 +77,8 @@ func parseGroupOption(t *testing.T, d *datadriven.TestData, ps *SequenceWrapper,
 		ps.Complete()
 	case "min":
 		ps.MinAvailable(value)
+	case "expect":
+		g.ExpectedPods = int32(number(t, d, value))
 	case "wait":
 		ps.Wait(value)
 	case "timeout":

@@ -25,7 +25,7 @@ import (
 //	sequence NAME [uid=U] [generation=N] [gate=G] [namespace=NS] [from=NS] [node-scope] [continuous] [suspend]
 //	                    a PodSequence, for from= of another namespace that points here; a line of input is a group, TITLE: MEMBERS [; OPTION]...
 //	                    MEMBERS is db-0 db-1 | tier=db | *
-//	                    OPTION is complete | min=N | min=N% | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes)
+//	                    OPTION is complete | min=N | min=N% | expect=N | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes)
 //	remove-sequence NAME
 //	pod NAME [uid=U] [labels=(k=v,k=v)] [scheduler=S] [gates=(g,g)] [bound] [node=N] [ready] [ready-at=D] [phase=P]
 //	         [terminating] [owner=KIND/NAME] [released-by=(SEQUENCE,GROUP)] [revision=R] [pinned=N] [node-selector=(k=v)] [tolerates=KEY]

@@ -97,7 +97,7 @@ func (s *sequence) place(p *pod, reach spec.Reach) (membership, bool) {
 	if p.Terminating {
 		return membership{}, false
 	}
-	group, ok := s.GroupOf(p.Namespace, p.Name, p.Labels, reach)
+	group, ok := s.GroupOf(p.Namespace, p.Name, &p.Labels, reach)
 	return membership{sequence: s, group: group}, ok
 }
 

@@ -3,6 +3,7 @@ package sequence
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -47,6 +48,9 @@ func checkPublished(e *Engine) error {
 				return fmt.Errorf("%s: published needs are %v, want %v", p.Name, got.needs, e.needs(p))
 			}
 		}
+	}
+	if !reflect.DeepEqual(*bound, unbound{}) {
+		return fmt.Errorf("pods that have a node share what is known of one: %v", *bound)
 	}
 	for key := range published {
 		return fmt.Errorf("%s: a verdict is published, and the engine does not know the pod", key)

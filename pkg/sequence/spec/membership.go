@@ -6,7 +6,7 @@ import (
 
 // GroupOf returns the group of a pod that is not terminating: the first that names or selects it.
 // reach is that of its namespace.
-func (s *Sequence) GroupOf(namespace, name string, podLabels map[string]string, reach Reach) (group int, ok bool) {
+func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, reach Reach) (group int, ok bool) {
 	naming := s.byName[namespace][name]
 	limit := len(s.Groups)
 	if len(naming) > 0 {
@@ -22,9 +22,9 @@ func (s *Sequence) GroupOf(namespace, name string, podLabels map[string]string, 
 }
 
 // Selecting returns the first of the groups before limit that selects pods with these labels in a namespace with this reach.
-func (s *Sequence) Selecting(podLabels map[string]string, limit int, reach Reach) (group int, ok bool) {
+func (s *Sequence) Selecting(podLabels labels.Labels, limit int, reach Reach) (group int, ok bool) {
 	for i, g := range s.Groups[:limit] {
-		if g.Selector != nil && reach.Has(i) && g.Selector.Matches(labels.Set(podLabels)) {
+		if g.Selector != nil && reach.Has(i) && g.Selector.Matches(podLabels) {
 			return i, true
 		}
 	}
