@@ -73,6 +73,7 @@ func (w *world) randomSequence(name string) *v1alpha1.PodSequence {
 	if w.oneIn(10) {
 		s.Suspend()
 	}
+	s.Spec.DryRun = w.oneIn(12)
 	return s.Obj()
 }
 
@@ -137,6 +138,10 @@ func (w *world) editTimes(g *v1alpha1.PodGroup) {
 func (w *world) edit(ps *v1alpha1.PodSequence) {
 	groups := ps.Spec.PodGroups
 	g := &groups[w.IntN(len(groups))]
+	if w.oneIn(10) {
+		ps.Spec.DryRun = !ps.Spec.DryRun
+		return
+	}
 	switch w.IntN(8) {
 	case 0, 1:
 		if len(groups) < 5 {

@@ -31,6 +31,7 @@ type Sequence struct {
 	PerNode    bool // scope Node
 	Continuous bool // a group counts only while it is satisfied
 	Suspended  bool
+	DryRun     bool // nothing is held
 
 	Gate        string
 	GateAllowed bool
@@ -93,6 +94,7 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 		PerNode:    ps.Spec.Scope == v1alpha1.ScopeNode,
 		Continuous: ps.Spec.Mode() == v1alpha1.Continuous,
 		Suspended:  ps.Spec.Suspend,
+		DryRun:     ps.Spec.DryRun,
 		Gate:       ps.Spec.SchedulingGateName,
 		byName:     map[string]map[string][]int{},
 	}
