@@ -98,6 +98,7 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, tx *transactio
 	delete(ns.pods, name)
 	e.unpublish(p)
 	e.forgetAskedPod(p)
+	e.endDryRuns(p)
 	e.touchPod(p, tx)
 	e.withdraw(p, tx)
 	p.memberships = nil

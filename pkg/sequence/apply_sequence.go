@@ -77,6 +77,9 @@ func (e *Engine) swap(old, next *sequence, tx *transaction) {
 			next.carry(old, e)
 		}
 		next.recall()
+		if old != nil && old.UID == next.UID && old.dry != nil && next.dry != nil {
+			next.dry = old.dry
+		}
 		for p := range waited {
 			e.recordProofs(p, tx)
 		}
@@ -86,6 +89,9 @@ func (e *Engine) swap(old, next *sequence, tx *transaction) {
 		}
 	}
 	for p, had := range waited {
+		if next != nil {
+			next.recallDryRun(p)
+		}
 		if !p.Bound() {
 			p.placed = p.placed.and(tx.Question)
 		}

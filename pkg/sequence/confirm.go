@@ -276,7 +276,7 @@ func (e *Engine) earlyIn(p *pod) (*membership, bool) {
 	}
 	for i := range p.memberships {
 		m := &p.memberships[i]
-		if s := m.sequence; s.groups[m.group].Awaited != 0 && (s.PerNode || s.Continuous) &&
+		if s := m.sequence; s.groups[m.group].Awaited != 0 && !s.DryRun && (s.PerNode || s.Continuous) &&
 			e.knownOfAll(s.groups[m.group].subjectsBefore) < p.placed.Moment {
 			return m, true
 		}

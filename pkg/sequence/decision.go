@@ -66,6 +66,9 @@ func (e *Engine) mayBeScheduled(p *pod) bool { return e.isReleased(p) && !e.isEa
 // isReleased reports whether every sequence that has the pod lets it go.
 func (e *Engine) isReleased(p *pod) bool {
 	for _, m := range p.memberships {
+		if m.sequence.DryRun {
+			continue
+		}
 		if m.sequence.PerNode {
 			if e.unsupported(p, m) {
 				return false
@@ -80,7 +83,7 @@ func (e *Engine) isReleased(p *pod) bool {
 // unsupported reports whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the
 // gate, but its scheduler is not ours.
 func (e *Engine) unsupported(p *pod, m membership) bool {
-	return m.sequence.PerNode && p.HasGate(m.sequence.Gate) &&
+	return m.sequence.PerNode && !m.sequence.DryRun && p.HasGate(m.sequence.Gate) &&
 		(e.config.ClusterScopeOnly || !e.schedulerNames.Has(p.SchedulerName))
 }
 
@@ -95,7 +98,7 @@ func (e *Engine) holding(p *pod) *membership {
 	}
 	if holding == nil && !e.isReleased(p) {
 		// No sequence by itself, but on every node some sequence.
-		i := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence.PerNode })
+		i := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence.PerNode && !m.sequence.DryRun })
 		holding = &p.memberships[i]
 	}
 	return holding
@@ -144,6 +147,9 @@ func (e *Engine) decision(p *pod) report.Decision {
 
 // holds reports whether this sequence keeps the pod from going.
 func (e *Engine) holds(p *pod, m membership) bool {
+	if m.sequence.DryRun {
+		return false
+	}
 	if !m.sequence.PerNode {
 		return !m.sequence.domains[""].releases(m.group)
 	}

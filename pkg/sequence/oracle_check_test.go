@@ -176,7 +176,7 @@ func (c *comparison) mayRelease(pod *corev1.Pod, p podAnswer) bool {
 func (c *comparison) checkSequences(changes Changes, before, after answers) error {
 	for name := range sets.KeySet(before.reports).Union(sets.KeySet(after.reports)) {
 		was, now := before.reports[name], after.reports[name]
-		was.Object, now.Object, was.Cluster, now.Cluster = nil, nil, nil, nil
+		was.Object, now.Object, was.Cluster, now.Cluster, was.DryRun, now.DryRun = nil, nil, nil, nil, nil, nil
 		told := changes.Sequences.Has(types.NamespacedName{Namespace: oracleNamespace, Name: name}) ||
 			changes.Sequences.Has(types.NamespacedName{Namespace: "operations", Name: name}) ||
 			changes.Sequences.Has(types.NamespacedName{Name: name})

@@ -45,7 +45,7 @@ func (v *view) in(i int, namespace string) bool {
 func inCommon(cluster *v1alpha1.ClusterPodSequence) *v1alpha1.PodSequence {
 	ps := &v1alpha1.PodSequence{ObjectMeta: *cluster.ObjectMeta.DeepCopy(), Status: *cluster.Status.DeepCopy()}
 	ps.Spec.Scope, ps.Spec.EnforcementMode, ps.Spec.Suspend = cluster.Spec.Scope, cluster.Spec.EnforcementMode, cluster.Spec.Suspend
-	ps.Spec.SchedulingGateName = cluster.Spec.SchedulingGateName
+	ps.Spec.DryRun, ps.Spec.SchedulingGateName = cluster.Spec.DryRun, cluster.Spec.SchedulingGateName
 	for _, g := range cluster.Spec.PodGroups {
 		ps.Spec.PodGroups = append(ps.Spec.PodGroups, *g.PodGroup.DeepCopy())
 	}
@@ -150,7 +150,7 @@ func (w *world) acrossNamespaces(before *v1alpha1.ClusterPodSequence, ps *v1alph
 	cluster := &v1alpha1.ClusterPodSequence{ObjectMeta: ps.ObjectMeta, Status: ps.Status}
 	cluster.Namespace = ""
 	cluster.Spec = v1alpha1.ClusterPodSequenceSpec{
-		Scope: ps.Spec.Scope, EnforcementMode: ps.Spec.EnforcementMode, Suspend: ps.Spec.Suspend, SchedulingGateName: ps.Spec.SchedulingGateName,
+		Scope: ps.Spec.Scope, EnforcementMode: ps.Spec.EnforcementMode, Suspend: ps.Spec.Suspend, DryRun: ps.Spec.DryRun, SchedulingGateName: ps.Spec.SchedulingGateName,
 	}
 	for at, g := range ps.Spec.PodGroups {
 		if at < len(before.Spec.PodGroups) && reflect.DeepEqual(before.Spec.PodGroups[at].PodGroup, g) {

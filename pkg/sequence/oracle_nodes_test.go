@@ -44,11 +44,13 @@ func (o *oracle) countOnNode(v *view, i int, node string) groupCount {
 		}
 	}
 	missing := o.missing(v, i, node)
-	c.expected = members + missing
+	if c.expected = members + missing; c.expected > 0 && len(g.Pods) == 0 {
+		c.expected = max(c.expected, int(g.ExpectedPods))
+	}
 
 	switch {
 	case g.MinAvailable == nil:
-		c.satisfied = members > 0 && c.ready == members && missing == 0
+		c.satisfied = members > 0 && c.ready == members && missing == 0 && c.ready >= c.expected
 		c.enough = math.MaxInt
 	case g.MinAvailable.Type == intstr.Int:
 		c.enough = g.MinAvailable.IntValue()
@@ -116,7 +118,7 @@ func (o *oracle) applies(g v1alpha1.PodGroup, name string) bool {
 func (o *oracle) nodeViews(p *corev1.Pod) []*view {
 	var views []*view
 	for _, v := range o.views {
-		if v.Spec.Scope == v1alpha1.ScopeNode && groupOf(v, p) >= 0 {
+		if v.Spec.Scope == v1alpha1.ScopeNode && !v.Spec.DryRun && groupOf(v, p) >= 0 {
 			views = append(views, v)
 		}
 	}

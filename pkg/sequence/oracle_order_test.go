@@ -53,7 +53,7 @@ func definitionsOf(v *view) []string {
 	ps := v.PodSequence
 	var definitions []string
 	for i, g := range ps.Spec.PodGroups {
-		defines := []any{sets.List(sets.New(g.Pods...)), g.PodSelector, requirementOf(g), g.MinAvailable, g.NodeSelector}
+		defines := []any{sets.List(sets.New(g.Pods...)), g.PodSelector, requirementOf(g), g.MinAvailable, g.NodeSelector, g.ExpectedPods}
 		if v.cluster != nil {
 			in := v.cluster.Spec.PodGroups[i]
 			defines = append(defines, sets.List(sets.New(in.Namespaces...)), in.NamespaceSelector)

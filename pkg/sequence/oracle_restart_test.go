@@ -275,6 +275,7 @@ func isLaterAfterRestart(ps *v1alpha1.PodSequence) bool {
 
 // withoutTimes leaves out of a report what only says when the engine came to know something.
 func withoutTimes(report Report) Report {
+	report.DryRun = nil // what would have been held, and how long, is noted by who sees it
 	report.Object, report.Cluster, report.Groups, report.Nodes = nil, nil, slices.Clone(report.Groups), slices.Clone(report.Nodes)
 	for i, node := range report.Nodes {
 		if node.Group != nil {

@@ -318,9 +318,12 @@ func (o *oracle) count(v *view, i int) groupCount {
 		}
 	}
 
+	if g.ExpectedPods > 0 {
+		c.expected, anything = max(c.expected, int(g.ExpectedPods)), true
+	}
 	switch {
 	case g.MinAvailable == nil:
-		c.satisfied = anything && reliable && !short
+		c.satisfied = anything && reliable && !short && c.ready >= int(g.ExpectedPods)
 		c.enough = math.MaxInt
 	case g.MinAvailable.Type == intstr.Int:
 		c.enough = g.MinAvailable.IntValue()

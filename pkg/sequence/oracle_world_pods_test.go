@@ -165,7 +165,7 @@ func (w *world) prove(c *comparison, p *corev1.Pod) {
 	proof := string(p.UID)
 	for _, name := range slices.Sorted(maps.Keys(c.oracle.views)) {
 		v := c.oracle.views[name]
-		if i := groupOf(v, p); i >= 0 {
+		if i := groupOf(v, p); i >= 0 && !v.Spec.DryRun {
 			proof += " " + string(v.UID) + "/" + c.hashes[v.definitions[i]]
 			for j, g := range v.Spec.PodGroups {
 				if g.Skip && precedes(v.PodSequence, j, i) {

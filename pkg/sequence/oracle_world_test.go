@@ -37,6 +37,7 @@ var (
 
 var (
 	acrossNamespacesOnNodes  = theme{pods: 14, workloads: 5, nodes: 4, sequences: 3, time: 1, nodeScope: 8, namespaces: 2, near: true}
+	acrossNamespacesLate     = theme{pods: 12, workloads: 3, sequences: 2, time: 1, namespaces: 5, near: true}
 	acrossNamespacesOverTime = theme{pods: 14, workloads: 8, nodes: 1, sequences: 3, time: 6, nodeScope: 3, waits: true, namespaces: 2}
 )
 

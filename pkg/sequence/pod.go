@@ -63,8 +63,7 @@ func (p *pod) follow(before *pod, replace bool, tx *transaction) {
 		}
 		return
 	}
-	p.published, p.placed.Moment = before.published, tx.Moment
-	p.asks = before.asks
+	p.published, p.placed.Moment, p.asks = before.published, tx.Moment, before.asks
 	if before.UID == p.UID && !before.Bound() {
 		p.firstSeen, p.confirmed = before.firstSeen, before.confirmed
 		if !replace {

@@ -24,6 +24,9 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 		UID: s.UID, Generation: s.Generation, Object: s.object, Cluster: s.cluster, PerNode: s.PerNode, Continuous: s.Continuous, Suspended: s.Suspended, Refused: s.refused(),
 		Groups: make([]report.Group, len(s.groups)), Problems: s.problems(),
 	}
+	if s.dry != nil {
+		r.DryRun = s.dry.report(s, e.now)
+	}
 	if s.PerNode {
 		e.reportNodes(s, &r)
 	} else {

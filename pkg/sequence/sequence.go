@@ -52,6 +52,9 @@ type sequence struct {
 	// podGroupsKnown are all PodGroups that the engine knows.
 	podGroupsKnown map[podgroups.Reference]*podGroup
 
+	// dry is what it would have held; nil but for a dry run.
+	dry *dryRun
+
 	// nodeRecords are what status says of nodes.
 	nodeRecords map[string]*v1alpha1.NodeStatus
 }
@@ -81,6 +84,7 @@ func newSequence(compiled *spec.Sequence, object *v1alpha1.PodSequence, cluster 
 	for i, g := range compiled.Groups {
 		s.groups[i] = &group{Group: g, demands: map[*demand]struct{}{}, namespaces: map[string]struct{}{}}
 	}
+	s.dry = newDryRun(s)
 	return s
 }
 

@@ -173,6 +173,8 @@ func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, rele
 func (e *Engine) releasesUnseen(view *pod, m membership) bool {
 	s := m.sequence
 	switch {
+	case s.DryRun:
+		return true
 	case s.PerNode:
 		return m.waitsForNothing() && !e.unsupported(view, m)
 	case s.Continuous && s.groups[m.group].Awaited != 0:
@@ -187,6 +189,7 @@ func (e *Engine) publish(p *pod) (held bool) {
 		e.unpublish(p)
 		return false
 	}
+	e.noteDryRuns(p)
 	early := e.isEarly(p)
 	held = early || !e.isReleased(p)
 	if !early {

@@ -95,7 +95,7 @@ func (e *Engine) TargetNamespaces(key types.NamespacedName) (namespaces []string
 // blocked reports whether the members of the group are held until something else happens.
 func (m membership) blocked() bool {
 	s := m.sequence
-	if s.PerNode || s.domains[""].releases(m.group) {
+	if s.PerNode || s.DryRun || s.domains[""].releases(m.group) {
 		return false
 	}
 	return s.domains[""].waitsFor(m.group) == 0 || m.lacking() != 0

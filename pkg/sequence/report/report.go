@@ -39,6 +39,9 @@ type Report struct {
 
 	Problems []spec.Problem
 
+	// DryRun is what the sequence would have held; nil unless its spec has dryRun.
+	DryRun *DryRun
+
 	// Doubt says why confirming takes long; it is for whoever writes status to fill in.
 	Doubt string
 }

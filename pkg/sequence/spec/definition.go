@@ -22,6 +22,8 @@ type definition struct {
 	MinAvailable   *intstr.IntOrString            `json:"minAvailable,omitempty"`
 	NodeSelector   map[string]v1alpha1.LabelValue `json:"nodeSelector,omitempty"`
 
+	ExpectedPods int32 `json:"expectedPods,omitempty"`
+
 	// Namespaces and NamespaceSelector are those of a group of a ClusterPodSequence.
 	Namespaces        []string                `json:"namespaces,omitempty"`
 	NamespaceSelector *v1alpha1.LabelSelector `json:"namespaceSelector,omitempty"`
@@ -33,6 +35,7 @@ func define(stored Stored, group int) definition {
 	spec := &stored.Spec.PodGroups[group]
 	d := definition{
 		Pods: sortedSet(spec.Pods), PodSelector: spec.PodSelector, MinAvailable: spec.MinAvailable, NodeSelector: spec.NodeSelector,
+		ExpectedPods: spec.ExpectedPods,
 	}
 	if spec.RequiredStatus == v1alpha1.RequireComplete {
 		d.RequiredStatus = spec.RequiredStatus

@@ -31,6 +31,7 @@ type Sequence struct {
 	PerNode    bool // scope Node
 	Continuous bool // a group counts only while it is satisfied
 	Suspended  bool
+	DryRun     bool // nothing is held
 
 	Gate        string
 	GateAllowed bool
@@ -70,8 +71,10 @@ type Group struct {
 
 	where where // the members live
 
-	Required          v1alpha1.RequiredStatus
-	MinAvailable      *intstr.IntOrString
+	Required     v1alpha1.RequiredStatus
+	MinAvailable *intstr.IntOrString
+	// ExpectedPods is how many members a group by label expects at least, whatever its workloads ask for.
+	ExpectedPods      int
 	Wait              time.Duration
 	Timeout           time.Duration // 0: none
 	ContinueOnTimeout bool
@@ -101,6 +104,7 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 		PerNode:    ps.Spec.Scope == v1alpha1.ScopeNode,
 		Continuous: ps.Spec.Mode() == v1alpha1.Continuous,
 		Suspended:  ps.Spec.Suspend,
+		DryRun:     ps.Spec.DryRun,
 		Gate:       ps.Spec.SchedulingGateName,
 		byName:     map[string]map[string][]int{},
 	}
@@ -181,10 +185,13 @@ func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup, cluster *v1alpha
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].podSelector: %v", i, err)
 			return
 		}
-		g.Selector, g.where = selector, place
+		g.Selector, g.where, g.ExpectedPods = selector, place, max(0, int(spec.ExpectedPods))
 		return
 	}
 
+	if spec.ExpectedPods != 0 {
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].expectedPods is only for podSelector and does not count: remove it", i)
+	}
 	g.where = place
 	g.Names = make(map[string]struct{}, len(spec.Pods))
 	for _, name := range spec.Pods {
