@@ -54,7 +54,9 @@ func TestSandboxAppliesTheDefaultInstallationWithoutReplicas(t *testing.T) {
 func TestLiteIsTheDefaultInstallationWithoutTheSchedulerAndNodes(t *testing.T) {
 	// What only node scope takes: to read nodes, and pods that are given to the scheduler.
 	nodeScope := func(object *unstructured.Unstructured) bool {
-		return object.GetName() == "podsequence-controller-nodes" || object.GetName() == "routing.podsequence.example.com"
+		return slices.Contains([]string{
+			"podsequence-controller-nodes", "routing.podsequence.example.com", "opt-in.podsequence.example.com",
+		}, object.GetName())
 	}
 	var want []string
 	shipped, err := renderManifests(manifests.FS, "default")
@@ -78,7 +80,11 @@ func TestPoliciesThatOlderClustersLackCanBeLeftOut(t *testing.T) {
 	older := withKustomization(t, "older", `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [../default]
-components: [../policies/deploymentcoordination/without, ../policies/proof/without, ../policies/routing/without]
+components:
+- ../policies/deploymentcoordination/without
+- ../policies/proof/without
+- ../policies/routing/without
+- ../policies/opt-in/without
 `)
 	policies := []string{
 		"MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com",
@@ -87,6 +93,8 @@ components: [../policies/deploymentcoordination/without, ../policies/proof/witho
 		"MutatingAdmissionPolicyBinding proof.podsequence.example.com",
 		"MutatingAdmissionPolicy routing.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding routing.podsequence.example.com",
+		"MutatingAdmissionPolicy opt-in.podsequence.example.com",
+		"MutatingAdmissionPolicyBinding opt-in.podsequence.example.com",
 	}
 	for kustomization, want := range map[string]bool{"default": true, "older": false} {
 		objects, err := renderManifests(older, kustomization)
@@ -113,6 +121,7 @@ var needs = map[string][]string{
 		"ValidatingAdmissionPolicy podsequence-proof",
 		"MutatingAdmissionPolicy proof.podsequence.example.com",
 		"MutatingAdmissionPolicy routing.podsequence.example.com",
+		"MutatingAdmissionPolicy opt-in.podsequence.example.com",
 	},
 	"sequentialjob": {
 		"CustomResourceDefinition sequentialjobs.batch.example.com",
