@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -46,16 +47,17 @@ func TestStoredObjectsOfTheReleaseBeforeReadTheSame(t *testing.T) {
 	t.Cleanup(func() { assert.NoError(t, s.API.Delete(s.Ctx, before)) })
 
 	var stored []*unstructured.Unstructured
-	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(storedBefore), 1<<12)
+	decoder := utilyaml.NewYAMLToJSONDecoder(bytes.NewReader(storedBefore))
 	for {
-		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(&object.Object); errors.Is(err, io.EOF) {
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
 			break
 		} else {
 			require.NoError(t, err)
 		}
+		object := &unstructured.Unstructured{}
+		require.NoError(t, object.UnmarshalJSON(raw))
 		object.SetAPIVersion(group + "/v1alpha1")
-		object.SetKind(v1alpha1.PodSequenceKind.Kind)
 		object.SetNamespace(s.Namespace)
 		status := object.Object["status"]
 		s.Await("the definition to be served", func() bool { return s.API.Create(s.Ctx, object) == nil })

@@ -32,7 +32,7 @@ func groupRules(home string) map[string]ruleTest {
 			"pods: [d], dependsOn: [left, right]")},
 		"a group that waits for none": {spec: spec("pods: [a]", "pods: [b], dependsOn: []")},
 		"names that nobody depends on may be the same": {
-			spec: spec("name: x, pods: [a]", "name: x, pods: [b]", "name: y, pods: [c]", "pods: [d], dependsOn: [y]"),
+			spec: spec("name: x, pods: [a]", "name: x, pods: [b]", "name: z, pods: [c]", "pods: [d], dependsOn: [z]"),
 		},
 		"the largest graph": {spec: many(64, func(i int) string {
 			names := repeat(min(i, 16), func(j int) string { return groupName(i - 1 - j) })
