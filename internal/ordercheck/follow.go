@@ -21,9 +21,18 @@ func (v *version) followPod(was *podFacts, w *world, e event) {
 			v.reweigh(touched, w, e, v.podNews(was, w, e))
 		}
 	}
-	if v.before != nil {
-		v.before.followPod(was, w, e)
+	if before := v.stillBefore(e); before != nil {
+		before.followPod(was, w, e)
 	}
+}
+
+// stillBefore returns the version before while a scheduler may still go by it. Nothing is passed in it any more afterwards.
+func (v *version) stillBefore(e event) *version {
+	if v.before != nil && v.arrived.Before(v.rules.windowBefore(e.arrived)) {
+		v.remember()
+		v.before = nil
+	}
+	return v.before
 }
 
 // touchedBy are the groups whose standing a pod may change: the one it is in, those that name it, and the one that counts
@@ -73,8 +82,8 @@ func (v *version) followWorkload(was *workloadFacts, w *world, e event) {
 			v.followAllNodes(w, e)
 		}
 	}
-	if v.before != nil {
-		v.before.followWorkload(was, w, e)
+	if before := v.stillBefore(e); before != nil {
+		before.followWorkload(was, w, e)
 	}
 }
 
@@ -103,8 +112,8 @@ func (v *version) followNode(was *nodeFacts, w *world, e event) {
 		}
 		v.weighAllOn(node, v.laneOn(node, nil, w, e), w, e, noNews)
 	}
-	if v.before != nil {
-		v.before.followNode(was, w, e)
+	if before := v.stillBefore(e); before != nil {
+		before.followNode(was, w, e)
 	}
 }
 

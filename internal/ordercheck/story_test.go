@@ -190,7 +190,7 @@ var gated = gatedBy(v1alpha1.DefaultSchedulingGateName)
 func order(name string, fixes ...sequenceFix) step {
 	return func(s *story) {
 		sequence := &v1alpha1.PodSequence{ObjectMeta: metav1.ObjectMeta{
-			Namespace:  testNamespace,
+			Namespace:  s.namespace,
 			Name:       name,
 			UID:        types.UID(fmt.Sprintf("%s-%d", name, s.next)),
 			Generation: 1,
