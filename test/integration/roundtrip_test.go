@@ -61,7 +61,8 @@ func TestStoredObjectsOfTheReleaseBeforeReadTheSame(t *testing.T) {
 		object.SetNamespace(s.Namespace)
 		status := object.Object["status"]
 		s.Await("the definition to be served", func() bool { return s.API.Create(s.Ctx, object) == nil })
-		if object.Object["status"] = status; status != nil {
+		if status != nil {
+			object.Object["status"] = status
 			require.NoError(t, s.API.Status().Update(s.Ctx, object))
 			require.Equal(t, status, object.Object["status"], "the earlier definition must know all of %s", object.GetName())
 		}
