@@ -117,6 +117,12 @@ func TestJudgeKnowsGraphs(t *testing.T) {
 				vertex("top", after("slow"))), passing(11 * time.Second), startedAndReady("db"), passing(late), started("top")},
 			wantEarly: []string{"shop/top"}, wantBindings: 2,
 		},
+		"also if others were passed long before": {
+			steps: []step{order("s", vertex("db", nil), vertex("other", after()), vertex("slow", after("db", "other"),
+				timingOut("10s", v1alpha1.TimeoutContinue)), vertex("top", after("slow"))), startedAndReady("db"), passing(11 * time.Second),
+				startedAndReady("other"), passing(late), started("top")},
+			wantEarly: []string{"shop/top"}, wantBindings: 3,
+		},
 		"and of a group that waits for none from the creation of the sequence": {
 			steps: []step{order("s", vertex("db", nil), vertex("slow", after(), timingOut("10s", v1alpha1.TimeoutContinue)),
 				vertex("top", after("slow"))), passing(12 * time.Second), started("top")},
