@@ -132,6 +132,10 @@ test: build ## Run all tests, on a real control plane where one is needed
 verify: ## Check formatting, vet, lint, import directions, and that generated files are up to date
 	@hack/verify.sh
 
+.PHONY: test-as-default-scheduler
+test-as-default-scheduler: build ## Run the stories of test/integration with our scheduler in place of kube-scheduler
+	$(GO) test -count=1 -timeout 90m ./test/integration -as-default-scheduler
+
 PKG ?= ./test/integration/...
 RUN ?= .
 .PHONY: deflake

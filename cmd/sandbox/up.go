@@ -21,6 +21,8 @@ type upFlags struct {
 	auditLog bool
 	without  []string
 
+	asDefaultScheduler bool
+
 	featureGates, runtimeConfig []string
 }
 
@@ -38,6 +40,8 @@ func newUpCommand(s *settings) *cobra.Command {
 	command.Flags().BoolVar(&flags.detach, "detach", false, "return once the cluster is up, and leave it running")
 	command.Flags().BoolVar(&flags.auditLog, "audit-log", false, "record every request to the API server in logs/audit.log")
 	command.Flags().StringSliceVar(&flags.without, "without", nil, "components not to start")
+	command.Flags().BoolVar(&flags.asDefaultScheduler, "as-default-scheduler", false,
+		"run podsequence-scheduler in place of kube-scheduler: no workload needs schedulerName then")
 	command.Flags().StringSliceVar(&flags.featureGates, "feature-gates", nil,
 		"feature gates of API server, controller-manager and schedulers, such as GenericWorkload=true for gang scheduling")
 	command.Flags().StringSliceVar(&flags.runtimeConfig, "runtime-config", nil,
@@ -83,6 +87,9 @@ func (f *upFlags) options(dir string) (controlplane.Options, error) {
 			return controlplane.Options{}, fmt.Errorf("leave out %q: no such component, want one of %v", name, names)
 		}
 	}
+	if f.asDefaultScheduler && !slices.Contains(f.without, controlplane.Scheduler) {
+		f.without = append(f.without, controlplane.Scheduler)
+	}
 	wanted := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(f.without, name) })
 	return controlplane.Options{
 		Dir:        dir,
@@ -91,6 +98,8 @@ func (f *upFlags) options(dir string) (controlplane.Options, error) {
 		Components: wanted,
 		AuditLog:   f.auditLog,
 		Detach:     f.detach,
+
+		AsDefaultScheduler: f.asDefaultScheduler,
 
 		FeatureGates: f.featureGates, RuntimeConfig: f.runtimeConfig,
 	}, nil

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Second ports of components that need one.
@@ -195,6 +197,9 @@ func (p *plan) controllerArgs() []string {
 		"--metrics-bind-address=" + address(p.ports[PodSequenceController]),
 		"--health-probe-bind-address=" + address(p.ports[controllerHealth]),
 		"--leader-elect=" + strconv.FormatBool(p.LeaderElection),
+	}
+	if p.AsDefaultScheduler {
+		args = append(args, "--scheduler-names="+corev1.DefaultSchedulerName+","+PodSequenceScheduler)
 	}
 	for _, feature := range p.Without {
 		args = append(args, "--controllers=-"+feature) // as the Deployment has it

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kwok/kustomize/stage/node/fast"
 	"sigs.k8s.io/yaml"
@@ -24,8 +25,11 @@ const (
 	stockSchedulerConfigFile = "stock-scheduler-config.yaml"
 )
 
-// shippedSchedulerConfig is the configuration of our scheduler that users get.
-const shippedSchedulerConfig = "scheduler-config/scheduler-config.yaml"
+// The configurations of our scheduler that users get: beside kube-scheduler, and in place of it.
+const (
+	shippedSchedulerConfig        = "scheduler-config/scheduler-config.yaml"
+	shippedDefaultSchedulerConfig = "scheduler-config/as-default-scheduler.yaml"
+)
 
 // AnotherScheduler is a second profile of the stock scheduler. Gated pods of the default one are given to ours, by a policy
 // that is part of our installation.
@@ -40,8 +44,6 @@ clientConnection:
   qps: 1000
   burst: 2000
 profiles:
-- schedulerName: default-scheduler
-- schedulerName: %s
 `
 
 // auditPolicy records who did what to which object and when, which is what order and write counts are checked by.
@@ -83,7 +85,7 @@ func (p *plan) writeFiles(ca *authority) error {
 		kwokConfigFile:      kwokConfig,
 		schedulerConfigFile: schedulerConfig,
 
-		stockSchedulerConfigFile: fmt.Sprintf(stockSchedulerConfig, p.componentKubeconfig(Scheduler), AnotherScheduler),
+		stockSchedulerConfigFile: p.stockSchedulerConfig(),
 	} {
 		if err := os.WriteFile(p.config(file), []byte(content), 0o600); err != nil {
 			return fmt.Errorf("write configuration: %w", err)
@@ -102,9 +104,22 @@ func (p *plan) kwokConfig() (string, error) {
 	return strings.Join(documents, "\n---\n"), nil
 }
 
+// stockSchedulerConfig leaves the pods of the default scheduler to ours, if that takes its place.
+func (p *plan) stockSchedulerConfig() string {
+	config := fmt.Sprintf(stockSchedulerConfig, p.componentKubeconfig(Scheduler))
+	if !p.AsDefaultScheduler {
+		config += "- schedulerName: " + corev1.DefaultSchedulerName + "\n"
+	}
+	return config + "- schedulerName: " + AnotherScheduler + "\n"
+}
+
 // schedulerConfig is the shipped configuration, changed only in what this machine makes necessary.
 func (p *plan) schedulerConfig() (string, error) {
-	shipped, err := fs.ReadFile(manifests.FS, shippedSchedulerConfig)
+	file := shippedSchedulerConfig
+	if p.AsDefaultScheduler {
+		file = shippedDefaultSchedulerConfig
+	}
+	shipped, err := fs.ReadFile(manifests.FS, file)
 	if err != nil {
 		return "", fmt.Errorf("read scheduler configuration: %w", err)
 	}

@@ -19,17 +19,22 @@ const tokenLifetime = 365 * 24 * time.Hour
 
 // writeUserKubeconfigs gives the administrator and the upstream components the identities they have in any cluster.
 func (p *plan) writeUserKubeconfigs(ca *authority) error {
-	for _, user := range []struct {
+	type user struct {
 		name       string
 		groups     []string
 		kubeconfig string
-	}{
+	}
+	users := []user{
 		{name: "podsequence-sandbox-admin", groups: []string{"system:masters"}, kubeconfig: p.kubeconfig()},
 		{name: "system:kube-controller-manager", kubeconfig: p.componentKubeconfig(ControllerManager)},
 		{name: "system:kube-scheduler", kubeconfig: p.componentKubeconfig(Scheduler)},
 		// KWOK plays all kubelets and has no role of its own in a cluster.
 		{name: "kwok", groups: []string{"system:masters"}, kubeconfig: p.componentKubeconfig(Kwok)},
-	} {
+	}
+	if p.AsDefaultScheduler {
+		users = append(users, user{name: "system:kube-scheduler", kubeconfig: p.componentKubeconfig(PodSequenceScheduler)})
+	}
+	for _, user := range users {
 		pair, err := ca.client(user.name, user.groups...)
 		if err != nil {
 			return err

@@ -23,7 +23,9 @@ import (
 const (
 	// sandboxKustomization is the default installation with no replicas: the programs run as processes here.
 	sandboxKustomization = "sandbox"
-	fieldOwner           = client.FieldOwner("podsequence-sandbox")
+	// asDefaultKustomization is that of a cluster whose scheduler is ours.
+	asDefaultKustomization = "sandbox-as-default-scheduler"
+	fieldOwner             = client.FieldOwner("podsequence-sandbox")
 )
 
 // composition is a kustomization that a user would write to leave out features.

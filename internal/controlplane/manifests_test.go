@@ -54,7 +54,9 @@ func TestSandboxAppliesTheDefaultInstallationWithoutReplicas(t *testing.T) {
 func TestLiteIsTheDefaultInstallationWithoutTheSchedulerAndNodes(t *testing.T) {
 	// What only node scope takes: to read nodes, and pods that are given to the scheduler.
 	nodeScope := func(object *unstructured.Unstructured) bool {
-		return object.GetName() == "podsequence-controller-nodes" || object.GetName() == "routing.podsequence.example.com"
+		return slices.Contains([]string{
+			"podsequence-controller-nodes", "routing.podsequence.example.com", "opt-in.podsequence.example.com",
+		}, object.GetName())
 	}
 	var want []string
 	shipped, err := renderManifests(manifests.FS, "default")
@@ -74,11 +76,56 @@ func TestLiteIsTheDefaultInstallationWithoutTheSchedulerAndNodes(t *testing.T) {
 	assert.NotContains(t, strings.Join(got, " "), PodSequenceScheduler)
 }
 
+// In place of kube-scheduler our scheduler is run as that is: what is installed is the rest.
+func TestAsDefaultSchedulerIsTheDefaultInstallationWithoutOurScheduler(t *testing.T) {
+	identities := func(kustomization string) map[string]*unstructured.Unstructured {
+		objects, err := renderManifests(manifests.FS, kustomization)
+		require.NoError(t, err)
+		all := map[string]*unstructured.Unstructured{}
+		for _, object := range objects {
+			all[identity(object)] = object
+		}
+		return all
+	}
+	shipped, got := identities("default"), identities("as-default-scheduler")
+	var more, fewer []string
+	for name := range got {
+		if shipped[name] == nil {
+			more = append(more, name)
+		}
+	}
+	for name := range shipped {
+		if got[name] == nil && !strings.HasPrefix(name, "ConfigMap ") { // whose name has a hash
+			fewer = append(fewer, name)
+		}
+	}
+	assert.ElementsMatch(t, []string{
+		"ClusterRoleBinding podsequence-as-default-scheduler", "Role podsequence-as-default-scheduler",
+		"RoleBinding podsequence-as-default-scheduler",
+	}, more)
+	assert.ElementsMatch(t, []string{
+		"Deployment podsequence-scheduler", "PodDisruptionBudget podsequence-scheduler", "Service podsequence-scheduler-metrics",
+		"NetworkPolicy podsequence-scheduler-metrics",
+		"MutatingAdmissionPolicy routing.podsequence.example.com", "MutatingAdmissionPolicyBinding routing.podsequence.example.com",
+		"MutatingAdmissionPolicy opt-in.podsequence.example.com", "MutatingAdmissionPolicyBinding opt-in.podsequence.example.com",
+	}, fewer)
+	for name := range got {
+		assert.NotContains(t, name, "ConfigMap podsequence-scheduler-config")
+	}
+	controller, err := got["Deployment podsequence-controller"].MarshalJSON()
+	require.NoError(t, err)
+	assert.Contains(t, string(controller), "--scheduler-names=default-scheduler,podsequence-scheduler")
+}
+
 func TestPoliciesThatOlderClustersLackCanBeLeftOut(t *testing.T) {
 	older := withKustomization(t, "older", `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [../default]
-components: [../policies/deploymentcoordination/without, ../policies/proof/without, ../policies/routing/without]
+components:
+- ../policies/deploymentcoordination/without
+- ../policies/proof/without
+- ../policies/routing/without
+- ../policies/opt-in/without
 `)
 	policies := []string{
 		"MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com",
@@ -87,6 +134,8 @@ components: [../policies/deploymentcoordination/without, ../policies/proof/witho
 		"MutatingAdmissionPolicyBinding proof.podsequence.example.com",
 		"MutatingAdmissionPolicy routing.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding routing.podsequence.example.com",
+		"MutatingAdmissionPolicy opt-in.podsequence.example.com",
+		"MutatingAdmissionPolicyBinding opt-in.podsequence.example.com",
 	}
 	for kustomization, want := range map[string]bool{"default": true, "older": false} {
 		objects, err := renderManifests(older, kustomization)
@@ -113,6 +162,7 @@ var needs = map[string][]string{
 		"ValidatingAdmissionPolicy podsequence-proof",
 		"MutatingAdmissionPolicy proof.podsequence.example.com",
 		"MutatingAdmissionPolicy routing.podsequence.example.com",
+		"MutatingAdmissionPolicy opt-in.podsequence.example.com",
 	},
 	"sequentialjob": {
 		"CustomResourceDefinition sequentialjobs.batch.example.com",

@@ -59,6 +59,9 @@ type Options struct {
 	Components []string
 	// Installation is the kustomization under manifests/ that is applied; by default the one of the whole product.
 	Installation string
+	// AsDefaultScheduler makes our scheduler the one of the cluster, with the identity that kube-scheduler has. The stock
+	// scheduler then has AnotherScheduler only.
+	AsDefaultScheduler bool
 	// Without are the features, by their directories under manifests/without, that are left out of the installation.
 	Without []string
 	// ExtraArgs are appended to the arguments of the component they are listed under.
@@ -136,6 +139,9 @@ func (o *Options) complete() error {
 	}
 	if o.Installation == "" {
 		o.Installation = sandboxKustomization
+		if o.AsDefaultScheduler {
+			o.Installation = asDefaultKustomization
+		}
 	}
 	for name := range o.ExtraArgs {
 		if !slices.Contains(Components(), name) {

@@ -130,6 +130,9 @@ func (b *bringUp) bringUpOurs(ctx context.Context, client kubernetes.Interface) 
 			continue
 		}
 		ours.Go(func() error {
+			if b.plan.AsDefaultScheduler && name == PodSequenceScheduler {
+				return b.launch(ctx, name) // it has the identity of kube-scheduler
+			}
 			if err := b.writeServiceAccountKubeconfig(ctx, client, name); err != nil {
 				return err
 			}

@@ -1,6 +1,9 @@
 package ordercheck
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // binding is a pod that came to its node.
 type binding struct {
@@ -43,27 +46,36 @@ func (v *version) allows(b binding) (allowed, excused bool) {
 
 // racesWith says whether the pod may have been on its way to a node when this version appeared.
 func (v *version) racesWith(b binding) bool {
-	return b.created < v.since && !b.carried.Has(v.gate) && !v.arrived.Before(v.rules.windowBefore(b.event.arrived))
+	gated := b.carried.Has(v.gate)
+	if v.before != nil && v.before.dryRun {
+		gated = slices.Contains(b.gates, v.gate) // a dry run lifts gates out of turn
+	}
+	return b.created < v.since && !gated && !v.arrived.Before(v.rules.windowBefore(b.event.arrived))
 }
 
 // closed says whether a group may not have its pods bound yet, and which group it waits for. It waits for itself if the
 // sequence is suspended.
 func (v *version) closed(group int, b binding) (awaited int, closed bool) {
+	if v.dryRun {
+		return 0, false
+	}
 	l := v.laneOf(b.pod)
 	if l == nil {
-		return 0, group > 0
+		l = newLane(v.sequenceFacts, v.rules) // nothing is known of the node
+		return l.awaits(group)
 	}
 	l.settle(b.to)
-	if !v.continuous && group > l.passed {
-		return l.passed, true
-	}
-	if v.continuous {
+	if !v.continuous {
+		if awaited, waits := l.awaits(group); waits {
+			return awaited, true
+		}
+	} else {
 		from := v.rules.windowBefore(b.from)
-		for g := range group {
+		for _, g := range v.groups[group].ahead {
 			if !l.passedSince(g, from, b.to) {
 				return g, true
 			}
 		}
 	}
-	return group, group > l.released
+	return group, !l.mayRelease(group)
 }

@@ -1,11 +1,13 @@
 package ordercheck
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -16,22 +18,23 @@ type namespaceFacts struct {
 	name  string
 	// allows is the list of namespaces whose sequences may hold its pods, as it is written.
 	allows string
+	labels labels.Set
 }
 
 func factsOfNamespace(namespace *corev1.Namespace) facts {
 	return &namespaceFacts{
 		stamp: newestStamp(namespace), name: namespace.Name,
-		allows: namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation],
+		allows: namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation], labels: namespace.Labels,
 	}
 }
 
 func (f *namespaceFacts) says(other facts) bool {
 	o, ok := other.(*namespaceFacts)
-	return ok && f.allows == o.allows
+	return ok && f.allows == o.allows && maps.Equal(f.labels, o.labels)
 }
 
 func (f *namespaceFacts) as(e event) event {
-	e.consent = f
+	e.home = f
 	return e
 }
 
@@ -51,12 +54,13 @@ func (w *world) consents(f *sequenceFacts) bool {
 	return false
 }
 
-func (w *world) putConsent(f *namespaceFacts, deleted bool) {
+func (w *world) putNamespace(f *namespaceFacts, deleted bool) {
 	if deleted {
 		delete(w.allows, f.name)
+		delete(w.labels, f.name)
 		return
 	}
-	w.allows[f.name] = f.allows
+	w.allows[f.name], w.labels[f.name] = f.allows, f.labels
 }
 
 // refused is a sequence that the namespace to which it points does not allow. It is out of force.
@@ -125,21 +129,22 @@ func (j *judge) readmit(e event) bool {
 	return true
 }
 
-// consult takes in what a namespace allows now.
+// consult takes in what a namespace allows now, and which labels it has.
 func (j *judge) consult(e event) {
-	j.world.putConsent(e.consent, e.deleted)
+	j.world.putNamespace(e.home, e.deleted)
+	j.relabel(e)
 	of := func(f *sequenceFacts) event {
 		e := e
-		e.consent, e.deleted, e.sequence = nil, false, f
+		e.home, e.deleted, e.sequence = nil, false, f
 		return e
 	}
 	for _, v := range slices.Clone(j.inForce) {
-		if v.target == e.consent.name && !j.world.consents(v.sequenceFacts) {
+		if v.target == e.home.name && !j.world.consents(v.sequenceFacts) {
 			j.refuse(v.sequenceFacts, e)
 		}
 	}
 	for _, r := range slices.Clone(j.refused) {
-		if r.target == e.consent.name && j.world.consents(r.sequenceFacts) {
+		if r.target == e.home.name && j.world.consents(r.sequenceFacts) {
 			j.readmit(of(r.sequenceFacts))
 		}
 	}

@@ -7,11 +7,10 @@ import (
 // followPod brings this version, and those before it that still count, up to date with a pod. The pod is gone if the world
 // does not have it any more. was is what it was before, nil if it is new.
 func (v *version) followPod(was *podFacts, w *world, e event) {
-	name := e.pod.Name
-	if e.pod.Namespace == v.target {
+	if len(v.groupsIn(e.pod.Namespace)) > 0 {
 		touched := v.touchedBy(was, w)
-		v.displace(name)
-		current := w.get(v.target, name)
+		v.displace(e.pod.NamespacedName)
+		current := w.get(e.pod.Namespace, e.pod.Name)
 		if current != nil {
 			v.place(current)
 			touched = touched.Union(v.touchedBy(current.podFacts, w))
@@ -22,9 +21,18 @@ func (v *version) followPod(was *podFacts, w *world, e event) {
 			v.reweigh(touched, w, e, v.podNews(was, w, e))
 		}
 	}
-	if v.before != nil {
-		v.before.followPod(was, w, e)
+	if before := v.stillBefore(e); before != nil {
+		before.followPod(was, w, e)
 	}
+}
+
+// stillBefore returns the version before while a scheduler may still go by it. Nothing is passed in it any more afterwards.
+func (v *version) stillBefore(e event) *version {
+	if v.before != nil && v.arrived.Before(v.rules.windowBefore(e.arrived)) {
+		v.remember()
+		v.before = nil
+	}
+	return v.before
 }
 
 // touchedBy are the groups whose standing a pod may change: the one it is in, those that name it, and the one that counts
@@ -37,8 +45,8 @@ func (v *version) touchedBy(p *podFacts, w *world) sets.Set[int] {
 	if group, ok := v.groupOf(p); ok {
 		touched.Insert(group)
 	}
-	touched.Insert(v.naming[p.Name]...)
-	if made := w.in(v.target).makerOf(p); made.workload != nil {
+	touched.Insert(v.naming[p.NamespacedName]...)
+	if made := w.in(p.Namespace).makerOf(p); made.workload != nil {
 		if home := v.homeOf(made.workload); home >= 0 {
 			touched.Insert(home)
 		}
@@ -55,13 +63,13 @@ func (v *version) followOnNodes(was *podFacts, current *pod, w *world, e event) 
 		touched.Insert(current.node)
 	}
 	for node := range touched.Delete("") {
-		v.weighAllOn(node, v.laneOn(node, nil, 0, w, e), w, e, v.podNews(was, w, e))
+		v.weighAllOn(node, v.laneOn(node, nil, w, e), w, e, v.podNews(was, w, e))
 	}
 }
 
 // followWorkload does the same for a workload.
 func (v *version) followWorkload(was *workloadFacts, w *world, e event) {
-	if f := e.workload; f.Namespace == v.target {
+	if f := e.workload; len(v.groupsIn(f.Namespace)) > 0 {
 		if e.deleted {
 			delete(v.homes, f.uid)
 		} else {
@@ -74,8 +82,8 @@ func (v *version) followWorkload(was *workloadFacts, w *world, e event) {
 			v.followAllNodes(w, e)
 		}
 	}
-	if v.before != nil {
-		v.before.followWorkload(was, w, e)
+	if before := v.stillBefore(e); before != nil {
+		before.followWorkload(was, w, e)
 	}
 }
 
@@ -102,10 +110,10 @@ func (v *version) followNode(was *nodeFacts, w *world, e event) {
 		if was == nil || was.node.UID != e.node.node.UID {
 			v.beginAnew(node)
 		}
-		v.weighAllOn(node, v.laneOn(node, nil, 0, w, e), w, e, noNews)
+		v.weighAllOn(node, v.laneOn(node, nil, w, e), w, e, noNews)
 	}
-	if v.before != nil {
-		v.before.followNode(was, w, e)
+	if before := v.stillBefore(e); before != nil {
+		before.followNode(was, w, e)
 	}
 }
 
@@ -116,10 +124,10 @@ func (v *version) beginAnew(node string) {
 		return
 	}
 	l := newLane(v.sequenceFacts, v.rules)
+	l.released = old.released
 	for g := range l.groups {
 		l.groups[g].passedUntil = old.groups[g].passedUntil
 	}
-	l.released = old.released
 	v.nodes[node] = l
 }
 
@@ -129,7 +137,7 @@ func (v *version) reweigh(touched sets.Set[int], w *world, e event, says newsFor
 	l := v.cluster
 	l.settle(e.arrived)
 	for _, g := range sets.List(touched) {
-		if g < l.passed && !v.continuous && !v.timed {
+		if l.groups[g].passed && !v.continuous && !v.timed {
 			continue
 		}
 		l.update(g, v.weigh(g, w), e, says(g))

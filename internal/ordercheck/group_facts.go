@@ -27,6 +27,32 @@ type groupFacts struct {
 	wait         time.Duration
 	timeout      time.Duration // 0 is none
 	goesOn       bool          // when it is over
+	atLeast      int           // how many members it expects, whatever its workloads say; 0 is no such number
+	skip         bool          // no group waits for it
+	home         home
+	dependsOn    []string // as in the spec; nil is all groups before
+	ahead        []int    // the groups that it waits for, and those for which these wait, in list order
+}
+
+// home says where the members of a group live: in namespaces by name, or by label.
+type home struct {
+	names    []string
+	selector labels.Selector // nil for names
+}
+
+// includes reports whether a namespace with these labels is one of those where the members live.
+func (h home) includes(namespace string, labelled labels.Set) bool {
+	if h.selector != nil {
+		return h.selector.Matches(labelled)
+	}
+	return slices.Contains(h.names, namespace)
+}
+
+func (h home) String() string {
+	if h.selector != nil {
+		return "selector:" + h.selector.String()
+	}
+	return "names:" + strings.Join(h.names, ",")
 }
 
 // enough is how many members satisfy a group. The zero value is all of them.
@@ -51,6 +77,7 @@ func readGroup(group *v1alpha1.PodGroup, index, of int) (groupFacts, error) {
 	f := groupFacts{
 		name: group.Name, label: fmt.Sprintf("%d/%d", index+1, of), nodeSelector: group.NodeSelector,
 		reached: group.RequiredStatus, goesOn: group.OnTimeout == v1alpha1.TimeoutContinue,
+		atLeast: int(group.ExpectedPods), skip: group.Skip, dependsOn: group.DependsOn,
 	}
 	if group.Name == "" {
 		f.name = fmt.Sprintf("Group %d", index+1)
@@ -109,7 +136,7 @@ func readSelector(selector *v1alpha1.LabelSelector) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(out)
 }
 
-// takes says whether the group names or selects the pod.
+// takes reports whether the group names or selects the pod, if that lives where its members do.
 func (g groupFacts) takes(pod *podFacts) bool {
 	if g.selector != nil {
 		return g.selector.Matches(pod.labels)
@@ -131,5 +158,7 @@ func (g groupFacts) asks() string {
 	for _, key := range slices.Sorted(maps.Keys(g.nodeSelector)) {
 		nodes = append(nodes, key+"="+string(g.nodeSelector[key]))
 	}
-	return strings.Join([]string{members, string(reached), g.enough.text, strings.Join(nodes, ",")}, ";")
+	return strings.Join([]string{
+		members, string(reached), g.enough.text, strings.Join(nodes, ","), strconv.Itoa(g.atLeast), g.home.String(),
+	}, ";")
 }

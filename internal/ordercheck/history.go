@@ -36,7 +36,7 @@ func (h History) sinceStart() int {
 	return sort.Search(len(h.events), func(i int) bool { return h.events[i].revision > h.start })
 }
 
-// event is a change of one object: pod, sequence, workload, node or consent is set.
+// event is a change of one object: pod, sequence, workload, node or home is set.
 type event struct {
 	revision revision
 	// arrived is when the referee heard of it, so it happened no later.
@@ -49,10 +49,10 @@ type event struct {
 	sequence *sequenceFacts
 	workload *workloadFacts
 	node     *nodeFacts
-	consent  *namespaceFacts
+	home     *namespaceFacts // a namespace
 }
 
-// namespace is the one whose pods the event is about; that of a node is none.
+// namespace is the one whose pods the event is about; that of a node and of a ClusterPodSequence is none.
 func (e event) namespace() string {
 	switch {
 	case e.pod != nil:
@@ -61,8 +61,8 @@ func (e event) namespace() string {
 		return e.workload.Namespace
 	case e.sequence != nil:
 		return e.sequence.target
-	case e.consent != nil:
-		return e.consent.name
+	case e.home != nil:
+		return e.home.name
 	}
 	return ""
 }

@@ -38,6 +38,7 @@ func Judge(history History, options JudgeOptions) Verdict {
 type judge struct {
 	rules     *rules
 	namespace string
+	interest  interest // if it is about one namespace
 	world     *world
 	inForce   []*version // one a sequence, oldest first
 	refused   []*refused // those that have no consent
@@ -54,6 +55,7 @@ func newJudge(history History, options JudgeOptions) *judge {
 	return &judge{
 		rules:         &rules{schedulers: sets.New(schedulers...), stops: history.stops},
 		namespace:     options.Namespace,
+		interest:      history.interestIn(options.Namespace),
 		world:         newWorld(),
 		sequencesSeen: sets.New[string](),
 		verdict: Verdict{
@@ -70,13 +72,26 @@ func (j *judge) concerns(namespace string) bool {
 	return j.namespace == "" || j.namespace == namespace
 }
 
+// concernsPodsOf says whether the verdict is about pods that a sequence may hold.
+func (j *judge) concernsPodsOf(f *sequenceFacts) bool {
+	return j.concerns(f.target) || f.isCluster() && j.interest.sequences.Has(f.uid)
+}
+
 // leavesOut says whether an event has nothing to do with what is judged.
 func (j *judge) leavesOut(e event) bool {
-	return (e.pod != nil || e.workload != nil) && !j.concerns(e.namespace())
+	switch {
+	case j.namespace == "":
+		return false
+	case e.pod != nil || e.workload != nil:
+		return !j.interest.namespaces.Has(e.namespace())
+	}
+	return e.sequence != nil && e.sequence.isCluster() && !j.interest.sequences.Has(e.sequence.uid)
 }
 
 func (j *judge) count(e event) {
-	if e.node == nil && e.consent == nil && j.concerns(e.namespace()) {
+	switch {
+	case e.node != nil || e.home != nil:
+	case e.sequence != nil && j.concernsPodsOf(e.sequence), e.sequence == nil && j.concerns(e.namespace()):
 		j.verdict.Events++
 	}
 }
@@ -98,8 +113,8 @@ func (j *judge) recall(e event) {
 		j.world.putWorkload(e.workload, e.deleted)
 	case e.node != nil:
 		j.world.putNode(e.node, e.deleted)
-	case e.consent != nil:
-		j.world.putConsent(e.consent, e.deleted)
+	case e.home != nil:
+		j.world.putNamespace(e.home, e.deleted)
 	default:
 		j.end(e.sequence)
 		if !e.deleted {
@@ -118,7 +133,7 @@ func (j *judge) assume(began event) {
 		j.inForce[i] = v
 		j.meet(v)
 		for name := range v.placed {
-			if p := j.world.get(v.target, name); p.podFacts.node != "" && v.governs(p) && j.concerns(p.Namespace) {
+			if p := j.world.get(name.Namespace, name.Name); p.podFacts.node != "" && v.governs(p) && j.concerns(p.Namespace) {
 				boundBefore.Insert(p)
 			}
 		}
@@ -143,7 +158,7 @@ func (j *judge) replay(e event) {
 		was := j.world.nodes[e.node.node.Name]
 		j.world.putNode(e.node, e.deleted)
 		j.follow(e, func(v *version) { v.followNode(was, j.world, e) })
-	case e.consent != nil:
+	case e.home != nil:
 		j.consult(e)
 	case e.deleted:
 		j.end(e.sequence)
@@ -222,19 +237,19 @@ func (j *judge) bringIntoForce(e event) {
 
 // meet counts a sequence and says if it is beyond judging.
 func (j *judge) meet(v *version) {
-	if !j.concerns(v.target) {
+	if !j.concernsPodsOf(v.sequenceFacts) {
 		return
 	}
 	j.own(v)
 	j.sequencesSeen.Insert(string(v.uid))
 	if v.unclear != "" {
-		j.verdict.Incomplete = append(j.verdict.Incomplete, "PodSequence "+v.String()+": "+v.unclear)
+		j.verdict.Incomplete = append(j.verdict.Incomplete, v.kind+" "+v.String()+": "+v.unclear)
 	}
 }
 
 // own owns up to what a version took on trust since it was last asked.
 func (j *judge) own(v *version) {
-	if j.concerns(v.target) {
+	if j.concernsPodsOf(v.sequenceFacts) {
 		j.verdict.AssumedPasses += v.assumed
 	}
 	v.assumed = 0
@@ -245,7 +260,7 @@ func (j *judge) judgeBinding(b binding) {
 	judged, excused, early := false, false, false
 	for _, v := range j.inForce {
 		group, ok := v.groupOf(b.podFacts)
-		if !ok || b.terminating || !v.governs(b.pod) {
+		if !ok || b.terminating || v.dryRun || !v.governs(b.pod) {
 			continue
 		}
 		judged = true

@@ -1,6 +1,11 @@
 package ordercheck
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+)
 
 // lane is how far a sequence has come across the cluster, or on one node.
 //
@@ -10,10 +15,8 @@ type lane struct {
 	rules  *rules
 	spec   *sequenceFacts
 	groups []progress
-	// passed says that groups 0 to passed-1 have been passed at some time, one after another.
-	passed int
-	// released is the last group that a suspended sequence has released; -1 for none.
-	released int
+	// released are the groups that a suspended sequence has released; nil for one that is not suspended.
+	released sets.Set[int]
 	// begun is when the first group was released, at the earliest, as far as the sequence has a say.
 	begun time.Time
 	// fresh says that its groups are weighed for the first time. A group that is satisfied then has been since its pods
@@ -35,69 +38,150 @@ type progress struct {
 	wasSatisfied bool
 	passedUntil  time.Time // up to when it was passed, at the latest, when it no longer is
 	best         tally     // the nearest it has come to being satisfied
+	// passed tells that it has been passed at some time, and passedAt when, at the earliest; zero if nobody saw it.
+	passed   bool
+	passedAt time.Time
 }
 
 func newLane(spec *sequenceFacts, rules *rules) *lane {
-	l := &lane{rules: rules, spec: spec, groups: make([]progress, len(spec.groups)), released: len(spec.groups), begun: spec.created}
+	l := &lane{rules: rules, spec: spec, groups: make([]progress, len(spec.groups)), begun: spec.created}
 	l.fresh, l.asked = true, spec.created
 	if spec.suspended {
-		l.released = -1
+		l.released = sets.New[int]()
 	}
-	l.releaseFirst(spec.created)
+	l.releaseRoots(func(int) time.Time { return spec.created })
 	return l
 }
 
-// releaseFirst says when the first group was released.
-func (l *lane) releaseFirst(at time.Time) {
-	if l.released >= 0 && len(l.groups) > 0 {
-		l.groups[0].releasedAt = later(l.begun, at)
+// mayRelease reports whether no suspension keeps a group from being released.
+func (l *lane) mayRelease(g int) bool { return l.released == nil || l.released.Has(g) }
+
+// awaits returns the first group that keeps another from being released, and whether there is one. Nobody waits for a group
+// with skip, but for those ahead of it.
+func (l *lane) awaits(group int) (awaited int, waits bool) {
+	for _, g := range l.spec.groups[group].ahead {
+		if !l.groups[g].passed && !l.spec.groups[g].skip {
+			return g, true
+		}
+	}
+	return 0, false
+}
+
+// isOpen reports whether a group waits for no other.
+func (l *lane) isOpen(g int) bool {
+	_, waits := l.awaits(g)
+	return !waits
+}
+
+// releaseRoots says when the groups were released that no other is ahead of.
+func (l *lane) releaseRoots(at func(group int) time.Time) {
+	for g := range l.groups {
+		if len(l.spec.groups[g].ahead) == 0 && l.mayRelease(g) {
+			l.groups[g].releasedAt = later(l.begun, at(g))
+		}
 	}
 }
 
-// hasReleased says that a suspended sequence has released a group, whenever that was.
+// hasReleased says that a suspended sequence has released a group, whenever that was, and so all that are ahead of it.
 func (l *lane) hasReleased(group int) {
-	if group <= l.released {
+	if l.released == nil {
 		return
 	}
-	l.released = group
-	for g := range min(l.passed, group, len(l.groups)-1) + 1 {
-		if l.groups[g].releasedAt.IsZero() {
+	l.released.Insert(group).Insert(l.spec.groups[group].ahead...)
+	for g := range l.released {
+		if l.isOpen(g) && l.groups[g].releasedAt.IsZero() {
 			l.groups[g].releasedAt = l.begun
 		}
 	}
 }
 
-// inherit takes over what an edit has not changed: the leading groups that it left alone.
-func (l *lane) inherit(old *lane, shared int, e event) {
-	copy(l.groups[:shared], old.groups)
-	l.asked = e.earliest
-	if !old.spec.continuous && !old.spec.timed {
-		// Nobody has looked at these since they were passed.
-		for g := range min(old.passed, shared) {
-			l.groups[g].satisfied = false
+// hasReleasedAllOpen says so of all groups that wait for no other.
+func (l *lane) hasReleasedAllOpen() {
+	for g := range l.groups {
+		if l.isOpen(g) {
+			l.hasReleased(g)
 		}
 	}
-	l.passed = min(old.passed, shared)
-	if shared < len(l.groups) && shared < len(old.groups) {
-		// It is the groups before it that released it.
-		l.groups[shared].releasedAt = old.groups[shared].releasedAt
+}
+
+// inherit takes over what an edit has not changed. matches has for each group the one of before that is defined alike, or -1.
+func (l *lane) inherit(old *lane, matches []int, e event) {
+	before := func(g int) int { // the group of before that stands for a group: the one defined alike, or else the one in its place
+		switch {
+		case matches[g] >= 0:
+			return matches[g]
+		case g < len(old.groups):
+			return g
+		}
+		return -1
 	}
+	for g, o := range matches {
+		switch {
+		case o >= 0:
+			l.groups[g] = old.groups[o]
+			if !old.spec.continuous && !old.spec.timed && old.groups[o].passed {
+				l.groups[g].satisfied = false // nobody has looked since it was passed
+			}
+		default:
+			l.groups[g].releasedAt = l.releasedBefore(g, old, matches)
+		}
+	}
+	l.asked = e.earliest
 	switch {
 	case l.spec.suspended && old.spec.suspended:
-		l.released = old.released
+		for g := range l.groups {
+			if o := before(g); o >= 0 && old.released.Has(o) {
+				l.released.Insert(g)
+			}
+		}
 	case l.spec.suspended:
-		l.released = old.passed
+		for g := range l.groups {
+			if !slices.ContainsFunc(l.spec.groups[g].ahead, func(a int) bool {
+				o := before(a)
+				return o < 0 || !old.groups[o].passed && !old.spec.groups[o].skip
+			}) {
+				l.released.Insert(g)
+			}
+		}
 	}
 	l.begun = old.begun
-	if old.released < 0 && l.released >= 0 {
+	if old.released != nil && old.released.Len() == 0 && (l.released == nil || l.released.Len() > 0) {
 		l.begun = e.earliest
 	}
-	l.releaseFirst(l.begun)
+	l.releaseRoots(func(int) time.Time { return l.begun })
 	for g := range l.groups {
-		if g <= l.passed && g <= l.released && l.groups[g].releasedAt.IsZero() {
+		if l.isOpen(g) && l.mayRelease(g) && l.groups[g].releasedAt.IsZero() {
 			l.groups[g].releasedAt = e.earliest
 		}
 	}
+}
+
+// releasedBefore is when a group was released that an edit has changed, but not what is ahead of it: those released it.
+func (l *lane) releasedBefore(g int, old *lane, matches []int) time.Time {
+	ahead := sets.New[int]()
+	for _, a := range l.spec.groups[g].ahead {
+		ahead.Insert(matches[a]) // -1 is ahead of nothing
+	}
+	instead := func(o int) bool {
+		return !slices.Contains(matches, o) && ahead.Equal(sets.New(old.spec.groups[o].ahead...))
+	}
+	if g < len(old.groups) && instead(g) {
+		return old.groups[g].releasedAt
+	}
+	for o := range old.groups {
+		if instead(o) {
+			return old.groups[o].releasedAt
+		}
+	}
+	return time.Time{}
+}
+
+// letsOn says whether a group keeps none waiting by now, and since when at the earliest: it is passed, or nobody waits for it.
+func (l *lane) letsOn(g int, now time.Time) (time.Time, bool) {
+	if l.spec.groups[g].skip {
+		return l.groups[g].releasedAt, true
+	}
+	return l.passedAt(g, now)
 }
 
 // passedAt says whether a group is passed by now, and since when at the earliest.
@@ -129,35 +213,44 @@ func (l *lane) settle(now time.Time) {
 }
 
 func (l *lane) pass(now time.Time) {
-	for l.passed < len(l.groups) {
-		at, passed := l.passedAt(l.passed, now)
-		if !passed {
-			return
+	for g := range l.groups {
+		p := &l.groups[g]
+		if p.passed || !l.isOpen(g) {
+			continue
 		}
-		at = later(l.groups[l.passed].releasedAt, at)
-		l.passed++
-		l.release(at)
+		if p.releasedAt.IsZero() && l.mayRelease(g) {
+			p.releasedAt = l.opened(g)
+		}
+		if at, passed := l.passedAt(g, now); passed {
+			p.passed, p.passedAt = true, later(p.releasedAt, at)
+		}
 	}
 }
 
-// skipTo has groups passed that were not seen to pass under this definition. When they released the next one, nobody can say:
-// it was no earlier than the sequence was created.
-func (l *lane) skipTo(passed int, created time.Time) {
-	l.passed = passed
-	l.release(created)
+// opened is when the last of the groups ahead let a group on. If nobody saw that of one of them, it was no earlier than the
+// sequence was created.
+func (l *lane) opened(group int) time.Time {
+	var at time.Time
+	for _, g := range l.spec.groups[group].ahead {
+		on := l.groups[g].passedAt
+		if !l.groups[g].passed {
+			on = l.groups[g].releasedAt // nobody waits for it
+		}
+		if on.IsZero() {
+			return l.spec.created
+		}
+		at = later(at, on)
+	}
+	return at
 }
 
-// release gives the group that comes next the time that it was released at.
-func (l *lane) release(at time.Time) {
-	if g := l.passed; g < len(l.groups) && g <= l.released && l.groups[g].releasedAt.IsZero() {
-		l.groups[g].releasedAt = at
-	}
-}
+// trust has a group passed that was not seen to pass under this definition.
+func (l *lane) trust(g int) { l.groups[g].passed, l.groups[g].passedAt = true, time.Time{} }
 
 // update takes in how a group stands after an event.
 func (l *lane) update(g int, now outcome, e event, n news) {
 	p := &l.groups[g]
-	_, was := l.passedAt(g, e.arrived)
+	_, was := l.letsOn(g, e.arrived)
 	switch {
 	case now.satisfied && p.satisfied:
 		// Unless the others were enough meanwhile, the group broke with the pod, even if only the end of that was seen.
@@ -170,7 +263,7 @@ func (l *lane) update(g int, now outcome, e event, n news) {
 		l.noteBreak(g, e.arrived)
 	}
 	p.satisfied, p.skipped = now.satisfied, now.skipped
-	if _, is := l.passedAt(g, e.arrived); was && !is {
+	if _, is := l.letsOn(g, e.arrived); was && !is {
 		p.passedUntil = e.arrived
 	}
 	if now.tally.ready > p.best.ready || p.best.ready == 0 && now.tally.of > 0 {
@@ -200,7 +293,7 @@ func (l *lane) passedUntil(at time.Time) {
 
 // passedSince says whether a group was passed at some moment between two times.
 func (l *lane) passedSince(g int, from, now time.Time) bool {
-	_, is := l.passedAt(g, now)
+	_, is := l.letsOn(g, now)
 	return is || !l.groups[g].passedUntil.IsZero() && !l.groups[g].passedUntil.Before(from)
 }
 

@@ -21,7 +21,7 @@ func noNews(int) news { return news{} }
 // another time broke in between; so did one that another replaced.
 func (v *version) podNews(was *podFacts, w *world, e event) newsFor {
 	return func(g int) news {
-		p, reached := w.get(v.target, e.pod.Name), v.groups[g].reached
+		p, reached := w.get(e.pod.Namespace, e.pod.Name), v.groups[g].reached
 		if p == nil || !p.has(reached) || !v.counts(p.podFacts, g) {
 			return news{}
 		}
@@ -41,7 +41,7 @@ func (v *version) podNews(was *podFacts, w *world, e event) newsFor {
 // counts reports whether a group counts a pod, which an earlier group may have if this one names it.
 func (v *version) counts(p *podFacts, g int) bool {
 	at, ok := v.groupOf(p)
-	return !p.terminating && (ok && at == g || slices.Contains(v.naming[p.Name], g))
+	return !p.terminating && (ok && at == g || slices.Contains(v.naming[p.NamespacedName], g))
 }
 
 // jobNews returns the news of a workload that may be a Job. was is what it was before, nil if it is new.

@@ -5,10 +5,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -18,12 +20,15 @@ import (
 // TestJudgeAgreesWithItsRuleReadAloud replays random histories in the dumbest way there is: at every resource version
 // it looks at the whole world anew. Races and edits are left to the tables; every pod carries the gate, so none is excused.
 func TestJudgeAgreesWithItsRuleReadAloud(t *testing.T) {
-	early, fine := 0, 0
+	early, fine, earlyAcross := 0, 0, 0
 	for seed := range uint64(2000) {
 		history := tell(randomSteps(rand.New(rand.NewPCG(seed, 0)))...)
 		var got []string
 		for _, violation := range Judge(history, JudgeOptions{}).Violations {
 			got = append(got, violation.ResourceVersion+" "+violation.Sequence)
+			if violation.Kind == v1alpha1.ClusterPodSequenceKind.Kind {
+				earlyAcross++
+			}
 		}
 		want, bindings := readAloud(history)
 		require.Equal(t, want, got, "seed %d", seed)
@@ -31,7 +36,28 @@ func TestJudgeAgreesWithItsRuleReadAloud(t *testing.T) {
 		fine += bindings - len(want)
 	}
 	assert.Greater(t, early, 500, "the histories must have something to find")
+	assert.Greater(t, earlyAcross, 200, "the histories must have something to find across namespaces")
 	assert.Greater(t, fine, 500, "the histories must have something to leave alone")
+}
+
+// randomGraph lets some groups say what they depend on, how many pods they expect, and that nobody waits for them.
+func randomGraph(random *rand.Rand, groups []*v1alpha1.PodGroup) {
+	for i, g := range groups {
+		g.Name = fmt.Sprintf("g%d", i)
+		g.Skip = random.IntN(10) == 0
+		if g.PodSelector != nil && random.IntN(5) == 0 {
+			g.ExpectedPods = int32(1 + random.IntN(3))
+		}
+		if random.IntN(2) == 0 {
+			continue
+		}
+		g.DependsOn = []string{}
+		for before := range i {
+			if random.IntN(2) == 0 {
+				g.DependsOn = append(g.DependsOn, fmt.Sprintf("g%d", before))
+			}
+		}
+	}
 }
 
 func randomSteps(random *rand.Rand) []step {
@@ -43,25 +69,58 @@ func randomSteps(random *rand.Rand) []step {
 	groups := []sequenceFix{named("p-0"), named("p-1", "p-2"), tier("a", least), tier("b", least), everythingElse}
 	random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 	first := random.IntN(3)
+	graph := func(s *v1alpha1.PodSequence) {
+		var all []*v1alpha1.PodGroup
+		for i := range s.Spec.PodGroups {
+			all = append(all, &s.Spec.PodGroups[i])
+		}
+		randomGraph(random, all)
+		s.Spec.DryRun = random.IntN(10) == 0
+	}
+	placed := []acrossFix{
+		in(named("p-0"), testNamespace), in(named("q-1"), "far"), in(tier("a", least), "far"), in(tier("b", least), testNamespace, "far"),
+		inLabelled(tier("a", least), "team", "x"), everywhere(everythingElse),
+	}
+	random.Shuffle(len(placed), func(i, j int) { placed[i], placed[j] = placed[j], placed[i] })
+	graphAcross := func(s *v1alpha1.ClusterPodSequence) {
+		var all []*v1alpha1.PodGroup
+		for i := range s.Spec.PodGroups {
+			all = append(all, &s.Spec.PodGroups[i].PodGroup)
+		}
+		randomGraph(random, all)
+	}
+	relabel := func() step {
+		return namespaceWith([]string{testNamespace, "far"}[random.IntN(2)], "team", []string{"x", "y"}[random.IntN(2)])
+	}
 	steps := []step{
+		relabel(), relabel(),
 		order("one", groups[:2+first]...),
-		order("two", groups[first:]...),
+		order("two", append(groups[first:], graph)...),
+		across("three", append(placed[:3+random.IntN(4)], graphAcross)...),
 	}
 	for range 60 {
-		name := fmt.Sprintf("p-%d", random.IntN(7))
+		space, letter := testNamespace, "p"
+		if random.IntN(3) == 0 {
+			space, letter = "far", "q"
+		}
+		name := fmt.Sprintf("%s-%d", letter, random.IntN(7))
 		label := labelled("tier", []string{"a", "b", "c"}[random.IntN(3)])
 		owned := func(*corev1.Pod) {}
 		if random.IntN(2) == 0 {
-			owned = of([]string{"set-0", "set-1", "p", "unknown"}[random.IntN(4)])
+			owned = of([]string{letter + "-set-0", letter + "-set-1", letter, "unknown"}[random.IntN(4)])
 		}
-		roll, replicas := random.IntN(13), int32(random.IntN(3))
-		steps = append(steps, func(s *story) {
+		roll, replicas := random.IntN(14), int32(random.IntN(3))
+		relabelled := relabel()
+		steps = append(steps, inside(space, func(s *story) {
 			_, exists := s.pods[name]
 			switch {
+			case roll == 13:
+				relabelled(s)
+				passing(3 * time.Second)(s) // or what a scheduler may not have seen would excuse something
 			case roll == 12:
-				statefulSet("p", []string{"a", "b"}[replicas%2], replicas+1)(s)
+				statefulSet(letter, []string{"a", "b"}[replicas%2], replicas+1)(s)
 			case roll == 11:
-				ownReplicaSet(fmt.Sprintf("set-%d", replicas%2), []string{"a", "b"}[replicas%2], replicas)(s)
+				ownReplicaSet(fmt.Sprintf("%s-set-%d", letter, replicas%2), []string{"a", "b"}[replicas%2], replicas)(s)
 			case !exists:
 				create(name, gated, label, owned)(s)
 			case roll < 2:
@@ -79,52 +138,83 @@ func randomSteps(random *rand.Rand) []step {
 			default:
 				edit(name, label)(s)
 			}
-		})
+		}))
 	}
 	return steps
 }
 
+// aloud is the whole world, to be looked at anew at every resource version.
+type aloud struct {
+	pods      map[types.NamespacedName]*podFacts
+	workloads map[types.UID]*workloadFacts
+	spaces    map[string]labels.Set
+	passed    map[string]sets.Set[int]
+}
+
 // readAloud returns "resource version, sequence" for each violation, and how many questions it asked.
 func readAloud(history History) (violations []string, asked int) {
-	pods := map[string]*podFacts{}
-	workloads := map[types.UID]*workloadFacts{}
+	w := aloud{
+		map[types.NamespacedName]*podFacts{}, map[types.UID]*workloadFacts{}, map[string]labels.Set{}, map[string]sets.Set[int]{},
+	}
 	var sequences []*sequenceFacts
-	passed := map[string]int{}
 	for _, e := range history.events {
 		switch {
 		case e.sequence != nil:
 			sequences = append(sequences, e.sequence)
+			w.passed[e.sequence.Name] = sets.New[int]()
 		case e.workload != nil:
-			workloads[e.workload.uid] = e.workload
+			w.workloads[e.workload.uid] = e.workload
+		case e.home != nil:
+			w.spaces[e.home.name] = e.home.labels
 		default:
-			before := pods[e.pod.Name]
+			before := w.pods[e.pod.NamespacedName]
 			bound := e.pod.node != "" && (before == nil || before.node == "") && !e.deleted && !e.pod.terminating
 			for _, s := range sequences {
-				group := groupAloud(s, e.pod)
-				if !bound || group < 0 {
+				group := w.groupOf(s, e.pod)
+				if !bound || group < 0 || s.dryRun {
 					continue
 				}
 				asked++
-				if group > passed[s.Name] {
+				if !w.isOpen(s, group) {
 					violations = append(violations, e.revision.String()+" "+s.String())
 				}
 			}
-			pods[e.pod.Name] = e.pod
+			w.pods[e.pod.NamespacedName] = e.pod
 			if e.deleted {
-				delete(pods, e.pod.Name)
+				delete(w.pods, e.pod.NamespacedName)
 			}
 		}
 		for _, s := range sequences {
-			for passed[s.Name] < len(s.groups) && satisfiedAloud(s, passed[s.Name], pods, workloads) {
-				passed[s.Name]++
+			for group := range s.groups {
+				if w.isOpen(s, group) && w.satisfied(s, group) {
+					w.passed[s.Name].Insert(group)
+				}
 			}
 		}
 	}
 	return violations, asked
 }
 
-func groupAloud(s *sequenceFacts, p *podFacts) int {
-	return slices.IndexFunc(s.groups, func(g groupFacts) bool { return g.takes(p) })
+// isOpen asks every group that a group depends on, and has those ask theirs.
+func (w aloud) isOpen(s *sequenceFacts, group int) bool {
+	for before := range group {
+		g := s.groups[group]
+		if g.dependsOn != nil && !slices.Contains(g.dependsOn, s.groups[before].name) {
+			continue
+		}
+		if !w.passed[s.Name].Has(before) && !s.groups[before].skip || !w.isOpen(s, before) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w aloud) livesIn(g groupFacts, namespace string) bool {
+	return slices.Contains(g.home.names, namespace) || g.home.selector != nil && g.home.selector.Matches(w.spaces[namespace])
+}
+
+func (w aloud) groupOf(s *sequenceFacts, p *podFacts) int {
+	return slices.IndexFunc(s.groups, func(g groupFacts) bool { return w.livesIn(g, p.Namespace) && g.takes(p) })
 }
 
 // wantedAloud lists the names that a StatefulSet gives its pods.
@@ -136,11 +226,11 @@ func wantedAloud(set *workloadFacts, name string) bool {
 	return set.kind != "StatefulSet" || slices.Contains(names, name)
 }
 
-func satisfiedAloud(s *sequenceFacts, group int, pods map[string]*podFacts, workloads map[types.UID]*workloadFacts) bool {
+func (w aloud) satisfied(s *sequenceFacts, group int) bool {
 	g := s.groups[group]
 	up := func(p *podFacts) bool { return p != nil && p.ready && !p.terminating }
 	for _, name := range g.names {
-		if !up(pods[name]) {
+		if !up(w.pods[types.NamespacedName{Namespace: g.home.names[0], Name: name}]) {
 			return false
 		}
 	}
@@ -148,16 +238,18 @@ func satisfiedAloud(s *sequenceFacts, group int, pods map[string]*podFacts, work
 		return true
 	}
 	homeOf := func(set *workloadFacts) int {
-		return slices.IndexFunc(s.groups, func(g groupFacts) bool { return g.selector != nil && g.selector.Matches(set.template) })
+		return slices.IndexFunc(s.groups, func(g groupFacts) bool {
+			return w.livesIn(g, set.Namespace) && g.selector != nil && g.selector.Matches(set.template)
+		})
 	}
 	asked, have, things, allHave := 0, 0, 0, true
-	for uid, set := range workloads {
+	for uid, set := range w.workloads {
 		if homeOf(set) != group {
 			continue
 		}
 		claimed, got := sets.New[string](), 0
-		for _, p := range pods {
-			switch at := groupAloud(s, p); {
+		for _, p := range w.pods {
+			switch at := w.groupOf(s, p); {
 			case p.owner.uid != uid || p.terminating || p.failed || at < 0 || !wantedAloud(set, p.Name):
 			case at < group:
 				claimed.Insert(p.Name)
@@ -167,7 +259,7 @@ func satisfiedAloud(s *sequenceFacts, group int, pods map[string]*podFacts, work
 		}
 		for _, earlier := range s.groups[:group] {
 			for _, name := range earlier.names {
-				if set.kind == "StatefulSet" && wantedAloud(set, name) {
+				if set.kind == "StatefulSet" && wantedAloud(set, name) && w.livesIn(earlier, set.Namespace) {
 					claimed.Insert(name)
 				}
 			}
@@ -175,9 +267,9 @@ func satisfiedAloud(s *sequenceFacts, group int, pods map[string]*podFacts, work
 		need := max(0, set.expected-claimed.Len())
 		things, asked, have, allHave = things+1, asked+need, have+min(need, got), allHave && got >= need
 	}
-	for _, p := range pods {
-		set := workloads[p.owner.uid]
-		if groupAloud(s, p) != group || p.terminating || set != nil && homeOf(set) == group || p.owner.uid != "" && p.failed {
+	for _, p := range w.pods {
+		set := w.workloads[p.owner.uid]
+		if w.groupOf(s, p) != group || p.terminating || set != nil && homeOf(set) == group || p.owner.uid != "" && p.failed {
 			continue
 		}
 		things, asked, allHave = things+1, asked+1, allHave && up(p)
@@ -189,9 +281,9 @@ func satisfiedAloud(s *sequenceFacts, group int, pods map[string]*podFacts, work
 	case "1":
 		return have >= 1
 	case "50%":
-		return things > 0 && 2*have >= asked
+		return things > 0 && 2*have >= max(asked, g.atLeast)
 	}
-	return things > 0 && allHave
+	return things > 0 && allHave && have >= g.atLeast
 }
 
 // BenchmarkJudge replays a rollout of ten thousand pods in ten groups.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -37,39 +38,43 @@ func (f *sequenceFacts) provenGroup(p *podFacts) (int, bool) {
 // believe takes over what is known of a sequence older than the watch only by what others say: the proof on its bound pods
 // and what its status records. Its groups may have been passed up to the start of the watch.
 func (v *version) believe(w *world, began event) {
-	passed := v.recorded
-	for _, p := range w.in(v.target).pods {
-		group, ok := v.provenGroup(p.podFacts)
-		if !ok || p.podFacts.node == "" {
-			continue
-		}
-		passed = max(passed, group)
-		if l := v.laneOf(p); l != nil {
-			l.hasReleased(group)
+	passed := v.recorded.Clone()
+	for _, ns := range v.spans(w) {
+		for _, p := range w.in(ns).pods {
+			group, ok := v.provenGroup(p.podFacts)
+			if !ok || p.podFacts.node == "" {
+				continue
+			}
+			passed.Insert(v.groups[group].ahead...)
+			if l := v.laneOf(p); l != nil {
+				l.hasReleased(group)
+			}
 		}
 	}
 	v.assume(passed, began)
-	if v.cluster != nil {
-		v.cluster.hasReleased(v.recordedReleased - 1)
-		v.cluster.passedUntil(began.arrived)
-	}
-	for _, l := range v.nodes {
-		// The status does not tell of each node what was released there.
-		l.hasReleased(v.recordedReleased - 1)
+	for _, l := range v.lanes() { // the status does not tell of each node what was released there
+		for g := range v.recordedReleased {
+			l.hasReleased(g)
+		}
 		l.passedUntil(began.arrived)
 	}
 }
 
 // assume takes groups for passed that the referee did not see pass.
-func (v *version) assume(passed int, e event) {
+func (v *version) assume(passed sets.Set[int], e event) {
 	l := v.cluster
-	if l == nil || passed <= l.passed {
+	if l == nil {
 		return
 	}
-	if !v.continuous {
-		v.assumed += passed - l.passed
+	for _, g := range sets.List(passed) {
+		if l.groups[g].passed || !l.isOpen(g) {
+			continue
+		}
+		if !v.continuous {
+			v.assumed++
+		}
+		l.trust(g)
 	}
-	l.skipTo(passed, v.created)
 	v.settle(l, e)
 }
 
@@ -79,8 +84,10 @@ func (v *version) remember() {
 		if v.cluster == nil {
 			continue
 		}
-		for _, definition := range v.definitions[:v.cluster.passed] {
-			v.passedAs.Insert(definition)
+		for g, definition := range v.definitions {
+			if v.cluster.groups[g].passed {
+				v.passedAs.Insert(definition)
+			}
 		}
 	}
 }
@@ -88,12 +95,9 @@ func (v *version) remember() {
 // resume takes up what was passed under the same definitions before an edit that is now taken back: a pass holds while the
 // definition is the one it was made under, and the pods that were released by it prove it.
 func (v *version) resume() {
-	l := v.cluster
-	passed := l.passed
-	for passed < len(v.definitions) && v.passedAs.Has(v.definitions[passed]) {
-		passed++
-	}
-	if passed > l.passed {
-		l.skipTo(passed, v.created)
+	for g, definition := range v.definitions {
+		if v.passedAs.Has(definition) && !v.cluster.groups[g].passed && v.cluster.isOpen(g) {
+			v.cluster.trust(g)
+		}
 	}
 }

@@ -80,6 +80,11 @@ func TestJudgeTakesOnlyAReleaseInOrderForProof(t *testing.T) {
 				unready("db"), reorder("tiers", tier("db"), tier("app")), second},
 			wantBindings: 2, wantExcused: 1,
 		},
+		"nor is what would have been passed long after the edit": {
+			steps: []step{tiers, db, app, reorder("tiers", tier("cache"), tier("app")), passing(late), ready("db"), passing(late), unready("db"),
+				reorder("tiers", tier("db"), tier("app")), second},
+			wantEarly: []string{"shop/app-2"}, wantBindings: 1,
+		},
 		"what was never passed is not when an edit is taken back": {
 			steps: []step{tiers, db, reorder("tiers", tier("cache"), tier("app")), create("cache", labelled("tier", "cache")),
 				ready("cache"), app, bind("app"), passing(late), reorder("tiers", tier("db"), tier("app")), second},

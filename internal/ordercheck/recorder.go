@@ -22,13 +22,14 @@ var kinds = []revisions.Kind[facts]{
 	revisions.KindOf("daemonsets", factsOfDaemonSet),
 	revisions.KindOf("jobs", factsOfJob),
 	revisions.KindOf(v1alpha1.GroupVersion.Group+"/podsequences", readSequence),
+	revisions.KindOf(v1alpha1.GroupVersion.Group+"/clusterpodsequences", readClusterSequence),
 }
 
 // recorder writes the history down.
 type recorder struct {
 	events    []event
 	clock     time.Time                      // the newest time that the API has written
-	completed sets.Set[types.NamespacedName] // PodSequences whose status says so as of now
+	completed sets.Set[types.NamespacedName] // sequences whose status says so as of now
 }
 
 // record leaves out a change that the replay would not notice.

@@ -88,11 +88,12 @@ func (r *Referee) History(ctx context.Context) History {
 	return history
 }
 
-// AwaitCompleted returns once the status of a PodSequence says that its present spec is completed. This is only to
+// AwaitCompleted returns once the status of a PodSequence, or of a ClusterPodSequence, which has no namespace, says that its
+// present spec is completed. This is only to
 // know when to stop watching: no verdict believes it.
 func (r *Referee) AwaitCompleted(ctx context.Context, sequence types.NamespacedName) error {
 	if err := r.follower.Await(ctx, func() bool { return r.recorder.completed.Has(sequence) }); err != nil {
-		return fmt.Errorf("await completion of PodSequence %s: %w", sequence, err)
+		return fmt.Errorf("await completion of %s: %w", kindAndName(sequence), err)
 	}
 	return nil
 }

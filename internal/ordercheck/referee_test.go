@@ -101,6 +101,18 @@ func TestRefereeReadsEveryKindWhereTheAPIServerStoresIt(t *testing.T) {
 	etcd.Put("/registry/minions/node-1", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}})
 	events := ref.History(t.Context()).events
 	assert.NotNil(t, events[len(events)-1].node)
+	etcd.Put("/registry/scheduling.example.com/clusterpodsequences/across", &v1alpha1.ClusterPodSequence{
+		TypeMeta:   metav1.TypeMeta{Kind: "ClusterPodSequence", APIVersion: v1alpha1.GroupVersion.String()},
+		ObjectMeta: metav1.ObjectMeta{Name: "across", UID: "across", Generation: 1},
+		Spec: v1alpha1.ClusterPodSequenceSpec{PodGroups: []v1alpha1.ClusterPodGroup{
+			{PodGroup: v1alpha1.PodGroup{Pods: []string{"x"}, DependsOn: []string{}}, Namespaces: []string{"far"}}}},
+	})
+	events = ref.History(t.Context()).events
+	if across := events[len(events)-1].sequence; assert.NotNil(t, across) {
+		assert.True(t, across.isCluster())
+		assert.Equal(t, []string{"far"}, across.groups[0].home.names)
+		assert.Equal(t, []string{}, across.groups[0].dependsOn)
+	}
 	assert.Empty(t, ref.Verdict(t.Context()).Incomplete)
 }
 

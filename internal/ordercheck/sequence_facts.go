@@ -1,7 +1,6 @@
 package ordercheck
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"time"
@@ -10,58 +9,143 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// sequenceFacts are what the rule asks of a PodSequence. They never change once recorded.
+// sequenceFacts are what the rule asks of a PodSequence or ClusterPodSequence. They never change once recorded.
 type sequenceFacts struct {
 	types.NamespacedName
+	kind       string
 	stamp      time.Time
 	uid        types.UID
 	generation int64
 	created    time.Time
-	target     string // the namespace of the members
+	target     string // the namespace of the members; none for a ClusterPodSequence
 	gate       string
 	perNode    bool // the order holds on each node by itself
 	continuous bool // a group counts only while it is satisfied
 	suspended  bool
+	dryRun     bool // it holds nothing
 	timed      bool // some group has a wait or a time-out
 	groups     []groupFacts
-	// definitions stand, for each group, for what defines it and those before it.
+	// definitions stand, for each group, for what defines it and those ahead of it.
 	definitions []string
 	// hashes are what the status records in the place of definitions. Only the start of the watch believes it.
 	hashes []string
-	// recorded is how many groups the status says are passed. Only the start of the watch believes it.
-	recorded int
-	// recordedReleased is how many groups the status says are released, likewise.
-	recordedReleased int
+	// recorded are the groups that the status says are passed. Only the start of the watch believes it.
+	recorded sets.Set[int]
+	// recordedReleased are the groups that the status says are released, likewise.
+	recordedReleased sets.Set[int]
 	// completed is the phase in the status. It says when to stop watching, never what is right.
 	completed bool
 	// unclear says why this sequence cannot be judged; empty when it can.
 	unclear string
 }
 
+// isCluster reports whether this is a ClusterPodSequence.
+func (f *sequenceFacts) isCluster() bool { return f.kind == v1alpha1.ClusterPodSequenceKind.Kind }
+
+// String names the sequence: namespace/name, or the name alone if it has no namespace.
+func (f *sequenceFacts) String() string { return nameIn(f.NamespacedName) }
+
+// nameIn leaves out a namespace that is none.
+func nameIn(name types.NamespacedName) string {
+	if name.Namespace == "" {
+		return name.Name
+	}
+	return name.String()
+}
+
+// kindAndName is how messages call a sequence.
+func kindAndName(name types.NamespacedName) string {
+	kind := v1alpha1.PodSequenceKind.Kind
+	if name.Namespace == "" {
+		kind = v1alpha1.ClusterPodSequenceKind.Kind
+	}
+	return kind + " " + nameIn(name)
+}
+
 func readSequence(object *unstructured.Unstructured) facts {
 	var sequence v1alpha1.PodSequence
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &sequence); err != nil {
-		// It was stored when the definition allowed more, and may be mended later.
-		return &sequenceFacts{
-			NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
-			stamp:          newestStamp(object),
-			uid:            object.GetUID(),
-			generation:     object.GetGeneration(),
-			target:         object.GetNamespace(),
-			unclear:        fmt.Sprintf("it cannot be read: %v", err),
-		}
+		return unreadable(object, v1alpha1.PodSequenceKind.Kind, err)
 	}
 	return factsOfSequence(&sequence)
 }
 
+func readClusterSequence(object *unstructured.Unstructured) facts {
+	var sequence v1alpha1.ClusterPodSequence
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &sequence); err != nil {
+		return unreadable(object, v1alpha1.ClusterPodSequenceKind.Kind, err)
+	}
+	return factsOfClusterSequence(&sequence)
+}
+
+// unreadable is a sequence that was stored when the definition allowed more, and that may be mended later.
+func unreadable(object *unstructured.Unstructured, kind string, err error) *sequenceFacts {
+	return &sequenceFacts{
+		NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
+		kind:           kind,
+		stamp:          newestStamp(object),
+		uid:            object.GetUID(),
+		generation:     object.GetGeneration(),
+		target:         object.GetNamespace(),
+		unclear:        fmt.Sprintf("it cannot be read: %v", err),
+	}
+}
+
+// factsOfClusterSequence reads a ClusterPodSequence as a PodSequence whose groups live in namespaces of their own.
+func factsOfClusterSequence(sequence *v1alpha1.ClusterPodSequence) *sequenceFacts {
+	spec := &sequence.Spec
+	asOne := &v1alpha1.PodSequence{
+		ObjectMeta: sequence.ObjectMeta,
+		Spec: v1alpha1.PodSequenceSpec{
+			Scope: spec.Scope, SchedulingGateName: spec.SchedulingGateName, EnforcementMode: spec.EnforcementMode,
+			Suspend: spec.Suspend, DryRun: spec.DryRun,
+		},
+		Status: sequence.Status,
+	}
+	homes := make([]home, len(spec.PodGroups))
+	var unclear string
+	for i := range spec.PodGroups {
+		group := &spec.PodGroups[i]
+		asOne.Spec.PodGroups = append(asOne.Spec.PodGroups, group.PodGroup)
+		homes[i].names = slices.Sorted(slices.Values(group.Namespaces))
+		var err error
+		switch {
+		case (len(group.Namespaces) > 0) == (group.NamespaceSelector != nil):
+			unclear = fmt.Sprintf("group %d must have either namespaces or namespaceSelector", i+1)
+		case len(group.Pods) > 0 && len(group.Namespaces) != 1:
+			unclear = fmt.Sprintf("group %d names pods of more than one namespace", i+1)
+		case group.NamespaceSelector != nil:
+			if homes[i].selector, err = readSelector(group.NamespaceSelector); err != nil {
+				unclear = fmt.Sprintf("read namespaceSelector of group %d: %v", i+1, err)
+			}
+		}
+	}
+	f := sequenceFactsOf(asOne, v1alpha1.ClusterPodSequenceKind.Kind, func(group int) home { return homes[group] })
+	if unclear != "" {
+		f.unclear = unclear
+	}
+	return f
+}
+
 func factsOfSequence(sequence *v1alpha1.PodSequence) *sequenceFacts {
+	target := sequence.Spec.Namespace
+	if target == "" {
+		target = sequence.Namespace
+	}
+	return sequenceFactsOf(sequence, v1alpha1.PodSequenceKind.Kind, func(int) home { return home{names: []string{target}} })
+}
+
+// sequenceFactsOf says by homeOf where the members of each group live.
+func sequenceFactsOf(sequence *v1alpha1.PodSequence, kind string, homeOf func(group int) home) *sequenceFacts {
 	spec := &sequence.Spec
 	f := &sequenceFacts{
-		NamespacedName: types.NamespacedName{Namespace: sequence.Namespace, Name: sequence.Name},
+		NamespacedName: nameOf(sequence),
+		kind:           kind,
 		stamp:          newestStamp(sequence),
 		uid:            sequence.UID,
 		generation:     sequence.Generation,
@@ -71,6 +155,7 @@ func factsOfSequence(sequence *v1alpha1.PodSequence) *sequenceFacts {
 		perNode:        spec.Scope == v1alpha1.ScopeNode,
 		continuous:     spec.Scope == v1alpha1.ScopeNode || spec.EnforcementMode == v1alpha1.Continuous,
 		suspended:      spec.Suspend,
+		dryRun:         spec.DryRun,
 		hashes:         hashesOnRecord(sequence),
 		recorded:       recordedGroups(sequence, func(g v1alpha1.GroupStatus) bool { return g.PassedAt != nil }),
 		recordedReleased: recordedGroups(sequence,
@@ -99,20 +184,13 @@ func factsOfSequence(sequence *v1alpha1.PodSequence) *sequenceFacts {
 		if err != nil {
 			f.unclear = err.Error()
 		}
+		group.home = homeOf(i)
 		f.groups = append(f.groups, group)
 		f.timed = f.timed || group.wait > 0 || group.timeout > 0
 	}
+	f.order()
 	f.define()
 	return f
-}
-
-// define works out the definitions: one differs from another if it asks for anything else in any group up to its own.
-func (f *sequenceFacts) define() {
-	definition := sha256.Sum256(fmt.Appendf(nil, "%s %t", f.target, f.perNode))
-	for _, group := range f.groups {
-		definition = sha256.Sum256(fmt.Appendf(definition[:], " %s", group.asks()))
-		f.definitions = append(f.definitions, string(definition[:]))
-	}
 }
 
 // hashesOnRecord returns the hashes that the status records of the groups as they are defined now.
@@ -127,43 +205,52 @@ func hashesOnRecord(sequence *v1alpha1.PodSequence) []string {
 	return hashes[:min(len(hashes), len(sequence.Spec.PodGroups))]
 }
 
-// recordedGroups counts the leading groups of which the status says so. It takes no record of another generation: that may
-// speak of other groups.
-func recordedGroups(sequence *v1alpha1.PodSequence, so func(v1alpha1.GroupStatus) bool) int {
+// recordedGroups returns the groups of which the status says so. It takes no record of another generation: that may speak of
+// other groups.
+func recordedGroups(sequence *v1alpha1.PodSequence, so func(v1alpha1.GroupStatus) bool) sets.Set[int] {
+	recorded := sets.New[int]()
 	if sequence.Status.ObservedGeneration != sequence.Generation {
-		return 0
+		return recorded
 	}
-	records := sequence.Status.Groups
-	first := slices.IndexFunc(records, func(g v1alpha1.GroupStatus) bool { return !so(g) })
-	if first < 0 {
-		first = len(records)
+	for i, record := range sequence.Status.Groups {
+		if i < len(sequence.Spec.PodGroups) && so(record) {
+			recorded.Insert(i)
+		}
 	}
-	return min(first, len(sequence.Spec.PodGroups))
+	return recorded
 }
 
-// groupOf returns the index of the first group that takes the pod, and whether there is one.
-func (f *sequenceFacts) groupOf(pod *podFacts) (int, bool) {
-	if pod.Namespace != f.target {
-		return 0, false
+// groupsIn returns the groups whose members may live in a namespace with these labels, in order.
+func (f *sequenceFacts) groupsIn(namespace string, labelled labels.Set) []int {
+	var in []int
+	for i, group := range f.groups {
+		if group.home.includes(namespace, labelled) {
+			in = append(in, i)
+		}
 	}
-	i := slices.IndexFunc(f.groups, func(g groupFacts) bool { return g.takes(pod) })
-	return i, i >= 0
+	return in
+}
+
+// groupOf returns the index of the first group that takes the pod, and whether there is one. in are the groups whose members may
+// live in its namespace.
+func (f *sequenceFacts) groupOf(pod *podFacts, in []int) (int, bool) {
+	for _, g := range in {
+		if f.groups[g].takes(pod) {
+			return g, true
+		}
+	}
+	return 0, false
 }
 
 // placeOf returns the index of the first group whose selector takes pods with these labels and any name, and whether there
 // is one.
-func (f *sequenceFacts) placeOf(template labels.Set) (int, bool) {
-	i := slices.IndexFunc(f.groups, func(g groupFacts) bool { return g.selector != nil && g.selector.Matches(template) })
-	return i, i >= 0
-}
-
-// sharedWith counts the leading groups that both specs define alike. Changing namespace or scope changes all of them.
-func (f *sequenceFacts) sharedWith(other *sequenceFacts) int {
-	n := 0
-	for n < min(len(f.definitions), len(other.definitions)) && f.definitions[n] == other.definitions[n] {
-		n++
+func (f *sequenceFacts) placeOf(template labels.Set, in []int) (int, bool) {
+	for _, g := range in {
+		if f.groups[g].selector != nil && f.groups[g].selector.Matches(template) {
+			return g, true
+		}
 	}
-	return n
+	return 0, false
 }
 
 // says compares generations instead of specs: the API server counts it up with every change of the spec. What the

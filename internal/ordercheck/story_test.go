@@ -18,7 +18,9 @@ type story struct {
 	next      revision
 	started   revision
 	pods      map[string]*corev1.Pod
+	namespace string // where what a step creates lives
 	sequences map[string]*v1alpha1.PodSequence
+	across    map[string]*v1alpha1.ClusterPodSequence
 	nodes     map[string]metav1.Time // when they were created
 	events    []event
 	stops     []Stop
@@ -39,7 +41,9 @@ func tell(steps ...step) History {
 	s := &story{
 		now:       storyBegin,
 		pods:      map[string]*corev1.Pod{},
+		namespace: testNamespace,
 		sequences: map[string]*v1alpha1.PodSequence{},
+		across:    map[string]*v1alpha1.ClusterPodSequence{},
 		nodes:     map[string]metav1.Time{},
 	}
 	for _, step := range steps {
@@ -84,7 +88,7 @@ func create(name string, edits ...podEdit) step {
 	return func(s *story) {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: testNamespace,
+				Namespace: s.namespace,
 				Name:      name,
 				UID:       types.UID(fmt.Sprintf("%s-%d", name, s.next)),
 
@@ -186,7 +190,7 @@ var gated = gatedBy(v1alpha1.DefaultSchedulingGateName)
 func order(name string, fixes ...sequenceFix) step {
 	return func(s *story) {
 		sequence := &v1alpha1.PodSequence{ObjectMeta: metav1.ObjectMeta{
-			Namespace:  testNamespace,
+			Namespace:  s.namespace,
 			Name:       name,
 			UID:        types.UID(fmt.Sprintf("%s-%d", name, s.next)),
 			Generation: 1,

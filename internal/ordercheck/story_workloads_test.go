@@ -17,7 +17,7 @@ import (
 // write creates or changes an object that is neither a pod nor a PodSequence. Its UID is its name.
 func write[O metav1.Object](factsOf func(O) facts, object O) step {
 	return func(s *story) {
-		object.SetNamespace(testNamespace)
+		object.SetNamespace(s.namespace)
 		object.SetUID(types.UID(object.GetName()))
 		if created := object.GetCreationTimestamp(); created.IsZero() {
 			object.SetCreationTimestamp(s.whole())

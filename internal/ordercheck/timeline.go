@@ -6,16 +6,21 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Timeline tells when the members of one PodSequence came by each step, in group order, or node by node if that is how the
+// Timeline tells when the members of one sequence came by each step, in group order, or node by node if that is how the
 // order holds.
 // All times are those at which the referee saw the change, so that they can be compared: the API keeps none of
 // a binding or a gate's removal, and only whole seconds of the rest.
 type Timeline struct {
-	// Sequence is the namespace/name of the PodSequence.
+	// Kind is PodSequence or ClusterPodSequence.
+	Kind string `json:"kind"`
+	// Sequence is namespace/name, or the name of a ClusterPodSequence.
 	Sequence string `json:"sequence"`
+	// Graph says that some group says itself which groups it depends on.
+	Graph bool `json:"graph,omitempty"`
 	// PerNode says that the order holds on each node by itself.
 	PerNode bool `json:"perNode,omitempty"`
 	// Begin and End are the first and last time in it.
@@ -50,11 +55,19 @@ func (p PodTimes) all() []*time.Time {
 func NewTimeline(history History, sequence types.NamespacedName) (Timeline, error) {
 	spec := newestSpec(history.events, sequence)
 	if spec == nil {
-		return Timeline{}, fmt.Errorf("lay out PodSequence %s: it was never seen", sequence)
+		return Timeline{}, fmt.Errorf("lay out %s: it was never seen", kindAndName(sequence))
 	}
+	labelled := map[string]labels.Set{}
 	tracks := map[types.UID]*track{}
 	for _, e := range history.events {
-		if e.pod == nil || e.pod.Namespace != spec.target {
+		if e.home != nil {
+			labelled[e.home.name] = e.home.labels
+		}
+		if e.pod == nil {
+			continue
+		}
+		in := spec.groupsIn(e.pod.Namespace, labelled[e.pod.Namespace])
+		if len(in) == 0 {
 			continue
 		}
 		t := tracks[e.pod.uid]
@@ -62,9 +75,9 @@ func NewTimeline(history History, sequence types.NamespacedName) (Timeline, erro
 			t = &track{}
 			tracks[e.pod.uid] = t
 		}
-		t.take(e, spec, e.revision <= history.start)
+		t.take(e, spec, in, e.revision <= history.start)
 	}
-	timeline := Timeline{Sequence: sequence.String(), PerNode: spec.perNode}
+	timeline := Timeline{Kind: spec.kind, Sequence: spec.String(), PerNode: spec.perNode, Graph: spec.isGraph()}
 	for _, t := range tracks {
 		if t.member {
 			timeline.Pods = append(timeline.Pods, t.PodTimes)
@@ -94,7 +107,7 @@ type track struct {
 }
 
 // take notes the steps that an event shows. Those it shows at the start of the watch happened some time before.
-func (t *track) take(e event, spec *sequenceFacts, before bool) {
+func (t *track) take(e event, spec *sequenceFacts, in []int, before bool) {
 	at := &e.arrived
 	if before {
 		at = nil
@@ -106,6 +119,9 @@ func (t *track) take(e event, spec *sequenceFacts, before bool) {
 	gated := slices.Contains(e.pod.gates, spec.gate)
 	if !t.seen {
 		t.Name, t.Created = e.pod.Name, at
+		if spec.isCluster() {
+			t.Name = e.pod.String()
+		}
 	}
 	if t.gated && !gated {
 		t.Released = at
@@ -119,9 +135,11 @@ func (t *track) take(e event, spec *sequenceFacts, before bool) {
 	if !t.was.ready && e.pod.ready && t.Ready == nil {
 		t.Ready = at
 	}
-	if group, ok := spec.groupOf(e.pod); ok {
+	if group, ok := spec.groupOf(e.pod, in); ok {
 		t.member = true
-		t.Group = Group{Index: group, Name: spec.groups[group].name, label: spec.groups[group].label}
+		t.Group = Group{
+			Index: group, Name: spec.groups[group].name, DependsOn: spec.groups[group].dependsOn, label: spec.groups[group].label,
+		}
 	}
 	t.seen, t.gated, t.was = true, gated, *e.pod
 }

@@ -22,20 +22,35 @@ const (
 // String draws the timeline: a line for each pod, with its times in seconds and a bar.
 func (t Timeline) String() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "PodSequence %s: %.1f s in all (%c waiting  %c starting  %c ready)\n",
-		t.Sequence, t.End.Sub(t.Begin).Seconds(), barWaiting, barStarting, barReady)
+	fmt.Fprintf(&out, "%s %s: %.1f s in all (%c waiting  %c starting  %c ready)\n",
+		t.Kind, t.Sequence, t.End.Sub(t.Begin).Seconds(), barWaiting, barStarting, barReady)
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	node := func(string) string { return "" }
 	if t.PerNode {
 		node = func(name string) string { return name + "\t" }
 	}
-	fmt.Fprintln(table, node("NODE")+"GROUP\tPOD\tCREATED\tRELEASED\tBOUND\tREADY\t")
+	after := func(string) string { return "" }
+	if t.Graph {
+		after = func(names string) string { return names + "\t" }
+	}
+	fmt.Fprintln(table, node("NODE")+"GROUP\t"+after("AFTER")+"POD\tCREATED\tRELEASED\tBOUND\tREADY\t")
 	for _, pod := range t.Pods {
-		fmt.Fprintf(table, "%s%d %s\t%s\t%s\t%s\t%s\t%s\t|%s|\n", node(cmp.Or(pod.Node, "-")), pod.Group.Index+1, pod.Group.Name,
-			pod.Name, t.seconds(pod.Created), t.seconds(pod.Released), t.seconds(pod.Bound), t.seconds(pod.Ready), t.bar(pod))
+		fmt.Fprintf(table, "%s%d %s\t%s%s\t%s\t%s\t%s\t%s\t|%s|\n", node(cmp.Or(pod.Node, "-")), pod.Group.Index+1, pod.Group.Name,
+			after(pod.Group.after()), pod.Name, t.seconds(pod.Created), t.seconds(pod.Released), t.seconds(pod.Bound), t.seconds(pod.Ready), t.bar(pod))
 	}
 	_ = table.Flush() // a strings.Builder takes everything
 	return strings.TrimRight(out.String(), "\n")
+}
+
+// after names the groups that a group depends on.
+func (g Group) after() string {
+	switch {
+	case g.DependsOn == nil && g.Index > 0:
+		return "all before"
+	case len(g.DependsOn) == 0:
+		return "-"
+	}
+	return strings.Join(g.DependsOn, ", ")
 }
 
 // seconds has a dash for what did not happen or was not seen.

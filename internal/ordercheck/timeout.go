@@ -33,25 +33,27 @@ func (l *lane) noteBreak(g int, now time.Time) {
 	}
 }
 
-// hold follows, under Continuous, which groups are held because an earlier one is not passed, and releases them anew when
-// all earlier ones are.
+// hold follows, under Continuous, which groups are held because one ahead of them is not passed, and releases them anew when
+// all of those are.
 func (l *lane) hold(now time.Time) {
-	var at time.Time
-	open := true
+	on, at := make([]bool, len(l.groups)), make([]time.Time, len(l.groups))
 	for g := range l.groups {
 		p := &l.groups[g]
+		open, since := true, time.Time{}
+		for _, a := range l.spec.groups[g].ahead {
+			open, since = open && on[a], later(since, at[a])
+		}
 		switch {
 		case p.releasedAt.IsZero():
 		case !open && p.heldSince.IsZero():
 			p.heldSince = now
 		case open && !p.heldSince.IsZero():
 			if p.heldSince.Before(l.rules.windowBefore(now)) {
-				p.releasedAt = later(p.releasedAt, at)
+				p.releasedAt = later(p.releasedAt, since)
 			}
 			p.heldSince = time.Time{}
 		}
-		passedAt, passed := l.passedAt(g, now)
-		at, open = later(at, passedAt), open && passed
+		at[g], on[g] = l.letsOn(g, now)
 	}
 }
 
@@ -63,9 +65,9 @@ func (l *lane) resumeAt(resumed, now time.Time) {
 		if p.releasedAt.IsZero() {
 			continue
 		}
-		_, was := l.passedAt(g, now)
+		_, was := l.letsOn(g, now)
 		p.releasedAt = later(p.releasedAt, resumed)
-		if _, is := l.passedAt(g, now); was && !is {
+		if _, is := l.letsOn(g, now); was && !is {
 			p.passedUntil = now
 		}
 	}

@@ -74,7 +74,7 @@ judged 1 binding of 1 sequence over 3 events: 1 violation; incomplete, so this i
 		"resourceVersion": "3",
 		"violations": [{
 			"pod": "shop/app", "podUID": "app-1", "node": "node-1", "resourceVersion": "3",
-			"time": "2026-01-02T03:04:05.03Z", "sequence": "shop/s",
+			"time": "2026-01-02T03:04:05.03Z", "kind": "PodSequence", "sequence": "shop/s",
 			"group": {"index": 1, "name": "Group 2"}, "awaited": {"index": 0, "name": "Database"},
 			"reason": "0 of 1 pods ready at best; db-0 had never existed"
 		}],

@@ -1,6 +1,7 @@
 package ordercheck
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // by what was before, and how long a group that was passed counts after it is not.
 const tolerance = 2 * time.Second
 
-// version is one spec of one PodSequence, and how far its groups have come. It is kept up to date while it is in force
+// version is one spec of one sequence, in namespaces with the labels that they have, and how far its groups have come. It is kept up to date while it is in force
 // and, for the race allowance, as long as the version after it is young.
 type version struct {
 	*sequenceFacts
@@ -25,14 +26,23 @@ type version struct {
 	before      *version  // nil when there was no sequence
 
 	assumed int // how many passes were taken on trust
+	world   *world
+	reach   map[string][]int // of a ClusterPodSequence: the groups whose members may live in a namespace
+	all     []int            // of any other: all groups
 	members []members
-	placed  map[string]int    // pod name to group
-	naming  map[string][]int  // pod name to the groups by name that have it, in order
-	homes   map[types.UID]int // workload to the group whose selector takes its pods
+	placed  map[types.NamespacedName]int   // pod to group
+	naming  map[types.NamespacedName][]int // pod to the groups by name that have it, in order
+	homes   map[types.UID]place            // workload to the group whose selector takes its pods
 	// passedAs has the definitions under which groups of this sequence were passed, in this version or another.
 	passedAs sets.Set[string]
 	cluster  *lane            // nil if the order holds on each node
 	nodes    map[string]*lane // nil if it holds across the cluster
+}
+
+// place is the group that expects the pods of a workload.
+type place struct {
+	namespace string
+	group     int
 }
 
 // rules are what is the same for all versions.
@@ -56,18 +66,18 @@ func (r *rules) windowBefore(at time.Time) time.Time {
 // members are the pods of one group that are neither terminating nor gone. A pod changes under it without notice, so
 // it remembers which were ready when they were added: the count then stays true without looking at all again.
 type members struct {
-	readiness map[string]bool // by name
+	readiness map[types.NamespacedName]bool
 	ready     int
 }
 
-func (m *members) add(name string, ready bool) {
+func (m *members) add(name types.NamespacedName, ready bool) {
 	m.readiness[name] = ready
 	if ready {
 		m.ready++
 	}
 }
 
-func (m *members) remove(name string) {
+func (m *members) remove(name types.NamespacedName) {
 	if m.readiness[name] {
 		m.ready--
 	}
@@ -80,43 +90,44 @@ func newVersion(f *sequenceFacts, rules *rules, old *version, w *world, e event)
 	v := &version{
 		sequenceFacts: f,
 		rules:         rules,
+		world:         w,
+		reach:         map[string][]int{},
 		members:       make([]members, len(f.groups)),
-		placed:        map[string]int{},
-		naming:        map[string][]int{},
-		homes:         map[types.UID]int{},
+		placed:        map[types.NamespacedName]int{},
+		naming:        map[types.NamespacedName][]int{},
+		homes:         map[types.UID]place{},
 		passedAs:      sets.New[string](),
 	}
 	if old != nil {
 		v.passedAs = old.passedAs
 	}
 	for i, group := range f.groups {
-		v.members[i].readiness = map[string]bool{}
+		v.all = append(v.all, i)
+		v.members[i].readiness = map[types.NamespacedName]bool{}
 		for _, name := range group.names {
-			v.naming[name] = append(v.naming[name], i)
+			key := types.NamespacedName{Namespace: group.home.names[0], Name: name}
+			v.naming[key] = append(v.naming[key], i)
 		}
 	}
-	ns := w.in(f.target)
-	for _, workload := range ns.workloads {
-		v.house(workload)
-	}
-	for _, p := range ns.pods {
-		v.place(p)
-	}
-	shared := 0
-	if old != nil {
-		shared = f.sharedWith(old.sequenceFacts)
+	for _, namespace := range v.spans(w) {
+		ns := w.in(namespace)
+		for _, workload := range ns.workloads {
+			v.house(workload)
+		}
+		for _, p := range ns.pods {
+			v.place(p)
+		}
 	}
 	if f.perNode {
 		v.nodes = map[string]*lane{}
 		for node := range w.nodes {
-			v.laneOn(node, old, shared, w, e)
+			v.laneOn(node, old, w, e)
 		}
 	} else {
 		v.cluster = newLane(f, rules)
 		if old != nil && old.cluster != nil {
 			old.cluster.settle(e.arrived)
-			v.cluster.inherit(old.cluster, shared, e)
-			v.takeUp(v.cluster, old, e)
+			v.takeOver(v.cluster, old.cluster, old, e)
 			v.resume()
 		}
 		for g := range f.groups {
@@ -147,6 +158,15 @@ func (v *version) succeed(f *sequenceFacts, w *world, e event) *version {
 	return next
 }
 
+// takeOver has a lane go on from where the one of the version before is.
+func (v *version) takeOver(l, from *lane, old *version, e event) {
+	l.inherit(from, v.matches(old.sequenceFacts), e)
+	v.takeUp(l, old, e)
+	if v.sequenceFacts == old.sequenceFacts {
+		l.fresh = false // the groups are asked for as before: labels of a namespace changed
+	}
+}
+
 // takeUp counts time-outs anew if a suspension is lifted that the scheduler cannot have missed.
 func (v *version) takeUp(l *lane, old *version, e event) {
 	missed := !old.suspendedAt.IsZero() && !old.suspendedAt.Before(v.rules.windowBefore(e.arrived))
@@ -156,15 +176,14 @@ func (v *version) takeUp(l *lane, old *version, e event) {
 }
 
 // laneOn returns how far a node is. It is worked out if it was not known.
-func (v *version) laneOn(node string, old *version, shared int, w *world, e event) *lane {
+func (v *version) laneOn(node string, old *version, w *world, e event) *lane {
 	l := v.nodes[node]
 	if l == nil {
 		l = newLane(v.sequenceFacts, v.rules)
 		v.nodes[node] = l
 		if old != nil && old.nodes[node] != nil {
 			old.nodes[node].settle(e.arrived)
-			l.inherit(old.nodes[node], shared, e)
-			v.takeUp(l, old, e)
+			v.takeOver(l, old.nodes[node], old, e)
 		}
 		v.weighAllOn(node, l, w, e, noNews)
 	}
@@ -174,7 +193,7 @@ func (v *version) laneOn(node string, old *version, shared int, w *world, e even
 func (v *version) weighAllOn(node string, l *lane, w *world, e event, says newsFor) {
 	l.settle(e.arrived)
 	if facts := w.nodes[node]; facts != nil {
-		l.releaseFirst(v.firstReleaseOn(facts, w))
+		l.releaseRoots(func(g int) time.Time { return v.firstReleaseOn(facts, g, w) })
 	}
 	for g := range v.groups {
 		l.update(g, v.weighOn(node, g, w), e, says(g))
@@ -187,7 +206,7 @@ func (v *version) weighAllOn(node string, l *lane, w *world, e event, says newsF
 func (v *version) settle(l *lane, e event) {
 	l.settle(e.arrived)
 	if !v.suspendedAt.IsZero() && !v.suspendedAt.Before(v.rules.windowBefore(e.arrived)) {
-		l.hasReleased(l.passed)
+		l.hasReleasedAllOpen()
 	}
 }
 
@@ -196,11 +215,11 @@ func (v *version) place(p *pod) {
 	if !ok || p.terminating {
 		return
 	}
-	v.placed[p.Name] = group
-	v.members[group].add(p.Name, p.has(v.groups[group].reached))
+	v.placed[p.NamespacedName] = group
+	v.members[group].add(p.NamespacedName, p.has(v.groups[group].reached))
 }
 
-func (v *version) displace(name string) {
+func (v *version) displace(name types.NamespacedName) {
 	group, ok := v.placed[name]
 	if !ok {
 		return
@@ -211,11 +230,16 @@ func (v *version) displace(name string) {
 
 // house finds the group that expects a workload's pods.
 func (v *version) house(f *workloadFacts) {
-	if home, ok := v.placeOf(f.template); ok {
-		v.homes[f.uid] = home
+	if group, ok := v.placeOf(f.template, v.groupsIn(f.Namespace)); ok {
+		v.homes[f.uid] = place{f.Namespace, group}
 	} else {
 		delete(v.homes, f.uid)
 	}
+}
+
+// groupOf returns the index of the group that takes the pod, and whether there is one.
+func (v *version) groupOf(p *podFacts) (int, bool) {
+	return v.sequenceFacts.groupOf(p, v.groupsIn(p.Namespace))
 }
 
 // governs reports whether somebody could have held the pod: our scheduler, or the gate while the sequence was in force.
@@ -230,6 +254,14 @@ func (v *version) laneOf(p *pod) *lane {
 		return v.nodes[p.podFacts.node]
 	}
 	return v.cluster
+}
+
+// lanes are all that the version has.
+func (v *version) lanes() []*lane {
+	if v.cluster != nil {
+		return []*lane{v.cluster}
+	}
+	return slices.Collect(maps.Values(v.nodes))
 }
 
 func (g groupFacts) complete() bool { return g.reached == v1alpha1.RequireComplete }

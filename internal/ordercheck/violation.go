@@ -27,7 +27,9 @@ type Violation struct {
 	ResourceVersion string `json:"resourceVersion"`
 	// Time is when the referee saw the binding.
 	Time time.Time `json:"time"`
-	// Sequence is the namespace/name of the PodSequence that should have held it.
+	// Kind is PodSequence or ClusterPodSequence.
+	Kind string `json:"kind"`
+	// Sequence is the one that should have held it: namespace/name, or the name of a ClusterPodSequence.
 	Sequence string `json:"sequence"`
 	// Group is the group the pod belongs to.
 	Group Group `json:"group"`
@@ -46,14 +48,16 @@ type Group struct {
 	Index int `json:"index"`
 	// Name is the group's name, or "Group <n>" with n from 1.
 	Name string `json:"name"`
+	// DependsOn are the names of the groups that it depends on, if it says so itself; only in timelines.
+	DependsOn []string `json:"dependsOn,omitzero"`
 	// label is how a sentence calls it.
 	label string
 }
 
 // String tells the violation in a sentence.
 func (v Violation) String() string {
-	return fmt.Sprintf("pod %s was bound to node %s at %s (resource version %s), but it is in group %s of PodSequence %s, %s: %s",
-		v.Pod, v.Node, v.Time.Format("15:04:05.000"), v.ResourceVersion, v.Group.label, v.Sequence, v.charge, v.Reason)
+	return fmt.Sprintf("pod %s was bound to node %s at %s (resource version %s), but it is in group %s of %s %s, %s: %s",
+		v.Pod, v.Node, v.Time.Format("15:04:05.000"), v.ResourceVersion, v.Group.label, v.Kind, v.Sequence, v.charge, v.Reason)
 }
 
 func (v *version) violation(group int, b binding, w *world) Violation {
@@ -64,6 +68,7 @@ func (v *version) violation(group int, b binding, w *world) Violation {
 		Node:            b.podFacts.node,
 		ResourceVersion: b.event.revision.String(),
 		Time:            b.event.arrived,
+		Kind:            v.kind,
 		Sequence:        v.String(),
 		Group:           v.point(group),
 		Awaited:         v.point(awaited),
@@ -101,14 +106,22 @@ func (v *version) lacks(group int, w *world) string {
 	if best.of == 0 && len(reasons) == 0 {
 		return "no pod had matched it"
 	}
-	names := v.groups[group].names
-	if len(names) == 0 {
-		names = slices.Sorted(maps.Keys(v.members[group].readiness))
+	var pods []types.NamespacedName
+	for _, name := range v.groups[group].names {
+		pods = append(pods, types.NamespacedName{Namespace: v.groups[group].home.names[0], Name: name})
 	}
-	for _, name := range names {
-		if reason := w.whyNot(v.target, name, v.groups[group].reached); reason != "" {
-			reasons = append(reasons, reason)
+	if len(pods) == 0 {
+		pods = slices.SortedFunc(maps.Keys(v.members[group].readiness), func(a, b types.NamespacedName) int {
+			return strings.Compare(a.String(), b.String())
+		})
+	}
+	for _, pod := range pods {
+		if reason := w.whyNot(pod, v.groups[group].reached); reason != "" {
+			reasons = append(reasons, v.callPod(pod)+" "+reason)
 		}
+	}
+	if least := v.groups[group].atLeast; best.ready < least {
+		reasons = append(reasons, fmt.Sprintf("it expects at least %d", least))
 	}
 	summary := fmt.Sprintf("%d of %d pods ready at best", best.ready, best.of)
 	if len(reasons) == 0 {
@@ -124,23 +137,33 @@ func cut(reasons []string) []string {
 	return reasons
 }
 
+// callPod is how messages call a pod: with its namespace if the sequence has several.
+func (v *version) callPod(pod types.NamespacedName) string {
+	if v.isCluster() {
+		return pod.String()
+	}
+	return pod.Name
+}
+
+// call is how messages call a workload.
+func (v *version) call(f *workloadFacts) string { return f.kind + " " + v.callPod(f.NamespacedName) }
+
 // whyNot returns nothing for a pod that has reached what is required.
-func (w *world) whyNot(namespace, name string, reached v1alpha1.RequiredStatus) string {
-	key := types.NamespacedName{Namespace: namespace, Name: name}
-	p := w.get(namespace, name)
+func (w *world) whyNot(key types.NamespacedName, reached v1alpha1.RequiredStatus) string {
+	p := w.get(key.Namespace, key.Name)
 	switch {
 	case p == nil && w.seen.Has(key):
-		return name + " was gone"
+		return "was gone"
 	case p == nil:
-		return name + " had never existed"
+		return "had never existed"
 	case p.terminating:
-		return name + " was terminating"
+		return "was terminating"
 	case p.has(reached):
 		return ""
 	case reached == v1alpha1.RequireComplete:
-		return name + " had not succeeded"
+		return "had not succeeded"
 	case w.wasReady.Has(key):
-		return name + " was no longer ready"
+		return "was no longer ready"
 	}
-	return name + " had never been ready"
+	return "had never been ready"
 }

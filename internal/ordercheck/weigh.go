@@ -85,14 +85,14 @@ func (v *version) weigh(g int, w *world) outcome {
 	if group.selector == nil {
 		return v.weighNames(g, w)
 	}
-	ns := w.in(v.target)
-	shares, expected, observed := v.shares(g, ns)
-	out := outcome{tally: tally{ready: v.members[g].ready, of: max(len(v.members[g].readiness), expected)}}
+	shares, expected, observed := v.shares(g, w)
+	out := outcome{tally: tally{ready: v.members[g].ready, of: max(len(v.members[g].readiness), expected, group.atLeast)}}
 	all := group.enough.text == ""
 	var times turns
 	ready, singles := 0, 0
 	for name := range v.members[g].readiness {
-		p := ns.pods[name]
+		ns := w.in(name.Namespace)
+		p := ns.pods[name.Name]
 		made := ns.makerOf(p.podFacts)
 		done := p.has(group.reached)
 		if made.workload != nil && !made.workload.terminating && v.homeOf(made.workload) == g {
@@ -127,11 +127,11 @@ func (v *version) weigh(g int, w *world) outcome {
 			times = append(times, s.needed()...)
 		}
 	}
-	enough := group.enough.of(expected)
+	enough := group.enough.of(max(expected, group.atLeast))
 	something := len(shares)+singles > 0
 	switch {
 	case all:
-		out.satisfied = something && observed && !short
+		out.satisfied = something && observed && !short && ready >= group.atLeast
 		enough = ready
 	case group.enough.percent:
 		out.satisfied = something && observed && ready >= enough
@@ -150,7 +150,7 @@ func (v *version) weighNames(g int, w *world) outcome {
 	out := outcome{tally: tally{of: len(group.names)}}
 	var times turns
 	for _, name := range group.names {
-		if p := w.get(v.target, name); p != nil && !p.terminating && p.has(group.reached) {
+		if p := w.get(group.home.names[0], name); p != nil && !p.terminating && p.has(group.reached) {
 			out.tally.ready++
 			times.add(p.readySeen, 1)
 		}
@@ -165,11 +165,12 @@ func (v *version) weighNames(g int, w *world) outcome {
 
 // shares are the workloads that the group counts, how many pods it expects of them together, and whether their controllers
 // have seen all there is to them.
-func (v *version) shares(g int, ns *namespace) (shares map[types.UID]*share, expected int, observed bool) {
+func (v *version) shares(g int, w *world) (shares map[types.UID]*share, expected int, observed bool) {
 	observed = true
 	for uid, home := range v.homes {
+		ns := w.in(home.namespace)
 		f := ns.workloads[uid]
-		if home != g || !ns.counts(f) {
+		if home.group != g || !ns.counts(f) {
 			continue
 		}
 		if shares == nil {
@@ -192,14 +193,14 @@ func (v *version) claimed(s *share, g int, ns *namespace) int {
 	}
 	taken := sets.New[string]()
 	ns.podsOf(s.workloadFacts, func(p *pod) {
-		if at, placed := v.placed[p.Name]; placed && at < g && !p.failed && s.wants(p.podFacts) {
+		if at, placed := v.placed[p.NamespacedName]; placed && at < g && !p.failed && s.wants(p.podFacts) {
 			taken.Insert(p.Name)
 		}
 	})
 	for name := range v.naming {
-		ordinal, ok := s.ordinalOf(name)
-		if ok && s.ordinals.inRange(ordinal) && v.naming[name][0] < g {
-			taken.Insert(name)
+		ordinal, ok := s.ordinalOf(name.Name)
+		if ok && name.Namespace == s.Namespace && s.ordinals.inRange(ordinal) && v.naming[name][0] < g {
+			taken.Insert(name.Name)
 		}
 	}
 	return taken.Len()
@@ -208,7 +209,7 @@ func (v *version) claimed(s *share, g int, ns *namespace) int {
 // homeOf is the group that expects the pods of a workload, -1 for none.
 func (v *version) homeOf(f *workloadFacts) int {
 	if home, ok := v.homes[f.uid]; ok {
-		return home
+		return home.group
 	}
 	return -1
 }
@@ -229,24 +230,24 @@ func kth(times turns, k int) time.Time {
 
 // lacksOf says in words which workloads a group waits for.
 func (v *version) lacksOf(g int, w *world) []string {
-	ns := w.in(v.target)
-	shares, _, _ := v.shares(g, ns)
+	shares, _, _ := v.shares(g, w)
 	var lacks []string
 	for _, s := range shares {
 		for name := range v.members[g].readiness {
-			p := ns.pods[name]
+			ns := w.in(name.Namespace)
+			p := ns.pods[name.Name]
 			if ns.makerOf(p.podFacts).workload == s.workloadFacts && p.has(v.groups[g].reached) && s.wants(p.podFacts) {
 				s.ready++
 			}
 		}
 		switch {
 		case !s.observed:
-			lacks = append(lacks, fmt.Sprintf("the newest spec of %s was not yet observed", s))
+			lacks = append(lacks, fmt.Sprintf("the newest spec of %s was not yet observed", v.call(s.workloadFacts)))
 		case s.complete():
 		case s.job != nil && v.groups[g].complete():
-			lacks = append(lacks, fmt.Sprintf("%s was not complete", s))
+			lacks = append(lacks, fmt.Sprintf("%s was not complete", v.call(s.workloadFacts)))
 		case s.ready < s.need:
-			lacks = append(lacks, fmt.Sprintf("%s had %d of %d pods ready", s, s.ready, s.need))
+			lacks = append(lacks, fmt.Sprintf("%s had %d of %d pods ready", v.call(s.workloadFacts), s.ready, s.need))
 		}
 	}
 	slices.Sort(lacks)

@@ -2,6 +2,7 @@ package ordercheck
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -20,11 +21,10 @@ func (v *version) weighOn(node string, g int, w *world) outcome {
 	if !facts.inside(group.nodeSelector) {
 		return outcome{skipped: true}
 	}
-	ns := w.in(v.target)
 	var out outcome
 	var times turns
-	for name, p := range ns.onNode[node] {
-		if at, placed := v.placed[name]; !placed || at != g || p.failed && p.owner.uid != "" {
+	for p := range v.membersOn(node, g, w) {
+		if p.failed && p.owner.uid != "" {
 			continue
 		}
 		out.tally.of++
@@ -34,11 +34,11 @@ func (v *version) weighOn(node string, g int, w *world) outcome {
 		}
 	}
 	members, missing := out.tally.of, len(v.missingOn(facts, g, w))
-	out.tally.of += missing
+	out.tally.of = max(out.tally.of+missing, group.atLeast)
 	enough := group.enough.of(out.tally.of)
 	switch {
 	case group.enough.text == "":
-		out.satisfied = members > 0 && out.tally.ready == members && missing == 0
+		out.satisfied = members > 0 && out.tally.ready == members && missing == 0 && members >= group.atLeast
 	case group.enough.percent:
 		out.satisfied = out.tally.of > 0 && out.tally.ready >= enough
 	default:
@@ -50,13 +50,25 @@ func (v *version) weighOn(node string, g int, w *world) outcome {
 	return out
 }
 
+// membersOn yields the members of a group that are bound to a node.
+func (v *version) membersOn(node string, g int, w *world) iter.Seq[*pod] {
+	return func(yield func(*pod) bool) {
+		for _, namespace := range v.spans(w) {
+			for _, p := range w.in(namespace).onNode[node] {
+				if at, placed := v.placed[p.NamespacedName]; placed && at == g && !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // missingOn are the DaemonSets of a group that should have a pod on a node and have none. A failed one is replaced.
 func (v *version) missingOn(node *nodeFacts, g int, w *world) []*workloadFacts {
-	ns := w.in(v.target)
 	var missing []*workloadFacts
-	for _, set := range v.dueOn(node, g, ns) {
+	for _, set := range v.dueOn(node, g, w) {
 		has := false
-		for _, p := range ns.onNode[node.node.Name] {
+		for _, p := range w.in(set.Namespace).onNode[node.node.Name] {
 			has = has || p.owner.uid == set.uid && !p.terminating && !p.failed
 		}
 		if !has {
@@ -67,11 +79,11 @@ func (v *version) missingOn(node *nodeFacts, g int, w *world) []*workloadFacts {
 }
 
 // dueOn are the DaemonSets of a group that should run on a node.
-func (v *version) dueOn(node *nodeFacts, g int, ns *namespace) []*workloadFacts {
+func (v *version) dueOn(node *nodeFacts, g int, w *world) []*workloadFacts {
 	var due []*workloadFacts
 	for uid, home := range v.homes {
-		f := ns.workloads[uid]
-		if home != g || f.terminating {
+		f := w.in(home.namespace).workloads[uid]
+		if home.group != g || f.terminating {
 			continue
 		}
 		if set, ok := f.object.(*appsv1.DaemonSet); ok {
@@ -83,10 +95,10 @@ func (v *version) dueOn(node *nodeFacts, g int, ns *namespace) []*workloadFacts 
 	return due
 }
 
-// firstReleaseOn is when the first group was released on a node, at the earliest.
-func (v *version) firstReleaseOn(node *nodeFacts, w *world) time.Time {
+// firstReleaseOn is when a group that no other is ahead of was released on a node, at the earliest.
+func (v *version) firstReleaseOn(node *nodeFacts, g int, w *world) time.Time {
 	at := later(v.created, node.node.CreationTimestamp.Time)
-	for _, f := range v.dueOn(node, 0, w.in(v.target)) {
+	for _, f := range v.dueOn(node, g, w) {
 		at = later(at, f.created)
 	}
 	return at
@@ -99,17 +111,22 @@ func (v *version) lacksOn(node string, g int, w *world) []string {
 		return []string{"there was no such node"}
 	}
 	var lacks []string
-	for name, p := range w.in(v.target).onNode[node] {
-		switch at, placed := v.placed[name]; {
-		case !placed || at != g || facts.has(p.podFacts, v.groups[g].reached):
+	members := 0
+	for p := range v.membersOn(node, g, w) {
+		members++
+		switch {
+		case facts.has(p.podFacts, v.groups[g].reached):
 		case p.has(v.groups[g].reached):
-			lacks = append(lacks, name+" had not been ready since the node was made")
+			lacks = append(lacks, v.callPod(p.NamespacedName)+" had not been ready since the node was made")
 		default:
-			lacks = append(lacks, w.whyNot(v.target, name, v.groups[g].reached))
+			lacks = append(lacks, v.callPod(p.NamespacedName)+" "+w.whyNot(p.NamespacedName, v.groups[g].reached))
 		}
 	}
+	if least := v.groups[g].atLeast; members < least {
+		lacks = append(lacks, fmt.Sprintf("it had %d of the %d pods there that it expects", members, least))
+	}
 	for _, f := range v.missingOn(facts, g, w) {
-		lacks = append(lacks, fmt.Sprintf("%s had no pod there", f))
+		lacks = append(lacks, fmt.Sprintf("%s had no pod there", v.call(f)))
 	}
 	slices.Sort(lacks)
 	if len(lacks) == 0 {

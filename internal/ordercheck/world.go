@@ -3,6 +3,7 @@ package ordercheck
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
@@ -12,6 +13,7 @@ type world struct {
 	byNamespace map[string]*namespace
 	nodes       map[string]*nodeFacts
 	allows      map[string]string              // by namespace, whose sequences it lets hold its pods
+	labels      map[string]labels.Set          // by namespace
 	seen        sets.Set[types.NamespacedName] // names that some pod has had
 	wasReady    sets.Set[types.NamespacedName] // names of which some pod has been ready
 }
@@ -41,6 +43,7 @@ func newWorld() *world {
 		byNamespace: map[string]*namespace{},
 		nodes:       map[string]*nodeFacts{},
 		allows:      map[string]string{},
+		labels:      map[string]labels.Set{},
 		seen:        sets.New[types.NamespacedName](),
 		wasReady:    sets.New[types.NamespacedName](),
 	}

@@ -5,9 +5,11 @@ package integration
 
 import (
 	"context"
+	"flag"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/internal/controlplane"
 	"example.com/podsequence/internal/ordercheck"
@@ -17,21 +19,28 @@ import (
 // heavy tests keep two processors busy, and take turns.
 var heavy cluster.Turns
 
+// asDefault runs all stories on clusters whose scheduler is ours, with pods that name none.
+var asDefault = flag.Bool("as-default-scheduler", false, "run our scheduler in place of kube-scheduler")
+
 // environment is a cluster and a referee that watches it.
 type environment struct {
 	*cluster.Cluster
 	referee *ordercheck.Referee
+	// scheduler is the profile of our scheduler that pods of stories name.
+	scheduler string
 }
 
 // shared is what all tests use that do not need a cluster of their own.
 var shared *environment
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	victims.Options.AsDefaultScheduler = *asDefault
 	cluster.Main(m, 16, victims.Options, func(c *cluster.Cluster) (err error) {
 		if err := victims.Begin(c); err != nil {
 			return err
 		}
-		if shared, err = withReferee(c); err == nil {
+		if shared, err = withReferee(c, *asDefault); err == nil {
 			c.AtStop(func() error { shared.referee.Stop(); return nil })
 		}
 		return err
@@ -50,29 +59,33 @@ var victims = cluster.Exclusive{
 // exclusively has a test use the cluster of victims until it ends.
 func exclusively(t testing.TB) *environment {
 	t.Helper()
-	env, err := withReferee(victims.Take(t))
+	env, err := withReferee(victims.Take(t), *asDefault)
 	require.NoError(t, err)
 	t.Cleanup(env.referee.Stop)
 	return env
 }
 
 // withReferee has a referee watch a cluster.
-func withReferee(c *cluster.Cluster) (*environment, error) {
+func withReferee(c *cluster.Cluster, asDefault bool) (*environment, error) {
 	etcd, err := c.EtcdConfig()
 	if err != nil {
 		return nil, err
 	}
-	referee, err := ordercheck.Start(context.Background(), etcd, ordercheck.Options{})
-	if err != nil {
-		return nil, err
+	env := &environment{Cluster: c, scheduler: ourScheduler}
+	var options ordercheck.Options
+	if asDefault {
+		env.scheduler = corev1.DefaultSchedulerName
+		options.SchedulerNames = []string{corev1.DefaultSchedulerName, ourScheduler}
 	}
-	return &environment{c, referee}, nil
+	env.referee, err = ordercheck.Start(context.Background(), etcd, options)
+	return env, err
 }
 
 // startCluster brings up a cluster for one test.
 func startCluster(t testing.TB, options controlplane.Options) *environment {
 	t.Helper()
-	env, err := withReferee(cluster.Own(t, options))
+	options.AsDefaultScheduler = options.AsDefaultScheduler || *asDefault
+	env, err := withReferee(cluster.Own(t, options), options.AsDefaultScheduler)
 	require.NoError(t, err)
 	t.Cleanup(env.referee.Stop)
 	return env

@@ -134,7 +134,7 @@ func startForBenchmark(b *testing.B, options controlplane.Options) *environment 
 	b.Helper()
 	c, err := cluster.Start(b.Context(), options)
 	require.NoError(b, err)
-	env, err := withReferee(c)
+	env, err := withReferee(c, false)
 	require.NoError(b, err)
 	c.AtStop(func() error { env.referee.Stop(); return nil })
 	return env

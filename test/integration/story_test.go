@@ -70,13 +70,21 @@ func (s *story) sequence(name string) *SequenceWrapper { return MakeSequence(s.N
 
 // pod begins a pod of our scheduler that is not ready before the test says so.
 func (s *story) pod(name string) *st.PodWrapper {
-	return st.MakePod().Namespace(s.Namespace).Name(name).SchedulerName(ourScheduler).
+	return st.MakePod().Namespace(s.Namespace).Name(name).SchedulerName(s.env.scheduler).
 		Container("example.com/app").Annotation(cluster.ReadyAfter, "never").TerminationGracePeriodSeconds(0)
 }
 
 // gated is a pod that carries a sequence's gate.
 func (s *story) gated(name string) *st.PodWrapper {
 	return s.pod(name).SchedulingGates([]string{v1alpha1.DefaultSchedulingGateName})
+}
+
+// besideKubeScheduler skips a test of what there is only where our scheduler is not the one of the cluster.
+func besideKubeScheduler(t *testing.T) {
+	t.Helper()
+	if *asDefault {
+		t.Skip("our scheduler is the one of the cluster")
+	}
 }
 
 // createPods creates pods in this order.

@@ -7,19 +7,61 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
+// ruleTest is a spec that somebody writes.
+type ruleTest struct {
+	spec string
+	want []string // parts of the message; none: accepted
+}
+
+// checkRules has the API server check objects of a kind with these specs.
+func checkRules(t *testing.T, kind schema.GroupVersionKind, tests map[string]ruleTest) {
+	s := newStory(t)
+	var options []client.CreateOption
+	if kind == v1alpha1.ClusterPodSequenceKind {
+		options = append(options, client.DryRunAll) // one that is stored might hold pods of other tests
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			object := &unstructured.Unstructured{}
+			var spec map[string]any
+			require.NoError(t, yaml.Unmarshal([]byte(test.spec), &spec))
+			object.SetGroupVersionKind(kind)
+			object.SetNamespace(s.Namespace)
+			if kind == v1alpha1.ClusterPodSequenceKind {
+				object.SetNamespace("")
+			}
+			object.SetGenerateName("valid-")
+			require.NoError(t, unstructured.SetNestedMap(object.Object, spec, "spec"))
+
+			err := client.WithFieldValidation(s.API, metav1.FieldValidationStrict).Create(s.Ctx, object, options...)
+			if len(test.want) == 0 {
+				require.NoError(t, err)
+				if len(options) == 0 {
+					require.NoError(t, s.API.Delete(s.Ctx, object))
+				}
+				return
+			}
+			require.Error(t, err)
+			for _, part := range test.want {
+				assert.ErrorContains(t, err, part)
+			}
+		})
+	}
+}
+
 // Every rule on what a PodSequence may say, by the API server alone. A message names the field and the mend.
 func TestValidation(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
-		spec string
-		want []string // parts of the message; none: accepted
-	}{
+	tests := map[string]ruleTest{
 		"groups by name and by label": {
 			spec: `{podGroups: [{name: One, pods: [a, b]}, {podSelector: {matchLabels: {tier: app}}}, {podSelector: {}}]}`,
 		},
@@ -187,29 +229,7 @@ func TestValidation(t *testing.T) {
 			want: []string{"spec.podGroups[0].onTimeout: Unsupported value", `"Continue"`},
 		},
 	}
-	s := newStory(t)
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			object := &unstructured.Unstructured{}
-			var spec map[string]any
-			require.NoError(t, yaml.Unmarshal([]byte(test.spec), &spec))
-			object.SetGroupVersionKind(v1alpha1.PodSequenceKind)
-			object.SetNamespace(s.Namespace)
-			object.SetGenerateName("valid-")
-			require.NoError(t, unstructured.SetNestedMap(object.Object, spec, "spec"))
-
-			err := s.API.Create(s.Ctx, object)
-			if len(test.want) == 0 {
-				require.NoError(t, err)
-				require.NoError(t, s.API.Delete(s.Ctx, object))
-				return
-			}
-			require.Error(t, err)
-			for _, part := range test.want {
-				assert.ErrorContains(t, err, part)
-			}
-		})
-	}
+	checkRules(t, v1alpha1.PodSequenceKind, tests)
 }
 
 func TestDefaults(t *testing.T) {

@@ -23,6 +23,23 @@ func shippedConfig(t *testing.T) *config.KubeSchedulerConfiguration {
 	return c
 }
 
+// Both shipped configurations give all profiles the same plugin, and differ in whose place they take.
+func TestShippedConfigurationInPlaceOfKubeScheduler(t *testing.T) {
+	c, err := options.LoadConfigFromFile(klog.FromContext(t.Context()), "../../../manifests/scheduler-config/as-default-scheduler.yaml")
+	require.NoError(t, err)
+	beside := shippedConfig(t)
+	assert.Equal(t, "kube-system/kube-scheduler", c.LeaderElection.ResourceNamespace+"/"+c.LeaderElection.ResourceName,
+		"so that it never acts beside kube-scheduler")
+	require.Len(t, c.Profiles, 2)
+	assert.Equal(t, "default-scheduler", c.Profiles[0].SchedulerName)
+	for _, profile := range c.Profiles {
+		assert.Equal(t, beside.Profiles[0].Plugins, profile.Plugins)
+		assert.Equal(t, beside.Profiles[0].PluginConfig, profile.PluginConfig)
+	}
+	c.Profiles, c.LeaderElection, c.ClientConnection.Kubeconfig = beside.Profiles, beside.LeaderElection, ""
+	assert.Equal(t, beside, c)
+}
+
 // A profile loses batching for all its pods by one plugin that cannot sign. Default spreading, which cannot, is off here.
 func TestTheProfileCanStillSignPods(t *testing.T) {
 	s := newStage(t, func(profile *config.KubeSchedulerProfile) {

@@ -1,0 +1,130 @@
+package ordercheck
+
+import (
+	"testing"
+	"time"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+func TestJudgeKnowsSkip(t *testing.T) {
+	const late = 4 * time.Second
+	list := func(fixes ...sequenceFix) []sequenceFix {
+		return append(fixes, vertex("db", nil), vertex("cache", nil, skipped), vertex("app", nil))
+	}
+	unskipped := func(fixes ...sequenceFix) []sequenceFix {
+		return append(fixes, vertex("db", nil), vertex("cache", nil), vertex("app", nil))
+	}
+	for mode, fix := range map[string]sequenceFix{"once": byDefault, "continuously": continuously, "on a node": perNode} {
+		t.Run(mode, func(t *testing.T) {
+			onTheNode := node("node-1")
+			checkAll(t, map[string]judgement{
+				"nobody waits for a group with skip": {
+					steps: []step{onTheNode, order("s", list(fix)...), startedAndReady("db"), started("app")}, wantBindings: 2,
+				},
+				"but for what is ahead of it": {
+					steps:     []step{onTheNode, order("s", list(fix)...), passing(late), started("app")},
+					wantEarly: []string{"shop/app"}, wantBindings: 1,
+				},
+				"its own members start in their turn": {
+					steps:     []step{onTheNode, order("s", list(fix)...), passing(late), started("cache")},
+					wantEarly: []string{"shop/cache"}, wantBindings: 1,
+				},
+				"through it a group waits for what that waits for": {
+					steps: []step{onTheNode, order("s", fix, vertex("db", nil), vertex("cache", after("db"), skipped), vertex("app", after("cache"))),
+						passing(late), started("app")},
+					wantEarly: []string{"shop/app"}, wantBindings: 1,
+				},
+				"to skip a group in an edit has the others go on": {
+					steps: []step{onTheNode, order("s", unskipped(fix)...), startedAndReady("db"), passing(late), reorder("s", list(fix)...),
+						started("app")},
+					wantBindings: 2,
+				},
+				"to take it back holds what has not been released": {
+					steps: []step{onTheNode, order("s", list(fix)...), startedAndReady("db"), passing(late), reorder("s", unskipped(fix)...),
+						passing(late), started("app")},
+					wantEarly: []string{"shop/app"}, wantBindings: 2,
+				},
+				"also what comes after a group that was passed meanwhile": {
+					steps: []step{onTheNode, order("s", append(list(fix), vertex("web", nil))...), startedAndReady("db", "app"), passing(late),
+						reorder("s", append(unskipped(fix), vertex("web", nil))...), passing(late), started("web")},
+					wantEarly: []string{"shop/web"}, wantBindings: 3,
+				},
+				"a pod that was on its way when it was taken back is fine": {
+					steps: []step{onTheNode, order("s", list(fix)...), startedAndReady("db"), create("app"), reorder("s", unskipped(fix)...),
+						bind("app")},
+					wantBindings: 2, wantExcused: 1,
+				},
+				"a group that was ready while it was skipped was passed": {
+					steps: []step{onTheNode, order("s", list(fix)...), startedAndReady("db", "cache"), passing(late),
+						reorder("s", unskipped(fix)...), started("app")},
+					wantBindings: 3,
+				},
+			})
+		})
+	}
+}
+
+// byDefault leaves a sequence as it is by default.
+func byDefault(*v1alpha1.PodSequence) {}
+
+func TestJudgeKnowsDryRuns(t *testing.T) {
+	const late = 4 * time.Second
+	groups := func(fixes ...sequenceFix) []sequenceFix {
+		return append(fixes, named("db"), named("app", "app-2"), named("web"))
+	}
+	for mode, fix := range map[string]sequenceFix{"once": byDefault, "continuously": continuously, "on a node": perNode} {
+		t.Run(mode, func(t *testing.T) {
+			onTheNode := node("node-1")
+			checkAll(t, map[string]judgement{
+				"a dry run holds nothing": {
+					steps: []step{onTheNode, order("s", groups(fix, dryRunning)...), passing(late), started("app")},
+				},
+				"another sequence holds the pod all the same": {
+					steps:     []step{onTheNode, order("s", groups(fix, dryRunning)...), order("real", groups(fix)...), passing(late), started("app")},
+					wantEarly: []string{"shop/app"}, wantBindings: 1,
+				},
+				"a suspended dry run holds nothing either": {
+					steps: []step{onTheNode, order("s", groups(fix, suspended, dryRunning)...), passing(late), started("db", "app")},
+				},
+				"a pod of another scheduler may lose its gate out of turn": {
+					steps: []step{onTheNode, order("s", groups(fix, dryRunning)...), passing(late),
+						create("app", scheduledBy("default-scheduler"), gated), release("app"), bind("app")},
+				},
+				"a pod that was bound meanwhile proves nothing": {
+					steps: []step{onTheNode, order("s", groups(fix, dryRunning)...), started("app", "web"), passing(late),
+						reorder("s", groups(fix)...), passing(late), started("app-2")},
+					wantEarly: []string{"shop/app-2"}, wantBindings: 1,
+				},
+				"one that was on its way when the dry run ended is fine": {
+					steps: []step{onTheNode, order("s", groups(fix, dryRunning)...), create("app", gated), release("app"),
+						reorder("s", groups(fix)...), bind("app")},
+					wantBindings: 1, wantExcused: 1,
+				},
+				"but not for long": {
+					steps: []step{onTheNode, order("s", groups(fix, dryRunning)...), create("app", gated), release("app"),
+						reorder("s", groups(fix)...), passing(late), bind("app")},
+					wantEarly: []string{"shop/app"}, wantBindings: 1,
+				},
+				"a group that was ready meanwhile is ready": {
+					steps: []step{onTheNode, order("s", groups(fix, dryRunning)...), startedAndReady("db"), reorder("s", groups(fix)...),
+						passing(late), started("app")},
+					wantBindings: 1,
+				},
+				"a sequence that turns to a dry run holds nothing any more": {
+					steps: []step{onTheNode, order("s", groups(fix)...), passing(late), reorder("s", groups(fix, dryRunning)...), started("app")},
+				},
+			})
+		})
+	}
+}
+
+func TestJudgeBelievesNoProofOfADryRun(t *testing.T) {
+	verdict := Judge(tell(
+		order("tiers", named("db"), named("app", "app-2")), report("tiers", recordedHashes), create("app", onNode), watchBegins,
+		create("app-2"), bind("app-2"),
+	), JudgeOptions{})
+	if len(verdict.Violations) != 1 {
+		t.Errorf("a pod without proof was believed: %s", verdict)
+	}
+}
