@@ -71,5 +71,5 @@ func init() {
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{watchErrors.CounterVec, confirmDuration, eventDuration, lists.CounterVec, splitStorage, engineSynced, unreadableSequences, namespacesOfInterest, podsReleased}
+	return []prometheus.Collector{watchErrors.CounterVec, confirmDuration, eventDuration, lists.CounterVec, splitStorage, engineSynced, unreadableSequences, namespacesOfInterest, podsReleased, holdDuration, heldPods{}}
 }
