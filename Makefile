@@ -101,10 +101,11 @@ $(PROGRAMS:%=build-%): build-%:
 	@hack/with-progress.sh "building $*" $(GO) build -v -ldflags '$(ldflags)' -o $(BIN)/$* $(main)
 
 .PHONY: generate
-generate: ## Generate deepcopy methods and CRDs from apis/
+generate: ## Generate deepcopy methods and CRDs from apis/, and pages of docs/ from the code
 	$(TOOLS) controller-gen object paths=./apis/...
 	$(TOOLS) controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=manifests/crds
 	$(GO) run ./hack/embeddedpods manifests/crds/batch.example.com_sequentialjobs.yaml
+	$(GO) run ./hack/metricsdoc >docs/metrics.md.new && mv docs/metrics.md.new docs/metrics.md
 
 .PHONY: dist
 dist: ## Write dist/install.yaml and dist/install-lite.yaml, with images named after IMG

@@ -52,7 +52,7 @@ shell_syntax() {
 check "formatting" formatted
 check "shell syntax" shell_syntax
 check "go.mod is tidy" go mod tidy -diff
-check "generated files" unchanged make --no-print-directory generate -- apis manifests/crds
+check "generated files" unchanged make --no-print-directory generate -- apis manifests/crds docs
 check "vet" go vet ./...
 check "import directions and lint" go tool -modfile=hack/lint/go.mod golangci-lint run
 

@@ -3,6 +3,10 @@ package main
 import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"example.com/podsequence/pkg/controllers/deploymentcoordination"
+	"example.com/podsequence/pkg/controllers/podgroup"
+	"example.com/podsequence/pkg/controllers/podsequence"
+	"example.com/podsequence/pkg/controllers/sequentialjob"
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/feed"
 	"example.com/podsequence/pkg/podgroupwatch"
@@ -16,4 +20,8 @@ func init() {
 	metrics.Registry.MustRegister(feed.Collectors()...)
 	metrics.Registry.MustRegister(podwriter.Collectors()...)
 	metrics.Registry.MustRegister(podgroupwatch.Collectors()...)
+	metrics.Registry.MustRegister(podsequence.Collectors()...)
+	metrics.Registry.MustRegister(sequentialjob.Collectors()...)
+	metrics.Registry.MustRegister(podgroup.Collectors()...)
+	metrics.Registry.MustRegister(deploymentcoordination.Collectors()...)
 }

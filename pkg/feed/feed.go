@@ -247,6 +247,7 @@ func (f *Feed) Run(ctx context.Context) {
 	var watches wait.Group
 	defer watches.Wait()
 
+	fed.Store(f.engine)
 	watches.StartWithContext(ctx, f.keepTime)
 	f.setState("the lists of pods, workloads, nodes and namespaces are not complete")
 	for _, kind := range f.world {
@@ -348,10 +349,13 @@ func (f *Feed) applyAt(watch *position, version string, enter func() sequence.Ch
 
 // step is apply for who holds deliver.
 func (f *Feed) step(enter func() sequence.Changes) {
-	f.pass(f.engine.Tick(f.clock.Now()))
+	changes := f.engine.Tick(f.clock.Now())
+	f.observeReleases(changes)
+	f.pass(changes)
 	begin := time.Now()
-	changes := enter()
+	changes = enter()
 	eventDuration.Observe(time.Since(begin).Seconds())
+	f.observeReleases(changes)
 	f.pass(changes)
 	f.forgetAbandoned()
 	f.confirmDeferred()

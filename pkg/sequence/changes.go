@@ -1,6 +1,8 @@
 package sequence
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
@@ -26,6 +28,7 @@ type Release struct {
 	Namespace, Name string
 	UID             types.UID
 	SchedulerName   string
+	CreatedAt       time.Time
 	// Gates are those of its gates that its sequences lift: none when the pod was held without a gate.
 	Gates []string
 	// StillGated reports that it also carries gates that are not for its sequences to lift.
@@ -72,7 +75,7 @@ func (e *Engine) release(c *Changes, p *pod, waiting bool) {
 	}
 	c.released.Insert(p.UID)
 	c.Released = append(c.Released, Release{
-		Namespace: p.Namespace, Name: p.Name, UID: p.UID, SchedulerName: p.SchedulerName, Gates: gates,
+		Namespace: p.Namespace, Name: p.Name, UID: p.UID, SchedulerName: p.SchedulerName, CreatedAt: p.CreatedAt.Time(), Gates: gates,
 		StillGated: len(gates) < len(p.Gates()),
 	})
 }

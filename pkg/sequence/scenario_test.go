@@ -316,6 +316,10 @@ func (s *scenario) status(name string) string {
 		b.WriteString("\n")
 	}
 	for _, c := range ps.Status.Conditions {
+		switch c.Type {
+		case v1alpha1.ConditionCompleted, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled:
+			continue // they follow from the others, see TestWhatToolsSayOfASequence
+		}
 		fmt.Fprintf(&b, "  %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
 	}
 	if told != "nothing" {

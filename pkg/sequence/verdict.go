@@ -100,7 +100,7 @@ func (p *published) asksNamespaces(namespace string) bool {
 	return refuses || p.selectors.Load()
 }
 
-// publishedPod is what the engine says of a pod. All but held stays as it is.
+// publishedPod is what the engine says of a pod. All but held and times.released stays as it is.
 type publishedPod struct {
 	uid             types.UID
 	resourceVersion string
@@ -110,6 +110,7 @@ type publishedPod struct {
 	memberships []membership // as of the pod: no element is ever written to
 	needs       []membership // see Engine.needs
 	held        atomic.Bool
+	times       publishedTimes
 }
 
 // publishedNamespace has the sequences of a namespace, if a pod can be matched with them in a short time.
@@ -196,15 +197,21 @@ func (e *Engine) publish(p *pod) (held bool) {
 		p.confirmed = p.placed.Moment // a namespace that comes later changes nothing about that
 	}
 	if old := p.published; old != nil && old.uid == p.UID && old.resourceVersion == p.ResourceVersion && sameSlice(old.memberships, p.memberships) {
-		old.held.Store(held)
+		old.times.note(old.held.Swap(held), held, e.now)
 		return held
 	}
+	old := p.published
 	p.published = &publishedPod{
 		uid: p.UID, resourceVersion: p.ResourceVersion, firstSeen: p.firstSeen,
 		placed:      p.MembershipFacts(),
 		memberships: p.memberships, needs: e.needs(p),
 	}
 	p.published.held.Store(held)
+	p.published.times.created = p.CreatedAt.Time().Unix()
+	if old != nil && old.uid == p.UID {
+		p.published.times.released.Store(old.times.released.Load())
+		p.published.times.note(old.held.Load(), held, e.now)
+	}
 	e.published.pods.Store(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.published)
 	return held
 }

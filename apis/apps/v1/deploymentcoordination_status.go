@@ -12,6 +12,13 @@ const (
 	ConditionDegraded    = "Degraded"    // something keeps Deployments from rolling out one at a time
 )
 
+// Condition types by which tools that know nothing of this kind, such as kstatus, tell how it is. They are there only while
+// they are true.
+const (
+	ConditionReconciling = "Reconciling" // Deployments have changes to roll out, and will do so by themselves
+	ConditionStalled     = "Stalled"     // Deployments have changes to roll out, and will not do so unless somebody acts
+)
+
 // Reasons of conditions.
 const (
 	ReasonDeploymentsInProgress    = "DeploymentsInProgress"
@@ -67,7 +74,7 @@ type DeploymentCoordinationStatus struct {
 	// +listMapKey=name
 	DeploymentStates []DeploymentState `json:"deploymentStates,omitempty"`
 
-	// Conditions are Ready, Progressing and Degraded.
+	// Conditions are Ready, Progressing and Degraded; Reconciling and Stalled only while they are true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

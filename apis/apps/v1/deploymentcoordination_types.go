@@ -36,7 +36,9 @@ type DeploymentCoordination struct {
 	Spec DeploymentCoordinationSpec `json:"spec"`
 
 	// Status is what podsequence-controller last saw and decided.
+	// Until then observedGeneration is -1, so that no tool takes a new object for a ready one.
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status DeploymentCoordinationStatus `json:"status,omitempty,omitzero"`
 }
 

@@ -28,6 +28,14 @@ const (
 	ConditionSuspended   = "Suspended"   // no step runs, because spec.suspend is true
 )
 
+// Condition types by which tools that know nothing of this kind, such as kstatus, tell how it is. Reconciling and Stalled
+// are there only while they are true.
+const (
+	ConditionReady       = "Ready"       // the same as Complete
+	ConditionReconciling = "Reconciling" // the same as Progressing
+	ConditionStalled     = "Stalled"     // the same as Failed
+)
+
 // Reasons of conditions. Those of failures are also in progress.failureReason, but for ReasonJobFailed, where the Job's
 // own reason is, such as BackoffLimitExceeded.
 const (
@@ -107,7 +115,7 @@ type SequentialJobStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Conditions are Complete, Available, Progressing, Failed and Suspended.
+	// Conditions are Complete, Available, Ready, Progressing, Failed and Suspended; Reconciling and Stalled only while they are true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -50,7 +50,9 @@ type SequentialJob struct {
 	Spec SequentialJobSpec `json:"spec"`
 
 	// Status is how far it has come.
+	// Until then observedGeneration is -1, so that no tool takes a new object for a ready one.
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status SequentialJobStatus `json:"status,omitempty,omitzero"`
 }
 

@@ -27,7 +27,9 @@ type ClusterPodSequence struct {
 
 	// Status is what podsequence-controller last saw. Its lists name pods as namespace/name. Only passes recorded in groups
 	// are ever read back.
+	// Until then observedGeneration is -1, so that no tool takes a new object for a ready one.
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status PodSequenceStatus `json:"status,omitempty,omitzero"`
 }
 

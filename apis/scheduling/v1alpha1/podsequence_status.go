@@ -39,6 +39,14 @@ const (
 	ConditionSuspended   = "Suspended"   // nothing more is released, because spec.suspend says so
 	ConditionSkipped     = "Skipped"     // some group has skip: no group waits for it
 	ConditionDryRun      = "DryRun"      // nothing is held, because spec.dryRun says so
+	ConditionCompleted   = "Completed"   // every group is passed: status.phase is Completed
+)
+
+// Condition types by which tools that know nothing of this kind, such as kstatus, tell how it is. They are there only while
+// they are true.
+const (
+	ConditionReconciling = "Reconciling" // the same as Progressing, while Stalled is not true
+	ConditionStalled     = "Stalled"     // the sequence will not complete unless somebody acts
 )
 
 // Reasons of conditions and events.
@@ -157,7 +165,8 @@ type PodSequenceStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Conditions are Ready, Progressing, Degraded and Suspended; Skipped and DryRun once they apply.
+	// Conditions are Ready, Completed, Progressing, Degraded and Suspended; Skipped and DryRun once they apply; Reconciling and
+	// Stalled only while they are true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

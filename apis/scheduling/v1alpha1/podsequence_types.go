@@ -40,7 +40,9 @@ type PodSequence struct {
 	Spec PodSequenceSpec `json:"spec"`
 
 	// Status is what podsequence-controller last saw. Only passes recorded in groups are ever read back.
+	// Until then observedGeneration is -1, so that no tool takes a new object for a ready one.
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status PodSequenceStatus `json:"status,omitempty,omitzero"`
 }
 

@@ -131,6 +131,7 @@ func (t *turn) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool,
 	}
 	t.requests++
 	if err := t.writer.Patch(ctx, after, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
+		countWriteError("deployments", err)
 		return nil, fmt.Errorf("set paused of Deployment %s/%s to %t: %w", d.Namespace, d.Name, paused, err)
 	}
 	t.written.note(after)
@@ -143,6 +144,7 @@ func (t *turn) writeStatus(ctx context.Context, i int, status v1.DeploymentCoord
 	after.Status = status
 	t.requests++
 	if err := t.writer.Status().Update(ctx, after, fieldOwner); err != nil {
+		countWriteError("status", err)
 		return fmt.Errorf("update status: %w", err)
 	}
 	t.written.note(after)

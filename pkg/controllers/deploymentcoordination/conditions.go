@@ -19,6 +19,7 @@ func (d *deliberation) describe() {
 	d.set(d.readyCondition())
 	d.set(d.progressingCondition())
 	d.set(d.degradedCondition())
+	d.setHealth()
 }
 
 func (d *deliberation) set(condition metav1.Condition) {

@@ -119,6 +119,9 @@ func degradedBy(status v1.DeploymentCoordinationStatus) *metav1.Condition {
 
 // tell sends the events of a status that has been written.
 func (r *reconciler) tell(in Input, before v1.DeploymentCoordinationStatus, decision Decision) {
+	if !in.Now.IsZero() { // else nothing was decided: it counts no more, or cannot be read
+		observeTurn(&before, &decision.Status, in.Now)
+	}
 	for _, e := range eventsFor(before, decision) {
 		var related *appsv1.Deployment
 		for i := range in.Members {

@@ -160,7 +160,8 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) error
 	c := t.coordination(i)
 	t.pairs++
 	if known := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionDegraded); known != nil && known.Reason == reason &&
-		known.Message == message && known.ObservedGeneration == c.Generation && len(c.Status.DeploymentStates) == 0 {
+		known.Message == message && known.ObservedGeneration == c.Generation && len(c.Status.DeploymentStates) == 0 &&
+		meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionStalled) {
 		return nil
 	}
 	status := v1.DeploymentCoordinationStatus{
@@ -177,6 +178,7 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) error
 		Type: v1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message,
 		ObservedGeneration: c.Generation, LastTransitionTime: *seconds(t.clock.Now()),
 	})
+	setStalled(&status.Conditions, v1.ConditionDegraded)
 	if equality.Semantic.DeepEqual(&c.Status, &status) {
 		return nil
 	}

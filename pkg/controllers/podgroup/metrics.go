@@ -2,14 +2,42 @@ package podgroup
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"example.com/podsequence/pkg/census"
 )
 
-var labelErrors = prometheus.NewCounter(prometheus.CounterOpts{
-	Name: "podsequence_podgroup_label_errors_total",
-	Help: "Failures to write the ready label of a pod in a group. They are tried again.",
-})
+var (
+	labelErrors = metrics.NewCounter(&metrics.CounterOpts{
+		Subsystem:      "podsequence",
+		Name:           "podgroup_label_errors_total",
+		Help:           "Failures to write the ready label of a pod in a group. They are tried again.",
+		StabilityLevel: metrics.ALPHA,
+	})
+	groupsByState = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem:      "podsequence",
+		Name:           "podgroups",
+		Help:           "Groups of pods by label, by state: ready when all pods run, else waiting.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"state"})
 
-func init() {
-	metrics.Registry.MustRegister(labelErrors)
+	states = census.New[types.NamespacedName](groupsByState)
+)
+
+func init() { legacyregistry.MustRegister(labelErrors, groupsByState) }
+
+// Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
+func Collectors() []prometheus.Collector {
+	return []prometheus.Collector{labelErrors, groupsByState.GaugeVec}
+}
+
+// countGroup has the metrics count a group.
+func countGroup(group types.NamespacedName, ready bool) {
+	state := "waiting"
+	if ready {
+		state = "ready"
+	}
+	states.Set(group, census.One(state))
 }

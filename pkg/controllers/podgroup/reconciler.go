@@ -56,6 +56,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if len(w.pods) == 0 {
 		r.forget(group)
+		states.Forget(group)
 		return reconcile.Result{}, nil
 	}
 	m := r.remember(group, len(w.pods))
@@ -76,6 +77,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			d = decide(w)
 		}
 	}
+	countGroup(group, d.why == "")
 	r.publish(ctx, m, d.problems)
 	if len(d.label) > 0 {
 		klog.FromContext(ctx).V(3).Info("All pods of the group run, and are to be labelled", "labels", len(d.label))

@@ -54,6 +54,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	report, ok := r.engine.Report(key)
 	if !ok {
 		r.pacer.forget(key)
+		forgetCounted(key)
 		return reconcile.Result{}, nil
 	}
 	if wait := r.pacer.confirming(key, report.Confirming()); wait > 0 {
@@ -70,6 +71,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	// The API server keeps whole seconds: with a fraction, what is written would differ from what is read back.
 	after := report.Status(report.Object, r.clock.Now().Truncate(time.Second))
 	if equality.Semantic.DeepEqual(before, after) {
+		count(key, &after)
 		return again, nil
 	}
 	if wait := r.pacer.turn(key, writeCost(&after)); wait > 0 {
@@ -87,11 +89,15 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		if degraded := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionDegraded); degraded.Status == metav1.ConditionTrue {
 			note = degraded.Message
 		}
+		statusWriteErrors.WithLabelValues(kindOf(key)).Inc()
 		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSpec, actionObserve, "%s", cut(note))
 		return reconcile.Result{}, err
 	case err != nil:
+		statusWriteErrors.WithLabelValues(kindOf(key)).Inc()
 		return reconcile.Result{}, err
 	}
+	count(key, &after)
+	observeProgress(object, before, after, r.clock.Now())
 	for _, e := range eventsFor(before, after) {
 		r.recorder.Eventf(object, nil, e.kind, e.reason, e.action, "%s", e.note)
 	}

@@ -33,6 +33,7 @@ func (r *reconciler) create(ctx context.Context, w *world, deadline jobDeadline)
 	case err == nil:
 		r.refusals.created(object)
 		w.jobs[index] = job
+		observePause(w.jobs[index-1], r.clock.Now())
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		return r.lookAt(ctx, w, index, client.ObjectKeyFromObject(job))
@@ -43,6 +44,7 @@ func (r *reconciler) create(ctx context.Context, w *world, deadline jobDeadline)
 		return errStale
 	case isAnswer(err): // of a quota, an admission policy, a webhook that is down: all of that may change
 		r.refusals.failed(object)
+		writeErrors.WithLabelValues("jobs").Inc()
 		klog.FromContext(ctx).V(2).Info("The API server refuses a Job, will try again", "job", klog.KObj(job), "err", err)
 		w.obstacle = &obstacle{
 			reason:  v1alpha1.ReasonJobCreateFailed,

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/census"
 )
 
 // maxWrites is how many writes to a Job one pass makes at most. One is the rule; two it takes when a Job that we find in
@@ -53,12 +54,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case !known:
 		r.written.forget(request.NamespacedName)
 		r.refusals.done(request.NamespacedName)
+		phases.Forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	case r.written.isOlder(w.object):
 		return reconcile.Result{}, nil // the watch brings what was written
 	}
 	d, err := r.decideAndApply(ctx, w)
 	if refused := (*refusedChange)(nil); errors.As(err, &refused) {
+		writeErrors.WithLabelValues("jobs").Inc()
 		r.refusals.done(request.NamespacedName)
 		if failed := r.report(ctx, w.object, d.status); failed != nil && !errors.Is(failed, errStale) {
 			return reconcile.Result{}, errors.Join(err, failed)
@@ -71,6 +74,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 			r.refusals.done(request.NamespacedName)
 		}
 		err = r.report(ctx, w.object, d.status)
+		if err == nil {
+			phases.Set(request.NamespacedName, census.One(string(d.status.Phase)))
+			observeSteps(w, w.object.Status, d.status)
+		}
 	}
 	switch {
 	case errors.Is(err, errStale):
@@ -213,6 +220,7 @@ func (r *reconciler) report(ctx context.Context, object *v1alpha1.SequentialJob,
 		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSpec, actionObserve, "%s", cut(status.Message))
 	}
 	if err != nil {
+		writeErrors.WithLabelValues("status").Inc()
 		return fmt.Errorf("update status: %w", err)
 	}
 	r.written.remember(object)

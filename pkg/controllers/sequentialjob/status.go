@@ -179,6 +179,7 @@ func (s *statusBuilder) finish() v1alpha1.SequentialJobStatus {
 		}
 		meta.SetStatusCondition(&s.Conditions, c)
 	}
+	setHealth(&s.Conditions)
 	return s.SequentialJobStatus
 }
 

@@ -2,6 +2,7 @@ package podsequence
 
 import (
 	"context"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,13 +38,18 @@ func (pl *PodSequence) Bind(ctx context.Context, state fwk.CycleState, pod *v1.P
 	if proof == "" {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	return bind(ctx, pl.holder.handle, &v1.Binding{
+	releasedAt := pl.holder.releasedAt(&unbound) // the pod's event may come before the answer
+	status = bind(ctx, pl.holder.handle, &v1.Binding{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
 			Annotations: map[string]string{v1alpha1.ReleasedAnnotation: proof},
 		},
 		Target: v1.ObjectReference{Kind: "Node", Name: node},
 	})
+	if status.IsSuccess() {
+		observeBind(releasedAt, time.Now())
+	}
+	return status
 }
 
 // bind does what DefaultBinder does.

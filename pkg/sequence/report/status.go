@@ -45,6 +45,7 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 		}
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
+	r.setHealth(&status.Conditions, now)
 	return status
 }
 

@@ -1,0 +1,162 @@
+// Metricsdoc writes docs/metrics.md from what the code registers.
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"example.com/podsequence/pkg/controllers/deploymentcoordination"
+	"example.com/podsequence/pkg/controllers/podgroup"
+	"example.com/podsequence/pkg/controllers/podsequence"
+	"example.com/podsequence/pkg/controllers/sequentialjob"
+	"example.com/podsequence/pkg/definitions"
+	"example.com/podsequence/pkg/feed"
+	plugin "example.com/podsequence/pkg/plugins/podsequence"
+	"example.com/podsequence/pkg/podgroupwatch"
+	"example.com/podsequence/pkg/podwriter"
+)
+
+// Metric is what the page says of one metric.
+type Metric struct {
+	Name, Type, Help string
+	Labels           []string
+}
+
+// section is a part of the page.
+type section struct {
+	title, text string
+	collectors  [][]prometheus.Collector
+}
+
+var sections = []section{
+	{"Both programs", "Each program says it of itself: take the maximum over the programs, not the sum. A standby says 0.",
+		[][]prometheus.Collector{feed.Collectors(), podwriter.Collectors(), podgroupwatch.Collectors(), definitions.Collectors()}},
+	{"podsequence-scheduler", "", [][]prometheus.Collector{plugin.Collectors()}},
+	{"podsequence-controller: PodSequence and ClusterPodSequence", "Only the replica that leads counts anything.",
+		[][]prometheus.Collector{podsequence.Collectors()}},
+	{"podsequence-controller: SequentialJob", "", [][]prometheus.Collector{sequentialjob.Collectors()}},
+	{"podsequence-controller: pod groups", "", [][]prometheus.Collector{podgroup.Collectors()}},
+	{"podsequence-controller: DeploymentCoordination", "", [][]prometheus.Collector{deploymentcoordination.Collectors()}},
+}
+
+const preface = `# Metrics
+
+` + "`make generate`" + ` writes this page from the code: do not edit it.
+
+Both programs serve ` + "`/metrics`" + ` over HTTPS, and ask for authentication and authorization, see [operations](operations.md).
+No label has the name of a pod, of a namespace or of one of our objects: the number of time series does not grow with the
+cluster. ` + "`manifests/monitoring`" + ` has a PodMonitor, [alert rules](troubleshooting.md#alerts) and a dashboard for Grafana.
+
+Locks: events are worked on one after another, each for as long as ` + "`podsequence_event_duration_seconds`" + ` says. The scheduler's
+queue is locked for as long as ` + "`podsequence_preenqueue_duration_seconds`" + ` says.
+
+The programs also have the metrics of what they are made from. Of use are ` + "`leader_election_master_status`" + ` (both),
+` + "`scheduler_pending_pods`" + ` (scheduler; pods that we hold are in the queue ` + "`gated`" + `), ` + "`workqueue_depth`" + ` and
+` + "`controller_runtime_reconcile_errors_total`" + ` (controller), ` + "`rest_client_requests_total`" + ` and ` + "`process_resident_memory_bytes`" + ` (both).
+`
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == "-names" {
+		for _, metric := range All() {
+			fmt.Println(metric.Name)
+		}
+		return
+	}
+	fmt.Print(Page())
+}
+
+// All returns all metrics of ours.
+func All() []Metric {
+	var all []Metric
+	for _, s := range sections {
+		all = append(all, s.metrics()...)
+	}
+	return all
+}
+
+// Page returns the page.
+func Page() string {
+	page := &strings.Builder{}
+	page.WriteString(preface)
+	for _, s := range sections {
+		fmt.Fprintf(page, "\n## %s\n\n", s.title)
+		if s.text != "" {
+			fmt.Fprintf(page, "%s\n\n", s.text)
+		}
+		page.WriteString("| metric | type | labels | meaning |\n|---|---|---|---|\n")
+		for _, m := range s.metrics() {
+			labels := ""
+			if len(m.Labels) > 0 {
+				labels = "`" + strings.Join(m.Labels, "`, `") + "`"
+			}
+			fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", m.Name, m.Type, labels, m.Help)
+		}
+	}
+	return page.String()
+}
+
+func (s section) metrics() []Metric {
+	var all []Metric
+	for _, collectors := range s.collectors {
+		for _, c := range collectors {
+			all = append(all, describe(c)...)
+		}
+	}
+	slices.SortFunc(all, func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// description takes apart what a description says of itself, which has no other way to be read.
+var description = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "(.*?)"(?:, unit: "[^"]*")?, constLabels: \{[^}]*\}, variableLabels: \{([^}]*)\}\}$`)
+
+// describe returns the metrics of a collector: most have one.
+func describe(c prometheus.Collector) []Metric {
+	descriptions := make(chan *prometheus.Desc, 100)
+	c.Describe(descriptions)
+	close(descriptions)
+	var all []Metric
+	for d := range descriptions {
+		parts := description.FindStringSubmatch(d.String())
+		if parts == nil {
+			panic("cannot read " + d.String())
+		}
+		metric := Metric{Name: parts[1], Type: typeOf(c), Help: strings.TrimPrefix(parts[2], "[ALPHA] ")}
+		if parts[3] != "" {
+			metric.Labels = strings.Split(parts[3], ",")
+		}
+		all = append(all, metric)
+	}
+	return all
+}
+
+// typeOf asks a vector what it is by its Go type, for it may have no sample yet, and anything else by a sample.
+func typeOf(c prometheus.Collector) string {
+	switch c.(type) {
+	case *prometheus.CounterVec:
+		return "counter"
+	case *prometheus.GaugeVec:
+		return "gauge"
+	case *prometheus.HistogramVec:
+		return "histogram"
+	}
+	samples := make(chan prometheus.Metric, 100)
+	c.Collect(samples)
+	sample := &dto.Metric{}
+	if err := (<-samples).Write(sample); err != nil {
+		panic(err)
+	}
+	switch {
+	case sample.Counter != nil:
+		return "counter"
+	case sample.Histogram != nil:
+		return "histogram"
+	}
+	return "gauge"
+}

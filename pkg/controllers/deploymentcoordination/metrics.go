@@ -1,0 +1,112 @@
+package deploymentcoordination
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/census"
+)
+
+var (
+	coordinationsByState = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem:      "podsequence",
+		Name:           "deploymentcoordinations",
+		Help:           "DeploymentCoordinations, by which of their conditions is true: Ready, Reconciling or Stalled.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"state"})
+	waitingDeployments = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem:      "podsequence",
+		Name:           "deploymentcoordination_deployments",
+		Help:           "Deployments under coordination that have changes to roll out, by state: paused, active, skipped or other.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"state"})
+	turnDuration = metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem:      "podsequence",
+		Name:           "deploymentcoordination_turn_seconds",
+		Help:           "How long Deployments had their turn.",
+		Buckets:        []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600},
+		StabilityLevel: metrics.ALPHA,
+	})
+	writeErrors = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: "podsequence",
+		Name:      "deploymentcoordination_write_errors_total",
+		Help: "Writes of the DeploymentCoordination controller that failed, by resource (deployments, status). They are tried again. That " +
+			"somebody else was faster is no failure.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"resource"})
+
+	states   = census.New[string](coordinationsByState) // by namespace
+	pendings = census.New[string](waitingDeployments)
+)
+
+func init() {
+	legacyregistry.MustRegister(coordinationsByState, waitingDeployments, turnDuration, writeErrors)
+}
+
+// Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
+func Collectors() []prometheus.Collector {
+	return []prometheus.Collector{coordinationsByState.GaugeVec, waitingDeployments.GaugeVec, turnDuration, writeErrors.CounterVec}
+}
+
+// countNamespace has the metrics count the coordinations of a namespace as their status says.
+func countNamespace(namespace string, coordinations []v1.DeploymentCoordination) {
+	byState, pending := map[string]int{}, map[string]int{}
+	for i := range coordinations {
+		status := &coordinations[i].Status
+		for _, kind := range []string{v1.ConditionStalled, v1.ConditionReconciling, v1.ConditionReady} {
+			if meta.IsStatusConditionTrue(status.Conditions, kind) {
+				byState[kind]++
+				break
+			}
+		}
+		for j := range status.DeploymentStates {
+			if state := &status.DeploymentStates[j]; state.HasPendingChanges {
+				pending[pendingState(status, state)]++
+			}
+		}
+	}
+	states.Set(namespace, items(byState, v1.ConditionStalled, v1.ConditionReconciling, v1.ConditionReady)...)
+	pendings.Set(namespace, items(pending, "active", "skipped", "paused", "other")...)
+}
+
+func pendingState(status *v1.DeploymentCoordinationStatus, state *v1.DeploymentState) string {
+	switch {
+	case state.Name == status.ActiveDeployment:
+		return "active"
+	case state.Skipped != "":
+		return "skipped"
+	case state.Paused:
+		return "paused"
+	}
+	return "other"
+}
+
+// items are the counts in a fixed order.
+func items(counts map[string]int, labels ...string) []census.Item {
+	var all []census.Item
+	for _, label := range labels {
+		if counts[label] > 0 {
+			all = append(all, census.Item{Labels: []string{label}, Count: counts[label]})
+		}
+	}
+	return all
+}
+
+// observeTurn measures a turn that has ended.
+func observeTurn(before, after *v1.DeploymentCoordinationStatus, now time.Time) {
+	if before.ActiveDeployment != after.ActiveDeployment && before.ActiveSince != nil {
+		turnDuration.Observe(max(0, now.Sub(before.ActiveSince.Time).Seconds()))
+	}
+}
+
+// countWriteError counts a write that failed for another reason than that somebody else was faster.
+func countWriteError(resource string, err error) {
+	if !hasChanged(err) {
+		writeErrors.WithLabelValues(resource).Inc()
+	}
+}

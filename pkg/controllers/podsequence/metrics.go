@@ -1,0 +1,156 @@
+package podsequence
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/census"
+)
+
+// durations are the buckets of what takes seconds to hours.
+var durations = []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600}
+
+var (
+	sequencesByPhase = gaugeVec("sequences", "Sequences, by kind and phase.", "kind", "phase")
+	groupsByPhase    = gaugeVec("groups", "Groups of sequences, by kind and phase. Of a sequence of scope Node a group counts once for all nodes.",
+		"kind", "phase")
+	degradedByReason = gaugeVec("degraded_sequences", "Sequences whose condition Degraded is true, by kind and reason.", "kind", "reason")
+	stalledByReason  = gaugeVec("stalled_sequences", "Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
+
+	oldestGroup = metrics.NewGaugeFunc(&metrics.GaugeOpts{
+		Subsystem:      "podsequence",
+		Name:           "oldest_group_in_progress_seconds",
+		Help:           "How long ago the group was released that has been in progress longest; 0 if none is. Suspended sequences do not count.",
+		StabilityLevel: metrics.ALPHA,
+	}, func() float64 { return inProgress.Seconds(time.Now()) })
+
+	groupWait = histogramVec("group_wait_seconds",
+		"How long groups waited for those before them: from the creation of the sequence, or the edit that changed the group, to the release.")
+	groupReady = histogramVec("group_ready_seconds", "How long groups took from their release to being ready for the first time.")
+	passLag    = histogramVec("group_pass_lag_seconds",
+		"From when a group was passed, by the API server's times, which are whole seconds, until status says so.")
+
+	statusWriteErrors = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem:      "podsequence",
+		Name:           "status_write_errors_total",
+		Help:           "Failures to write the status of a sequence, by kind. They are tried again. That somebody else was faster is no failure.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"kind"})
+)
+
+var (
+	phases      = census.New[types.NamespacedName](sequencesByPhase)
+	groups      = census.New[types.NamespacedName](groupsByPhase)
+	degradedNow = census.New[types.NamespacedName](degradedByReason)
+	stalledNow  = census.New[types.NamespacedName](stalledByReason)
+	inProgress  = census.NewOldest[types.NamespacedName]()
+)
+
+func init() {
+	legacyregistry.MustRegister(sequencesByPhase, groupsByPhase, degradedByReason, stalledByReason, groupWait, groupReady, passLag, statusWriteErrors)
+	legacyregistry.RawMustRegister(oldestGroup)
+}
+
+// Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
+func Collectors() []prometheus.Collector {
+	return []prometheus.Collector{
+		sequencesByPhase.GaugeVec, groupsByPhase.GaugeVec, degradedByReason.GaugeVec, stalledByReason.GaugeVec, oldestGroup,
+		groupWait.HistogramVec, groupReady.HistogramVec, passLag.HistogramVec, statusWriteErrors.CounterVec,
+	}
+}
+
+func gaugeVec(name, help string, labels ...string) *metrics.GaugeVec {
+	return metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: "podsequence", Name: name, Help: help, StabilityLevel: metrics.ALPHA}, labels)
+}
+
+func histogramVec(name, help string) *metrics.HistogramVec {
+	return metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem: "podsequence", Name: name, Help: help, Buckets: durations, StabilityLevel: metrics.ALPHA,
+	}, []string{"kind"})
+}
+
+// kindOf is the kind of the sequence of that name: one of the whole cluster has no namespace.
+func kindOf(key types.NamespacedName) string {
+	if key.Namespace == "" {
+		return "ClusterPodSequence"
+	}
+	return "PodSequence"
+}
+
+// count has the metrics count a sequence as its status says.
+func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
+	kind := kindOf(key)
+	phases.Set(key, census.One(kind, string(status.Phase)))
+	inPhase := map[v1alpha1.GroupPhase]int{}
+	var since *metav1.Time
+	for i := range status.Groups {
+		group := &status.Groups[i]
+		inPhase[group.Phase]++
+		if group.Phase == v1alpha1.GroupInProgress && group.SatisfiedAt == nil && (since == nil || group.ReleasedAt.Before(since)) {
+			since = group.ReleasedAt
+		}
+	}
+	var items []census.Item
+	for _, phase := range []v1alpha1.GroupPhase{
+		v1alpha1.GroupWaiting, v1alpha1.GroupInProgress, v1alpha1.GroupPassed, v1alpha1.GroupFailed, v1alpha1.GroupSkipped,
+	} {
+		if inPhase[phase] > 0 {
+			items = append(items, census.Item{Labels: []string{kind, string(phase)}, Count: inPhase[phase]})
+		}
+	}
+	groups.Set(key, items...)
+	degradedNow.Set(key, reasonIf(status, v1alpha1.ConditionDegraded, kind)...)
+	stalledNow.Set(key, reasonIf(status, v1alpha1.ConditionStalled, kind)...)
+	if since == nil || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended) {
+		inProgress.Forget(key)
+	} else {
+		inProgress.Set(key, since.Time)
+	}
+}
+
+// reasonIf counts the reason of a condition, if it is true.
+func reasonIf(status *v1alpha1.PodSequenceStatus, condition, kind string) []census.Item {
+	if c := meta.FindStatusCondition(status.Conditions, condition); c != nil && c.Status == metav1.ConditionTrue {
+		return []census.Item{census.One(kind, c.Reason)}
+	}
+	return nil
+}
+
+// forgetCounted has the metrics count a sequence no more.
+func forgetCounted(key types.NamespacedName) {
+	for _, counted := range []*census.Census[types.NamespacedName]{phases, groups, degradedNow, stalledNow} {
+		counted.Forget(key)
+	}
+	inProgress.Forget(key)
+}
+
+// observeProgress measures what a status says that the one before did not.
+func observeProgress(object metav1.Object, before, after v1alpha1.PodSequenceStatus, now time.Time) {
+	kind := kindOf(types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()})
+	for i := range after.Groups {
+		was, is := recordBefore(before, after, i), after.Groups[i]
+		if is.ReleasedAt == nil {
+			continue
+		}
+		if was.ReleasedAt == nil && i > 0 {
+			since := object.GetCreationTimestamp().Time
+			if is.ChangedAt != nil && is.ChangedAt.After(since) {
+				since = is.ChangedAt.Time
+			}
+			groupWait.WithLabelValues(kind).Observe(max(0, is.ReleasedAt.Sub(since).Seconds()))
+		}
+		if was.FirstSatisfiedAt == nil && is.FirstSatisfiedAt != nil {
+			groupReady.WithLabelValues(kind).Observe(max(0, is.FirstSatisfiedAt.Sub(is.ReleasedAt.Time).Seconds()))
+		}
+		if was.PassedAt == nil && is.PassedAt != nil {
+			passLag.WithLabelValues(kind).Observe(max(0, now.Sub(is.PassedAt.Time).Seconds()))
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package podsequence
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+func expectGauge(t *testing.T, want float64, gauge *metrics.GaugeVec, labels ...string) {
+	t.Helper()
+	got, err := testutil.GetGaugeMetricValue(gauge.WithLabelValues(labels...))
+	assert.NoError(t, err)
+	assert.InDelta(t, want, got, 0, "%v", labels)
+}
+
+// The kind ClusterPodSequence has the gauges for itself in this package's tests.
+func TestMetricsCountSequencesAsTheirStatusSays(t *testing.T) {
+	const kind = "ClusterPodSequence"
+	first, second := types.NamespacedName{Name: "first"}, types.NamespacedName{Name: "second"}
+	released := metav1.NewTime(time.Now().Add(-time.Hour))
+	status := v1alpha1.PodSequenceStatus{
+		Phase: v1alpha1.PhaseInProgress,
+		Groups: []v1alpha1.GroupStatus{
+			{Phase: v1alpha1.GroupPassed, ReleasedAt: &metav1.Time{Time: released.Add(-time.Hour)}},
+			{Phase: v1alpha1.GroupInProgress, ReleasedAt: &released},
+			{Phase: v1alpha1.GroupWaiting}, {Phase: v1alpha1.GroupWaiting},
+		},
+	}
+	count(first, &status)
+	count(second, &status)
+	expectGauge(t, 2, sequencesByPhase, kind, "InProgress")
+	expectGauge(t, 4, groupsByPhase, kind, "Waiting")
+	assert.InDelta(t, 3600, inProgress.Seconds(time.Now()), 60)
+
+	failed := v1alpha1.PodSequenceStatus{Phase: v1alpha1.PhaseFailed, Conditions: []metav1.Condition{
+		{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPodFailed},
+		{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPodFailed},
+	}}
+	count(second, &failed)
+	expectGauge(t, 1, sequencesByPhase, kind, "InProgress")
+	expectGauge(t, 1, sequencesByPhase, kind, "Failed")
+	expectGauge(t, 2, groupsByPhase, kind, "Waiting")
+	expectGauge(t, 1, degradedByReason, kind, "PodFailed")
+	expectGauge(t, 1, stalledByReason, kind, "PodFailed")
+
+	status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionTrue}}
+	count(first, &status)
+	assert.Zero(t, inProgress.Seconds(time.Now()), "a suspended sequence is not stuck")
+
+	forgetCounted(first)
+	forgetCounted(second)
+	expectGauge(t, 0, sequencesByPhase, kind, "Failed")
+	expectGauge(t, 0, groupsByPhase, kind, "Waiting")
+	expectGauge(t, 0, degradedByReason, kind, "PodFailed")
+	expectGauge(t, 0, stalledByReason, kind, "PodFailed")
+}
+
+func TestMetricsMeasureEachStepOfAGroupOnce(t *testing.T) {
+	at := func(seconds int64) *metav1.Time { return &metav1.Time{Time: time.Unix(seconds, 0)} }
+	object := &metav1.ObjectMeta{Name: "cluster", CreationTimestamp: *at(100)}
+	before := v1alpha1.PodSequenceStatus{Groups: []v1alpha1.GroupStatus{{ReleasedAt: at(100)}, {}}}
+	after := v1alpha1.PodSequenceStatus{Groups: []v1alpha1.GroupStatus{
+		{ReleasedAt: at(100), FirstSatisfiedAt: at(140), SatisfiedAt: at(140), PassedAt: at(150)}, {ReleasedAt: at(150)},
+	}}
+	sum := func(of *metrics.HistogramVec) float64 {
+		value, err := testutil.GetHistogramMetricValue(of.WithLabelValues("ClusterPodSequence"))
+		assert.NoError(t, err)
+		return value
+	}
+	observeProgress(object, before, after, time.Unix(151, 0))
+	observeProgress(object, after, after, time.Unix(500, 0))
+	assert.InDelta(t, 50, sum(groupWait), 0)
+	assert.InDelta(t, 40, sum(groupReady), 0)
+	assert.InDelta(t, 1, sum(passLag), 0)
+}

@@ -1,0 +1,69 @@
+package sequentialjob
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/census"
+)
+
+var (
+	jobsByPhase = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem:      "podsequence",
+		Name:           "sequentialjobs",
+		Help:           "SequentialJobs, by phase.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"phase"})
+	stepDuration = metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem:      "podsequence",
+		Name:           "sequentialjob_step_seconds",
+		Help:           "How long the Jobs of steps took that have completed, by their own times.",
+		Buckets:        []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600},
+		StabilityLevel: metrics.ALPHA,
+	})
+	stepPause = metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem:      "podsequence",
+		Name:           "sequentialjob_step_pause_seconds",
+		Help:           "From when the Job of a step has completed, by its own times, which are whole seconds, until the next Job is created.",
+		Buckets:        metrics.ExponentialBuckets(0.1, 2, 14),
+		StabilityLevel: metrics.ALPHA,
+	})
+	writeErrors = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem: "podsequence",
+		Name:      "sequentialjob_write_errors_total",
+		Help: "Writes of the SequentialJob controller that failed, by resource (jobs, status). They are tried again. That somebody else was " +
+			"faster is no failure.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"resource"})
+
+	phases = census.New[types.NamespacedName](jobsByPhase)
+)
+
+func init() { legacyregistry.MustRegister(jobsByPhase, stepDuration, stepPause, writeErrors) }
+
+// Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
+func Collectors() []prometheus.Collector {
+	return []prometheus.Collector{jobsByPhase.GaugeVec, stepDuration, stepPause, writeErrors.CounterVec}
+}
+
+// observeSteps measures the steps that are completed by a status that the one before did not say so of.
+func observeSteps(w world, before, after v1alpha1.SequentialJobStatus) {
+	for _, i := range after.Progress.CompletedIndices {
+		if job := w.jobs[i]; job != nil && !isCompleted(before, i) && job.Status.StartTime != nil && job.Status.CompletionTime != nil {
+			stepDuration.Observe(max(0, job.Status.CompletionTime.Sub(job.Status.StartTime.Time).Seconds()))
+		}
+	}
+}
+
+// observePause measures how long the step waited after the Job of the one before; nil if there is none.
+func observePause(before *batchv1.Job, now time.Time) {
+	if before != nil && before.Status.CompletionTime != nil {
+		stepPause.Observe(max(0, now.Sub(before.Status.CompletionTime.Time).Seconds()))
+	}
+}

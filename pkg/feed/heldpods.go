@@ -1,0 +1,68 @@
+package feed
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"example.com/podsequence/pkg/sequence"
+)
+
+var (
+	holdDuration = metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem:      "podsequence",
+		Name:           "pod_hold_duration_seconds",
+		Help:           "How old pods were when their turn came, of all schedulers. The API server's times are whole seconds.",
+		Buckets:        []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600},
+		StabilityLevel: metrics.ALPHA,
+	})
+	heldPodsNow = prometheus.NewDesc("podsequence_held_pods",
+		"[ALPHA] Pods that wait for their turn now, of all schedulers. Each program counts all of them.", nil, nil)
+	oldestHeldPod = prometheus.NewDesc("podsequence_oldest_held_pod_seconds",
+		"[ALPHA] How old the oldest pod is that waits for its turn now; 0 if none waits.", nil, nil)
+)
+
+// fed is the engine that this process feeds.
+var fed atomic.Pointer[sequence.Engine]
+
+func init() {
+	legacyregistry.MustRegister(holdDuration)
+	legacyregistry.RawMustRegister(heldPods{})
+}
+
+// heldPods asks the engine when somebody asks for metrics. It is empty while nothing is fed, as on a standby.
+type heldPods struct{}
+
+// Describe implements prometheus.Collector.
+func (heldPods) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- heldPodsNow
+	descriptions <- oldestHeldPod
+}
+
+// Collect implements prometheus.Collector.
+func (heldPods) Collect(collected chan<- prometheus.Metric) {
+	var held sequence.HeldPods
+	if engine := fed.Load(); engine != nil {
+		held = engine.HeldPods()
+	}
+	var oldest float64
+	if !held.OldestCreatedAt.IsZero() {
+		oldest = max(0, time.Since(held.OldestCreatedAt).Seconds())
+	}
+	collected <- prometheus.MustNewConstMetric(heldPodsNow, prometheus.GaugeValue, float64(held.Pods))
+	collected <- prometheus.MustNewConstMetric(oldestHeldPod, prometheus.GaugeValue, oldest)
+}
+
+// observeReleases measures how long pods were held. What a process finds released when it starts is none of its doing.
+func (f *Feed) observeReleases(changes sequence.Changes) {
+	if !f.synced {
+		return
+	}
+	now := f.clock.Now()
+	for i := range changes.Released {
+		holdDuration.Observe(max(0, now.Sub(changes.Released[i].CreatedAt).Seconds()))
+	}
+}
