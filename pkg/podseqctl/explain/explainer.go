@@ -37,20 +37,26 @@ func (e *Explainer) Pod(pod *corev1.Pod) Reason {
 
 // Workload explains what the pods of a workload wait for. kind is as users write it.
 func (e *Explainer) Workload(kind sequence.WorkloadKind, object metav1.Object) Reason {
-	r := Reason{Subject: e.name(string(kind), object), State: Done}
-	var waiting []*corev1.Pod
 	pods := e.Owned(object)
+	r := e.Owner(string(kind), object.GetNamespace(), object.GetName(), pods)
+	if own := e.ownReasons(kind, object, len(pods)); len(own) > 0 {
+		r.State, r.Because = Held, append(own, r.Because...)
+	}
+	return r
+}
+
+// Owner explains what the pods of an owner of any kind wait for.
+func (e *Explainer) Owner(kind, namespace, name string, pods []*corev1.Pod) Reason {
+	r := Reason{Subject: kind + " " + e.short(namespace, name), State: Done}
+	var waiting []*corev1.Pod
 	for _, pod := range pods {
 		if !isReady(pod) && pod.Status.Phase != corev1.PodSucceeded && pod.DeletionTimestamp == nil {
 			waiting = append(waiting, pod)
 		}
 	}
-	own := e.ownReasons(kind, object, len(pods))
-	r.Message = fmt.Sprintf("%d of %d pods wait", len(waiting), len(pods))
-	if len(waiting) > 0 || len(own) > 0 {
-		r.State = Held
+	if r.Message = fmt.Sprintf("%d of %d pods wait", len(waiting), len(pods)); len(waiting) > 0 {
+		r.State, r.Because = Held, e.pods(waiting, v1alpha1.RequireReady)
 	}
-	r.Because = append(own, e.pods(waiting, v1alpha1.RequireReady)...)
 	return r
 }
 

@@ -129,8 +129,8 @@ func (s *Sequence) namespacesByName() (names []string, all bool) {
 	return slices.Compact(names), all
 }
 
-// compareSequences has PodSequences first, by namespace and name.
-func compareSequences(a, b *Sequence) int {
+// Compare sorts sequences: PodSequences first, by namespace and name.
+func Compare(a, b *Sequence) int {
 	if a.IsCluster() != b.IsCluster() {
 		if b.IsCluster() {
 			return -1

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ func New(objects *Objects, config sequence.Config, now time.Time) *Snapshot {
 		statusOf: map[types.NamespacedName]v1alpha1.PodSequenceStatus{}, unknown: map[types.NamespacedName]string{},
 		events: map[types.UID][]*corev1.Event{}, podGroups: map[podgroups.Reference]int{},
 	}
-	slices.SortStableFunc(objects.Sequences, compareSequences)
+	slices.SortStableFunc(objects.Sequences, Compare)
 	for _, pod := range objects.Pods {
 		s.pods[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = pod
 		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
@@ -240,4 +241,48 @@ func eventTime(event *corev1.Event) time.Time {
 func (s *Snapshot) PodGroupMinimum(reference podgroups.Reference) (minimum int, ok bool) {
 	minimum, ok = s.podGroups[reference]
 	return minimum, ok
+}
+
+// MembersByGroup returns the pods of each group of a sequence, by namespace and name. They are empty if the engine does not know
+// the sequence.
+func (s *Snapshot) MembersByGroup(of *Sequence) [][]*corev1.Pod {
+	members := make([][]*corev1.Pod, len(of.Spec.PodGroups))
+	for _, pod := range s.Pods {
+		for _, place := range s.Places(pod) {
+			if place.Sequence == of.Key() && place.Group < len(members) {
+				members[place.Group] = append(members[place.Group], pod)
+			}
+		}
+	}
+	for _, pods := range members {
+		slices.SortFunc(pods, func(a, b *corev1.Pod) int {
+			return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		})
+	}
+	return members
+}
+
+// OwnedByName returns the pods that an owner of any kind has, by itself or by workloads that it owns. The kind is compared
+// without regard to case.
+func (s *Snapshot) OwnedByName(kind, namespace, name string) []*corev1.Pod {
+	isOwner := func(object metav1.Object) bool {
+		owner := metav1.GetControllerOfNoCopy(object)
+		return owner != nil && object.GetNamespace() == namespace && owner.Name == name &&
+			(strings.EqualFold(owner.Kind, kind) || strings.EqualFold(owner.Kind+"s", kind))
+	}
+	var pods []*corev1.Pod
+	for _, pod := range s.Pods {
+		if isOwner(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	for _, objects := range s.Workloads {
+		for _, object := range objects {
+			if isOwner(object) {
+				pods = append(pods, s.Owned(object)...)
+			}
+		}
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods
 }
