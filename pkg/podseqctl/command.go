@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
@@ -79,7 +80,7 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 	t.flags.AddFlags(flags)
 	flags.StringSliceVar(&t.config.SchedulerNames, "scheduler-names", t.config.SchedulerNames, "the profiles of podsequence-scheduler, as the controller's flag of this name says")
 	flags.StringSliceVar(&t.config.GatePrefixes, "gate-prefixes", t.config.GatePrefixes, "prefixes of the gates that may be lifted, as the controller's flag of this name says")
-	command.AddCommand(t.newGet(), t.newWhy(), t.newTree())
+	command.AddCommand(t.newGet(), t.newWhy(), t.newTree(), t.newLint(), t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip())
 	return command
 }
 
@@ -92,15 +93,15 @@ func (t *tool) connect() (Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	reader, err := snapshot.NewReader(config)
-	if err != nil {
-		return nil, err
-	}
-	client, err := dynamic.NewForConfig(config)
+	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	t.source = &apiSource{Reader: reader, dynamic: client}
+	dynamicClient, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	t.source = &apiSource{Reader: snapshot.NewReader(core, dynamicClient), core: core, dynamic: dynamicClient}
 	return t.source, nil
 }
 

@@ -3,6 +3,7 @@ package podseqctl
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,10 +34,10 @@ import (
 // now is the time of all golden tests.
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// TestGolden runs the commands of testdata against the objects there. "objects" replaces all objects; "run" runs a command, of
+// TestGolden runs the commands of testdata/golden against the objects there. "objects" replaces all objects; "run" runs a command, of
 // which both outputs and the error are compared; arguments of "objects" name what may not be read.
 func TestGolden(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
 		source := &fakeSource{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
@@ -46,12 +48,27 @@ func TestGolden(t *testing.T) {
 				}
 				return "ok\n"
 			case "run":
-				return run(source, strings.Fields(d.Input))
+				source.writes = nil
+				output := run(source, arguments(d.Input))
+				return output + strings.Join(append(source.writes, ""), "\n")
 			}
 			d.Fatalf(t, "unknown directive")
 			return ""
 		})
 	})
+}
+
+// arguments splits a command line; double quotes keep words together.
+func arguments(line string) []string {
+	var args []string
+	for i, part := range strings.Split(strings.TrimSpace(line), `"`) {
+		if i%2 == 1 {
+			args = append(args, part)
+		} else {
+			args = append(args, strings.Fields(part)...)
+		}
+	}
+	return args
 }
 
 // run runs a command and returns all that it prints.
@@ -70,10 +87,36 @@ func run(source Source, args []string) string {
 type fakeSource struct {
 	snapshot.Objects
 	noClusterSequences bool
+	writes             []string // since the last command
+	forbidden          bool     // for writes
+	conflicts          int      // answers to the next writes
 }
+
+func (s *fakeSource) Patch(_ context.Context, of *snapshot.Sequence, patch []byte, dryRun bool) error {
+	if s.forbidden {
+		return apierrors.NewForbidden(v1alpha1.PodSequenceResource.GroupResource(), of.Key().Name, errors.New("no right to patch"))
+	}
+	if s.conflicts > 0 {
+		s.conflicts--
+		return apierrors.NewConflict(v1alpha1.PodSequenceResource.GroupResource(), of.Key().Name, errors.New("changed meanwhile"))
+	}
+	s.writes = append(s.writes, fmt.Sprintf("patch %s dryRun=%t %s", of, dryRun, patch))
+	return nil
+}
+
+func (s *fakeSource) Emit(_ context.Context, event *eventsv1.Event, dryRun bool) error {
+	s.writes = append(s.writes, fmt.Sprintf("event in %s dryRun=%t %s: %s", event.Namespace, dryRun, event.Reason, event.Note))
+	return nil
+}
+
+func (s *fakeSource) Whoami(context.Context) (string, error) { return "jane", nil }
 
 func (s *fakeSource) forbid(what string) {
 	switch what {
+	case "no-writes":
+		s.forbidden = true
+	case "two-conflicts":
+		s.conflicts = 2
 	case "no-nodes":
 		s.NodesRead = false
 		s.Unread = append(s.Unread, "nodes may not be read: of sequences with scope Node only the status is shown")

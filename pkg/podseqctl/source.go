@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
@@ -32,6 +33,7 @@ type Source interface {
 // apiSource reads from the API server.
 type apiSource struct {
 	*snapshot.Reader
+	core    kubernetes.Interface
 	dynamic dynamic.Interface
 }
 

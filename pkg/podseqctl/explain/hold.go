@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
 	"example.com/podsequence/pkg/sequence"
@@ -21,7 +20,7 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 	lifted := map[string]bool{}
 	for _, place := range e.Places(pod) {
 		s := e.Snapshot.Sequence(place.Sequence)
-		lifted[gateOf(s)] = true
+		lifted[s.Gate()] = true
 		switch {
 		case place.Decision.Held && place.Governed:
 			holding = append(holding, place)
@@ -154,11 +153,4 @@ func (e *Explainer) gangs(pod *corev1.Pod) []Reason {
 		reasons = append(reasons, r)
 	}
 	return reasons
-}
-
-func gateOf(s *snapshot.Sequence) string {
-	if s == nil || s.Spec.SchedulingGateName == "" {
-		return v1alpha1.DefaultSchedulingGateName
-	}
-	return s.Spec.SchedulingGateName
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
@@ -26,17 +25,9 @@ type Reader struct {
 	dynamic dynamic.Interface
 }
 
-// NewReader returns a Reader. The config's limits should be those of a tool that ends soon.
-func NewReader(config *rest.Config) (*Reader, error) {
-	core, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
-	}
-	dynamicClient, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
-	}
-	return &Reader{core: core, dynamic: dynamicClient}, nil
+// NewReader returns a Reader that uses these clients.
+func NewReader(core kubernetes.Interface, dynamic dynamic.Interface) *Reader {
+	return &Reader{core: core, dynamic: dynamic}
 }
 
 // Gather reads what has to do with the pods of a namespace: the sequences that order them, and the pods and workloads of all
@@ -174,7 +165,7 @@ func (g *gatherer) targets(of *Sequence) []string {
 		if group.NamespaceSelector == nil {
 			continue
 		}
-		selector, err := metav1.LabelSelectorAsSelector(asLabelSelector(group.NamespaceSelector))
+		selector, err := Selector(group.NamespaceSelector)
 		if err != nil {
 			continue
 		}
@@ -187,7 +178,11 @@ func (g *gatherer) targets(of *Sequence) []string {
 	return names
 }
 
-func asLabelSelector(in *v1alpha1.LabelSelector) *metav1.LabelSelector {
+// Selector returns the selector of apimachinery; it selects nothing if there is none.
+func Selector(in *v1alpha1.LabelSelector) (labels.Selector, error) {
+	if in == nil {
+		return labels.Nothing(), nil
+	}
 	out := &metav1.LabelSelector{MatchLabels: map[string]string{}}
 	for key, value := range in.MatchLabels {
 		out.MatchLabels[key] = string(value)
@@ -199,7 +194,7 @@ func asLabelSelector(in *v1alpha1.LabelSelector) *metav1.LabelSelector {
 		}
 		out.MatchExpressions = append(out.MatchExpressions, requirement)
 	}
-	return out
+	return metav1.LabelSelectorAsSelector(out)
 }
 
 // nodes reads all nodes if some sequence holds on each node by itself.

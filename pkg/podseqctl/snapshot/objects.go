@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,4 +46,23 @@ func (o *Objects) unread(format string, args ...any) {
 		}
 	}
 	o.Unread = append(o.Unread, line)
+}
+
+// NamespacesNamed returns all namespaces that sequences, workloads and pods name.
+func (o *Objects) NamespacesNamed() []string {
+	var names []string
+	for _, s := range o.Sequences {
+		byName, _ := s.namespacesByName()
+		names = append(names, byName...)
+	}
+	for _, pod := range o.Pods {
+		names = append(names, pod.Namespace)
+	}
+	for _, objects := range o.Workloads {
+		for _, object := range objects {
+			names = append(names, object.GetNamespace())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -115,6 +115,11 @@ func (s *Sequence) GroupNamed(name string) (int, error) {
 	return 0, fmt.Errorf("%s has no group %q: give one of %s, or its number from 1 to %d", s, name, strings.Join(titles, ", "), len(titles))
 }
 
+// Gate returns the scheduling gate that the sequence lifts.
+func (s *Sequence) Gate() string {
+	return cmp.Or(s.Spec.SchedulingGateName, v1alpha1.DefaultSchedulingGateName)
+}
+
 // namespacesByName returns the namespaces where members live, as far as the spec names them; all is false if labels select more.
 func (s *Sequence) namespacesByName() (names []string, all bool) {
 	if !s.IsCluster() {

@@ -164,6 +164,11 @@ func (s *Snapshot) Parts(of *Sequence, group int) []sequence.WorkloadPart {
 	return s.engine.Workloads(of.Key(), group)
 }
 
+// Predecessors returns the groups that must be passed before pods of a group may be scheduled.
+func (s *Snapshot) Predecessors(of *Sequence, group int) []int {
+	return s.engine.Predecessors(of.Key(), group)
+}
+
 // Blocking returns the groups that a group waits for and that nothing but their own pods keeps from being passed: the
 // predecessors that are not passed, and whose own predecessors are.
 func (s *Snapshot) Blocking(of *Sequence, group int) []int {
@@ -172,8 +177,8 @@ func (s *Snapshot) Blocking(of *Sequence, group int) []int {
 		return i < len(status.Groups) && status.Groups[i].Phase != v1alpha1.GroupPassed && status.Groups[i].Phase != v1alpha1.GroupSkipped
 	}
 	var blocking []int
-	for _, i := range s.engine.Predecessors(of.Key(), group) {
-		if open(i) && !slices.ContainsFunc(s.engine.Predecessors(of.Key(), i), open) {
+	for _, i := range s.Predecessors(of, group) {
+		if open(i) && !slices.ContainsFunc(s.Predecessors(of, i), open) {
 			blocking = append(blocking, i)
 		}
 	}
