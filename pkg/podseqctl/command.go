@@ -80,7 +80,7 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 	t.flags.AddFlags(flags)
 	flags.StringSliceVar(&t.config.SchedulerNames, "scheduler-names", t.config.SchedulerNames, "the profiles of podsequence-scheduler, as the controller's flag of this name says")
 	flags.StringSliceVar(&t.config.GatePrefixes, "gate-prefixes", t.config.GatePrefixes, "prefixes of the gates that may be lifted, as the controller's flag of this name says")
-	command.AddCommand(t.newGet(), t.newWhy(), t.newTree(), t.newLint(), t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip())
+	command.AddCommand(t.newGet(), t.newWhy(), t.newTree(), t.newTimeline(), t.newLint(), t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip())
 	return command
 }
 
