@@ -88,7 +88,7 @@ func (e *Explainer) notScheduled(pod *corev1.Pod, lifted map[string]bool) (State
 		if sequence.TellsWait(pod) {
 			return Held, condition.Message + " (as its condition PodScheduled says; more may not be read)"
 		}
-		return Stuck, "gated"
+		return Stuck, "its scheduling gates keep it from being scheduled"
 	case sequence.TellsWait(pod) && e.seesEverything(pod):
 		return Waiting, "its sequences release it now, and its scheduler is about to place it"
 	case sequence.TellsWait(pod):

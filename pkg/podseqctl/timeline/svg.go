@@ -39,6 +39,7 @@ func (t *Timeline) SVG(out io.Writer, all bool) error {
 		pods, more := g.listed(all)
 		fmt.Fprintf(&body, `<text class="group" x="%d" y="%d">%d. %s</text>`+"\n", svgMargin, y+14, i+1, html.EscapeString(cut(g.Title)))
 		fmt.Fprint(&body, t.passedMark(g, y, svgRow*(len(pods)+1)))
+		fmt.Fprint(&body, t.waitMark(i, y))
 		y += svgRow
 		for _, p := range pods {
 			t.podBar(&body, p, y)
@@ -77,7 +78,7 @@ func (t *Timeline) head(page *strings.Builder) {
 	x := svgMargin + svgLabel
 	for _, entry := range svgLegend {
 		fmt.Fprintf(page, `<rect x="%d" y="20" width="12" height="12" rx="2" fill="%s"/><text x="%d" y="30">%s</text>`+"\n", x, entry.fill, x+17, entry.text)
-		x += 30 + 8*len(entry.text)
+		x += 36 + 6*len(entry.text)
 	}
 	fmt.Fprintf(page, `<rect class="path" x="%d" y="20" width="12" height="12" rx="2"/><text x="%d" y="30">everybody waited for it</text>`+"\n", x, x+17)
 }
@@ -164,6 +165,17 @@ func (t *Timeline) passedMark(g Group, y, height int) string {
 	x := t.x(*g.Passed)
 	return fmt.Sprintf(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#66727f" stroke-dasharray="3 3"/><text class="faint" x="%.1f" y="%d" text-anchor="%s">passed %s</text>`+"\n",
 		x, y, x, y+height, x+anchorGap(x), y+14, anchor(x), t.since(g.Passed))
+}
+
+// waitMark draws the wait of a group for which everybody waited.
+func (t *Timeline) waitMark(group, y int) string {
+	for _, step := range t.Critical {
+		if step.Group == group && step.Pod == "" {
+			return fmt.Sprintf(`<rect class="path" x="%.1f" y="%d" width="%.1f" height="4" stroke-dasharray="4 2"><title>%s</title></rect>`+"\n",
+				t.x(step.From), y+14, max(t.x(step.To)-t.x(step.From), 3), html.EscapeString(step.Message))
+		}
+	}
+	return ""
 }
 
 // anchor keeps text inside of the picture.
