@@ -97,8 +97,8 @@ func (b *barrier) drop(topic topic) {
 func (b *barrier) doubt(namespace string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for breadth := range sequence.OfWorkloads + 1 {
-		if q := b.inquiries[topicOf(sequence.Subject{Namespace: namespace, Breadth: breadth})]; q != nil && q.problem != "" {
+	for kinds := range sequence.OfWorkloads + 1 {
+		if q := b.inquiries[topicOf(sequence.Subject{Namespace: namespace, Kinds: kinds})]; q != nil && q.problem != "" {
 			return q.problem
 		}
 	}

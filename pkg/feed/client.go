@@ -3,12 +3,15 @@ package feed
 import (
 	"context"
 	"fmt"
+	"net/http"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -34,14 +37,33 @@ func listWatchSequences(config *rest.Config) (cache.ListerWatcher, error) {
 	}, client), nil
 }
 
-// coreClient is for pods, workloads, nodes and namespaces. How much it lists at once is bounded by whoever asks: to be slowed
-// down further would only keep pods waiting.
-func coreClient(config *rest.Config) (kubernetes.Interface, error) {
+// clients make clients for built-in kinds: pods, workloads, nodes and namespaces. How much these list at once is bounded by
+// whoever asks: to be slowed down further would only keep pods waiting.
+type clients struct {
+	config *rest.Config
+	client *http.Client
+}
+
+func newClients(config *rest.Config) (clients, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
-	client, err := kubernetes.NewForConfig(config)
+	config.NegotiatedSerializer = rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("make client for pods: %w", err)
+		return clients{}, fmt.Errorf("make client for built-in kinds: %w", err)
+	}
+	return clients{config, client}, nil
+}
+
+// of returns the client for the kinds of a group and version.
+func (c clients) of(version schema.GroupVersion) (rest.Interface, error) {
+	config := rest.CopyConfig(c.config)
+	if config.GroupVersion, config.APIPath = &version, "/apis"; version.Group == corev1.GroupName {
+		config.APIPath = "/api"
+	}
+	client, err := rest.RESTClientForConfigAndClient(config, c.client)
+	if err != nil {
+		return nil, fmt.Errorf("make client for %s: %w", version, err)
 	}
 	return client, nil
 }

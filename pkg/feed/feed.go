@@ -40,6 +40,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -114,7 +115,11 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	config = rest.CopyConfig(config)
 	rest.AddUserAgent(config, "feed")
 
-	core, err := coreClient(config)
+	clients, err := newClients(config)
+	if err != nil {
+		return nil, err
+	}
+	core, err := clients.of(corev1.SchemeGroupVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +145,9 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	}
 	f.versions = newVersions(f.splitStorage)
 	f.gathers = make(chan struct{}, gathersAtOnce)
-	f.world = f.podsAndWorkloads(core)
+	if f.world, err = f.podsAndWorkloads(clients); err != nil {
+		return nil, err
+	}
 	f.interest = newInterest(len(f.scoped))
 	for _, kind := range f.world {
 		f.asked = append(f.asked, asked(metadata, engine, kind))
@@ -363,7 +370,7 @@ func (f *Feed) about(about sequence.Subject) subject {
 		listed: func(moment uint64, _ string) { confirm(moment) },
 	}
 	for _, kind := range f.asked {
-		if kind.breadth <= about.Breadth {
+		if kind.kinds <= about.Kinds {
 			s.kinds = append(s.kinds, kind)
 		}
 	}

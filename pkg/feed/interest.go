@@ -116,6 +116,7 @@ func (i *interest) add(key types.NamespacedName, target string) *space {
 	if sp == nil {
 		sp = &space{name: target, kinds: make([]spaceKind, i.kinds), held: map[types.NamespacedName]sequence.Stored{}}
 		i.spaces[target] = sp
+		namespacesOfInterest.Set(float64(len(i.spaces)))
 		i.incomplete++
 		i.waiting.Store(target, "")
 		i.queue = append(i.queue, sp)
@@ -161,6 +162,7 @@ func (i *interest) leave(key types.NamespacedName, now time.Time) {
 		return
 	}
 	delete(i.spaces, sp.name)
+	namespacesOfInterest.Set(float64(len(i.spaces)))
 	i.incomplete--
 	i.waiting.Delete(sp.name)
 	i.abandoned = append(i.abandoned, sp)
@@ -252,5 +254,6 @@ func (i *interest) expired(now time.Time) (old []*space, next time.Time) {
 			next = end
 		}
 	}
+	namespacesOfInterest.Set(float64(len(i.spaces)))
 	return old, next
 }

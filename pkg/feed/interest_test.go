@@ -143,7 +143,7 @@ func feedOf(server *apiServer) *Feed {
 		{resource: corev1.SchemeGroupVersion.WithResource("pods"), source: pods.scope, object: &corev1.Pod{}, store: pods, kind: sequence.KindPod},
 		{
 			resource: batchv1.SchemeGroupVersion.WithResource("jobs"), source: jobs.scope, object: &batchv1.Job{}, store: jobs,
-			kind: sequence.KindJob, breadth: sequence.OfWorkloads,
+			kind: sequence.KindJob, kinds: sequence.OfWorkloads,
 		},
 		{resource: corev1.SchemeGroupVersion.WithResource("namespaces"), source: source{server.kind("namespaces")}, object: &corev1.Namespace{}, store: namespaces},
 	}
@@ -152,7 +152,7 @@ func feedOf(server *apiServer) *Feed {
 	}
 	for _, kind := range f.world[:2] {
 		f.asked = append(f.asked, &askedKind{
-			breadth: kind.breadth, watch: kind.store.watch(), list: server.kind(kind.resource.Resource).metadata,
+			kinds: kind.kinds, watch: kind.store.watch(), list: server.kind(kind.resource.Resource).metadata,
 			unlisted: func(namespace string, listed sets.Set[types.UID], version string) []types.UID {
 				return engine.Unlisted(kind.kind, namespace, listed, version)
 			},

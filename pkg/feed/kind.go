@@ -15,8 +15,8 @@ import (
 
 // askedKind is a kind of which the API server can be asked what there is, and the engine what it knows.
 type askedKind struct {
-	breadth sequence.Breadth // the narrowest of which it is a part
-	watch   *position
+	kinds sequence.Kinds // the fewest that have it
+	watch *position
 	// list lists one namespace, or all if it is empty. The list has everything that was written before it began.
 	list func(ctx context.Context, namespace string) (listing, error)
 	// unlisted and knowsAny are as Engine.Unlisted and Engine.KnowsAny.
@@ -35,7 +35,7 @@ type listing struct {
 func asked(client metadata.Interface, engine *sequence.Engine, watched watchedKind) *askedKind {
 	resource := client.Resource(watched.resource)
 	return &askedKind{
-		breadth: watched.breadth, watch: watched.store.watch(),
+		kinds: watched.kinds, watch: watched.store.watch(),
 		list: func(ctx context.Context, namespace string) (listing, error) {
 			return list(ctx, resource.Namespace(namespace))
 		},

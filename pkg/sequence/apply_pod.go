@@ -12,7 +12,7 @@ import (
 // may take a while to work out.
 func (e *Engine) prepareClass(view *pod) *equivalenceClass {
 	ns := e.namespaces[view.Namespace]
-	if ns == nil || len(e.perNode) == 0 || view.Wants == nil || view.Terminating {
+	if ns == nil || len(e.perNode) == 0 || view.Wants() == nil || view.Terminating {
 		return nil
 	}
 	if p := ns.pods[view.Name]; p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
@@ -21,10 +21,10 @@ func (e *Engine) prepareClass(view *pod) *equivalenceClass {
 	view.memberships = ns.place(view)
 	needs := e.needs(view)
 	view.memberships = nil
-	if len(needs) == 0 || view.Wants.Pin() != nil {
+	if len(needs) == 0 || view.Wants().Pin() != nil {
 		return nil
 	}
-	return e.classFor(view.Wants, needs)
+	return e.classFor(view.Wants(), needs)
 }
 
 func (e *Engine) applyPod(view *pod, prepared *equivalenceClass, tx *transaction) {
@@ -41,7 +41,7 @@ func (e *Engine) applyPod(view *pod, prepared *equivalenceClass, tx *transaction
 
 	// Another pod of the same name takes the old one's place in one step: in between, the group would look smaller.
 	if p == nil {
-		p = &pod{}
+		p = newPod()
 		ns.pods[view.Name] = p
 	}
 	unseen := e.unseen.has(view.UID)

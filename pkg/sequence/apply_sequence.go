@@ -86,7 +86,9 @@ func (e *Engine) swap(old, next *sequence, tx *transaction) {
 		}
 	}
 	for p, had := range waited {
-		p.placed = p.placed.and(tx.Question)
+		if !p.Bound() {
+			p.placed = p.placed.and(tx.Question)
+		}
 		e.classify(p, nil)
 		tx.placed = append(tx.placed, placedPod{p, had, false})
 	}

@@ -14,22 +14,33 @@ import (
 // the cluster at that version. Doubted are groups that turn ready, and pods that come to a sequence in which what is ready may
 // stop being so. Elsewhere what was passed stays passed, whatever is missing.
 
-// Breadth says what a question is about.
-type Breadth uint8
+// Kinds are the kinds of objects that a question is about. Each has all that are before it.
+type Kinds uint8
 
 const (
 	// OfPods is pods only: nothing else matters to a group of named pods.
-	OfPods Breadth = iota
+	OfPods Kinds = iota
 	// OfDaemonSets is pods and DaemonSets: nothing else matters on a node.
 	OfDaemonSets
 	// OfWorkloads is pods and all kinds of workloads.
 	OfWorkloads
 )
 
+// KindsWith returns the fewest that have a kind.
+func KindsWith(kind WorkloadKind) Kinds {
+	switch kind {
+	case KindPod:
+		return OfPods
+	case KindDaemonSet:
+		return OfDaemonSets
+	}
+	return OfWorkloads
+}
+
 // Subject is what a question is about, and where.
 type Subject struct {
 	Namespace string
-	Breadth   Breadth
+	Kinds     Kinds
 }
 
 // Question asks for everything to be made known that there was when it arose. Engine.Confirm answers.
@@ -60,8 +71,8 @@ func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
 	defer e.mu.Unlock()
 
 	tx := &transaction{}
-	if u := e.unconfirmed[subject.Namespace]; u != nil && u.known[subject.Breadth] < moment {
-		for i := range u.known[:subject.Breadth+1] {
+	if u := e.unconfirmed[subject.Namespace]; u != nil && u.known[subject.Kinds] < moment {
+		for i := range u.known[:subject.Kinds+1] {
 			u.known[i] = max(u.known[i], moment)
 		}
 		for d := range u.domains {
@@ -76,9 +87,9 @@ func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
 }
 
 // known is the moment up to which no event of the subject is missing.
-func (e *Engine) known(namespace string, breadth Breadth) uint64 {
+func (e *Engine) known(namespace string, kinds Kinds) uint64 {
 	if u := e.unconfirmed[namespace]; u != nil {
-		return u.known[breadth]
+		return u.known[kinds]
 	}
 	return 0
 }
@@ -92,8 +103,8 @@ func (e *Engine) unconfirmedIn(namespace string) *unconfirmed {
 	return u
 }
 
-// breadth is what matters to whether the group is satisfied.
-func (s *sequence) breadth(group int) Breadth {
+// kindsOf are the kinds that matter to whether the group is satisfied.
+func (s *sequence) kindsOf(group int) Kinds {
 	switch {
 	case s.groups[group].Selector == nil:
 		return OfPods
@@ -103,11 +114,11 @@ func (s *sequence) breadth(group int) Breadth {
 	return OfWorkloads
 }
 
-// breadthBefore is what matters to whether the groups before one are satisfied.
-func (s *sequence) breadthBefore(group int) Breadth {
+// kindsBefore are the kinds that matter to whether the groups before one are satisfied.
+func (s *sequence) kindsBefore(group int) Kinds {
 	widest := OfPods
 	for i := range group {
-		widest = max(widest, s.breadth(i))
+		widest = max(widest, s.kindsOf(i))
 	}
 	return widest
 }
@@ -115,7 +126,7 @@ func (s *sequence) breadthBefore(group int) Breadth {
 // askForPod has a pod wait that would go if nothing was missing.
 func (e *Engine) askForPod(p *pod, m *membership, changes *Changes) {
 	e.unconfirmedIn(p.Namespace).pods[p] = struct{}{}
-	changes.ask(Subject{p.Namespace, m.sequence.breadthBefore(m.group)}, p.placed)
+	changes.ask(Subject{p.Namespace, m.sequence.kindsBefore(m.group)}, p.placed)
 }
 
 // askForDomain has a domain looked at again when nothing is missing any more, if there is a group in it for which that matters.
@@ -129,14 +140,14 @@ func (e *Engine) askForDomain(d *domain, changes *Changes) {
 		}
 		if state.satisfied && !state.confirmed && d.applies(s.groups[i]) {
 			d.unconfirmed = true
-			changes.ask(Subject{s.Namespace, s.breadth(i)}, state.question)
+			changes.ask(Subject{s.Namespace, s.kindsOf(i)}, state.question)
 			if s.groups[i].Wait == 0 && !s.Continuous {
 				state.witness.call(state.question, state.since)
 			}
 		}
 		if state.witness.waits() {
 			d.unconfirmed = true
-			changes.ask(Subject{s.Namespace, s.breadth(i)}, state.witness.Question)
+			changes.ask(Subject{s.Namespace, s.kindsOf(i)}, state.witness.Question)
 		}
 	}
 	if d.unconfirmed {
@@ -170,7 +181,7 @@ func (d *domain) undecided() int {
 // But what was confirmed when a wait began must be confirmed once more when the wait is over.
 func (d *domain) settleConfirmation(i int, e *Engine) {
 	state := d.find(i)
-	known := e.known(d.sequence.Namespace, d.sequence.breadth(i))
+	known := e.known(d.sequence.Namespace, d.sequence.kindsOf(i))
 	state.witness.settle(known)
 	if !state.satisfied || (d.isNode() && d.node == nil) {
 		state.confirmed, state.waitConfirmed = false, false
@@ -203,7 +214,7 @@ func (e *Engine) earlyIn(p *pod) (*membership, bool) {
 	for i := range p.memberships {
 		m := &p.memberships[i]
 		if s := m.sequence; m.group > 0 && (s.PerNode || s.Continuous) &&
-			e.known(p.Namespace, s.breadthBefore(m.group)) < p.placed.Moment {
+			e.known(p.Namespace, s.kindsBefore(m.group)) < p.placed.Moment {
 			return m, true
 		}
 	}

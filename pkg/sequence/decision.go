@@ -42,14 +42,14 @@ type Sighting struct {
 func (e *Engine) find(object *corev1.Pod) (p *pod, known bool) {
 	ns := e.namespaces[object.Namespace]
 	if ns == nil {
-		return &pod{}, false
+		return newPod(), false
 	}
 	p = ns.pods[object.Name]
 	if p != nil && !inventory.Newer(object.ResourceVersion, p.ResourceVersion) {
 		return p, true
 	}
 	if len(ns.selecting) == 0 && len(ns.naming) == 0 {
-		return &pod{}, false
+		return newPod(), false
 	}
 	unseen := viewPod(object)
 	if p != nil && p.UID == object.UID && p.SameMembership(&unseen.Pod) {
@@ -156,7 +156,7 @@ func (e *Engine) holds(p *pod, m membership) bool {
 	case p.pin != nil:
 		return !e.isReleasedOnNodes(p) && !e.openOnPin(*p.pin, m)
 	}
-	return p.memberships != nil && p.Wants != nil && !p.Terminating && e.schedulerNames.Has(p.SchedulerName)
+	return p.memberships != nil && p.Wants() != nil && !p.Terminating && e.schedulerNames.Has(p.SchedulerName)
 }
 
 // describe says what the domain waits for.

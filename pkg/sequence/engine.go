@@ -60,6 +60,7 @@ type Engine struct {
 
 	published published
 	unseen    unseenPods
+	shared    inventory.Shared
 }
 
 // NewEngine returns an engine that knows nothing.

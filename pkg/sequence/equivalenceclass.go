@@ -69,7 +69,7 @@ func (r *requirements) all() iter.Seq[*requirement] { return maps.Values(r.byKey
 
 // needs are the pod's places that keep it from some nodes.
 func (e *Engine) needs(p *pod) []membership {
-	if p.Wants == nil || p.Terminating || !e.schedulerNames.Has(p.SchedulerName) {
+	if p.Wants() == nil || p.Terminating || !e.schedulerNames.Has(p.SchedulerName) {
 		return nil
 	}
 	var needs []membership
@@ -150,13 +150,13 @@ func (e *Engine) classify(p *pod, prepared *equivalenceClass) {
 	if len(needs) == 0 {
 		return
 	}
-	if p.pin = p.Wants.Pin(); p.pin != nil {
+	if p.pin = p.Wants().Pin(); p.pin != nil {
 		insert(e.pinned, *p.pin, p)
 		return
 	}
 	c := prepared
 	if c == nil {
-		c = e.classFor(p.Wants, needs)
+		c = e.classFor(p.Wants(), needs)
 	}
 	if len(c.pods) == 0 {
 		e.listClass(c)

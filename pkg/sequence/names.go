@@ -24,7 +24,12 @@ type (
 	Decision = report.Decision
 	// WorkloadKind is a kind of object that owns pods, or that of pods.
 	WorkloadKind = inventory.Kind
+	// WorkloadRow is a row in the table of workload kinds.
+	WorkloadRow = inventory.WorkloadKind
 )
+
+// WorkloadKinds returns the table of the kinds of workloads that the engine takes.
+func WorkloadKinds() []WorkloadRow { return inventory.WorkloadKinds }
 
 // The kinds of workloads that the engine takes, and pods.
 const (

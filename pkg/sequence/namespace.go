@@ -41,18 +41,10 @@ func (n *namespace) place(p *pod) []membership {
 // anew only if they may have changed.
 func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *equivalenceClass, tx *transaction) {
 	memberships := p.memberships
-	if p.UID == view.UID {
-		view.firstSeen = p.firstSeen
-	}
-	if view.placed.Moment = tx.Moment; p.UID == view.UID && !replace {
-		view.placed = p.placed
-	}
-	if view.firstSeen.Moment == 0 {
-		view.firstSeen.Moment = tx.Moment
-	}
+	e.shared.Keep(&view.Pod, &p.Pod)
+	view.follow(p, replace, tx)
 	e.withdraw(p, tx)
 	before := *p
-	view.published = p.published
 	*p = *view
 	if p.memberships = memberships; replace {
 		p.memberships = n.place(p)

@@ -122,8 +122,8 @@ func (l *lateness) step() error {
 // lateKinds are those about which the engine asks.
 var lateKinds = append([]string{"Pod"}, workloadKinds...)
 
-func kindsOf(breadth Breadth) []string {
-	switch breadth {
+func kindsOf(kinds Kinds) []string {
+	switch kinds {
 	case OfPods:
 		return []string{"Pod"}
 	case OfDaemonSets:
@@ -258,7 +258,7 @@ func (l *lateness) answer() error {
 		if l.oneIn(2) {
 			moment = l.engine.Moment() // all that is listed now was there when the engine was told of the last event
 		}
-		for _, kind := range kindsOf(subject.Breadth) {
+		for _, kind := range kindsOf(subject.Kinds) {
 			if err := l.catchUp(kind); err != nil {
 				return err
 			}

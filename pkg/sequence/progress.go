@@ -17,7 +17,7 @@ func (e *Engine) join(p *pod, m membership, before *pod) {
 	}
 	state.members[p] = struct{}{}
 	required := m.sequence.groups[m.group].Required
-	fresh := before == nil || !before.Done(required) || !before.ReadyAt.Equal(p.ReadyAt)
+	fresh := before == nil || !before.Done(required) || before.ReadyAt != p.ReadyAt
 	e.count(p, m, +1, fresh)
 	e.countPodGroups(p, m, +1)
 }
@@ -58,7 +58,7 @@ func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 		if p.Done(required) && part.workload.Wants(&p.Pod) {
 			part.countDone(owner.revision, sign)
 			if fresh && readiness.IsCurrent(&part.workload.Workload, owner.revision) {
-				state.turned = latest(state.turned, p.ReadyAt)
+				state.turned = latest(state.turned, p.ReadyAt.Time())
 			}
 		}
 	case readiness.RoleUnseen:
@@ -73,7 +73,7 @@ func (d *domain) enter(p *pod, group int, given readiness.Members, sign int, fre
 	state := d.groupState(group)
 	state.sums.Add(given, sign)
 	if fresh && given.Ready > 0 {
-		state.turned = latest(state.turned, p.ReadyAt)
+		state.turned = latest(state.turned, p.ReadyAt.Time())
 	}
 }
 

@@ -30,4 +30,4 @@ func proofOf(uid types.UID, memberships []membership) string {
 }
 
 // provenGroup is the group of the sequence that the pod was released in, as its proof says and as groups are defined now.
-func (p *pod) provenGroup(s *sequence) (int, bool) { return s.ProvenGroup(p.ProofMarks) }
+func (p *pod) provenGroup(s *sequence) (int, bool) { return s.ProvenGroup(p.ProofMarks()) }

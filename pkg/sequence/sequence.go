@@ -88,7 +88,7 @@ func (s *sequence) place(p *pod) (membership, bool) {
 	if p.Terminating {
 		return membership{}, false
 	}
-	group, ok := s.GroupOf(p.Name, p.Labels)
+	group, ok := s.GroupOf(p.Name, &p.Labels)
 	return membership{sequence: s, group: group}, ok
 }
 

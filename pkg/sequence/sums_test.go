@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	. "example.com/podsequence/internal/testing"
@@ -106,7 +107,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 	groupOf := map[*workload]int{} // the group that selects the workload's pods
 	if !s.refused() {
 		for _, w := range e.workloads.byUID {
-			if group, ok := s.Selecting(w.Labels, len(s.Groups)); ok && w.Namespace == s.Namespace && w.Counts() && !s.PerNode {
+			if group, ok := s.Selecting(labels.Set(w.Labels), len(s.Groups)); ok && w.Namespace == s.Namespace && w.Counts() && !s.PerNode {
 				groupOf[w], done[w], claimed[w] = group, map[string]int{}, map[string]int{}
 			}
 		}
@@ -160,7 +161,7 @@ func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums
 		sums.members.Add(readiness.OnNode(&p.Pod, required, created), +1)
 		return
 	}
-	for _, reference := range p.PodGroups {
+	for _, reference := range p.PodGroups() {
 		sums.podGroups.Add(reference, p.Done(required), +1)
 	}
 	naming := s.ByName[p.Name]

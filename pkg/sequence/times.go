@@ -102,7 +102,7 @@ func (d *domain) readyTimes(i int, e *Engine) readiness.Times {
 		for j := range i + 1 { // a pod that this group names may start with an earlier one
 			for p := range d.peek(j).members {
 				if _, named := g.Names[p.Name]; named && p.Done(g.Required) {
-					times.Add(p.ReadyAt, 1)
+					times.Add(p.ReadyAt.Time(), 1)
 				}
 			}
 		}
@@ -117,9 +117,9 @@ func (d *domain) readyTimes(i int, e *Engine) readiness.Times {
 		part := s.demandIn(i, owner.workload)
 		switch {
 		case d.isNode(), part == nil && !owner.unseen:
-			times.Add(p.ReadyAt, 1)
+			times.Add(p.ReadyAt.Time(), 1)
 		case part != nil && readiness.Expects(&part.workload.Workload, &p.Pod, owner.revision):
-			ofShare[part] = append(ofShare[part], readiness.Time{At: p.ReadyAt, Pods: 1})
+			ofShare[part] = append(ofShare[part], readiness.Time{At: p.ReadyAt.Time(), Pods: 1})
 		}
 	}
 	if d.isNode() {

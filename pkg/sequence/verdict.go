@@ -192,7 +192,7 @@ func (e *Engine) publish(p *pod) (held bool) {
 	}
 	p.published = &publishedPod{
 		uid: p.UID, resourceVersion: p.ResourceVersion, firstSeen: p.firstSeen,
-		placed:      inventory.Pod{Terminating: p.Terminating, Owner: p.Owner, Labels: p.Labels, PodGroups: p.PodGroups},
+		placed:      p.MembershipFacts(),
 		memberships: p.memberships, needs: e.needs(p),
 	}
 	p.published.held.Store(held)
@@ -204,6 +204,9 @@ func (e *Engine) unpublish(p *pod) {
 	if p.published != nil {
 		p.published = nil
 		e.published.pods.Delete(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+	}
+	if p.Bound() {
+		p.unbound = bound
 	}
 }
 

@@ -46,6 +46,9 @@ func checkPublished(e *Engine) error {
 			}
 		}
 	}
+	if *bound != (unbound{}) {
+		return fmt.Errorf("pods that have a node share what is known of one: %v", *bound)
+	}
 	for key := range published {
 		return fmt.Errorf("%s: a verdict is published, and the engine does not know the pod", key)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // GroupOf returns the group of a pod that is not terminating: the first that names or selects it.
-func (s *Sequence) GroupOf(name string, podLabels map[string]string) (group int, ok bool) {
+func (s *Sequence) GroupOf(name string, podLabels labels.Labels) (group int, ok bool) {
 	naming := s.ByName[name]
 	limit := len(s.Groups)
 	if len(naming) > 0 {
@@ -23,9 +23,9 @@ func (s *Sequence) GroupOf(name string, podLabels map[string]string) (group int,
 }
 
 // Selecting returns the first of the groups before limit that selects pods with these labels.
-func (s *Sequence) Selecting(podLabels map[string]string, limit int) (group int, ok bool) {
+func (s *Sequence) Selecting(podLabels labels.Labels, limit int) (group int, ok bool) {
 	for i, g := range s.Groups[:limit] {
-		if g.Selector != nil && g.Selector.Matches(labels.Set(podLabels)) {
+		if g.Selector != nil && g.Selector.Matches(podLabels) {
 			return i, true
 		}
 	}
