@@ -10,7 +10,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 
 BIN := bin
-PROGRAMS := podsequence-scheduler podsequence-controller sandbox
+PROGRAMS := podsequence-scheduler podsequence-controller sandbox kubectl-podseq
 TOOLS := $(GO) tool -modfile=hack/tools/go.mod
 
 version_pkg := k8s.io/component-base/version
@@ -97,8 +97,13 @@ build: $(PROGRAMS:%=build-%) ## Build all programs into bin/
 build-sandbox: main := ./cmd/sandbox
 build-podsequence-scheduler: main := ./cmd/scheduler
 build-podsequence-controller: main := ./cmd/controller
+build-kubectl-podseq: main := ./cmd/kubectl-podseq
 $(PROGRAMS:%=build-%): build-%:
 	@hack/with-progress.sh "building $*" $(GO) build -v -ldflags '$(ldflags)' -o $(BIN)/$* $(main)
+
+.PHONY: install-kubectl-podseq
+install-kubectl-podseq: build-kubectl-podseq ## Install kubectl podseq, and its completion, into PREFIX (~/.local/bin)
+	install -D $(BIN)/kubectl-podseq cmd/kubectl-podseq/kubectl_complete-podseq -t $(or $(PREFIX),$(HOME)/.local/bin)
 
 .PHONY: generate
 generate: ## Generate deepcopy methods and CRDs from apis/, and pages of docs/ from the code

@@ -1,0 +1,265 @@
+// Package podseqctl is the command kubectl podseq: it says how far sequences are and why pods wait, checks sequences, and has the
+// few writes that an operator needs in a hurry. It needs no more rights than what it shows: what may not be read it says, and
+// goes on.
+package podseqctl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"example.com/podsequence/internal/version"
+	"example.com/podsequence/pkg/podseqctl/snapshot"
+	"example.com/podsequence/pkg/podseqctl/text"
+	"example.com/podsequence/pkg/sequence"
+)
+
+const long = `kubectl podseq shows how far PodSequences and ClusterPodSequences are, and why pods wait.
+
+It needs the rights of the role view in the namespace. What more rights would show, such as nodes or
+ClusterPodSequences, it names in a line, and goes on without.
+
+NAME is the name of a PodSequence of the namespace, or podsequence/NAME, or clusterpodsequence/NAME.`
+
+// Options replace what the commands use; the zero value reads from the cluster of the kubeconfig.
+type Options struct {
+	Source Source
+	Clock  clock.PassiveClock
+}
+
+// tool has what all commands share.
+type tool struct {
+	genericiooptions.IOStreams
+	flags  *genericclioptions.ConfigFlags
+	clock  clock.PassiveClock
+	source Source
+	config sequence.Config
+	style  text.Style
+}
+
+// NewCommand returns the command with all its subcommands.
+func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Command {
+	t := &tool{
+		IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), clock: options.Clock, source: options.Source,
+		config: sequence.Config{SchedulerNames: []string{"podsequence-scheduler"}, GatePrefixes: []string{"podsequence.example.com/"}},
+		style:  text.StyleFor(streams.Out),
+	}
+	if t.clock == nil {
+		t.clock = clock.RealClock{}
+	}
+	t.flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
+		config = rest.CopyConfig(config)
+		config.QPS, config.Burst = -1, -1 // a few lists; the API server has limits of its own
+		return rest.AddUserAgent(config, "kubectl-podseq")
+	}
+	command := &cobra.Command{
+		Use:           "podseq",
+		Short:         "Say how far PodSequences are, and why pods wait",
+		Long:          long,
+		Version:       version.String(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl podseq"},
+	}
+	command.SetVersionTemplate("{{.Version}}\n")
+	command.SetOut(streams.Out)
+	command.SetErr(streams.ErrOut)
+	command.SetIn(streams.In)
+	flags := command.PersistentFlags()
+	t.flags.AddFlags(flags)
+	flags.StringSliceVar(&t.config.SchedulerNames, "scheduler-names", t.config.SchedulerNames, "the profiles of podsequence-scheduler, as the controller's flag of this name says")
+	flags.StringSliceVar(&t.config.GatePrefixes, "gate-prefixes", t.config.GatePrefixes, "prefixes of the gates that may be lifted, as the controller's flag of this name says")
+	command.AddCommand(t.newGet(), t.newWhy(), t.newTree(), t.newTimeline(), t.newLint(), t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip())
+	return command
+}
+
+// connect makes the source, unless there is one.
+func (t *tool) connect() (Source, error) {
+	if t.source != nil {
+		return t.source, nil
+	}
+	config, err := t.flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	dynamicClient, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client: %w", err)
+	}
+	t.source = &apiSource{Reader: snapshot.NewReader(core, dynamicClient), core: core, dynamic: dynamicClient}
+	return t.source, nil
+}
+
+// namespace returns the namespace that the user means.
+func (t *tool) namespace() (string, error) {
+	namespace, _, err := t.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", fmt.Errorf("read the namespace of the kubeconfig: %w", err)
+	}
+	return namespace, nil
+}
+
+// find reads the sequence that an argument names.
+func (t *tool) find(ctx context.Context, argument string) (*snapshot.Sequence, error) {
+	source, err := t.connect()
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := t.namespace()
+	if err != nil {
+		return nil, err
+	}
+	kind, name := splitArgument(argument)
+	switch kind {
+	case "", kindPodSequence:
+		found, err := source.Get(ctx, namespace, name)
+		if apierrors.IsNotFound(err) && kind == "" {
+			if cluster, clusterErr := source.Get(ctx, "", name); clusterErr == nil {
+				return cluster, nil
+			}
+		}
+		return found, notFound(err, fmt.Sprintf("PodSequence %s/%s", namespace, name), "podsequences", namespace)
+	case kindClusterPodSequence:
+		found, err := source.Get(ctx, "", name)
+		return found, notFound(err, "ClusterPodSequence "+name, "clusterpodsequences", "")
+	}
+	return nil, fmt.Errorf("%s is no sequence: give the name of a PodSequence, or clusterpodsequence/NAME", argument)
+}
+
+// notFound says what to do about an error of a read.
+func notFound(err error, what, resource, namespace string) error {
+	scope := ""
+	if namespace != "" {
+		scope = " -n " + namespace
+	}
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%s does not exist: kubectl get %s%s lists those that do", what, resource, scope)
+	case apierrors.IsForbidden(err) && namespace == "":
+		return fmt.Errorf("%w; ClusterPodSequences are read by those who run the cluster: ask them, or for the role view in the whole cluster", err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w; ask for the role view in namespace %s", err, namespace)
+	}
+	return fmt.Errorf("read %s: %w", what, err)
+}
+
+// snapshot reads what has to do with a namespace, and says what may not be read.
+func (t *tool) snapshot(ctx context.Context, namespace string) (*snapshot.Snapshot, error) {
+	source, err := t.connect()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := source.Gather(ctx, namespace, false)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.New(objects, t.config, t.clock.Now()), nil
+}
+
+// tellUnread says what may not be read. It goes where errors go, so that the output stays what was asked for.
+func (t *tool) tellUnread(lines []string) {
+	for _, line := range lines {
+		fmt.Fprintln(t.ErrOut, t.style.Paint(text.Faint, "note: "+line))
+	}
+}
+
+// print prints a value as JSON or YAML.
+func (t *tool) print(format string, value any) error {
+	encoded, err := yaml.Marshal(value)
+	if err == nil && format == "json" {
+		encoded, err = marshalJSON(value)
+	}
+	if err != nil {
+		return fmt.Errorf("encode the output: %w", err)
+	}
+	_, err = t.Out.Write(encoded)
+	return err
+}
+
+// live prints once, and again whenever something has changed if the user watches.
+func (t *tool) live(ctx context.Context, watch bool, namespace string, print func() error) error {
+	if !watch {
+		return print()
+	}
+	source, err := t.connect()
+	if err != nil {
+		return err
+	}
+	changed, err := source.Changed(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		switch {
+		case t.style.Colours:
+			fmt.Fprint(t.Out, "\x1b[H\x1b[2J") // the terminal shows the newest state only
+		case !first:
+			fmt.Fprintln(t.Out)
+		}
+		if err := print(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+		select { // what changes at the same time is printed once
+		case <-ctx.Done():
+			return nil
+		case <-time.After(redrawInterval):
+		}
+	}
+}
+
+// redrawInterval is how often a live view is drawn at most.
+const redrawInterval = 500 * time.Millisecond
+
+// Canonical kinds, as the user may name them before the slash.
+const (
+	kindPodSequence        = "podsequence"
+	kindClusterPodSequence = "clusterpodsequence"
+)
+
+// kinds has the names of the kinds that are known by name, as kubectl has them.
+var kinds = map[string]string{
+	"po": "pod", "pods": "pod", "pod": "pod",
+	"deploy": "Deployment", "deployment": "Deployment", "deployments": "Deployment",
+	"rs": "ReplicaSet", "replicaset": "ReplicaSet", "replicasets": "ReplicaSet",
+	"sts": "StatefulSet", "statefulset": "StatefulSet", "statefulsets": "StatefulSet",
+	"ds": "DaemonSet", "daemonset": "DaemonSet", "daemonsets": "DaemonSet",
+	"job": "Job", "jobs": "Job",
+	"rc": "ReplicationController", "replicationcontroller": "ReplicationController", "replicationcontrollers": "ReplicationController",
+	"podseq": kindPodSequence, "podsequence": kindPodSequence, "podsequences": kindPodSequence,
+	"cpodseq": kindClusterPodSequence, "clusterpodsequence": kindClusterPodSequence, "clusterpodsequences": kindClusterPodSequence,
+}
+
+// splitArgument splits KIND/NAME. The kind is empty if there is none, and as the user wrote it if it is not known.
+func splitArgument(argument string) (kind, name string) {
+	kind, name, found := strings.Cut(argument, "/")
+	if !found {
+		return "", argument
+	}
+	kind, _, _ = strings.Cut(strings.ToLower(kind), ".") // podsequences.scheduling.example.com
+	if known := kinds[kind]; known != "" {
+		return known, name
+	}
+	return kind, name
+}

@@ -1,0 +1,156 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/podseqctl/snapshot"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// unbound explains a pod that has no node: first what holds it, then what its scheduler says.
+func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
+	r := Reason{Subject: e.name("pod", pod)}
+	var holding []sequence.Place
+	var ungoverned []string
+	lifted := map[string]bool{}
+	for _, place := range e.Places(pod) {
+		s := e.Snapshot.Sequence(place.Sequence)
+		lifted[s.Gate()] = true
+		switch {
+		case place.Decision.Held && place.Governed:
+			holding = append(holding, place)
+		case place.Decision.Held:
+			ungoverned = append(ungoverned, s.String())
+		}
+	}
+	if len(holding) > 0 {
+		messages := make([]string, len(holding))
+		for i, place := range holding {
+			s := e.Snapshot.Sequence(place.Sequence)
+			messages[i] = fmt.Sprintf("held in %s of %s", s.Where(place.Group), s)
+		}
+		r.State, r.Message = Held, strings.Join(messages, ", and ")
+		return r, func() []Reason {
+			var because []Reason
+			for _, place := range holding {
+				because = append(because, e.hold(place)...)
+			}
+			return append(because, e.foreignGates(pod, lifted)...)
+		}
+	}
+	r.State, r.Message = e.notScheduled(pod, lifted)
+	if len(ungoverned) > 0 {
+		r.Message += fmt.Sprintf("; %s should hold it and cannot: its schedulerName is %s and it carries no gate of the sequence",
+			strings.Join(ungoverned, " and "), pod.Spec.SchedulerName)
+	}
+	return r, func() []Reason { return append(e.foreignGates(pod, lifted), e.gangs(pod)...) }
+}
+
+// hold explains what a sequence that holds a pod waits for.
+func (e *Explainer) hold(place sequence.Place) []Reason {
+	s := e.Snapshot.Sequence(place.Sequence)
+	var because []Reason
+	if s.Spec.Suspend {
+		because = append(because, e.suspended(s))
+	}
+	if s.PerNode() {
+		r := Reason{Subject: s.String(), State: Held, Message: place.Decision.Message()}
+		r.Because = e.nodes(s, place.Group, place.Decision.Node)
+		return append(because, r)
+	}
+	for _, i := range e.Blocking(s, place.Group) {
+		because = append(because, e.group(s, i))
+	}
+	if len(because) == 0 {
+		because = append(because, Reason{Subject: s.String(), State: Waiting, Message: place.Decision.Message()})
+	}
+	return because
+}
+
+// notScheduled says what a pod waits for that no known sequence holds.
+func (e *Explainer) notScheduled(pod *corev1.Pod, lifted map[string]bool) (State, string) {
+	condition := podCondition(pod, corev1.PodScheduled)
+	gates := 0
+	for _, gate := range pod.Spec.SchedulingGates {
+		if lifted[gate.Name] {
+			gates++
+		}
+	}
+	switch {
+	case gates > 0 && gates == len(pod.Spec.SchedulingGates):
+		return Waiting, "its sequences release it, and its gate is about to be lifted; if that does not happen, is podsequence-controller running?"
+	case len(pod.Spec.SchedulingGates) > 0:
+		if sequence.TellsWait(pod) {
+			return Held, condition.Message + " (as its condition PodScheduled says; more may not be read)"
+		}
+		return Stuck, "its scheduling gates keep it from being scheduled"
+	case sequence.TellsWait(pod) && e.seesEverything(pod):
+		return Waiting, "its sequences release it now, and its scheduler is about to place it"
+	case sequence.TellsWait(pod):
+		return Held, condition.Message + " (as its condition PodScheduled says; more may not be read)"
+	case condition == nil:
+		return Waiting, fmt.Sprintf("not scheduled yet, and its scheduler has not said why: is %s running?", pod.Spec.SchedulerName)
+	}
+	return Stuck, fmt.Sprintf("not scheduled: %s: %s", condition.Reason, condition.Message)
+}
+
+// seesEverything reports whether all sequences that may hold the pod are known.
+func (e *Explainer) seesEverything(pod *corev1.Pod) bool {
+	if len(e.Unread) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(e.Sequences, func(s *snapshot.Sequence) bool {
+		_, judged := e.Judged(s)
+		return !judged
+	})
+}
+
+// foreignGates explains gates that no sequence lifts.
+func (e *Explainer) foreignGates(pod *corev1.Pod, lifted map[string]bool) []Reason {
+	var reasons []Reason
+	for _, gate := range pod.Spec.SchedulingGates {
+		if lifted[gate.Name] {
+			continue
+		}
+		message := "whoever set this gate must remove it: PodSequences do not"
+		if slices.ContainsFunc(e.Config.GatePrefixes, func(prefix string) bool { return strings.HasPrefix(gate.Name, prefix) }) {
+			message = "no sequence that can be read has this pod and lifts this gate: correct the labels of the pod or the selector of the sequence, or remove the gate"
+		}
+		reasons = append(reasons, Reason{Subject: "gate " + gate.Name, State: Stuck, Message: message})
+	}
+	return reasons
+}
+
+// gangs explains PodGroups that are scheduled as a whole.
+func (e *Explainer) gangs(pod *corev1.Pod) []Reason {
+	var reasons []Reason
+	for _, reference := range podgroups.Of(pod) {
+		minimum, known := e.PodGroupMinimum(reference)
+		if !known {
+			continue
+		}
+		members, bound := 0, 0
+		for _, other := range e.Pods {
+			if other.Namespace == pod.Namespace && slices.Contains(podgroups.Of(other), reference) {
+				members++
+				if other.Spec.NodeName != "" {
+					bound++
+				}
+			}
+		}
+		r := Reason{
+			Subject: "PodGroup " + e.short(reference.Namespace, reference.Name), State: Waiting,
+			Message: fmt.Sprintf("it is scheduled as a whole: it asks for %d pods, %d exist, %d have a node", minimum, members, bound),
+		}
+		if members < minimum {
+			r.State = Stuck
+		}
+		reasons = append(reasons, r)
+	}
+	return reasons
+}

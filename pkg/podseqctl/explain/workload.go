@@ -1,0 +1,77 @@
+package explain
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	coordinationv1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// ownReasons explains what keeps a workload from making pods. present is how many of its pods there are.
+func (e *Explainer) ownReasons(kind sequence.WorkloadKind, object metav1.Object, present int) []Reason {
+	subject := e.name(string(kind), object)
+	var reasons []Reason
+	add := func(state State, format string, args ...any) {
+		reasons = append(reasons, Reason{Subject: subject, State: state, Message: fmt.Sprintf(format, args...)})
+	}
+	objects := []metav1.Object{object}
+	wanted := 0
+	switch o := object.(type) {
+	case *appsv1.Deployment:
+		wanted = int(ptr.Deref(o.Spec.Replicas, 1))
+		if by := o.Annotations[coordinationv1.PausedByAnnotation]; o.Spec.Paused && by != "" {
+			add(Waiting, "is paused by DeploymentCoordination %s until its turn", by)
+		} else if o.Spec.Paused {
+			add(Stuck, "is paused: kubectl rollout resume deployment/%s -n %s", o.Name, o.Namespace)
+		}
+		objects = append(objects, e.ReplicaSetsOf(o)...)
+	case *appsv1.ReplicaSet:
+		wanted = int(ptr.Deref(o.Spec.Replicas, 1))
+	case *corev1.ReplicationController:
+		wanted = int(ptr.Deref(o.Spec.Replicas, 1))
+	case *appsv1.StatefulSet:
+		wanted = int(ptr.Deref(o.Spec.Replicas, 1))
+		if o.Spec.PodManagementPolicy != appsv1.ParallelPodManagement && present > 0 && present < wanted {
+			add(Waiting, "makes its pods one after another: the next comes when those before it are ready")
+			return reasons
+		}
+	case *appsv1.DaemonSet:
+		wanted = int(o.Status.DesiredNumberScheduled)
+	case *batchv1.Job:
+		if ptr.Deref(o.Spec.Suspend, false) {
+			add(Stuck, "is suspended: set its spec.suspend to false")
+		}
+		wanted = min(int(ptr.Deref(o.Spec.Parallelism, 1)), 1)
+	}
+	if present >= wanted {
+		return reasons
+	}
+	for _, each := range objects {
+		if warning := e.Warning(each.GetUID(), "FailedCreate", "FailedDaemonPod"); warning != nil {
+			add(Stuck, "cannot make its pods: %s", oneLine(warning.Message))
+			return reasons
+		}
+	}
+	if len(reasons) == 0 {
+		add(Waiting, "%d of its %d pods do not exist yet", wanted-present, wanted)
+	}
+	return reasons
+}
+
+// isMemberOf reports whether a pod's name is one that a StatefulSet gives.
+func isMemberOf(pod, set string) bool {
+	ordinal, ok := strings.CutPrefix(pod, set+"-")
+	if !ok {
+		return false
+	}
+	_, err := strconv.ParseUint(ordinal, 10, 32)
+	return err == nil
+}

@@ -1,0 +1,117 @@
+package podseqctl
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+
+	"example.com/podsequence/pkg/podseqctl/overview"
+	"example.com/podsequence/pkg/podseqctl/snapshot"
+)
+
+func (t *tool) newGet() *cobra.Command {
+	var output string
+	var watch, all, managed bool
+	command := &cobra.Command{
+		Use:   "get [NAME]",
+		Short: "Show how far sequences are: all of a namespace, or the groups of one",
+		Long: `Show how far sequences are.
+
+Without a name it prints a line for each sequence: which groups are passed, the current group with its ready pods, and since
+when it is the current one. With a name it prints the groups of the sequence, or its graph, and what each waits for.
+All of it is read from the status of the sequences, which podsequence-controller writes.`,
+		Example: `  # All sequences of the namespace.
+  kubectl podseq get
+
+  # The groups of one, and again whenever something changes.
+  kubectl podseq get backend -w
+
+  # All that may be read, with the message of the status.
+  kubectl podseq get -A -o wide`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: t.completeSequences,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			namespace, err := t.namespace()
+			if err != nil {
+				return err
+			}
+			if all {
+				namespace = ""
+			}
+			if err := checkOutput(output, "wide", "json", "yaml"); err != nil {
+				return err
+			}
+			return t.live(cmd.Context(), watch, namespace, func() error {
+				return t.get(cmd.Context(), namespace, args, output, managed)
+			})
+		},
+	}
+	command.Flags().StringVarP(&output, "output", "o", "", "wide, json or yaml")
+	command.Flags().BoolVarP(&watch, "watch", "w", false, "print again whenever something changes")
+	command.Flags().BoolVarP(&all, "all-namespaces", "A", false, "the sequences of all namespaces")
+	command.Flags().BoolVar(&managed, "show-managed-fields", false, "keep metadata.managedFields in JSON and YAML")
+	return command
+}
+
+func (t *tool) get(ctx context.Context, namespace string, args []string, output string, managed bool) error {
+	printer := &overview.Printer{Out: t.Out, Style: t.style, Now: t.clock.Now(), Namespaces: namespace == "", Wide: output == "wide"}
+	if len(args) == 1 {
+		s, err := t.find(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if isEncoded(output) {
+			return t.printObjects(output, managed, s)
+		}
+		printer.Detail(s)
+		return nil
+	}
+	source, err := t.connect()
+	if err != nil {
+		return err
+	}
+	sequences, unread, err := source.List(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(sequences, snapshot.Compare)
+	if isEncoded(output) {
+		return t.printObjects(output, managed, sequences...)
+	}
+	t.tellUnread(unread)
+	if len(sequences) == 0 {
+		fmt.Fprintln(t.ErrOut, nothingIn(namespace))
+		return nil
+	}
+	printer.List(sequences)
+	return nil
+}
+
+func nothingIn(namespace string) string {
+	if namespace == "" {
+		return "No sequences found."
+	}
+	return fmt.Sprintf("No sequences found in namespace %s.", namespace)
+}
+
+// printObjects prints the stored objects: one by itself, or a list.
+func (t *tool) printObjects(format string, managed bool, sequences ...*snapshot.Sequence) error {
+	flags := genericclioptions.NewJSONYamlPrintFlags()
+	flags.ShowManagedFields = managed
+	printer, err := flags.ToPrinter(format)
+	if err != nil {
+		return fmt.Errorf("make printer: %w", err)
+	}
+	if len(sequences) == 1 {
+		return printer.PrintObj(sequences[0].Object.DeepCopy(), t.Out)
+	}
+	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
+	for _, s := range sequences {
+		list.Items = append(list.Items, *s.Object.DeepCopy())
+	}
+	return printer.PrintObj(list, t.Out)
+}

@@ -1,0 +1,261 @@
+package podseqctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/resource"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podseqctl/lint"
+	"example.com/podsequence/pkg/podseqctl/snapshot"
+	"example.com/podsequence/pkg/podseqctl/text"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// lintOptions are the flags of lint.
+type lintOptions struct {
+	files  resource.FilenameOptions
+	output string
+	strict bool
+}
+
+func (t *tool) newLint() *cobra.Command {
+	o := &lintOptions{}
+	command := &cobra.Command{
+		Use:   "lint (-f FILE|DIR | [NAME])",
+		Short: "Check sequences, in files before they are applied, or in the cluster",
+		Long: `Check sequences.
+
+With -f it needs no cluster. It evaluates the rules of the definitions of all our kinds as the API server would, and looks at the
+sequences together with the workloads of the same files: overlaps, pods that nothing can hold, selectors that match nothing,
+order that is impossible or useless, Deployments whose progressDeadlineSeconds is shorter than what they may wait, and
+StatefulSets whose members are in several groups.
+
+Without -f it does the same with what is in the cluster: with one sequence, or with all of the namespace.
+
+It exits with 1 if there are errors, with --strict also for warnings.`,
+		Example: `  # Before they are applied; sequences and workloads together.
+  kubectl podseq lint -f manifests/ -R
+
+  # What kustomize or Helm makes.
+  helm template shop ./chart | kubectl podseq lint -f -
+
+  # One sequence of the cluster, or all of the namespace.
+  kubectl podseq lint backend
+  kubectl podseq lint`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: t.completeSequences,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(o.output, "json", "yaml"); err != nil {
+				return err
+			}
+			offline := len(o.files.Filenames) > 0 || o.files.Kustomize != ""
+			if offline && len(args) > 0 {
+				return errors.New("give either -f or a name: -f checks files, a name what is in the cluster")
+			}
+			var findings lint.Findings
+			var err error
+			if offline {
+				findings, err = t.lintFiles(cmd.Context(), o.files)
+			} else {
+				findings, err = t.lintCluster(cmd.Context(), args)
+			}
+			if err != nil {
+				return err
+			}
+			return t.printFindings(findings.Sort(), o)
+		},
+	}
+	flags := command.Flags()
+	flags.StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "files, directories or URLs to check; - is the standard input")
+	flags.BoolVarP(&o.files.Recursive, "recursive", "R", false, "look into the directories of a directory")
+	flags.StringVarP(&o.files.Kustomize, "kustomize", "k", "", "a kustomization to build and check")
+	flags.StringVarP(&o.output, "output", "o", "", "json or yaml")
+	flags.BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
+	return command
+}
+
+// lintFiles checks what files have.
+func (t *tool) lintFiles(ctx context.Context, files resource.FilenameOptions) (lint.Findings, error) {
+	definitions, err := lint.NewDefinitions()
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := t.namespaceOfFiles()
+	if err != nil {
+		return nil, err
+	}
+	infos, err := resource.NewBuilder(t.flags).Unstructured().Local().ContinueOnError().
+		FilenameParam(false, &files).Flatten().Do().Infos()
+	if err != nil {
+		return nil, fmt.Errorf("read files: %w", err)
+	}
+	var findings lint.Findings
+	objects := &snapshot.Objects{Workloads: map[sequence.WorkloadKind][]metav1.Object{}, Complete: map[string]bool{}, NodesRead: true}
+	sources := map[string]string{}
+	for _, info := range infos {
+		object := info.Object.(*unstructured.Unstructured)
+		ours := definitions.Has(object.GroupVersionKind())
+		if object.GetNamespace() == "" && object.GetKind() != v1alpha1.ClusterPodSequenceKind.Kind {
+			object.SetNamespace(namespace)
+		}
+		if ours {
+			var found lint.Findings
+			found, object = definitions.CheckAll(ctx, info.Source, object)
+			findings = append(findings, found...)
+		}
+		sources[lint.Name(object)] = info.Source
+		enter(objects, object)
+	}
+	if len(infos) == 0 {
+		return nil, errors.New("the files have no objects")
+	}
+	prepareOffline(objects)
+	return append(findings, lint.World(snapshot.New(objects, t.config, t.clock.Now()), lint.Options{Sources: sources, Offline: true})...), nil
+}
+
+// namespaceOfFiles returns the namespace of objects that name none: that of the flag, or else default, so that no kubeconfig is
+// needed.
+func (t *tool) namespaceOfFiles() (string, error) {
+	if t.flags.Namespace != nil && *t.flags.Namespace != "" {
+		return *t.flags.Namespace, nil
+	}
+	return metav1.NamespaceDefault, nil
+}
+
+// enter enters an object of a file into the objects, if it is of a kind that matters.
+func enter(objects *snapshot.Objects, object *unstructured.Unstructured) {
+	object.SetUID(types.UID(lint.Name(object)))
+	object.SetResourceVersion("1")
+	if object.GroupVersionKind().Group == v1alpha1.GroupVersion.Group {
+		if s, err := snapshot.NewSequence(object); err == nil {
+			objects.Sequences = append(objects.Sequences, s)
+		}
+		return
+	}
+	typed, err := clientgoscheme.Scheme.New(object.GroupVersionKind())
+	if err != nil || clientgoscheme.Scheme.Convert(object, typed, nil) != nil {
+		return // of no interest, or the API server will say what is wrong
+	}
+	switch o := typed.(type) {
+	case *corev1.Pod:
+		objects.Pods = append(objects.Pods, o)
+	case *corev1.Namespace:
+		objects.Namespaces = append(objects.Namespaces, o)
+	case metav1.Object:
+		kind := sequence.WorkloadKind(object.GetKind())
+		if slices.Contains(workloadKinds, kind) {
+			objects.Workloads[kind] = append(objects.Workloads[kind], o)
+		}
+	}
+}
+
+// workloadKinds are the kinds that the engine takes.
+var workloadKinds = []sequence.WorkloadKind{
+	sequence.KindDeployment, sequence.KindReplicaSet, sequence.KindReplicationController, sequence.KindStatefulSet, sequence.KindDaemonSet, sequence.KindJob,
+}
+
+// prepareOffline takes for granted what files do not say: that namespaces exist, and allow the sequences that point to them.
+func prepareOffline(objects *snapshot.Objects) {
+	known := map[string]bool{}
+	for _, namespace := range objects.Namespaces {
+		known[namespace.Name] = true
+	}
+	for _, name := range objects.NamespacesNamed() {
+		objects.Complete[name] = true
+		if !known[name] {
+			objects.Namespaces = append(objects.Namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+				Name: name, ResourceVersion: "1", Annotations: map[string]string{v1alpha1.AllowSequencesFromAnnotation: "*"},
+			}})
+		}
+	}
+}
+
+// lintCluster checks what is in the cluster.
+func (t *tool) lintCluster(ctx context.Context, args []string) (lint.Findings, error) {
+	definitions, err := lint.NewDefinitions()
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := t.namespace()
+	if err != nil {
+		return nil, err
+	}
+	var world *snapshot.Snapshot
+	only := ""
+	if len(args) == 1 {
+		s, err := t.find(ctx, args[0])
+		if err != nil {
+			return nil, err
+		}
+		if world, err = t.snapshotOf(ctx, s, namespace); err != nil {
+			return nil, err
+		}
+		only = s.String()
+	} else if world, err = t.snapshot(ctx, namespace); err != nil {
+		return nil, err
+	}
+	var findings lint.Findings
+	for _, s := range world.Sequences {
+		if only == "" || s.String() == only {
+			found, _ := definitions.CheckAll(ctx, "", s.Object)
+			findings = append(findings, found...)
+		}
+	}
+	t.tellUnread(world.Unread)
+	return append(findings, lint.World(world, lint.Options{Only: only})...), nil
+}
+
+func (t *tool) printFindings(findings lint.Findings, o *lintOptions) error {
+	if isEncoded(o.output) {
+		if findings == nil {
+			findings = lint.Findings{}
+		}
+		if err := t.print(o.output, findings); err != nil {
+			return err
+		}
+	} else {
+		object, source := "", ""
+		for _, f := range findings {
+			if f.Object != object || f.Source != source {
+				object, source = f.Object, f.Source
+				line := t.style.Paint(text.Heading, object)
+				if source != "" {
+					line += t.style.Paint(text.Faint, "   "+source)
+				}
+				fmt.Fprintln(t.Out, line)
+			}
+			fmt.Fprintf(t.Out, "  %s %s: %s\n", t.style.Paint(severityColour(f.Severity), fmt.Sprintf("%-7s", f.Severity)), f.Rule, f.Message)
+		}
+	}
+	wrong, warnings := findings.Count(lint.Error), findings.Count(lint.Warning)
+	if !isEncoded(o.output) {
+		fmt.Fprintf(t.Out, "%d errors, %d warnings, %d notes\n", wrong, warnings, findings.Count(lint.Note))
+	}
+	if wrong > 0 || (o.strict && warnings > 0) {
+		return ErrFindings
+	}
+	return nil
+}
+
+// ErrFindings is returned after lint has printed what is wrong.
+var ErrFindings = errors.New("there is something to correct, see above")
+
+func severityColour(severity lint.Severity) text.Colour {
+	switch severity {
+	case lint.Error:
+		return text.Bad
+	case lint.Warning:
+		return text.Active
+	}
+	return text.Faint
+}

@@ -1,0 +1,60 @@
+// Package lint checks sequences before they do harm: by the rules of the shipped CustomResourceDefinitions, evaluated by the
+// library of the API server, and by what only the engine can say about them together with the workloads that they order.
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Severity says how bad a finding is.
+type Severity string
+
+// The severities, the worst first.
+const (
+	Error   Severity = "Error"   // the API server refuses it, or pods wait permanently
+	Warning Severity = "Warning" // it hardly does what was meant
+	Note    Severity = "Note"    // good to know
+)
+
+// Finding is one thing to look at.
+type Finding struct {
+	// Source is the file; empty for what is in the cluster.
+	Source string `json:"source,omitempty"`
+	// Object names the object, such as: PodSequence shop/backend.
+	Object   string   `json:"object"`
+	Severity Severity `json:"severity"`
+	// Rule is one word that names the rule.
+	Rule string `json:"rule"`
+	// Message says what is wrong, and the fix.
+	Message string `json:"message"`
+}
+
+// Findings are several.
+type Findings []Finding
+
+func (f *Findings) add(source, object string, severity Severity, rule, format string, args ...any) {
+	*f = append(*f, Finding{source, object, severity, rule, fmt.Sprintf(format, args...)})
+}
+
+// Count returns how many have a severity.
+func (f Findings) Count(severity Severity) int {
+	count := 0
+	for _, each := range f {
+		if each.Severity == severity {
+			count++
+		}
+	}
+	return count
+}
+
+// Sort sorts by file and object, the worst first, and drops what is said twice.
+func (f Findings) Sort() Findings {
+	rank := func(s Severity) int { return slices.Index([]Severity{Error, Warning, Note}, s) }
+	slices.SortStableFunc(f, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Object, b.Object), cmp.Compare(rank(a.Severity), rank(b.Severity)),
+			cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(f)
+}

@@ -1,0 +1,101 @@
+package lint
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/pkg/podseqctl/snapshot"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// template is what makes pods that sequences may order, or one pod by itself.
+type template struct {
+	kind   sequence.WorkloadKind
+	object metav1.Object
+	// pods are those that it makes, as far as they differ: those of a StatefulSet by their names, else one.
+	pods []*corev1.Pod
+	// places are the groups of each of these pods.
+	places [][]sequence.Place
+}
+
+func (t *template) String() string {
+	return fmt.Sprintf("%s %s/%s", t.kind, t.object.GetNamespace(), t.object.GetName())
+}
+
+// maxOrdinals bounds how many pods of a StatefulSet are looked at one by one.
+const maxOrdinals = 256
+
+// templates returns everything in the snapshot that makes pods by itself, and pods that nothing makes.
+func templates(s *snapshot.Snapshot) []*template {
+	var all []*template
+	add := func(kind sequence.WorkloadKind, object metav1.Object, spec *corev1.PodTemplateSpec, names ...string) {
+		t := &template{kind: kind, object: object}
+		for _, name := range names {
+			t.pods = append(t.pods, podOf(object.GetNamespace(), name, spec))
+		}
+		all = append(all, t)
+	}
+	const any = " " // the name of no pod
+	for _, kind := range []sequence.WorkloadKind{
+		sequence.KindDeployment, sequence.KindReplicaSet, sequence.KindStatefulSet, sequence.KindDaemonSet, sequence.KindJob, sequence.KindReplicationController,
+	} {
+		for _, object := range s.Workloads[kind] {
+			if metav1.GetControllerOfNoCopy(object) != nil && kind == sequence.KindReplicaSet {
+				continue // its Deployment speaks for it
+			}
+			switch o := object.(type) {
+			case *appsv1.Deployment:
+				add(kind, o, &o.Spec.Template, any)
+			case *appsv1.ReplicaSet:
+				add(kind, o, &o.Spec.Template, any)
+			case *appsv1.DaemonSet:
+				add(kind, o, &o.Spec.Template, any)
+			case *batchv1.Job:
+				add(kind, o, &o.Spec.Template, any)
+			case *corev1.ReplicationController:
+				if o.Spec.Template != nil {
+					add(kind, o, o.Spec.Template, any)
+				}
+			case *appsv1.StatefulSet:
+				add(kind, o, &o.Spec.Template, memberNames(o)...)
+			}
+		}
+	}
+	for _, pod := range s.Pods {
+		if metav1.GetControllerOfNoCopy(pod) == nil {
+			all = append(all, &template{kind: sequence.KindPod, object: pod, pods: []*corev1.Pod{pod}})
+		}
+	}
+	for _, t := range all {
+		for _, pod := range t.pods {
+			t.places = append(t.places, s.Places(pod))
+		}
+	}
+	return all
+}
+
+func podOf(namespace, name string, spec *corev1.PodTemplateSpec) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: *spec.ObjectMeta.DeepCopy(), Spec: spec.Spec}
+	pod.Namespace, pod.Name, pod.ResourceVersion = namespace, name, "1"
+	if pod.Spec.SchedulerName == "" {
+		pod.Spec.SchedulerName = corev1.DefaultSchedulerName
+	}
+	return pod
+}
+
+func memberNames(set *appsv1.StatefulSet) []string {
+	first := 0
+	if set.Spec.Ordinals != nil {
+		first = int(set.Spec.Ordinals.Start)
+	}
+	var names []string
+	for i := range min(int(ptr.Deref(set.Spec.Replicas, 1)), maxOrdinals) {
+		names = append(names, fmt.Sprintf("%s-%d", set.Name, first+i))
+	}
+	return names
+}

@@ -1,0 +1,252 @@
+package lint
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podseqctl/snapshot"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// linter looks at the sequences of a snapshot together with everything that makes pods.
+type linter struct {
+	*snapshot.Snapshot
+	templates []*template
+	findings  Findings
+	// sources has the files of objects, by their names.
+	sources map[string]string
+	// offline reports that nothing is known but what the files have.
+	offline bool
+}
+
+// Options say what is known beside the snapshot.
+type Options struct {
+	// Sources has the file of each object, by what Name returns.
+	Sources map[string]string
+	// Offline reports that nothing is known of the cluster: only files were read.
+	Offline bool
+	// Only restricts the findings to one sequence, by its name in messages; empty for all.
+	Only string
+}
+
+// World returns what is to be said about sequences together with the workloads that they order.
+func World(s *snapshot.Snapshot, options Options) Findings {
+	l := &linter{Snapshot: s, templates: templates(s), sources: options.Sources, offline: options.Offline}
+	for _, each := range s.Sequences {
+		if why, judged := s.Judged(each); !judged {
+			l.add(each, Note, "NotChecked", "%s, so it is checked by its own rules only", why)
+		}
+		l.spec(each)
+		l.problems(each)
+		for i := range each.Spec.PodGroups {
+			l.group(each, i)
+		}
+	}
+	for _, t := range l.templates {
+		l.template(t)
+	}
+	l.circles()
+	findings := l.findings
+	if options.Only != "" {
+		findings = slices.DeleteFunc(findings, func(f Finding) bool {
+			return f.Object != options.Only && !strings.Contains(f.Message, options.Only)
+		})
+	}
+	return findings
+}
+
+func (l *linter) add(s *snapshot.Sequence, severity Severity, rule, format string, args ...any) {
+	l.findings.add(l.sources[s.String()], s.String(), severity, rule, format, args...)
+}
+
+func (l *linter) addTo(t *template, severity Severity, rule, format string, args ...any) {
+	l.findings.add(l.sources[t.String()], t.String(), severity, rule, format, args...)
+}
+
+// spec looks at what the spec says by itself.
+func (l *linter) spec(s *snapshot.Sequence) {
+	groups := s.Spec.PodGroups
+	if len(groups) == 1 {
+		l.add(s, Note, "Useless", "one group alone orders nothing: add the groups that are to wait for it, or list it behind others")
+	}
+	if s.Spec.Suspend {
+		l.add(s, Note, "Suspended", "spec.suspend is true: nothing is released until kubectl podseq resume %s", s.Argument())
+	}
+	for i, g := range groups {
+		awaited := l.isAwaited(s, i)
+		if !awaited && len(groups) > 1 && (g.WaitDuration != "" && g.WaitDuration != "0s") {
+			l.add(s, Note, "Useless", "%s has a waitDuration, and no group waits for it: remove it", s.Where(i))
+		}
+		if !awaited && len(groups) > 1 && g.OnTimeout == v1alpha1.TimeoutContinue {
+			l.add(s, Note, "Useless", "%s has onTimeout: Continue, and no group waits for it: remove it", s.Where(i))
+		}
+		if awaited && g.MinAvailable != nil && (g.MinAvailable.String() == "0" || g.MinAvailable.String() == "0%") {
+			l.add(s, Warning, "Useless", "%s has minAvailable %s: no group ever waits for it; set a number, or remove minAvailable", s.Where(i), g.MinAvailable.String())
+		}
+		if g.Skip {
+			l.add(s, Note, "Skipped", "%s has skip: no group waits for it", s.Where(i))
+		}
+	}
+}
+
+// isAwaited reports whether some group waits for this one.
+func (l *linter) isAwaited(s *snapshot.Sequence, i int) bool {
+	if _, judged := l.Judged(s); !judged {
+		return true // it is not known
+	}
+	for j := i + 1; j < len(s.Spec.PodGroups); j++ {
+		if slices.Contains(l.Predecessors(s, j), i) {
+			return true
+		}
+	}
+	return false
+}
+
+// problems are those that the engine reports. What it says of pods and namespaces rests on the cluster.
+func (l *linter) problems(s *snapshot.Sequence) {
+	report, ok := l.Report(s)
+	if !ok {
+		return
+	}
+	for _, problem := range report.Problems {
+		if l.offline && problem.Reason == v1alpha1.ReasonNamespaceNotAllowed {
+			continue // the files do not say
+		}
+		if problem.Reason == v1alpha1.ReasonInvalidSpec || problem.Reason == v1alpha1.ReasonUngovernedPods {
+			continue // said of the field, or of the workload
+		}
+		l.add(s, Warning, problem.Reason, "%s", problem.Message)
+	}
+}
+
+// group looks at the members of a group.
+func (l *linter) group(s *snapshot.Sequence, i int) {
+	if _, judged := l.Judged(s); !judged {
+		return
+	}
+	g := s.Spec.PodGroups[i]
+	members, selected := l.membersOf(s, i)
+	switch {
+	case g.PodSelector != nil && len(members) == 0 && len(selected) > 0:
+		earlier := "an earlier group"
+		if group, ok := placeIn(selected[0].places, s); ok {
+			earlier = s.Where(group)
+		}
+		l.add(s, Warning, "Shadowed", "%s selects %s, and %s has it already: list the narrower group first", s.Where(i), selected[0], earlier)
+	case g.PodSelector != nil && len(members) == 0 && g.ExpectedPods == 0 && len(l.templates) > 0:
+		l.add(s, Warning, "MatchesNothing", "%s selects no workload and no pod%s: correct podSelector or the labels of the pod template, "+
+			"or set expectedPods if the owner of its pods is of a kind that PodSequence does not know", s.Where(i), l.amongFiles())
+	case len(g.Pods) > 0:
+		l.names(s, i)
+	}
+	for _, t := range members {
+		l.member(s, i, t)
+	}
+	l.minAvailable(s, i, members)
+}
+
+func (l *linter) amongFiles() string {
+	if l.offline {
+		return " of the files"
+	}
+	return ""
+}
+
+// membersOf returns what makes members of a group, and what its selector selects.
+func (l *linter) membersOf(s *snapshot.Sequence, i int) (members, selected []*template) {
+	selector, err := snapshot.Selector(s.Spec.PodGroups[i].PodSelector)
+	for _, t := range l.templates {
+		for n, places := range t.places {
+			if slices.ContainsFunc(places, func(p sequence.Place) bool { return p.Sequence == s.Key() && p.Group == i }) {
+				members = append(members, t)
+				break
+			}
+			if err == nil && s.Spec.PodGroups[i].PodSelector != nil && t.object.GetNamespace() == s.Target && selector.Matches(labels.Set(t.pods[n].Labels)) {
+				selected = append(selected, t)
+				break
+			}
+		}
+	}
+	return members, selected
+}
+
+// placeIn returns the group that a sequence has for the first of several pods.
+func placeIn(all [][]sequence.Place, s *snapshot.Sequence) (int, bool) {
+	for _, places := range all {
+		for _, place := range places {
+			if place.Sequence == s.Key() {
+				return place.Group, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// names looks at the pods that a group names.
+func (l *linter) names(s *snapshot.Sequence, i int) {
+	var missing []string
+	for _, name := range s.Spec.PodGroups[i].Pods {
+		made := slices.ContainsFunc(l.templates, func(t *template) bool {
+			return slices.ContainsFunc(t.pods, func(pod *corev1.Pod) bool { return pod.Name == name })
+		})
+		if !made {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 && len(l.templates) > 0 {
+		l.add(s, Warning, "MatchesNothing", "%s names %s, which no StatefulSet makes and which is no pod%s: later groups wait until it exists; correct the name",
+			s.Where(i), strings.Join(missing, ", "), l.amongFiles())
+	}
+}
+
+// member looks at one workload of a group.
+func (l *linter) member(s *snapshot.Sequence, i int, t *template) {
+	g := s.Spec.PodGroups[i]
+	if !l.isAwaited(s, i) && len(s.Spec.PodGroups) > 1 {
+		return
+	}
+	switch {
+	case g.RequiredStatus == v1alpha1.RequireComplete && t.kind != sequence.KindJob && t.kind != sequence.KindPod:
+		l.add(s, Error, "Impossible", "%s requires status Complete, and the pods of %s never complete: set requiredStatus: Ready", s.Where(i), t)
+	case g.RequiredStatus != v1alpha1.RequireComplete && t.kind == sequence.KindJob:
+		l.add(s, Note, "JobNotAwaited", "%s goes on once the pods of %s are ready, not once it is complete: set requiredStatus: Complete if later groups need its result", s.Where(i), t)
+	}
+}
+
+// minAvailable looks at whether so many members can be there at all.
+func (l *linter) minAvailable(s *snapshot.Sequence, i int, members []*template) {
+	g := s.Spec.PodGroups[i]
+	if g.MinAvailable == nil || g.MinAvailable.StrVal != "" || s.PerNode() || g.ExpectedPods > 0 || len(members) == 0 {
+		return
+	}
+	expected := 0
+	for _, part := range l.Parts(s, i) {
+		expected += part.Expected
+	}
+	for _, t := range members {
+		if t.kind == sequence.KindPod {
+			expected++
+		}
+		if t.kind == sequence.KindDaemonSet && l.offline {
+			return // it has as many pods as there are nodes
+		}
+	}
+	if want := g.MinAvailable.IntValue(); want > expected {
+		l.add(s, Error, "Impossible", "%s needs minAvailable: %d pods, and its workloads make %d: later groups wait permanently; lower minAvailable or scale up",
+			s.Where(i), want, expected)
+	}
+}
+
+// parse returns a duration; 0 if it cannot be read.
+func parse(d v1alpha1.Duration) time.Duration {
+	parsed, err := d.Parse()
+	if err != nil {
+		return 0
+	}
+	return parsed
+}

@@ -1,0 +1,117 @@
+package podseqctl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.com/podsequence/pkg/podseqctl/operate"
+	"example.com/podsequence/pkg/podseqctl/snapshot"
+	"example.com/podsequence/pkg/podseqctl/text"
+)
+
+const changeNote = `
+It is one patch, refused if the object was changed meanwhile, and an event on the sequence that says who did it and why.
+It needs the role edit in the namespace.`
+
+func (t *tool) newSuspend() *cobra.Command {
+	return t.newChange(&cobra.Command{
+		Use:   "suspend NAME",
+		Short: "Stop further releases: what was released stays",
+		Example: `  # Stop, and say why.
+  kubectl podseq suspend backend --reason "the database is being restored"
+
+  # Try whether it may be done.
+  kubectl podseq suspend backend --dry-run=server`,
+		Args: cobra.ExactArgs(1), ValidArgsFunction: t.completeSequences,
+	}, false, func(*snapshot.Sequence, []string) (operate.Change, error) { return operate.Suspend(true), nil })
+}
+
+func (t *tool) newResume() *cobra.Command {
+	return t.newChange(&cobra.Command{
+		Use:     "resume NAME",
+		Short:   "Lift a suspension",
+		Example: `  kubectl podseq resume backend`,
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: t.completeSequences,
+	}, false, func(*snapshot.Sequence, []string) (operate.Change, error) { return operate.Suspend(false), nil })
+}
+
+func (t *tool) newSkip() *cobra.Command {
+	return t.newChange(&cobra.Command{
+		Use:   "skip NAME GROUP --reason WHY",
+		Short: "Let no group wait for this one: its own pods still start in their turn",
+		Example: `  # Go on without the migration. GROUP is a name, or a number from 1.
+  kubectl podseq skip backend Migration --reason "fixed by hand, see the incident"`,
+		Args: cobra.ExactArgs(2), ValidArgsFunction: t.completeGroups,
+	}, true, func(s *snapshot.Sequence, args []string) (operate.Change, error) { return skip(s, args, true) })
+}
+
+func (t *tool) newUnskip() *cobra.Command {
+	return t.newChange(&cobra.Command{
+		Use:     "unskip NAME GROUP",
+		Short:   "Let the groups behind it wait for this group again: what has not been released is held",
+		Example: `  kubectl podseq unskip backend Migration`,
+		Args:    cobra.ExactArgs(2), ValidArgsFunction: t.completeGroups,
+	}, false, func(s *snapshot.Sequence, args []string) (operate.Change, error) { return skip(s, args, false) })
+}
+
+func skip(s *snapshot.Sequence, args []string, skip bool) (operate.Change, error) {
+	group, err := s.GroupNamed(args[1])
+	if err != nil {
+		return operate.Change{}, err
+	}
+	return operate.Skip(s, group, skip), nil
+}
+
+// newChange completes a command that changes a sequence.
+func (t *tool) newChange(command *cobra.Command, needsReason bool, choose func(*snapshot.Sequence, []string) (operate.Change, error)) *cobra.Command {
+	var reason, dryRun string
+	command.Long = command.Short + ".\n" + changeNote
+	command.RunE = func(cmd *cobra.Command, args []string) error {
+		if dryRun != "none" && dryRun != "server" {
+			return fmt.Errorf("--dry-run=%s is not known: give none or server", dryRun)
+		}
+		if needsReason && strings.TrimSpace(reason) == "" {
+			return fmt.Errorf(`say why, for those who come after you: --reason "..."`)
+		}
+		return t.change(cmd.Context(), args, reason, dryRun == "server", choose)
+	}
+	command.Flags().StringVar(&reason, "reason", "", "why, for the event")
+	command.Flags().StringVar(&dryRun, "dry-run", "none", "none, or server: the API server checks everything and stores nothing")
+	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "server"}, cobra.ShellCompDirectiveNoFileComp))
+	return command
+}
+
+func (t *tool) change(ctx context.Context, args []string, reason string, dryRun bool, choose func(*snapshot.Sequence, []string) (operate.Change, error)) error {
+	s, err := t.find(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	api, ok := t.source.(operate.API)
+	if !ok {
+		return fmt.Errorf("%s cannot be changed here", s)
+	}
+	change, result, err := operate.Apply(ctx, api, s,
+		func(s *snapshot.Sequence) (operate.Change, error) { return choose(s, args) },
+		operate.Options{Reason: reason, DryRun: dryRun, Now: t.clock.Now()})
+	if err != nil {
+		return err
+	}
+	line := s.String() + " " + change.Did
+	if change.Target != "" {
+		line = fmt.Sprintf("%s: %s %s", s, change.Target, change.Did)
+	}
+	if result.Unchanged {
+		line += " already"
+	}
+	if dryRun {
+		line += " (server dry run)"
+	}
+	fmt.Fprintln(t.Out, line)
+	if result.NoEvent != nil {
+		fmt.Fprintln(t.ErrOut, t.style.Paint(text.Active, fmt.Sprintf("warning: no event says who did it: %v", result.NoEvent)))
+	}
+	return nil
+}

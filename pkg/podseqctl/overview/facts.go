@@ -1,0 +1,127 @@
+package overview
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podseqctl/snapshot"
+	"example.com/podsequence/pkg/podseqctl/text"
+)
+
+// passed counts the groups that no group waits for any more.
+func passed(status v1alpha1.PodSequenceStatus) int {
+	count := 0
+	for _, g := range status.Groups {
+		if isDone(g.Phase) {
+			count++
+		}
+	}
+	return count
+}
+
+func isDone(phase v1alpha1.GroupPhase) bool {
+	return phase == v1alpha1.GroupPassed || phase == v1alpha1.GroupSkipped
+}
+
+// isGraph reports whether some group says what it waits for.
+func isGraph(s *snapshot.Sequence) bool {
+	return slices.ContainsFunc(s.Spec.PodGroups, func(g v1alpha1.ClusterPodGroup) bool { return g.DependsOn != nil })
+}
+
+// after says which groups a group names as its predecessors, as the spec has it.
+func after(s *snapshot.Sequence, i int) string {
+	names := s.Spec.PodGroups[i].DependsOn
+	switch {
+	case names == nil && i > 0:
+		return "all before"
+	case len(names) == 0:
+		return "-"
+	}
+	return strings.Join(names, ", ")
+}
+
+// openBefore returns the groups that a group waits for directly and that are not passed.
+func openBefore(s *snapshot.Sequence, i int) []string {
+	var open []string
+	for j := range i {
+		title, names := s.Title(j), s.Spec.PodGroups[i].DependsOn
+		if names != nil && !slices.Contains(names, title) {
+			continue
+		}
+		if j >= len(s.Status.Groups) || !isDone(s.Status.Groups[j].Phase) {
+			open = append(open, title)
+		}
+	}
+	return open
+}
+
+// since returns when the current group was released; zero if that is not known.
+func since(status v1alpha1.PodSequenceStatus) time.Time {
+	if status.CurrentIndex == nil || int(*status.CurrentIndex) >= len(status.Groups) {
+		if n := len(status.Groups); n > 0 {
+			return turned(status.Groups[n-1])
+		}
+		return time.Time{}
+	}
+	return turned(status.Groups[*status.CurrentIndex])
+}
+
+// turned returns when a group came to be what it is now.
+func turned(g v1alpha1.GroupStatus) time.Time {
+	switch {
+	case g.Phase == v1alpha1.GroupPassed && g.PassedAt != nil:
+		return g.PassedAt.Time
+	case g.ReleasedAt != nil:
+		return g.ReleasedAt.Time
+	}
+	return time.Time{}
+}
+
+func phase(s *snapshot.Sequence) string {
+	text := string(s.Status.Phase)
+	if text == "" {
+		text = "Unknown"
+	}
+	if s.Spec.Suspend {
+		text += ",Suspended"
+	}
+	if s.Spec.DryRun {
+		text += ",DryRun"
+	}
+	return text
+}
+
+func phaseCell(s *snapshot.Sequence) text.Cell {
+	return text.Cell{Text: phase(s), Colour: phaseColour(s)}
+}
+
+func phaseColour(s *snapshot.Sequence) text.Colour {
+	switch {
+	case s.Status.Phase == v1alpha1.PhaseFailed || s.Spec.Suspend:
+		return text.Bad
+	case s.Status.Phase == v1alpha1.PhaseCompleted:
+		return text.Good
+	}
+	return text.Active
+}
+
+func groupColour(phase v1alpha1.GroupPhase) text.Colour {
+	switch phase {
+	case v1alpha1.GroupPassed:
+		return text.Good
+	case v1alpha1.GroupInProgress, v1alpha1.GroupSkipped:
+		return text.Active
+	case v1alpha1.GroupFailed:
+		return text.Bad
+	}
+	return text.Faint
+}
+
+func dash(value string) string {
+	if value == "" {
+		return "-"
+	}
+	return value
+}

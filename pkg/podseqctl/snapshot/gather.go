@@ -1,0 +1,301 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// Reader reads from the API server.
+type Reader struct {
+	core    kubernetes.Interface
+	dynamic dynamic.Interface
+}
+
+// NewReader returns a Reader that uses these clients.
+func NewReader(core kubernetes.Interface, dynamic dynamic.Interface) *Reader {
+	return &Reader{core: core, dynamic: dynamic}
+}
+
+// Gather reads what has to do with the pods of a namespace: the sequences that order them, and the pods and workloads of all
+// namespaces that these order. all reads every sequence that there is, and what it orders.
+func (r *Reader) Gather(ctx context.Context, namespace string, all bool) (*Objects, error) {
+	g := gatherer{Reader: r, Objects: &Objects{Workloads: map[sequence.WorkloadKind][]metav1.Object{}, Complete: map[string]bool{}}}
+	if err := g.sequences(ctx, namespace); err != nil {
+		return nil, err
+	}
+	if err := g.namespaces(ctx, namespace); err != nil {
+		return nil, err
+	}
+	names := g.relevant(namespace, all)
+	if err := g.nodes(ctx); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if err := g.podsAndWorkloads(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	return g.Objects, nil
+}
+
+type gatherer struct {
+	*Reader
+	*Objects
+	allNamespaces bool // Namespaces has all there are
+}
+
+// sequences reads those of all namespaces if they may be read, else those of one.
+func (g *gatherer) sequences(ctx context.Context, namespace string) error {
+	resource := g.dynamic.Resource(v1alpha1.PodSequenceResource)
+	list, err := resource.List(ctx, metav1.ListOptions{})
+	if apierrors.IsForbidden(err) {
+		g.unread("PodSequences of other namespaces may not be read: one that points to namespace %s by spec.namespace is not shown", namespace)
+		list, err = resource.Namespace(namespace).List(ctx, metav1.ListOptions{})
+	}
+	if err := g.add(list, err, "PodSequences"); err != nil {
+		return err
+	}
+	list, err = g.dynamic.Resource(v1alpha1.ClusterPodSequenceResource).List(ctx, metav1.ListOptions{})
+	return g.add(list, err, "ClusterPodSequences")
+}
+
+func (g *gatherer) add(list *unstructured.UnstructuredList, err error, what string) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil // the kind is not installed, so there are none
+	case apierrors.IsForbidden(err):
+		g.unread("%s may not be read: what they hold is known only from the conditions of the pods", what)
+		return nil
+	case err != nil:
+		return fmt.Errorf("list %s: %w", what, err)
+	}
+	for i := range list.Items {
+		each, err := NewSequence(&list.Items[i])
+		if err != nil {
+			g.unread("%v", err)
+			continue
+		}
+		g.Sequences = append(g.Sequences, each)
+	}
+	return nil
+}
+
+// namespaces reads all of them if they may be read, else those that matter by their names.
+func (g *gatherer) namespaces(ctx context.Context, namespace string) error {
+	list, err := g.core.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
+	switch {
+	case err == nil:
+		g.allNamespaces = true
+		for i := range list.Items {
+			g.Namespaces = append(g.Namespaces, &list.Items[i])
+		}
+		return nil
+	case !apierrors.IsForbidden(err):
+		return fmt.Errorf("list namespaces: %w", err)
+	}
+	names := []string{namespace}
+	for _, each := range g.Sequences {
+		byName, _ := each.namespacesByName()
+		names = append(names, byName...)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		found, err := g.core.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			g.Namespaces = append(g.Namespaces, found)
+		} else if !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("get namespace %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// relevant keeps the sequences that order pods of the namespace, or of a namespace whose pods such a sequence orders, and
+// returns the namespaces of all of them.
+func (g *gatherer) relevant(namespace string, all bool) []string {
+	reached := map[string]bool{}
+	if namespace != "" {
+		reached[namespace] = true
+	}
+	kept := map[*Sequence]bool{}
+	for changed := true; changed; {
+		changed = false
+		for _, each := range g.Sequences {
+			if kept[each] {
+				continue
+			}
+			targets := g.targets(each)
+			touches := func(name string) bool { return reached[name] }
+			if !all && !slices.ContainsFunc(targets, touches) && each.Key().Namespace != namespace {
+				continue
+			}
+			kept[each], changed = true, true
+			for _, target := range targets {
+				reached[target] = true
+			}
+		}
+	}
+	g.Sequences = slices.DeleteFunc(g.Sequences, func(each *Sequence) bool { return !kept[each] })
+	names := make([]string, 0, len(reached))
+	for name := range reached {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// targets returns the namespaces of a sequence's pods, as far as namespaces may be read.
+func (g *gatherer) targets(of *Sequence) []string {
+	names, _ := of.namespacesByName()
+	for _, group := range of.Spec.PodGroups {
+		if group.NamespaceSelector == nil {
+			continue
+		}
+		selector, err := Selector(group.NamespaceSelector)
+		if err != nil {
+			continue
+		}
+		for _, namespace := range g.Namespaces {
+			if selector.Matches(labels.Set(namespace.Labels)) {
+				names = append(names, namespace.Name)
+			}
+		}
+	}
+	return names
+}
+
+// Selector returns the selector of apimachinery; it selects nothing if there is none.
+func Selector(in *v1alpha1.LabelSelector) (labels.Selector, error) {
+	if in == nil {
+		return labels.Nothing(), nil
+	}
+	out := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+	for key, value := range in.MatchLabels {
+		out.MatchLabels[key] = string(value)
+	}
+	for _, e := range in.MatchExpressions {
+		requirement := metav1.LabelSelectorRequirement{Key: e.Key, Operator: metav1.LabelSelectorOperator(e.Operator)}
+		for _, value := range e.Values {
+			requirement.Values = append(requirement.Values, string(value))
+		}
+		out.MatchExpressions = append(out.MatchExpressions, requirement)
+	}
+	return metav1.LabelSelectorAsSelector(out)
+}
+
+// nodes reads all nodes if some sequence holds on each node by itself.
+func (g *gatherer) nodes(ctx context.Context) error {
+	if !slices.ContainsFunc(g.Sequences, (*Sequence).PerNode) {
+		g.NodesRead = true // nobody asks for any
+		return nil
+	}
+	list, err := g.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		g.unread("nodes may not be read: of sequences with scope Node only the status is shown")
+		return nil
+	case err != nil:
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	g.NodesRead = true
+	for i := range list.Items {
+		g.Nodes = append(g.Nodes, &list.Items[i])
+	}
+	return nil
+}
+
+// podsAndWorkloads reads what lives in a namespace.
+func (g *gatherer) podsAndWorkloads(ctx context.Context, namespace string) error {
+	complete, err := true, error(nil)
+	list := func(what string, do func() error) {
+		if err != nil {
+			return
+		}
+		switch failed := do(); {
+		case apierrors.IsForbidden(failed):
+			complete = false
+			g.unread("%s of namespace %s may not be read", what, namespace)
+		case failed != nil:
+			err = fmt.Errorf("list %s of namespace %s: %w", what, namespace, failed)
+		}
+	}
+	options := metav1.ListOptions{}
+	list("pods", func() error {
+		found, err := g.core.CoreV1().Pods(namespace).List(ctx, options)
+		if err == nil {
+			g.Pods = append(g.Pods, pointers(found.Items)...)
+		}
+		return err
+	})
+	list("Deployments", func() error {
+		found, err := g.core.AppsV1().Deployments(namespace).List(ctx, options)
+		return addWorkloads(g, sequence.KindDeployment, found, err)
+	})
+	list("ReplicaSets", func() error {
+		found, err := g.core.AppsV1().ReplicaSets(namespace).List(ctx, options)
+		return addWorkloads(g, sequence.KindReplicaSet, found, err)
+	})
+	list("StatefulSets", func() error {
+		found, err := g.core.AppsV1().StatefulSets(namespace).List(ctx, options)
+		return addWorkloads(g, sequence.KindStatefulSet, found, err)
+	})
+	list("DaemonSets", func() error {
+		found, err := g.core.AppsV1().DaemonSets(namespace).List(ctx, options)
+		return addWorkloads(g, sequence.KindDaemonSet, found, err)
+	})
+	list("Jobs", func() error {
+		found, err := g.core.BatchV1().Jobs(namespace).List(ctx, options)
+		return addWorkloads(g, sequence.KindJob, found, err)
+	})
+	list("ReplicationControllers", func() error {
+		found, err := g.core.CoreV1().ReplicationControllers(namespace).List(ctx, options)
+		return addWorkloads(g, sequence.KindReplicationController, found, err)
+	})
+	if err != nil {
+		return err
+	}
+	g.Complete[namespace] = complete
+	list("events", func() error {
+		found, err := g.core.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning})
+		if err == nil {
+			g.Events = append(g.Events, pointers(found.Items)...)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return g.readPodGroups(ctx, namespace)
+}
+
+func addWorkloads(g *gatherer, kind sequence.WorkloadKind, list runtime.Object, err error) error {
+	if err != nil {
+		return err
+	}
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		g.Workloads[kind] = append(g.Workloads[kind], item.(metav1.Object))
+		return nil
+	})
+}
+
+func pointers[T any](items []T) []*T {
+	out := make([]*T, len(items))
+	for i := range items {
+		out[i] = &items[i]
+	}
+	return out
+}

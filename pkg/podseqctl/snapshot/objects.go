@@ -1,0 +1,68 @@
+package snapshot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// Objects are what the API server said when it was asked.
+type Objects struct {
+	Sequences  []*Sequence
+	Namespaces []*corev1.Namespace
+	Nodes      []*corev1.Node
+	Pods       []*corev1.Pod
+	Workloads  map[sequence.WorkloadKind][]metav1.Object
+	PodGroups  []PodGroup
+	// Events are the warnings about pods and workloads.
+	Events []*corev1.Event
+
+	// NodesRead reports whether Nodes has all nodes.
+	NodesRead bool
+	// Complete has the namespaces of which all pods and workloads were read.
+	Complete map[string]bool
+	// Unread says what may not be read, a line each.
+	Unread []string
+}
+
+// PodGroup is one of either kind, and how many pods it asks for.
+type PodGroup struct {
+	Reference podgroups.Reference
+	Minimum   int
+}
+
+// unread notes what could not be read. It is said once.
+func (o *Objects) unread(format string, args ...any) {
+	line := strings.TrimSpace(fmt.Sprintf(format, args...))
+	for _, said := range o.Unread {
+		if said == line {
+			return
+		}
+	}
+	o.Unread = append(o.Unread, line)
+}
+
+// NamespacesNamed returns all namespaces that sequences, workloads and pods name.
+func (o *Objects) NamespacesNamed() []string {
+	var names []string
+	for _, s := range o.Sequences {
+		byName, _ := s.namespacesByName()
+		names = append(names, byName...)
+	}
+	for _, pod := range o.Pods {
+		names = append(names, pod.Namespace)
+	}
+	for _, objects := range o.Workloads {
+		for _, object := range objects {
+			names = append(names, object.GetNamespace())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,146 @@
+package snapshot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// Sequence is a PodSequence or a ClusterPodSequence.
+type Sequence struct {
+	// Object is what is stored.
+	Object *unstructured.Unstructured
+	// Spec has the fields of both kinds; of a PodSequence no group says where its members live.
+	Spec   v1alpha1.ClusterPodSequenceSpec
+	Status v1alpha1.PodSequenceStatus
+	// Target is the namespace of the pods of a PodSequence; empty for a ClusterPodSequence.
+	Target string
+	// Unreadable says what of the stored object cannot be read.
+	Unreadable []string
+
+	stored  sequence.Stored              // of a PodSequence
+	cluster *v1alpha1.ClusterPodSequence // of a ClusterPodSequence
+}
+
+// NewSequence returns the sequence that is stored as the object.
+func NewSequence(object *unstructured.Unstructured) (*Sequence, error) {
+	s := &Sequence{Object: object}
+	switch object.GetKind() {
+	case v1alpha1.PodSequenceKind.Kind:
+		s.stored = sequence.Read(object.Object)
+		for _, part := range s.stored.Unreadable {
+			s.Unreadable = append(s.Unreadable, part.Message)
+		}
+		spec := s.stored.Spec
+		s.Spec = v1alpha1.ClusterPodSequenceSpec{
+			Scope: spec.Scope, SchedulingGateName: spec.SchedulingGateName, EnforcementMode: spec.Mode(),
+			Suspend: spec.Suspend, DryRun: spec.DryRun,
+		}
+		for _, group := range spec.PodGroups {
+			s.Spec.PodGroups = append(s.Spec.PodGroups, v1alpha1.ClusterPodGroup{PodGroup: group})
+		}
+		s.Status, s.Target = s.stored.Status, cmp.Or(spec.Namespace, object.GetNamespace())
+	case v1alpha1.ClusterPodSequenceKind.Kind:
+		s.cluster = &v1alpha1.ClusterPodSequence{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, s.cluster); err != nil {
+			return nil, fmt.Errorf("read ClusterPodSequence %s: %w", object.GetName(), err)
+		}
+		s.Spec, s.Status = s.cluster.Spec, s.cluster.Status
+		s.Spec.EnforcementMode = s.Spec.Mode()
+	default:
+		return nil, fmt.Errorf("%s is no sequence: give a PodSequence or a ClusterPodSequence", object.GetKind())
+	}
+	s.Spec.Scope = cmp.Or(s.Spec.Scope, v1alpha1.ScopeCluster)
+	return s, nil
+}
+
+// Key returns the namespace, empty for a ClusterPodSequence, and the name.
+func (s *Sequence) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.Object.GetNamespace(), Name: s.Object.GetName()}
+}
+
+// IsCluster reports whether it is a ClusterPodSequence.
+func (s *Sequence) IsCluster() bool { return s.cluster != nil }
+
+// PerNode reports whether the order holds on each node by itself.
+func (s *Sequence) PerNode() bool { return s.Spec.Scope == v1alpha1.ScopeNode }
+
+// String names the sequence as messages do, such as: PodSequence shop/backend.
+func (s *Sequence) String() string {
+	if s.IsCluster() {
+		return s.Object.GetKind() + " " + s.Object.GetName()
+	}
+	return s.Object.GetKind() + " " + s.Key().String()
+}
+
+// Argument returns what names the sequence on the command line, without its namespace.
+func (s *Sequence) Argument() string {
+	if s.IsCluster() {
+		return "clusterpodsequence/" + s.Object.GetName()
+	}
+	return s.Object.GetName()
+}
+
+// Title returns the name of a group, or "Group <n>".
+func (s *Sequence) Title(group int) string {
+	return cmp.Or(s.Spec.PodGroups[group].Name, fmt.Sprintf("Group %d", group+1))
+}
+
+// Where names a group as messages do, such as: group 1/3 "Database".
+func (s *Sequence) Where(group int) string {
+	return fmt.Sprintf("group %d/%d %q", group+1, len(s.Spec.PodGroups), s.Title(group))
+}
+
+// GroupNamed returns the 0-based index of a group by its title, or by its number from 1.
+func (s *Sequence) GroupNamed(name string) (int, error) {
+	var titles []string
+	for i := range s.Spec.PodGroups {
+		if s.Title(i) == name {
+			return i, nil
+		}
+		titles = append(titles, fmt.Sprintf("%q", s.Title(i)))
+	}
+	var number int
+	if _, err := fmt.Sscanf(name, "%d", &number); err == nil && fmt.Sprint(number) == name && number >= 1 && number <= len(titles) {
+		return number - 1, nil
+	}
+	return 0, fmt.Errorf("%s has no group %q: give one of %s, or its number from 1 to %d", s, name, strings.Join(titles, ", "), len(titles))
+}
+
+// Gate returns the scheduling gate that the sequence lifts.
+func (s *Sequence) Gate() string {
+	return cmp.Or(s.Spec.SchedulingGateName, v1alpha1.DefaultSchedulingGateName)
+}
+
+// namespacesByName returns the namespaces where members live, as far as the spec names them; all is false if labels select more.
+func (s *Sequence) namespacesByName() (names []string, all bool) {
+	if !s.IsCluster() {
+		return []string{s.Target}, true
+	}
+	all = true
+	for _, group := range s.Spec.PodGroups {
+		names = append(names, group.Namespaces...)
+		all = all && group.NamespaceSelector == nil
+	}
+	slices.Sort(names)
+	return slices.Compact(names), all
+}
+
+// Compare sorts sequences: PodSequences first, by namespace and name.
+func Compare(a, b *Sequence) int {
+	if a.IsCluster() != b.IsCluster() {
+		if b.IsCluster() {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(a.Key().Namespace, b.Key().Namespace), cmp.Compare(a.Key().Name, b.Key().Name))
+}

@@ -1,0 +1,139 @@
+package podseqctl
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podseqctl/snapshot"
+)
+
+// Source is where the commands read from.
+type Source interface {
+	// Gather reads what has to do with the pods of a namespace, see snapshot.Reader.
+	Gather(ctx context.Context, namespace string, all bool) (*snapshot.Objects, error)
+	// List reads the sequences of a namespace, all if it is empty, and those that are cluster-scoped. It also says what may not
+	// be read.
+	List(ctx context.Context, namespace string) (sequences []*snapshot.Sequence, unread []string, err error)
+	// Get reads one sequence: a ClusterPodSequence if the namespace is empty.
+	Get(ctx context.Context, namespace, name string) (*snapshot.Sequence, error)
+	// Changed returns a channel that has a token whenever something may be different: sequences, and pods of the namespace.
+	Changed(ctx context.Context, namespace string) (<-chan struct{}, error)
+}
+
+// apiSource reads from the API server.
+type apiSource struct {
+	*snapshot.Reader
+	core    kubernetes.Interface
+	dynamic dynamic.Interface
+}
+
+func (s *apiSource) List(ctx context.Context, namespace string) (sequences []*snapshot.Sequence, unread []string, err error) {
+	list, err := s.dynamic.Resource(v1alpha1.PodSequenceResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, listError("PodSequences", namespace, err)
+	}
+	items := list.Items
+	list, err = s.dynamic.Resource(v1alpha1.ClusterPodSequenceResource).List(ctx, metav1.ListOptions{})
+	switch {
+	case err == nil:
+		items = append(items, list.Items...)
+	case apierrors.IsForbidden(err):
+		unread = append(unread, "ClusterPodSequences may not be read")
+	case !apierrors.IsNotFound(err):
+		return nil, nil, fmt.Errorf("list ClusterPodSequences: %w", err)
+	}
+	for i := range items {
+		each, err := snapshot.NewSequence(&items[i])
+		if err != nil {
+			unread = append(unread, err.Error())
+			continue
+		}
+		sequences = append(sequences, each)
+	}
+	return sequences, unread, nil
+}
+
+func listError(what, namespace string, err error) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("list %s: the kind is not installed in this cluster: install PodSequence first (make install)", what)
+	case apierrors.IsForbidden(err) && namespace == "":
+		return fmt.Errorf("list %s of all namespaces: %w; leave --all-namespaces out, or ask for the role view in all namespaces", what, err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("list %s: %w; ask for the role view in namespace %s", what, err, namespace)
+	}
+	return fmt.Errorf("list %s: %w", what, err)
+}
+
+func (s *apiSource) Get(ctx context.Context, namespace, name string) (*snapshot.Sequence, error) {
+	var resource dynamic.ResourceInterface = s.dynamic.Resource(v1alpha1.ClusterPodSequenceResource)
+	if namespace != "" {
+		resource = s.dynamic.Resource(v1alpha1.PodSequenceResource).Namespace(namespace)
+	}
+	object, err := resource.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.NewSequence(object)
+}
+
+func (s *apiSource) Changed(ctx context.Context, namespace string) (<-chan struct{}, error) {
+	changed := make(chan struct{}, 1)
+	watched := 0
+	for _, resource := range []dynamic.ResourceInterface{
+		s.dynamic.Resource(v1alpha1.PodSequenceResource).Namespace(namespace),
+		s.dynamic.Resource(v1alpha1.ClusterPodSequenceResource),
+		s.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(namespace),
+	} {
+		list, err := resource.List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			continue // what may not be read is not shown either
+		}
+		watched++
+		go follow(ctx, resource, list, changed)
+	}
+	if watched == 0 {
+		return nil, fmt.Errorf("watch: nothing of namespace %s may be read: ask for the role view", namespace)
+	}
+	return changed, nil
+}
+
+// follow watches a kind until the context ends. A watch that ends begins anew, and counts as a change.
+func follow(ctx context.Context, resource dynamic.ResourceInterface, list *unstructured.UnstructuredList, changed chan<- struct{}) {
+	version := list.GetResourceVersion()
+	for ctx.Err() == nil {
+		watcher, err := resource.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
+		if err == nil {
+			for event := range watcher.ResultChan() {
+				if event.Type == watch.Error {
+					break
+				}
+				notify(changed)
+			}
+			watcher.Stop()
+		}
+		version = "" // from now on
+		notify(changed)
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second): // not faster than the API server allows
+		}
+	}
+}
+
+func notify(changed chan<- struct{}) {
+	select {
+	case changed <- struct{}{}:
+	default:
+	}
+}

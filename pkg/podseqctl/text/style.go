@@ -1,0 +1,51 @@
+// Package text has what all commands print with: colours, bars, aligned tables and trees. It prints the same text with and
+// without colours.
+package text
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Colour is one of the few colours in use.
+type Colour string
+
+// The colours, by what they say.
+const (
+	Plain   Colour = ""
+	Good    Colour = "32" // green: done
+	Active  Colour = "33" // yellow: under way
+	Bad     Colour = "31" // red: somebody must act
+	Faint   Colour = "2"  // what is of less interest
+	Heading Colour = "1"
+)
+
+// Style colours text, or leaves it as it is. The zero value does not colour.
+type Style struct {
+	// Colours reports whether to colour at all.
+	Colours bool
+}
+
+// StyleFor returns the style for a writer: colours are for terminals only, and not where NO_COLOR is set or the terminal is dumb.
+func StyleFor(out io.Writer) Style {
+	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return Style{}
+	}
+	return Style{Colours: IsTerminal(out)}
+}
+
+// IsTerminal reports whether what is written is read by a person at once.
+func IsTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// Paint colours a text.
+func (s Style) Paint(colour Colour, text string) string {
+	if !s.Colours || colour == Plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(colour) + "m" + text + "\x1b[0m"
+}

@@ -1,0 +1,66 @@
+package text
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// gap is between two columns.
+const gap = "   "
+
+// Cell is one cell of a table.
+type Cell struct {
+	Text   string
+	Colour Colour
+}
+
+// Table has rows of cells that are printed aligned. Colours do not count for the width of a column.
+type Table struct {
+	header []string
+	rows   [][]Cell
+}
+
+// NewTable returns a table with these headings.
+func NewTable(header ...string) *Table { return &Table{header: header} }
+
+// Add adds a row.
+func (t *Table) Add(cells ...Cell) { t.rows = append(t.rows, cells) }
+
+// Row adds a row of plain cells.
+func (t *Table) Row(texts ...string) {
+	cells := make([]Cell, len(texts))
+	for i, text := range texts {
+		cells[i].Text = text
+	}
+	t.Add(cells...)
+}
+
+// Print writes the table. Nothing follows the last column, so that lines have no spaces at their end.
+func (t *Table) Print(out io.Writer, style Style) {
+	header := make([]Cell, len(t.header))
+	for i, text := range t.header {
+		header[i] = Cell{text, Faint}
+	}
+	widths := make([]int, len(header))
+	rows := append([][]Cell{header}, t.rows...)
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell.Text))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		spaces := 0
+		for i, cell := range row {
+			if cell.Text != "" {
+				line.WriteString(strings.Repeat(" ", spaces))
+				line.WriteString(style.Paint(cell.Colour, cell.Text))
+				spaces = 0
+			}
+			spaces += widths[i] - utf8.RuneCountInString(cell.Text) + len(gap)
+		}
+		fmt.Fprintln(out, line.String())
+	}
+}

@@ -1,0 +1,76 @@
+package podseqctl
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"example.com/podsequence/pkg/podseqctl/snapshot"
+	"example.com/podsequence/pkg/podseqctl/timeline"
+)
+
+func (t *tool) newTimeline() *cobra.Command {
+	var output string
+	var all bool
+	command := &cobra.Command{
+		Use:   "timeline NAME",
+		Short: "Show when each pod was created, released, bound and ready, and what everybody waited for",
+		Long: `Show when each pod of a sequence was created, held, released, bound and ready, and the critical path: the pods that made
+everybody wait, and what it would win to make them faster.
+
+All of it is read from API objects: times are whole seconds, and pods that are gone are not shown.`,
+		Example: `  # In the terminal.
+  kubectl podseq timeline backend
+
+  # A picture, or a page with all numbers.
+  kubectl podseq timeline backend -o svg > backend.svg
+  kubectl podseq timeline backend -o html > backend.html`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: t.completeSequences,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(output, "text", "svg", "html", "json", "yaml"); err != nil {
+				return err
+			}
+			return t.timeline(cmd.Context(), args[0], output, all)
+		},
+	}
+	command.Flags().StringVarP(&output, "output", "o", "text", "text, svg, html, json or yaml")
+	command.Flags().BoolVar(&all, "all", false, "show all pods: of large groups only the slowest are shown otherwise")
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "svg", "html", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	return command
+}
+
+func (t *tool) timeline(ctx context.Context, argument, output string, all bool) error {
+	namespace, err := t.namespace()
+	if err != nil {
+		return err
+	}
+	s, err := t.find(ctx, argument)
+	if err != nil {
+		return err
+	}
+	world, err := t.snapshotOf(ctx, s, namespace)
+	if err != nil {
+		return err
+	}
+	s = world.Sequence(s.Key())
+	if why, judged := world.Judged(s); !judged {
+		return fmt.Errorf("the pods of %s cannot be shown: %s", s, why)
+	}
+	return t.printTimeline(timeline.New(world, s), world, output, all)
+}
+
+func (t *tool) printTimeline(line *timeline.Timeline, world *snapshot.Snapshot, output string, all bool) error {
+	switch output {
+	case "svg":
+		return line.SVG(t.Out, all)
+	case "html":
+		return line.HTML(t.Out, all)
+	case "json", "yaml":
+		return t.print(output, line)
+	}
+	line.Text(t.Out, t.style, all)
+	t.tellUnread(world.Unread)
+	return nil
+}

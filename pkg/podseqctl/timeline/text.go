@@ -1,0 +1,125 @@
+package timeline
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/podsequence/pkg/podseqctl/text"
+)
+
+// barWidth is the number of characters that stand for the whole time.
+const barWidth = 48
+
+// The characters of a bar.
+const (
+	barAbsent   = ' ' // not created yet
+	barHeld     = '.' // created, not released
+	barPending  = '-' // released, no node yet
+	barStarting = '=' // has a node, not ready
+	barReady    = '#'
+)
+
+// maxPods is how many pods of a group are listed unless all are asked for: the critical and the slowest ones.
+const maxPods = 12
+
+// Text prints the timeline for a terminal.
+func (t *Timeline) Text(out io.Writer, style text.Style, all bool) {
+	state := "all ready after"
+	if !t.Finished {
+		state = "not all ready after"
+	}
+	fmt.Fprintf(out, "%s   %s %s   (%c held  %c being scheduled  %c starting  %c ready)\n\n", style.Paint(text.Heading, t.Sequence), state,
+		t.End.Sub(t.Begin), barHeld, barPending, barStarting, barReady)
+	table := text.NewTable("GROUP", "POD", "NODE", "CREATED", "RELEASED", "BOUND", "READY", "")
+	for i, g := range t.Groups {
+		pods, more := g.listed(all)
+		for _, p := range pods {
+			name, colour := p.Name, text.Plain
+			if p.Critical {
+				name, colour = "* "+name, text.Bad
+			}
+			table.Add(text.Cell{Text: fmt.Sprintf("%d %s", i+1, g.Title)}, text.Cell{Text: name, Colour: colour}, text.Cell{Text: cmp.Or(p.Node, "-")},
+				text.Cell{Text: t.since(&p.Created)}, text.Cell{Text: t.since(p.Released)}, text.Cell{Text: t.since(p.Bound)},
+				text.Cell{Text: t.since(p.Ready)}, text.Cell{Text: "|" + t.bar(p) + "|"})
+		}
+		if more > 0 {
+			table.Row(fmt.Sprintf("%d %s", i+1, g.Title), fmt.Sprintf("%d faster pods; --all lists them", more))
+		}
+		if len(g.Pods) == 0 {
+			table.Row(fmt.Sprintf("%d %s", i+1, g.Title), "no pods")
+		}
+	}
+	table.Print(out, style)
+	if len(t.Critical) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n%s\n", style.Paint(text.Heading, "What everybody waited for (*):"))
+	for _, step := range t.Critical {
+		fmt.Fprintf(out, "  %s to %s, group %d/%d %q: %s\n", t.since(&step.From), t.since(&step.To), step.Group+1, len(t.Groups), t.Groups[step.Group].Title, step.Message)
+		if step.Advice != "" {
+			fmt.Fprintf(out, "    %s\n", style.Paint(text.Active, step.Advice))
+		}
+	}
+}
+
+// listed returns the pods to list, and how many are left out.
+func (g *Group) listed(all bool) ([]Pod, int) {
+	if all || len(g.Pods) <= maxPods {
+		return g.Pods, 0
+	}
+	slowest := slices.Clone(g.Pods)
+	slices.SortStableFunc(slowest, func(a, b Pod) int { return b.rank().Compare(a.rank()) })
+	slowest = slowest[:maxPods]
+	slices.SortFunc(slowest, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return slowest, len(g.Pods) - maxPods
+}
+
+// rank is the later the more the pod is worth listing.
+func (p Pod) rank() time.Time {
+	switch {
+	case p.Critical || p.Ready == nil:
+		return time.Unix(1<<40, 0)
+	case p.Late:
+		return time.Time{}
+	}
+	return *p.Ready
+}
+
+// since says how long after the beginning something was; a dash if it was not.
+func (t *Timeline) since(at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return at.Sub(t.Begin).String()
+}
+
+// bar draws each step from its moment on, over the steps before it.
+func (t *Timeline) bar(p Pod) string {
+	cells := []rune(strings.Repeat(string(barAbsent), barWidth))
+	fill := func(from *time.Time, with rune) {
+		if from == nil {
+			return
+		}
+		for i := t.cell(*from); i < barWidth; i++ {
+			cells[i] = with
+		}
+	}
+	fill(&p.Created, barHeld)
+	fill(p.Released, barPending)
+	fill(p.Bound, barStarting)
+	fill(p.Ready, barReady)
+	return string(cells)
+}
+
+// cell leaves the last step one cell to be seen in.
+func (t *Timeline) cell(at time.Time) int {
+	whole := t.End.Sub(t.Begin)
+	if whole <= 0 {
+		return 0
+	}
+	return min(max(0, int(float64(barWidth)*float64(at.Sub(t.Begin))/float64(whole))), barWidth-1)
+}

@@ -1,0 +1,109 @@
+package sequence
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/report"
+)
+
+// Place is the group that one sequence has for a pod.
+type Place struct {
+	Sequence types.NamespacedName
+	Group    int
+	// Governed reports whether the sequence can hold the pod: our scheduler places it, or it carries the gate of the sequence.
+	Governed bool
+	// Decision says whether this sequence holds the pod, whatever other sequences say.
+	Decision report.Decision
+}
+
+// Places returns the groups that sequences have for a pod, sorted by sequence. The pod may be one that does not exist, such as
+// one of a pod template.
+func (e *Engine) Places(object *corev1.Pod) []Place {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	p, _ := e.find(object)
+	places := make([]Place, 0, len(p.memberships))
+	for _, m := range p.memberships {
+		alone := *p
+		alone.memberships = []membership{m}
+		places = append(places, Place{
+			Sequence: m.sequence.Key, Group: m.group, Decision: e.decision(&alone),
+			Governed: e.schedulerNames.Has(p.SchedulerName) || p.HasGate(m.sequence.Gate),
+		})
+	}
+	slices.SortFunc(places, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(a.Sequence.Namespace, b.Sequence.Namespace), cmp.Compare(a.Sequence.Name, b.Sequence.Name))
+	})
+	return places
+}
+
+// Predecessors returns the 0-based indices of the groups that must be passed before pods of a group may be scheduled. It is empty
+// for a sequence or a group that the engine does not know.
+func (e *Engine) Predecessors(key types.NamespacedName, group int) []int {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	s := e.sequences[key]
+	if s == nil || group < 0 || group >= len(s.groups) {
+		return nil
+	}
+	var predecessors []int
+	for i := range group {
+		if s.groups[group].Predecessors.Has(i) {
+			predecessors = append(predecessors, i)
+		}
+	}
+	return predecessors
+}
+
+// WorkloadPart is what one workload adds to a group that selects its pods.
+type WorkloadPart struct {
+	Kind            WorkloadKind
+	Namespace, Name string
+	// Expected counts the pods that the group expects of the workload, and Ready those of them that are done.
+	Expected, Ready int
+	// Short reports that too few of its pods are done, or that a Job is not complete.
+	Short bool
+	// Unobserved reports that its controller has not seen its newest generation yet.
+	Unobserved bool
+	// Failure says why a Job failed; empty if it did not.
+	Failure string
+	// Paused reports that it is a paused Deployment, and PausedBy names the DeploymentCoordination that paused it, if one did.
+	Paused   bool
+	PausedBy string
+}
+
+// Workloads returns the workloads of which a group expects pods, sorted. In scope Node the numbers are those of the whole cluster.
+func (e *Engine) Workloads(key types.NamespacedName, group int) []WorkloadPart {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	s := e.sequences[key]
+	if s == nil || group < 0 || group >= len(s.groups) {
+		return nil
+	}
+	var parts []WorkloadPart
+	for demand := range s.groups[group].demands {
+		w, sum := &demand.workload.Workload, demand.facts().Sum()
+		if sum.Workloads == 0 {
+			continue // another one speaks for its pods
+		}
+		part := WorkloadPart{
+			Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, Expected: sum.Need, Ready: sum.Ready,
+			Short: sum.Short > 0, Unobserved: sum.Unobserved > 0, Paused: w.Pause.Paused, PausedBy: w.Pause.By,
+		}
+		if sum.Failed > 0 {
+			part.Failure = w.Failure
+		}
+		parts = append(parts, part)
+	}
+	slices.SortFunc(parts, func(a, b WorkloadPart) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return parts
+}

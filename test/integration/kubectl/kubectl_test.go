@@ -1,0 +1,155 @@
+package kubectl
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/internal/testing/cluster"
+)
+
+// Who may only look sees why a pod waits, and what is not shown for lack of rights. In lite mode the same is said of a gated pod
+// of another scheduler.
+func TestWhoMayOnlyLookSeesWhy(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, "view")
+	gated := s.pod("gated", "app")
+	gated.Spec.SchedulerName = "another-scheduler"
+	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: v1alpha1.DefaultSchedulingGateName}}
+	s.Create(MakeSequence(s.Namespace, "backend").Label("Database", "tier", "db").Label("Application", "tier", "app").Obj(),
+		s.pod("db-0", "db"), unready(s.pod("db-1", "db")), s.pod("app", "app"), gated)
+	s.awaitReady("db-0")
+	s.awaitHeld("app")
+	s.awaitHeld("gated")
+	s.Await("db-1 to have a node", func() bool { return cluster.Get(s.Story, &corev1.Pod{}, "db-1").Spec.NodeName != "" })
+	s.Await("status", func() bool {
+		status := cluster.Get(s.Story, &v1alpha1.PodSequence{}, "backend").Status
+		return len(status.Groups) == 2 && status.Groups[0].Ready == 1
+	})
+
+	for _, pod := range []string{"app", "gated"} {
+		stdout, stderr := s.says("why", pod)
+		assert.Contains(t, stdout, "pod "+pod+`: held in group 2/2 "Application" of PodSequence `+s.Namespace+"/backend")
+		assert.Contains(t, stdout, `group 1/2 "Database" of PodSequence `+s.Namespace+"/backend: 1 of 2 pods ready")
+		assert.Contains(t, stdout, "pod db-1: on node node-")
+		assert.Contains(t, stderr, "note: ClusterPodSequences may not be read")
+		assert.Contains(t, stderr, "note: PodSequences of other namespaces may not be read")
+		assert.NotContains(t, stdout, "\x1b", "colours are for terminals")
+	}
+	stdout, _ := s.says("why", "app", "-o", "json")
+	reason := struct{ Subject, State string }{}
+	require.NoError(t, json.Unmarshal([]byte(stdout), &reason))
+	assert.Equal(t, struct{ Subject, State string }{"pod app", "Held"}, reason)
+
+	stdout, _ = s.says("get")
+	assert.Contains(t, stdout, "1/2 Database")
+	stdout, _ = s.says("get", "backend")
+	assert.Contains(t, stdout, "[#####.....] 1/2")
+	stdout, _ = s.says("tree", "backend")
+	assert.Contains(t, stdout, "pod db-0: is ready on node")
+	stdout, _ = s.says("timeline", "backend")
+	assert.Contains(t, stdout, "not all ready after")
+	stdout, _ = s.says("lint", "backend")
+	assert.Contains(t, stdout, "0 errors, 0 warnings")
+	stdout, _ = s.says("__complete", "skip", "backend", "")
+	assert.Contains(t, stdout, "Database\nApplication\n")
+
+	_, stderr, err := s.podseq("suspend", "backend")
+	require.Error(t, err)
+	assert.Contains(t, stderr, "ask for the role edit in namespace "+s.Namespace)
+	_, stderr, err = s.podseq("get", "nothing")
+	require.Error(t, err)
+	assert.Contains(t, stderr, "PodSequence "+s.Namespace+"/nothing does not exist: kubectl get podsequences -n "+s.Namespace)
+}
+
+// Of scope Node only the status is shown to who may not read nodes; the pod says itself what it waits for.
+func TestNodesMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, "view")
+	s.Create(MakeSequence(s.Namespace, "drivers").NodeScope().Label("Driver", "tier", "driver").Label("Application", "tier", "app").Obj(),
+		unready(s.pod("driver", "driver")))
+	s.Await("the driver to have a node", func() bool { return cluster.Get(s.Story, &corev1.Pod{}, "driver").Spec.NodeName != "" })
+	s.Create(s.pod("app", "app"))
+	s.awaitHeld("app")
+	stdout, stderr := s.says("why", "app")
+	assert.Contains(t, stdout, "as its condition PodScheduled says")
+	assert.Contains(t, stderr, "note: nodes may not be read")
+
+	s.kubeconfig = s.Cluster.Kubeconfig()
+	stdout, stderr = s.says("-n", s.Namespace, "why", "app")
+	assert.Contains(t, stdout, `waits for group 1/2 "Driver"`, "the administrator may read nodes")
+	assert.NotContains(t, stderr, "note:")
+}
+
+// A sequence that has run to its end has a timeline, in all forms.
+func TestTheTimelineOfASequenceThatHasCompleted(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, "view")
+	s.Create(MakeSequence(s.Namespace, "backend").Label("Database", "tier", "db").Label("Application", "tier", "app").Obj(),
+		s.pod("db", "db"), s.pod("app", "app"))
+	s.awaitReady("app")
+	s.Await("the sequence to be completed", func() bool {
+		return cluster.Get(s.Story, &v1alpha1.PodSequence{}, "backend").Status.Phase == v1alpha1.PhaseCompleted
+	})
+	stdout, _ := s.says("timeline", "backend")
+	assert.Contains(t, stdout, " all ready after")
+	assert.Contains(t, stdout, "* app")
+	for _, form := range []string{"svg", "html"} {
+		stdout, _ = s.says("timeline", "backend", "-o", form)
+		_, picture, _ := strings.Cut(stdout, "<svg")
+		picture, _, _ = strings.Cut(picture, "</svg>")
+		decoder := xml.NewDecoder(strings.NewReader("<svg" + picture + "</svg>"))
+		for {
+			if _, err := decoder.Token(); err == io.EOF {
+				break
+			} else {
+				require.NoError(t, err, form)
+			}
+		}
+	}
+}
+
+// What an operator changes is patched once, and an event says who did it and why. A dry run stores nothing.
+func TestAnEventSaysWhoChangedASequenceAndWhy(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, "edit")
+	s.Create(MakeSequence(s.Namespace, "backend").Label("Database", "tier", "db").Label("Application", "tier", "app").Obj())
+	spec := func() v1alpha1.PodSequenceSpec { return cluster.Get(s.Story, &v1alpha1.PodSequence{}, "backend").Spec }
+	told := func(reason string) []string {
+		var notes []string
+		for _, event := range s.Events("backend") {
+			if event.Reason == reason {
+				notes = append(notes, event.Note)
+			}
+		}
+		return notes
+	}
+
+	stdout, _ := s.says("suspend", "backend", "--reason", "trying", "--dry-run=server")
+	assert.Contains(t, stdout, "suspended (server dry run)")
+	assert.False(t, spec().Suspend)
+	assert.Empty(t, told("SuspendRequested"))
+
+	_, stderr := s.says("suspend", "backend", "--reason", "restoring")
+	assert.Empty(t, stderr)
+	assert.True(t, spec().Suspend)
+	assert.Equal(t, []string{s.user + " suspended PodSequence " + s.Namespace + "/backend: restoring"}, told("SuspendRequested"))
+	stdout, _ = s.says("suspend", "backend")
+	assert.Contains(t, stdout, "already")
+	s.says("resume", "backend")
+	assert.False(t, spec().Suspend)
+
+	s.says("skip", "backend", "Application", "--reason", "fixed by hand")
+	assert.True(t, spec().PodGroups[1].Skip)
+	assert.Equal(t, []string{s.user + `: group 2/2 "Application" skipped: fixed by hand`}, told("SkipRequested"))
+	s.says("unskip", "backend", "2")
+	assert.False(t, spec().PodGroups[1].Skip)
+}
