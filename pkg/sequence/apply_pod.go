@@ -97,9 +97,8 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, tx *transactio
 	}
 	delete(ns.pods, name)
 	e.unpublish(p)
-	if u := e.unconfirmed[namespace]; u != nil {
-		delete(u.pods, p)
-	}
+	e.forgetAskedPod(p)
+	e.endDryRuns(p)
 	e.touchPod(p, tx)
 	e.withdraw(p, tx)
 	p.memberships = nil

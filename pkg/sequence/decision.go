@@ -34,9 +34,9 @@ type Sighting struct {
 	Version string
 	// Moment is the engine's moment then, see Engine.Moment; 0 if the engine does not know the pod yet.
 	Moment uint64
-	// Refused reports that some PodSequence points to the pod's namespace without its consent, as far as the engine knows:
-	// if the namespace had given that when the pod was first seen, the sequence would hold the pod.
-	Refused bool
+	// AsksNamespaces reports that it matters what Namespaces said when the pod was first seen, which the engine may not know yet:
+	// some ClusterPodSequence selects namespaces by label, or some PodSequence points to the pod's namespace without its consent.
+	AsksNamespaces bool
 }
 
 // find is the pod as the engine knows it, or as much of it as can be worked out from the object.
@@ -66,6 +66,9 @@ func (e *Engine) mayBeScheduled(p *pod) bool { return e.isReleased(p) && !e.isEa
 // isReleased reports whether every sequence that has the pod lets it go.
 func (e *Engine) isReleased(p *pod) bool {
 	for _, m := range p.memberships {
+		if m.sequence.DryRun {
+			continue
+		}
 		if m.sequence.PerNode {
 			if e.unsupported(p, m) {
 				return false
@@ -80,7 +83,7 @@ func (e *Engine) isReleased(p *pod) bool {
 // unsupported reports whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the
 // gate, but its scheduler is not ours.
 func (e *Engine) unsupported(p *pod, m membership) bool {
-	return m.sequence.PerNode && p.HasGate(m.sequence.Gate) &&
+	return m.sequence.PerNode && !m.sequence.DryRun && p.HasGate(m.sequence.Gate) &&
 		(e.config.ClusterScopeOnly || !e.schedulerNames.Has(p.SchedulerName))
 }
 
@@ -95,7 +98,7 @@ func (e *Engine) holding(p *pod) *membership {
 	}
 	if holding == nil && !e.isReleased(p) {
 		// No sequence by itself, but on every node some sequence.
-		i := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence.PerNode })
+		i := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence.PerNode && !m.sequence.DryRun })
 		holding = &p.memberships[i]
 	}
 	return holding
@@ -144,6 +147,9 @@ func (e *Engine) decision(p *pod) report.Decision {
 
 // holds reports whether this sequence keeps the pod from going.
 func (e *Engine) holds(p *pod, m membership) bool {
+	if m.sequence.DryRun {
+		return false
+	}
 	if !m.sequence.PerNode {
 		return !m.sequence.domains[""].releases(m.group)
 	}

@@ -27,6 +27,7 @@ type domain struct {
 
 	// unconfirmed reports that it would go on if it was confirmed that no event is missing.
 	unconfirmed bool
+	asks        []Subject // what for
 
 	evaluated bool            // it has been settled at least once
 	touched   bool            // it will be settled at the end of this transaction

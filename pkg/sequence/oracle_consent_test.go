@@ -95,6 +95,9 @@ func (w *world) stepConsent() []event {
 		}
 	}
 	namespace.Name = oracleNamespace
+	if namespace.Labels == nil {
+		namespace.Labels = w.namespaceLabels()
+	}
 	namespace.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: pick(w,
 		"operations", "*", "dev, operations", " operations ,dev", "operations,operations", "", "dev", "operation", "* dev")}
 	w.put("Namespace", namespace)

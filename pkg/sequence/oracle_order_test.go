@@ -49,10 +49,16 @@ func waitsForNone(ps *v1alpha1.PodSequence, i int) bool {
 }
 
 // definitionsOf spells out, for each group, what decides its members and its requirement, and that of those before it.
-func definitionsOf(ps *v1alpha1.PodSequence) []string {
+func definitionsOf(v *view) []string {
+	ps := v.PodSequence
 	var definitions []string
 	for i, g := range ps.Spec.PodGroups {
-		own, err := json.Marshal([]any{sets.List(sets.New(g.Pods...)), g.PodSelector, requirementOf(g), g.MinAvailable, g.NodeSelector})
+		defines := []any{sets.List(sets.New(g.Pods...)), g.PodSelector, requirementOf(g), g.MinAvailable, g.NodeSelector, g.ExpectedPods}
+		if v.cluster != nil {
+			in := v.cluster.Spec.PodGroups[i]
+			defines = append(defines, sets.List(sets.New(in.Namespaces...)), in.NamespaceSelector)
+		}
+		own, err := json.Marshal(defines)
 		if err != nil {
 			panic(err)
 		}

@@ -17,10 +17,16 @@ import (
 
 // stepSequences has a sequence made, edited, recorded in its status, or deleted.
 func (w *world) stepSequences(c *comparison) []event {
-	if w.objects["Namespace"] == nil || w.oneIn(8) {
+	if !w.near && (w.objects["Namespace"] == nil || w.oneIn(8)) {
 		return w.stepConsent()
 	}
+	if w.namespaces > 0 && !w.oneIn(3) {
+		return w.stepClusterSequences(c)
+	}
 	name := "seq-" + strconv.Itoa(w.IntN(3))
+	if w.near && name == "seq-2" {
+		name = "seq-1"
+	}
 	old, _ := w.objects["PodSequence"][name].(*v1alpha1.PodSequence)
 	if old == nil {
 		w.put("PodSequence", w.randomSequence(name))
@@ -73,6 +79,7 @@ func (w *world) randomSequence(name string) *v1alpha1.PodSequence {
 	if w.oneIn(10) {
 		s.Suspend()
 	}
+	s.Spec.DryRun = w.oneIn(12)
 	return s.Obj()
 }
 
@@ -100,6 +107,9 @@ func (w *world) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
 	w.editRequirement(&g)
 	if !w.oneIn(3) {
 		g.MinAvailable = nil
+	}
+	if g.PodSelector != nil && w.oneIn(6) {
+		g.ExpectedPods = int32(1 + w.IntN(4))
 	}
 	w.editTimes(&g)
 	if w.oneIn(40) { // stored when the rules were others
@@ -166,6 +176,10 @@ func (w *world) edit(c *comparison, ps *v1alpha1.PodSequence) {
 	groups := ps.Spec.PodGroups
 	i := w.IntN(len(groups))
 	g := &groups[i]
+	if w.oneIn(10) {
+		ps.Spec.DryRun = !ps.Spec.DryRun
+		return
+	}
 	if w.oneIn(3) {
 		if w.oneIn(2) {
 			w.editOrder(ps, i)

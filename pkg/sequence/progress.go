@@ -38,7 +38,7 @@ func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 		return
 	}
 
-	naming := s.ByName[p.Name]
+	naming := s.Names(p.Namespace)[p.Name]
 	for _, i := range naming {
 		d.enter(p, i, readiness.Named(&p.Pod, s.groups[i].Required), sign, fresh)
 	}

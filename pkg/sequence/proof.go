@@ -21,12 +21,14 @@ import (
 
 // proofOf is the proof that all sequences of a pod release it.
 func proofOf(uid types.UID, memberships []membership) string {
-	if len(memberships) == 0 {
-		return ""
+	var marks []string
+	for _, m := range memberships {
+		if !m.sequence.DryRun { // it would not have released the pod, or not yet
+			marks = append(marks, m.sequence.ProofMark(m.group))
+		}
 	}
-	marks := make([]string, len(memberships))
-	for i, m := range memberships {
-		marks[i] = m.sequence.ProofMark(m.group)
+	if len(marks) == 0 {
+		return ""
 	}
 	slices.Sort(marks)
 	return string(uid) + " " + strings.Join(marks, " ")

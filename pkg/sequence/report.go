@@ -21,8 +21,11 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 		return report.Report{}, false
 	}
 	r := report.Report{
-		UID: s.UID, Generation: s.Generation, Object: s.object, PerNode: s.PerNode, Continuous: s.Continuous, Suspended: s.Suspended, Refused: s.refused(),
+		UID: s.UID, Generation: s.Generation, Object: s.object, Cluster: s.cluster, PerNode: s.PerNode, Continuous: s.Continuous, Suspended: s.Suspended, Refused: s.refused(),
 		Groups: make([]report.Group, len(s.groups)), Problems: s.problems(),
+	}
+	if s.dry != nil {
+		r.DryRun = s.dry.report(s, e.now)
 	}
 	if s.PerNode {
 		e.reportNodes(s, &r)
@@ -73,9 +76,9 @@ func (d *domain) report(i int, now time.Time) report.Group {
 		}
 	}
 	for p := range state.members {
-		r.Members = append(r.Members, p.Name)
+		r.Members = append(r.Members, d.sequence.nameOf(p))
 		if d.isDone(p, g) {
-			r.ReadyMembers = append(r.ReadyMembers, p.Name)
+			r.ReadyMembers = append(r.ReadyMembers, d.sequence.nameOf(p))
 		}
 	}
 	slices.Sort(r.Members)
@@ -108,7 +111,7 @@ func (d *domain) failedPods(i int) []string {
 	var names []string
 	collect := func(p *pod) {
 		if p.IsLost() {
-			names = append(names, "pod "+p.Name)
+			names = append(names, "pod "+d.sequence.nameOf(p))
 		}
 	}
 	for p := range d.peek(i).members {
@@ -117,7 +120,7 @@ func (d *domain) failedPods(i int) []string {
 	if len(names) == 0 { // a pod that this group names starts with an earlier one
 		for j := range i {
 			for p := range d.peek(j).members {
-				if _, named := d.sequence.groups[i].Names[p.Name]; named {
+				if d.sequence.groups[i].NamesPod(p.Namespace, p.Name) {
 					collect(p)
 				}
 			}
@@ -130,7 +133,7 @@ func (d *domain) failedJobs(i int) []string {
 	var names []string
 	for demand := range d.sequence.groups[i].demands {
 		if demand.entered.Failed > 0 {
-			names = append(names, report.FailedJob(&demand.workload.Workload))
+			names = append(names, report.FailedJob(&demand.workload.Workload, d.sequence.Cluster))
 		}
 	}
 	return names
@@ -172,7 +175,7 @@ func (e *Engine) ungoverned(s *sequence) (spec.Problem, bool) {
 			for p := range d.peek(i).members {
 				_, _, proven := p.provenGroup(s) // it was held, and released in its turn
 				if !proven && !e.schedulerNames.Has(p.SchedulerName) && !p.HasGate(s.Gate) {
-					names = append(names, p.Name)
+					names = append(names, s.nameOf(p))
 				}
 			}
 		}
@@ -195,7 +198,7 @@ func (e *Engine) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	for i := range s.groups {
 		for p := range s.domains[""].peek(i).members {
 			if e.unsupported(p, membership{s, i}) {
-				names = append(names, p.Name)
+				names = append(names, s.nameOf(p))
 			}
 		}
 	}

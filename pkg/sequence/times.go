@@ -106,7 +106,7 @@ func (d *domain) readyTimes(i int, e *Engine) readiness.Times {
 	if g.Selector == nil && !d.isNode() {
 		for j := range i + 1 { // a pod that this group names may start with an earlier one
 			for p := range d.peek(j).members {
-				if _, named := g.Names[p.Name]; named && p.Done(g.Required) {
+				if g.NamesPod(p.Namespace, p.Name) && p.Done(g.Required) {
 					times.Add(p.ReadyAt.Time(), 1)
 				}
 			}

@@ -3,6 +3,7 @@ package sequence
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,9 +35,9 @@ func (h Hold) String() string {
 	case !h.Held():
 		return ""
 	case h.Group == "":
-		return fmt.Sprintf("PodSequence %s, which is suspended", h.Sequence)
+		return fmt.Sprintf("%s, which is suspended", report.NameOf(h.Sequence))
 	}
-	return fmt.Sprintf("PodSequence %s until %s is ready", h.Sequence, h.Group)
+	return fmt.Sprintf("%s until %s is ready", report.NameOf(h.Sequence), h.Group)
 }
 
 // WouldHold says what would hold a pod that is about to be created, such as one of a pod template. The pod has no name:
@@ -76,21 +77,25 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	return hold
 }
 
-// TargetNamespace returns the namespace whose pods a sequence holds; ok is false if the engine knows no such sequence.
-func (e *Engine) TargetNamespace(key types.NamespacedName) (namespace string, ok bool) {
+// TargetNamespaces returns the namespaces whose pods a sequence holds, as far as they allow it; ok is false if the engine knows
+// no such sequence.
+func (e *Engine) TargetNamespaces(key types.NamespacedName) (namespaces []string, ok bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	s := e.sequences[key]
-	if s == nil {
-		return "", false
+	switch {
+	case s == nil:
+		return nil, false
+	case !s.Cluster:
+		return []string{s.Namespace}, true
 	}
-	return s.Namespace, true
+	return slices.Collect(maps.Keys(s.reaches)), true
 }
 
 // blocked reports whether the members of the group are held until something else happens.
 func (m membership) blocked() bool {
 	s := m.sequence
-	if s.PerNode || s.domains[""].releases(m.group) {
+	if s.PerNode || s.DryRun || s.domains[""].releases(m.group) {
 		return false
 	}
 	return s.domains[""].waitsFor(m.group) == 0 || m.lacking() != 0
@@ -163,5 +168,5 @@ func (d *domain) pausedWorkloads(i int) string {
 			paused = append(paused, w)
 		}
 	}
-	return report.PausedWorkloads(paused)
+	return report.PausedWorkloads(paused, d.sequence.Cluster)
 }

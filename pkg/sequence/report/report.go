@@ -17,6 +17,9 @@ type Report struct {
 	Generation int64
 	// Object is the PodSequence that this reports on, as the engine last saw it: read only.
 	Object *v1alpha1.PodSequence
+	// Cluster is the ClusterPodSequence that this reports on: read only, and nil for a PodSequence. Object has of it what both
+	// kinds have in common.
+	Cluster *v1alpha1.ClusterPodSequence
 	// PerNode reports that the scope is Node, and Continuous that a group is passed only while it is satisfied.
 	PerNode, Continuous bool
 
@@ -35,6 +38,9 @@ type Report struct {
 	Unbound, Unplaced int
 
 	Problems []spec.Problem
+
+	// DryRun is what the sequence would have held; nil unless its spec has dryRun.
+	DryRun *DryRun
 
 	// Doubt says why confirming takes long; it is for whoever writes status to fill in.
 	Doubt string

@@ -36,7 +36,8 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 	case r.Suspended:
 		status.Message += " (suspended)"
 	}
-	for _, condition := range append(r.conditions(), r.skipped(ps)...) {
+	r.describeDryRun(&status)
+	for _, condition := range slices.Concat(r.conditions(), r.skipped(ps), r.dryRunCondition(ps.Status.Conditions)) {
 		condition.ObservedGeneration = r.Generation
 		condition.LastTransitionTime = metav1.NewTime(now)
 		if condition.Type == v1alpha1.ConditionSuspended && !r.Suspended && r.Generation == 1 {

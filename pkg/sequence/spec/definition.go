@@ -21,18 +21,36 @@ type definition struct {
 	RequiredStatus v1alpha1.RequiredStatus        `json:"requiredStatus,omitempty"`
 	MinAvailable   *intstr.IntOrString            `json:"minAvailable,omitempty"`
 	NodeSelector   map[string]v1alpha1.LabelValue `json:"nodeSelector,omitempty"`
+
+	ExpectedPods int32 `json:"expectedPods,omitempty"`
+
+	// Namespaces and NamespaceSelector are those of a group of a ClusterPodSequence.
+	Namespaces        []string                `json:"namespaces,omitempty"`
+	NamespaceSelector *v1alpha1.LabelSelector `json:"namespaceSelector,omitempty"`
 }
 
-// chain extends the hash of the groups before by this one. Records of it are stored in status: fields added to
-// definition must be omitted when they have their defaults.
-func chain(before [sha256.Size]byte, spec *v1alpha1.PodGroup) [sha256.Size]byte {
+// define returns the definition of a group. Records of its hash are stored in status: fields added to definition must be
+// omitted when they have their defaults.
+func define(stored Stored, group int) definition {
+	spec := &stored.Spec.PodGroups[group]
 	d := definition{
-		Pods: slices.Compact(slices.Sorted(slices.Values(spec.Pods))), PodSelector: spec.PodSelector,
-		MinAvailable: spec.MinAvailable, NodeSelector: spec.NodeSelector,
+		Pods: sortedSet(spec.Pods), PodSelector: spec.PodSelector, MinAvailable: spec.MinAvailable, NodeSelector: spec.NodeSelector,
+		ExpectedPods: spec.ExpectedPods,
 	}
 	if spec.RequiredStatus == v1alpha1.RequireComplete {
 		d.RequiredStatus = spec.RequiredStatus
 	}
+	if stored.Cluster != nil {
+		in := &stored.Cluster.Spec.PodGroups[group]
+		d.Namespaces, d.NamespaceSelector = sortedSet(in.Namespaces), in.NamespaceSelector
+	}
+	return d
+}
+
+func sortedSet(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+
+// chain extends the hash of the groups before by this definition.
+func chain(before [sha256.Size]byte, d definition) [sha256.Size]byte {
 	text, err := json.Marshal(d)
 	if err != nil {
 		panic(fmt.Sprintf("marshalling strings cannot fail: %v", err))

@@ -62,10 +62,10 @@ func (o order) direct(set GroupSet) GroupSet {
 
 // hashes returns what stands for the definition of each group and of those before it. That of a list is a chain. Records of
 // them are stored in status: the same definitions must always have the same hashes.
-func (o order) hashes(groups []v1alpha1.PodGroup, namespace string) [][sha256.Size]byte {
-	hashes := make([][sha256.Size]byte, len(groups))
-	for i := range groups {
-		hashes[i] = chain(o.base(i, hashes, namespace), &groups[i])
+func (o order) hashes(stored Stored, namespace string) [][sha256.Size]byte {
+	hashes := make([][sha256.Size]byte, len(stored.Spec.PodGroups))
+	for i := range hashes {
+		hashes[i] = chain(o.base(i, hashes, namespace), define(stored, i))
 		for slices.Contains(hashes[:i], hashes[i]) { // the same group once more, after the same groups
 			hashes[i] = sha256.Sum256(hashes[i][:])
 		}

@@ -19,16 +19,19 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// Sequence is the spec of a PodSequence, compiled. It is read only.
+// Sequence is the spec of a PodSequence or of a ClusterPodSequence, compiled. It is read only.
 type Sequence struct {
+	// Key has no namespace if it is a ClusterPodSequence.
 	Key        types.NamespacedName
 	UID        types.UID
 	Generation int64
-	Namespace  string // where the pods live
+	Cluster    bool   // it is a ClusterPodSequence
+	Namespace  string // where the pods of a PodSequence live
 
 	PerNode    bool // scope Node
 	Continuous bool // a group counts only while it is satisfied
 	Suspended  bool
+	DryRun     bool // nothing is held
 
 	Gate        string
 	GateAllowed bool
@@ -38,8 +41,10 @@ type Sequence struct {
 	Skipped GroupSet
 	// IsList reports that every group waits for all groups before it.
 	IsList bool
-	// ByName has the groups that name a pod, in order. The first has it, unless an even earlier group selects it.
-	ByName map[string][]int
+	// byName has the groups that name a pod, in order, by the pod's namespace and name. The first has it, unless an even earlier
+	// group selects it.
+	byName map[string]map[string][]int
+	every  Reach // all groups
 	// Eager is for scope Node: nodes where nothing of the sequence is may differ in more than their labels, see
 	// compileEmptyNodes.
 	Eager bool
@@ -64,8 +69,12 @@ type Group struct {
 	// Skip reports that no group waits for this one.
 	Skip bool
 
-	Required          v1alpha1.RequiredStatus
-	MinAvailable      *intstr.IntOrString
+	where where // the members live
+
+	Required     v1alpha1.RequiredStatus
+	MinAvailable *intstr.IntOrString
+	// ExpectedPods is how many members a group by label expects at least, whatever its workloads ask for.
+	ExpectedPods      int
 	Wait              time.Duration
 	Timeout           time.Duration // 0: none
 	ContinueOnTimeout bool
@@ -90,12 +99,14 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 		Key:        types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name},
 		UID:        ps.UID,
 		Generation: ps.Generation,
+		Cluster:    stored.Cluster != nil,
 		Namespace:  ps.Spec.Namespace,
 		PerNode:    ps.Spec.Scope == v1alpha1.ScopeNode,
 		Continuous: ps.Spec.Mode() == v1alpha1.Continuous,
 		Suspended:  ps.Spec.Suspend,
+		DryRun:     ps.Spec.DryRun,
 		Gate:       ps.Spec.SchedulingGateName,
-		ByName:     map[string][]int{},
+		byName:     map[string]map[string][]int{},
 	}
 	if s.Namespace == "" {
 		s.Namespace = ps.Namespace
@@ -103,7 +114,8 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 	if s.Gate == "" {
 		s.Gate = v1alpha1.DefaultSchedulingGateName
 	}
-	s.compileGroups(ps.Spec.PodGroups, stored.Unreadable)
+	s.compileGroups(stored)
+	s.every = everyGroup(len(s.Groups))
 	s.GateAllowed = slices.ContainsFunc(gatePrefixes, func(prefix string) bool { return strings.HasPrefix(s.Gate, prefix) })
 	if !s.GateAllowed {
 		s.problem(v1alpha1.ReasonGateNotAllowed,
@@ -111,16 +123,17 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 			s.Gate, strings.Join(gatePrefixes, " or "))
 	}
 	for i := range ps.Spec.PodGroups {
-		s.compileGroup(i, &ps.Spec.PodGroups[i])
+		s.compileGroup(i, &ps.Spec.PodGroups[i], stored.Cluster)
 	}
 	s.compileEmptyNodes()
 	return s
 }
 
 // compileGroups makes the groups, with what comes before them and what stands for their definitions.
-func (s *Sequence) compileGroups(groups []v1alpha1.PodGroup, unreadable []Unreadable) {
+func (s *Sequence) compileGroups(stored Stored) {
+	groups, unreadable := stored.Spec.PodGroups, stored.Unreadable
 	order := s.orderOf(groups, unreadable)
-	for i, hash := range order.hashes(groups, s.Namespace) {
+	for i, hash := range order.hashes(stored, s.Namespace) {
 		s.Groups = append(s.Groups, newGroup(i, groups[i].Name, hash, order[i]))
 	}
 	if len(s.Groups) == 0 {
@@ -148,7 +161,8 @@ func newGroup(i int, title string, hash [sha256.Size]byte, predecessors GroupSet
 	return &Group{Title: title, Hash: hex.EncodeToString(hash[:8]), Predecessors: predecessors, Required: v1alpha1.RequireReady}
 }
 
-func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup) {
+// compileGroup reads one group. cluster is the ClusterPodSequence; nil for a PodSequence.
+func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup, cluster *v1alpha1.ClusterPodSequence) {
 	g := s.Groups[i]
 	s.compileLimits(i, spec, g)
 	if g.Unreadable && len(spec.Pods) == 0 && spec.PodSelector == nil {
@@ -158,29 +172,52 @@ func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup) {
 		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d] must set exactly one of pods and podSelector", i)
 		return
 	}
+	place, ok := in(s.Namespace), true
+	if cluster != nil {
+		place, ok = s.compileWhere(i, &cluster.Spec.PodGroups[i])
+	}
+	if !ok {
+		return
+	}
 	if spec.PodSelector != nil {
 		selector, err := asSelector(spec.PodSelector)
 		if err != nil {
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].podSelector: %v", i, err)
 			return
 		}
-		g.Selector = selector
+		g.Selector, g.where, g.ExpectedPods = selector, place, max(0, int(spec.ExpectedPods))
 		return
 	}
 
+	if spec.ExpectedPods != 0 {
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].expectedPods is only for podSelector and does not count: remove it", i)
+	}
+	g.where = place
 	g.Names = make(map[string]struct{}, len(spec.Pods))
 	for _, name := range spec.Pods {
 		if _, twice := g.Names[name]; twice {
 			continue
 		}
 		g.Names[name] = struct{}{}
-		if earlier := s.ByName[name]; len(earlier) > 0 {
+		byName := s.namesIn(place)
+		if earlier := byName[name]; len(earlier) > 0 {
 			s.problem(v1alpha1.ReasonAmbiguousMembership,
 				"pod %q is named by spec.podGroups[%d] and again by spec.podGroups[%d]: it starts with the first; remove it from one",
 				name, earlier[0], i)
 		}
-		s.ByName[name] = append(s.ByName[name], i)
+		byName[name] = append(byName[name], i)
 	}
+}
+
+// namesIn returns the groups that name pods of the only namespace of a group, for changing them.
+func (s *Sequence) namesIn(place where) map[string][]int {
+	for namespace := range place.names {
+		if s.byName[namespace] == nil {
+			s.byName[namespace] = map[string][]int{}
+		}
+		return s.byName[namespace]
+	}
+	return nil
 }
 
 // compileLimits reads what the API server would refuse today if it made no sense. A wait that cannot be read never ends,
