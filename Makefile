@@ -29,7 +29,7 @@ help: ## Show this text
 		/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## Start a shop in order on a sandbox cluster, then pods after each node's driver; KEEP=1 leaves it up
+demo: build ## Start a shop in order on a sandbox cluster, then pods after each node's driver, also across namespaces; KEEP=1 leaves it up
 	@$(BIN)/sandbox demo $(if $(KEEP),--keep)
 
 .PHONY: demo-rollout

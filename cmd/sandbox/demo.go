@@ -37,6 +37,9 @@ scheduler, and that a policy of our installation gives to ours.
 The second act is a storage driver on each of five nodes, and an application whose pods go to a node once the driver is
 ready there. On one node it never is: no pod goes there.
 
+In the third act the driver is in kube-system, as those of real clusters are, and the applications are in two namespaces. A
+ClusterPodSequence orders all of them.
+
 A referee that shares no code with what it judges watches the cluster and says at the end whether any pod was bound
 before its turn.
 
@@ -92,13 +95,11 @@ func demo(ctx context.Context, out io.Writer, s *settings, keep bool) (err error
 		return err
 	}
 	fmt.Fprintln(out, "\nAct two, on each node by itself: a storage driver, and ten pods that need it on their node, all at once")
-	if err := cluster.Apply(ctx, "demo-nodes"); err != nil {
+	if err := nodesDemo.play(ctx, out, cluster); err != nil {
 		return err
 	}
-	if err := paceDrivers(ctx, cluster.Config()); err != nil {
-		return err
-	}
-	if err := followAct(ctx, out, cluster.Config(), nodesDemo, nodesTable); err != nil {
+	fmt.Fprintln(out, "\nAct three, across namespaces: a driver in kube-system, and six pods each in orders and billing that need it")
+	if err := acrossDemo.play(ctx, out, cluster); err != nil {
 		return err
 	}
 	return judgeDemo(ctx, out, referee)
@@ -110,23 +111,22 @@ func followAct(ctx context.Context, out io.Writer, config *rest.Config, sequence
 	defer cancel()
 	err := follow(ctx, newScreen(out), config, sequence, show)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("PodSequence %s was not so far after %s: look at the logs", sequence, demoTimeout)
+		return fmt.Errorf("the sequence %s was not so far after %s: look at the logs", sequence.Name, demoTimeout)
 	}
 	return err
 }
 
 func judgeDemo(ctx context.Context, out io.Writer, referee *ordercheck.Referee) error {
 	history := referee.History(ctx)
-	shop, err := ordercheck.NewTimeline(history, shopDemo)
-	if err != nil {
-		return err
-	}
-	nodes, err := ordercheck.NewTimeline(history, nodesDemo)
-	if err != nil {
-		return err
+	for _, sequence := range []types.NamespacedName{shopDemo, nodesDemo.sequence, acrossDemo.sequence} {
+		timeline, err := ordercheck.NewTimeline(history, sequence)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "\n%s\n", timeline)
 	}
 	verdict := ordercheck.Judge(history, ordercheck.JudgeOptions{})
-	fmt.Fprintf(out, "\n%s\n\n%s\n\nThe referee %s\n", shop, nodes, verdict)
+	fmt.Fprintf(out, "\nThe referee %s\n", verdict)
 	if code := verdict.ExitCode(); code != ordercheck.ExitClean {
 		return exitError{errors.New("the verdict is not clean"), code}
 	}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,26 +17,54 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/controlplane"
 )
 
-// The second act: what the kustomization "demo-nodes" of our manifests applies.
-var nodesDemo = types.NamespacedName{Namespace: "storage", Name: "storage"}
+// nodeDemo is an act in which applications follow a driver node by node.
+type nodeDemo struct {
+	kustomization string // below our manifests
+	sequence      types.NamespacedName
+	driver        types.NamespacedName // the DaemonSet, whose pods have the label app with its name
+	applications  []string             // the namespaces of the applications
+	replicas      int                  // of all applications
+}
 
-const (
-	demoNodes    = 5
-	demoReplicas = 10
+// The second act, and the third, whose ClusterPodSequence spans namespaces.
+var (
+	nodesDemo = nodeDemo{
+		kustomization: "demo-nodes", sequence: types.NamespacedName{Namespace: "storage", Name: "storage"},
+		driver: types.NamespacedName{Namespace: "storage", Name: "csi-driver"}, applications: []string{"storage"}, replicas: 10,
+	}
+	acrossDemo = nodeDemo{
+		kustomization: "demo-across", sequence: types.NamespacedName{Name: "csi-storage"},
+		driver:       types.NamespacedName{Namespace: "kube-system", Name: "csi-storage"},
+		applications: []string{"orders", "billing"}, replicas: 12,
+	}
 )
+
+const demoNodes = 5
+
+// play applies the act and shows how it comes along.
+func (d nodeDemo) play(ctx context.Context, out io.Writer, cluster *controlplane.Cluster) error {
+	if err := cluster.Apply(ctx, d.kustomization); err != nil {
+		return err
+	}
+	if err := d.paceDrivers(ctx, cluster.Config()); err != nil {
+		return err
+	}
+	return followAct(ctx, out, cluster.Config(), d.sequence, d.table)
+}
 
 // driverSpeeds says how long the driver takes on each node to turn ready. On the last it never does.
 var driverSpeeds = map[string]string{"node-0": "4s", "node-1": "1s", "node-2": "6s", "node-3": "2s"}
 
 // paceDrivers gives the driver of each node its speed.
-func paceDrivers(ctx context.Context, config *rest.Config) error {
+func (d nodeDemo) paceDrivers(ctx context.Context, config *rest.Config) error {
 	api, err := client.NewWithWatch(config, client.Options{})
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
-	pods, err := api.Watch(ctx, &corev1.PodList{}, client.InNamespace(nodesDemo.Namespace), client.MatchingLabels{"app": "csi-driver"})
+	pods, err := api.Watch(ctx, &corev1.PodList{}, client.InNamespace(d.driver.Namespace), client.MatchingLabels{"app": d.driver.Name})
 	if err != nil {
 		return fmt.Errorf("watch drivers: %w", err)
 	}
@@ -63,9 +93,9 @@ func paceDrivers(ctx context.Context, config *rest.Config) error {
 	return errors.New("wait for the drivers to be placed: the watch has ended")
 }
 
-// nodesTable has a line for each node, and one for the pods that are on none. It waits until all pods of the application
+// table has a line for each node, and one for the pods that are on none. It waits until all pods of the application
 // are ready, and the status says so of all nodes that it can be said of.
-func nodesTable(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool) {
+func (d nodeDemo) table(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool) {
 	drivers, applications := map[string]string{}, map[string]map[string]int{}
 	for name := range demoNodes {
 		drivers[fmt.Sprintf("node-%d", name)] = ""
@@ -73,8 +103,11 @@ func nodesTable(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string
 	ready := 0
 	for i := range pods {
 		pod, state := &pods[i], podState(&pods[i])
-		if pod.Labels["app"] == "csi-driver" {
+		if pod.Namespace == d.driver.Namespace && pod.Labels["app"] == d.driver.Name {
 			drivers[pod.Spec.NodeName] = state
+			continue
+		}
+		if !slices.Contains(d.applications, pod.Namespace) {
 			continue
 		}
 		if applications[pod.Spec.NodeName] == nil {
@@ -88,7 +121,7 @@ func nodesTable(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string
 
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "  NODE\tDRIVER\tAPPLICATION")
+	fmt.Fprintf(w, "  NODE\tDRIVER\tPODS IN %s\n", strings.ToUpper(strings.Join(d.applications, ", ")))
 	for _, node := range append(slices.Sorted(maps.Keys(drivers)), "") {
 		states := ""
 		for _, state := range []string{"held", "starting", "ready"} {
@@ -107,5 +140,5 @@ func nodesTable(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string
 	if summary != nil {
 		fmt.Fprintf(&out, "  %d of %d nodes completed: %s\n", summary.Completed, summary.Total, sequence.Status.Message)
 	}
-	return out.String(), ready == demoReplicas && summary != nil && int(summary.Completed) == len(driverSpeeds)
+	return out.String(), ready == d.replicas && summary != nil && int(summary.Completed) == len(driverSpeeds)
 }

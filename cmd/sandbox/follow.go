@@ -23,7 +23,8 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// view makes a table of a sequence and the pods of its namespace, and tells whether all has happened that it waits for.
+// view makes a table of a sequence and the pods of its namespaces, and tells whether all has happened that it waits for. It sees
+// a ClusterPodSequence as a PodSequence.
 type view func(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool)
 
 // follow draws a view whenever the sequence or one of the pods changes, until all has happened or the context ends.
@@ -36,9 +37,11 @@ func follow(ctx context.Context, screen *screen, config *rest.Config, sequence t
 			return fmt.Errorf("register kinds: %w", err)
 		}
 	}
-	world, err := cache.New(config, cache.Options{
-		Scheme: scheme, DefaultNamespaces: map[string]cache.Config{sequence.Namespace: {}},
-	})
+	options, kind := cache.Options{Scheme: scheme}, client.Object(&v1alpha1.ClusterPodSequence{})
+	if sequence.Namespace != "" {
+		options.DefaultNamespaces, kind = map[string]cache.Config{sequence.Namespace: {}}, &v1alpha1.PodSequence{}
+	}
+	world, err := cache.New(config, options)
 	if err != nil {
 		return fmt.Errorf("make cache: %w", err)
 	}
@@ -52,7 +55,7 @@ func follow(ctx context.Context, screen *screen, config *rest.Config, sequence t
 	}
 	running := make(chan error, 1)
 	go func() { running <- world.Start(ctx) }()
-	for _, kind := range []client.Object{&corev1.Pod{}, &v1alpha1.PodSequence{}} {
+	for _, kind := range []client.Object{&corev1.Pod{}, kind} {
 		informer, err := world.GetInformer(ctx, kind)
 		if err != nil {
 			return fmt.Errorf("watch %T: %w", kind, err)
@@ -82,16 +85,33 @@ func follow(ctx context.Context, screen *screen, config *rest.Config, sequence t
 func draw(
 	ctx context.Context, screen *screen, world client.Reader, key types.NamespacedName, show view, elapsed time.Duration,
 ) (done bool, err error) {
-	var sequence v1alpha1.PodSequence
-	if err := world.Get(ctx, key, &sequence); err != nil {
+	sequence, err := getSequence(ctx, world, key)
+	if err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
 	var pods corev1.PodList
 	if err := world.List(ctx, &pods); err != nil {
 		return false, fmt.Errorf("list pods: %w", err)
 	}
-	table, done := show(&sequence, pods.Items)
+	table, done := show(sequence, pods.Items)
 	return done, screen.show(table, elapsed)
+}
+
+// getSequence gets a PodSequence, or a ClusterPodSequence, which has no namespace, in the shape of one.
+func getSequence(ctx context.Context, world client.Reader, key types.NamespacedName) (*v1alpha1.PodSequence, error) {
+	sequence := &v1alpha1.PodSequence{}
+	if key.Namespace != "" {
+		return sequence, world.Get(ctx, key, sequence)
+	}
+	var across v1alpha1.ClusterPodSequence
+	if err := world.Get(ctx, key, &across); err != nil {
+		return nil, err
+	}
+	sequence.ObjectMeta, sequence.Status = across.ObjectMeta, across.Status
+	for _, group := range across.Spec.PodGroups {
+		sequence.Spec.PodGroups = append(sequence.Spec.PodGroups, group.PodGroup)
+	}
+	return sequence, nil
 }
 
 // shopTable has a line for each group: its record in status, and the shop's pods by their tier label. It waits for the

@@ -50,7 +50,7 @@ could not be judged, or did not complete in time.`,
 	flags.StringSliceVar(&o.schedulerNames, "scheduler-names", []string{ordercheck.DefaultSchedulerName},
 		"profiles whose pods are held")
 	flags.StringSliceVar(&o.untilComplete, "until-complete", nil,
-		"watch until this PodSequence, namespace/name, is completed; may be repeated")
+		"watch until this PodSequence, namespace/name, or ClusterPodSequence, name, is completed; may be repeated")
 	flags.DurationVar(&o.duration, "for", 0, "watch no longer than this")
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
 	flags.BoolVar(&o.timeline, "timeline", false, "also draw a timeline of what --until-complete names")
@@ -185,8 +185,11 @@ func parseSequenceNames(names []string) ([]types.NamespacedName, error) {
 	var parsed []types.NamespacedName
 	for _, name := range names {
 		namespace, object, ok := strings.Cut(name, "/")
-		if !ok || namespace == "" || object == "" || strings.Contains(object, "/") {
-			return nil, fmt.Errorf("read --until-complete: %q is not of the form namespace/name", name)
+		if !ok {
+			namespace, object = "", name
+		}
+		if ok && namespace == "" || object == "" || strings.Contains(object, "/") {
+			return nil, fmt.Errorf("read --until-complete: %q must be namespace/name of a PodSequence, or the name of a ClusterPodSequence", name)
 		}
 		parsed = append(parsed, types.NamespacedName{Namespace: namespace, Name: object})
 	}

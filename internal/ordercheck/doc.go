@@ -10,31 +10,39 @@
 // revisions). It records every change of pods, workloads, nodes, namespaces and PodSequences and replays them in that order. At each
 // resource version
 //
-//   - a pod is a member of the first group of a sequence that names or selects it; terminating pods are no members;
+//   - a pod is a member of the first group of a sequence that names or selects it; terminating pods are no members. A group of a
+//     ClusterPodSequence has the namespaces that it names or that have its labels at that moment;
 //   - a group of names is satisfied when each named pod exists, is not terminating and has reached what is required: it is
 //     ready (condition Ready is true, or phase Succeeded), or has succeeded;
 //   - a group by selector is satisfied when every workload whose template it selects has, by itself, as many such pods of
 //     its current revision as it should have, and every other member is one, too. Of a StatefulSet only the ordinals count
 //     that it should have. Pods that an earlier group has, and that have not failed, are not expected again. minAvailable
-//     asks for less;
+//     asks for less, and expectedPods for more;
 //   - on a node, a group is satisfied when it has a member there, all that it has there are such pods, and every DaemonSet
 //     that it selects and that should run there has a pod there that has not failed. What a pod reached before the Node
 //     object was created does not count. A group is skipped where its nodeSelector does not match;
-//   - a group is passed when it has been satisfied for its wait without a break, or has timed out and goes on.
+//   - a group is passed when it has been satisfied for its wait without a break, or has timed out and goes on, and all groups
+//     ahead of it are passed. Ahead of a group are those that it depends on and those ahead of these; without dependsOn all that
+//     are listed before it.
 //
 // A violation is a governed pod whose spec.nodeName became non-empty at a resource version before which some group ahead of
-// its own was not passed, or whose group a suspended sequence had not released. Governed are pods of our schedulers, and pods
+// its own was neither passed nor skipped, or whose group a suspended sequence had not released. Governed are pods of our schedulers, and pods
 // of others that lost the sequence's gate while it was in force. Across the cluster one of the latter is fine, too, if it was
 // released in order when it lost the gate: after that nobody can hold it.
 //
-// By BootstrapOnly, group i is passed once groups 0 to i-1 are passed and it is. The pass holds permanently while groups 0 to
-// i are defined as they were; an edit that is taken back restores it. Another PodSequence of the same name starts from
+// By BootstrapOnly the pass of a group holds permanently while it and the groups ahead of it are defined as they were; an edit
+// that is taken back restores it. A group with skip is passed as any other, and nobody waits for it meanwhile; when the skip is
+// taken back, those behind it wait for it unless it was passed. A dry run is never violated. Groups pass during it, and a pod that
+// is bound then proves nothing. Another PodSequence of the same name starts from
 // nothing. There resource versions alone decide, and nothing is allowed for. By Continuous, and on nodes, it is enough that each group ahead was passed at
 // some moment of the 2 s before the binding.
 //
 // A sequence that points to another namespace is out of force while that namespace does not allow it. Consent that comes later
 // brings it into force anew, as if it was created then, with what was passed before consent was withdrawn. What passed within
 // 2 s after, a program may have recorded before it knew.
+//
+// When the labels of a namespace change which groups a ClusterPodSequence has there, that counts as an edit: what was passed
+// stays passed, and pods that are older may race with it.
 //
 // # Time
 //

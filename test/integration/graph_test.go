@@ -40,7 +40,7 @@ func TestAGraphStartsInOrder(t *testing.T) {
 			s.makeReady("right") // and the other side, which is listed before, not yet
 			s.Await("status to tell of each group", func() bool {
 				status := s.getSequence("shop").Status
-				return len(status.Groups) == 4 && status.CurrentIndex == 1 &&
+				return len(status.Groups) == 4 && status.CurrentIndex != nil && *status.CurrentIndex == 1 &&
 					status.Groups[1].Phase == v1alpha1.GroupInProgress && status.Groups[2].Phase == v1alpha1.GroupPassed &&
 					status.Groups[3].Phase == v1alpha1.GroupWaiting
 			})
