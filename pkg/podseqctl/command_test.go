@@ -1,0 +1,126 @@
+package podseqctl
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"example.com/podsequence/pkg/podseqctl/snapshot"
+)
+
+// Our samples are what people copy: nothing is wrong with them.
+func TestSamplesHaveNoErrors(t *testing.T) {
+	output := run(&fakeSource{}, []string{"lint", "-R", "-f", "../../manifests/samples"})
+	assert.NotContains(t, output, "Error")
+	assert.Contains(t, output, "\n0 errors, ")
+}
+
+// Each command says how it is used, by examples.
+func TestEveryCommandHasExamples(t *testing.T) {
+	command := NewCommand(genericiooptions.NewTestIOStreamsDiscard(), Options{Source: &fakeSource{}})
+	for _, sub := range command.Commands() {
+		if sub.Name() == "help" || sub.Name() == "completion" {
+			continue
+		}
+		assert.Contains(t, sub.Example, "kubectl podseq "+sub.Name(), "%s has an example", sub.Name())
+		assert.NotNil(t, sub.ValidArgsFunction, "%s completes its arguments", sub.Name())
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	source := parse(t, `
+apiVersion: scheduling.example.com/v1alpha1
+kind: PodSequence
+metadata: {name: backend}
+spec: {podGroups: [{name: Database, podSelector: {}}, {podSelector: {}}]}
+---
+apiVersion: scheduling.example.com/v1alpha1
+kind: ClusterPodSequence
+metadata: {name: platform}
+spec: {podGroups: [{podSelector: {}, namespaces: [shop]}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: waiting}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: running}
+spec: {nodeName: node-1}
+`)
+	tests := map[string]struct {
+		args string
+		want string
+	}{
+		"the sequences of both kinds":       {args: "get", want: "backend clusterpodsequence/platform"},
+		"the groups of a sequence":          {args: "skip backend", want: "Database|Group 2"},
+		"nothing after the name":            {args: "tree backend", want: ""},
+		"the pods that wait":                {args: "why", want: "waiting"},
+		"what a dry run may be":             {args: "suspend backend --dry-run", want: "none server"},
+		"the groups of a cluster sequence":  {args: "skip clusterpodsequence/platform", want: "Group 1"},
+		"nothing of a sequence that is not": {args: "skip nothing", want: ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			output := run(source, append(append([]string{cobra.ShellCompRequestCmd}, strings.Fields(test.args)...), ""))
+			lines, _, _ := strings.Cut(output, ":")
+			want := strings.FieldsFunc(test.want, func(r rune) bool { return r == '|' })
+			if !strings.Contains(test.want, "|") && !strings.Contains(test.want, "Group") {
+				want = strings.Fields(test.want)
+			}
+			assert.Equal(t, want, nonEmpty(strings.Split(lines, "\n")), output)
+		})
+	}
+}
+
+func nonEmpty(lines []string) []string {
+	kept := []string{}
+	for _, line := range lines {
+		if line != "" {
+			kept = append(kept, line)
+		}
+	}
+	return kept
+}
+
+// watchedSource changes once, and then the user ends the command.
+type watchedSource struct {
+	*fakeSource
+	reads  int
+	cancel context.CancelFunc
+}
+
+func (s *watchedSource) List(ctx context.Context, namespace string) ([]*snapshot.Sequence, []string, error) {
+	if s.reads++; s.reads == 2 {
+		s.cancel()
+	}
+	return s.fakeSource.List(ctx, namespace)
+}
+
+func (s *watchedSource) Changed(context.Context, string) (<-chan struct{}, error) {
+	changed := make(chan struct{}, 1)
+	changed <- struct{}{}
+	return changed, nil
+}
+
+func TestAWatchPrintsAgainWhenSomethingChanges(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	source := &watchedSource{cancel: cancel, fakeSource: parse(t, `
+apiVersion: scheduling.example.com/v1alpha1
+kind: PodSequence
+metadata: {name: backend}
+spec: {podGroups: [{podSelector: {}}]}
+`)}
+	var out bytes.Buffer
+	command := NewCommand(genericiooptions.IOStreams{Out: &out, ErrOut: &out}, Options{Source: source, Clock: clocktesting.NewFakePassiveClock(now)})
+	command.SetArgs([]string{"-n", "shop", "get", "-w"})
+	require.NoError(t, command.ExecuteContext(ctx))
+	assert.Equal(t, 2, strings.Count(out.String(), "NAME"))
+}
