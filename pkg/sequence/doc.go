@@ -18,6 +18,8 @@
 //
 // # Words
 //
+// A sequence is a PodSequence or a ClusterPodSequence. It reaches the namespaces where its groups may have members.
+//
 // A domain is where a sequence passes its groups in order: the cluster, or one node. In a domain each group has a group
 // state: the sums of its members, and what follows from them. A demand is what a workload wants of the group that selects
 // the pods it owns. Unbound pods that may use the same nodes form an equivalence class; those that ask for one node have a
