@@ -29,14 +29,15 @@ func comparedKindOf(client metadata.Interface, resource schema.GroupVersionResou
 	}}
 }
 
-// compareVersions finds out whether the versions of a kind of sequences and of all built-in kinds can be compared: it lists all kinds at the same time, and then all
-// once more, and looks whether a version of the second time is behind any of the first. Versions of two etcds would have to be
-// next to each other not to be. A list may take a moment until the API server is sure that it misses nothing, so these do not
-// wait for each other.
+// compareVersions finds out whether the versions of a kind of sequences can be compared with those of all built-in kinds: it lists
+// all kinds at the same time, and then all once more, and looks whether a version of the second time is behind any of the first.
+// Versions of two etcds would have to be next to each other not to be. A list may take a moment until the API server is sure that
+// it misses nothing, so these do not wait for each other.
 func (f *Feed) compareVersions(ctx context.Context, sequences comparedKind) {
+	kinds := slices.Insert(slices.Clone(f.compared), 0, sequences)
 	for range 2 {
 		var lists wait.Group
-		for _, kind := range append(slices.Clone(f.compared), sequences) {
+		for _, kind := range kinds {
 			lists.Start(func() { f.compareVersion(ctx, kind) })
 		}
 		lists.Wait()

@@ -54,7 +54,7 @@ var (
 	namespacesOfInterest = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "namespaces_of_interest",
-		Help:           "Namespaces whose pods and workloads are kept in memory: those that a PodSequence or ClusterPodSequence speaks of, and those that one spoke of within the last minute.",
+		Help:           "Namespaces whose pods and workloads are kept in memory: those that a PodSequence or a ClusterPodSequence speaks of, and those that one spoke of within the last minute.",
 		StabilityLevel: metrics.ALPHA,
 	})
 	podsReleased = metrics.NewCounter(&metrics.CounterOpts{

@@ -141,7 +141,7 @@ func (s *sequence) kindsOf(group int) Kinds {
 func (s *sequence) refreshSubjects() {
 	for i, g := range s.groups {
 		g.subjects = s.subjectsOf(func(j int) bool { return j == i })
-		g.subjectsBefore = s.subjectsOf(func(j int) bool { return j < i && g.Predecessors.Has(j) })
+		g.subjectsBefore = s.subjectsOf(func(j int) bool { return g.Awaited.Has(j) })
 	}
 }
 
@@ -189,7 +189,7 @@ func (e *Engine) askForPod(p *pod, m *membership, changes *Changes) {
 // forgetAskedPod has a pod, and forgetAsked a domain, not be looked at when an answer comes.
 func (e *Engine) forgetAskedPod(p *pod) {
 	if len(p.asks) == 0 {
-		return
+		return // nobody writes to what all bound pods share
 	}
 	for _, subject := range p.asks {
 		if u := e.unconfirmed[subject.Namespace]; u != nil {
@@ -223,7 +223,7 @@ func (e *Engine) askForDomain(d *domain, changes *Changes) {
 			}
 		}
 	}
-	for i := d.firstUndecided(); i < d.undecided(); i++ {
+	for i := range d.Undecided(d.progressFacts()).All() {
 		state := d.find(i)
 		if state == nil {
 			continue
@@ -238,26 +238,6 @@ func (e *Engine) askForDomain(d *domain, changes *Changes) {
 			ask(i, state.witness.Question)
 		}
 	}
-}
-
-// firstUndecided is the first of the groups for which it matters whether they are satisfied. Where a pass may be lost, that of
-// a group that was too late is replaced by that of one that is ready.
-func (d *domain) firstUndecided() int {
-	if d.sequence.Continuous {
-		return 0
-	}
-	return d.current()
-}
-
-// undecided is the end of these groups.
-func (d *domain) undecided() int {
-	switch {
-	case !d.sequence.PerNode:
-		return min(d.current()+1, len(d.sequence.groups))
-	case d.node == nil:
-		return 0 // it does not go on
-	}
-	return len(d.sequence.groups)
 }
 
 // settleConfirmation works out whether it is confirmed that the group is satisfied. Once it is, it stays so until the group breaks.
@@ -296,7 +276,7 @@ func (e *Engine) earlyIn(p *pod) (*membership, bool) {
 	}
 	for i := range p.memberships {
 		m := &p.memberships[i]
-		if s := m.sequence; m.group > 0 && !s.DryRun && (s.PerNode || s.Continuous) &&
+		if s := m.sequence; s.groups[m.group].Awaited != 0 && !s.DryRun && (s.PerNode || s.Continuous) &&
 			e.knownOfAll(s.groups[m.group].subjectsBefore) < p.placed.Moment {
 			return m, true
 		}

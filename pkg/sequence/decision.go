@@ -10,6 +10,7 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Decide answers for a pod that the caller has. The caller may have it earlier than the engine, or in a newer version:
@@ -115,7 +116,7 @@ func (e *Engine) decision(p *pod) report.Decision {
 	s := holding.sequence
 	d := report.Decision{Held: true, Sequence: s.Key, Groups: len(s.groups), Group: holding.group, Title: s.groups[holding.group].Title}
 	if early {
-		d.Reason, d.Group = report.HeldEarly, holding.group-1
+		d.Reason, d.Group = report.HeldEarly, s.groups[holding.group].Awaited.First()
 		return d
 	}
 	if !s.PerNode {
@@ -155,7 +156,7 @@ func (e *Engine) holds(p *pod, m membership) bool {
 	switch {
 	case e.unsupported(p, m):
 		return true
-	case m.group == 0 && !m.sequence.Suspended:
+	case m.waitsForNothing():
 		return false
 	case p.class != nil:
 		return p.class.nodes.Held() && p.class.waitsFor(m)
@@ -167,12 +168,16 @@ func (e *Engine) holds(p *pod, m membership) bool {
 
 // describe says what the domain waits for.
 func (d *domain) describe(decision *report.Decision, now time.Time) {
-	current := d.current()
-	if decision.Group <= current {
+	waitsFor := d.waitsFor(decision.Group)
+	if waitsFor == 0 {
 		decision.Reason = report.HeldBySuspension
 		return
 	}
+	current := waitsFor.First()
 	decision.Group, decision.Title = current, d.sequence.groups[current].Title
+	for i := range (waitsFor &^ (1 << current)).All() {
+		decision.Others = append(decision.Others, d.sequence.groups[i].Title)
+	}
 	decision.Need = d.need(current)
 	switch {
 	case d.unconfirmed && d.looksSatisfied(current) && !d.isConfirmed(current):
@@ -182,6 +187,11 @@ func (d *domain) describe(decision *report.Decision, now time.Time) {
 	case d.timedOut(current, now):
 		decision.Reason = report.HeldByTimeout
 	}
+}
+
+// waitsFor returns the groups that members of a group wait for, as far as they are under way: not those that wait themselves.
+func (d *domain) waitsFor(group int) spec.GroupSet {
+	return d.sequence.groups[group].Awaited & d.Current()
 }
 
 // openOnPin reports whether the sequence lets the pod go to some node that the pin means.

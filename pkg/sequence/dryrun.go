@@ -98,7 +98,7 @@ func (e *Engine) endDryRuns(p *pod) {
 // endDryRun notes that a domain would have released groups that it had not before.
 func (e *Engine) endDryRun(d *domain, before publishedDomain) {
 	dry := d.sequence.dry
-	if dry == nil || before.Released == d.released {
+	if dry == nil || before.Released == d.Released {
 		return
 	}
 	for _, state := range d.groupStates {
@@ -121,7 +121,7 @@ func (e *Engine) wouldHold(p *pod, m membership) bool {
 		return !s.domains[""].releases(m.group)
 	case !ours:
 		return true // such a pod stays gated
-	case m.group == 0 && !s.Suspended:
+	case m.waitsForNothing():
 		return false
 	}
 	if pin := p.Wants().Pin(); pin != nil {

@@ -71,6 +71,10 @@ func (c *comparison) checkReports() error {
 		}
 		for i, want := range course.groups {
 			got := report.Groups[i]
+			if got.Passed != course.passed[i] || got.Current != (course.reached[i] && !course.passed[i]) || got.Released != course.mayStart(i) {
+				return fmt.Errorf("%s: group %d is passed %t, current %t, released %t; want %t, %t, %t", name, i, got.Passed, got.Current,
+					got.Released, course.passed[i], course.reached[i] && !course.passed[i], course.mayStart(i))
+			}
 			switch g := v.Spec.PodGroups[i]; {
 			case !makesSense(g):
 				want.expected = got.Expected // whatever

@@ -277,6 +277,15 @@ func (c *comparison) count() {
 			see(scope+"all groups passed", course.current == n)
 			see(scope+"some groups passed", course.current > 0 && course.current < n)
 			see(scope+"suspended with more to release", course.suspended && course.current < n && !course.released[course.current])
+			under := 0
+			for i, g := range v.Spec.PodGroups {
+				if course.reached[i] && !course.passed[i] {
+					under++
+				}
+				see(scope+"a group is skipped that is not passed", g.Skip && !course.passed[i] && course.reached[i])
+				see(scope+"a group passed that is not reached", course.passed[i] && !course.reached[i])
+			}
+			see(scope+"several groups are current", under > 1)
 			if course.current == n {
 				continue
 			}

@@ -72,8 +72,8 @@ type lateness struct {
 	questions Questions
 	// went are the nodes to which the pods could go at some time; the empty name is that they need not wait.
 	went map[types.UID]sets.Set[string]
-	// ahead is how far sequences were at most.
-	ahead map[types.UID]int
+	// ahead are the groups that were passed at some time, by sequence and definition.
+	ahead map[types.UID]sets.Set[string]
 }
 
 func newLateness(w *world, seen counters) *lateness {
@@ -83,7 +83,7 @@ func newLateness(w *world, seen counters) *lateness {
 			SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"},
 		}),
 		coming: map[string][]event{}, pods: map[types.UID]*corev1.Pod{}, questions: Questions{},
-		went: map[types.UID]sets.Set[string]{}, ahead: map[types.UID]int{},
+		went: map[types.UID]sets.Set[string]{}, ahead: map[types.UID]sets.Set[string]{},
 	}
 }
 
@@ -224,7 +224,14 @@ func (l *lateness) note() {
 	}
 	for _, v := range o.views {
 		if course := v.courses[""]; course != nil && v.Spec.Scope != v1alpha1.ScopeNode {
-			l.ahead[v.UID] = max(l.ahead[v.UID], course.current)
+			if l.ahead[v.UID] == nil {
+				l.ahead[v.UID] = sets.New[string]()
+			}
+			for i, definition := range v.definitions {
+				if course.passed[i] {
+					l.ahead[v.UID].Insert(definition)
+				}
+			}
 		}
 	}
 }
@@ -366,8 +373,13 @@ func (l *lateness) take(changes Changes) error {
 	}
 	for name, v := range l.truth.oracle.views {
 		report, _ := l.engine.Report(types.NamespacedName{Namespace: v.Namespace, Name: name})
-		if v.Spec.Scope != v1alpha1.ScopeNode && report.UID == v.UID && report.Generation == v.Generation && report.Current > l.ahead[v.UID] {
-			return fmt.Errorf("%s is at group %d, and was never further than %d", name, report.Current, l.ahead[v.UID])
+		if v.Spec.Scope == v1alpha1.ScopeNode || report.UID != v.UID || report.Generation != v.Generation {
+			continue
+		}
+		for i, g := range report.Groups {
+			if g.Passed && !l.ahead[v.UID].Has(v.definitions[i]) {
+				return fmt.Errorf("%s has passed group %d, and never did", name, i)
+			}
 		}
 	}
 	return nil
@@ -399,8 +411,11 @@ func (l *lateness) finish() error {
 			return fmt.Errorf("%s is unsettled after every answer", name)
 		case v.Spec.EnforcementMode == v1alpha1.Continuous && report.Current != course.current:
 			return fmt.Errorf("%s ends at group %d, want %d", name, report.Current, course.current)
-		case report.Current < len(course.groups) && course.groups[report.Current].satisfied:
-			return fmt.Errorf("%s ends at group %d, which is satisfied", name, report.Current)
+		}
+		for i, g := range report.Groups {
+			if g.Current && course.groups[i].satisfied {
+				return fmt.Errorf("%s ends at group %d, which is satisfied", name, i)
+			}
 		}
 	}
 	return nil

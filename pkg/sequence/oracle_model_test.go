@@ -1,7 +1,6 @@
 package sequence
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -52,8 +51,10 @@ type oracle struct {
 // memory is what the oracle remembers of a sequence.
 type memory struct {
 	scope v1alpha1.Scope
-	// passes are the groups passed permanently.
-	passes []pass
+	// passes are the groups passed permanently, and when they were, by definition.
+	passes map[string]time.Time
+	// awaits has the definitions of the groups that each group waits for, when last looked at.
+	awaits map[string]string
 	// satisfied is for each group, on each node, whether and since when it is satisfied.
 	satisfied map[place]satisfaction
 	// nodes are those that were known when last looked at.
@@ -73,13 +74,8 @@ type memory struct {
 	resumed time.Time
 }
 
-// place is a group, by the definitions of all groups up to it, and the node, which is empty for the whole cluster.
+// place is a group, by its definition and those of the groups before it, and the node, which is empty for the whole cluster.
 type place struct{ node, definition string }
-
-type pass struct {
-	definition string
-	at         time.Time
-}
 
 // view is a sequence with all that is worked out about it.
 type view struct {
@@ -202,8 +198,8 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 	v.definitions = definitionsOf(v)
 	if v.memory == nil || v.memory.scope != ps.Spec.Scope {
 		v.memory = &memory{
-			scope:     ps.Spec.Scope,
-			satisfied: map[place]satisfaction{}, once: sets.New[place](), watched: map[place]time.Time{}, edited: map[place]time.Time{},
+			scope:  ps.Spec.Scope,
+			awaits: map[string]string{}, satisfied: map[place]satisfaction{}, once: sets.New[place](), watched: map[place]time.Time{}, edited: map[place]time.Time{},
 			reached: sets.New[place](), released: sets.New[place](),
 		}
 		o.memories[ps.UID] = v.memory
@@ -242,26 +238,6 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 	}
 	o.remember(v)
 	return v
-}
-
-// definitionsOf spells out, for each group, what decides the members and the requirement of it and of those before it.
-func definitionsOf(v *view) []string {
-	var definitions []string
-	before := targetOf(v.PodSequence)
-	for i, g := range v.Spec.PodGroups {
-		defines := []any{sets.List(sets.New(g.Pods...)), g.PodSelector, requirementOf(g), g.MinAvailable, g.NodeSelector, g.ExpectedPods}
-		if v.cluster != nil {
-			in := v.cluster.Spec.PodGroups[i]
-			defines = append(defines, sets.List(sets.New(in.Namespaces...)), in.NamespaceSelector)
-		}
-		text, err := json.Marshal(defines)
-		if err != nil {
-			panic(err)
-		}
-		before += "/" + string(text)
-		definitions = append(definitions, before)
-	}
-	return definitions
 }
 
 func requirementOf(g v1alpha1.PodGroup) v1alpha1.RequiredStatus {
@@ -343,22 +319,27 @@ func done(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
 	return false, time.Time{}
 }
 
-// releasedIn is the group in which the sequence released the pod, as the proof on it says, or -1.
-func (o *oracle) releasedIn(v *view, p *corev1.Pod) int {
+// releasedIn is the group in which the sequence released the pod, as the proof on it says, or -1, and the groups that the pod
+// did not wait for, because they were skipped.
+func (o *oracle) releasedIn(v *view, p *corev1.Pod) (group int, skipped []int) {
 	if _, member := v.groupOf[oracleKey(p)]; !member {
-		return -1
+		return -1, nil
 	}
 	marks := strings.Split(p.Annotations["podsequence.example.com/released"], " ")
 	if marks[0] != string(p.UID) {
-		return -1
+		return -1, nil
 	}
 	for _, mark := range marks[1:] {
-		uid, hash, _ := strings.Cut(mark, "/")
-		if definition, known := o.definitions[hash]; known && uid == string(v.UID) {
-			return slices.Index(v.definitions, definition)
+		uid, text, _ := strings.Cut(mark, "/")
+		hashes := strings.Split(text, "-")
+		if definition, known := o.definitions[hashes[0]]; known && uid == string(v.UID) {
+			for _, hash := range hashes[1:] {
+				skipped = append(skipped, slices.Index(v.definitions, o.definitions[hash]))
+			}
+			return slices.Index(v.definitions, definition), skipped
 		}
 	}
-	return -1
+	return -1, nil
 }
 
 // held reports whether the pod must wait.
@@ -376,7 +357,7 @@ func (o *oracle) held(p *corev1.Pod) bool {
 // mayBreak reports whether what the pod waits for may stop being ready.
 func (o *oracle) mayBreak(p *corev1.Pod) bool {
 	for _, v := range o.views {
-		if groupOf(v, p) > 0 && !v.Spec.DryRun && v.Spec.Mode() == v1alpha1.Continuous {
+		if i := groupOf(v, p); i >= 0 && !waitsForNone(v.PodSequence, i) && !v.Spec.DryRun && v.Spec.Mode() == v1alpha1.Continuous {
 			return true
 		}
 	}

@@ -130,7 +130,7 @@ func (w *world) stepClusterSequences(c *comparison) []event {
 		ps.Generation++
 		ps.Spec.Suspend = !ps.Spec.Suspend && w.oneIn(2)
 		if w.oneIn(3) {
-			w.edit(ps)
+			w.edit(c, ps)
 		}
 	case 5:
 		ps.Generation++
@@ -138,7 +138,7 @@ func (w *world) stepClusterSequences(c *comparison) []event {
 		cluster.Spec.PodGroups[i] = w.somewhere(cluster.Spec.PodGroups[i].PodGroup)
 	default:
 		ps.Generation++
-		w.edit(ps)
+		w.edit(c, ps)
 	}
 	w.put("ClusterPodSequence", w.acrossNamespaces(cluster, ps))
 	return nil

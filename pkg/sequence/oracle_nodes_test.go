@@ -128,7 +128,7 @@ func (o *oracle) nodeViews(p *corev1.Pod) []*view {
 // open reports whether a pod of the sequence's group i may be placed on the node.
 func (o *oracle) open(v *view, i int, node string) bool {
 	if o.node(node) == nil {
-		return i == 0 && !v.Spec.Suspend
+		return waitsForNone(v.PodSequence, i) && !v.Spec.Suspend
 	}
 	return v.courses[node].mayStart(i)
 }
@@ -146,19 +146,20 @@ func (o *oracle) mayPlace(p *corev1.Pod, node string) bool {
 // onTheWay reports whether the node, closed to group i, will be open to it if all goes well.
 func (o *oracle) onTheWay(v *view, i int, node string) bool {
 	c := v.courses[node]
-	if i <= c.current {
+	if c.reached[i] {
 		return true // only suspended
 	}
 	for j, g := range v.Spec.PodGroups[:i] {
-		if !o.applies(g, node) || c.passed[j] {
-			continue
+		if !awaits(v.PodSequence, i, j) || !c.reached[j] || c.passed[j] {
+			continue // what waits itself needs not be on the way
 		}
-		// What comes after this one has to wait for it, so it is this one that must be on the way.
 		state := c.groups[j]
 		failed := c.timedOut[j] && g.OnTimeout != v1alpha1.TimeoutContinue && !state.satisfied
-		return state.expected > 0 && !failed
+		if state.expected == 0 || failed {
+			return false
+		}
 	}
-	return false
+	return true
 }
 
 func (o *oracle) heldByNodes(p *corev1.Pod) bool {
@@ -166,7 +167,9 @@ func (o *oracle) heldByNodes(p *corev1.Pod) bool {
 	if p.Spec.SchedulerName != oracleScheduler {
 		return slices.ContainsFunc(views, func(v *view) bool { return carries(p, v.PodSequence) })
 	}
-	if !slices.ContainsFunc(views, func(v *view) bool { return groupOf(v, p) > 0 || v.Spec.Suspend }) {
+	if !slices.ContainsFunc(views, func(v *view) bool {
+		return !waitsForNone(v.PodSequence, groupOf(v, p)) || v.Spec.Suspend
+	}) {
 		return false
 	}
 	if names, pinned := o.pinnedTo(p); pinned {

@@ -167,6 +167,11 @@ func (w *world) prove(c *comparison, p *corev1.Pod) {
 		v := c.oracle.views[name]
 		if i := groupOf(v, p); i >= 0 && !v.Spec.DryRun {
 			proof += " " + string(v.UID) + "/" + c.hashes[v.definitions[i]]
+			for j, g := range v.Spec.PodGroups {
+				if g.Skip && precedes(v.PodSequence, j, i) {
+					proof += "-" + c.hashes[v.definitions[j]]
+				}
+			}
 		}
 	}
 	p.Annotations = map[string]string{v1alpha1.ReleasedAnnotation: proof}

@@ -28,7 +28,6 @@ type unbound struct {
 
 	confirmed uint64    // a moment until which no change that matters to it is missing
 	asks      []Subject // what must be known before it may be scheduled, see confirm.go
-
 	published *publishedPod
 }
 

@@ -110,6 +110,10 @@ func parseGroupOption(t *testing.T, d *datadriven.TestData, ps *SequenceWrapper,
 	case "on":
 		key, value, _ := strings.Cut(value, "=")
 		ps.NodeSelector(key, value)
+	case "after":
+		g.DependsOn = strings.Fields(value)
+	case "skip":
+		g.Skip = true
 	default:
 		d.Fatalf(t, "unknown option %s", option)
 	}

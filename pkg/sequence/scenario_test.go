@@ -25,7 +25,7 @@ import (
 //	sequence NAME [uid=U] [generation=N] [gate=G] [namespace=NS] [from=NS] [node-scope] [continuous] [suspend] [dry-run]
 //	                    a PodSequence, for from= of another namespace that points here; a line of input is a group, TITLE: MEMBERS [; OPTION]...
 //	                    MEMBERS is db-0 db-1 | tier=db | *
-//	                    OPTION is complete | min=N | min=N% | expect=N | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes)
+//	                    OPTION is complete | min=N | min=N% | expect=N | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes) | after=TITLE TITLE | skip
 //	cluster-sequence NAME ...
 //	                    a ClusterPodSequence, as sequence; a group has one OPTION more: in=NS,NS | where=KEY=VALUE | where=*
 //	remove-sequence NAME

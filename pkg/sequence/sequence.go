@@ -113,5 +113,12 @@ func (s *sequence) nameOf(p *pod) string {
 	return p.Name
 }
 
-// record is what status says of a group that is still defined in the same way.
+// record is what status says of a group that is still defined in the same way, and recordIndex the index that it had there.
 func (s *sequence) record(i int) v1alpha1.GroupStatus { return s.Record(&s.object.Status, i) }
+
+func (s *sequence) recordIndex(i int) int { return s.RecordIndex(&s.object.Status, i) }
+
+// waitsForNothing reports whether the group waits for no group and for no end of a suspension.
+func (m membership) waitsForNothing() bool {
+	return m.sequence.groups[m.group].Awaited == 0 && !m.sequence.Suspended
+}

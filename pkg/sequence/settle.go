@@ -148,14 +148,14 @@ func (e *Engine) settlePods(d *domain, before publishedDomain, changes *Changes)
 			e.settlePins(s, d.name, before.Standing, d.published.Standing, changes)
 		}
 	case !s.PerNode:
-		if d.current() != before.Current {
+		if d.Passed != before.Passed {
 			changes.Advanced = append(changes.Advanced, s.Key)
 		}
-		if before.unpublished || before.Released == d.released {
+		if before.unpublished || before.Released == d.Released {
 			return
 		}
 		for i := range s.groups {
-			switch is, was := d.released.Has(i), before.Released.Has(i); {
+			switch is, was := d.Released.Has(i), before.Released.Has(i); {
 			case is && !was:
 				for p := range d.peek(i).members {
 					e.release(changes, p, true)
@@ -187,7 +187,7 @@ func (e *Engine) settlePins(s *sequence, node string, before, now placement.Stan
 				case m.sequence != s:
 				case is && (!was || !before.Known):
 					e.release(changes, p, true)
-				case gone, !is && (was || now.Current != before.Current):
+				case gone, !is && (was || now.Passed != before.Passed):
 					e.hold(changes, p)
 				}
 			}

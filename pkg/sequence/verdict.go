@@ -176,8 +176,8 @@ func (e *Engine) releasesUnseen(view *pod, m membership) bool {
 	case s.DryRun:
 		return true
 	case s.PerNode:
-		return m.group == 0 && !s.Suspended && !e.unsupported(view, m)
-	case s.Continuous && m.group > 0:
+		return m.waitsForNothing() && !e.unsupported(view, m)
+	case s.Continuous && s.groups[m.group].Awaited != 0:
 		return false
 	}
 	return s.publishedOn("").Released.Has(m.group)

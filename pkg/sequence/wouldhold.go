@@ -11,6 +11,7 @@ import (
 
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Hold is what would keep a pod from being scheduled that does not exist yet. The zero value keeps none.
@@ -66,10 +67,11 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	}
 	s := holding.sequence
 	hold := Hold{Sequence: s.Key}
-	if current := s.domains[""].current(); current < holding.group {
-		hold.Group = fmt.Sprintf("group %d/%d %q", current+1, len(s.groups), s.groups[current].Title)
+	if lacking := holding.lacking(); lacking != 0 {
+		first := lacking.First()
+		hold.Group = fmt.Sprintf("group %d/%d %q", first+1, len(s.groups), s.groups[first].Title)
 		search := pausedSearch{seen: map[*group]struct{}{}, found: map[types.NamespacedName]struct{}{}}
-		search.group(s, current)
+		search.groups(s, lacking)
 		hold.Paused = search.sorted()
 	}
 	return hold
@@ -96,14 +98,31 @@ func (m membership) blocked() bool {
 	if s.PerNode || s.DryRun || s.domains[""].releases(m.group) {
 		return false
 	}
-	d := s.domains[""]
-	return d.current() >= m.group || !d.looksSatisfied(d.current())
+	return s.domains[""].waitsFor(m.group) == 0 || m.lacking() != 0
+}
+
+// lacking returns the groups that are not ready and that members of the group wait for.
+func (m membership) lacking() spec.GroupSet {
+	d, lacking := m.sequence.domains[""], spec.GroupSet(0)
+	for i := range d.waitsFor(m.group).All() {
+		if !d.looksSatisfied(i) {
+			lacking.Add(i)
+		}
+	}
+	return lacking
 }
 
 // pausedSearch finds the paused Deployments that a group needs.
 type pausedSearch struct {
 	seen  map[*group]struct{}
 	found map[types.NamespacedName]struct{}
+}
+
+// groups searches some groups of a sequence.
+func (search *pausedSearch) groups(s *sequence, groups spec.GroupSet) {
+	for i := range groups.All() {
+		search.group(s, i)
+	}
 }
 
 // group searches a group, and the groups of other sequences for which its pods wait.
@@ -123,15 +142,12 @@ func (search *pausedSearch) group(s *sequence, i int) {
 			continue
 		}
 		for _, m := range p.memberships {
-			if current := m.current(); m.sequence != s && current < m.group && m.blocked() {
-				search.group(m.sequence, current)
+			if m.sequence != s && !m.sequence.PerNode {
+				search.groups(m.sequence, m.lacking())
 			}
 		}
 	}
 }
-
-// current is the current group of the membership's sequence.
-func (m membership) current() int { return m.sequence.domains[""].current() }
 
 func (search *pausedSearch) sorted() []types.NamespacedName {
 	names := make([]types.NamespacedName, 0, len(search.found))

@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -21,6 +23,8 @@ type Decision struct {
 	Reason Reason
 	Groups int    // of the sequence
 	Title  string // of the group
+	// Others are the titles of the groups that it waits for besides.
+	Others []string
 	Need   readiness.Need
 	Until  time.Time // when its wait is over
 	Node   string    // on which the group is looked at; empty for the cluster
@@ -72,9 +76,9 @@ func (d Decision) Message() string {
 	group := fmt.Sprintf("group %d/%d %q of %s", d.Group+1, d.Groups, d.Title, NameOf(d.Sequence))
 	switch d.Reason {
 	case HeldByWait:
-		return fmt.Sprintf(waitingPrefix+"%s%s: ready, its wait is over at %s", group, on, d.Until.UTC().Format(time.RFC3339))
+		return fmt.Sprintf(waitingPrefix+"%s%s: ready, its wait is over at %s%s", group, on, d.Until.UTC().Format(time.RFC3339), d.others())
 	case HeldByTimeout:
-		return fmt.Sprintf(waitingPrefix+"%s%s, which was not ready in time: %s", group, on, d.Need)
+		return fmt.Sprintf(waitingPrefix+"%s%s, which was not ready in time: %s%s", group, on, d.Need, d.others())
 	case HeldBySuspension:
 		return fmt.Sprintf(waitingPrefix+"%s, which is suspended", NameOf(d.Sequence))
 	case HeldByNodes:
@@ -84,13 +88,30 @@ func (d Decision) Message() string {
 	case HeldUnseen:
 		return fmt.Sprintf(waitingPrefix+"%s: the pod is not known yet", NameOf(d.Sequence))
 	case HeldUnconfirmed:
-		return fmt.Sprintf(waitingPrefix+"%s%s: it looks ready, making sure that no change is missing", group, on)
+		return fmt.Sprintf(waitingPrefix+"%s%s: it looks ready, making sure that no change is missing%s", group, on, d.others())
 	case HeldEarly:
 		return fmt.Sprintf(waitingPrefix+"%s: making sure that no change from before the pod is missing", NameOf(d.Sequence))
 	case HeldUnsupported:
 		return fmt.Sprintf(waitingPrefix+"another scheduler: %s has scope Node, set schedulerName to that of podsequence-scheduler", NameOf(d.Sequence))
 	}
-	return fmt.Sprintf(waitingPrefix+"%s%s: %s", group, on, d.Need)
+	return fmt.Sprintf(waitingPrefix+"%s%s: %s%s", group, on, d.Need, d.others())
+}
+
+// others names the groups that the pod waits for besides.
+func (d Decision) others() string {
+	const most = 2
+	if len(d.Others) == 0 {
+		return ""
+	}
+	names := make([]string, min(most, len(d.Others)))
+	for i := range names {
+		names[i] = strconv.Quote(d.Others[i])
+	}
+	text := "; also for " + strings.Join(names, ", ")
+	if more := len(d.Others) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // FilterMessage is the Message for one of many nodes: it is the same for all nodes that lack the same.

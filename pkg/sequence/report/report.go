@@ -70,8 +70,10 @@ type Group struct {
 	EditedAt time.Time
 	// SatisfiedOnce reports that the group was satisfied at some time since it was released.
 	SatisfiedOnce bool
-	// Released reports whether the group's pods may be scheduled.
-	Released bool
+	// Released reports whether the group's pods may be scheduled, Passed that those after it need not wait for it any more,
+	// Current that all it waits for is passed, and it is not, and Skipped that no group waits for it. Passed and Current are of
+	// the whole cluster, or of one node.
+	Released, Passed, Current, Skipped bool
 	// ReleasedAt, SatisfiedAt and PassedAt are when that came about, by the API server's clock as far as it tells; zero
 	// while it is not so, or if the time is not known.
 	ReleasedAt, SatisfiedAt, PassedAt time.Time

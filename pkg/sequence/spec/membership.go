@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -64,19 +66,23 @@ func (g *Group) AppliesTo(nodeLabels map[string]string) bool {
 	return g.NodeSelector == nil || g.NodeSelector.Matches(labels.Set(nodeLabels))
 }
 
-// FirstOn returns the first group that is for nodes with these labels; len(Groups) if none is.
-func (s *Sequence) FirstOn(nodeLabels map[string]string) int {
-	for i, g := range s.Groups {
-		if g.AppliesTo(nodeLabels) {
-			return i
+// ReachedOn returns how far a sequence is on nodes with these labels where it has nothing: the groups that are for other nodes
+// only are passed, and no other is.
+func (s *Sequence) ReachedOn(nodeLabels map[string]string) (passed, reached GroupSet) {
+	for i, g := range s.Groups[:min(len(s.Groups), MaxGroups)] {
+		if !passed.Contains(g.Awaited) {
+			continue
+		}
+		reached.Add(i)
+		if !g.AppliesTo(nodeLabels) {
+			passed.Add(i)
 		}
 	}
-	return len(s.Groups)
+	return passed, reached
 }
 
 // SameMembers reports whether every pod has the same group in two versions of one sequence.
 func (s *Sequence) SameMembers(other *Sequence) bool {
-	last := len(s.Groups) - 1
 	return s.UID == other.UID && s.Namespace == other.Namespace &&
-		len(s.Groups) == len(other.Groups) && s.Groups[last].Hash == other.Groups[last].Hash
+		slices.EqualFunc(s.Groups, other.Groups, func(a, b *Group) bool { return a.Hash == b.Hash })
 }

@@ -37,6 +37,10 @@ type Sequence struct {
 	GateAllowed bool
 
 	Groups []*Group
+	// Skipped are the groups that no group waits for.
+	Skipped GroupSet
+	// IsList reports that every group waits for all groups before it.
+	IsList bool
 	// byName has the groups that name a pod, in order, by the pod's namespace and name. The first has it, unless an even earlier
 	// group selects it.
 	byName map[string]map[string][]int
@@ -56,8 +60,14 @@ type Group struct {
 	Title    string // for messages: the name, or "Group <n>"
 	// Hash stands for the definitions of this group and of its predecessors.
 	Hash string
-	// Predecessors are the groups that must be passed before pods of this group may be scheduled.
+	// Predecessors are the groups that come before this one.
 	Predecessors GroupSet
+	// Awaited are those of them that must be passed before pods of this group may be scheduled: all that are not skipped.
+	Awaited GroupSet
+	// Direct are those of the awaited groups after which no other of them comes: when these are passed, all are.
+	Direct GroupSet
+	// Skip reports that no group waits for this one.
+	Skip bool
 
 	where where // the members live
 
@@ -104,12 +114,8 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 	if s.Gate == "" {
 		s.Gate = v1alpha1.DefaultSchedulingGateName
 	}
-	s.compileHashes(stored)
+	s.compileGroups(stored)
 	s.every = everyGroup(len(s.Groups))
-	for _, part := range stored.Unreadable {
-		s.Groups[part.Group].Unreadable = true
-		s.problem(v1alpha1.ReasonInvalidSpec, "%s", part.Message)
-	}
 	s.GateAllowed = slices.ContainsFunc(gatePrefixes, func(prefix string) bool { return strings.HasPrefix(s.Gate, prefix) })
 	if !s.GateAllowed {
 		s.problem(v1alpha1.ReasonGateNotAllowed,
@@ -123,17 +129,16 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 	return s
 }
 
-// compileHashes makes the groups, with what stands for their definitions.
-func (s *Sequence) compileHashes(stored Stored) {
-	groups := stored.Spec.PodGroups
-	hash := sha256.Sum256([]byte(s.Namespace))
-	for i := range groups {
-		hash = chain(hash, define(stored, i))
-		s.Groups = append(s.Groups, newGroup(i, groups[i].Name, hex.EncodeToString(hash[:8])))
+// compileGroups makes the groups, with what comes before them and what stands for their definitions.
+func (s *Sequence) compileGroups(stored Stored) {
+	groups, unreadable := stored.Spec.PodGroups, stored.Unreadable
+	order := s.orderOf(groups, unreadable)
+	for i, hash := range order.hashes(stored, s.Namespace) {
+		s.Groups = append(s.Groups, newGroup(i, groups[i].Name, hash, order[i]))
 	}
 	if len(s.Groups) == 0 {
-		s.Groups = []*Group{newGroup(0, "", hex.EncodeToString(hash[:8]))} // nothing is complete that has no groups
-		if len(stored.Unreadable) == 0 {
+		s.Groups = []*Group{newGroup(0, "", sha256.Sum256([]byte(s.Namespace)), 0)} // nothing is complete that has no groups
+		if len(unreadable) == 0 {
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups must have 1 to %d groups", MaxGroups)
 		}
 	}
@@ -142,13 +147,18 @@ func (s *Sequence) compileHashes(stored Stored) {
 		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups must have 1 to %d groups, and has %d: no group from the last of these on counts as ready",
 			MaxGroups, len(s.Groups))
 	}
+	for _, part := range unreadable {
+		s.Groups[part.Group].Unreadable = true
+		s.problem(v1alpha1.ReasonInvalidSpec, "%s", part.Message)
+	}
+	s.compileSkips(groups)
 }
 
-func newGroup(i int, title, hash string) *Group {
+func newGroup(i int, title string, hash [sha256.Size]byte, predecessors GroupSet) *Group {
 	if title == "" {
 		title = fmt.Sprintf("Group %d", i+1)
 	}
-	return &Group{Title: title, Hash: hash, Predecessors: Before(i), Required: v1alpha1.RequireReady}
+	return &Group{Title: title, Hash: hex.EncodeToString(hash[:8]), Predecessors: predecessors, Required: v1alpha1.RequireReady}
 }
 
 // compileGroup reads one group. cluster is the ClusterPodSequence; nil for a PodSequence.
@@ -279,7 +289,7 @@ func asSelector(in *v1alpha1.LabelSelector) (labels.Selector, error) {
 // compileEmptyNodes works out which groups need no pods on a node. It also works out whether nodes where nothing of the
 // sequence is may differ in more than their labels: a time-out after which the sequence goes on, or a wait of a group that
 // needs no pods, counts from when the node and the sequence were there together, and a suspension keeps what it found where
-// groups are not for every node.
+// groups are not for every node, or more than the first group waits for none.
 func (s *Sequence) compileEmptyNodes() {
 	if !s.PerNode {
 		return
@@ -289,4 +299,5 @@ func (s *Sequence) compileEmptyNodes() {
 			!g.Unreadable && (g.Selector != nil || len(g.Names) > 0)
 		s.Eager = s.Eager || g.NeedsNoPods || (g.ContinueOnTimeout && g.Timeout > 0) || (s.Suspended && g.NodeSelector != nil)
 	}
+	s.Eager = s.Eager || (s.Suspended && !s.IsList)
 }
