@@ -1,5 +1,5 @@
-// Package feed tells an engine what the API server says: pods, the workloads that make them, nodes, namespaces, PodSequences,
-// and whether there is such a kind at all. It also tells it the time.
+// Package feed tells an engine what the API server says: pods, the workloads that make them, nodes, namespaces, PodSequences and
+// ClusterPodSequences, and whether there are such kinds at all. It also tells it the time.
 //
 // It uses reflectors straight into the engine, not shared informers, for three reasons. A relist reaches the engine as
 // one step; through an informer it comes pod by pod, and the engine would see pods together in states they never had
@@ -29,7 +29,9 @@
 //     namespace grow. All its PodSequences enter in one step.
 //  5. A pod is not scheduled while its namespace is incomplete. That a namespace is incomplete can be seen before the watch of
 //     PodSequences, or of Namespaces, is noted to have brought what made it so, and until the engine knows that.
-//  6. When a watch has a gap, the namespaces of interest are listed anew, and take the place of what the engine knows in one
+//  6. A ClusterPodSequence enters the engine when all its namespaces are complete; until then every pod waits. See
+//     interest_cluster.go.
+//  7. When a watch has a gap, the namespaces of interest are listed anew, and take the place of what the engine knows in one
 //     step. No namespace becomes complete meanwhile, and those that are being listed are listed once more.
 package feed
 

@@ -104,13 +104,18 @@ func (f *Feed) keepInterest(ctx context.Context) {
 	defer running.Wait()
 	for {
 		f.deliver.Lock()
-		queue := f.interest.queue
-		f.interest.queue = nil
+		queue, advanced := f.interest.queue, f.interest.advanced
+		f.interest.queue, f.interest.advanced = nil, false
 		old, next := f.interest.expired(f.clock.Now())
 		for _, sp := range old {
 			f.step(func() sequence.Changes { return f.engine.ForgetNamespace(sp.name) })
 		}
 		f.deliver.Unlock()
+		if advanced {
+			for _, kind := range f.sequences {
+				kind.known.brought()
+			}
+		}
 		if len(queue) < manySpaces {
 			for i := range queue {
 				running.StartWithContext(ctx, func(ctx context.Context) { f.gather(ctx, queue[i:i+1]) })

@@ -43,6 +43,7 @@ type interest struct {
 
 	unused map[*space]struct{} // those of which no PodSequence speaks any more
 
+	advanced     bool          // nothing waits any more for what waited for a namespace, and nobody has been told yet
 	freed        int64         // how many of heldClusters are held back no more, once the engine has been told of them
 	heldClusters atomic.Int64  // how many ClusterPodSequences the engine is not told of yet
 	waiting      sync.Map      // why, by name of the incomplete spaces; it is read without a lock
@@ -187,6 +188,7 @@ func (i *interest) leave(key types.NamespacedName, target string, now time.Time)
 	i.incomplete--
 	i.waiting.Delete(sp.name)
 	i.abandoned = append(i.abandoned, sp)
+	i.advance()
 }
 
 // keepOnly forgets all sequences of a kind but those.

@@ -149,7 +149,14 @@ func (i *interest) settleClusters() {
 	if left == 0 {
 		close(i.settled)
 		i.settled = make(chan struct{})
+		i.advance()
 	}
+}
+
+// advance has those look again that wait for something to be known.
+func (i *interest) advance() {
+	i.advanced = true
+	wake(i.kick)
 }
 
 // awaitClusters returns once no ClusterPodSequence is kept back from the engine.

@@ -19,6 +19,8 @@
 //
 // # Words
 //
+// A sequence is a PodSequence or a ClusterPodSequence. It reaches the namespaces where its groups may have members.
+//
 // A domain is where a sequence passes its groups in order: the cluster, or one node. A group waits for the groups that it
 // depends on, and for theirs, but for those that are skipped. In a domain each group has a group
 // state: the sums of its members, and what follows from them. A demand is what a workload wants of the group that selects

@@ -88,6 +88,8 @@ func (e *Engine) relabel(name string, tx *transaction) {
 
 // changeReach has other groups of a sequence than before have members in a namespace.
 func (e *Engine) changeReach(s *sequence, name string, reach spec.Reach, tx *transaction) {
+	// The pods and workloads that come or go with the namespace are as of now, and not as of the event: that may be late.
+	now := e.nowMoment()
 	before := s.reaches[name]
 	ns := e.namespaceFor(name)
 	waited := map[*pod]bool{}
@@ -114,12 +116,12 @@ func (e *Engine) changeReach(s *sequence, name string, reach spec.Reach, tx *tra
 		e.addMembersIn(s, ns, waited, tx)
 	}
 	s.refreshSubjects()
-	s.doubtGroups(before, reach, tx)
+	s.doubtGroups(before, reach, now, tx)
 	for p, had := range waited {
 		e.touchPod(p, tx)
 		e.recordProofs(p, tx)
 		if !p.Bound() {
-			p.placed = p.placed.and(tx.Question)
+			p.placed = p.placed.and(tx.Question).and(now)
 		}
 		e.classify(p, nil)
 		tx.placed = append(tx.placed, placedPod{p, had, false})
@@ -134,11 +136,11 @@ func (e *Engine) changeReach(s *sequence, name string, reach spec.Reach, tx *tra
 
 // doubtGroups has the groups confirmed anew that have members in a namespace from now on, or have none there any more: what was
 // confirmed of them was about other namespaces.
-func (s *sequence) doubtGroups(before, now spec.Reach, tx *transaction) {
+func (s *sequence) doubtGroups(before, after spec.Reach, now Question, tx *transaction) {
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
-			if before.Has(state.group) != now.Has(state.group) {
-				state.dirty, state.needThen = true, readiness.Need{Required: -1}
+			if before.Has(state.group) != after.Has(state.group) {
+				state.dirty, state.needThen, state.changed = true, readiness.Need{Required: -1}, state.changed.and(now)
 				tx.touch(d)
 			}
 		}

@@ -59,8 +59,9 @@ func (api *slowAPI) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case query.Get("watch") != "":
 		w.(http.Flusher).Flush()
 		<-request.Context().Done()
-	// Nodes, workloads and PodGroups: there are none. Metadata is only asked for to compare versions.
+	// Nodes, workloads, PodGroups and ClusterPodSequences: there are none. Metadata is only asked for to compare versions.
 	case api.lists[request.URL.Path] == nil, strings.Contains(query.Get("fieldSelector"), "podgroups."),
+		strings.Contains(query.Get("fieldSelector"), "clusterpodsequences."),
 		strings.Contains(request.Header.Get("Accept"), "as=PartialObjectMetadataList"):
 		none := metav1.List{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, ListMeta: metav1.ListMeta{ResourceVersion: "9"},

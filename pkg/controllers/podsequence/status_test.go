@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -34,6 +35,8 @@ type statusFixture struct {
 	// err is what the next writes get; written are those that got none.
 	err     error
 	written []*v1alpha1.PodSequence
+	// clusters are the ClusterPodSequences among them.
+	clusters []*v1alpha1.ClusterPodSequence
 	// listing is what cannot be listed.
 	listing string
 }
@@ -58,6 +61,10 @@ func newStatusFixture() *statusFixture {
 func (f *statusFixture) Update(_ context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
 	if f.err != nil {
 		return f.err
+	}
+	if cluster, ok := object.(*v1alpha1.ClusterPodSequence); ok {
+		f.clusters = append(f.clusters, cluster)
+		return nil
 	}
 	f.written = append(f.written, object.(*v1alpha1.PodSequence))
 	return nil
@@ -99,6 +106,29 @@ func tiers() *psttesting.SequenceWrapper {
 func readyPod(name string) *corev1.Pod {
 	return st.MakePod().Namespace("shop").Name(name).UID(name).ResourceVersion("7").
 		Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj()
+}
+
+// The request of a ClusterPodSequence has no namespace, and its own kind is what is written, spec and all.
+func TestTheStatusOfAClusterPodSequenceIsWritten(t *testing.T) {
+	f := newStatusFixture()
+	cluster := &v1alpha1.ClusterPodSequence{ObjectMeta: metav1.ObjectMeta{Name: "csi", UID: "csi", Generation: 1, ResourceVersion: "5"}}
+	for _, name := range []string{"driver", "app"} {
+		cluster.Spec.PodGroups = append(cluster.Spec.PodGroups, v1alpha1.ClusterPodGroup{
+			PodGroup: v1alpha1.PodGroup{Name: name, Pods: []string{name}}, Namespaces: []string{"shop"},
+		})
+	}
+	f.answer(f.engine.ApplyClusterSequence(cluster))
+	f.answer(f.engine.ApplyPod(readyPod("driver")))
+	_, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "csi"}})
+	require.NoError(t, err)
+	assert.Empty(t, f.written)
+	require.Len(t, f.clusters, 1)
+	written := f.clusters[0]
+	assert.Equal(t, cluster.Spec, written.Spec)
+	assert.Equal(t, "5", written.ResourceVersion, "what has changed since is not written over")
+	assert.Equal(t, "2/2 app", written.Status.CurrentGroup)
+	assert.Equal(t, []string{"shop/driver"}, written.Status.ProcessedPods)
+	assert.Contains(t, f.events(), `Normal GroupReady group 1/2 "driver" is ready: 1 of 1 pods`)
 }
 
 func TestStatusIsWrittenOnceForEachChange(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -89,4 +90,74 @@ func TestRead(t *testing.T) {
 		require.Len(t, stored.Status.Groups, 1)
 		assert.Equal(t, "h", stored.Status.Groups[0].Hash)
 	})
+}
+
+func TestReadCluster(t *testing.T) {
+	read := func(text string) Stored {
+		object := map[string]any{}
+		require.NoError(t, yaml.Unmarshal([]byte(text), &object))
+		return ReadCluster(object)
+	}
+	whole := read(`{metadata: {name: csi}, spec: {scope: Node, podGroups: [{name: Driver, pods: [a], namespaces: [kube-system]}, {podSelector: {}, namespaceSelector: {}}]}}`)
+	assert.Empty(t, whole.Unreadable)
+	assert.Equal(t, "csi", whole.Name)
+	assert.Equal(t, v1alpha1.ScopeNode, whole.Spec.Scope)
+	assert.Equal(t, []string{"a"}, whole.Spec.PodGroups[0].Pods)
+	assert.Equal(t, []string{"kube-system"}, whole.Cluster.Spec.PodGroups[0].Namespaces)
+
+	broken := read(`{metadata: {name: csi}, spec: {podGroups: [{name: Driver, pods: [a], namespaces: kube-system}, {podSelector: {}, namespaces: [web]}]}}`)
+	require.Len(t, broken.Unreadable, 1)
+	assert.Equal(t, 0, broken.Unreadable[0].Group)
+	s := Compile(broken, nil)
+	assert.True(t, s.Groups[0].Unreadable, "so that what comes after it stays held")
+	group, ok := s.GroupOf("web", "any", labels.Set{}, s.Reach("web", nil, false))
+	assert.True(t, ok)
+	assert.Equal(t, 1, group)
+}
+
+func TestWhereGroupsLive(t *testing.T) {
+	group := func(edit func(*v1alpha1.ClusterPodGroup)) *Sequence {
+		cluster := &v1alpha1.ClusterPodSequence{}
+		cluster.Spec.SchedulingGateName = "g"
+		cluster.Spec.PodGroups = []v1alpha1.ClusterPodGroup{{PodGroup: v1alpha1.PodGroup{PodSelector: &v1alpha1.LabelSelector{}}}}
+		edit(&cluster.Spec.PodGroups[0])
+		return Compile(OfCluster(cluster), []string{"g"})
+	}
+	tests := map[string]struct {
+		edit        func(*v1alpha1.ClusterPodGroup)
+		labels      map[string]string
+		exists      bool
+		want        bool
+		wantProblem string
+	}{
+		"by name, whether it exists or not": {edit: func(g *v1alpha1.ClusterPodGroup) { g.Namespaces = []string{"a", "web"} }, want: true},
+		"by another name":                   {edit: func(g *v1alpha1.ClusterPodGroup) { g.Namespaces = []string{"we"} }, exists: true},
+		"by label": {
+			edit: func(g *v1alpha1.ClusterPodGroup) {
+				g.NamespaceSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"team": "red"}}
+			},
+			labels: map[string]string{"team": "red"}, exists: true, want: true,
+		},
+		"every one that exists":            {edit: func(g *v1alpha1.ClusterPodGroup) { g.NamespaceSelector = &v1alpha1.LabelSelector{} }, exists: true, want: true},
+		"every one, and it does not exist": {edit: func(g *v1alpha1.ClusterPodGroup) { g.NamespaceSelector = &v1alpha1.LabelSelector{} }},
+		"nowhere":                          {edit: func(*v1alpha1.ClusterPodGroup) {}, exists: true, wantProblem: "exactly one of namespaces and namespaceSelector"},
+		"pods by name in two namespaces": {
+			edit: func(g *v1alpha1.ClusterPodGroup) {
+				g.Pods, g.PodSelector, g.Namespaces = []string{"a"}, nil, []string{"web", "dev"}
+			},
+			wantProblem: "pods needs exactly one entry in namespaces",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := group(test.edit)
+			assert.Equal(t, test.want, s.Reach("web", test.labels, test.exists).Has(0))
+			if test.wantProblem == "" {
+				assert.Empty(t, s.Problems)
+				return
+			}
+			require.Len(t, s.Problems, 1)
+			assert.Contains(t, s.Problems[0].Message, test.wantProblem)
+		})
+	}
 }
