@@ -24,15 +24,24 @@ func proofOn(pod *corev1.Pod) []string {
 	return fields[1:]
 }
 
-// provenGroup returns the last group that the proof on a pod says the sequence released it in, and whether there is one.
-// Status gives the hashes of the groups as they are defined now.
-func (f *sequenceFacts) provenGroup(p *podFacts) (int, bool) {
+// provenGroup returns the last group that the proof on a pod says the sequence released it in, which groups were passed then, and
+// whether there is such a proof. Status gives the hashes of the groups as they are defined now. The hashes of groups that the pod
+// did not wait for, since they were skipped, follow that of its own.
+func (f *sequenceFacts) provenGroup(p *podFacts) (group int, passed []int, ok bool) {
 	for group, hash := range slices.Backward(f.hashes) {
-		if slices.Contains(p.proof, string(f.uid)+"/"+hash) {
-			return group, true
+		for _, mark := range p.proof {
+			uid, marked, _ := strings.Cut(mark, "/")
+			hashes := strings.Split(marked, "-")
+			if hash == "" || uid != string(f.uid) || hashes[0] != hash {
+				continue
+			}
+			passed := slices.DeleteFunc(slices.Clone(f.groups[group].ahead), func(g int) bool {
+				return g < len(f.hashes) && slices.Contains(hashes[1:], f.hashes[g])
+			})
+			return group, passed, true
 		}
 	}
-	return 0, false
+	return 0, nil, false
 }
 
 // believe takes over what is known of a sequence older than the watch only by what others say: the proof on its bound pods
@@ -41,11 +50,11 @@ func (v *version) believe(w *world, began event) {
 	passed := v.recorded.Clone()
 	for _, ns := range v.spans(w) {
 		for _, p := range w.in(ns).pods {
-			group, ok := v.provenGroup(p.podFacts)
+			group, ahead, ok := v.provenGroup(p.podFacts)
 			if !ok || p.podFacts.node == "" {
 				continue
 			}
-			passed.Insert(v.groups[group].ahead...)
+			passed.Insert(ahead...)
 			if l := v.laneOf(p); l != nil {
 				l.hasReleased(group)
 			}
@@ -67,7 +76,7 @@ func (v *version) assume(passed sets.Set[int], e event) {
 		return
 	}
 	for _, g := range sets.List(passed) {
-		if l.groups[g].passed || !l.isOpen(g) {
+		if l.groups[g].passed {
 			continue
 		}
 		if !v.continuous {
@@ -96,7 +105,7 @@ func (v *version) remember() {
 // definition is the one it was made under, and the pods that were released by it prove it.
 func (v *version) resume() {
 	for g, definition := range v.definitions {
-		if v.passedAs.Has(definition) && !v.cluster.groups[g].passed && v.cluster.isOpen(g) {
+		if v.passedAs.Has(definition) && !v.cluster.groups[g].passed {
 			v.cluster.trust(g)
 		}
 	}

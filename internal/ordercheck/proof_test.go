@@ -13,7 +13,7 @@ import (
 )
 
 // hashOf stands for the hash that the controller records of the groups up to one.
-func hashOf(group int) string { return fmt.Sprintf("hash-%d", group) }
+func hashOf(group int) string { return fmt.Sprintf("hash%d", group) }
 
 // recordedHashes writes what the controller records of every group, passed or not.
 func recordedHashes(s *v1alpha1.PodSequence) {
