@@ -168,7 +168,7 @@ func (s *fakeSource) Changed(context.Context, string) (<-chan struct{}, error) {
 func parse(t *testing.T, input string) *fakeSource {
 	t.Helper()
 	s := &fakeSource{Objects: snapshot.Objects{
-		Workloads: map[sequence.WorkloadKind][]metav1.Object{}, Complete: map[string]bool{"shop": true, "data": true}, NodesRead: true,
+		Workloads: map[sequence.WorkloadKind][]metav1.Object{}, Complete: map[string]bool{"shop": true, "data": true}, NodesRead: true, NamespacesRead: true,
 	}}
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(input), 4096)
 	for {

@@ -166,6 +166,7 @@ var workloadKinds = []sequence.WorkloadKind{
 
 // prepareOffline takes for granted what files do not say: that namespaces exist, and allow the sequences that point to them.
 func prepareOffline(objects *snapshot.Objects) {
+	objects.NamespacesRead = true
 	known := map[string]bool{}
 	for _, namespace := range objects.Namespaces {
 		known[namespace.Name] = true

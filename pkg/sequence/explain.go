@@ -42,7 +42,7 @@ func (e *Engine) Places(object *corev1.Pod) []Place {
 	return places
 }
 
-// Predecessors returns the 0-based indices of the groups that must be passed before pods of a group may be scheduled. It is empty
+// Predecessors returns the 0-based indices of the groups that a group waits for: skipped ones are not among them. It is empty
 // for a sequence or a group that the engine does not know.
 func (e *Engine) Predecessors(key types.NamespacedName, group int) []int {
 	e.mu.RLock()
@@ -54,7 +54,7 @@ func (e *Engine) Predecessors(key types.NamespacedName, group int) []int {
 	}
 	var predecessors []int
 	for i := range group {
-		if s.groups[group].Predecessors.Has(i) {
+		if s.groups[group].Awaited.Has(i) {
 			predecessors = append(predecessors, i)
 		}
 	}

@@ -138,6 +138,7 @@ func (l *linter) group(s *snapshot.Sequence, i int) {
 			earlier = s.Where(group)
 		}
 		l.add(s, Warning, "Shadowed", "%s selects %s, and %s has it already: list the narrower group first", s.Where(i), selected[0], earlier)
+	case l.offline && g.NamespaceSelector != nil: // the files need not have the namespaces
 	case g.PodSelector != nil && len(members) == 0 && g.ExpectedPods == 0 && len(l.templates) > 0:
 		l.add(s, Warning, "MatchesNothing", "%s selects no workload and no pod%s: correct podSelector or the labels of the pod template, "+
 			"or set expectedPods if the owner of its pods is of a kind that PodSequence does not know", s.Where(i), l.amongFiles())
@@ -166,13 +167,22 @@ func (l *linter) membersOf(s *snapshot.Sequence, i int) (members, selected []*te
 				members = append(members, t)
 				break
 			}
-			if err == nil && s.Spec.PodGroups[i].PodSelector != nil && t.object.GetNamespace() == s.Target && selector.Matches(labels.Set(t.pods[n].Labels)) {
+			if err == nil && s.Spec.PodGroups[i].PodSelector != nil && l.mayBeIn(t, s) && selector.Matches(labels.Set(t.pods[n].Labels)) {
 				selected = append(selected, t)
 				break
 			}
 		}
 	}
 	return members, selected
+}
+
+// mayBeIn reports whether the sequence is about such pods at all: those of its namespace, or those that it has in some group.
+func (l *linter) mayBeIn(t *template, s *snapshot.Sequence) bool {
+	if s.IsCluster() {
+		_, ok := placeIn(t.places, s)
+		return ok
+	}
+	return t.object.GetNamespace() == s.Target
 }
 
 // placeIn returns the group that a sequence has for the first of several pods.

@@ -169,7 +169,7 @@ func eventOf(s *snapshot.Sequence, change Change, who string, o Options) *events
 		namespace = metav1.NamespaceDefault
 	}
 	return &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{GenerateName: s.Object.GetName() + ".", Namespace: namespace},
+		ObjectMeta:          metav1.ObjectMeta{GenerateName: s.Object.GetName() + "-", Namespace: namespace},
 		EventTime:           metav1.NewMicroTime(o.Now),
 		ReportingController: reporter,
 		ReportingInstance:   reporter,

@@ -55,7 +55,6 @@ func (r *Reader) Gather(ctx context.Context, namespace string, all bool) (*Objec
 type gatherer struct {
 	*Reader
 	*Objects
-	allNamespaces bool // Namespaces has all there are
 }
 
 // sequences reads those of all namespaces if they may be read, else those of one.
@@ -99,7 +98,7 @@ func (g *gatherer) namespaces(ctx context.Context, namespace string) error {
 	list, err := g.core.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
 	switch {
 	case err == nil:
-		g.allNamespaces = true
+		g.NamespacesRead = true
 		for i := range list.Items {
 			g.Namespaces = append(g.Namespaces, &list.Items[i])
 		}
@@ -159,7 +158,7 @@ func (g *gatherer) relevant(namespace string, all bool) []string {
 }
 
 // targets returns the namespaces of a sequence's pods, as far as namespaces may be read.
-func (g *gatherer) targets(of *Sequence) []string {
+func (o *Objects) targets(of *Sequence) []string {
 	names, _ := of.namespacesByName()
 	for _, group := range of.Spec.PodGroups {
 		if group.NamespaceSelector == nil {
@@ -169,7 +168,7 @@ func (g *gatherer) targets(of *Sequence) []string {
 		if err != nil {
 			continue
 		}
-		for _, namespace := range g.Namespaces {
+		for _, namespace := range o.Namespaces {
 			if selector.Matches(labels.Set(namespace.Labels)) {
 				names = append(names, namespace.Name)
 			}

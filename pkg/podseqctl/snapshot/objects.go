@@ -23,6 +23,8 @@ type Objects struct {
 	// Events are the warnings about pods and workloads.
 	Events []*corev1.Event
 
+	// NamespacesRead reports whether Namespaces has all namespaces.
+	NamespacesRead bool
 	// NodesRead reports whether Nodes has all nodes.
 	NodesRead bool
 	// Complete has the namespaces of which all pods and workloads were read.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -26,8 +25,7 @@ type Sequence struct {
 	// Unreadable says what of the stored object cannot be read.
 	Unreadable []string
 
-	stored  sequence.Stored              // of a PodSequence
-	cluster *v1alpha1.ClusterPodSequence // of a ClusterPodSequence
+	stored sequence.Stored
 }
 
 // NewSequence returns the sequence that is stored as the object.
@@ -49,11 +47,11 @@ func NewSequence(object *unstructured.Unstructured) (*Sequence, error) {
 		}
 		s.Status, s.Target = s.stored.Status, cmp.Or(spec.Namespace, object.GetNamespace())
 	case v1alpha1.ClusterPodSequenceKind.Kind:
-		s.cluster = &v1alpha1.ClusterPodSequence{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, s.cluster); err != nil {
-			return nil, fmt.Errorf("read ClusterPodSequence %s: %w", object.GetName(), err)
+		s.stored = sequence.ReadCluster(object.Object)
+		for _, part := range s.stored.Unreadable {
+			s.Unreadable = append(s.Unreadable, part.Message)
 		}
-		s.Spec, s.Status = s.cluster.Spec, s.cluster.Status
+		s.Spec, s.Status = s.stored.Cluster.Spec, s.stored.Cluster.Status
 		s.Spec.EnforcementMode = s.Spec.Mode()
 	default:
 		return nil, fmt.Errorf("%s is no sequence: give a PodSequence or a ClusterPodSequence", object.GetKind())
@@ -68,7 +66,7 @@ func (s *Sequence) Key() types.NamespacedName {
 }
 
 // IsCluster reports whether it is a ClusterPodSequence.
-func (s *Sequence) IsCluster() bool { return s.cluster != nil }
+func (s *Sequence) IsCluster() bool { return s.stored.Cluster != nil }
 
 // PerNode reports whether the order holds on each node by itself.
 func (s *Sequence) PerNode() bool { return s.Spec.Scope == v1alpha1.ScopeNode }

@@ -81,13 +81,18 @@ func (s *Snapshot) feed() {
 		s.confirm(e.ApplyPodGroup(group.Reference, group.Minimum))
 	}
 	s.confirm(e.ReplacePods(s.Pods, version))
-	var stored []sequence.Stored
+	var stored, cluster []sequence.Stored
 	for _, each := range s.Sequences {
-		if _, unknown := s.unknown[each.Key()]; !unknown && !each.IsCluster() {
+		switch _, unknown := s.unknown[each.Key()]; {
+		case unknown:
+		case each.IsCluster():
+			cluster = append(cluster, each.stored)
+		default:
 			stored = append(stored, each.stored)
 		}
 	}
 	s.confirm(e.ReplaceSequences(stored, version))
+	s.confirm(e.ReplaceClusterSequences(cluster, version))
 	s.confirm(e.Tick(s.Now))
 }
 
@@ -104,13 +109,16 @@ func (s *Snapshot) missing(each *Sequence) string {
 		return "nodes may not be read"
 	}
 	names, all := each.namespacesByName()
+	if !all && !s.NamespacesRead {
+		return "namespaces may not be read"
+	}
+	if !all {
+		names = s.targets(each)
+	}
 	for _, name := range names {
 		if !s.Complete[name] {
 			return fmt.Sprintf("the pods of namespace %s may not be read", name)
 		}
-	}
-	if each.IsCluster() || !all {
-		return "its namespaces may not be read"
 	}
 	return ""
 }

@@ -14,6 +14,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // Who may only look sees why a pod waits, and what is not shown for lack of rights. In lite mode the same is said of a gated pod
@@ -78,7 +79,7 @@ func TestNodesMayNotBeRead(t *testing.T) {
 		unready(s.pod("driver", "driver")))
 	s.Await("the driver to have a node", func() bool { return cluster.Get(s.Story, &corev1.Pod{}, "driver").Spec.NodeName != "" })
 	s.Create(s.pod("app", "app"))
-	s.awaitHeld("app")
+	s.Await("app to say what it waits for", func() bool { return sequence.TellsWait(cluster.Get(s.Story, &corev1.Pod{}, "app")) })
 	stdout, stderr := s.says("why", "app")
 	assert.Contains(t, stdout, "as its condition PodScheduled says")
 	assert.Contains(t, stderr, "note: nodes may not be read")
