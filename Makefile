@@ -110,6 +110,7 @@ generate: ## Generate deepcopy methods and CRDs from apis/, and pages of docs/ f
 	$(TOOLS) controller-gen object paths=./apis/...
 	$(TOOLS) controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=manifests/crds
 	$(GO) run ./hack/embeddedpods manifests/crds/batch.example.com_sequentialjobs.yaml
+	$(GO) run ./hack/apidoc >docs/api.md.new && mv docs/api.md.new docs/api.md
 	$(GO) run ./hack/metricsdoc >docs/metrics.md.new && mv docs/metrics.md.new docs/metrics.md
 
 .PHONY: dist

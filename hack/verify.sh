@@ -49,10 +49,23 @@ shell_syntax() {
   return "$status"
 }
 
+# Checks the alert rules and the dashboard's queries, and runs the rules' unit tests.
+alert_rules() {
+  local directory status=0
+  directory=$(mktemp -d)
+  go build -modfile=hack/prometheus/go.mod -tags=remove_all_sd -o "$directory/promtool" github.com/prometheus/prometheus/cmd/promtool &&
+    go run ./hack/monitoring "$directory" &&
+    cp hack/prometheus/alerts-test.yaml "$directory" &&
+    (cd "$directory" && ./promtool check rules rules.yaml dashboard.yaml && ./promtool test rules alerts-test.yaml) || status=1
+  rm -rf "$directory"
+  return "$status"
+}
+
 check "formatting" formatted
 check "shell syntax" shell_syntax
 check "go.mod is tidy" go mod tidy -diff
 check "generated files" unchanged make --no-print-directory generate -- apis manifests/crds docs
+check "alert rules and dashboard" alert_rules
 check "vet" go vet ./...
 check "import directions and lint" go tool -modfile=hack/lint/go.mod golangci-lint run
 

@@ -52,7 +52,7 @@ const preface = `# Metrics
 
 Both programs serve ` + "`/metrics`" + ` over HTTPS, and ask for authentication and authorization, see [operations](operations.md).
 No label has the name of a pod, of a namespace or of one of our objects: the number of time series does not grow with the
-cluster. ` + "`manifests/monitoring`" + ` has a PodMonitor, [alert rules](troubleshooting.md#alerts) and a dashboard for Grafana.
+cluster. ` + "`manifests/monitoring`" + ` has a ServiceMonitor, [alert rules](troubleshooting.md#alerts) and a dashboard for Grafana.
 
 Locks: events are worked on one after another, each for as long as ` + "`podsequence_event_duration_seconds`" + ` says. The scheduler's
 queue is locked for as long as ` + "`podsequence_preenqueue_duration_seconds`" + ` says.

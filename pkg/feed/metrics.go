@@ -72,7 +72,7 @@ func init() {
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		watchErrors.CounterVec, confirmDuration, eventDuration, lists.CounterVec, splitStorage, engineSynced, unreadableSequences.GaugeVec,
-		namespacesOfInterest, podsReleased, holdDuration, heldPods{},
+		watchErrors.CounterVec, confirmDuration, eventDuration, lists.CounterVec, splitStorage, engineSynced,
+		unreadableSequences.GaugeVec, namespacesOfInterest, podsReleased, holdDuration, heldPods{},
 	}
 }

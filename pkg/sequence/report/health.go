@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -34,7 +33,7 @@ func (r Report) setHealth(conditions *[]metav1.Condition, now time.Time) {
 	}
 	if r.phase() == v1alpha1.PhaseCompleted {
 		completed.Status, completed.Reason = metav1.ConditionTrue, v1alpha1.ReasonCompleted
-		completed.Message = fmt.Sprintf("all %d groups are passed", len(r.Groups))
+		completed.Message = r.all("passed")
 	}
 	set(completed)
 

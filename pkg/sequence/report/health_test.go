@@ -17,6 +17,8 @@ import (
 func TestWhatToolsSayOfASequence(t *testing.T) {
 	waiting := Group{Title: "One", Expected: 2, Ready: 1, Released: true, Members: []string{"a", "b"}, Progress: "1 of 2 pods ready"}
 	satisfied := Group{Title: "One", Expected: 2, Ready: 2, Released: true, Satisfied: true, Members: []string{"a", "b"}}
+	passed, again := satisfied, waiting
+	passed.Passed, again.Passed = true, true
 	failed := waiting
 	failed.Failure = &spec.Problem{Reason: v1alpha1.ReasonPodFailed, Message: "pod a failed"}
 	problem := func(reason string) []spec.Problem { return []spec.Problem{{Reason: reason, Message: "change it"}} }
@@ -26,7 +28,7 @@ func TestWhatToolsSayOfASequence(t *testing.T) {
 		return r
 	}
 	finished := func(change func(*Report)) Report {
-		r := Report{Groups: []Group{satisfied, satisfied}, Current: 2}
+		r := Report{Groups: []Group{passed, passed}, Current: 2}
 		change(&r)
 		return r
 	}
@@ -48,7 +50,7 @@ func TestWhatToolsSayOfASequence(t *testing.T) {
 		},
 		"completed": {report: finished(asItIs), want: health.Current},
 		"completed, and a pod restarts": {
-			report: finished(func(r *Report) { r.Groups[1] = waiting }), want: health.InProgress,
+			report: finished(func(r *Report) { r.Groups[1] = again }), want: health.InProgress,
 		},
 		"a pod has failed":      {report: unfinished(func(r *Report) { r.Groups[0] = failed }), want: health.Failed, stall: "PodFailed"},
 		"suspended":             {report: unfinished(func(r *Report) { r.Suspended = true }), want: health.Suspended},
@@ -126,7 +128,7 @@ func TestASequenceRecovers(t *testing.T) {
 	r.Groups[0].Failure = nil
 	ps.Status = r.Status(ps, time.Unix(2000, 0))
 	health.Check(t, health.InProgress, ps)
-	r.Groups[0].Satisfied, r.Current = true, 1
+	r.Groups[0].Satisfied, r.Groups[0].Passed, r.Current = true, true, 1
 	ps.Status = r.Status(ps, time.Unix(3000, 0))
 	health.Check(t, health.Current, ps)
 	assert.Nil(t, meta.FindStatusCondition(ps.Status.Conditions, v1alpha1.ConditionStalled))

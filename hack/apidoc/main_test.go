@@ -1,0 +1,26 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheReferenceIsUpToDate(t *testing.T) {
+	want, err := Page("../../manifests/crds")
+	require.NoError(t, err)
+	page, err := os.ReadFile("../../docs/api.md")
+	require.NoError(t, err)
+	require.True(t, want == string(page), "docs/api.md is out of date: run make generate")
+	for _, kind := range []string{"PodSequence", "ClusterPodSequence", "SequentialJob", "DeploymentCoordination"} {
+		assert.Contains(t, want, "\n## "+kind+"\n")
+	}
+	for i, row := range strings.Split(want, "\n") {
+		if strings.HasPrefix(row, "| `") {
+			assert.Regexp(t, `\| [^|]*[A-Za-z].* \|$`, row, "line %d says nothing", i+1)
+		}
+	}
+}
