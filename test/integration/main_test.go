@@ -14,9 +14,6 @@ import (
 	"example.com/podsequence/internal/testing/cluster"
 )
 
-// heavy tests keep two processors busy, and take turns.
-var heavy cluster.Turns
-
 // environment is a cluster and a referee that watches it.
 type environment struct {
 	*cluster.Cluster
@@ -27,7 +24,7 @@ type environment struct {
 var shared *environment
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, 16, victims.Options, func(c *cluster.Cluster) (err error) {
+	cluster.Main(m, 20, victims.Options, func(c *cluster.Cluster) (err error) {
 		if err := victims.Begin(c); err != nil {
 			return err
 		}
