@@ -56,10 +56,10 @@ func play(t *testing.T, story func(t *testing.T, a *asking)) {
 	})
 }
 
-func (a *asking) kind(resource string, breadth sequence.Breadth) *stored {
+func (a *asking) kind(resource string, kinds sequence.Kinds) *stored {
 	s := &stored{now: "100", objects: map[string]string{}, known: map[types.UID]string{}}
 	s.askedKind = &askedKind{
-		breadth: breadth, watch: newPosition(resource, a.versions),
+		kinds: kinds, watch: newPosition(resource, a.versions),
 		list: func(ctx context.Context, _ string) (listing, error) { return a.list(ctx, s) },
 		unlisted: func(_ string, listed sets.Set[types.UID], version string) (gone []types.UID) {
 			a.set(func() {
@@ -137,7 +137,7 @@ func (a *asking) doubts(namespace, version string) {
 }
 
 func of(namespace string) sequence.Subject {
-	return sequence.Subject{Namespace: namespace, Breadth: sequence.OfWorkloads}
+	return sequence.Subject{Namespace: namespace, Kinds: sequence.OfWorkloads}
 }
 
 // answered lets everything happen that can without time passing, and returns all answers so far.

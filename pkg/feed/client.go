@@ -3,27 +3,28 @@ package feed
 import (
 	"context"
 	"fmt"
+	"net/http"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// listWatchSequences lists and watches PodSequences as they are stored. Decoded into their Go type, one that cannot be,
+// listWatchSequences lists and watches PodSequences, or ClusterPodSequences, as they are stored. Decoded into their Go type, one that cannot be,
 // because it was stored when the definition allowed more, would fail the whole list, and so hold all pods.
-func listWatchSequences(config *rest.Config) (cache.ListerWatcher, error) {
+func listWatchSequences(config *rest.Config, resource schema.GroupVersionResource) (cache.ListerWatcher, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make client for PodSequences: %w", err)
+		return nil, fmt.Errorf("make client for %s: %w", resource.Resource, err)
 	}
-	sequences := client.Resource(v1alpha1.PodSequenceResource)
+	sequences := client.Resource(resource)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return sequences.List(ctx, options)
@@ -34,14 +35,33 @@ func listWatchSequences(config *rest.Config) (cache.ListerWatcher, error) {
 	}, client), nil
 }
 
-// coreClient is for pods, workloads, nodes and namespaces. How much it lists at once is bounded by whoever asks: to be slowed
-// down further would only keep pods waiting.
-func coreClient(config *rest.Config) (kubernetes.Interface, error) {
+// clients make clients for built-in kinds: pods, workloads, nodes and namespaces. How much these list at once is bounded by
+// whoever asks: to be slowed down further would only keep pods waiting.
+type clients struct {
+	config *rest.Config
+	client *http.Client
+}
+
+func newClients(config *rest.Config) (clients, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
-	client, err := kubernetes.NewForConfig(config)
+	config.NegotiatedSerializer = rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("make client for pods: %w", err)
+		return clients{}, fmt.Errorf("make client for built-in kinds: %w", err)
+	}
+	return clients{config, client}, nil
+}
+
+// of returns the client for the kinds of a group and version.
+func (c clients) of(version schema.GroupVersion) (rest.Interface, error) {
+	config := rest.CopyConfig(c.config)
+	if config.GroupVersion, config.APIPath = &version, "/apis"; version.Group == corev1.GroupName {
+		config.APIPath = "/api"
+	}
+	client, err := rest.RESTClientForConfigAndClient(config, c.client)
+	if err != nil {
+		return nil, fmt.Errorf("make client for %s: %w", version, err)
 	}
 	return client, nil
 }

@@ -14,37 +14,48 @@ import (
 
 func TestWhetherVersionsCanBeCompared(t *testing.T) {
 	tests := map[string]struct {
-		versions []string // of the lists of two kinds, in turn
-		fails    int      // so many lists fail first
-		want     bool
+		pods, jobs []string // the versions of the lists of each kind
+		fails      int      // so many lists of each kind fail first
+		want       bool
 	}{
-		"versions that never fall are those of one etcd":        {versions: []string{"100", "100", "103", "110"}, want: true},
-		"a version that falls is that of another etcd":          {versions: []string{"100", "7"}},
-		"a lower version that comes first is found out as well": {versions: []string{"7", "100", "7"}},
-		"a list that fails is made again":                       {versions: []string{"100", "100", "103", "110"}, fails: 3, want: true},
+		"versions that never fall are those of one etcd":         {pods: []string{"100", "103"}, jobs: []string{"100", "110"}, want: true},
+		"versions may fall among lists made at the same time":    {pods: []string{"103", "110"}, jobs: []string{"100", "110"}, want: true},
+		"a version that falls is that of another etcd":           {pods: []string{"100", "100"}, jobs: []string{"7", "7"}},
+		"a lower version that comes first is found out as well":  {pods: []string{"7", "7"}, jobs: []string{"100", "100"}},
+		"a lower version that rises is found out while it lower": {pods: []string{"7", "99"}, jobs: []string{"100", "120"}},
+		"a list that fails is made again":                        {pods: []string{"100", "103"}, jobs: []string{"100", "110"}, fails: 3, want: true},
 	}
+	const takes = time.Second // each list
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &Feed{engine: sequence.NewEngine(sequence.Config{})}
-				proven, lists := 0, 0
+				proven := 0
 				f.versions = newVersions(func(string, string, string) { proven++ })
-				version := func(context.Context) (string, error) {
-					if lists++; lists <= tt.fails {
-						return "", errors.New("the server is down")
-					}
-					return tt.versions[lists-tt.fails-1], nil
+				kind := func(resource string, versions []string) comparedKind {
+					lists := 0
+					return comparedKind{resource, func(context.Context) (string, error) {
+						time.Sleep(takes)
+						if lists++; lists <= tt.fails {
+							return "", errors.New("the server is down")
+						}
+						return versions[lists-tt.fails-1], nil
+					}}
 				}
-				f.compared = []comparedKind{{"pods", version}, {"jobs", version}}
+				f.compared = []comparedKind{kind("jobs", tt.jobs)}
 				assert.False(t, f.versions.comparable(), "nobody has looked yet")
 				begin := time.Now()
-				f.compareVersions(t.Context())
+				f.compareVersions(t.Context(), kind("pods", tt.pods))
 				assert.Equal(t, tt.want, f.versions.comparable())
 				assert.Equal(t, !tt.want, f.versions.isSplit())
-				assert.Equal(t, len(tt.versions)+tt.fails, lists)
-				if tt.fails > 0 {
-					assert.Greater(t, time.Since(begin), time.Second)
-					assert.Contains(t, f.Why(), "pods cannot be listed: the server is down")
+				if tt.fails == 0 {
+					assert.Equal(t, 2*takes, time.Since(begin), "no kind waits for another")
+				} else {
+					assert.Greater(t, time.Since(begin), 2*takes+time.Second)
+					assert.Contains(t, f.Why(), "cannot be listed: the server is down")
+				}
+				if !tt.want {
+					assert.Equal(t, 1, proven)
 				}
 			})
 		})

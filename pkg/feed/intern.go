@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/intern"
 )
 
 // maxLabels and maxStrings bound how many are remembered: what was not met again meanwhile is forgotten. Pods are listed by
@@ -20,27 +22,8 @@ const (
 // interned has pods share what many of them have in common: labels above all, which are most of what is kept of a pod.
 type interned struct {
 	mu      sync.Mutex
-	labels  recent[map[string]string]
-	strings recent[string]
-}
-
-// recent remembers values by key: those of the last calls, and at most twice as many as it is told to.
-type recent[V any] struct{ young, old map[string]V }
-
-// get returns the remembered value, which is made if there is none.
-func (r *recent[V]) get(key string, most int, make func() V) V {
-	value, known := r.young[key]
-	if known {
-		return value
-	}
-	if value, known = r.old[key]; !known {
-		value = make()
-	}
-	if r.young == nil || len(r.young) >= most {
-		r.young, r.old = map[string]V{}, r.young
-	}
-	r.young[key] = value
-	return value
+	labels  intern.Table[map[string]string]
+	strings intern.Table[string]
 }
 
 // trimPod keeps of a pod what the engine looks at, and shares that with other pods.
@@ -68,7 +51,7 @@ func (i *interned) intern(s string) string {
 	if s == "" {
 		return ""
 	}
-	return i.strings.get(s, maxStrings, func() string { return s })
+	return i.strings.Get(s, maxStrings, func() string { return s })
 }
 
 func (i *interned) internLabels(labels map[string]string) map[string]string {
@@ -82,7 +65,7 @@ func (i *interned) internLabels(labels map[string]string) map[string]string {
 		key.WriteString(labels[name])
 		key.WriteByte(0)
 	}
-	return i.labels.get(key.String(), maxLabels, func() map[string]string {
+	return i.labels.Get(key.String(), maxLabels, func() map[string]string {
 		shared := make(map[string]string, len(labels))
 		for name, value := range labels {
 			shared[i.intern(name)] = i.intern(value)

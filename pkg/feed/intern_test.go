@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -51,15 +50,5 @@ func TestLabelsAreNotTakenForOthers(t *testing.T) {
 	i := &interned{}
 	for _, labels := range []map[string]string{{"a": "b"}, {"ab": ""}, {"a": "", "b": ""}, {"b": "a"}, {"a": "b", "b": ""}} {
 		assert.True(t, maps.Equal(labels, i.internLabels(maps.Clone(labels))), "%v", labels)
-	}
-}
-
-func TestWhatIsRememberedIsBounded(t *testing.T) {
-	r := &recent[int]{}
-	const most = 10
-	for n := range 10 * most {
-		assert.Equal(t, n, r.get(fmt.Sprint(n), most, func() int { return n }))
-		assert.Equal(t, 0, r.get("0", most, func() int { return -1 }), "what is met again and again stays")
-		assert.LessOrEqual(t, len(r.young)+len(r.old), 2*most)
 	}
 }

@@ -9,14 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/metadata"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 )
 
 // askedKind is a kind of which the API server can be asked what there is, and the engine what it knows.
 type askedKind struct {
-	breadth sequence.Breadth // the narrowest of which it is a part
-	watch   *position
+	kinds sequence.Kinds // the fewest that have it
+	watch *position
 	// list lists one namespace, or all if it is empty. The list has everything that was written before it began.
 	list func(ctx context.Context, namespace string) (listing, error)
 	// unlisted and knowsAny are as Engine.Unlisted and Engine.KnowsAny.
@@ -35,7 +34,7 @@ type listing struct {
 func asked(client metadata.Interface, engine *sequence.Engine, watched watchedKind) *askedKind {
 	resource := client.Resource(watched.resource)
 	return &askedKind{
-		breadth: watched.breadth, watch: watched.store.watch(),
+		kinds: watched.kinds, watch: watched.store.watch(),
 		list: func(ctx context.Context, namespace string) (listing, error) {
 			return list(ctx, resource.Namespace(namespace))
 		},
@@ -48,14 +47,14 @@ func asked(client metadata.Interface, engine *sequence.Engine, watched watchedKi
 	}
 }
 
-// askedSequences are the PodSequences of all namespaces, to be asked about.
-func askedSequences(client metadata.Interface, engine *sequence.Engine, watch *position) *askedKind {
-	resource := client.Resource(v1alpha1.PodSequenceResource)
+// askedSequences are the PodSequences of all namespaces, or the ClusterPodSequences, to be asked about.
+func askedSequences(client metadata.Interface, engine *sequence.Engine, kind *sequenceKind) *askedKind {
+	resource := client.Resource(kind.resource)
 	return &askedKind{
-		watch: watch,
+		watch: kind.watch,
 		list:  func(ctx context.Context, _ string) (listing, error) { return list(ctx, resource) },
 		unlisted: func(_ string, listed sets.Set[types.UID], version string) []types.UID {
-			return engine.UnlistedSequences(listed, version)
+			return engine.UnlistedSequences(kind.cluster, listed, version)
 		},
 		knowsAny: func(_ string, uids []types.UID) bool { return engine.KnowsAnySequence(uids) },
 	}

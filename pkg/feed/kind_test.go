@@ -36,7 +36,7 @@ func TestAJobThatIsGoneDoesNotCountBecauseItsDeletionIsLate(t *testing.T) {
 				f.versions.compare()
 				f.barrier = newBarrier(f.versions, engine.Moment)
 				jobs := &askedKind{
-					breadth: sequence.OfWorkloads, watch: newPosition("jobs", f.versions),
+					kinds: sequence.OfWorkloads, watch: newPosition("jobs", f.versions),
 					list: func(context.Context, string) (listing, error) { return listing{version: "110"}, nil },
 					unlisted: func(namespace string, listed sets.Set[types.UID], version string) []types.UID {
 						return engine.Unlisted(sequence.KindJob, namespace, listed, version)

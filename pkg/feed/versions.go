@@ -66,7 +66,7 @@ func (v *versions) listed(resource, version, seen string) {
 	}
 }
 
-// compare notes that lists of all kinds in turn never fell behind each other.
+// compare notes that lists of all kinds never fell behind each other.
 func (v *versions) compare() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

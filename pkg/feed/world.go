@@ -1,13 +1,10 @@
 package feed
 
 import (
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -21,7 +18,7 @@ type watchedKind struct {
 	object   any
 	store    worldStore
 	kind     sequence.WorkloadKind // empty for nodes and namespaces
-	breadth  sequence.Breadth      // of the questions that concern it
+	kinds    sequence.Kinds        // of the questions that concern it
 }
 
 // worldStore is a store that tells when it has had its first complete list.
@@ -34,49 +31,48 @@ type worldStore interface {
 }
 
 // podsAndWorkloads are the kinds of which the engine may ask whether anything is missing.
-func (f *Feed) podsAndWorkloads(core kubernetes.Interface) []watchedKind {
-	v1, apps, batch := core.CoreV1().RESTClient(), core.AppsV1().RESTClient(), core.BatchV1().RESTClient()
-	kinds := []watchedKind{
-		scoped(v1, "pods", f.pods()),
-		scoped(apps, "daemonsets", workloads[*appsv1.DaemonSet](f, sequence.KindDaemonSet)),
-		scoped(apps, "deployments", workloads[*appsv1.Deployment](f, sequence.KindDeployment)),
-		scoped(apps, "replicasets", workloads[*appsv1.ReplicaSet](f, sequence.KindReplicaSet)),
-		scoped(apps, "statefulsets", workloads[*appsv1.StatefulSet](f, sequence.KindStatefulSet)),
-		scoped(batch, "jobs", workloads[*batchv1.Job](f, sequence.KindJob)),
-		scoped(v1, "replicationcontrollers", workloads[*corev1.ReplicationController](f, sequence.KindReplicationController)),
+func (f *Feed) podsAndWorkloads(clients clients) ([]watchedKind, error) {
+	core, err := clients.of(corev1.SchemeGroupVersion)
+	if err != nil {
+		return nil, err
 	}
-	for i, kind := range []sequence.WorkloadKind{
-		sequence.KindPod, sequence.KindDaemonSet, sequence.KindDeployment, sequence.KindReplicaSet, sequence.KindStatefulSet,
-		sequence.KindJob, sequence.KindReplicationController,
-	} {
-		kinds[i].kind = kind
-		kinds[i].breadth = min(sequence.Breadth(i), sequence.OfWorkloads) // pods and DaemonSets come first
+	pods := scoped(core, "pods", &corev1.Pod{}, f.pods())
+	pods.kind, pods.kinds = sequence.KindPod, sequence.OfPods
+	kinds := []watchedKind{pods}
+	for _, row := range sequence.WorkloadKinds() {
+		client, err := clients.of(row.Resource.GroupVersion())
+		if err != nil {
+			return nil, err
+		}
+		kind := scoped(client, row.Resource.Resource, row.Object, workloads[metav1.Object](f, row.Kind))
+		kind.kind, kind.kinds = row.Kind, sequence.KindsWith(row.Kind)
+		kinds = append(kinds, kind)
 	}
-	return kinds
+	return kinds, nil
 }
 
-func (f *Feed) nodes(core kubernetes.Interface) watchedKind {
+func (f *Feed) nodes(core rest.Interface) watchedKind {
 	remove := func(node *corev1.Node) sequence.Changes { return f.engine.RemoveNode(node.Name) }
-	return watched(core.CoreV1().RESTClient(), "nodes", &corev1.Node{},
+	return watched(core, "nodes", &corev1.Node{},
 		newObjectStore(f, f.engine.ApplyNode, remove, f.engine.ReplaceNodes))
 }
 
-// namespaces hands namespaces to the engine, which say what PodSequences of other namespaces they allow.
-func (f *Feed) namespaces(core kubernetes.Interface) watchedKind {
+// namespaces hands namespaces to the engine, which say what PodSequences of other namespaces they allow, and have labels.
+func (f *Feed) namespaces(core rest.Interface) watchedKind {
 	store := newObjectStore(f, f.applyNamespace, f.removeNamespace, f.replaceNamespaces)
 	store.trim = trimNamespace
-	return watched(core.CoreV1().RESTClient(), "namespaces", &corev1.Namespace{}, store)
+	return watched(core, "namespaces", &corev1.Namespace{}, store)
 }
 
 func (f *Feed) applyNamespace(namespace *corev1.Namespace) sequence.Changes {
-	if f.interest.holdConsent(namespace, f.clock.Now()) {
+	if f.interest.holdNamespace(namespace, f.clock.Now()) {
 		return sequence.Changes{}
 	}
 	return f.engine.ApplyNamespace(namespace)
 }
 
 func (f *Feed) removeNamespace(namespace *corev1.Namespace) sequence.Changes {
-	f.interest.dropConsent(namespace.Name, f.clock.Now())
+	f.interest.dropNamespace(namespace.Name, f.clock.Now())
 	return f.engine.RemoveNamespace(namespace)
 }
 
@@ -84,12 +80,12 @@ func (f *Feed) replaceNamespaces(list []*corev1.Namespace, version string) seque
 	present := make(map[string]struct{}, len(list))
 	for i, namespace := range list {
 		present[namespace.Name] = struct{}{}
-		if f.interest.holdConsent(namespace, f.clock.Now()) {
-			// That there is one is told, but not whom it allows. Without a version it does not keep out what comes later.
+		if f.interest.holdNamespace(namespace, f.clock.Now()) {
+			// That there is one is told, but not what it says. Without a version it does not keep out what comes later.
 			list[i] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID}}
 		}
 	}
-	f.interest.dropConsents(present, f.clock.Now())
+	f.interest.dropNamespaces(present, f.clock.Now())
 	return f.engine.ReplaceNamespaces(list, version)
 }
 
@@ -116,8 +112,7 @@ func isWaitingForNode(pod *corev1.Pod) bool {
 }
 
 // scoped is a kind of which the engine is told only in namespaces of interest.
-func scoped[T metav1.Object](client rest.Interface, resource string, store *objectStore[T]) watchedKind {
-	var object T
+func scoped[T metav1.Object](client rest.Interface, resource string, object T, store *objectStore[T]) watchedKind {
 	kind := watched(client, resource, object, store)
 	store.scope.list, store.scope.watch = listerOf(client, resource), kind.source.(cache.WatcherWithContext).WatchWithContext
 	kind.source = store.scope

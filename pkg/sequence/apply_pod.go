@@ -12,7 +12,7 @@ import (
 // may take a while to work out.
 func (e *Engine) prepareClass(view *pod) *equivalenceClass {
 	ns := e.namespaces[view.Namespace]
-	if ns == nil || len(e.perNode) == 0 || view.Wants == nil || view.Terminating {
+	if ns == nil || len(e.perNode) == 0 || view.Wants() == nil || view.Terminating {
 		return nil
 	}
 	if p := ns.pods[view.Name]; p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
@@ -21,10 +21,10 @@ func (e *Engine) prepareClass(view *pod) *equivalenceClass {
 	view.memberships = ns.place(view)
 	needs := e.needs(view)
 	view.memberships = nil
-	if len(needs) == 0 || view.Wants.Pin() != nil {
+	if len(needs) == 0 || view.Wants().Pin() != nil {
 		return nil
 	}
-	return e.classFor(view.Wants, needs)
+	return e.classFor(view.Wants(), needs)
 }
 
 func (e *Engine) applyPod(view *pod, prepared *equivalenceClass, tx *transaction) {
@@ -41,7 +41,7 @@ func (e *Engine) applyPod(view *pod, prepared *equivalenceClass, tx *transaction
 
 	// Another pod of the same name takes the old one's place in one step: in between, the group would look smaller.
 	if p == nil {
-		p = &pod{}
+		p = newPod()
 		ns.pods[view.Name] = p
 	}
 	unseen := e.unseen.has(view.UID)
@@ -97,9 +97,8 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, tx *transactio
 	}
 	delete(ns.pods, name)
 	e.unpublish(p)
-	if u := e.unconfirmed[namespace]; u != nil {
-		delete(u.pods, p)
-	}
+	e.forgetAskedPod(p)
+	e.endDryRuns(p)
 	e.touchPod(p, tx)
 	e.withdraw(p, tx)
 	p.memberships = nil
@@ -110,11 +109,11 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, tx *transactio
 func (e *Engine) recordProofs(p *pod, tx *transaction) {
 	for _, m := range p.memberships {
 		s := m.sequence
-		group, ok := p.provenGroup(s)
+		group, passed, ok := p.provenGroup(s)
 		if !ok {
 			continue
 		}
-		s.domainOf(p).recordProof(group)
+		s.domainOf(p).recordProof(group, passed)
 		s.noteFirstReleased(tx)
 	}
 }

@@ -73,6 +73,6 @@ func (e *Engine) release(c *Changes, p *pod, waiting bool) {
 	c.released.Insert(p.UID)
 	c.Released = append(c.Released, Release{
 		Namespace: p.Namespace, Name: p.Name, UID: p.UID, SchedulerName: p.SchedulerName, Gates: gates,
-		StillGated: len(gates) < len(p.Gates),
+		StillGated: len(gates) < len(p.Gates()),
 	})
 }

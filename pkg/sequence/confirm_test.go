@@ -271,7 +271,7 @@ func TestOnlyWhatMattersIsAskedAbout(t *testing.T) {
 	node.Name, node.ResourceVersion = "node", "1"
 	tests := map[string]struct {
 		sequence *SequenceWrapper
-		want     Breadth
+		want     Kinds
 	}{
 		"pods, to a group of named pods":                {MakeSequence(oracleNamespace, "shop").Pods("db", "db"), OfPods},
 		"pods and DaemonSets, to a group on a node":     {MakeSequence(oracleNamespace, "shop").Label("db", "tier", "db").NodeScope(), OfDaemonSets},

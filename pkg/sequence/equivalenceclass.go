@@ -69,12 +69,12 @@ func (r *requirements) all() iter.Seq[*requirement] { return maps.Values(r.byKey
 
 // needs are the pod's places that keep it from some nodes.
 func (e *Engine) needs(p *pod) []membership {
-	if p.Wants == nil || p.Terminating || !e.schedulerNames.Has(p.SchedulerName) {
+	if p.Wants() == nil || p.Terminating || !e.schedulerNames.Has(p.SchedulerName) {
 		return nil
 	}
 	var needs []membership
 	for _, m := range p.memberships {
-		if m.sequence.PerNode && (m.group > 0 || m.sequence.Suspended) {
+		if m.sequence.PerNode && !m.sequence.DryRun && !m.waitsForNothing() {
 			needs = append(needs, m)
 		}
 	}
@@ -150,13 +150,13 @@ func (e *Engine) classify(p *pod, prepared *equivalenceClass) {
 	if len(needs) == 0 {
 		return
 	}
-	if p.pin = p.Wants.Pin(); p.pin != nil {
+	if p.pin = p.Wants().Pin(); p.pin != nil {
 		insert(e.pinned, *p.pin, p)
 		return
 	}
 	c := prepared
 	if c == nil {
-		c = e.classFor(p.Wants, needs)
+		c = e.classFor(p.Wants(), needs)
 	}
 	if len(c.pods) == 0 {
 		e.listClass(c)
@@ -207,7 +207,7 @@ func (e *Engine) nodesOf(p inventory.Pin) iter.Seq[string] {
 // openTo reports whether the node is open to the pod in every sequence that has it.
 func (p *pod) openTo(name string) bool {
 	for _, m := range p.memberships {
-		if m.sequence.PerNode && (m.group > 0 || m.sequence.Suspended) && m.sequence.stateOn(name, m.group) != placement.Open {
+		if m.sequence.PerNode && !m.sequence.DryRun && !m.waitsForNothing() && m.sequence.stateOn(name, m.group) != placement.Open {
 			return false
 		}
 	}

@@ -11,6 +11,13 @@ import (
 // pod is a pod, and what it is to the engine.
 type pod struct {
 	inventory.Pod
+	*unbound // never nil, see newPod
+
+	memberships []membership // no element is ever written to: who reads what is published reads them too
+}
+
+// unbound is what matters of a pod only while it has no node. Pods that have one share a value that nobody writes to.
+type unbound struct {
 	firstSeen Sighting // when the engine came to know it
 	placed    Question // when what it belongs to last changed, in itself or in a sequence
 
@@ -19,9 +26,16 @@ type pod struct {
 	class *equivalenceClass
 	pin   *inventory.Pin
 
-	memberships []membership // no element is ever written to: who reads what is published reads them too
-	published   *publishedPod
+	confirmed uint64    // a moment until which no change that matters to it is missing
+	asks      []Subject // what must be known before it may be scheduled, see confirm.go
+	published *publishedPod
 }
+
+// bound is what all pods that have a node share.
+var bound = &unbound{}
+
+// newPod returns a pod of which nothing is known.
+func newPod() *pod { return &pod{unbound: bound} }
 
 // membership is a pod's place in one sequence.
 type membership struct {
@@ -31,17 +45,40 @@ type membership struct {
 
 // viewPod is the pod as the engine has not entered it yet.
 func viewPod(object *corev1.Pod) *pod {
-	return &pod{
-		Pod:       inventory.ViewPod(object),
-		firstSeen: Sighting{Version: object.ResourceVersion},
-		placed:    Question{math.MaxUint64, object.ResourceVersion}, // until it is entered
+	view := &pod{Pod: inventory.ViewPod(object), unbound: bound}
+	if !view.Bound() {
+		view.unbound = &unbound{
+			firstSeen: Sighting{Version: object.ResourceVersion},
+			placed:    Question{math.MaxUint64, object.ResourceVersion}, // until it is entered
+		}
+	}
+	return view
+}
+
+// follow has a view take over what was known of the pod that it replaces. replace reports that its memberships may be others.
+func (p *pod) follow(before *pod, replace bool, tx *transaction) {
+	if p.Bound() {
+		if before.published != nil {
+			p.unbound = &unbound{published: before.published} // until the transaction is settled, see unpublish
+		}
+		return
+	}
+	p.published, p.placed.Moment, p.asks = before.published, tx.Moment, before.asks
+	if before.UID == p.UID && !before.Bound() {
+		p.firstSeen, p.confirmed = before.firstSeen, before.confirmed
+		if !replace {
+			p.placed = before.placed
+		}
+	}
+	if p.firstSeen.Moment == 0 {
+		p.firstSeen.Moment = tx.Moment
 	}
 }
 
 // liftable are the pod's gates that its sequences may lift.
 func (p *pod) liftable() []string {
 	var lift []string
-	for _, gate := range p.Gates {
+	for _, gate := range p.Gates() {
 		for _, m := range p.memberships {
 			if m.sequence.Gate == gate && m.sequence.GateAllowed {
 				lift = append(lift, gate)

@@ -55,13 +55,13 @@ func (e *Engine) forgetPodGroup(g *podGroup) {
 
 // joinPodGroups and leaveGangs make a pod that belongs to some sequence known to its PodGroups.
 func (e *Engine) joinPodGroups(p *pod) {
-	for _, reference := range p.PodGroups {
+	for _, reference := range p.PodGroups() {
 		e.podGroupFor(reference).pods[p] = struct{}{}
 	}
 }
 
 func (e *Engine) leavePodGroups(p *pod) {
-	for _, reference := range p.PodGroups {
+	for _, reference := range p.PodGroups() {
 		g := e.podGroupFor(reference)
 		delete(g.pods, p)
 		e.forgetPodGroup(g)
@@ -70,7 +70,7 @@ func (e *Engine) leavePodGroups(p *pod) {
 
 // countPodGroups counts the pod for its PodGroups in its group.
 func (e *Engine) countPodGroups(p *pod, m membership, sign int) {
-	for _, reference := range p.PodGroups {
+	for _, reference := range p.PodGroups() {
 		m.sequence.countPodGroup(reference, m.group, sign)
 		if m.sequence.PerNode {
 			continue // what a PodGroup asks for it asks for in the cluster, not on each node

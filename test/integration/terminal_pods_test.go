@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"sigs.k8s.io/yaml"
 
@@ -28,7 +30,7 @@ var terminalPods = flag.Int("terminal-pods", 50_000, "number of pods of Benchmar
 
 // BenchmarkTerminalPods measures what pods that have ended and are still there cost our scheduler, and what they cost it
 // without the plugin: kube-scheduler's own informer leaves them out, whereas the engine must know who has completed. A
-// tenth of them belong to a group of a PodSequence, the others to none. Run it with
+// tenth of them are in the namespace of the one PodSequence, and in a group of it. Run it with
 //
 //	go test -run '^$' -bench TerminalPods -benchtime 3x -timeout 30m ./test/integration/
 //
@@ -38,7 +40,6 @@ func BenchmarkTerminalPods(b *testing.B) {
 	// part of the two processors.
 	env := startCluster(b, controlplane.Options{Components: []string{controlplane.Etcd, controlplane.APIServer, controlplane.PodSequenceScheduler}})
 	s := newBenchmark(b, env)
-	s.Create(s.sequence("import").Label("Import", "tier", "import").Complete().Pods("Application", "app").Obj())
 	begin := time.Now()
 	s.createEnded(*terminalPods)
 	b.Logf("created %d pods that have ended in %s", *terminalPods, time.Since(begin).Round(time.Second))
@@ -48,14 +49,25 @@ func BenchmarkTerminalPods(b *testing.B) {
 	profiled(b, s.schedulerConfig(), off, func(config map[string]any) {
 		config["profiles"] = []any{map[string]any{"schedulerName": ourScheduler}}
 	})
+	ready := func() bool { return s.status(controlplane.PodSequenceScheduler, "/readyz") == http.StatusOK }
+	synced := func() bool {
+		return ready() && s.metric(controlplane.PodSequenceScheduler, "podsequence_engine_synced") == 1
+	}
 	for _, variant := range []struct {
 		name, config string
+		sequences    int
 		ready        func() bool
 	}{
-		{"plugin-off", off, func() bool { return true }}, // kube-scheduler itself is ready when it is healthy
-		{"plugin-on", on, func() bool { return s.metric(controlplane.PodSequenceScheduler, "podsequence_engine_synced") == 1 }},
+		{name: "plugin-off", config: off, ready: ready},
+		{name: "plugin-on-no-sequence", config: on, ready: synced},
+		{name: "plugin-on-one-sequence", config: on, sequences: 1, ready: synced},
 	} {
 		b.Run(variant.name, func(b *testing.B) {
+			if variant.sequences == 1 {
+				sequence := s.sequence("import").Label("Import", "tier", "import").Complete().Pods("Application", "app").Obj()
+				s.Create(sequence)
+				b.Cleanup(func() { require.NoError(b, s.API.Delete(s.Ctx, sequence)) })
+			}
 			var all []startCost
 			for b.Loop() {
 				all = append(all, s.startScheduler(b, variant.config, variant.ready))
@@ -95,7 +107,7 @@ func (s *story) startScheduler(b *testing.B, config string, ready func() bool) s
 	require.NoError(b, s.Cluster.Kill(s.Ctx, program))
 	begin := time.Now()
 	require.NoError(b, s.Cluster.StartComponent(s.Ctx, program, "--config="+config))
-	require.Eventually(b, ready, 2*cluster.Patience, 100*time.Millisecond, "the engine knows all pods")
+	require.Eventually(b, ready, 2*cluster.Patience, 10*time.Millisecond, "the scheduler knows all it must know")
 	cost.synced = time.Since(begin)
 
 	pid, err := s.Cluster.PID(program)
@@ -189,6 +201,19 @@ func profiled(b *testing.B, from, to string, change func(config map[string]any))
 	content, err = yaml.Marshal(config)
 	require.NoError(b, err)
 	require.NoError(b, os.WriteFile(to, content, 0o600))
+}
+
+// status is what a component answers to the administrator.
+func (s *story) status(component, path string) int {
+	s.Helper()
+	url, err := s.Cluster.URL(component)
+	require.NoError(s, err)
+	administrator, err := rest.HTTPClientFor(s.Cluster.Config())
+	require.NoError(s, err)
+	response, err := administrator.Get(url + path)
+	require.NoError(s, err)
+	require.NoError(s, response.Body.Close())
+	return response.StatusCode
 }
 
 // cpuSeconds is how long a process has kept processors busy.

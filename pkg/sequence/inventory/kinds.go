@@ -33,6 +33,8 @@ const (
 type WorkloadKind struct {
 	Kind     Kind
 	Resource schema.GroupVersionResource
+	// Object is an empty object of this kind.
+	Object metav1.Object
 	// view reads the facts of an object; it reports whether the object is of this kind.
 	view func(w *Workload, object metav1.Object) bool
 }
@@ -48,9 +50,12 @@ var WorkloadKinds = []WorkloadKind{
 	row(KindReplicationController, corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), viewReplicationController),
 }
 
-func row[T metav1.Object](kind Kind, resource schema.GroupVersionResource, view func(*Workload, T)) WorkloadKind {
-	return WorkloadKind{kind, resource, func(w *Workload, object metav1.Object) bool {
-		typed, ok := object.(T)
+func row[T any, P interface {
+	*T
+	metav1.Object
+}](kind Kind, resource schema.GroupVersionResource, view func(*Workload, P)) WorkloadKind {
+	return WorkloadKind{kind, resource, P(new(T)), func(w *Workload, object metav1.Object) bool {
+		typed, ok := object.(P)
 		if ok {
 			w.Kind = kind
 			view(w, typed)

@@ -30,6 +30,7 @@ func TestTheTableOfWorkloadKinds(t *testing.T) {
 		t.Run(string(row.Kind), func(t *testing.T) {
 			version := row.Resource.GroupVersion()
 			assert.True(t, scheme.Scheme.Recognizes(version.WithKind(string(row.Kind))))
+			assert.IsType(t, objects[row.Kind], row.Object)
 			w := Workload{}
 			assert.True(t, w.View(objects[row.Kind]))
 			assert.Equal(t, row.Kind, w.Kind)

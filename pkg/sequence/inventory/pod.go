@@ -1,9 +1,7 @@
 package inventory
 
 import (
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,30 +12,33 @@ import (
 	"example.com/podsequence/pkg/podgroups"
 )
 
-// Pod has the facts of a pod.
+// Pod has the facts of a pod. There may be very many: what few pods have is kept apart.
 type Pod struct {
 	Namespace, Name string
 	UID             types.UID
 	ResourceVersion string
-	CreatedAt       time.Time
+	CreatedAt       Timestamp
 	SchedulerName   string
-	Labels          map[string]string
-	Gates           []string
+	Labels          Labels
 
 	Node        string // empty while it has none
 	Terminating bool
 	Failed      bool
 	Succeeded   bool
 	Ready       bool      // condition Ready, or succeeded
-	ReadyAt     time.Time // when Ready last became true; zero while not ready
+	ReadyAt     Timestamp // when Ready last became true; zero while not ready
 
-	// ProofMarks say which sequences released it, and in which groups; empty if nothing proves a release.
-	ProofMarks []string
+	Owner OwnerReference
 
-	Owner     OwnerReference
-	PodGroups []podgroups.Reference // the PodGroups it names
-	// Wants is where a pod may be placed; nil once it has a node.
-	Wants *NodeRequirement
+	proof marks
+	extra *extra // nil: it has nothing of that
+}
+
+// extra is what most pods do not have once they have a node.
+type extra struct {
+	gates     []string
+	podGroups []podgroups.Reference
+	wants     *NodeRequirement
 }
 
 // OwnerReference is a pod's controller, as the pod names it.
@@ -54,27 +55,36 @@ func ViewPod(p *corev1.Pod) Pod {
 		Name:            p.Name,
 		UID:             p.UID,
 		ResourceVersion: p.ResourceVersion,
-		CreatedAt:       p.CreationTimestamp.Time,
+		CreatedAt:       TimestampOf(p.CreationTimestamp.Time),
 		SchedulerName:   p.Spec.SchedulerName,
-		Labels:          p.Labels,
+		Labels:          LabelsOf(p.Labels),
 		Node:            p.Spec.NodeName,
 		Terminating:     p.DeletionTimestamp != nil,
 		Failed:          p.Status.Phase == corev1.PodFailed,
 		Succeeded:       p.Status.Phase == corev1.PodSucceeded,
-		ProofMarks:      proofMarks(p),
-		PodGroups:       podgroups.Of(p),
-	}
-	for _, gate := range p.Spec.SchedulingGates {
-		view.Gates = append(view.Gates, gate.Name)
+		proof:           proofMarks(p),
+		extra:           viewExtra(p),
 	}
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		view.Owner = OwnerReference{UID: ref.UID, Known: isWorkload(ref)}
 	}
-	if view.Node == "" {
-		view.Wants = &NodeRequirement{p.Spec.NodeSelector, p.Spec.Affinity, p.Spec.Tolerations}
-	}
-	view.Ready, view.ReadyAt = readiness(p)
+	ready, since := readiness(p)
+	view.Ready, view.ReadyAt = ready, TimestampOf(since)
 	return view
+}
+
+func viewExtra(p *corev1.Pod) *extra {
+	few := extra{podGroups: podgroups.Of(p)}
+	for _, gate := range p.Spec.SchedulingGates {
+		few.gates = append(few.gates, gate.Name)
+	}
+	if p.Spec.NodeName == "" {
+		few.wants = &NodeRequirement{p.Spec.NodeSelector, p.Spec.Affinity, p.Spec.Tolerations}
+	}
+	if few.gates == nil && few.podGroups == nil && few.wants == nil {
+		return nil
+	}
+	return &few
 }
 
 // readiness reports whether the pod has what a group waits for, and since when: the Ready condition, or, for a pod that
@@ -122,13 +132,41 @@ func (p *Pod) IsReplaced() bool { return p.Failed && p.Owner.UID != "" }
 // IsLost reports whether the pod failed and nobody replaces it.
 func (p *Pod) IsLost() bool { return p.Failed && p.Owner.UID == "" }
 
+// Gates returns the scheduling gates that the pod carries.
+func (p *Pod) Gates() []string { return p.few().gates }
+
 // HasGate reports whether the pod carries a scheduling gate.
-func (p *Pod) HasGate(name string) bool { return slices.Contains(p.Gates, name) }
+func (p *Pod) HasGate(name string) bool { return slices.Contains(p.Gates(), name) }
+
+// PodGroups returns the PodGroups that the pod names.
+func (p *Pod) PodGroups() []podgroups.Reference { return p.few().podGroups }
+
+// Wants returns where the pod may be placed; nil once it has a node.
+func (p *Pod) Wants() *NodeRequirement { return p.few().wants }
+
+// ProofMarks returns which sequences released the pod, and in which groups; empty if nothing proves a release.
+func (p *Pod) ProofMarks() []string { return p.proof.list() }
+
+func (p *Pod) few() extra {
+	if p.extra == nil {
+		return extra{}
+	}
+	return *p.extra
+}
+
+// MembershipFacts returns as much of the pod as SameMembership looks at.
+func (p *Pod) MembershipFacts() Pod {
+	facts := Pod{Terminating: p.Terminating, Owner: p.Owner, Labels: p.Labels}
+	if references := p.PodGroups(); references != nil {
+		facts.extra = &extra{podGroups: references}
+	}
+	return facts
+}
 
 // SameMembership reports whether both versions belong to the same groups of any sequences, and count there the same way.
 func (p *Pod) SameMembership(other *Pod) bool {
-	return p.Terminating == other.Terminating && p.Owner == other.Owner && maps.Equal(p.Labels, other.Labels) &&
-		slices.Equal(p.PodGroups, other.PodGroups)
+	return p.Terminating == other.Terminating && p.Owner == other.Owner && p.Labels.Equal(&other.Labels) &&
+		slices.Equal(p.PodGroups(), other.PodGroups())
 }
 
 // CountsAs reports whether another version of the pod differs in nothing that any sequence looks at. To count it anew would take
@@ -136,17 +174,6 @@ func (p *Pod) SameMembership(other *Pod) bool {
 func (p *Pod) CountsAs(other *Pod) bool {
 	return p.UID == other.UID && p.SameMembership(other) && p.Node == other.Node && p.SchedulerName == other.SchedulerName &&
 		p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
-		p.ReadyAt.Equal(other.ReadyAt) && p.CreatedAt.Equal(other.CreatedAt) &&
-		slices.Equal(p.Gates, other.Gates) && slices.Equal(p.ProofMarks, other.ProofMarks) &&
-		p.Wants.Equal(other.Wants)
-}
-
-// proofMarks returns the marks of the proof on a pod: the annotation has the UID of the pod itself, so that a copy of the pod
-// proves nothing, and then the marks.
-func proofMarks(object *corev1.Pod) []string {
-	fields := strings.Fields(object.Annotations[v1alpha1.ReleasedAnnotation])
-	if len(fields) < 2 || fields[0] != string(object.UID) {
-		return nil
-	}
-	return fields[1:]
+		p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
+		slices.Equal(p.Gates(), other.Gates()) && p.Wants().Equal(other.Wants())
 }

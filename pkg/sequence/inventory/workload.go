@@ -93,9 +93,9 @@ func (w *Workload) Expects(required v1alpha1.RequiredStatus) int {
 func (w *Workload) RevisionOf(p *Pod) string {
 	switch w.Kind {
 	case KindStatefulSet:
-		return p.Labels[appsv1.StatefulSetRevisionLabel]
+		return p.Labels.Get(appsv1.StatefulSetRevisionLabel)
 	case KindDaemonSet:
-		return p.Labels["pod-template-generation"] // extensions/v1beta1 DaemonSetTemplateGenerationKey
+		return p.Labels.Get("pod-template-generation") // extensions/v1beta1 DaemonSetTemplateGenerationKey
 	}
 	return ""
 }

@@ -104,5 +104,5 @@ func OnNode(p *inventory.Pod, required v1alpha1.RequiredStatus, nodeCreatedAt ti
 // IsDone reports whether a member has reached what its group requires. What was ready on a node of the same name before this
 // node was created says nothing of this one. nodeCreatedAt is zero in the cluster, and while the node is not known.
 func IsDone(p *inventory.Pod, required v1alpha1.RequiredStatus, nodeCreatedAt time.Time) bool {
-	return p.Done(required) && (!p.CreatedAt.Before(nodeCreatedAt) || !p.ReadyAt.Before(nodeCreatedAt))
+	return p.Done(required) && (!p.CreatedAt.Time().Before(nodeCreatedAt) || !p.ReadyAt.Time().Before(nodeCreatedAt))
 }

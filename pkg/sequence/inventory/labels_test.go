@@ -1,0 +1,87 @@
+package inventory
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Any two of these differ.
+var someLabels = []map[string]string{
+	nil, {"a": "b"}, {"ab": ""}, {"a": ""}, {"a": "", "b": ""}, {"b": "a"}, {"a": "b", "b": ""}, {"a": "", "b": "b"}, {"a": "b", "c": ""},
+}
+
+func TestKeptLabelsSayWhatTheObjectSaid(t *testing.T) {
+	shared := &Shared{}
+	for range 2 { // the second time all are shared
+		for _, object := range someLabels {
+			p := &Pod{Name: "db-0", Labels: LabelsOf(object)}
+			shared.Keep(p, &Pod{})
+			assert.Nil(t, p.Labels.object, "nothing of the object is kept")
+			assert.Equal(t, len(object), p.Labels.Len())
+			for _, name := range []string{"a", "ab", "b", "c", ""} {
+				value, has := p.Labels.Lookup(name)
+				wantValue, wantHas := object[name]
+				assert.Equal(t, wantValue, value)
+				assert.Equal(t, wantHas, has)
+				assert.Equal(t, wantHas, p.Labels.Has(name))
+				assert.Equal(t, wantValue, p.Labels.Get(name))
+			}
+			selector := labels.SelectorFromSet(object)
+			assert.True(t, selector.Matches(&p.Labels))
+		}
+	}
+}
+
+func TestLabelsAreEqualHoweverTheyAreKept(t *testing.T) {
+	shared, others := &Shared{}, &Shared{}
+	keep := func(s *Shared, object map[string]string) Labels {
+		p := &Pod{Labels: LabelsOf(object)}
+		s.Keep(p, &Pod{})
+		return p.Labels
+	}
+	for i, a := range someLabels {
+		for j, b := range someLabels {
+			for _, first := range []Labels{LabelsOf(a), keep(shared, a)} {
+				for _, second := range []Labels{LabelsOf(maps.Clone(b)), keep(shared, b), keep(others, b)} {
+					assert.Equal(t, i == j, first.Equal(&second), "%v and %v", a, b)
+				}
+			}
+		}
+	}
+}
+
+func TestPodsShareTheirLabels(t *testing.T) {
+	shared := &Shared{}
+	pod := func(name string, object map[string]string) *Pod {
+		p := &Pod{Name: name, Labels: LabelsOf(object)}
+		shared.Keep(p, &Pod{})
+		return p
+	}
+	first, second := pod("db-0", map[string]string{"app": "db", "pod": "db-0"}), pod("db-1", map[string]string{"app": "db", "pod": "db-1"})
+	assert.Same(t, first.Labels.kept, pod("db-0", map[string]string{"app": "db", "pod": "db-0"}).Labels.kept)
+	assert.Same(t, first.Labels.kept.names, second.Labels.kept.names)
+
+	name := strings.Clone("db-2")
+	third := pod(name, map[string]string{"app": "db", "pod": strings.Clone(name)})
+	assert.Same(t, unsafe.StringData(name), unsafe.StringData(third.Labels.Get("pod")), "a label with the name of the pod costs no string")
+
+	again := &Pod{Labels: LabelsOf(map[string]string{"app": "db", "pod": "db-2"})}
+	shared = &Shared{} // it remembers nothing
+	shared.Keep(again, third)
+	assert.Same(t, third.Labels.kept, again.Labels.kept, "a new version of a pod keeps the labels of the old one")
+}
+
+func TestWhatSharedRemembersIsBounded(t *testing.T) {
+	shared := &Shared{}
+	for n := range 10 * maxShared {
+		shared.Keep(&Pod{Labels: LabelsOf(map[string]string{fmt.Sprint(n): ""})}, &Pod{})
+	}
+	assert.LessOrEqual(t, shared.labels.Len(), 2*maxShared)
+	assert.LessOrEqual(t, shared.names.Len(), 2*maxShared)
+}

@@ -1,0 +1,62 @@
+package inventory
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+func TestATimestampIsTheTimeOfTheAPI(t *testing.T) {
+	for name, test := range map[string]struct{ time, want time.Time }{
+		"none":                     {},
+		"a second":                 {time: time.Unix(1_800_000_000, 0)},
+		"a microsecond":            {time: time.Unix(1_800_000_000, 1000)},
+		"the beginning of Unix":    {time: time.Unix(0, 0)},
+		"the last year":            {time: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)},
+		"before the zero time":     {time: time.Unix(math.MinInt32*1_000_000, 0), want: time.Time{}},
+		"after the last year":      {time: time.Unix(math.MaxInt32*1_000_000, 0), want: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)},
+		"less than a microsecond":  {time: time.Unix(1_800_000_000, 1), want: time.Unix(1_800_000_000, 0)},
+		"a time in another region": {time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := test.want
+			if want.IsZero() && name != "before the zero time" {
+				want = test.time
+			}
+			got := TimestampOf(test.time).Time()
+			assert.True(t, want.Equal(got), "%s, want %s", got, want)
+			assert.Equal(t, want.IsZero(), got.IsZero())
+			assert.Equal(t, TimestampOf(test.time), TimestampOf(got))
+		})
+	}
+}
+
+func TestTheProofOnAPod(t *testing.T) {
+	for name, test := range map[string]struct {
+		annotation string
+		want       []string
+	}{
+		"none":                     {},
+		"one sequence":             {annotation: "uid s/1", want: []string{"s/1"}},
+		"two sequences":            {annotation: "uid s/1 t/2", want: []string{"s/1", "t/2"}},
+		"spaces":                   {annotation: " uid  s/1\tt/2 ", want: []string{"s/1", "t/2"}},
+		"without marks":            {annotation: "uid"},
+		"a copy of another pod":    {annotation: "other s/1"},
+		"no more than the UID and": {annotation: "uid "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid", Annotations: map[string]string{v1alpha1.ReleasedAnnotation: test.annotation}}}
+			view := ViewPod(pod)
+			assert.Equal(t, test.want, view.ProofMarks())
+			same, other := ViewPod(pod.DeepCopy()), ViewPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid"}})
+			assert.True(t, view.CountsAs(&same))
+			assert.Equal(t, test.want == nil, view.CountsAs(&other))
+		})
+	}
+}
