@@ -3,7 +3,6 @@ package integration
 import (
 	"fmt"
 	"sync"
-	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,33 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
 	"example.com/podsequence/internal/testing/cluster"
 )
-
-// Whatever is killed in the middle of a sequence, and started again, the sequence completes and the referee is content.
-func TestKilledInTheMiddle(t *testing.T) {
-	t.Parallel()
-	heavy.Take(t)
-	env := startCluster(t, controlplane.Options{})
-	for _, victim := range []string{
-		controlplane.PodSequenceScheduler, controlplane.PodSequenceController, controlplane.ControllerManager,
-		controlplane.APIServer, controlplane.Etcd,
-	} {
-		for _, pods := range []int{50, 400} {
-			t.Run(fmt.Sprintf("%s, %d pods", victim, pods), func(t *testing.T) {
-				s := newStoryIn(t, env)
-				s.startMany(pods)
-				require.NoError(t, s.Cluster.Kill(s.Ctx, victim))
-				require.NoError(t, s.Cluster.StartComponent(s.Ctx, victim))
-				if victim == controlplane.APIServer || victim == controlplane.Etcd {
-					s.restartKubelets()
-				}
-				s.awaitManyCompleted()
-			})
-		}
-	}
-}
 
 // startMany starts a sequence of two tiers with half of the pods each, and one pod to follow. It returns when the first
 // pods are bound.

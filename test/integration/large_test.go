@@ -3,23 +3,12 @@ package integration
 import (
 	"fmt"
 	"strings"
-	"testing"
 
 	"github.com/stretchr/testify/assert"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
 	"example.com/podsequence/internal/testing/cluster"
 )
-
-// Large sequences have a cluster of their own: taking them down would keep the next test's cluster busy.
-func TestLarge(t *testing.T) {
-	t.Parallel()
-	heavy.Take(t)
-	env := startCluster(t, controlplane.Options{})
-	t.Run("a thousand sequences in one namespace", func(t *testing.T) { aThousandSequences(newStoryIn(t, env)) })
-	t.Run("a group of five thousand pods by label", func(t *testing.T) { fiveThousandPods(newStoryIn(t, env)) })
-}
 
 func aThousandSequences(s *story) {
 	for i := range 1000 {

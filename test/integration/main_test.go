@@ -16,9 +16,6 @@ import (
 	"example.com/podsequence/internal/testing/cluster"
 )
 
-// heavy tests keep two processors busy, and take turns.
-var heavy cluster.Turns
-
 // asDefault runs all stories on clusters whose scheduler is ours, with pods that name none.
 var asDefault = flag.Bool("as-default-scheduler", false, "run our scheduler in place of kube-scheduler")
 
@@ -36,7 +33,7 @@ var shared *environment
 func TestMain(m *testing.M) {
 	flag.Parse()
 	victims.Options.AsDefaultScheduler = *asDefault
-	cluster.Main(m, 16, victims.Options, func(c *cluster.Cluster) (err error) {
+	cluster.Main(m, 20, victims.Options, func(c *cluster.Cluster) (err error) {
 		if err := victims.Begin(c); err != nil {
 			return err
 		}

@@ -3,53 +3,16 @@ package integration
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
 	"example.com/podsequence/internal/testing/cluster"
 )
-
-// Each of many nodes has a driver and two pods that wait for it. The drivers turn ready one after another as fast as the
-// API server takes it; measured is the time until the pods are bound.
-func TestFiveHundredNodes(t *testing.T) {
-	t.Parallel()
-	heavy.Take(t)
-	const nodes, perNode = 500, 2
-	env := startCluster(t, controlplane.Options{Nodes: nodes})
-	s := &nodeStory{story: newStoryIn(t, env)}
-	everywhere := func(d *appsv1.DaemonSet) *appsv1.DaemonSet {
-		delete(d.Spec.Template.Spec.NodeSelector, ofStory)
-		return d
-	}
-	s.Create(s.driverThenApp().Obj(), everywhere(s.driver()))
-	s.awaitCount("all drivers to be bound", nodes, func() int { return s.countBound("driver") })
-	s.Create(everywhere(s.daemonSet("one", "app")), everywhere(s.daemonSet("two", "app")))
-	s.awaitCount("all pods that need them to be there", nodes*perNode, func() int { return len(s.podsOf("one")) + len(s.podsOf("two")) })
-	s.fence()
-	require.Zero(t, s.countBound("app"))
-
-	readyToBound := s.measureReadyToBound(nodes * perNode)
-	slices.Sort(readyToBound)
-	t.Logf("from a driver's being ready to the binding of a pod that waits for it, %d nodes: median %s, worst %s",
-		nodes, readyToBound[len(readyToBound)/2], readyToBound[len(readyToBound)-1])
-	cluster.Eventually(s, "status to be right", func() error {
-		status := s.getSequence("storage").Status
-		if want := (v1alpha1.NodeSummary{Total: nodes, Waiting: nodes}); status.NodeSummary == nil || *status.NodeSummary != want {
-			return fmt.Errorf("status counts %+v, want %+v", status.NodeSummary, want)
-		}
-		return nil
-	})
-}
 
 // measureReadyToBound has all drivers turn ready, and returns for each pod that waits how long after its node's driver it
 // was bound, as one watch sees both.

@@ -60,6 +60,7 @@ func TestThreeDeploymentsRollOutInOrderOfTheirNames(t *testing.T) {
 }
 
 func TestTheNextWaitsUntilTheOneBeforeIsRolledOut(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.rolledOut(s.coordination("shop"), "a", "b")
 	s.update("a", image("2", "never"))
@@ -105,6 +106,7 @@ func (s *story) finished(name string) time.Time {
 }
 
 func TestADeploymentCreatedWhileAnotherRolls(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	b := s.deployment("b")
 	image("1", "never")(b)
@@ -122,7 +124,9 @@ func TestADeploymentCreatedWhileAnotherRolls(t *testing.T) {
 }
 
 func TestARolloutThatIsUnderWayWhenItComesUnderCoordination(t *testing.T) {
+	t.Parallel()
 	t.Run("by a new coordination", func(t *testing.T) {
+		t.Parallel()
 		s := newStory(t)
 		for _, name := range []string{"a", "z"} {
 			s.Create(s.deployment(name))
@@ -141,6 +145,7 @@ func TestARolloutThatIsUnderWayWhenItComesUnderCoordination(t *testing.T) {
 		assert.Equal(t, 0, s.pauses("z"), "it never was paused")
 	})
 	t.Run("by a label", func(t *testing.T) {
+		t.Parallel()
 		s := newStory(t)
 		z := s.deployment("z")
 		z.Labels = nil
@@ -179,6 +184,7 @@ func (s *story) pauses(name string) int {
 }
 
 func TestWhoHasWaitedLongestGoesFirst(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.rolledOut(s.coordination("shop"), "a", "b", "c")
 	began := len(s.verdict().Rollouts)
@@ -206,6 +212,7 @@ func TestWhoHasWaitedLongestGoesFirst(t *testing.T) {
 }
 
 func TestAnEvictedPodDoesNotKeepTheTurn(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.rolledOut(s.coordination("shop", minReady(2)), "a", "b")
 	s.update("a", image("2", "5s"))
@@ -241,6 +248,7 @@ func (s *story) evictOne(deployment, image string) {
 }
 
 func TestTheActiveDeploymentIsDeleted(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	a := s.deployment("a")
 	image("1", "never")(a)
@@ -253,6 +261,7 @@ func TestTheActiveDeploymentIsDeleted(t *testing.T) {
 }
 
 func TestScalingIsNeverBlocked(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.rolledOut(s.coordination("shop"), "a", "b", "c")
 	began := len(s.verdict().Rollouts)

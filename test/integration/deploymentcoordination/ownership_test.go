@@ -13,6 +13,7 @@ import (
 )
 
 func TestADeploymentThatItsOwnerPausedIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.rolledOut(s.coordination("shop"), "a", "b")
 	s.update("a", func(d *appsv1.Deployment) { d.Spec.Paused = true })
@@ -30,6 +31,7 @@ func TestADeploymentThatItsOwnerPausedIsLeftAlone(t *testing.T) {
 }
 
 func TestAPauseThatItsOwnerTakesOverIsKept(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.rolledOut(s.coordination("shop"), "a", "b")
 	s.update("a", image("2", "never"))
@@ -48,6 +50,7 @@ func TestAPauseThatItsOwnerTakesOverIsKept(t *testing.T) {
 }
 
 func TestSomebodyElseUnpausesOneThatWaits(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.rolledOut(s.coordination("shop"), "a", "b", "c")
 	s.update("a", image("2", "never"))

@@ -27,6 +27,7 @@ func touchable(d *appsv1.Deployment) {
 }
 
 func TestADeploymentThatCannotBeUnpaused(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	s.rolledOut(s.coordination("shop"), "a", "b")
 	s.update("a", untouchable)
@@ -43,6 +44,7 @@ func TestADeploymentThatCannotBeUnpaused(t *testing.T) {
 }
 
 func TestADeploymentThatCannotBePaused(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	z := s.deployment("z")
 	z.Labels = nil

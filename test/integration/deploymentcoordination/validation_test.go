@@ -11,6 +11,7 @@ import (
 )
 
 func TestValidation(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	expression := func(e v1.LabelSelectorRequirement) func(*v1.DeploymentCoordinationSpec) {
 		return func(spec *v1.DeploymentCoordinationSpec) {
