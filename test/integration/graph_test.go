@@ -93,7 +93,7 @@ func TestAGraphOnEachNode(t *testing.T) {
 	t.Parallel()
 	s := newNodeStory(t, "a")
 	group := func(tier string, dependsOn ...string) v1alpha1.PodGroup {
-		return v1alpha1.PodGroup{Name: tier, PodSelector: byLabel("app", tier), DependsOn: append([]string{}, dependsOn...)}
+		return v1alpha1.PodGroup{Name: tier, PodSelector: byLabel("tier", tier), DependsOn: append([]string{}, dependsOn...)}
 	}
 	s.Create(s.perNode("storage").Group(group("csi")).Group(group("cni")).Group(group("disk", "csi")).Group(group("web", "cni")).Obj(),
 		s.daemonSet("csi", "csi"), s.daemonSet("cni", "cni"))
