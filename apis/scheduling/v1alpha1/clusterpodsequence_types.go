@@ -54,8 +54,8 @@ type ClusterPodSequenceSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:XValidation:rule="self.all(i, group, !has(group.dependsOn) || group.dependsOn.all(name, self.exists(j, other, j < i && has(other.name) && other.name == name)))",message="podGroups[].dependsOn names groups that are listed earlier: correct the name, or move the group that it names before this one"
-	// +kubebuilder:validation:XValidation:rule="self.all(group, !has(group.dependsOn) || group.dependsOn.all(name, self.filter(other, has(other.name) && other.name == name).size() <= 1))",message="a name in podGroups[].dependsOn must be the name of one group only: give each group a name of its own"
+	// +kubebuilder:validation:XValidation:rule="[self.map(group, has(group.name) ? group.name : '')].all(names, self.all(i, group, !has(group.dependsOn) || group.dependsOn.all(name, names.indexOf(name) >= 0 && names.indexOf(name) < i)))",message="podGroups[].dependsOn names groups that are listed earlier: correct the name, or move the group that it names before this one"
+	// +kubebuilder:validation:XValidation:rule="[self.map(group, has(group.name) ? group.name : '')].all(names, self.all(group, !has(group.dependsOn) || group.dependsOn.all(name, names.indexOf(name) == names.lastIndexOf(name))))",message="a name in podGroups[].dependsOn must be the name of one group only: give each group a name of its own"
 	PodGroups []ClusterPodGroup `json:"podGroups"`
 
 	// Scope says over what the order holds: Cluster, across the whole cluster, or Node, on each node by itself.
