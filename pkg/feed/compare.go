@@ -40,7 +40,7 @@ func (f *Feed) comparedKinds(client metadata.Interface) []comparedKind {
 
 // compareVersions finds out whether the versions of all kinds can be compared: it lists all kinds at the same time, and then all
 // once more, and looks whether a version of the second time is behind any of the first. Versions of two etcds would have to be
-// next to each other not to be. A list may take a moment until the API server is sure that it misses nothing, so these do not
+// next to each other not to be. A list may take a moment until the API server has confirmed that it misses nothing, so these do not
 // wait for each other.
 func (f *Feed) compareVersions(ctx context.Context) {
 	for range 2 {
@@ -80,7 +80,7 @@ func (f *Feed) compareVersion(ctx context.Context, kind comparedKind) {
 
 // splitStorage notes, once, that versions of different kinds cannot be compared.
 func (f *Feed) splitStorage(resource, version, seen string) {
-	klog.Background().Info("Not all kinds are stored in one etcd: every doubt is settled by lists", "resource", resource,
+	klog.Background().Info("Not all kinds are stored in one etcd: every question is answered by lists", "resource", resource,
 		"listedVersion", version, "versionSeenBefore", seen)
 	splitStorage.Set(1)
 	f.engine.VersionsIncomparable()

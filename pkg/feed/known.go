@@ -38,7 +38,7 @@ type knownKind struct {
 // newKnownSequences is about all PodSequences. brought must be called when their watch has brought something.
 func newKnownSequences(barrier *barrier, kind *askedKind, pods *position, advanced func()) *knownKind {
 	k := newKnownKind(barrier, topic{}, kind, pods, advanced, subject{name: "PodSequences", consequence: "new pods are held"})
-	k.about.passed = func(mark) {} // brought has told of it
+	k.about.passed = func(mark) {} // brought has done that
 	return k
 }
 
@@ -107,7 +107,7 @@ func (k *knownKind) reachedOrWanted(pod sequence.Sighting) bool {
 	return false
 }
 
-// want has that found out. It does not wait: what comes of it is told by advanced.
+// want has that found out. It does not wait: advanced is called when there is an answer.
 func (k *knownKind) want(pod sequence.Sighting) {
 	if pod.Moment > 0 || k.barrier.versions.comparable() {
 		k.barrier.ask(k.topic, k.about, k.barrier.moment(), pod.Version)

@@ -67,8 +67,8 @@ type source interface {
 	// CaughtUp reports whether the engine surely knows every PodSequence that there was when a pod of this namespace was first
 	// seen.
 	CaughtUp(namespace string, pod sequence.Sighting) bool
-	// Doubt says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
-	Doubt(namespace string) string
+	// WhyUnconfirmed says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
+	WhyUnconfirmed(namespace string) string
 }
 
 // holders are the holders of this process, by the informer factory that all profiles of a scheduler share.

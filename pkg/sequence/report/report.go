@@ -36,8 +36,8 @@ type Report struct {
 
 	Problems []spec.Problem
 
-	// Doubt says why confirming takes long; it is for whoever writes status to fill in.
-	Doubt string
+	// WhyUnconfirmed says why confirming takes long; it is for whoever writes status to fill in.
+	WhyUnconfirmed string
 }
 
 // Confirming reports whether something in the report is being confirmed: in a moment, of which the engine tells as of any
