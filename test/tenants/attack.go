@@ -99,6 +99,11 @@ func (s scene) open(ctx context.Context, t *testbed, prefix string) error {
 		if err := t.grantAdmin(ctx, hostileAccount, namespace); err != nil {
 			return err
 		}
+		if t.quota {
+			if err := t.limit(ctx, namespace); err != nil {
+				return err
+			}
+		}
 		if a.allow != nil {
 			if err := a.allow(ctx, t, namespace); err != nil {
 				return err

@@ -20,6 +20,7 @@ type bench struct {
 type settings struct {
 	sizes        sizes
 	requests     float64
+	quota        bool
 	applications int
 	rate         float64
 	patience     time.Duration
@@ -66,7 +67,7 @@ func (b *bench) log(format string, args ...any) {
 func (b *bench) play(ctx context.Context, s scene) (_ outcome, err error) {
 	nodes := s.nodes(b.sizes)
 	b.log("%s: starting a cluster with %d nodes", s.name, nodes)
-	t, err := startTestbed(ctx, nodes)
+	t, err := startTestbed(ctx, nodes, b.quota)
 	if err != nil {
 		return outcome{}, err
 	}

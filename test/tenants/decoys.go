@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -13,10 +14,13 @@ import (
 // decoyPrefix makes the API group of a decoy of that of one of our kinds.
 const decoyPrefix = "decoys."
 
+// decoyed are our kinds, which have decoys.
+var decoyed = []kind{sequenceKind, coordinationKind, stepsKind}
+
 // createDecoys serves a copy of each of our kinds, with all its rules, in a group that our programs know nothing of. What it takes
 // the API server to check, store and send such objects is the same.
 func (t *testbed) createDecoys(ctx context.Context) error {
-	for _, kind := range []kind{sequenceKind, coordinationKind, stepsKind} {
+	for _, kind := range decoyed {
 		ours := &apiextensionsv1.CustomResourceDefinition{}
 		if err := t.api.Get(ctx, client.ObjectKey{Name: kind.plural + "." + kind.group()}, ours); err != nil {
 			return fmt.Errorf("get the definition of %s: %w", kind.plural, err)
@@ -50,8 +54,7 @@ func (k kind) group() string {
 // decoy is the kind that stands for it where our programs are not to care: a copy of ours, or the kind itself, which others
 // watch besides us.
 func (k kind) decoy() kind {
-	switch k {
-	case sequenceKind, coordinationKind, stepsKind:
+	if slices.Contains(decoyed, k) {
 		k.api = strings.Replace(k.api, "/apis/", "/apis/"+decoyPrefix, 1)
 	}
 	return k

@@ -45,8 +45,9 @@ func run(ctx context.Context, args []string) error {
 	names := flags.String("attacks", strings.Join(attackNames(), ","), "attacks to play, in this order; \"together\" is all at a time")
 	limit := flags.Int64("memory-limit", 4096, "MiB of data that each process may have, as a limit of its container would; 0 for no limit")
 	flags.Float64Var(&b.requests, "requests", 10, "requests a second of the hostile tenant, after he has prepared")
-	flags.IntVar(&b.applications, "applications", 60, "applications that the well-behaved tenant starts in each phase: 6.5 samples each")
-	flags.Float64Var(&b.rate, "rate", 3, "applications that he starts a second")
+	flags.BoolVar(&b.quota, "quota", true, "limit the hostile tenant's namespaces by manifests/samples/resourcequota.yaml")
+	flags.IntVar(&b.applications, "applications", 40, "applications that the well-behaved tenant starts in each phase: 6.5 samples each")
+	flags.Float64Var(&b.rate, "rate", 1.5, "applications that he starts a second")
 	flags.DurationVar(&b.patience, "patience", 15*time.Second, "how long he waits for the last of them")
 	flags.StringVar(&b.logs, "logs", "", "directory to keep our programs' logs in")
 	s := &b.sizes

@@ -45,17 +45,18 @@ type testbed struct {
 	api     client.Client
 	monitor monitor
 	nodes   int
+	quota   bool // whether the sample quota limits namespaces of the hostile tenant
 	dir     string
 
 	components []string
 }
 
 // startTestbed brings up a cluster with so many nodes.
-func startTestbed(ctx context.Context, nodes int) (_ *testbed, err error) {
+func startTestbed(ctx context.Context, nodes int, quota bool) (_ *testbed, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	// There is no KWOK: it would make pods ready when it gets round to it.
-	t := &testbed{nodes: nodes, components: slices.DeleteFunc(controlplane.Components(), func(name string) bool {
+	t := &testbed{nodes: nodes, quota: quota, components: slices.DeleteFunc(controlplane.Components(), func(name string) bool {
 		return name == controlplane.Kwok
 	})}
 	if t.dir, err = os.MkdirTemp("", "podsequence-tenants-"); err != nil {

@@ -19,7 +19,7 @@ const (
 
 // GroupPhase sums a group up in one word.
 //
-// +kubebuilder:validation:Enum=Waiting;InProgress;Passed;Failed
+// +kubebuilder:validation:Enum=Waiting;InProgress;Passed;Failed;Skipped
 type GroupPhase string
 
 // The phases of a group.
@@ -28,6 +28,7 @@ const (
 	GroupInProgress GroupPhase = "InProgress" // released, not yet satisfied
 	GroupPassed     GroupPhase = "Passed"     // the next group may start
 	GroupFailed     GroupPhase = "Failed"     // released, and failed or too late; later groups stay held
+	GroupSkipped    GroupPhase = "Skipped"    // spec says skip: no group waits for it
 )
 
 // Condition types of a PodSequence.
@@ -36,6 +37,8 @@ const (
 	ConditionProgressing = "Progressing" // the sequence is under way
 	ConditionDegraded    = "Degraded"    // something keeps the sequence from doing what its spec says
 	ConditionSuspended   = "Suspended"   // nothing more is released, because spec.suspend says so
+	ConditionSkipped     = "Skipped"     // some group has skip: no group waits for it
+	ConditionDryRun      = "DryRun"      // nothing is held, because spec.dryRun says so
 )
 
 // Reasons of conditions and events.
@@ -58,6 +61,10 @@ const (
 	ReasonInvalidSpec         = "InvalidSpec"
 	ReasonCompleted           = "Completed"
 	ReasonAsExpected          = "AsExpected"
+	ReasonGroupsSkipped       = "GroupsSkipped"
+	ReasonNotSkipped          = "NotSkipped"
+	ReasonDryRun              = "DryRun"
+	ReasonEnforced            = "Enforced"
 )
 
 // Reasons of events that no condition has.
@@ -65,6 +72,8 @@ const (
 	EventGroupReleased     = "GroupReleased"
 	EventGroupReady        = "GroupReady"
 	EventSequenceCompleted = "SequenceCompleted"
+	EventGroupSkipped      = "GroupSkipped"
+	EventGroupNotSkipped   = "GroupNotSkipped"
 )
 
 // NodePhase sums up in one word how far a node is.
@@ -140,16 +149,38 @@ type PodSequenceStatus struct {
 	// +optional
 	NodeSummary *NodeSummary `json:"nodeSummary,omitempty"`
 
+	// DryRun says what the sequence would have held; absent unless spec.dryRun is true.
+	// +optional
+	DryRun *DryRunStatus `json:"dryRun,omitempty"`
+
 	// Message is one line for people.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Conditions are Ready, Progressing, Degraded and Suspended.
+	// Conditions are Ready, Progressing, Degraded and Suspended; Skipped and DryRun once they apply.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// DryRunStatus is what a sequence would have held had spec.dryRun not been true.
+type DryRunStatus struct {
+	// HeldNow is the number of pods that would be held now.
+	HeldNow int32 `json:"heldNow"`
+
+	// HeldTotal is the number of pods that would have been held at some time since the dry run began.
+	HeldTotal int32 `json:"heldTotal"`
+
+	// LongestSeconds is the longest time, in seconds, that one pod would have been held so far.
+	LongestSeconds int64 `json:"longestSeconds"`
+
+	// Pods are those that would be held now, sorted, at most 100.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Pods []string `json:"pods,omitempty"`
 }
 
 // GroupStatus is the record of one group.
@@ -163,7 +194,7 @@ type GroupStatus struct {
 	// Ready is how many of them are ready.
 	Ready int32 `json:"ready"`
 
-	// Phase is Waiting, InProgress or Passed.
+	// Phase is Waiting, InProgress, Passed, Failed or Skipped.
 	// +optional
 	Phase GroupPhase `json:"phase,omitempty"`
 

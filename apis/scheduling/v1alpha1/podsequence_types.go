@@ -109,6 +109,8 @@ type PodSequenceSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(i, group, !has(group.dependsOn) || group.dependsOn.all(name, self.exists(j, other, j < i && has(other.name) && other.name == name)))",message="podGroups[].dependsOn names groups that are listed earlier: correct the name, or move the group that it names before this one"
+	// +kubebuilder:validation:XValidation:rule="self.all(group, !has(group.dependsOn) || group.dependsOn.all(name, self.filter(other, has(other.name) && other.name == name).size() <= 1))",message="a name in podGroups[].dependsOn must be the name of one group only: give each group a name of its own"
 	PodGroups []PodGroup `json:"podGroups"`
 
 	// Scope says over what the order holds: Cluster, across the whole cluster, or Node, on each node by itself.
@@ -145,6 +147,11 @@ type PodSequenceSpec struct {
 	// Suspend has nothing more released while it is true. What was released stays. Defaults to false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+
+	// DryRun holds no pod while it is true: pods are released at once, and status.dryRun says which would have been held.
+	// Defaults to false.
+	// +optional
+	DryRun bool `json:"dryRun,omitempty"`
 }
 
 // Mode is the enforcement mode, with its default by scope.
@@ -161,6 +168,7 @@ func (s *PodSequenceSpec) Mode() EnforcementMode {
 // PodGroup is a set of pods that start together. Exactly one of Pods and PodSelector says which pods.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.onTimeout) || has(self.timeout)",message="onTimeout needs timeout: set timeout, or remove onTimeout"
+// +kubebuilder:validation:XValidation:rule="!has(self.expectedPods) || !has(self.pods)",message="expectedPods is only for podSelector: remove it, since every pod named in pods is expected"
 // +kubebuilder:validation:XValidation:rule="has(self.pods) != has(self.podSelector)",message="set exactly one of pods and podSelector: name the members in pods, or select them by label with podSelector"
 type PodGroup struct {
 	// Name is for people: messages and events tell it. Up to 63 characters. Defaults to "Group <n>" in messages, n from 1.
@@ -180,6 +188,26 @@ type PodGroup struct {
 	// PodSelector selects the members by label. {} selects every pod of the namespace that no earlier group has.
 	// +optional
 	PodSelector *LabelSelector `json:"podSelector,omitempty"`
+
+	// DependsOn are the names of the groups that this group waits for, up to 16; it waits for theirs too. Each is listed
+	// earlier and has a name that no other group of the sequence has. [] waits for none. Defaults to all groups listed before.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	DependsOn []string `json:"dependsOn,omitzero"`
+
+	// ExpectedPods is the least number of members to expect, 1 to 100000, whatever the workloads of the group ask for: for
+	// pods whose owners are of kinds that PodSequence does not know. Only with podSelector. Defaults to what the workloads ask for.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	ExpectedPods int32 `json:"expectedPods,omitempty"`
+
+	// Skip makes no group wait for this one while it is true. Its own pods are still released in their turn. Defaults to false.
+	// +optional
+	Skip bool `json:"skip,omitempty"`
 
 	// NodeSelector has, for scope Node, the labels of the nodes this group applies to, up to 16; on other nodes the group
 	// is skipped. Defaults to all nodes.

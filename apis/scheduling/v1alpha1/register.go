@@ -16,6 +16,12 @@ var (
 	// PodSequenceResource is what clients list and watch.
 	PodSequenceResource = GroupVersion.WithResource("podsequences")
 
+	// ClusterPodSequenceKind is the kind served under ClusterPodSequenceResource.
+	ClusterPodSequenceKind = GroupVersion.WithKind("ClusterPodSequence")
+
+	// ClusterPodSequenceResource is what clients list and watch.
+	ClusterPodSequenceResource = GroupVersion.WithResource("clusterpodsequences")
+
 	schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
 	// AddToScheme makes a scheme know the kinds of this package.
@@ -23,7 +29,7 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &PodSequence{}, &PodSequenceList{})
+	scheme.AddKnownTypes(GroupVersion, &PodSequence{}, &PodSequenceList{}, &ClusterPodSequence{}, &ClusterPodSequenceList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

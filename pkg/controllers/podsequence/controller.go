@@ -32,9 +32,8 @@ const (
 	statusWriters = 4
 )
 
-// DefaultStatusWritesPerNamespace is the default of Options.StatusWritesPerNamespace. A write of a large status costs the API server
-// some 20 ms of a processor.
-const DefaultStatusWritesPerNamespace = 20
+// DefaultStatusWritesPerNamespace is the default of Options.StatusWritesPerNamespace.
+const DefaultStatusWritesPerNamespace = 10
 
 // Options are what the operator of the cluster decides.
 type Options struct {
@@ -47,8 +46,8 @@ type Options struct {
 	ReleaseGates bool
 	// ExplainWaits has those pods say what they wait for. It does nothing without ReleaseGates.
 	ExplainWaits bool
-	// StatusWritesPerNamespace is how many statuses of PodSequences of one namespace are written in a second, five times as many at
-	// once after a pause.
+	// StatusWritesPerNamespace is how many statuses of PodSequences of one namespace are written in a second, twice as many at
+	// once after a pause. A status of many groups or nodes counts as several, see writeCost.
 	StatusWritesPerNamespace int
 	// HoldsChanged, if set, is called with each namespace in which what is held may have changed. It must not block.
 	HoldsChanged func(namespace string)

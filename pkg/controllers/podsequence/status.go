@@ -72,7 +72,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if equality.Semantic.DeepEqual(before, after) {
 		return again, nil
 	}
-	if wait := r.pacer.turn(key); wait > 0 {
+	if wait := r.pacer.turn(key, writeCost(&after)); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	object := report.Object.DeepCopy()

@@ -146,7 +146,7 @@ func TestStatusesOfACrowdedNamespaceAreWrittenLittleByLittle(t *testing.T) {
 	f.pacer = newPacer(f.clock, 1)
 	f.engine.ApplySequence(tiers().Obj())
 	for i := range budgetBurst {
-		require.Zero(t, f.pacer.turn(types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(i)}))
+		require.Zero(t, f.pacer.turn(types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(i)}, 1))
 	}
 
 	assert.Equal(t, time.Second, f.reconcile(t))
