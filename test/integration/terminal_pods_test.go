@@ -107,7 +107,7 @@ func (s *story) startScheduler(b *testing.B, config string, ready func() bool) s
 	require.NoError(b, s.Cluster.Kill(s.Ctx, program))
 	begin := time.Now()
 	require.NoError(b, s.Cluster.StartComponent(s.Ctx, program, "--config="+config))
-	require.Eventually(b, ready, 2*cluster.Patience, 10*time.Millisecond, "the scheduler knows all it must know")
+	require.Eventually(b, ready, 2*cluster.Patience, 25*time.Millisecond, "the scheduler knows all it must know")
 	cost.synced = time.Since(begin)
 
 	pid, err := s.Cluster.PID(program)
