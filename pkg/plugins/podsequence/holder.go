@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	listersv1 "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -96,7 +95,7 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 	h := newHolder(args, pods.Lister(), handle.ProfileName())
 	h.handle = handle
 	holders[factory] = h
-	synced := pods.Informer().HasSynced
+	synced := pods.Informer().HasSyncedChecker().Done()
 	go func() {
 		h.run(ctx, synced)
 		holdersMu.Lock()
@@ -115,10 +114,12 @@ func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
 
 // run works until the context ends. It begins when the framework's own pods are in: a standby that waits to lead has its
 // informers wait, and so neither watches nor writes.
-func (h *holder) run(ctx context.Context, podsSynced cache.InformerSynced) {
+func (h *holder) run(ctx context.Context, podsSynced <-chan struct{}) {
 	logger := klog.LoggerWithName(klog.FromContext(ctx), Name)
 	ctx = klog.NewContext(ctx, logger)
-	if !cache.WaitForCacheSync(ctx.Done(), podsSynced) {
+	select {
+	case <-podsSynced:
+	case <-ctx.Done():
 		return
 	}
 
