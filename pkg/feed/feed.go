@@ -218,24 +218,18 @@ func (f *Feed) setState(why string) { f.state.Store(&why) }
 // Run feeds the engine until the context ends.
 //
 // Pods, workloads, nodes and namespaces come first, all of them, and only then sequences: passes are permanent, and a group of
-// which only some pods are known may look ready. Whether the PodSequence kind is installed, and whether versions can be compared,
-// is found out meanwhile.
+// which only some pods are known may look ready.
 func (f *Feed) Run(ctx context.Context) {
 	var watches wait.Group
 	defer watches.Wait()
 
 	watches.StartWithContext(ctx, f.keepTime)
-	f.setState(worldIncomplete)
+	f.setState("the lists of pods, workloads, nodes and namespaces are not complete")
 	for _, kind := range f.world {
 		watches.StartWithContext(ctx, func(ctx context.Context) {
 			f.reflect(ctx, kind.resource.Resource, kind.source, kind.object, kind.store)
 		})
 	}
-	definitions := newDefinitionStore(ctx, f)
-	watches.StartWithContext(ctx, func(ctx context.Context) {
-		f.reflect(ctx, "customresourcedefinitions", f.definitions, definitionType, definitions)
-		definitions.stop()
-	})
 	if f.groups != nil {
 		watches.StartWithContext(ctx, func(ctx context.Context) { f.groups.Run(ctx, f.applyGroup) })
 		f.groups.AwaitListed(ctx)
@@ -254,11 +248,14 @@ func (f *Feed) Run(ctx context.Context) {
 	if f.consents != nil {
 		watches.StartWithContext(ctx, f.consents.run)
 	}
-	if !definitions.listed.Load() {
-		f.setState("it is not known whether the PodSequence kind is installed")
-	}
-	close(definitions.worldKnown)
+	f.setState("it is not known whether the PodSequence kind is installed")
+	store := &definitionStore{feed: f, ctx: ctx}
+	store.status.Resource = v1alpha1.PodSequenceResource.GroupResource()
+	watches.StartWithContext(ctx, func(ctx context.Context) {
+		f.reflect(ctx, "customresourcedefinitions", f.definitions, definitionType, store)
+	})
 	watches.Wait()
+	store.stop()
 }
 
 // reflect keeps the store up to date until the context ends, however often the watch breaks.

@@ -3,7 +3,6 @@ package feed
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -143,18 +142,9 @@ type definitionStore struct {
 	ctx    context.Context // of the feed: it is the parent of a watch that begins with an event
 	status definitions.Status
 
-	listed     atomic.Bool   // it is known whether there is such a kind
-	worldKnown chan struct{} // closed when the engine knows all but sequences
-
 	served types.UID // of the definition whose objects are being watched
 	cancel context.CancelFunc
 	done   chan struct{}
-}
-
-func newDefinitionStore(ctx context.Context, f *Feed) *definitionStore {
-	s := &definitionStore{feed: f, ctx: ctx, worldKnown: make(chan struct{})}
-	s.status.Resource = v1alpha1.PodSequenceResource.GroupResource()
-	return s
 }
 
 func (s *definitionStore) Add(obj any) error { return s.Update(obj) }
@@ -188,13 +178,9 @@ func (s *definitionStore) Replace(list []any, resourceVersion string) error {
 			return err
 		}
 	}
-	s.listed.Store(true)
 	if len(list) == 0 || s.served == "" {
 		s.stop()
 		s.status.Set(klog.FromContext(s.ctx), false)
-		if !s.awaitWorld(s.ctx) {
-			return nil
-		}
 		s.feed.known.setAbsent(true)
 		s.feed.apply(func() sequence.Changes { return s.feed.replaceSequences(nil, resourceVersion) })
 		s.feed.open()
@@ -202,20 +188,7 @@ func (s *definitionStore) Replace(list []any, resourceVersion string) error {
 	return nil
 }
 
-const (
-	worldIncomplete     = "the lists of pods, workloads, nodes and namespaces are not complete"
-	sequencesIncomplete = "the list of PodSequences is not complete"
-)
-
-// awaitWorld waits until the engine knows all but sequences. It reports whether it did before the context ended.
-func (s *definitionStore) awaitWorld(ctx context.Context) bool {
-	select {
-	case <-s.worldKnown:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+const sequencesIncomplete = "the list of PodSequences is not complete"
 
 func (s *definitionStore) watch() {
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -223,27 +196,14 @@ func (s *definitionStore) watch() {
 	s.cancel, s.done = cancel, done
 	s.status.Set(klog.FromContext(s.ctx), true)
 	s.feed.known.setAbsent(false)
-	s.feed.suspend(s.incomplete())
+	s.feed.suspend(sequencesIncomplete)
 	go func() {
 		defer close(done)
 		s.feed.compareVersions(ctx)
-		if !s.awaitWorld(ctx) {
-			return
-		}
 		s.feed.setState(sequencesIncomplete)
 		store := &sequenceStore{feed: s.feed, logger: klog.FromContext(ctx), unreadable: map[types.NamespacedName]int64{}}
 		s.feed.reflect(ctx, v1alpha1.PodSequenceResource.Resource, s.feed.sequences, &unstructured.Unstructured{}, store)
 	}()
-}
-
-// incomplete says what the engine does not know when a watch of the objects begins.
-func (s *definitionStore) incomplete() string {
-	select {
-	case <-s.worldKnown:
-		return sequencesIncomplete
-	default:
-		return worldIncomplete
-	}
 }
 
 // stop ends the watch of the objects and waits until it has ended.
