@@ -55,7 +55,8 @@ type barrier struct {
 type topic struct {
 	sequence.Subject
 	ofNamespace bool
-	isConsent   bool // all Namespaces, for what PodSequences they allow
+	isCluster   bool // all ClusterPodSequences
+	isConsent   bool // all Namespaces, for what they say when a pod is first seen
 }
 
 func newBarrier(versions *versions, moment func() uint64) *barrier {
@@ -97,12 +98,11 @@ func (b *barrier) drop(topic topic) {
 func (b *barrier) whyUnconfirmed(namespace string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for kinds := range sequence.OfWorkloads + 1 {
-		if q := b.inquiries[topicOf(sequence.Subject{Namespace: namespace, Kinds: kinds})]; q != nil && q.problem != "" {
-			return q.problem
-		}
+	topics := []topic{{}, {isCluster: true}, {isConsent: true}}
+	for kinds := range sequence.OfNamespaces + 1 { // what is asked of all namespaces is asked without a name
+		topics = append(topics, topicOf(sequence.Subject{Namespace: namespace, Kinds: kinds}), topicOf(sequence.Subject{Kinds: kinds}))
 	}
-	for _, about := range []topic{{}, {isConsent: true}} {
+	for _, about := range topics {
 		if q := b.inquiries[about]; q != nil && q.problem != "" {
 			return q.problem
 		}

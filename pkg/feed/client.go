@@ -15,18 +15,16 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// listWatchSequences lists and watches PodSequences as they are stored. Decoded into their Go type, one that cannot be,
+// listWatchSequences lists and watches PodSequences, or ClusterPodSequences, as they are stored. Decoded into their Go type, one that cannot be,
 // because it was stored when the definition allowed more, would fail the whole list, and so hold all pods.
-func listWatchSequences(config *rest.Config) (cache.ListerWatcher, error) {
+func listWatchSequences(config *rest.Config, resource schema.GroupVersionResource) (cache.ListerWatcher, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make client for PodSequences: %w", err)
+		return nil, fmt.Errorf("make client for %s: %w", resource.Resource, err)
 	}
-	sequences := client.Resource(v1alpha1.PodSequenceResource)
+	sequences := client.Resource(resource)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return sequences.List(ctx, options)

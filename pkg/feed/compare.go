@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata"
 	"k8s.io/klog/v2"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // comparedKind is a kind of which the API server can be asked how recent it is.
@@ -20,32 +19,25 @@ type comparedKind struct {
 	version  func(ctx context.Context) (string, error)
 }
 
-func (f *Feed) comparedKinds(client metadata.Interface) []comparedKind {
-	resources := []schema.GroupVersionResource{v1alpha1.PodSequenceResource}
-	for _, kind := range f.world {
-		resources = append(resources, kind.resource)
-	}
-	kinds := make([]comparedKind, len(resources))
-	for i, resource := range resources {
-		kinds[i] = comparedKind{resource.Resource, func(ctx context.Context) (string, error) {
-			list, err := client.Resource(resource).List(ctx, v1.ListOptions{Limit: 1})
-			if err != nil {
-				return "", err
-			}
-			return list.ResourceVersion, nil
-		}}
-	}
-	return kinds
+func comparedKindOf(client metadata.Interface, resource schema.GroupVersionResource) comparedKind {
+	return comparedKind{resource.Resource, func(ctx context.Context) (string, error) {
+		list, err := client.Resource(resource).List(ctx, v1.ListOptions{Limit: 1})
+		if err != nil {
+			return "", err
+		}
+		return list.ResourceVersion, nil
+	}}
 }
 
-// compareVersions finds out whether the versions of all kinds can be compared: it lists all kinds at the same time, and then all
-// once more, and looks whether a version of the second time is behind any of the first. Versions of two etcds would have to be
-// next to each other not to be. A list may take a moment until the API server has confirmed that it misses nothing, so these do not
-// wait for each other.
-func (f *Feed) compareVersions(ctx context.Context) {
+// compareVersions finds out whether the versions of a kind of sequences can be compared with those of all built-in kinds: it lists
+// all kinds at the same time, and then all once more, and looks whether a version of the second time is behind any of the first.
+// Versions of two etcds would have to be next to each other not to be. A list may take a moment until the API server has confirmed that
+// it misses nothing, so these do not wait for each other.
+func (f *Feed) compareVersions(ctx context.Context, sequences comparedKind) {
+	kinds := slices.Insert(slices.Clone(f.compared), 0, sequences)
 	for range 2 {
 		var lists wait.Group
-		for _, kind := range f.compared {
+		for _, kind := range kinds {
 			lists.Start(func() { f.compareVersion(ctx, kind) })
 		}
 		lists.Wait()

@@ -17,7 +17,7 @@ import (
 
 // refused is a pod to whose namespace a sequence points that it does not allow.
 func refused(version string, moment uint64) sequence.Sighting {
-	return sequence.Sighting{Version: version, Moment: moment, Refused: true}
+	return sequence.Sighting{Version: version, Moment: moment, AsksNamespaces: true}
 }
 
 func TestConsentFromBeforeAPod(t *testing.T) {
@@ -29,13 +29,13 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 	}
 	tests := map[string]func(t *testing.T, s story){
 		"without a sequence that waits for consent nobody asks for any": func(t *testing.T, s story) {
-			s.known.watch.brought("90")
+			s.Feed.sequences[0].known.watch.brought("90")
 			assert.True(t, s.CaughtUp("shop", sighted("90", 1)))
 			require.NoError(t, s.CatchUp(t.Context(), sighted("90", 1)))
 			assert.Zero(t, s.listed(s.namespaces))
 		},
 		"what the watch of namespaces has brought is known without a list": func(t *testing.T, s story) {
-			s.known.watch.brought("90")
+			s.Feed.sequences[0].known.watch.brought("90")
 			s.consents.watch.brought("90")
 			assert.True(t, s.CaughtUp("shop", refused("90", 1)))
 			require.NoError(t, s.CatchUp(t.Context(), refused("90", 1)))
@@ -50,7 +50,7 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 			assert.Equal(t, 1, s.listed(s.asking.sequences))
 		},
 		"a grant that the watch has not brought yet is waited for, and who waits gets to know": func(t *testing.T, s story) {
-			s.known.watch.brought("90")
+			s.Feed.sequences[0].known.watch.brought("90")
 			s.consents.watch.brought("50")
 			s.set(func() { s.namespaces.objects["shop"] = "60" })
 			assert.False(t, s.CaughtUp("shop", refused("90", 1)))
@@ -66,7 +66,7 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 			assert.Greater(t, s.advances.Load(), before)
 		},
 		"the watch of namespaces answers by itself": func(t *testing.T, s story) {
-			s.known.watch.brought("90")
+			s.Feed.sequences[0].known.watch.brought("90")
 			s.set(func() { s.namespaces.failing = true })
 			assert.False(t, s.CaughtUp("shop", refused("90", 1)))
 			time.Sleep(time.Second)
@@ -97,16 +97,19 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 				s.Feed = &Feed{
 					interest: newInterest(0),
 					barrier:  a.barrier,
-					known:    newKnownSequences(a.barrier, a.sequences.askedKind, a.pods.watch, advanced),
 					consents: newKnownNamespaces(a.barrier, s.namespaces.askedKind, a.pods.watch, advanced),
 				}
+				s.Feed.sequences[0] = &sequenceKind{known: newKnownSequences(a.barrier, a.sequences.askedKind, false, a.pods.watch, advanced)}
+				s.Feed.sequences[1] = &sequenceKind{cluster: true, known: newKnownSequences(a.barrier, a.sequences.askedKind, true, a.pods.watch, advanced)}
+				s.Feed.sequences[1].known.setAbsent(true)
+				s.advances.Store(0)
 				test(t, s)
 			})
 		})
 	}
 }
 
-func TestOfANamespaceOnlyConsentIsKept(t *testing.T) {
+func TestOfANamespaceOnlyConsentAndLabelsAreKept(t *testing.T) {
 	whole := &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "shop", UID: "uid", ResourceVersion: "7", Labels: map[string]string{"team": "blue"},
@@ -115,7 +118,7 @@ func TestOfANamespaceOnlyConsentIsKept(t *testing.T) {
 		Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}},
 	}
 	assert.Equal(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: "shop", UID: "uid", ResourceVersion: "7",
+		Name: "shop", UID: "uid", ResourceVersion: "7", Labels: map[string]string{"team": "blue"},
 		Annotations: map[string]string{v1alpha1.AllowSequencesFromAnnotation: "*"},
 	}}, trimNamespace(whole))
 }

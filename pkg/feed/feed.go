@@ -43,6 +43,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -61,22 +62,22 @@ type Feed struct {
 	sink   func(sequence.Changes)
 
 	// world are the kinds that the engine must know before it hears of sequences.
-	world       []watchedKind
-	groups      *podgroupwatch.Watcher // nil in tests that have none
-	definitions cache.ListerWatcher
-	sequences   cache.ListerWatcher
+	world     []watchedKind
+	groups    *podgroupwatch.Watcher // nil in tests that have none
+	sequences [2]*sequenceKind       // PodSequences and ClusterPodSequences
 
 	scoped   []scopedKind // those of world that the engine gets only in namespaces of interest
 	interest *interest
-	gathers  chan struct{} // has a token for every request about a namespace that has become of interest
+	deferred []deferredConfirm // guarded by deliver
+	gathers  chan struct{}     // has a token for every request about a namespace that has become of interest
 
-	versions  *versions
-	compared  []comparedKind
-	asked     []*askedKind // pods and workloads
-	barrier   *barrier
-	sequenced *position  // of PodSequences
-	known     *knownKind // PodSequences
-	consents  *knownKind // Namespaces
+	versions *versions
+	compared []comparedKind
+	asked    []*askedKind // pods and workloads
+	// askedNamespaces are Namespaces, to be asked about.
+	askedNamespaces *askedKind
+	barrier         *barrier
+	consents        *knownKind // Namespaces
 
 	// state is why the engine does not know enough yet; nil once it does.
 	state atomic.Pointer[string]
@@ -127,10 +128,6 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	if err != nil {
 		return nil, fmt.Errorf("make client for custom resource definitions: %w", err)
 	}
-	sequences, err := listWatchSequences(config)
-	if err != nil {
-		return nil, err
-	}
 	metadata, err := askingClient(config)
 	if err != nil {
 		return nil, err
@@ -138,10 +135,7 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 
 	f := &Feed{
 		engine: engine, sink: options.Sink,
-		definitions: cache.NewListWatchFromClient(extensions.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
-			fields.OneTermEqualSelector("metadata.name", definitionName)),
-		sequences: sequences,
-		clock:     options.Clock, rearm: make(chan struct{}, 1),
+		clock: options.Clock, rearm: make(chan struct{}, 1),
 	}
 	f.versions = newVersions(f.splitStorage)
 	f.gathers = make(chan struct{}, gathersAtOnce)
@@ -157,12 +151,23 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	}
 	namespaces := f.namespaces(core)
 	f.world = append(f.world, namespaces)
-	f.compared = f.comparedKinds(metadata)
+	for _, kind := range f.world {
+		f.compared = append(f.compared, comparedKindOf(metadata, kind.resource))
+	}
+	f.askedNamespaces = askedNamespaces(metadata, namespaces)
 	f.barrier = newBarrier(f.versions, engine.Moment)
-	f.sequenced = newPosition(v1alpha1.PodSequenceResource.Resource, f.versions)
 	pods := f.world[0].store.watch()
-	f.known = newKnownSequences(f.barrier, askedSequences(metadata, engine, f.sequenced), pods, options.Advanced)
-	f.consents = newKnownNamespaces(f.barrier, askedNamespaces(metadata, namespaces), pods, options.Advanced)
+	for i, resource := range []schema.GroupVersionResource{v1alpha1.PodSequenceResource, v1alpha1.ClusterPodSequenceResource} {
+		kind := &sequenceKind{cluster: i == 1, resource: resource, watch: newPosition(resource.Resource, f.versions), compared: comparedKindOf(metadata, resource)}
+		kind.definitions = cache.NewListWatchFromClient(extensions.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
+			fields.OneTermEqualSelector("metadata.name", kind.definitionName()))
+		if kind.source, err = listWatchSequences(config, resource); err != nil {
+			return nil, err
+		}
+		kind.known = newKnownSequences(f.barrier, askedSequences(metadata, engine, kind), kind.cluster, pods, options.Advanced)
+		f.sequences[i] = kind
+	}
+	f.consents = newKnownNamespaces(f.barrier, f.askedNamespaces, pods, options.Advanced)
 	if f.groups, err = podgroupwatch.New(config); err != nil {
 		return nil, fmt.Errorf("make watcher of PodGroups: %w", err)
 	}
@@ -186,8 +191,11 @@ func (f *Feed) Why() string {
 // Options.Advanced when more is known. A caller that has asked about a pod that the engine does not know yet must then ask
 // Engine.FirstSeen again.
 func (f *Feed) CaughtUp(namespace string, pod sequence.Sighting) bool {
-	known := f.known.reachedOrWanted(pod)
-	if pod.Refused { // both at the same time, so that the pod does not wait longer
+	known := true
+	for _, kind := range f.sequences { // all at the same time, so that the pod does not wait longer
+		known = kind.known.reachedOrWanted(pod) && known
+	}
+	if pod.AsksNamespaces {
 		known = f.consents.reachedOrWanted(pod) && known
 	}
 	// Last: what is known may be kept back until the namespace is complete.
@@ -198,10 +206,17 @@ func (f *Feed) CaughtUp(namespace string, pod sequence.Sighting) bool {
 // CatchUp returns once the engine knows what CaughtUp speaks of. Then the pod's sighting may be another: a PodSequence that
 // was not known before may ask for the consent of the pod's namespace.
 func (f *Feed) CatchUp(ctx context.Context, pod sequence.Sighting) error {
-	if err := f.known.await(ctx, pod); err != nil || !pod.Refused {
-		return err
+	for _, kind := range f.sequences {
+		if err := kind.known.await(ctx, pod); err != nil {
+			return err
+		}
 	}
-	return f.consents.await(ctx, pod)
+	if pod.AsksNamespaces {
+		if err := f.consents.await(ctx, pod); err != nil {
+			return err
+		}
+	}
+	return f.interest.awaitClusters(ctx)
 }
 
 // WhyUnconfirmed says in words why nobody can tell at the moment whether everything is known of a namespace, or of PodSequences: what
@@ -214,6 +229,15 @@ func (f *Feed) WhyUnconfirmed(namespace string) string {
 }
 
 func (f *Feed) setState(why string) { f.state.Store(&why) }
+
+// setStateUnlessSynced says why the engine does not know enough, unless it does.
+func (f *Feed) setStateUnlessSynced(why string) {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	if !f.synced {
+		f.setState(why)
+	}
+}
 
 // Run feeds the engine until the context ends.
 //
@@ -244,18 +268,26 @@ func (f *Feed) Run(ctx context.Context) {
 
 	watches.StartWithContext(ctx, f.keepInterest)
 	watches.StartWithContext(ctx, f.barrier.run)
-	watches.StartWithContext(ctx, f.known.run)
+	for _, kind := range f.sequences {
+		watches.StartWithContext(ctx, kind.known.run)
+	}
 	if f.consents != nil {
 		watches.StartWithContext(ctx, f.consents.run)
 	}
-	f.setState("it is not known whether the PodSequence kind is installed")
-	store := &definitionStore{feed: f, ctx: ctx}
-	store.status.Resource = v1alpha1.PodSequenceResource.GroupResource()
-	watches.StartWithContext(ctx, func(ctx context.Context) {
-		f.reflect(ctx, "customresourcedefinitions", f.definitions, definitionType, store)
-	})
+	f.setState("it is not known whether the kinds PodSequence and ClusterPodSequence are installed")
+	var stores []*definitionStore
+	for _, kind := range f.sequences {
+		store := &definitionStore{feed: f, kind: kind, ctx: ctx}
+		store.status.Resource = kind.resource.GroupResource()
+		stores = append(stores, store)
+		watches.StartWithContext(ctx, func(ctx context.Context) {
+			f.reflect(ctx, "customresourcedefinitions", kind.definitions, definitionType, store)
+		})
+	}
 	watches.Wait()
-	store.stop()
+	for _, store := range stores {
+		store.stop()
+	}
 }
 
 // reflect keeps the store up to date until the context ends, however often the watch breaks.
@@ -281,7 +313,7 @@ func (f *Feed) reflect(ctx context.Context, name string, source cache.ListerWatc
 func (f *Feed) open() {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
-	if f.synced || !f.interest.isKnown() {
+	if f.synced || !f.interest.isKnown() || !f.sequences[0].listed || !f.sequences[1].listed {
 		return
 	}
 	f.synced = true
@@ -290,11 +322,11 @@ func (f *Feed) open() {
 	f.pass(f.engine.Everything())
 }
 
-// suspend closes the sink until the engine knows everything again.
-func (f *Feed) suspend(why string) {
+// suspend closes the sink until the engine knows everything again, the sequences of a kind among them.
+func (f *Feed) suspend(kind *sequenceKind, why string) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
-	f.synced, f.interest.listed = false, false
+	f.synced, kind.listed = false, false
 	f.setState(why)
 	engineSynced.Set(0)
 }
@@ -322,6 +354,7 @@ func (f *Feed) step(enter func() sequence.Changes) {
 	eventDuration.Observe(time.Since(begin).Seconds())
 	f.pass(changes)
 	f.forgetAbandoned()
+	f.confirmDeferred()
 	if wake := f.engine.NextWake(); !wake.Equal(f.wake) {
 		f.wake = wake
 		select {
@@ -362,12 +395,25 @@ func (f *Feed) pass(changes sequence.Changes) {
 // about is what a question of the engine is about.
 func (f *Feed) about(about sequence.Subject) subject {
 	confirm := func(moment uint64) {
-		f.apply(func() sequence.Changes { return f.engine.Confirm(about, moment) })
+		f.apply(func() sequence.Changes {
+			if about.Kinds == sequence.OfNamespaces && f.deferConfirm(about, moment) {
+				return sequence.Changes{}
+			}
+			return f.engine.Confirm(about, moment)
+		})
 	}
 	s := subject{
 		name: "pods and workloads of namespace " + about.Namespace, consequence: "what turns ready there does not count yet",
 		passed: func(m mark) { confirm(m.moment) },
 		listed: func(moment uint64, _ string) { confirm(moment) },
+	}
+	switch {
+	case about.Kinds == sequence.OfNamespaces:
+		s.name, s.consequence = "Namespaces", "what turns ready in namespaces that a ClusterPodSequence selects does not count yet"
+		s.kinds = append(s.kinds, f.askedNamespaces)
+		return s
+	case about.Namespace == "":
+		s.name = "pods and workloads of all namespaces"
 	}
 	for _, kind := range f.asked {
 		if kind.kinds <= about.Kinds {

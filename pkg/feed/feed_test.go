@@ -11,12 +11,14 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/clock"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence"
 )
@@ -28,18 +30,25 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	app := st.MakePod().Namespace("shop").Name("app").UID("app").SchedulerName("podsequence-scheduler").Obj()
 	pods, definitions, sequences := cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource()
 	f := &Feed{
-		engine: engine, definitions: definitions, sequences: sequences, interest: newInterest(0),
+		engine: engine, interest: newInterest(0),
 		clock: clock.RealClock{}, rearm: make(chan struct{}, 1),
 	}
 	f.versions = newVersions(f.splitStorage)
 	f.barrier = newBarrier(f.versions, engine.Moment)
-	f.sequenced = newPosition("podsequences", f.versions)
-	none := &askedKind{
-		watch:    f.sequenced,
-		list:     func(context.Context, string) (listing, error) { return listing{}, nil },
-		unlisted: func(string, sets.Set[types.UID], string) []types.UID { return nil },
+	for i, resource := range []schema.GroupVersionResource{v1alpha1.PodSequenceResource, v1alpha1.ClusterPodSequenceResource} {
+		kind := &sequenceKind{
+			cluster: i == 1, resource: resource, definitions: definitions, source: sequences, watch: newPosition(resource.Resource, f.versions),
+		}
+		none := &askedKind{
+			watch:    kind.watch,
+			list:     func(context.Context, string) (listing, error) { return listing{}, nil },
+			unlisted: func(string, sets.Set[types.UID], string) []types.UID { return nil },
+		}
+		kind.known = newKnownSequences(f.barrier, none, kind.cluster, newPosition("pods", f.versions), func() {})
+		kind.compared = comparedKind{resource.Resource, func(context.Context) (string, error) { return "1", nil }}
+		f.sequences[i] = kind
 	}
-	f.known = newKnownSequences(f.barrier, none, newPosition("pods", f.versions), func() {})
+	f.sequences[1].definitions = cachetesting.NewFakeControllerSource() // that kind is not installed
 	f.world = []watchedKind{{
 		resource: corev1.SchemeGroupVersion.WithResource("pods"), source: pods, object: &corev1.Pod{},
 		store: newObjectStore(f, engine.ApplyPod, engine.RemovePod, engine.ReplacePods),
@@ -68,7 +77,7 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	}
 
 	definition := &apiextensionsv1.CustomResourceDefinition{}
-	definition.Name, definition.UID = definitionName, "definition"
+	definition.Name, definition.UID = f.sequences[0].definitionName(), "definition"
 	definition.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
 		{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
 	}

@@ -23,8 +23,8 @@ type scopedKind interface {
 	gather(ctx context.Context, spaces []*space) error
 }
 
-// replaceSequences enters all PodSequences that there are at a version, but for those that must wait.
-func (f *Feed) replaceSequences(all []sequence.Stored, version string) sequence.Changes {
+// replaceSequences enters all sequences of a kind that there are at a version, but for those that must wait.
+func (f *Feed) replaceSequences(kind *sequenceKind, all []sequence.Stored, version string) sequence.Changes {
 	now := f.clock.Now()
 	present := make(map[types.NamespacedName]struct{}, len(all))
 	var known []sequence.Stored
@@ -34,9 +34,43 @@ func (f *Feed) replaceSequences(all []sequence.Stored, version string) sequence.
 			known = append(known, ps)
 		}
 	}
-	f.interest.keepOnly(present, now)
-	f.interest.listed = true
+	f.interest.keepOnly(present, kind.cluster, now)
+	kind.listed = true
+	if kind.cluster {
+		return f.engine.ReplaceClusterSequences(known, version)
+	}
 	return f.engine.ReplaceSequences(known, version)
+}
+
+// deferredConfirm is an answer that the engine is not given before some namespaces are complete: what their Namespaces say is
+// kept back until then.
+type deferredConfirm struct {
+	about  sequence.Subject
+	moment uint64
+	spaces []*space
+}
+
+// deferConfirm keeps an answer about Namespaces back if any Namespace is. It reports whether it does.
+func (f *Feed) deferConfirm(about sequence.Subject, moment uint64) bool {
+	spaces := f.interest.holding()
+	if len(spaces) > 0 {
+		f.deferred = append(f.deferred, deferredConfirm{about, moment, spaces})
+	}
+	return len(spaces) > 0
+}
+
+// confirmDeferred gives the engine the answers that were kept back for namespaces that are complete, or of interest no more.
+func (f *Feed) confirmDeferred() {
+	waiting := f.deferred
+	f.deferred = nil
+	for _, answer := range waiting {
+		answer.spaces = slices.DeleteFunc(answer.spaces, func(sp *space) bool { return sp.complete || f.interest.spaces[sp.name] != sp })
+		if len(answer.spaces) > 0 {
+			f.deferred = append(f.deferred, answer)
+			continue
+		}
+		f.pass(f.engine.Confirm(answer.about, answer.moment))
+	}
 }
 
 // forgetAbandoned has the engine forget what it knows of namespaces that nothing speaks of any more before they were
@@ -50,13 +84,17 @@ func (f *Feed) forgetAbandoned() {
 			continue
 		}
 		f.pass(f.engine.ForgetNamespace(sp.name))
-		if sp.consent != nil {
-			f.pass(f.engine.ApplyNamespace(sp.consent))
+		if sp.namespace != nil {
+			f.pass(f.engine.ApplyNamespace(sp.namespace))
 		}
 		if len(sp.held) > 0 {
 			f.pass(f.engine.ApplySequences(slices.Collect(maps.Values(sp.held)), f.versions.known()))
 		}
 	}
+	if clusters := f.interest.takeClusters(); len(clusters) > 0 { // what one of them waited for is of interest no more
+		f.pass(f.engine.ApplySequences(clusters, f.versions.known()))
+	}
+	f.interest.settleClusters()
 }
 
 // keepInterest gathers what there is in namespaces that become of interest, and has the engine forget those that are of
@@ -118,7 +156,9 @@ func (f *Feed) gather(ctx context.Context, spaces []*space) {
 	f.step(func() sequence.Changes { return f.completeSpaces(spaces) })
 	f.deliver.Unlock()
 	f.open()
-	f.known.brought()
+	for _, kind := range f.sequences {
+		kind.known.brought()
+	}
 }
 
 func (f *Feed) gatherKinds(ctx context.Context, spaces []*space) error {
@@ -154,12 +194,14 @@ func (f *Feed) completeSpaces(spaces []*space) sequence.Changes {
 		if f.interest.spaces[sp.name] != sp {
 			continue
 		}
-		of, consent := f.interest.complete(sp)
+		of, namespace := f.interest.complete(sp)
 		held = append(held, of...)
-		if consent != nil {
-			f.pass(f.engine.ApplyNamespace(consent))
+		if namespace != nil {
+			f.pass(f.engine.ApplyNamespace(namespace))
 		}
 		defer f.interest.waiting.Delete(sp.name)
 	}
-	return f.engine.ApplySequences(held, f.versions.known())
+	clusters := f.interest.takeClusters()
+	defer f.interest.settleClusters()
+	return f.engine.ApplySequences(append(held, clusters...), f.versions.known())
 }

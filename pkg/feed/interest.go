@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,27 +21,34 @@ const linger = time.Minute
 // interest knows the namespaces of interest: those of which a PodSequence speaks that the namespace allows. The package comment
 // says what that is for.
 //
-// All fields but waiting and kick are guarded by Feed.deliver.
+// All fields but waiting, heldClusters and kick are guarded by Feed.deliver.
 type interest struct {
 	kinds  int // of pods and workloads
 	spaces map[string]*space
-	// targets has the namespace of which each PodSequence speaks, and counted those PodSequences that are allowed to.
+	// targets has the namespace of which each PodSequence speaks, and counted the namespaces in which each sequence that is allowed
+	// to speak of them does.
 	targets map[types.NamespacedName]string
-	counted map[types.NamespacedName]struct{}
+	counted map[types.NamespacedName]map[string]struct{}
 	// foreign are the PodSequences of other namespaces that speak of a namespace, whether it allows them or not, and consents
 	// what the annotations of namespaces say that have one.
 	foreign  map[string]map[types.NamespacedName]struct{}
 	consents map[string]string
+	// clusters are the ClusterPodSequences, and labels those of all Namespaces.
+	clusters map[types.NamespacedName]*clusterSequence
+	labels   map[string]map[string]string
 
-	listed     bool     // all PodSequences are known
 	incomplete int      // how many spaces are
 	queue      []*space // those that nobody lists yet
 	abandoned  []*space // those that were incomplete when the last PodSequence left them
 
 	unused map[*space]struct{} // those of which no PodSequence speaks any more
 
-	waiting sync.Map      // why, by name of the incomplete spaces; it is read without a lock
-	kick    chan struct{} // has a token when there is something to do for keepInterest
+	freed        int64         // how many of heldClusters are held back no more, once the engine has been told of them
+	heldClusters atomic.Int64  // how many ClusterPodSequences the engine is not told of yet
+	waiting      sync.Map      // why, by name of the incomplete spaces; it is read without a lock
+	kick         chan struct{} // has a token when there is something to do for keepInterest
+	settled      chan struct{} // closed when no ClusterPodSequence is kept back any more; guarded by settledMu
+	settledMu    sync.Mutex
 }
 
 // space is a namespace of interest.
@@ -50,10 +58,10 @@ type space struct {
 	emptied   time.Time // since when none does
 	complete  bool      // everything that there is in it is known
 	kinds     []spaceKind
-	// held are the PodSequences that the engine does not get before the space is complete, and consent is the Namespace
+	// held are the PodSequences that the engine does not get before the space is complete, and namespace is the Namespace
 	// itself if that has changed meanwhile.
-	held    map[types.NamespacedName]sequence.Stored
-	consent *corev1.Namespace
+	held      map[types.NamespacedName]sequence.Stored
+	namespace *corev1.Namespace
 }
 
 // spaceKind is what is known of one kind in a space.
@@ -65,28 +73,32 @@ type spaceKind struct {
 func newInterest(kinds int) *interest {
 	return &interest{
 		kinds: kinds, spaces: map[string]*space{}, targets: map[types.NamespacedName]string{},
-		counted: map[types.NamespacedName]struct{}{},
+		counted:  map[types.NamespacedName]map[string]struct{}{},
+		clusters: map[types.NamespacedName]*clusterSequence{}, labels: map[string]map[string]string{}, settled: make(chan struct{}),
 		foreign: map[string]map[types.NamespacedName]struct{}{}, consents: map[string]string{},
 		unused: map[*space]struct{}{}, kick: make(chan struct{}, 1),
 	}
 }
 
-// isWaiting says why not everything is known of a namespace of interest.
+// isWaiting says why not everything is known of a namespace. A ClusterPodSequence that waits for one namespace keeps all waiting.
 func (i *interest) isWaiting(namespace string) (why string, waiting bool) {
 	found, waiting := i.waiting.Load(namespace)
 	if !waiting {
-		return "", false
+		return "", i.heldClusters.Load() > 0
 	}
 	return found.(string), true
 }
 
-// isKnown reports whether all PodSequences are known, and all that there is in the namespaces of which they speak.
-func (i *interest) isKnown() bool { return i.listed && i.incomplete == 0 }
+// isKnown reports whether all is known that there is in the namespaces of which sequences speak.
+func (i *interest) isKnown() bool { return i.incomplete == 0 }
 
 // holdBack takes a PodSequence that was created or changed. It reports whether the engine must not get it yet. Then it
 // is kept until the namespace of which it speaks is complete.
 func (i *interest) holdBack(ps sequence.Stored, now time.Time) bool {
 	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
+	if ps.Cluster != nil {
+		return i.holdCluster(key, ps, now)
+	}
 	target := sequence.TargetNamespace(ps.PodSequence)
 	if i.targets[key] != target {
 		i.remove(key, now)
@@ -122,21 +134,28 @@ func (i *interest) add(key types.NamespacedName, target string) *space {
 		i.queue = append(i.queue, sp)
 		wake(i.kick)
 	}
-	if _, counted := i.counted[key]; !counted {
-		i.counted[key] = struct{}{}
+	if _, counted := i.counted[key][target]; !counted {
+		if i.counted[key] == nil {
+			i.counted[key] = map[string]struct{}{}
+		}
+		i.counted[key][target] = struct{}{}
 		sp.sequences++
 		delete(i.unused, sp)
 	}
 	return sp
 }
 
-// remove forgets a PodSequence that is gone, or speaks of another namespace now.
+// remove forgets a sequence that is gone, or speaks of another namespace now.
 func (i *interest) remove(key types.NamespacedName, now time.Time) {
+	if key.Namespace == "" {
+		i.removeCluster(key, now)
+		return
+	}
 	target := i.targets[key]
 	if sp := i.spaces[target]; sp != nil {
 		delete(sp.held, key)
 	}
-	i.leave(key, now)
+	i.leave(key, target, now)
 	delete(i.targets, key)
 	if keys := i.foreign[target]; keys != nil {
 		if delete(keys, key); len(keys) == 0 {
@@ -145,13 +164,15 @@ func (i *interest) remove(key types.NamespacedName, now time.Time) {
 	}
 }
 
-// leave has a PodSequence not count any more.
-func (i *interest) leave(key types.NamespacedName, now time.Time) {
-	if _, counted := i.counted[key]; !counted {
+// leave has a sequence not count any more in a namespace.
+func (i *interest) leave(key types.NamespacedName, target string, now time.Time) {
+	if _, counted := i.counted[key][target]; !counted {
 		return
 	}
-	delete(i.counted, key)
-	sp := i.spaces[i.targets[key]]
+	if delete(i.counted[key], target); len(i.counted[key]) == 0 {
+		delete(i.counted, key)
+	}
+	sp := i.spaces[target]
 	if sp.sequences--; sp.sequences > 0 {
 		return
 	}
@@ -168,42 +189,64 @@ func (i *interest) leave(key types.NamespacedName, now time.Time) {
 	i.abandoned = append(i.abandoned, sp)
 }
 
-// keepOnly forgets all PodSequences but those.
-func (i *interest) keepOnly(present map[types.NamespacedName]struct{}, now time.Time) {
+// keepOnly forgets all sequences of a kind but those.
+func (i *interest) keepOnly(present map[types.NamespacedName]struct{}, cluster bool, now time.Time) {
+	gone := func(key types.NamespacedName) bool { _, is := present[key]; return !is }
 	for key := range i.targets {
-		if _, is := present[key]; !is {
+		if !cluster && gone(key) {
+			i.remove(key, now)
+		}
+	}
+	for key := range i.clusters {
+		if cluster && gone(key) {
 			i.remove(key, now)
 		}
 	}
 }
 
-// holdConsent takes a Namespace that was created or changed. It reports whether the engine must not get it yet, because
-// it allows a PodSequence of which the namespace is not complete.
-func (i *interest) holdConsent(namespace *corev1.Namespace, now time.Time) bool {
+// holdNamespace takes a Namespace that was created or changed. It reports whether the engine must not get it yet, because
+// some sequence speaks of the namespace that is not complete: what the Namespace says may have the sequence count there.
+func (i *interest) holdNamespace(namespace *corev1.Namespace, now time.Time) bool {
 	i.setConsent(namespace.Name, namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation], now)
+	i.setLabels(namespace.Name, namespace.Labels, true, now)
 	sp := i.spaces[namespace.Name]
 	if sp == nil || sp.complete {
 		return false
 	}
-	sp.consent = trimNamespace(namespace)
+	sp.namespace = trimNamespace(namespace)
 	return true
 }
 
-// dropConsent takes a Namespace that is gone.
-func (i *interest) dropConsent(name string, now time.Time) {
+// dropNamespace takes a Namespace that is gone.
+func (i *interest) dropNamespace(name string, now time.Time) {
 	i.setConsent(name, "", now)
+	i.setLabels(name, nil, false, now)
 	if sp := i.spaces[name]; sp != nil {
-		sp.consent = nil
+		sp.namespace = nil
 	}
 }
 
-// dropConsents takes that there are no namespaces but those.
-func (i *interest) dropConsents(present map[string]struct{}, now time.Time) {
-	for name := range i.consents {
+// dropNamespaces takes that there are no namespaces but those.
+func (i *interest) dropNamespaces(present map[string]struct{}, now time.Time) {
+	for name := range i.labels {
 		if _, is := present[name]; !is {
-			i.dropConsent(name, now)
+			i.dropNamespace(name, now)
 		}
 	}
+}
+
+// holding are the namespaces of which the engine is not told yet what the Namespace says.
+func (i *interest) holding() []*space {
+	if i.incomplete == 0 {
+		return nil
+	}
+	var holding []*space
+	for _, sp := range i.spaces {
+		if sp.namespace != nil {
+			holding = append(holding, sp)
+		}
+	}
+	return holding
 }
 
 func (i *interest) setConsent(name, list string, now time.Time) {
@@ -216,7 +259,7 @@ func (i *interest) setConsent(name, list string, now time.Time) {
 		if sequence.Consents(list, key.Namespace) {
 			i.add(key, name)
 		} else {
-			i.leave(key, now)
+			i.leave(key, name, now)
 		}
 	}
 }
@@ -228,18 +271,18 @@ func (sp *space) inherit(old *space) {
 			sp.held[key] = ps
 		}
 	}
-	if sp.consent == nil {
-		sp.consent = old.consent
+	if sp.namespace == nil {
+		sp.namespace = old.namespace
 	}
 }
 
 // complete has a space be complete. It returns what was kept for it, which the engine must get before the space ceases to
 // wait.
-func (i *interest) complete(sp *space) (held []sequence.Stored, consent *corev1.Namespace) {
-	held, consent = slices.Collect(maps.Values(sp.held)), sp.consent
-	sp.complete, sp.held, sp.consent = true, nil, nil
+func (i *interest) complete(sp *space) (held []sequence.Stored, namespace *corev1.Namespace) {
+	held, namespace = slices.Collect(maps.Values(sp.held)), sp.namespace
+	sp.complete, sp.held, sp.namespace = true, nil, nil
 	i.incomplete--
-	return held, consent
+	return held, namespace
 }
 
 // expired are the spaces that nothing has spoken of for long. They are of interest no more. next is when to look again; zero if

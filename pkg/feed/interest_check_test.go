@@ -2,6 +2,7 @@ package feed
 
 import (
 	"slices"
+	"strings"
 	"testing/synctest"
 	"time"
 
@@ -21,20 +22,20 @@ func (w *interestWorld) step() {
 	for range w.IntN(4) {
 		w.change()
 	}
-	for _, name := range []string{"definitions", "namespaces", "pods", "jobs", "podsequences"} {
+	for _, name := range []string{"definition of podsequences", "namespaces", "pods", "jobs", "podsequences", "clusterpodsequences", "definition of clusterpodsequences"} {
 		kind := w.server.kind(name)
 		switch roll := w.IntN(40); {
 		case roll == 0:
 			kind.breakWatch()
 			w.log = append(w.log, "gap "+name)
 			w.seen["gaps"]++
-		case roll == 1 && name != "definitions":
+		case roll == 1 && !isDefinition(name):
 			w.fail(kind, true)
 		case kind.broken && roll < 10:
 			w.fail(kind, false)
 		case roll < 25:
 			kind.bring(w.IntN(8))
-		case roll < 28 && name != "definitions":
+		case roll < 28 && !isDefinition(name):
 			kind.bookmark(emptyOf(name))
 		}
 		if w.IntN(10) == 0 {
@@ -56,6 +57,8 @@ func (w *interestWorld) step() {
 		}
 	}
 }
+
+func isDefinition(kind string) bool { return strings.HasPrefix(kind, "definition of ") }
 
 // emptyOf is an object of a kind as a bookmark has it.
 func emptyOf(kind string) object {
@@ -95,6 +98,12 @@ func (w *interestWorld) mayBeScheduled(pod *corev1.Pod) bool {
 	if incomplete {
 		w.seen["held while incomplete"]++
 	}
+	if w.feed.interest.heldClusters.Load() > 0 {
+		w.seen["held for a ClusterPodSequence"]++
+	}
+	w.feed.deliver.Lock()
+	w.seen["confirmed late"] += len(w.feed.deferred)
+	w.feed.deliver.Unlock()
 	verdict := w.feed.engine.Verdict(pod.DeepCopy())
 	return !verdict.Held && w.feed.CaughtUp(pod.Namespace, verdict.FirstSeen)
 }
@@ -115,6 +124,7 @@ func (w *interestWorld) schedule(pod *corev1.Pod) {
 			w.Fatalf("seed %d: pod %s/%s is scheduled before its turn in PodSequence %s/%s\n%s", w.seed, pod.Namespace, pod.Name, ps.Namespace, name, w.history())
 		}
 	}
+	w.checkClusters(pod)
 	if w.IntN(2) == 0 {
 		pod.Spec.NodeName = "node"
 		w.write(watch.Modified, "pods", pod)
@@ -150,6 +160,7 @@ func (w *interestWorld) quiet() {
 			ofInterest.Insert(sequence.TargetNamespace(ps))
 		}
 	}
+	ofInterest.Insert(w.acrossNamespaces()...)
 	pods, jobs := map[string]sets.Set[types.UID]{}, map[string]sets.Set[types.UID]{}
 	for _, namespace := range someNamespaces {
 		pods[namespace], jobs[namespace] = sets.Set[types.UID]{}, sets.Set[types.UID]{}
@@ -198,6 +209,7 @@ func (w *interestWorld) compareReleases() {
 	for _, ps := range w.sequences {
 		fresh.tell(fresh.truth.ApplySequence(ps))
 	}
+	w.tellClusters(fresh)
 	for _, pod := range w.pods {
 		if pod.Spec.NodeName != "" || fresh.truth.Decide(pod).Held {
 			continue

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
@@ -49,7 +51,7 @@ func TestInterestReleasesNothingEarlyAndForgets(t *testing.T) {
 		}
 	}
 	t.Log(seen)
-	for _, what := range []string{"scheduled", "scheduled in a later group", "held while incomplete", "gaps", "forgotten", "complete"} {
+	for _, what := range []string{"scheduled", "scheduled in a later group", "held while incomplete", "gaps", "forgotten", "complete", "scheduled in a later group across namespaces", "held for a ClusterPodSequence", "confirmed late"} {
 		if seen[what] == 0 {
 			t.Errorf("nothing was %s: these worlds show nothing", what)
 		}
@@ -88,6 +90,8 @@ type interestWorld struct {
 	jobs       map[string]*batchv1.Job
 	namespaces map[string]*corev1.Namespace
 	sequences  map[string]*v1alpha1.PodSequence
+	clusters   map[string]*v1alpha1.ClusterPodSequence
+	selected   map[string]int  // since which version each ClusterPodSequence has its present members in each namespace, by name/namespace
 	allowed    map[string]int  // since which version each PodSequence counts
 	withdrawn  map[string]bool // those that were once allowed and then refused
 	created    map[string]int  // the versions in which pods were created
@@ -98,6 +102,7 @@ func newInterestWorld(t *testing.T, seed uint64, seen map[string]int) *interestW
 		T: t, Rand: rand.New(rand.NewPCG(seed, 7)), seed: seed, seen: seen,
 		truth: sequence.NewEngine(ours()), pods: map[string]*corev1.Pod{}, jobs: map[string]*batchv1.Job{},
 		namespaces: map[string]*corev1.Namespace{}, sequences: map[string]*v1alpha1.PodSequence{},
+		clusters: map[string]*v1alpha1.ClusterPodSequence{}, selected: map[string]int{},
 		allowed: map[string]int{}, withdrawn: map[string]bool{}, created: map[string]int{},
 	}
 	w.server = newAPIServer(seed)
@@ -108,11 +113,13 @@ func newInterestWorld(t *testing.T, seed uint64, seen map[string]int) *interestW
 	for range w.IntN(20) {
 		w.change()
 	}
-	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definitionName, UID: "definition"}}
-	definition.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
-		{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
+	for _, resource := range sequenceResources {
+		definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: resource.GroupResource().String(), UID: "definition"}}
+		definition.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
+			{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
+		}
+		w.server.kind("definition of "+resource.Resource).write(watch.Added, definition)
 	}
-	w.server.kind("definitions").write(watch.Added, definition)
 	w.feed = feedOf(w.server)
 	done := make(chan struct{})
 	quiet := klog.NewContext(t.Context(), logr.Discard())
@@ -121,6 +128,9 @@ func newInterestWorld(t *testing.T, seed uint64, seen map[string]int) *interestW
 	return w
 }
 
+// sequenceResources are those of PodSequences and of ClusterPodSequences.
+var sequenceResources = []schema.GroupVersionResource{v1alpha1.PodSequenceResource, v1alpha1.ClusterPodSequenceResource}
+
 func ours() sequence.Config { return sequence.Config{SchedulerNames: []string{"ours"}} }
 
 // feedOf is a feed of pods, Jobs, Namespaces and PodSequences.
@@ -128,12 +138,10 @@ func feedOf(server *apiServer) *Feed {
 	engine := sequence.NewEngine(ours())
 	f := &Feed{
 		engine: engine, clock: clock.RealClock{}, rearm: make(chan struct{}, 1), sink: func(sequence.Changes) {},
-		gathers: make(chan struct{}, gathersAtOnce), definitions: source{server.kind("definitions")},
-		sequences: source{server.kind("podsequences")},
+		gathers: make(chan struct{}, gathersAtOnce),
 	}
 	f.versions = newVersions(f.splitStorage)
 	f.barrier = newBarrier(f.versions, engine.Moment)
-	f.sequenced = newPosition("podsequences", f.versions)
 	pods, jobs := f.pods(), workloads[*batchv1.Job](f, sequence.KindJob)
 	pods.scope.list, pods.scope.watch = server.kind("pods").list, server.kind("pods").watch
 	jobs.scope.list, jobs.scope.watch = server.kind("jobs").list, server.kind("jobs").watch
@@ -160,18 +168,32 @@ func feedOf(server *apiServer) *Feed {
 		})
 	}
 	advanced := func() {}
-	f.known = newKnownSequences(f.barrier, &askedKind{
-		watch: f.sequenced, list: server.kind("podsequences").metadata,
-		unlisted: func(_ string, listed sets.Set[types.UID], version string) []types.UID {
-			return engine.UnlistedSequences(listed, version)
-		},
-		knowsAny: func(_ string, uids []types.UID) bool { return engine.KnowsAnySequence(uids) },
-	}, pods.position, advanced)
-	f.consents = newKnownNamespaces(f.barrier, &askedKind{
+	for i, resource := range sequenceResources {
+		name := resource.Resource
+		kind := &sequenceKind{
+			cluster: i == 1, resource: resource, watch: newPosition(name, f.versions),
+			definitions: source{server.kind("definition of " + name)}, source: source{server.kind(name)},
+			compared: comparedKind{name, func(context.Context) (string, error) {
+				server.mu.Lock()
+				defer server.mu.Unlock()
+				return strconv.Itoa(server.version), nil
+			}},
+		}
+		kind.known = newKnownSequences(f.barrier, &askedKind{
+			watch: kind.watch, list: server.kind(name).metadata,
+			unlisted: func(_ string, listed sets.Set[types.UID], version string) []types.UID {
+				return engine.UnlistedSequences(kind.cluster, listed, version)
+			},
+			knowsAny: func(_ string, uids []types.UID) bool { return engine.KnowsAnySequence(uids) },
+		}, kind.cluster, pods.position, advanced)
+		f.sequences[i] = kind
+	}
+	f.askedNamespaces = &askedKind{
 		watch: namespaces.position, list: server.kind("namespaces").metadata,
 		unlisted: func(string, sets.Set[types.UID], string) []types.UID { return nil },
 		knowsAny: func(string, []types.UID) bool { return false },
-	}, pods.position, advanced)
+	}
+	f.consents = newKnownNamespaces(f.barrier, f.askedNamespaces, pods.position, advanced)
 	f.setState("has not begun to watch")
 	return f
 }
@@ -200,10 +222,13 @@ func (w *interestWorld) write(event watch.EventType, kind string, stored object)
 		w.tell(w.truth.ApplyNamespace(o))
 	case *unstructured.Unstructured:
 		ps := sequence.Read(o.Object)
+		if o.GetNamespace() == "" {
+			ps = sequence.ReadCluster(o.Object)
+		}
 		if gone {
 			w.tell(w.truth.RemoveSequence(keyOf(o), o.GetResourceVersion()))
 		} else {
-			w.tell(w.truth.ApplySequence(ps.PodSequence))
+			w.tell(w.truth.ApplySequences([]sequence.Stored{ps}, o.GetResourceVersion()))
 		}
 	}
 }
@@ -227,6 +252,10 @@ func (w *interestWorld) writeSequence(event watch.EventType, ps *v1alpha1.PodSeq
 func (w *interestWorld) change() {
 	w.count++
 	name, namespace := fmt.Sprint("x", w.count), w.pick(someNamespaces)
+	if w.IntN(8) == 0 {
+		w.changeAcross(name, namespace)
+		return
+	}
 	switch w.IntN(14) {
 	case 0, 1, 2:
 		w.createPod(namespace, name)
@@ -337,9 +366,13 @@ func (w *interestWorld) createSequence(namespace, name string) {
 }
 
 func (w *interestWorld) changeConsent(namespace *corev1.Namespace) {
+	if w.IntN(2) == 0 {
+		namespace.Labels = map[string]string{"team": w.pick([]string{"red", "blue"})}
+	}
 	namespace.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: w.pick([]string{"", "a,b", "*", "c"})}
 	w.write(watch.Modified, "namespaces", namespace)
 	w.allow()
+	w.selectNamespaces()
 }
 
 // allow notes since when PodSequences count.

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/metadata"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -48,14 +47,14 @@ func asked(client metadata.Interface, engine *sequence.Engine, watched watchedKi
 	}
 }
 
-// askedSequences are the PodSequences of all namespaces, to be asked about.
-func askedSequences(client metadata.Interface, engine *sequence.Engine, watch *position) *askedKind {
-	resource := client.Resource(v1alpha1.PodSequenceResource)
+// askedSequences are the PodSequences of all namespaces, or the ClusterPodSequences, to be asked about.
+func askedSequences(client metadata.Interface, engine *sequence.Engine, kind *sequenceKind) *askedKind {
+	resource := client.Resource(kind.resource)
 	return &askedKind{
-		watch: watch,
+		watch: kind.watch,
 		list:  func(ctx context.Context, _ string) (listing, error) { return list(ctx, resource) },
 		unlisted: func(_ string, listed sets.Set[types.UID], version string) []types.UID {
-			return engine.UnlistedSequences(listed, version)
+			return engine.UnlistedSequences(kind.cluster, listed, version)
 		},
 		knowsAny: func(_ string, uids []types.UID) bool { return engine.KnowsAnySequence(uids) },
 	}

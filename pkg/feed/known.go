@@ -35,17 +35,22 @@ type knownKind struct {
 	moved   chan struct{} // closed when more is known
 }
 
-// newKnownSequences is about all PodSequences. brought must be called when their watch has brought something.
-func newKnownSequences(barrier *barrier, kind *askedKind, pods *position, advanced func()) *knownKind {
-	k := newKnownKind(barrier, topic{}, kind, pods, advanced, subject{name: "PodSequences", consequence: "new pods are held"})
+// newKnownSequences is about all PodSequences, or all ClusterPodSequences. brought must be called when their watch has brought
+// something.
+func newKnownSequences(barrier *barrier, kind *askedKind, cluster bool, pods *position, advanced func()) *knownKind {
+	name := "PodSequences"
+	if cluster {
+		name = "ClusterPodSequences"
+	}
+	k := newKnownKind(barrier, topic{isCluster: cluster}, kind, pods, advanced, subject{name: name, consequence: "new pods are held"})
 	k.about.passed = func(mark) {} // brought has done that
 	return k
 }
 
-// newKnownNamespaces is about all Namespaces, which say what PodSequences they allow.
+// newKnownNamespaces is about all Namespaces, which say what PodSequences they allow, and whose labels ClusterPodSequences select.
 func newKnownNamespaces(barrier *barrier, kind *askedKind, pods *position, advanced func()) *knownKind {
 	return newKnownKind(barrier, topic{isConsent: true}, kind, pods, advanced, subject{
-		name: "Namespaces", consequence: "new pods are held in namespaces to which a PodSequence points that they do not allow",
+		name: "Namespaces", consequence: "new pods are held where a PodSequence points to a namespace that does not allow it, or a ClusterPodSequence selects namespaces",
 	})
 }
 

@@ -145,7 +145,7 @@ func TestPodSequencesFromBeforeAPod(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, a *asking) {
 				advances := &atomic.Int64{}
-				k := newKnownSequences(a.barrier, a.sequences.askedKind, a.pods.watch, func() { advances.Add(1) })
+				k := newKnownSequences(a.barrier, a.sequences.askedKind, false, a.pods.watch, func() { advances.Add(1) })
 				go k.run(t.Context())
 				story(t, a, k, advances)
 			})

@@ -45,16 +45,16 @@ var (
 		Help:           "1 while this process knows all it must know to release pods. 0 holds every pod, and is right on a standby.",
 		StabilityLevel: metrics.ALPHA,
 	})
-	unreadableSequences = metrics.NewGauge(&metrics.GaugeOpts{
+	unreadableSequences = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "unreadable_sequences",
-		Help:           "PodSequences that cannot be read wholly: they were stored when the definition of their kind allowed more. They are Degraded, and hold what can be read of them.",
+		Help:           "PodSequences and ClusterPodSequences that cannot be read wholly, by resource: they were stored when the definition of their kind allowed more. They are Degraded, and hold what can be read of them.",
 		StabilityLevel: metrics.ALPHA,
-	})
+	}, []string{"resource"})
 	namespacesOfInterest = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "namespaces_of_interest",
-		Help:           "Namespaces whose pods and workloads are kept in memory: those that a PodSequence speaks of, and those that one spoke of within the last minute.",
+		Help:           "Namespaces whose pods and workloads are kept in memory: those that a PodSequence or a ClusterPodSequence speaks of, and those that one spoke of within the last minute.",
 		StabilityLevel: metrics.ALPHA,
 	})
 	podsReleased = metrics.NewCounter(&metrics.CounterOpts{
@@ -71,5 +71,5 @@ func init() {
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{watchErrors.CounterVec, confirmDuration, eventDuration, lists.CounterVec, splitStorage, engineSynced, unreadableSequences, namespacesOfInterest, podsReleased}
+	return []prometheus.Collector{watchErrors.CounterVec, confirmDuration, eventDuration, lists.CounterVec, splitStorage, engineSynced, unreadableSequences.GaugeVec, namespacesOfInterest, podsReleased}
 }

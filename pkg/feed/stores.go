@@ -6,11 +6,11 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/sequence"
 )
@@ -23,10 +23,32 @@ var (
 	_ cache.ReflectorStore         = &definitionStore{}
 )
 
-// sequenceStore hands PodSequences to the engine. The first complete list, and what there is in the namespaces of which these
-// speak, are the last things that the engine must know.
+// sequenceKind is PodSequences or ClusterPodSequences, and how they are watched.
+type sequenceKind struct {
+	cluster             bool
+	resource            schema.GroupVersionResource
+	definitions, source cache.ListerWatcher
+	compared            comparedKind
+	watch               *position
+	known               *knownKind
+	listed              bool // all are known, or there is no such kind; guarded by Feed.deliver
+}
+
+// definitionName is the name of the kind's CustomResourceDefinition.
+func (k *sequenceKind) definitionName() string { return k.resource.GroupResource().String() }
+
+func (k *sequenceKind) read(stored map[string]any) sequence.Stored {
+	if k.cluster {
+		return sequence.ReadCluster(stored)
+	}
+	return sequence.Read(stored)
+}
+
+// sequenceStore hands the sequences of one kind to the engine. The first complete lists, and what there is in the namespaces of
+// which they speak, are the last things that the engine must know.
 type sequenceStore struct {
 	feed   *Feed
+	kind   *sequenceKind
 	logger klog.Logger
 	// unreadable are the generations of those that cannot be read wholly, which are reported once each.
 	unreadable map[types.NamespacedName]int64
@@ -40,13 +62,13 @@ func (s *sequenceStore) Update(obj any) error {
 	if err != nil {
 		return err
 	}
-	ps := s.read(stored)
-	s.applyAt(stored.GetResourceVersion(), func() sequence.Changes {
+	ps, version := s.read(stored), stored.GetResourceVersion()
+	s.applyAt(version, func() sequence.Changes {
 		if s.feed.interest.holdBack(ps, s.feed.clock.Now()) {
 			// It may have spoken of another namespace before.
-			return s.feed.engine.RemoveSequence(keyOf(stored), stored.GetResourceVersion())
+			return s.feed.engine.RemoveSequence(keyOf(stored), version)
 		}
-		return s.feed.engine.ApplySequence(ps.PodSequence, ps.Unreadable...)
+		return s.feed.engine.ApplySequences([]sequence.Stored{ps}, version)
 	})
 	return nil
 }
@@ -62,20 +84,20 @@ func (s *sequenceStore) Delete(obj any) error {
 		s.feed.interest.remove(key, s.feed.clock.Now())
 		return s.feed.engine.RemoveSequence(key, stored.GetResourceVersion())
 	})
-	s.feed.sequenced.removed()
+	s.kind.watch.removed()
 	return nil
 }
 
 // Bookmark notes how far the watch has come.
 func (s *sequenceStore) Bookmark(resourceVersion string) error {
-	s.feed.sequenced.bookmark(resourceVersion)
-	s.feed.known.brought()
+	s.kind.watch.bookmark(resourceVersion)
+	s.kind.known.brought()
 	return nil
 }
 
 func (s *sequenceStore) applyAt(version string, enter func() sequence.Changes) {
-	s.feed.applyAt(s.feed.sequenced, version, enter)
-	s.feed.known.brought()
+	s.feed.applyAt(s.kind.watch, version, enter)
+	s.kind.known.brought()
 }
 
 func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
@@ -92,53 +114,54 @@ func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 		}
 		sequences[i] = s.read(stored)
 	}
-	unreadableSequences.Set(float64(len(s.unreadable)))
-	s.feed.applyAt(s.feed.sequenced, resourceVersion, func() sequence.Changes {
-		return s.feed.replaceSequences(sequences, resourceVersion)
+	s.countUnreadable()
+	s.feed.applyAt(s.kind.watch, resourceVersion, func() sequence.Changes {
+		return s.feed.replaceSequences(s.kind, sequences, resourceVersion)
 	})
-	s.feed.sequenced.removed()
+	s.kind.watch.removed()
 	s.feed.open()
-	s.feed.known.brought()
+	s.kind.known.brought()
 	return nil
 }
 
 // read reads one object, and tells the operator of the cluster if it cannot be read wholly.
 func (s *sequenceStore) read(stored *unstructured.Unstructured) sequence.Stored {
 	trimSequence(stored)
-	ps, key := sequence.Read(stored.Object), keyOf(stored)
+	ps, key := s.kind.read(stored.Object), keyOf(stored)
 	if len(ps.Unreadable) == 0 {
 		s.forget(key)
 		return ps
 	}
 	if s.unreadable[key] != stored.GetGeneration() {
 		for _, part := range ps.Unreadable {
-			s.logger.Error(nil, "Cannot read a stored PodSequence wholly; no group from there on counts as ready", "podSequence", key, "problem", part.Message)
+			s.logger.Error(nil, "Cannot read a stored sequence wholly; no group from there on counts as ready", "sequence", sequence.NameOf(key), "problem", part.Message)
 		}
 	}
 	s.unreadable[key] = stored.GetGeneration()
-	unreadableSequences.Set(float64(len(s.unreadable)))
+	s.countUnreadable()
 	return ps
 }
 
 func (s *sequenceStore) forget(key types.NamespacedName) {
 	delete(s.unreadable, key)
-	unreadableSequences.Set(float64(len(s.unreadable)))
+	s.countUnreadable()
+}
+
+func (s *sequenceStore) countUnreadable() {
+	unreadableSequences.WithLabelValues(s.kind.resource.Resource).Set(float64(len(s.unreadable)))
 }
 
 func keyOf(stored *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: stored.GetNamespace(), Name: stored.GetName()}
 }
 
-var (
-	// definitionName is the name of the PodSequence kind's CustomResourceDefinition.
-	definitionName = v1alpha1.PodSequenceResource.GroupResource().String()
-	definitionType = &apiextensionsv1.CustomResourceDefinition{}
-)
+var definitionType = &apiextensionsv1.CustomResourceDefinition{}
 
-// definitionStore watches PodSequences while their kind is served. That it is not there means that there are none; to
+// definitionStore watches the sequences of a kind while it is served. That it is not there means that there are none; to
 // find out by listing them would take polling to notice when it comes.
 type definitionStore struct {
 	feed   *Feed
+	kind   *sequenceKind
 	ctx    context.Context // of the feed: it is the parent of a watch that begins with an event
 	status definitions.Status
 
@@ -181,28 +204,27 @@ func (s *definitionStore) Replace(list []any, resourceVersion string) error {
 	if len(list) == 0 || s.served == "" {
 		s.stop()
 		s.status.Set(klog.FromContext(s.ctx), false)
-		s.feed.known.setAbsent(true)
-		s.feed.apply(func() sequence.Changes { return s.feed.replaceSequences(nil, resourceVersion) })
+		s.kind.known.setAbsent(true)
+		s.feed.apply(func() sequence.Changes { return s.feed.replaceSequences(s.kind, nil, resourceVersion) })
 		s.feed.open()
 	}
 	return nil
 }
-
-const sequencesIncomplete = "the list of PodSequences is not complete"
 
 func (s *definitionStore) watch() {
 	ctx, cancel := context.WithCancel(s.ctx)
 	done := make(chan struct{})
 	s.cancel, s.done = cancel, done
 	s.status.Set(klog.FromContext(s.ctx), true)
-	s.feed.known.setAbsent(false)
-	s.feed.suspend(sequencesIncomplete)
+	s.kind.known.setAbsent(false)
+	incomplete := "the list of " + s.kind.resource.Resource + " is not complete"
+	s.feed.suspend(s.kind, incomplete)
 	go func() {
 		defer close(done)
-		s.feed.compareVersions(ctx)
-		s.feed.setState(sequencesIncomplete)
-		store := &sequenceStore{feed: s.feed, logger: klog.FromContext(ctx), unreadable: map[types.NamespacedName]int64{}}
-		s.feed.reflect(ctx, v1alpha1.PodSequenceResource.Resource, s.feed.sequences, &unstructured.Unstructured{}, store)
+		s.feed.compareVersions(ctx, s.kind.compared)
+		s.feed.setStateUnlessSynced(incomplete)
+		store := &sequenceStore{feed: s.feed, kind: s.kind, logger: klog.FromContext(ctx), unreadable: map[types.NamespacedName]int64{}}
+		s.feed.reflect(ctx, s.kind.resource.Resource, s.kind.source, &unstructured.Unstructured{}, store)
 	}()
 }
 

@@ -10,7 +10,7 @@ import (
 
 // trimNamespace keeps of a namespace what the engine looks at.
 func trimNamespace(namespace *corev1.Namespace) *corev1.Namespace {
-	trimmed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion}}
+	trimmed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion, Labels: namespace.Labels}}
 	if list, given := namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation]; given {
 		trimmed.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: list}
 	}

@@ -57,7 +57,7 @@ func (f *Feed) nodes(core rest.Interface) watchedKind {
 		newObjectStore(f, f.engine.ApplyNode, remove, f.engine.ReplaceNodes))
 }
 
-// namespaces hands namespaces to the engine, which say what PodSequences of other namespaces they allow.
+// namespaces hands namespaces to the engine, which say what PodSequences of other namespaces they allow, and have labels.
 func (f *Feed) namespaces(core rest.Interface) watchedKind {
 	store := newObjectStore(f, f.applyNamespace, f.removeNamespace, f.replaceNamespaces)
 	store.trim = trimNamespace
@@ -65,14 +65,14 @@ func (f *Feed) namespaces(core rest.Interface) watchedKind {
 }
 
 func (f *Feed) applyNamespace(namespace *corev1.Namespace) sequence.Changes {
-	if f.interest.holdConsent(namespace, f.clock.Now()) {
+	if f.interest.holdNamespace(namespace, f.clock.Now()) {
 		return sequence.Changes{}
 	}
 	return f.engine.ApplyNamespace(namespace)
 }
 
 func (f *Feed) removeNamespace(namespace *corev1.Namespace) sequence.Changes {
-	f.interest.dropConsent(namespace.Name, f.clock.Now())
+	f.interest.dropNamespace(namespace.Name, f.clock.Now())
 	return f.engine.RemoveNamespace(namespace)
 }
 
@@ -80,12 +80,12 @@ func (f *Feed) replaceNamespaces(list []*corev1.Namespace, version string) seque
 	present := make(map[string]struct{}, len(list))
 	for i, namespace := range list {
 		present[namespace.Name] = struct{}{}
-		if f.interest.holdConsent(namespace, f.clock.Now()) {
-			// The engine gets that there is one, but not whom it allows. Without a version it does not keep out what comes later.
+		if f.interest.holdNamespace(namespace, f.clock.Now()) {
+			// The engine gets that there is one, but not what it says. Without a version it does not keep out what comes later.
 			list[i] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID}}
 		}
 	}
-	f.interest.dropConsents(present, f.clock.Now())
+	f.interest.dropNamespaces(present, f.clock.Now())
 	return f.engine.ReplaceNamespaces(list, version)
 }
 

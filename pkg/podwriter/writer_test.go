@@ -175,7 +175,7 @@ func TestLift(t *testing.T) {
 		}}, func(t *testing.T, s *stage) {
 			late := MakeSequence("operations", "late").UID("late").TargetNamespace("shop").Pods("First", "x").Pods("Then", "app").Obj()
 			learn = func(pod sequence.Sighting) {
-				if !pod.Refused {
+				if !pod.AsksNamespaces {
 					s.engine.ApplySequence(late) // not allowed, as far as is known
 					return
 				}

@@ -68,6 +68,14 @@ func (a answering) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Un
 	return a.answer(a.Engine.ApplySequence(ps, unreadable...))
 }
 
+func (a answering) ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, unreadable ...spec.Unreadable) Changes {
+	return a.answer(a.Engine.ApplyClusterSequence(cluster, unreadable...))
+}
+
+func (a answering) ReplaceClusterSequences(objects []spec.Stored, version string) Changes {
+	return a.answer(a.Engine.ReplaceClusterSequences(objects, version))
+}
+
 func (a answering) RemoveSequence(key types.NamespacedName, version string) Changes {
 	return a.answer(a.Engine.RemoveSequence(key, version))
 }

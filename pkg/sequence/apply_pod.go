@@ -97,9 +97,8 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, tx *transactio
 	}
 	delete(ns.pods, name)
 	e.unpublish(p)
-	if u := e.unconfirmed[namespace]; u != nil {
-		delete(u.pods, p)
-	}
+	e.forgetAskedPod(p)
+	e.endDryRuns(p)
 	e.touchPod(p, tx)
 	e.withdraw(p, tx)
 	p.memberships = nil
@@ -110,11 +109,11 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, tx *transactio
 func (e *Engine) recordProofs(p *pod, tx *transaction) {
 	for _, m := range p.memberships {
 		s := m.sequence
-		group, ok := p.provenGroup(s)
+		group, passed, ok := p.provenGroup(s)
 		if !ok {
 			continue
 		}
-		s.domainOf(p).recordProof(group)
+		s.domainOf(p).recordProof(group, passed)
 		s.noteFirstReleased(tx)
 	}
 }

@@ -19,7 +19,7 @@ func (e *Engine) applySequence(stored spec.Stored, tx *transaction) {
 	}
 	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation {
 		resumed, records, begun := old.resumedAt(), old.nodeRecords, old.firstReleased.Load()
-		old.object = ps
+		old.object, old.cluster = ps, stored.Cluster
 		old.recall()
 		for _, d := range old.domains {
 			was, is := records[d.name], old.nodeRecords[d.name]
@@ -33,7 +33,7 @@ func (e *Engine) applySequence(stored spec.Stored, tx *transaction) {
 		}
 		return
 	}
-	next := newSequence(spec.Compile(stored, e.config.GatePrefixes), ps)
+	next := newSequence(spec.Compile(stored, e.config.GatePrefixes), ps, stored.Cluster)
 	e.consult(next, old)
 	e.swap(old, next, tx)
 }
@@ -67,16 +67,19 @@ func (e *Engine) swap(old, next *sequence, tx *transaction) {
 	}
 	if next != nil {
 		tx.edited = append(tx.edited, next.Key)
-		ns := e.list(next, tx)
+		e.list(next, tx)
 		if inherit {
 			next.inherit(old)
 		} else {
-			e.addMembers(next, ns, waited, tx)
+			e.addMembers(next, waited, tx)
 		}
 		if old != nil && !old.refused() && !next.refused() {
 			next.carry(old, e)
 		}
 		next.recall()
+		if old != nil && old.UID == next.UID && old.dry != nil && next.dry != nil {
+			next.dry = old.dry
+		}
 		for p := range waited {
 			e.recordProofs(p, tx)
 		}
@@ -86,23 +89,14 @@ func (e *Engine) swap(old, next *sequence, tx *transaction) {
 		}
 	}
 	for p, had := range waited {
+		if next != nil {
+			next.recallDryRun(p)
+		}
 		if !p.Bound() {
 			p.placed = p.placed.and(tx.Question)
 		}
 		e.classify(p, nil)
 		tx.placed = append(tx.placed, placedPod{p, had, false})
-	}
-}
-
-// addMembers enters all pods of the namespace into the sequence that belong to it. waited gets whether they wait.
-func (e *Engine) addMembers(s *sequence, ns *namespace, waited map[*pod]bool, tx *transaction) {
-	for _, p := range ns.pods {
-		if m, ok := s.place(p); ok {
-			if _, was := waited[p]; !was {
-				waited[p] = e.mayWait(p)
-			}
-			e.add(p, m, tx)
-		}
 	}
 }
 

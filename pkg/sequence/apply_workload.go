@@ -245,7 +245,7 @@ func (e *Engine) placeIn(w *workload, s *sequence, completed bool, tx *transacti
 	if !w.Counts() {
 		return
 	}
-	group, ok := s.Selecting(labels.Set(w.Labels), len(s.groups))
+	group, ok := s.Selecting(labels.Set(w.Labels), len(s.groups), s.reaches[w.Namespace])
 	if !ok || (s.PerNode && w.Kind != inventory.KindDaemonSet) {
 		return
 	}
@@ -310,10 +310,7 @@ func (e *Engine) prepareDue(view *workload) {
 		return
 	}
 	for s := range e.perNode {
-		if s.Namespace != view.Namespace {
-			continue
-		}
-		if _, ok := s.Selecting(labels.Set(view.Labels), len(s.groups)); ok {
+		if _, ok := s.Selecting(labels.Set(view.Labels), len(s.groups), s.reaches[view.Namespace]); ok {
 			view.due = e.dueNodes(view)
 			return
 		}

@@ -1,6 +1,8 @@
 package sequence
 
 import (
+	"math"
+
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
@@ -24,6 +26,8 @@ const (
 	OfDaemonSets
 	// OfWorkloads is pods and all kinds of workloads.
 	OfWorkloads
+	// OfNamespaces is Namespaces, and nothing else: which there are, and with which labels. It is asked without a namespace.
+	OfNamespaces
 )
 
 // KindsWith returns the fewest that have a kind.
@@ -39,9 +43,13 @@ func KindsWith(kind WorkloadKind) Kinds {
 
 // Subject is what a question is about, and where.
 type Subject struct {
+	// Namespace is empty for all namespaces.
 	Namespace string
 	Kinds     Kinds
 }
+
+// manyNamespaces is from how many namespaces on a question is about all namespaces instead of about each of them.
+const manyNamespaces = 8
 
 // Question asks for everything to be made known that there was when it arose. Engine.Confirm answers.
 type Question struct {
@@ -55,10 +63,10 @@ type Question struct {
 // Questions are what is asked, by subject.
 type Questions map[Subject]Question
 
-// unconfirmed are what waits in one namespace for an answer.
+// unconfirmed are what waits for an answer about one namespace, or, without a name, about all of them.
 type unconfirmed struct {
 	// known are the moments up to which no event is missing, by what questions are about.
-	known   [OfWorkloads + 1]uint64
+	known   [OfNamespaces + 1]uint64
 	domains map[*domain]struct{}
 	pods    map[*pod]struct{}
 }
@@ -73,7 +81,9 @@ func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
 	tx := &transaction{}
 	if u := e.unconfirmed[subject.Namespace]; u != nil && u.known[subject.Kinds] < moment {
 		for i := range u.known[:subject.Kinds+1] {
-			u.known[i] = max(u.known[i], moment)
+			if subject.Kinds != OfNamespaces || i == int(OfNamespaces) {
+				u.known[i] = max(u.known[i], moment)
+			}
 		}
 		for d := range u.domains {
 			tx.touch(d)
@@ -87,11 +97,24 @@ func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
 }
 
 // known is the moment up to which no event of the subject is missing.
-func (e *Engine) known(namespace string, kinds Kinds) uint64 {
-	if u := e.unconfirmed[namespace]; u != nil {
-		return u.known[kinds]
+func (e *Engine) known(subject Subject) uint64 {
+	known := uint64(0)
+	if u := e.unconfirmed[subject.Namespace]; u != nil {
+		known = u.known[subject.Kinds]
 	}
-	return 0
+	if everywhere := e.unconfirmed[""]; everywhere != nil {
+		known = max(known, everywhere.known[subject.Kinds])
+	}
+	return known
+}
+
+// knownOfAll is the moment up to which no event of any of the subjects is missing.
+func (e *Engine) knownOfAll(subjects []Subject) uint64 {
+	known := uint64(math.MaxUint64)
+	for _, subject := range subjects {
+		known = min(known, e.known(subject))
+	}
+	return known
 }
 
 func (e *Engine) unconfirmedIn(namespace string) *unconfirmed {
@@ -114,74 +137,114 @@ func (s *sequence) kindsOf(group int) Kinds {
 	return OfWorkloads
 }
 
-// kindsBefore are the kinds that matter to whether the groups before one are satisfied.
-func (s *sequence) kindsBefore(group int) Kinds {
-	widest := OfPods
-	for i := range group {
-		widest = max(widest, s.kindsOf(i))
+// refreshSubjects works out anew what matters to whether groups are satisfied.
+func (s *sequence) refreshSubjects() {
+	for i, g := range s.groups {
+		g.subjects = s.subjectsOf(func(j int) bool { return j == i })
+		g.subjectsBefore = s.subjectsOf(func(j int) bool { return g.Awaited.Has(j) })
 	}
-	return widest
+}
+
+// subjectsOf is what matters to whether some groups are satisfied.
+func (s *sequence) subjectsOf(is func(group int) bool) []Subject {
+	namespaces, selects, widest := map[string]struct{}{}, false, OfPods
+	for i, g := range s.groups {
+		if !is(i) {
+			continue
+		}
+		widest, selects = max(widest, s.kindsOf(i)), selects || g.SelectsNamespaces()
+		for name := range g.namespaces {
+			if len(namespaces) > manyNamespaces {
+				break
+			}
+			namespaces[name] = struct{}{}
+		}
+	}
+	var subjects []Subject
+	if len(namespaces) > manyNamespaces {
+		subjects = append(subjects, Subject{Kinds: widest})
+	} else {
+		for name := range namespaces {
+			subjects = append(subjects, Subject{Namespace: name, Kinds: widest})
+		}
+	}
+	if selects {
+		subjects = append(subjects, Subject{Kinds: OfNamespaces})
+	}
+	return subjects
 }
 
 // askForPod has a pod wait that would go if nothing was missing.
 func (e *Engine) askForPod(p *pod, m *membership, changes *Changes) {
-	e.unconfirmedIn(p.Namespace).pods[p] = struct{}{}
-	changes.ask(Subject{p.Namespace, m.sequence.kindsBefore(m.group)}, p.placed)
+	e.forgetAskedPod(p)
+	for _, subject := range m.sequence.groups[m.group].subjectsBefore {
+		if e.known(subject) < p.placed.Moment {
+			e.unconfirmedIn(subject.Namespace).pods[p] = struct{}{}
+			p.asks = append(p.asks, subject)
+			changes.ask(subject, p.placed)
+		}
+	}
+}
+
+// forgetAskedPod has a pod, and forgetAsked a domain, not be looked at when an answer comes.
+func (e *Engine) forgetAskedPod(p *pod) {
+	if len(p.asks) == 0 {
+		return // nobody writes to what all bound pods share
+	}
+	for _, subject := range p.asks {
+		if u := e.unconfirmed[subject.Namespace]; u != nil {
+			delete(u.pods, p)
+		}
+	}
+	p.asks = nil
+}
+
+func (e *Engine) forgetAsked(d *domain) {
+	for _, subject := range d.asks {
+		if u := e.unconfirmed[subject.Namespace]; u != nil {
+			delete(u.domains, d)
+		}
+	}
+	d.asks = nil
 }
 
 // askForDomain has a domain looked at again when nothing is missing any more, if there is a group in it for which that matters.
 func (e *Engine) askForDomain(d *domain, changes *Changes) {
 	s := d.sequence
 	d.unconfirmed = false
-	for i := d.firstUndecided(); i < d.undecided(); i++ {
+	e.forgetAsked(d)
+	ask := func(i int, question Question) {
+		d.unconfirmed = true
+		for _, subject := range s.groups[i].subjects {
+			if e.known(subject) < question.Moment {
+				e.unconfirmedIn(subject.Namespace).domains[d] = struct{}{}
+				d.asks = append(d.asks, subject)
+				changes.ask(subject, question)
+			}
+		}
+	}
+	for i := range d.Undecided(d.progressFacts()).All() {
 		state := d.find(i)
 		if state == nil {
 			continue
 		}
 		if state.satisfied && !state.confirmed && d.applies(s.groups[i]) {
-			d.unconfirmed = true
-			changes.ask(Subject{s.Namespace, s.kindsOf(i)}, state.question)
+			ask(i, state.question)
 			if s.groups[i].Wait == 0 && !s.Continuous {
 				state.witness.call(state.question, state.since)
 			}
 		}
 		if state.witness.waits() {
-			d.unconfirmed = true
-			changes.ask(Subject{s.Namespace, s.kindsOf(i)}, state.witness.Question)
+			ask(i, state.witness.Question)
 		}
 	}
-	if d.unconfirmed {
-		e.unconfirmedIn(s.Namespace).domains[d] = struct{}{}
-	} else if u := e.unconfirmed[s.Namespace]; u != nil {
-		delete(u.domains, d)
-	}
-}
-
-// firstUndecided is the first of the groups for which it matters whether they are satisfied. Where a pass may be lost, that of
-// a group that was too late is replaced by that of one that is ready.
-func (d *domain) firstUndecided() int {
-	if d.sequence.Continuous {
-		return 0
-	}
-	return d.current()
-}
-
-// undecided is the end of these groups.
-func (d *domain) undecided() int {
-	switch {
-	case !d.sequence.PerNode:
-		return min(d.current()+1, len(d.sequence.groups))
-	case d.node == nil:
-		return 0 // it does not go on
-	}
-	return len(d.sequence.groups)
 }
 
 // settleConfirmation works out whether it is confirmed that the group is satisfied. Once it is, it stays so until the group breaks.
 // But what was confirmed when a wait began must be confirmed once more when the wait is over.
 func (d *domain) settleConfirmation(i int, e *Engine) {
 	state := d.find(i)
-	known := e.known(d.sequence.Namespace, d.sequence.kindsOf(i))
+	known := e.knownOfAll(d.sequence.groups[i].subjects)
 	state.witness.settle(known)
 	if !state.satisfied || (d.isNode() && d.node == nil) {
 		state.confirmed, state.waitConfirmed = false, false
@@ -208,13 +271,13 @@ func (e *Engine) isEarly(p *pod) bool {
 
 // earlyIn tells in which sequence.
 func (e *Engine) earlyIn(p *pod) (*membership, bool) {
-	if p.Bound() {
+	if p.Bound() || p.confirmed >= p.placed.Moment {
 		return nil, false
 	}
 	for i := range p.memberships {
 		m := &p.memberships[i]
-		if s := m.sequence; m.group > 0 && (s.PerNode || s.Continuous) &&
-			e.known(p.Namespace, s.kindsBefore(m.group)) < p.placed.Moment {
+		if s := m.sequence; s.groups[m.group].Awaited != 0 && !s.DryRun && (s.PerNode || s.Continuous) &&
+			e.knownOfAll(s.groups[m.group].subjectsBefore) < p.placed.Moment {
 			return m, true
 		}
 	}

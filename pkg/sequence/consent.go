@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,31 +18,36 @@ import (
 // comes later counts as if the sequence had been made then, except that passes which status records, and the proof on pods,
 // still hold. Consent that is withdrawn counts as if the sequence was gone.
 
-// consents knows which namespaces there are, and whom each lets hold its pods.
+// consents knows which namespaces there are, whom each lets hold its pods, and its labels.
 type consents struct {
 	// lists are of all namespaces that there are.
-	lists map[string]consentList
+	lists map[string]namespaceFacts
 	// foreign are the sequences that point to a namespace from another one, and refused counts those of them that it does
 	// not allow.
 	foreign map[string]map[*sequence]struct{}
 	refused map[string]int
 }
 
-// consentList is the annotation of a namespace, empty for one without, in a version of the namespace.
-type consentList struct{ text, version string }
+// namespaceFacts are the annotation of a namespace that lists whom it allows, empty for one without, and its labels, in a version
+// of the namespace.
+type namespaceFacts struct {
+	text    string
+	labels  map[string]string
+	version string
+}
 
 func newConsents() consents {
-	return consents{lists: map[string]consentList{}, foreign: map[string]map[*sequence]struct{}{}, refused: map[string]int{}}
+	return consents{lists: map[string]namespaceFacts{}, foreign: map[string]map[*sequence]struct{}{}, refused: map[string]int{}}
 }
 
 // ApplyNamespace tells the engine of a namespace that was added or changed. A version older than the one it has is ignored.
 func (e *Engine) ApplyNamespace(object *corev1.Namespace) Changes {
-	return e.changeNamespaces(e.at, object.ResourceVersion, func(tx *transaction) { e.setConsent(object, tx) })
+	return e.changeNamespaces(e.at, object.ResourceVersion, func(tx *transaction) { e.setNamespace(object, tx) })
 }
 
 // RemoveNamespace tells the engine that a namespace is gone.
 func (e *Engine) RemoveNamespace(object *corev1.Namespace) Changes {
-	return e.changeNamespaces(e.at, object.ResourceVersion, func(tx *transaction) { e.dropConsent(object.Name, tx) })
+	return e.changeNamespaces(e.at, object.ResourceVersion, func(tx *transaction) { e.dropNamespace(object.Name, tx) })
 }
 
 // ReplaceNamespaces tells the engine of all namespaces that there are at a version.
@@ -50,11 +56,11 @@ func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) 
 		present := make(map[string]struct{}, len(objects))
 		for _, object := range objects {
 			present[object.Name] = struct{}{}
-			e.setConsent(object, tx)
+			e.setNamespace(object, tx)
 		}
 		for name := range e.consents.lists {
 			if _, ok := present[name]; !ok {
-				e.dropConsent(name, tx)
+				e.dropNamespace(name, tx)
 			}
 		}
 	})
@@ -71,21 +77,25 @@ func (e *Engine) changeNamespaces(begin func(version string) *transaction, versi
 	return e.settle(tx)
 }
 
-func (e *Engine) setConsent(object *corev1.Namespace, tx *transaction) {
+func (e *Engine) setNamespace(object *corev1.Namespace, tx *transaction) {
 	before, known := e.consents.lists[object.Name]
 	if known && !inventory.Newer(object.ResourceVersion, before.version) {
 		return
 	}
 	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
-	e.consents.lists[object.Name] = consentList{text, object.ResourceVersion}
+	e.consents.lists[object.Name] = namespaceFacts{text, object.Labels, object.ResourceVersion}
 	if !known || before.text != text {
 		e.consultAll(object.Name, tx)
 	}
+	if before.version == "" || object.ResourceVersion == "" || !maps.Equal(before.labels, object.Labels) {
+		e.relabel(object.Name, tx)
+	}
 }
 
-func (e *Engine) dropConsent(namespace string, tx *transaction) {
+func (e *Engine) dropNamespace(namespace string, tx *transaction) {
 	delete(e.consents.lists, namespace)
 	e.consultAll(namespace, tx)
+	e.relabel(namespace, tx)
 }
 
 // consultAll looks anew at the sequences that point to a namespace from elsewhere.
@@ -97,7 +107,7 @@ func (e *Engine) consultAll(namespace string, tx *transaction) {
 		}
 	}
 	for _, s := range changed {
-		next := newSequence(s.Sequence, s.object)
+		next := newSequence(s.Sequence, s.object, nil)
 		e.consult(next, s)
 		e.swap(s, next, tx)
 	}
@@ -153,8 +163,8 @@ func (c *consents) refusal(s *spec.Sequence) string {
 	return s.Refusal(list.text, exists)
 }
 
-// sighting completes the sighting of a pod with what it asks of its namespace's consent. It takes no lock.
+// sighting completes the sighting of a pod with whether it matters what Namespaces say. It takes no lock.
 func (e *Engine) sighting(namespace string, seen Sighting) Sighting {
-	seen.Refused = e.published.refuses(namespace)
+	seen.AsksNamespaces = e.published.asksNamespaces(namespace)
 	return seen
 }

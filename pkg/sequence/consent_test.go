@@ -109,12 +109,12 @@ func TestASightingSaysWhetherConsentMatters(t *testing.T) {
 	known, unseen, elsewhere := makePod("two", "5").Obj(), makePod("other", "6").Obj(), makePod("two", "7").Namespace("dev").Obj()
 	e.ApplyNamespace(allowing("", "1"))
 	e.ApplyPod(known)
-	refused := func(pod *corev1.Pod) bool { return e.FirstSeen(pod).Refused }
+	refused := func(pod *corev1.Pod) bool { return e.FirstSeen(pod).AsksNamespaces }
 	assert.False(t, refused(known), "no sequence points here")
 	e.ApplySequence(far().Obj())
 	assert.True(t, refused(known))
 	assert.True(t, refused(unseen))
-	assert.True(t, e.Lift(types.NamespacedName{Namespace: oracleNamespace, Name: "two"}).FirstSeen.Refused)
+	assert.True(t, e.Lift(types.NamespacedName{Namespace: oracleNamespace, Name: "two"}).FirstSeen.AsksNamespaces)
 	assert.False(t, refused(elsewhere))
 	e.ApplyNamespace(allowing("*", "2"))
 	assert.False(t, refused(known), "what is allowed can only be withdrawn")

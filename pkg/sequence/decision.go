@@ -10,6 +10,7 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Decide answers for a pod that the caller has. The caller may have it earlier than the engine, or in a newer version:
@@ -33,9 +34,9 @@ type Sighting struct {
 	Version string
 	// Moment is the engine's moment then, see Engine.Moment; 0 if the engine does not know the pod yet.
 	Moment uint64
-	// Refused reports that some PodSequence points to the pod's namespace without its consent, as far as the engine knows:
-	// if the namespace had given that when the pod was first seen, the sequence would hold the pod.
-	Refused bool
+	// AsksNamespaces reports that it matters what Namespaces said when the pod was first seen, which the engine may not know yet:
+	// some ClusterPodSequence selects namespaces by label, or some PodSequence points to the pod's namespace without its consent.
+	AsksNamespaces bool
 }
 
 // find is the pod as the engine knows it, or as much of it as can be worked out from the object.
@@ -65,6 +66,9 @@ func (e *Engine) mayBeScheduled(p *pod) bool { return e.isReleased(p) && !e.isEa
 // isReleased reports whether every sequence that has the pod lets it go.
 func (e *Engine) isReleased(p *pod) bool {
 	for _, m := range p.memberships {
+		if m.sequence.DryRun {
+			continue
+		}
 		if m.sequence.PerNode {
 			if e.unsupported(p, m) {
 				return false
@@ -79,7 +83,7 @@ func (e *Engine) isReleased(p *pod) bool {
 // unsupported reports whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the
 // gate, but its scheduler is not ours.
 func (e *Engine) unsupported(p *pod, m membership) bool {
-	return m.sequence.PerNode && p.HasGate(m.sequence.Gate) &&
+	return m.sequence.PerNode && !m.sequence.DryRun && p.HasGate(m.sequence.Gate) &&
 		(e.config.ClusterScopeOnly || !e.schedulerNames.Has(p.SchedulerName))
 }
 
@@ -94,7 +98,7 @@ func (e *Engine) holding(p *pod) *membership {
 	}
 	if holding == nil && !e.isReleased(p) {
 		// No sequence by itself, but on every node some sequence.
-		i := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence.PerNode })
+		i := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence.PerNode && !m.sequence.DryRun })
 		holding = &p.memberships[i]
 	}
 	return holding
@@ -112,7 +116,7 @@ func (e *Engine) decision(p *pod) report.Decision {
 	s := holding.sequence
 	d := report.Decision{Held: true, Sequence: s.Key, Groups: len(s.groups), Group: holding.group, Title: s.groups[holding.group].Title}
 	if early {
-		d.Reason, d.Group = report.HeldEarly, holding.group-1
+		d.Reason, d.Group = report.HeldEarly, s.groups[holding.group].Awaited.First()
 		return d
 	}
 	if !s.PerNode {
@@ -143,13 +147,16 @@ func (e *Engine) decision(p *pod) report.Decision {
 
 // holds reports whether this sequence keeps the pod from going.
 func (e *Engine) holds(p *pod, m membership) bool {
+	if m.sequence.DryRun {
+		return false
+	}
 	if !m.sequence.PerNode {
 		return !m.sequence.domains[""].releases(m.group)
 	}
 	switch {
 	case e.unsupported(p, m):
 		return true
-	case m.group == 0 && !m.sequence.Suspended:
+	case m.waitsForNothing():
 		return false
 	case p.class != nil:
 		return p.class.nodes.Held() && p.class.waitsFor(m)
@@ -161,12 +168,16 @@ func (e *Engine) holds(p *pod, m membership) bool {
 
 // describe says what the domain waits for.
 func (d *domain) describe(decision *report.Decision, now time.Time) {
-	current := d.current()
-	if decision.Group <= current {
+	waitsFor := d.waitsFor(decision.Group)
+	if waitsFor == 0 {
 		decision.Reason = report.HeldBySuspension
 		return
 	}
+	current := waitsFor.First()
 	decision.Group, decision.Title = current, d.sequence.groups[current].Title
+	for i := range (waitsFor &^ (1 << current)).All() {
+		decision.Others = append(decision.Others, d.sequence.groups[i].Title)
+	}
 	decision.Need = d.need(current)
 	switch {
 	case d.unconfirmed && d.looksSatisfied(current) && !d.isConfirmed(current):
@@ -176,6 +187,11 @@ func (d *domain) describe(decision *report.Decision, now time.Time) {
 	case d.timedOut(current, now):
 		decision.Reason = report.HeldByTimeout
 	}
+}
+
+// waitsFor returns the groups that members of a group wait for, as far as they are under way: not those that wait themselves.
+func (d *domain) waitsFor(group int) spec.GroupSet {
+	return d.sequence.groups[group].Awaited & d.Current()
 }
 
 // openOnPin reports whether the sequence lets the pod go to some node that the pin means.

@@ -60,8 +60,11 @@ func (d *demand) withdraw() {
 
 // countNames counts the pods of the workload that earlier groups list by name.
 func (d *demand) countNames() {
-	d.namedBefore = readiness.NamedBefore(&d.workload.Workload, d.sequence.ByName, d.group)
+	d.namedBefore = readiness.NamedBefore(&d.workload.Workload, d.names(), d.group)
 }
+
+// names are the groups that name pods where the workload lives.
+func (d *demand) names() map[string][]int { return d.sequence.Names(d.workload.Namespace) }
 
 // countDone and countClaimed enter a pod of the workload, or take it out.
 func (d *demand) countDone(revision string, sign int) {
@@ -70,7 +73,7 @@ func (d *demand) countDone(revision string, sign int) {
 }
 
 func (d *demand) countClaimed(p *pod, revision string, sign int) {
-	if readiness.IsClaimed(&d.workload.Workload, &p.Pod, d.sequence.ByName, d.group) {
+	if readiness.IsClaimed(&d.workload.Workload, &p.Pod, d.names(), d.group) {
 		bump(&d.claimed, revision, sign)
 		d.refresh()
 	}

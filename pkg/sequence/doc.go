@@ -12,13 +12,15 @@
 //	sequence    the Engine: transactions, domains, what is published
 //	report      status, messages and problems from what the engine has worked out
 //	placement   scope Node: which nodes are open to which pods
+//	progress    which groups are passed and released, since when, and when time alone will change that
 //	readiness   whether a group is satisfied, since when, and what is missing: one file a rule
 //	inventory   what the API said of pods, workloads and nodes; the table of workload kinds
 //	spec        a PodSequence compiled: groups, predecessors, selectors, problems
 //
 // # Words
 //
-// A domain is where a sequence passes its groups in order: the cluster, or one node. In a domain each group has a group
+// A domain is where a sequence passes its groups in order: the cluster, or one node. A group waits for the groups that it
+// depends on, and for theirs, but for those that are skipped. In a domain each group has a group
 // state: the sums of its members, and what follows from them. A demand is what a workload wants of the group that selects
 // the pods it owns. Unbound pods that may use the same nodes form an equivalence class; those that ask for one node have a
 // pin. A transaction is one event: objects are entered one by one, and only then does the engine settle what that changes.
@@ -30,10 +32,10 @@
 // They are checked against a deliberately naive oracle in the tests:
 //
 //   - A pod belongs to at most one group of a sequence: the first that names or selects it.
-//   - In a domain groups are passed in order. In mode BootstrapOnly a pass is only lost when the definition of the group, or
-//     of one before it, changes; in mode Continuous it lasts as long as the group is satisfied.
-//   - A pod may be scheduled when, in every sequence it belongs to, all groups before its own are passed: in the cluster, or
-//     on some node that suits it.
+//   - In a domain a group is passed after all groups that it waits for. In mode BootstrapOnly a pass is only lost when the
+//     definition of the group, or of one before it, changes; in mode Continuous it lasts as long as the group is satisfied.
+//   - A pod may be scheduled when, in every sequence it belongs to, all groups that its own waits for are passed: in the
+//     cluster, or on some node that suits it.
 //   - Every event reports exactly the pods it released: those that had to wait before and need not now.
 //   - The sums of every group are what the rules of readiness make of the facts, whatever the order of events.
 //   - What is kept follows from the objects that there are: not from numbers in them, nor from what they once were, nor from

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"example.com/podsequence/pkg/sequence/placement"
+	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -15,24 +16,10 @@ type domain struct {
 
 	// groupStates are those of the groups that have or had something here, in order; of scope Cluster all. See find and peek.
 	groupStates []*groupState
-	// once are the groups that were satisfied while they were released.
-	once spec.GroupSet
-
-	// passed are the groups that those after them need not wait for any more.
-	passed spec.GroupSet
-	// released are the groups whose pods may be scheduled: all their predecessors are passed, and while the sequence is
-	// suspended they are in releasedBefore.
-	released spec.GroupSet
-	// releasedBefore are the groups that had been released when the sequence was suspended.
-	releasedBefore spec.GroupSet
-	// proven are the groups that were passed, because some pod, or status, proves that a later one was released.
-	proven spec.GroupSet
-	// passes has when the groups before the current one were passed, as far as that is known.
-	// Where nothing is there is only lastPass, the last of them.
-	passes   []time.Time
-	lastPass time.Time
-	// onTheWay is the current group if it has pods, or a DaemonSet due here, and may yet be passed; otherwise the number of groups.
-	onTheWay int
+	// progress is how far the sequence is here.
+	progress.State
+	// onTheWay are the groups whose pods will be open to the node, see placement.Standing.
+	onTheWay spec.GroupSet
 
 	// wake is when time alone will change something; zero for never. alarm is set to it.
 	wake  time.Time
@@ -40,6 +27,7 @@ type domain struct {
 
 	// unconfirmed reports that it would go on if it was confirmed that no event is missing.
 	unconfirmed bool
+	asks        []Subject // what for
 
 	evaluated bool            // it has been settled at least once
 	touched   bool            // it will be settled at the end of this transaction
@@ -55,11 +43,13 @@ type publishedDomain struct {
 
 // standing is how far the domain is now.
 func (d *domain) standing() placement.Standing {
-	return placement.Standing{Released: d.released, OnTheWay: d.onTheWay, Current: d.current(), Known: d.node != nil}
+	return placement.Standing{Passed: d.Passed, Released: d.Released, OnTheWay: d.onTheWay, Known: d.node != nil}
 }
 
-// current is the first group that is not passed; len(groups) when all are.
-func (d *domain) current() int { return min(d.passed.FirstMissing(), len(d.sequence.groups)) }
+// current is the first group that is waited for and not passed; len(groups) when none is.
+func (d *domain) current() int {
+	return min((d.Passed | d.sequence.Skipped).FirstMissing(), len(d.sequence.groups))
+}
 
 // publish has how far the domain is read from now on.
 func (d *domain) publish() {
@@ -117,159 +107,68 @@ func (d *domain) evaluate(e *Engine, tx *transaction) {
 	d.evaluated = true
 }
 
-// isPassed reports whether the group is passed now, and when it was.
-func (d *domain) isPassed(i int, now time.Time) (at time.Time, ok bool) {
-	g, state := d.sequence.groups[i], d.peek(i)
-	switch {
-	case d.isNode() && d.node == nil:
-		return time.Time{}, false // it may be gone, and it is not known which groups are for it
-	case !d.applies(g):
-		return d.skippedAt(i), true
-	}
-	if d.isConfirmed(i) {
-		at = d.waitOver(i)
-		ok = g.Wait == 0 || !now.Before(at)
-	}
-	if !ok && state.witness.confirmed {
-		at, ok = state.witness.since, true
-	}
-	if deadline := d.deadline(i); g.ContinueOnTimeout && d.timedOut(i, now) && (!ok || deadline.Before(at)) {
-		return deadline, true
-	}
-	return at, ok
-}
-
-// skippedAt is when a group was passed that is not for this node: at once.
-func (d *domain) skippedAt(i int) time.Time {
-	return latest(latest(d.sequence.created, d.begunAt()), d.passedBefore(i))
-}
-
-// advance works out which groups are passed and released. Predecessors come before a group in the list, so one look at each
-// group in the order of the list is enough.
+// advance works out which groups are passed and released, what the domain may still come to, and when time alone will change
+// something.
 func (d *domain) advance(now time.Time) {
 	s := d.sequence
 	if s.PerNode && !d.isNode() {
 		return // nothing is bound here
 	}
-	if s.Continuous {
-		d.passed, d.passes, d.lastPass = 0, d.passes[:0], time.Time{}
-	}
-	if s.firstReleased.Load() && !s.refused() {
-		d.releasedBefore.Add(0)
-	}
-	d.released = 0
-	for i, g := range s.groups[:min(len(s.groups), spec.MaxGroups)] {
-		if !d.passed.Contains(g.Predecessors) {
-			continue
-		}
-		if !s.refused() && (!s.Suspended || d.releasedBefore.Has(i)) {
-			d.released.Add(i)
-		}
-		if !d.passed.Has(i) {
-			d.passIfDone(i, now)
-		}
-	}
-	if !s.Suspended && !s.refused() {
-		d.releasedBefore = d.released
-	}
-	d.plan(now)
-	if n := len(d.passes); n > 0 && d.isNode() && len(d.groupStates) == 0 {
-		d.passes, d.lastPass = nil, d.passes[n-1]
-	}
-}
-
-// passIfDone passes a group whose predecessors are passed, if it is done itself, or proven to have been passed.
-func (d *domain) passIfDone(i int, now time.Time) {
-	s := d.sequence
-	d.noteSatisfied(i, now)
-	at, ok := d.isPassed(i, now)
-	if !ok && (s.Continuous || !d.proven.Has(i)) {
-		return
-	}
-	if record := s.record(i); record.PassedAt != nil && !s.Continuous {
-		at = record.PassedAt.Time
-	} else if !ok {
-		// Its pods were released in order, so it was satisfied once; when, nothing says.
-		at = now.Truncate(time.Second)
-		d.once.Add(i)
-	}
-	d.passes = append(d.passes, latest(at, d.releasedAt(i))) // not before it was released
-	d.passed.Add(i)
-}
-
-// plan notes what the domain may still come to, and when time alone will change something.
-func (d *domain) plan(now time.Time) {
-	d.wake, d.onTheWay = time.Time{}, len(d.sequence.groups)
-	current := d.current()
-	if d.isNode() && d.node == nil {
-		return
-	}
-	for i := d.firstUndecided(); i < len(d.sequence.groups); i++ {
-		// Of groups to come it matters only on a node, where others may have nothing to wait for.
-		if !d.isNode() && i > current {
-			break
-		}
-		if at := d.waitOver(i); d.looksSatisfied(i) && now.Before(at) && (d.wake.IsZero() || at.Before(d.wake)) {
-			d.wake = at
-		}
-	}
-	if current == len(d.sequence.groups) {
-		return
-	}
-	if at := d.deadline(current); now.Before(at) && !d.satisfiedOnce(current) && (d.wake.IsZero() || at.Before(d.wake)) {
-		d.wake = at
-	}
-	// What comes after a group that has nothing here, or that failed, is not on the way, whatever there is of it.
-	if d.isNode() && d.need(current).Expected > 0 && (d.looksSatisfied(current) || !d.timedOut(current, now)) {
-		d.onTheWay = current
+	facts := d.progressFacts()
+	d.Advance(facts, now)
+	d.wake = d.NextWake(facts, now)
+	d.onTheWay = d.OnTheWay(facts, func(group int) bool { return d.need(group).Expected > 0 }, now)
+	if d.isNode() && len(d.groupStates) == 0 {
+		d.Compact(s.Sequence)
 	}
 }
 
 // releases reports whether the members of the group may be scheduled in this domain.
-func (d *domain) releases(group int) bool { return d.released.Has(group) }
+func (d *domain) releases(group int) bool { return d.Released.Has(group) }
 
-// recordProof notes that the members of a group had been released: the groups before it were passed.
-func (d *domain) recordProof(group int) {
-	predecessors := d.sequence.groups[group].Predecessors
-	d.proven |= predecessors
+// recordProof notes that the members of a group had been released, and that groups had been passed.
+func (d *domain) recordProof(group int, passed spec.GroupSet) {
+	d.Proven |= passed
 	if d.sequence.Suspended {
-		d.releasedBefore |= predecessors
-		d.releasedBefore.Add(group)
+		d.ReleasedBefore |= d.sequence.groups[group].Predecessors
+		d.ReleasedBefore.Add(group)
 	}
 }
 
 // reset forgets what the domain came to before its node was known: it was another node, or the order of events.
 func (d *domain) reset() {
-	d.passes, d.passed, d.releasedBefore, d.proven, d.once, d.evaluated = nil, 0, 0, 0, 0, false
+	d.State, d.evaluated = progress.State{Reached: d.Reached, Released: d.Released}, false
 	for _, state := range d.groupStates {
 		state.satisfied, state.confirmed, state.waitConfirmed = false, false, false
 		state.since, state.turned, state.witness = time.Time{}, time.Time{}, witness{}
 		for p := range state.members {
-			if group, ok := p.provenGroup(d.sequence); ok {
-				d.recordProof(group)
+			if group, passed, ok := p.provenGroup(d.sequence); ok {
+				d.recordProof(group, passed)
 			}
 		}
 	}
 }
 
 // carry takes over what the domain of an earlier spec of the same object came to, as far as groups are defined the same.
-func (d *domain) carry(old *domain, same int) {
+func (d *domain) carry(old *domain, same spec.Same) {
 	s := d.sequence
 	if !s.Continuous {
-		for i := d.current(); i < min(old.current(), same); i++ {
-			d.passes = append(d.passes, old.passes[i])
-			d.passed.Add(i)
+		for i := range (same.Set(old.Passed) &^ d.Passed).All() {
+			d.Pass(i, old.PassedAt(same[i]))
 		}
 	}
-	for i := range same {
-		if before := old.find(i); before != nil && before.satisfied {
+	for i, earlier := range same {
+		if earlier < 0 {
+			continue
+		}
+		if before := old.find(earlier); before != nil && before.satisfied {
 			state := d.groupState(i)
 			state.satisfied, state.confirmed, state.waitConfirmed, state.since = true, before.confirmed, before.waitConfirmed, before.since
 			state.changed, state.question, state.needThen = before.changed, before.question, before.needThen
 		}
 	}
-	d.once |= old.once & spec.Before(same)
+	d.Once |= same.Set(old.Once)
 	if s.Suspended {
-		d.releasedBefore |= old.releasedBefore & spec.Before(same)
+		d.ReleasedBefore |= same.Set(old.ReleasedBefore)
 	}
 }

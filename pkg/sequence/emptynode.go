@@ -7,7 +7,6 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Most nodes have nothing of most sequences: no member is bound there, and no DaemonSet is due. How far a sequence of scope Node
@@ -16,7 +15,7 @@ import (
 //
 // An eager sequence has a domain for every node, because its empty nodes differ in more: a time-out after which it goes on, or a
 // wait of a group that needs no pods, counts from when the node and the sequence were there together, and a suspension keeps
-// what it found where groups are not for every node.
+// X
 
 // onEmptyNode is how far the sequence is on a node where nothing of it is; the node may be nil.
 func (s *sequence) onEmptyNode(n *node) placement.Standing {
@@ -42,7 +41,8 @@ func (s *sequence) describeOn(decision *report.Decision, n *node, now time.Time)
 	}
 	d := domain{sequence: s, name: n.Name, node: n, evaluated: true}
 	at := s.onEmptyNode(n)
-	d.passed, d.released = spec.Before(at.Current), at.Released
+	d.Passed, d.Released = at.Passed, at.Released
+	_, d.Reached = s.ReachedOn(n.Object.Labels)
 	d.describe(decision, now)
 }
 
@@ -85,7 +85,7 @@ func (s *sequence) domainAt(name string) *domain {
 
 // newDomain makes a domain where none is. before is its node as it was before this transaction; nil if there was none.
 func (s *sequence) newDomain(name string, before *node) *domain {
-	d := &domain{sequence: s, name: name, node: s.engine.nodes[name], onTheWay: len(s.groups)}
+	d := &domain{sequence: s, name: name, node: s.engine.nodes[name]}
 	d.alarm.wake = func(tx *transaction) { tx.touch(d) }
 	d.takeOver(before)
 	s.domainsMu.Lock()
@@ -109,19 +109,23 @@ func (d *domain) takeOver(before *node) {
 	}
 	d.published = publishedDomain{Standing: s.onEmptyNode(before)}
 	if d.node.listedAt < moment { // it is not another node of that name: something comes to a empty node
-		d.passed, d.released, d.releasedBefore, d.evaluated = spec.Before(d.published.Current), d.published.Released, d.published.Released, true
+		d.Passed, d.Released, d.ReleasedBefore, d.evaluated = d.published.Passed, d.published.Released, d.published.Released, true
+		_, d.Reached = s.ReachedOn(before.Object.Labels)
+		d.onTheWay = d.published.OnTheWay
 	}
 }
 
 // recall has a record heard of since when the current group is satisfied, if the domain is looked at for the first time.
 func (d *domain) recall(record *v1alpha1.NodeStatus) {
-	if i := int(record.CurrentIndex); !d.evaluated && i >= 0 && i < len(d.sequence.groups) && d.sequence.groups[i].NeedsNoPods {
-		d.groupState(i)
+	for i, g := range d.sequence.groups {
+		if g.NeedsNoPods && !d.evaluated && d.sequence.recordIndex(i) == int(record.CurrentIndex) {
+			d.groupState(i)
+		}
 	}
 }
 
 // hasHistory reports whether something was there of which the future depends.
-func (d *domain) hasHistory() bool { return d.once != 0 || d.sequence.Suspended }
+func (d *domain) hasHistory() bool { return d.Once != 0 || d.sequence.Suspended }
 
 // isSpent reports whether the domain says no more than none would.
 func (d *domain) isSpent() bool {

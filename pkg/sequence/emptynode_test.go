@@ -147,7 +147,7 @@ func (c *comparison) checkBlanks() error {
 				continue
 			}
 			c.seen["blank nodes"]++
-			d := &domain{sequence: s, name: name, node: n, onTheWay: len(s.groups)}
+			d := &domain{sequence: s, name: name, node: n}
 			d.evaluate(c.engine.Engine, &transaction{})
 			d.advance(c.engine.now)
 			if want, got := d.standing(), s.onEmptyNode(n); got != want {

@@ -51,7 +51,9 @@ type Engine struct {
 	slots   []*node                        // the nodes, each at a place of its own while it is there
 	hosts   map[string]map[string]struct{} // names of nodes by host name
 	perNode map[*sequence]struct{}         // sequences of scope Node
-	daemons map[*workload]struct{}         // DaemonSets that they select
+	// selectors are the sequences with groups that select namespaces by label.
+	selectors map[*sequence]struct{}
+	daemons   map[*workload]struct{} // DaemonSets that they select
 
 	requirements requirements
 	pinned       map[inventory.Pin]map[*pod]struct{}
@@ -75,6 +77,7 @@ func NewEngine(config Config) *Engine {
 		nodes:          map[string]*node{},
 		hosts:          map[string]map[string]struct{}{},
 		perNode:        map[*sequence]struct{}{},
+		selectors:      map[*sequence]struct{}{},
 		daemons:        map[*workload]struct{}{},
 		requirements:   requirements{byKey: map[string]*requirement{}, classes: map[string]*equivalenceClass{}},
 		pinned:         map[inventory.Pin]map[*pod]struct{}{},
@@ -148,7 +151,19 @@ func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unre
 	return e.settle(tx)
 }
 
-// RemoveSequence tells the engine that a PodSequence is gone since a version.
+// ApplyClusterSequence tells the engine of a ClusterPodSequence that was added or changed, and of what cannot be read of it.
+func (e *Engine) ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, unreadable ...spec.Unreadable) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	tx := e.at(cluster.ResourceVersion)
+	e.applySequence(spec.OfCluster(cluster, unreadable...), tx)
+	return e.settle(tx)
+}
+
+// RemoveSequence tells the engine that a PodSequence is gone since a version, or a ClusterPodSequence if the key has no namespace.
 func (e *Engine) RemoveSequence(key types.NamespacedName, version string) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
@@ -160,8 +175,17 @@ func (e *Engine) RemoveSequence(key types.NamespacedName, version string) Change
 	return e.settle(tx)
 }
 
-// ReplaceSequences tells the engine of all PodSequences there are at a version.
+// ReplaceSequences tells the engine of all PodSequences that there are at a version. It does not touch ClusterPodSequences.
 func (e *Engine) ReplaceSequences(objects []spec.Stored, version string) Changes {
+	return e.replaceSequences(objects, version, false)
+}
+
+// ReplaceClusterSequences tells the engine of all ClusterPodSequences that there are at a version. It does not touch PodSequences.
+func (e *Engine) ReplaceClusterSequences(objects []spec.Stored, version string) Changes {
+	return e.replaceSequences(objects, version, true)
+}
+
+func (e *Engine) replaceSequences(objects []spec.Stored, version string, cluster bool) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 	e.mu.Lock()
@@ -174,7 +198,7 @@ func (e *Engine) ReplaceSequences(objects []spec.Stored, version string) Changes
 		e.applySequence(ps, tx)
 	}
 	for key, s := range e.sequences {
-		if _, ok := present[key]; !ok {
+		if _, ok := present[key]; !ok && s.Cluster == cluster {
 			e.swap(s, nil, tx)
 		}
 	}

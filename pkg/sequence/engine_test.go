@@ -28,7 +28,7 @@ func shop() *SequenceWrapper {
 // released leaves the proof on the pod that the sequence released it in a group.
 func released(pod *corev1.Pod, ps *v1alpha1.PodSequence, group int) *corev1.Pod {
 	pod.Annotations = map[string]string{
-		v1alpha1.ReleasedAnnotation: fmt.Sprintf("%s %s/%s", pod.UID, ps.UID, spec.Compile(spec.Stored{PodSequence: ps}, nil).Groups[group].Hash),
+		v1alpha1.ReleasedAnnotation: fmt.Sprintf("%s %s", pod.UID, spec.Compile(spec.Stored{PodSequence: ps}, nil).ProofMark(group)),
 	}
 	return pod
 }

@@ -74,7 +74,7 @@ func (e *Engine) needs(p *pod) []membership {
 	}
 	var needs []membership
 	for _, m := range p.memberships {
-		if m.sequence.PerNode && (m.group > 0 || m.sequence.Suspended) {
+		if m.sequence.PerNode && !m.sequence.DryRun && !m.waitsForNothing() {
 			needs = append(needs, m)
 		}
 	}
@@ -207,7 +207,7 @@ func (e *Engine) nodesOf(p inventory.Pin) iter.Seq[string] {
 // openTo reports whether the node is open to the pod in every sequence that has it.
 func (p *pod) openTo(name string) bool {
 	for _, m := range p.memberships {
-		if m.sequence.PerNode && (m.group > 0 || m.sequence.Suspended) && m.sequence.stateOn(name, m.group) != placement.Open {
+		if m.sequence.PerNode && !m.sequence.DryRun && !m.waitsForNothing() && m.sequence.stateOn(name, m.group) != placement.Open {
 			return false
 		}
 	}

@@ -22,7 +22,7 @@ func TargetNamespace(ps *v1alpha1.PodSequence) string {
 // Consents reports whether the annotation that lists them allows PodSequences of a namespace.
 func Consents(list, namespace string) bool { return spec.Allows(list, namespace) }
 
-// ApplySequences tells the engine of several PodSequences in one step. version is the newest of anything that is known.
+// ApplySequences tells the engine of several PodSequences and ClusterPodSequences in one step. version is the newest of anything that is known.
 func (e *Engine) ApplySequences(objects []Stored, version string) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()

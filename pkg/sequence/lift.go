@@ -37,18 +37,19 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 }
 
 // LiftPatch is the strategic merge patch that takes these gates, and no others, off the pod with this UID, and leaves the
-// proof that the pod was released. The API server refuses it for a pod of the same name with another UID.
+// proof that the pod was released, if there is one. The API server refuses it for a pod of the same name with another UID.
 func LiftPatch(lift Lift) []byte {
 	removals := make([]map[string]string, len(lift.Gates))
 	for i, gate := range lift.Gates {
 		removals[i] = map[string]string{"$patch": "delete", "name": gate}
 	}
+	metadata := map[string]any{"uid": lift.UID}
+	if lift.Proof != "" {
+		metadata["annotations"] = map[string]string{v1alpha1.ReleasedAnnotation: lift.Proof}
+	}
 	return mustMarshal(map[string]any{
-		"metadata": map[string]any{
-			"uid":         lift.UID,
-			"annotations": map[string]string{v1alpha1.ReleasedAnnotation: lift.Proof},
-		},
-		"spec": map[string]any{"schedulingGates": removals},
+		"metadata": metadata,
+		"spec":     map[string]any{"schedulingGates": removals},
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/report"
@@ -42,8 +43,13 @@ const (
 	KindJob                   = inventory.KindJob
 )
 
-// Read makes a PodSequence of what is stored. It never fails: what can be read is kept, and Unreadable has the rest.
-func Read(stored map[string]any) Stored { return spec.Read(stored) }
+// Read makes a PodSequence of what is stored, and ReadCluster a ClusterPodSequence. They never fail: what can be read is kept,
+// and Unreadable has the rest.
+func Read(stored map[string]any) Stored        { return spec.Read(stored) }
+func ReadCluster(stored map[string]any) Stored { return spec.ReadCluster(stored) }
+
+// NameOf names a PodSequence, or a ClusterPodSequence if the key has no namespace, as messages do.
+func NameOf(key types.NamespacedName) string { return report.NameOf(key) }
 
 // WaitingPatch returns the patch that says in the pod's PodScheduled condition what it waits for; nil if that is said already.
 func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {

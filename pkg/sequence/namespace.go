@@ -1,10 +1,8 @@
 package sequence
 
 import (
-	"maps"
-	"time"
-
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // namespace has the pods of one namespace and the sequences that speak of them.
@@ -13,8 +11,9 @@ type namespace struct {
 	// selecting are the sequences that have a group by label, naming those that name a pod.
 	selecting map[*sequence]struct{}
 	naming    map[string]map[*sequence]struct{}
-	// sequences are all of them, also those that have no members, and matchCost is what it costs to match a pod with them.
-	sequences map[*sequence]struct{}
+	// sequences are all of them, also those that have no members, with the groups that may have some here. matchCost is what it
+	// costs to match a pod with them.
+	sequences map[*sequence]spec.Reach
 	matchCost int
 }
 
@@ -22,7 +21,7 @@ type namespace struct {
 func (n *namespace) place(p *pod) []membership {
 	var memberships []membership
 	for s := range n.selecting {
-		if m, ok := s.place(p); ok {
+		if m, ok := s.place(p, n.sequences[s]); ok {
 			memberships = append(memberships, m)
 		}
 	}
@@ -30,7 +29,7 @@ func (n *namespace) place(p *pod) []membership {
 		if _, done := n.selecting[s]; done {
 			continue
 		}
-		if m, ok := s.place(p); ok {
+		if m, ok := s.place(p, n.sequences[s]); ok {
 			memberships = append(memberships, m)
 		}
 	}
@@ -42,6 +41,9 @@ func (n *namespace) place(p *pod) []membership {
 func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *equivalenceClass, tx *transaction) {
 	memberships := p.memberships
 	e.shared.Keep(&view.Pod, &p.Pod)
+	if view.Bound() {
+		e.forgetAskedPod(p)
+	}
 	view.follow(p, replace, tx)
 	e.withdraw(p, tx)
 	before := *p
@@ -126,7 +128,7 @@ func (e *Engine) namespaceFor(name string) *namespace {
 			pods:      map[string]*pod{},
 			selecting: map[*sequence]struct{}{},
 			naming:    map[string]map[*sequence]struct{}{},
-			sequences: map[*sequence]struct{}{},
+			sequences: map[*sequence]spec.Reach{},
 		}
 		e.namespaces[name] = ns
 	}
@@ -138,84 +140,4 @@ func (e *Engine) forgetIfEmpty(name string, ns *namespace) {
 		delete(e.namespaces, name)
 		delete(e.unconfirmed, name)
 	}
-}
-
-// list makes the sequence known to its namespace, with its domains and the workloads it selects, but no pods yet. A namespace
-// that does not allow the sequence knows nothing of it.
-func (e *Engine) list(s *sequence, tx *transaction) *namespace {
-	e.sequences[s.Key] = s
-	s.listed, s.podGroupsKnown, s.engine, s.listedAt = true, e.podGroups, e, e.moment.Load()
-	e.consents.list(s)
-	if s.refused() {
-		e.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
-		s.domainAt("")
-		return &namespace{}
-	}
-	ns := e.namespaceFor(s.Namespace)
-	ns.sequences[s] = struct{}{}
-	ns.matchCost += s.MatchCost()
-	tx.namespaces = append(tx.namespaces, s.Namespace)
-	if s.Selects() {
-		ns.selecting[s] = struct{}{}
-	}
-	for name := range s.ByName {
-		if ns.naming[name] == nil {
-			ns.naming[name] = map[*sequence]struct{}{}
-		}
-		ns.naming[name][s] = struct{}{}
-	}
-	s.domainAt("")
-	if s.PerNode {
-		e.perNode[s] = struct{}{}
-		for _, g := range s.groups {
-			g.watchedSince = e.now.Truncate(time.Second)
-		}
-		if s.Eager {
-			for name := range e.nodes {
-				s.domainAt(name)
-			}
-		}
-	}
-	if s.Selects() {
-		for w := range e.workloads.of[s.Namespace] {
-			e.placeIn(w, s, false, tx)
-		}
-	}
-	return ns
-}
-
-// unlist undoes list.
-func (e *Engine) unlist(s *sequence, tx *transaction) {
-	delete(e.sequences, s.Key)
-	delete(e.perNode, s)
-	s.listed = false
-	for _, d := range s.domains {
-		e.alarms.set(&d.alarm, time.Time{})
-	}
-	e.consents.unlist(s)
-	if s.refused() {
-		tx.namespaces = append(tx.namespaces, s.Namespace)
-		return
-	}
-	for _, g := range s.groups {
-		for demand := range g.demands {
-			delete(demand.workload.demands, s)
-			e.forgetDue(demand.workload)
-		}
-	}
-	if u := e.unconfirmed[s.Namespace]; u != nil {
-		maps.DeleteFunc(u.domains, func(d *domain, _ struct{}) bool { return d.sequence == s })
-	}
-	ns := e.namespaces[s.Namespace]
-	delete(ns.sequences, s)
-	ns.matchCost -= s.MatchCost()
-	tx.namespaces = append(tx.namespaces, s.Namespace)
-	delete(ns.selecting, s)
-	for name := range s.ByName {
-		delete(ns.naming[name], s)
-		if len(ns.naming[name]) == 0 {
-			delete(ns.naming, name)
-		}
-	}
-	e.forgetIfEmpty(s.Namespace, ns)
 }

@@ -71,6 +71,10 @@ func (c *comparison) checkReports() error {
 		}
 		for i, want := range course.groups {
 			got := report.Groups[i]
+			if got.Passed != course.passed[i] || got.Current != (course.reached[i] && !course.passed[i]) || got.Released != course.mayStart(i) {
+				return fmt.Errorf("%s: group %d is passed %t, current %t, released %t; want %t, %t, %t", name, i, got.Passed, got.Current,
+					got.Released, course.passed[i], course.reached[i] && !course.passed[i], course.mayStart(i))
+			}
 			switch g := v.Spec.PodGroups[i]; {
 			case !makesSense(g):
 				want.expected = got.Expected // whatever
@@ -131,15 +135,15 @@ func (c *comparison) checkReleased(changes Changes, before, after answers) error
 	}
 	told := map[string]bool{}
 	for _, key := range changes.Held {
-		told[key.Name] = true
+		told[oracleName(key.Namespace, key.Name)] = true
 	}
 	for _, p := range c.oracle.pods {
 		now, waits := after.pods[p.UID]
 		was, known := before.pods[p.UID]
 		switch {
-		case waits && told[p.Name] && !now.held:
+		case waits && told[oracleKey(p)] && !now.held:
 			return fmt.Errorf("%s is told to be held and may go", p.Name)
-		case waits && now.held && !(known && was.open != nil && was.held) && !told[p.Name]:
+		case waits && now.held && !(known && was.open != nil && was.held) && !told[oracleKey(p)]:
 			return fmt.Errorf("%s must wait now and it is not told", p.Name)
 		}
 	}
@@ -160,7 +164,7 @@ func (c *comparison) mayRelease(pod *corev1.Pod, p podAnswer) bool {
 		return true
 	}
 	switch c.last.kind {
-	case "PodSequence", "Namespace":
+	case "PodSequence", "ClusterPodSequence", "Namespace":
 		return true
 	case "Node":
 		return c.last.verb == verbReplace || (c.last.verb == verbApply && p.open.Has(c.last.object.GetName()))
@@ -172,9 +176,10 @@ func (c *comparison) mayRelease(pod *corev1.Pod, p podAnswer) bool {
 func (c *comparison) checkSequences(changes Changes, before, after answers) error {
 	for name := range sets.KeySet(before.reports).Union(sets.KeySet(after.reports)) {
 		was, now := before.reports[name], after.reports[name]
-		was.Object, now.Object = nil, nil
+		was.Object, now.Object, was.Cluster, now.Cluster, was.DryRun, now.DryRun = nil, nil, nil, nil, nil, nil
 		told := changes.Sequences.Has(types.NamespacedName{Namespace: oracleNamespace, Name: name}) ||
-			changes.Sequences.Has(types.NamespacedName{Namespace: "operations", Name: name})
+			changes.Sequences.Has(types.NamespacedName{Namespace: "operations", Name: name}) ||
+			changes.Sequences.Has(types.NamespacedName{Name: name})
 		if !told && !reflect.DeepEqual(was, now) {
 			return fmt.Errorf("%s: its report changed and it is not told of: %s", name, cmp.Diff(was, now))
 		}

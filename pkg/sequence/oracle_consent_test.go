@@ -68,7 +68,7 @@ func (c *comparison) checkConsent() error {
 			return fmt.Errorf("%s: refused is %t, and its problems are %v", ps.Name, want, report.Problems)
 		}
 		for i, g := range report.Groups {
-			if want && (g.Released || g.Satisfied || len(g.Members) > 0 || (i < report.Current && ps.Status.Groups[i].PassedAt == nil)) {
+			if want && (g.Released || g.Satisfied || len(g.Members) > 0 || (g.Passed && !isOnRecord(ps, g.Hash))) {
 				return fmt.Errorf("%s is refused, and its group %d is %+v", ps.Name, i, g)
 			}
 		}
@@ -77,6 +77,11 @@ func (c *comparison) checkConsent() error {
 		}
 	}
 	return nil
+}
+
+// isOnRecord reports whether status says that the group was passed.
+func isOnRecord(ps *v1alpha1.PodSequence, hash string) bool {
+	return slices.ContainsFunc(ps.Status.Groups, func(g v1alpha1.GroupStatus) bool { return g.Hash == hash && g.PassedAt != nil })
 }
 
 // stepConsent has the namespace of the pods allow somebody else, or be gone, or be there again.
@@ -90,6 +95,9 @@ func (w *world) stepConsent() []event {
 		}
 	}
 	namespace.Name = oracleNamespace
+	if namespace.Labels == nil {
+		namespace.Labels = w.namespaceLabels()
+	}
 	namespace.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: pick(w,
 		"operations", "*", "dev, operations", " operations ,dev", "operations,operations", "", "dev", "operation", "* dev")}
 	w.put("Namespace", namespace)

@@ -64,6 +64,8 @@ type toldEngine interface {
 	RemoveNamespace(object *corev1.Namespace) Changes
 	ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes
 	ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unreadable) Changes
+	ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, unreadable ...spec.Unreadable) Changes
+	ReplaceClusterSequences(objects []spec.Stored, version string) Changes
 	RemoveSequence(key types.NamespacedName, version string) Changes
 	ReplaceSequences(objects []spec.Stored, version string) Changes
 	ApplyWorkload(object metav1.Object) Changes
@@ -84,6 +86,8 @@ func (e event) tellEngine(engine toldEngine) Changes {
 			return engine.ApplyNamespace(object)
 		case *v1alpha1.PodSequence:
 			return engine.ApplySequence(object)
+		case *v1alpha1.ClusterPodSequence:
+			return engine.ApplyClusterSequence(object)
 		}
 		return engine.ApplyWorkload(e.object)
 	case verbRemove:
@@ -96,6 +100,8 @@ func (e event) tellEngine(engine toldEngine) Changes {
 			return engine.RemoveNamespace(object)
 		case *v1alpha1.PodSequence:
 			return engine.RemoveSequence(types.NamespacedName{Namespace: object.Namespace, Name: object.Name}, object.ResourceVersion)
+		case *v1alpha1.ClusterPodSequence:
+			return engine.RemoveSequence(types.NamespacedName{Name: object.Name}, object.ResourceVersion)
 		}
 		return engine.RemoveWorkload(e.object)
 	case verbReplace:
@@ -119,6 +125,12 @@ func (e event) replaceInEngine(engine toldEngine) Changes {
 			stored = append(stored, spec.Stored{PodSequence: ps})
 		}
 		return engine.ReplaceSequences(stored, e.asOf)
+	case "ClusterPodSequence":
+		var stored []spec.Stored
+		for _, cluster := range typed[*v1alpha1.ClusterPodSequence](e.objects) {
+			stored = append(stored, spec.OfCluster(cluster))
+		}
+		return engine.ReplaceClusterSequences(stored, e.asOf)
 	}
 	kinds := map[string]inventory.Kind{
 		"Deployment": inventory.KindDeployment, "ReplicaSet": inventory.KindReplicaSet, "StatefulSet": inventory.KindStatefulSet,
@@ -163,7 +175,7 @@ const clockLayout = "15:04:05.999"
 // describeObject tells what matters of an object.
 func describeObject(object metav1.Object) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s v%s created=%s", object.GetName(), object.GetUID(), object.GetResourceVersion(),
+	fmt.Fprintf(&b, "%s %s v%s created=%s", oracleKey(object), object.GetUID(), object.GetResourceVersion(),
 		object.GetCreationTimestamp().Format(clockLayout))
 	if len(object.GetLabels()) > 0 {
 		fmt.Fprintf(&b, " labels=%v", object.GetLabels())
@@ -212,6 +224,9 @@ func describeObject(object metav1.Object) string {
 		marshal("spec", object.Spec)
 	case *corev1.Namespace:
 		marshal("annotations", object.Annotations)
+	case *v1alpha1.ClusterPodSequence:
+		marshal("spec", object.Spec)
+		marshal("recorded", object.Status.Groups, object.Status.NodeStatus, object.Status.Conditions)
 	case *v1alpha1.PodSequence:
 		marshal("spec", object.Spec)
 		marshal("recorded", object.Status.Groups, object.Status.NodeStatus, object.Status.Conditions)
@@ -262,6 +277,15 @@ func (c *comparison) count() {
 			see(scope+"all groups passed", course.current == n)
 			see(scope+"some groups passed", course.current > 0 && course.current < n)
 			see(scope+"suspended with more to release", course.suspended && course.current < n && !course.released[course.current])
+			under := 0
+			for i, g := range v.Spec.PodGroups {
+				if course.reached[i] && !course.passed[i] {
+					under++
+				}
+				see(scope+"a group is skipped that is not passed", g.Skip && !course.passed[i] && course.reached[i])
+				see(scope+"a group passed that is not reached", course.passed[i] && !course.reached[i])
+			}
+			see(scope+"several groups are current", under > 1)
 			if course.current == n {
 				continue
 			}

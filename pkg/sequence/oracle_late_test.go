@@ -23,6 +23,12 @@ import (
 
 func TestLateEventsLetNothingGoEarly(t *testing.T)        { compareLate(t, workloadsInCluster) }
 func TestLateEventsLetNothingGoEarlyOnNodes(t *testing.T) { compareLate(t, nodesOnly) }
+func TestLateEventsLetNothingGoEarlyAcrossNamespaces(t *testing.T) {
+	compareLate(t, acrossNamespacesLate)
+}
+func TestLateEventsLetNothingGoEarlyAcrossNamespacesOnNodes(t *testing.T) {
+	compareLate(t, acrossNamespacesOnNodes)
+}
 
 func compareLate(t *testing.T, theme theme) {
 	t.Parallel()
@@ -66,8 +72,8 @@ type lateness struct {
 	questions Questions
 	// went are the nodes to which the pods could go at some time; the empty name is that they need not wait.
 	went map[types.UID]sets.Set[string]
-	// ahead is how far sequences were at most.
-	ahead map[types.UID]int
+	// ahead are the groups that were passed at some time, by sequence and definition.
+	ahead map[types.UID]sets.Set[string]
 }
 
 func newLateness(w *world, seen counters) *lateness {
@@ -77,7 +83,7 @@ func newLateness(w *world, seen counters) *lateness {
 			SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"},
 		}),
 		coming: map[string][]event{}, pods: map[types.UID]*corev1.Pod{}, questions: Questions{},
-		went: map[types.UID]sets.Set[string]{}, ahead: map[types.UID]int{},
+		went: map[types.UID]sets.Set[string]{}, ahead: map[types.UID]sets.Set[string]{},
 	}
 }
 
@@ -86,12 +92,12 @@ func (l *lateness) step() error {
 	if l.clock.Equal(worldEpoch) {
 		return l.happened([]event{l.tickTo(worldEpoch.Add(time.Second))})
 	}
-	n := l.IntN(l.theme.pods + l.workloads + l.nodes + l.sequences + l.theme.time)
+	n := l.IntN(l.theme.pods + l.workloads + l.nodes + l.sequences + l.theme.time + l.theme.namespaces)
 	for _, what := range []struct {
 		weight int
 		happen func(*comparison) []event
 	}{
-		{l.theme.pods, l.stepPods}, {l.workloads, l.stepWorkloads}, {l.nodes, l.stepNodes}, {l.sequences, l.stepSequences}, {l.theme.time, l.stepTime},
+		{l.theme.pods, l.stepPods}, {l.workloads, l.stepWorkloads}, {l.nodes, l.stepNodes}, {l.sequences, l.stepSequences}, {l.theme.time, l.stepTime}, {l.theme.namespaces, l.stepNamespaces},
 	} {
 		if n -= what.weight; n < 0 {
 			if err := l.happened(what.happen(l.truth)); err != nil {
@@ -101,7 +107,7 @@ func (l *lateness) step() error {
 		}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(l.coming)) {
-		if l.oneIn(2) {
+		if l.oneIn(2) || (kind == "Namespace" && l.near && !l.oneIn(4)) {
 			continue
 		}
 		if err := l.tell(kind, l.IntN(len(l.coming[kind])+1)); err != nil {
@@ -128,6 +134,8 @@ func kindsOf(kinds Kinds) []string {
 		return []string{"Pod"}
 	case OfDaemonSets:
 		return []string{"Pod", "DaemonSet"}
+	case OfNamespaces:
+		return []string{"Namespace"}
 	}
 	return lateKinds
 }
@@ -157,7 +165,7 @@ func (l *lateness) happened(events []event) error {
 				return err
 			}
 		}
-		if e.kind == "PodSequence" || e.kind == "Node" { // which pods are bound already is evidence, which is not doubted
+		if e.kind == "PodSequence" || e.kind == "ClusterPodSequence" || e.kind == "Node" { // which pods are bound already is evidence, which is not doubted
 			if err := l.tell("Pod", len(l.coming["Pod"])); err != nil {
 				return err
 			}
@@ -172,14 +180,23 @@ func (l *lateness) happened(events []event) error {
 // isGrant reports whether the event is one of consent, which the watch of namespaces may bring late. That consent is withdrawn
 // the engine is told at once: until then it holds what nobody need hold.
 func (l *lateness) isGrant(e event) bool {
+	if e.kind == "Namespace" && l.near {
+		return true // nobody needs consent: it is the labels that are late
+	}
 	return e.kind == "Namespace" && l.truth.oracle.consents(MakeSequence("operations", "").TargetNamespace(oracleNamespace).Obj())
 }
 
 // isConsentLate reports whether the engine has yet to be told of consent from before the pod was first seen: then the feed does
-// not let it go, see Sighting.Refused.
+// not let it go, see Sighting.AsksNamespaces.
 func (l *lateness) isConsentLate(p *corev1.Pod) bool {
 	seen := l.engine.FirstSeen(p)
 	return len(l.coming["Namespace"]) > 0 && !inventory.Newer(l.coming["Namespace"][0].object.GetResourceVersion(), seen.Version)
+}
+
+// isNamespaceLate reports whether the engine has yet to be told of another label of the pod's namespace. If that is from before the
+// pod was first seen, the feed holds the pod; otherwise the pod is older than what would hold it.
+func (l *lateness) isNamespaceLate(p *corev1.Pod) bool {
+	return l.near && slices.ContainsFunc(l.coming["Namespace"], func(e event) bool { return e.object.GetName() == p.Namespace })
 }
 
 func (e event) version() int {
@@ -207,7 +224,14 @@ func (l *lateness) note() {
 	}
 	for _, v := range o.views {
 		if course := v.courses[""]; course != nil && v.Spec.Scope != v1alpha1.ScopeNode {
-			l.ahead[v.UID] = max(l.ahead[v.UID], course.current)
+			if l.ahead[v.UID] == nil {
+				l.ahead[v.UID] = sets.New[string]()
+			}
+			for i, definition := range v.definitions {
+				if course.passed[i] {
+					l.ahead[v.UID].Insert(definition)
+				}
+			}
 		}
 	}
 }
@@ -259,7 +283,7 @@ func (l *lateness) answer() error {
 			moment = l.engine.Moment() // all that is listed now was there when the engine was told of the last event
 		}
 		for _, kind := range kindsOf(subject.Kinds) {
-			if err := l.catchUp(kind); err != nil {
+			if err := l.catchUp(kind, subject.Namespace); err != nil {
 				return err
 			}
 		}
@@ -273,9 +297,15 @@ func (l *lateness) answer() error {
 }
 
 // catchUp lists a kind, and has the engine told until it knows what is listed, and nothing else from before the list.
-func (l *lateness) catchUp(kind string) error {
+func (l *lateness) catchUp(kind, namespace string) error {
+	if kind == "Namespace" {
+		return l.tell(kind, len(l.coming[kind]))
+	}
 	listed, newestListed, asOf := sets.New[types.UID](), "", strconv.Itoa(l.serial)
 	for _, object := range sorted[metav1.Object](l.world, kind) {
+		if namespace != "" && object.GetNamespace() != namespace {
+			continue
+		}
 		listed.Insert(object.GetUID())
 		if inventory.Behind(newestListed, object.GetResourceVersion()) {
 			newestListed = object.GetResourceVersion()
@@ -284,14 +314,14 @@ func (l *lateness) catchUp(kind string) error {
 	missing := func() bool {
 		next := l.coming[kind][0].object.GetResourceVersion()
 		return (newestListed != "" && !inventory.Newer(next, newestListed)) ||
-			len(l.engine.Unlisted(inventory.Kind(kind), oracleNamespace, listed, asOf)) > 0
+			len(l.engine.Unlisted(inventory.Kind(kind), namespace, listed, asOf)) > 0
 	}
 	for len(l.coming[kind]) > 0 && missing() {
 		if err := l.tell(kind, 1); err != nil {
 			return err
 		}
 	}
-	if gone := l.engine.Unlisted(inventory.Kind(kind), oracleNamespace, listed, asOf); len(gone) > 0 {
+	if gone := l.engine.Unlisted(inventory.Kind(kind), namespace, listed, asOf); len(gone) > 0 {
 		return fmt.Errorf("%s %v are known and gone, and no event says so", kind, gone)
 	}
 	if l.oneIn(4) {
@@ -319,7 +349,10 @@ func (l *lateness) take(changes Changes) error {
 		if p == nil || p.Spec.NodeName != "" || p.DeletionTimestamp != nil || l.engine.Decide(p).Held {
 			continue
 		}
-		if l.engine.FirstSeen(p).Refused && l.isConsentLate(p) {
+		if l.isNamespaceLate(p) {
+			continue // it is of other groups than the engine knows, since it was created or later
+		}
+		if l.engine.FirstSeen(p).AsksNamespaces && l.isConsentLate(p) {
 			l.seen["pods that went before consent was known, but for the feed"]++
 			continue
 		}
@@ -340,8 +373,13 @@ func (l *lateness) take(changes Changes) error {
 	}
 	for name, v := range l.truth.oracle.views {
 		report, _ := l.engine.Report(types.NamespacedName{Namespace: v.Namespace, Name: name})
-		if v.Spec.Scope != v1alpha1.ScopeNode && report.UID == v.UID && report.Generation == v.Generation && report.Current > l.ahead[v.UID] {
-			return fmt.Errorf("%s is at group %d, and was never further than %d", name, report.Current, l.ahead[v.UID])
+		if v.Spec.Scope == v1alpha1.ScopeNode || report.UID != v.UID || report.Generation != v.Generation {
+			continue
+		}
+		for i, g := range report.Groups {
+			if g.Passed && !l.ahead[v.UID].Has(v.definitions[i]) {
+				return fmt.Errorf("%s has passed group %d, and never did", name, i)
+			}
 		}
 	}
 	return nil
@@ -373,8 +411,11 @@ func (l *lateness) finish() error {
 			return fmt.Errorf("%s is unsettled after every answer", name)
 		case v.Spec.EnforcementMode == v1alpha1.Continuous && report.Current != course.current:
 			return fmt.Errorf("%s ends at group %d, want %d", name, report.Current, course.current)
-		case report.Current < len(course.groups) && course.groups[report.Current].satisfied:
-			return fmt.Errorf("%s ends at group %d, which is satisfied", name, report.Current)
+		}
+		for i, g := range report.Groups {
+			if g.Current && course.groups[i].satisfied {
+				return fmt.Errorf("%s ends at group %d, which is satisfied", name, i)
+			}
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package sequence
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -52,8 +51,10 @@ type oracle struct {
 // memory is what the oracle remembers of a sequence.
 type memory struct {
 	scope v1alpha1.Scope
-	// passes are the groups passed permanently.
-	passes []pass
+	// passes are the groups passed permanently, and when they were, by definition.
+	passes map[string]time.Time
+	// awaits has the definitions of the groups that each group waits for, when last looked at.
+	awaits map[string]string
 	// satisfied is for each group, on each node, whether and since when it is satisfied.
 	satisfied map[place]satisfaction
 	// nodes are those that were known when last looked at.
@@ -73,20 +74,18 @@ type memory struct {
 	resumed time.Time
 }
 
-// place is a group, by the definitions of all groups up to it, and the node, which is empty for the whole cluster.
+// place is a group, by its definition and those of the groups before it, and the node, which is empty for the whole cluster.
 type place struct{ node, definition string }
-
-type pass struct {
-	definition string
-	at         time.Time
-}
 
 // view is a sequence with all that is worked out about it.
 type view struct {
 	*v1alpha1.PodSequence
+	// cluster is the same as a ClusterPodSequence; nil for a PodSequence.
+	cluster *v1alpha1.ClusterPodSequence
+	oracle  *oracle
 	// definitions has, for each group, what defines it and those before it.
 	definitions []string
-	// groupOf is the group of each pod by name, and placedIn that of each workload.
+	// groupOf is the group of each pod by its key, and placedIn that of each workload.
 	groupOf  map[string]int
 	placedIn map[types.UID]int
 	// courses are how far the sequence is: on each node, or, under the empty name, in the cluster.
@@ -110,13 +109,13 @@ func (o *oracle) apply(kind string, object metav1.Object) {
 		o.objects[kind] = map[string]metav1.Object{}
 	}
 	if o.isNews(kind, object) {
-		o.objects[kind][object.GetName()] = object
+		o.objects[kind][oracleKey(object)] = object
 	}
 }
 
 // isNews reports whether the object is newer than what was told of it.
 func (o *oracle) isNews(kind string, object metav1.Object) bool {
-	old := o.objects[kind][object.GetName()]
+	old := o.objects[kind][oracleKey(object)]
 	return old == nil || oracleVersion(old) < oracleVersion(object)
 }
 
@@ -129,15 +128,15 @@ func oracleVersion(object metav1.Object) int {
 }
 
 func (o *oracle) remove(kind string, object metav1.Object) {
-	if old := o.objects[kind][object.GetName()]; old != nil && old.GetUID() == object.GetUID() {
-		delete(o.objects[kind], object.GetName())
+	if old := o.objects[kind][oracleKey(object)]; old != nil && old.GetUID() == object.GetUID() {
+		delete(o.objects[kind], oracleKey(object))
 	}
 }
 
 func (o *oracle) replace(kind string, objects []metav1.Object) {
 	o.objects[kind] = map[string]metav1.Object{}
 	for _, object := range objects {
-		o.objects[kind][object.GetName()] = object
+		o.objects[kind][oracleKey(object)] = object
 	}
 }
 
@@ -180,32 +179,38 @@ func (o *oracle) settle() {
 	o.views = map[string]*view{}
 	present := sets.New[types.UID]()
 	for _, ps := range o.consented() {
-		o.views[ps.Name] = o.look(ps)
+		o.views[ps.Name] = o.look(ps, nil)
 		present.Insert(ps.UID)
+	}
+	for _, cluster := range all[*v1alpha1.ClusterPodSequence](o, "ClusterPodSequence") {
+		o.views[cluster.Name] = o.look(inCommon(cluster), cluster)
+		present.Insert(cluster.UID)
 	}
 	maps.DeleteFunc(o.memories, func(uid types.UID, _ *memory) bool { return !present.Has(uid) })
 }
 
-func (o *oracle) look(ps *v1alpha1.PodSequence) *view {
+// look looks at a sequence. cluster is the same as a ClusterPodSequence; nil for a PodSequence.
+func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequence) *view {
 	v := &view{
-		PodSequence: ps, groupOf: map[string]int{}, placedIn: map[types.UID]int{}, courses: map[string]*course{},
-		definitions: definitionsOf(ps), memory: o.memories[ps.UID], allowed: o.allowed[ps.UID],
+		PodSequence: ps, cluster: cluster, oracle: o, groupOf: map[string]int{}, placedIn: map[types.UID]int{}, courses: map[string]*course{},
+		memory: o.memories[ps.UID], allowed: o.allowed[ps.UID],
 	}
+	v.definitions = definitionsOf(v)
 	if v.memory == nil || v.memory.scope != ps.Spec.Scope {
 		v.memory = &memory{
-			scope:     ps.Spec.Scope,
-			satisfied: map[place]satisfaction{}, once: sets.New[place](), watched: map[place]time.Time{}, edited: map[place]time.Time{},
+			scope:  ps.Spec.Scope,
+			awaits: map[string]string{}, satisfied: map[place]satisfaction{}, once: sets.New[place](), watched: map[place]time.Time{}, edited: map[place]time.Time{},
 			reached: sets.New[place](), released: sets.New[place](),
 		}
 		o.memories[ps.UID] = v.memory
 	}
 	for _, p := range o.pods {
-		if i := groupOf(ps, p); i >= 0 {
-			v.groupOf[p.Name] = i
+		if i := groupOf(v, p); i >= 0 {
+			v.groupOf[oracleKey(p)] = i
 		}
 	}
 	for _, w := range o.byUID {
-		if i := placedIn(ps, w); i >= 0 {
+		if i := placedIn(v, w); i >= 0 {
 			v.placedIn[w.GetUID()] = i
 		}
 	}
@@ -215,7 +220,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence) *view {
 			v.courses[node.Name] = &course{node: node.Name}
 		}
 		for _, p := range o.pods {
-			if _, member := v.groupOf[p.Name]; member && p.Spec.NodeName != "" {
+			if _, member := v.groupOf[oracleKey(p)]; member && p.Spec.NodeName != "" {
 				v.courses[p.Spec.NodeName] = &course{node: p.Spec.NodeName}
 			}
 		}
@@ -233,21 +238,6 @@ func (o *oracle) look(ps *v1alpha1.PodSequence) *view {
 	}
 	o.remember(v)
 	return v
-}
-
-// definitionsOf spells out, for each group, what decides the members and the requirement of it and of those before it.
-func definitionsOf(ps *v1alpha1.PodSequence) []string {
-	var definitions []string
-	before := targetOf(ps)
-	for _, g := range ps.Spec.PodGroups {
-		text, err := json.Marshal([]any{sets.List(sets.New(g.Pods...)), g.PodSelector, requirementOf(g), g.MinAvailable, g.NodeSelector})
-		if err != nil {
-			panic(err)
-		}
-		before += "/" + string(text)
-		definitions = append(definitions, before)
-	}
-	return definitions
 }
 
 func requirementOf(g v1alpha1.PodGroup) v1alpha1.RequiredStatus {
@@ -268,12 +258,12 @@ func targetOf(ps *v1alpha1.PodSequence) string {
 // makesSense reports whether the group says how its members are found, and in one way only.
 func makesSense(g v1alpha1.PodGroup) bool { return (len(g.Pods) > 0) != (g.PodSelector != nil) }
 
-func groupOf(ps *v1alpha1.PodSequence, p *corev1.Pod) int {
-	if p.DeletionTimestamp != nil || p.Namespace != targetOf(ps) {
+func groupOf(v *view, p *corev1.Pod) int {
+	if p.DeletionTimestamp != nil {
 		return -1
 	}
-	for i, g := range ps.Spec.PodGroups {
-		if !makesSense(g) {
+	for i, g := range v.Spec.PodGroups {
+		if !makesSense(g) || !v.in(i, p.Namespace) {
 			continue
 		}
 		if slices.Contains(g.Pods, p.Name) || (g.PodSelector != nil && oracleSelects(g.PodSelector, p.Labels)) {
@@ -329,29 +319,34 @@ func done(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
 	return false, time.Time{}
 }
 
-// releasedIn is the group in which the sequence released the pod, as the proof on it says, or -1.
-func (o *oracle) releasedIn(v *view, p *corev1.Pod) int {
-	if _, member := v.groupOf[p.Name]; !member {
-		return -1
+// releasedIn is the group in which the sequence released the pod, as the proof on it says, or -1, and the groups that the pod
+// did not wait for, because they were skipped.
+func (o *oracle) releasedIn(v *view, p *corev1.Pod) (group int, skipped []int) {
+	if _, member := v.groupOf[oracleKey(p)]; !member {
+		return -1, nil
 	}
 	marks := strings.Split(p.Annotations["podsequence.example.com/released"], " ")
 	if marks[0] != string(p.UID) {
-		return -1
+		return -1, nil
 	}
 	for _, mark := range marks[1:] {
-		uid, hash, _ := strings.Cut(mark, "/")
-		if definition, known := o.definitions[hash]; known && uid == string(v.UID) {
-			return slices.Index(v.definitions, definition)
+		uid, text, _ := strings.Cut(mark, "/")
+		hashes := strings.Split(text, "-")
+		if definition, known := o.definitions[hashes[0]]; known && uid == string(v.UID) {
+			for _, hash := range hashes[1:] {
+				skipped = append(skipped, slices.Index(v.definitions, o.definitions[hash]))
+			}
+			return slices.Index(v.definitions, definition), skipped
 		}
 	}
-	return -1
+	return -1, nil
 }
 
 // held reports whether the pod must wait.
 func (o *oracle) held(p *corev1.Pod) bool {
 	for _, v := range o.views {
-		if v.Spec.Scope != v1alpha1.ScopeNode {
-			if i := groupOf(v.PodSequence, p); i >= 0 && !v.courses[""].mayStart(i) {
+		if v.Spec.Scope != v1alpha1.ScopeNode && !v.Spec.DryRun {
+			if i := groupOf(v, p); i >= 0 && !v.courses[""].mayStart(i) {
 				return true
 			}
 		}
@@ -362,7 +357,7 @@ func (o *oracle) held(p *corev1.Pod) bool {
 // mayBreak reports whether what the pod waits for may stop being ready.
 func (o *oracle) mayBreak(p *corev1.Pod) bool {
 	for _, v := range o.views {
-		if groupOf(v.PodSequence, p) > 0 && v.Spec.Mode() == v1alpha1.Continuous {
+		if i := groupOf(v, p); i >= 0 && !waitsForNone(v.PodSequence, i) && !v.Spec.DryRun && v.Spec.Mode() == v1alpha1.Continuous {
 			return true
 		}
 	}
@@ -375,7 +370,7 @@ func (o *oracle) liftable(p *corev1.Pod) bool {
 		return false
 	}
 	for _, v := range o.views {
-		if groupOf(v.PodSequence, p) >= 0 && carries(p, v.PodSequence) {
+		if groupOf(v, p) >= 0 && carries(p, v.PodSequence) {
 			return true
 		}
 	}

@@ -26,7 +26,7 @@ func (o *oracle) countOnNode(v *view, i int, node string) groupCount {
 	c := groupCount{times: map[string]time.Time{}}
 	members := 0
 	for _, p := range o.pods {
-		if in, member := v.groupOf[p.Name]; !member || in != i || p.Spec.NodeName != node {
+		if in, member := v.groupOf[oracleKey(p)]; !member || in != i || p.Spec.NodeName != node {
 			continue
 		}
 		if p.Status.Phase == corev1.PodFailed && metav1.GetControllerOf(p) != nil {
@@ -44,11 +44,13 @@ func (o *oracle) countOnNode(v *view, i int, node string) groupCount {
 		}
 	}
 	missing := o.missing(v, i, node)
-	c.expected = members + missing
+	if c.expected = members + missing; c.expected > 0 && len(g.Pods) == 0 {
+		c.expected = max(c.expected, int(g.ExpectedPods))
+	}
 
 	switch {
 	case g.MinAvailable == nil:
-		c.satisfied = members > 0 && c.ready == members && missing == 0
+		c.satisfied = members > 0 && c.ready == members && missing == 0 && c.ready >= c.expected
 		c.enough = math.MaxInt
 	case g.MinAvailable.Type == intstr.Int:
 		c.enough = g.MinAvailable.IntValue()
@@ -116,7 +118,7 @@ func (o *oracle) applies(g v1alpha1.PodGroup, name string) bool {
 func (o *oracle) nodeViews(p *corev1.Pod) []*view {
 	var views []*view
 	for _, v := range o.views {
-		if v.Spec.Scope == v1alpha1.ScopeNode && groupOf(v.PodSequence, p) >= 0 {
+		if v.Spec.Scope == v1alpha1.ScopeNode && !v.Spec.DryRun && groupOf(v, p) >= 0 {
 			views = append(views, v)
 		}
 	}
@@ -126,7 +128,7 @@ func (o *oracle) nodeViews(p *corev1.Pod) []*view {
 // open reports whether a pod of the sequence's group i may be placed on the node.
 func (o *oracle) open(v *view, i int, node string) bool {
 	if o.node(node) == nil {
-		return i == 0 && !v.Spec.Suspend
+		return waitsForNone(v.PodSequence, i) && !v.Spec.Suspend
 	}
 	return v.courses[node].mayStart(i)
 }
@@ -134,7 +136,7 @@ func (o *oracle) open(v *view, i int, node string) bool {
 // mayPlace reports whether every sequence lets the pod be placed on the node.
 func (o *oracle) mayPlace(p *corev1.Pod, node string) bool {
 	for _, v := range o.nodeViews(p) {
-		if !o.open(v, groupOf(v.PodSequence, p), node) {
+		if !o.open(v, groupOf(v, p), node) {
 			return false
 		}
 	}
@@ -144,19 +146,20 @@ func (o *oracle) mayPlace(p *corev1.Pod, node string) bool {
 // onTheWay reports whether the node, closed to group i, will be open to it if all goes well.
 func (o *oracle) onTheWay(v *view, i int, node string) bool {
 	c := v.courses[node]
-	if i <= c.current {
+	if c.reached[i] {
 		return true // only suspended
 	}
 	for j, g := range v.Spec.PodGroups[:i] {
-		if !o.applies(g, node) || c.passed[j] {
-			continue
+		if !awaits(v.PodSequence, i, j) || !c.reached[j] || c.passed[j] {
+			continue // what waits itself needs not be on the way
 		}
-		// What comes after this one has to wait for it, so it is this one that must be on the way.
 		state := c.groups[j]
 		failed := c.timedOut[j] && g.OnTimeout != v1alpha1.TimeoutContinue && !state.satisfied
-		return state.expected > 0 && !failed
+		if state.expected == 0 || failed {
+			return false
+		}
 	}
-	return false
+	return true
 }
 
 func (o *oracle) heldByNodes(p *corev1.Pod) bool {
@@ -164,7 +167,9 @@ func (o *oracle) heldByNodes(p *corev1.Pod) bool {
 	if p.Spec.SchedulerName != oracleScheduler {
 		return slices.ContainsFunc(views, func(v *view) bool { return carries(p, v.PodSequence) })
 	}
-	if !slices.ContainsFunc(views, func(v *view) bool { return groupOf(v.PodSequence, p) > 0 || v.Spec.Suspend }) {
+	if !slices.ContainsFunc(views, func(v *view) bool {
+		return !waitsForNone(v.PodSequence, groupOf(v, p)) || v.Spec.Suspend
+	}) {
 		return false
 	}
 	if names, pinned := o.pinnedTo(p); pinned {
@@ -180,7 +185,7 @@ func (o *oracle) heldByNodes(p *corev1.Pod) bool {
 		default:
 			all := true
 			for _, v := range views {
-				if i := groupOf(v.PodSequence, p); !o.open(v, i, node.Name) && !o.onTheWay(v, i, node.Name) {
+				if i := groupOf(v, p); !o.open(v, i, node.Name) && !o.onTheWay(v, i, node.Name) {
 					all = false
 				}
 			}

@@ -29,10 +29,18 @@ func TestARestartChangesNothingOnWorkloads(t *testing.T) {
 	compareRestarts(t, workloadsInCluster, true)
 }
 
+func TestARestartChangesNothingAcrossNamespaces(t *testing.T) {
+	compareRestarts(t, acrossNamespacesOverTime, true)
+}
+
 // While the controller is down, what a running engine has seen may be recorded nowhere. Then the new one releases later, but
 // never earlier. These worlds have no waits and no time-outs: for those, see TestWhatNoStatusRecorded.
 func TestARestartReleasesNothingEarlier(t *testing.T)        { compareRestarts(t, workloadsInCluster, false) }
 func TestARestartReleasesNothingEarlierOnNodes(t *testing.T) { compareRestarts(t, nodesOnly, false) }
+
+func TestARestartReleasesNothingEarlierAcrossNamespaces(t *testing.T) {
+	compareRestarts(t, acrossNamespaces, false)
+}
 
 func compareRestarts(t *testing.T, theme theme, recorded bool) {
 	t.Parallel()
@@ -90,12 +98,12 @@ func (r *restarts) happen() []event {
 	if r.clock.Equal(worldEpoch) {
 		return []event{r.tickTo(worldEpoch.Add(time.Second))}
 	}
-	n := r.IntN(r.theme.pods + r.workloads + r.nodes + r.sequences + r.theme.time)
+	n := r.IntN(r.theme.pods + r.workloads + r.nodes + r.sequences + r.theme.time + r.theme.namespaces)
 	for _, what := range []struct {
 		weight int
 		happen func(*comparison) []event
 	}{
-		{r.theme.pods, r.stepPods}, {r.workloads, r.stepWorkloads}, {r.nodes, r.stepNodes}, {r.sequences, r.stepSequences}, {r.theme.time, r.stepTime},
+		{r.theme.pods, r.stepPods}, {r.workloads, r.stepWorkloads}, {r.nodes, r.stepNodes}, {r.sequences, r.stepSequences}, {r.theme.time, r.stepTime}, {r.theme.namespaces, r.stepNamespaces},
 	} {
 		if n -= what.weight; n < 0 {
 			return what.happen(r.comparison)
@@ -113,8 +121,9 @@ func (r *restarts) tell(e event) error {
 func (r *restarts) writeStatuses() error {
 	for range 5 {
 		written := false
-		for _, ps := range all[*v1alpha1.PodSequence](r.oracle, "PodSequence") {
-			if now := r.world.objects["PodSequence"][ps.Name]; now == nil || now.GetResourceVersion() != ps.ResourceVersion {
+		for _, object := range slices.Concat(all[metav1.Object](r.oracle, "PodSequence"), all[metav1.Object](r.oracle, "ClusterPodSequence")) {
+			kind, ps := sequenceOf(object)
+			if now := r.world.objects[kind][ps.Name]; now == nil || now.GetResourceVersion() != ps.ResourceVersion {
 				continue // it has changed: the API server refuses what is written
 			}
 			report, ok := r.engine.Report(types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name})
@@ -129,12 +138,10 @@ func (r *restarts) writeStatuses() error {
 				continue
 			}
 			written = true
-			next := ps.DeepCopy()
-			next.Status = status
-			next.ManagedFields = []metav1.ManagedFieldsEntry{{Subresource: "status", Time: &metav1.Time{Time: r.oracle.now.Truncate(time.Second)}}}
-			r.put("PodSequence", next)
-			delete(r.queues, "PodSequence")
-			if err := r.tell(event{verb: verbApply, kind: "PodSequence", object: next}); err != nil {
+			next := withStatus(object, status, []metav1.ManagedFieldsEntry{{Subresource: "status", Time: &metav1.Time{Time: r.oracle.now.Truncate(time.Second)}}})
+			r.put(kind, next)
+			delete(r.queues, kind)
+			if err := r.tell(event{verb: verbApply, kind: kind, object: next}); err != nil {
 				return fmt.Errorf("when status is written: %w", err)
 			}
 		}
@@ -178,7 +185,7 @@ func stored(status v1alpha1.PodSequenceStatus) (read v1alpha1.PodSequenceStatus,
 func (r *restarts) afresh() answering {
 	engine := newEngine()
 	engine.Tick(r.oracle.now)
-	for _, kind := range append(append([]string{"Node", "Namespace"}, workloadKinds...), "Pod", "PodSequence") {
+	for _, kind := range append(append([]string{"Node", "Namespace"}, workloadKinds...), "Pod", "PodSequence", "ClusterPodSequence") {
 		event{verb: verbReplace, kind: kind, objects: all[metav1.Object](r.oracle, kind)}.tellEngine(engine)
 	}
 	return engine
@@ -211,8 +218,9 @@ func (r *restarts) compare() error {
 	if was, is := r.engine.NextWake(), fresh.NextWake(); !was.Equal(is) && !r.anythingLater() {
 		return fmt.Errorf("the next wake is %s to a new engine, %s to the running one", is, was)
 	}
-	for name, ps := range r.oracle.objects["PodSequence"] {
-		key := types.NamespacedName{Namespace: ps.GetNamespace(), Name: name}
+	for _, object := range slices.Concat(all[metav1.Object](r.oracle, "PodSequence"), all[metav1.Object](r.oracle, "ClusterPodSequence")) {
+		name := object.GetName()
+		key := types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
 		was, _ := r.engine.Report(key)
 		is, _ := fresh.Report(key)
 		if diff := cmp.Diff(withoutTimes(was), withoutTimes(is)); diff != "" && !r.anythingLater() {
@@ -237,7 +245,7 @@ func (r *restarts) mayBeLater(p *corev1.Pod, was, is Decision) bool {
 		return false
 	}
 	for _, v := range r.oracle.views {
-		if groupOf(v.PodSequence, p) >= 0 && isLaterAfterRestart(v.PodSequence) {
+		if groupOf(v, p) >= 0 && isLaterAfterRestart(v.PodSequence) {
 			return true
 		}
 	}
@@ -267,7 +275,8 @@ func isLaterAfterRestart(ps *v1alpha1.PodSequence) bool {
 
 // withoutTimes leaves out of a report what only says when the engine came to know something.
 func withoutTimes(report Report) Report {
-	report.Object, report.Groups, report.Nodes = nil, slices.Clone(report.Groups), slices.Clone(report.Nodes)
+	report.DryRun = nil // what would have been held, and how long, is noted by who sees it
+	report.Object, report.Cluster, report.Groups, report.Nodes = nil, nil, slices.Clone(report.Groups), slices.Clone(report.Nodes)
 	for i, node := range report.Nodes {
 		if node.Group != nil {
 			group := *node.Group

@@ -40,19 +40,20 @@ func (o *oracle) satisfaction(v *view, c *course, i int, g groupCount, before sa
 
 // recordedSince is since when group i is satisfied as status says, zero if it says that it is not.
 func (o *oracle) recordedSince(v *view, c *course, i int) (since time.Time, isRecorded bool) {
-	if !o.isRecorded(v, i) {
+	index := o.recordIndex(v, i)
+	if index < 0 {
 		return time.Time{}, false
 	}
 	if c.node == "" {
-		if at := v.Status.Groups[i].SatisfiedAt; at != nil {
+		if at := v.Status.Groups[index].SatisfiedAt; at != nil {
 			return at.Time, true
 		}
 		return time.Time{}, true
 	}
 	for _, n := range v.Status.NodeStatus {
 		switch {
-		case n.NodeName != c.node || i < int(n.CurrentIndex):
-		case i == int(n.CurrentIndex) && n.SatisfiedAt != nil:
+		case n.NodeName != c.node || index < int(n.CurrentIndex):
+		case index == int(n.CurrentIndex) && n.SatisfiedAt != nil:
 			return n.SatisfiedAt.Time, true
 		default:
 			return time.Time{}, true

@@ -25,9 +25,17 @@ func TestEngineAgreesWithOracleOnWorkloads(t *testing.T) { compare(t, workloadsI
 func TestEngineAgreesWithOracleOnNodes(t *testing.T)     { compare(t, nodesOnly) }
 func TestEngineAgreesWithOracleOverTime(t *testing.T)    { compare(t, overTime) }
 
+func TestEngineAgreesWithOracleAcrossNamespaces(t *testing.T) { compare(t, acrossNamespaces) }
+func TestEngineAgreesWithOracleAcrossNamespacesOnNodes(t *testing.T) {
+	compare(t, acrossNamespacesOnNodes)
+}
+func TestEngineAgreesWithOracleAcrossNamespacesOverTime(t *testing.T) {
+	compare(t, acrossNamespacesOverTime)
+}
+
 func compare(t *testing.T, theme theme) {
 	t.Parallel()
-	steps := envInt(t, "PODSEQUENCE_ORACLE_STEPS", 200_000) / 5
+	steps := envInt(t, "PODSEQUENCE_ORACLE_STEPS", 200_000) / 8
 	const perWorld = 250
 	seen := counters{}
 	for seed := range uint64(max(1, steps/perWorld)) {

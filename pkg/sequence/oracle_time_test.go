@@ -22,13 +22,13 @@ type satisfaction struct {
 type course struct {
 	node   string
 	groups []groupCount
-	// Of each group: whether it is passed when looked at by itself, and whether it was too late.
-	passed, timedOut []bool
+	// Of each group: whether all it waits for is passed, whether it is passed, and whether it was too late.
+	reached, passed, timedOut []bool
 	// waiting tells of each group whether it is satisfied and its wait is not over.
 	waiting []bool
-	// releasedAt of each group, and passedAt; they mean something up to the current group.
+	// releasedAt of each group, and passedAt; they mean something for groups that are reached, and passed.
 	releasedAt, passedAt []time.Time
-	current              int // the first group not passed
+	current              int // the first group that is neither passed nor skipped
 
 	suspended bool
 	released  []bool // of each group, whether it was released before the sequence was suspended
@@ -36,7 +36,7 @@ type course struct {
 
 // mayStart reports whether pods of group i may be scheduled.
 func (c *course) mayStart(i int) bool {
-	return i <= c.current && (!c.suspended || c.released[i])
+	return c.reached[i] && (!c.suspended || c.released[i])
 }
 
 func nextFullSecond(t time.Time) time.Time { return t.Truncate(time.Second).Add(time.Second) }
@@ -53,8 +53,8 @@ func oracleDuration(d v1alpha1.Duration) time.Duration {
 
 // record is what status says of group i, if it speaks of that group as it is defined now.
 func (o *oracle) record(v *view, c *course, i int) v1alpha1.GroupStatus {
-	if c.node == "" && i < len(v.Status.Groups) && o.definitions[v.Status.Groups[i].Hash] == v.definitions[i] {
-		return v.Status.Groups[i]
+	if at := o.recordIndex(v, i); c.node == "" && at >= 0 {
+		return v.Status.Groups[at]
 	}
 	return v1alpha1.GroupStatus{}
 }
@@ -93,7 +93,14 @@ func (o *oracle) remember(v *view) {
 			} else if known && lookedAt {
 				edited[at] = o.second()
 			}
+			if was, is := m.awaits[v.definitions[i]]; is && lookedAt && was != v.awaitsOf(i) {
+				edited[at] = o.second()
+			}
 		}
+	}
+	m.awaits = map[string]string{}
+	for i, definition := range v.definitions {
+		m.awaits[definition] = v.awaitsOf(i)
 	}
 	m.satisfied, m.watched, m.edited = satisfied, watched, edited
 	maps.DeleteFunc(m.once, func(at place, _ sets.Empty) bool { _, is := watched[at]; return !is })
@@ -148,41 +155,38 @@ func (o *oracle) suspend(v *view) {
 	}
 	m.begun = m.begun || !v.Spec.Suspend
 	for _, c := range v.courses {
-		proven := -1
+		proven := sets.New[int]()
 		for _, p := range o.pods {
-			if i := o.releasedIn(v, p); i >= 0 {
+			if i, _ := o.releasedIn(v, p); i >= 0 {
 				m.begun = true
 				if c.node == "" || c.node == p.Spec.NodeName {
-					proven = max(proven, i)
+					proven.Insert(i)
 				}
 			}
 		}
-		if c.node != "" && o.isRecorded(v, 0) && v.Status.Groups[0].ReleasedAt != nil {
+		if at := o.recordIndex(v, 0); c.node != "" && at >= 0 && v.Status.Groups[at].ReleasedAt != nil {
 			m.begun = true
 		}
 		if m.begun {
-			proven = max(proven, 0) // it waits for nothing but the sequence
+			proven.Insert(0) // it waits for nothing but the sequence
 		}
 		c.suspended = v.Spec.Suspend
 		for i := range c.groups {
 			if o.record(v, c, i).ReleasedAt != nil {
-				proven = max(proven, i)
+				proven.Insert(i)
 			}
 		}
 		for i := range c.groups {
 			at := place{c.node, v.definitions[i]}
-			if v.Spec.Suspend && i <= proven {
-				m.released.Insert(at)
+			for j := range proven {
+				if v.Spec.Suspend && (i == j || precedes(v.PodSequence, i, j)) {
+					m.released.Insert(at)
+				}
 			}
 			c.released = append(c.released, m.released.Has(at))
 		}
 	}
 	m.suspended = v.Spec.Suspend
-}
-
-// isRecorded reports whether status speaks of group i as it is defined now.
-func (o *oracle) isRecorded(v *view, i int) bool {
-	return i < len(v.Status.Groups) && o.definitions[v.Status.Groups[i].Hash] == v.definitions[i]
 }
 
 // resumedAt is when a suspension was lifted, as was seen or as status says.
@@ -196,8 +200,8 @@ func (o *oracle) resumedAt(v *view) time.Time {
 	return at
 }
 
-// firstReleasedAt is when group 0 was released.
-func (o *oracle) firstReleasedAt(v *view, c *course) time.Time {
+// firstReleasedAt is when the first groups were released, of group i and those before it.
+func (o *oracle) firstReleasedAt(v *view, c *course, i int) time.Time {
 	at := later(v.CreationTimestamp.Time, v.allowed)
 	if c.node == "" {
 		return at
@@ -205,36 +209,27 @@ func (o *oracle) firstReleasedAt(v *view, c *course) time.Time {
 	if node := o.node(c.node); node != nil {
 		at = later(at, node.CreationTimestamp.Time)
 	}
-	for _, ds := range o.due(v, 0, c.node) {
-		at = later(at, ds.CreationTimestamp.Time)
-	}
-	return at
-}
-
-// proven is the number of groups that must have been passed, as proofs on pods and status tell.
-func (o *oracle) proven(v *view, c *course) int {
-	proven := 0
-	for _, p := range o.pods {
-		proven = max(proven, o.releasedIn(v, p))
-	}
-	for i := range c.groups {
-		if o.record(v, c, i).PassedAt != nil {
-			proven = max(proven, i+1)
+	for j := range c.groups {
+		if !waitsForNone(v.PodSequence, j) || (j != i && !awaits(v.PodSequence, i, j)) {
+			continue
+		}
+		for _, ds := range o.due(v, j, c.node) {
+			at = later(at, ds.CreationTimestamp.Time)
 		}
 	}
-	return proven
+	return at
 }
 
 // releasedAt is when group i was released, if the groups before were passed at a time.
 func (o *oracle) releasedAt(v *view, c *course, i int, before time.Time) time.Time {
 	at, record := place{c.node, v.definitions[i]}, o.record(v, c, i)
 	forGood := v.Spec.Mode() == v1alpha1.BootstrapOnly
-	if record.ReleasedAt != nil && forGood {
+	if record.ReleasedAt != nil && forGood && !record.ReleasedAt.Time.Before(before.Truncate(time.Second)) {
 		return record.ReleasedAt.Time
 	}
-	releasedAt := later(o.firstReleasedAt(v, c), before, v.memory.edited[at], o.resumedAt(v))
-	if o.isRecorded(v, i) && v.Status.Groups[i].ChangedAt != nil {
-		releasedAt = later(releasedAt, v.Status.Groups[i].ChangedAt.Time)
+	releasedAt := later(o.firstReleasedAt(v, c, i), before, v.memory.edited[at], o.resumedAt(v))
+	if index := o.recordIndex(v, i); index >= 0 && v.Status.Groups[index].ChangedAt != nil {
+		releasedAt = later(releasedAt, v.Status.Groups[index].ChangedAt.Time)
 	}
 	switch {
 	case c.node != "":
@@ -262,84 +257,16 @@ func (o *oracle) timedOut(v *view, c *course, i int, deadline time.Time) bool {
 func (o *oracle) nodeRecord(v *view, c *course, i int) sets.Set[string] {
 	says := sets.New[string]()
 	for _, n := range v.Status.NodeStatus {
-		if n.NodeName != c.node || !o.isRecorded(v, i) {
+		index := o.recordIndex(v, i)
+		if n.NodeName != c.node || index < 0 {
 			continue
 		}
-		if slices.Contains(n.TimedOut, int32(i)) {
+		if slices.Contains(n.TimedOut, int32(index)) {
 			says.Insert("timed out")
 		}
-		if slices.Contains(n.ReadyBefore, int32(i)) {
+		if slices.Contains(n.ReadyBefore, int32(index)) {
 			says.Insert("ready before")
 		}
 	}
 	return says
-}
-
-// run goes through the groups in order.
-func (o *oracle) run(v *view, c *course) {
-	forGood := v.Spec.Mode() == v1alpha1.BootstrapOnly
-	proven := 0
-	if forGood {
-		proven = o.proven(v, c)
-	}
-	var passes []pass
-	before, open := time.Time{}, c.node == "" || o.node(c.node) != nil // before is when the groups before were all passed
-	for i, g := range v.Spec.PodGroups {
-		at := place{c.node, v.definitions[i]}
-		record := o.record(v, c, i)
-		releasedAt := o.releasedAt(v, c, i, before)
-		wasPassed := forGood && i < len(v.memory.passes) && v.memory.passes[i].definition == v.definitions[i]
-
-		s := v.memory.satisfied[at]
-		end := s.since
-		if wait := oracleDuration(g.WaitDuration); wait > 0 {
-			end = nextFullSecond(s.since).Add(wait)
-		}
-		waitOver := s.satisfied && !o.now.Before(end)
-		timedOut := false
-		if record.FirstSatisfiedAt != nil {
-			v.memory.once.Insert(at)
-		}
-		if open && (!c.suspended || c.released[i]) && !wasPassed {
-			timedOut = g.Timeout != "" && o.timedOut(v, c, i, nextFullSecond(releasedAt).Add(oracleDuration(g.Timeout)))
-			if s.satisfied && (!timedOut || waitOver) {
-				v.memory.once.Insert(at)
-				timedOut = false
-			}
-		}
-
-		passed, passedAt := true, releasedAt
-		switch {
-		case !o.applies(g, c.node):
-			passedAt = later(o.firstReleasedAt(v, c), before)
-		case forGood && record.PassedAt != nil:
-			passedAt = record.PassedAt.Time
-		case wasPassed:
-			passedAt = v.memory.passes[i].at
-		case waitOver:
-			passedAt = later(end, releasedAt)
-		case timedOut && g.OnTimeout == v1alpha1.TimeoutContinue:
-			passedAt = nextFullSecond(releasedAt).Add(oracleDuration(g.Timeout))
-		case i < proven:
-			passedAt = later(o.second(), releasedAt)
-			v.memory.once.Insert(at)
-		default:
-			passed = false
-		}
-
-		c.passed = append(c.passed, passed)
-		c.timedOut = append(c.timedOut, timedOut)
-		c.waiting = append(c.waiting, s.satisfied && !waitOver)
-		c.releasedAt = append(c.releasedAt, releasedAt)
-		c.passedAt = append(c.passedAt, passedAt)
-		if open = open && passed; open {
-			c.current = i + 1
-			before = later(before, passedAt)
-			passes = append(passes, pass{v.definitions[i], passedAt})
-		}
-	}
-	v.memory.passes = nil
-	if forGood {
-		v.memory.passes = passes
-	}
 }

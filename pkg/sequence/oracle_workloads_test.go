@@ -48,15 +48,15 @@ func (c groupCount) readySince() time.Time {
 }
 
 // placedIn is the first group by selector that selects the workload's pods, or -1.
-func placedIn(ps *v1alpha1.PodSequence, w metav1.Object) int {
-	if w.GetDeletionTimestamp() != nil || w.GetNamespace() != targetOf(ps) {
+func placedIn(v *view, w metav1.Object) int {
+	if w.GetDeletionTimestamp() != nil {
 		return -1
 	}
 	if owner := metav1.GetControllerOf(w); owner != nil && isKind(w, "ReplicaSet") && ownerKind(owner) == "Deployment" {
 		return -1
 	}
-	for i, g := range ps.Spec.PodGroups {
-		if makesSense(g) && g.PodSelector != nil && oracleSelects(g.PodSelector, templateOf(w).Labels) {
+	for i, g := range v.Spec.PodGroups {
+		if makesSense(g) && g.PodSelector != nil && v.in(i, w.GetNamespace()) && oracleSelects(g.PodSelector, templateOf(w).Labels) {
 			return i
 		}
 	}
@@ -228,11 +228,11 @@ func (o *oracle) isCurrent(p *corev1.Pod, by podOwner) bool {
 // count is what group i has in the whole cluster.
 func (o *oracle) count(v *view, i int) groupCount {
 	g := v.Spec.PodGroups[i]
-	if !makesSense(g) || targetOf(v.PodSequence) != oracleNamespace {
+	if !makesSense(g) {
 		return groupCount{}
 	}
 	if len(g.Pods) > 0 {
-		return o.countNames(g)
+		return o.countNames(v, i)
 	}
 	c := groupCount{times: map[string]time.Time{}}
 	reliable, anything, short := true, false, false
@@ -246,8 +246,8 @@ func (o *oracle) count(v *view, i int) groupCount {
 		expected, observed := wanted(w, requirementOf(g))
 		claimed, ordinals := sets.New[string](), ordinalsOf(w)
 		for name := range ordinals {
-			for _, earlier := range v.Spec.PodGroups[:i] {
-				if slices.Contains(earlier.Pods, name) {
+			for j, earlier := range v.Spec.PodGroups[:i] {
+				if slices.Contains(earlier.Pods, name) && v.in(j, w.GetNamespace()) {
 					claimed.Insert(name)
 				}
 			}
@@ -255,7 +255,7 @@ func (o *oracle) count(v *view, i int) groupCount {
 		ready, times := 0, []time.Time{}
 		for _, p := range o.pods {
 			by := o.ownerOf[p]
-			in, member := v.groupOf[p.Name]
+			in, member := v.groupOf[oracleKey(p)]
 			if !member || by.object == nil || by.object.GetUID() != uid || !o.isCurrent(p, by) || (ordinals != nil && !ordinals.Has(p.Name)) {
 				continue
 			}
@@ -289,7 +289,7 @@ func (o *oracle) count(v *view, i int) groupCount {
 	}
 
 	for _, p := range o.pods {
-		if in, member := v.groupOf[p.Name]; !member || in != i {
+		if in, member := v.groupOf[oracleKey(p)]; !member || in != i {
 			continue
 		}
 		by := o.ownerOf[p]
@@ -318,9 +318,12 @@ func (o *oracle) count(v *view, i int) groupCount {
 		}
 	}
 
+	if g.ExpectedPods > 0 {
+		c.expected, anything = max(c.expected, int(g.ExpectedPods)), true
+	}
 	switch {
 	case g.MinAvailable == nil:
-		c.satisfied = anything && reliable && !short
+		c.satisfied = anything && reliable && !short && c.ready >= int(g.ExpectedPods)
 		c.enough = math.MaxInt
 	case g.MinAvailable.Type == intstr.Int:
 		c.enough = g.MinAvailable.IntValue()
@@ -357,11 +360,12 @@ func percentOf(percent *intstr.IntOrString, expected int) int {
 	return (expected*n + 99) / 100
 }
 
-func (o *oracle) countNames(g v1alpha1.PodGroup) groupCount {
+func (o *oracle) countNames(v *view, i int) groupCount {
+	g := v.Spec.PodGroups[i]
 	names := sets.New(g.Pods...)
 	c := groupCount{times: map[string]time.Time{}, expected: names.Len(), enough: names.Len()}
 	for _, p := range o.pods {
-		if ok, at := done(p, requirementOf(g)); ok && names.Has(p.Name) && p.DeletionTimestamp == nil {
+		if ok, at := done(p, requirementOf(g)); ok && names.Has(p.Name) && v.in(i, p.Namespace) && p.DeletionTimestamp == nil {
 			c.ready++
 			c.sure++
 			c.times[string(p.UID)] = at

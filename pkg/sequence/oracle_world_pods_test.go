@@ -19,14 +19,15 @@ func (w *world) stepPods(c *comparison) []event {
 		w.progress(c)
 		return nil
 	}
-	name := "pod-" + strconv.Itoa(w.IntN(6))
+	namespace, name := w.anyNamespace(), "pod-"+strconv.Itoa(w.IntN(6))
 	if pods := sorted[*corev1.Pod](w, "Pod"); len(pods) > 0 && !w.oneIn(3) {
-		name = pick(w, pods...).Name
+		some := pick(w, pods...)
+		namespace, name = some.Namespace, some.Name
 	}
-	p, _ := w.objects["Pod"][name].(*corev1.Pod)
+	p, _ := w.objects["Pod"][oracleName(namespace, name)].(*corev1.Pod)
 	if p == nil {
 		p = &corev1.Pod{}
-		p.Name, p.Labels, p.Spec = name, w.randomLabels(), w.randomPodSpec()
+		p.Namespace, p.Name, p.Labels, p.Spec = namespace, name, w.randomLabels(), w.randomPodSpec()
 		w.addGate(p)
 		if w.oneIn(16) {
 			p.OwnerReferences = []metav1.OwnerReference{pick(w,
@@ -48,7 +49,7 @@ func (w *world) progress(c *comparison) {
 	pods := sorted[*corev1.Pod](w, "Pod")
 	w.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
 	for _, p := range pods {
-		if ref := metav1.GetControllerOf(p); ref != nil && w.oneIn(3) && w.isGarbage(ref) {
+		if ref := metav1.GetControllerOf(p); ref != nil && w.oneIn(3) && w.isGarbage(p.Namespace, ref) {
 			w.drop("Pod", p)
 			continue
 		}
@@ -71,22 +72,22 @@ func (w *world) progress(c *comparison) {
 }
 
 // isGarbage reports whether the owner of a known kind is gone.
-func (w *world) isGarbage(ref *metav1.OwnerReference) bool {
+func (w *world) isGarbage(namespace string, ref *metav1.OwnerReference) bool {
 	kind := ownerKind(ref)
 	if kind == "" {
 		return false
 	}
-	owner := w.objects[kind][ref.Name]
+	owner := w.objects[kind][oracleName(namespace, ref.Name)]
 	return owner == nil || owner.GetUID() != ref.UID
 }
 
 // isOver reports whether the pod is of a Job that is complete: nothing happens to it any more.
 func (w *world) isOver(p *corev1.Pod) bool {
 	ref := metav1.GetControllerOf(p)
-	if ref == nil || w.objects["Job"][ref.Name] == nil {
+	if ref == nil || w.objects["Job"][oracleName(p.Namespace, ref.Name)] == nil {
 		return false
 	}
-	complete, _ := jobCompletedAt(w.objects["Job"][ref.Name])
+	complete, _ := jobCompletedAt(w.objects["Job"][oracleName(p.Namespace, ref.Name)])
 	return complete
 }
 
@@ -164,8 +165,13 @@ func (w *world) prove(c *comparison, p *corev1.Pod) {
 	proof := string(p.UID)
 	for _, name := range slices.Sorted(maps.Keys(c.oracle.views)) {
 		v := c.oracle.views[name]
-		if i := groupOf(v.PodSequence, p); i >= 0 {
+		if i := groupOf(v, p); i >= 0 && !v.Spec.DryRun {
 			proof += " " + string(v.UID) + "/" + c.hashes[v.definitions[i]]
+			for j, g := range v.Spec.PodGroups {
+				if g.Skip && precedes(v.PodSequence, j, i) {
+					proof += "-" + c.hashes[v.definitions[j]]
+				}
+			}
 		}
 	}
 	p.Annotations = map[string]string{v1alpha1.ReleasedAnnotation: proof}

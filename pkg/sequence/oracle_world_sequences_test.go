@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -16,10 +17,16 @@ import (
 
 // stepSequences has a sequence made, edited, recorded in its status, or deleted.
 func (w *world) stepSequences(c *comparison) []event {
-	if w.objects["Namespace"] == nil || w.oneIn(8) {
+	if !w.near && (w.objects["Namespace"] == nil || w.oneIn(8)) {
 		return w.stepConsent()
 	}
+	if w.namespaces > 0 && !w.oneIn(3) {
+		return w.stepClusterSequences(c)
+	}
 	name := "seq-" + strconv.Itoa(w.IntN(3))
+	if w.near && name == "seq-2" {
+		name = "seq-1"
+	}
 	old, _ := w.objects["PodSequence"][name].(*v1alpha1.PodSequence)
 	if old == nil {
 		w.put("PodSequence", w.randomSequence(name))
@@ -41,11 +48,11 @@ func (w *world) stepSequences(c *comparison) []event {
 		ps.Generation++
 		ps.Spec.Suspend = !ps.Spec.Suspend && w.oneIn(2)
 		if w.oneIn(3) {
-			w.edit(ps)
+			w.edit(c, ps)
 		}
 	default:
 		ps.Generation++
-		w.edit(ps)
+		w.edit(c, ps)
 	}
 	w.put("PodSequence", ps)
 	return nil
@@ -64,9 +71,15 @@ func (w *world) randomSequence(name string) *v1alpha1.PodSequence {
 	for range 1 + w.IntN(4) {
 		s.Group(w.randomGroup(s.Spec.Scope))
 	}
+	if w.oneIn(2) {
+		for i := range s.Spec.PodGroups {
+			w.editOrder(&s.PodSequence, i)
+		}
+	}
 	if w.oneIn(10) {
 		s.Suspend()
 	}
+	s.Spec.DryRun = w.oneIn(12)
 	return s.Obj()
 }
 
@@ -95,6 +108,9 @@ func (w *world) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
 	if !w.oneIn(3) {
 		g.MinAvailable = nil
 	}
+	if g.PodSelector != nil && w.oneIn(6) {
+		g.ExpectedPods = int32(1 + w.IntN(4))
+	}
 	w.editTimes(&g)
 	if w.oneIn(40) { // stored when the rules were others
 		g.Pods, g.PodSelector = nil, nil
@@ -103,6 +119,37 @@ func (w *world) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
 		g.NodeSelector = map[string]v1alpha1.LabelValue{"pool": pick[v1alpha1.LabelValue](w, "a", "b")}
 	}
 	return g
+}
+
+// editOrder has a group wait for other groups than before, or for none, or for all.
+func (w *world) editOrder(ps *v1alpha1.PodSequence, i int) {
+	g := &ps.Spec.PodGroups[i]
+	g.Name = pick(w, fmt.Sprint("group-", i), fmt.Sprint("group-", i), fmt.Sprint("group-", w.IntN(5))) // a name may be there twice
+	g.DependsOn, g.Skip = nil, w.oneIn(8)
+	if w.oneIn(4) {
+		return
+	}
+	g.DependsOn = []string{}
+	for _, before := range ps.Spec.PodGroups[:i] {
+		if before.Name != "" && w.oneIn(2) {
+			g.DependsOn = append(g.DependsOn, before.Name)
+		}
+	}
+	if w.oneIn(20) {
+		g.DependsOn = append(g.DependsOn, "nobody") // stored when the rules were others
+	}
+}
+
+// editSkip has a group skipped, most often the current one, or waited for again if one is skipped.
+func (w *world) editSkip(c *comparison, ps *v1alpha1.PodSequence) {
+	i := slices.IndexFunc(ps.Spec.PodGroups, func(g v1alpha1.PodGroup) bool { return g.Skip })
+	if i < 0 || w.oneIn(4) {
+		i = w.IntN(len(ps.Spec.PodGroups))
+		if v := c.oracle.views[ps.Name]; v != nil && v.courses[""] != nil && v.courses[""].current < len(ps.Spec.PodGroups) && !w.oneIn(3) {
+			i = v.courses[""].current
+		}
+	}
+	ps.Spec.PodGroups[i].Skip = !ps.Spec.PodGroups[i].Skip
 }
 
 func (w *world) editRequirement(g *v1alpha1.PodGroup) {
@@ -125,9 +172,22 @@ func (w *world) editTimes(g *v1alpha1.PodGroup) {
 }
 
 // edit changes the groups of a sequence.
-func (w *world) edit(ps *v1alpha1.PodSequence) {
+func (w *world) edit(c *comparison, ps *v1alpha1.PodSequence) {
 	groups := ps.Spec.PodGroups
-	g := &groups[w.IntN(len(groups))]
+	i := w.IntN(len(groups))
+	g := &groups[i]
+	if w.oneIn(10) {
+		ps.Spec.DryRun = !ps.Spec.DryRun
+		return
+	}
+	if w.oneIn(3) {
+		if w.oneIn(2) {
+			w.editOrder(ps, i)
+		} else {
+			w.editSkip(c, ps)
+		}
+		return
+	}
 	switch w.IntN(8) {
 	case 0, 1:
 		if len(groups) < 5 {
@@ -199,7 +259,7 @@ func (w *world) recordGroups(v *view, course *course, ps *v1alpha1.PodSequence, 
 		if satisfied := v.memory.satisfied[here]; satisfied.satisfied {
 			s.SatisfiedAt = at(satisfied.since)
 		}
-		if i < course.current {
+		if course.passed[i] {
 			s.PassedAt = at(later(course.passedAt[i], course.releasedAt[i]))
 		}
 	}

@@ -20,6 +20,10 @@ type theme struct {
 	nodeScope int
 	// waits has groups with waits and time-outs.
 	waits bool
+	// namespaces is how often namespaces come, go, or change their labels; 0 for worlds with one namespace of pods and without
+	// ClusterPodSequences. near has no PodSequence that needs consent.
+	namespaces int
+	near       bool
 }
 
 var (
@@ -27,7 +31,14 @@ var (
 	workloadsInCluster = theme{pods: 14, workloads: 12, sequences: 2, time: 1}
 	nodesOnly          = theme{pods: 14, workloads: 5, nodes: 4, sequences: 2, time: 1, nodeScope: 9}
 	overTime           = theme{pods: 14, workloads: 4, nodes: 1, sequences: 2, time: 10, nodeScope: 3, waits: true}
+	acrossNamespaces   = theme{pods: 14, workloads: 12, sequences: 3, time: 1, namespaces: 2, near: true}
 	everything         = theme{pods: 14, workloads: 8, nodes: 2, sequences: 2, time: 6, nodeScope: 4, waits: true}
+)
+
+var (
+	acrossNamespacesOnNodes  = theme{pods: 14, workloads: 5, nodes: 4, sequences: 3, time: 1, nodeScope: 8, namespaces: 2, near: true}
+	acrossNamespacesLate     = theme{pods: 12, workloads: 3, sequences: 2, time: 1, namespaces: 5, near: true}
+	acrossNamespacesOverTime = theme{pods: 14, workloads: 8, nodes: 1, sequences: 3, time: 6, nodeScope: 3, waits: true, namespaces: 2}
 )
 
 // world makes random events. It holds the objects as the API server would, and the events that watches have yet to
@@ -69,13 +80,13 @@ func (w *world) step(c *comparison) []event {
 		return []event{w.tickTo(worldEpoch.Add(time.Duration(w.IntN(1000)) * time.Millisecond))}
 	}
 	var out []event
-	n := w.IntN(w.pods + w.workloads + w.nodes + w.sequences + w.time + 1)
+	n := w.IntN(w.pods + w.workloads + w.nodes + w.sequences + w.time + w.namespaces + 1)
 	for _, what := range []struct {
 		weight int
 		happen func(*comparison) []event
 	}{
 		{w.pods, w.stepPods}, {w.workloads, w.stepWorkloads}, {w.nodes, w.stepNodes},
-		{w.sequences, w.stepSequences}, {w.time, w.stepTime}, {1, w.stepWatches},
+		{w.sequences, w.stepSequences}, {w.time, w.stepTime}, {w.namespaces, w.stepNamespaces}, {1, w.stepWatches},
 	} {
 		if n -= what.weight; n < 0 {
 			out = what.happen(c)
@@ -95,7 +106,7 @@ func (w *world) step(c *comparison) []event {
 // put stores an object in the version that is to come, and drop deletes one.
 func (w *world) put(kind string, object metav1.Object) {
 	switch {
-	case kind == "Node", kind == "Namespace":
+	case kind == "Node", kind == "Namespace", kind == "ClusterPodSequence", object.GetNamespace() != "":
 	case object.GetName() == "seq-2": // it speaks of another namespace's pods
 		object.SetNamespace("operations")
 	default:
@@ -109,15 +120,15 @@ func (w *world) put(kind string, object metav1.Object) {
 	if w.objects[kind] == nil {
 		w.objects[kind] = map[string]metav1.Object{}
 	}
-	w.objects[kind][object.GetName()] = object
+	w.objects[kind][oracleKey(object)] = object
 	w.queues[kind] = append(w.queues[kind], event{verb: verbApply, kind: kind, object: object, askFirst: w.oneIn(4)})
 }
 
 func (w *world) drop(kind string, object metav1.Object) {
-	delete(w.objects[kind], object.GetName())
+	delete(w.objects[kind], oracleKey(object))
 	if w.oneIn(8) { // a watch that is late, of another object of that name
 		other := &corev1.Pod{}
-		other.Namespace, other.Name, other.UID = oracleNamespace, object.GetName(), "uid-of-another"
+		other.Namespace, other.Name, other.UID = object.GetNamespace(), object.GetName(), "uid-of-another"
 		if kind == "Pod" {
 			w.queues[kind] = append(w.queues[kind], event{verb: verbRemove, kind: kind, object: other})
 		}
@@ -155,7 +166,7 @@ func (w *world) deliver() []event {
 	}
 	// What was told of an object that is gone must not be told again: no watch does that.
 	w.past = slices.DeleteFunc(w.past, func(e event) bool {
-		now := w.objects[e.kind][e.object.GetName()]
+		now := w.objects[e.kind][oracleKey(e.object)]
 		return now == nil || now.GetUID() != e.object.GetUID() || w.pending(e.kind)
 	})
 	return out
@@ -165,7 +176,7 @@ func (w *world) pending(kind string) bool { return len(w.queues[kind]) > 0 }
 
 // stepWatches breaks a watch: what it had yet to bring comes as a list. Seldom the program starts anew.
 func (w *world) stepWatches(*comparison) []event {
-	kinds := append([]string{"Pod", "Node", "Namespace", "PodSequence"}, workloadKinds...)
+	kinds := append([]string{"Pod", "Node", "Namespace", "PodSequence", "ClusterPodSequence"}, workloadKinds...)
 	w.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	var out []event
 	if w.oneIn(4) {

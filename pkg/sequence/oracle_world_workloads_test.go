@@ -34,11 +34,13 @@ func (w *world) stepWorkloads(*comparison) []event {
 	if w.nodeScope > 8 && !w.oneIn(3) {
 		kind, name = "DaemonSet", pick(w, "agent", "log", "net")
 	}
-	if w.objects[kind][name] == nil {
-		w.put(kind, w.newWorkload(kind, name))
+	namespace := w.anyNamespace()
+	key := oracleName(namespace, name)
+	if w.objects[kind][key] == nil {
+		w.put(kind, w.newWorkload(kind, namespace, name))
 		return nil
 	}
-	object := w.objects[kind][name].(runtime.Object).DeepCopyObject().(metav1.Object)
+	object := w.objects[kind][key].(runtime.Object).DeepCopyObject().(metav1.Object)
 	if object.GetDeletionTimestamp() != nil {
 		w.drop(kind, object)
 		return nil
@@ -53,7 +55,7 @@ func (w *world) stepWorkloads(*comparison) []event {
 		w.drop(kind, object)
 		return nil
 	case 1: // gone and made again, with only the second event seen
-		object = w.newWorkload(kind, name)
+		object = w.newWorkload(kind, namespace, name)
 	case 2, 3:
 		w.resize(object)
 	case 4:
@@ -62,7 +64,7 @@ func (w *world) stepWorkloads(*comparison) []event {
 		w.changeStrategy(object)
 	default:
 		for range 1 + w.IntN(6) {
-			w.control(kind, w.objects[kind][name].(runtime.Object).DeepCopyObject().(metav1.Object))
+			w.control(kind, w.objects[kind][key].(runtime.Object).DeepCopyObject().(metav1.Object))
 		}
 		return nil
 	}
@@ -70,7 +72,7 @@ func (w *world) stepWorkloads(*comparison) []event {
 	return nil
 }
 
-func (w *world) newWorkload(kind, name string) metav1.Object {
+func (w *world) newWorkload(kind, namespace, name string) metav1.Object {
 	var object metav1.Object
 	switch kind {
 	case "Deployment":
@@ -92,12 +94,13 @@ func (w *world) newWorkload(kind, name string) metav1.Object {
 	case "Job":
 		j := &batchv1.Job{}
 		if name != "load" {
-			j.OwnerReferences = []metav1.OwnerReference{controllerRef("batch/v1", "CronJob", "cron", "uid-of-cron")}
+			j.OwnerReferences = []metav1.OwnerReference{controllerRef("batch/v1", "CronJob", "cron", "uid-of-cron-"+namespace)}
 		}
 		object = j
 	case "ReplicationController":
 		object = &corev1.ReplicationController{Spec: corev1.ReplicationControllerSpec{Template: &corev1.PodTemplateSpec{}}}
 	}
+	object.SetNamespace(namespace)
 	object.SetName(name)
 	object.SetGeneration(1)
 	template := templateOf(object)
@@ -161,7 +164,7 @@ func (w *world) changeStrategy(object metav1.Object) {
 
 // control does one thing that the workload's controller would do.
 func (w *world) control(kind string, object metav1.Object) {
-	if w.observe(kind, object) || (w.objects[kind][object.GetName()] == nil) {
+	if w.observe(kind, object) || (w.objects[kind][oracleKey(object)] == nil) {
 		return
 	}
 	parent, extra := object, map[string]string{}
@@ -291,7 +294,7 @@ func (w *world) newestReplicaSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
 		w.drop("ReplicaSet", sets[0])
 	}
 	rs := &appsv1.ReplicaSet{}
-	rs.Name = d.Name + "-" + w.nextSerial()
+	rs.Namespace, rs.Name = d.Namespace, d.Name+"-"+w.nextSerial()
 	rs.OwnerReferences = []metav1.OwnerReference{controllerRef("apps/v1", "Deployment", d.Name, string(d.UID))}
 	rs.Generation, rs.Spec.Replicas, rs.Spec.Template = 1, d.Spec.Replicas, *d.Spec.Template.DeepCopy()
 	if rs.Spec.Template.Labels == nil {
@@ -308,7 +311,7 @@ func (w *world) isOf(p *corev1.Pod, object metav1.Object) bool {
 	if ref == nil {
 		return false
 	}
-	if rs := w.objects["ReplicaSet"][ref.Name]; rs != nil && rs.GetUID() == ref.UID && metav1.IsControlledBy(rs, object) {
+	if rs := w.objects["ReplicaSet"][oracleName(p.Namespace, ref.Name)]; rs != nil && rs.GetUID() == ref.UID && metav1.IsControlledBy(rs, object) {
 		return true
 	}
 	return ref.UID == object.GetUID()
@@ -326,7 +329,7 @@ func (w *world) podLabels(parent metav1.Object, extra map[string]string) map[str
 // makePod makes the first pod of these names that is not there, and reports whether there was one to make.
 func (w *world) makePod(parent metav1.Object, names []string, extra map[string]string) bool {
 	for _, name := range names {
-		if w.objects["Pod"][name] != nil {
+		if w.objects["Pod"][oracleName(parent.GetNamespace(), name)] != nil {
 			continue
 		}
 		kind, apiVersion := "ReplicationController", "v1"
@@ -339,7 +342,7 @@ func (w *world) makePod(parent metav1.Object, names []string, extra map[string]s
 			apiVersion = "batch/v1"
 		}
 		p := &corev1.Pod{Spec: *templateOf(parent).Spec.DeepCopy()}
-		p.Name, p.Labels = name, w.podLabels(parent, extra)
+		p.Namespace, p.Name, p.Labels = parent.GetNamespace(), name, w.podLabels(parent, extra)
 		p.OwnerReferences = []metav1.OwnerReference{controllerRef(apiVersion, kind, parent.GetName(), string(parent.GetUID()))}
 		if kind == "DaemonSet" {
 			p.Spec.Affinity = pinnedAffinity(name[len(parent.GetName())+1:])

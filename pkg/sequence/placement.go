@@ -61,7 +61,7 @@ func (e *Engine) closed(m membership, t placement.Standing, node string) report.
 	switch {
 	case !t.Known:
 		d.Reason = report.HeldByUnknownNode
-	case m.group <= t.Current:
+	case t.Passed.Contains(s.groups[m.group].Awaited):
 		d.Reason = report.HeldBySuspension
 	case e.mu.TryRLock():
 		defer e.mu.RUnlock()
@@ -69,7 +69,8 @@ func (e *Engine) closed(m membership, t placement.Standing, node string) report.
 			s.describeOn(&d, n, e.now)
 		}
 	default:
-		d.Group, d.Title = t.Current, s.groups[t.Current].Title
+		d.Group = (s.groups[m.group].Awaited &^ t.Passed).First()
+		d.Title = s.groups[d.Group].Title
 	}
 	return d
 }

@@ -26,6 +26,8 @@ type unbound struct {
 	class *equivalenceClass
 	pin   *inventory.Pin
 
+	confirmed uint64    // a moment until which no change that matters to it is missing
+	asks      []Subject // what must be known before it may be scheduled, see confirm.go
 	published *publishedPod
 }
 
@@ -61,9 +63,9 @@ func (p *pod) follow(before *pod, replace bool, tx *transaction) {
 		}
 		return
 	}
-	p.published, p.placed.Moment = before.published, tx.Moment
+	p.published, p.placed.Moment, p.asks = before.published, tx.Moment, before.asks
 	if before.UID == p.UID && !before.Bound() {
-		p.firstSeen = before.firstSeen
+		p.firstSeen, p.confirmed = before.firstSeen, before.confirmed
 		if !replace {
 			p.placed = before.placed
 		}

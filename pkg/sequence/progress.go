@@ -5,7 +5,6 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/readiness"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // join makes the pod a member of its group. before is the same pod as it was, or nil.
@@ -39,7 +38,7 @@ func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 		return
 	}
 
-	naming := s.ByName[p.Name]
+	naming := s.Names(p.Namespace)[p.Name]
 	for _, i := range naming {
 		d.enter(p, i, readiness.Named(&p.Pod, s.groups[i].Required), sign, fresh)
 	}
@@ -107,17 +106,18 @@ func (s *sequence) recall() {
 		return
 	}
 	d := s.domains[""]
-	d.proven |= spec.Before(s.RecordedPasses(&s.object.Status))
+	d.Proven |= s.RecordedPasses(&s.object.Status)
 	for i := range s.groups {
 		record := s.record(i)
 		if record.ReleasedAt != nil && s.Suspended {
-			d.releasedBefore |= spec.Before(i + 1)
+			d.ReleasedBefore |= s.groups[i].Predecessors
+			d.ReleasedBefore.Add(i)
 		}
-		if record.FirstSatisfiedAt != nil {
-			d.once.Add(i)
+		if record.FirstSatisfiedAt != nil && !s.refused() {
+			d.Once.Add(i)
 		}
-		if record.PassedAt != nil && i < len(d.passes) && !s.Continuous {
-			d.passes[i] = record.PassedAt.Time
+		if record.PassedAt != nil && d.Passed.Has(i) && !s.Continuous {
+			d.Pass(i, record.PassedAt.Time)
 		}
 	}
 }
@@ -131,11 +131,16 @@ func (s *sequence) carry(old *sequence, e *Engine) {
 		s.firstReleased.Store(true)
 	}
 	now, same := e.now.Truncate(time.Second), s.SameGroups(old.Sequence)
-	for i, g := range s.groups[:same] {
-		g.watchedSince, g.editedAt = old.groups[i].watchedSince, old.groups[i].editedAt
-	}
-	for _, g := range s.groups[same:] {
-		g.editedAt = now
+	for i, g := range s.groups {
+		if same[i] < 0 {
+			g.editedAt = now
+			continue
+		}
+		before := old.groups[same[i]]
+		g.watchedSince, g.editedAt = before.watchedSince, before.editedAt
+		if g.Awaited != same.Set(before.Awaited) {
+			g.editedAt = now // what it waits for is skipped, or is not any more
+		}
 	}
 	if s.resumedSeen = old.resumedSeen; old.Suspended && !s.Suspended {
 		s.resumedSeen = now
@@ -147,7 +152,7 @@ func (s *sequence) carry(old *sequence, e *Engine) {
 	}
 	for name, d := range s.domains {
 		if old.domains[name] == nil && d.node != nil && s.Suspended {
-			d.releasedBefore |= old.onEmptyNode(d.node).Released & spec.Before(same)
+			d.ReleasedBefore |= same.Set(old.onEmptyNode(d.node).Released)
 		}
 	}
 }

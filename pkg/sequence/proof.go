@@ -5,29 +5,37 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// That a pod of group i was released proves that the groups before i were passed, whatever has become of their pods. Only
+// That a pod was released proves that the groups that it waited for were passed, whatever has become of their pods. Only
 // what we released ourselves is such a proof: a pod that was bound before its PodSequence existed, or by somebody else, says
 // nothing about the order. So whoever releases a pod leaves the proof on it with the same write: the scheduler with the
 // binding, whoever lifts gates with that patch.
 //
 // The proof is an annotation: the UID of the pod itself, so that a copy of the pod proves nothing, and then for each of its
-// PodSequences that one's UID and the hash of the groups up to the pod's own. A PodSequence that was made again, or whose
-// groups are defined in another way, is not the one that released the pod.
+// PodSequences that one's UID and the hash of the pod's group and of those before it. The hashes of groups that the pod did not
+// wait for, because they were skipped, follow: nothing is proven about them. A PodSequence that was made again, or whose groups
+// are defined in another way, is not the one that released the pod.
 
 // proofOf is the proof that all sequences of a pod release it.
 func proofOf(uid types.UID, memberships []membership) string {
-	if len(memberships) == 0 {
-		return ""
+	var marks []string
+	for _, m := range memberships {
+		if !m.sequence.DryRun { // it would not have released the pod, or not yet
+			marks = append(marks, m.sequence.ProofMark(m.group))
+		}
 	}
-	marks := make([]string, len(memberships))
-	for i, m := range memberships {
-		marks[i] = m.sequence.ProofMark(m.group)
+	if len(marks) == 0 {
+		return ""
 	}
 	slices.Sort(marks)
 	return string(uid) + " " + strings.Join(marks, " ")
 }
 
-// provenGroup is the group of the sequence that the pod was released in, as its proof says and as groups are defined now.
-func (p *pod) provenGroup(s *sequence) (int, bool) { return s.ProvenGroup(p.ProofMarks()) }
+// provenGroup is the group of the sequence that the pod was released in, as its proof says and as groups are defined now, and
+// the groups that had been passed.
+func (p *pod) provenGroup(s *sequence) (group int, passed spec.GroupSet, ok bool) {
+	return s.ProvenGroup(p.ProofMarks())
+}

@@ -21,8 +21,11 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 		return report.Report{}, false
 	}
 	r := report.Report{
-		UID: s.UID, Generation: s.Generation, Object: s.object, PerNode: s.PerNode, Continuous: s.Continuous, Suspended: s.Suspended, Refused: s.refused(),
+		UID: s.UID, Generation: s.Generation, Object: s.object, Cluster: s.cluster, PerNode: s.PerNode, Continuous: s.Continuous, Suspended: s.Suspended, Refused: s.refused(),
 		Groups: make([]report.Group, len(s.groups)), Problems: s.problems(),
+	}
+	if s.dry != nil {
+		r.DryRun = s.dry.report(s, e.now)
 	}
 	if s.PerNode {
 		e.reportNodes(s, &r)
@@ -50,9 +53,9 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	r := report.Group{
 		Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Expected: n.Expected, Ready: n.Ready, Satisfied: d.looksSatisfied(i), SatisfiedAt: d.since(i),
 		Released: d.releases(i), Progress: n.String() + d.pausedWorkloads(i), Members: make([]string, 0, len(state.members)),
-		SatisfiedOnce: d.once.Has(i), EditedAt: latest(g.editedAt, d.sequence.allowedAt),
+		SatisfiedOnce: d.Once.Has(i), Skipped: g.Skip, EditedAt: latest(g.editedAt, d.sequence.allowedAt),
 	}
-	if r.Confirming = d.looksSatisfied(i) && !d.isConfirmed(i) && (d.isNode() || i == d.current()); r.Confirming {
+	if r.Confirming = d.looksSatisfied(i) && !d.isConfirmed(i) && (d.isNode() || d.Current().Has(i)); r.Confirming {
 		r.Satisfied = false
 		r.Progress += ", making sure that no change is missing"
 	}
@@ -62,10 +65,10 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	if r.Released {
 		r.ReleasedAt = d.releasedAt(i)
 	}
-	if i < len(d.passes) && i < d.current() {
-		r.PassedAt = d.passes[i]
+	if r.Passed = d.Passed.Has(i); r.Passed {
+		r.PassedAt = d.PassedAt(i)
 	}
-	if i == d.current() {
+	if r.Current = d.Current().Has(i); r.Current {
 		r.Failure = d.failure(i, now)
 		if d.isConfirmed(i) {
 			r.WaitUntil = d.waitOver(i)
@@ -73,9 +76,9 @@ func (d *domain) report(i int, now time.Time) report.Group {
 		}
 	}
 	for p := range state.members {
-		r.Members = append(r.Members, p.Name)
+		r.Members = append(r.Members, d.sequence.nameOf(p))
 		if d.isDone(p, g) {
-			r.ReadyMembers = append(r.ReadyMembers, p.Name)
+			r.ReadyMembers = append(r.ReadyMembers, d.sequence.nameOf(p))
 		}
 	}
 	slices.Sort(r.Members)
@@ -92,7 +95,7 @@ func (d *domain) where(i int) report.Where {
 func (d *domain) failure(i int, now time.Time) *spec.Problem {
 	g, state := d.sequence.groups[i], d.peek(i)
 	switch {
-	case d.looksSatisfied(i):
+	case d.looksSatisfied(i), g.Skip:
 		return nil
 	case state.sums.Failed > 0:
 		return ptr.To(report.PodFailed(d.where(i), d.failedPods(i)))
@@ -108,7 +111,7 @@ func (d *domain) failedPods(i int) []string {
 	var names []string
 	collect := func(p *pod) {
 		if p.IsLost() {
-			names = append(names, "pod "+p.Name)
+			names = append(names, "pod "+d.sequence.nameOf(p))
 		}
 	}
 	for p := range d.peek(i).members {
@@ -117,7 +120,7 @@ func (d *domain) failedPods(i int) []string {
 	if len(names) == 0 { // a pod that this group names starts with an earlier one
 		for j := range i {
 			for p := range d.peek(j).members {
-				if _, named := d.sequence.groups[i].Names[p.Name]; named {
+				if d.sequence.groups[i].NamesPod(p.Namespace, p.Name) {
 					collect(p)
 				}
 			}
@@ -130,7 +133,7 @@ func (d *domain) failedJobs(i int) []string {
 	var names []string
 	for demand := range d.sequence.groups[i].demands {
 		if demand.entered.Failed > 0 {
-			names = append(names, report.FailedJob(&demand.workload.Workload))
+			names = append(names, report.FailedJob(&demand.workload.Workload, d.sequence.Cluster))
 		}
 	}
 	return names
@@ -152,8 +155,8 @@ func (e *Engine) problems(s *sequence) []spec.Problem {
 		return problems
 	}
 	d := s.domains[""]
-	for i := range d.current() {
-		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, e.now) && !d.passes[i].Before(d.deadline(i)) {
+	for i := range (d.Passed &^ s.Skipped).All() {
+		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, e.now) && !d.PassedAt(i).Before(d.deadline(i)) {
 			problems = append(problems, report.WentOn(d.where(i), g.Timeout))
 		}
 	}
@@ -165,15 +168,14 @@ func (e *Engine) problems(s *sequence) []spec.Problem {
 func (e *Engine) ungoverned(s *sequence) (spec.Problem, bool) {
 	var names []string
 	for _, d := range s.domains {
-		first := d.current() + 1
-		if s.PerNode && !d.isNode() {
-			first = 1
-		}
-		for i := first; i < len(s.groups); i++ {
+		for i, g := range s.groups {
+			if d.Reached.Has(i) || (s.PerNode && !d.isNode() && g.Awaited == 0) {
+				continue
+			}
 			for p := range d.peek(i).members {
-				_, proven := p.provenGroup(s) // it was held, and released in its turn
+				_, _, proven := p.provenGroup(s) // it was held, and released in its turn
 				if !proven && !e.schedulerNames.Has(p.SchedulerName) && !p.HasGate(s.Gate) {
-					names = append(names, p.Name)
+					names = append(names, s.nameOf(p))
 				}
 			}
 		}
@@ -196,7 +198,7 @@ func (e *Engine) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	for i := range s.groups {
 		for p := range s.domains[""].peek(i).members {
 			if e.unsupported(p, membership{s, i}) {
-				names = append(names, p.Name)
+				names = append(names, s.nameOf(p))
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 func (e *Engine) reportNodes(s *sequence, r *report.Report) {
 	for i, g := range s.groups {
 		r.Groups[i] = report.Group{
-			Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Satisfied: true, Members: []string{},
+			Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Satisfied: true, Members: []string{}, Skipped: g.Skip,
 			EditedAt: latest(g.editedAt, s.allowedAt),
 			Released: !s.refused() && (!s.Suspended || (s.firstReleased.Load() && i == 0)),
 		}
@@ -62,10 +62,13 @@ func (e *Engine) reportNode(d *domain, sums []report.Group) (node report.Node, t
 		takesPart = true
 		sums[i].Expected += n.Expected
 		sums[i].Ready += min(n.Ready, n.Expected)
+		if d.sequence.groups[i].Skip {
+			continue // nobody waits for it
+		}
 		if !d.isConfirmed(i) && (!d.looksSatisfied(i) || d.applies(d.sequence.groups[i])) {
 			node.Completed, sums[i].Satisfied = false, false
 		}
-		if _, passed := d.isPassed(i, e.now); !passed && node.Group == nil {
+		if _, passed := d.IsDone(d.progressFacts(), i, e.now); !passed && node.Group == nil {
 			group := d.report(i, e.now)
 			node.Current, node.Group = i, &group
 		}

@@ -45,6 +45,8 @@ func (s *scenario) parseSequence(t *testing.T, d *datadriven.TestData, name stri
 			ps.Mode(v1alpha1.Continuous)
 		case "suspend":
 			ps.Suspend()
+		case "dry-run":
+			ps.Spec.DryRun = true
 		default:
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}
@@ -63,10 +65,30 @@ func (s *scenario) parseSequence(t *testing.T, d *datadriven.TestData, name stri
 			ps.Pods(title, strings.Fields(members)...)
 		}
 		for option := range strings.SplitSeq(options, ";") {
-			parseGroupOption(t, d, ps, strings.TrimSpace(option))
+			if option = strings.TrimSpace(option); !s.parseWhere(name, len(ps.Spec.PodGroups)-1, option) {
+				parseGroupOption(t, d, ps, option)
+			}
 		}
 	}
 	return ps.Obj()
+}
+
+// parseWhere reads where a group of a ClusterPodSequence has its members, if that is what the option says.
+func (s *scenario) parseWhere(name string, group int, option string) bool {
+	key, value, _ := strings.Cut(option, "=")
+	switch {
+	case s.clusters[name] == nil, key != "in" && key != "where":
+		return false
+	case key == "in":
+		s.clusters[name][group] = v1alpha1.ClusterPodGroup{Namespaces: strings.Split(value, ",")}
+		return true
+	}
+	selector := &v1alpha1.LabelSelector{}
+	if key, value, ok := strings.Cut(value, "="); ok {
+		selector.MatchLabels = map[string]v1alpha1.LabelValue{key: v1alpha1.LabelValue(value)}
+	}
+	s.clusters[name][group] = v1alpha1.ClusterPodGroup{NamespaceSelector: selector}
+	return true
 }
 
 func parseGroupOption(t *testing.T, d *datadriven.TestData, ps *SequenceWrapper, option string) {
@@ -77,6 +99,8 @@ func parseGroupOption(t *testing.T, d *datadriven.TestData, ps *SequenceWrapper,
 		ps.Complete()
 	case "min":
 		ps.MinAvailable(value)
+	case "expect":
+		g.ExpectedPods = int32(number(t, d, value))
 	case "wait":
 		ps.Wait(value)
 	case "timeout":
@@ -86,6 +110,10 @@ func parseGroupOption(t *testing.T, d *datadriven.TestData, ps *SequenceWrapper,
 	case "on":
 		key, value, _ := strings.Cut(value, "=")
 		ps.NodeSelector(key, value)
+	case "after":
+		g.DependsOn = strings.Fields(value)
+	case "skip":
+		g.Skip = true
 	default:
 		d.Fatalf(t, "unknown option %s", option)
 	}
@@ -94,6 +122,11 @@ func parseGroupOption(t *testing.T, d *datadriven.TestData, ps *SequenceWrapper,
 func (s *scenario) parseNamespace(t *testing.T, d *datadriven.TestData, name string) *corev1.Namespace {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: strconv.Itoa(s.version)}}
 	for _, arg := range d.CmdArgs[1:] {
+		if arg.Key == "labels" {
+			ns.Labels = map[string]string{}
+			addLabels(ns.Labels, arg.Vals)
+			continue
+		}
 		if arg.Key != "allow" {
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}
@@ -121,6 +154,8 @@ func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *
 	}
 	for _, arg := range d.CmdArgs[1:] {
 		switch value := strings.Join(arg.Vals, ""); arg.Key {
+		case "in":
+			p.Namespace = value
 		case "uid":
 			p.UID = types.UID(value)
 		case "labels":
@@ -268,6 +303,8 @@ func (s *scenario) parseWorkload(t *testing.T, d *datadriven.TestData, name stri
 	template.Labels = map[string]string{}
 	for _, arg := range d.CmdArgs[1:] {
 		switch value := strings.Join(arg.Vals, ""); arg.Key {
+		case "in":
+			w.SetNamespace(value)
 		case "template":
 			addLabels(template.Labels, arg.Vals)
 		case "image":

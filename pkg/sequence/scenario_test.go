@@ -22,19 +22,21 @@ import (
 // -rewrite to write the answers that the engine gives, and read the difference before keeping it. Every command takes a
 // second; what that second alone brings about is told as "meanwhile".
 //
-//	sequence NAME [uid=U] [generation=N] [gate=G] [namespace=NS] [from=NS] [node-scope] [continuous] [suspend]
+//	sequence NAME [uid=U] [generation=N] [gate=G] [namespace=NS] [from=NS] [node-scope] [continuous] [suspend] [dry-run]
 //	                    a PodSequence, for from= of another namespace that points here; a line of input is a group, TITLE: MEMBERS [; OPTION]...
 //	                    MEMBERS is db-0 db-1 | tier=db | *
-//	                    OPTION is complete | min=N | min=N% | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes)
+//	                    OPTION is complete | min=N | min=N% | expect=N | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes) | after=TITLE TITLE | skip
+//	cluster-sequence NAME ...
+//	                    a ClusterPodSequence, as sequence; a group has one OPTION more: in=NS,NS | where=KEY=VALUE | where=*
 //	remove-sequence NAME
-//	pod NAME [uid=U] [labels=(k=v,k=v)] [scheduler=S] [gates=(g,g)] [bound] [node=N] [ready] [ready-at=D] [phase=P]
+//	pod NAME [in=NS] [uid=U] [labels=(k=v,k=v)] [scheduler=S] [gates=(g,g)] [bound] [node=N] [ready] [ready-at=D] [phase=P]
 //	         [terminating] [owner=KIND/NAME] [released-by=(SEQUENCE,GROUP)] [revision=R] [pinned=N] [node-selector=(k=v)] [tolerates=KEY]
 //	remove-pod NAME
 //	deployment | replicaset | statefulset | daemonset | job | replicationcontroller NAME ...    see scenario_objects_test.go
 //	remove-deployment NAME, and so on
 //	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned]
 //	remove-node NAME
-//	namespace NAME [allow=(NS,NS)]
+//	namespace NAME [allow=(NS,NS)] [labels=(k=v)]
 //	remove-namespace NAME
 //	sleep DURATION      lets time pass, and tells when the engine wants to be told of the time next
 //	why NAME            what the pod waits for
@@ -49,6 +51,7 @@ func TestScenarios(t *testing.T) {
 			engine: newEngine(),
 			pods:   map[string]*corev1.Pod{}, sequences: map[string]*v1alpha1.PodSequence{},
 			nodes: map[string]*corev1.Node{}, workloads: map[string]metav1.Object{}, namespaces: map[string]*corev1.Namespace{},
+			clusters: map[string]map[int]v1alpha1.ClusterPodGroup{},
 		}
 		datadriven.RunTest(t, path, s.run)
 	})
@@ -62,8 +65,10 @@ type scenario struct {
 	workloads map[string]metav1.Object // by kind/name
 	// namespaces are those that a scenario speaks of.
 	namespaces map[string]*corev1.Namespace
-	version    int
-	slept      time.Duration
+	// clusters has, for each ClusterPodSequence, where its groups have their members.
+	clusters map[string]map[int]v1alpha1.ClusterPodGroup
+	version  int
+	slept    time.Duration
 	// asked are the questions of an engine whose answers are delayed; nil if they are not.
 	asked Questions
 }
@@ -109,9 +114,16 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 		ps := s.parseSequence(t, d, name)
 		s.sequences[name] = ps
 		return s.describe(s.tell().ApplySequence(ps))
+	case "cluster-sequence":
+		s.clusters[name] = map[int]v1alpha1.ClusterPodGroup{}
+		ps := s.parseSequence(t, d, name)
+		ps.Namespace = ""
+		s.sequences[name] = ps
+		return s.describe(s.tellSequence(name))
 	case "remove-sequence":
 		key := s.key(name)
 		delete(s.sequences, name)
+		delete(s.clusters, name)
 		return s.describe(s.tell().RemoveSequence(key, ""))
 	case "namespace":
 		ns := s.parseNamespace(t, d, name)
@@ -174,6 +186,23 @@ func (s *scenario) key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
+// tellSequence tells of a sequence of either kind.
+func (s *scenario) tellSequence(name string) Changes {
+	ps, groups := s.sequences[name], s.clusters[name]
+	if groups == nil {
+		return s.tell().ApplySequence(ps)
+	}
+	cluster := &v1alpha1.ClusterPodSequence{ObjectMeta: ps.ObjectMeta, Status: ps.Status}
+	cluster.Spec.Scope, cluster.Spec.EnforcementMode, cluster.Spec.Suspend = ps.Spec.Scope, ps.Spec.EnforcementMode, ps.Spec.Suspend
+	cluster.Spec.DryRun, cluster.Spec.SchedulingGateName = ps.Spec.DryRun, ps.Spec.SchedulingGateName
+	for i, g := range ps.Spec.PodGroups {
+		group := groups[i]
+		group.PodGroup = g
+		cluster.Spec.PodGroups = append(cluster.Spec.PodGroups, group)
+	}
+	return s.tell().ApplyClusterSequence(cluster)
+}
+
 // tell is who is told of events.
 func (s *scenario) tell() toldEngine {
 	if s.asked == nil {
@@ -199,7 +228,7 @@ func (s *scenario) restart() string {
 		s.engine.ApplyNamespace(s.namespaces[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.sequences)) {
-		s.engine.ApplySequence(s.sequences[name])
+		s.tellSequence(name)
 	}
 	return describe(s.engine.Everything())
 }
@@ -261,7 +290,7 @@ func (s *scenario) status(name string) string {
 	ps.ResourceVersion = strconv.Itoa(s.version)
 	ps.ManagedFields = []metav1.ManagedFieldsEntry{{Subresource: "status", Time: ptr.To(s.now())}}
 	s.sequences[name] = ps
-	told := s.describe(s.tell().ApplySequence(ps))
+	told := s.describe(s.tellSequence(name))
 
 	var b strings.Builder
 	at := func(t *metav1.Time) string {
@@ -275,6 +304,9 @@ func (s *scenario) status(name string) string {
 	for _, g := range ps.Status.Groups {
 		fmt.Fprintf(&b, "  %-12s %d/%d %-10s released=%s satisfied=%s passed=%s\n",
 			g.Name, g.Ready, g.Expected, g.Phase, at(g.ReleasedAt), at(g.SatisfiedAt), at(g.PassedAt))
+	}
+	if dry := ps.Status.DryRun; dry != nil {
+		fmt.Fprintf(&b, "  would hold %d now and %d in all, %ds at most: %v\n", dry.HeldNow, dry.HeldTotal, dry.LongestSeconds, dry.Pods)
 	}
 	for _, n := range ps.Status.NodeStatus {
 		fmt.Fprintf(&b, "  %-12s %s current=%d ready=%v", n.NodeName, n.Phase, n.CurrentIndex, n.ReadyPodsInCurrentGroup)

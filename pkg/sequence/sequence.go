@@ -11,7 +11,7 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// sequence is a PodSequence, and how far it has come.
+// sequence is a PodSequence or a ClusterPodSequence, and how far it has come.
 type sequence struct {
 	*spec.Sequence
 	groups []*group
@@ -23,10 +23,14 @@ type sequence struct {
 	refusal string
 	// object is what the API server last said: read only.
 	object *v1alpha1.PodSequence
+	// cluster is the same as a ClusterPodSequence; nil for a PodSequence.
+	cluster *v1alpha1.ClusterPodSequence
 
 	// domains are where groups are passed in order: the one domain with the empty name for scope Cluster; for scope Node one for
 	// each node where something of the sequence is or is due, and the one with the empty name for members that are not bound yet.
 	domains map[string]*domain
+	// reaches has the namespaces where some of the groups may have members, and which groups these are.
+	reaches map[string]spec.Reach
 	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is held for
 	// no more than a look at one domain, and is the innermost lock.
 	domainsMu sync.RWMutex
@@ -48,6 +52,9 @@ type sequence struct {
 	// podGroupsKnown are all PodGroups that the engine knows.
 	podGroupsKnown map[podgroups.Reference]*podGroup
 
+	// dry is what it would have held; nil but for a dry run.
+	dry *dryRun
+
 	// nodeRecords are what status says of nodes.
 	nodeRecords map[string]*v1alpha1.NodeStatus
 }
@@ -61,17 +68,23 @@ type group struct {
 
 	// demands are the workloads whose pods this group selects.
 	demands map[*demand]struct{}
+
+	// namespaces are those where the group may have members. subjects are what matters to whether it is satisfied, and
+	// subjectsBefore what matters to whether the groups are satisfied that must be passed before it.
+	namespaces               map[string]struct{}
+	subjects, subjectsBefore []Subject
 }
 
 // newSequence returns a sequence that has not come anywhere yet.
-func newSequence(compiled *spec.Sequence, object *v1alpha1.PodSequence) *sequence {
+func newSequence(compiled *spec.Sequence, object *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequence) *sequence {
 	s := &sequence{
-		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: object, created: object.CreationTimestamp.Time,
-		domains: map[string]*domain{}, classes: map[*equivalenceClass]struct{}{},
+		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: object, cluster: cluster, created: object.CreationTimestamp.Time,
+		domains: map[string]*domain{}, reaches: map[string]spec.Reach{}, classes: map[*equivalenceClass]struct{}{},
 	}
 	for i, g := range compiled.Groups {
-		s.groups[i] = &group{Group: g, demands: map[*demand]struct{}{}}
+		s.groups[i] = &group{Group: g, demands: map[*demand]struct{}{}, namespaces: map[string]struct{}{}}
 	}
+	s.dry = newDryRun(s)
 	return s
 }
 
@@ -83,14 +96,29 @@ func (s *sequence) problems() []spec.Problem {
 	return slices.Clone(s.Problems)
 }
 
-// place is the pod's membership in the sequence, and whether it has one.
-func (s *sequence) place(p *pod) (membership, bool) {
+// place is the pod's membership in the sequence, and whether it has one. reach is that of its namespace.
+func (s *sequence) place(p *pod, reach spec.Reach) (membership, bool) {
 	if p.Terminating {
 		return membership{}, false
 	}
-	group, ok := s.GroupOf(p.Name, &p.Labels)
+	group, ok := s.GroupOf(p.Namespace, p.Name, &p.Labels, reach)
 	return membership{sequence: s, group: group}, ok
 }
 
-// record is what status says of a group that is still defined in the same way.
+// nameOf names a pod in reports: with its namespace where that may be any.
+func (s *sequence) nameOf(p *pod) string {
+	if s.Cluster {
+		return p.Namespace + "/" + p.Name
+	}
+	return p.Name
+}
+
+// record is what status says of a group that is still defined in the same way, and recordIndex the index that it had there.
 func (s *sequence) record(i int) v1alpha1.GroupStatus { return s.Record(&s.object.Status, i) }
+
+func (s *sequence) recordIndex(i int) int { return s.RecordIndex(&s.object.Status, i) }
+
+// waitsForNothing reports whether the group waits for no group and for no end of a suspension.
+func (m membership) waitsForNothing() bool {
+	return m.sequence.groups[m.group].Awaited == 0 && !m.sequence.Suspended
+}

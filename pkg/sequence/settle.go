@@ -28,6 +28,7 @@ func (e *Engine) settle(tx *transaction) Changes {
 		d.touched = false
 		if before := d.published; d.sequence.listed {
 			d.publish()
+			e.endDryRun(d, before)
 			e.settlePods(d, before, &changes)
 		}
 	}
@@ -109,6 +110,9 @@ func (e *Engine) publishEntered(tx *transaction, changes *Changes) {
 			e.published.refusing.Delete(name) // last: who reads this reads what is published above, too
 		}
 	}
+	if len(e.selectors) == 0 {
+		e.published.selectors.Store(false) // last, for the same reason
+	}
 }
 
 // publishNodes has the nodes read from now on on which sequences have nothing, see emptynode.go.
@@ -138,19 +142,20 @@ func (e *Engine) settleDomain(d *domain, tx *transaction, changes *Changes) {
 func (e *Engine) settlePods(d *domain, before publishedDomain, changes *Changes) {
 	s := d.sequence
 	switch {
+	case s.DryRun: // nobody waits for it
 	case d.isNode():
 		if d.published != before {
 			e.settlePins(s, d.name, before.Standing, d.published.Standing, changes)
 		}
 	case !s.PerNode:
-		if d.current() != before.Current {
+		if d.Passed != before.Passed {
 			changes.Advanced = append(changes.Advanced, s.Key)
 		}
-		if before.unpublished || before.Released == d.released {
+		if before.unpublished || before.Released == d.Released {
 			return
 		}
 		for i := range s.groups {
-			switch is, was := d.released.Has(i), before.Released.Has(i); {
+			switch is, was := d.Released.Has(i), before.Released.Has(i); {
 			case is && !was:
 				for p := range d.peek(i).members {
 					e.release(changes, p, true)
@@ -167,7 +172,7 @@ func (e *Engine) settlePods(d *domain, before publishedDomain, changes *Changes)
 // settlePins lets the pods go that are pinned to a node that has opened, and holds those pinned to one that has closed, or
 // where they wait for another group than before.
 func (e *Engine) settlePins(s *sequence, node string, before, now placement.Standing, changes *Changes) {
-	if before == now {
+	if before == now || s.DryRun {
 		return
 	}
 	gone := before.Known && !now.Known
@@ -182,7 +187,7 @@ func (e *Engine) settlePins(s *sequence, node string, before, now placement.Stan
 				case m.sequence != s:
 				case is && (!was || !before.Known):
 					e.release(changes, p, true)
-				case gone, !is && (was || now.Current != before.Current):
+				case gone, !is && (was || now.Passed != before.Passed):
 					e.hold(changes, p)
 				}
 			}

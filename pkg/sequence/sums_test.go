@@ -19,6 +19,7 @@ import (
 	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // checkSums works all sums out anew from the facts, by the same rules and in one pass, and compares them with those that the
@@ -105,14 +106,15 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 	}
 	done, claimed := map[*workload]map[string]int{}, map[*workload]map[string]int{}
 	groupOf := map[*workload]int{} // the group that selects the workload's pods
+	reach := func(namespace string) spec.Reach { return e.reachOf(s, namespace) }
 	if !s.refused() {
 		for _, w := range e.workloads.byUID {
-			if group, ok := s.Selecting(labels.Set(w.Labels), len(s.Groups)); ok && w.Namespace == s.Namespace && w.Counts() && !s.PerNode {
+			if group, ok := s.Selecting(labels.Set(w.Labels), len(s.Groups), reach(w.Namespace)); ok && w.Counts() && !s.PerNode {
 				groupOf[w], done[w], claimed[w] = group, map[string]int{}, map[string]int{}
 			}
 		}
-		for _, p := range e.podsIn(s.Namespace) {
-			if m, ok := s.place(p); ok {
+		for p := range e.podsOfNamespaces("") {
+			if m, ok := s.place(p, reach(p.Namespace)); ok {
 				sumPod(e, p, m, sumsOf, groupOf, done, claimed)
 			}
 		}
@@ -120,7 +122,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 	for w, group := range groupOf {
 		sumsOf("", group).demands.Add(readiness.Demand{
 			Workload: &w.Workload, Required: s.Groups[group].Required,
-			NamedBefore: readiness.NamedBefore(&w.Workload, s.ByName, group),
+			NamedBefore: readiness.NamedBefore(&w.Workload, s.Names(w.Namespace), group),
 			Claimed:     readiness.Current(&w.Workload, claimed[w]), Done: readiness.Current(&w.Workload, done[w]),
 		}.Sum(), +1)
 	}
@@ -164,13 +166,13 @@ func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums
 	for _, reference := range p.PodGroups() {
 		sums.podGroups.Add(reference, p.Done(required), +1)
 	}
-	naming := s.ByName[p.Name]
+	naming := s.Names(p.Namespace)[p.Name]
 	for _, i := range naming {
 		sumsOf("", i).members.Add(readiness.Named(&p.Pod, s.Groups[i].Required), +1)
 	}
 	owner := e.workloads.ownerOf(p)
 	group, selected := groupOf[owner.workload]
-	if selected && group > m.group && readiness.IsClaimed(&owner.workload.Workload, &p.Pod, s.ByName, group) {
+	if selected && group > m.group && readiness.IsClaimed(&owner.workload.Workload, &p.Pod, s.Names(p.Namespace), group) {
 		claimed[owner.workload][owner.revision]++
 	}
 	switch readiness.RoleOf(&p.Pod, len(naming) > 0 && naming[0] == m.group, selected && group == m.group, owner.unseen) {

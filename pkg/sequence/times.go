@@ -9,7 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Times come from the API: from the pods' conditions, from the creation of objects, and from status, where the controller
@@ -66,10 +68,13 @@ func (d *domain) recordedSince(i int) (since time.Time, known bool) {
 		return timeOf(record.SatisfiedAt), record.Hash != ""
 	}
 	node := d.sequence.nodeRecords[d.name]
-	if node == nil || record.Hash == "" || i < int(node.CurrentIndex) {
+	if node == nil || record.Hash == "" {
 		return time.Time{}, false
 	}
-	if i > int(node.CurrentIndex) {
+	switch index := d.sequence.recordIndex(i); {
+	case index < int(node.CurrentIndex):
+		return time.Time{}, false
+	case index > int(node.CurrentIndex):
 		return time.Time{}, true
 	}
 	return timeOf(node.SatisfiedAt), true
@@ -101,7 +106,7 @@ func (d *domain) readyTimes(i int, e *Engine) readiness.Times {
 	if g.Selector == nil && !d.isNode() {
 		for j := range i + 1 { // a pod that this group names may start with an earlier one
 			for p := range d.peek(j).members {
-				if _, named := g.Names[p.Name]; named && p.Done(g.Required) {
+				if g.NamesPod(p.Namespace, p.Name) && p.Done(g.Required) {
 					times.Add(p.ReadyAt.Time(), 1)
 				}
 			}
@@ -166,105 +171,81 @@ func clamp(t, now time.Time) time.Time {
 	return t
 }
 
-// fullSecondAfter is from when a wait counts that begins with a time of the API: these are cut to whole seconds.
-func fullSecondAfter(t time.Time) time.Time { return t.Truncate(time.Second).Add(time.Second) }
-
 // waitOver is when the wait of a satisfied group is over.
 func (d *domain) waitOver(i int) time.Time {
-	g, since := d.sequence.groups[i], d.since(i)
-	if g.Wait == 0 {
-		return since
+	return progress.WaitOver(d.sequence.Groups[i], d.since(i))
+}
+
+// progressFacts are what the rules of progress look at.
+func (d *domain) progressFacts() progress.Domain {
+	s := d.sequence
+	facts := progress.Domain{Sequence: s.Sequence, Facts: d, Refused: s.refused(), OnNode: d.isNode(), Known: d.node != nil}
+	if s.firstReleased.Load() {
+		facts.Begun = spec.Before(1)
 	}
-	return fullSecondAfter(since).Add(g.Wait)
+	return facts
 }
 
-// deadline is when the group's time is over; zero if it has no time-out, or is not released.
-func (d *domain) deadline(i int) time.Time {
-	g := d.sequence.groups[i]
-	if g.Timeout == 0 || i > d.current() || d.sequence.refused() || (d.isNode() && d.node == nil) || (d.sequence.Suspended && !d.releases(i)) {
-		return time.Time{}
+// Readiness returns how far a group is by itself.
+func (d *domain) Readiness(i int) progress.Readiness {
+	r := progress.Readiness{Elsewhere: !d.applies(d.sequence.groups[i]), NeedsNothing: d.restsOnNothing(i)}
+	if state := d.find(i); state != nil {
+		r.Satisfied, r.Confirmed, r.Since = state.satisfied, state.confirmed, state.since
+		r.Witnessed, r.WitnessedAt = state.witness.confirmed, state.witness.since
+	} else if r.NeedsNothing {
+		r.Satisfied, r.Confirmed, r.Since = true, true, d.watchedSince(i)
 	}
-	return fullSecondAfter(d.releasedAt(i)).Add(g.Timeout)
+	return r
 }
 
-// timedOut reports whether the group's time was over before it was satisfied for the first time. That it breaks after it was
-// satisfied in time is another matter.
-//
-// On a node this takes somebody who saw it: this engine, if it watched the group already when the time was over, or the
-// controller that recorded it. What was ready there at some time before a restart nothing else says.
-func (d *domain) timedOut(i int, now time.Time) bool {
-	at := d.deadline(i)
-	if at.IsZero() || now.Before(at) || d.satisfiedOnce(i) {
-		return false
+// Recorded returns what status says of a group.
+func (d *domain) Recorded(i int) progress.Record {
+	r := progress.Record{GroupStatus: d.sequence.record(i)}
+	if d.isNode() && r.Hash != "" {
+		if node := d.sequence.nodeRecords[d.name]; node != nil {
+			index := int32(d.sequence.recordIndex(i))
+			r.TimedOut, r.ReadyBefore = slices.Contains(node.TimedOut, index), slices.Contains(node.ReadyBefore, index)
+		}
 	}
-	return !d.isNode() || !d.watchedSince(i).After(at) || slices.Contains(d.nodeRecord(i).TimedOut, int32(i))
+	return r
 }
 
-// satisfiedOnce reports whether the group was satisfied since it was released: as the engine saw, or as status says.
-func (d *domain) satisfiedOnce(i int) bool {
-	return d.once.Has(i) || d.restsOnNothing(i) || slices.Contains(d.nodeRecord(i).ReadyBefore, int32(i))
-}
-
-// nodeRecord is what status says of the domain's node, if it speaks of the group as it is defined now.
-func (d *domain) nodeRecord(i int) v1alpha1.NodeStatus {
-	if record := d.sequence.nodeRecords[d.name]; record != nil && d.isNode() && d.sequence.record(i).Hash != "" {
-		return *record
-	}
-	return v1alpha1.NodeStatus{}
-}
-
-// noteSatisfied remembers of a released group that it was satisfied: it has no time-out any more. One that was too late, and
-// that the groups after it no longer wait for, must have been satisfied for as long as they would have waited.
-func (d *domain) noteSatisfied(i int, now time.Time) {
-	if (d.isConfirmed(i) || d.peek(i).witness.confirmed) && !d.restsOnNothing(i) && (!d.sequence.Suspended || d.releases(i)) && (!d.timedOut(i, now) || !now.Before(d.waitOver(i))) {
-		d.once.Add(i)
-	}
-}
-
-// releasedAt is when the group was released: for the first, when there were a sequence, a node and a workload; for any other,
-// when the groups before were passed. Under Continuous that is the last time.
-func (d *domain) releasedAt(i int) time.Time {
+// Origin returns what says since when a group can have been released.
+func (d *domain) Origin(i int) progress.Origin {
 	s, g := d.sequence, d.sequence.groups[i]
-	record := s.record(i)
-	if record.ReleasedAt != nil && !s.Continuous {
-		return record.ReleasedAt.Time
+	origin := progress.Origin{
+		Created: s.created, Edited: g.editedAt, Resumed: latest(s.resumedSeen, s.resumedAt()), Watched: d.watchedSince(i),
 	}
-	at := latest(latest(s.created, g.editedAt), latest(s.resumedSeen, s.resumedAt()))
-	if record.ChangedAt != nil {
-		at = latest(at, record.ChangedAt.Time)
+	if d.isNode() {
+		origin.Placed = d.placedAt(i)
 	}
-	switch {
-	case d.isNode():
-		at = latest(at, d.begunAt())
-	case record.ReleasedAt != nil:
-		at = latest(at, record.ReleasedAt.Time)
-	case g.Timeout > 0:
-		// What happened before this engine came, nobody has recorded.
-		at = latest(at, g.watchedSince)
-	}
-	return latest(at, d.passedBefore(i))
+	return origin
 }
 
-// passedBefore is when the group before was passed; zero if that is not known. Passes come one after another.
-func (d *domain) passedBefore(i int) time.Time {
-	switch {
-	case i == 0:
-		return time.Time{}
-	case len(d.passes) == 0:
-		return d.lastPass
-	}
-	return d.passes[min(i, len(d.passes))-1]
-}
+// deadline, timedOut, satisfiedOnce and releasedAt answer for a group as progress does.
+func (d *domain) deadline(i int) time.Time { return d.Deadline(d.progressFacts(), i) }
 
-// begunAt is when there were a node and the workloads of the first group that should run there.
-func (d *domain) begunAt() time.Time {
+func (d *domain) timedOut(i int, now time.Time) bool { return d.TimedOut(d.progressFacts(), i, now) }
+
+func (d *domain) satisfiedOnce(i int) bool { return d.SatisfiedOnce(d.progressFacts(), i) }
+
+func (d *domain) releasedAt(i int) time.Time { return d.ReleasedAt(d.progressFacts(), i) }
+
+// placedAt is when there were a node and the workloads that should run there before anything else does that the group waits for.
+func (d *domain) placedAt(i int) time.Time {
 	if d.node == nil {
 		return time.Time{}
 	}
 	at := d.node.Object.CreationTimestamp.Time
-	for demand := range d.sequence.groups[0].demands {
-		if _, due := demand.workload.due[d.name]; due {
-			at = latest(at, demand.workload.CreatedAt)
+	g := d.sequence.groups[i]
+	for first := range (g.Awaited | 1<<i).All() {
+		if d.sequence.groups[first].Awaited != 0 {
+			continue
+		}
+		for demand := range d.sequence.groups[first].demands {
+			if _, due := demand.workload.due[d.name]; due {
+				at = latest(at, demand.workload.CreatedAt)
+			}
 		}
 	}
 	return at

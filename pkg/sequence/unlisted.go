@@ -1,13 +1,16 @@
 package sequence
 
 import (
+	"iter"
+	"maps"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// Unlisted are the objects of a kind in a namespace that the engine knows and that are not in a list of this version: they
+// Unlisted are the objects of a kind in a namespace, or in all if that is empty, that the engine knows and that are not in a list of this version: they
 // were gone when it was made. Versions are those of one kind, which can always be compared. An object that is newer than the
 // list is none of them.
 func (e *Engine) Unlisted(kind inventory.Kind, namespace string, listed sets.Set[types.UID], version string) []types.UID {
@@ -21,14 +24,20 @@ func (e *Engine) Unlisted(kind inventory.Kind, namespace string, listed sets.Set
 		}
 	}
 	if kind == inventory.KindPod {
-		for _, p := range e.podsIn(namespace) {
+		for p := range e.podsOfNamespaces(namespace) {
 			add(p.UID, p.ResourceVersion)
 		}
 		return gone
 	}
-	for w := range e.workloads.of[namespace] {
-		if w.Kind == kind {
-			add(w.UID, w.ResourceVersion)
+	ofNamespaces := e.workloads.of
+	if namespace != "" {
+		ofNamespaces = map[string]map[*workload]struct{}{namespace: e.workloads.of[namespace]}
+	}
+	for _, workloads := range ofNamespaces {
+		for w := range workloads {
+			if w.Kind == kind {
+				add(w.UID, w.ResourceVersion)
+			}
 		}
 	}
 	return gone
@@ -48,10 +57,26 @@ func (e *Engine) KnowsAny(kind inventory.Kind, namespace string, uids []types.UI
 		return false
 	}
 	wanted := sets.New(uids...)
-	for _, p := range e.podsIn(namespace) {
+	for p := range e.podsOfNamespaces(namespace) {
 		if wanted.Has(p.UID) {
 			return true
 		}
 	}
 	return false
+}
+
+// podsOfNamespaces are the pods of a namespace, or of all if the name is empty.
+func (e *Engine) podsOfNamespaces(namespace string) iter.Seq[*pod] {
+	if namespace != "" {
+		return maps.Values(e.podsIn(namespace))
+	}
+	return func(yield func(*pod) bool) {
+		for _, ns := range e.namespaces {
+			for _, p := range ns.pods {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
 }

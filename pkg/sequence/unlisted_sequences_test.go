@@ -34,11 +34,11 @@ func TestSequencesThatAListDoesNotHave(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			e := known(t, tt.version)
-			assert.Equal(t, tt.want, e.UnlistedSequences(sets.New(tt.listed...), tt.list))
+			assert.Equal(t, tt.want, e.UnlistedSequences(false, sets.New(tt.listed...), tt.list))
 			assert.True(t, e.KnowsAnySequence([]types.UID{"other", "shop"}))
 			e.RemoveSequence(types.NamespacedName{Namespace: "shop", Name: "shop"}, "130")
 			assert.False(t, e.KnowsAnySequence([]types.UID{"other", "shop"}))
-			assert.Empty(t, e.UnlistedSequences(nil, "200"))
+			assert.Empty(t, e.UnlistedSequences(false, nil, "200"))
 		})
 	}
 }

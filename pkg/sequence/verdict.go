@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // The scheduler asks about pods under the lock of its queue, and in the one scheduling cycle that all its pods share. So it
@@ -42,10 +42,10 @@ func (v Verdict) Proof(pod *corev1.Pod) string {
 // other labels, is matched with the sequences of its namespace if they are few. If it must wait, or may have to, the engine
 // remembers to report its release when it comes to know it.
 func (e *Engine) Verdict(object *corev1.Pod) Verdict {
-	refuses := e.published.refuses(object.Namespace)
+	asks := e.published.asksNamespaces(object.Namespace)
 	v := e.verdict(object)
 	// Before and after: it was either when the rest was read.
-	v.FirstSeen.Refused = refuses || e.published.refuses(object.Namespace)
+	v.FirstSeen.AsksNamespaces = asks || e.published.asksNamespaces(object.Namespace)
 	return v
 }
 
@@ -87,15 +87,17 @@ func (e *Engine) FirstSeen(object *corev1.Pod) Sighting {
 
 // published is what can be read without a lock.
 type published struct {
-	pods       sync.Map // *publishedPod by types.NamespacedName: those without a node
-	namespaces sync.Map // *publishedNamespace by name: those that have sequences
-	nodes      sync.Map // *node by name
-	refusing   sync.Map // names of namespaces that do not allow some sequence, see Sighting.Refused
+	pods       sync.Map    // *publishedPod by types.NamespacedName: those without a node
+	namespaces sync.Map    // *publishedNamespace by name: those that have sequences
+	nodes      sync.Map    // *node by name
+	refusing   sync.Map    // names of namespaces that do not allow some sequence
+	selectors  atomic.Bool // some sequence selects namespaces by label
 }
 
-func (p *published) refuses(namespace string) bool {
+// asksNamespaces reports what Sighting.AsksNamespaces says.
+func (p *published) asksNamespaces(namespace string) bool {
 	_, refuses := p.refusing.Load(namespace)
-	return refuses
+	return refuses || p.selectors.Load()
 }
 
 // publishedPod is what the engine says of a pod. All but held stays as it is.
@@ -112,7 +114,7 @@ type publishedPod struct {
 
 // publishedNamespace has the sequences of a namespace, if a pod can be matched with them in a short time.
 type publishedNamespace struct {
-	sequences []*sequence
+	sequences map[*sequence]spec.Reach
 	tooMany   bool
 }
 
@@ -152,8 +154,8 @@ func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, rele
 		return nil, false
 	}
 	view := viewPod(object)
-	for _, s := range namespace.sequences {
-		m, has := s.place(view)
+	for s, reach := range namespace.sequences {
+		m, has := s.place(view, reach)
 		if has && !e.releasesUnseen(view, m) {
 			return nil, false
 		}
@@ -171,9 +173,11 @@ func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, rele
 func (e *Engine) releasesUnseen(view *pod, m membership) bool {
 	s := m.sequence
 	switch {
+	case s.DryRun:
+		return true
 	case s.PerNode:
-		return m.group == 0 && !s.Suspended && !e.unsupported(view, m)
-	case s.Continuous && m.group > 0:
+		return m.waitsForNothing() && !e.unsupported(view, m)
+	case s.Continuous && s.groups[m.group].Awaited != 0:
 		return false
 	}
 	return s.publishedOn("").Released.Has(m.group)
@@ -185,7 +189,12 @@ func (e *Engine) publish(p *pod) (held bool) {
 		e.unpublish(p)
 		return false
 	}
-	held = !e.mayBeScheduled(p)
+	e.noteDryRuns(p)
+	early := e.isEarly(p)
+	held = early || !e.isReleased(p)
+	if !early {
+		p.confirmed = p.placed.Moment // a namespace that comes later changes nothing about that
+	}
 	if old := p.published; old != nil && old.uid == p.UID && old.resourceVersion == p.ResourceVersion && sameSlice(old.memberships, p.memberships) {
 		old.held.Store(held)
 		return held
@@ -227,7 +236,7 @@ func (e *Engine) publishNamespace(name string) {
 	}
 	view := &publishedNamespace{tooMany: ns.matchCost > maxMatchCost}
 	if !view.tooMany {
-		view.sequences = slices.Collect(maps.Keys(ns.sequences))
+		view.sequences = maps.Clone(ns.sequences)
 	}
 	e.published.namespaces.Store(name, view)
 }

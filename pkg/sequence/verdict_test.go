@@ -2,6 +2,8 @@ package sequence
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -14,6 +16,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // checkPublished sees that what the scheduler reads is what the engine says: for every pod without a node, and for no other.
@@ -46,7 +49,7 @@ func checkPublished(e *Engine) error {
 			}
 		}
 	}
-	if *bound != (unbound{}) {
+	if !reflect.DeepEqual(*bound, unbound{}) {
 		return fmt.Errorf("pods that have a node share what is known of one: %v", *bound)
 	}
 	for key := range published {
@@ -56,10 +59,23 @@ func checkPublished(e *Engine) error {
 }
 
 func checkPublishedSequences(e *Engine) error {
-	want := map[string]map[*sequence]struct{}{}
+	want := map[string]map[*sequence]spec.Reach{}
+	reaches := func(s *sequence, name string) {
+		if reach := e.reachOf(s, name); !reach.IsEmpty() {
+			if want[name] == nil {
+				want[name] = map[*sequence]spec.Reach{}
+			}
+			want[name][s] = reach
+		}
+	}
 	for _, s := range e.sequences {
 		if !s.refused() {
-			insert(want, s.Namespace, s)
+			for name := range s.NamedNamespaces() {
+				reaches(s, name)
+			}
+			for name := range e.consents.lists {
+				reaches(s, name)
+			}
 		}
 		for name, d := range s.domains {
 			if d.published != (publishedDomain{Standing: d.standing()}) || s.publishedOn(name) != d.published.Standing {
@@ -82,8 +98,8 @@ func checkPublishedSequences(e *Engine) error {
 		for s := range all {
 			cost += s.MatchCost()
 		}
-		missing := slices.ContainsFunc(view.sequences, func(s *sequence) bool { _, ok := all[s]; return !ok })
-		if view.tooMany != (cost > maxMatchCost) || (!view.tooMany && (missing || len(view.sequences) != len(all))) {
+		same := maps.EqualFunc(view.sequences, all, func(a, b spec.Reach) bool { return a.Equal(b) })
+		if view.tooMany != (cost > maxMatchCost) || (!view.tooMany && !same) {
 			err = fmt.Errorf("namespace %s: %d sequences are published of %d", key, len(view.sequences), len(all))
 		}
 		return err == nil

@@ -3,6 +3,7 @@ package sequence
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Hold is what would keep a pod from being scheduled that does not exist yet. The zero value keeps none.
@@ -33,9 +35,9 @@ func (h Hold) String() string {
 	case !h.Held():
 		return ""
 	case h.Group == "":
-		return fmt.Sprintf("PodSequence %s, which is suspended", h.Sequence)
+		return fmt.Sprintf("%s, which is suspended", report.NameOf(h.Sequence))
 	}
-	return fmt.Sprintf("PodSequence %s until %s is ready", h.Sequence, h.Group)
+	return fmt.Sprintf("%s until %s is ready", report.NameOf(h.Sequence), h.Group)
 }
 
 // WouldHold says what would hold a pod that is about to be created, such as one of a pod template. The pod has no name:
@@ -65,40 +67,62 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	}
 	s := holding.sequence
 	hold := Hold{Sequence: s.Key}
-	if current := s.domains[""].current(); current < holding.group {
-		hold.Group = fmt.Sprintf("group %d/%d %q", current+1, len(s.groups), s.groups[current].Title)
+	if lacking := holding.lacking(); lacking != 0 {
+		first := lacking.First()
+		hold.Group = fmt.Sprintf("group %d/%d %q", first+1, len(s.groups), s.groups[first].Title)
 		search := pausedSearch{seen: map[*group]struct{}{}, found: map[types.NamespacedName]struct{}{}}
-		search.group(s, current)
+		search.groups(s, lacking)
 		hold.Paused = search.sorted()
 	}
 	return hold
 }
 
-// TargetNamespace returns the namespace whose pods a sequence holds; ok is false if the engine knows no such sequence.
-func (e *Engine) TargetNamespace(key types.NamespacedName) (namespace string, ok bool) {
+// TargetNamespaces returns the namespaces whose pods a sequence holds, as far as they allow it; ok is false if the engine knows
+// no such sequence.
+func (e *Engine) TargetNamespaces(key types.NamespacedName) (namespaces []string, ok bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	s := e.sequences[key]
-	if s == nil {
-		return "", false
+	switch {
+	case s == nil:
+		return nil, false
+	case !s.Cluster:
+		return []string{s.Namespace}, true
 	}
-	return s.Namespace, true
+	return slices.Collect(maps.Keys(s.reaches)), true
 }
 
 // blocked reports whether the members of the group are held until something else happens.
 func (m membership) blocked() bool {
 	s := m.sequence
-	if s.PerNode || s.domains[""].releases(m.group) {
+	if s.PerNode || s.DryRun || s.domains[""].releases(m.group) {
 		return false
 	}
-	d := s.domains[""]
-	return d.current() >= m.group || !d.looksSatisfied(d.current())
+	return s.domains[""].waitsFor(m.group) == 0 || m.lacking() != 0
+}
+
+// lacking returns the groups that are not ready and that members of the group wait for.
+func (m membership) lacking() spec.GroupSet {
+	d, lacking := m.sequence.domains[""], spec.GroupSet(0)
+	for i := range d.waitsFor(m.group).All() {
+		if !d.looksSatisfied(i) {
+			lacking.Add(i)
+		}
+	}
+	return lacking
 }
 
 // pausedSearch finds the paused Deployments that a group needs.
 type pausedSearch struct {
 	seen  map[*group]struct{}
 	found map[types.NamespacedName]struct{}
+}
+
+// groups searches some groups of a sequence.
+func (search *pausedSearch) groups(s *sequence, groups spec.GroupSet) {
+	for i := range groups.All() {
+		search.group(s, i)
+	}
 }
 
 // group searches a group, and the groups of other sequences for which its pods wait.
@@ -118,15 +142,12 @@ func (search *pausedSearch) group(s *sequence, i int) {
 			continue
 		}
 		for _, m := range p.memberships {
-			if current := m.current(); m.sequence != s && current < m.group && m.blocked() {
-				search.group(m.sequence, current)
+			if m.sequence != s && !m.sequence.PerNode {
+				search.groups(m.sequence, m.lacking())
 			}
 		}
 	}
 }
-
-// current is the current group of the membership's sequence.
-func (m membership) current() int { return m.sequence.domains[""].current() }
 
 func (search *pausedSearch) sorted() []types.NamespacedName {
 	names := make([]types.NamespacedName, 0, len(search.found))
@@ -147,5 +168,5 @@ func (d *domain) pausedWorkloads(i int) string {
 			paused = append(paused, w)
 		}
 	}
-	return report.PausedWorkloads(paused)
+	return report.PausedWorkloads(paused, d.sequence.Cluster)
 }

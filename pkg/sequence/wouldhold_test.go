@@ -173,12 +173,12 @@ func TestAPauseIsAChangeOfTheSequence(t *testing.T) {
 	assert.True(t, changes.Sequences.Has(shopKey))
 }
 
-func TestTargetNamespace(t *testing.T) {
+func TestTargetNamespaces(t *testing.T) {
 	e := newEngine()
 	e.ApplySequence(tiers("shop").TargetNamespace("elsewhere").Obj())
-	namespace, ok := e.TargetNamespace(shopKey)
+	namespaces, ok := e.TargetNamespaces(shopKey)
 	assert.True(t, ok)
-	assert.Equal(t, "elsewhere", namespace)
-	_, ok = e.TargetNamespace(types.NamespacedName{Namespace: "shop", Name: "none"})
+	assert.Equal(t, []string{"elsewhere"}, namespaces)
+	_, ok = e.TargetNamespaces(types.NamespacedName{Namespace: "shop", Name: "none"})
 	assert.False(t, ok)
 }

@@ -2,6 +2,7 @@ package podsequence
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,13 +71,29 @@ func groupEvents(before, after v1alpha1.GroupStatus, place string) []event {
 			note: fmt.Sprintf("%s is ready: %d of %d pods", place, after.Ready, after.Expected),
 		})
 	}
+	switch skipped, was := after.Phase == v1alpha1.GroupSkipped, before.Phase == v1alpha1.GroupSkipped; {
+	case skipped && !was:
+		all = append(all, event{
+			kind: corev1.EventTypeWarning, reason: v1alpha1.EventGroupSkipped, action: actionRelease,
+			note: place + " is skipped: no group waits for it until its skip is removed",
+		})
+	case was && !skipped:
+		all = append(all, event{
+			kind: corev1.EventTypeNormal, reason: v1alpha1.EventGroupNotSkipped, action: actionObserve,
+			note: place + " is waited for again: pods that are not released yet are held until it is ready",
+		})
+	}
 	return all
 }
 
-// recordBefore is the earlier record of a group. A group that was defined otherwise is another group.
+// recordBefore is the earlier record of a group, wherever it was listed. A group that was defined otherwise is another group.
 func recordBefore(before, after v1alpha1.PodSequenceStatus, i int) v1alpha1.GroupStatus {
-	if i < len(before.Groups) && before.Groups[i].Hash == after.Groups[i].Hash {
+	hash := after.Groups[i].Hash
+	if i < len(before.Groups) && before.Groups[i].Hash == hash {
 		return before.Groups[i]
+	}
+	if at := slices.IndexFunc(before.Groups, func(g v1alpha1.GroupStatus) bool { return hash != "" && g.Hash == hash }); at >= 0 {
+		return before.Groups[at]
 	}
 	return v1alpha1.GroupStatus{}
 }

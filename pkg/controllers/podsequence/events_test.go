@@ -19,6 +19,8 @@ func TestEventsFor(t *testing.T) {
 		Name: "Database", Hash: "d", Expected: 2, Ready: 2, Phase: v1alpha1.GroupPassed,
 		ReleasedAt: &at, SatisfiedAt: &at, PassedAt: &at,
 	}
+	skipped := released
+	skipped.Phase = v1alpha1.GroupSkipped
 	passedNotReady := ready
 	passedNotReady.Ready, passedNotReady.SatisfiedAt = 1, nil
 	redefined := released
@@ -56,6 +58,23 @@ func TestEventsFor(t *testing.T) {
 				{"Normal", "GroupReady", "Observe", `group 1/2 "Database" is ready: 2 of 2 pods`},
 				{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" may start`},
 			},
+		},
+		"a group that is skipped": {
+			before: groups(released, waiting), after: groups(skipped, frontendReleased),
+			want: []event{
+				{"Warning", "GroupSkipped", "Release", `group 1/2 "Database" is skipped: no group waits for it until its skip is removed`},
+				{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" may start`},
+			},
+		},
+		"a group that is skipped no more": {
+			before: groups(skipped, frontendReleased), after: groups(released, waiting),
+			want: []event{
+				{"Normal", "GroupNotSkipped", "Observe",
+					`group 1/2 "Database" is waited for again: pods that are not released yet are held until it is ready`},
+			},
+		},
+		"a group that is listed elsewhere is the same group": {
+			before: groups(ready), after: groups(waiting, ready),
 		},
 		"a passed group that is ready once more tells nothing": {
 			before: groups(passedNotReady, frontendReleased), after: groups(ready, frontendReleased),

@@ -1,6 +1,8 @@
 package podsequence
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -27,37 +29,35 @@ func (h *Holds) WouldHold(pod *corev1.Pod) sequence.Hold {
 type targets struct {
 	engine  targetSource
 	changed func(namespace string)
-	// elsewhere has the sequences whose pods live in another namespace than they, and that namespace: for when they are
-	// gone, or name another.
-	elsewhere map[types.NamespacedName]string
+	// elsewhere has the sequences whose pods live in other namespaces than they, and those namespaces: for when they are gone,
+	// or name others.
+	elsewhere map[types.NamespacedName][]string
 }
 
 // targetSource knows where the pods of a sequence live. A sequence.Engine is one.
 type targetSource interface {
-	TargetNamespace(key types.NamespacedName) (namespace string, ok bool)
+	TargetNamespaces(key types.NamespacedName) (namespaces []string, ok bool)
 }
 
 func newTargets(engine targetSource, changed func(namespace string)) *targets {
-	return &targets{engine: engine, changed: changed, elsewhere: map[types.NamespacedName]string{}}
+	return &targets{engine: engine, changed: changed, elsewhere: map[types.NamespacedName][]string{}}
 }
 
 // tell passes on the namespaces of these sequences, those included where their pods lived before.
 func (t *targets) tell(sequences sets.Set[types.NamespacedName]) {
 	namespaces := sets.New[string]()
 	for key := range sequences {
-		if before, ok := t.elsewhere[key]; ok {
-			namespaces.Insert(before)
-			delete(t.elsewhere, key)
-		}
-		namespace, ok := t.engine.TargetNamespace(key)
+		namespaces.Insert(t.elsewhere[key]...)
+		delete(t.elsewhere, key)
+		now, ok := t.engine.TargetNamespaces(key)
 		switch {
-		case !ok:
+		case ok:
+			namespaces.Insert(now...)
+			if !slices.Equal(now, []string{key.Namespace}) {
+				t.elsewhere[key] = now
+			}
+		case key.Namespace != "":
 			namespaces.Insert(key.Namespace)
-		case namespace != key.Namespace:
-			t.elsewhere[key] = namespace
-			namespaces.Insert(namespace)
-		default:
-			namespaces.Insert(namespace)
 		}
 	}
 	for namespace := range namespaces {

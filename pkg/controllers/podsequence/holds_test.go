@@ -2,6 +2,7 @@ package podsequence
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,12 +14,12 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// fixedTargets are the namespaces where the pods of sequences live.
+// fixedTargets are the namespaces where the pods of sequences live, separated by spaces.
 type fixedTargets map[types.NamespacedName]string
 
-func (f fixedTargets) TargetNamespace(key types.NamespacedName) (namespace string, ok bool) {
-	namespace, ok = f[key]
-	return namespace, ok
+func (f fixedTargets) TargetNamespaces(key types.NamespacedName) (namespaces []string, ok bool) {
+	text, ok := f[key]
+	return strings.Fields(text), ok
 }
 
 func TestTargetsTellWhereTheHeldPodsLive(t *testing.T) {
@@ -36,6 +37,16 @@ func TestTargetsTellWhereTheHeldPodsLive(t *testing.T) {
 		},
 		"several sequences of one namespace are one change": {
 			now: fixedTargets{own: "shop", far: "shop"}, changed: []types.NamespacedName{own, far}, want: []string{"shop"},
+		},
+		"one across namespaces": {
+			now: fixedTargets{{Name: "all"}: "shop target"}, changed: []types.NamespacedName{{Name: "all"}}, want: []string{"shop", "target"},
+		},
+		"one across namespaces that is in fewer than before": {
+			before: fixedTargets{{Name: "all"}: "shop target"}, now: fixedTargets{{Name: "all"}: "shop"},
+			changed: []types.NamespacedName{{Name: "all"}}, want: []string{"shop", "target"},
+		},
+		"one across namespaces that is gone": {
+			before: fixedTargets{{Name: "all"}: "shop target"}, changed: []types.NamespacedName{{Name: "all"}}, want: []string{"shop", "target"},
 		},
 		"a sequence that is gone": {
 			before: fixedTargets{own: "shop"}, changed: []types.NamespacedName{own}, want: []string{"shop"},

@@ -21,7 +21,7 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// statusReconciler keeps the status of PodSequences to what the engine says of them.
+// statusReconciler keeps the status of PodSequences and ClusterPodSequences to what the engine says of them.
 type statusReconciler struct {
 	engine   statusSource
 	statuses statusUpdater
@@ -42,7 +42,7 @@ type statusUpdater interface {
 	Update(ctx context.Context, object client.Object, options ...client.SubResourceUpdateOption) error
 }
 
-// Reconcile writes the status of one PodSequence if it is not right, and then tells in events what is new in it.
+// Reconcile writes the status of one PodSequence, or, for a request without a namespace, of one ClusterPodSequence, if it is not right, and then tells in events what is new in it.
 //
 // The report has the object with the status that it is compared with: one that is older than what the API server has
 // cannot be written, see update, and the event that brings the newer one leads back here.
@@ -75,13 +75,11 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if wait := r.pacer.turn(key, writeCost(&after)); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	object := report.Object.DeepCopy()
-	object.Status = after
-	object.ManagedFields = nil // the feed has cut them; the API server goes on with its own
+	object := withStatus(report, after)
 	r.pacer.wrote(key)
 	switch err := r.update(ctx, object); {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		klog.FromContext(ctx).V(4).Info("The PodSequence has changed or is gone, its status will be worked out anew", "err", err)
+		klog.FromContext(ctx).V(4).Info("The sequence has changed or is gone, its status will be worked out anew", "err", err)
 		return reconcile.Result{}, nil
 	case apierrors.IsInvalid(err):
 		// Rules that cannot even be evaluated keep all of the object from being written, its status too.
@@ -100,7 +98,19 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	return again, nil
 }
 
-// targetOf is the namespace in which the pods of the sequence live.
+// withStatus is the object that is reported on, with another status.
+func withStatus(report sequence.Report, status v1alpha1.PodSequenceStatus) client.Object {
+	if report.Cluster != nil {
+		cluster := report.Cluster.DeepCopy()
+		cluster.Status, cluster.ManagedFields = status, nil
+		return cluster
+	}
+	object := report.Object.DeepCopy()
+	object.Status, object.ManagedFields = status, nil // the feed has cut these; the API server goes on with its own
+	return object
+}
+
+// targetOf is the namespace in which the pods of a PodSequence live; empty for a ClusterPodSequence.
 func targetOf(ps *v1alpha1.PodSequence) string {
 	if ps.Spec.Namespace != "" {
 		return ps.Spec.Namespace

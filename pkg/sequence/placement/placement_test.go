@@ -14,7 +14,6 @@ import (
 )
 
 func TestStates(t *testing.T) {
-	const groups = 4
 	tests := map[string]struct {
 		standing Standing
 		want     []State // by group
@@ -23,13 +22,13 @@ func TestStates(t *testing.T) {
 			Standing{}, []State{Closed, Closed, Closed, Closed},
 		},
 		"the second group is on the way": {
-			Standing{Known: true, Released: spec.Before(2), Current: 1, OnTheWay: 1}, []State{Open, Open, OnTheWay, OnTheWay},
+			Standing{Known: true, Released: 0b0011, OnTheWay: 0b1100}, []State{Open, Open, OnTheWay, OnTheWay},
 		},
 		"nothing of the second group is there": {
-			Standing{Known: true, Released: spec.Before(2), Current: 1, OnTheWay: groups}, []State{Open, Open, Closed, Closed},
+			Standing{Known: true, Released: 0b0011}, []State{Open, Open, Closed, Closed},
 		},
 		"suspended before the second group was released": {
-			Standing{Known: true, Released: spec.Before(1), Current: 1, OnTheWay: groups}, []State{Open, OnTheWay, Closed, Closed},
+			Standing{Known: true, Released: 0b0001, OnTheWay: 0b0010}, []State{Open, OnTheWay, Closed, Closed},
 		},
 	}
 	for name, test := range tests {
@@ -43,9 +42,9 @@ func TestStates(t *testing.T) {
 
 func TestAnEmptyNode(t *testing.T) {
 	ofGPUs := &spec.Group{NodeSelector: labels.SelectorFromSet(labels.Set{"gpu": "yes"})}
-	s := &spec.Sequence{Groups: []*spec.Group{ofGPUs, {}, {}}}
-	assert.Equal(t, Standing{Released: 0b11, Current: 1, OnTheWay: 3, Known: true}, OnEmptyNode(s, nil, false, true), "the first group is for other nodes")
-	assert.Equal(t, Standing{Released: 0b1, Current: 0, OnTheWay: 3, Known: true}, OnEmptyNode(s, map[string]string{"gpu": "yes"}, false, true))
+	s := &spec.Sequence{Groups: []*spec.Group{ofGPUs, {Awaited: 0b1}, {Awaited: 0b11}}}
+	assert.Equal(t, Standing{Passed: 0b1, Released: 0b11, Known: true}, OnEmptyNode(s, nil, false, true), "the first group is for other nodes")
+	assert.Equal(t, Standing{Released: 0b1, Known: true}, OnEmptyNode(s, map[string]string{"gpu": "yes"}, false, true))
 	assert.Zero(t, OnEmptyNode(s, nil, true, true).Released, "the namespace does not allow the sequence")
 	suspended := &spec.Sequence{Groups: s.Groups, Suspended: true}
 	assert.Zero(t, OnEmptyNode(suspended, nil, false, false).Released)

@@ -52,6 +52,10 @@ func (g *Group) Need() Need {
 	default:
 		n = g.needByLabel()
 	}
+	// What is said to be expected of a node is expected where there is anything: on other nodes the group has no part.
+	if g.ExpectedPods > 0 && !(g.OnNode && n.Nothing) {
+		n.Expected, n.Nothing = max(n.Expected, g.ExpectedPods), false
+	}
 	if g.MinAvailable == nil {
 		n.Expected, n.PodGroupShort = max(n.Expected, g.PodGroupMinimum), g.PodGroupShort
 		n.Required = n.Expected

@@ -2,6 +2,8 @@ package report
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,7 +15,7 @@ import (
 type Decision struct {
 	// Held reports whether the pod must wait.
 	Held bool
-	// Sequence is the PodSequence that holds it, and Group the 0-based index of the group it waits for. When several
+	// Sequence is the PodSequence that holds it, or, without a namespace, the ClusterPodSequence, and Group the 0-based index of the group it waits for. When several
 	// hold it, it is the first by namespace and name.
 	Sequence types.NamespacedName
 	Group    int
@@ -21,6 +23,8 @@ type Decision struct {
 	Reason Reason
 	Groups int    // of the sequence
 	Title  string // of the group
+	// Others are the titles of the groups that it waits for besides.
+	Others []string
 	Need   readiness.Need
 	Until  time.Time // when its wait is over
 	Node   string    // on which the group is looked at; empty for the cluster
@@ -47,6 +51,14 @@ const (
 // waitingPrefix begins every message of a held pod.
 const waitingPrefix = "waiting for "
 
+// NameOf names a PodSequence, or a ClusterPodSequence if the key has no namespace, as messages do.
+func NameOf(key types.NamespacedName) string {
+	if key.Namespace == "" {
+		return "ClusterPodSequence " + key.Name
+	}
+	return "PodSequence " + key.String()
+}
+
 // Confirming reports whether the pod waits only until it is known whether a change is missing.
 func (d Decision) Confirming() bool {
 	return d.Held && (d.Reason == HeldUnconfirmed || d.Reason == HeldEarly)
@@ -61,28 +73,45 @@ func (d Decision) Message() string {
 	if d.Node != "" {
 		on = " on node " + d.Node
 	}
-	group := fmt.Sprintf("group %d/%d %q of PodSequence %s", d.Group+1, d.Groups, d.Title, d.Sequence)
+	group := fmt.Sprintf("group %d/%d %q of %s", d.Group+1, d.Groups, d.Title, NameOf(d.Sequence))
 	switch d.Reason {
 	case HeldByWait:
-		return fmt.Sprintf(waitingPrefix+"%s%s: ready, its wait is over at %s", group, on, d.Until.UTC().Format(time.RFC3339))
+		return fmt.Sprintf(waitingPrefix+"%s%s: ready, its wait is over at %s%s", group, on, d.Until.UTC().Format(time.RFC3339), d.others())
 	case HeldByTimeout:
-		return fmt.Sprintf(waitingPrefix+"%s%s, which was not ready in time: %s", group, on, d.Need)
+		return fmt.Sprintf(waitingPrefix+"%s%s, which was not ready in time: %s%s", group, on, d.Need, d.others())
 	case HeldBySuspension:
-		return fmt.Sprintf(waitingPrefix+"PodSequence %s, which is suspended", d.Sequence)
+		return fmt.Sprintf(waitingPrefix+"%s, which is suspended", NameOf(d.Sequence))
 	case HeldByNodes:
 		return fmt.Sprintf(waitingPrefix+"a node where the groups before %s are ready: on the way on %d of %d suitable nodes", group, d.OnTheWay, d.Suitable)
 	case HeldByUnknownNode:
 		return fmt.Sprintf(waitingPrefix+"%s%s: there is no such node yet", group, on)
 	case HeldUnseen:
-		return fmt.Sprintf(waitingPrefix+"PodSequence %s: the pod is not known yet", d.Sequence)
+		return fmt.Sprintf(waitingPrefix+"%s: the pod is not known yet", NameOf(d.Sequence))
 	case HeldUnconfirmed:
-		return fmt.Sprintf(waitingPrefix+"%s%s: it looks ready, making sure that no change is missing", group, on)
+		return fmt.Sprintf(waitingPrefix+"%s%s: it looks ready, making sure that no change is missing%s", group, on, d.others())
 	case HeldEarly:
-		return fmt.Sprintf(waitingPrefix+"PodSequence %s: making sure that no change from before the pod is missing", d.Sequence)
+		return fmt.Sprintf(waitingPrefix+"%s: making sure that no change from before the pod is missing", NameOf(d.Sequence))
 	case HeldUnsupported:
-		return fmt.Sprintf(waitingPrefix+"another scheduler: PodSequence %s has scope Node, set schedulerName to that of podsequence-scheduler", d.Sequence)
+		return fmt.Sprintf(waitingPrefix+"another scheduler: %s has scope Node, set schedulerName to that of podsequence-scheduler", NameOf(d.Sequence))
 	}
-	return fmt.Sprintf(waitingPrefix+"%s%s: %s", group, on, d.Need)
+	return fmt.Sprintf(waitingPrefix+"%s%s: %s%s", group, on, d.Need, d.others())
+}
+
+// others names the groups that the pod waits for besides.
+func (d Decision) others() string {
+	const most = 2
+	if len(d.Others) == 0 {
+		return ""
+	}
+	names := make([]string, min(most, len(d.Others)))
+	for i := range names {
+		names[i] = strconv.Quote(d.Others[i])
+	}
+	text := "; also for " + strings.Join(names, ", ")
+	if more := len(d.Others) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // FilterMessage is the Message for one of many nodes: it is the same for all nodes that lack the same.
@@ -90,5 +119,5 @@ func (d Decision) FilterMessage() string {
 	if d.Reason == HeldBySuspension || d.Reason == HeldEarly {
 		return d.Message()
 	}
-	return fmt.Sprintf("node(s) not ready for the pod: group %d/%d %q of PodSequence %s", d.Group+1, d.Groups, d.Title, d.Sequence)
+	return fmt.Sprintf("node(s) not ready for the pod: group %d/%d %q of %s", d.Group+1, d.Groups, d.Title, NameOf(d.Sequence))
 }

@@ -49,6 +49,6 @@ func TestWhoPausedAWorkloadIsNamed(t *testing.T) {
 	by := &inventory.Workload{Kind: inventory.KindDeployment, Name: "web", Pause: inventory.Pause{Paused: true, By: "weekly"}}
 	other := &inventory.Workload{Kind: inventory.KindDeployment, Name: "api", Pause: inventory.Pause{Paused: true}}
 	assert.Equal(t, ", Deployment api is paused: set its spec.paused to false, Deployment web is paused by DeploymentCoordination weekly until its turn",
-		PausedWorkloads([]*inventory.Workload{by, other}))
-	assert.Empty(t, PausedWorkloads(nil))
+		PausedWorkloads([]*inventory.Workload{by, other}, false))
+	assert.Empty(t, PausedWorkloads(nil, false))
 }

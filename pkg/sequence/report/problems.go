@@ -39,9 +39,17 @@ func JobFailed(where Where, jobs []string) spec.Problem {
 	return spec.Problem{Reason: v1alpha1.ReasonJobFailed, Message: fmt.Sprintf("%s: %s: delete it and make it again", where, first(jobs))}
 }
 
-// FailedJob names a Job that failed, and says why.
-func FailedJob(job *inventory.Workload) string {
-	return fmt.Sprintf("%s failed (%s)", job, job.Failure)
+// FailedJob names a Job that failed, and says why. anywhere has it named with its namespace.
+func FailedJob(job *inventory.Workload, anywhere bool) string {
+	return fmt.Sprintf("%s failed (%s)", nameOfWorkload(job, anywhere), job.Failure)
+}
+
+// nameOfWorkload names a workload as messages do. anywhere has it named with its namespace.
+func nameOfWorkload(w *inventory.Workload, anywhere bool) string {
+	if anywhere {
+		return fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name)
+	}
+	return w.String()
 }
 
 // TimedOut is about a group that holds those after it because its time is over. paused is what PausedWorkloads says of it.
@@ -96,16 +104,17 @@ func SplitPodGroups(names []string) spec.Problem {
 }
 
 // PausedWorkloads says which paused Deployments keep a group from being ready. It is empty for none, and else continues the
-// text of a Need.
-func PausedWorkloads(paused []*inventory.Workload) string {
+// text of a Need. anywhere has them named with their namespaces.
+func PausedWorkloads(paused []*inventory.Workload, anywhere bool) string {
 	if len(paused) == 0 {
 		return ""
 	}
 	texts := make([]string, len(paused))
 	for i, w := range paused {
-		texts[i] = fmt.Sprintf("%s is paused: set its spec.paused to false", w)
+		name := nameOfWorkload(w, anywhere)
+		texts[i] = fmt.Sprintf("%s is paused: set its spec.paused to false", name)
 		if w.Pause.By != "" {
-			texts[i] = fmt.Sprintf("%s is paused by DeploymentCoordination %s until its turn", w, w.Pause.By)
+			texts[i] = fmt.Sprintf("%s is paused by DeploymentCoordination %s until its turn", name, w.Pause.By)
 		}
 	}
 	return ", " + first(texts)

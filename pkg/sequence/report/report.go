@@ -17,6 +17,9 @@ type Report struct {
 	Generation int64
 	// Object is the PodSequence that this reports on, as the engine last saw it: read only.
 	Object *v1alpha1.PodSequence
+	// Cluster is the ClusterPodSequence that this reports on: read only, and nil for a PodSequence. Object has of it what both
+	// kinds have in common.
+	Cluster *v1alpha1.ClusterPodSequence
 	// PerNode reports that the scope is Node, and Continuous that a group is passed only while it is satisfied.
 	PerNode, Continuous bool
 
@@ -35,6 +38,9 @@ type Report struct {
 	Unbound, Unplaced int
 
 	Problems []spec.Problem
+
+	// DryRun is what the sequence would have held; nil unless its spec has dryRun.
+	DryRun *DryRun
 
 	// WhyUnconfirmed says why confirming takes long; it is for whoever writes status to fill in.
 	WhyUnconfirmed string
@@ -64,8 +70,10 @@ type Group struct {
 	EditedAt time.Time
 	// SatisfiedOnce reports that the group was satisfied at some time since it was released.
 	SatisfiedOnce bool
-	// Released reports whether the group's pods may be scheduled.
-	Released bool
+	// Released reports whether the group's pods may be scheduled, Passed that those after it need not wait for it any more,
+	// Current that all it waits for is passed, and it is not, and Skipped that no group waits for it. Passed and Current are of
+	// the whole cluster, or of one node.
+	Released, Passed, Current, Skipped bool
 	// ReleasedAt, SatisfiedAt and PassedAt are when that came about, by the API server's clock as far as it tells; zero
 	// while it is not so, or if the time is not known.
 	ReleasedAt, SatisfiedAt, PassedAt time.Time

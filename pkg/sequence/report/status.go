@@ -36,7 +36,8 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 	case r.Suspended:
 		status.Message += " (suspended)"
 	}
-	for _, condition := range r.conditions() {
+	r.describeDryRun(&status)
+	for _, condition := range slices.Concat(r.conditions(), r.skipped(ps), r.dryRunCondition(ps.Status.Conditions)) {
 		condition.ObservedGeneration = r.Generation
 		condition.LastTransitionTime = metav1.NewTime(now)
 		if condition.Type == v1alpha1.ConditionSuspended && !r.Suspended && r.Generation == 1 {
@@ -59,8 +60,8 @@ func (r Report) Completed() bool {
 // failure is what keeps the sequence, or one of its nodes, from going on unless somebody acts.
 func (r Report) failure() *spec.Problem {
 	if !r.PerNode {
-		if r.Current < len(r.Groups) {
-			return r.Groups[r.Current].Failure
+		if i := slices.IndexFunc(r.Groups, func(g Group) bool { return g.Failure != nil }); i >= 0 {
+			return r.Groups[i].Failure
 		}
 		return nil
 	}
@@ -96,9 +97,9 @@ func (r Report) phase() v1alpha1.Phase {
 func (r Report) describePods(status *v1alpha1.PodSequenceStatus) {
 	var processed []string
 	var ready, expected int
-	for i, g := range r.Groups {
+	for _, g := range r.Groups {
 		ready, expected = ready+g.Ready, expected+g.Expected
-		if i < r.Current {
+		if g.Passed {
 			processed = append(processed, g.Members...)
 		}
 	}
@@ -113,16 +114,16 @@ func (r Report) describePods(status *v1alpha1.PodSequenceStatus) {
 	if r.Completed() {
 		status.CurrentGroup = "-"
 		status.ReadyPods = fmt.Sprintf("%d/%d", ready, expected)
-		status.Message = fmt.Sprintf("all %d groups are passed", len(r.Groups))
+		status.Message = r.all("passed")
 	} else {
 		g := r.Groups[r.Current]
-		status.CurrentGroup = fmt.Sprintf("%d/%d %s", r.Current+1, len(r.Groups), g.Title)
+		status.CurrentGroup = r.currentGroup()
 		status.ReadyPods = fmt.Sprintf("%d/%d", g.Ready, g.Expected)
 		status.CurrentGroupPods = list(g.Members)
 		status.ReadyPodsInCurrentGroup = int32(len(g.ReadyMembers))
-		status.Message = r.waitingFor(r.Current)
-		if g.Failure != nil {
-			status.Message = cutMessage(g.Failure.Message)
+		status.Message = r.waitingForAll()
+		if failure := r.failure(); failure != nil {
+			status.Message = cutMessage(failure.Message)
 		}
 	}
 	if cut > v1alpha1.MaxListedPods {
@@ -130,9 +131,12 @@ func (r Report) describePods(status *v1alpha1.PodSequenceStatus) {
 	}
 }
 
-func (r Report) waitingFor(i int) string {
+func (r Report) waitingFor(i int) string { return "waiting for " + r.howFar(i) }
+
+// howFar names a group and says how far it is.
+func (r Report) howFar(i int) string {
 	g := r.Groups[i]
-	return fmt.Sprintf("waiting for group %d/%d %q: %s", i+1, len(r.Groups), g.Title, r.progress(g))
+	return fmt.Sprintf("%s: %s", Where{Index: i, Groups: len(r.Groups), Title: g.Title}, r.progress(g))
 }
 
 // progress says how far a group is, and why confirming it takes long.
@@ -154,7 +158,7 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 			Name: g.Title, Hash: g.Hash, Expected: count(g.Expected), Ready: count(g.Ready),
 			Phase: r.groupPhase(i),
 		}
-		if r.Refused && status.Phase != v1alpha1.GroupPassed {
+		if r.Refused && !g.Passed {
 			// Without its hash nothing is read back of it: when consent comes, the group begins anew.
 			status.Hash = ""
 			statuses[i] = status
@@ -169,7 +173,7 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 		status.ReleasedAt = before.ReleasedAt
 		switch {
 		case r.PerNode && i > 0: // each node has its own
-		case r.Continuous && !r.PerNode && !g.Released && !r.Suspended:
+		case !r.PerNode && !g.Released && !r.Suspended && !r.Refused:
 			status.ReleasedAt = nil // it is held again
 		case g.Released && (status.ReleasedAt == nil || (r.Continuous && !r.PerNode)):
 			status.ReleasedAt = known(g.ReleasedAt, now)
@@ -177,7 +181,7 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 		if status.FirstSatisfiedAt = before.FirstSatisfiedAt; status.FirstSatisfiedAt == nil && g.SatisfiedOnce && !r.PerNode {
 			status.FirstSatisfiedAt = known(g.SatisfiedAt, now)
 		}
-		if status.Phase == v1alpha1.GroupPassed && !r.PerNode {
+		if g.Passed {
 			status.PassedAt = before.PassedAt
 			if status.PassedAt == nil {
 				status.PassedAt = known(g.PassedAt, now)
@@ -196,7 +200,9 @@ func count(n int) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
 
 func (r Report) groupPhase(i int) v1alpha1.GroupPhase {
 	switch g := r.Groups[i]; {
-	case r.PerNode && g.Satisfied, !r.PerNode && i < r.Current:
+	case g.Skipped:
+		return v1alpha1.GroupSkipped
+	case r.PerNode && g.Satisfied, g.Passed:
 		return v1alpha1.GroupPassed
 	case g.Failure != nil:
 		return v1alpha1.GroupFailed
@@ -218,11 +224,11 @@ func known(t, now time.Time) *metav1.Time {
 func (r Report) conditions() []metav1.Condition {
 	ready := metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue,
-		Reason: v1alpha1.ReasonCompleted, Message: fmt.Sprintf("all %d groups are satisfied", len(r.Groups)),
+		Reason: v1alpha1.ReasonCompleted, Message: r.all("satisfied"),
 	}
 	progressing := metav1.Condition{
 		Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse,
-		Reason: v1alpha1.ReasonCompleted, Message: fmt.Sprintf("all %d groups are passed", len(r.Groups)),
+		Reason: v1alpha1.ReasonCompleted, Message: r.all("passed"),
 	}
 	if reason, message := r.unready(); reason != "" {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, reason, message
@@ -240,7 +246,7 @@ func (r Report) conditions() []metav1.Condition {
 	if failure := r.failure(); failure != nil {
 		problems = slices.Insert(problems, 0, *failure)
 		ready.Reason, ready.Message = failure.Reason, cutMessage(failure.Message)
-		if !r.PerNode || r.stuck() {
+		if r.stuck() {
 			progressing.Status, progressing.Reason, progressing.Message = metav1.ConditionFalse, failure.Reason, ready.Message
 		}
 	}
@@ -277,7 +283,7 @@ func (r Report) unready() (reason, message string) {
 		return "", ""
 	}
 	for i, g := range r.Groups {
-		if !g.Satisfied {
+		if !g.Satisfied && !g.Skipped {
 			return r.waitingReason(i), r.waitingFor(i)
 		}
 	}
@@ -289,7 +295,7 @@ func (r Report) waiting() (reason, message string) {
 	if r.PerNode {
 		return r.waitingNodes()
 	}
-	return r.waitingReason(r.Current), r.waitingFor(r.Current)
+	return r.waitingReason(r.Current), r.waitingForAll()
 }
 
 func (r Report) waitingReason(i int) string {

@@ -51,8 +51,11 @@ func (r Report) describeNodes(status *v1alpha1.PodSequenceStatus, ps *v1alpha1.P
 	}
 }
 
-// stuck reports whether nothing goes on anywhere: all nodes that wait have failed.
+// stuck reports whether nothing goes on anywhere: all groups, or nodes, that are waited for have failed.
 func (r Report) stuck() bool {
+	if !r.PerNode {
+		return !slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Current && !g.Skipped && g.Failure == nil })
+	}
 	return r.Unbound == 0 && !slices.ContainsFunc(r.Nodes, func(n Node) bool {
 		return !n.Completed && (n.Group == nil || n.Group.Failure == nil)
 	})

@@ -21,18 +21,36 @@ type definition struct {
 	RequiredStatus v1alpha1.RequiredStatus        `json:"requiredStatus,omitempty"`
 	MinAvailable   *intstr.IntOrString            `json:"minAvailable,omitempty"`
 	NodeSelector   map[string]v1alpha1.LabelValue `json:"nodeSelector,omitempty"`
+
+	ExpectedPods int32 `json:"expectedPods,omitempty"`
+
+	// Namespaces and NamespaceSelector are those of a group of a ClusterPodSequence.
+	Namespaces        []string                `json:"namespaces,omitempty"`
+	NamespaceSelector *v1alpha1.LabelSelector `json:"namespaceSelector,omitempty"`
 }
 
-// chain extends the hash of the groups before by this one. Records of it are stored in status: fields added to
-// definition must be omitted when they have their defaults.
-func chain(before [sha256.Size]byte, spec *v1alpha1.PodGroup) [sha256.Size]byte {
+// define returns the definition of a group. Records of its hash are stored in status: fields added to definition must be
+// omitted when they have their defaults.
+func define(stored Stored, group int) definition {
+	spec := &stored.Spec.PodGroups[group]
 	d := definition{
-		Pods: slices.Compact(slices.Sorted(slices.Values(spec.Pods))), PodSelector: spec.PodSelector,
-		MinAvailable: spec.MinAvailable, NodeSelector: spec.NodeSelector,
+		Pods: sortedSet(spec.Pods), PodSelector: spec.PodSelector, MinAvailable: spec.MinAvailable, NodeSelector: spec.NodeSelector,
+		ExpectedPods: spec.ExpectedPods,
 	}
 	if spec.RequiredStatus == v1alpha1.RequireComplete {
 		d.RequiredStatus = spec.RequiredStatus
 	}
+	if stored.Cluster != nil {
+		in := &stored.Cluster.Spec.PodGroups[group]
+		d.Namespaces, d.NamespaceSelector = sortedSet(in.Namespaces), in.NamespaceSelector
+	}
+	return d
+}
+
+func sortedSet(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
+
+// chain extends the hash of the groups before by this definition.
+func chain(before [sha256.Size]byte, d definition) [sha256.Size]byte {
 	text, err := json.Marshal(d)
 	if err != nil {
 		panic(fmt.Sprintf("marshalling strings cannot fail: %v", err))
@@ -42,45 +60,106 @@ func chain(before [sha256.Size]byte, spec *v1alpha1.PodGroup) [sha256.Size]byte 
 
 // Record returns what status says of a group, if that is still defined in the same way, and else the zero value.
 func (s *Sequence) Record(status *v1alpha1.PodSequenceStatus, group int) v1alpha1.GroupStatus {
-	if records := status.Groups; group < len(records) && records[group].Hash == s.Groups[group].Hash {
-		return records[group]
+	if i := s.RecordIndex(status, group); i >= 0 {
+		return status.Groups[i]
 	}
 	return v1alpha1.GroupStatus{}
 }
 
-// RecordedPasses returns the number of groups that status says were passed, as far as they are still defined in the same way.
-func (s *Sequence) RecordedPasses(status *v1alpha1.PodSequenceStatus) int {
-	for i := min(len(status.Groups), len(s.Groups)); i > 0; i-- {
-		if record := status.Groups[i-1]; record.PassedAt != nil && record.Hash == s.Groups[i-1].Hash {
-			return i
-		}
+// RecordIndex returns the index that a group had when status was written; -1 if there was none that was defined in the same
+// way.
+func (s *Sequence) RecordIndex(status *v1alpha1.PodSequenceStatus, group int) int {
+	hash := s.Groups[group].Hash
+	if group < len(status.Groups) && status.Groups[group].Hash == hash {
+		return group
 	}
-	return 0
+	if s.IsList {
+		return -1 // the hash of a list stands for the index, too
+	}
+	return slices.IndexFunc(status.Groups, func(record v1alpha1.GroupStatus) bool { return record.Hash == hash })
 }
 
-// SameGroups returns the number of groups, from the first on, that both sequences define in the same way.
-func (s *Sequence) SameGroups(other *Sequence) int {
-	same := 0
-	for same < min(len(s.Groups), len(other.Groups)) && s.Groups[same].Hash == other.Groups[same].Hash {
-		same++
+// RecordedPasses returns the groups that status says were passed, as far as they are still defined in the same way. A group
+// that is passed proves that those before it were, unless status has a record of them that says otherwise: they were skipped.
+func (s *Sequence) RecordedPasses(status *v1alpha1.PodSequenceStatus) GroupSet {
+	var passed, others GroupSet
+	for i := range s.Groups[:min(len(s.Groups), MaxGroups)] {
+		switch record := s.Record(status, i); {
+		case record.PassedAt != nil:
+			passed |= s.Groups[i].Predecessors
+			passed.Add(i)
+		case record.Hash != "":
+			others.Add(i)
+		}
+	}
+	return passed &^ others
+}
+
+// Same says which groups of a sequence are defined in the same way in an earlier version of it: the index there for each group,
+// or -1.
+type Same []int
+
+// SameGroups returns which groups both sequences define in the same way.
+func (s *Sequence) SameGroups(earlier *Sequence) Same {
+	same := make(Same, len(s.Groups))
+	for i, g := range s.Groups {
+		if same[i] = i; i >= len(earlier.Groups) || earlier.Groups[i].Hash != g.Hash {
+			same[i] = slices.IndexFunc(earlier.Groups, func(other *Group) bool { return other.Hash == g.Hash })
+		}
 	}
 	return same
 }
 
-// ProofMark returns the part of the proof on a pod that says that this sequence released it in a group.
-func (s *Sequence) ProofMark(group int) string { return string(s.UID) + "/" + s.Groups[group].Hash }
+// Set returns the groups of the later version that are in a set of the earlier one.
+func (s Same) Set(earlier GroupSet) GroupSet {
+	var set GroupSet
+	for i, before := range s[:min(len(s), MaxGroups)] {
+		if before >= 0 && earlier.Has(before) {
+			set.Add(i)
+		}
+	}
+	return set
+}
+
+// ProofMark returns the part of the proof on a pod that says that this sequence released it in a group. It names the groups
+// that the pod did not wait for, because they were skipped.
+func (s *Sequence) ProofMark(group int) string {
+	g := s.Groups[group]
+	mark := string(s.UID) + "/" + g.Hash
+	for i := range (g.Predecessors & s.Skipped).All() {
+		mark += "-" + s.Groups[i].Hash
+	}
+	return mark
+}
 
 // ProvenGroup returns the group in which this sequence released a pod, as the marks of its proof say and as the groups
-// are defined now. A sequence that was made again, or whose groups are defined in another way, is not the one that
-// released the pod.
-func (s *Sequence) ProvenGroup(marks []string) (group int, ok bool) {
+// are defined now, and the groups that must have been passed. A sequence that was made again, or whose groups are defined in
+// another way, is not the one that released the pod.
+func (s *Sequence) ProvenGroup(marks []string) (group int, passed GroupSet, ok bool) {
 	for _, mark := range marks {
 		uid, hash, _ := strings.Cut(mark, "/")
 		if uid != string(s.UID) {
 			continue
 		}
-		i := slices.IndexFunc(s.Groups, func(g *Group) bool { return g.Hash == hash })
-		return i, i >= 0
+		hashes := strings.Split(hash, "-")
+		group := s.withHash(hashes[0])
+		if group < 0 {
+			return 0, 0, false
+		}
+		passed := s.Groups[group].Predecessors
+		for _, hash := range hashes[1:] {
+			skipped := s.withHash(hash)
+			if skipped < 0 {
+				return 0, 0, false // the hash of the group stands for it, so nobody wrote this
+			}
+			passed &^= 1 << skipped
+		}
+		return group, passed, true
 	}
-	return 0, false
+	return 0, 0, false
+}
+
+// withHash returns the group with a hash; -1 if there is none.
+func (s *Sequence) withHash(hash string) int {
+	return slices.IndexFunc(s.Groups, func(g *Group) bool { return g.Hash == hash })
 }

@@ -1,6 +1,9 @@
 package spec
 
-import "math/bits"
+import (
+	"iter"
+	"math/bits"
+)
 
 // MaxGroups is the most groups that a sequence can have.
 const MaxGroups = 64
@@ -21,6 +24,20 @@ func (s GroupSet) Has(group int) bool { return s&(1<<uint(group)) != 0 }
 
 // Add puts the group into the set.
 func (s *GroupSet) Add(group int) { *s |= 1 << uint(group) }
+
+// First returns the lowest group in the set; MaxGroups if it is empty.
+func (s GroupSet) First() int { return bits.TrailingZeros64(uint64(s)) }
+
+// All returns the groups in the set, in order.
+func (s GroupSet) All() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for ; s != 0; s &= s - 1 {
+			if !yield(s.First()) {
+				return
+			}
+		}
+	}
+}
 
 // FirstMissing returns the lowest group that is not in the set.
 func (s GroupSet) FirstMissing() int { return bits.TrailingZeros64(^uint64(s)) }

@@ -7,13 +7,14 @@ import (
 )
 
 // GroupOf returns the group of a pod that is not terminating: the first that names or selects it.
-func (s *Sequence) GroupOf(name string, podLabels labels.Labels) (group int, ok bool) {
-	naming := s.ByName[name]
+// reach is that of its namespace.
+func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, reach Reach) (group int, ok bool) {
+	naming := s.byName[namespace][name]
 	limit := len(s.Groups)
 	if len(naming) > 0 {
 		limit = naming[0]
 	}
-	if i, ok := s.Selecting(podLabels, limit); ok {
+	if i, ok := s.Selecting(podLabels, limit, reach); ok {
 		return i, true
 	}
 	if len(naming) > 0 {
@@ -22,20 +23,28 @@ func (s *Sequence) GroupOf(name string, podLabels labels.Labels) (group int, ok 
 	return 0, false
 }
 
-// Selecting returns the first of the groups before limit that selects pods with these labels.
-func (s *Sequence) Selecting(podLabels labels.Labels, limit int) (group int, ok bool) {
+// Selecting returns the first of the groups before limit that selects pods with these labels in a namespace with this reach.
+func (s *Sequence) Selecting(podLabels labels.Labels, limit int, reach Reach) (group int, ok bool) {
 	for i, g := range s.Groups[:limit] {
-		if g.Selector != nil && g.Selector.Matches(podLabels) {
+		if g.Selector != nil && reach.Has(i) && g.Selector.Matches(podLabels) {
 			return i, true
 		}
 	}
 	return 0, false
 }
 
-// Selects reports whether any group has its members by label.
-func (s *Sequence) Selects() bool {
-	return slices.ContainsFunc(s.Groups, func(g *Group) bool { return g.Selector != nil })
+// Selects reports whether any group has members by label in a namespace with this reach.
+func (s *Sequence) Selects(reach Reach) bool {
+	for i, g := range s.Groups {
+		if g.Selector != nil && reach.Has(i) {
+			return true
+		}
+	}
+	return false
 }
+
+// Names returns the groups that name pods of a namespace, in order, by the pod's name: read only.
+func (s *Sequence) Names(namespace string) map[string][]int { return s.byName[namespace] }
 
 // MatchCost returns what it costs to match a pod with the sequence, in labels that are compared.
 func (s *Sequence) MatchCost() int {
@@ -57,19 +66,23 @@ func (g *Group) AppliesTo(nodeLabels map[string]string) bool {
 	return g.NodeSelector == nil || g.NodeSelector.Matches(labels.Set(nodeLabels))
 }
 
-// FirstOn returns the first group that is for nodes with these labels; len(Groups) if none is.
-func (s *Sequence) FirstOn(nodeLabels map[string]string) int {
-	for i, g := range s.Groups {
-		if g.AppliesTo(nodeLabels) {
-			return i
+// ReachedOn returns how far a sequence is on nodes with these labels where it has nothing: the groups that are for other nodes
+// only are passed, and no other is.
+func (s *Sequence) ReachedOn(nodeLabels map[string]string) (passed, reached GroupSet) {
+	for i, g := range s.Groups[:min(len(s.Groups), MaxGroups)] {
+		if !passed.Contains(g.Awaited) {
+			continue
+		}
+		reached.Add(i)
+		if !g.AppliesTo(nodeLabels) {
+			passed.Add(i)
 		}
 	}
-	return len(s.Groups)
+	return passed, reached
 }
 
 // SameMembers reports whether every pod has the same group in two versions of one sequence.
 func (s *Sequence) SameMembers(other *Sequence) bool {
-	last := len(s.Groups) - 1
 	return s.UID == other.UID && s.Namespace == other.Namespace &&
-		len(s.Groups) == len(other.Groups) && s.Groups[last].Hash == other.Groups[last].Hash
+		slices.EqualFunc(s.Groups, other.Groups, func(a, b *Group) bool { return a.Hash == b.Hash })
 }

@@ -5,14 +5,18 @@ import (
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// Stored is a PodSequence as it is stored, as far as it can be read.
+// Stored is a PodSequence or a ClusterPodSequence as it is stored, as far as it can be read.
 type Stored struct {
+	// PodSequence has of a ClusterPodSequence what both kinds have in common; its metadata has no namespace then.
 	*v1alpha1.PodSequence
+	// Cluster is the ClusterPodSequence; nil for a PodSequence. Both have the same groups.
+	Cluster *v1alpha1.ClusterPodSequence
 	// Unreadable are the parts of the spec that cannot be read; none of all but very few.
 	Unreadable []Unreadable
 }
@@ -27,6 +31,21 @@ type Unreadable struct {
 	Message string
 }
 
+// OfCluster returns a ClusterPodSequence as the engine takes it.
+func OfCluster(cluster *v1alpha1.ClusterPodSequence, unreadable ...Unreadable) Stored {
+	common := &v1alpha1.PodSequence{
+		TypeMeta: cluster.TypeMeta, ObjectMeta: cluster.ObjectMeta, Status: cluster.Status,
+		Spec: v1alpha1.PodSequenceSpec{
+			Scope: cluster.Spec.Scope, SchedulingGateName: cluster.Spec.SchedulingGateName, EnforcementMode: cluster.Spec.EnforcementMode,
+			Suspend: cluster.Spec.Suspend, DryRun: cluster.Spec.DryRun,
+		},
+	}
+	for i := range cluster.Spec.PodGroups {
+		common.Spec.PodGroups = append(common.Spec.PodGroups, cluster.Spec.PodGroups[i].PodGroup)
+	}
+	return Stored{PodSequence: common, Cluster: cluster, Unreadable: unreadable}
+}
+
 // Read makes a PodSequence of what is stored. It never fails: what can be read is kept, so that the pods known to come
 // later are held, and what cannot be read is told of.
 func Read(stored map[string]any) Stored {
@@ -34,74 +53,100 @@ func Read(stored map[string]any) Stored {
 	if convert(stored, ps) == nil {
 		return Stored{PodSequence: ps}
 	}
-
+	r := reader{}
 	ps = &v1alpha1.PodSequence{}
-	// Metadata is checked by the API server whatever the definition says, so this cannot fail.
-	_ = convert(map[string]any{"metadata": stored["metadata"]}, ps)
-	status := v1alpha1.PodSequence{}
-	if convert(map[string]any{"status": stored["status"]}, &status) == nil {
-		ps.Status = status.Status // else it is worked out anew
+	ps.ObjectMeta, ps.Status = readCommon(stored)
+	groups := readSpec(&r, stored["spec"], &ps.Spec, func(name string) v1alpha1.PodGroup { return v1alpha1.PodGroup{Name: name} })
+	ps.Spec.PodGroups = groups
+	return Stored{PodSequence: ps, Unreadable: r.unreadable}
+}
+
+// ReadCluster makes a ClusterPodSequence of what is stored, as Read does.
+func ReadCluster(stored map[string]any) Stored {
+	cluster := &v1alpha1.ClusterPodSequence{}
+	if convert(stored, cluster) == nil {
+		return OfCluster(cluster)
 	}
-	r := reader{Stored: Stored{PodSequence: ps}}
-	r.readSpec(stored["spec"])
-	return r.Stored
+	r := reader{}
+	cluster = &v1alpha1.ClusterPodSequence{}
+	cluster.ObjectMeta, cluster.Status = readCommon(stored)
+	groups := readSpec(&r, stored["spec"], &cluster.Spec, func(name string) v1alpha1.ClusterPodGroup {
+		return v1alpha1.ClusterPodGroup{PodGroup: v1alpha1.PodGroup{Name: name}}
+	})
+	cluster.Spec.PodGroups = groups
+	return OfCluster(cluster, r.unreadable...)
+}
+
+// readCommon reads what does not depend on the kind. A status that cannot be read is worked out anew.
+func readCommon(stored map[string]any) (metav1.ObjectMeta, v1alpha1.PodSequenceStatus) {
+	ps, status := v1alpha1.PodSequence{}, v1alpha1.PodSequence{}
+	// Metadata is checked by the API server whatever the definition says, so this cannot fail.
+	_ = convert(map[string]any{"metadata": stored["metadata"]}, &ps)
+	if convert(map[string]any{"status": stored["status"]}, &status) == nil {
+		ps.Status = status.Status
+	}
+	return ps.ObjectMeta, ps.Status
 }
 
 func convert(from map[string]any, into any) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(from, into)
 }
 
-type reader struct{ Stored }
+// reader notes what it cannot read.
+type reader struct{ unreadable []Unreadable }
 
-func (r *reader) unreadable(group int, format string, args ...any) {
-	r.Unreadable = append(r.Unreadable, Unreadable{Group: group, Message: fmt.Sprintf(format, args...)})
+func (r *reader) note(group int, format string, args ...any) {
+	r.unreadable = append(r.unreadable, Unreadable{Group: group, Message: fmt.Sprintf(format, args...)})
 }
 
-func (r *reader) readSpec(stored any) {
+// readSpec reads all fields of a spec but the groups into it, and returns the groups. unknown returns a group of which only
+// the name can be read.
+func readSpec[Spec, Group any](r *reader, stored any, into *Spec, unknown func(name string) Group) []Group {
 	spec, ok := stored.(map[string]any)
 	if !ok {
-		r.unreadable(0, "spec: is no object")
-		return
+		r.note(0, "spec: is no object")
+		return nil
 	}
+	var groups []Group
 	readable := map[string]any{}
 	for _, field := range slices.Sorted(maps.Keys(spec)) {
-		switch err := convert(map[string]any{field: spec[field]}, &v1alpha1.PodSequenceSpec{}); {
+		switch err := convert(map[string]any{field: spec[field]}, new(Spec)); {
 		case field == "podGroups":
-			r.readGroups(spec[field])
+			groups = readGroups(r, spec[field], unknown)
 		case err == nil:
 			readable[field] = spec[field]
 		default:
-			r.unreadable(0, "spec.%s: %v", field, err)
+			r.note(0, "spec.%s: %v", field, err)
 			// In place of a name that cannot be read stands one that is none: not the default, which somebody else uses.
 			if field == "namespace" || field == "schedulingGateName" {
 				readable[field] = fmt.Sprint(spec[field])
 			}
 		}
 	}
-	groups := r.Spec.PodGroups
-	if err := convert(readable, &r.Spec); err != nil {
-		r.unreadable(0, "spec: %v", err) // each field by itself can be read
+	if err := convert(readable, into); err != nil {
+		r.note(0, "spec: %v", err) // each field by itself can be read
 	}
-	r.Spec.PodGroups = groups
+	return groups
 }
 
-func (r *reader) readGroups(stored any) {
-	groups, ok := stored.([]any)
+func readGroups[Group any](r *reader, stored any, unknown func(name string) Group) []Group {
+	list, ok := stored.([]any)
 	if !ok {
-		r.unreadable(0, "spec.podGroups: is no list")
-		return
+		r.note(0, "spec.podGroups: is no list")
+		return nil
 	}
-	r.Spec.PodGroups = make([]v1alpha1.PodGroup, len(groups))
-	for i := range groups {
-		group, ok := groups[i].(map[string]any)
+	groups := make([]Group, len(list))
+	for i := range list {
+		group, ok := list[i].(map[string]any)
 		if !ok {
-			r.unreadable(i, "spec.podGroups[%d]: is no object", i)
+			r.note(i, "spec.podGroups[%d]: is no object", i)
 			continue
 		}
-		if err := convert(group, &r.Spec.PodGroups[i]); err != nil {
+		if err := convert(group, &groups[i]); err != nil {
 			name, _ := group["name"].(string)
-			r.Spec.PodGroups[i] = v1alpha1.PodGroup{Name: name}
-			r.unreadable(i, "spec.podGroups[%d]: %v", i, err)
+			groups[i] = unknown(name)
+			r.note(i, "spec.podGroups[%d]: %v", i, err)
 		}
 	}
+	return groups
 }

@@ -19,23 +19,32 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// Sequence is the spec of a PodSequence, compiled. It is read only.
+// Sequence is the spec of a PodSequence or of a ClusterPodSequence, compiled. It is read only.
 type Sequence struct {
+	// Key has no namespace if it is a ClusterPodSequence.
 	Key        types.NamespacedName
 	UID        types.UID
 	Generation int64
-	Namespace  string // where the pods live
+	Cluster    bool   // it is a ClusterPodSequence
+	Namespace  string // where the pods of a PodSequence live
 
 	PerNode    bool // scope Node
 	Continuous bool // a group counts only while it is satisfied
 	Suspended  bool
+	DryRun     bool // nothing is held
 
 	Gate        string
 	GateAllowed bool
 
 	Groups []*Group
-	// ByName has the groups that name a pod, in order. The first has it, unless an even earlier group selects it.
-	ByName map[string][]int
+	// Skipped are the groups that no group waits for.
+	Skipped GroupSet
+	// IsList reports that every group waits for all groups before it.
+	IsList bool
+	// byName has the groups that name a pod, in order, by the pod's namespace and name. The first has it, unless an even earlier
+	// group selects it.
+	byName map[string]map[string][]int
+	every  Reach // all groups
 	// Eager is for scope Node: nodes where nothing of the sequence is may differ in more than their labels, see
 	// compileEmptyNodes.
 	Eager bool
@@ -51,11 +60,21 @@ type Group struct {
 	Title    string // for messages: the name, or "Group <n>"
 	// Hash stands for the definitions of this group and of its predecessors.
 	Hash string
-	// Predecessors are the groups that must be passed before pods of this group may be scheduled.
+	// Predecessors are the groups that come before this one.
 	Predecessors GroupSet
+	// Awaited are those of them that must be passed before pods of this group may be scheduled: all that are not skipped.
+	Awaited GroupSet
+	// Direct are those of the awaited groups after which no other of them comes: when these are passed, all are.
+	Direct GroupSet
+	// Skip reports that no group waits for this one.
+	Skip bool
 
-	Required          v1alpha1.RequiredStatus
-	MinAvailable      *intstr.IntOrString
+	where where // the members live
+
+	Required     v1alpha1.RequiredStatus
+	MinAvailable *intstr.IntOrString
+	// ExpectedPods is how many members a group by label expects at least, whatever its workloads ask for.
+	ExpectedPods      int
 	Wait              time.Duration
 	Timeout           time.Duration // 0: none
 	ContinueOnTimeout bool
@@ -80,12 +99,14 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 		Key:        types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name},
 		UID:        ps.UID,
 		Generation: ps.Generation,
+		Cluster:    stored.Cluster != nil,
 		Namespace:  ps.Spec.Namespace,
 		PerNode:    ps.Spec.Scope == v1alpha1.ScopeNode,
 		Continuous: ps.Spec.Mode() == v1alpha1.Continuous,
 		Suspended:  ps.Spec.Suspend,
+		DryRun:     ps.Spec.DryRun,
 		Gate:       ps.Spec.SchedulingGateName,
-		ByName:     map[string][]int{},
+		byName:     map[string]map[string][]int{},
 	}
 	if s.Namespace == "" {
 		s.Namespace = ps.Namespace
@@ -93,11 +114,8 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 	if s.Gate == "" {
 		s.Gate = v1alpha1.DefaultSchedulingGateName
 	}
-	s.compileHashes(ps.Spec.PodGroups, len(stored.Unreadable) > 0)
-	for _, part := range stored.Unreadable {
-		s.Groups[part.Group].Unreadable = true
-		s.problem(v1alpha1.ReasonInvalidSpec, "%s", part.Message)
-	}
+	s.compileGroups(stored)
+	s.every = everyGroup(len(s.Groups))
 	s.GateAllowed = slices.ContainsFunc(gatePrefixes, func(prefix string) bool { return strings.HasPrefix(s.Gate, prefix) })
 	if !s.GateAllowed {
 		s.problem(v1alpha1.ReasonGateNotAllowed,
@@ -105,22 +123,22 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 			s.Gate, strings.Join(gatePrefixes, " or "))
 	}
 	for i := range ps.Spec.PodGroups {
-		s.compileGroup(i, &ps.Spec.PodGroups[i])
+		s.compileGroup(i, &ps.Spec.PodGroups[i], stored.Cluster)
 	}
 	s.compileEmptyNodes()
 	return s
 }
 
-// compileHashes makes the groups, with what stands for their definitions.
-func (s *Sequence) compileHashes(groups []v1alpha1.PodGroup, unreadable bool) {
-	hash := sha256.Sum256([]byte(s.Namespace))
-	for i := range groups {
-		hash = chain(hash, &groups[i])
-		s.Groups = append(s.Groups, newGroup(i, groups[i].Name, hex.EncodeToString(hash[:8])))
+// compileGroups makes the groups, with what comes before them and what stands for their definitions.
+func (s *Sequence) compileGroups(stored Stored) {
+	groups, unreadable := stored.Spec.PodGroups, stored.Unreadable
+	order := s.orderOf(groups, unreadable)
+	for i, hash := range order.hashes(stored, s.Namespace) {
+		s.Groups = append(s.Groups, newGroup(i, groups[i].Name, hash, order[i]))
 	}
 	if len(s.Groups) == 0 {
-		s.Groups = []*Group{newGroup(0, "", hex.EncodeToString(hash[:8]))} // nothing is complete that has no groups
-		if !unreadable {
+		s.Groups = []*Group{newGroup(0, "", sha256.Sum256([]byte(s.Namespace)), 0)} // nothing is complete that has no groups
+		if len(unreadable) == 0 {
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups must have 1 to %d groups", MaxGroups)
 		}
 	}
@@ -129,16 +147,22 @@ func (s *Sequence) compileHashes(groups []v1alpha1.PodGroup, unreadable bool) {
 		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups must have 1 to %d groups, and has %d: no group from the last of these on counts as ready",
 			MaxGroups, len(s.Groups))
 	}
+	for _, part := range unreadable {
+		s.Groups[part.Group].Unreadable = true
+		s.problem(v1alpha1.ReasonInvalidSpec, "%s", part.Message)
+	}
+	s.compileSkips(groups)
 }
 
-func newGroup(i int, title, hash string) *Group {
+func newGroup(i int, title string, hash [sha256.Size]byte, predecessors GroupSet) *Group {
 	if title == "" {
 		title = fmt.Sprintf("Group %d", i+1)
 	}
-	return &Group{Title: title, Hash: hash, Predecessors: Before(i), Required: v1alpha1.RequireReady}
+	return &Group{Title: title, Hash: hex.EncodeToString(hash[:8]), Predecessors: predecessors, Required: v1alpha1.RequireReady}
 }
 
-func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup) {
+// compileGroup reads one group. cluster is the ClusterPodSequence; nil for a PodSequence.
+func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup, cluster *v1alpha1.ClusterPodSequence) {
 	g := s.Groups[i]
 	s.compileLimits(i, spec, g)
 	if g.Unreadable && len(spec.Pods) == 0 && spec.PodSelector == nil {
@@ -148,29 +172,52 @@ func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup) {
 		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d] must set exactly one of pods and podSelector", i)
 		return
 	}
+	place, ok := in(s.Namespace), true
+	if cluster != nil {
+		place, ok = s.compileWhere(i, &cluster.Spec.PodGroups[i])
+	}
+	if !ok {
+		return
+	}
 	if spec.PodSelector != nil {
 		selector, err := asSelector(spec.PodSelector)
 		if err != nil {
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].podSelector: %v", i, err)
 			return
 		}
-		g.Selector = selector
+		g.Selector, g.where, g.ExpectedPods = selector, place, max(0, int(spec.ExpectedPods))
 		return
 	}
 
+	if spec.ExpectedPods != 0 {
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].expectedPods is only for podSelector and does not count: remove it", i)
+	}
+	g.where = place
 	g.Names = make(map[string]struct{}, len(spec.Pods))
 	for _, name := range spec.Pods {
 		if _, twice := g.Names[name]; twice {
 			continue
 		}
 		g.Names[name] = struct{}{}
-		if earlier := s.ByName[name]; len(earlier) > 0 {
+		byName := s.namesIn(place)
+		if earlier := byName[name]; len(earlier) > 0 {
 			s.problem(v1alpha1.ReasonAmbiguousMembership,
 				"pod %q is named by spec.podGroups[%d] and again by spec.podGroups[%d]: it starts with the first; remove it from one",
 				name, earlier[0], i)
 		}
-		s.ByName[name] = append(s.ByName[name], i)
+		byName[name] = append(byName[name], i)
 	}
+}
+
+// namesIn returns the groups that name pods of the only namespace of a group, for changing them.
+func (s *Sequence) namesIn(place where) map[string][]int {
+	for namespace := range place.names {
+		if s.byName[namespace] == nil {
+			s.byName[namespace] = map[string][]int{}
+		}
+		return s.byName[namespace]
+	}
+	return nil
 }
 
 // compileLimits reads what the API server would refuse today if it made no sense. A wait that cannot be read never ends,
@@ -242,7 +289,7 @@ func asSelector(in *v1alpha1.LabelSelector) (labels.Selector, error) {
 // compileEmptyNodes works out which groups need no pods on a node. It also works out whether nodes where nothing of the
 // sequence is may differ in more than their labels: a time-out after which the sequence goes on, or a wait of a group that
 // needs no pods, counts from when the node and the sequence were there together, and a suspension keeps what it found where
-// groups are not for every node.
+// groups are not for every node, or more than the first group waits for none.
 func (s *Sequence) compileEmptyNodes() {
 	if !s.PerNode {
 		return
@@ -252,4 +299,5 @@ func (s *Sequence) compileEmptyNodes() {
 			!g.Unreadable && (g.Selector != nil || len(g.Names) > 0)
 		s.Eager = s.Eager || g.NeedsNoPods || (g.ContinueOnTimeout && g.Timeout > 0) || (s.Suspended && g.NodeSelector != nil)
 	}
+	s.Eager = s.Eager || (s.Suspended && !s.IsList)
 }

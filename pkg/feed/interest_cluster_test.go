@@ -1,0 +1,125 @@
+package feed
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// changeAcross has something happen to ClusterPodSequences, or to the labels that they select.
+func (w *interestWorld) changeAcross(name, namespace string) {
+	switch some := anyOf(w, w.clusters); w.IntN(6) {
+	case 0, 1:
+		if len(w.clusters) < 2 {
+			w.writeCluster(watch.Added, w.newCluster(name, 1))
+		}
+	case 2:
+		if some != nil && w.IntN(2) == 0 {
+			w.writeCluster(watch.Deleted, some)
+		}
+	case 3:
+		if some != nil {
+			w.writeCluster(watch.Modified, w.newCluster(some.Name, some.Generation+1))
+		}
+	default:
+		w.changeConsent(w.namespaces[namespace])
+	}
+}
+
+// newCluster has databases somewhere, and the applications that wait for them anywhere else.
+func (w *interestWorld) newCluster(name string, generation int64) *v1alpha1.ClusterPodSequence {
+	cluster := &v1alpha1.ClusterPodSequence{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Generation: generation}}
+	for _, tier := range tiers {
+		g := v1alpha1.ClusterPodGroup{PodGroup: v1alpha1.PodGroup{
+			PodSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"tier": v1alpha1.LabelValue(tier)}},
+		}}
+		switch w.IntN(4) {
+		case 0:
+			g.Namespaces = []string{w.pick(someNamespaces)}
+		case 1:
+			g.NamespaceSelector = &v1alpha1.LabelSelector{}
+		default:
+			g.NamespaceSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"team": "red"}}
+		}
+		cluster.Spec.PodGroups = append(cluster.Spec.PodGroups, g)
+	}
+	return cluster
+}
+
+func (w *interestWorld) writeCluster(event watch.EventType, cluster *v1alpha1.ClusterPodSequence) {
+	if w.clusters[cluster.Name] = cluster; event == watch.Deleted {
+		delete(w.clusters, cluster.Name)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(cluster)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, namespace := range someNamespaces {
+		delete(w.selected, cluster.Name+"/"+namespace)
+	}
+	w.write(event, "clusterpodsequences", &unstructured.Unstructured{Object: content})
+	w.selectNamespaces()
+}
+
+// selectNamespaces notes since when ClusterPodSequences hold applications in namespaces.
+func (w *interestWorld) selectNamespaces() {
+	for name, cluster := range w.clusters {
+		for _, namespace := range someNamespaces {
+			key := name + "/" + namespace
+			if !isIn(cluster.Spec.PodGroups[1], w.namespaces[namespace]) {
+				delete(w.selected, key)
+			} else if w.selected[key] == 0 {
+				w.selected[key] = w.server.version
+			}
+		}
+	}
+}
+
+func isIn(g v1alpha1.ClusterPodGroup, namespace *corev1.Namespace) bool {
+	if g.NamespaceSelector == nil {
+		return g.Namespaces[0] == namespace.Name
+	}
+	return len(g.NamespaceSelector.MatchLabels) == 0 || namespace.Labels["team"] == "red"
+}
+
+// checkClusters looks whether a pod that is about to be scheduled is before its turn in any ClusterPodSequence.
+func (w *interestWorld) checkClusters(pod *corev1.Pod) {
+	for name := range w.clusters {
+		since := w.selected[name+"/"+pod.Namespace]
+		if since == 0 || since > w.created[pod.Name] || pod.Labels["tier"] == "db" {
+			continue
+		}
+		report, known := w.truth.Report(types.NamespacedName{Name: name})
+		if w.seen["scheduled in a later group across namespaces"]++; !known || report.Current < 1 {
+			w.Fatalf("seed %d: pod %s/%s is scheduled before its turn in ClusterPodSequence %s\n%s", w.seed, pod.Namespace, pod.Name, name, w.history())
+		}
+	}
+}
+
+// acrossNamespaces are the namespaces of interest to ClusterPodSequences.
+func (w *interestWorld) acrossNamespaces() []string {
+	var names []string
+	for _, cluster := range w.clusters {
+		for _, g := range cluster.Spec.PodGroups {
+			for _, namespace := range someNamespaces {
+				if isIn(g, w.namespaces[namespace]) {
+					names = append(names, namespace)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// tellClusters tells an engine of all ClusterPodSequences.
+func (w *interestWorld) tellClusters(fresh *interestWorld) {
+	for _, cluster := range w.clusters {
+		fresh.tell(fresh.truth.ApplyClusterSequence(cluster))
+	}
+}

@@ -1,0 +1,202 @@
+package progress
+
+import (
+	"time"
+
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// State is how far a sequence is in one domain. It follows from the facts, but for what they do not show any more: permanent
+// passes, and what was released before a suspension.
+type State struct {
+	// Passed are the groups that those after them need not wait for any more.
+	Passed spec.GroupSet
+	// Reached are the groups of which all that they wait for is passed.
+	Reached spec.GroupSet
+	// Released are the groups whose pods may be scheduled: they are reached, and while the sequence is suspended they are in
+	// ReleasedBefore.
+	Released spec.GroupSet
+	// ReleasedBefore are the groups that had been released when the sequence was suspended.
+	ReleasedBefore spec.GroupSet
+	// Proven are the groups that were passed, because some pod, or status, proves it.
+	Proven spec.GroupSet
+	// Once are the groups that were satisfied while they were released.
+	Once spec.GroupSet
+
+	passedAt []time.Time // by group
+	lastPass time.Time   // in place of passedAt, see Compact
+}
+
+// Current returns the groups that are reached and not passed.
+func (s *State) Current() spec.GroupSet { return s.Reached &^ s.Passed }
+
+// PassedAt returns when a group was passed that is passed, as far as that is known.
+func (s *State) PassedAt(group int) time.Time {
+	if group < len(s.passedAt) {
+		return s.passedAt[group]
+	}
+	return s.lastPass
+}
+
+// Pass notes that a group was passed.
+func (s *State) Pass(group int, at time.Time) {
+	for len(s.passedAt) <= group {
+		s.passedAt = append(s.passedAt, time.Time{})
+	}
+	s.passedAt[group] = at
+	s.Passed.Add(group)
+}
+
+// Compact keeps only when the last group was passed. In a list nothing else matters to what comes.
+func (s *State) Compact(q *spec.Sequence) {
+	if n := len(s.passedAt); n > 0 && q.IsList {
+		s.passedAt, s.lastPass = nil, s.passedAt[n-1]
+	}
+}
+
+// Advance works out which groups are passed and released. What a group waits for comes before it in the list, so one look at
+// each group in the order of the list is enough.
+func (s *State) Advance(d Domain, now time.Time) {
+	if d.PerNode && !d.OnNode {
+		return // nothing is bound here
+	}
+	if d.Continuous {
+		s.Passed, s.passedAt, s.lastPass = 0, s.passedAt[:0], time.Time{}
+	}
+	if !d.Refused {
+		s.ReleasedBefore |= d.Begun
+	}
+	s.Reached, s.Released = 0, 0
+	for i, g := range d.Groups[:min(len(d.Groups), spec.MaxGroups)] {
+		if s.Passed.Contains(g.Awaited) {
+			s.Reached.Add(i)
+			if !d.Refused && (!d.Suspended || s.ReleasedBefore.Has(i)) {
+				s.Released.Add(i)
+			}
+		}
+		if !s.Passed.Has(i) {
+			s.passIfDone(d, i, now)
+		}
+	}
+	if !d.Suspended && !d.Refused {
+		s.ReleasedBefore = s.Released
+	}
+}
+
+// passIfDone passes a group that is reached and done, or proven to have been passed.
+func (s *State) passIfDone(d Domain, group int, now time.Time) {
+	proven := !d.Continuous && s.Proven.Has(group)
+	if !proven && !s.Reached.Has(group) {
+		return
+	}
+	var at time.Time
+	ok := false
+	if s.Reached.Has(group) {
+		s.noteSatisfied(d, group, now)
+		at, ok = s.IsDone(d, group, now)
+	}
+	if !ok && !proven {
+		return
+	}
+	if record := d.Recorded(group); record.PassedAt != nil && !d.Continuous {
+		at = record.PassedAt.Time
+	} else if !ok {
+		// Its pods were released in order, so it was satisfied once; when, nothing says.
+		at = now.Truncate(time.Second)
+		s.Once.Add(group)
+	}
+	s.Pass(group, latest(at, s.ReleasedAt(d, group))) // not before it was released
+}
+
+// IsDone reports whether a group that is reached is passed now, and when it was.
+func (s *State) IsDone(d Domain, group int, now time.Time) (at time.Time, ok bool) {
+	if d.OnNode && !d.Known {
+		return time.Time{}, false // it may be gone, and it is not known which groups are for it
+	}
+	g, readiness := d.Groups[group], d.Readiness(group)
+	if readiness.Elsewhere {
+		return s.skippedAt(d, group), true
+	}
+	if readiness.Confirmed {
+		at = WaitOver(g, readiness.Since)
+		ok = g.Wait == 0 || !now.Before(at)
+	}
+	if !ok && readiness.Witnessed {
+		at, ok = readiness.WitnessedAt, true
+	}
+	if g.ContinueOnTimeout && s.TimedOut(d, group, now) {
+		if deadline := s.Deadline(d, group); !ok || deadline.Before(at) {
+			return deadline, true
+		}
+	}
+	return at, ok
+}
+
+// noteSatisfied remembers of a released group that it was satisfied: it has no time-out any more. One that was too late, and
+// that the groups after it no longer wait for, must have been satisfied for as long as they would have waited.
+func (s *State) noteSatisfied(d Domain, group int, now time.Time) {
+	readiness := d.Readiness(group)
+	if (!readiness.Confirmed && !readiness.Witnessed) || readiness.NeedsNothing || (d.Suspended && !s.Released.Has(group)) {
+		return
+	}
+	if !s.TimedOut(d, group, now) || !now.Before(WaitOver(d.Groups[group], readiness.Since)) {
+		s.Once.Add(group)
+	}
+}
+
+// Undecided returns the groups for which it matters now whether they are satisfied. Where a pass may be lost, these are also
+// the passed ones. On a node they are also those to come, for which others may have nothing to wait.
+func (s *State) Undecided(d Domain) spec.GroupSet {
+	switch {
+	case d.PerNode && (!d.OnNode || !d.Known):
+		return 0 // it does not go on
+	case d.PerNode:
+		return spec.Before(len(d.Groups))
+	case d.Continuous:
+		return s.Reached
+	}
+	return s.Current()
+}
+
+// NextWake returns when time alone will pass a group, or end the time that it has; zero for never.
+func (s *State) NextWake(d Domain, now time.Time) time.Time {
+	wake := time.Time{}
+	soonest := func(at time.Time) {
+		if now.Before(at) && (wake.IsZero() || at.Before(wake)) {
+			wake = at
+		}
+	}
+	for i := range s.Undecided(d).All() {
+		if readiness := d.Readiness(i); readiness.Satisfied {
+			soonest(WaitOver(d.Groups[i], readiness.Since))
+		}
+	}
+	for i := range s.Current().All() {
+		if at := s.Deadline(d, i); now.Before(at) && !s.SatisfiedOnce(d, i) {
+			soonest(at)
+		}
+	}
+	return wake
+}
+
+// OnTheWay returns the groups of which pods may not yet be scheduled to a node, but will be if all goes well. expects reports
+// whether the node has a pod of a group, or should have one. What comes after a group that has nothing there, or that is too
+// late, is not on the way, whatever there is of it.
+func (s *State) OnTheWay(d Domain, expects func(group int) bool, now time.Time) spec.GroupSet {
+	if !d.OnNode || !d.Known {
+		return 0
+	}
+	stuck := spec.GroupSet(0)
+	for i := range s.Current().All() {
+		if !expects(i) || (!d.Readiness(i).Satisfied && s.TimedOut(d, i, now)) {
+			stuck.Add(i)
+		}
+	}
+	onTheWay := spec.GroupSet(0)
+	for i, g := range d.Groups[:min(len(d.Groups), spec.MaxGroups)] {
+		if !s.Released.Has(i) && (s.Reached.Has(i) || g.Awaited&stuck == 0) { // a reached group waits only for the end of a suspension
+			onTheWay.Add(i)
+		}
+	}
+	return onTheWay
+}

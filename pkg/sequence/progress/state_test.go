@@ -1,0 +1,139 @@
+package progress
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// at is so many seconds after the epoch.
+func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
+
+// facts are those of groups that nothing is recorded of. ready has since when groups are satisfied, by group.
+type facts struct {
+	ready    map[int]int
+	recorded map[int]Record
+	origin   Origin
+}
+
+func (f facts) Readiness(group int) Readiness {
+	seconds, ready := f.ready[group]
+	return Readiness{Satisfied: ready, Confirmed: ready, Since: at(seconds)}
+}
+
+func (f facts) Recorded(group int) Record { return f.recorded[group] }
+
+func (f facts) Origin(int) Origin { return f.origin }
+
+// diamond is a sequence in which group 3 waits for groups 1 and 2, and these for group 0.
+func diamond() *spec.Sequence {
+	return &spec.Sequence{Groups: []*spec.Group{
+		{}, {Awaited: 0b1, Direct: 0b1}, {Awaited: 0b1, Direct: 0b1}, {Awaited: 0b111, Direct: 0b110},
+	}}
+}
+
+func TestAdvance(t *testing.T) {
+	recorded := Record{GroupStatus: v1alpha1.GroupStatus{PassedAt: &metav1.Time{Time: at(1)}}}
+	tests := map[string]struct {
+		edit                                  func(*Domain, *State)
+		facts                                 facts
+		wantPassed, wantReached, wantReleased spec.GroupSet
+	}{
+		"at first only what waits for nothing": {
+			wantReached: 0b1, wantReleased: 0b1,
+		},
+		"both branches start when the first group is passed": {
+			facts: facts{ready: map[int]int{0: 0}}, wantPassed: 0b1, wantReached: 0b111, wantReleased: 0b111,
+		},
+		"one branch alone releases nothing": {
+			facts: facts{ready: map[int]int{0: 0, 2: 0}}, wantPassed: 0b101, wantReached: 0b111, wantReleased: 0b111,
+		},
+		"both branches do": {
+			facts: facts{ready: map[int]int{0: 0, 1: 0, 2: 0}}, wantPassed: 0b111, wantReached: 0b1111, wantReleased: 0b1111,
+		},
+		"a group is not passed before those that it waits for": {
+			facts: facts{ready: map[int]int{1: 0, 2: 0}}, wantReached: 0b1, wantReleased: 0b1,
+		},
+		"a suspension releases nothing more": {
+			edit:  func(d *Domain, s *State) { d.Suspended, s.ReleasedBefore = true, 0b11 },
+			facts: facts{ready: map[int]int{0: 0}}, wantPassed: 0b1, wantReached: 0b111, wantReleased: 0b11,
+		},
+		"a namespace that does not allow the sequence": {
+			edit:  func(d *Domain, _ *State) { d.Refused = true },
+			facts: facts{ready: map[int]int{0: 0}}, wantPassed: 0b1, wantReached: 0b111,
+		},
+		"what is proven is passed": {
+			edit: func(_ *Domain, s *State) { s.Proven = 0b1 }, wantPassed: 0b1, wantReached: 0b111, wantReleased: 0b111,
+		},
+		"what was passed while another group was skipped stays passed, and releases nothing": {
+			edit:       func(_ *Domain, s *State) { s.Proven = 0b100 },
+			facts:      facts{recorded: map[int]Record{2: recorded}},
+			wantPassed: 0b100, wantReached: 0b1, wantReleased: 0b1,
+		},
+		"under Continuous nothing is passed that is not ready": {
+			edit: func(d *Domain, s *State) { d.Continuous, s.Passed, s.Proven = true, 0b111, 0b111 }, wantReached: 0b1, wantReleased: 0b1,
+		},
+		"a wait that is not over": {
+			edit:  func(d *Domain, _ *State) { d.Groups[0].Wait = time.Minute },
+			facts: facts{ready: map[int]int{0: 0}}, wantReached: 0b1, wantReleased: 0b1,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, s := Domain{Sequence: diamond(), Facts: tt.facts}, State{}
+			if tt.edit != nil {
+				tt.edit(&d, &s)
+			}
+			s.Advance(d, at(30))
+			assert.Equal(t, tt.wantPassed, s.Passed, "passed")
+			assert.Equal(t, tt.wantReached, s.Reached, "reached")
+			assert.Equal(t, tt.wantReleased, s.Released, "released")
+			assert.Equal(t, tt.wantReached&^tt.wantPassed, s.Current(), "current")
+		})
+	}
+}
+
+func TestAGroupIsReleasedWhenTheLastThatItWaitsForIsPassed(t *testing.T) {
+	d, s := Domain{Sequence: diamond(), Facts: facts{ready: map[int]int{0: 5, 1: 20, 2: 10}}}, State{}
+	s.Advance(d, at(30))
+	assert.Equal(t, at(5), s.ReleasedAt(d, 2))
+	assert.Equal(t, at(20), s.ReleasedAt(d, 3))
+	d.Groups[3].Timeout = 30 * time.Second
+	assert.Equal(t, at(51), s.Deadline(d, 3), "it counts from the next full second")
+	assert.Equal(t, at(51), s.NextWake(d, at(30)))
+	assert.False(t, s.TimedOut(d, 3, at(50)))
+	assert.True(t, s.TimedOut(d, 3, at(51)))
+
+	d.Facts = facts{ready: map[int]int{0: 5, 1: 20, 2: 10}, recorded: map[int]Record{3: {GroupStatus: v1alpha1.GroupStatus{ReleasedAt: &metav1.Time{Time: at(12)}}}}}
+	assert.Equal(t, at(20), s.ReleasedAt(d, 3), "it was held again since then")
+}
+
+func TestOnTheWayIsWhatNothingKeepsFromComing(t *testing.T) {
+	q := diamond()
+	q.PerNode, q.Continuous = true, true
+	d, s := Domain{Sequence: q, Facts: facts{ready: map[int]int{0: 0}}, OnNode: true, Known: true}, State{}
+	s.Advance(d, at(30))
+	on := func(groups ...int) func(int) bool {
+		return func(group int) bool {
+			for _, g := range groups {
+				if g == group {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	assert.Equal(t, spec.GroupSet(0b1000), s.OnTheWay(d, on(1, 2), at(30)))
+	assert.Zero(t, s.OnTheWay(d, on(1), at(30)), "nothing of group 2 is there")
+	d.Groups[1].Timeout = time.Second
+	assert.Zero(t, s.OnTheWay(d, on(1, 2), at(30)), "group 1 is too late")
+	d.Known = false
+	assert.Zero(t, s.OnTheWay(d, on(1, 2), at(30)))
+}

@@ -1,0 +1,95 @@
+package progress
+
+import (
+	"time"
+
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// FullSecondAfter returns from when a wait counts that begins with a time of the API: these are cut to whole seconds.
+func FullSecondAfter(t time.Time) time.Time { return t.Truncate(time.Second).Add(time.Second) }
+
+// WaitOver returns when the wait of a group is over that is satisfied since a time.
+func WaitOver(g *spec.Group, since time.Time) time.Time {
+	if g.Wait == 0 {
+		return since
+	}
+	return FullSecondAfter(since).Add(g.Wait)
+}
+
+// ReleasedAt returns when the group was released: when there were a sequence, a node and a workload, or, if that was later,
+// when the groups that it waits for were passed. Under Continuous that is the last time.
+func (s *State) ReleasedAt(d Domain, group int) time.Time {
+	record := d.Recorded(group)
+	before := s.passedBefore(d, group)
+	if record.ReleasedAt != nil && !d.Continuous && !record.ReleasedAt.Time.Before(before.Truncate(time.Second)) {
+		return record.ReleasedAt.Time // else it was held again meanwhile, for a group that was skipped
+	}
+	origin := d.Origin(group)
+	at := latest(latest(origin.Created, origin.Edited), origin.Resumed)
+	if record.ChangedAt != nil {
+		at = latest(at, record.ChangedAt.Time)
+	}
+	switch {
+	case d.OnNode:
+		at = latest(at, origin.Placed)
+	case record.ReleasedAt != nil:
+		at = latest(at, record.ReleasedAt.Time)
+	case d.Groups[group].Timeout > 0:
+		// What happened before this program watched, nobody has recorded.
+		at = latest(at, origin.Watched)
+	}
+	return latest(at, before)
+}
+
+// passedBefore returns when the last of the groups was passed that this one waits for; zero if that is not known.
+func (s *State) passedBefore(d Domain, group int) time.Time {
+	at, awaited := time.Time{}, d.Groups[group].Awaited
+	if d.Continuous {
+		awaited = d.Groups[group].Direct // the others were passed before these
+	}
+	for i := range awaited.All() {
+		at = latest(at, s.PassedAt(i))
+	}
+	return at
+}
+
+// skippedAt returns when a group was passed that is not for this node: at once.
+func (s *State) skippedAt(d Domain, group int) time.Time {
+	origin := d.Origin(group)
+	return latest(latest(origin.Created, origin.Placed), s.passedBefore(d, group))
+}
+
+// Deadline returns when the group's time is over; zero if it has no time-out, or if its time does not run.
+func (s *State) Deadline(d Domain, group int) time.Time {
+	g := d.Groups[group]
+	if g.Timeout == 0 || !s.Reached.Has(group) || d.Refused || (d.OnNode && !d.Known) || (d.Suspended && !s.Released.Has(group)) {
+		return time.Time{}
+	}
+	return FullSecondAfter(s.ReleasedAt(d, group)).Add(g.Timeout)
+}
+
+// TimedOut reports whether the group's time was over before it was satisfied for the first time. That it breaks after it was
+// satisfied in time is another matter.
+//
+// On a node this takes somebody who saw it: this program, if it watched the group already when the time was over, or the
+// controller that recorded it. What was ready there at some time before a restart nothing else says.
+func (s *State) TimedOut(d Domain, group int, now time.Time) bool {
+	at := s.Deadline(d, group)
+	if at.IsZero() || now.Before(at) || s.SatisfiedOnce(d, group) {
+		return false
+	}
+	return !d.OnNode || !d.Origin(group).Watched.After(at) || d.Recorded(group).TimedOut
+}
+
+// SatisfiedOnce reports whether the group was satisfied since it was released: as this program saw, or as status says.
+func (s *State) SatisfiedOnce(d Domain, group int) bool {
+	return s.Once.Has(group) || d.Readiness(group).NeedsNothing || d.Recorded(group).ReadyBefore
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,236 @@
+package sequence
+
+import (
+	"maps"
+	"time"
+
+	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// A sequence reaches a namespace if some of its groups may have members there. A PodSequence reaches its target namespace, with
+// all its groups. A ClusterPodSequence reaches the namespaces that its groups name, whether they exist or not, and those whose
+// labels its groups select, as far as the engine knows of them. What happens in a namespace that a sequence does not reach costs
+// that sequence nothing.
+
+// reachAll makes a new sequence known to all namespaces that it reaches.
+func (e *Engine) reachAll(s *sequence, tx *transaction) {
+	enter := func(name string) {
+		if reach := e.reachOf(s, name); !reach.IsEmpty() {
+			e.enterNamespace(s, name, reach, tx)
+		}
+	}
+	for name := range s.NamedNamespaces() {
+		enter(name)
+	}
+	if s.SelectsNamespaces() {
+		for name := range e.consents.lists {
+			if _, entered := s.reaches[name]; !entered {
+				enter(name)
+			}
+		}
+		e.selectors[s] = struct{}{}
+		e.published.selectors.Store(true) // before any pod is published as released because of it
+	}
+	s.refreshSubjects()
+}
+
+// reachOf is which groups of the sequence may have members in a namespace, as far as the engine knows of it. A Namespace without a
+// version is one of which only the name is known.
+func (e *Engine) reachOf(s *sequence, name string) spec.Reach {
+	facts := e.consents.lists[name]
+	return s.Reach(name, facts.labels, facts.version != "")
+}
+
+// enterNamespace makes the sequence known to a namespace. Pods and workloads come later.
+func (e *Engine) enterNamespace(s *sequence, name string, reach spec.Reach, tx *transaction) {
+	ns := e.namespaceFor(name)
+	s.reaches[name], ns.sequences[s] = reach, reach
+	ns.matchCost += s.MatchCost()
+	tx.namespaces = append(tx.namespaces, name)
+	if s.Selects(reach) {
+		ns.selecting[s] = struct{}{}
+	}
+	for pod := range s.Names(name) {
+		insert(ns.naming, pod, s)
+	}
+	for i, g := range s.groups {
+		if reach.Has(i) {
+			g.namespaces[name] = struct{}{}
+		}
+	}
+}
+
+// leaveNamespace undoes enterNamespace.
+func (e *Engine) leaveNamespace(s *sequence, name string, tx *transaction) {
+	ns := e.namespaces[name]
+	delete(s.reaches, name)
+	delete(ns.sequences, s)
+	ns.matchCost -= s.MatchCost()
+	tx.namespaces = append(tx.namespaces, name)
+	delete(ns.selecting, s)
+	for pod := range s.Names(name) {
+		remove(ns.naming, pod, s)
+	}
+	for _, g := range s.groups {
+		delete(g.namespaces, name)
+	}
+}
+
+// relabel has the sequences that select namespaces look at one that came, went, or changed its labels.
+func (e *Engine) relabel(name string, tx *transaction) {
+	for s := range e.selectors {
+		if reach := e.reachOf(s, name); !reach.Equal(s.reaches[name]) {
+			e.changeReach(s, name, reach, tx)
+		}
+	}
+}
+
+// changeReach has other groups of a sequence than before have members in a namespace.
+func (e *Engine) changeReach(s *sequence, name string, reach spec.Reach, tx *transaction) {
+	before := s.reaches[name]
+	ns := e.namespaceFor(name)
+	waited := map[*pod]bool{}
+	for _, p := range ns.pods {
+		if p.isMemberOf(s) {
+			waited[p] = e.mayWait(p)
+			e.touchPod(p, tx)
+			e.drop(p, s, tx)
+		}
+	}
+	for w := range e.workloads.of[name] {
+		if demand := w.demands[s]; demand != nil {
+			e.withdrawDemand(demand, tx)
+		}
+	}
+	if !before.IsEmpty() {
+		e.leaveNamespace(s, name, tx)
+	}
+	if !reach.IsEmpty() {
+		e.enterNamespace(s, name, reach, tx)
+		for w := range e.workloads.of[name] {
+			e.placeIn(w, s, false, tx)
+		}
+		e.addMembersIn(s, ns, waited, tx)
+	}
+	s.refreshSubjects()
+	s.doubtGroups(before, reach, tx)
+	for p, had := range waited {
+		e.touchPod(p, tx)
+		e.recordProofs(p, tx)
+		if !p.Bound() {
+			p.placed = p.placed.and(tx.Question)
+		}
+		e.classify(p, nil)
+		tx.placed = append(tx.placed, placedPod{p, had, false})
+	}
+	if u := e.unconfirmed[name]; u != nil { // who waits for an answer about this namespace may not need it any more
+		for p := range u.pods {
+			tx.placed = append(tx.placed, placedPod{p, true, true})
+		}
+	}
+	e.forgetIfEmpty(name, ns)
+}
+
+// doubtGroups has the groups confirmed anew that have members in a namespace from now on, or have none there any more: what was
+// confirmed of them was about other namespaces.
+func (s *sequence) doubtGroups(before, now spec.Reach, tx *transaction) {
+	for _, d := range s.domains {
+		for _, state := range d.groupStates {
+			if before.Has(state.group) != now.Has(state.group) {
+				state.dirty, state.needThen = true, readiness.Need{Required: -1}
+				tx.touch(d)
+			}
+		}
+		if d.unconfirmed {
+			tx.touch(d)
+		}
+	}
+}
+
+// isMemberOf reports whether the pod belongs to a sequence.
+func (p *pod) isMemberOf(s *sequence) bool {
+	for _, m := range p.memberships {
+		if m.sequence == s {
+			return true
+		}
+	}
+	return false
+}
+
+// addMembers enters all pods into the sequence that belong to it. waited gets whether they wait.
+func (e *Engine) addMembers(s *sequence, waited map[*pod]bool, tx *transaction) {
+	for name := range s.reaches {
+		e.addMembersIn(s, e.namespaces[name], waited, tx)
+	}
+}
+
+func (e *Engine) addMembersIn(s *sequence, ns *namespace, waited map[*pod]bool, tx *transaction) {
+	reach := ns.sequences[s]
+	for _, p := range ns.pods {
+		if m, ok := s.place(p, reach); ok {
+			if _, was := waited[p]; !was {
+				waited[p] = e.mayWait(p)
+			}
+			e.add(p, m, tx)
+		}
+	}
+}
+
+// list makes the sequence known to its namespaces, with its domains and the workloads it selects, but no pods yet. A namespace
+// that does not allow the sequence knows nothing of it.
+func (e *Engine) list(s *sequence, tx *transaction) {
+	e.sequences[s.Key] = s
+	s.listed, s.podGroupsKnown, s.engine, s.listedAt = true, e.podGroups, e, e.moment.Load()
+	e.consents.list(s)
+	if s.refused() {
+		e.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
+		s.domainAt("")
+		return
+	}
+	e.reachAll(s, tx)
+	s.domainAt("")
+	if s.PerNode {
+		e.perNode[s] = struct{}{}
+		for _, g := range s.groups {
+			g.watchedSince = e.now.Truncate(time.Second)
+		}
+		if s.Eager {
+			for name := range e.nodes {
+				s.domainAt(name)
+			}
+		}
+	}
+	for name := range s.reaches {
+		for w := range e.workloads.of[name] {
+			e.placeIn(w, s, false, tx)
+		}
+	}
+}
+
+// unlist undoes list.
+func (e *Engine) unlist(s *sequence, tx *transaction) {
+	delete(e.sequences, s.Key)
+	delete(e.perNode, s)
+	delete(e.selectors, s)
+	s.listed = false
+	for _, d := range s.domains {
+		e.alarms.set(&d.alarm, time.Time{})
+		e.forgetAsked(d)
+	}
+	e.consents.unlist(s)
+	if s.refused() {
+		tx.namespaces = append(tx.namespaces, s.Namespace)
+		return
+	}
+	for _, g := range s.groups {
+		for demand := range g.demands {
+			delete(demand.workload.demands, s)
+			e.forgetDue(demand.workload)
+		}
+	}
+	for name := range maps.Clone(s.reaches) {
+		e.leaveNamespace(s, name, tx)
+		e.forgetIfEmpty(name, e.namespaces[name])
+	}
+}

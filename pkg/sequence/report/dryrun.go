@@ -1,0 +1,45 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// DryRun is what a sequence would have held since its dry run began.
+type DryRun struct {
+	Pods    []string // that would be held now, sorted
+	Total   int      // that would have been held at some time
+	Longest time.Duration
+}
+
+// describeDryRun fills in what status says of a dry run. Longest is worked out when a pod comes or goes, and then written with
+// whole seconds: time alone does not have status written.
+func (r Report) describeDryRun(status *v1alpha1.PodSequenceStatus) {
+	if r.DryRun == nil {
+		return
+	}
+	pods := r.DryRun.Pods
+	status.DryRun = &v1alpha1.DryRunStatus{
+		HeldNow: count(len(pods)), HeldTotal: count(r.DryRun.Total), LongestSeconds: int64(r.DryRun.Longest / time.Second),
+		Pods: pods[:min(len(pods), v1alpha1.MaxListedPods)],
+	}
+	status.Message += fmt.Sprintf(" (dry run: nothing is held, %d pods would be)", len(pods))
+}
+
+// dryRunCondition is the condition DryRun. A sequence that never had a dry run has none.
+func (r Report) dryRunCondition(before []metav1.Condition) []metav1.Condition {
+	condition := metav1.Condition{Type: v1alpha1.ConditionDryRun, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonEnforced, Message: "spec.dryRun is false"}
+	switch {
+	case r.DryRun != nil:
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonDryRun
+		condition.Message = "spec.dryRun is true: nothing is held, and gates are lifted at once"
+	case meta.FindStatusCondition(before, v1alpha1.ConditionDryRun) == nil:
+		return nil
+	}
+	return []metav1.Condition{condition}
+}

@@ -1,0 +1,159 @@
+package spec
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+)
+
+// graph is a sequence of groups of one named pod each, with what each depends on.
+func graph(groups ...v1alpha1.PodGroup) *Sequence {
+	w := MakeSequence("shop", "backend").Gate("g").UID("u")
+	for _, g := range groups {
+		g.Pods = []string{"pod-of-" + g.Name}
+		w.Group(g)
+	}
+	return Compile(Stored{PodSequence: w.Obj()}, []string{"g"})
+}
+
+func after(name string, groups ...string) v1alpha1.PodGroup {
+	return v1alpha1.PodGroup{Name: name, DependsOn: append([]string{}, groups...)}
+}
+
+func skipped(g v1alpha1.PodGroup) v1alpha1.PodGroup {
+	g.Skip = true
+	return g
+}
+
+func TestWhatAGroupWaitsFor(t *testing.T) {
+	last := v1alpha1.PodGroup{Name: "last"} // depends on all before it
+	tests := map[string]struct {
+		groups                                    []v1alpha1.PodGroup
+		wantPredecessors, wantAwaited, wantDirect []GroupSet
+		wantProblem                               string
+	}{
+		"without dependsOn on all groups listed before": {
+			groups:           []v1alpha1.PodGroup{{Name: "a"}, {Name: "b"}, {Name: "c"}},
+			wantPredecessors: []GroupSet{0, 0b1, 0b11}, wantAwaited: []GroupSet{0, 0b1, 0b11}, wantDirect: []GroupSet{0, 0b1, 0b10},
+		},
+		"a diamond": {
+			groups:           []v1alpha1.PodGroup{after("net"), after("db", "net"), after("cache", "net"), after("web", "db", "cache"), last},
+			wantPredecessors: []GroupSet{0, 0b1, 0b1, 0b111, 0b1111},
+			wantAwaited:      []GroupSet{0, 0b1, 0b1, 0b111, 0b1111},
+			wantDirect:       []GroupSet{0, 0b1, 0b1, 0b110, 0b1000},
+		},
+		"a skipped group is not waited for, but the groups before it are": {
+			groups:           []v1alpha1.PodGroup{after("net"), skipped(after("db", "net")), after("web", "db")},
+			wantPredecessors: []GroupSet{0, 0b1, 0b11}, wantAwaited: []GroupSet{0, 0b1, 0b1}, wantDirect: []GroupSet{0, 0b1, 0b1},
+		},
+		"a name that is not listed earlier": {
+			groups:           []v1alpha1.PodGroup{after("a"), after("b"), after("c", "d"), after("d")},
+			wantPredecessors: []GroupSet{0, 0, 0b11, 0}, wantAwaited: []GroupSet{0, 0, 0b11, 0}, wantDirect: []GroupSet{0, 0, 0b11, 0},
+			wantProblem: `spec.podGroups[2].dependsOn: no group listed before has the name "d": the group waits for all groups listed before it; correct the name`,
+		},
+		"a name of two groups": {
+			groups:           []v1alpha1.PodGroup{after("a"), after("a"), after("b", "a")},
+			wantPredecessors: []GroupSet{0, 0, 0b11}, wantAwaited: []GroupSet{0, 0, 0b11}, wantDirect: []GroupSet{0, 0, 0b11},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := graph(tt.groups...)
+			for i, g := range s.Groups {
+				assert.Equal(t, tt.wantPredecessors[i], g.Predecessors, "predecessors of group %d", i)
+				assert.Equal(t, tt.wantAwaited[i], g.Awaited, "awaited groups of group %d", i)
+				assert.Equal(t, tt.wantDirect[i], g.Direct, "direct groups of group %d", i)
+			}
+			var problems []string
+			for _, p := range s.Problems {
+				if p.Reason == v1alpha1.ReasonInvalidSpec {
+					problems = append(problems, p.Message)
+				}
+			}
+			if tt.wantProblem == "" {
+				assert.Empty(t, problems)
+			} else {
+				assert.Equal(t, []string{tt.wantProblem}, problems)
+			}
+		})
+	}
+}
+
+// TestHashesOfAListStay is about statuses and pods that have the hashes on record.
+func TestHashesOfAListStay(t *testing.T) {
+	w := MakeSequence("shop", "backend").Pods("One", "a", "b").Label("Two", "app", "web").Complete().Pods("Three", "c").MinAvailable("1")
+	want := []string{"e520881ff6e6ae08", "defde222ad6a4894", "d909724b5a1009fd"}
+	hashes := func() (hashes []string) {
+		for _, g := range Compile(Stored{PodSequence: w.Obj()}, nil).Groups {
+			hashes = append(hashes, g.Hash)
+		}
+		return hashes
+	}
+	assert.Equal(t, want, hashes())
+	w.Spec.PodGroups[1].DependsOn, w.Spec.PodGroups[2].DependsOn = []string{"One"}, []string{"Two"}
+	assert.Equal(t, want, hashes(), "the same order in other words")
+	w.Spec.PodGroups[1].Skip = true
+	assert.Equal(t, want, hashes(), "what is skipped is no part of the definition")
+}
+
+func TestAHashDependsOnWhatComesBefore(t *testing.T) {
+	before := graph(after("net"), after("db", "net"), after("cache", "net"), after("web", "db", "cache"))
+	now := graph(after("tools"), after("net"), after("cache", "net"), after("db", "net"), after("web", "cache", "db"))
+	assert.Equal(t, Same{-1, 0, 2, 1, 3}, now.SameGroups(before), "where a group is listed makes no difference")
+	assert.Equal(t, GroupSet(0b10010), now.SameGroups(before).Set(0b1001))
+	changed := graph(after("net"), after("db", "net"), after("cache"), after("web", "db", "cache"))
+	assert.Equal(t, Same{0, 1, -1, -1}, changed.SameGroups(before))
+	twice := graph(after("a"), after("a"))
+	assert.NotEqual(t, twice.Groups[0].Hash, twice.Groups[1].Hash, "two groups never have one record")
+}
+
+func TestRecordsOfPasses(t *testing.T) {
+	s := graph(after("net"), after("db", "net"), after("cache", "net"), after("web", "db", "cache"))
+	at := metav1.Now()
+	record := func(group int, passed bool) v1alpha1.GroupStatus {
+		g := v1alpha1.GroupStatus{Hash: s.Groups[group].Hash}
+		if passed {
+			g.PassedAt = &at
+		}
+		return g
+	}
+	tests := map[string]struct {
+		records []v1alpha1.GroupStatus
+		want    GroupSet
+	}{
+		"none":                              {nil, 0},
+		"a group and those before it":       {[]v1alpha1.GroupStatus{{}, {}, {}, record(3, true)}, 0b1111},
+		"one of two branches":               {[]v1alpha1.GroupStatus{record(0, true), record(1, false), record(2, true)}, 0b0101},
+		"groups that were listed elsewhere": {[]v1alpha1.GroupStatus{record(2, true), record(0, true)}, 0b0101},
+		"all but a group that was skipped":  {[]v1alpha1.GroupStatus{record(0, true), record(1, false), record(2, true), record(3, true)}, 0b1101},
+		"a group that is defined otherwise": {[]v1alpha1.GroupStatus{{Hash: "other", PassedAt: &at}}, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tt.want, s.RecordedPasses(&v1alpha1.PodSequenceStatus{Groups: tt.records}))
+		})
+	}
+}
+
+func TestProofs(t *testing.T) {
+	s := graph(after("net"), skipped(after("db", "net")), after("cache", "net"), after("web", "db", "cache"))
+	group, passed, ok := s.ProvenGroup([]string{"other/" + s.Groups[0].Hash, s.ProofMark(3)})
+	require.True(t, ok)
+	assert.Equal(t, 3, group)
+	assert.Equal(t, GroupSet(0b101), passed, "that db was passed is not proven")
+
+	all := graph(after("net"), after("db", "net"), after("cache", "net"), after("web", "db", "cache"))
+	_, passed, ok = s.ProvenGroup([]string{all.ProofMark(3)})
+	require.True(t, ok)
+	assert.Equal(t, GroupSet(0b111), passed, "the pod waited for db before that was skipped")
+
+	_, _, ok = s.ProvenGroup([]string{"u/" + s.Groups[3].Hash + "-0123"})
+	assert.False(t, ok, "nobody wrote that")
+	_, _, ok = s.ProvenGroup([]string{"made-again/" + s.Groups[3].Hash})
+	assert.False(t, ok)
+}

@@ -1,0 +1,144 @@
+package spec
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// Reach is the set of groups of a sequence that may have members in one namespace. Unlike a GroupSet it has room for the groups
+// of a stored object that has more than today's rules allow.
+type Reach []uint64
+
+// Has reports whether the group is in the set.
+func (r Reach) Has(group int) bool { return group/64 < len(r) && r[group/64]&(1<<(group%64)) != 0 }
+
+// IsEmpty reports whether no group is in the set.
+func (r Reach) IsEmpty() bool {
+	return !slices.ContainsFunc(r, func(word uint64) bool { return word != 0 })
+}
+
+// Equal reports whether both sets have the same groups.
+func (r Reach) Equal(other Reach) bool {
+	if r.IsEmpty() || other.IsEmpty() {
+		return r.IsEmpty() == other.IsEmpty()
+	}
+	return slices.Equal(r, other)
+}
+
+// where says in which namespaces the members of a group live. Exactly one is set; neither if the spec makes no sense.
+type where struct {
+	names    map[string]struct{}
+	selector labels.Selector
+}
+
+// reaches reports whether members may live in a namespace with these labels. exists reports whether the labels are known.
+func (w *where) reaches(namespace string, namespaceLabels map[string]string, exists bool) bool {
+	if w.selector != nil {
+		return exists && w.selector.Matches(labels.Set(namespaceLabels))
+	}
+	_, named := w.names[namespace]
+	return named
+}
+
+// Reach returns the groups that may have members in a namespace. exists reports whether the Namespace is known to exist; its
+// labels select it only then.
+func (s *Sequence) Reach(namespace string, namespaceLabels map[string]string, exists bool) Reach {
+	if !s.Cluster {
+		if namespace != s.Namespace {
+			return nil
+		}
+		return s.every
+	}
+	reach := make(Reach, len(s.every))
+	for i, g := range s.Groups {
+		if g.where.reaches(namespace, namespaceLabels, exists) {
+			reach.add(i)
+		}
+	}
+	return reach
+}
+
+// NamedNamespaces returns the namespaces that the spec names, whether they exist or not.
+func (s *Sequence) NamedNamespaces() map[string]struct{} {
+	named := map[string]struct{}{}
+	if !s.Cluster {
+		named[s.Namespace] = struct{}{}
+	}
+	for _, g := range s.Groups {
+		for name := range g.where.names {
+			named[name] = struct{}{}
+		}
+	}
+	return named
+}
+
+// SelectsNamespaces reports whether the group has its members in namespaces with certain labels.
+func (g *Group) SelectsNamespaces() bool { return g.where.selector != nil }
+
+// SelectsNamespaces reports whether any group has its members in namespaces with certain labels.
+func (s *Sequence) SelectsNamespaces() bool {
+	return slices.ContainsFunc(s.Groups, (*Group).SelectsNamespaces)
+}
+
+// NamespaceSelectors returns what selects namespaces by label.
+func (s *Sequence) NamespaceSelectors() []labels.Selector {
+	var selectors []labels.Selector
+	for _, g := range s.Groups {
+		if g.where.selector != nil {
+			selectors = append(selectors, g.where.selector)
+		}
+	}
+	return selectors
+}
+
+// NamesPod reports whether the group names a pod.
+func (g *Group) NamesPod(namespace, name string) bool {
+	if _, named := g.Names[name]; !named {
+		return false
+	}
+	_, there := g.where.names[namespace]
+	return there
+}
+
+func (r Reach) add(group int) { r[group/64] |= 1 << (group % 64) }
+
+// everyGroup returns the set of so many groups.
+func everyGroup(groups int) Reach {
+	every := make(Reach, (groups+63)/64)
+	for i := range groups {
+		every.add(i)
+	}
+	return every
+}
+
+// compileWhere reads where the members of a group of a ClusterPodSequence live. It reports whether that makes sense.
+func (s *Sequence) compileWhere(i int, spec *v1alpha1.ClusterPodGroup) (where, bool) {
+	switch {
+	case (len(spec.Namespaces) == 0) == (spec.NamespaceSelector == nil):
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d] must set exactly one of namespaces and namespaceSelector", i)
+		return where{}, false
+	case len(spec.Pods) > 0 && len(spec.Namespaces) != 1:
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d]: pods needs exactly one entry in namespaces", i)
+		return where{}, false
+	case spec.NamespaceSelector != nil:
+		selector, err := asSelector(spec.NamespaceSelector)
+		if err != nil {
+			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].namespaceSelector: %v", i, err)
+			return where{}, false
+		}
+		return where{selector: selector}, true
+	}
+	return in(spec.Namespaces...), true
+}
+
+// in is where members live that live in certain namespaces.
+func in(namespaces ...string) where {
+	names := make(map[string]struct{}, len(namespaces))
+	for _, name := range namespaces {
+		names[name] = struct{}{}
+	}
+	return where{names: names}
+}
