@@ -121,8 +121,8 @@ func (a *asking) split() {
 	a.set(func() { a.jobs.now = "7" })
 }
 
-// doubts asks about pods and Jobs of a namespace, at the engine's next moment.
-func (a *asking) doubts(namespace, version string) {
+// asks asks about pods and Jobs of a namespace, at the engine's next moment.
+func (a *asking) asks(namespace, version string) {
 	a.mu.Lock()
 	a.moment++
 	moment := a.moment

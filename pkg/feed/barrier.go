@@ -29,11 +29,11 @@ const (
 	listBurst      = 200
 )
 
-// barrier finds out whether the engine misses anything that was there when somebody began to doubt.
+// barrier finds out whether the engine misses anything that was there when somebody asked.
 //
-// There is one way that is always right: list what there is after the doubt arose, and wait until the watch has brought every
+// There is one way that is always right: list what there is after the question arose, and wait until the watch has brought every
 // listed version and has dropped every object that was not listed. Where versions of different kinds can be compared there is
-// a shorter one: wait until the watches have passed the version of what raised the doubt. The barrier tries both at the same
+// a shorter one: wait until the watches have passed the version of what raised the question. The barrier tries both at the same
 // time, the list a little later, and takes the first answer.
 //
 // All fields below mu are guarded by it. No lock is held while a question is answered.
@@ -93,9 +93,9 @@ func (b *barrier) drop(topic topic) {
 	}
 }
 
-// doubt says in words why nobody can tell whether everything is known of a namespace, of PodSequences or of consent; empty if nothing
+// whyUnconfirmed says in words why nobody can tell whether everything is known of a namespace, of PodSequences or of consent; empty if nothing
 // is in the way.
-func (b *barrier) doubt(namespace string) string {
+func (b *barrier) whyUnconfirmed(namespace string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	topics := []topic{{}, {isCluster: true}, {isConsent: true}}

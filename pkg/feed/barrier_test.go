@@ -14,14 +14,14 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 		"nothing is listed when all watches are far enough": func(t *testing.T, a *asking) {
 			a.pods.watch.brought("60")
 			a.jobs.watch.brought("70")
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			assert.Equal(t, []string{"shop 2"}, a.answered())
 			time.Sleep(time.Hour)
 			assert.Zero(t, a.listed(a.pods)+a.listed(a.jobs))
 		},
 		"nothing is listed when the watches get there within the grace": func(t *testing.T, a *asking) {
 			a.pods.watch.brought("50")
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			assert.Empty(t, a.answered())
 			time.Sleep(grace / 2)
 			a.jobs.watch.bookmark("50")
@@ -31,7 +31,7 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 		},
 		"a kind whose watch is far enough is not listed": func(t *testing.T, a *asking) {
 			a.pods.watch.brought("50")
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			time.Sleep(grace)
 			assert.Equal(t, []string{"shop 2"}, a.answered())
 			assert.Equal(t, 1, a.listed(a.jobs))
@@ -40,7 +40,7 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 		"the watch answers while the list is still under way": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.block = make(chan struct{}) })
 			a.pods.watch.brought("50")
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			time.Sleep(grace)
 			assert.Equal(t, 1, a.listed(a.jobs))
 			a.jobs.watch.brought("51")
@@ -50,12 +50,12 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 			block := make(chan struct{})
 			a.set(func() { a.jobs.block = block })
 			a.pods.watch.brought("50")
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			time.Sleep(grace)
 			assert.Equal(t, 1, a.listed(a.jobs))
 			for version := 60; version <= 110; version += 10 {
 				a.pods.watch.brought(fmt.Sprint(version))
-				a.doubts("shop", fmt.Sprint(version))
+				a.asks("shop", fmt.Sprint(version))
 			}
 			close(block)
 			assert.Equal(t, []string{"shop 7"}, a.answered(), "the list is of version 100, and so is the question of moment 7")
@@ -63,7 +63,7 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 		"the watch is waited for if it has not brought what was listed": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.objects["migrate"] = "40" })
 			a.pods.watch.brought("50")
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			time.Sleep(grace)
 			assert.Empty(t, a.answered())
 			a.jobs.watch.brought("40")
@@ -73,7 +73,7 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 			a.set(func() { a.jobs.known["migrate"] = "40" })
 			a.jobs.watch.brought("40")
 			a.pods.watch.brought("60")
-			a.doubts("shop", "60")
+			a.asks("shop", "60")
 			time.Sleep(grace)
 			assert.Equal(t, 1, a.listed(a.jobs))
 			assert.Empty(t, a.answered(), "the engine still counts a Job that is gone")
@@ -84,28 +84,28 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 		"what is newer than the list is not waited for": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.known["new"] = "120" })
 			a.pods.watch.brought("60")
-			a.doubts("shop", "60")
+			a.asks("shop", "60")
 			time.Sleep(grace)
 			assert.Equal(t, []string{"shop 2"}, a.answered())
 		},
 		"a namespace whose watch is behind keeps no other from its answer": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.known["slow"], a.jobs.objects["slow"] = "40", "41" })
 			for i := range 2 * listsAtOnce {
-				a.doubts(fmt.Sprintf("slow-%d", i), "50")
+				a.asks(fmt.Sprintf("slow-%d", i), "50")
 			}
 			time.Sleep(grace)
 			assert.Empty(t, a.answered())
 			a.set(func() { a.jobs.objects = map[string]string{"slow": ""} })
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			time.Sleep(grace)
 			assert.Len(t, a.answered(), 1)
 		},
 		"questions that come during a list share the next, some time later": func(t *testing.T, a *asking) {
 			a.split()
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			assert.Len(t, a.answered(), 1)
 			for version := range 20 {
-				a.doubts("shop", fmt.Sprint(60+version))
+				a.asks("shop", fmt.Sprint(60+version))
 			}
 			assert.Len(t, a.answered(), 1)
 			assert.Equal(t, 1, a.listed(a.jobs))
@@ -116,29 +116,29 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 		"a list that fails is tried again, ever more rarely, and said in words": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.failing = true })
 			a.pods.watch.brought("50")
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			time.Sleep(time.Minute)
 			assert.Empty(t, a.answered())
 			assert.Less(t, a.listed(a.jobs), 60)
-			assert.Equal(t, "cannot tell whether all pods and workloads of namespace shop are known: list jobs: the server is down", a.doubt("shop"))
-			assert.Empty(t, a.doubt("other"))
+			assert.Equal(t, "cannot tell whether all pods and workloads of namespace shop are known: list jobs: the server is down", a.whyUnconfirmed("shop"))
+			assert.Empty(t, a.whyUnconfirmed("other"))
 			a.set(func() { a.jobs.failing = false })
 			time.Sleep(5 * time.Second)
 			assert.Len(t, a.answered(), 1)
-			assert.Empty(t, a.doubt("shop"))
+			assert.Empty(t, a.whyUnconfirmed("shop"))
 		},
 		"a watch that stays behind has the list made again, and is said in words": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.objects["migrate"] = "90" })
 			a.pods.watch.brought("50")
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			time.Sleep(listTimeout + 5*time.Second)
 			assert.Equal(t, 2, a.listed(a.jobs))
 			assert.Empty(t, a.answered())
-			assert.Contains(t, a.doubt("shop"), "wait for the watch of jobs to reach version 90")
+			assert.Contains(t, a.whyUnconfirmed("shop"), "wait for the watch of jobs to reach version 90")
 		},
 		"a question about a namespace leaves nothing behind": func(t *testing.T, a *asking) {
 			for i := range 100 {
-				a.doubts(fmt.Sprintf("job-%d", i), "50")
+				a.asks(fmt.Sprintf("job-%d", i), "50")
 			}
 			time.Sleep(time.Minute)
 			assert.Len(t, a.answered(), 100)
@@ -148,7 +148,7 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 		"lists are bounded in number however many namespaces ask": func(t *testing.T, a *asking) {
 			a.split()
 			for i := range 1000 {
-				a.doubts(fmt.Sprintf("job-%d", i), "50")
+				a.asks(fmt.Sprintf("job-%d", i), "50")
 			}
 			synctest.Wait()
 			assert.LessOrEqual(t, a.listed(a.jobs)+a.listed(a.pods), listBurst)
@@ -168,7 +168,7 @@ func TestVersionsOfTwoEtcds(t *testing.T) {
 		"a list that is behind what was seen before it proves that there are two": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.now = "7" })
 			a.pods.watch.brought("50")
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			time.Sleep(time.Second)
 			assert.False(t, a.versions.comparable())
 			assert.Equal(t, 1, a.proven)
@@ -178,14 +178,14 @@ func TestVersionsOfTwoEtcds(t *testing.T) {
 			a.split()
 			a.pods.watch.brought("500")
 			a.jobs.watch.brought("600")
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			assert.Equal(t, []string{"shop 2"}, a.answered())
 			assert.Equal(t, 1, a.listed(a.pods))
 			assert.Equal(t, 1, a.listed(a.jobs))
 		},
 		"a version of another kind is never waited for": func(t *testing.T, a *asking) {
 			a.split()
-			a.doubts("shop", "5000")
+			a.asks("shop", "5000")
 			assert.Equal(t, []string{"shop 2"}, a.answered())
 		},
 		"a list that began before the question does not answer it": func(t *testing.T, a *asking) {
@@ -194,9 +194,9 @@ func TestVersionsOfTwoEtcds(t *testing.T) {
 			a.jobs.watch.brought("600")
 			block := make(chan struct{})
 			a.set(func() { a.jobs.block = block })
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			synctest.Wait()
-			a.doubts("shop", "60")
+			a.asks("shop", "60")
 			close(block)
 			assert.Equal(t, []string{"shop 2"}, a.answered())
 			time.Sleep(listInterval)
@@ -206,7 +206,7 @@ func TestVersionsOfTwoEtcds(t *testing.T) {
 			block := make(chan struct{})
 			a.set(func() { a.jobs.block, a.jobs.objects["new"] = block, "6" })
 			a.pods.watch.brought("50")
-			a.doubts("shop", "50")
+			a.asks("shop", "50")
 			time.Sleep(grace)
 			assert.Zero(t, a.listed(a.pods))
 			a.split()
@@ -219,7 +219,7 @@ func TestVersionsOfTwoEtcds(t *testing.T) {
 		"questions without end cost few lists": func(t *testing.T, a *asking) {
 			a.split()
 			for range 1000 {
-				a.doubts("shop", "50")
+				a.asks("shop", "50")
 				time.Sleep(time.Millisecond)
 			}
 			assert.LessOrEqual(t, a.listed(a.jobs), int(time.Second/listInterval)+1)

@@ -31,7 +31,7 @@ func comparedKindOf(client metadata.Interface, resource schema.GroupVersionResou
 
 // compareVersions finds out whether the versions of a kind of sequences can be compared with those of all built-in kinds: it lists
 // all kinds at the same time, and then all once more, and looks whether a version of the second time is behind any of the first.
-// Versions of two etcds would have to be next to each other not to be. A list may take a moment until the API server is sure that
+// Versions of two etcds would have to be next to each other not to be. A list may take a moment until the API server has confirmed that
 // it misses nothing, so these do not wait for each other.
 func (f *Feed) compareVersions(ctx context.Context, sequences comparedKind) {
 	kinds := slices.Insert(slices.Clone(f.compared), 0, sequences)
@@ -72,7 +72,7 @@ func (f *Feed) compareVersion(ctx context.Context, kind comparedKind) {
 
 // splitStorage notes, once, that versions of different kinds cannot be compared.
 func (f *Feed) splitStorage(resource, version, seen string) {
-	klog.Background().Info("Not all kinds are stored in one etcd: every doubt is settled by lists", "resource", resource,
+	klog.Background().Info("Not all kinds are stored in one etcd: every question is answered by lists", "resource", resource,
 		"listedVersion", version, "versionSeenBefore", seen)
 	splitStorage.Set(1)
 	f.engine.VersionsIncomparable()

@@ -49,7 +49,7 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 			assert.Equal(t, 1, s.listed(s.namespaces))
 			assert.Equal(t, 1, s.listed(s.asking.sequences))
 		},
-		"a grant that the watch has not brought yet is waited for, and who waits is told": func(t *testing.T, s story) {
+		"a grant that the watch has not brought yet is waited for, and who waits gets to know": func(t *testing.T, s story) {
 			s.Feed.sequences[0].known.watch.brought("90")
 			s.consents.watch.brought("50")
 			s.set(func() { s.namespaces.objects["shop"] = "60" })
@@ -70,7 +70,7 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 			s.set(func() { s.namespaces.failing = true })
 			assert.False(t, s.CaughtUp("shop", refused("90", 1)))
 			time.Sleep(time.Second)
-			assert.Contains(t, s.Doubt("any"), "cannot tell whether all Namespaces are known")
+			assert.Contains(t, s.WhyUnconfirmed("any"), "cannot tell whether all Namespaces are known")
 			before := s.advances.Load()
 			s.consents.watch.brought("95")
 			synctest.Wait()

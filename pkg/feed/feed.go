@@ -1,5 +1,5 @@
-// Package feed tells an engine what the API server says: pods, the workloads that make them, nodes, namespaces, PodSequences and
-// ClusterPodSequences, and whether there are such kinds at all. It also tells it the time.
+// Package feed feeds an engine with what the API server says of pods, the workloads that own them, nodes, namespaces, PodSequences
+// and ClusterPodSequences, with whether there are such kinds at all, and with the time.
 //
 // It uses reflectors straight into the engine, not shared informers, for three reasons. A relist reaches the engine as
 // one step; through an informer it comes pod by pod, and the engine would see pods together in states they never had
@@ -9,15 +9,15 @@
 // # Namespaces of interest
 //
 // Pods and workloads cost memory only where a PodSequence speaks of them. A namespace is of interest from the first PodSequence
-// that speaks of it, and that it allows, until a minute after the last. Of other namespaces the engine is told of the pods that
-// wait for a node, and of nothing else. Each kind has one watch for the whole cluster, whatever is of interest: the watch begins
+// that speaks of it, and that it allows, until a minute after the last. Of other namespaces the engine gets the pods that
+// wait for a node, and nothing else. Each kind has one watch for the whole cluster, whatever is of interest: the watch begins
 // where nothing has been listed yet, and what it brings of other namespaces is dropped.
 //
 // When a namespace becomes of interest, it is listed a page at a time, kind by kind. Until all kinds have been, it is
 // incomplete: its PodSequences, and the consent that made them count, are kept back in the feed, and its pods wait. The
 // following holds:
 //
-//  1. No event falls between the watch and the list. Whether an event is of interest is found out, and the engine is told of it
+//  1. No event falls between the watch and the list. Whether an event is of interest is found out, and it enters the engine
 //     or the watch noted to have brought it, in one step under the lock that also guards what is of interest. The list is not
 //     older than what the watch had brought when the namespace was of interest already.
 //  2. In a complete namespace the engine knows, of each kind, what there was at the version of the list, and all later events up
@@ -68,7 +68,7 @@ type Feed struct {
 	groups    *podgroupwatch.Watcher // nil in tests that have none
 	sequences [2]*sequenceKind       // PodSequences and ClusterPodSequences
 
-	scoped   []scopedKind // those of world that are told only in namespaces of interest
+	scoped   []scopedKind // those of world that the engine gets only in namespaces of interest
 	interest *interest
 	deferred []deferredConfirm // guarded by deliver
 	gathers  chan struct{}     // has a token for every request about a namespace that has become of interest
@@ -94,7 +94,7 @@ type Feed struct {
 	rearm chan struct{} // has a token when wake has changed
 }
 
-// Options say whom the feed tells.
+// Options say who gets what the feed finds out.
 type Options struct {
 	// Sink gets what each event changed, in order, after the engine knows of it, and first of all, when the engine has
 	// come to know everything, all there is (Engine.Everything). It is called from several goroutines, one at a time.
@@ -177,7 +177,7 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	return f, nil
 }
 
-// Synced reports whether the engine knows all it must know to let any pod go.
+// Synced reports whether the engine knows all it must know to release any pod.
 func (f *Feed) Synced() bool { return f.state.Load() == nil }
 
 // Why says what the engine does not know yet, in words; empty once it knows enough.
@@ -188,7 +188,7 @@ func (f *Feed) Why() string {
 	return ""
 }
 
-// CaughtUp reports whether the engine surely knows every PodSequence that there was when a pod was first seen, and the consent
+// CaughtUp reports whether it is confirmed that the engine knows every PodSequence that there was when a pod was first seen, and the consent
 // of its namespace as it was then if that matters, see Engine.FirstSeen. If not, the feed finds out, and calls
 // Options.Advanced when more is known. A caller that has asked about a pod that the engine does not know yet must then ask
 // Engine.FirstSeen again.
@@ -221,13 +221,13 @@ func (f *Feed) CatchUp(ctx context.Context, pod sequence.Sighting) error {
 	return f.interest.awaitClusters(ctx)
 }
 
-// Doubt says in words why nobody can tell at the moment whether everything is known of a namespace, or of PodSequences: what
+// WhyUnconfirmed says in words why nobody can tell at the moment whether everything is known of a namespace, or of PodSequences: what
 // cannot be listed, or which watch is behind. It is empty if nothing is in the way.
-func (f *Feed) Doubt(namespace string) string {
+func (f *Feed) WhyUnconfirmed(namespace string) string {
 	if why, _ := f.interest.isWaiting(namespace); why != "" {
 		return why
 	}
-	return f.barrier.doubt(namespace)
+	return f.barrier.whyUnconfirmed(namespace)
 }
 
 func (f *Feed) setState(why string) { f.state.Store(&why) }
@@ -243,7 +243,7 @@ func (f *Feed) setStateUnlessSynced(why string) {
 
 // Run feeds the engine until the context ends.
 //
-// Pods, workloads, nodes and namespaces come first, all of them, and only then sequences: passes are for good, and a group of
+// Pods, workloads, nodes and namespaces come first, all of them, and only then sequences: passes are permanent, and a group of
 // which only some pods are known may look ready.
 func (f *Feed) Run(ctx context.Context) {
 	var watches wait.Group
@@ -378,7 +378,7 @@ func (f *Feed) stepAt(watch *position, version string, enter func() sequence.Cha
 	})
 }
 
-// applyGroup tells the engine how many pods a PodGroup asks for.
+// applyGroup enters how many pods a PodGroup asks for.
 func (f *Feed) applyGroup(group podgroups.Reference) {
 	f.apply(func() sequence.Changes {
 		minimum, _ := f.groups.Minimum(group)
@@ -386,10 +386,10 @@ func (f *Feed) applyGroup(group podgroups.Reference) {
 	})
 }
 
-// pass has the engine's questions answered, and tells the sink.
+// pass has the engine's questions answered, and passes on the rest.
 func (f *Feed) pass(changes sequence.Changes) {
 	for subject, question := range changes.Questions {
-		// The moment was after all that the engine was told of, so the version must be.
+		// The moment was after all that has entered the engine, so the version must be.
 		f.barrier.ask(topicOf(subject), f.about(subject), question.Moment, latest(question.Version, f.versions.known()))
 	}
 	if f.synced && !changes.Empty() {
@@ -429,7 +429,7 @@ func (f *Feed) about(about sequence.Subject) subject {
 	return s
 }
 
-// keepTime tells the engine the time at each moment at which time alone changes something, until the context ends.
+// keepTime enters the time at each moment at which time alone changes something, until the context ends.
 func (f *Feed) keepTime(ctx context.Context) {
 	for {
 		f.deliver.Lock()

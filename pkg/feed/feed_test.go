@@ -24,7 +24,7 @@ import (
 )
 
 // The scheduler asks under the lock of its queue, and the sink activates pods, which takes that lock. So a question must
-// never wait for the sink, and must be answered by what the sink was told.
+// never wait for the sink, and must be answered by what the sink got.
 func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	engine := sequence.NewEngine(sequence.Config{SchedulerNames: []string{"podsequence-scheduler"}})
 	app := st.MakePod().Namespace("shop").Name("app").UID("app").SchedulerName("podsequence-scheduler").Obj()
@@ -55,16 +55,16 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	}}
 	type answer struct{ synced, held bool }
 	answers := make(chan answer, 100)
-	told := make(chan sequence.Changes, 100)
+	published := make(chan sequence.Changes, 100)
 	f.sink = func(changes sequence.Changes) {
-		told <- changes
+		published <- changes
 		if len(changes.Released) == 0 {
 			return
 		}
 		answered := make(chan answer)
 		go func() {
 			f.CaughtUp("shop", sequence.Sighting{Version: "1000", Moment: 1000})
-			f.Doubt("shop")
+			f.WhyUnconfirmed("shop")
 			f.Why()
 			answered <- answer{f.Synced(), engine.Decide(app).Held}
 		}()
@@ -92,8 +92,8 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	go func() { defer close(done); f.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
 
-	first := <-told
-	assert.Equal(t, []types.NamespacedName{{Namespace: "shop", Name: "app"}}, first.Held, "first of all it is told all there is")
+	first := <-published
+	assert.Equal(t, []types.NamespacedName{{Namespace: "shop", Name: "app"}}, first.Held, "first of all it gets all there is")
 
 	pods.Add(st.MakePod().Namespace("shop").Name("db").UID("db").Node("n").Phase(corev1.PodSucceeded).Obj())
 	got, answered := <-answers

@@ -18,12 +18,12 @@ import (
 // gathersAtOnce is how many requests about namespaces that have become of interest are under way at the same time.
 const gathersAtOnce = 8
 
-// scopedKind is a kind of which the engine is told only in namespaces of interest. A scope is one.
+// scopedKind is a kind that the engine gets only in namespaces of interest. A scope is one.
 type scopedKind interface {
 	gather(ctx context.Context, spaces []*space) error
 }
 
-// replaceSequences tells the engine of all sequences of a kind that there are at a version, but for those that must wait.
+// replaceSequences enters all sequences of a kind that there are at a version, but for those that must wait.
 func (f *Feed) replaceSequences(kind *sequenceKind, all []sequence.Stored, version string) sequence.Changes {
 	now := f.clock.Now()
 	present := make(map[types.NamespacedName]struct{}, len(all))
@@ -73,8 +73,8 @@ func (f *Feed) confirmDeferred() {
 	}
 }
 
-// forgetAbandoned has the engine forget what it was told of namespaces that nothing speaks of any more before they were
-// complete, and tells it of what waited for that: PodSequences that are not allowed any more.
+// forgetAbandoned has the engine forget what it knows of namespaces that nothing speaks of any more before they were
+// complete, and has it know what waited for that: PodSequences that are not allowed any more.
 func (f *Feed) forgetAbandoned() {
 	abandoned := f.interest.abandoned
 	f.interest.abandoned = nil
@@ -141,7 +141,7 @@ func (f *Feed) keepInterest(ctx context.Context) {
 	}
 }
 
-// gather tells the engine of all that there is in some namespaces, and then of the PodSequences that waited for that.
+// gather enters all that there is in some namespaces, and then the PodSequences that waited for that.
 func (f *Feed) gather(ctx context.Context, spaces []*space) {
 	retry := wait.Backoff{Duration: 200 * time.Millisecond, Cap: 5 * time.Second, Steps: 10, Factor: 2, Jitter: 0.2}
 	for {
@@ -152,7 +152,7 @@ func (f *Feed) gather(ctx context.Context, spaces []*space) {
 		if err == nil {
 			break
 		}
-		f.tellGather(ctx, spaces, err)
+		f.reportGather(ctx, spaces, err)
 		if !pause(ctx, retry.Step()) {
 			return
 		}
@@ -174,8 +174,8 @@ func (f *Feed) gatherKinds(ctx context.Context, spaces []*space) error {
 	return group.Wait()
 }
 
-// tellGather tells why it takes long until some namespaces are complete.
-func (f *Feed) tellGather(ctx context.Context, spaces []*space, err error) {
+// reportGather says why it takes long until some namespaces are complete.
+func (f *Feed) reportGather(ctx context.Context, spaces []*space, err error) {
 	watchErrors.WithLabelValues("pods_and_workloads").Inc()
 	klog.FromContext(ctx).Error(err, "Could not list pods and workloads of namespaces of which PodSequences speak; pods there stay held, will try again",
 		"namespaces", len(spaces), "namespace", spaces[0].name)
@@ -192,7 +192,7 @@ func (f *Feed) tellGather(ctx context.Context, spaces []*space, err error) {
 	}
 }
 
-// completeSpaces tells the engine of what waited for these namespaces. Their pods wait until it has been told of all.
+// completeSpaces enters what waited for these namespaces. Their pods wait until the engine knows all of it.
 func (f *Feed) completeSpaces(spaces []*space) sequence.Changes {
 	var held []sequence.Stored
 	for _, sp := range spaces {

@@ -59,7 +59,7 @@ type space struct {
 	emptied   time.Time // since when none does
 	complete  bool      // everything that there is in it is known
 	kinds     []spaceKind
-	// held are the PodSequences that the engine is not told of before the space is complete, and namespace is the Namespace
+	// held are the PodSequences that the engine does not get before the space is complete, and namespace is the Namespace
 	// itself if that has changed meanwhile.
 	held      map[types.NamespacedName]sequence.Stored
 	namespace *corev1.Namespace
@@ -93,7 +93,7 @@ func (i *interest) isWaiting(namespace string) (why string, waiting bool) {
 // isKnown reports whether all is known that there is in the namespaces of which sequences speak.
 func (i *interest) isKnown() bool { return i.incomplete == 0 }
 
-// holdBack takes a PodSequence that was created or changed. It reports whether the engine must not be told of it yet. Then it
+// holdBack takes a PodSequence that was created or changed. It reports whether the engine must not get it yet. Then it
 // is kept until the namespace of which it speaks is complete.
 func (i *interest) holdBack(ps sequence.Stored, now time.Time) bool {
 	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
@@ -206,7 +206,7 @@ func (i *interest) keepOnly(present map[types.NamespacedName]struct{}, cluster b
 	}
 }
 
-// holdNamespace takes a Namespace that was created or changed. It reports whether the engine must not be told of it yet, because
+// holdNamespace takes a Namespace that was created or changed. It reports whether the engine must not get it yet, because
 // some sequence speaks of the namespace that is not complete: what the Namespace says may have the sequence count there.
 func (i *interest) holdNamespace(namespace *corev1.Namespace, now time.Time) bool {
 	i.setConsent(namespace.Name, namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation], now)
@@ -278,7 +278,7 @@ func (sp *space) inherit(old *space) {
 	}
 }
 
-// complete has a space be complete. It returns what was kept for it, which the engine must be told before the space ceases to
+// complete has a space be complete. It returns what was kept for it, which the engine must get before the space ceases to
 // wait.
 func (i *interest) complete(sp *space) (held []sequence.Stored, namespace *corev1.Namespace) {
 	held, namespace = slices.Collect(maps.Values(sp.held)), sp.namespace

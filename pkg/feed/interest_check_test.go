@@ -121,7 +121,7 @@ func (w *interestWorld) schedule(pod *corev1.Pod) {
 		}
 		report, known := w.truth.Report(types.NamespacedName{Namespace: ps.Namespace, Name: name})
 		if w.seen["scheduled in a later group"]++; !known || report.Current < 1 {
-			w.Fatalf("seed %d: pod %s/%s is scheduled before its turn in PodSequence %s/%s\n%s", w.seed, pod.Namespace, pod.Name, ps.Namespace, name, w.told())
+			w.Fatalf("seed %d: pod %s/%s is scheduled before its turn in PodSequence %s/%s\n%s", w.seed, pod.Namespace, pod.Name, ps.Namespace, name, w.history())
 		}
 	}
 	w.checkClusters(pod)
@@ -131,7 +131,7 @@ func (w *interestWorld) schedule(pod *corev1.Pod) {
 	}
 }
 
-func (w *interestWorld) told() string {
+func (w *interestWorld) history() string {
 	text := ""
 	for _, line := range w.log {
 		text += line + "\n"
@@ -152,7 +152,7 @@ func (w *interestWorld) quiet() {
 		synctest.Wait()
 	}
 	if !w.feed.Synced() {
-		w.Fatalf("seed %d: not everything is known: %s\n%s", w.seed, w.feed.Why(), w.told())
+		w.Fatalf("seed %d: not everything is known: %s\n%s", w.seed, w.feed.Why(), w.history())
 	}
 	ofInterest := sets.Set[string]{}
 	for name := range w.allowed {
@@ -190,7 +190,7 @@ func (w *interestWorld) quiet() {
 func (w *interestWorld) compare(namespace string, kind sequence.WorkloadKind, want sets.Set[types.UID]) {
 	known := sets.New(w.feed.engine.Unlisted(kind, namespace, nil, "1000000")...)
 	if !known.Equal(want) {
-		w.Fatalf("seed %d: of namespace %s the engine knows %s %v, want %v\n%s", w.seed, namespace, kind, sets.List(known), sets.List(want), w.told())
+		w.Fatalf("seed %d: of namespace %s the engine knows %s %v, want %v\n%s", w.seed, namespace, kind, sets.List(known), sets.List(want), w.history())
 	}
 }
 
@@ -221,7 +221,7 @@ func (w *interestWorld) compareReleases() {
 			time.Sleep(time.Second)
 		}
 		if !w.mayBeScheduled(pod) {
-			w.Fatalf("seed %d: pod %s/%s waits for nothing: %s\n%s", w.seed, pod.Namespace, pod.Name, w.feed.engine.Decide(pod).Message(), w.told())
+			w.Fatalf("seed %d: pod %s/%s waits for nothing: %s\n%s", w.seed, pod.Namespace, pod.Name, w.feed.engine.Decide(pod).Message(), w.history())
 		}
 	}
 }

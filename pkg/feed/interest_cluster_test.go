@@ -97,7 +97,7 @@ func (w *interestWorld) checkClusters(pod *corev1.Pod) {
 		}
 		report, known := w.truth.Report(types.NamespacedName{Name: name})
 		if w.seen["scheduled in a later group across namespaces"]++; !known || report.Current < 1 {
-			w.Fatalf("seed %d: pod %s/%s is scheduled before its turn in ClusterPodSequence %s\n%s", w.seed, pod.Namespace, pod.Name, name, w.told())
+			w.Fatalf("seed %d: pod %s/%s is scheduled before its turn in ClusterPodSequence %s\n%s", w.seed, pod.Namespace, pod.Name, name, w.history())
 		}
 	}
 }

@@ -33,7 +33,7 @@ import (
 )
 
 // Watches are late, break and begin anew, while PodSequences come and go in all namespaces and some are allowed and refused
-// elsewhere. No pod may be scheduled that a PodSequence from before the pod holds: how far that is says an engine that is told of
+// elsewhere. No pod may be scheduled that a PodSequence from before the pod holds: how far that is says an engine that gets
 // everything at once, in all namespaces. And when all is quiet, the feed's engine knows what there is where a PodSequence speaks of
 // it, and elsewhere nothing but the pods that wait for a node.
 func TestInterestReleasesNothingEarlyAndForgets(t *testing.T) {
@@ -74,7 +74,7 @@ var (
 	tiers          = []string{"db", "app"} // the groups of every PodSequence
 )
 
-// interestWorld is an API server, a feed of it, and an engine that is told of everything at once.
+// interestWorld is an API server, a feed of it, and an engine that gets everything at once.
 type interestWorld struct {
 	*testing.T
 	*rand.Rand

@@ -96,7 +96,7 @@ func list(ctx context.Context, client metadata.ResourceInterface) (listing, erro
 	}
 }
 
-// settle returns once the engine has been told of all that a list says: the watch has brought what was listed, and the
+// settle returns once the engine knows all that a list says: the watch has brought what was listed, and the
 // engine has dropped what it knew and was not. That takes nothing but versions of one kind.
 func (k *askedKind) settle(ctx context.Context, namespace string, found listing) error {
 	if err := k.watch.await(ctx, found.newest); err != nil {

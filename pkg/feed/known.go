@@ -43,7 +43,7 @@ func newKnownSequences(barrier *barrier, kind *askedKind, cluster bool, pods *po
 		name = "ClusterPodSequences"
 	}
 	k := newKnownKind(barrier, topic{isCluster: cluster}, kind, pods, advanced, subject{name: name, consequence: "new pods are held"})
-	k.about.passed = func(mark) {} // brought has told of it
+	k.about.passed = func(mark) {} // brought has done that
 	return k
 }
 
@@ -112,7 +112,7 @@ func (k *knownKind) reachedOrWanted(pod sequence.Sighting) bool {
 	return false
 }
 
-// want has that found out. It does not wait: what comes of it is told by advanced.
+// want has that found out. It does not wait: advanced is called when there is an answer.
 func (k *knownKind) want(pod sequence.Sighting) {
 	if pod.Moment > 0 || k.barrier.versions.comparable() {
 		k.barrier.ask(k.topic, k.about, k.barrier.moment(), pod.Version)

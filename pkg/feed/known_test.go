@@ -73,7 +73,7 @@ func TestPodSequencesFromBeforeAPod(t *testing.T) {
 			k.want(sighted("90", 1))
 			time.Sleep(time.Second)
 			assert.False(t, k.reached(sighted("90", 1)))
-			assert.Contains(t, a.doubt("any"), "cannot tell whether all PodSequences are known: list podsequences: the server is down")
+			assert.Contains(t, a.whyUnconfirmed("any"), "cannot tell whether all PodSequences are known: list podsequences: the server is down")
 			a.set(func() { a.sequences.failing = false })
 			require.NoError(t, k.await(t.Context(), sighted("90", 1)))
 		},

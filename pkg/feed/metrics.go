@@ -16,7 +16,7 @@ var (
 	confirmDuration = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem:      "podsequence",
 		Name:           "confirm_duration_seconds",
-		Help:           "How long it takes to make sure that no change is missing, before a group counts as ready or a new pod is scheduled.",
+		Help:           "How long it takes to confirm that no change is missing, before a group counts as ready or a new pod is scheduled.",
 		Buckets:        metrics.ExponentialBuckets(0.001, 2, 15),
 		StabilityLevel: metrics.ALPHA,
 	})
@@ -30,19 +30,19 @@ var (
 	lists = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      "podsequence",
 		Name:           "confirm_lists_total",
-		Help:           "Lists of metadata that were made to be sure that no change is missing, by resource.",
+		Help:           "Lists of metadata that were made to confirm that no change is missing, by resource.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"resource"})
 	splitStorage = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "split_storage",
-		Help:           "1 if resource versions of different kinds cannot be compared, because they are stored in more than one etcd. Every doubt then costs lists.",
+		Help:           "1 if resource versions of different kinds cannot be compared, because they are stored in more than one etcd. Every question then costs lists.",
 		StabilityLevel: metrics.ALPHA,
 	})
 	engineSynced = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "engine_synced",
-		Help:           "1 while this process knows all it must know to let pods go. 0 holds every pod, and is right on a standby.",
+		Help:           "1 while this process knows all it must know to release pods. 0 holds every pod, and is right on a standby.",
 		StabilityLevel: metrics.ALPHA,
 	})
 	unreadableSequences = metrics.NewGaugeVec(&metrics.GaugeOpts{

@@ -62,7 +62,7 @@ func (s *objectStore[T]) Transformer() cache.TransformFunc {
 	}
 }
 
-// enter tells the engine of one event, unless it is of no interest. That is found out in the same step: a namespace that
+// enter enters one event, unless it is of no interest. That is found out in the same step: a namespace that
 // becomes of interest later is listed not older than the event.
 func (s *objectStore[T]) enter(obj any, deleted bool) error {
 	object, err := as[T](obj)
@@ -84,7 +84,7 @@ func (s *objectStore[T]) enter(obj any, deleted bool) error {
 	return nil
 }
 
-// entrance is how the engine is told of an event; nil if it is not.
+// entrance is how an event enters the engine; nil if it does not.
 func (s *objectStore[T]) entrance(object T, deleted bool) func(T) sequence.Changes {
 	switch {
 	case s.scope != nil:

@@ -13,9 +13,9 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// An event of Jobs is late: the engine had been told of something newer before. A question that arises from it is about
+// An event of Jobs is late: the engine knew something newer before. A question that arises from it is about
 // that moment of the engine, so that watches which have only come as far as the event do not answer it.
-func TestAQuestionIsAboutAllThatTheEngineWasToldOf(t *testing.T) {
+func TestAQuestionIsAboutAllThatTheEngineKnows(t *testing.T) {
 	play(t, func(t *testing.T, a *asking) {
 		engine := sequence.NewEngine(sequence.Config{})
 		f := &Feed{

@@ -16,7 +16,7 @@ import (
 // manySpaces is from how many namespaces on a kind is listed in all namespaces instead of in each of them.
 const manySpaces = 64
 
-// scope is a kind of which the engine is told only in namespaces of interest. It is the source of the kind's reflector: it
+// scope is a kind that the engine gets only in namespaces of interest. It is the source of the kind's reflector: it
 // lists no more than that, and watches all namespaces from there on.
 //
 // The fields below feed are guarded by its deliver.
@@ -45,7 +45,7 @@ var (
 	_ cache.ListerWatcherWithContext = &scope[metav1.Object]{}
 )
 
-// newScope has the store be told only what is of interest.
+// newScope has the store enter only what is of interest.
 func newScope[T metav1.Object](store *objectStore[T]) *scope[T] {
 	s := &scope[T]{store: store, feed: store.feed, kind: len(store.feed.scoped), relisting: true, settled: make(chan struct{})}
 	store.scope = s
@@ -53,10 +53,10 @@ func newScope[T metav1.Object](store *objectStore[T]) *scope[T] {
 	return s
 }
 
-// entrance is how the engine is told of an event; nil if it is not.
+// entrance is how an event enters the engine; nil if it does not.
 //
 // An event that is not newer than the list of its namespace says nothing new, or is of an object that is gone. A deletion is
-// told whatever the list said, for the object may have come in by an event before the list did.
+// entered whatever the list said, for the object may have come in by an event before the list did.
 func (s *scope[T]) entrance(object T, deleted bool) func(T) sequence.Changes {
 	sp := s.feed.interest.spaces[object.GetNamespace()]
 	switch {
@@ -89,7 +89,7 @@ func (k *spaceKind) bury(uid types.UID) {
 	k.gone[uid] = struct{}{}
 }
 
-// gather tells the engine what there is in some spaces, a page at a time. No PodSequence of theirs is known to the engine, so
+// gather enters what there is in some spaces, a page at a time. No PodSequence of theirs is known to the engine, so
 // it does not matter that it sees them grow. What the watch brings meanwhile enters as well, and what is newer wins.
 func (s *scope[T]) gather(ctx context.Context, spaces []*space) error {
 	for ctx.Err() == nil {
@@ -151,7 +151,7 @@ func (s *scope[T]) limited(ctx context.Context, namespace string, options metav1
 	return s.list(ctx, namespace, options)
 }
 
-// enterPage tells the engine of a page. It reports whether the rest of the list is wanted.
+// enterPage enters a page. It reports whether the rest of the list is wanted.
 func (s *scope[T]) enterPage(page []T, round int, missing map[string]*space) bool {
 	s.feed.deliver.Lock()
 	defer s.feed.deliver.Unlock()

@@ -50,7 +50,7 @@ type sequenceStore struct {
 	feed   *Feed
 	kind   *sequenceKind
 	logger klog.Logger
-	// unreadable are the generations of those that cannot be read wholly, which are told of once each.
+	// unreadable are the generations of those that cannot be read wholly, which are reported once each.
 	unreadable map[types.NamespacedName]int64
 }
 
@@ -109,7 +109,7 @@ func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 	s.unreadable = map[types.NamespacedName]int64{}
 	sequences := make([]sequence.Stored, len(objects))
 	for i, stored := range objects {
-		if generation, told := before[keyOf(stored)]; told {
+		if generation, reported := before[keyOf(stored)]; reported {
 			s.unreadable[keyOf(stored)] = generation
 		}
 		sequences[i] = s.read(stored)

@@ -16,7 +16,7 @@ type versions struct {
 
 	mu       sync.Mutex
 	newest   string // that was seen of any kind
-	entered  string // the newest of what the engine was told of
+	entered  string // the newest of what has entered the engine
 	compared bool   // all kinds were looked at, and nothing spoke against it
 	split    bool   // once true it stays so
 }
@@ -32,7 +32,7 @@ func (v *versions) saw(version string) {
 	v.newest = latest(v.newest, version)
 }
 
-// enter notes that the engine was told of an event of this version.
+// enter notes that an event of this version has entered the engine.
 func (v *versions) enter(version string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -46,7 +46,7 @@ func (v *versions) seen() string {
 	return v.newest
 }
 
-// known is the newest version of what the engine was told of.
+// known is the newest version of what has entered the engine.
 func (v *versions) known() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -80,7 +80,7 @@ func (v *versions) comparable() bool {
 	return v.compared && !v.split
 }
 
-// isSplit reports whether they surely cannot be.
+// isSplit reports whether it is known that they cannot be.
 func (v *versions) isSplit() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// watchedKind is a kind of built-in object that the engine is told of.
+// watchedKind is a kind of built-in object that the engine gets.
 type watchedKind struct {
 	resource schema.GroupVersionResource
 	source   cache.ListerWatcher
@@ -21,7 +21,7 @@ type watchedKind struct {
 	kinds    sequence.Kinds        // of the questions that concern it
 }
 
-// worldStore is a store that tells when it has had its first complete list.
+// worldStore is a store that says when it has had its first complete list.
 type worldStore interface {
 	cache.TransformingStore
 	cache.ReflectorBookmarkStore
@@ -81,7 +81,7 @@ func (f *Feed) replaceNamespaces(list []*corev1.Namespace, version string) seque
 	for i, namespace := range list {
 		present[namespace.Name] = struct{}{}
 		if f.interest.holdNamespace(namespace, f.clock.Now()) {
-			// That there is one is told, but not what it says. Without a version it does not keep out what comes later.
+			// The engine gets that there is one, but not what it says. Without a version it does not keep out what comes later.
 			list[i] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID}}
 		}
 	}
@@ -111,7 +111,7 @@ func isWaitingForNode(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
-// scoped is a kind of which the engine is told only in namespaces of interest.
+// scoped is a kind that the engine gets only in namespaces of interest.
 func scoped[T metav1.Object](client rest.Interface, resource string, object T, store *objectStore[T]) watchedKind {
 	kind := watched(client, resource, object, store)
 	store.scope.list, store.scope.watch = listerOf(client, resource), kind.source.(cache.WatcherWithContext).WatchWithContext

@@ -6,8 +6,15 @@ package intern
 // is not safe for concurrent use.
 type Table[V any] struct{ young, old map[string]V }
 
+// MaxKey is the length of the longest key whose value is remembered: what somebody stores must not outlast it in numbers that
+// matter.
+const MaxKey = 4096
+
 // Get returns the remembered value, which is made if there is none.
 func (t *Table[V]) Get(key string, most int, make func() V) V {
+	if len(key) > MaxKey {
+		return make()
+	}
 	value, known := t.young[key]
 	if known {
 		return value

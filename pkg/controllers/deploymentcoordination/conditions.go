@@ -48,7 +48,7 @@ func (d *deliberation) progressingCondition() metav1.Condition {
 	active := d.status.ActiveDeployment
 	switch {
 	case d.halted != "":
-		condition.Reason, condition.Message = d.halted, "halted until "+active+" is mended or ready"
+		condition.Reason, condition.Message = d.halted, "halted until "+active+" is fixed or ready"
 	case active != "":
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonDeploymentRollingOut
 		condition.Message = "it is the turn of " + active

@@ -69,7 +69,7 @@ type deliberation struct {
 	members  []member
 	status   *v1.DeploymentCoordinationStatus
 	decision Decision
-	// halted says why nothing more happens until the active Deployment is mended; empty if it is not so.
+	// halted says why nothing more happens until the active Deployment is fixed; empty if it is not so.
 	halted string
 }
 
@@ -336,6 +336,6 @@ func (d *deliberation) reached(at time.Time) bool {
 	return false
 }
 
-// nextSecond is the first moment that surely is not before what an API timestamp, which is cut to whole seconds, stands
+// nextSecond is the first moment that is certainly not before what an API timestamp, which is cut to whole seconds, stands
 // for.
 func nextSecond(t time.Time) time.Time { return t.Truncate(time.Second).Add(time.Second) }

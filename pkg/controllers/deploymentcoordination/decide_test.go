@@ -241,7 +241,7 @@ func TestDecide(t *testing.T) {
 			members:    M{deployment("a", rolled), deployment("b", rolling), deployment("c", changed, held)},
 			wantActive: "b",
 		},
-		"and has the turn of one that has not begun": {
+		"and has the turn of one that has not started": {
 			active: "a", states: S{activeA, record(deployment("b", changed), pending(long), resumed)},
 			members:    M{deployment("a", changed, held), deployment("b", rolling)},
 			wantActive: "b",
@@ -265,7 +265,7 @@ func TestDecide(t *testing.T) {
 			members:    M{deployment("a", changed), deployment("z", rolling)},
 			wantActive: "z", wantPause: []string{"a"},
 		},
-		"one that was rolling when it came has the turn of one that has not begun": {
+		"one that was rolling when it came has the turn of one that has not started": {
 			active: "a", states: S{activeA},
 			members:    M{deployment("a", changed, held), deployment("z", rolling)},
 			wantActive: "z",

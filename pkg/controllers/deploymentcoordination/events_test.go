@@ -46,7 +46,7 @@ func TestEventsFor(t *testing.T) {
 		"unpaused by somebody": {before: status("", heldA), after: status("", record(deployment("a", changed), resumed)), want: []string{"PauseReverted"}},
 		"and once more":        {before: status("", record(deployment("a", changed), resumed)), after: status("", record(deployment("a", changed), resumed))},
 		"halted":               {before: degraded("OverlappingCoordination"), after: degraded("RolloutTimedOut"), want: []string{"RolloutTimedOut"}},
-		"degraded by a revert, which is told already": {before: status(""), after: degraded("PauseReverted")},
+		"degraded by a revert, which is reported already": {before: status(""), after: degraded("PauseReverted")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -135,7 +135,7 @@ func TestTheTurnGoesToOneWhosePodsNobodyHolds(t *testing.T) {
 	}
 }
 
-func TestAnActiveDeploymentThatIsHeldIsToldOf(t *testing.T) {
+func TestAnActiveDeploymentThatIsHeldIsReported(t *testing.T) {
 	in := Input{
 		Coordination: coordination("a", record(deployment("a", changed), pending(long), started(0))),
 		Members:      []Member{deployment("a", rolling, bySequence())}, Now: noon,
@@ -147,7 +147,7 @@ func TestAnActiveDeploymentThatIsHeldIsToldOf(t *testing.T) {
 }
 
 // When the needed Deployment waits for a turn of the same set of coordinations, it need not match this one.
-func TestOverlappingCoordinationsTellOfWhatThePodSequenceNeeds(t *testing.T) {
+func TestOverlappingCoordinationsReportWhatThePodSequenceNeeds(t *testing.T) {
 	in := Input{
 		Coordination: coordination("a", record(deployment("a", changed), pending(long), started(0))), Overlapping: []string{"other"},
 		Members: []Member{deployment("a", rolling, bySequence("z"))}, Now: noon,

@@ -34,7 +34,7 @@ type Holds struct {
 	namespaces workqueue.TypedInterface[string]
 }
 
-// NewHolds returns Holds that remember what they are told until the controller runs.
+// NewHolds returns Holds that remember what they get until the controller runs.
 func NewHolds() *Holds { return &Holds{workqueue.NewTyped[string]()} }
 
 // Changed tells of a namespace. It does not block.

@@ -62,7 +62,7 @@ func (w *world) degraded() (reason, message string) {
 	return degraded.Reason, degraded.Message
 }
 
-// pass lets time go by, and has the reconciler work.
+// pass has time go by, and has the reconciler work.
 func (w *world) pass(d time.Duration) {
 	w.clock.SetTime(w.clock.Now().Add(d))
 	w.reconcileAll()
@@ -119,7 +119,7 @@ func TestNothingIsActivatedWhileADeploymentCannotBePaused(t *testing.T) {
 	assert.Equal(t, 1, *attempts, "it is not tried again before its time")
 	w.pass(time.Minute)
 	assert.Equal(t, 2, *attempts)
-	assert.Equal(t, 1, sent(recorder)[v1.ReasonPauseFailed], "it is told once")
+	assert.Equal(t, 1, sent(recorder)[v1.ReasonPauseFailed], "it is reported once")
 
 	t.Log("a has rolled out: c rolls, so b waits")
 	w.sync(w.deployment("a"), true)
@@ -208,7 +208,7 @@ func TestAnAPIServerThatDoesNotAnswerHasRefusedNothing(t *testing.T) {
 	assert.False(t, w.deployment("a").Spec.Paused, "it is tried again at the next event")
 }
 
-func TestADeploymentThatCannotBeReleasedIsToldOf(t *testing.T) {
+func TestADeploymentThatCannotBeReleasedIsReported(t *testing.T) {
 	w, recorder, _, _ := refusing(t, "a")
 	w.change(true, "a", "b")
 	for _, name := range []string{"a", "b"} {
@@ -221,7 +221,7 @@ func TestADeploymentThatCannotBeReleasedIsToldOf(t *testing.T) {
 	assert.Equal(t, 1, sent(recorder)[v1.ReasonUnpauseFailed])
 }
 
-// next lets time go by, has the reconciler take a turn, and returns when it will come back if nothing happens.
+// next has time go by, has the reconciler take a turn, and returns when it will come back if nothing happens.
 func (w *world) next(d time.Duration) time.Duration {
 	w.clock.SetTime(w.clock.Now().Add(d))
 	w.reconciler.namespaces.note("shop", true)

@@ -90,19 +90,19 @@ func TestARolloutThatWasCompleteAndWasScaledBeforeItWasSeen(t *testing.T) {
 		m.Deployment.Status.Replicas, m.Deployment.Status.UpdatedReplicas = 9, 9
 	}
 	ended := progress("NewReplicaSetAvailable", -3*time.Second)
-	begun := record(deployment("a", changed), pending(long), started(-10*time.Second))
+	underWay := record(deployment("a", changed), pending(long), started(-10*time.Second))
 	for name, tc := range map[string]struct {
 		member Member
 		record v1.DeploymentState
 		want   bool
 	}{
-		"the Deployment controller says that it was":    {member: deployment("a", rolled, scaled, ended), record: begun, want: true},
-		"it says so of the rollout before":              {member: deployment("a", rolled, scaled, progress("NewReplicaSetAvailable", -20*time.Second)), record: begun},
+		"the Deployment controller says that it was":    {member: deployment("a", rolled, scaled, ended), record: underWay, want: true},
+		"it says so of the rollout before":              {member: deployment("a", rolled, scaled, progress("NewReplicaSetAvailable", -20*time.Second)), record: underWay},
 		"nobody knows which rollout it says so of":      {member: deployment("a", rolled, scaled, ended), record: record(deployment("a", changed), pending(long))},
 		"it says so of the template before":             {member: deployment("a", rolled, scaled, ended), record: record(deployment("a"), pending(long), started(-10*time.Second))},
-		"it has yet to count the pods of this template": {member: deployment("a", rolled, scaled, ended, func(m *Member) { m.Deployment.Status.UpdatedReplicas = 0 }), record: begun},
-		"it has yet to see the last change":             {member: deployment("a", rolled, scaled, ended, func(m *Member) { m.Deployment.Generation++ }), record: begun},
-		"it has paused since":                           {member: deployment("a", rolled, scaled, progress("DeploymentPaused", -time.Second)), record: begun},
+		"it has yet to count the pods of this template": {member: deployment("a", rolled, scaled, ended, func(m *Member) { m.Deployment.Status.UpdatedReplicas = 0 }), record: underWay},
+		"it has yet to see the last change":             {member: deployment("a", rolled, scaled, ended, func(m *Member) { m.Deployment.Generation++ }), record: underWay},
+		"it has paused since":                           {member: deployment("a", rolled, scaled, progress("DeploymentPaused", -time.Second)), record: underWay},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, tc.want, tc.member.rolledOut(&tc.record))

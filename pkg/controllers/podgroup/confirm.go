@@ -56,7 +56,7 @@ func (r *reconciler) confirm(ctx context.Context, m *memory, group types.Namespa
 			}
 		}
 	}
-	for uid, owner := range w.strangers() {
+	for uid, owner := range w.unseenOwners() {
 		if _, known := m.asked.workloads[uid]; known || m.asked.absentWorkloads[uid] {
 			continue
 		}

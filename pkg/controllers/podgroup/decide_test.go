@@ -270,7 +270,7 @@ func names(pods []*corev1.Pod) (names []string) {
 func TestProblems(t *testing.T) {
 	for name, tc := range map[string]struct {
 		world world
-		want  []string // reason, and the pod that it is told on
+		want  []string // reason, and the pod that it is reported on
 	}{
 		"sources that agree": {
 			world: worldOf(pod("a", sized("2"), ownedBy("job")), pod("b", ownedBy("job"))).workload("job", 2),
@@ -306,7 +306,7 @@ func TestProblems(t *testing.T) {
 			var got []string
 			for _, p := range decide(tc.world).problems {
 				assert.NotEmpty(t, p.note())
-				if p.unsure {
+				if p.unconfirmed {
 					continue
 				}
 				got = append(got, p.reason+" "+p.pod.Name)

@@ -5,7 +5,7 @@
 // notready.go), and has the labels written, one pod of each namespace in turn (label.go). Nothing is stored but the labels, and
 // for which group they were given; everything else is worked out anew.
 //
-// A label is for good, so it is not given by mistake: the pods of a group come from one watch, whose cache always is a
+// A label is permanent, so it is not given by mistake: the pods of a group come from one watch, whose cache always is a
 // state that the API server had at some moment; and what the other watches have not brought yet - an owner, a PodGroup - is
 // asked for before the first label.
 package podgroup

@@ -97,7 +97,7 @@ func (r *reconciler) gatherWorkloads(ctx context.Context, group types.Namespaced
 			return err
 		}
 	}
-	for uid, owner := range w.strangers() {
+	for uid, owner := range w.unseenOwners() {
 		object := workloadKinds[owner.Kind].object()
 		err := r.workloads.Get(ctx, types.NamespacedName{Namespace: group.Namespace, Name: owner.Name}, object, client.UnsafeDisableDeepCopy)
 		if client.IgnoreNotFound(err) != nil {
@@ -127,8 +127,8 @@ func (r *reconciler) gatherWorkloads(ctx context.Context, group types.Namespaced
 	return nil
 }
 
-// strangers are the owners of pods that are of a kind whose size can be known, and not known.
-func (w world) strangers() map[types.UID]*metav1.OwnerReference {
+// unseenOwners are the owners of pods that are of a kind whose size can be known, and not known.
+func (w world) unseenOwners() map[types.UID]*metav1.OwnerReference {
 	owners := map[types.UID]*metav1.OwnerReference{}
 	for _, pod := range w.pods {
 		owner := metav1.GetControllerOfNoCopy(pod)

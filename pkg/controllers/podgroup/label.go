@@ -71,7 +71,7 @@ func (l *labeller) want(pods []*corev1.Pod) {
 	}
 }
 
-// seen is told of the pods that the cache has, and forgets what it was to bring.
+// seen gets the pods that the cache has, and forgets what it was to bring.
 func (l *labeller) seen(pod *corev1.Pod) {
 	key := client.ObjectKeyFromObject(pod)
 	l.lock.Lock()
@@ -81,7 +81,7 @@ func (l *labeller) seen(pod *corev1.Pod) {
 	}
 }
 
-// gone is told of pods that there are no longer.
+// gone gets the pods that there are no longer.
 func (l *labeller) gone(pod *corev1.Pod) {
 	l.lock.Lock()
 	defer l.lock.Unlock()

@@ -10,8 +10,8 @@ import (
 // notReadyAfter is how long the newest pod without the label must have waited before that is reported.
 const notReadyAfter = time.Minute
 
-// notReady returns the problem that a group is not ready; waits is false if no pod waits for the label. The problem is sure
-// at once if pods wait for what does not come by itself.
+// notReady returns the problem that a group is not ready; waits is false if no pod waits for the label. The problem is
+// confirmed at once if pods wait for what does not come by itself.
 func (w world) notReady(members []*corev1.Pod, why string) (p problem, waits bool) {
 	p = problem{kind: notReady, reason: EventNotReady}
 	say := func(format string, args ...any) func() string {
@@ -57,7 +57,7 @@ func (w world) notReady(members []*corev1.Pod, why string) (p problem, waits boo
 		newest = w.now // by a clock that is ahead of ours
 	}
 	if due := newest.Add(notReadyAfter); due.After(w.now) {
-		p.unsure, p.due = true, due
+		p.unconfirmed, p.due = true, due
 	}
 	return p, true
 }

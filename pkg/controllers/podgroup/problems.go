@@ -16,9 +16,9 @@ type problem struct {
 	kind string
 	// subject tells the problems of a kind apart. It does not name a pod that may be replaced by another like it.
 	subject string
-	// unsure problems are not published yet. One that was published lasts while it is unsure.
-	unsure bool
-	// due is when an unsure problem becomes sure if nothing happens; zero for never.
+	// unconfirmed problems are not published yet. One that was published lasts while it is unconfirmed.
+	unconfirmed bool
+	// due is when an unconfirmed problem becomes confirmed if nothing happens; zero for never.
 	due    time.Time
 	reason string
 	pod    *corev1.Pod
@@ -48,7 +48,7 @@ func otherSize(first *corev1.Pod, size int, other *corev1.Pod, otherSize int) pr
 	}}
 }
 
-// conflicts returns the sources that disagree with the first. That is sure when all pods there are run and one of the
+// conflicts returns the sources that disagree with the first. That is confirmed when all pods there are run and one of the
 // sources has the group complete: before that, workloads that make up a group may just not all be there.
 func conflicts(sources []sizing, members []*corev1.Pod, running int) []problem {
 	first := sources[0]
@@ -65,14 +65,14 @@ func conflicts(sources []sizing, members []*corev1.Pod, running int) []problem {
 	var problems []problem
 	for _, other := range others {
 		p := problem{
-			kind: conflictingSources, subject: first.source + ", not " + other.source, unsure: true,
+			kind: conflictingSources, subject: first.source + ", not " + other.source, unconfirmed: true,
 			reason: EventSizeConflict, note: func() string {
 				return fmt.Sprintf("the group has %d pods by %s, but %s: %d holds",
 					first.size, first.source, strings.Join(sizes, " and "), first.size)
 			},
 		}
 		if complete && running == len(members) && len(members) > 0 {
-			p.unsure, p.pod = false, members[0]
+			p.unconfirmed, p.pod = false, members[0]
 		}
 		problems = append(problems, p)
 	}
@@ -94,7 +94,7 @@ func (r *reconciler) publish(ctx context.Context, m *memory, problems []problem)
 		}
 	}
 	for _, p := range problems {
-		if _, ok := m.published[p.kind]; ok || p.unsure {
+		if _, ok := m.published[p.kind]; ok || p.unconfirmed {
 			continue
 		}
 		m.published[p.kind] = p.subject

@@ -104,8 +104,8 @@ func (w world) grouped(kind podgroups.Kind, members []*corev1.Pod) (sizing, bool
 // owned counts each workload by itself, as grouped does PodGroups. So many Jobs of one group are added up.
 func (w world) owned(members []*corev1.Pod) (sizing, bool) {
 	s := sizing{source: "Jobs, StatefulSets and ReplicaSets"}
-	type tally struct{ active, succeeded int }
-	there := map[types.UID]tally{}
+	type podCount struct{ active, succeeded int }
+	there := map[types.UID]podCount{}
 	for _, pod := range members {
 		owner := metav1.GetControllerOfNoCopy(pod)
 		if owner == nil {

@@ -44,7 +44,7 @@ type Options struct {
 	GatePrefixes []string
 	// ReleaseGates has the gates of all other schedulers' pods lifted here.
 	ReleaseGates bool
-	// ExplainWaits has those pods told what they wait for. It does nothing without ReleaseGates.
+	// ExplainWaits has those pods say what they wait for. It does nothing without ReleaseGates.
 	ExplainWaits bool
 	// StatusWritesPerNamespace is how many statuses of PodSequences of one namespace are written in a second, twice as many at
 	// once after a pause. A status of many groups or nodes counts as several, see writeCost.
@@ -85,12 +85,12 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 		// A retry that came within the write interval would be put off by the pacer, and its failures be forgotten.
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](2*writeInterval, 30*time.Second),
 		Reconciler: &statusReconciler{
-			engine:   engine,
-			statuses: mgr.GetClient().Status(),
-			recorder: mgr.GetEventRecorder(reporter),
-			clock:    clock.RealClock{},
-			pacer:    newPacer(clock.RealClock{}, options.StatusWritesPerNamespace),
-			doubt:    source.Doubt,
+			engine:         engine,
+			statuses:       mgr.GetClient().Status(),
+			recorder:       mgr.GetEventRecorder(reporter),
+			clock:          clock.RealClock{},
+			pacer:          newPacer(clock.RealClock{}, options.StatusWritesPerNamespace),
+			whyUnconfirmed: source.WhyUnconfirmed,
 		},
 	})
 	if err != nil {
@@ -156,9 +156,9 @@ func readyz(elected <-chan struct{}, why func() string) healthz.Checker {
 // unknown says why a pod waits that waits for being confirmed, and for which that takes long.
 func unknown(engine *sequence.Engine, source *feed.Feed) func(*corev1.Pod) string {
 	return func(pod *corev1.Pod) string {
-		doubt := source.Doubt(pod.Namespace)
-		if d := engine.Decide(pod); d.Confirming() && doubt != "" {
-			return d.Message() + ": " + doubt
+		why := source.WhyUnconfirmed(pod.Namespace)
+		if d := engine.Decide(pod); d.Confirming() && why != "" {
+			return d.Message() + ": " + why
 		}
 		return ""
 	}

@@ -58,11 +58,11 @@ func TestDispatch(t *testing.T) {
 		"a released pod without a gate needs nothing": {
 			changes: released("default-scheduler"),
 		},
-		"a pod that must wait is told so": {
+		"a pod that must wait says so": {
 			changes: sequence.Changes{Held: []types.NamespacedName{web}},
 			want:    requests{explanations: []types.NamespacedName{web}},
 		},
-		"all pods of a sequence that came forward are told what they wait for now": {
+		"all pods of a sequence that came forward say what they wait for now": {
 			changes: sequence.Changes{Advanced: []types.NamespacedName{shop}},
 			want:    requests{explainAlls: []types.NamespacedName{shop}},
 		},
@@ -157,7 +157,7 @@ func TestOnlyPodsWithAnAllowedGateAreExplained(t *testing.T) {
 			assert.Equal(t, tc.want, pods.isOurs(st.MakePod().SchedulingGates(tc.gates).Obj()))
 		})
 	}
-	t.Run("only another system's gate, but told by us what it waits for", func(t *testing.T) {
+	t.Run("only another system's gate, but we say what it waits for", func(t *testing.T) {
 		pod := st.MakePod().SchedulingGates([]string{"example.org/quota"}).Obj()
 		pod.Status.Conditions = []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated,

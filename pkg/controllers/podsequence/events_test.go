@@ -82,7 +82,7 @@ func TestEventsFor(t *testing.T) {
 		"a passed group that is not ready any more tells nothing": {
 			before: groups(ready, frontendReleased), after: groups(passedNotReady, frontendReleased),
 		},
-		"a group passed on other evidence than readiness is not called ready": {
+		"a group passed by other proof than readiness is not called ready": {
 			before: groups(released, waiting), after: groups(passedNotReady, frontendReleased),
 			want: []event{{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" may start`}},
 		},
@@ -93,17 +93,17 @@ func TestEventsFor(t *testing.T) {
 		"an appended group changes nothing for those before it": {
 			before: groups(released), after: groups(released, waiting),
 		},
-		"completion is told after the group that brought it": {
+		"completion is reported after the group that brought it": {
 			before: groups(released), after: completed,
 			want: []event{
 				{"Normal", "GroupReady", "Observe", `group 1/1 "Database" is ready: 2 of 2 pods`},
 				{"Normal", "SequenceCompleted", "Observe", "all 1 groups are passed"},
 			},
 		},
-		"completion is told once": {
+		"completion is reported once": {
 			before: completed, after: completed,
 		},
-		"pods that nothing can hold are told with the mend": {
+		"pods that nothing can hold are reported with the fix": {
 			after: ungoverned,
 			want:  []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName"}},
 		},

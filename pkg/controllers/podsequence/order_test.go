@@ -92,7 +92,7 @@ func (api *slowAPI) answer(t *testing.T, path string, list runtime.Object) {
 	}
 }
 
-// fence tells when a pod is to be explained. Pods to lift are told before pods to explain.
+// fence tells when a pod is to be explained. Pods to lift come before pods to explain.
 type fence struct {
 	requests
 	explained chan types.NamespacedName

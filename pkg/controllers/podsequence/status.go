@@ -28,8 +28,8 @@ type statusReconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	pacer    *pacer
-	// doubt says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
-	doubt func(namespace string) string
+	// whyUnconfirmed says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
+	whyUnconfirmed func(namespace string) string
 }
 
 // statusSource reports on a sequence. A sequence.Engine is one.
@@ -64,7 +64,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	var again reconcile.Result
 	if report.Confirming() {
 		// That something cannot be listed is no event of the engine.
-		report.Doubt, again.RequeueAfter = r.doubt(targetOf(report.Object)), confirmAgain
+		report.WhyUnconfirmed, again.RequeueAfter = r.whyUnconfirmed(targetOf(report.Object)), confirmAgain
 	}
 
 	before := report.Object.Status

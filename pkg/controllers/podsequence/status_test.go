@@ -52,7 +52,7 @@ func newStatusFixture() *statusFixture {
 	}
 	f.statusReconciler = &statusReconciler{
 		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock, DefaultStatusWritesPerNamespace),
-		doubt: func(string) string { return f.listing },
+		whyUnconfirmed: func(string) string { return f.listing },
 	}
 	return f
 }
@@ -222,18 +222,18 @@ func TestRefusedStatusWrites(t *testing.T) {
 
 			_, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: shop})
 			assert.Equal(t, tc.wantErr, err != nil)
-			assert.Empty(t, f.events(), "what is not in status is not told")
+			assert.Empty(t, f.events(), "what is not in status is not reported")
 
 			f.err = nil
 			f.clock.SetTime(f.clock.Now().Add(writeInterval))
 			f.reconcile(t)
 			assert.Len(t, f.written, 1)
-			assert.Len(t, f.events(), 1, "it is told when it is")
+			assert.Len(t, f.events(), 1, "it is reported when it is")
 		})
 	}
 }
 
-func TestASequenceWhoseStatusIsRefusedForItsSpecIsToldOfByAnEvent(t *testing.T) {
+func TestASequenceWhoseStatusIsRefusedForItsSpecIsReportedByAnEvent(t *testing.T) {
 	f := newStatusFixture()
 	f.engine.ApplySequence(tiers().Obj(), sequence.Unreadable{Message: "spec.podGroups: is no list"})
 	f.err = apierrors.NewInvalid(schema.GroupKind{Group: "scheduling.example.com", Kind: "PodSequence"}, "backend", nil)

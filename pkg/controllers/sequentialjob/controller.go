@@ -72,7 +72,7 @@ func Add(mgr manager.Manager) error {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// queueOf returns a maker of the queue, which serves namespaces in turn, and by which refusals wake objects.
+// queueOf returns what makes the queue, which serves namespaces in turn, and by which refusals wake objects.
 func (r *reconciler) queueOf() func(string, workqueue.TypedRateLimiter[reconcile.Request]) queue {
 	inTurn := fairqueue.By(func(request reconcile.Request) string { return request.Namespace })
 	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) queue {

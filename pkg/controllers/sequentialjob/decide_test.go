@@ -220,7 +220,7 @@ func TestWhatStatusSays(t *testing.T) {
 			world: makeWorld(3).obstructed(obstacle{reason: "JobCreateFailed", message: "exceeded quota"}),
 			phase: v1alpha1.PhasePending, step: "1/3", message: `step 1/3 "step-0": exceeded quota`,
 		},
-		"something is in the way for good": {
+		"something is in the way permanently": {
 			world: makeWorld(3).obstructed(obstacle{reason: "JobNameConflict", message: "not ours", final: true}),
 			phase: v1alpha1.PhaseFailed, step: "1/3", reason: "JobNameConflict", cause: "JobNameConflict",
 			message: `step 1/3 "step-0": not ours`,

@@ -158,9 +158,9 @@ func TestADiscardedJobIsDeletedAlthoughTheCacheDoesNotKnowIt(t *testing.T) {
 	require.Error(t, q.client.Get(t.Context(), keyOf(key), job), "it is deleted")
 	q.look()
 	assert.Equal(t, v1alpha1.PhaseRunning, q.status("data", "s-00").Phase)
-	var told []string
+	var published []string
 	for len(recorder.Events) > 0 {
-		told = append(told, strings.SplitN(<-recorder.Events, " ", 3)[1])
+		published = append(published, strings.SplitN(<-recorder.Events, " ", 3)[1])
 	}
-	assert.Equal(t, []string{"JobStarted", "JobFailed", "Retry", "JobStarted"}, told)
+	assert.Equal(t, []string{"JobStarted", "JobFailed", "Retry", "JobStarted"}, published)
 }

@@ -47,7 +47,7 @@ func TestEventsFor(t *testing.T) {
 		"the last step is completed": {before: second, after: succeeded, want: []event{
 			{"Normal", "JobCompleted", "Observe", 1, `step 2/2 "step-1" completed in Job etl-1`},
 		}},
-		"what happened unseen is told in its order": {before: none, after: second, want: []event{
+		"what happened unseen is reported in its order": {before: none, after: second, want: []event{
 			{"Normal", "JobStarted", "Run", 0, `step 1/2 "step-0" started as Job etl-0`},
 			{"Normal", "JobCompleted", "Observe", 0, `step 1/2 "step-0" completed in Job etl-0`},
 			{"Normal", "JobStarted", "Run", 1, `step 2/2 "step-1" started as Job etl-1`},
@@ -58,7 +58,7 @@ func TestEventsFor(t *testing.T) {
 		"the deadline is over": {before: first, after: deadlineOver, want: []event{
 			{"Warning", "DeadlineExceeded", "Observe", 0, `not completed within 1 seconds, stopped in step 1/2 "step-0"`},
 		}},
-		"a failure is told once":                  {before: failed, after: failed},
+		"a failure is reported once":              {before: failed, after: failed},
 		"a step that is suspended is not started": {before: first, after: suspended},
 		"nor when it is resumed":                  {before: suspended, after: first},
 		"somebody else's Job": {before: none, after: conflict, want: []event{

@@ -114,7 +114,7 @@ func isQuiet(job *batchv1.Job) bool {
 	return job.Status.Active == 0 && ptr.Deref(job.Status.Terminating, 0) == 0
 }
 
-// isStopped tells whether the Job was told to end, see stopPatch.
+// isStopped reports whether the Job was told to end, see stopPatch.
 func isStopped(job *batchv1.Job) bool {
 	return job.Spec.ActiveDeadlineSeconds != nil && *job.Spec.ActiveDeadlineSeconds == 0
 }

@@ -93,7 +93,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // decideAndApply makes the writes that are decided on, until there are none. The refusal of a write that may be accepted
-// later is told in status; if it is of a Job that is there, it is an error as well.
+// later is reported in status; if it is of a Job that is there, it is an error as well.
 func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, err error) {
 	for range maxWrites {
 		if d = decide(w); d.write == nothing {

@@ -23,7 +23,7 @@ const (
 // object of a namespace it probably refuses to all. So they share one back-off: one object tries at a time, and the one
 // that was tried longest ago comes next. An object that was not refused yet tries at once.
 //
-// It forgets a namespace that has no refused objects. A process that has just begun remembers nothing; then a namespace
+// It forgets a namespace that has no refused objects. A process that has just started remembers nothing; then a namespace
 // begins with the shortest wait.
 type refusals struct {
 	clock clock.PassiveClock

@@ -83,7 +83,7 @@ func (q *quota) wake(key types.NamespacedName, after time.Duration) {
 	}
 }
 
-// pass lets time pass, and has everything looked at that is woken meanwhile. It returns how often objects were looked at.
+// pass has time pass, and has everything looked at that is woken meanwhile. It returns how often objects were looked at.
 func (q *quota) pass(d time.Duration) (reconciles int) {
 	q.Helper()
 	end := q.clock.Now().Add(d)

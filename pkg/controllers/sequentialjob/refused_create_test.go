@@ -69,11 +69,11 @@ func TestOnlyAFieldErrorOfTheAPIServerIsFinal(t *testing.T) {
 			q.pass(10 * time.Minute)
 			status := q.status("full", "s-00")
 			assert.Contains(t, status.Message, tc.says)
-			var told []string
+			var published []string
 			for len(recorder.Events) > 0 {
-				told = append(told, <-recorder.Events)
+				published = append(published, <-recorder.Events)
 			}
-			require.Len(t, told, 1, "it is told once")
+			require.Len(t, published, 1, "it is reported once")
 			if tc.final {
 				assert.Equal(t, v1alpha1.PhaseFailed, status.Phase)
 				assert.Equal(t, v1alpha1.ReasonInvalidSpec, failureReason(status))
@@ -82,7 +82,7 @@ func TestOnlyAFieldErrorOfTheAPIServerIsFinal(t *testing.T) {
 			assert.Equal(t, v1alpha1.PhasePending, status.Phase)
 			assert.True(t, isRefused(status))
 			assert.Contains(t, status.Message, "is tried again")
-			assert.True(t, strings.HasPrefix(told[0], "Warning JobCreateFailed"), told[0])
+			assert.True(t, strings.HasPrefix(published[0], "Warning JobCreateFailed"), published[0])
 
 			q.tries = nil
 			q.pass(time.Hour)

@@ -11,7 +11,7 @@ import (
 	"example.com/podsequence/apis/batch/v1alpha1"
 )
 
-// validate says what is wrong with a spec and how to mend it; empty if nothing is. The API server refuses the same, but
+// validate says what is wrong with a spec and how to fix it; empty if nothing is. The API server refuses the same, but
 // an object may have been stored when it did not.
 func validate(spec *v1alpha1.SequentialJobSpec) string {
 	if steps := len(spec.Containers); steps == 0 || steps > v1alpha1.MaxSteps {

@@ -11,7 +11,7 @@ import (
 
 // written remembers which version our last write made of each object, so that a pass that meets an older one, because
 // the watch is behind, does not make a write that the API server must refuse. It only saves writes: a process that has
-// just begun remembers nothing, and is right all the same.
+// just started remembers nothing, and is right all the same.
 type written struct {
 	lock     sync.Mutex
 	versions map[types.NamespacedName]string

@@ -148,12 +148,12 @@ func (h *holder) unknown(pod *v1.Pod) string {
 		return waitingFor + why
 	}
 	early := h.isEarly(pod.UID)
-	doubt := f.feed.Doubt(pod.Namespace)
+	why := f.feed.WhyUnconfirmed(pod.Namespace)
 	if early {
-		return withDoubt(waitingForAll, doubt)
+		return withReason(waitingForAll, why)
 	}
-	if d := f.engine.Decide(pod); d.Confirming() && doubt != "" {
-		return withDoubt(d.Message(), doubt)
+	if d := f.engine.Decide(pod); d.Confirming() && why != "" {
+		return withReason(d.Message(), why)
 	}
 	return ""
 }
@@ -167,11 +167,11 @@ func (h *holder) isEarly(uid types.UID) bool {
 	return early || looked
 }
 
-func withDoubt(message, doubt string) string {
-	if doubt == "" {
+func withReason(message, why string) string {
+	if why == "" {
 		return message
 	}
-	return message + ": " + doubt
+	return message + ": " + why
 }
 
 func keyOf(pod *v1.Pod) types.NamespacedName {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	listersv1 "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -67,8 +66,8 @@ type source interface {
 	// CaughtUp reports whether the engine surely knows every PodSequence that there was when a pod of this namespace was first
 	// seen.
 	CaughtUp(namespace string, pod sequence.Sighting) bool
-	// Doubt says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
-	Doubt(namespace string) string
+	// WhyUnconfirmed says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
+	WhyUnconfirmed(namespace string) string
 }
 
 // holders are the holders of this process, by the informer factory that all profiles of a scheduler share.
@@ -96,7 +95,7 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 	h := newHolder(args, pods.Lister(), handle.ProfileName())
 	h.handle = handle
 	holders[factory] = h
-	synced := pods.Informer().HasSynced
+	synced := pods.Informer().HasSyncedChecker().Done()
 	go func() {
 		h.run(ctx, synced)
 		holdersMu.Lock()
@@ -115,10 +114,12 @@ func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
 
 // run works until the context ends. It begins when the framework's own pods are in: a standby that waits to lead has its
 // informers wait, and so neither watches nor writes.
-func (h *holder) run(ctx context.Context, podsSynced cache.InformerSynced) {
+func (h *holder) run(ctx context.Context, podsSynced <-chan struct{}) {
 	logger := klog.LoggerWithName(klog.FromContext(ctx), Name)
 	ctx = klog.NewContext(ctx, logger)
-	if !cache.WaitForCacheSync(ctx.Done(), podsSynced) {
+	select {
+	case <-podsSynced:
+	case <-ctx.Done():
 		return
 	}
 

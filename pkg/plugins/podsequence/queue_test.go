@@ -79,7 +79,7 @@ func (k *known) set(missing string) {
 	k.missing = missing
 }
 
-func (k *known) Doubt(string) string { return "" }
+func (k *known) WhyUnconfirmed(string) string { return "" }
 
 func (k *known) CaughtUp(_ string, pod sequence.Sighting) bool {
 	return len(pod.Version) <= len(k.upTo())

@@ -34,8 +34,7 @@ func (l *Labels) Lookup(name string) (value string, has bool) {
 		value, has = l.object[name]
 		return value, has
 	}
-	// They are few.
-	if i := slices.Index(*l.kept.names, name); i >= 0 {
+	if i, found := slices.BinarySearch(*l.kept.names, name); found { // they may be very many
 		return l.kept.values[i], true
 	}
 	return "", false

@@ -77,6 +77,24 @@ func TestPodsShareTheirLabels(t *testing.T) {
 	assert.Same(t, third.Labels.kept, again.Labels.kept, "a new version of a pod keeps the labels of the old one")
 }
 
+func TestVeryManyLabels(t *testing.T) {
+	object := map[string]string{}
+	for n := range 10_000 {
+		object[fmt.Sprint("name-", n)] = fmt.Sprint(n)
+	}
+	shared := &Shared{}
+	p := &Pod{Labels: LabelsOf(object)}
+	shared.Keep(p, &Pod{})
+	assert.Zero(t, shared.labels.Len(), "they do not outlast the pod")
+	assert.Zero(t, shared.names.Len())
+	for name, value := range object {
+		assert.Equal(t, value, p.Labels.Get(name))
+	}
+	assert.False(t, p.Labels.Has("name"))
+	same := LabelsOf(object)
+	assert.True(t, p.Labels.Equal(&same))
+}
+
 func TestWhatSharedRemembersIsBounded(t *testing.T) {
 	shared := &Shared{}
 	for n := range 10 * maxShared {

@@ -42,8 +42,8 @@ type Report struct {
 	// DryRun is what the sequence would have held; nil unless its spec has dryRun.
 	DryRun *DryRun
 
-	// Doubt says why confirming takes long; it is for whoever writes status to fill in.
-	Doubt string
+	// WhyUnconfirmed says why confirming takes long; it is for whoever writes status to fill in.
+	WhyUnconfirmed string
 }
 
 // Confirming reports whether something in the report is being confirmed: in a moment, of which the engine tells as of any

@@ -142,8 +142,8 @@ func (r Report) howFar(i int) string {
 
 // progress says how far a group is, and why confirming it takes long.
 func (r Report) progress(g Group) string {
-	if g.Confirming && r.Doubt != "" {
-		return cutMessage(g.Progress + ": " + r.Doubt)
+	if g.Confirming && r.WhyUnconfirmed != "" {
+		return cutMessage(g.Progress + ": " + r.WhyUnconfirmed)
 	}
 	return g.Progress
 }
