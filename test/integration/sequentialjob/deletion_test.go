@@ -14,6 +14,7 @@ import (
 )
 
 func TestDeletedInTheMiddle(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground} {
 		t.Run(string(policy), func(t *testing.T) {
 			s := newStory(t)
@@ -30,6 +31,7 @@ func TestDeletedInTheMiddle(t *testing.T) {
 }
 
 func TestTheJobOfTheRunningStepIsDeletedByHand(t *testing.T) {
+	t.Parallel()
 	for name, policy := range map[string]metav1.DeletionPropagation{
 		"in the background": metav1.DeletePropagationBackground,
 		"in the foreground": metav1.DeletePropagationForeground,

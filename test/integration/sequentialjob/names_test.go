@@ -77,6 +77,7 @@ func (s *story) awaitSettled(name string) string {
 }
 
 func TestAJobThatIsOnItsWayOutIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	t.Run("somebody else's", func(t *testing.T) {
 		s := newStory(t)
 		job := s.foreignJob("etl-0")

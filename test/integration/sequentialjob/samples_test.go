@@ -31,6 +31,7 @@ func stepsRunUntilTold(t *testing.T, object *unstructured.Unstructured, others .
 }
 
 func TestEverySampleSucceedsAsItIs(t *testing.T) {
+	t.Parallel()
 	files, err := fs.Glob(manifests.FS, "samples/sequentialjob-*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)

@@ -115,6 +115,7 @@ func TestTheDeadlineHoldsWhileTheControllerIsAway(t *testing.T) {
 }
 
 func TestAStepIsToldToHaveStoppedWhenItsPodHasEnded(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		spec  map[string]any
 		phase v1alpha1.Phase
@@ -161,7 +162,8 @@ func TestOnResumeTheTimeBeginsAnew(t *testing.T) {
 }
 
 func TestTimeToLive(t *testing.T) {
-	const ttl = 10 // seconds, in which the test has to see that it is finished
+	t.Parallel()
+	const ttl = 20 // seconds, in which the test has to see that it is finished
 	for name, end := range map[string]func(*story, string){
 		"after success": func(s *story, name string) { s.complete(name, 0) },
 		"after failure": func(s *story, name string) { s.fail(name, 0) },
