@@ -173,7 +173,7 @@ func parse(t *testing.T, input string) *fakeSource {
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(input), 4096)
 	for {
 		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(object); err == io.EOF {
+		if err := decoder.Decode(object); errors.Is(err, io.EOF) {
 			return s
 		} else {
 			require.NoError(t, err)

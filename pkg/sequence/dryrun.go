@@ -55,10 +55,10 @@ func (e *Engine) noteDryRuns(p *pod) {
 }
 
 func (e *Engine) noteDryRun(dry *dryRun, p *pod, m membership) {
-	since, noted := dry.held[p]
+	_, noted := dry.held[p]
 	switch would := !p.Terminating && e.wouldHold(p, m); {
 	case would && !noted:
-		since = latest(p.CreatedAt.Time(), m.sequence.created)
+		since := latest(p.CreatedAt.Time(), m.sequence.created)
 		if dry.held[p] = since; since.After(dry.recordedAt) {
 			dry.total++
 		}

@@ -64,10 +64,10 @@ func (e *Explainer) Owner(kind, namespace, name string, pods []*corev1.Pod) Reas
 func (e *Explainer) Sequence(s *snapshot.Sequence) Reason {
 	status := e.Status(s)
 	r := Reason{Subject: s.String(), State: Held, Message: fmt.Sprintf("%s, %s", status.Phase, status.Message)}
-	switch {
-	case status.Phase == "":
+	switch status.Phase {
+	case "":
 		r.State, r.Message = Stuck, "it has no status yet: is podsequence-controller running?"
-	case status.Phase == v1alpha1.PhaseCompleted:
+	case v1alpha1.PhaseCompleted:
 		r.State = Done
 	}
 	why, judged := e.Judged(s)

@@ -3,6 +3,7 @@ package kubectl
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -109,7 +110,7 @@ func TestTheTimelineOfASequenceThatHasCompleted(t *testing.T) {
 		picture, _, _ = strings.Cut(picture, "</svg>")
 		decoder := xml.NewDecoder(strings.NewReader("<svg" + picture + "</svg>"))
 		for {
-			if _, err := decoder.Token(); err == io.EOF {
+			if _, err := decoder.Token(); errors.Is(err, io.EOF) {
 				break
 			} else {
 				require.NoError(t, err, form)
