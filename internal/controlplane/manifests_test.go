@@ -154,6 +154,7 @@ components:
 var needs = map[string][]string{
 	"podsequence": {
 		"CustomResourceDefinition podsequences.scheduling.example.com",
+		"CustomResourceDefinition clusterpodsequences.scheduling.example.com",
 		"ClusterRole podsequence-controller-podsequence",
 		"ClusterRole podsequence-controller-nodes",
 		"ClusterRole podsequence-scheduler",
