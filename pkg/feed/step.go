@@ -1,0 +1,94 @@
+package feed
+
+import (
+	"time"
+
+	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// open opens the sink if the engine knows everything.
+func (f *Feed) open() {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	if f.synced || !f.interest.isKnown() || !f.sequences[0].listed || !f.sequences[1].listed {
+		return
+	}
+	f.synced = true
+	f.state.Store(nil)
+	engineSynced.Set(1)
+	f.pass(f.engine.Everything())
+}
+
+// suspend closes the sink until the engine knows everything again, the sequences of a kind among them.
+func (f *Feed) suspend(kind *sequenceKind, why string) {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	f.synced, kind.listed = false, false
+	f.setState(why)
+	engineSynced.Set(0)
+}
+
+// apply enters something into the engine and passes on what that changed. The two are one step, so that the sink sees
+// changes in the order in which they came about.
+func (f *Feed) apply(enter func() sequence.Changes) {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	f.step(enter)
+}
+
+// applyAt enters an event of a version, and notes how far the watch has come before questions are asked about that.
+func (f *Feed) applyAt(watch *position, version string, enter func() sequence.Changes) {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	f.stepAt(watch, version, enter)
+}
+
+// step is apply for who holds deliver.
+func (f *Feed) step(enter func() sequence.Changes) {
+	changes := f.engine.Tick(f.clock.Now())
+	f.observeReleases(changes)
+	f.pass(changes)
+	begin := time.Now()
+	changes = enter()
+	eventDuration.Observe(time.Since(begin).Seconds())
+	f.observeReleases(changes)
+	f.pass(changes)
+	f.forgetAbandoned()
+	f.confirmDeferred()
+	if wake := f.engine.NextWake(); !wake.Equal(f.wake) {
+		f.wake = wake
+		select {
+		case f.rearm <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// stepAt is applyAt for who holds deliver.
+func (f *Feed) stepAt(watch *position, version string, enter func() sequence.Changes) {
+	f.step(func() sequence.Changes {
+		defer watch.brought(version)
+		return enter()
+	})
+}
+
+// applyGroup enters how many pods a PodGroup asks for.
+func (f *Feed) applyGroup(group podgroups.Reference) {
+	f.apply(func() sequence.Changes {
+		minimum, _ := f.groups.Minimum(group)
+		return f.engine.ApplyPodGroup(group, int(minimum))
+	})
+}
+
+// pass has the engine's questions answered, and passes on the rest.
+func (f *Feed) pass(changes sequence.Changes) {
+	for subject, question := range changes.Questions {
+		// The moment was after all that has entered the engine, so the version must be.
+		f.barrier.ask(topicOf(subject), f.about(subject), question.Moment, latest(question.Version, f.versions.known()))
+	}
+	if f.synced && !changes.Empty() {
+		podsReleased.Add(float64(len(changes.Released)))
+		f.sink(changes)
+	}
+}
