@@ -28,7 +28,7 @@ var features = map[string]struct {
 }{
 	podSequences: {
 		run: runSequence, definition: "podsequences.scheduling.example.com",
-		own: []string{" podsequences", " patch pods/status", " namespaces", " nodes", " replicationcontrollers", " daemonsets.apps"},
+		own: []string{" podsequences", " clusterpodsequences", " patch pods/status", " namespaces", " nodes", " replicationcontrollers", " daemonsets.apps"},
 	},
 	"sequentialjob": {
 		run: runSteps, definition: "sequentialjobs.batch.example.com",

@@ -30,12 +30,16 @@ var unused = map[string]string{
 	"podsequence-controller: patch events in podsequence-system":                  series,
 	"podsequence-scheduler: list podsequences.scheduling.example.com":             fallback,
 	"podsequence-controller: list " + definition:                                  fallback,
+	"podsequence-controller: list " + clusterDefinition:                           fallback,
+	"podsequence-controller: list clusterpodsequences.scheduling.example.com":     fallback,
 	"podsequence-controller: list " + coschedulingDefinition:                      fallback,
 	"podsequence-controller: list " + nativeService:                               fallback,
 	"podsequence-controller: list " + sequentialJobDefinition:                     fallback,
 	"podsequence-controller: list " + coordinationDefinition:                      fallback,
 	"podsequence-controller: list statefulsets.apps":                              fallback,
 	"podsequence-scheduler: list " + definition:                                   fallback,
+	"podsequence-scheduler: list " + clusterDefinition:                            fallback,
+	"podsequence-scheduler: list clusterpodsequences.scheduling.example.com":      fallback,
 	"podsequence-scheduler: list " + coschedulingDefinition:                       fallback,
 	"podsequence-scheduler: list " + nativeService:                                fallback,
 	"podsequence-scheduler: list deployments.apps":                                fallback,
@@ -51,6 +55,7 @@ var unused = map[string]string{
 
 const (
 	definition              = "customresourcedefinitions.apiextensions.k8s.io podsequences.scheduling.example.com"
+	clusterDefinition       = "customresourcedefinitions.apiextensions.k8s.io clusterpodsequences.scheduling.example.com"
 	sequentialJobDefinition = "customresourcedefinitions.apiextensions.k8s.io sequentialjobs.batch.example.com"
 	coordinationDefinition  = "customresourcedefinitions.apiextensions.k8s.io deploymentcoordinations.apps.containerinfra.nl"
 	// What tells whether there are PodGroups.
@@ -103,6 +108,21 @@ func runSequence(s *site, ns string) {
 		[]byte(`{"metadata":{"annotations":{"`+cluster.ReadyAfter+`":"0s"}}}`))))
 	cluster.Await(s, "the sequence to be completed", func() bool {
 		return get(s, &v1alpha1.PodSequence{}, ns, "shop").Status.Phase == v1alpha1.PhaseCompleted
+	})
+	runClusterSequence(s, ns)
+}
+
+// runClusterSequence has pods that are there already complete a ClusterPodSequence.
+func runClusterSequence(s *site, ns string) {
+	s.Helper()
+	across := &v1alpha1.ClusterPodSequence{}
+	across.Name = ns
+	across.Spec.PodGroups = []v1alpha1.ClusterPodGroup{{
+		PodGroup: v1alpha1.PodGroup{Pods: []string{"by-name", "by-gate"}}, Namespaces: []string{ns},
+	}}
+	create(s, across)
+	cluster.Await(s, "the ClusterPodSequence to be completed", func() bool {
+		return get(s, &v1alpha1.ClusterPodSequence{}, "", ns).Status.Phase == v1alpha1.PhaseCompleted
 	})
 }
 
