@@ -13,7 +13,7 @@ type Changes struct {
 	Released []Release
 	// Sequences are those whose report may have changed.
 	Sequences sets.Set[types.NamespacedName]
-	// Held are pods that must wait from now on.
+	// Held are pods that must wait from now on, or wait for another sequence than before.
 	Held []types.NamespacedName
 	// Advanced are the sequences whose waiting pods wait for another group than before: see Engine.Waiting.
 	Advanced []types.NamespacedName

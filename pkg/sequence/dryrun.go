@@ -45,7 +45,7 @@ func newDryRun(s *sequence) *dryRun {
 	return d
 }
 
-// noteDryRuns notes of a pod without a node what sequences with a dry run would do with it.
+// noteDryRuns notes what sequences with a dry run would do with a pod that has no node, or that got one before it was seen.
 func (e *Engine) noteDryRuns(p *pod) {
 	for _, m := range p.memberships {
 		if dry := m.sequence.dry; dry != nil {
@@ -56,6 +56,14 @@ func (e *Engine) noteDryRuns(p *pod) {
 
 func (e *Engine) noteDryRun(dry *dryRun, p *pod, m membership) {
 	_, noted := dry.held[p]
+	ours := e.schedulerNames.Has(p.SchedulerName)
+	switch {
+	case p.Terminating:
+	case noted && (p.Bound() || (!ours && !p.HasGate(m.sequence.Gate))):
+		return // it went because of the dry run
+	case p.Bound() && (noted || !ours || m.sequence.PerNode || p.CreatedAt.Time().Before(m.sequence.created)):
+		return // nobody says that it would have been held
+	}
 	switch would := !p.Terminating && e.wouldHold(p, m); {
 	case would && !noted:
 		since := latest(p.CreatedAt.Time(), m.sequence.created)

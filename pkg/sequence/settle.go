@@ -159,6 +159,9 @@ func (e *Engine) settlePods(d *domain, before publishedDomain, changes *Changes)
 			case is && !was:
 				for p := range d.peek(i).members {
 					e.release(changes, p, true)
+					if len(p.memberships) > 1 {
+						e.hold(changes, p) // another sequence may still hold it, and the pod says that this one does
+					}
 				}
 			case was && !is:
 				for p := range d.peek(i).members {

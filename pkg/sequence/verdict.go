@@ -186,11 +186,11 @@ func (e *Engine) releasesUnseen(view *pod, m membership) bool {
 
 // publish has what the engine says of the pod read from now on. It reports whether the pod is held; one with a node is not.
 func (e *Engine) publish(p *pod) (held bool) {
+	e.noteDryRuns(p)
 	if p.Bound() {
 		e.unpublish(p)
 		return false
 	}
-	e.noteDryRuns(p)
 	early := e.isEarly(p)
 	held = early || !e.isReleased(p)
 	if !early {
