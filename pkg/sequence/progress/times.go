@@ -79,6 +79,9 @@ func (s *State) TimedOut(d Domain, group int, now time.Time) bool {
 	if at.IsZero() || now.Before(at) || s.SatisfiedOnce(d, group) {
 		return false
 	}
+	if readiness := d.Readiness(group); readiness.Satisfied && !at.Before(readiness.Since) {
+		return false // it is in time if that is confirmed, however late
+	}
 	return !d.OnNode || !d.Origin(group).Watched.After(at) || d.Recorded(group).TimedOut
 }
 
