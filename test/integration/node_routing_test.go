@@ -14,7 +14,6 @@ import (
 // What is written for the cluster's own scheduler, with a gate, works unchanged: the routing policy of our installation
 // gives it to our scheduler.
 func TestGatedPodsOfTheDefaultSchedulerAreRouted(t *testing.T) {
-	besideKubeScheduler(t)
 	t.Parallel()
 	newStory(t).awaitRouting()
 	t.Run("in cluster scope", func(t *testing.T) {

@@ -15,7 +15,6 @@ const optIn = "podsequence.example.com/scheduling"
 
 // Workloads that nobody can edit, as those of charts of others, start in order in a namespace with the label.
 func TestANamespaceOptsIn(t *testing.T) {
-	besideKubeScheduler(t)
 	t.Parallel()
 	s := newStory(t)
 	s.createPods(s.pod("before").SchedulerName(""))

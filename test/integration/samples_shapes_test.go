@@ -198,7 +198,6 @@ func TestSampleLeaderWorker(t *testing.T) {
 }
 
 func TestSampleLabelledChart(t *testing.T) {
-	besideKubeScheduler(t)
 	t.Parallel()
 	s := newStory(t)
 	s.optIn("enabled")

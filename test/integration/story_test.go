@@ -79,14 +79,6 @@ func (s *story) gated(name string) *st.PodWrapper {
 	return s.pod(name).SchedulingGates([]string{v1alpha1.DefaultSchedulingGateName})
 }
 
-// besideKubeScheduler skips a test of what there is only where our scheduler is not the one of the cluster.
-func besideKubeScheduler(t *testing.T) {
-	t.Helper()
-	if *asDefault {
-		t.Skip("our scheduler is the one of the cluster")
-	}
-}
-
 // createPods creates pods in this order.
 func (s *story) createPods(pods ...*st.PodWrapper) {
 	s.Helper()
