@@ -61,8 +61,8 @@ func (e *Engine) noteDryRun(dry *dryRun, p *pod, m membership) {
 	case p.Terminating:
 	case noted && (p.Bound() || (!ours && !p.HasGate(m.sequence.Gate))):
 		return // it went because of the dry run
-	case p.Bound() && (noted || !ours || m.sequence.PerNode || p.CreatedAt.Time().Before(m.sequence.created)):
-		return // nobody says that it would have been held
+	case p.Bound() && (!ours || m.sequence.Continuous || p.CreatedAt.Time().Before(m.sequence.created)):
+		return // nobody says that it would have been held: its group may have been released then
 	}
 	switch would := !p.Terminating && e.wouldHold(p, m); {
 	case would && !noted:
