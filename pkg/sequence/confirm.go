@@ -89,7 +89,7 @@ func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
 			tx.touch(d)
 		}
 		for p := range u.pods {
-			tx.placed = append(tx.placed, placedPod{p, true, true})
+			tx.pods = append(tx.pods, p)
 		}
 		u.domains, u.pods = map[*domain]struct{}{}, map[*pod]struct{}{} // what is still unconfirmed comes back
 	}

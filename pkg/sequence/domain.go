@@ -37,6 +37,8 @@ type domain struct {
 // publishedDomain is how far a domain was when it was last published.
 type publishedDomain struct {
 	placement.Standing
+	// unconfirmed reports that the domain would go on if it was confirmed that no event is missing.
+	unconfirmed bool
 	// unpublished marks the domains of a sequence that is new, or new in this form.
 	unpublished bool
 }
@@ -51,11 +53,12 @@ func (d *domain) current() int {
 	return min((d.Passed | d.sequence.Skipped).FirstMissing(), len(d.sequence.groups))
 }
 
-// publish has how far the domain is read from now on.
-func (d *domain) publish() {
+// publish has how far the domain is read from now on, and returns what was read until now.
+func (d *domain) publish() (before publishedDomain) {
 	d.sequence.domainsMu.Lock()
 	defer d.sequence.domainsMu.Unlock()
-	d.published = publishedDomain{Standing: d.standing()}
+	before, d.published = d.published, publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed}
+	return before
 }
 
 // domainOf is the domain in which the pod counts.

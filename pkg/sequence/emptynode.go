@@ -7,6 +7,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Most nodes have nothing of most sequences: no member is bound there, and no DaemonSet is due. How far a sequence of scope Node
@@ -15,7 +16,7 @@ import (
 //
 // An eager sequence has a domain for every node, because its empty nodes differ in more: a time-out after which it goes on, or a
 // wait of a group that needs no pods, counts from when the node and the sequence were there together, and a suspension keeps
-// X
+// what it found where groups are not for every node.
 
 // onEmptyNode is how far the sequence is on a node where nothing of it is; the node may be nil.
 func (s *sequence) onEmptyNode(n *node) placement.Standing {
@@ -31,6 +32,15 @@ func (s *sequence) stateOn(name string, group int) placement.State {
 		return d.standing().State(group)
 	}
 	return s.onEmptyNode(s.engine.nodes[name]).State(group)
+}
+
+// currentOn returns the groups that are under way on a node.
+func (s *sequence) currentOn(n *node) spec.GroupSet {
+	if d := s.domains[n.Name]; d != nil {
+		return d.Current()
+	}
+	passed, reached := s.ReachedOn(n.Object.Labels)
+	return reached &^ passed
 }
 
 // describeOn says what a node waits for.
@@ -134,7 +144,7 @@ func (d *domain) isSpent() bool {
 	}
 	s := d.sequence
 	d.groupStates = slices.DeleteFunc(d.groupStates, func(state *groupState) bool { return d.isVoid(state) })
-	return len(d.groupStates) == 0 && !s.Eager && !d.hasHistory() && s.nodeRecords[d.name] == nil && d.published == publishedDomain{Standing: s.onEmptyNode(d.node)}
+	return len(d.groupStates) == 0 && !s.Eager && !d.hasHistory() && s.nodeRecords[d.name] == nil && d.published.Standing == s.onEmptyNode(d.node)
 }
 
 // isVoid reports whether nothing is in the group, and nothing is due.

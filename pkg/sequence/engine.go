@@ -61,6 +61,7 @@ type Engine struct {
 	unconfirmed  map[string]*unconfirmed // by namespace
 
 	published published
+	settled   uint64 // counts the transactions that were settled
 	unseen    unseenPods
 	shared    inventory.Shared
 }
@@ -242,8 +243,7 @@ func (e *Engine) Everything() Changes {
 	}
 	for _, ns := range e.namespaces {
 		for _, p := range ns.pods {
-			e.release(&changes, p, true)
-			e.hold(&changes, p)
+			e.report(&changes, p, verdict{held: true}, e.publish(p))
 		}
 	}
 	return changes
