@@ -91,7 +91,7 @@ func (e *Engine) swap(old, next *sequence, tx *transaction) {
 			next.recallDryRun(p)
 		}
 		if !p.Bound() {
-			p.placed = p.placed.and(tx.Question)
+			p.placed = p.placed.And(tx.Question)
 		}
 		e.classify(p, nil)
 		tx.pods = append(tx.pods, p)

@@ -12,6 +12,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -41,7 +42,7 @@ type Engine struct {
 	newest     string        // the newest version of anything seen
 	moment     atomic.Uint64 // see Moment
 	split      bool          // see VersionsIncomparable
-	alarms     alarms
+	alarms     progress.Alarms[*domain]
 	sequences  map[types.NamespacedName]*sequence
 	namespaces map[string]*namespace
 	consents   consents
@@ -216,8 +217,8 @@ func (e *Engine) Tick(now time.Time) Changes {
 
 	e.now = latest(e.now, now)
 	tx := transaction{}
-	for alarm := range e.alarms.due(e.now) {
-		alarm.wake(&tx)
+	for d := range e.alarms.Due(e.now) {
+		tx.touch(d)
 	}
 	return e.settle(&tx)
 }
@@ -226,7 +227,7 @@ func (e *Engine) Tick(now time.Time) Changes {
 func (e *Engine) NextWake() time.Time {
 	e.enter.Lock()
 	defer e.enter.Unlock()
-	return e.alarms.next()
+	return e.alarms.Next()
 }
 
 // Everything is what the engine would have reported had it come to know all it knows in one step: every pod that may be scheduled,

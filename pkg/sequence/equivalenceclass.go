@@ -15,7 +15,7 @@ import (
 // what a held pod costs does not grow with the number of nodes.
 type requirement struct {
 	placement.Requirement
-	suitable bitSet // the slots of the nodes that meet it
+	suitable placement.Slots // the slots of the nodes that meet it
 	classes  map[*equivalenceClass]struct{}
 }
 
@@ -147,12 +147,12 @@ func (e *Engine) classFor(wants *inventory.NodeRequirement, needs []membership) 
 		c.requirement = &requirement{Requirement: placement.NewRequirement(wants), classes: map[*equivalenceClass]struct{}{}}
 		for _, n := range e.nodes {
 			if c.requirement.Suits(&n.Node) {
-				c.requirement.suitable.add(n.slot)
+				c.requirement.suitable.Add(n.slot)
 			}
 		}
 	}
 	for _, n := range e.nodes {
-		if c.requirement.suitable.has(n.slot) {
+		if c.requirement.suitable.Has(n.slot) {
 			c.nodes.Set(n.slot, c.stateOn(n.Name))
 		}
 	}
@@ -161,10 +161,10 @@ func (e *Engine) classFor(wants *inventory.NodeRequirement, needs []membership) 
 
 // matchNode sees whether a node that is new or has changed suits the requirement.
 func (e *Engine) matchNode(r *requirement, n *node, tx *transaction) {
-	before := r.suitable.has(n.slot)
+	before := r.suitable.Has(n.slot)
 	switch after := r.Suits(&n.Node); {
 	case after && !before:
-		r.suitable.add(n.slot)
+		r.suitable.Add(n.slot)
 		for c := range r.classes {
 			tx.touchClass(c)
 			c.nodes.Set(n.slot, placement.Closed)
@@ -176,7 +176,7 @@ func (e *Engine) matchNode(r *requirement, n *node, tx *transaction) {
 }
 
 func (e *Engine) unmatchNode(r *requirement, n *node, tx *transaction) {
-	r.suitable.remove(n.slot)
+	r.suitable.Remove(n.slot)
 	for c := range r.classes {
 		if c.nodes.At(n.slot) != placement.Unsuitable {
 			tx.touchClass(c)

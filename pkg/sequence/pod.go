@@ -49,7 +49,7 @@ func viewPod(object *corev1.Pod) *pod {
 	if !view.Bound() {
 		view.unbound = &unbound{
 			firstSeen: Sighting{Version: object.ResourceVersion},
-			placed:    Question{math.MaxUint64, object.ResourceVersion}, // until it is entered
+			placed:    Question{Moment: math.MaxUint64, Version: object.ResourceVersion}, // until it is entered
 		}
 	}
 	return view

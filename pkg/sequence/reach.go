@@ -121,7 +121,7 @@ func (e *Engine) changeReach(s *sequence, name string, reach spec.Reach, tx *tra
 		e.touchPod(p, tx)
 		e.recordProofs(p, tx)
 		if !p.Bound() {
-			p.placed = p.placed.and(tx.Question).and(now)
+			p.placed = p.placed.And(tx.Question).And(now)
 		}
 		e.classify(p, nil)
 		tx.pods = append(tx.pods, p)
@@ -140,7 +140,7 @@ func (s *sequence) doubtGroups(before, after spec.Reach, now Question, tx *trans
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if before.Has(state.group) != after.Has(state.group) {
-				state.dirty, state.needThen, state.changed = true, readiness.Need{Required: -1}, state.changed.and(now)
+				state.dirty, state.needThen, state.changed = true, readiness.Need{Required: -1}, state.changed.And(now)
 				tx.touch(d)
 			}
 		}
@@ -215,7 +215,7 @@ func (e *Engine) unlist(s *sequence, tx *transaction) {
 	delete(e.selectors, s)
 	s.listed = false
 	for _, d := range s.domains {
-		e.alarms.set(&d.alarm, time.Time{})
+		e.alarms.Set(&d.alarm, time.Time{})
 		e.forgetAsked(d)
 	}
 	e.consents.unlist(s)

@@ -54,7 +54,7 @@ func (e *Engine) settle(tx *transaction) Changes {
 func (e *Engine) advance(d *domain, tx *transaction, changes *Changes) {
 	d.evaluate(e, tx)
 	d.advance(e.now)
-	e.alarms.set(&d.alarm, d.wake)
+	e.alarms.Set(&d.alarm, d.wake)
 	e.askForDomain(d, changes)
 	changes.touch(d.sequence.Key)
 }
@@ -149,7 +149,7 @@ func (e *Engine) touchPinsTo(node string, s *sequence, before, now placement.Sta
 func (e *Engine) dropSpentDomains(tx *transaction) {
 	for _, d := range tx.domains {
 		if d.isNode() && d.isSpent() {
-			e.alarms.set(&d.alarm, time.Time{})
+			e.alarms.Set(&d.alarm, time.Time{})
 			d.sequence.domainsMu.Lock()
 			delete(d.sequence.domains, d.name)
 			d.sequence.domainsMu.Unlock()
