@@ -52,7 +52,7 @@ func (d nodeDemo) play(ctx context.Context, out io.Writer, cluster *controlplane
 	if err := d.paceDrivers(ctx, cluster.Config()); err != nil {
 		return err
 	}
-	return followAct(ctx, out, cluster.Config(), d.sequence, d.table)
+	return followAct(ctx, newScreen(out), cluster.Config(), d.sequence, d.table)
 }
 
 // driverSpeeds says how long the driver takes on each node to turn ready. On the last it never does.
