@@ -54,7 +54,7 @@ func (k *knowledge) settlePod(c *Changes, p *pod) {
 }
 
 // settleEntered is settlePod for a new version of a pod. Who asked about the pod before the verdict was published has left a
-// note, and was told to hold it.
+// note, and holds it.
 func (k *knowledge) settleEntered(c *Changes, p *pod) {
 	was := p.published.verdict(p.UID)
 	is := k.publish(p)

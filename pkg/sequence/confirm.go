@@ -163,7 +163,7 @@ func (k *knowledge) isEarly(p *pod) bool {
 	return early
 }
 
-// earlyIn tells in which sequence.
+// earlyIn returns the place of such a pod in the first of these sequences.
 func (k *knowledge) earlyIn(p *pod) (*membership, bool) {
 	if p.Bound() || p.confirmed >= p.placed.Moment {
 		return nil, false
