@@ -118,7 +118,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"How often to try to acquire or renew the lease. Less than the renew deadline.")
 }
 
-// validate reports everything that is wrong, so that it can be mended at once.
+// validate reports everything that is wrong, so that it can be fixed at once.
 func (o *options) validate() error {
 	errs := []error{
 		validateControllers(o.controllers),

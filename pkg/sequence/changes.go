@@ -48,28 +48,28 @@ func (c *Changes) touch(key types.NamespacedName) {
 
 // settlePod publishes the verdict on a pod, and reports how it differs from the one that was published. To look at a pod twice
 // reports nothing twice.
-func (e *Engine) settlePod(c *Changes, p *pod) {
+func (k *knowledge) settlePod(c *Changes, p *pod) {
 	was := p.published.verdict(p.UID)
-	e.report(c, p, was, e.publish(p))
+	k.report(c, p, was, k.publish(p))
 }
 
 // settleEntered is settlePod for a new version of a pod. Who asked about the pod before the verdict was published has left a
-// note, and was told to hold it.
-func (e *Engine) settleEntered(c *Changes, p *pod) {
+// note, and holds it.
+func (k *knowledge) settleEntered(c *Changes, p *pod) {
 	was := p.published.verdict(p.UID)
-	is := e.publish(p)
-	if e.unseen.take(p.UID, p.ResourceVersion) {
+	is := k.publish(p)
+	if k.unseen.take(p.UID, p.ResourceVersion) {
 		was = verdict{held: true}
 	}
-	e.report(c, p, was, is)
+	k.report(c, p, was, is)
 }
 
 // report reports how the verdict on a pod differs from an earlier one.
-func (e *Engine) report(c *Changes, p *pod, was, is verdict) {
+func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 	switch {
 	case p.Bound(), p.Terminating:
 	case is.early != nil:
-		e.askForPod(p, is.early, c)
+		k.askForPod(p, is.early, c)
 		fallthrough
 	case is.held:
 		if !was.held || was.reason != is.reason {
@@ -84,7 +84,7 @@ func (e *Engine) report(c *Changes, p *pod, was, is verdict) {
 }
 
 // settleDomain reports what the sequence of a domain waits for from now on, and what the domain means to pods.
-func (e *Engine) settleDomain(c *Changes, d touchedDomain) {
+func (k *knowledge) settleDomain(c *Changes, d touchedDomain) {
 	s := d.sequence
 	if s.DryRun || s.PerNode {
 		return
@@ -99,18 +99,18 @@ func (e *Engine) settleDomain(c *Changes, d touchedDomain) {
 	}
 	for i := range (before.Released ^ now.Released).All() {
 		for p := range d.peek(i).members {
-			e.settlePod(c, p)
+			k.settlePod(c, p)
 		}
 	}
 }
 
 // settleClass reports what is new about the pods of an equivalence class.
-func (e *Engine) settleClass(c *Changes, class *equivalenceClass) {
+func (k *knowledge) settleClass(c *Changes, class *equivalenceClass) {
 	was := class.published
 	class.touched, class.published = false, class.verdict()
 	if was != class.published {
 		for p := range class.pods {
-			e.settlePod(c, p)
+			k.settlePod(c, p)
 		}
 	}
 }

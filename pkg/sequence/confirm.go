@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"example.com/podsequence/pkg/sequence/confirmation"
-	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // unconfirmed are what waits for an answer about one namespace, or, without a name, about all of them.
@@ -14,52 +13,47 @@ type unconfirmed struct {
 	pods    map[*pod]struct{}
 }
 
-// Confirm tells the engine that it has been told of every event of a subject that had happened at one of its moments.
-func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	tx := &transaction{}
-	if u := e.unconfirmed[subject.Namespace]; u != nil && u.known.Confirm(subject.Kinds, moment) {
-		for d := range u.domains {
-			tx.touch(d)
-		}
-		for p := range u.pods {
-			tx.pods = append(tx.pods, p)
-		}
-		u.domains, u.pods = map[*domain]struct{}{}, map[*pod]struct{}{} // what is still unconfirmed comes back
+// confirm notes that no event of a subject is missing that had happened at a moment.
+func (k *knowledge) confirm(subject Subject, moment uint64, tx *transaction) {
+	u := k.unconfirmed[subject.Namespace]
+	if u == nil || !u.known.Confirm(subject.Kinds, moment) {
+		return
 	}
-	return e.settle(tx)
+	for d := range u.domains {
+		tx.touch(d)
+	}
+	for p := range u.pods {
+		tx.pods = append(tx.pods, p)
+	}
+	u.domains, u.pods = map[*domain]struct{}{}, map[*pod]struct{}{} // what is still unconfirmed comes back
 }
 
 // known is the moment up to which no event of the subject is missing.
-func (e *Engine) known(subject Subject) uint64 {
+func (k *knowledge) known(subject Subject) uint64 {
 	known := uint64(0)
-	if u := e.unconfirmed[subject.Namespace]; u != nil {
+	if u := k.unconfirmed[subject.Namespace]; u != nil {
 		known = u.known[subject.Kinds]
 	}
-	if everywhere := e.unconfirmed[""]; everywhere != nil {
+	if everywhere := k.unconfirmed[""]; everywhere != nil {
 		known = max(known, everywhere.known[subject.Kinds])
 	}
 	return known
 }
 
 // knownOfAll is the moment up to which no event of any of the subjects is missing.
-func (e *Engine) knownOfAll(subjects []Subject) uint64 {
+func (k *knowledge) knownOfAll(subjects []Subject) uint64 {
 	known := uint64(math.MaxUint64)
 	for _, subject := range subjects {
-		known = min(known, e.known(subject))
+		known = min(known, k.known(subject))
 	}
 	return known
 }
 
-func (e *Engine) unconfirmedIn(namespace string) *unconfirmed {
-	u := e.unconfirmed[namespace]
+func (k *knowledge) unconfirmedIn(namespace string) *unconfirmed {
+	u := k.unconfirmed[namespace]
 	if u == nil {
 		u = &unconfirmed{domains: map[*domain]struct{}{}, pods: map[*pod]struct{}{}}
-		e.unconfirmed[namespace] = u
+		k.unconfirmed[namespace] = u
 	}
 	return u
 }
@@ -75,11 +69,11 @@ func (s *sequence) refreshSubjects() {
 func (s *sequence) namespacesOf(group int) map[string]struct{} { return s.groups[group].namespaces }
 
 // askForPod has a pod wait that would go if nothing was missing.
-func (e *Engine) askForPod(p *pod, m *membership, changes *Changes) {
-	e.forgetAskedPod(p)
+func (k *knowledge) askForPod(p *pod, m *membership, changes *Changes) {
+	k.forgetAskedPod(p)
 	for _, subject := range m.sequence.groups[m.group].subjectsBefore {
-		if e.known(subject) < p.placed.Moment {
-			e.unconfirmedIn(subject.Namespace).pods[p] = struct{}{}
+		if k.known(subject) < p.placed.Moment {
+			k.unconfirmedIn(subject.Namespace).pods[p] = struct{}{}
 			p.asks = append(p.asks, subject)
 			changes.ask(subject, p.placed)
 		}
@@ -87,21 +81,21 @@ func (e *Engine) askForPod(p *pod, m *membership, changes *Changes) {
 }
 
 // forgetAskedPod has a pod, and forgetAsked a domain, not be looked at when an answer comes.
-func (e *Engine) forgetAskedPod(p *pod) {
+func (k *knowledge) forgetAskedPod(p *pod) {
 	if len(p.asks) == 0 {
 		return // nobody writes to what all bound pods share
 	}
 	for _, subject := range p.asks {
-		if u := e.unconfirmed[subject.Namespace]; u != nil {
+		if u := k.unconfirmed[subject.Namespace]; u != nil {
 			delete(u.pods, p)
 		}
 	}
 	p.asks = nil
 }
 
-func (e *Engine) forgetAsked(d *domain) {
+func (k *knowledge) forgetAsked(d *domain) {
 	for _, subject := range d.asks {
-		if u := e.unconfirmed[subject.Namespace]; u != nil {
+		if u := k.unconfirmed[subject.Namespace]; u != nil {
 			delete(u.domains, d)
 		}
 	}
@@ -109,15 +103,15 @@ func (e *Engine) forgetAsked(d *domain) {
 }
 
 // askForDomain has a domain looked at again when nothing is missing any more, if there is a group in it for which that matters.
-func (e *Engine) askForDomain(d *domain, changes *Changes) {
+func (k *knowledge) askForDomain(d *domain, changes *Changes) {
 	s := d.sequence
 	d.unconfirmed = false
-	e.forgetAsked(d)
+	k.forgetAsked(d)
 	ask := func(i int, question Question) {
 		d.unconfirmed = true
 		for _, subject := range s.groups[i].subjects {
-			if e.known(subject) < question.Moment {
-				e.unconfirmedIn(subject.Namespace).domains[d] = struct{}{}
+			if k.known(subject) < question.Moment {
+				k.unconfirmedIn(subject.Namespace).domains[d] = struct{}{}
 				d.asks = append(d.asks, subject)
 				changes.ask(subject, question)
 			}
@@ -142,21 +136,21 @@ func (e *Engine) askForDomain(d *domain, changes *Changes) {
 
 // settleConfirmation works out whether it is confirmed that the group is satisfied. Once it is, it stays so until the group breaks.
 // But what was confirmed when a wait began must be confirmed once more when the wait is over.
-func (d *domain) settleConfirmation(i int, e *Engine) {
+func (d *domain) settleConfirmation(i int, k *knowledge) {
 	state := d.find(i)
-	known := e.knownOfAll(d.sequence.groups[i].subjects)
+	known := k.knownOfAll(d.sequence.groups[i].subjects)
 	state.witness.Settle(known)
 	if !state.satisfied || (d.isNode() && d.node == nil) {
 		state.confirmed, state.waitConfirmed = false, false
 		return
 	}
-	over := d.sequence.groups[i].Wait == 0 || !e.now.Before(d.waitOver(i))
+	over := d.sequence.groups[i].Wait == 0 || !k.now.Before(d.waitOver(i))
 	if d.sequence.groups[i].NeedsNoPods {
 		state.confirmed, state.waitConfirmed = true, over // nothing that may be missing says otherwise
 		return
 	}
 	if state.confirmed && over && !state.waitConfirmed {
-		state.confirmed, state.question = false, e.nowMoment()
+		state.confirmed, state.question = false, k.nowMoment()
 	}
 	state.confirmed = state.confirmed || known >= state.question.Moment
 	state.waitConfirmed = over
@@ -164,47 +158,28 @@ func (d *domain) settleConfirmation(i int, e *Engine) {
 
 // isEarly reports whether the pod came so lately that a change made before it, of what it must wait for, may be missing. What
 // is passed permanently needs no such care.
-func (e *Engine) isEarly(p *pod) bool {
-	_, early := e.earlyIn(p)
+func (k *knowledge) isEarly(p *pod) bool {
+	_, early := k.earlyIn(p)
 	return early
 }
 
-// earlyIn tells in which sequence.
-func (e *Engine) earlyIn(p *pod) (*membership, bool) {
+// earlyIn returns the place of such a pod in the first of these sequences.
+func (k *knowledge) earlyIn(p *pod) (*membership, bool) {
 	if p.Bound() || p.confirmed >= p.placed.Moment {
 		return nil, false
 	}
 	for i := range p.memberships {
 		m := &p.memberships[i]
 		if s := m.sequence; s.groups[m.group].Awaited != 0 && !s.DryRun && (s.PerNode || s.Continuous) &&
-			e.knownOfAll(s.groups[m.group].subjectsBefore) < p.placed.Moment {
+			k.knownOfAll(s.groups[m.group].subjectsBefore) < p.placed.Moment {
 			return m, true
 		}
 	}
 	return nil, false
 }
 
-// at makes the transaction of an event of this version.
-func (e *Engine) at(version string) *transaction {
-	if inventory.Behind(e.newest, version) {
-		e.newest = version
-	}
-	return &transaction{Question: Question{Moment: e.moment.Add(1), Version: version}}
-}
-
-// relistedAt makes the transaction of a list of this version.
-func (e *Engine) relistedAt(version string) *transaction {
-	tx := e.at(version)
-	tx.relisted = true
-	return tx
-}
-
-// Moment counts the events that the engine has been told of. What is found to be there after it was read was known, if it
-// was there before, when the events up to the moment were entered. The last of them may be on the way in.
-func (e *Engine) Moment() uint64 { return e.moment.Load() }
-
 // nowMoment is a question about everything until now.
-func (e *Engine) nowMoment() Question { return Question{Moment: e.moment.Load(), Version: e.newest} }
+func (k *knowledge) nowMoment() Question { return Question{Moment: k.moment.Load(), Version: k.newest} }
 
 func (c *Changes) ask(subject Subject, question Question) {
 	if c.Questions == nil {

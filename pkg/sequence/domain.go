@@ -79,34 +79,34 @@ func (d *domain) applies(g *group) bool { return d.node == nil || g.AppliesTo(d.
 
 // evaluate brings what is known of each group up to the sums, which the transaction may have changed. It must come before
 // advance.
-func (d *domain) evaluate(e *Engine, tx *transaction) {
+func (d *domain) evaluate(k *knowledge, tx *transaction) {
 	question, relisted := tx.Question, tx.relisted
 	if !d.evaluated {
-		question = e.nowMoment()
+		question = k.nowMoment()
 	}
 	for _, state := range d.groupStates {
 		i, question := state.group, question
 		if d.evaluated && !state.dirty {
-			d.settleConfirmation(i, e)
+			d.settleConfirmation(i, k)
 			continue
 		}
 		facts := d.facts(i)
 		need := facts.Need()
 		satisfied := !d.sequence.refused() && facts.IsSatisfied(need)
 		if state.changed.Moment == 0 {
-			question = e.nowMoment() // until now nothing of it was looked at
+			question = k.nowMoment() // until now nothing of it was looked at
 		}
 		state.changed = state.changed.And(question)
 		if need.Ready = 0; !state.satisfied || need != state.needThen || relisted {
 			state.question, state.needThen, state.confirmed = state.changed, need, false
 		}
 		if g := d.sequence.groups[i]; g.watchedSince.IsZero() {
-			g.watchedSince = e.now.Truncate(time.Second)
+			g.watchedSince = k.now.Truncate(time.Second)
 		}
-		state.witness.Notice(tx.Version, !tx.relisted && !e.split)
-		state.since = d.satisfiedSince(i, satisfied, e)
+		state.witness.Notice(tx.Version, !tx.relisted && !k.split)
+		state.since = d.satisfiedSince(i, satisfied, k)
 		state.satisfied, state.dirty, state.turned = satisfied, false, time.Time{}
-		d.settleConfirmation(i, e)
+		d.settleConfirmation(i, k)
 	}
 	d.evaluated = true
 }

@@ -86,7 +86,7 @@ func (c *equivalenceClass) stateOn(name string) placement.State {
 // waitsFor reports whether the pods wait for this sequence, and not only for another one.
 func (c *equivalenceClass) waitsFor(m membership) bool {
 	slot := c.nodes.First(placement.OnTheWay) // one will do: the answer is for people
-	return slot >= 0 && m.sequence.stateOn(m.sequence.engine.slots[slot].Name, m.group) != placement.Open
+	return slot >= 0 && m.sequence.stateOn(m.sequence.knowledge.slots[slot].Name, m.group) != placement.Open
 }
 
 // refresh works out anew what the node is to the equivalence class.
@@ -112,8 +112,8 @@ type requirements struct {
 func (r *requirements) all() iter.Seq[*requirement] { return maps.Values(r.byKey) }
 
 // needs returns the pod's places that keep it from some nodes, sorted by sequence.
-func (e *Engine) needs(p *pod) []membership {
-	if p.Wants() == nil || p.Terminating || !e.schedulerNames.Has(p.SchedulerName) {
+func (k *knowledge) needs(p *pod) []membership {
+	if p.Wants() == nil || p.Terminating || !k.schedulerNames.Has(p.SchedulerName) {
 		return nil
 	}
 	var needs []membership
@@ -128,30 +128,30 @@ func (e *Engine) needs(p *pod) []membership {
 
 // classFor finds the equivalence class of pods with these wants and needs, or makes it. It only reads what the engine has: an equivalence class
 // that is new must be listed.
-func (e *Engine) classFor(wants *inventory.NodeRequirement, needs []membership) *equivalenceClass {
+func (k *knowledge) classFor(wants *inventory.NodeRequirement, needs []membership) *equivalenceClass {
 	requirementKey := wants.Key()
 	key := strings.Builder{}
 	key.WriteString(requirementKey)
 	for _, m := range needs {
 		fmt.Fprintf(&key, "|%p %d", m.sequence, m.group)
 	}
-	if c := e.requirements.classes[key.String()]; c != nil {
+	if c := k.requirements.classes[key.String()]; c != nil {
 		return c
 	}
 	c := &equivalenceClass{
 		limits: limits{needs: needs}, key: key.String(), requirementKey: requirementKey,
-		requirement: e.requirements.byKey[requirementKey],
-		pods:        map[*pod]struct{}{}, nodes: placement.NewNodes(len(e.slots)),
+		requirement: k.requirements.byKey[requirementKey],
+		pods:        map[*pod]struct{}{}, nodes: placement.NewNodes(len(k.slots)),
 	}
 	if c.requirement == nil {
 		c.requirement = &requirement{Requirement: placement.NewRequirement(wants), classes: map[*equivalenceClass]struct{}{}}
-		for _, n := range e.nodes {
+		for _, n := range k.nodes {
 			if c.requirement.Suits(&n.Node) {
 				c.requirement.suitable.Add(n.slot)
 			}
 		}
 	}
-	for _, n := range e.nodes {
+	for _, n := range k.nodes {
 		if c.requirement.suitable.Has(n.slot) {
 			c.nodes.Set(n.slot, c.stateOn(n.Name))
 		}
@@ -160,7 +160,7 @@ func (e *Engine) classFor(wants *inventory.NodeRequirement, needs []membership) 
 }
 
 // matchNode sees whether a node that is new or has changed suits the requirement.
-func (e *Engine) matchNode(r *requirement, n *node, tx *transaction) {
+func (k *knowledge) matchNode(r *requirement, n *node, tx *transaction) {
 	before := r.suitable.Has(n.slot)
 	switch after := r.Suits(&n.Node); {
 	case after && !before:
@@ -171,11 +171,11 @@ func (e *Engine) matchNode(r *requirement, n *node, tx *transaction) {
 			tx.refresh = append(tx.refresh, classNode{c, n})
 		}
 	case before && !after:
-		e.unmatchNode(r, n, tx)
+		k.unmatchNode(r, n, tx)
 	}
 }
 
-func (e *Engine) unmatchNode(r *requirement, n *node, tx *transaction) {
+func (k *knowledge) unmatchNode(r *requirement, n *node, tx *transaction) {
 	r.suitable.Remove(n.slot)
 	for c := range r.classes {
 		if c.nodes.At(n.slot) != placement.Unsuitable {
@@ -187,38 +187,38 @@ func (e *Engine) unmatchNode(r *requirement, n *node, tx *transaction) {
 
 // classify gives an unbound pod its equivalence class or its pin, or leaves it the one that it has. prepared may be the
 // equivalence class, made without the lock.
-func (e *Engine) classify(p *pod, prepared *equivalenceClass) {
-	needs := e.needs(p)
+func (k *knowledge) classify(p *pod, prepared *equivalenceClass) {
+	needs := k.needs(p)
 	if len(needs) == 0 {
-		e.declassify(p)
+		k.declassify(p)
 		return
 	}
 	if at := p.Wants().Pin(); at != nil {
 		if p.pin == nil || p.pin.Pin != *at || !slices.Equal(p.pin.needs, needs) {
-			e.declassify(p)
+			k.declassify(p)
 			p.pin = &pin{Pin: *at, limits: limits{needs: needs}}
-			insert(e.pinned, *at, p)
+			insert(k.pinned, *at, p)
 		}
 		return
 	}
 	c := prepared
 	if c == nil {
-		c = e.classFor(p.Wants(), needs)
+		c = k.classFor(p.Wants(), needs)
 	}
 	if c == p.class {
 		return
 	}
-	e.declassify(p)
+	k.declassify(p)
 	if len(c.pods) == 0 {
-		e.listClass(c)
+		k.listClass(c)
 	}
 	p.class = c
 	c.pods[p] = struct{}{}
 }
 
-func (e *Engine) declassify(p *pod) {
+func (k *knowledge) declassify(p *pod) {
 	if p.pin != nil {
-		remove(e.pinned, p.pin.Pin, p)
+		remove(k.pinned, p.pin.Pin, p)
 		p.pin = nil
 	}
 	c := p.class
@@ -229,19 +229,19 @@ func (e *Engine) declassify(p *pod) {
 	if delete(c.pods, p); len(c.pods) > 0 {
 		return
 	}
-	delete(e.requirements.classes, c.key)
+	delete(k.requirements.classes, c.key)
 	if delete(c.requirement.classes, c); len(c.requirement.classes) == 0 {
-		delete(e.requirements.byKey, c.requirementKey)
+		delete(k.requirements.byKey, c.requirementKey)
 	}
 	for _, m := range c.needs {
 		delete(m.sequence.classes, c)
 	}
 }
 
-func (e *Engine) listClass(c *equivalenceClass) {
+func (k *knowledge) listClass(c *equivalenceClass) {
 	c.published = c.verdict()
-	e.requirements.classes[c.key] = c
-	e.requirements.byKey[c.requirementKey] = c.requirement
+	k.requirements.classes[c.key] = c
+	k.requirements.byKey[c.requirementKey] = c.requirement
 	c.requirement.classes[c] = struct{}{}
 	for _, m := range c.needs {
 		m.sequence.classes[c] = struct{}{}
@@ -249,11 +249,11 @@ func (e *Engine) listClass(c *equivalenceClass) {
 }
 
 // nodesOf are the names of the nodes that a pin means: usually one.
-func (e *Engine) nodesOf(p inventory.Pin) iter.Seq[string] {
+func (k *knowledge) nodesOf(p inventory.Pin) iter.Seq[string] {
 	if p.Node != "" {
 		return func(yield func(string) bool) { yield(p.Node) }
 	}
-	return maps.Keys(e.hosts[p.Host])
+	return maps.Keys(k.hosts[p.Host])
 }
 
 // openTo reports whether the node is open to the pod in every sequence that has it.
@@ -267,20 +267,20 @@ func (p *pod) openTo(name string) bool {
 }
 
 // isReleasedOnNodes reports whether sequences of node scope leave the pod a node to go to, or nothing to wait for.
-func (e *Engine) isReleasedOnNodes(p *pod) bool {
+func (k *knowledge) isReleasedOnNodes(p *pod) bool {
 	switch {
 	case p.class != nil:
 		return !p.class.nodes.Held()
 	case p.pin == nil:
 		return true
 	}
-	return e.isReleasedOnPin(p)
+	return k.isReleasedOnPin(p)
 }
 
 // isReleasedOnPin reports whether every sequence lets a pinned pod go to its node. It is a function of its own because what it
 // iterates with is allocated when it begins.
-func (e *Engine) isReleasedOnPin(p *pod) bool {
-	for name := range e.nodesOf(p.pin.Pin) {
+func (k *knowledge) isReleasedOnPin(p *pod) bool {
+	for name := range k.nodesOf(p.pin.Pin) {
 		if p.openTo(name) {
 			return true
 		}

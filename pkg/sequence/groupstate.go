@@ -95,7 +95,7 @@ func (d *domain) groupState(group int) *groupState {
 		state := &groupState{group: group}
 		if d.evaluated && d.restsOnNothing(group) {
 			state.satisfied, state.confirmed, state.since = true, true, d.since(group)
-			state.waitConfirmed = !d.sequence.engine.now.Before(d.waitOver(group))
+			state.waitConfirmed = !d.sequence.knowledge.now.Before(d.waitOver(group))
 		}
 		d.groupStates = slices.Insert(d.groupStates, i, state)
 	}

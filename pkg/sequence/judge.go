@@ -30,13 +30,13 @@ type reason struct {
 }
 
 // judge works out the verdict on a pod without a node.
-func (e *Engine) judge(p *pod) verdict {
+func (k *knowledge) judge(p *pod) verdict {
 	v := verdict{limits: p.limits()}
 	if v.limits != nil {
 		v.opened = v.limits.opened
 	}
-	holding := e.holding(p)
-	early, isEarly := e.earlyIn(p)
+	holding := k.holding(p)
+	early, isEarly := k.earlyIn(p)
 	if !isEarly {
 		p.confirmed = p.placed.Moment // a namespace that comes later changes nothing about that
 	} else if holding == nil {
@@ -46,7 +46,7 @@ func (e *Engine) judge(p *pod) verdict {
 		v.lift = p.liftable()
 		return v
 	}
-	v.held, v.reason = true, e.reasonOf(p, holding)
+	v.held, v.reason = true, k.reasonOf(p, holding)
 	return v
 }
 

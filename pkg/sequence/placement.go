@@ -46,7 +46,7 @@ func (s *sequence) publishedOn(name string) placement.Standing {
 	if d := s.domains[name]; d != nil {
 		return d.published.Standing
 	}
-	found, _ := s.engine.published.nodes.Load(name)
+	found, _ := s.knowledge.published.nodes.Load(name)
 	n, _ := found.(*node)
 	return s.onEmptyNode(n)
 }

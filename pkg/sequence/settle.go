@@ -12,133 +12,133 @@ import (
 //
 // Pods come last: a pod may be in several sequences, and who reads that it is released must find the nodes open to which it may
 // be scheduled. Whether they are looked at in this order or that makes no difference.
-func (e *Engine) settle(tx *transaction) Changes {
+func (k *knowledge) settle(tx *transaction) Changes {
 	changes := Changes{}
-	e.settled++
+	k.settled++
 	for _, key := range tx.edited {
 		changes.touch(key)
 		changes.Advanced = append(changes.Advanced, key)
 	}
 	for _, d := range tx.domains {
 		if d.sequence.listed {
-			e.advance(d.domain, tx, &changes)
+			k.advance(d.domain, tx, &changes)
 		}
 	}
-	e.refreshClasses(tx)
-	e.publishNodes(tx)
-	e.publishDomains(tx)
-	e.touchPins(tx)
+	k.refreshClasses(tx)
+	k.publishNodes(tx)
+	k.publishDomains(tx)
+	k.touchPins(tx)
 	for _, name := range tx.namespaces {
-		e.publishNamespace(name)
+		k.publishNamespace(name)
 	}
 	for _, p := range tx.entered {
-		e.settleEntered(&changes, p)
+		k.settleEntered(&changes, p)
 	}
 	for _, p := range tx.pods {
-		e.settlePod(&changes, p)
+		k.settlePod(&changes, p)
 	}
 	for _, d := range tx.domains {
 		if d.sequence.listed {
-			e.settleDomain(&changes, d)
+			k.settleDomain(&changes, d)
 		}
 	}
 	for _, c := range tx.classes {
-		e.settleClass(&changes, c)
+		k.settleClass(&changes, c)
 	}
-	e.dropSpentDomains(tx)
-	e.publishNoQuestions(tx)
+	k.dropSpentDomains(tx)
+	k.publishNoQuestions(tx)
 	return changes
 }
 
 // advance brings the domain up to its sums and to the time.
-func (e *Engine) advance(d *domain, tx *transaction, changes *Changes) {
-	d.evaluate(e, tx)
-	d.advance(e.now)
-	e.alarms.Set(&d.alarm, d.wake)
-	e.askForDomain(d, changes)
+func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
+	d.evaluate(k, tx)
+	d.advance(k.now)
+	k.alarms.Set(&d.alarm, d.wake)
+	k.askForDomain(d, changes)
 	changes.touch(d.sequence.Key)
 }
 
 // refreshClasses works out anew what nodes are to equivalence classes.
-func (e *Engine) refreshClasses(tx *transaction) {
+func (k *knowledge) refreshClasses(tx *transaction) {
 	for _, d := range tx.domains {
 		if d.sequence.listed && d.isNode() && (d.published.unpublished || d.standing() != d.published.Standing) {
 			for c := range d.sequence.classes {
-				c.refresh(d.node, e.settled, tx)
+				c.refresh(d.node, k.settled, tx)
 			}
 		}
 	}
 	for _, change := range tx.emptyNodes {
-		if n := e.nodes[change.node]; change.before != change.sequence.onEmptyNode(n) {
+		if n := k.nodes[change.node]; change.before != change.sequence.onEmptyNode(n) {
 			for c := range change.sequence.classes {
-				c.refresh(n, e.settled, tx)
+				c.refresh(n, k.settled, tx)
 			}
 		}
 	}
 	for _, entry := range tx.refresh {
-		entry.class.refresh(entry.node, e.settled, tx)
+		entry.class.refresh(entry.node, k.settled, tx)
 	}
 }
 
 // publishNodes has the nodes read from now on on which sequences have nothing, see emptynode.go.
-func (e *Engine) publishNodes(tx *transaction) {
+func (k *knowledge) publishNodes(tx *transaction) {
 	for _, name := range tx.nodes {
-		if n := e.nodes[name]; n != nil {
-			e.published.nodes.Store(name, n)
+		if n := k.nodes[name]; n != nil {
+			k.published.nodes.Store(name, n)
 		} else {
-			e.published.nodes.Delete(name)
+			k.published.nodes.Delete(name)
 		}
 	}
 }
 
 // publishDomains has it read from now on how far domains are.
-func (e *Engine) publishDomains(tx *transaction) {
+func (k *knowledge) publishDomains(tx *transaction) {
 	for i := range tx.domains {
 		d := &tx.domains[i]
 		if d.touched = false; d.sequence.listed {
 			d.before = d.publish()
-			e.endDryRun(d.domain, d.before)
+			k.endDryRun(d.domain, d.before)
 		}
 	}
 }
 
 // touchPins has pods looked at that ask for a node which has changed.
-func (e *Engine) touchPins(tx *transaction) {
+func (k *knowledge) touchPins(tx *transaction) {
 	for i := range tx.domains {
 		if d := &tx.domains[i]; d.sequence.listed && d.isNode() && d.published != d.before {
-			e.touchPinsTo(d.name, d.sequence, d.before.Standing, d.published.Standing, tx)
+			k.touchPinsTo(d.name, d.sequence, d.before.Standing, d.published.Standing, tx)
 		}
 	}
 	for _, change := range tx.emptyNodes {
-		e.touchPinsTo(change.node, change.sequence, change.before, change.sequence.onEmptyNode(e.nodes[change.node]), tx)
+		k.touchPinsTo(change.node, change.sequence, change.before, change.sequence.onEmptyNode(k.nodes[change.node]), tx)
 	}
 	for _, changed := range tx.pins {
-		for p := range e.pinned[changed.Pin] {
+		for p := range k.pinned[changed.Pin] {
 			if tx.pods = append(tx.pods, p); changed.added {
-				p.pin.opened = e.settled
+				p.pin.opened = k.settled
 			}
 		}
 	}
 }
 
 // touchPinsTo has the pods looked at that ask for a node where a sequence is now further than before, or less far.
-func (e *Engine) touchPinsTo(node string, s *sequence, before, now placement.Standing, tx *transaction) {
+func (k *knowledge) touchPinsTo(node string, s *sequence, before, now placement.Standing, tx *transaction) {
 	if before == now || s.DryRun {
 		return
 	}
 	pins := []inventory.Pin{{Node: node}}
-	if n := e.nodes[node]; n != nil {
+	if n := k.nodes[node]; n != nil {
 		pins = append(pins, inventory.Pin{Host: n.Hostname()})
 	}
 	for _, at := range pins {
-		for p := range e.pinned[at] {
+		for p := range k.pinned[at] {
 			for _, m := range p.pin.needs {
 				if m.sequence != s {
 					continue
 				}
 				tx.pods = append(tx.pods, p)
 				if before.State(m.group) != placement.Open && p.openTo(node) {
-					p.pin.opened = e.settled
+					p.pin.opened = k.settled
 				}
 			}
 		}
@@ -146,10 +146,10 @@ func (e *Engine) touchPinsTo(node string, s *sequence, before, now placement.Sta
 }
 
 // dropSpentDomains forgets the domains of nodes that say no more than none would.
-func (e *Engine) dropSpentDomains(tx *transaction) {
+func (k *knowledge) dropSpentDomains(tx *transaction) {
 	for _, d := range tx.domains {
 		if d.isNode() && d.isSpent() {
-			e.alarms.Set(&d.alarm, time.Time{})
+			k.alarms.Set(&d.alarm, time.Time{})
 			d.sequence.domainsMu.Lock()
 			delete(d.sequence.domains, d.name)
 			d.sequence.domainsMu.Unlock()
@@ -158,14 +158,14 @@ func (e *Engine) dropSpentDomains(tx *transaction) {
 }
 
 // publishNoQuestions publishes of which namespaces nobody need know more. It comes last: who reads it has read everything else.
-func (e *Engine) publishNoQuestions(tx *transaction) {
+func (k *knowledge) publishNoQuestions(tx *transaction) {
 	for _, name := range tx.namespaces {
-		if e.consents.refused[name] == 0 {
-			e.published.refusing.Delete(name)
+		if k.consents.refused[name] == 0 {
+			k.published.refusing.Delete(name)
 		}
 	}
-	if len(e.selectors) == 0 {
-		e.published.selectors.Store(false)
+	if len(k.selectors) == 0 {
+		k.published.selectors.Store(false)
 	}
 }
 

@@ -33,6 +33,21 @@ type transaction struct {
 	edited []types.NamespacedName
 }
 
+// at makes the transaction of an event of this version.
+func (k *knowledge) at(version string) *transaction {
+	if inventory.Behind(k.newest, version) {
+		k.newest = version
+	}
+	return &transaction{Question: Question{Moment: k.moment.Add(1), Version: version}}
+}
+
+// relistedAt makes the transaction of a list of this version.
+func (k *knowledge) relistedAt(version string) *transaction {
+	tx := k.at(version)
+	tx.relisted = true
+	return tx
+}
+
 // touchedDomain is a domain, and how far it was before the transaction as of when it is published anew.
 type touchedDomain struct {
 	*domain

@@ -104,17 +104,18 @@ func (p *published) asksNamespaces(namespace string) bool {
 type publishedPod struct {
 	uid             types.UID
 	resourceVersion string
-	firstSeen       Sighting
-	// placed is as much of the pod as decides its memberships, and its gates.
-	placed      inventory.Pod
-	memberships []membership // as of the pod: no element is ever written to
-	limits      *limits      // nil if nothing keeps the pod from any node
-	held        atomic.Bool
-	times       publishedTimes
+	memberships     []membership // as of the pod: no element is ever written to
+	limits          *limits      // nil if nothing keeps the pod from any node
+	held            atomic.Bool
 
-	// What follows is for the engine alone, see verdict.
+	// opened and reason are for the engine alone, see verdict.
 	opened uint64
 	reason reason
+
+	times     publishedTimes
+	firstSeen Sighting
+	// placed is as much of the pod as decides its memberships, and its gates.
+	placed inventory.Pod
 }
 
 // needs returns the pod's places that keep it from some nodes.
@@ -157,8 +158,8 @@ func (p *publishedPod) sighting(object *corev1.Pod) Sighting {
 }
 
 // matchUnseen works out the memberships of a pod that is not known, and whether it is confirmed that all its sequences release it.
-func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, released bool) {
-	found, any := e.published.namespaces.Load(object.Namespace)
+func (k *knowledge) matchUnseen(object *corev1.Pod) (memberships []membership, released bool) {
+	found, any := k.published.namespaces.Load(object.Namespace)
 	if !any {
 		return nil, true
 	}
@@ -169,7 +170,7 @@ func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, rele
 	view := viewPod(object)
 	for s, reach := range namespace.sequences {
 		m, has := s.place(view, reach)
-		if has && !e.releasesUnseen(view, m) {
+		if has && !k.releasesUnseen(view, m) {
 			return nil, false
 		}
 		if has {
@@ -177,19 +178,19 @@ func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, rele
 		}
 	}
 	// What one sequence releases it releases from then on, unless it is edited or deleted. So they all release the pod now.
-	again, _ := e.published.namespaces.Load(object.Namespace)
+	again, _ := k.published.namespaces.Load(object.Namespace)
 	return memberships, again == found
 }
 
 // releasesUnseen reports whether the sequence releases such a pod permanently. Elsewhere a change from before the pod may not
 // be known yet, see earlyIn.
-func (e *Engine) releasesUnseen(view *pod, m membership) bool {
+func (k *knowledge) releasesUnseen(view *pod, m membership) bool {
 	s := m.sequence
 	switch {
 	case s.DryRun:
 		return true
 	case s.PerNode:
-		return m.waitsForNothing() && !e.unsupported(view, m)
+		return m.waitsForNothing() && !k.unsupported(view, m)
 	case s.Continuous && s.groups[m.group].Awaited != 0:
 		return false
 	}
@@ -197,16 +198,16 @@ func (e *Engine) releasesUnseen(view *pod, m membership) bool {
 }
 
 // publish has what the engine says of the pod read from now on, and returns it.
-func (e *Engine) publish(p *pod) verdict {
-	e.noteDryRuns(p)
+func (k *knowledge) publish(p *pod) verdict {
+	k.noteDryRuns(p)
 	if p.Bound() {
-		e.unpublish(p)
+		k.unpublish(p)
 		return verdict{}
 	}
-	is, old := e.judge(p), p.published
+	is, old := k.judge(p), p.published
 	if old != nil && old.uid == p.UID && old.resourceVersion == p.ResourceVersion && sameSlice(old.memberships, p.memberships) && old.limits == is.limits {
 		old.opened, old.reason = is.opened, is.reason
-		old.times.note(old.held.Swap(is.held), is.held, e.now)
+		old.times.note(old.held.Swap(is.held), is.held, k.now)
 		return is
 	}
 	p.published = &publishedPod{
@@ -218,16 +219,16 @@ func (e *Engine) publish(p *pod) verdict {
 	p.published.times.created = p.CreatedAt.Time().Unix()
 	if old != nil && old.uid == p.UID {
 		p.published.times.released.Store(old.times.released.Load())
-		p.published.times.note(old.held.Load(), is.held, e.now)
+		p.published.times.note(old.held.Load(), is.held, k.now)
 	}
-	e.published.pods.Store(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.published)
+	k.published.pods.Store(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.published)
 	return is
 }
 
-func (e *Engine) unpublish(p *pod) {
+func (k *knowledge) unpublish(p *pod) {
 	if p.published != nil {
 		p.published = nil
-		e.published.pods.Delete(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+		k.published.pods.Delete(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 	}
 	if p.Bound() {
 		p.unbound = bound
@@ -243,15 +244,15 @@ func sameSlice(a, b []membership) bool {
 const MaxMatchCost = 2000
 
 // publishNamespace has the sequences of a namespace read from now on.
-func (e *Engine) publishNamespace(name string) {
-	ns := e.namespaces[name]
+func (k *knowledge) publishNamespace(name string) {
+	ns := k.namespaces[name]
 	if ns == nil || len(ns.sequences) == 0 {
-		e.published.namespaces.Delete(name)
+		k.published.namespaces.Delete(name)
 		return
 	}
 	view := &publishedNamespace{tooMany: ns.matchCost > MaxMatchCost}
 	if !view.tooMany {
 		view.sequences = maps.Clone(ns.sequences)
 	}
-	e.published.namespaces.Store(name, view)
+	k.published.namespaces.Store(name, view)
 }
