@@ -92,10 +92,10 @@ func (e *Engine) changeReach(s *sequence, name string, reach spec.Reach, tx *tra
 	now := e.nowMoment()
 	before := s.reaches[name]
 	ns := e.namespaceFor(name)
-	waited := map[*pod]bool{}
+	pods := map[*pod]struct{}{}
 	for _, p := range ns.pods {
 		if p.isMemberOf(s) {
-			waited[p] = e.mayWait(p)
+			pods[p] = struct{}{}
 			e.touchPod(p, tx)
 			e.drop(p, s, tx)
 		}
@@ -113,22 +113,22 @@ func (e *Engine) changeReach(s *sequence, name string, reach spec.Reach, tx *tra
 		for w := range e.workloads.of[name] {
 			e.placeIn(w, s, false, tx)
 		}
-		e.addMembersIn(s, ns, waited, tx)
+		e.addMembersIn(s, ns, pods, tx)
 	}
 	s.refreshSubjects()
 	s.doubtGroups(before, reach, now, tx)
-	for p, had := range waited {
+	for p := range pods {
 		e.touchPod(p, tx)
 		e.recordProofs(p, tx)
 		if !p.Bound() {
-			p.placed = p.placed.and(tx.Question).and(now)
+			p.placed = p.placed.And(tx.Question).And(now)
 		}
 		e.classify(p, nil)
-		tx.placed = append(tx.placed, placedPod{p, had, false})
+		tx.pods = append(tx.pods, p)
 	}
 	if u := e.unconfirmed[name]; u != nil { // who waits for an answer about this namespace may not need it any more
 		for p := range u.pods {
-			tx.placed = append(tx.placed, placedPod{p, true, true})
+			tx.pods = append(tx.pods, p)
 		}
 	}
 	e.forgetIfEmpty(name, ns)
@@ -140,7 +140,7 @@ func (s *sequence) doubtGroups(before, after spec.Reach, now Question, tx *trans
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if before.Has(state.group) != after.Has(state.group) {
-				state.dirty, state.needThen, state.changed = true, readiness.Need{Required: -1}, state.changed.and(now)
+				state.dirty, state.needThen, state.changed = true, readiness.Need{Required: -1}, state.changed.And(now)
 				tx.touch(d)
 			}
 		}
@@ -160,20 +160,18 @@ func (p *pod) isMemberOf(s *sequence) bool {
 	return false
 }
 
-// addMembers enters all pods into the sequence that belong to it. waited gets whether they wait.
-func (e *Engine) addMembers(s *sequence, waited map[*pod]bool, tx *transaction) {
+// addMembers enters all pods into the sequence that belong to it. pods gets them.
+func (e *Engine) addMembers(s *sequence, pods map[*pod]struct{}, tx *transaction) {
 	for name := range s.reaches {
-		e.addMembersIn(s, e.namespaces[name], waited, tx)
+		e.addMembersIn(s, e.namespaces[name], pods, tx)
 	}
 }
 
-func (e *Engine) addMembersIn(s *sequence, ns *namespace, waited map[*pod]bool, tx *transaction) {
+func (e *Engine) addMembersIn(s *sequence, ns *namespace, pods map[*pod]struct{}, tx *transaction) {
 	reach := ns.sequences[s]
 	for _, p := range ns.pods {
 		if m, ok := s.place(p, reach); ok {
-			if _, was := waited[p]; !was {
-				waited[p] = e.mayWait(p)
-			}
+			pods[p] = struct{}{}
 			e.add(p, m, tx)
 		}
 	}
@@ -217,7 +215,7 @@ func (e *Engine) unlist(s *sequence, tx *transaction) {
 	delete(e.selectors, s)
 	s.listed = false
 	for _, d := range s.domains {
-		e.alarms.set(&d.alarm, time.Time{})
+		e.alarms.Set(&d.alarm, time.Time{})
 		e.forgetAsked(d)
 	}
 	e.consents.unlist(s)
