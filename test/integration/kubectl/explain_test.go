@@ -16,6 +16,7 @@ import (
 
 	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // awaitSaid waits until the command prints all of these lines, in this order.
@@ -50,7 +51,7 @@ func TestWhyOnEachNodeByItself(t *testing.T) {
 		return cluster.Get(s.Story, &appsv1.DaemonSet{}, "driver").Status.CurrentNumberScheduled == 2
 	})
 	s.Create(s.pod("app", "app"))
-	s.awaitHeld("app")
+	s.Await("app to say what it waits for", func() bool { return sequence.TellsWait(cluster.Get(s.Story, &corev1.Pod{}, "app")) })
 
 	s.awaitSaid([]string{"-n", s.Namespace, "why", "app"},
 		"pod app: held in group 2/2 \"Applications\" of PodSequence "+s.Namespace+"/storage", "node node-0: waits for group 1/2 \"Driver\"",
@@ -113,7 +114,7 @@ func TestWhyOfAGang(t *testing.T) {
 	s.Create(&schedulingv1beta1.PodGroup{ObjectMeta: s.Meta("gang"), Spec: schedulingv1beta1.PodGroupSpec{
 		SchedulingPolicy: schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 2}},
 	}})
-	s.Create(MakeSequence(s.Namespace, "training").Label("Data", "tier", "data").Label("Leader", "tier", "leader").Obj(),
+	s.Create(MakeSequence(s.Namespace, "training").Label("Data", "tier", "data").Label("Leader", "tier", "leader").MinAvailable("1").Obj(),
 		unready(s.pod("data", "data")), inGang(s.pod("leader", "leader")))
 	s.awaitHeld("leader")
 	s.Create(inGang(s.pod("worker", "worker")))
@@ -126,5 +127,5 @@ func TestWhyOfAGang(t *testing.T) {
 	s.Annotate(s.Pod("data"), cluster.ReadyAfter, "0s")
 	s.awaitReady("leader")
 	s.awaitReady("worker")
-	s.awaitSaid([]string{"-n", s.Namespace, "timeline", "training"}, "all ready after", "* data", "* leader")
+	s.awaitSaid([]string{"-n", s.Namespace, "timeline", "training"}, " all ready after", "* data", "* leader")
 }

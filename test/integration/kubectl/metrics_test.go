@@ -105,7 +105,7 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 	s.awaitMetric(`podsequence_deploymentcoordinations{state="Ready"}`, 1)
 	s.awaitMetric(`podsequence_podgroups{state="ready"}`, 1)
 
-	served := map[string]string{scheduler: s.Cluster.Fetch(s, scheduler, "/metrics"), controller: s.Cluster.Fetch(s, controller, "/metrics")}
+	served := map[string]string{scheduler: s.Cluster.Metrics(s, scheduler), controller: s.Cluster.Metrics(s, controller)}
 	for _, metric := range s.documented() {
 		for _, program := range metric.programs {
 			assert.Regexp(s, `(?m)^`+metric.name+`(_count)?[ {]`, served[program], "what docs/metrics.md says of %s", program)
