@@ -53,7 +53,7 @@ run: build-podsequence-scheduler build-podsequence-controller ## Run both progra
 # For the sandbox's cluster without a kubectl on PATH: KUBECTL="bin/sandbox kubectl --"
 KUBECTL ?= kubectl
 # The images of both programs are named after it: of team/podsequence:v1 team/podsequence-scheduler:v1 and
-# team/podsequence-controller:v1.
+# team/podsequence-controller:v1. What installs also takes the references of both instead, which may have digests.
 IMG ?= podsequence:$(VERSION)
 # default, or lite for the controller alone.
 VARIANT ?= default
@@ -62,7 +62,7 @@ DOCKER ?= docker
 RENDER := $(GO) run ./hack/render
 image_tag = $(lastword $(subst :, ,$(IMG)))
 image_repository = $(IMG:%:$(image_tag)=%)
-image = $(if $(findstring /,$(image_tag)),$(error IMG must be REPOSITORY:TAG, is $(IMG)))$(image_repository)-$1:$(image_tag)
+image = $(if $(findstring /,$(image_tag))$(findstring @,$(IMG)),$(error IMG must be REPOSITORY:TAG, is $(IMG)))$(image_repository)-$1:$(image_tag)
 
 .PHONY: install
 install: ## Install the kinds alone into the cluster of $KUBECONFIG
@@ -74,7 +74,7 @@ uninstall: build-podsequence-controller ## Remove the kinds and all their object
 
 .PHONY: deploy
 deploy: ## Install everything, with images named after IMG; VARIANT=lite installs the controller alone
-	$(RENDER) -image '$(IMG)' manifests/$(VARIANT) | $(KUBECTL) apply --server-side --force-conflicts -f -
+	$(RENDER) -image '$(strip $(IMG))' manifests/$(VARIANT) | $(KUBECTL) apply --server-side --force-conflicts -f -
 
 .PHONY: undeploy
 undeploy: build-podsequence-controller ## Remove what deploy installed, but for the kinds and their objects, and release what it holds
@@ -116,8 +116,8 @@ generate: ## Generate deepcopy methods and CRDs from apis/, and pages of docs/ f
 .PHONY: dist
 dist: ## Write dist/install.yaml and dist/install-lite.yaml, with images named after IMG
 	@mkdir -p dist
-	$(RENDER) -image '$(IMG)' manifests/default >dist/install.yaml
-	$(RENDER) -image '$(IMG)' manifests/lite >dist/install-lite.yaml
+	$(RENDER) -image '$(strip $(IMG))' manifests/default >dist/install.yaml
+	$(RENDER) -image '$(strip $(IMG))' manifests/lite >dist/install-lite.yaml
 
 .PHONY: docker-build
 docker-build: ## Build the images of both programs, named after IMG
