@@ -52,8 +52,9 @@ run: build-podsequence-scheduler build-podsequence-controller ## Run both progra
 
 # For the sandbox's cluster without a kubectl on PATH: KUBECTL="bin/sandbox kubectl --"
 KUBECTL ?= kubectl
-# The images of both programs are named after it: of team/podsequence:v1 team/podsequence-scheduler:v1 and
-# team/podsequence-controller:v1. What installs also takes the references of both instead, which may have digests.
+# The images are named after it: of team/podsequence:v1 team/podsequence-scheduler:v1, team/podsequence-controller:v1 and
+# team/podsequence-kubectl:v1. What installs also takes the references of both programs instead, which may have digests:
+# IMG="$(cat dist/images/digests.txt)".
 IMG ?= podsequence:$(VERSION)
 # default, or lite for the controller alone.
 VARIANT ?= default
@@ -119,8 +120,23 @@ dist: ## Write dist/install.yaml and dist/install-lite.yaml, with images named a
 	$(RENDER) -image '$(strip $(IMG))' manifests/default >dist/install.yaml
 	$(RENDER) -image '$(strip $(IMG))' manifests/lite >dist/install-lite.yaml
 
+# The time of images: that of the commit, so that two builds of it are the same.
+CREATED ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+PLATFORMS ?= linux/amd64 linux/arm64
+images := $(GO) -C hack/images run . -source '$(CURDIR)' -ldflags '$(ldflags)' \
+	-version '$(VERSION)' -commit '$(COMMIT)' -created '$(CREATED)'
+
+.PHONY: images
+images: ## Build images of both programs and the kubectl plugin into dist/images, without Docker; PUSH=1 pushes them
+	@$(images) -platforms '$(PLATFORMS)' -image '$(IMG)' -out '$(CURDIR)/dist/images' $(if $(PUSH),-push)
+
+# For the Dockerfile: writes what the image of one PROGRAM has to the directory FILES.
+.PHONY: image-files
+image-files:
+	@$(images) -platforms '$(PLATFORMS)' -only '$(PROGRAM)' -files '$(FILES)'
+
 .PHONY: docker-build
-docker-build: ## Build the images of both programs, named after IMG
+docker-build: ## Build the images of both programs with Docker, named after IMG; they have the files that those of `make images` have
 	$(DOCKER) build --target scheduler --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' -t '$(call image,scheduler)' .
 	$(DOCKER) build --target controller --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' -t '$(call image,controller)' .
 
@@ -133,6 +149,7 @@ test_packages := -deps -test -f '{{if and .GoFiles (ne .Name "main") (not .ForTe
 test: build ## Run all tests, on a real control plane where one is needed
 	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
 	$(GO) test $$($(GO) list ./... | grep -v /test/)
+	$(GO) -C hack/images test ./...
 	$(GO) test -p 2 -timeout 90m ./test/... # two packages at a time: their tests wait more than they work
 
 .PHONY: verify
