@@ -107,12 +107,13 @@ install-kubectl-podseq: build-kubectl-podseq ## Install kubectl podseq, and its 
 	install -D $(BIN)/kubectl-podseq cmd/kubectl-podseq/kubectl_complete-podseq -t $(or $(PREFIX),$(HOME)/.local/bin)
 
 .PHONY: generate
-generate: ## Generate deepcopy methods and CRDs from apis/, and pages of docs/ from the code
+generate: ## Generate deepcopy methods and CRDs from apis/, pages of docs/ from the code, and templates of charts/ from manifests/
 	$(TOOLS) controller-gen object paths=./apis/...
 	$(TOOLS) controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=manifests/crds
 	$(GO) run ./hack/embeddedpods manifests/crds/batch.example.com_sequentialjobs.yaml
 	$(GO) run ./hack/apidoc >docs/api.md.new && mv docs/api.md.new docs/api.md
 	$(GO) run ./hack/metricsdoc >docs/metrics.md.new && mv docs/metrics.md.new docs/metrics.md
+	$(GO) -C hack/charts run .
 
 .PHONY: dist
 dist: ## Write dist/install.yaml and dist/install-lite.yaml, with images named after IMG
@@ -135,6 +136,10 @@ images: ## Build images of both programs and the kubectl plugin into dist/images
 image-files:
 	@$(images) -platforms '$(PLATFORMS)' -only '$(PROGRAM)' -files '$(FILES)'
 
+.PHONY: charts
+charts: ## Package the Helm charts into dist/charts, with images named after IMG
+	@hack/charts.sh '$(VERSION)' '$(image_repository)' dist/charts
+
 .PHONY: docker-build
 docker-build: ## Build the images of both programs with Docker, named after IMG; they have the files that those of `make images` have
 	$(DOCKER) build --target scheduler --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' -t '$(call image,scheduler)' .
@@ -149,7 +154,7 @@ test_packages := -deps -test -f '{{if and .GoFiles (ne .Name "main") (not .ForTe
 test: build ## Run all tests, on a real control plane where one is needed
 	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
 	$(GO) test $$($(GO) list ./... | grep -v /test/)
-	$(GO) -C hack/images test ./...
+	for module in images charts; do $(GO) -C hack/$$module test ./... || exit 1; done
 	$(GO) test -p 2 -timeout 90m ./test/... # two packages at a time: their tests wait more than they work
 
 .PHONY: verify

@@ -64,7 +64,7 @@ alert_rules() {
 # The modules of programs whose dependencies stay out of the product's module.
 modules() {
   local module status=0
-  for module in hack/images; do
+  for module in hack/images hack/charts; do
     go -C "$module" mod tidy -diff && go -C "$module" vet ./... || status=1
   done
   return "$status"
@@ -74,7 +74,7 @@ check "formatting" formatted
 check "shell syntax" shell_syntax
 check "go.mod is tidy" go mod tidy -diff
 check "modules of hack" modules
-check "generated files" unchanged make --no-print-directory generate -- apis manifests/crds docs
+check "generated files" unchanged make --no-print-directory generate -- apis manifests/crds docs charts
 check "alert rules and dashboard" alert_rules
 check "vet" go vet ./...
 check "import directions and lint" go tool -modfile=hack/lint/go.mod golangci-lint run
