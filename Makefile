@@ -140,6 +140,10 @@ image-files:
 charts: ## Package the Helm charts into dist/charts, with images named after IMG
 	@hack/charts.sh '$(VERSION)' '$(image_repository)' dist/charts
 
+.PHONY: release
+release: ## Put images, charts, manifests, the kubectl plugin and checksums of the tag's release into dist/
+	@VERSION='$(VERSION)' IMG='$(IMG)' GO='$(GO)' LDFLAGS='$(ldflags)' hack/release.sh
+
 .PHONY: docker-build
 docker-build: ## Build the images of both programs with Docker, named after IMG; they have the files that those of `make images` have
 	$(DOCKER) build --target scheduler --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' -t '$(call image,scheduler)' .
