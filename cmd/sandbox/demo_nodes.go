@@ -54,7 +54,7 @@ func (d nodeDemo) play(ctx context.Context, out io.Writer, cluster *controlplane
 	if err := d.paceDrivers(ctx, cluster.Config()); err != nil {
 		return err
 	}
-	return followAct(ctx, out, cluster.Config(), d.sequence, d.table)
+	return followAct(ctx, newScreen(out), cluster.Config(), d.sequence, d.table)
 }
 
 var errWatchEnded = errors.New("the watch has ended")

@@ -240,8 +240,8 @@ func sameSlice(a, b []membership) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// maxMatchCost bounds what is done for a pod that the engine does not know, in labels that are compared: about 0.1 ms.
-const maxMatchCost = 2000
+// MaxMatchCost bounds what is done for a pod that the engine does not know, in labels that are compared: about 0.1 ms.
+const MaxMatchCost = 2000
 
 // publishNamespace has the sequences of a namespace read from now on.
 func (k *knowledge) publishNamespace(name string) {
@@ -250,7 +250,7 @@ func (k *knowledge) publishNamespace(name string) {
 		k.published.namespaces.Delete(name)
 		return
 	}
-	view := &publishedNamespace{tooMany: ns.matchCost > maxMatchCost}
+	view := &publishedNamespace{tooMany: ns.matchCost > MaxMatchCost}
 	if !view.tooMany {
 		view.sequences = maps.Clone(ns.sequences)
 	}

@@ -118,7 +118,7 @@ func checkPublishedSequences(e *Engine) error {
 			cost += s.MatchCost()
 		}
 		same := maps.EqualFunc(view.sequences, all, func(a, b spec.Reach) bool { return a.Equal(b) })
-		if view.tooMany != (cost > maxMatchCost) || (!view.tooMany && !same) {
+		if view.tooMany != (cost > MaxMatchCost) || (!view.tooMany && !same) {
 			err = fmt.Errorf("namespace %s: %d sequences are published of %d", key, len(view.sequences), len(all))
 		}
 		return err == nil
@@ -252,7 +252,7 @@ func TestAPodThatIsNotSeenYetIsMatchedWithFewSequences(t *testing.T) {
 	}
 	many := 0
 	for ; !engine.Verdict(unseen).Held; many++ {
-		require.Less(t, many, maxMatchCost, "it is matched with all sequences")
+		require.Less(t, many, MaxMatchCost, "it is matched with all sequences")
 		engine.ApplySequence(sequence(many))
 	}
 	assert.GreaterOrEqual(t, many, 32)
@@ -269,7 +269,7 @@ func TestAPodThatIsAskedAboutWhileItsEventIsUnderWayIsReported(t *testing.T) {
 	engine := newEngine()
 	ps := MakeSequence(oracleNamespace, "shop").UID("shop").Label("One", "", "").Obj()
 	values := v1alpha1.LabelSelectorRequirement{Key: "tier", Operator: v1alpha1.LabelSelectorOpIn}
-	for i := range maxMatchCost {
+	for i := range MaxMatchCost {
 		values.Values = append(values.Values, v1alpha1.LabelValue(strconv.Itoa(i)))
 	}
 	ps.Spec.PodGroups[0].PodSelector.MatchExpressions = append(ps.Spec.PodGroups[0].PodSelector.MatchExpressions, values)
