@@ -51,14 +51,14 @@ func (e *Engine) Places(object *corev1.Pod) []Place {
 }
 
 // onTheWay returns the nodes for whose groups the pod waits.
-func (e *Engine) onTheWay(p *pod, m membership) []string {
+func (k *knowledge) onTheWay(p *pod, m membership) []string {
 	wants := p.Wants()
 	if wants == nil || wants.Pin() != nil {
 		return nil
 	}
 	var nodes []string
 	suits := placement.NewRequirement(wants)
-	for name, n := range e.nodes {
+	for name, n := range k.nodes {
 		if suits.Suits(&n.Node) && m.sequence.stateOn(name, m.group) == placement.OnTheWay {
 			nodes = append(nodes, name)
 		}
