@@ -44,15 +44,18 @@ func (e *Engine) applyPod(view *pod, prepared *equivalenceClass, tx *transaction
 		p = newPod()
 		ns.pods[view.Name] = p
 	}
-	unseen := e.unseen.has(view.UID)
+	unseen, isNew := e.unseen.has(view.UID), p.UID != view.UID
 	held := p.UID == view.UID && !e.mayBeScheduled(p)
 	kept := p.keptFrom()
-	replace := p.UID != view.UID || !p.SameMembership(&view.Pod)
+	replace := isNew || !p.SameMembership(&view.Pod)
 	e.touchPod(p, tx)
 	e.update(ns, p, view, replace, prepared, tx)
 	e.recordProofs(p, tx)
 	e.touchPod(p, tx)
 	tx.entered = append(tx.entered, enteredPod{p, unseen})
+	if isNew {
+		tx.sighted = append(tx.sighted, p)
+	}
 	// A pod that was kept from nodes may have been filtered from all of them. But to let one go that nothing has changed
 	// for would have it tried again at every update, its own failures among them.
 	waited := unseen || held || (kept != "" && kept != p.keptFrom())
@@ -98,7 +101,7 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, tx *transactio
 	delete(ns.pods, name)
 	e.unpublish(p)
 	e.forgetAskedPod(p)
-	e.endDryRuns(p)
+	e.endDryRuns(p, p.memberships, true)
 	e.touchPod(p, tx)
 	e.withdraw(p, tx)
 	p.memberships = nil

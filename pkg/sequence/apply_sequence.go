@@ -77,9 +77,7 @@ func (e *Engine) swap(old, next *sequence, tx *transaction) {
 			next.carry(old, e)
 		}
 		next.recall()
-		if old != nil && old.UID == next.UID && old.dry != nil && next.dry != nil {
-			next.dry = old.dry
-		}
+		next.carryDryRun(old, e.now)
 		for p := range waited {
 			e.recordProofs(p, tx)
 		}
@@ -91,12 +89,18 @@ func (e *Engine) swap(old, next *sequence, tx *transaction) {
 	for p, had := range waited {
 		if next != nil {
 			next.recallDryRun(p)
+			if old == nil || old.UID != next.UID {
+				tx.sighted = append(tx.sighted, p)
+			}
 		}
 		if !p.Bound() {
 			p.placed = p.placed.and(tx.Question)
 		}
 		e.classify(p, nil)
 		tx.placed = append(tx.placed, placedPod{p, had, false})
+	}
+	if next != nil && next.dry != nil {
+		next.dry.recorded = nil
 	}
 }
 

@@ -28,6 +28,8 @@ type domain struct {
 	// unconfirmed reports that it would go on if it was confirmed that no event is missing.
 	unconfirmed bool
 	asks        []Subject // what for
+	// answered reports that the transaction confirmed it, or showed that there is nothing to confirm.
+	answered bool
 
 	evaluated bool            // it has been settled at least once
 	touched   bool            // it will be settled at the end of this transaction

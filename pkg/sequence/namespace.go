@@ -50,6 +50,7 @@ func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *equi
 	*p = *view
 	if p.memberships = memberships; replace {
 		p.memberships = n.place(p)
+		e.endDryRuns(p, memberships, before.UID != p.UID)
 	}
 	e.enlist(p, tx)
 	for _, m := range p.memberships {

@@ -120,6 +120,9 @@ func (e *Engine) changeReach(s *sequence, name string, reach spec.Reach, tx *tra
 	for p, had := range waited {
 		e.touchPod(p, tx)
 		e.recordProofs(p, tx)
+		if s.dry != nil && !p.isMemberOf(s) {
+			s.dry.forget(p, e.now)
+		}
 		if !p.Bound() {
 			p.placed = p.placed.and(tx.Question).and(now)
 		}

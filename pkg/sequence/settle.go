@@ -28,7 +28,7 @@ func (e *Engine) settle(tx *transaction) Changes {
 		d.touched = false
 		if before := d.published; d.sequence.listed {
 			d.publish()
-			e.endDryRun(d, before)
+			e.noteReleases(d, before)
 			e.settlePods(d, before, &changes)
 		}
 	}
@@ -38,6 +38,9 @@ func (e *Engine) settle(tx *transaction) Changes {
 		if !p.held {
 			e.hold(&changes, p.pod)
 		}
+	}
+	for _, p := range tx.sighted {
+		e.noteSighted(p)
 	}
 	e.dropSpentDomains(tx)
 	e.publishEntered(tx, &changes)
@@ -132,7 +135,8 @@ func (e *Engine) settleDomain(d *domain, tx *transaction, changes *Changes) {
 	d.evaluate(e, tx)
 	d.advance(e.now)
 	e.alarms.set(&d.alarm, d.wake)
-	if e.askForDomain(d, changes); doubted && !d.unconfirmed && !d.sequence.PerNode {
+	e.askForDomain(d, changes)
+	if d.answered = doubted && !d.unconfirmed; d.answered && !d.sequence.PerNode {
 		changes.Advanced = append(changes.Advanced, d.sequence.Key) // if it is not passed, what it waits for is known only now
 	}
 	changes.touch(d.sequence.Key)

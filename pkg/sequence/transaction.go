@@ -25,6 +25,8 @@ type transaction struct {
 	pins []inventory.Pin
 	// entered are the pods of which there is a new version.
 	entered []enteredPod
+	// sighted are pods that nobody saw before, or not since there is a sequence that has them.
+	sighted []*pod
 	// nodes are the names of those that came, went or changed.
 	nodes []string
 	// namespaces are those whose sequences changed; a name may be there twice.
