@@ -138,12 +138,14 @@ func (e *Engine) changeReach(s *sequence, name string, reach spec.Reach, tx *tra
 }
 
 // doubtGroups has the groups confirmed anew that have members in a namespace from now on, or have none there any more: what was
-// confirmed of them was about other namespaces.
+// confirmed of them was about other namespaces. That they were satisfied for a moment does not count any more: an event from before
+// that moment, which says otherwise, does not concern them if it comes after the namespace has left.
 func (s *sequence) doubtGroups(before, after spec.Reach, now Question, tx *transaction) {
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if before.Has(state.group) != after.Has(state.group) {
 				state.dirty, state.needThen, state.changed = true, readiness.Need{Required: -1}, state.changed.and(now)
+				state.witness = witness{}
 				tx.touch(d)
 			}
 		}
