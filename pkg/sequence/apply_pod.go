@@ -1,8 +1,6 @@
 package sequence
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
@@ -35,7 +33,7 @@ func (e *Engine) applyPod(view *pod, prepared *equivalenceClass, tx *transaction
 	}
 	if p != nil && !tx.relisted && p.CountsAs(&view.Pod) {
 		p.ResourceVersion = view.ResourceVersion
-		tx.entered = append(tx.entered, enteredPod{p, false})
+		tx.entered = append(tx.entered, p)
 		return
 	}
 
@@ -44,42 +42,16 @@ func (e *Engine) applyPod(view *pod, prepared *equivalenceClass, tx *transaction
 		p = newPod()
 		ns.pods[view.Name] = p
 	}
-	unseen, isNew := e.unseen.has(view.UID), p.UID != view.UID
-	held := p.UID == view.UID && !e.mayBeScheduled(p)
-	kept := p.keptFrom()
+	isNew := p.UID != view.UID
 	replace := isNew || !p.SameMembership(&view.Pod)
 	e.touchPod(p, tx)
 	e.update(ns, p, view, replace, prepared, tx)
 	e.recordProofs(p, tx)
 	e.touchPod(p, tx)
-	tx.entered = append(tx.entered, enteredPod{p, unseen})
+	tx.entered = append(tx.entered, p)
 	if isNew {
-		tx.sighted = append(tx.sighted, p)
+		tx.sighted = append(tx.sighted, sighted{p, nil})
 	}
-	// A pod that was kept from nodes may have been filtered from all of them. But to let one go that nothing has changed
-	// for would have it tried again at every update, its own failures among them.
-	waited := unseen || held || (kept != "" && kept != p.keptFrom())
-	if replace || waited {
-		tx.placed = append(tx.placed, placedPod{p, waited, held && !replace})
-	}
-}
-
-// mayWait reports whether the pod waits, or may have been filtered from all nodes.
-func (e *Engine) mayWait(p *pod) bool { return !e.mayBeScheduled(p) || p.keptFrom() != "" }
-
-// keptFrom is the same for pods that are kept from the same nodes; empty for one that is kept from none.
-func (p *pod) keptFrom() string {
-	switch {
-	case p.class != nil:
-		return p.class.key
-	case p.pin != nil:
-		key := "pin " + p.pin.Node + " " + p.pin.Host
-		for _, m := range p.memberships {
-			key += fmt.Sprintf("|%p %d", m.sequence, m.group)
-		}
-		return key
-	}
-	return ""
 }
 
 func (e *Engine) touchPod(p *pod, tx *transaction) {
@@ -104,6 +76,7 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, tx *transactio
 	e.endDryRuns(p, p.memberships, true)
 	e.touchPod(p, tx)
 	e.withdraw(p, tx)
+	e.declassify(p)
 	p.memberships = nil
 	e.forgetIfEmpty(namespace, ns)
 }

@@ -51,14 +51,12 @@ func sameTimeOuts(a, b *v1alpha1.NodeStatus) bool {
 
 // swap puts next in the place of old; either may be nil.
 func (e *Engine) swap(old, next *sequence, tx *transaction) {
-	waited := map[*pod]bool{}
+	pods := map[*pod]struct{}{}
 	inherit := old != nil && next != nil && next.hasMembersOf(old)
 	if old != nil {
 		tx.edited = append(tx.edited, old.Key)
-		for p := range old.members() {
-			waited[p] = e.mayWait(p)
-		}
-		for p := range waited {
+		pods = old.members()
+		for p := range pods {
 			if !inherit {
 				e.drop(p, old, tx)
 			}
@@ -71,33 +69,33 @@ func (e *Engine) swap(old, next *sequence, tx *transaction) {
 		if inherit {
 			next.inherit(old)
 		} else {
-			e.addMembers(next, waited, tx)
+			e.addMembers(next, pods, tx)
 		}
 		if old != nil && !old.refused() && !next.refused() {
 			next.carry(old, e)
 		}
 		next.recall()
 		next.carryDryRun(old, e.now)
-		for p := range waited {
+		for p := range pods {
 			e.recordProofs(p, tx)
 		}
 		for _, d := range next.domains {
-			d.published.Released, d.published.unpublished = 0, true // every member is looked at as placed
+			d.published.Released, d.published.unpublished = 0, true // every member is looked at by itself
 			tx.touch(d)
 		}
 	}
-	for p, had := range waited {
+	for p := range pods {
 		if next != nil {
 			next.recallDryRun(p)
 			if old == nil || old.UID != next.UID {
-				tx.sighted = append(tx.sighted, p)
+				tx.sighted = append(tx.sighted, sighted{p, next})
 			}
 		}
 		if !p.Bound() {
-			p.placed = p.placed.and(tx.Question)
+			p.placed = p.placed.And(tx.Question)
 		}
 		e.classify(p, nil)
-		tx.placed = append(tx.placed, placedPod{p, had, false})
+		tx.pods = append(tx.pods, p)
 	}
 	if next != nil && next.dry != nil {
 		next.dry.recorded = nil

@@ -3,70 +3,13 @@ package sequence
 import (
 	"math"
 
+	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// What the engine knows comes through one watch for each kind, and these are not in step. A pod of the second group may
-// be seen before the change of a Deployment that was made before the pod was, and that says that the first group is not
-// ready any more; the last pod of a group may be seen to be ready before it is seen that a moment ago more were asked
-// for. A pass that rests on such a picture would be one that the cluster never gave.
-//
-// So what is about to be released is first unconfirmed. The engine asks: is anything missing up to the version of the newest event
-// that this rests on? Once Confirm says no, and no event that came meanwhile has changed the picture, the picture is that of
-// the cluster at that version. Doubted are groups that turn ready, and pods that come to a sequence in which what is ready may
-// stop being so. Elsewhere what was passed stays passed, whatever is missing.
-
-// Kinds are the kinds of objects that a question is about. Each has all that are before it.
-type Kinds uint8
-
-const (
-	// OfPods is pods only: nothing else matters to a group of named pods.
-	OfPods Kinds = iota
-	// OfDaemonSets is pods and DaemonSets: nothing else matters on a node.
-	OfDaemonSets
-	// OfWorkloads is pods and all kinds of workloads.
-	OfWorkloads
-	// OfNamespaces is Namespaces, and nothing else: which there are, and with which labels. It is asked without a namespace.
-	OfNamespaces
-)
-
-// KindsWith returns the fewest that have a kind.
-func KindsWith(kind WorkloadKind) Kinds {
-	switch kind {
-	case KindPod:
-		return OfPods
-	case KindDaemonSet:
-		return OfDaemonSets
-	}
-	return OfWorkloads
-}
-
-// Subject is what a question is about, and where.
-type Subject struct {
-	// Namespace is empty for all namespaces.
-	Namespace string
-	Kinds     Kinds
-}
-
-// manyNamespaces is from how many namespaces on a question is about all namespaces instead of about each of them.
-const manyNamespaces = 8
-
-// Question asks for everything to be made known that there was when it arose. Engine.Confirm answers.
-type Question struct {
-	// Moment is when it arose, see Engine.Moment.
-	Moment uint64
-	// Version is the newest of the events from which it arose. Where resource versions of different kinds can be compared, a
-	// watch that has come past it misses nothing from before it.
-	Version string
-}
-
-// Questions are what is asked, by subject.
-type Questions map[Subject]Question
-
 // unconfirmed are what waits for an answer about one namespace, or, without a name, about all of them.
 type unconfirmed struct {
-	// known are the moments up to which no event is missing, by what questions are about.
-	known   [OfNamespaces + 1]uint64
+	known   confirmation.Known
 	domains map[*domain]struct{}
 	pods    map[*pod]struct{}
 }
@@ -79,17 +22,12 @@ func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
 	defer e.mu.Unlock()
 
 	tx := &transaction{}
-	if u := e.unconfirmed[subject.Namespace]; u != nil && u.known[subject.Kinds] < moment {
-		for i := range u.known[:subject.Kinds+1] {
-			if subject.Kinds != OfNamespaces || i == int(OfNamespaces) {
-				u.known[i] = max(u.known[i], moment)
-			}
-		}
+	if u := e.unconfirmed[subject.Namespace]; u != nil && u.known.Confirm(subject.Kinds, moment) {
 		for d := range u.domains {
 			tx.touch(d)
 		}
 		for p := range u.pods {
-			tx.placed = append(tx.placed, placedPod{p, true, true})
+			tx.pods = append(tx.pods, p)
 		}
 		u.domains, u.pods = map[*domain]struct{}{}, map[*pod]struct{}{} // what is still unconfirmed comes back
 	}
@@ -126,53 +64,15 @@ func (e *Engine) unconfirmedIn(namespace string) *unconfirmed {
 	return u
 }
 
-// kindsOf are the kinds that matter to whether the group is satisfied.
-func (s *sequence) kindsOf(group int) Kinds {
-	switch {
-	case s.groups[group].Selector == nil:
-		return OfPods
-	case s.PerNode:
-		return OfDaemonSets
-	}
-	return OfWorkloads
-}
-
 // refreshSubjects works out anew what matters to whether groups are satisfied.
 func (s *sequence) refreshSubjects() {
 	for i, g := range s.groups {
-		g.subjects = s.subjectsOf(func(j int) bool { return j == i })
-		g.subjectsBefore = s.subjectsOf(func(j int) bool { return g.Awaited.Has(j) })
+		g.subjects = confirmation.SubjectsOf(s.Sequence, 1<<i, s.namespacesOf)
+		g.subjectsBefore = confirmation.SubjectsOf(s.Sequence, g.Awaited, s.namespacesOf)
 	}
 }
 
-// subjectsOf is what matters to whether some groups are satisfied.
-func (s *sequence) subjectsOf(is func(group int) bool) []Subject {
-	namespaces, selects, widest := map[string]struct{}{}, false, OfPods
-	for i, g := range s.groups {
-		if !is(i) {
-			continue
-		}
-		widest, selects = max(widest, s.kindsOf(i)), selects || g.SelectsNamespaces()
-		for name := range g.namespaces {
-			if len(namespaces) > manyNamespaces {
-				break
-			}
-			namespaces[name] = struct{}{}
-		}
-	}
-	var subjects []Subject
-	if len(namespaces) > manyNamespaces {
-		subjects = append(subjects, Subject{Kinds: widest})
-	} else {
-		for name := range namespaces {
-			subjects = append(subjects, Subject{Namespace: name, Kinds: widest})
-		}
-	}
-	if selects {
-		subjects = append(subjects, Subject{Kinds: OfNamespaces})
-	}
-	return subjects
-}
+func (s *sequence) namespacesOf(group int) map[string]struct{} { return s.groups[group].namespaces }
 
 // askForPod has a pod wait that would go if nothing was missing.
 func (e *Engine) askForPod(p *pod, m *membership, changes *Changes) {
@@ -231,10 +131,10 @@ func (e *Engine) askForDomain(d *domain, changes *Changes) {
 		if state.satisfied && !state.confirmed && d.applies(s.groups[i]) {
 			ask(i, state.question)
 			if s.groups[i].Wait == 0 && !s.Continuous {
-				state.witness.call(state.question, state.since)
+				state.witness.Call(state.question, state.since)
 			}
 		}
-		if state.witness.waits() {
+		if state.witness.Waits() {
 			ask(i, state.witness.Question)
 		}
 	}
@@ -245,7 +145,7 @@ func (e *Engine) askForDomain(d *domain, changes *Changes) {
 func (d *domain) settleConfirmation(i int, e *Engine) {
 	state := d.find(i)
 	known := e.knownOfAll(d.sequence.groups[i].subjects)
-	state.witness.settle(known)
+	state.witness.Settle(known)
 	if !state.satisfied || (d.isNode() && d.node == nil) {
 		state.confirmed, state.waitConfirmed = false, false
 		return
@@ -289,7 +189,7 @@ func (e *Engine) at(version string) *transaction {
 	if inventory.Behind(e.newest, version) {
 		e.newest = version
 	}
-	return &transaction{Question: Question{e.moment.Add(1), version}}
+	return &transaction{Question: Question{Moment: e.moment.Add(1), Version: version}}
 }
 
 // relistedAt makes the transaction of a list of this version.
@@ -304,25 +204,11 @@ func (e *Engine) relistedAt(version string) *transaction {
 func (e *Engine) Moment() uint64 { return e.moment.Load() }
 
 // nowMoment is a question about everything until now.
-func (e *Engine) nowMoment() Question { return Question{e.moment.Load(), e.newest} }
+func (e *Engine) nowMoment() Question { return Question{Moment: e.moment.Load(), Version: e.newest} }
 
 func (c *Changes) ask(subject Subject, question Question) {
 	if c.Questions == nil {
 		c.Questions = Questions{}
 	}
 	c.Questions.Add(subject, question)
-}
-
-// Add adds a question; one answer must do for all about the same subject.
-func (q Questions) Add(subject Subject, question Question) {
-	q[subject] = q[subject].and(question)
-}
-
-// and is a question whose answer answers both.
-func (q Question) and(other Question) Question {
-	q.Moment = max(q.Moment, other.Moment)
-	if inventory.Behind(q.Version, other.Version) {
-		q.Version = other.Version
-	}
-	return q
 }

@@ -1,7 +1,8 @@
 package sequence
 
 import (
-	"slices"
+	"cmp"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -96,10 +97,8 @@ func (e *Engine) holding(p *pod) *membership {
 			holding = m
 		}
 	}
-	if holding == nil && !e.isReleased(p) {
-		// No sequence by itself, but on every node some sequence.
-		i := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence.PerNode && !m.sequence.DryRun })
-		holding = &p.memberships[i]
+	if holding == nil && len(p.memberships) > 1 && !e.isReleasedOnNodes(p) {
+		holding = &p.limits().needs[0] // no sequence by itself, but on every node some sequence
 	}
 	return holding
 }
@@ -127,7 +126,7 @@ func (e *Engine) decision(p *pod) report.Decision {
 	case e.unsupported(p, *holding):
 		d.Reason = report.HeldUnsupported
 	case p.pin != nil:
-		n := e.nodeOfPin(*p.pin)
+		n := e.nodeOfPin(p.pin.Pin)
 		if d.Node = p.pin.Node + p.pin.Host; n == nil {
 			d.Reason = report.HeldByUnknownNode
 			break
@@ -161,9 +160,23 @@ func (e *Engine) holds(p *pod, m membership) bool {
 	case p.class != nil:
 		return p.class.nodes.Held() && p.class.waitsFor(m)
 	case p.pin != nil:
-		return !e.isReleasedOnNodes(p) && !e.openOnPin(*p.pin, m)
+		return !e.isReleasedOnNodes(p) && !e.openOnPin(p.pin.Pin, m)
 	}
 	return p.memberships != nil && p.Wants() != nil && !p.Terminating && e.schedulerNames.Has(p.SchedulerName)
+}
+
+// reasonOf returns what a pod waits for that this sequence holds.
+func (e *Engine) reasonOf(p *pod, m *membership) reason {
+	r := reason{sequence: m.sequence}
+	if !m.sequence.PerNode || p.pin == nil {
+		return r
+	}
+	if n := e.nodeOfPin(p.pin.Pin); n == nil {
+		r.group = -1
+	} else if waitsFor := m.sequence.currentOn(n) & m.sequence.groups[m.group].Awaited; waitsFor != 0 {
+		r.group = int8(waitsFor.First()) + 1
+	}
+	return r
 }
 
 // describe says what the domain waits for.
@@ -204,19 +217,20 @@ func (e *Engine) openOnPin(p inventory.Pin, m membership) bool {
 	return false
 }
 
-// nodeOfPin is a node that the pin means; nil if there is none.
+// nodeOfPin is the first by name of the nodes that the pin means; nil if there is none.
 func (e *Engine) nodeOfPin(p inventory.Pin) *node {
+	var first *node
 	for name := range e.nodesOf(p) {
-		if n := e.nodes[name]; n != nil {
-			return n
+		if n := e.nodes[name]; n != nil && (first == nil || n.Name < first.Name) {
+			first = n
 		}
 	}
-	return nil
+	return first
 }
 
-func less(a, b types.NamespacedName) bool {
-	if a.Namespace != b.Namespace {
-		return a.Namespace < b.Namespace
-	}
-	return a.Name < b.Name
+// compareKeys orders sequences by namespace and name.
+func compareKeys(a, b types.NamespacedName) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
+
+func less(a, b types.NamespacedName) bool { return compareKeys(a, b) < 0 }

@@ -3,6 +3,7 @@ package sequence
 import (
 	"time"
 
+	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -23,13 +24,11 @@ type domain struct {
 
 	// wake is when time alone will change something; zero for never. alarm is set to it.
 	wake  time.Time
-	alarm alarm
+	alarm progress.Alarm[*domain]
 
 	// unconfirmed reports that it would go on if it was confirmed that no event is missing.
 	unconfirmed bool
 	asks        []Subject // what for
-	// answered reports that the transaction confirmed it, or showed that there is nothing to confirm.
-	answered bool
 
 	evaluated bool            // it has been settled at least once
 	touched   bool            // it will be settled at the end of this transaction
@@ -39,6 +38,8 @@ type domain struct {
 // publishedDomain is how far a domain was when it was last published.
 type publishedDomain struct {
 	placement.Standing
+	// unconfirmed reports that the domain would go on if it was confirmed that no event is missing.
+	unconfirmed bool
 	// unpublished marks the domains of a sequence that is new, or new in this form.
 	unpublished bool
 }
@@ -53,11 +54,12 @@ func (d *domain) current() int {
 	return min((d.Passed | d.sequence.Skipped).FirstMissing(), len(d.sequence.groups))
 }
 
-// publish has how far the domain is read from now on.
-func (d *domain) publish() {
+// publish has how far the domain is read from now on, and returns what was read until now.
+func (d *domain) publish() (before publishedDomain) {
 	d.sequence.domainsMu.Lock()
 	defer d.sequence.domainsMu.Unlock()
-	d.published = publishedDomain{Standing: d.standing()}
+	before, d.published = d.published, publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed}
+	return before
 }
 
 // domainOf is the domain in which the pod counts.
@@ -94,14 +96,14 @@ func (d *domain) evaluate(e *Engine, tx *transaction) {
 		if state.changed.Moment == 0 {
 			question = e.nowMoment() // until now nothing of it was looked at
 		}
-		state.changed = state.changed.and(question)
+		state.changed = state.changed.And(question)
 		if need.Ready = 0; !state.satisfied || need != state.needThen || relisted {
 			state.question, state.needThen, state.confirmed = state.changed, need, false
 		}
 		if g := d.sequence.groups[i]; g.watchedSince.IsZero() {
 			g.watchedSince = e.now.Truncate(time.Second)
 		}
-		state.witness.notice(tx, e)
+		state.witness.Notice(tx.Version, !tx.relisted && !e.split)
 		state.since = d.satisfiedSince(i, satisfied, e)
 		state.satisfied, state.dirty, state.turned = satisfied, false, time.Time{}
 		d.settleConfirmation(i, e)
@@ -142,7 +144,7 @@ func (d *domain) reset() {
 	d.State, d.evaluated = progress.State{Reached: d.Reached, Released: d.Released}, false
 	for _, state := range d.groupStates {
 		state.satisfied, state.confirmed, state.waitConfirmed = false, false, false
-		state.since, state.turned, state.witness = time.Time{}, time.Time{}, witness{}
+		state.since, state.turned, state.witness = time.Time{}, time.Time{}, confirmation.Witness{}
 		for p := range state.members {
 			if group, passed, ok := p.provenGroup(d.sequence); ok {
 				d.recordProof(group, passed)

@@ -100,15 +100,15 @@ func (m membership) waitsForAnswer() bool {
 
 // noteSighted notes which sequences with a dry run would have held a pod before it got the node with which it is first seen. Nobody
 // says that for pods of other schedulers, and under Continuous: the group of the pod may have been released then.
-func (e *Engine) noteSighted(p *pod) {
+func (e *Engine) noteSighted(p sighted) {
 	for _, m := range p.memberships {
 		s := m.sequence
-		if s.dry == nil || !p.Bound() || p.Terminating || s.Continuous || !e.schedulerNames.Has(p.SchedulerName) ||
-			p.CreatedAt.Time().Before(s.created) || s.domainOf(p).releases(m.group) || m.waitsForAnswer() {
+		if s.dry == nil || (p.in != nil && p.in != s) || !p.Bound() || p.Terminating || s.Continuous || !e.schedulerNames.Has(p.SchedulerName) ||
+			p.CreatedAt.Time().Before(s.created) || s.domainOf(p.pod).releases(m.group) || m.waitsForAnswer() {
 			continue
 		}
-		if _, noted := s.dry.held[p]; !noted {
-			s.dry.note(p, s.created, e.now)
+		if _, noted := s.dry.held[p.pod]; !noted {
+			s.dry.note(p.pod, s.created, e.now)
 		}
 	}
 }
@@ -159,8 +159,8 @@ func (e *Engine) endDryRuns(p *pod, before []membership, gone bool) {
 
 // noteReleases notes that a domain would have released groups that it had not before, or would hold them again.
 func (e *Engine) noteReleases(d *domain, before publishedDomain) {
-	dry := d.sequence.dry
-	if dry == nil || (before.Released == d.Released && !d.answered) {
+	dry, answered := d.sequence.dry, before.unconfirmed && !d.unconfirmed
+	if dry == nil || (before.Released == d.Released && !answered) {
 		return
 	}
 	for _, state := range d.groupStates {
@@ -169,7 +169,7 @@ func (e *Engine) noteReleases(d *domain, before publishedDomain) {
 			for p := range state.members {
 				dry.end(p, e.now)
 			}
-		case !is && (was || d.answered):
+		case !is && (was || answered):
 			for p := range state.members {
 				e.noteDryRuns(p)
 			}

@@ -12,6 +12,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -41,7 +42,7 @@ type Engine struct {
 	newest     string        // the newest version of anything seen
 	moment     atomic.Uint64 // see Moment
 	split      bool          // see VersionsIncomparable
-	alarms     alarms
+	alarms     progress.Alarms[*domain]
 	sequences  map[types.NamespacedName]*sequence
 	namespaces map[string]*namespace
 	consents   consents
@@ -61,6 +62,7 @@ type Engine struct {
 	unconfirmed  map[string]*unconfirmed // by namespace
 
 	published published
+	settled   uint64 // counts the transactions that were settled
 	unseen    unseenPods
 	shared    inventory.Shared
 }
@@ -215,8 +217,8 @@ func (e *Engine) Tick(now time.Time) Changes {
 
 	e.now = latest(e.now, now)
 	tx := transaction{}
-	for alarm := range e.alarms.due(e.now) {
-		alarm.wake(&tx)
+	for d := range e.alarms.Due(e.now) {
+		tx.touch(d)
 	}
 	return e.settle(&tx)
 }
@@ -225,7 +227,7 @@ func (e *Engine) Tick(now time.Time) Changes {
 func (e *Engine) NextWake() time.Time {
 	e.enter.Lock()
 	defer e.enter.Unlock()
-	return e.alarms.next()
+	return e.alarms.Next()
 }
 
 // Everything is what the engine would have reported had it come to know all it knows in one step: every pod that may be scheduled,
@@ -242,8 +244,7 @@ func (e *Engine) Everything() Changes {
 	}
 	for _, ns := range e.namespaces {
 		for _, p := range ns.pods {
-			e.release(&changes, p, true)
-			e.hold(&changes, p)
+			e.report(&changes, p, verdict{held: true}, e.publish(p))
 		}
 	}
 	return changes

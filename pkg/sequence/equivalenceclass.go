@@ -15,22 +15,64 @@ import (
 // what a held pod costs does not grow with the number of nodes.
 type requirement struct {
 	placement.Requirement
-	suitable bitSet // the slots of the nodes that meet it
+	suitable placement.Slots // the slots of the nodes that meet it
 	classes  map[*equivalenceClass]struct{}
 }
 
 // equivalenceClass has the unbound pods that may use exactly the same nodes: they ask the same of a node and have the same places in
 // sequences of node scope.
 type equivalenceClass struct {
+	limits
 	key, requirementKey string
 	requirement         *requirement
-	needs               []membership
 	pods                map[*pod]struct{}
 	nodes               placement.Nodes
 
-	touched bool // in this transaction
-	wasHeld bool // before this transaction
-	opened  bool // a node opened in this transaction
+	published classVerdict
+	touched   bool // it will be looked at when the transaction is settled
+}
+
+// limits keep unbound pods from some nodes.
+type limits struct {
+	// needs are their places in sequences of node scope. No element is ever written to: who reads what is published reads them too.
+	needs []membership
+	// opened is the transaction in which a node last opened to them, see Engine.settled.
+	opened uint64
+}
+
+// pin is the one node that a pod asks for. The pod has no equivalence class.
+type pin struct {
+	inventory.Pin
+	limits
+}
+
+// limits returns what keeps the pod from some nodes; nil if nothing does.
+func (p *pod) limits() *limits {
+	switch {
+	case p.class != nil:
+		return &p.class.limits
+	case p.pin != nil:
+		return &p.pin.limits
+	}
+	return nil
+}
+
+// classVerdict is as much of the verdicts on its pods as follows from their equivalence class.
+type classVerdict struct {
+	held   bool
+	by     *sequence // nil if it is not held
+	opened uint64
+}
+
+// verdict returns what the engine says of the pods of the equivalence class now.
+func (c *equivalenceClass) verdict() classVerdict {
+	v := classVerdict{held: c.nodes.Held(), opened: c.opened}
+	if v.held {
+		if i := slices.IndexFunc(c.needs, c.waitsFor); i >= 0 {
+			v.by = c.needs[i].sequence
+		}
+	}
+	return v
 }
 
 func (c *equivalenceClass) stateOn(name string) placement.State {
@@ -48,13 +90,15 @@ func (c *equivalenceClass) waitsFor(m membership) bool {
 }
 
 // refresh works out anew what the node is to the equivalence class.
-func (c *equivalenceClass) refresh(n *node, tx *transaction) {
+func (c *equivalenceClass) refresh(n *node, settled uint64, tx *transaction) {
 	if n == nil || c.nodes.At(n.slot) == placement.Unsuitable {
 		return
 	}
+	tx.touchClass(c)
 	if now := c.stateOn(n.Name); now != c.nodes.At(n.slot) {
-		tx.touchClass(c)
-		c.opened = c.opened || now == placement.Open
+		if now == placement.Open {
+			c.opened = settled
+		}
 		c.nodes.Set(n.slot, now)
 	}
 }
@@ -67,7 +111,7 @@ type requirements struct {
 
 func (r *requirements) all() iter.Seq[*requirement] { return maps.Values(r.byKey) }
 
-// needs are the pod's places that keep it from some nodes.
+// needs returns the pod's places that keep it from some nodes, sorted by sequence.
 func (e *Engine) needs(p *pod) []membership {
 	if p.Wants() == nil || p.Terminating || !e.schedulerNames.Has(p.SchedulerName) {
 		return nil
@@ -78,15 +122,13 @@ func (e *Engine) needs(p *pod) []membership {
 			needs = append(needs, m)
 		}
 	}
+	slices.SortFunc(needs, func(a, b membership) int { return compareKeys(a.sequence.Key, b.sequence.Key) })
 	return needs
 }
 
 // classFor finds the equivalence class of pods with these wants and needs, or makes it. It only reads what the engine has: an equivalence class
 // that is new must be listed.
 func (e *Engine) classFor(wants *inventory.NodeRequirement, needs []membership) *equivalenceClass {
-	slices.SortFunc(needs, func(a, b membership) int {
-		return strings.Compare(a.sequence.Key.String(), b.sequence.Key.String())
-	})
 	requirementKey := wants.Key()
 	key := strings.Builder{}
 	key.WriteString(requirementKey)
@@ -97,7 +139,7 @@ func (e *Engine) classFor(wants *inventory.NodeRequirement, needs []membership) 
 		return c
 	}
 	c := &equivalenceClass{
-		key: key.String(), requirementKey: requirementKey, needs: needs,
+		limits: limits{needs: needs}, key: key.String(), requirementKey: requirementKey,
 		requirement: e.requirements.byKey[requirementKey],
 		pods:        map[*pod]struct{}{}, nodes: placement.NewNodes(len(e.slots)),
 	}
@@ -105,12 +147,12 @@ func (e *Engine) classFor(wants *inventory.NodeRequirement, needs []membership) 
 		c.requirement = &requirement{Requirement: placement.NewRequirement(wants), classes: map[*equivalenceClass]struct{}{}}
 		for _, n := range e.nodes {
 			if c.requirement.Suits(&n.Node) {
-				c.requirement.suitable.add(n.slot)
+				c.requirement.suitable.Add(n.slot)
 			}
 		}
 	}
 	for _, n := range e.nodes {
-		if c.requirement.suitable.has(n.slot) {
+		if c.requirement.suitable.Has(n.slot) {
 			c.nodes.Set(n.slot, c.stateOn(n.Name))
 		}
 	}
@@ -119,10 +161,10 @@ func (e *Engine) classFor(wants *inventory.NodeRequirement, needs []membership) 
 
 // matchNode sees whether a node that is new or has changed suits the requirement.
 func (e *Engine) matchNode(r *requirement, n *node, tx *transaction) {
-	before := r.suitable.has(n.slot)
+	before := r.suitable.Has(n.slot)
 	switch after := r.Suits(&n.Node); {
 	case after && !before:
-		r.suitable.add(n.slot)
+		r.suitable.Add(n.slot)
 		for c := range r.classes {
 			tx.touchClass(c)
 			c.nodes.Set(n.slot, placement.Closed)
@@ -134,7 +176,7 @@ func (e *Engine) matchNode(r *requirement, n *node, tx *transaction) {
 }
 
 func (e *Engine) unmatchNode(r *requirement, n *node, tx *transaction) {
-	r.suitable.remove(n.slot)
+	r.suitable.Remove(n.slot)
 	for c := range r.classes {
 		if c.nodes.At(n.slot) != placement.Unsuitable {
 			tx.touchClass(c)
@@ -143,21 +185,30 @@ func (e *Engine) unmatchNode(r *requirement, n *node, tx *transaction) {
 	}
 }
 
-// classify gives an unbound pod its equivalence class or its pin. prepared may be the equivalence class, made without the lock.
+// classify gives an unbound pod its equivalence class or its pin, or leaves it the one that it has. prepared may be the
+// equivalence class, made without the lock.
 func (e *Engine) classify(p *pod, prepared *equivalenceClass) {
-	e.declassify(p)
 	needs := e.needs(p)
 	if len(needs) == 0 {
+		e.declassify(p)
 		return
 	}
-	if p.pin = p.Wants().Pin(); p.pin != nil {
-		insert(e.pinned, *p.pin, p)
+	if at := p.Wants().Pin(); at != nil {
+		if p.pin == nil || p.pin.Pin != *at || !slices.Equal(p.pin.needs, needs) {
+			e.declassify(p)
+			p.pin = &pin{Pin: *at, limits: limits{needs: needs}}
+			insert(e.pinned, *at, p)
+		}
 		return
 	}
 	c := prepared
 	if c == nil {
 		c = e.classFor(p.Wants(), needs)
 	}
+	if c == p.class {
+		return
+	}
+	e.declassify(p)
 	if len(c.pods) == 0 {
 		e.listClass(c)
 	}
@@ -167,7 +218,7 @@ func (e *Engine) classify(p *pod, prepared *equivalenceClass) {
 
 func (e *Engine) declassify(p *pod) {
 	if p.pin != nil {
-		remove(e.pinned, *p.pin, p)
+		remove(e.pinned, p.pin.Pin, p)
 		p.pin = nil
 	}
 	c := p.class
@@ -188,6 +239,7 @@ func (e *Engine) declassify(p *pod) {
 }
 
 func (e *Engine) listClass(c *equivalenceClass) {
+	c.published = c.verdict()
 	e.requirements.classes[c.key] = c
 	e.requirements.byKey[c.requirementKey] = c.requirement
 	c.requirement.classes[c] = struct{}{}
@@ -228,7 +280,7 @@ func (e *Engine) isReleasedOnNodes(p *pod) bool {
 // isReleasedOnPin reports whether every sequence lets a pinned pod go to its node. It is a function of its own because what it
 // iterates with is allocated when it begins.
 func (e *Engine) isReleasedOnPin(p *pod) bool {
-	for name := range e.nodesOf(*p.pin) {
+	for name := range e.nodesOf(p.pin.Pin) {
 		if p.openTo(name) {
 			return true
 		}

@@ -46,6 +46,9 @@ func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *equi
 	}
 	view.follow(p, replace, tx)
 	e.withdraw(p, tx)
+	if view.Bound() {
+		e.declassify(p)
+	}
 	before := *p
 	*p = *view
 	if p.memberships = memberships; replace {
@@ -63,12 +66,11 @@ func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *equi
 	e.classify(p, prepared)
 }
 
-// withdraw takes the pod out of everything that counts it.
+// withdraw takes the pod out of the sums that count it.
 func (e *Engine) withdraw(p *pod, tx *transaction) {
 	for _, m := range p.memberships {
 		e.leave(p, m)
 	}
-	e.declassify(p)
 	e.delist(p, tx)
 }
 

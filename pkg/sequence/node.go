@@ -74,7 +74,7 @@ func (e *Engine) applyNode(object *corev1.Node, tx *transaction) {
 			return
 		}
 		e.unlistHost(old)
-		tx.pins = append(tx.pins, inventory.Pin{Host: old.Hostname()})
+		tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: old.Hostname()}})
 	}
 	if view.seenAt, view.listedAt = e.now.Truncate(time.Second), e.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
 		view.seenAt, view.listedAt = old.seenAt, old.listedAt
@@ -105,7 +105,7 @@ func (e *Engine) applyNode(object *corev1.Node, tx *transaction) {
 	for r := range e.requirements.all() {
 		e.matchNode(r, view, tx)
 	}
-	tx.pins = append(tx.pins, inventory.Pin{Host: view.Hostname()})
+	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: view.Hostname()}, added: old == nil || old.Hostname() != view.Hostname()})
 }
 
 // enterDue works out which DaemonSets should run on a node that is new or has changed. due gets their groups.
@@ -131,7 +131,7 @@ func (e *Engine) removeNode(name string, tx *transaction) {
 	delete(e.nodes, name)
 	tx.nodes = append(tx.nodes, name)
 	e.unlistHost(n)
-	tx.pins = append(tx.pins, inventory.Pin{Host: n.Hostname()})
+	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: n.Hostname()}})
 	for w := range e.daemons {
 		w.setDue(name, false)
 	}

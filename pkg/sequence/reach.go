@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -92,10 +93,10 @@ func (e *Engine) changeReach(s *sequence, name string, reach spec.Reach, tx *tra
 	now := e.nowMoment()
 	before := s.reaches[name]
 	ns := e.namespaceFor(name)
-	waited := map[*pod]bool{}
+	pods := map[*pod]struct{}{}
 	for _, p := range ns.pods {
 		if p.isMemberOf(s) {
-			waited[p] = e.mayWait(p)
+			pods[p] = struct{}{}
 			e.touchPod(p, tx)
 			e.drop(p, s, tx)
 		}
@@ -113,25 +114,25 @@ func (e *Engine) changeReach(s *sequence, name string, reach spec.Reach, tx *tra
 		for w := range e.workloads.of[name] {
 			e.placeIn(w, s, false, tx)
 		}
-		e.addMembersIn(s, ns, waited, tx)
+		e.addMembersIn(s, ns, pods, tx)
 	}
 	s.refreshSubjects()
 	s.doubtGroups(before, reach, now, tx)
-	for p, had := range waited {
+	for p := range pods {
 		e.touchPod(p, tx)
 		e.recordProofs(p, tx)
 		if s.dry != nil && !p.isMemberOf(s) {
 			s.dry.forget(p, e.now)
 		}
 		if !p.Bound() {
-			p.placed = p.placed.and(tx.Question).and(now)
+			p.placed = p.placed.And(tx.Question).And(now)
 		}
 		e.classify(p, nil)
-		tx.placed = append(tx.placed, placedPod{p, had, false})
+		tx.pods = append(tx.pods, p)
 	}
 	if u := e.unconfirmed[name]; u != nil { // who waits for an answer about this namespace may not need it any more
 		for p := range u.pods {
-			tx.placed = append(tx.placed, placedPod{p, true, true})
+			tx.pods = append(tx.pods, p)
 		}
 	}
 	e.forgetIfEmpty(name, ns)
@@ -144,8 +145,8 @@ func (s *sequence) doubtGroups(before, after spec.Reach, now Question, tx *trans
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if before.Has(state.group) != after.Has(state.group) {
-				state.dirty, state.needThen, state.changed = true, readiness.Need{Required: -1}, state.changed.and(now)
-				state.witness = witness{}
+				state.dirty, state.needThen, state.changed = true, readiness.Need{Required: -1}, state.changed.And(now)
+				state.witness = confirmation.Witness{}
 				tx.touch(d)
 			}
 		}
@@ -165,20 +166,18 @@ func (p *pod) isMemberOf(s *sequence) bool {
 	return false
 }
 
-// addMembers enters all pods into the sequence that belong to it. waited gets whether they wait.
-func (e *Engine) addMembers(s *sequence, waited map[*pod]bool, tx *transaction) {
+// addMembers enters all pods into the sequence that belong to it. pods gets them.
+func (e *Engine) addMembers(s *sequence, pods map[*pod]struct{}, tx *transaction) {
 	for name := range s.reaches {
-		e.addMembersIn(s, e.namespaces[name], waited, tx)
+		e.addMembersIn(s, e.namespaces[name], pods, tx)
 	}
 }
 
-func (e *Engine) addMembersIn(s *sequence, ns *namespace, waited map[*pod]bool, tx *transaction) {
+func (e *Engine) addMembersIn(s *sequence, ns *namespace, pods map[*pod]struct{}, tx *transaction) {
 	reach := ns.sequences[s]
 	for _, p := range ns.pods {
 		if m, ok := s.place(p, reach); ok {
-			if _, was := waited[p]; !was {
-				waited[p] = e.mayWait(p)
-			}
+			pods[p] = struct{}{}
 			e.add(p, m, tx)
 		}
 	}
@@ -222,7 +221,7 @@ func (e *Engine) unlist(s *sequence, tx *transaction) {
 	delete(e.selectors, s)
 	s.listed = false
 	for _, d := range s.domains {
-		e.alarms.set(&d.alarm, time.Time{})
+		e.alarms.Set(&d.alarm, time.Time{})
 		e.forgetAsked(d)
 	}
 	e.consents.unlist(s)

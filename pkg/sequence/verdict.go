@@ -100,17 +100,29 @@ func (p *published) asksNamespaces(namespace string) bool {
 	return refuses || p.selectors.Load()
 }
 
-// publishedPod is what the engine says of a pod. All but held and times.released stays as it is.
+// publishedPod is what the engine says of a pod. Readers find all but held and times.released as it always was.
 type publishedPod struct {
 	uid             types.UID
 	resourceVersion string
 	firstSeen       Sighting
-	// placed is as much of the pod as decides its memberships.
+	// placed is as much of the pod as decides its memberships, and its gates.
 	placed      inventory.Pod
 	memberships []membership // as of the pod: no element is ever written to
-	needs       []membership // see Engine.needs
+	limits      *limits      // nil if nothing keeps the pod from any node
 	held        atomic.Bool
 	times       publishedTimes
+
+	// What follows is for the engine alone, see verdict.
+	opened uint64
+	reason reason
+}
+
+// needs returns the pod's places that keep it from some nodes.
+func (p *publishedPod) needs() []membership {
+	if p.limits == nil {
+		return nil
+	}
+	return p.limits.needs
 }
 
 // publishedNamespace has the sequences of a namespace, if a pod can be matched with them in a short time.
@@ -184,36 +196,32 @@ func (e *Engine) releasesUnseen(view *pod, m membership) bool {
 	return s.publishedOn("").Released.Has(m.group)
 }
 
-// publish has what the engine says of the pod read from now on. It reports whether the pod is held; one with a node is not.
-func (e *Engine) publish(p *pod) (held bool) {
+// publish has what the engine says of the pod read from now on, and returns it.
+func (e *Engine) publish(p *pod) verdict {
 	e.noteDryRuns(p)
 	if p.Bound() {
 		e.unpublish(p)
-		return false
+		return verdict{}
 	}
-	early := e.isEarly(p)
-	held = early || !e.isReleased(p)
-	if !early {
-		p.confirmed = p.placed.Moment // a namespace that comes later changes nothing about that
+	is, old := e.judge(p), p.published
+	if old != nil && old.uid == p.UID && old.resourceVersion == p.ResourceVersion && sameSlice(old.memberships, p.memberships) && old.limits == is.limits {
+		old.opened, old.reason = is.opened, is.reason
+		old.times.note(old.held.Swap(is.held), is.held, e.now)
+		return is
 	}
-	if old := p.published; old != nil && old.uid == p.UID && old.resourceVersion == p.ResourceVersion && sameSlice(old.memberships, p.memberships) {
-		old.times.note(old.held.Swap(held), held, e.now)
-		return held
-	}
-	old := p.published
 	p.published = &publishedPod{
 		uid: p.UID, resourceVersion: p.ResourceVersion, firstSeen: p.firstSeen,
 		placed:      p.MembershipFacts(),
-		memberships: p.memberships, needs: e.needs(p),
+		memberships: p.memberships, limits: is.limits, opened: is.opened, reason: is.reason,
 	}
-	p.published.held.Store(held)
+	p.published.held.Store(is.held)
 	p.published.times.created = p.CreatedAt.Time().Unix()
 	if old != nil && old.uid == p.UID {
 		p.published.times.released.Store(old.times.released.Load())
-		p.published.times.note(old.held.Load(), held, e.now)
+		p.published.times.note(old.held.Load(), is.held, e.now)
 	}
 	e.published.pods.Store(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.published)
-	return held
+	return is
 }
 
 func (e *Engine) unpublish(p *pod) {
