@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func large(cluster bool, names int) map[string]any {
 // costOf returns what the API server counts for the rules on an object.
 func (d *Definitions) costOf(t require.TestingT, object *unstructured.Unstructured) int64 {
 	definition := d.byKind[object.GroupVersionKind()]
-	errs, left := definition.rules.Validate(nil, nil, definition.structural, object.Object, nil, celconfig.RuntimeCELCostBudget)
+	errs, left := definition.rules.Validate(context.Background(), nil, definition.structural, object.Object, nil, celconfig.RuntimeCELCostBudget)
 	require.Empty(t, errs)
 	return celconfig.RuntimeCELCostBudget - left
 }
