@@ -30,10 +30,11 @@ func TestPodsWaitForSequencesThatAreKeptBack(t *testing.T) {
 	db := map[string]string{"tier": "db"}
 	dryRun := databasesOfRed()
 	dryRun.Spec.DryRun = true
-	costly := acrossSequence(in("blue"))
+	costly, ownCostly := acrossSequence(in("blue")), MakeSequence("plain", "new").UID("new")
 	for i := range sequence.MaxMatchCost {
 		costly.Spec.PodGroups = append(costly.Spec.PodGroups, in("blue"))
 		costly.Spec.PodGroups[i].PodSelector = podsLabelled("tier", fmt.Sprint(i))
+		ownCostly.Label("", "tier", fmt.Sprint(i))
 	}
 	tests := map[string]struct {
 		sequence        object
@@ -52,6 +53,7 @@ func TestPodsWaitForSequencesThatAreKeptBack(t *testing.T) {
 		"an empty selector has no pod wait that no group selects":               {acrossSequence(everywhere()), "plain", "web", nil, false},
 		"a pod waits in a namespace that exists, though others do not":          {acrossSequence(in("plain", "nowhere")), "plain", "db-0", db, true},
 		"all pods wait if it may take long to find out which":                   {costly, "plain", "web", nil, true},
+		"all pods of a namespace wait if it may take long to find out which":    {ownCostly.Obj(), "plain", "web", nil, true},
 		"a pod of a PodSequence waits":                                          {MakeSequence("blue", "new").UID("new").Pods("Application", "app").Obj(), "blue", "app", nil, true},
 		"a pod of no PodSequence goes on, though its namespace is listed":       {MakeSequence("blue", "new").UID("new").Pods("Application", "app").Obj(), "blue", "web", nil, false},
 		"a pod waits for a PodSequence of another namespace":                    {MakeSequence("red", "new").UID("new").TargetNamespace("blue").Pods("Application", "app").Obj(), "blue", "app", nil, true},
@@ -106,10 +108,31 @@ func TestWhatEndsTheWaitForASequenceThatIsKeptBack(t *testing.T) {
 				w.settle()
 				assert.Greater(t, w.advances, before, "who waits has to look again")
 				assert.False(t, w.waits(pod))
+				require.Len(t, caughtUp, 1)
 				assert.NoError(t, <-caughtUp)
+				w.setBroken(false)
+				w.settle()
+				_, known := w.feed.engine.Report(types.NamespacedName{Name: "new"})
+				assert.Equal(t, name != "it is deleted", known, "the engine knows it")
 			})
 		})
 	}
+}
+
+// A sequence is kept back no longer for a namespace that it does not select any more.
+func TestASequenceIsNotKeptBackForANamespaceThatHasLeft(t *testing.T) {
+	playKept(t, func(w *keptWorld) {
+		databases := everywhere()
+		databases.NamespaceSelector = podsLabelled("team", "red")
+		w.write(watch.Added, acrossSequence(databases))
+		w.settle()
+		_, known := w.feed.engine.Report(types.NamespacedName{Name: "new"})
+		require.False(w, known)
+		w.writeNamespace(watch.Modified, "red", nil)
+		w.settle()
+		_, known = w.feed.engine.Report(types.NamespacedName{Name: "new"})
+		assert.True(w, known)
+	})
 }
 
 // Whether a sequence that is kept back may hold a pod is asked of the labels that the pod's namespace had when the pod was created.

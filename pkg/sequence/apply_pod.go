@@ -59,12 +59,16 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 		p = newPod()
 		ns.pods[view.Name] = p
 	}
-	replace := p.UID != view.UID || !p.SameMembership(&view.Pod)
+	isNew := p.UID != view.UID
+	replace := isNew || !p.SameMembership(&view.Pod)
 	k.touchPod(p, tx)
 	k.update(ns, p, view, replace, prepared, tx)
 	k.recordProofs(p, tx)
 	k.touchPod(p, tx)
 	tx.entered = append(tx.entered, p)
+	if isNew {
+		tx.sighted = append(tx.sighted, sighted{p, nil})
+	}
 }
 
 func (k *knowledge) touchPod(p *pod, tx *transaction) {
@@ -86,7 +90,7 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	delete(ns.pods, name)
 	k.unpublish(p)
 	k.forgetAskedPod(p)
-	k.endDryRuns(p)
+	k.endDryRuns(p, p.memberships, true)
 	k.touchPod(p, tx)
 	k.withdraw(p, tx)
 	k.declassify(p)

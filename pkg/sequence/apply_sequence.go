@@ -89,9 +89,7 @@ func (k *knowledge) swap(old, next *sequence, tx *transaction) {
 			next.carry(old, k)
 		}
 		next.recall()
-		if old != nil && old.UID == next.UID && old.dry != nil && next.dry != nil {
-			next.dry = old.dry
-		}
+		next.carryDryRun(old, e.now)
 		for p := range pods {
 			k.recordProofs(p, tx)
 		}
@@ -103,12 +101,18 @@ func (k *knowledge) swap(old, next *sequence, tx *transaction) {
 	for p := range pods {
 		if next != nil {
 			next.recallDryRun(p)
+			if old == nil || old.UID != next.UID {
+				tx.sighted = append(tx.sighted, sighted{p, next})
+			}
 		}
 		if !p.Bound() {
 			p.placed = p.placed.And(tx.Question)
 		}
 		k.classify(p, nil)
 		tx.pods = append(tx.pods, p)
+	}
+	if next != nil && next.dry != nil {
+		next.dry.recorded = nil
 	}
 }
 

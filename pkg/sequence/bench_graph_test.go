@@ -63,7 +63,7 @@ func BenchmarkGraph(b *testing.B) {
 				Conditions([]corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}).Obj()
 		}
 		graph := graphOf(dependsOn)
-		engine.ApplySequence(graph.Obj())
+		engine.ApplySequence(graph.DeepCopy())
 		for i := range spec.MaxGroups {
 			engine.ApplyPod(pod(i, corev1.ConditionTrue))
 		}

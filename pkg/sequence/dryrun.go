@@ -14,13 +14,16 @@ import (
 
 // A sequence with spec.dryRun holds nothing and leaves no proof, but it has members, and passes its groups as any other. Which pods
 // it would hold is noted when they are seen without a node. They get one at once, so a note lasts beyond that: until the sequence
-// would have released the pod, or the pod is gone.
+// would have released the pod, or the pod is gone or belongs to the sequence no more. A pod that is first seen with a node is noted
+// if it would have been held before it got that.
 //
 // Notes are for people: nothing is decided by them. Status keeps the sums of them over restarts, and the names of the first pods.
 
 // dryRun is what a sequence would have held since its dry run began.
 type dryRun struct {
 	held map[*pod]time.Time // since when
+	// counted are the members that are in total.
+	counted map[*pod]struct{}
 	// recorded are pods that status says would be held, by the names that it gives them.
 	recorded map[string]struct{}
 	// recordedAt is when status was written: a pod that is older was counted then if it was held.
@@ -34,7 +37,7 @@ func newDryRun(s *sequence) *dryRun {
 	if !s.DryRun {
 		return nil
 	}
-	d := &dryRun{held: map[*pod]time.Time{}, recorded: map[string]struct{}{}}
+	d := &dryRun{held: map[*pod]time.Time{}, counted: map[*pod]struct{}{}, recorded: map[string]struct{}{}}
 	c := meta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionDryRun)
 	if said := s.object.Status.DryRun; said != nil && c != nil && c.Status == metav1.ConditionTrue {
 		d.total, d.longest, d.recordedAt = int(said.HeldTotal), time.Duration(said.LongestSeconds)*time.Second, s.recordedAt()
@@ -45,7 +48,20 @@ func newDryRun(s *sequence) *dryRun {
 	return d
 }
 
-// noteDryRuns notes what sequences with a dry run would do with a pod that has no node, or that got one before it was seen.
+// carryDryRun goes on with the dry run of the sequence before it was edited.
+func (s *sequence) carryDryRun(old *sequence, now time.Time) {
+	if old == nil || old.UID != s.UID || old.dry == nil || s.dry == nil {
+		return
+	}
+	s.dry = old.dry
+	for p := range s.dry.counted {
+		if !p.isMemberOf(s) {
+			s.dry.forget(p, now)
+		}
+	}
+}
+
+// noteDryRuns notes what sequences with a dry run would do with a pod.
 func (k *knowledge) noteDryRuns(p *pod) {
 	for _, m := range p.memberships {
 		if dry := m.sequence.dry; dry != nil {
@@ -56,22 +72,44 @@ func (k *knowledge) noteDryRuns(p *pod) {
 
 func (k *knowledge) noteDryRun(dry *dryRun, p *pod, m membership) {
 	_, noted := dry.held[p]
-	ours := k.schedulerNames.Has(p.SchedulerName)
-	switch {
-	case p.Terminating:
-	case noted && (p.Bound() || (!ours && !p.HasGate(m.sequence.Gate))):
-		return // it went because of the dry run
-	case p.Bound() && (!ours || m.sequence.Continuous || p.CreatedAt.Time().Before(m.sequence.created)):
-		return // nobody says that it would have been held: its group may have been released then
-	}
-	switch would := !p.Terminating && k.wouldHold(p, m); {
-	case would && !noted:
-		since := latest(p.CreatedAt.Time(), m.sequence.created)
-		if dry.held[p] = since; since.After(dry.recordedAt) {
-			dry.total++
-		}
-	case !would && noted:
+	switch ours := k.schedulerNames.Has(p.SchedulerName); {
+	case p.Terminating, noted && m.sequence.domainOf(p).releases(m.group):
 		dry.end(p, k.now)
+	case p.Bound(), noted && !ours && !p.HasGate(m.sequence.Gate): // it went because of the dry run, or is noted by noteSighted
+	case !k.wouldHold(p, m):
+		dry.end(p, k.now)
+	case !noted && !m.waitsForAnswer():
+		dry.note(p, m.sequence.created, k.now)
+	}
+}
+
+// waitsForAnswer reports whether the pods of the group wait for nothing but an answer, whether what looks ready is. That takes a
+// moment, and then they wait for nothing, or the domain is looked at again.
+func (m membership) waitsForAnswer() bool {
+	if m.sequence.PerNode || m.sequence.Suspended {
+		return false
+	}
+	d := m.sequence.domains[""]
+	for i := range d.waitsFor(m.group).All() {
+		if !d.looksSatisfied(i) || d.isConfirmed(i) {
+			return false
+		}
+	}
+	return d.unconfirmed
+}
+
+// noteSighted notes which sequences with a dry run would have held a pod before it got the node with which it is first seen. Nobody
+// says that for pods of other schedulers, and under Continuous: the group of the pod may have been released then.
+func (k *knowledge) noteSighted(p sighted) {
+	for _, m := range p.memberships {
+		s := m.sequence
+		if s.dry == nil || (p.in != nil && p.in != s) || !p.Bound() || p.Terminating || s.Continuous || !k.schedulerNames.Has(p.SchedulerName) ||
+			p.CreatedAt.Time().Before(s.created) || s.domainOf(p.pod).releases(m.group) || m.waitsForAnswer() {
+			continue
+		}
+		if _, noted := s.dry.held[p.pod]; !noted {
+			s.dry.note(p.pod, s.created, k.now)
+		}
 	}
 }
 
@@ -81,9 +119,19 @@ func (s *sequence) recallDryRun(p *pod) {
 		return
 	}
 	if _, recorded := s.dry.recorded[s.nameOf(p)]; recorded {
-		delete(s.dry.recorded, s.nameOf(p))
-		s.dry.held[p] = latest(p.CreatedAt.Time(), s.created)
+		s.dry.note(p, s.created, time.Time{})
 	}
+}
+
+// note notes that a pod would be held: since it was created or there was the sequence, or since now if it was noted before.
+func (d *dryRun) note(p *pod, created, now time.Time) {
+	since := latest(p.CreatedAt.Time(), created)
+	if _, again := d.counted[p]; again {
+		since = now
+	} else if d.counted[p] = struct{}{}; since.After(d.recordedAt) {
+		d.total++
+	}
+	d.held[p] = since
 }
 
 // end notes that a pod would be held no more.
@@ -94,25 +142,36 @@ func (d *dryRun) end(p *pod, now time.Time) {
 	}
 }
 
-// endDryRuns is end for a pod that is gone.
-func (k *knowledge) endDryRuns(p *pod) {
-	for _, m := range p.memberships {
-		if m.sequence.dry != nil {
-			m.sequence.dry.end(p, k.now)
+// forget notes that a pod is gone, or belongs to the sequence no more.
+func (d *dryRun) forget(p *pod, now time.Time) {
+	d.end(p, now)
+	delete(d.counted, p)
+}
+
+// endDryRuns notes that a pod is gone, or, if it is not, to which sequences it belongs no more.
+func (k *knowledge) endDryRuns(p *pod, before []membership, gone bool) {
+	for _, m := range before {
+		if dry := m.sequence.dry; dry != nil && (gone || !p.isMemberOf(m.sequence)) {
+			dry.forget(p, k.now)
 		}
 	}
 }
 
-// endDryRun notes that a domain would have released groups that it had not before.
-func (k *knowledge) endDryRun(d *domain, before publishedDomain) {
-	dry := d.sequence.dry
-	if dry == nil || before.Released == d.Released {
+// noteReleases notes that a domain would have released groups that it had not before, or would hold them again.
+func (k *knowledge) noteReleases(d *domain, before publishedDomain) {
+	dry, answered := d.sequence.dry, before.unconfirmed && !d.unconfirmed
+	if dry == nil || (before.Released == d.Released && !answered) {
 		return
 	}
 	for _, state := range d.groupStates {
-		if d.releases(state.group) && !before.Released.Has(state.group) {
+		switch is, was := d.releases(state.group), before.Released.Has(state.group); {
+		case is && !was:
 			for p := range state.members {
 				dry.end(p, k.now)
+			}
+		case !is && (was || answered):
+			for p := range state.members {
+				k.noteDryRuns(p)
 			}
 		}
 	}
@@ -154,9 +213,6 @@ func (k *knowledge) wouldHold(p *pod, m membership) bool {
 func (d *dryRun) report(s *sequence, now time.Time) *report.DryRun {
 	r := &report.DryRun{Total: d.total, Longest: d.longest}
 	for p, since := range d.held {
-		if !p.isMemberOf(s) {
-			continue
-		}
 		r.Longest = max(r.Longest, now.Sub(since))
 		r.Pods = append(r.Pods, s.nameOf(p))
 	}

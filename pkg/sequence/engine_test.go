@@ -27,8 +27,13 @@ func shop() *SequenceWrapper {
 
 // released leaves the proof on the pod that the sequence released it in a group.
 func released(pod *corev1.Pod, ps *v1alpha1.PodSequence, group int) *corev1.Pod {
+	return releasedBy(pod, spec.Stored{PodSequence: ps}, group)
+}
+
+// releasedBy is released for a sequence of either kind.
+func releasedBy(pod *corev1.Pod, stored spec.Stored, group int) *corev1.Pod {
 	pod.Annotations = map[string]string{
-		v1alpha1.ReleasedAnnotation: fmt.Sprintf("%s %s", pod.UID, spec.Compile(spec.Stored{PodSequence: ps}, nil).ProofMark(group)),
+		v1alpha1.ReleasedAnnotation: fmt.Sprintf("%s %s", pod.UID, spec.Compile(stored, nil).ProofMark(group)),
 	}
 	return pod
 }

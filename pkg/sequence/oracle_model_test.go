@@ -46,6 +46,11 @@ type oracle struct {
 	ownerOf  map[*corev1.Pod]podOwner
 	newestOf map[types.UID]*appsv1.ReplicaSet // by Deployment
 	views    map[string]*view
+
+	// dryRuns are counts of what sequences with a dry run would hold, by UID. seen are the pods, and known the sequences that are
+	// allowed, that there were after the event before.
+	dryRuns     map[types.UID]*dryCount
+	seen, known sets.Set[types.UID]
 }
 
 // memory is what the oracle remembers of a sequence.
@@ -99,7 +104,7 @@ func newOracle(definitions map[string]string) *oracle {
 	return &oracle{
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
-		shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
+		dryRuns: map[types.UID]*dryCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
 	}
 }
 
@@ -187,6 +192,7 @@ func (o *oracle) settle() {
 		present.Insert(cluster.UID)
 	}
 	maps.DeleteFunc(o.memories, func(uid types.UID, _ *memory) bool { return !present.Has(uid) })
+	o.countDryRuns()
 }
 
 // look looks at a sequence. cluster is the same as a ClusterPodSequence; nil for a PodSequence.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -120,6 +121,9 @@ func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *
 	for p := range pods {
 		k.touchPod(p, tx)
 		k.recordProofs(p, tx)
+		if s.dry != nil && !p.isMemberOf(s) {
+			s.dry.forget(p, k.now)
+		}
 		if !p.Bound() {
 			p.placed = p.placed.And(tx.Question).And(now)
 		}
@@ -135,12 +139,14 @@ func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *
 }
 
 // doubtGroups has the groups confirmed anew that have members in a namespace from now on, or have none there any more: what was
-// confirmed of them was about other namespaces.
+// confirmed of them was about other namespaces. That they were satisfied for a moment does not count any more: an event from before
+// that moment, which says otherwise, does not concern them if it comes after the namespace has left.
 func (s *sequence) doubtGroups(before, after spec.Reach, now Question, tx *transaction) {
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if before.Has(state.group) != after.Has(state.group) {
 				state.dirty, state.needThen, state.changed = true, readiness.Need{Required: -1}, state.changed.And(now)
+				state.witness = confirmation.Witness{}
 				tx.touch(d)
 			}
 		}

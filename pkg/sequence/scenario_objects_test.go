@@ -183,7 +183,7 @@ func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *
 		case "terminating":
 			p.DeletionTimestamp = ptr.To(s.now())
 		case "released-by": // the UID must be given before
-			released(p, s.sequences[arg.Vals[0]], number(t, d, arg.Vals[1]))
+			releasedBy(p, s.stored(arg.Vals[0]), number(t, d, arg.Vals[1]))
 		case "owner":
 			kind, owner, _ := strings.Cut(value, "/")
 			p.OwnerReferences = []metav1.OwnerReference{s.ownerReference(kind, owner)}

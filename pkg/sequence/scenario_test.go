@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // TestScenarios runs the files in testdata: events and questions in order, each with the answer expected. Run with
@@ -188,9 +189,17 @@ func (s *scenario) key(name string) types.NamespacedName {
 
 // tellSequence tells of a sequence of either kind.
 func (s *scenario) tellSequence(name string) Changes {
+	if stored := s.stored(name); stored.Cluster != nil {
+		return s.tell().ApplyClusterSequence(stored.Cluster)
+	}
+	return s.tell().ApplySequence(s.sequences[name])
+}
+
+// stored is a sequence of either kind.
+func (s *scenario) stored(name string) spec.Stored {
 	ps, groups := s.sequences[name], s.clusters[name]
 	if groups == nil {
-		return s.tell().ApplySequence(ps)
+		return spec.Stored{PodSequence: ps}
 	}
 	cluster := &v1alpha1.ClusterPodSequence{ObjectMeta: ps.ObjectMeta, Status: ps.Status}
 	cluster.Spec.Scope, cluster.Spec.EnforcementMode, cluster.Spec.Suspend = ps.Spec.Scope, ps.Spec.EnforcementMode, ps.Spec.Suspend
@@ -200,7 +209,7 @@ func (s *scenario) tellSequence(name string) Changes {
 		group.PodGroup = g
 		cluster.Spec.PodGroups = append(cluster.Spec.PodGroups, group)
 	}
-	return s.tell().ApplyClusterSequence(cluster)
+	return spec.OfCluster(cluster)
 }
 
 // tell is who is told of events.

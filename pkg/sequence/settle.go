@@ -45,6 +45,9 @@ func (k *knowledge) settle(tx *transaction) Changes {
 	for _, c := range tx.classes {
 		k.settleClass(&changes, c)
 	}
+	for _, p := range tx.sighted {
+		k.noteSighted(p)
+	}
 	k.dropSpentDomains(tx)
 	k.publishNoQuestions(tx)
 	return changes
@@ -97,7 +100,7 @@ func (k *knowledge) publishDomains(tx *transaction) {
 		d := &tx.domains[i]
 		if d.touched = false; d.sequence.listed {
 			d.before = d.publish()
-			k.endDryRun(d.domain, d.before)
+			k.noteReleases(d.domain, d.before)
 		}
 	}
 }

@@ -25,6 +25,8 @@ type transaction struct {
 	pins []changedPin
 	// entered are the pods of which there is a new version.
 	entered []*pod
+	// sighted are pods that nobody saw before, or not since there is a sequence that has them.
+	sighted []sighted
 	// nodes are the names of those that came, went or changed.
 	nodes []string
 	// namespaces are those whose sequences changed; a name may be there twice.
@@ -58,6 +60,12 @@ type touchedDomain struct {
 type changedPin struct {
 	inventory.Pin
 	added bool // one that it did not mean before
+}
+
+// sighted is a pod that nobody saw before, or not in this sequence; nil for all of its sequences.
+type sighted struct {
+	*pod
+	in *sequence
 }
 
 type classNode struct {

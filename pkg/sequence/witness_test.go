@@ -3,8 +3,11 @@ package sequence
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
@@ -61,4 +64,39 @@ func TestAJobThatIsGoneWhileItIsConfirmedWasComplete(t *testing.T) {
 	d.RemoveWorkload(gone)
 	d.expectHeld(app("app", "2"), "no pod matches it yet")
 	d.expect(d.confirm("5"), nil, "app")
+}
+
+// A namespace has the label for a moment, and what says that its pods were not ready then comes when it has lost it.
+func TestAGroupIsNotPassedForAMomentOfANamespaceThatHasLeft(t *testing.T) {
+	e := NewEngine(Config{SchedulerNames: []string{oracleScheduler}})
+	namespace := func(team, version string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "data", ResourceVersion: version, Labels: map[string]string{"team": team}}}
+	}
+	database := func(ready corev1.ConditionStatus, version string) *corev1.Pod {
+		return makePod("db", version).Namespace("data").Label("tier", "driver").Node("n").
+			Conditions([]corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}).Obj()
+	}
+	cluster := acrossTeams("")
+	cluster.Spec.PodGroups[0].Namespaces, cluster.Spec.PodGroups[0].NamespaceSelector = nil, cluster.Spec.PodGroups[1].NamespaceSelector
+	cluster.Spec.PodGroups[1].Namespaces, cluster.Spec.PodGroups[1].NamespaceSelector = []string{"web"}, nil
+	app := makePod("app", "4").Namespace("web").Label("tier", "app").Obj()
+	e.ApplyNamespace(namespace("blue", "2"))
+	e.ApplyClusterSequence(cluster)
+	e.ApplyPod(app)
+	e.ApplyPod(database(corev1.ConditionTrue, "5"))
+
+	asked := Questions{}
+	told := func(changes Changes) {
+		for subject, question := range changes.Questions {
+			asked.Add(subject, question)
+		}
+	}
+	told(e.ApplyNamespace(namespace("red", "10")))
+	require.NotEmpty(t, asked, "the group looks ready")
+	told(e.ApplyNamespace(namespace("blue", "11")))
+	told(e.ApplyPod(database(corev1.ConditionFalse, "9")))
+	for subject := range asked {
+		told(e.Confirm(subject, e.Moment()))
+	}
+	assert.True(t, e.Decide(app).Held)
 }

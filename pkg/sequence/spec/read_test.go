@@ -161,3 +161,13 @@ func TestWhereGroupsLive(t *testing.T) {
 		})
 	}
 }
+
+// Pods of one name may live in many namespaces.
+func TestAGroupNamesPodsOfOneNamespace(t *testing.T) {
+	cluster := &v1alpha1.ClusterPodSequence{}
+	cluster.Spec.PodGroups = []v1alpha1.ClusterPodGroup{{PodGroup: v1alpha1.PodGroup{Pods: []string{"boot"}}, Namespaces: []string{"web"}}}
+	g := Compile(OfCluster(cluster), nil).Groups[0]
+	assert.True(t, g.NamesPod("web", "boot"))
+	assert.False(t, g.NamesPod("shop", "boot"))
+	assert.False(t, g.NamesPod("web", "other"))
+}
