@@ -61,6 +61,7 @@ VARIANT ?= default
 DOCKER ?= docker
 
 RENDER := $(GO) run ./hack/render
+before_1_36 := -without MutatingAdmissionPolicy,MutatingAdmissionPolicyBinding
 image_tag = $(lastword $(subst :, ,$(IMG)))
 image_repository = $(IMG:%:$(image_tag)=%)
 image = $(if $(findstring /,$(image_tag))$(findstring @,$(IMG)),$(error IMG must be REPOSITORY:TAG, is $(IMG)))$(image_repository)-$1:$(image_tag)
@@ -75,7 +76,12 @@ uninstall: build-podsequence-controller ## Remove the kinds and all their object
 
 .PHONY: deploy
 deploy: ## Install everything, with images named after IMG; VARIANT=lite installs the controller alone
-	$(RENDER) -image '$(strip $(IMG))' manifests/$(VARIANT) | $(KUBECTL) apply --server-side --force-conflicts -f -
+	@served=$$($(KUBECTL) api-resources --no-headers --api-group=admissionregistration.k8s.io) && \
+	if ! grep -Eq ' admissionregistration.k8s.io/v1 +false +MutatingAdmissionPolicy$$' <<<"$$served"; then \
+		echo "this cluster serves no MutatingAdmissionPolicies (Kubernetes 1.36): they are left out, see docs/compatibility.md" >&2; \
+		without='$(before_1_36)'; \
+	fi; \
+	$(RENDER) -image '$(strip $(IMG))' $$without manifests/$(VARIANT) | $(KUBECTL) apply --server-side --force-conflicts -f -
 
 .PHONY: undeploy
 undeploy: build-podsequence-controller ## Remove what deploy installed, but for the kinds and their objects, and release what it holds
@@ -116,10 +122,12 @@ generate: ## Generate deepcopy methods and CRDs from apis/, pages of docs/ from 
 	$(GO) -C hack/charts run .
 
 .PHONY: dist
-dist: ## Write dist/install.yaml and dist/install-lite.yaml, with images named after IMG
+dist: ## Write dist/install.yaml and dist/install-lite.yaml, and both for clusters before Kubernetes 1.36, with images named after IMG
 	@mkdir -p dist
 	$(RENDER) -image '$(strip $(IMG))' manifests/default >dist/install.yaml
 	$(RENDER) -image '$(strip $(IMG))' manifests/lite >dist/install-lite.yaml
+	$(RENDER) -image '$(strip $(IMG))' $(before_1_36) manifests/default >dist/install-before-1.36.yaml
+	$(RENDER) -image '$(strip $(IMG))' $(before_1_36) manifests/lite >dist/install-lite-before-1.36.yaml
 
 # The time of images: that of the commit, so that two builds of it are the same.
 CREATED ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
@@ -169,6 +177,35 @@ verify: ## Check formatting, vet, lint, import directions, and that generated fi
 test-as-default-scheduler: build ## Run the stories of test/integration with our scheduler in place of kube-scheduler
 	# Left out: what there is only beside a kube-scheduler.
 	$(GO) test -count=1 -timeout 90m -skip '^(TestANamespaceOptsIn|TestGatedPodsOfTheDefaultSchedulerAreRouted|TestSampleLabelledChart)$$' ./test/integration -as-default-scheduler
+
+FROM ?= HEAD~1
+.PHONY: upgrade-test
+upgrade-test: build ## Upgrade from the commit FROM, and roll back to it, with a thousand pods held
+	hack/upgrade.sh $(FROM) $(BIN)/earlier
+	$(GO) test -count=1 -timeout 60m -run '^TestUpgradeAndRollBack' ./test/integration -earlier-release $(CURDIR)/$(BIN)/earlier
+
+K8S ?= 1.34
+compat_release = $(shell sed -n 's|^[^=]*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' hack/compat/$(K8S)/go.mod)
+compat_ldflags = -s -w -X $(version_pkg).gitVersion=v$(compat_release) \
+	-X $(version_pkg).gitMajor=1 -X $(version_pkg).gitMinor=$(word 2,$(subst ., ,$(K8S)))
+
+# The sandbox has the release of go.mod.
+ifeq ($(K8S),$(basename $(KUBERNETES_VERSION)))
+compat: build
+	$(GO) run ./hack/compat $(ARGS) v$(KUBERNETES_VERSION)
+else
+compat: build build-control-plane
+	$(GO) run ./hack/compat -control-plane $(BIN)/compat/$(K8S) $(ARGS) v$(compat_release)
+endif
+.PHONY: compat
+compat: ## Run the stories on a control plane of Kubernetes K8S (1.34 and later), and write docs/compatibility.md; ARGS="-features lite" for some
+
+.PHONY: build-control-plane
+build-control-plane: ## Build API server, controller-manager and scheduler of Kubernetes K8S into bin/compat/, for `sandbox up --control-plane`
+	@test -f hack/compat/$(K8S)/go.mod || { echo "error: no module for Kubernetes $(K8S): make one by hack/compat/update.sh" >&2; exit 1; }
+	@mkdir -p $(BIN)/compat/$(K8S)
+	@cd hack/compat/$(K8S) && $(CURDIR)/hack/with-progress.sh "building the control plane of Kubernetes $(compat_release)" \
+		$(GO) build -v -ldflags '$(compat_ldflags)' -o $(CURDIR)/$(BIN)/compat/$(K8S)/ tool
 
 PKG ?= ./test/integration/...
 RUN ?= .

@@ -21,6 +21,8 @@ type upFlags struct {
 	auditLog bool
 	without  []string
 
+	controlPlane string
+
 	asDefaultScheduler bool
 
 	featureGates, runtimeConfig []string
@@ -40,6 +42,8 @@ func newUpCommand(s *settings) *cobra.Command {
 	command.Flags().BoolVar(&flags.detach, "detach", false, "return once the cluster is up, and leave it running")
 	command.Flags().BoolVar(&flags.auditLog, "audit-log", false, "record every request to the API server in logs/audit.log")
 	command.Flags().StringSliceVar(&flags.without, "without", nil, "components not to start")
+	command.Flags().StringVar(&flags.controlPlane, "control-plane", "",
+		"`DIRECTORY` of kube-apiserver, kube-controller-manager and kube-scheduler of another Kubernetes release, see hack/compat")
 	command.Flags().BoolVar(&flags.asDefaultScheduler, "as-default-scheduler", false,
 		"run podsequence-scheduler in place of kube-scheduler: no workload needs schedulerName then")
 	command.Flags().StringSliceVar(&flags.featureGates, "feature-gates", nil,
@@ -92,12 +96,13 @@ func (f *upFlags) options(dir string) (controlplane.Options, error) {
 	}
 	wanted := slices.DeleteFunc(names, func(name string) bool { return slices.Contains(f.without, name) })
 	return controlplane.Options{
-		Dir:        dir,
-		Bin:        filepath.Dir(self),
-		Nodes:      f.nodes,
-		Components: wanted,
-		AuditLog:   f.auditLog,
-		Detach:     f.detach,
+		Dir:          dir,
+		Bin:          filepath.Dir(self),
+		ControlPlane: f.controlPlane,
+		Nodes:        f.nodes,
+		Components:   wanted,
+		AuditLog:     f.auditLog,
+		Detach:       f.detach,
 
 		AsDefaultScheduler: f.asDefaultScheduler,
 

@@ -15,12 +15,13 @@ import (
 )
 
 // addHealth has the command also serve /livez and /readyz by HTTP, as podsequence-controller does. The latter knows of
-// the PodSequence plugin, which kube-scheduler's own on the secure port cannot.
+// the PodSequence plugin, which kube-scheduler's own on the secure port cannot. Both are served before the command does anything
+// else: it may have to wait for the API server.
 func addHealth(command *cobra.Command) {
 	address := command.Flags().String("health-probe-bind-address", ":8081",
 		"Address to serve /livez and /readyz at, which include the state of the PodSequence plugin. \"0\" serves none.")
-	run := command.RunE
-	command.RunE = func(cmd *cobra.Command, args []string) error {
+	prepare := command.PersistentPreRunE
+	command.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if *address != "0" {
 			listener, err := net.Listen("tcp", *address)
 			if err != nil {
@@ -28,7 +29,7 @@ func addHealth(command *cobra.Command) {
 			}
 			go serveHealth(listener)
 		}
-		return run(cmd, args)
+		return prepare(cmd, args)
 	}
 }
 

@@ -30,7 +30,11 @@ its profiles. Its configuration file must enable the plugin PodSequence; the one
 manifests/scheduler-config does.
 
 Beside kube-scheduler's secure port it serves /livez and /readyz by HTTP for probes, at
---health-probe-bind-address (default :8081; 0 for none). This /readyz knows of the plugin.`
+--health-probe-bind-address (default :8081; 0 for none). This /readyz knows of the plugin.
+
+At start it asks the API server for its version, and emulates that version if it is older, as
+--emulated-version would. --emulate-api-server=false turns that off.`
+	addEmulation(command)
 	addHealth(command)
 	os.Exit(cli.Run(command))
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/kustomize/api/filters/imagetag"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -17,15 +18,15 @@ import (
 func main() {
 	image := flag.String("image", "podsequence:latest",
 		"`REPOSITORY:TAG` that both images are named after, or the references of all images: see parseImages")
-	without := flag.String("without", "", "`KIND` to leave out")
+	without := flag.String("without", "", "`KINDS` to leave out, separated by commas")
 	flag.Parse()
-	if err := render(flag.Arg(0), *image, *without); err != nil {
+	if err := render(flag.Arg(0), *image, strings.Split(*without, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func render(kustomization, image, without string) error {
+func render(kustomization, image string, without []string) error {
 	options := krusty.MakeDefaultOptions()
 	// Then kustomizations choose their order.
 	options.Reorder = krusty.ReorderOptionUnspecified
@@ -43,7 +44,7 @@ func render(kustomization, image, without string) error {
 		}
 	}
 	for _, resource := range slices.Clone(resources.Resources()) {
-		if resource.GetKind() == without {
+		if slices.Contains(without, resource.GetKind()) {
 			if err := resources.Remove(resource.CurId()); err != nil {
 				return fmt.Errorf("leave out %s: %w", resource.CurId(), err)
 			}

@@ -148,6 +148,19 @@ func (c *Cluster) StartComponent(ctx context.Context, name string, moreArgs ...s
 	return c.run(ctx, p)
 }
 
+// Replace ends a program of ours, and starts that of another release, which is in the directory bin, with the same arguments.
+func (c *Cluster) Replace(ctx context.Context, name, bin string) error {
+	p, err := loadProcess(c.layout, name)
+	if err != nil {
+		return err
+	}
+	if err := p.kill(ctx); err != nil {
+		return err
+	}
+	p.Path = filepath.Join(bin, name)
+	return c.run(ctx, p)
+}
+
 func (c *Cluster) run(ctx context.Context, p *process) error {
 	if err := p.start(c.layout, c.detach); err != nil {
 		return err

@@ -46,7 +46,7 @@ func (p *plan) url(scheme, port string) string {
 func (p *plan) process(name string) *process {
 	record := &process{
 		Name: name,
-		Path: executable(p.Bin, name),
+		Path: p.executable(name),
 		URL:  p.url("https", name),
 	}
 	record.HealthURL = record.URL + "/readyz"
@@ -77,7 +77,7 @@ func (p *plan) process(name string) *process {
 		record.Args = append(record.Args, "--feature-gates="+strings.Join(p.FeatureGates, ","))
 	}
 	record.Args = append(record.Args, p.ExtraArgs[name]...)
-	if isUpstream(name) {
+	if isUpstream(name) && !p.isOfAnotherRelease(name) {
 		program := name
 		if name == SecondEtcd {
 			program = Etcd

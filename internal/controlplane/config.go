@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/podsequence/internal/controlplane/stages"
-	"example.com/podsequence/manifests"
 )
 
 // Files below layout.config.
@@ -119,7 +118,7 @@ func (p *plan) schedulerConfig() (string, error) {
 	if p.AsDefaultScheduler {
 		file = shippedDefaultSchedulerConfig
 	}
-	shipped, err := fs.ReadFile(manifests.FS, file)
+	shipped, err := fs.ReadFile(p.Manifests, file)
 	if err != nil {
 		return "", fmt.Errorf("read scheduler configuration: %w", err)
 	}

@@ -28,6 +28,11 @@ func TestFeaturesReachThoseThatKnowThem(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, config, stage)
 
+	p.ControlPlane = "/older"
+	assert.Equal(t, "/older/kube-apiserver", p.process(APIServer).Path)
+	assert.NotContains(t, p.process(APIServer).Args, "component", "a program of its own knows what it is")
+	assert.Equal(t, []string{"component", Etcd, "--"}, p.process(Etcd).Args[:3])
+
 	plain, err := newPlan(Options{Dir: t.TempDir()})
 	require.NoError(t, err)
 	for _, name := range Components() {

@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +30,12 @@ const (
 	asDefaultKustomization = "sandbox-as-default-scheduler"
 	fieldOwner             = client.FieldOwner("podsequence-sandbox")
 )
+
+// withoutMutatingPolicies is the component, below manifests/without, for API servers before 1.36.
+const withoutMutatingPolicies = "mutating-policies"
+
+// mutatingPolicies are served by default since Kubernetes 1.36.
+var mutatingPolicies = schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicy"}
 
 // composition is a kustomization that a user would write to leave out features.
 const composition = "composition"
@@ -94,15 +103,28 @@ func copyToMemory(files fs.FS) (filesys.FileSystem, error) {
 }
 
 // Apply applies one of the kustomizations that are shipped under manifests/, by its path there, without the features that
-// are named. It returns once the API server serves what the kustomization defines.
+// are named, and without what the API server is too old for. It returns once the API server serves what the kustomization
+// defines.
 func (c *Cluster) Apply(ctx context.Context, kustomization string, without ...string) error {
-	objects, err := renderManifests(manifests.FS, kustomization, without...)
-	if err != nil {
-		return err
-	}
+	return c.ApplyOf(ctx, manifests.FS, kustomization, without...)
+}
+
+// ApplyOf is Apply of the manifests of another release.
+func (c *Cluster) ApplyOf(ctx context.Context, files fs.FS, kustomization string, without ...string) error {
 	applier, err := client.New(c.config, client.Options{})
 	if err != nil {
 		return fmt.Errorf("create client for manifests: %w", err)
+	}
+	_, err = applier.RESTMapper().RESTMapping(mutatingPolicies.GroupKind(), mutatingPolicies.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		without = append(slices.Clone(without), withoutMutatingPolicies)
+	case err != nil:
+		return fmt.Errorf("look for %s: %w", mutatingPolicies, err)
+	}
+	objects, err := renderManifests(files, kustomization, without...)
+	if err != nil {
+		return err
 	}
 	definitions, others := splitDefinitions(objects)
 	if err := applyAll(ctx, applier, definitions); err != nil {

@@ -127,6 +127,11 @@ components:
 - ../policies/routing/without
 - ../policies/opt-in/without
 `)
+	objects, err := renderManifests(manifests.FS, "default", withoutMutatingPolicies)
+	require.NoError(t, err)
+	for _, object := range objects {
+		assert.NotContains(t, object.GetKind(), "MutatingAdmissionPolicy", "all at once")
+	}
 	policies := []string{
 		"MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding deploymentcoordination.podsequence.example.com",

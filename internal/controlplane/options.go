@@ -3,6 +3,7 @@ package controlplane
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"example.com/podsequence/manifests"
 )
 
 // The components of a cluster. Their names are also the names of their log files.
@@ -28,6 +31,10 @@ const (
 
 // sandboxExecutable is the program that all upstream components are compiled into.
 const sandboxExecutable = "sandbox"
+
+// controlPlaneVariable names the environment variable that tells tests which control plane to start, see
+// Options.ControlPlane.
+const controlPlaneVariable = "PODSEQUENCE_CONTROL_PLANE"
 
 // Components lists every component in the order in which they depend on each other.
 func Components() []string {
@@ -51,12 +58,18 @@ type Options struct {
 	Dir string
 	// Bin is the directory of the sandbox executable and of our two programs; by default that of FindBin.
 	Bin string
+	// ControlPlane is the directory of kube-apiserver, kube-controller-manager and kube-scheduler of another Kubernetes
+	// release, as `make compat` builds them; by default that of the environment variable PODSEQUENCE_CONTROL_PLANE, or else
+	// those that are part of the sandbox executable.
+	ControlPlane string
 	// Nodes is the number of nodes, named node-0 and so on, spread over three zones.
 	Nodes int
 	// NodeCapacity is what each node offers; by default more than any test asks for.
 	NodeCapacity corev1.ResourceList
 	// Components are the components to start; nil means all of them. Etcd and the API server are not optional.
 	Components []string
+	// Manifests are those of an earlier release of ours, of which Bin then has the programs; by default those of this one.
+	Manifests fs.FS
 	// Installation is the kustomization under manifests/ that is applied; by default the one of the whole product.
 	Installation string
 	// AsDefaultScheduler makes our scheduler the one of the cluster, with the identity that kube-scheduler has. The stock
@@ -114,6 +127,9 @@ func (o *Options) complete() error {
 	if o.Bin, err = filepath.Abs(o.Bin); err != nil {
 		return fmt.Errorf("resolve directory of the executables: %w", err)
 	}
+	if o.ControlPlane == "" {
+		o.ControlPlane = os.Getenv(controlPlaneVariable)
+	}
 	if o.Nodes < 0 {
 		return fmt.Errorf("number of nodes is negative: %d", o.Nodes)
 	}
@@ -137,6 +153,9 @@ func (o *Options) complete() error {
 			return fmt.Errorf("leave out %s: there is no cluster without it", name)
 		}
 	}
+	if o.Manifests == nil {
+		o.Manifests = manifests.FS
+	}
 	if o.Installation == "" {
 		o.Installation = sandboxKustomization
 		if o.AsDefaultScheduler {
@@ -157,9 +176,12 @@ func (o *Options) complete() error {
 // checkExecutables finds out before anything is started whether everything can be.
 func (o *Options) checkExecutables() error {
 	for _, name := range o.Components {
-		path := executable(o.Bin, name)
+		path, build := o.executable(name), "make build"
+		if o.isOfAnotherRelease(name) {
+			build = "make compat"
+		}
 		if _, err := os.Stat(path); err != nil {
-			return fmt.Errorf("find executable of %s (run make build): %w", name, err)
+			return fmt.Errorf("find executable of %s (run %s): %w", name, build, err)
 		}
 	}
 	return nil
@@ -176,10 +198,19 @@ func unknownComponent(name string) error {
 	return fmt.Errorf("unknown component %q, want one of %v", name, Components())
 }
 
+// isOfAnotherRelease reports whether a component is not the one that is part of the sandbox executable.
+func (o *Options) isOfAnotherRelease(name string) bool {
+	return o.ControlPlane != "" && slices.Contains([]string{APIServer, ControllerManager, Scheduler}, name)
+}
+
 // executable is the program that runs a component.
-func executable(bin, name string) string {
-	if isUpstream(name) {
-		return filepath.Join(bin, sandboxExecutable)
+func (o *Options) executable(name string) string {
+	switch {
+	case o.isOfAnotherRelease(name):
+		return filepath.Join(o.ControlPlane, name)
+	case isUpstream(name):
+		return filepath.Join(o.Bin, sandboxExecutable)
+	default:
+		return filepath.Join(o.Bin, name)
 	}
-	return filepath.Join(bin, name)
 }

@@ -41,6 +41,10 @@ func TestOptionsAreRefused(t *testing.T) {
 			change:  func(o *Options) { o.Components = nil },
 			wantErr: "find executable of podsequence-scheduler (run make build)",
 		},
+		"with a control plane that has not been built": {
+			change:  func(o *Options) { o.ControlPlane = bin },
+			wantErr: "find executable of kube-apiserver (run make compat)",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

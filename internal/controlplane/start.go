@@ -120,7 +120,7 @@ func (b *bringUp) launch(ctx context.Context, name string) error {
 
 // bringUpOurs starts our two programs under the identities that our manifests give them.
 func (b *bringUp) bringUpOurs(ctx context.Context, client kubernetes.Interface) error {
-	err := b.step("manifests", "applied", func() error { return b.cluster.Apply(ctx, b.plan.Installation, b.plan.Without...) })
+	err := b.step("manifests", "applied", func() error { return b.cluster.ApplyOf(ctx, b.plan.Manifests, b.plan.Installation, b.plan.Without...) })
 	if err != nil {
 		return err
 	}

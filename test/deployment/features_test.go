@@ -50,7 +50,7 @@ func TestAFeatureThatIsLeftOutTakesItsPermissionsWithIt(t *testing.T) {
 	} {
 		t.Run("without "+strings.Join(without, " and "), func(t *testing.T) {
 			t.Parallel()
-			options := controlplane.Options{Without: without, ExtraArgs: map[string][]string{controlplane.APIServer: withPodGroups}}
+			options := controlplane.Options{Without: without, ExtraArgs: map[string][]string{controlplane.APIServer: withPodGroups()}}
 			if slices.Contains(without, podSequences) { // there is nothing to schedule by
 				options.Components = append(controlplane.UpstreamComponents(), controlplane.PodSequenceController)
 			}

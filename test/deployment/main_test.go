@@ -3,6 +3,7 @@
 package deployment
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ const (
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	dir, err := os.MkdirTemp("", "podsequence-admission-")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "admission.yaml"), []byte(limitCriticalPods), 0o600)
@@ -33,7 +35,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	options := asInProduction(controlplane.Options{ExtraArgs: map[string][]string{
-		controlplane.APIServer: append(withPodGroups, "--admission-control-config-file="+filepath.Join(dir, "admission.yaml")),
+		controlplane.APIServer: append(withPodGroups(), "--admission-control-config-file="+filepath.Join(dir, "admission.yaml")),
 	}})
 	cluster.Main(m, 4, options, func(c *cluster.Cluster) error {
 		c.AtStop(func() error { return os.RemoveAll(dir) })
@@ -42,8 +44,17 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// withPodGroups are flags of an API server that serves Kubernetes' own PodGroups.
-var withPodGroups = []string{"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true"}
+// withPodGroups are flags of an API server that serves Kubernetes' own PodGroups, if it knows them.
+func withPodGroups() (flags []string) {
+	gates, versions := cluster.NativePodGroups()
+	for _, gate := range gates {
+		flags = append(flags, "--feature-gates="+gate)
+	}
+	for _, version := range versions {
+		flags = append(flags, "--runtime-config="+version)
+	}
+	return flags
+}
 
 // limitCriticalPods has critical pods refused where no quota allows them, as some providers of clusters do.
 const limitCriticalPods = `apiVersion: apiserver.config.k8s.io/v1

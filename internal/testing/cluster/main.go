@@ -12,6 +12,17 @@ import (
 	"example.com/podsequence/internal/controlplane"
 )
 
+var withoutNativePodGroups = flag.Bool("without-native-podgroups", false,
+	"start control planes without Kubernetes' own PodGroups: those before 1.37 do not know them")
+
+// NativePodGroups has the API server serve Kubernetes' own PodGroups, unless the command line says that it cannot.
+func NativePodGroups() (featureGates, runtimeConfig []string) {
+	if *withoutNativePodGroups {
+		return nil, nil
+	}
+	return []string{"GenericWorkload=true"}, []string{"scheduling.k8s.io/v1beta1=true"}
+}
+
 // Main is the TestMain of a package whose tests share a cluster. It starts the cluster, calls begin with it, runs the tests
 // and ends the program. Unless the command line says otherwise so many parallel tests run at a time: they mostly wait, whatever
 // the number of processors.

@@ -93,7 +93,7 @@ func UnsupportedScope() spec.Problem {
 // UnsupportedPods is about gated pods that no scheduler of ours can place on a node in order.
 func UnsupportedPods(pods, schedulerNames []string) spec.Problem {
 	return spec.Problem{Reason: v1alpha1.ReasonUnsupportedScope, Message: fmt.Sprintf(
-		"%s stay gated: their scheduler does not know scope Node; set schedulerName to %s in the pod template, or install the routing policy",
+		"%s stay gated: their scheduler does not know scope Node; set schedulerName to %s in the pod template, or install the routing policy, which needs Kubernetes 1.36",
 		first(pods), strings.Join(schedulerNames, " or "))}
 }
 

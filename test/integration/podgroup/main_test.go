@@ -4,6 +4,7 @@
 package podgroup
 
 import (
+	"flag"
 	"testing"
 
 	"example.com/podsequence/internal/controlplane"
@@ -14,12 +15,14 @@ var (
 	// shared is the cluster of most tests.
 	shared *cluster.Cluster
 	// victims are for tests that kill the controller.
-	victims = cluster.Exclusive{Options: options()}
+	victims cluster.Exclusive
 	// coschedulingTurns is for tests that install Coscheduling's PodGroup in the shared cluster, and remove it.
 	coschedulingTurns cluster.Turns
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	victims.Options = options()
 	cluster.Main(m, 8, options(), func(c *cluster.Cluster) error {
 		shared = c
 		return nil
@@ -28,11 +31,12 @@ func TestMain(m *testing.M) {
 
 // options of a cluster with gang scheduling, whose stock scheduler places all pods.
 func options() controlplane.Options {
+	gates, versions := cluster.NativePodGroups()
 	return controlplane.Options{
 		AuditLog:      true,
 		Components:    append(controlplane.UpstreamComponents(), controlplane.PodSequenceController),
-		FeatureGates:  []string{"GenericWorkload=true"},
-		RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"},
+		FeatureGates:  gates,
+		RuntimeConfig: versions,
 		ExtraArgs:     map[string][]string{controlplane.PodSequenceController: {"--v=4"}},
 	}
 }
