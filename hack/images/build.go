@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // program is one of our programs.
@@ -80,6 +81,8 @@ func environment(goarch string) []string {
 func (b *builder) run(ctx context.Context, goarch string, command ...string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Dir, cmd.Env = b.source, environment(goarch)
+	// The wrapper then ends the compiler.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if b.wrapper != "" {
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		return cmd.Run()
