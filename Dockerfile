@@ -1,32 +1,32 @@
 # One image a program: docker build --target scheduler . and docker build --target controller .
-# `make docker-build IMG=...` builds both.
+# `make docker-build IMG=...` builds both. `make images` builds the same without Docker, for several platforms at once, and so
+# that two builds have the same digest.
 
-FROM --platform=$BUILDPLATFORM golang:1.26 AS modules
+# The release that go.mod names. It only builds: nothing of it is in the images.
+FROM --platform=$BUILDPLATFORM golang:1.26.8 AS modules
 WORKDIR /src
 COPY go.mod go.sum ./
-RUN go mod download
+COPY hack/images/go.mod hack/images/go.sum hack/images/
+RUN go mod download && go -C hack/images mod download
 
 FROM modules AS build
 COPY . .
-# Static, for whatever platform the image is meant for: nothing here needs cgo, so Go crosses by itself.
 ARG TARGETOS TARGETARCH
 ARG VERSION=unknown COMMIT=unknown
-ENV CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH
 
 FROM build AS build-scheduler
-RUN make build-podsequence-scheduler BIN=/out
+RUN make image-files PROGRAM=podsequence-scheduler PLATFORMS=$TARGETOS/$TARGETARCH FILES=/out
 
 FROM build AS build-controller
-RUN make build-podsequence-controller BIN=/out
+RUN make image-files PROGRAM=podsequence-controller PLATFORMS=$TARGETOS/$TARGETARCH FILES=/out
 
-# From nothing at all: the programs talk to the API server alone, whose certificate authority comes with their
-# ServiceAccount's token, and write no files.
+# From nothing at all: a static program, certificates, the names of users, and the licences of what the program is made from.
 FROM scratch AS scheduler
-COPY --from=build-scheduler /out/podsequence-scheduler /podsequence-scheduler
+COPY --from=build-scheduler /out/ /
 USER 65532:65532
 ENTRYPOINT ["/podsequence-scheduler"]
 
 FROM scratch AS controller
-COPY --from=build-controller /out/podsequence-controller /podsequence-controller
+COPY --from=build-controller /out/ /
 USER 65532:65532
 ENTRYPOINT ["/podsequence-controller"]

@@ -52,8 +52,9 @@ run: build-podsequence-scheduler build-podsequence-controller ## Run both progra
 
 # For the sandbox's cluster without a kubectl on PATH: KUBECTL="bin/sandbox kubectl --"
 KUBECTL ?= kubectl
-# The images of both programs are named after it: of team/podsequence:v1 team/podsequence-scheduler:v1 and
-# team/podsequence-controller:v1.
+# The images are named after it: of team/podsequence:v1 team/podsequence-scheduler:v1, team/podsequence-controller:v1 and
+# team/podsequence-kubectl:v1. What installs also takes the references of both programs instead, which may have digests:
+# IMG="$(cat dist/images/digests.txt)".
 IMG ?= podsequence:$(VERSION)
 # default, or lite for the controller alone.
 VARIANT ?= default
@@ -63,7 +64,7 @@ RENDER := $(GO) run ./hack/render
 before_1_36 := -without MutatingAdmissionPolicy,MutatingAdmissionPolicyBinding
 image_tag = $(lastword $(subst :, ,$(IMG)))
 image_repository = $(IMG:%:$(image_tag)=%)
-image = $(if $(findstring /,$(image_tag)),$(error IMG must be REPOSITORY:TAG, is $(IMG)))$(image_repository)-$1:$(image_tag)
+image = $(if $(findstring /,$(image_tag))$(findstring @,$(IMG)),$(error IMG must be REPOSITORY:TAG, is $(IMG)))$(image_repository)-$1:$(image_tag)
 
 .PHONY: install
 install: ## Install the kinds alone into the cluster of $KUBECONFIG
@@ -80,7 +81,7 @@ deploy: ## Install everything, with images named after IMG; VARIANT=lite install
 		echo "this cluster serves no MutatingAdmissionPolicies (Kubernetes 1.36): they are left out, see docs/compatibility.md" >&2; \
 		without='$(before_1_36)'; \
 	fi; \
-	$(RENDER) -image '$(IMG)' $$without manifests/$(VARIANT) | $(KUBECTL) apply --server-side --force-conflicts -f -
+	$(RENDER) -image '$(strip $(IMG))' $$without manifests/$(VARIANT) | $(KUBECTL) apply --server-side --force-conflicts -f -
 
 .PHONY: undeploy
 undeploy: build-podsequence-controller ## Remove what deploy installed, but for the kinds and their objects, and release what it holds
@@ -112,23 +113,47 @@ install-kubectl-podseq: build-kubectl-podseq ## Install kubectl podseq, and its 
 	install -D $(BIN)/kubectl-podseq cmd/kubectl-podseq/kubectl_complete-podseq -t $(or $(PREFIX),$(HOME)/.local/bin)
 
 .PHONY: generate
-generate: ## Generate deepcopy methods and CRDs from apis/, and pages of docs/ from the code
+generate: ## Generate deepcopy methods and CRDs from apis/, pages of docs/ from the code, and templates of charts/ from manifests/
 	$(TOOLS) controller-gen object paths=./apis/...
 	$(TOOLS) controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=manifests/crds
 	$(GO) run ./hack/embeddedpods manifests/crds/batch.example.com_sequentialjobs.yaml
 	$(GO) run ./hack/apidoc >docs/api.md.new && mv docs/api.md.new docs/api.md
 	$(GO) run ./hack/metricsdoc >docs/metrics.md.new && mv docs/metrics.md.new docs/metrics.md
+	$(GO) -C hack/charts run .
 
 .PHONY: dist
 dist: ## Write dist/install.yaml and dist/install-lite.yaml, and both for clusters before Kubernetes 1.36, with images named after IMG
 	@mkdir -p dist
-	$(RENDER) -image '$(IMG)' manifests/default >dist/install.yaml
-	$(RENDER) -image '$(IMG)' manifests/lite >dist/install-lite.yaml
-	$(RENDER) -image '$(IMG)' $(before_1_36) manifests/default >dist/install-before-1.36.yaml
-	$(RENDER) -image '$(IMG)' $(before_1_36) manifests/lite >dist/install-lite-before-1.36.yaml
+	$(RENDER) -image '$(strip $(IMG))' manifests/default >dist/install.yaml
+	$(RENDER) -image '$(strip $(IMG))' manifests/lite >dist/install-lite.yaml
+	$(RENDER) -image '$(strip $(IMG))' $(before_1_36) manifests/default >dist/install-before-1.36.yaml
+	$(RENDER) -image '$(strip $(IMG))' $(before_1_36) manifests/lite >dist/install-lite-before-1.36.yaml
+
+# The time of images: that of the commit, so that two builds of it are the same.
+CREATED ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+PLATFORMS ?= linux/amd64 linux/arm64
+images := $(GO) -C hack/images run . -source '$(CURDIR)' -ldflags '$(ldflags)' \
+	-version '$(VERSION)' -commit '$(COMMIT)' -created '$(CREATED)'
+
+.PHONY: images
+images: ## Build images of both programs and the kubectl plugin into dist/images, without Docker; PUSH=1 pushes them
+	@$(images) -platforms '$(PLATFORMS)' -image '$(IMG)' -out '$(CURDIR)/dist/images' $(if $(PUSH),-push)
+
+# For the Dockerfile: writes what the image of one PROGRAM has to the directory FILES.
+.PHONY: image-files
+image-files:
+	@$(images) -platforms '$(PLATFORMS)' -only '$(PROGRAM)' -files '$(FILES)'
+
+.PHONY: charts
+charts: ## Package the Helm charts into dist/charts, with images named after IMG
+	@hack/charts.sh '$(VERSION)' '$(image_repository)' dist/charts
+
+.PHONY: release
+release: ## Put images, charts, manifests, the kubectl plugin and checksums of the tag's release into dist/
+	@VERSION='$(VERSION)' IMG='$(IMG)' GO='$(GO)' LDFLAGS='$(ldflags)' hack/release.sh
 
 .PHONY: docker-build
-docker-build: ## Build the images of both programs, named after IMG
+docker-build: ## Build the images of both programs with Docker, named after IMG; they have the files that those of `make images` have
 	$(DOCKER) build --target scheduler --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' -t '$(call image,scheduler)' .
 	$(DOCKER) build --target controller --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' -t '$(call image,controller)' .
 
@@ -141,6 +166,7 @@ test_packages := -deps -test -f '{{if and .GoFiles (ne .Name "main") (not .ForTe
 test: build ## Run all tests, on a real control plane where one is needed
 	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
 	$(GO) test $$($(GO) list ./... | grep -v /test/)
+	for module in images charts; do $(GO) -C hack/$$module test ./... || exit 1; done
 	$(GO) test -p 2 -timeout 90m ./test/... # two packages at a time: their tests wait more than they work
 
 .PHONY: verify

@@ -61,10 +61,20 @@ alert_rules() {
   return "$status"
 }
 
+# The modules of programs whose dependencies stay out of the product's module.
+modules() {
+  local module status=0
+  for module in hack/images hack/charts; do
+    go -C "$module" mod tidy -diff && go -C "$module" vet ./... || status=1
+  done
+  return "$status"
+}
+
 check "formatting" formatted
 check "shell syntax" shell_syntax
 check "go.mod is tidy" go mod tidy -diff
-check "generated files" unchanged make --no-print-directory generate -- apis manifests/crds docs
+check "modules of hack" modules
+check "generated files" unchanged make --no-print-directory generate -- apis manifests/crds docs charts
 check "alert rules and dashboard" alert_rules
 check "vet" go vet ./...
 check "import directions and lint" go tool -modfile=hack/lint/go.mod golangci-lint run

@@ -12,7 +12,7 @@ import (
 	"example.com/podsequence/internal/version"
 )
 
-const help = `podsequence-controller tells how far PodSequences have come, and lets go pods that other schedulers place.
+const help = `podsequence-controller reports how far PodSequences have come, and releases pods that other schedulers place.
 
 It does five things:
 

@@ -85,6 +85,11 @@ func (o *options) addControllers(mgr manager.Manager) error {
 			coordination.Holds = deploymentcoordination.NewHolds()
 			sequences.HoldsChanged = coordination.Holds.Changed
 		}
+		if o.metricsNames {
+			if err := serveNames(); err != nil {
+				return err
+			}
+		}
 		holder, err := podsequence.Add(mgr, sequences)
 		if err != nil {
 			return fmt.Errorf("add PodSequence controller: %w", err)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"example.com/podsequence/pkg/controllers/deploymentcoordination"
@@ -24,4 +26,14 @@ func init() {
 	metrics.Registry.MustRegister(sequentialjob.Collectors()...)
 	metrics.Registry.MustRegister(podgroup.Collectors()...)
 	metrics.Registry.MustRegister(deploymentcoordination.Collectors()...)
+}
+
+// serveNames adds the metrics that have names as labels.
+func serveNames() error {
+	for _, collector := range podsequence.CollectorsByName() {
+		if err := metrics.Registry.Register(collector); err != nil {
+			return fmt.Errorf("register metrics with names: %w", err)
+		}
+	}
+	return nil
 }

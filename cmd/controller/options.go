@@ -25,6 +25,7 @@ type options struct {
 
 	metricsAddress string
 	metricsSecure  bool
+	metricsNames   bool
 	healthAddress  string
 
 	leaderElection leaderElection
@@ -80,6 +81,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"Address to serve /metrics at. \"0\" serves none.")
 	flags.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure,
 		"Serve metrics by HTTPS, and only to those who may get the non-resource URL /metrics. If false, by HTTP to all.")
+	flags.BoolVar(&o.metricsNames, "metrics-sequence-names", o.metricsNames,
+		"Serve metrics with the names of PodSequences and ClusterPodSequences as labels, too. They are as many time series as users like.")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress,
 		"Address to serve /livez and /readyz at. \"0\" serves none.")
 
@@ -115,7 +118,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"How often to try to acquire or renew the lease. Less than the renew deadline.")
 }
 
-// validate reports everything that is wrong, so that it can be mended at once.
+// validate reports everything that is wrong, so that it can be fixed at once.
 func (o *options) validate() error {
 	errs := []error{
 		validateControllers(o.controllers),

@@ -20,9 +20,6 @@ import (
 // demoTimeout is how long one act may take. It takes about ten seconds.
 const demoTimeout = 2 * time.Minute
 
-// The first act: what the kustomization "demo" of our manifests applies.
-var shopDemo = types.NamespacedName{Namespace: "shop", Name: "shop"}
-
 func newDemoCommand(s *settings) *cobra.Command {
 	keep := false
 	command := &cobra.Command{
@@ -32,7 +29,7 @@ func newDemoCommand(s *settings) *cobra.Command {
 
 The first act is a shop of three tiers. The database is two pods by name with scheduling gates; the application a
 Deployment by label, held by its scheduler alone; the frontend a pod with a gate that is written for the cluster's own
-scheduler, and that a policy of our installation gives to ours.
+scheduler, and that a policy of our installation gives to ours. While the application waits, kubectl podseq says why.
 
 The second act is a storage driver on each of five nodes, and an application whose pods go to a node once the driver is
 ready there. On one node it never is: no pod goes there.
@@ -41,7 +38,7 @@ In the third act the driver is in kube-system, as those of real clusters are, an
 ClusterPodSequence orders all of them.
 
 A referee that shares no code with what it judges watches the cluster and says at the end whether any pod was bound
-before its turn.
+before its turn. The last thing shown is the timeline of the shop as kubectl podseq draws it.
 
 The exit code is the referee's: 0 only if all was seen and all was right.`,
 		Args: cobra.NoArgs,
@@ -88,10 +85,7 @@ func demo(ctx context.Context, out io.Writer, s *settings, keep bool) (err error
 	defer referee.Stop()
 
 	fmt.Fprintln(out, "Act one, across the cluster: PodSequence, database, application and frontend of a shop, all at once")
-	if err := cluster.Apply(ctx, "demo"); err != nil {
-		return err
-	}
-	if err := followAct(ctx, out, cluster.Config(), shopDemo, shopTable); err != nil {
+	if err := playShop(ctx, out, cluster); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "\nAct two, on each node by itself: a storage driver, and ten pods that need it on their node, all at once")
@@ -102,14 +96,18 @@ func demo(ctx context.Context, out io.Writer, s *settings, keep bool) (err error
 	if err := acrossDemo.play(ctx, out, cluster); err != nil {
 		return err
 	}
-	return judgeDemo(ctx, out, referee)
+	if err := judgeDemo(ctx, out, referee); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "\nThe same shop as its users see it, from API objects alone:")
+	return podseq(ctx, out, cluster, "timeline", shopDemo.Name)
 }
 
 // followAct shows how a sequence comes along until all has happened that is to happen.
-func followAct(ctx context.Context, out io.Writer, config *rest.Config, sequence types.NamespacedName, show view) error {
+func followAct(ctx context.Context, screen *screen, config *rest.Config, sequence types.NamespacedName, show view) error {
 	ctx, cancel := context.WithTimeout(ctx, demoTimeout)
 	defer cancel()
-	err := follow(ctx, newScreen(out), config, sequence, show)
+	err := follow(ctx, screen, config, sequence, show)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("the sequence %s was not so far after %s: look at the logs", sequence.Name, demoTimeout)
 	}
@@ -136,5 +134,5 @@ func judgeDemo(ctx context.Context, out io.Writer, referee *ordercheck.Referee) 
 // newScreen draws over what it drew before if out is a terminal, and otherwise writes on.
 func newScreen(out io.Writer) *screen {
 	file, ok := out.(*os.File)
-	return &screen{out: out, terminal: ok && term.IsTerminal(int(file.Fd()))}
+	return &screen{out: out, terminal: ok && term.IsTerminal(int(file.Fd())), began: time.Now()}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/retrywatch"
 )
 
 // nodeDemo is an act in which applications follow a driver node by node.
@@ -52,8 +54,10 @@ func (d nodeDemo) play(ctx context.Context, out io.Writer, cluster *controlplane
 	if err := d.paceDrivers(ctx, cluster.Config()); err != nil {
 		return err
 	}
-	return followAct(ctx, out, cluster.Config(), d.sequence, d.table)
+	return followAct(ctx, newScreen(out), cluster.Config(), d.sequence, d.table)
 }
+
+var errWatchEnded = errors.New("the watch has ended")
 
 // driverSpeeds says how long the driver takes on each node to turn ready. On the last it never does.
 var driverSpeeds = map[string]string{"node-0": "4s", "node-1": "1s", "node-2": "6s", "node-3": "2s"}
@@ -64,33 +68,44 @@ func (d nodeDemo) paceDrivers(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
-	pods, err := api.Watch(ctx, &corev1.PodList{}, client.InNamespace(d.driver.Namespace), client.MatchingLabels{"app": d.driver.Name})
+	var placed corev1.PodList
+	pods, err := retrywatch.Start(ctx, api, &placed, client.InNamespace(d.driver.Namespace), client.MatchingLabels{"app": d.driver.Name})
 	if err != nil {
-		return fmt.Errorf("watch drivers: %w", err)
+		return fmt.Errorf("follow the drivers: %w", err)
 	}
 	defer pods.Stop()
 	left := maps.Clone(driverSpeeds)
-	for event := range pods.ResultChan() {
-		pod, ok := event.Object.(*corev1.Pod)
-		if !ok {
-			return fmt.Errorf("watch drivers: %v", event.Object)
-		}
+	pace := func(pod *corev1.Pod) error {
 		speed, ok := left[pod.Spec.NodeName]
 		if !ok {
-			continue
+			return nil
 		}
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"sandbox.podsequence.example.com/ready-after":%q}}}`, speed)
 		if err := api.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-			return fmt.Errorf("tell a driver when to turn ready: %w", err)
+			return fmt.Errorf("set when a driver turns ready: %w", err)
 		}
-		if delete(left, pod.Spec.NodeName); len(left) == 0 {
-			return nil
+		delete(left, pod.Spec.NodeName)
+		return nil
+	}
+	for i := range placed.Items {
+		if err := pace(&placed.Items[i]); err != nil {
+			return err
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("wait for the drivers to be placed: %w", err)
+	for len(left) > 0 {
+		event, open := <-pods.ResultChan()
+		if !open {
+			return fmt.Errorf("wait for the drivers to be placed: %w", cmp.Or(ctx.Err(), errWatchEnded))
+		}
+		pod, ok := event.Object.(*corev1.Pod)
+		if !ok {
+			return fmt.Errorf("follow the drivers: %v", event.Object)
+		}
+		if err := pace(pod); err != nil {
+			return err
+		}
 	}
-	return errors.New("wait for the drivers to be placed: the watch has ended")
+	return nil
 }
 
 // table has a line for each node, and one for the pods that are on none. It waits until all pods of the application

@@ -20,6 +20,7 @@ import (
 
 	appsapi "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/retrywatch"
 	"example.com/podsequence/internal/rolloutcheck"
 )
 
@@ -132,14 +133,14 @@ func (r *rollout) change(ctx context.Context) error {
 // keeps it while it has to be ready for minReadySeconds.
 func (r *rollout) follow(ctx context.Context) error {
 	r.began = time.Now()
-	deployments, err := r.api.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(rolloutDemo.Namespace))
+	deployments, err := retrywatch.Start(ctx, r.api, &appsv1.DeploymentList{}, client.InNamespace(rolloutDemo.Namespace))
 	if err != nil {
-		return fmt.Errorf("watch Deployments: %w", err)
+		return fmt.Errorf("follow the Deployments: %w", err)
 	}
 	defer deployments.Stop()
-	coordinations, err := r.api.Watch(ctx, &appsapi.DeploymentCoordinationList{}, client.InNamespace(rolloutDemo.Namespace))
+	coordinations, err := retrywatch.Start(ctx, r.api, &appsapi.DeploymentCoordinationList{}, client.InNamespace(rolloutDemo.Namespace))
 	if err != nil {
-		return fmt.Errorf("watch DeploymentCoordinations: %w", err)
+		return fmt.Errorf("follow the DeploymentCoordinations: %w", err)
 	}
 	defer coordinations.Stop()
 	for {
@@ -157,7 +158,7 @@ func (r *rollout) follow(ctx context.Context) error {
 			return fmt.Errorf("the Deployments have not rolled out: %w", ctx.Err())
 		}
 		if !open {
-			return errors.New("follow the Deployments: the watch has ended")
+			return fmt.Errorf("follow the Deployments: %w", errWatchEnded)
 		}
 	}
 }

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,11 +64,10 @@ func follow(ctx context.Context, screen *screen, config *rest.Config, sequence t
 		}
 	}
 
-	began := time.Now()
 	for done := false; !done; {
 		select {
 		case <-changed:
-			if done, err = draw(ctx, screen, world, sequence, show, time.Since(began)); err != nil && ctx.Err() == nil {
+			if done, err = draw(ctx, screen, world, sequence, show); err != nil && ctx.Err() == nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -82,9 +78,7 @@ func follow(ctx context.Context, screen *screen, config *rest.Config, sequence t
 	return <-running
 }
 
-func draw(
-	ctx context.Context, screen *screen, world client.Reader, key types.NamespacedName, show view, elapsed time.Duration,
-) (done bool, err error) {
+func draw(ctx context.Context, screen *screen, world client.Reader, key types.NamespacedName, show view) (done bool, err error) {
 	sequence, err := getSequence(ctx, world, key)
 	if err != nil {
 		return false, client.IgnoreNotFound(err)
@@ -94,7 +88,7 @@ func draw(
 		return false, fmt.Errorf("list pods: %w", err)
 	}
 	table, done := show(sequence, pods.Items)
-	return done, screen.show(table, elapsed)
+	return done, screen.show(table, time.Since(screen.began))
 }
 
 // getSequence gets a PodSequence, or a ClusterPodSequence, which has no namespace, in the shape of one.
@@ -114,49 +108,6 @@ func getSequence(ctx context.Context, world client.Reader, key types.NamespacedN
 	return sequence, nil
 }
 
-// shopTable has a line for each group: its record in status, and the shop's pods by their tier label. It waits for the
-// sequence to be completed.
-func shopTable(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool) {
-	var out bytes.Buffer
-	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "  GROUP\tPHASE\tREADY\tPODS")
-	for i, group := range sequence.Spec.PodGroups {
-		phase, ready := v1alpha1.GroupWaiting, "-"
-		if i < len(sequence.Status.Groups) {
-			status := sequence.Status.Groups[i]
-			phase, ready = status.Phase, fmt.Sprintf("%d/%d", status.Ready, status.Expected)
-		}
-		fmt.Fprintf(w, "  %d %s\t%s\t%s\t%s\n", i+1, group.Name, phase, ready,
-			describePods(pods, strings.ToLower(group.Name)))
-	}
-	_ = w.Flush() // a bytes.Buffer takes everything
-	return out.String(), sequence.Status.Phase == v1alpha1.PhaseCompleted
-}
-
-// describePods lists the pods of a tier by what they are doing.
-func describePods(pods []corev1.Pod, tier string) string {
-	byState := map[string][]string{}
-	total := 0
-	for i := range pods {
-		if pods[i].Labels["tier"] == tier {
-			state := podState(&pods[i])
-			byState[state] = append(byState[state], pods[i].Name)
-			total++
-		}
-	}
-	var parts []string
-	for state, names := range byState {
-		slices.Sort(names)
-		text := strings.Join(names, ", ")
-		if total > 2 {
-			text = fmt.Sprintf("%d of %d", len(names), total)
-		}
-		parts = append(parts, text+" "+state)
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, "; ")
-}
-
 func podState(p *corev1.Pod) string {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -173,6 +124,7 @@ func podState(p *corev1.Pod) string {
 type screen struct {
 	out      io.Writer
 	terminal bool
+	began    time.Time
 	last     string
 	lines    int
 }
@@ -191,3 +143,6 @@ func (s *screen) show(table string, elapsed time.Duration) error {
 	_, err := fmt.Fprint(s.out, up, text)
 	return err
 }
+
+// keep leaves what is drawn where it is: the next table comes below.
+func (s *screen) keep() { s.lines = 0 }

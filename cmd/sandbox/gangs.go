@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -12,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/internal/retrywatch"
 )
 
 // redraw is how long changes are gathered before the table is drawn again.
@@ -31,15 +32,18 @@ func (d *gangDemo) begin(ctx context.Context, namespace string) (*gangs, error) 
 	if err := d.api.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return nil, fmt.Errorf("create namespace: %w", err)
 	}
-	accounts, err := d.api.Watch(ctx, &corev1.ServiceAccountList{}, client.InNamespace(namespace))
+	var there corev1.ServiceAccountList
+	accounts, err := retrywatch.Start(ctx, d.api, &there, client.InNamespace(namespace))
 	if err != nil {
-		return nil, fmt.Errorf("watch service accounts: %w", err)
+		return nil, fmt.Errorf("follow the service accounts: %w", err)
 	}
 	defer accounts.Stop()
-	<-accounts.ResultChan() // the default one: pods are refused before it is there
-	events, err := d.api.Watch(ctx, &corev1.PodList{}, client.InNamespace(namespace))
+	if len(there.Items) == 0 {
+		<-accounts.ResultChan() // the default one: pods are refused before it is there
+	}
+	events, err := retrywatch.Start(ctx, d.api, &corev1.PodList{}, client.InNamespace(namespace))
 	if err != nil {
-		return nil, fmt.Errorf("watch pods: %w", err)
+		return nil, fmt.Errorf("follow the pods: %w", err)
 	}
 	return &gangs{
 		namespace: namespace, screen: newScreen(d.out), began: time.Now(), events: events, pods: map[string]*corev1.Pod{},
@@ -60,7 +64,7 @@ func (g *gangs) await(ctx context.Context, done func() bool, draw func() error) 
 		select {
 		case event, open := <-g.events.ResultChan():
 			if !open {
-				return errors.New("follow the gangs: the watch has ended")
+				return fmt.Errorf("follow the gangs: %w", errWatchEnded)
 			}
 			if pod, ok := event.Object.(*corev1.Pod); ok {
 				g.pods[pod.Name] = pod

@@ -35,12 +35,17 @@ type section struct {
 	collectors  [][]prometheus.Collector
 }
 
+// names is the section of metrics that have names as labels.
+const names = "podsequence-controller: sequences by name"
+
 var sections = []section{
 	{"Both programs", "Each program says it of itself: take the maximum over the programs, not the sum. A standby says 0.",
 		[][]prometheus.Collector{feed.Collectors(), podwriter.Collectors(), podgroupwatch.Collectors(), definitions.Collectors()}},
 	{"podsequence-scheduler", "", [][]prometheus.Collector{plugin.Collectors()}},
 	{"podsequence-controller: PodSequence and ClusterPodSequence", "Only the replica that leads counts anything.",
 		[][]prometheus.Collector{podsequence.Collectors()}},
+	{names, "Only with the flag `--metrics-sequence-names`, and only while there is such a sequence.",
+		[][]prometheus.Collector{podsequence.CollectorsByName()}},
 	{"podsequence-controller: SequentialJob", "", [][]prometheus.Collector{sequentialjob.Collectors()}},
 	{"podsequence-controller: pod groups", "", [][]prometheus.Collector{podgroup.Collectors()}},
 	{"podsequence-controller: DeploymentCoordination", "", [][]prometheus.Collector{deploymentcoordination.Collectors()}},
@@ -52,10 +57,16 @@ const preface = `# Metrics
 
 Both programs serve ` + "`/metrics`" + ` over HTTPS, and ask for authentication and authorization, see [operations](operations.md).
 No label has the name of a pod, of a namespace or of one of our objects: the number of time series does not grow with the
-cluster. ` + "`manifests/monitoring`" + ` has a ServiceMonitor, [alert rules](troubleshooting.md#alerts) and a dashboard for Grafana.
+cluster. Only the controller's flag ` + "`--metrics-sequence-names`" + ` adds names, of sequences and never of pods.
+` + "`manifests/monitoring`" + ` has a ServiceMonitor, [alert rules](troubleshooting.md#alerts) and a dashboard for Grafana.
 
 Locks: events are worked on one after another, each for as long as ` + "`podsequence_event_duration_seconds`" + ` says. The scheduler's
 queue is locked for as long as ` + "`podsequence_preenqueue_duration_seconds`" + ` says.
+
+Latency: from the moment at which a program sees the last pod of a group turn ready until it releases the pods behind it, there is
+one ` + "`podsequence_confirm_duration_seconds`" + ` and one ` + "`podsequence_event_duration_seconds`" + `, and the group's ` + "`waitDuration`" + `. From then until a
+pod of our scheduler is bound, ` + "`podsequence_release_to_bind_seconds`" + `. Groups that an operator has skipped are those of
+` + "`podsequence_groups`" + ` in phase ` + "`Skipped`" + `.
 
 The programs also have the metrics of what they are made from. Of use are ` + "`leader_election_master_status`" + ` (both),
 ` + "`scheduler_pending_pods`" + ` (scheduler; pods that we hold are in the queue ` + "`gated`" + `), ` + "`workqueue_depth`" + ` and
@@ -148,8 +159,13 @@ func typeOf(c prometheus.Collector) string {
 	}
 	samples := make(chan prometheus.Metric, 100)
 	c.Collect(samples)
+	close(samples)
+	first, any := <-samples
+	if !any {
+		return "gauge" // of things that there are none of
+	}
 	sample := &dto.Metric{}
-	if err := (<-samples).Write(sample); err != nil {
+	if err := first.Write(sample); err != nil {
 		panic(err)
 	}
 	switch {

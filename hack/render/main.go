@@ -12,17 +12,12 @@ import (
 
 	"sigs.k8s.io/kustomize/api/filters/imagetag"
 	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/resmap"
-	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// programs are the names of our images in the manifests.
-var programs = []string{"podsequence-scheduler", "podsequence-controller"}
-
 func main() {
 	image := flag.String("image", "podsequence:latest",
-		"`REPOSITORY:TAG` that both images are named after, see setImages")
+		"`REPOSITORY:TAG` that both images are named after, or the references of all images: see parseImages")
 	without := flag.String("without", "", "`KINDS` to leave out, separated by commas")
 	flag.Parse()
 	if err := render(flag.Arg(0), *image, strings.Split(*without, ",")); err != nil {
@@ -39,8 +34,14 @@ func render(kustomization, image string, without []string) error {
 	if err != nil {
 		return fmt.Errorf("render %s: %w", kustomization, err)
 	}
-	if err := setImages(resources, image); err != nil {
+	images, err := parseImages(image)
+	if err != nil {
 		return err
+	}
+	for _, image := range images {
+		if err := resources.ApplyFilter(imagetag.LegacyFilter{ImageTag: image}); err != nil {
+			return fmt.Errorf("set image of %s: %w", image.Name, err)
+		}
 	}
 	for _, resource := range slices.Clone(resources.Resources()) {
 		if slices.Contains(without, resource.GetKind()) {
@@ -55,26 +56,4 @@ func render(kustomization, image string, without []string) error {
 	}
 	_, err = os.Stdout.Write(text)
 	return err
-}
-
-// setImages gives each of our programs the image that is named for it: of team/podsequence:v1 the scheduler gets
-// team/podsequence-scheduler:v1.
-func setImages(resources resmap.ResMap, image string) error {
-	repository, tag := splitTag(image)
-	for _, program := range programs {
-		component := strings.TrimPrefix(program, "podsequence")
-		filter := imagetag.LegacyFilter{ImageTag: types.Image{Name: program, NewName: repository + component, NewTag: tag}}
-		if err := resources.ApplyFilter(filter); err != nil {
-			return fmt.Errorf("set image of %s: %w", program, err)
-		}
-	}
-	return nil
-}
-
-// splitTag parts repository and tag. A colon before a slash belongs to the port of a registry.
-func splitTag(image string) (repository, tag string) {
-	if colon := strings.LastIndex(image, ":"); colon > strings.LastIndex(image, "/") {
-		return image[:colon], image[colon+1:]
-	}
-	return image, "latest"
 }

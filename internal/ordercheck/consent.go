@@ -69,7 +69,7 @@ type refused struct {
 	// was is how far the sequence was when the namespace ceased to allow it; nil if it was never in force.
 	was   *version
 	since time.Time
-	// older tells that it is older than the watch: what its status records is believed.
+	// older reports that it is older than the watch: what its status records is believed.
 	older bool
 }
 

@@ -69,7 +69,7 @@ func (e event) namespace() string {
 
 // facts are what the referee keeps of an object.
 type facts interface {
-	// says tells whether replaying would take the other facts of the same object for these.
+	// says reports whether replaying would take the other facts of the same object for these.
 	says(other facts) bool
 	// as puts the facts into an event.
 	as(event) event

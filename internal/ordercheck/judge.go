@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// DefaultSchedulerName is the profile whose pods are governed unless told otherwise.
+// DefaultSchedulerName is the profile whose pods are governed unless others are given.
 const DefaultSchedulerName = "podsequence-scheduler"
 
 // JudgeOptions say what to judge.

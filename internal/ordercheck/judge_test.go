@@ -174,7 +174,7 @@ func TestJudgeFindsPodsBoundTooEarly(t *testing.T) {
 				create("a"), create("b"), create("c"), ready("b"), unready("b"), ready("a"), bind("c")},
 			wantEarly: []string{"shop/c"}, wantBindings: 1,
 		},
-		"a pass counts for ever": {
+		"a pass is permanent": {
 			steps: []step{tiers, create("db-0"), create("db-1"), ready("db-0"), ready("db-1"),
 				unready("db-0"), remove("db-1"), create("app"), bind("app")},
 			wantBindings: 1,
@@ -209,7 +209,7 @@ func TestJudgeFindsPodsBoundTooEarly(t *testing.T) {
 				create("db", scheduledBy("default-scheduler")), create("app"), bind("app")},
 			wantEarly: []string{"shop/app"}, wantBindings: 1,
 		},
-		"scheduler names can be told": {
+		"scheduler names can be given": {
 			steps:     []step{tiers, create("app", scheduledBy("mine")), bind("app")},
 			options:   JudgeOptions{SchedulerNames: []string{"mine"}},
 			wantEarly: []string{"shop/app"}, wantBindings: 1,

@@ -38,7 +38,7 @@ type progress struct {
 	wasSatisfied bool
 	passedUntil  time.Time // up to when it was passed, at the latest, when it no longer is
 	best         tally     // the nearest it has come to being satisfied
-	// passed tells that it has been passed at some time, and passedAt when, at the earliest; zero if nobody saw it.
+	// passed reports that it has been passed at some time, and passedAt when, at the earliest; zero if nobody saw it.
 	passed   bool
 	passedAt time.Time
 }

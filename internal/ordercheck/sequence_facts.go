@@ -83,7 +83,7 @@ func readClusterSequence(object *unstructured.Unstructured) facts {
 	return factsOfClusterSequence(&sequence)
 }
 
-// unreadable is a sequence that was stored when the definition allowed more, and that may be mended later.
+// unreadable is a sequence that was stored when the definition allowed more, and that may be fixed later.
 func unreadable(object *unstructured.Unstructured, kind string, err error) *sequenceFacts {
 	return &sequenceFacts{
 		NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},

@@ -75,7 +75,7 @@ func (s *story) sequenceChanged(sequence *v1alpha1.PodSequence, deleted bool) {
 	s.changed(factsOfSequence(sequence.DeepCopy()), deleted)
 }
 
-// watchBegins makes all that was told so far the baseline.
+// watchBegins makes all that happened so far the baseline.
 func watchBegins(s *story) { s.started = s.next }
 
 // passing lets time go by.

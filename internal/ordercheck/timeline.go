@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Timeline tells when the members of one sequence came by each step, in group order, or node by node if that is how the
+// Timeline says when the members of one sequence came by each step, in group order, or node by node if that is how the
 // order holds.
 // All times are those at which the referee saw the change, so that they can be compared: the API keeps none of
 // a binding or a gate's removal, and only whole seconds of the rest.
@@ -43,7 +43,7 @@ type PodTimes struct {
 	Bound    *time.Time `json:"bound,omitempty"`
 	// Ready is the first time the pod was ready.
 	Ready *time.Time `json:"ready,omitempty"`
-	// Gone is when the pod was deleted for good.
+	// Gone is when the pod was gone.
 	Gone *time.Time `json:"gone,omitempty"`
 }
 

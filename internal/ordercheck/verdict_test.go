@@ -88,11 +88,11 @@ func TestVerdictHasAnExitCode(t *testing.T) {
 		verdict Verdict
 		want    int
 	}{
-		"nothing found is clean":              {Verdict{}, ExitClean},
-		"a violation is one":                  {Verdict{Violations: make([]Violation, 1)}, ExitViolation},
-		"a gap is never clean":                {Verdict{Incomplete: []string{"gap"}}, ExitIncomplete},
-		"a violation stays one beside a gap":  {Verdict{Violations: make([]Violation, 1), Incomplete: []string{"gap"}}, ExitViolation},
-		"assumptions are told and are no gap": {Verdict{BoundBefore: 1, AssumedPasses: 1, Excused: 1}, ExitClean},
+		"nothing found is clean":                  {Verdict{}, ExitClean},
+		"a violation is one":                      {Verdict{Violations: make([]Violation, 1)}, ExitViolation},
+		"a gap is never clean":                    {Verdict{Incomplete: []string{"gap"}}, ExitIncomplete},
+		"a violation stays one beside a gap":      {Verdict{Violations: make([]Violation, 1), Incomplete: []string{"gap"}}, ExitViolation},
+		"assumptions are reported and are no gap": {Verdict{BoundBefore: 1, AssumedPasses: 1, Excused: 1}, ExitClean},
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {

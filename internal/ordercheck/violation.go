@@ -19,7 +19,7 @@ const maxReasons = 5
 type Violation struct {
 	// Pod is the namespace/name of the pod.
 	Pod string `json:"pod"`
-	// PodUID tells it from others of its name.
+	// PodUID distinguishes it from others of its name.
 	PodUID types.UID `json:"podUID"`
 	// Node is where it was bound to.
 	Node string `json:"node"`
@@ -54,7 +54,7 @@ type Group struct {
 	label string
 }
 
-// String tells the violation in a sentence.
+// String returns the violation as a sentence.
 func (v Violation) String() string {
 	return fmt.Sprintf("pod %s was bound to node %s at %s (resource version %s), but it is in group %s of %s %s, %s: %s",
 		v.Pod, v.Node, v.Time.Format("15:04:05.000"), v.ResourceVersion, v.Group.label, v.Kind, v.Sequence, v.charge, v.Reason)

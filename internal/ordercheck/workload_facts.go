@@ -43,7 +43,7 @@ type workloadStatus struct {
 	complete    bool
 }
 
-// revisionOf says by which label the pods of the current revision are told. Without a label all are.
+// revisionOf says which label the pods of the current revision have. Without a label all pods are of it.
 type revisionOf struct {
 	label, value string
 }

@@ -14,7 +14,7 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// stored is one kind as a fake API server has it and as a fake engine knows it. All kinds are at version 100 unless told
+// stored is one kind as a fake API server has it and as a fake engine knows it. All kinds are at version 100 unless said
 // otherwise. The fields are guarded by the asking's mu.
 type stored struct {
 	*askedKind

@@ -10,10 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 )
+
+// aPod is any pod of the namespace.
+var aPod = sequence.Identity{Namespace: "shop", Name: "pod", Labels: labels.Set{}}
 
 // refused is a pod to whose namespace a sequence points that it does not allow.
 func refused(version string, moment uint64) sequence.Sighting {
@@ -30,22 +34,22 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 	tests := map[string]func(t *testing.T, s story){
 		"without a sequence that waits for consent nobody asks for any": func(t *testing.T, s story) {
 			s.Feed.sequences[0].known.watch.brought("90")
-			assert.True(t, s.CaughtUp("shop", sighted("90", 1)))
-			require.NoError(t, s.CatchUp(t.Context(), sighted("90", 1)))
+			assert.True(t, s.CaughtUp(aPod, sighted("90", 1)))
+			require.NoError(t, s.CatchUp(t.Context(), aPod, sighted("90", 1)))
 			assert.Zero(t, s.listed(s.namespaces))
 		},
 		"what the watch of namespaces has brought is known without a list": func(t *testing.T, s story) {
 			s.Feed.sequences[0].known.watch.brought("90")
 			s.consents.watch.brought("90")
-			assert.True(t, s.CaughtUp("shop", refused("90", 1)))
-			require.NoError(t, s.CatchUp(t.Context(), refused("90", 1)))
+			assert.True(t, s.CaughtUp(aPod, refused("90", 1)))
+			require.NoError(t, s.CatchUp(t.Context(), aPod, refused("90", 1)))
 			assert.Zero(t, s.listed(s.namespaces))
 		},
 		"both are asked for at the same time": func(t *testing.T, s story) {
-			assert.False(t, s.CaughtUp("shop", refused("90", 1)))
+			assert.False(t, s.CaughtUp(aPod, refused("90", 1)))
 			time.Sleep(grace)
 			synctest.Wait()
-			assert.True(t, s.CaughtUp("shop", refused("90", 1)))
+			assert.True(t, s.CaughtUp(aPod, refused("90", 1)))
 			assert.Equal(t, 1, s.listed(s.namespaces))
 			assert.Equal(t, 1, s.listed(s.asking.sequences))
 		},
@@ -53,40 +57,40 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 			s.Feed.sequences[0].known.watch.brought("90")
 			s.consents.watch.brought("50")
 			s.set(func() { s.namespaces.objects["shop"] = "60" })
-			assert.False(t, s.CaughtUp("shop", refused("90", 1)))
+			assert.False(t, s.CaughtUp(aPod, refused("90", 1)))
 			done := make(chan error, 1)
-			go func() { done <- s.CatchUp(t.Context(), refused("90", 1)) }()
+			go func() { done <- s.CatchUp(t.Context(), aPod, refused("90", 1)) }()
 			time.Sleep(time.Second)
-			assert.False(t, s.CaughtUp("shop", refused("90", 1)))
+			assert.False(t, s.CaughtUp(aPod, refused("90", 1)))
 			assert.Empty(t, done)
 			before := s.advances.Load()
 			s.consents.watch.brought("60")
 			require.NoError(t, <-done)
-			assert.True(t, s.CaughtUp("shop", refused("90", 1)))
+			assert.True(t, s.CaughtUp(aPod, refused("90", 1)))
 			assert.Greater(t, s.advances.Load(), before)
 		},
 		"the watch of namespaces answers by itself": func(t *testing.T, s story) {
 			s.Feed.sequences[0].known.watch.brought("90")
 			s.set(func() { s.namespaces.failing = true })
-			assert.False(t, s.CaughtUp("shop", refused("90", 1)))
+			assert.False(t, s.CaughtUp(aPod, refused("90", 1)))
 			time.Sleep(time.Second)
 			assert.Contains(t, s.WhyUnconfirmed("any"), "cannot tell whether all Namespaces are known")
 			before := s.advances.Load()
 			s.consents.watch.brought("95")
 			synctest.Wait()
 			assert.Greater(t, s.advances.Load(), before)
-			assert.True(t, s.CaughtUp("shop", refused("90", 1)))
+			assert.True(t, s.CaughtUp(aPod, refused("90", 1)))
 		},
 		"pods without end cost few lists": func(t *testing.T, s story) {
 			s.split()
 			for moment := uint64(2); moment < 1002; moment++ {
 				s.set(func() { s.moment = moment })
-				s.CaughtUp("shop", refused("90", moment))
+				s.CaughtUp(aPod, refused("90", moment))
 				time.Sleep(time.Millisecond)
 			}
 			assert.LessOrEqual(t, s.listed(s.namespaces), int(time.Second/listInterval)+1)
 			time.Sleep(time.Second)
-			assert.True(t, s.CaughtUp("shop", refused("90", 1001)))
+			assert.True(t, s.CaughtUp(aPod, refused("90", 1001)))
 		},
 	}
 	for name, test := range tests {

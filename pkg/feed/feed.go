@@ -14,8 +14,8 @@
 // where nothing has been listed yet, and what it brings of other namespaces is dropped.
 //
 // When a namespace becomes of interest, it is listed a page at a time, kind by kind. Until all kinds have been, it is
-// incomplete: its PodSequences, and the consent that made them count, are kept back in the feed, and its pods wait. The
-// following holds:
+// incomplete: its PodSequences, and the consent that made them count, are kept back in the feed, and the pods wait that these
+// may hold. The following holds:
 //
 //  1. No event falls between the watch and the list. Whether an event is of interest is found out, and it enters the engine
 //     or the watch noted to have brought it, in one step under the lock that also guards what is of interest. The list is not
@@ -27,9 +27,10 @@
 //     what was deleted while a list was under way is not taken from it.
 //  4. No PodSequence is known to the engine of a namespace that is incomplete, so it does not matter that the engine sees the
 //     namespace grow. All its PodSequences enter in one step.
-//  5. A pod is not scheduled while its namespace is incomplete. That a namespace is incomplete can be seen before the watch of
-//     PodSequences, or of Namespaces, is noted to have brought what made it so, and until the engine knows that.
-//  6. A ClusterPodSequence enters the engine when all its namespaces are complete; until then every pod waits. See
+//  5. A pod is not scheduled while a sequence is kept back that may hold it, see keptBack. That a sequence is kept back can be
+//     seen before the watch of PodSequences, or of Namespaces, is noted to have brought what made it so, and until the engine
+//     knows that.
+//  6. A ClusterPodSequence enters the engine when all its namespaces are complete; until then the pods wait that it may hold. See
 //     interest_cluster.go.
 //  7. When a watch has a gap, the namespaces of interest are listed anew, and take the place of what the engine knows in one
 //     step. No namespace becomes complete meanwhile, and those that are being listed are listed once more.
@@ -187,43 +188,61 @@ func (f *Feed) Why() string {
 	return ""
 }
 
-// CaughtUp reports whether it is confirmed that the engine knows every PodSequence that there was when a pod was first seen, and the consent
-// of its namespace as it was then if that matters, see Engine.FirstSeen. If not, the feed finds out, and calls
-// Options.Advanced when more is known. A caller that has asked about a pod that the engine does not know yet must then ask
-// Engine.FirstSeen again.
-func (f *Feed) CaughtUp(namespace string, pod sequence.Sighting) bool {
+// CaughtUp reports whether it is confirmed that the engine knows every PodSequence that there was when a pod was first seen and that
+// may hold it, and the consent and the labels of its namespace as they were then if they matter, see Engine.FirstSeen. If not, the
+// feed finds out, and calls Options.Advanced when more is known. A caller that has asked about a pod that the engine does not know
+// yet must then ask Engine.FirstSeen again.
+func (f *Feed) CaughtUp(pod sequence.Identity, seen sequence.Sighting) bool {
 	known := true
 	for _, kind := range f.sequences { // all at the same time, so that the pod does not wait longer
-		known = kind.known.reachedOrWanted(pod) && known
+		known = kind.known.reachedOrWanted(seen) && known
 	}
-	if pod.AsksNamespaces {
-		known = f.consents.reachedOrWanted(pod) && known
+	// Last: what is known may be kept back until its namespaces are complete.
+	if seen.AsksNamespaces || f.interest.kept.dependsOnNamespace(pod) {
+		known = f.consents.reachedOrWanted(seen) && known
 	}
-	// Last: what is known may be kept back until the namespace is complete.
-	_, waits := f.interest.isWaiting(namespace)
-	return known && !waits
+	_, held := f.interest.kept.holds(pod)
+	return known && !held
 }
 
 // CatchUp returns once the engine knows what CaughtUp speaks of. Then the pod's sighting may be another: a PodSequence that
 // was not known before may ask for the consent of the pod's namespace.
-func (f *Feed) CatchUp(ctx context.Context, pod sequence.Sighting) error {
+func (f *Feed) CatchUp(ctx context.Context, pod sequence.Identity, seen sequence.Sighting) error {
 	for _, kind := range f.sequences {
-		if err := kind.known.await(ctx, pod); err != nil {
+		if err := kind.known.await(ctx, seen); err != nil {
 			return err
 		}
 	}
-	if pod.AsksNamespaces {
-		if err := f.consents.await(ctx, pod); err != nil {
-			return err
+	for {
+		fewer := f.interest.kept.nextFewer()
+		if seen.AsksNamespaces || f.interest.kept.dependsOnNamespace(pod) {
+			if err := f.consents.await(ctx, seen); err != nil {
+				return err
+			}
+		}
+		if _, held := f.interest.kept.holds(pod); !held {
+			return nil
+		}
+		select {
+		case <-fewer:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the namespaces of a sequence to be listed: %w", context.Cause(ctx))
 		}
 	}
-	return f.interest.awaitClusters(ctx)
+}
+
+// WhyEarly says in words why CaughtUp does not say yes of a pod; empty if nothing is in the way but time.
+func (f *Feed) WhyEarly(pod sequence.Identity) string {
+	if why, _ := f.interest.kept.holds(pod); why != "" {
+		return why
+	}
+	return f.WhyUnconfirmed(pod.Namespace)
 }
 
 // WhyUnconfirmed says in words why nobody can tell at the moment whether everything is known of a namespace, or of PodSequences: what
 // cannot be listed, or which watch is behind. It is empty if nothing is in the way.
 func (f *Feed) WhyUnconfirmed(namespace string) string {
-	if why, _ := f.interest.isWaiting(namespace); why != "" {
+	if why := f.interest.kept.whyIncomplete(namespace); why != "" {
 		return why
 	}
 	return f.barrier.whyUnconfirmed(namespace)

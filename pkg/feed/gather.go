@@ -80,7 +80,7 @@ func (f *Feed) forgetAbandoned() {
 	f.interest.abandoned = nil
 	for _, sp := range abandoned {
 		if again := f.interest.spaces[sp.name]; again != nil { // in the same step, so it is incomplete
-			again.inherit(sp)
+			f.interest.inherit(again, sp)
 			continue
 		}
 		f.pass(f.engine.ForgetNamespace(sp.name))
@@ -94,7 +94,7 @@ func (f *Feed) forgetAbandoned() {
 	if clusters := f.interest.takeClusters(); len(clusters) > 0 { // what one of them waited for is of interest no more
 		f.pass(f.engine.ApplySequences(clusters, f.versions.known()))
 	}
-	f.interest.settleClusters()
+	f.interest.settle()
 }
 
 // keepInterest gathers what there is in namespaces that become of interest, and has the engine forget those that are of
@@ -184,7 +184,7 @@ func (f *Feed) reportGather(ctx context.Context, spaces []*space, err error) {
 	defer f.deliver.Unlock()
 	for _, sp := range spaces {
 		if f.interest.spaces[sp.name] == sp {
-			f.interest.waiting.Store(sp.name, why)
+			f.interest.kept.setWhy(sp.name, why)
 		}
 	}
 	if !f.synced {
@@ -204,9 +204,9 @@ func (f *Feed) completeSpaces(spaces []*space) sequence.Changes {
 		if namespace != nil {
 			f.pass(f.engine.ApplyNamespace(namespace))
 		}
-		defer f.interest.waiting.Delete(sp.name)
 	}
-	clusters := f.interest.takeClusters()
-	defer f.interest.settleClusters()
-	return f.engine.ApplySequences(append(held, clusters...), f.versions.known())
+	changes := f.engine.ApplySequences(append(held, f.interest.takeClusters()...), f.versions.known())
+	f.interest.forget(spaces)
+	f.interest.settle()
+	return changes
 }

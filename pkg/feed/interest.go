@@ -3,8 +3,6 @@ package feed
 import (
 	"maps"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +19,7 @@ const linger = time.Minute
 // interest knows the namespaces of interest: those of which a PodSequence speaks that the namespace allows. The package comment
 // says what that is for.
 //
-// All fields but waiting, heldClusters and kick are guarded by Feed.deliver.
+// All fields but kept and kick are guarded by Feed.deliver.
 type interest struct {
 	kinds  int // of pods and workloads
 	spaces map[string]*space
@@ -33,9 +31,7 @@ type interest struct {
 	// what the annotations of namespaces say that have one.
 	foreign  map[string]map[types.NamespacedName]struct{}
 	consents map[string]string
-	// clusters are the ClusterPodSequences, and labels those of all Namespaces.
 	clusters map[types.NamespacedName]*clusterSequence
-	labels   map[string]map[string]string
 
 	incomplete int      // how many spaces are
 	queue      []*space // those that nobody lists yet
@@ -43,13 +39,13 @@ type interest struct {
 
 	unused map[*space]struct{} // those of which no PodSequence speaks any more
 
-	advanced     bool          // nothing waits any more for what waited for a namespace, and nobody has been told yet
-	freed        int64         // how many of heldClusters are held back no more, once the engine has been told of them
-	heldClusters atomic.Int64  // how many ClusterPodSequences the engine is not told of yet
-	waiting      sync.Map      // why, by name of the incomplete spaces; it is read without a lock
-	kick         chan struct{} // has a token when there is something to do for keepInterest
-	settled      chan struct{} // closed when no ClusterPodSequence is kept back any more; guarded by settledMu
-	settledMu    sync.Mutex
+	kept *keptBack // what the engine is not told of yet
+	// taken are the ClusterPodSequences in kept that are kept back no more when the engine has been told of them, and unsettled
+	// reports that fewer pods may wait then.
+	taken     []types.NamespacedName
+	unsettled bool
+	advanced  bool          // fewer pods may wait, and nobody has been told yet
+	kick      chan struct{} // has a token when there is something to do for keepInterest
 }
 
 // space is a namespace of interest.
@@ -75,19 +71,10 @@ func newInterest(kinds int) *interest {
 	return &interest{
 		kinds: kinds, spaces: map[string]*space{}, targets: map[types.NamespacedName]string{},
 		counted:  map[types.NamespacedName]map[string]struct{}{},
-		clusters: map[types.NamespacedName]*clusterSequence{}, labels: map[string]map[string]string{}, settled: make(chan struct{}),
-		foreign: map[string]map[types.NamespacedName]struct{}{}, consents: map[string]string{},
-		unused: map[*space]struct{}{}, kick: make(chan struct{}, 1),
+		clusters: map[types.NamespacedName]*clusterSequence{},
+		foreign:  map[string]map[types.NamespacedName]struct{}{}, consents: map[string]string{},
+		unused: map[*space]struct{}{}, kept: newKeptBack(), kick: make(chan struct{}, 1),
 	}
-}
-
-// isWaiting says why not everything is known of a namespace. A ClusterPodSequence that waits for one namespace keeps all waiting.
-func (i *interest) isWaiting(namespace string) (why string, waiting bool) {
-	found, waiting := i.waiting.Load(namespace)
-	if !waiting {
-		return "", i.heldClusters.Load() > 0
-	}
-	return found.(string), true
 }
 
 // isKnown reports whether all is known that there is in the namespaces of which sequences speak.
@@ -113,25 +100,28 @@ func (i *interest) holdBack(ps sequence.Stored, now time.Time) bool {
 	}
 	sp := i.spaces[target]
 	if target == key.Namespace || sequence.Consents(i.consents[target], key.Namespace) {
-		sp = i.add(key, target)
+		sp = i.add(key, target, nil)
 	}
 	if sp == nil || sp.complete {
 		return false
 	}
 	// One that is not allowed has no members, but the engine may be behind with consent, too.
 	sp.held[key] = ps
+	i.kept.keep(target, key, sequence.InterestOf(ps))
+	i.unsettled = true // if it is an edit, pods may wait no more that the sequence spoke of before
 	return true
 }
 
-// add counts a PodSequence in the namespace of which it speaks.
-func (i *interest) add(key types.NamespacedName, target string) *space {
+// add counts a sequence in a namespace of which it speaks. interest is nil for a PodSequence that the engine knows, or will be
+// kept from it.
+func (i *interest) add(key types.NamespacedName, target string, interest *sequence.Interest) *space {
 	sp := i.spaces[target]
 	if sp == nil {
 		sp = &space{name: target, kinds: make([]spaceKind, i.kinds), held: map[types.NamespacedName]sequence.Stored{}}
 		i.spaces[target] = sp
 		namespacesOfInterest.Set(float64(len(i.spaces)))
 		i.incomplete++
-		i.waiting.Store(target, "")
+		i.kept.addSpace(target)
 		i.queue = append(i.queue, sp)
 		wake(i.kick)
 	}
@@ -143,6 +133,14 @@ func (i *interest) add(key types.NamespacedName, target string) *space {
 		sp.sequences++
 		delete(i.unused, sp)
 	}
+	if sp.complete {
+		return sp
+	}
+	if _, held := sp.held[key]; interest != nil {
+		i.kept.keep(target, key, *interest)
+	} else if !held {
+		i.kept.keepUnread(target, key)
+	}
 	return sp
 }
 
@@ -153,8 +151,10 @@ func (i *interest) remove(key types.NamespacedName, now time.Time) {
 		return
 	}
 	target := i.targets[key]
-	if sp := i.spaces[target]; sp != nil {
+	if sp := i.spaces[target]; sp != nil && sp.held[key].PodSequence != nil {
 		delete(sp.held, key)
+		i.kept.release(target, key)
+		i.unsettled = true
 	}
 	i.leave(key, target, now)
 	delete(i.targets, key)
@@ -174,6 +174,10 @@ func (i *interest) leave(key types.NamespacedName, target string, now time.Time)
 		delete(i.counted, key)
 	}
 	sp := i.spaces[target]
+	if _, held := sp.held[key]; !sp.complete && !held { // one that is held may be allowed by what is not known yet
+		i.kept.release(target, key)
+		i.unsettled = true
+	}
 	if sp.sequences--; sp.sequences > 0 {
 		return
 	}
@@ -186,9 +190,9 @@ func (i *interest) leave(key types.NamespacedName, target string, now time.Time)
 	delete(i.spaces, sp.name)
 	namespacesOfInterest.Set(float64(len(i.spaces)))
 	i.incomplete--
-	i.waiting.Delete(sp.name)
+	i.kept.forgetSpace(sp.name)
 	i.abandoned = append(i.abandoned, sp)
-	i.advance()
+	i.unsettled = true
 }
 
 // keepOnly forgets all sequences of a kind but those.
@@ -230,10 +234,14 @@ func (i *interest) dropNamespace(name string, now time.Time) {
 
 // dropNamespaces takes that there are no namespaces but those.
 func (i *interest) dropNamespaces(present map[string]struct{}, now time.Time) {
-	for name := range i.labels {
+	var gone []string
+	i.kept.namespaces(func(name string, _ map[string]string) {
 		if _, is := present[name]; !is {
-			i.dropNamespace(name, now)
+			gone = append(gone, name)
 		}
+	})
+	for _, name := range gone {
+		i.dropNamespace(name, now)
 	}
 }
 
@@ -259,18 +267,19 @@ func (i *interest) setConsent(name, list string, now time.Time) {
 	}
 	for key := range i.foreign[name] {
 		if sequence.Consents(list, key.Namespace) {
-			i.add(key, name)
+			i.add(key, name, nil)
 		} else {
 			i.leave(key, name, now)
 		}
 	}
 }
 
-// inherit takes over what is kept for a space that was abandoned and is of interest again.
-func (sp *space) inherit(old *space) {
+// inherit has a space take over what is kept for one that was abandoned and is of interest again.
+func (i *interest) inherit(sp, old *space) {
 	for key, ps := range old.held {
 		if _, newer := sp.held[key]; !newer {
 			sp.held[key] = ps
+			i.kept.keep(sp.name, key, sequence.InterestOf(ps))
 		}
 	}
 	if sp.namespace == nil {
@@ -278,13 +287,22 @@ func (sp *space) inherit(old *space) {
 	}
 }
 
-// complete has a space be complete. It returns what was kept for it, which the engine must get before the space ceases to
-// wait.
+// complete has a space be complete. It returns what was kept for it, which the engine must get before forget is called.
 func (i *interest) complete(sp *space) (held []sequence.Stored, namespace *corev1.Namespace) {
 	held, namespace = slices.Collect(maps.Values(sp.held)), sp.namespace
 	sp.complete, sp.held, sp.namespace = true, nil, nil
 	i.incomplete--
 	return held, namespace
+}
+
+// forget has pods of some spaces wait no longer for what was kept for them.
+func (i *interest) forget(spaces []*space) {
+	for _, sp := range spaces {
+		if i.spaces[sp.name] == sp {
+			i.kept.forgetSpace(sp.name)
+			i.unsettled = true
+		}
+	}
 }
 
 // expired are the spaces that nothing has spoken of for long. They are of interest no more. next is when to look again; zero if

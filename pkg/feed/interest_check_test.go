@@ -94,18 +94,24 @@ func (w *interestWorld) mayBeScheduled(pod *corev1.Pod) bool {
 	if !w.feed.Synced() {
 		return false
 	}
-	_, incomplete := w.feed.interest.isWaiting(pod.Namespace)
-	if incomplete {
+	identity, kept := sequence.IdentityOf(pod), w.feed.interest.kept
+	_, waits := kept.holds(identity)
+	_, incomplete := kept.spaces[pod.Namespace]
+	switch {
+	case waits && incomplete:
 		w.seen["held while incomplete"]++
-	}
-	if w.feed.interest.heldClusters.Load() > 0 {
+	case waits:
 		w.seen["held for a ClusterPodSequence"]++
+	case incomplete:
+		w.seen["not held while incomplete"]++
+	case kept.hasClusters():
+		w.seen["not held for a ClusterPodSequence"]++
 	}
 	w.feed.deliver.Lock()
 	w.seen["confirmed late"] += len(w.feed.deferred)
 	w.feed.deliver.Unlock()
 	verdict := w.feed.engine.Verdict(pod.DeepCopy())
-	return !verdict.Held && w.feed.CaughtUp(pod.Namespace, verdict.FirstSeen)
+	return !verdict.Held && w.feed.CaughtUp(identity, verdict.FirstSeen)
 }
 
 // schedule binds a pod, after a look whether it may be.

@@ -1,8 +1,6 @@
 package feed
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -11,8 +9,8 @@ import (
 )
 
 // A ClusterPodSequence speaks of many namespaces, and enters the engine only when all of them are complete. Until then the engine
-// knows nothing of it, and every pod waits: which pods it holds nobody knows. That is so when it is created or edited, and takes as
-// long as to list what there is in the namespaces that were not of interest before.
+// knows nothing of it, and the pods wait that it may hold, see keptBack. That is so when it is created or edited, and takes as long
+// as to list what there is in the namespaces that were not of interest before.
 //
 // A namespace that comes to be selected later does not keep it waiting. There the Namespace is kept back from the engine, so that
 // the namespace counts when it is complete.
@@ -37,11 +35,11 @@ func (i *interest) holdCluster(key types.NamespacedName, stored sequence.Stored,
 		targets[name] = struct{}{}
 	}
 	if c.interest.SelectsAny() {
-		for name, labels := range i.labels {
+		i.kept.namespaces(func(name string, labels map[string]string) {
 			if c.interest.Selects(labels) {
 				targets[name] = struct{}{}
 			}
-		}
+		})
 	}
 	for target := range i.counted[key] {
 		if _, still := targets[target]; !still {
@@ -50,21 +48,21 @@ func (i *interest) holdCluster(key types.NamespacedName, stored sequence.Stored,
 	}
 	c.waits = nil
 	for target := range targets {
-		if sp := i.add(key, target); !sp.complete {
+		if sp := i.add(key, target, &c.interest); !sp.complete {
 			c.waits = append(c.waits, sp)
 		}
 	}
 	wasHeld := c.held != nil
-	if c.held = nil; len(c.waits) > 0 {
-		c.held = &stored
+	if c.held = nil; len(c.waits) == 0 {
+		if wasHeld {
+			i.taken = append(i.taken, key)
+		}
+		return false
 	}
-	switch {
-	case c.held != nil && !wasHeld:
-		i.heldClusters.Add(1)
-	case c.held == nil && wasHeld:
-		i.freed++ // when the engine has been told of it
-	}
-	return c.held != nil
+	i.unsettled = true // if it is an edit, pods may wait no more that it spoke of before
+	c.held = &stored
+	i.kept.setCluster(key, keptCluster{c.interest, c.waits}) // before the engine forgets what it knows of it
+	return true
 }
 
 // removeCluster is remove for a ClusterPodSequence.
@@ -76,24 +74,22 @@ func (i *interest) removeCluster(key types.NamespacedName, now time.Time) {
 	for target := range i.counted[key] {
 		i.leave(key, target, now)
 	}
-	if delete(i.clusters, key); c.held != nil {
-		i.freed++
+	delete(i.clusters, key)
+	if c.held != nil {
+		i.taken = append(i.taken, key)
 	}
 }
 
 // setLabels has the ClusterPodSequences that select namespaces look at one that came, went, or changed its labels.
 func (i *interest) setLabels(name string, labels map[string]string, exists bool, now time.Time) {
-	if !exists {
-		delete(i.labels, name)
-	} else {
-		i.labels[name] = labels
-	}
+	i.kept.setLabels(name, labels, exists)
+	i.unsettled = i.unsettled || i.kept.hasClusters() // other pods wait for them than before
 	for key, c := range i.clusters {
 		if c.names(name) || !c.interest.SelectsAny() {
 			continue
 		}
 		if exists && c.interest.Selects(labels) {
-			i.add(key, name)
+			i.add(key, name, &c.interest)
 		} else {
 			i.leave(key, name, now)
 		}
@@ -109,20 +105,20 @@ func (c *clusterSequence) names(namespace string) bool {
 	return false
 }
 
-// takeClusters returns the ClusterPodSequences that wait for no namespace any more. When the engine has been told of them,
-// settleClusters must be called.
+// takeClusters returns the ClusterPodSequences that wait for no namespace any more. When the engine has been told of them, settle
+// must be called.
 func (i *interest) takeClusters() []sequence.Stored {
-	if i.heldClusters.Load() == 0 {
+	if !i.kept.hasClusters() {
 		return nil
 	}
 	var taken []sequence.Stored
-	for _, c := range i.clusters {
+	for key, c := range i.clusters {
 		if c.held == nil || c.isWaiting(i) {
 			continue
 		}
 		taken = append(taken, *c.held)
+		i.taken = append(i.taken, key)
 		c.held, c.waits = nil, nil
-		i.freed++
 	}
 	return taken
 }
@@ -137,41 +133,20 @@ func (c *clusterSequence) isWaiting(i *interest) bool {
 	return false
 }
 
-// settleClusters has pods wait no longer for ClusterPodSequences that the engine has been told of by now, or that are gone.
-func (i *interest) settleClusters() {
-	if i.freed == 0 {
-		return
-	}
-	left := i.heldClusters.Add(-i.freed)
-	i.freed = 0
-	i.settledMu.Lock()
-	defer i.settledMu.Unlock()
-	if left == 0 {
-		close(i.settled)
-		i.settled = make(chan struct{})
-		i.advance()
-	}
-}
-
-// advance has those look again that wait for something to be known.
-func (i *interest) advance() {
-	i.advanced = true
-	wake(i.kick)
-}
-
-// awaitClusters returns once no ClusterPodSequence is kept back from the engine.
-func (i *interest) awaitClusters(ctx context.Context) error {
-	for {
-		i.settledMu.Lock()
-		settled := i.settled
-		i.settledMu.Unlock()
-		if i.heldClusters.Load() == 0 {
-			return nil
+// settle has pods wait no longer for ClusterPodSequences that the engine has been told of by now, or that are gone, and has those
+// look again that wait.
+func (i *interest) settle() {
+	for _, key := range i.taken {
+		if c := i.clusters[key]; c == nil || c.held == nil {
+			i.kept.setCluster(key, keptCluster{})
 		}
-		select {
-		case <-settled:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the namespaces of a ClusterPodSequence to be listed: %w", context.Cause(ctx))
-		}
+		i.unsettled = true
+	}
+	i.taken = nil
+	if i.unsettled {
+		i.unsettled = false
+		i.kept.wake()
+		i.advanced = true
+		wake(i.kick)
 	}
 }

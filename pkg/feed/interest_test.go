@@ -51,7 +51,10 @@ func TestInterestReleasesNothingEarlyAndForgets(t *testing.T) {
 		}
 	}
 	t.Log(seen)
-	for _, what := range []string{"scheduled", "scheduled in a later group", "held while incomplete", "gaps", "forgotten", "complete", "scheduled in a later group across namespaces", "held for a ClusterPodSequence", "confirmed late"} {
+	for _, what := range []string{
+		"scheduled", "scheduled in a later group", "held while incomplete", "gaps", "forgotten", "complete", "scheduled in a later group across namespaces", "held for a ClusterPodSequence",
+		"not held while incomplete", "not held for a ClusterPodSequence", "confirmed late",
+	} {
 		if seen[what] == 0 {
 			t.Errorf("nothing was %s: these worlds show nothing", what)
 		}

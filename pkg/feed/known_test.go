@@ -28,7 +28,7 @@ func TestPodSequencesFromBeforeAPod(t *testing.T) {
 			require.NoError(t, k.await(t.Context(), sighted("50", 0)))
 			assert.Zero(t, a.listed(a.sequences))
 		},
-		"while the watch is quiet a list tells that nothing is missing": func(t *testing.T, a *asking, k *knownKind, advances *atomic.Int64) {
+		"while the watch is quiet a list shows that nothing is missing": func(t *testing.T, a *asking, k *knownKind, advances *atomic.Int64) {
 			k.watch.brought("50")
 			assert.False(t, k.reached(sighted("90", 1)))
 			k.want(sighted("90", 1))

@@ -136,13 +136,13 @@ func TestANamespaceBecomesOfInterest(t *testing.T) {
 			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
 			assert.Empty(t, s.known())
 			assert.Empty(t, s.feed.interest.spaces)
-			_, waits := s.feed.interest.isWaiting("a")
+			_, waits := s.feed.interest.kept.holds(sequence.Identity{Namespace: "a", Name: "db"})
 			assert.False(t, waits)
 		},
 		"many namespaces are listed together": func(t *testing.T, s *scoping) {
 			s.write(watch.Added, "p1")
 			s.recent()
-			other := s.feed.interest.add(types.NamespacedName{Namespace: "b", Name: "shop"}, "b")
+			other := s.feed.interest.add(types.NamespacedName{Namespace: "b", Name: "shop"}, "b", nil)
 			require.NoError(t, s.gather(t.Context(), []*space{s.a, other}))
 			assert.Equal(t, []types.UID{"p1"}, s.known())
 			assert.Equal(t, map[string]int{"": 2}, s.pods.lists)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -192,45 +191,6 @@ func (t *tool) print(format string, value any) error {
 	_, err = t.Out.Write(encoded)
 	return err
 }
-
-// live prints once, and again whenever something has changed if the user watches.
-func (t *tool) live(ctx context.Context, watch bool, namespace string, print func() error) error {
-	if !watch {
-		return print()
-	}
-	source, err := t.connect()
-	if err != nil {
-		return err
-	}
-	changed, err := source.Changed(ctx, namespace)
-	if err != nil {
-		return err
-	}
-	for first := true; ; first = false {
-		switch {
-		case t.style.Colours:
-			fmt.Fprint(t.Out, "\x1b[H\x1b[2J") // the terminal shows the newest state only
-		case !first:
-			fmt.Fprintln(t.Out)
-		}
-		if err := print(); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-changed:
-		}
-		select { // what changes at the same time is printed once
-		case <-ctx.Done():
-			return nil
-		case <-time.After(redrawInterval):
-		}
-	}
-}
-
-// redrawInterval is how often a live view is drawn at most.
-const redrawInterval = 500 * time.Millisecond
 
 // Canonical kinds, as the user may name them before the slash.
 const (

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
 	"example.com/podsequence/pkg/sequence"
 )
@@ -212,6 +213,12 @@ func (s *fakeSource) add(t *testing.T, object *unstructured.Unstructured) {
 		each, err := snapshot.NewSequence(object)
 		require.NoError(t, err)
 		s.Sequences = append(s.Sequences, each)
+		return
+	}
+	if kind == "PodGroup" {
+		group, err := snapshot.NewPodGroup(podgroups.Kind("podgroups."+object.GroupVersionKind().Group), object)
+		require.NoError(t, err)
+		s.PodGroups = append(s.PodGroups, group)
 		return
 	}
 	typed, err := clientgoscheme.Scheme.New(schema.FromAPIVersionAndKind(object.GetAPIVersion(), kind))

@@ -14,9 +14,7 @@ import (
 )
 
 func (t *tool) newWhy() *cobra.Command {
-	var output string
-	var watch, all bool
-	command := &cobra.Command{
+	return t.answering(&cobra.Command{
 		Use:   "why POD|KIND/NAME",
 		Short: "Explain why a pod, a workload or a sequence waits",
 		Long: `Explain why a pod, the pods of a workload, or a sequence wait.
@@ -35,38 +33,16 @@ what schedulers say. It is worked out by the rules of the scheduler from what th
 
   # For programs.
   kubectl podseq why web-0 -o json`,
-		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: t.completePods,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(output, "json", "yaml"); err != nil {
-				return err
-			}
-			namespace, err := t.namespace()
-			if err != nil {
-				return err
-			}
-			return t.live(cmd.Context(), watch, namespace, func() error {
-				return t.why(cmd.Context(), namespace, args[0], output, all)
-			})
-		},
-	}
-	command.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
-	command.Flags().BoolVarP(&watch, "watch", "w", false, "explain again whenever something changes")
-	command.Flags().BoolVar(&all, "all", false, "list everything: long lists are not cut")
-	return command
+	}, t.why)
 }
 
-func (t *tool) why(ctx context.Context, namespace, argument, output string, all bool) error {
+func (t *tool) why(ctx context.Context, namespace, argument string, all bool) (answer, error) {
 	reason, s, err := t.explain(ctx, namespace, argument, all)
 	if err != nil {
-		return err
+		return answer{}, err
 	}
-	if isEncoded(output) {
-		return t.print(output, reason)
-	}
-	reason.Tree().Print(t.Out, t.style)
-	t.tellUnread(s.Unread)
-	return nil
+	return answer{value: reason, lines: reason.Tree(), unread: s.Unread}, nil
 }
 
 // explain explains what the argument names.

@@ -58,7 +58,7 @@ func writesBefore(t *testing.T, held bool, askForMany func(*Writer, []types.Name
 		return st.MakePod().Namespace(key.Namespace).Name(key.Name).UID(key.Name).SchedulingGates([]string{gate}).Obj(), nil
 	}
 	synctest.Test(t, func(t *testing.T) {
-		catchUp := func(ctx context.Context, _ sequence.Sighting) error { // every write takes a while
+		catchUp := func(ctx context.Context, _ sequence.Identity, _ sequence.Sighting) error { // every write takes a while
 			time.Sleep(time.Millisecond)
 			return nil
 		}

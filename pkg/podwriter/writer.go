@@ -49,9 +49,9 @@ type Options struct {
 	// Unknown says what must become known before the Decider can be asked what the pod waits for; that is then the
 	// explanation. It is empty if nothing must, and nil if that is never so.
 	Unknown func(pod *corev1.Pod) string
-	// CatchUp returns once the decider knows every PodSequence that there was when a pod was first seen: no gate is lifted
-	// before that. Nil if that needs no waiting.
-	CatchUp func(ctx context.Context, pod sequence.Sighting) error
+	// CatchUp returns once the decider knows every PodSequence that there was when a pod was first seen and that may hold it: no
+	// gate is lifted before that. Nil if that needs no waiting.
+	CatchUp func(ctx context.Context, pod sequence.Identity, seen sequence.Sighting) error
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -78,7 +78,7 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 		options.Clock = clock.RealClock{}
 	}
 	if options.CatchUp == nil {
-		options.CatchUp = func(context.Context, sequence.Sighting) error { return nil }
+		options.CatchUp = func(context.Context, sequence.Identity, sequence.Sighting) error { return nil }
 	}
 	if options.Unknown == nil {
 		options.Unknown = func(*corev1.Pod) string { return "" }
@@ -168,7 +168,7 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 	}
 	for known := false; !known; {
 		seen := lift.FirstSeen
-		if err := w.options.CatchUp(ctx, seen); err != nil {
+		if err := w.options.CatchUp(ctx, lift.Pod, seen); err != nil {
 			return err
 		}
 		if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {

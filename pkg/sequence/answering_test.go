@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
@@ -36,9 +37,12 @@ func (a answering) answer(changes Changes) Changes {
 
 // with is what both changed, one after the other.
 func (c Changes) with(next Changes) Changes {
-	c.Released = slices.DeleteFunc(slices.Clone(c.Released), func(r Release) bool { return next.released.Has(r.UID) })
+	again := sets.New[types.UID]()
+	for _, r := range next.Released {
+		again.Insert(r.UID)
+	}
+	c.Released = slices.DeleteFunc(slices.Clone(c.Released), func(r Release) bool { return again.Has(r.UID) })
 	c.Released = append(c.Released, next.Released...)
-	c.released = nil
 	for _, r := range next.Released {
 		c.Held = slices.DeleteFunc(slices.Clone(c.Held), func(pod types.NamespacedName) bool {
 			return pod == types.NamespacedName{Namespace: r.Namespace, Name: r.Name}

@@ -1,8 +1,7 @@
 package sequence
 
 import (
-	"fmt"
-
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
@@ -10,32 +9,48 @@ import (
 
 // prepareClass finds or makes the equivalence class of an unbound pod before the lock is taken: what its requirement is to each node
 // may take a while to work out.
-func (e *Engine) prepareClass(view *pod) *equivalenceClass {
-	ns := e.namespaces[view.Namespace]
-	if ns == nil || len(e.perNode) == 0 || view.Wants() == nil || view.Terminating {
+func (k *knowledge) prepareClass(view *pod) *equivalenceClass {
+	ns := k.namespaces[view.Namespace]
+	if ns == nil || len(k.perNode) == 0 || view.Wants() == nil || view.Terminating {
 		return nil
 	}
 	if p := ns.pods[view.Name]; p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
 		return nil
 	}
 	view.memberships = ns.place(view)
-	needs := e.needs(view)
+	needs := k.needs(view)
 	view.memberships = nil
 	if len(needs) == 0 || view.Wants().Pin() != nil {
 		return nil
 	}
-	return e.classFor(view.Wants(), needs)
+	return k.classFor(view.Wants(), needs)
 }
 
-func (e *Engine) applyPod(view *pod, prepared *equivalenceClass, tx *transaction) {
-	ns := e.namespaceFor(view.Namespace)
+// replacePods enters all pods that there are.
+func (k *knowledge) replacePods(objects []*corev1.Pod, tx *transaction) {
+	present := make(map[types.UID]struct{}, len(objects))
+	for _, object := range objects {
+		present[object.UID] = struct{}{}
+		k.applyPod(viewPod(object), nil, tx)
+	}
+	for name, ns := range k.namespaces {
+		for _, p := range ns.pods {
+			if _, ok := present[p.UID]; !ok {
+				k.removePod(name, p.Name, p.UID, tx)
+			}
+		}
+	}
+}
+
+func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transaction) {
+	ns := k.namespaceFor(view.Namespace)
 	p := ns.pods[view.Name]
 	if p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
 		return
 	}
 	if p != nil && !tx.relisted && p.CountsAs(&view.Pod) {
 		p.ResourceVersion = view.ResourceVersion
-		tx.entered = append(tx.entered, enteredPod{p, false})
+		tx.entered = append(tx.entered, p)
 		return
 	}
 
@@ -44,50 +59,23 @@ func (e *Engine) applyPod(view *pod, prepared *equivalenceClass, tx *transaction
 		p = newPod()
 		ns.pods[view.Name] = p
 	}
-	unseen := e.unseen.has(view.UID)
-	held := p.UID == view.UID && !e.mayBeScheduled(p)
-	kept := p.keptFrom()
 	replace := p.UID != view.UID || !p.SameMembership(&view.Pod)
-	e.touchPod(p, tx)
-	e.update(ns, p, view, replace, prepared, tx)
-	e.recordProofs(p, tx)
-	e.touchPod(p, tx)
-	tx.entered = append(tx.entered, enteredPod{p, unseen})
-	// A pod that was kept from nodes may have been filtered from all of them. But to let one go that nothing has changed
-	// for would have it tried again at every update, its own failures among them.
-	waited := unseen || held || (kept != "" && kept != p.keptFrom())
-	if replace || waited {
-		tx.placed = append(tx.placed, placedPod{p, waited, held && !replace})
-	}
+	k.touchPod(p, tx)
+	k.update(ns, p, view, replace, prepared, tx)
+	k.recordProofs(p, tx)
+	k.touchPod(p, tx)
+	tx.entered = append(tx.entered, p)
 }
 
-// mayWait reports whether the pod waits, or may have been filtered from all nodes.
-func (e *Engine) mayWait(p *pod) bool { return !e.mayBeScheduled(p) || p.keptFrom() != "" }
-
-// keptFrom is the same for pods that are kept from the same nodes; empty for one that is kept from none.
-func (p *pod) keptFrom() string {
-	switch {
-	case p.class != nil:
-		return p.class.key
-	case p.pin != nil:
-		key := "pin " + p.pin.Node + " " + p.pin.Host
-		for _, m := range p.memberships {
-			key += fmt.Sprintf("|%p %d", m.sequence, m.group)
-		}
-		return key
-	}
-	return ""
-}
-
-func (e *Engine) touchPod(p *pod, tx *transaction) {
+func (k *knowledge) touchPod(p *pod, tx *transaction) {
 	for _, m := range p.memberships {
 		tx.touch(m.sequence.domainOf(p))
 	}
 }
 
-func (e *Engine) removePod(namespace, name string, uid types.UID, tx *transaction) {
-	e.unseen.take(uid, tx.Version)
-	ns := e.namespaces[namespace]
+func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transaction) {
+	k.unseen.take(uid, tx.Version)
+	ns := k.namespaces[namespace]
 	if ns == nil {
 		return
 	}
@@ -96,17 +84,18 @@ func (e *Engine) removePod(namespace, name string, uid types.UID, tx *transactio
 		return
 	}
 	delete(ns.pods, name)
-	e.unpublish(p)
-	e.forgetAskedPod(p)
-	e.endDryRuns(p)
-	e.touchPod(p, tx)
-	e.withdraw(p, tx)
+	k.unpublish(p)
+	k.forgetAskedPod(p)
+	k.endDryRuns(p)
+	k.touchPod(p, tx)
+	k.withdraw(p, tx)
+	k.declassify(p)
 	p.memberships = nil
-	e.forgetIfEmpty(namespace, ns)
+	k.forgetIfEmpty(namespace, ns)
 }
 
 // recordProofs draws the conclusions from the proof on a pod: the groups before its own had been passed.
-func (e *Engine) recordProofs(p *pod, tx *transaction) {
+func (k *knowledge) recordProofs(p *pod, tx *transaction) {
 	for _, m := range p.memberships {
 		s := m.sequence
 		group, passed, ok := p.provenGroup(s)

@@ -10,10 +10,24 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-func (e *Engine) applySequence(stored spec.Stored, tx *transaction) {
+// replaceSequences enters all sequences that there are, of PodSequences or of ClusterPodSequences.
+func (k *knowledge) replaceSequences(objects []spec.Stored, cluster bool, tx *transaction) {
+	present := make(map[types.NamespacedName]struct{}, len(objects))
+	for _, ps := range objects {
+		present[types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}] = struct{}{}
+		k.applySequence(ps, tx)
+	}
+	for key, s := range k.sequences {
+		if _, ok := present[key]; !ok && s.Cluster == cluster {
+			k.swap(s, nil, tx)
+		}
+	}
+}
+
+func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 	ps := stored.PodSequence
 	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
-	old := e.sequences[key]
+	old := k.sequences[key]
 	if old != nil && old.UID == ps.UID && ps.ResourceVersion != "" && !inventory.Newer(ps.ResourceVersion, old.object.ResourceVersion) {
 		return
 	}
@@ -33,9 +47,9 @@ func (e *Engine) applySequence(stored spec.Stored, tx *transaction) {
 		}
 		return
 	}
-	next := newSequence(spec.Compile(stored, e.config.GatePrefixes), ps, stored.Cluster)
-	e.consult(next, old)
-	e.swap(old, next, tx)
+	next := newSequence(spec.Compile(stored, k.config.GatePrefixes), ps, stored.Cluster)
+	k.consult(next, old)
+	k.swap(old, next, tx)
 }
 
 // sameTimeOuts reports whether two records of a node say the same of time-outs; either may be nil.
@@ -50,53 +64,51 @@ func sameTimeOuts(a, b *v1alpha1.NodeStatus) bool {
 }
 
 // swap puts next in the place of old; either may be nil.
-func (e *Engine) swap(old, next *sequence, tx *transaction) {
-	waited := map[*pod]bool{}
+func (k *knowledge) swap(old, next *sequence, tx *transaction) {
+	pods := map[*pod]struct{}{}
 	inherit := old != nil && next != nil && next.hasMembersOf(old)
 	if old != nil {
 		tx.edited = append(tx.edited, old.Key)
-		for p := range old.members() {
-			waited[p] = e.mayWait(p)
-		}
-		for p := range waited {
+		pods = old.members()
+		for p := range pods {
 			if !inherit {
-				e.drop(p, old, tx)
+				k.drop(p, old, tx)
 			}
 		}
-		e.unlist(old, tx)
+		k.unlist(old, tx)
 	}
 	if next != nil {
 		tx.edited = append(tx.edited, next.Key)
-		e.list(next, tx)
+		k.list(next, tx)
 		if inherit {
 			next.inherit(old)
 		} else {
-			e.addMembers(next, waited, tx)
+			k.addMembers(next, pods, tx)
 		}
 		if old != nil && !old.refused() && !next.refused() {
-			next.carry(old, e)
+			next.carry(old, k)
 		}
 		next.recall()
 		if old != nil && old.UID == next.UID && old.dry != nil && next.dry != nil {
 			next.dry = old.dry
 		}
-		for p := range waited {
-			e.recordProofs(p, tx)
+		for p := range pods {
+			k.recordProofs(p, tx)
 		}
 		for _, d := range next.domains {
-			d.published.Released, d.published.unpublished = 0, true // every member is looked at as placed
+			d.published.Released, d.published.unpublished = 0, true // every member is looked at by itself
 			tx.touch(d)
 		}
 	}
-	for p, had := range waited {
+	for p := range pods {
 		if next != nil {
 			next.recallDryRun(p)
 		}
 		if !p.Bound() {
-			p.placed = p.placed.and(tx.Question)
+			p.placed = p.placed.And(tx.Question)
 		}
-		e.classify(p, nil)
-		tx.placed = append(tx.placed, placedPod{p, had, false})
+		k.classify(p, nil)
+		tx.pods = append(tx.pods, p)
 	}
 }
 
@@ -114,21 +126,21 @@ func (s *sequence) members() map[*pod]struct{} {
 }
 
 // add enters a pod into a sequence, drop takes it out.
-func (e *Engine) add(p *pod, m membership, tx *transaction) {
-	e.delist(p, tx)
+func (k *knowledge) add(p *pod, m membership, tx *transaction) {
+	k.delist(p, tx)
 	p.memberships = append(p.memberships, m)
-	e.enlist(p, tx)
-	e.join(p, m, p) // that it is ready is no news
+	k.enlist(p, tx)
+	k.join(p, m, p) // that it is ready is no news
 }
 
-func (e *Engine) drop(p *pod, s *sequence, tx *transaction) {
+func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
 	for i, m := range p.memberships {
 		if m.sequence == s {
-			e.leave(p, m)
-			e.declassify(p)
-			e.delist(p, tx)
+			k.leave(p, m)
+			k.declassify(p)
+			k.delist(p, tx)
 			p.memberships = append(p.memberships[:i:i], p.memberships[i+1:]...)
-			e.enlist(p, tx)
+			k.enlist(p, tx)
 			return
 		}
 	}

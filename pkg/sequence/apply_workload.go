@@ -9,104 +9,72 @@ import (
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
-// ApplyWorkload tells the engine of a Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet or Job that
-// was added or changed. A version older than the one it has is ignored, as is an object of another kind.
-func (e *Engine) ApplyWorkload(object metav1.Object) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-
-	view := viewWorkload(object)
-	if view == nil {
-		return Changes{}
-	}
-	e.prepareDue(view)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	tx := e.at(view.ResourceVersion)
-	e.applyWorkload(view, tx)
-	return e.settle(tx)
-}
-
-// RemoveWorkload tells the engine that a workload is gone.
-func (e *Engine) RemoveWorkload(object metav1.Object) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	tx := e.at(object.GetResourceVersion())
-	e.removeWorkload(object.GetUID(), tx)
-	return e.settle(tx)
-}
-
-// ReplaceWorkloads tells the engine of all workloads of one kind that there are at a version, in one step.
-func (e *Engine) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, version string) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-
+// prepareWorkloads reads the workloads of one kind from a list of them, before the lock is taken.
+func (k *knowledge) prepareWorkloads(kind inventory.Kind, objects []metav1.Object) []*workload {
 	views := make([]*workload, 0, len(objects))
-	present := make(map[types.UID]struct{}, len(objects))
 	for _, object := range objects {
 		if view := viewWorkload(object); view != nil && view.Kind == kind {
-			e.prepareDue(view)
+			k.prepareDue(view)
 			views = append(views, view)
-			present[view.UID] = struct{}{}
 		}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	tx := e.relistedAt(version)
+	return views
+}
+
+// replaceWorkloads enters all workloads of one kind that there are.
+func (k *knowledge) replaceWorkloads(kind inventory.Kind, views []*workload, tx *transaction) {
+	present := make(map[types.UID]struct{}, len(views))
 	for _, view := range views {
-		e.applyWorkload(view, tx)
+		present[view.UID] = struct{}{}
+		k.applyWorkload(view, tx)
 	}
-	for uid, w := range e.workloads.byUID {
+	for uid, w := range k.workloads.byUID {
 		if _, ok := present[uid]; !ok && w.Kind == kind {
-			e.removeWorkload(uid, tx)
+			k.removeWorkload(uid, tx)
 		}
 	}
-	return e.settle(tx)
 }
 
 // applyWorkload enters a new version. The pods are counted anew only if what they are counted for may have changed.
-func (e *Engine) applyWorkload(view *workload, tx *transaction) {
-	if before := e.workloads.byName[view.Key()]; before != nil && before.UID != view.UID {
+func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
+	if before := k.workloads.byName[view.Key()]; before != nil && before.UID != view.UID {
 		if !inventory.Newer(view.ResourceVersion, before.ResourceVersion) {
 			return
 		}
-		e.removeWorkload(before.UID, tx) // deleted and made again, and the engine saw only the second
+		k.removeWorkload(before.UID, tx) // deleted and made again, and the engine saw only the second
 	}
-	old := e.workloads.byUID[view.UID]
+	old := k.workloads.byUID[view.UID]
 	if old != nil && !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
 		return
 	}
 	if old != nil && old.SamePods(&view.Workload) {
-		e.refreshWorkload(old, view, tx)
+		k.refreshWorkload(old, view, tx)
 		return
 	}
-	pods := e.podsOf(view)
-	e.recount(pods, -1, tx)
+	pods := k.podsOf(view)
+	k.recount(pods, -1, tx)
 	if old != nil {
-		e.unplace(old, tx)
-		e.workloads.forget(old)
+		k.unplace(old, tx)
+		k.workloads.forget(old)
 		view.onNode = old.onNode
 	}
-	e.workloads.learn(view)
+	k.workloads.learn(view)
 	if view.Kind == inventory.KindDaemonSet && old == nil {
-		for _, p := range e.podsIn(view.Namespace) {
+		for _, p := range k.podsIn(view.Namespace) {
 			if p.Owner.UID == view.UID {
-				e.countOnNode(p, +1, tx)
+				k.countOnNode(p, +1, tx)
 			}
 		}
 	}
-	e.settleRevisions(view, tx)
-	e.placeWorkload(view, view.Complete && (old == nil || !old.Complete), tx)
-	e.recount(pods, +1, tx)
+	k.settleRevisions(view, tx)
+	k.placeWorkload(view, view.Complete && (old == nil || !old.Complete), tx)
+	k.recount(pods, +1, tx)
 }
 
 // refreshWorkload enters facts that leave the pods where they are counted.
-func (e *Engine) refreshWorkload(w, view *workload, tx *transaction) {
+func (k *knowledge) refreshWorkload(w, view *workload, tx *transaction) {
 	for _, demand := range w.demands {
-		e.touchDemand(demand, tx)
+		k.touchDemand(demand, tx)
 	}
 	due, completed := w.due, view.Complete && !w.Complete
 	demands, superseded, onNode, revision := w.demands, w.Superseded, w.onNode, w.Revision
@@ -118,24 +86,24 @@ func (e *Engine) refreshWorkload(w, view *workload, tx *transaction) {
 	if w.due == nil {
 		w.due = due // unchanged, see prepareDue
 	} else {
-		e.touchDue(w, due, tx)
+		k.touchDue(w, due, tx)
 	}
-	e.settleRevisions(w, tx)
+	k.settleRevisions(w, tx)
 	for _, demand := range w.demands {
 		demand.countNames()
-		e.refreshDemand(demand, completed, tx)
+		k.refreshDemand(demand, completed, tx)
 	}
 }
 
 // touchDemand and refreshDemand mark what a demand changes.
-func (e *Engine) touchDemand(d *demand, tx *transaction) {
+func (k *knowledge) touchDemand(d *demand, tx *transaction) {
 	if !d.sequence.PerNode {
 		tx.touch(d.sequence.domains[""])
 	}
 }
 
 // completed says that the workload is a Job that has completed just now: since when the group is satisfied, it says itself.
-func (e *Engine) refreshDemand(d *demand, completed bool, tx *transaction) {
+func (k *knowledge) refreshDemand(d *demand, completed bool, tx *transaction) {
 	if d.sequence.PerNode {
 		return
 	}
@@ -144,58 +112,58 @@ func (e *Engine) refreshDemand(d *demand, completed bool, tx *transaction) {
 		state := d.sequence.domains[""].groupState(d.group)
 		state.turned = latest(state.turned, d.workload.CompletedAt)
 	}
-	e.touchDemand(d, tx)
+	k.touchDemand(d, tx)
 }
 
 // settleRevisions works out which revision of a Deployment, and which Job of a CronJob, is the newest.
-func (e *Engine) settleRevisions(w *workload, tx *transaction) {
+func (k *knowledge) settleRevisions(w *workload, tx *transaction) {
 	deployment := w
 	switch {
 	case w.Kind == inventory.KindJob && w.Owner != "":
-		for _, job := range e.workloads.supersede(w.Owner) {
+		for _, job := range k.workloads.supersede(w.Owner) {
 			for _, demand := range job.demands {
-				e.refreshDemand(demand, false, tx)
+				k.refreshDemand(demand, false, tx)
 			}
 		}
 		return
 	case w.Kind == inventory.KindReplicaSet && w.Owner != "":
-		deployment = e.workloads.byUID[w.Owner]
+		deployment = k.workloads.byUID[w.Owner]
 	}
 	if deployment == nil || deployment.Kind != inventory.KindDeployment {
 		return
 	}
-	if newest := e.workloads.newestReplicaSet(deployment); newest != deployment.Revision {
+	if newest := k.workloads.newestReplicaSet(deployment); newest != deployment.Revision {
 		deployment.Revision = newest
 		for _, demand := range deployment.demands {
-			e.refreshDemand(demand, false, tx)
+			k.refreshDemand(demand, false, tx)
 		}
 	}
 }
 
-func (e *Engine) removeWorkload(uid types.UID, tx *transaction) {
-	w := e.workloads.byUID[uid]
+func (k *knowledge) removeWorkload(uid types.UID, tx *transaction) {
+	w := k.workloads.byUID[uid]
 	if w == nil {
 		return
 	}
-	pods := e.podsOf(w)
-	e.recount(pods, -1, tx)
-	e.unplace(w, tx)
-	e.workloads.forget(w)
-	e.settleRevisions(w, tx)
-	e.recount(pods, +1, tx)
+	pods := k.podsOf(w)
+	k.recount(pods, -1, tx)
+	k.unplace(w, tx)
+	k.workloads.forget(w)
+	k.settleRevisions(w, tx)
+	k.recount(pods, +1, tx)
 }
 
 // podsOf are the pods whose counting depends on the workload: its own, and those of a Deployment's ReplicaSets.
-func (e *Engine) podsOf(w *workload) []*pod {
+func (k *knowledge) podsOf(w *workload) []*pod {
 	var pods []*pod
 	add := func(uid types.UID) {
-		for p := range e.workloads.ownedPods[uid] {
+		for p := range k.workloads.ownedPods[uid] {
 			pods = append(pods, p)
 		}
 	}
 	add(w.UID)
 	if w.Kind == inventory.KindDeployment {
-		for owned := range e.workloads.ownedWorkloads[w.UID] {
+		for owned := range k.workloads.ownedWorkloads[w.UID] {
 			add(owned.UID)
 		}
 	}
@@ -203,10 +171,10 @@ func (e *Engine) podsOf(w *workload) []*pod {
 }
 
 // recount takes pods out of the sums, or enters them again.
-func (e *Engine) recount(pods []*pod, sign int, tx *transaction) {
+func (k *knowledge) recount(pods []*pod, sign int, tx *transaction) {
 	for _, p := range pods {
 		for _, m := range p.memberships {
-			e.count(p, m, sign, false)
+			k.count(p, m, sign, false)
 			tx.touch(m.sequence.domainOf(p))
 		}
 	}
@@ -231,17 +199,17 @@ func (w *workloads) forget(old *workload) {
 }
 
 // placeWorkload gives the workload its demand in every sequence of its namespace that selects its pods.
-func (e *Engine) placeWorkload(w *workload, completed bool, tx *transaction) {
-	ns := e.namespaces[w.Namespace]
+func (k *knowledge) placeWorkload(w *workload, completed bool, tx *transaction) {
+	ns := k.namespaces[w.Namespace]
 	if ns == nil || !w.Counts() {
 		return
 	}
 	for s := range ns.selecting {
-		e.placeIn(w, s, completed, tx)
+		k.placeIn(w, s, completed, tx)
 	}
 }
 
-func (e *Engine) placeIn(w *workload, s *sequence, completed bool, tx *transaction) {
+func (k *knowledge) placeIn(w *workload, s *sequence, completed bool, tx *transaction) {
 	if !w.Counts() {
 		return
 	}
@@ -254,26 +222,26 @@ func (e *Engine) placeIn(w *workload, s *sequence, completed bool, tx *transacti
 	s.groups[group].demands[demand] = struct{}{}
 	if s.PerNode {
 		if w.due == nil {
-			w.due = e.dueNodes(w)
+			w.due = k.dueNodes(w)
 		}
-		e.daemons[w] = struct{}{}
+		k.daemons[w] = struct{}{}
 		for name := range w.due {
 			tx.touchGroup(s.domainAt(name), group)
 		}
 		return
 	}
 	demand.countNames()
-	e.refreshDemand(demand, completed, tx)
+	k.refreshDemand(demand, completed, tx)
 }
 
 // unplace takes the workload out of all sequences.
-func (e *Engine) unplace(w *workload, tx *transaction) {
+func (k *knowledge) unplace(w *workload, tx *transaction) {
 	for _, demand := range w.demands {
-		e.withdrawDemand(demand, tx)
+		k.withdrawDemand(demand, tx)
 	}
 }
 
-func (e *Engine) withdrawDemand(demand *demand, tx *transaction) {
+func (k *knowledge) withdrawDemand(demand *demand, tx *transaction) {
 	w, s := demand.workload, demand.sequence
 	delete(w.demands, s)
 	delete(s.groups[demand.group].demands, demand)
@@ -285,42 +253,42 @@ func (e *Engine) withdrawDemand(demand *demand, tx *transaction) {
 	for name := range w.due {
 		tx.touchGroup(s.domains[name], demand.group)
 	}
-	e.forgetDue(w)
+	k.forgetDue(w)
 }
 
 // forgetDue releases of where a DaemonSet is due when no sequence of node scope selects it any more.
-func (e *Engine) forgetDue(w *workload) {
+func (k *knowledge) forgetDue(w *workload) {
 	for s := range w.demands {
 		if s.PerNode {
 			return
 		}
 	}
-	delete(e.daemons, w)
+	delete(k.daemons, w)
 	w.due = nil
 }
 
 // prepareDue works out, before the lock is taken, on which nodes a DaemonSet should run, if any sequence of node scope may
 // ask and the answer may have changed. Writers come one at a time, so what they read stays as it is.
-func (e *Engine) prepareDue(view *workload) {
-	if view.Kind != inventory.KindDaemonSet || len(e.perNode) == 0 || view.Terminating {
+func (k *knowledge) prepareDue(view *workload) {
+	if view.Kind != inventory.KindDaemonSet || len(k.perNode) == 0 || view.Terminating {
 		return
 	}
-	old := e.workloads.byUID[view.UID]
+	old := k.workloads.byUID[view.UID]
 	if old != nil && old.due != nil && old.Object.GetGeneration() == view.Object.GetGeneration() {
 		return
 	}
-	for s := range e.perNode {
+	for s := range k.perNode {
 		if _, ok := s.Selecting(labels.Set(view.Labels), len(s.groups), s.reaches[view.Namespace]); ok {
-			view.due = e.dueNodes(view)
+			view.due = k.dueNodes(view)
 			return
 		}
 	}
 }
 
 // dueNodes are the nodes on which a DaemonSet should have a pod.
-func (e *Engine) dueNodes(w *workload) map[string]struct{} {
+func (k *knowledge) dueNodes(w *workload) map[string]struct{} {
 	due := map[string]struct{}{}
-	for name, n := range e.nodes {
+	for name, n := range k.nodes {
 		if readiness.IsDueOn(&w.Workload, &n.Node) {
 			due[name] = struct{}{}
 		}
@@ -329,7 +297,7 @@ func (e *Engine) dueNodes(w *workload) map[string]struct{} {
 }
 
 // touchDue marks the nodes on which the DaemonSet is due and was not, or the other way round.
-func (e *Engine) touchDue(w *workload, before map[string]struct{}, tx *transaction) {
+func (k *knowledge) touchDue(w *workload, before map[string]struct{}, tx *transaction) {
 	for s, demand := range w.demands {
 		if !s.PerNode {
 			continue

@@ -13,14 +13,13 @@ type Changes struct {
 	Released []Release
 	// Sequences are those whose report may have changed.
 	Sequences sets.Set[types.NamespacedName]
-	// Held are pods that must wait from now on, or wait for another sequence than before.
+	// Held are pods that must wait from now on, or wait for another sequence than before, or on the one node that they ask
+	// for wait for another group.
 	Held []types.NamespacedName
 	// Advanced are the sequences whose waiting pods wait for another group than before: see Engine.Waiting.
 	Advanced []types.NamespacedName
 	// Questions are those that this event raised, or raised anew: see Engine.Confirm.
 	Questions Questions
-
-	released sets.Set[types.UID] // those in Released
 }
 
 // Release is a pod that may be scheduled.
@@ -47,35 +46,71 @@ func (c *Changes) touch(key types.NamespacedName) {
 	c.Sequences.Insert(key)
 }
 
-// hold reports the pod if it must wait.
-func (e *Engine) hold(c *Changes, p *pod) {
-	if held := e.publish(p); held && !p.Terminating {
-		c.Held = append(c.Held, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+// settlePod publishes the verdict on a pod, and reports how it differs from the one that was published. To look at a pod twice
+// reports nothing twice.
+func (k *knowledge) settlePod(c *Changes, p *pod) {
+	was := p.published.verdict(p.UID)
+	k.report(c, p, was, k.publish(p))
+}
+
+// settleEntered is settlePod for a new version of a pod. Who asked about the pod before the verdict was published has left a
+// note, and holds it.
+func (k *knowledge) settleEntered(c *Changes, p *pod) {
+	was := p.published.verdict(p.UID)
+	is := k.publish(p)
+	if k.unseen.take(p.UID, p.ResourceVersion) {
+		was = verdict{held: true}
+	}
+	k.report(c, p, was, is)
+}
+
+// report reports how the verdict on a pod differs from an earlier one.
+func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
+	switch {
+	case p.Bound(), p.Terminating:
+	case is.early != nil:
+		k.askForPod(p, is.early, c)
+		fallthrough
+	case is.held:
+		if !was.held || was.reason != is.reason {
+			c.Held = append(c.Held, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+		}
+	case was.held, was.gains(is), was.liftsMore(is):
+		c.Released = append(c.Released, Release{
+			Namespace: p.Namespace, Name: p.Name, UID: p.UID, SchedulerName: p.SchedulerName, CreatedAt: p.CreatedAt.Time(), Gates: is.lift,
+			StillGated: len(is.lift) < len(p.Gates()),
+		})
 	}
 }
 
-// release reports the pod if it may be scheduled. A pod that was not waiting needs it only when it still carries a gate.
-func (e *Engine) release(c *Changes, p *pod, waiting bool) {
-	held := e.publish(p)
-	if p.Bound() || p.Terminating {
+// settleDomain reports what the sequence of a domain waits for from now on, and what the domain means to pods.
+func (k *knowledge) settleDomain(c *Changes, d touchedDomain) {
+	s := d.sequence
+	if s.DryRun || s.PerNode {
 		return
 	}
-	if held {
-		if m, early := e.earlyIn(p); early && e.isReleased(p) {
-			e.askForPod(p, m, c)
+	before, now := d.before, d.published
+	// If the group is not passed, what it waits for is known only when it is confirmed.
+	if before.Passed != now.Passed || (before.unconfirmed && !now.unconfirmed) {
+		c.Advanced = append(c.Advanced, s.Key)
+	}
+	if before.unpublished {
+		return // its pods are looked at by themselves
+	}
+	for i := range (before.Released ^ now.Released).All() {
+		for p := range d.peek(i).members {
+			k.settlePod(c, p)
 		}
-		return
 	}
-	gates := p.liftable()
-	if (!waiting && len(gates) == 0) || c.released.Has(p.UID) {
-		return
+}
+
+// settleClass reports what is new about the pods of an equivalence class.
+func (k *knowledge) settleClass(c *Changes, class *equivalenceClass) {
+	was := class.published
+	class.touched, class.published = false, class.verdict()
+	if was != class.published {
+		for p := range class.pods {
+			k.settlePod(c, p)
+		}
 	}
-	if c.released == nil {
-		c.released = sets.New[types.UID]()
-	}
-	c.released.Insert(p.UID)
-	c.Released = append(c.Released, Release{
-		Namespace: p.Namespace, Name: p.Name, UID: p.UID, SchedulerName: p.SchedulerName, CreatedAt: p.CreatedAt.Time(), Gates: gates,
-		StillGated: len(gates) < len(p.Gates()),
-	})
 }

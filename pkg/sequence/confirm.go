@@ -3,183 +3,77 @@ package sequence
 import (
 	"math"
 
-	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/confirmation"
 )
-
-// What the engine knows comes through one watch for each kind, and these are not in step. A pod of the second group may
-// be seen before the change of a Deployment that was made before the pod was, and that says that the first group is not
-// ready any more; the last pod of a group may be seen to be ready before it is seen that a moment ago more were asked
-// for. A pass that rests on such a picture would be one that the cluster never gave.
-//
-// So what is about to be released is first unconfirmed. The engine asks: is anything missing up to the version of the newest event
-// that this rests on? Once Confirm says no, and no event that came meanwhile has changed the picture, the picture is that of
-// the cluster at that version. Doubted are groups that turn ready, and pods that come to a sequence in which what is ready may
-// stop being so. Elsewhere what was passed stays passed, whatever is missing.
-
-// Kinds are the kinds of objects that a question is about. Each has all that are before it.
-type Kinds uint8
-
-const (
-	// OfPods is pods only: nothing else matters to a group of named pods.
-	OfPods Kinds = iota
-	// OfDaemonSets is pods and DaemonSets: nothing else matters on a node.
-	OfDaemonSets
-	// OfWorkloads is pods and all kinds of workloads.
-	OfWorkloads
-	// OfNamespaces is Namespaces, and nothing else: which there are, and with which labels. It is asked without a namespace.
-	OfNamespaces
-)
-
-// KindsWith returns the fewest that have a kind.
-func KindsWith(kind WorkloadKind) Kinds {
-	switch kind {
-	case KindPod:
-		return OfPods
-	case KindDaemonSet:
-		return OfDaemonSets
-	}
-	return OfWorkloads
-}
-
-// Subject is what a question is about, and where.
-type Subject struct {
-	// Namespace is empty for all namespaces.
-	Namespace string
-	Kinds     Kinds
-}
-
-// manyNamespaces is from how many namespaces on a question is about all namespaces instead of about each of them.
-const manyNamespaces = 8
-
-// Question asks for everything to be made known that there was when it arose. Engine.Confirm answers.
-type Question struct {
-	// Moment is when it arose, see Engine.Moment.
-	Moment uint64
-	// Version is the newest of the events from which it arose. Where resource versions of different kinds can be compared, a
-	// watch that has come past it misses nothing from before it.
-	Version string
-}
-
-// Questions are what is asked, by subject.
-type Questions map[Subject]Question
 
 // unconfirmed are what waits for an answer about one namespace, or, without a name, about all of them.
 type unconfirmed struct {
-	// known are the moments up to which no event is missing, by what questions are about.
-	known   [OfNamespaces + 1]uint64
+	known   confirmation.Known
 	domains map[*domain]struct{}
 	pods    map[*pod]struct{}
 }
 
-// Confirm tells the engine that it has been told of every event of a subject that had happened at one of its moments.
-func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	tx := &transaction{}
-	if u := e.unconfirmed[subject.Namespace]; u != nil && u.known[subject.Kinds] < moment {
-		for i := range u.known[:subject.Kinds+1] {
-			if subject.Kinds != OfNamespaces || i == int(OfNamespaces) {
-				u.known[i] = max(u.known[i], moment)
-			}
-		}
-		for d := range u.domains {
-			tx.touch(d)
-		}
-		for p := range u.pods {
-			tx.placed = append(tx.placed, placedPod{p, true, true})
-		}
-		u.domains, u.pods = map[*domain]struct{}{}, map[*pod]struct{}{} // what is still unconfirmed comes back
+// confirm notes that no event of a subject is missing that had happened at a moment.
+func (k *knowledge) confirm(subject Subject, moment uint64, tx *transaction) {
+	u := k.unconfirmed[subject.Namespace]
+	if u == nil || !u.known.Confirm(subject.Kinds, moment) {
+		return
 	}
-	return e.settle(tx)
+	for d := range u.domains {
+		tx.touch(d)
+	}
+	for p := range u.pods {
+		tx.pods = append(tx.pods, p)
+	}
+	u.domains, u.pods = map[*domain]struct{}{}, map[*pod]struct{}{} // what is still unconfirmed comes back
 }
 
 // known is the moment up to which no event of the subject is missing.
-func (e *Engine) known(subject Subject) uint64 {
+func (k *knowledge) known(subject Subject) uint64 {
 	known := uint64(0)
-	if u := e.unconfirmed[subject.Namespace]; u != nil {
+	if u := k.unconfirmed[subject.Namespace]; u != nil {
 		known = u.known[subject.Kinds]
 	}
-	if everywhere := e.unconfirmed[""]; everywhere != nil {
+	if everywhere := k.unconfirmed[""]; everywhere != nil {
 		known = max(known, everywhere.known[subject.Kinds])
 	}
 	return known
 }
 
 // knownOfAll is the moment up to which no event of any of the subjects is missing.
-func (e *Engine) knownOfAll(subjects []Subject) uint64 {
+func (k *knowledge) knownOfAll(subjects []Subject) uint64 {
 	known := uint64(math.MaxUint64)
 	for _, subject := range subjects {
-		known = min(known, e.known(subject))
+		known = min(known, k.known(subject))
 	}
 	return known
 }
 
-func (e *Engine) unconfirmedIn(namespace string) *unconfirmed {
-	u := e.unconfirmed[namespace]
+func (k *knowledge) unconfirmedIn(namespace string) *unconfirmed {
+	u := k.unconfirmed[namespace]
 	if u == nil {
 		u = &unconfirmed{domains: map[*domain]struct{}{}, pods: map[*pod]struct{}{}}
-		e.unconfirmed[namespace] = u
+		k.unconfirmed[namespace] = u
 	}
 	return u
-}
-
-// kindsOf are the kinds that matter to whether the group is satisfied.
-func (s *sequence) kindsOf(group int) Kinds {
-	switch {
-	case s.groups[group].Selector == nil:
-		return OfPods
-	case s.PerNode:
-		return OfDaemonSets
-	}
-	return OfWorkloads
 }
 
 // refreshSubjects works out anew what matters to whether groups are satisfied.
 func (s *sequence) refreshSubjects() {
 	for i, g := range s.groups {
-		g.subjects = s.subjectsOf(func(j int) bool { return j == i })
-		g.subjectsBefore = s.subjectsOf(func(j int) bool { return g.Awaited.Has(j) })
+		g.subjects = confirmation.SubjectsOf(s.Sequence, 1<<i, s.namespacesOf)
+		g.subjectsBefore = confirmation.SubjectsOf(s.Sequence, g.Awaited, s.namespacesOf)
 	}
 }
 
-// subjectsOf is what matters to whether some groups are satisfied.
-func (s *sequence) subjectsOf(is func(group int) bool) []Subject {
-	namespaces, selects, widest := map[string]struct{}{}, false, OfPods
-	for i, g := range s.groups {
-		if !is(i) {
-			continue
-		}
-		widest, selects = max(widest, s.kindsOf(i)), selects || g.SelectsNamespaces()
-		for name := range g.namespaces {
-			if len(namespaces) > manyNamespaces {
-				break
-			}
-			namespaces[name] = struct{}{}
-		}
-	}
-	var subjects []Subject
-	if len(namespaces) > manyNamespaces {
-		subjects = append(subjects, Subject{Kinds: widest})
-	} else {
-		for name := range namespaces {
-			subjects = append(subjects, Subject{Namespace: name, Kinds: widest})
-		}
-	}
-	if selects {
-		subjects = append(subjects, Subject{Kinds: OfNamespaces})
-	}
-	return subjects
-}
+func (s *sequence) namespacesOf(group int) map[string]struct{} { return s.groups[group].namespaces }
 
 // askForPod has a pod wait that would go if nothing was missing.
-func (e *Engine) askForPod(p *pod, m *membership, changes *Changes) {
-	e.forgetAskedPod(p)
+func (k *knowledge) askForPod(p *pod, m *membership, changes *Changes) {
+	k.forgetAskedPod(p)
 	for _, subject := range m.sequence.groups[m.group].subjectsBefore {
-		if e.known(subject) < p.placed.Moment {
-			e.unconfirmedIn(subject.Namespace).pods[p] = struct{}{}
+		if k.known(subject) < p.placed.Moment {
+			k.unconfirmedIn(subject.Namespace).pods[p] = struct{}{}
 			p.asks = append(p.asks, subject)
 			changes.ask(subject, p.placed)
 		}
@@ -187,21 +81,21 @@ func (e *Engine) askForPod(p *pod, m *membership, changes *Changes) {
 }
 
 // forgetAskedPod has a pod, and forgetAsked a domain, not be looked at when an answer comes.
-func (e *Engine) forgetAskedPod(p *pod) {
+func (k *knowledge) forgetAskedPod(p *pod) {
 	if len(p.asks) == 0 {
 		return // nobody writes to what all bound pods share
 	}
 	for _, subject := range p.asks {
-		if u := e.unconfirmed[subject.Namespace]; u != nil {
+		if u := k.unconfirmed[subject.Namespace]; u != nil {
 			delete(u.pods, p)
 		}
 	}
 	p.asks = nil
 }
 
-func (e *Engine) forgetAsked(d *domain) {
+func (k *knowledge) forgetAsked(d *domain) {
 	for _, subject := range d.asks {
-		if u := e.unconfirmed[subject.Namespace]; u != nil {
+		if u := k.unconfirmed[subject.Namespace]; u != nil {
 			delete(u.domains, d)
 		}
 	}
@@ -209,15 +103,15 @@ func (e *Engine) forgetAsked(d *domain) {
 }
 
 // askForDomain has a domain looked at again when nothing is missing any more, if there is a group in it for which that matters.
-func (e *Engine) askForDomain(d *domain, changes *Changes) {
+func (k *knowledge) askForDomain(d *domain, changes *Changes) {
 	s := d.sequence
 	d.unconfirmed = false
-	e.forgetAsked(d)
+	k.forgetAsked(d)
 	ask := func(i int, question Question) {
 		d.unconfirmed = true
 		for _, subject := range s.groups[i].subjects {
-			if e.known(subject) < question.Moment {
-				e.unconfirmedIn(subject.Namespace).domains[d] = struct{}{}
+			if k.known(subject) < question.Moment {
+				k.unconfirmedIn(subject.Namespace).domains[d] = struct{}{}
 				d.asks = append(d.asks, subject)
 				changes.ask(subject, question)
 			}
@@ -231,10 +125,10 @@ func (e *Engine) askForDomain(d *domain, changes *Changes) {
 		if state.satisfied && !state.confirmed && d.applies(s.groups[i]) {
 			ask(i, state.question)
 			if s.groups[i].Wait == 0 && !s.Continuous {
-				state.witness.call(state.question, state.since)
+				state.witness.Call(state.question, state.since)
 			}
 		}
-		if state.witness.waits() {
+		if state.witness.Waits() {
 			ask(i, state.witness.Question)
 		}
 	}
@@ -242,21 +136,21 @@ func (e *Engine) askForDomain(d *domain, changes *Changes) {
 
 // settleConfirmation works out whether it is confirmed that the group is satisfied. Once it is, it stays so until the group breaks.
 // But what was confirmed when a wait began must be confirmed once more when the wait is over.
-func (d *domain) settleConfirmation(i int, e *Engine) {
+func (d *domain) settleConfirmation(i int, k *knowledge) {
 	state := d.find(i)
-	known := e.knownOfAll(d.sequence.groups[i].subjects)
-	state.witness.settle(known)
+	known := k.knownOfAll(d.sequence.groups[i].subjects)
+	state.witness.Settle(known)
 	if !state.satisfied || (d.isNode() && d.node == nil) {
 		state.confirmed, state.waitConfirmed = false, false
 		return
 	}
-	over := d.sequence.groups[i].Wait == 0 || !e.now.Before(d.waitOver(i))
+	over := d.sequence.groups[i].Wait == 0 || !k.now.Before(d.waitOver(i))
 	if d.sequence.groups[i].NeedsNoPods {
 		state.confirmed, state.waitConfirmed = true, over // nothing that may be missing says otherwise
 		return
 	}
 	if state.confirmed && over && !state.waitConfirmed {
-		state.confirmed, state.question = false, e.nowMoment()
+		state.confirmed, state.question = false, k.nowMoment()
 	}
 	state.confirmed = state.confirmed || known >= state.question.Moment
 	state.waitConfirmed = over
@@ -264,65 +158,32 @@ func (d *domain) settleConfirmation(i int, e *Engine) {
 
 // isEarly reports whether the pod came so lately that a change made before it, of what it must wait for, may be missing. What
 // is passed permanently needs no such care.
-func (e *Engine) isEarly(p *pod) bool {
-	_, early := e.earlyIn(p)
+func (k *knowledge) isEarly(p *pod) bool {
+	_, early := k.earlyIn(p)
 	return early
 }
 
-// earlyIn tells in which sequence.
-func (e *Engine) earlyIn(p *pod) (*membership, bool) {
+// earlyIn returns the place of such a pod in the first of these sequences.
+func (k *knowledge) earlyIn(p *pod) (*membership, bool) {
 	if p.Bound() || p.confirmed >= p.placed.Moment {
 		return nil, false
 	}
 	for i := range p.memberships {
 		m := &p.memberships[i]
 		if s := m.sequence; s.groups[m.group].Awaited != 0 && !s.DryRun && (s.PerNode || s.Continuous) &&
-			e.knownOfAll(s.groups[m.group].subjectsBefore) < p.placed.Moment {
+			k.knownOfAll(s.groups[m.group].subjectsBefore) < p.placed.Moment {
 			return m, true
 		}
 	}
 	return nil, false
 }
 
-// at makes the transaction of an event of this version.
-func (e *Engine) at(version string) *transaction {
-	if inventory.Behind(e.newest, version) {
-		e.newest = version
-	}
-	return &transaction{Question: Question{e.moment.Add(1), version}}
-}
-
-// relistedAt makes the transaction of a list of this version.
-func (e *Engine) relistedAt(version string) *transaction {
-	tx := e.at(version)
-	tx.relisted = true
-	return tx
-}
-
-// Moment counts the events that the engine has been told of. What is found to be there after it was read was known, if it
-// was there before, when the events up to the moment were entered. The last of them may be on the way in.
-func (e *Engine) Moment() uint64 { return e.moment.Load() }
-
 // nowMoment is a question about everything until now.
-func (e *Engine) nowMoment() Question { return Question{e.moment.Load(), e.newest} }
+func (k *knowledge) nowMoment() Question { return Question{Moment: k.moment.Load(), Version: k.newest} }
 
 func (c *Changes) ask(subject Subject, question Question) {
 	if c.Questions == nil {
 		c.Questions = Questions{}
 	}
 	c.Questions.Add(subject, question)
-}
-
-// Add adds a question; one answer must do for all about the same subject.
-func (q Questions) Add(subject Subject, question Question) {
-	q[subject] = q[subject].and(question)
-}
-
-// and is a question whose answer answers both.
-func (q Question) and(other Question) Question {
-	q.Moment = max(q.Moment, other.Moment)
-	if inventory.Behind(q.Version, other.Version) {
-		q.Version = other.Version
-	}
-	return q
 }

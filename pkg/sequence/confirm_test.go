@@ -61,7 +61,7 @@ func (d doubting) confirm(version string) Changes {
 			moment = max(moment, h.moment)
 		}
 	}
-	return d.Confirm(Subject{oracleNamespace, OfWorkloads}, moment)
+	return d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfWorkloads}, moment)
 }
 
 func newDoubtful(t *testing.T) doubting {
@@ -125,7 +125,7 @@ func (d doubting) expectHeld(pod *corev1.Pod, message string) {
 
 // about is what is asked up to a version; of moments it says nothing.
 func about(version string) Questions {
-	return Questions{{oracleNamespace, OfWorkloads}: {Version: version}}
+	return Questions{{Namespace: oracleNamespace, Kinds: OfWorkloads}: {Version: version}}
 }
 
 func TestWhatTurnsReadyIsConfirmed(t *testing.T) {
@@ -220,7 +220,7 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 		d.ApplyPod(app("app", "3"))
 		first := makePod("first", "5").Label("tier", "first").Node("node")
 		d.ApplyPod(first.Obj())
-		d.Confirm(Subject{oracleNamespace, OfWorkloads}, d.Moment())
+		d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfWorkloads}, d.Moment())
 		for _, pod := range []*corev1.Pod{db("db-0", "10"), db("db-1", "11")} {
 			pod.Spec.SchedulerName = "another" // that it is bound proves nothing
 			d.ApplyPod(pod)
@@ -243,7 +243,7 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 			other.Name, other.UID = "other", "other"
 			d.ApplyWorkload(other)
 			d.ApplyPod(db("db-0", "10"))
-			d.Confirm(Subject{oracleNamespace, OfWorkloads}, d.Moment())
+			d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfWorkloads}, d.Moment())
 			d.expect(d.ReplaceWorkloads(inventory.KindStatefulSet, []metav1.Object{statefulSet(1, "2")}, "25"), about("25"))
 		})
 	}
@@ -283,7 +283,7 @@ func TestOnlyWhatMattersIsAskedAbout(t *testing.T) {
 			d := newDoubtful(t)
 			d.ApplyNode(node)
 			d.ApplySequence(test.sequence.UID("shop").Label("app", "tier", "app").Obj())
-			subject := Subject{oracleNamespace, test.want}
+			subject := Subject{Namespace: oracleNamespace, Kinds: test.want}
 			asked := d.ApplyPod(ready("db", "10")).Questions
 			require.Len(t, asked, 1)
 			require.Contains(t, asked, subject)

@@ -40,89 +40,66 @@ func newConsents() consents {
 	return consents{lists: map[string]namespaceFacts{}, foreign: map[string]map[*sequence]struct{}{}, refused: map[string]int{}}
 }
 
-// ApplyNamespace tells the engine of a namespace that was added or changed. A version older than the one it has is ignored.
-func (e *Engine) ApplyNamespace(object *corev1.Namespace) Changes {
-	return e.changeNamespaces(e.at, object.ResourceVersion, func(tx *transaction) { e.setNamespace(object, tx) })
-}
-
-// RemoveNamespace tells the engine that a namespace is gone.
-func (e *Engine) RemoveNamespace(object *corev1.Namespace) Changes {
-	return e.changeNamespaces(e.at, object.ResourceVersion, func(tx *transaction) { e.dropNamespace(object.Name, tx) })
-}
-
-// ReplaceNamespaces tells the engine of all namespaces that there are at a version.
-func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes {
-	return e.changeNamespaces(e.relistedAt, version, func(tx *transaction) {
-		present := make(map[string]struct{}, len(objects))
-		for _, object := range objects {
-			present[object.Name] = struct{}{}
-			e.setNamespace(object, tx)
+// replaceNamespaces enters all namespaces that there are.
+func (k *knowledge) replaceNamespaces(objects []*corev1.Namespace, tx *transaction) {
+	present := make(map[string]struct{}, len(objects))
+	for _, object := range objects {
+		present[object.Name] = struct{}{}
+		k.setNamespace(object, tx)
+	}
+	for name := range k.consents.lists {
+		if _, ok := present[name]; !ok {
+			k.dropNamespace(name, tx)
 		}
-		for name := range e.consents.lists {
-			if _, ok := present[name]; !ok {
-				e.dropNamespace(name, tx)
-			}
-		}
-	})
+	}
 }
 
-func (e *Engine) changeNamespaces(begin func(version string) *transaction, version string, change func(*transaction)) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	tx := begin(version)
-	change(tx)
-	return e.settle(tx)
-}
-
-func (e *Engine) setNamespace(object *corev1.Namespace, tx *transaction) {
-	before, known := e.consents.lists[object.Name]
+func (k *knowledge) setNamespace(object *corev1.Namespace, tx *transaction) {
+	before, known := k.consents.lists[object.Name]
 	if known && !inventory.Newer(object.ResourceVersion, before.version) {
 		return
 	}
 	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
-	e.consents.lists[object.Name] = namespaceFacts{text, object.Labels, object.ResourceVersion}
+	k.consents.lists[object.Name] = namespaceFacts{text, object.Labels, object.ResourceVersion}
 	if !known || before.text != text {
-		e.consultAll(object.Name, tx)
+		k.consultAll(object.Name, tx)
 	}
 	if before.version == "" || object.ResourceVersion == "" || !maps.Equal(before.labels, object.Labels) {
-		e.relabel(object.Name, tx)
+		k.relabel(object.Name, tx)
 	}
 }
 
-func (e *Engine) dropNamespace(namespace string, tx *transaction) {
-	delete(e.consents.lists, namespace)
-	e.consultAll(namespace, tx)
-	e.relabel(namespace, tx)
+func (k *knowledge) dropNamespace(namespace string, tx *transaction) {
+	delete(k.consents.lists, namespace)
+	k.consultAll(namespace, tx)
+	k.relabel(namespace, tx)
 }
 
 // consultAll looks anew at the sequences that point to a namespace from elsewhere.
-func (e *Engine) consultAll(namespace string, tx *transaction) {
+func (k *knowledge) consultAll(namespace string, tx *transaction) {
 	var changed []*sequence
-	for s := range e.consents.foreign[namespace] {
-		if s.refusal != e.consents.refusal(s.Sequence) {
+	for s := range k.consents.foreign[namespace] {
+		if s.refusal != k.consents.refusal(s.Sequence) {
 			changed = append(changed, s)
 		}
 	}
 	for _, s := range changed {
 		next := newSequence(s.Sequence, s.object, nil)
-		e.consult(next, s)
-		e.swap(s, next, tx)
+		k.consult(next, s)
+		k.swap(s, next, tx)
 	}
 }
 
 // consult asks the target namespace of a new sequence whether it allows it. old is what the sequence takes the place of; nil
 // if there is none.
-func (e *Engine) consult(s, old *sequence) {
-	s.refusal = e.consents.refusal(s.Sequence)
+func (k *knowledge) consult(s, old *sequence) {
+	s.refusal = k.consents.refusal(s.Sequence)
 	before, known := refusedByStatus(s), old != nil && old.UID == s.UID
 	if known {
 		before, s.allowedAt = old.refused(), old.allowedAt
 	}
 	if before && !s.refused() {
-		s.allowedAt = e.now.Truncate(time.Second)
+		s.allowedAt = k.now.Truncate(time.Second)
 	}
 	s.created = latest(s.created, s.allowedAt)
 }
@@ -164,7 +141,7 @@ func (c *consents) refusal(s *spec.Sequence) string {
 }
 
 // sighting completes the sighting of a pod with whether it matters what Namespaces say. It takes no lock.
-func (e *Engine) sighting(namespace string, seen Sighting) Sighting {
-	seen.AsksNamespaces = e.published.asksNamespaces(namespace)
+func (k *knowledge) sighting(namespace string, seen Sighting) Sighting {
+	seen.AsksNamespaces = k.published.asksNamespaces(namespace)
 	return seen
 }

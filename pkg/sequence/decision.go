@@ -1,7 +1,8 @@
 package sequence
 
 import (
-	"slices"
+	"cmp"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,8 +41,8 @@ type Sighting struct {
 }
 
 // find is the pod as the engine knows it, or as much of it as can be worked out from the object.
-func (e *Engine) find(object *corev1.Pod) (p *pod, known bool) {
-	ns := e.namespaces[object.Namespace]
+func (k *knowledge) find(object *corev1.Pod) (p *pod, known bool) {
+	ns := k.namespaces[object.Namespace]
 	if ns == nil {
 		return newPod(), false
 	}
@@ -61,55 +62,53 @@ func (e *Engine) find(object *corev1.Pod) (p *pod, known bool) {
 }
 
 // mayBeScheduled reports whether every sequence releases the pod, and that is confirmed.
-func (e *Engine) mayBeScheduled(p *pod) bool { return e.isReleased(p) && !e.isEarly(p) }
+func (k *knowledge) mayBeScheduled(p *pod) bool { return k.isReleased(p) && !k.isEarly(p) }
 
 // isReleased reports whether every sequence that has the pod lets it go.
-func (e *Engine) isReleased(p *pod) bool {
+func (k *knowledge) isReleased(p *pod) bool {
 	for _, m := range p.memberships {
 		if m.sequence.DryRun {
 			continue
 		}
 		if m.sequence.PerNode {
-			if e.unsupported(p, m) {
+			if k.unsupported(p, m) {
 				return false
 			}
 		} else if !m.sequence.domains[""].releases(m.group) {
 			return false
 		}
 	}
-	return e.isReleasedOnNodes(p)
+	return k.isReleasedOnNodes(p)
 }
 
 // unsupported reports whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the
 // gate, but its scheduler is not ours.
-func (e *Engine) unsupported(p *pod, m membership) bool {
+func (k *knowledge) unsupported(p *pod, m membership) bool {
 	return m.sequence.PerNode && !m.sequence.DryRun && p.HasGate(m.sequence.Gate) &&
-		(e.config.ClusterScopeOnly || !e.schedulerNames.Has(p.SchedulerName))
+		(k.config.ClusterScopeOnly || !k.schedulerNames.Has(p.SchedulerName))
 }
 
 // holding is the pod's place in the sequence that holds it, the first by namespace and name; nil if none does.
-func (e *Engine) holding(p *pod) *membership {
+func (k *knowledge) holding(p *pod) *membership {
 	var holding *membership
 	for i := range p.memberships {
 		m := &p.memberships[i]
-		if e.holds(p, *m) && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
+		if k.holds(p, *m) && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
 			holding = m
 		}
 	}
-	if holding == nil && !e.isReleased(p) {
-		// No sequence by itself, but on every node some sequence.
-		i := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence.PerNode && !m.sequence.DryRun })
-		holding = &p.memberships[i]
+	if holding == nil && len(p.memberships) > 1 && !k.isReleasedOnNodes(p) {
+		holding = &p.limits().needs[0] // no sequence by itself, but on every node some sequence
 	}
 	return holding
 }
 
 // decision says what holds the pod. A pod that the engine does not know has no equivalence class: it has to wait until it does, for
 // to work out which nodes suit it may take long.
-func (e *Engine) decision(p *pod) report.Decision {
-	holding, early := e.holding(p), false
+func (k *knowledge) decision(p *pod) report.Decision {
+	holding, early := k.holding(p), false
 	if holding == nil {
-		if holding, early = e.earlyIn(p); !early {
+		if holding, early = k.earlyIn(p); !early {
 			return report.Decision{}
 		}
 	}
@@ -120,20 +119,20 @@ func (e *Engine) decision(p *pod) report.Decision {
 		return d
 	}
 	if !s.PerNode {
-		s.domains[""].describe(&d, e.now)
+		s.domains[""].describe(&d, k.now)
 		return d
 	}
 	switch {
-	case e.unsupported(p, *holding):
+	case k.unsupported(p, *holding):
 		d.Reason = report.HeldUnsupported
 	case p.pin != nil:
-		n := e.nodeOfPin(*p.pin)
+		n := k.nodeOfPin(p.pin.Pin)
 		if d.Node = p.pin.Node + p.pin.Host; n == nil {
 			d.Reason = report.HeldByUnknownNode
 			break
 		}
 		d.Node = n.Name
-		s.describeOn(&d, n, e.now)
+		s.describeOn(&d, n, k.now)
 	case p.class != nil:
 		d.Reason, d.Suitable, d.OnTheWay = report.HeldByNodes, p.class.nodes.Suitable, p.class.nodes.OnTheWay
 		if s.Suspended {
@@ -146,7 +145,7 @@ func (e *Engine) decision(p *pod) report.Decision {
 }
 
 // holds reports whether this sequence keeps the pod from going.
-func (e *Engine) holds(p *pod, m membership) bool {
+func (k *knowledge) holds(p *pod, m membership) bool {
 	if m.sequence.DryRun {
 		return false
 	}
@@ -154,16 +153,30 @@ func (e *Engine) holds(p *pod, m membership) bool {
 		return !m.sequence.domains[""].releases(m.group)
 	}
 	switch {
-	case e.unsupported(p, m):
+	case k.unsupported(p, m):
 		return true
 	case m.waitsForNothing():
 		return false
 	case p.class != nil:
 		return p.class.nodes.Held() && p.class.waitsFor(m)
 	case p.pin != nil:
-		return !e.isReleasedOnNodes(p) && !e.openOnPin(*p.pin, m)
+		return !k.isReleasedOnNodes(p) && !k.openOnPin(p.pin.Pin, m)
 	}
-	return p.memberships != nil && p.Wants() != nil && !p.Terminating && e.schedulerNames.Has(p.SchedulerName)
+	return p.memberships != nil && p.Wants() != nil && !p.Terminating && k.schedulerNames.Has(p.SchedulerName)
+}
+
+// reasonOf returns what a pod waits for that this sequence holds.
+func (k *knowledge) reasonOf(p *pod, m *membership) reason {
+	r := reason{sequence: m.sequence}
+	if !m.sequence.PerNode || p.pin == nil {
+		return r
+	}
+	if n := k.nodeOfPin(p.pin.Pin); n == nil {
+		r.group = -1
+	} else if waitsFor := m.sequence.currentOn(n) & m.sequence.groups[m.group].Awaited; waitsFor != 0 {
+		r.group = int8(waitsFor.First()) + 1
+	}
+	return r
 }
 
 // describe says what the domain waits for.
@@ -195,8 +208,8 @@ func (d *domain) waitsFor(group int) spec.GroupSet {
 }
 
 // openOnPin reports whether the sequence lets the pod go to some node that the pin means.
-func (e *Engine) openOnPin(p inventory.Pin, m membership) bool {
-	for name := range e.nodesOf(p) {
+func (k *knowledge) openOnPin(p inventory.Pin, m membership) bool {
+	for name := range k.nodesOf(p) {
 		if m.sequence.stateOn(name, m.group) == placement.Open {
 			return true
 		}
@@ -204,19 +217,20 @@ func (e *Engine) openOnPin(p inventory.Pin, m membership) bool {
 	return false
 }
 
-// nodeOfPin is a node that the pin means; nil if there is none.
-func (e *Engine) nodeOfPin(p inventory.Pin) *node {
-	for name := range e.nodesOf(p) {
-		if n := e.nodes[name]; n != nil {
-			return n
+// nodeOfPin is the first by name of the nodes that the pin means; nil if there is none.
+func (k *knowledge) nodeOfPin(p inventory.Pin) *node {
+	var first *node
+	for name := range k.nodesOf(p) {
+		if n := k.nodes[name]; n != nil && (first == nil || n.Name < first.Name) {
+			first = n
 		}
 	}
-	return nil
+	return first
 }
 
-func less(a, b types.NamespacedName) bool {
-	if a.Namespace != b.Namespace {
-		return a.Namespace < b.Namespace
-	}
-	return a.Name < b.Name
+// compareKeys orders sequences by namespace and name.
+func compareKeys(a, b types.NamespacedName) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
+
+func less(a, b types.NamespacedName) bool { return compareKeys(a, b) < 0 }

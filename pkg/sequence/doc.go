@@ -9,13 +9,19 @@
 //
 // Each package below has one job. Imports run down only, which the linter checks.
 //
-//	sequence    the Engine: transactions, domains, what is published
-//	report      status, messages and problems from what the engine has worked out
-//	placement   scope Node: which nodes are open to which pods
-//	progress    which groups are passed and released, since when, and when time alone will change that
-//	readiness   whether a group is satisfied, since when, and what is missing: one file a rule
-//	inventory   what the API said of pods, workloads and nodes; the table of workload kinds
-//	spec        a PodSequence compiled: groups, predecessors, selectors, problems
+//	sequence      the Engine: transactions, domains, what is published
+//	report        status, messages and problems from what the engine has worked out
+//	confirmation  what must be known before something that looks satisfied counts
+//	placement     scope Node: which nodes are open to which pods
+//	progress      which groups are passed and released, since when, and when time alone will change that
+//	readiness     whether a group is satisfied, since when, and what is missing: one file a rule
+//	inventory     what the API said of pods, workloads and nodes; the table of workload kinds
+//	spec          a PodSequence compiled: groups, predecessors, selectors, problems
+//
+// In this package the Engine takes events in (engine.go) and answers questions, and has the only locks. What is known, and what
+// follows from it, is a type without a lock (knowledge.go): the apply_ files enter events, settle.go works out what a
+// transaction changed and publishes it, judge.go says what a pod may do now, and changes.go how that differs from what was
+// published.
 //
 // # Words
 //
@@ -27,7 +33,7 @@
 // the pods it owns. Unbound pods that may use the same nodes form an equivalence class; those that ask for one node have a
 // pin. A transaction is one event: objects are entered one by one, and only then does the engine settle what that changes.
 // What looks satisfied is unconfirmed until it is known that no event is missing. Published is what readers see without a
-// lock. An empty node is one where a sequence has nothing.
+// lock. A verdict is what the engine says of one pod that has no node. An empty node is one where a sequence has nothing.
 //
 // # Invariants
 //
@@ -38,7 +44,8 @@
 //     definition of the group, or of one before it, changes; in mode Continuous it lasts as long as the group is satisfied.
 //   - A pod may be scheduled when, in every sequence it belongs to, all groups that its own waits for are passed: in the
 //     cluster, or on some node that suits it.
-//   - Every event reports exactly the pods it released: those that had to wait before and need not now.
+//   - Every event reports exactly the pods it released: those that had to wait before and need not now. What it reports of
+//     pods is how their verdicts differ from those that were published, whatever the order in which they are looked at.
 //   - The sums of every group are what the rules of readiness make of the facts, whatever the order of events.
 //   - What is kept follows from the objects that there are: not from numbers in them, nor from what they once were, nor from
 //     nodes where nothing of a sequence is.

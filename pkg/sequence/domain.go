@@ -3,6 +3,7 @@ package sequence
 import (
 	"time"
 
+	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -23,7 +24,7 @@ type domain struct {
 
 	// wake is when time alone will change something; zero for never. alarm is set to it.
 	wake  time.Time
-	alarm alarm
+	alarm progress.Alarm[*domain]
 
 	// unconfirmed reports that it would go on if it was confirmed that no event is missing.
 	unconfirmed bool
@@ -37,6 +38,8 @@ type domain struct {
 // publishedDomain is how far a domain was when it was last published.
 type publishedDomain struct {
 	placement.Standing
+	// unconfirmed reports that the domain would go on if it was confirmed that no event is missing.
+	unconfirmed bool
 	// unpublished marks the domains of a sequence that is new, or new in this form.
 	unpublished bool
 }
@@ -51,11 +54,12 @@ func (d *domain) current() int {
 	return min((d.Passed | d.sequence.Skipped).FirstMissing(), len(d.sequence.groups))
 }
 
-// publish has how far the domain is read from now on.
-func (d *domain) publish() {
+// publish has how far the domain is read from now on, and returns what was read until now.
+func (d *domain) publish() (before publishedDomain) {
 	d.sequence.domainsMu.Lock()
 	defer d.sequence.domainsMu.Unlock()
-	d.published = publishedDomain{Standing: d.standing()}
+	before, d.published = d.published, publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed}
+	return before
 }
 
 // domainOf is the domain in which the pod counts.
@@ -75,34 +79,34 @@ func (d *domain) applies(g *group) bool { return d.node == nil || g.AppliesTo(d.
 
 // evaluate brings what is known of each group up to the sums, which the transaction may have changed. It must come before
 // advance.
-func (d *domain) evaluate(e *Engine, tx *transaction) {
+func (d *domain) evaluate(k *knowledge, tx *transaction) {
 	question, relisted := tx.Question, tx.relisted
 	if !d.evaluated {
-		question = e.nowMoment()
+		question = k.nowMoment()
 	}
 	for _, state := range d.groupStates {
 		i, question := state.group, question
 		if d.evaluated && !state.dirty {
-			d.settleConfirmation(i, e)
+			d.settleConfirmation(i, k)
 			continue
 		}
 		facts := d.facts(i)
 		need := facts.Need()
 		satisfied := !d.sequence.refused() && facts.IsSatisfied(need)
 		if state.changed.Moment == 0 {
-			question = e.nowMoment() // until now nothing of it was looked at
+			question = k.nowMoment() // until now nothing of it was looked at
 		}
-		state.changed = state.changed.and(question)
+		state.changed = state.changed.And(question)
 		if need.Ready = 0; !state.satisfied || need != state.needThen || relisted {
 			state.question, state.needThen, state.confirmed = state.changed, need, false
 		}
 		if g := d.sequence.groups[i]; g.watchedSince.IsZero() {
-			g.watchedSince = e.now.Truncate(time.Second)
+			g.watchedSince = k.now.Truncate(time.Second)
 		}
-		state.witness.notice(tx, e)
-		state.since = d.satisfiedSince(i, satisfied, e)
+		state.witness.Notice(tx.Version, !tx.relisted && !k.split)
+		state.since = d.satisfiedSince(i, satisfied, k)
 		state.satisfied, state.dirty, state.turned = satisfied, false, time.Time{}
-		d.settleConfirmation(i, e)
+		d.settleConfirmation(i, k)
 	}
 	d.evaluated = true
 }
@@ -140,7 +144,7 @@ func (d *domain) reset() {
 	d.State, d.evaluated = progress.State{Reached: d.Reached, Released: d.Released}, false
 	for _, state := range d.groupStates {
 		state.satisfied, state.confirmed, state.waitConfirmed = false, false, false
-		state.since, state.turned, state.witness = time.Time{}, time.Time{}, witness{}
+		state.since, state.turned, state.witness = time.Time{}, time.Time{}, confirmation.Witness{}
 		for p := range state.members {
 			if group, passed, ok := p.provenGroup(d.sequence); ok {
 				d.recordProof(group, passed)

@@ -46,17 +46,17 @@ func newDryRun(s *sequence) *dryRun {
 }
 
 // noteDryRuns notes what sequences with a dry run would do with a pod that has no node, or that got one before it was seen.
-func (e *Engine) noteDryRuns(p *pod) {
+func (k *knowledge) noteDryRuns(p *pod) {
 	for _, m := range p.memberships {
 		if dry := m.sequence.dry; dry != nil {
-			e.noteDryRun(dry, p, m)
+			k.noteDryRun(dry, p, m)
 		}
 	}
 }
 
-func (e *Engine) noteDryRun(dry *dryRun, p *pod, m membership) {
+func (k *knowledge) noteDryRun(dry *dryRun, p *pod, m membership) {
 	_, noted := dry.held[p]
-	ours := e.schedulerNames.Has(p.SchedulerName)
+	ours := k.schedulerNames.Has(p.SchedulerName)
 	switch {
 	case p.Terminating:
 	case noted && (p.Bound() || (!ours && !p.HasGate(m.sequence.Gate))):
@@ -64,14 +64,14 @@ func (e *Engine) noteDryRun(dry *dryRun, p *pod, m membership) {
 	case p.Bound() && (!ours || m.sequence.Continuous || p.CreatedAt.Time().Before(m.sequence.created)):
 		return // nobody says that it would have been held: its group may have been released then
 	}
-	switch would := !p.Terminating && e.wouldHold(p, m); {
+	switch would := !p.Terminating && k.wouldHold(p, m); {
 	case would && !noted:
 		since := latest(p.CreatedAt.Time(), m.sequence.created)
 		if dry.held[p] = since; since.After(dry.recordedAt) {
 			dry.total++
 		}
 	case !would && noted:
-		dry.end(p, e.now)
+		dry.end(p, k.now)
 	}
 }
 
@@ -95,16 +95,16 @@ func (d *dryRun) end(p *pod, now time.Time) {
 }
 
 // endDryRuns is end for a pod that is gone.
-func (e *Engine) endDryRuns(p *pod) {
+func (k *knowledge) endDryRuns(p *pod) {
 	for _, m := range p.memberships {
 		if m.sequence.dry != nil {
-			m.sequence.dry.end(p, e.now)
+			m.sequence.dry.end(p, k.now)
 		}
 	}
 }
 
 // endDryRun notes that a domain would have released groups that it had not before.
-func (e *Engine) endDryRun(d *domain, before publishedDomain) {
+func (k *knowledge) endDryRun(d *domain, before publishedDomain) {
 	dry := d.sequence.dry
 	if dry == nil || before.Released == d.Released {
 		return
@@ -112,16 +112,16 @@ func (e *Engine) endDryRun(d *domain, before publishedDomain) {
 	for _, state := range d.groupStates {
 		if d.releases(state.group) && !before.Released.Has(state.group) {
 			for p := range state.members {
-				dry.end(p, e.now)
+				dry.end(p, k.now)
 			}
 		}
 	}
 }
 
 // wouldHold reports whether a sequence would hold a pod without a node but for its dry run.
-func (e *Engine) wouldHold(p *pod, m membership) bool {
+func (k *knowledge) wouldHold(p *pod, m membership) bool {
 	s := m.sequence
-	ours := e.schedulerNames.Has(p.SchedulerName)
+	ours := k.schedulerNames.Has(p.SchedulerName)
 	switch {
 	case !ours && !p.HasGate(s.Gate), s.refused():
 		return false
@@ -133,10 +133,10 @@ func (e *Engine) wouldHold(p *pod, m membership) bool {
 		return false
 	}
 	if pin := p.Wants().Pin(); pin != nil {
-		return !e.openOnPin(*pin, m)
+		return !k.openOnPin(*pin, m)
 	}
 	suits, onTheWay := placement.NewRequirement(p.Wants()), false
-	for name, n := range e.nodes {
+	for name, n := range k.nodes {
 		if !suits.Suits(&n.Node) {
 			continue
 		}

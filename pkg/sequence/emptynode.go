@@ -7,6 +7,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Most nodes have nothing of most sequences: no member is bound there, and no DaemonSet is due. How far a sequence of scope Node
@@ -15,7 +16,7 @@ import (
 //
 // An eager sequence has a domain for every node, because its empty nodes differ in more: a time-out after which it goes on, or a
 // wait of a group that needs no pods, counts from when the node and the sequence were there together, and a suspension keeps
-// X
+// what it found where groups are not for every node.
 
 // onEmptyNode is how far the sequence is on a node where nothing of it is; the node may be nil.
 func (s *sequence) onEmptyNode(n *node) placement.Standing {
@@ -30,7 +31,16 @@ func (s *sequence) stateOn(name string, group int) placement.State {
 	if d := s.domains[name]; d != nil {
 		return d.standing().State(group)
 	}
-	return s.onEmptyNode(s.engine.nodes[name]).State(group)
+	return s.onEmptyNode(s.knowledge.nodes[name]).State(group)
+}
+
+// currentOn returns the groups that are under way on a node.
+func (s *sequence) currentOn(n *node) spec.GroupSet {
+	if d := s.domains[n.Name]; d != nil {
+		return d.Current()
+	}
+	passed, reached := s.ReachedOn(n.Object.Labels)
+	return reached &^ passed
 }
 
 // describeOn says what a node waits for.
@@ -65,7 +75,7 @@ func (s *sequence) noteFirstReleased(tx *transaction) {
 			tx.touch(d)
 		}
 		if s.PerNode {
-			for name, n := range s.engine.nodes {
+			for name, n := range s.knowledge.nodes {
 				if s.domains[name] == nil {
 					tx.touchEmptyNode(s, name, n)
 				}
@@ -80,13 +90,13 @@ func (s *sequence) domainAt(name string) *domain {
 	if d := s.domains[name]; d != nil {
 		return d
 	}
-	return s.newDomain(name, s.engine.nodes[name])
+	return s.newDomain(name, s.knowledge.nodes[name])
 }
 
 // newDomain makes a domain where none is. before is its node as it was before this transaction; nil if there was none.
 func (s *sequence) newDomain(name string, before *node) *domain {
-	d := &domain{sequence: s, name: name, node: s.engine.nodes[name]}
-	d.alarm.wake = func(tx *transaction) { tx.touch(d) }
+	d := &domain{sequence: s, name: name, node: s.knowledge.nodes[name]}
+	d.alarm.Owner = d
 	d.takeOver(before)
 	s.domainsMu.Lock()
 	defer s.domainsMu.Unlock()
@@ -103,7 +113,7 @@ func (d *domain) takeOver(before *node) {
 		}
 		return
 	}
-	moment := s.engine.moment.Load()
+	moment := s.knowledge.moment.Load()
 	if before == nil || before.listedAt == moment || s.listedAt == moment {
 		return
 	}
@@ -134,7 +144,7 @@ func (d *domain) isSpent() bool {
 	}
 	s := d.sequence
 	d.groupStates = slices.DeleteFunc(d.groupStates, func(state *groupState) bool { return d.isVoid(state) })
-	return len(d.groupStates) == 0 && !s.Eager && !d.hasHistory() && s.nodeRecords[d.name] == nil && d.published == publishedDomain{Standing: s.onEmptyNode(d.node)}
+	return len(d.groupStates) == 0 && !s.Eager && !d.hasHistory() && s.nodeRecords[d.name] == nil && d.published.Standing == s.onEmptyNode(d.node)
 }
 
 // isVoid reports whether nothing is in the group, and nothing is due.
@@ -149,102 +159,4 @@ func (d *domain) isVoid(state *groupState) bool {
 		}
 	}
 	return true
-}
-
-// find returns the sums of a group; nil if nothing of it is or was here.
-func (d *domain) find(group int) *groupState {
-	i, found := d.search(group)
-	if !found {
-		return nil
-	}
-	return d.groupStates[i]
-}
-
-func (d *domain) search(group int) (int, bool) {
-	return slices.BinarySearchFunc(d.groupStates, group, func(state *groupState, group int) int { return state.group - group })
-}
-
-// nothing is in the place of the sums of a group of which nothing is here. It is never written to.
-var nothing = &groupState{}
-
-// peek returns the sums of a group, only for reading.
-func (d *domain) peek(group int) *groupState {
-	if state := d.find(group); state != nil {
-		return state
-	}
-	return nothing
-}
-
-// groupState returns the sums of a group, for changing them.
-func (d *domain) groupState(group int) *groupState {
-	i, found := d.search(group)
-	if !found {
-		state := &groupState{group: group}
-		if d.evaluated && d.restsOnNothing(group) {
-			state.satisfied, state.confirmed, state.since = true, true, d.since(group)
-			state.waitConfirmed = !d.sequence.engine.now.Before(d.waitOver(group))
-		}
-		d.groupStates = slices.Insert(d.groupStates, i, state)
-	}
-	state := d.groupStates[i]
-	state.dirty = true
-	return state
-}
-
-// restsOnNothing reports whether the group is satisfied here whatever there is of it.
-func (d *domain) restsOnNothing(group int) bool {
-	return d.node != nil && d.sequence.groups[group].NeedsNoPods
-}
-
-// looksSatisfied reports whether the group is satisfied as far as is known, isConfirmed whether that is confirmed, and since is since when
-// it is.
-func (d *domain) looksSatisfied(group int) bool {
-	if state := d.find(group); state != nil {
-		return state.satisfied
-	}
-	return d.restsOnNothing(group)
-}
-
-func (d *domain) isConfirmed(group int) bool {
-	if state := d.find(group); state != nil {
-		return state.confirmed
-	}
-	return d.restsOnNothing(group)
-}
-
-func (d *domain) since(group int) time.Time {
-	switch state := d.find(group); {
-	case state != nil:
-		return state.since
-	case d.restsOnNothing(group):
-		return d.watchedSince(group)
-	}
-	return time.Time{}
-}
-
-// watchedSince is since when the engine watches the group here, defined as it is.
-func (d *domain) watchedSince(group int) time.Time {
-	since := d.sequence.groups[group].watchedSince
-	if d.node != nil {
-		since = latest(since, d.node.seenAt)
-	}
-	return since
-}
-
-// bitSet is a set of small numbers.
-type bitSet []uint64
-
-func (s bitSet) has(i int) bool { return i/64 < len(s) && s[i/64]&(1<<(i%64)) != 0 }
-
-func (s *bitSet) add(i int) {
-	for len(*s) <= i/64 {
-		*s = append(*s, 0)
-	}
-	(*s)[i/64] |= 1 << (i % 64)
-}
-
-func (s bitSet) remove(i int) {
-	if s.has(i) {
-		s[i/64] &^= 1 << (i % 64)
-	}
 }

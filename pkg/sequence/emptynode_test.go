@@ -148,7 +148,7 @@ func (c *comparison) checkBlanks() error {
 			}
 			c.seen["blank nodes"]++
 			d := &domain{sequence: s, name: name, node: n}
-			d.evaluate(c.engine.Engine, &transaction{})
+			d.evaluate(&c.engine.knowledge, &transaction{})
 			d.advance(c.engine.now)
 			if want, got := d.standing(), s.onEmptyNode(n); got != want {
 				return fmt.Errorf("%s on %s: %+v, and with a lane %+v", s.Key.Name, name, got, want)

@@ -2,12 +2,11 @@ package sequence
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
@@ -25,66 +24,45 @@ type Config struct {
 	ClusterScopeOnly bool
 }
 
-// Engine holds what the API server last said of PodSequences, pods, nodes and the workloads that make pods. It is safe for
-// concurrent use.
+// Engine takes in what the API server says of PodSequences, pods, nodes and the workloads that make pods, event by event, and
+// publishes what that changes. It is safe for concurrent use.
 //
-// Events come one at a time, by enter. The scheduler reads what is published, see Verdict, and waits for none of them. No lock
-// is held while calling out.
+// Events come one at a time, by enter. Whoever asks waits for the event that is under way, by mu. The scheduler does not ask: it
+// reads what is published, see Verdict, and waits for nothing. No lock is held while calling out.
 type Engine struct {
-	config         Config
-	schedulerNames sets.Set[string]
-
 	enter sync.Mutex // held by whoever changes anything
 	mu    sync.RWMutex
-
-	now        time.Time     // of the last Tick
-	newest     string        // the newest version of anything seen
-	moment     atomic.Uint64 // see Moment
-	split      bool          // see VersionsIncomparable
-	alarms     alarms
-	sequences  map[types.NamespacedName]*sequence
-	namespaces map[string]*namespace
-	consents   consents
-	workloads  workloads
-
-	nodes   map[string]*node
-	slots   []*node                        // the nodes, each at a place of its own while it is there
-	hosts   map[string]map[string]struct{} // names of nodes by host name
-	perNode map[*sequence]struct{}         // sequences of scope Node
-	// selectors are the sequences with groups that select namespaces by label.
-	selectors map[*sequence]struct{}
-	daemons   map[*workload]struct{} // DaemonSets that they select
-
-	requirements requirements
-	pinned       map[inventory.Pin]map[*pod]struct{}
-	podGroups    map[podgroups.Reference]*podGroup
-	unconfirmed  map[string]*unconfirmed // by namespace
-
-	published published
-	unseen    unseenPods
-	shared    inventory.Shared
+	knowledge
 }
 
 // NewEngine returns an engine that knows nothing.
-func NewEngine(config Config) *Engine {
-	return &Engine{
-		config:         config,
-		schedulerNames: sets.New(config.SchedulerNames...),
-		sequences:      map[types.NamespacedName]*sequence{},
-		namespaces:     map[string]*namespace{},
-		consents:       newConsents(),
-		workloads:      newWorkloads(),
-		nodes:          map[string]*node{},
-		hosts:          map[string]map[string]struct{}{},
-		perNode:        map[*sequence]struct{}{},
-		selectors:      map[*sequence]struct{}{},
-		daemons:        map[*workload]struct{}{},
-		requirements:   requirements{byKey: map[string]*requirement{}, classes: map[string]*equivalenceClass{}},
-		pinned:         map[inventory.Pin]map[*pod]struct{}{},
-		podGroups:      map[podgroups.Reference]*podGroup{},
-		unconfirmed:    map[string]*unconfirmed{},
-		unseen:         unseenPods{versions: map[types.UID]string{}},
-	}
+func NewEngine(config Config) *Engine { return &Engine{knowledge: newKnowledge(config)} }
+
+// settleAfter enters one event, and returns what that changed.
+func (e *Engine) settleAfter(enter func() *transaction) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.settle(enter())
+}
+
+// settleAt is settleAfter for an event of a version.
+func (e *Engine) settleAt(version string, enter func(*transaction)) Changes {
+	return e.settleAfter(func() *transaction {
+		tx := e.at(version)
+		enter(tx)
+		return tx
+	})
+}
+
+// settleListed is settleAfter for a list of a version.
+func (e *Engine) settleListed(version string, enter func(*transaction)) Changes {
+	return e.settleAfter(func() *transaction {
+		tx := e.relistedAt(version)
+		enter(tx)
+		return tx
+	})
 }
 
 // ApplyPod tells the engine of a pod that was added or changed. A version older than the one it has is ignored.
@@ -93,7 +71,7 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	defer e.enter.Unlock()
 
 	view := viewPod(object)
-	prepared := e.prepareClass(view)
+	prepared := e.prepareClass(view) // may take a while: nobody who asks waits for it
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	tx := e.at(view.ResourceVersion)
@@ -103,14 +81,7 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 
 // RemovePod tells the engine that a pod is gone. A pod of the same name but another UID is left alone.
 func (e *Engine) RemovePod(object *corev1.Pod) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	tx := e.at(object.ResourceVersion)
-	e.removePod(object.Namespace, object.Name, object.UID, tx)
-	return e.settle(tx)
+	return e.settleAt(object.ResourceVersion, func(tx *transaction) { e.removePod(object.Namespace, object.Name, object.UID, tx) })
 }
 
 // ReplacePods tells the engine of all pods there are. It is one step: in between, pods would look as they never were
@@ -122,18 +93,7 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 	defer e.mu.Unlock()
 
 	tx := e.relistedAt(version)
-	present := make(map[types.UID]struct{}, len(objects))
-	for _, object := range objects {
-		present[object.UID] = struct{}{}
-		e.applyPod(viewPod(object), nil, tx)
-	}
-	for name, ns := range e.namespaces {
-		for _, p := range ns.pods {
-			if _, ok := present[p.UID]; !ok {
-				e.removePod(name, p.Name, p.UID, tx)
-			}
-		}
-	}
+	e.replacePods(objects, tx)
 	changes := e.settle(tx)
 	e.unseen.listed(version) // what it has is published
 	return changes
@@ -141,95 +101,170 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 
 // ApplySequence tells the engine of a PodSequence that was added or changed, and of what cannot be read of it.
 func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unreadable) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	tx := e.at(ps.ResourceVersion)
-	e.applySequence(spec.Stored{PodSequence: ps, Unreadable: unreadable}, tx)
-	return e.settle(tx)
+	return e.settleAt(ps.ResourceVersion, func(tx *transaction) {
+		e.applySequence(spec.Stored{PodSequence: ps, Unreadable: unreadable}, tx)
+	})
 }
 
 // ApplyClusterSequence tells the engine of a ClusterPodSequence that was added or changed, and of what cannot be read of it.
 func (e *Engine) ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, unreadable ...spec.Unreadable) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	return e.settleAt(cluster.ResourceVersion, func(tx *transaction) { e.applySequence(spec.OfCluster(cluster, unreadable...), tx) })
+}
 
-	tx := e.at(cluster.ResourceVersion)
-	e.applySequence(spec.OfCluster(cluster, unreadable...), tx)
-	return e.settle(tx)
+// ApplySequences tells the engine of several PodSequences and ClusterPodSequences in one step. version is the newest of anything
+// that is known.
+func (e *Engine) ApplySequences(objects []Stored, version string) Changes {
+	return e.settleAt(version, func(tx *transaction) {
+		for _, ps := range objects {
+			e.applySequence(ps, tx)
+		}
+	})
 }
 
 // RemoveSequence tells the engine that a PodSequence is gone since a version, or a ClusterPodSequence if the key has no namespace.
 func (e *Engine) RemoveSequence(key types.NamespacedName, version string) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	tx := e.at(version)
-	e.swap(e.sequences[key], nil, tx)
-	return e.settle(tx)
+	return e.settleAt(version, func(tx *transaction) { e.swap(e.sequences[key], nil, tx) })
 }
 
 // ReplaceSequences tells the engine of all PodSequences that there are at a version. It does not touch ClusterPodSequences.
 func (e *Engine) ReplaceSequences(objects []spec.Stored, version string) Changes {
-	return e.replaceSequences(objects, version, false)
+	return e.settleListed(version, func(tx *transaction) { e.replaceSequences(objects, false, tx) })
 }
 
 // ReplaceClusterSequences tells the engine of all ClusterPodSequences that there are at a version. It does not touch PodSequences.
 func (e *Engine) ReplaceClusterSequences(objects []spec.Stored, version string) Changes {
-	return e.replaceSequences(objects, version, true)
+	return e.settleListed(version, func(tx *transaction) { e.replaceSequences(objects, true, tx) })
 }
 
-func (e *Engine) replaceSequences(objects []spec.Stored, version string, cluster bool) Changes {
+// ApplyWorkload tells the engine of a Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet or Job that
+// was added or changed. A version older than the one it has is ignored, as is an object of another kind.
+func (e *Engine) ApplyWorkload(object metav1.Object) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
+
+	view := viewWorkload(object)
+	if view == nil {
+		return Changes{}
+	}
+	e.prepareDue(view) // may take a while, as above
 	e.mu.Lock()
 	defer e.mu.Unlock()
-
-	tx := e.relistedAt(version)
-	present := make(map[types.NamespacedName]struct{}, len(objects))
-	for _, ps := range objects {
-		present[types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}] = struct{}{}
-		e.applySequence(ps, tx)
-	}
-	for key, s := range e.sequences {
-		if _, ok := present[key]; !ok && s.Cluster == cluster {
-			e.swap(s, nil, tx)
-		}
-	}
+	tx := e.at(view.ResourceVersion)
+	e.applyWorkload(view, tx)
 	return e.settle(tx)
+}
+
+// RemoveWorkload tells the engine that a workload is gone.
+func (e *Engine) RemoveWorkload(object metav1.Object) Changes {
+	return e.settleAt(object.GetResourceVersion(), func(tx *transaction) { e.removeWorkload(object.GetUID(), tx) })
+}
+
+// ReplaceWorkloads tells the engine of all workloads of one kind that there are at a version, in one step.
+func (e *Engine) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, version string) Changes {
+	e.enter.Lock()
+	defer e.enter.Unlock()
+
+	views := e.prepareWorkloads(kind, objects) // may take a while, as above
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	tx := e.relistedAt(version)
+	e.replaceWorkloads(kind, views, tx)
+	return e.settle(tx)
+}
+
+// ApplyNode tells the engine of a node that was added or changed. A version older than the one it has is ignored.
+func (e *Engine) ApplyNode(object *corev1.Node) Changes {
+	return e.settleAt(object.ResourceVersion, func(tx *transaction) { e.applyNode(object, tx) })
+}
+
+// RemoveNode tells the engine that a node is gone.
+func (e *Engine) RemoveNode(name string) Changes {
+	return e.settleAfter(func() *transaction {
+		tx := &transaction{}
+		e.removeNode(name, tx)
+		return tx
+	})
+}
+
+// ReplaceNodes tells the engine of all nodes there are at a version, in one step.
+func (e *Engine) ReplaceNodes(objects []*corev1.Node, version string) Changes {
+	return e.settleListed(version, func(tx *transaction) { e.replaceNodes(objects, tx) })
+}
+
+// ApplyNamespace tells the engine of a namespace that was added or changed. A version older than the one it has is ignored.
+func (e *Engine) ApplyNamespace(object *corev1.Namespace) Changes {
+	return e.settleAt(object.ResourceVersion, func(tx *transaction) { e.setNamespace(object, tx) })
+}
+
+// RemoveNamespace tells the engine that a namespace is gone.
+func (e *Engine) RemoveNamespace(object *corev1.Namespace) Changes {
+	return e.settleAt(object.ResourceVersion, func(tx *transaction) { e.dropNamespace(object.Name, tx) })
+}
+
+// ReplaceNamespaces tells the engine of all namespaces that there are at a version.
+func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes {
+	return e.settleListed(version, func(tx *transaction) { e.replaceNamespaces(objects, tx) })
+}
+
+// ForgetNamespace has the engine forget the workloads of a namespace, and its pods but for those that have no node and have
+// not ended. It does nothing while a PodSequence has that namespace.
+func (e *Engine) ForgetNamespace(name string) Changes {
+	return e.settleAt("", func(tx *transaction) { e.forgetNamespace(name, tx) })
+}
+
+// ApplyPodGroup tells the engine how many pods a PodGroup asks for at least; 0 if for none in particular, or if it is gone.
+func (e *Engine) ApplyPodGroup(reference podgroups.Reference, minimum int) Changes {
+	return e.settleAfter(func() *transaction {
+		tx := e.at(e.newest) // when it changed nobody says
+		e.applyPodGroup(reference, minimum, tx)
+		return tx
+	})
+}
+
+// VersionsIncomparable tells the engine that resource versions of different kinds cannot be compared, because the API server
+// keeps some kinds in an etcd of their own. It cannot be taken back.
+func (e *Engine) VersionsIncomparable() {
+	e.settleAfter(func() *transaction {
+		e.split = true
+		return &transaction{}
+	})
+}
+
+// Confirm tells the engine that it has been told of every event of a subject that had happened at one of its moments.
+func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
+	return e.settleAfter(func() *transaction {
+		tx := &transaction{}
+		e.confirm(subject, moment, tx)
+		return tx
+	})
 }
 
 // Tick tells the engine what time it is: waits and time-outs that are over take effect. Times in the future, of which the
 // API may tell when clocks differ, count as this time. It must not run backwards.
 func (e *Engine) Tick(now time.Time) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	e.now = latest(e.now, now)
-	tx := transaction{}
-	for alarm := range e.alarms.due(e.now) {
-		alarm.wake(&tx)
-	}
-	return e.settle(&tx)
+	return e.settleAfter(func() *transaction {
+		e.now = latest(e.now, now)
+		tx := &transaction{}
+		for d := range e.alarms.Due(e.now) {
+			tx.touch(d)
+		}
+		return tx
+	})
 }
 
-// NextWake is when Tick will next change something by itself; zero if nothing waits for time to pass.
+// NextWake returns when Tick will next change something by itself; zero if nothing waits for time to pass.
 func (e *Engine) NextWake() time.Time {
 	e.enter.Lock()
 	defer e.enter.Unlock()
-	return e.alarms.next()
+	return e.alarms.Next()
 }
 
-// Everything is what the engine would have reported had it come to know all it knows in one step: every pod that may be scheduled,
-// every pod that must wait, every sequence.
+// Moment counts the events that the engine has been told of. What is found to be there after it was read was known, if it
+// was there before, when the events up to the moment were entered. The last of them may be on the way in.
+func (e *Engine) Moment() uint64 { return e.moment.Load() }
+
+// Everything returns what the engine would have reported had it come to know all it knows in one step: every pod that may be
+// scheduled, every pod that must wait, every sequence.
 func (e *Engine) Everything() Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
@@ -242,8 +277,7 @@ func (e *Engine) Everything() Changes {
 	}
 	for _, ns := range e.namespaces {
 		for _, p := range ns.pods {
-			e.release(&changes, p, true)
-			e.hold(&changes, p)
+			e.report(&changes, p, verdict{held: true}, e.publish(p))
 		}
 	}
 	return changes

@@ -15,22 +15,64 @@ import (
 // what a held pod costs does not grow with the number of nodes.
 type requirement struct {
 	placement.Requirement
-	suitable bitSet // the slots of the nodes that meet it
+	suitable placement.Slots // the slots of the nodes that meet it
 	classes  map[*equivalenceClass]struct{}
 }
 
 // equivalenceClass has the unbound pods that may use exactly the same nodes: they ask the same of a node and have the same places in
 // sequences of node scope.
 type equivalenceClass struct {
+	limits
 	key, requirementKey string
 	requirement         *requirement
-	needs               []membership
 	pods                map[*pod]struct{}
 	nodes               placement.Nodes
 
-	touched bool // in this transaction
-	wasHeld bool // before this transaction
-	opened  bool // a node opened in this transaction
+	published classVerdict
+	touched   bool // it will be looked at when the transaction is settled
+}
+
+// limits keep unbound pods from some nodes.
+type limits struct {
+	// needs are their places in sequences of node scope. No element is ever written to: who reads what is published reads them too.
+	needs []membership
+	// opened is the transaction in which a node last opened to them, see Engine.settled.
+	opened uint64
+}
+
+// pin is the one node that a pod asks for. The pod has no equivalence class.
+type pin struct {
+	inventory.Pin
+	limits
+}
+
+// limits returns what keeps the pod from some nodes; nil if nothing does.
+func (p *pod) limits() *limits {
+	switch {
+	case p.class != nil:
+		return &p.class.limits
+	case p.pin != nil:
+		return &p.pin.limits
+	}
+	return nil
+}
+
+// classVerdict is as much of the verdicts on its pods as follows from their equivalence class.
+type classVerdict struct {
+	held   bool
+	by     *sequence // nil if it is not held
+	opened uint64
+}
+
+// verdict returns what the engine says of the pods of the equivalence class now.
+func (c *equivalenceClass) verdict() classVerdict {
+	v := classVerdict{held: c.nodes.Held(), opened: c.opened}
+	if v.held {
+		if i := slices.IndexFunc(c.needs, c.waitsFor); i >= 0 {
+			v.by = c.needs[i].sequence
+		}
+	}
+	return v
 }
 
 func (c *equivalenceClass) stateOn(name string) placement.State {
@@ -44,17 +86,19 @@ func (c *equivalenceClass) stateOn(name string) placement.State {
 // waitsFor reports whether the pods wait for this sequence, and not only for another one.
 func (c *equivalenceClass) waitsFor(m membership) bool {
 	slot := c.nodes.First(placement.OnTheWay) // one will do: the answer is for people
-	return slot >= 0 && m.sequence.stateOn(m.sequence.engine.slots[slot].Name, m.group) != placement.Open
+	return slot >= 0 && m.sequence.stateOn(m.sequence.knowledge.slots[slot].Name, m.group) != placement.Open
 }
 
 // refresh works out anew what the node is to the equivalence class.
-func (c *equivalenceClass) refresh(n *node, tx *transaction) {
+func (c *equivalenceClass) refresh(n *node, settled uint64, tx *transaction) {
 	if n == nil || c.nodes.At(n.slot) == placement.Unsuitable {
 		return
 	}
+	tx.touchClass(c)
 	if now := c.stateOn(n.Name); now != c.nodes.At(n.slot) {
-		tx.touchClass(c)
-		c.opened = c.opened || now == placement.Open
+		if now == placement.Open {
+			c.opened = settled
+		}
 		c.nodes.Set(n.slot, now)
 	}
 }
@@ -67,9 +111,9 @@ type requirements struct {
 
 func (r *requirements) all() iter.Seq[*requirement] { return maps.Values(r.byKey) }
 
-// needs are the pod's places that keep it from some nodes.
-func (e *Engine) needs(p *pod) []membership {
-	if p.Wants() == nil || p.Terminating || !e.schedulerNames.Has(p.SchedulerName) {
+// needs returns the pod's places that keep it from some nodes, sorted by sequence.
+func (k *knowledge) needs(p *pod) []membership {
+	if p.Wants() == nil || p.Terminating || !k.schedulerNames.Has(p.SchedulerName) {
 		return nil
 	}
 	var needs []membership
@@ -78,39 +122,37 @@ func (e *Engine) needs(p *pod) []membership {
 			needs = append(needs, m)
 		}
 	}
+	slices.SortFunc(needs, func(a, b membership) int { return compareKeys(a.sequence.Key, b.sequence.Key) })
 	return needs
 }
 
 // classFor finds the equivalence class of pods with these wants and needs, or makes it. It only reads what the engine has: an equivalence class
 // that is new must be listed.
-func (e *Engine) classFor(wants *inventory.NodeRequirement, needs []membership) *equivalenceClass {
-	slices.SortFunc(needs, func(a, b membership) int {
-		return strings.Compare(a.sequence.Key.String(), b.sequence.Key.String())
-	})
+func (k *knowledge) classFor(wants *inventory.NodeRequirement, needs []membership) *equivalenceClass {
 	requirementKey := wants.Key()
 	key := strings.Builder{}
 	key.WriteString(requirementKey)
 	for _, m := range needs {
 		fmt.Fprintf(&key, "|%p %d", m.sequence, m.group)
 	}
-	if c := e.requirements.classes[key.String()]; c != nil {
+	if c := k.requirements.classes[key.String()]; c != nil {
 		return c
 	}
 	c := &equivalenceClass{
-		key: key.String(), requirementKey: requirementKey, needs: needs,
-		requirement: e.requirements.byKey[requirementKey],
-		pods:        map[*pod]struct{}{}, nodes: placement.NewNodes(len(e.slots)),
+		limits: limits{needs: needs}, key: key.String(), requirementKey: requirementKey,
+		requirement: k.requirements.byKey[requirementKey],
+		pods:        map[*pod]struct{}{}, nodes: placement.NewNodes(len(k.slots)),
 	}
 	if c.requirement == nil {
 		c.requirement = &requirement{Requirement: placement.NewRequirement(wants), classes: map[*equivalenceClass]struct{}{}}
-		for _, n := range e.nodes {
+		for _, n := range k.nodes {
 			if c.requirement.Suits(&n.Node) {
-				c.requirement.suitable.add(n.slot)
+				c.requirement.suitable.Add(n.slot)
 			}
 		}
 	}
-	for _, n := range e.nodes {
-		if c.requirement.suitable.has(n.slot) {
+	for _, n := range k.nodes {
+		if c.requirement.suitable.Has(n.slot) {
 			c.nodes.Set(n.slot, c.stateOn(n.Name))
 		}
 	}
@@ -118,23 +160,23 @@ func (e *Engine) classFor(wants *inventory.NodeRequirement, needs []membership) 
 }
 
 // matchNode sees whether a node that is new or has changed suits the requirement.
-func (e *Engine) matchNode(r *requirement, n *node, tx *transaction) {
-	before := r.suitable.has(n.slot)
+func (k *knowledge) matchNode(r *requirement, n *node, tx *transaction) {
+	before := r.suitable.Has(n.slot)
 	switch after := r.Suits(&n.Node); {
 	case after && !before:
-		r.suitable.add(n.slot)
+		r.suitable.Add(n.slot)
 		for c := range r.classes {
 			tx.touchClass(c)
 			c.nodes.Set(n.slot, placement.Closed)
 			tx.refresh = append(tx.refresh, classNode{c, n})
 		}
 	case before && !after:
-		e.unmatchNode(r, n, tx)
+		k.unmatchNode(r, n, tx)
 	}
 }
 
-func (e *Engine) unmatchNode(r *requirement, n *node, tx *transaction) {
-	r.suitable.remove(n.slot)
+func (k *knowledge) unmatchNode(r *requirement, n *node, tx *transaction) {
+	r.suitable.Remove(n.slot)
 	for c := range r.classes {
 		if c.nodes.At(n.slot) != placement.Unsuitable {
 			tx.touchClass(c)
@@ -143,31 +185,40 @@ func (e *Engine) unmatchNode(r *requirement, n *node, tx *transaction) {
 	}
 }
 
-// classify gives an unbound pod its equivalence class or its pin. prepared may be the equivalence class, made without the lock.
-func (e *Engine) classify(p *pod, prepared *equivalenceClass) {
-	e.declassify(p)
-	needs := e.needs(p)
+// classify gives an unbound pod its equivalence class or its pin, or leaves it the one that it has. prepared may be the
+// equivalence class, made without the lock.
+func (k *knowledge) classify(p *pod, prepared *equivalenceClass) {
+	needs := k.needs(p)
 	if len(needs) == 0 {
+		k.declassify(p)
 		return
 	}
-	if p.pin = p.Wants().Pin(); p.pin != nil {
-		insert(e.pinned, *p.pin, p)
+	if at := p.Wants().Pin(); at != nil {
+		if p.pin == nil || p.pin.Pin != *at || !slices.Equal(p.pin.needs, needs) {
+			k.declassify(p)
+			p.pin = &pin{Pin: *at, limits: limits{needs: needs}}
+			insert(k.pinned, *at, p)
+		}
 		return
 	}
 	c := prepared
 	if c == nil {
-		c = e.classFor(p.Wants(), needs)
+		c = k.classFor(p.Wants(), needs)
 	}
+	if c == p.class {
+		return
+	}
+	k.declassify(p)
 	if len(c.pods) == 0 {
-		e.listClass(c)
+		k.listClass(c)
 	}
 	p.class = c
 	c.pods[p] = struct{}{}
 }
 
-func (e *Engine) declassify(p *pod) {
+func (k *knowledge) declassify(p *pod) {
 	if p.pin != nil {
-		remove(e.pinned, *p.pin, p)
+		remove(k.pinned, p.pin.Pin, p)
 		p.pin = nil
 	}
 	c := p.class
@@ -178,18 +229,19 @@ func (e *Engine) declassify(p *pod) {
 	if delete(c.pods, p); len(c.pods) > 0 {
 		return
 	}
-	delete(e.requirements.classes, c.key)
+	delete(k.requirements.classes, c.key)
 	if delete(c.requirement.classes, c); len(c.requirement.classes) == 0 {
-		delete(e.requirements.byKey, c.requirementKey)
+		delete(k.requirements.byKey, c.requirementKey)
 	}
 	for _, m := range c.needs {
 		delete(m.sequence.classes, c)
 	}
 }
 
-func (e *Engine) listClass(c *equivalenceClass) {
-	e.requirements.classes[c.key] = c
-	e.requirements.byKey[c.requirementKey] = c.requirement
+func (k *knowledge) listClass(c *equivalenceClass) {
+	c.published = c.verdict()
+	k.requirements.classes[c.key] = c
+	k.requirements.byKey[c.requirementKey] = c.requirement
 	c.requirement.classes[c] = struct{}{}
 	for _, m := range c.needs {
 		m.sequence.classes[c] = struct{}{}
@@ -197,11 +249,11 @@ func (e *Engine) listClass(c *equivalenceClass) {
 }
 
 // nodesOf are the names of the nodes that a pin means: usually one.
-func (e *Engine) nodesOf(p inventory.Pin) iter.Seq[string] {
+func (k *knowledge) nodesOf(p inventory.Pin) iter.Seq[string] {
 	if p.Node != "" {
 		return func(yield func(string) bool) { yield(p.Node) }
 	}
-	return maps.Keys(e.hosts[p.Host])
+	return maps.Keys(k.hosts[p.Host])
 }
 
 // openTo reports whether the node is open to the pod in every sequence that has it.
@@ -215,20 +267,20 @@ func (p *pod) openTo(name string) bool {
 }
 
 // isReleasedOnNodes reports whether sequences of node scope leave the pod a node to go to, or nothing to wait for.
-func (e *Engine) isReleasedOnNodes(p *pod) bool {
+func (k *knowledge) isReleasedOnNodes(p *pod) bool {
 	switch {
 	case p.class != nil:
 		return !p.class.nodes.Held()
 	case p.pin == nil:
 		return true
 	}
-	return e.isReleasedOnPin(p)
+	return k.isReleasedOnPin(p)
 }
 
 // isReleasedOnPin reports whether every sequence lets a pinned pod go to its node. It is a function of its own because what it
 // iterates with is allocated when it begins.
-func (e *Engine) isReleasedOnPin(p *pod) bool {
-	for name := range e.nodesOf(*p.pin) {
+func (k *knowledge) isReleasedOnPin(p *pod) bool {
+	for name := range k.nodesOf(p.pin.Pin) {
 		if p.openTo(name) {
 			return true
 		}

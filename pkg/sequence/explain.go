@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
 )
 
@@ -18,6 +19,9 @@ type Place struct {
 	Governed bool
 	// Decision says whether this sequence holds the pod, whatever other sequences say.
 	Decision report.Decision
+	// OnTheWay are, in scope Node, the nodes for whose groups a held pod waits, sorted: they suit the pod, and an earlier group is on its
+	// way there. Empty if the pod is pinned to one node, which the Decision names.
+	OnTheWay []string
 }
 
 // Places returns the groups that sequences have for a pod, sorted by sequence. The pod may be one that does not exist, such as
@@ -31,15 +35,36 @@ func (e *Engine) Places(object *corev1.Pod) []Place {
 	for _, m := range p.memberships {
 		alone := *p
 		alone.memberships = []membership{m}
-		places = append(places, Place{
+		place := Place{
 			Sequence: m.sequence.Key, Group: m.group, Decision: e.decision(&alone),
 			Governed: e.schedulerNames.Has(p.SchedulerName) || p.HasGate(m.sequence.Gate),
-		})
+		}
+		if place.Decision.Held && m.sequence.PerNode {
+			place.OnTheWay = e.onTheWay(p, m)
+		}
+		places = append(places, place)
 	}
 	slices.SortFunc(places, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(a.Sequence.Namespace, b.Sequence.Namespace), cmp.Compare(a.Sequence.Name, b.Sequence.Name))
 	})
 	return places
+}
+
+// onTheWay returns the nodes for whose groups the pod waits.
+func (e *Engine) onTheWay(p *pod, m membership) []string {
+	wants := p.Wants()
+	if wants == nil || wants.Pin() != nil {
+		return nil
+	}
+	var nodes []string
+	suits := placement.NewRequirement(wants)
+	for name, n := range e.nodes {
+		if suits.Suits(&n.Node) && m.sequence.stateOn(name, m.group) == placement.OnTheWay {
+			nodes = append(nodes, name)
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
 }
 
 // Predecessors returns the 0-based indices of the groups that a group waits for: skipped ones are not among them. It is empty

@@ -1,8 +1,10 @@
 package sequence
 
 import (
+	"slices"
 	"time"
 
+	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
@@ -28,7 +30,7 @@ type groupState struct {
 	dirty         bool      // its sums changed in this transaction
 	turned        time.Time // the latest ready time of pods that turned ready in this transaction
 
-	witness witness
+	witness confirmation.Witness
 }
 
 // facts are what the rules of readiness look at.
@@ -60,4 +62,84 @@ func (d *domain) missing(g *group) int {
 		}
 	}
 	return missing
+}
+
+// find returns the sums of a group; nil if nothing of it is or was here.
+func (d *domain) find(group int) *groupState {
+	i, found := d.search(group)
+	if !found {
+		return nil
+	}
+	return d.groupStates[i]
+}
+
+func (d *domain) search(group int) (int, bool) {
+	return slices.BinarySearchFunc(d.groupStates, group, func(state *groupState, group int) int { return state.group - group })
+}
+
+// nothing is in the place of the sums of a group of which nothing is here. It is never written to.
+var nothing = &groupState{}
+
+// peek returns the sums of a group, only for reading.
+func (d *domain) peek(group int) *groupState {
+	if state := d.find(group); state != nil {
+		return state
+	}
+	return nothing
+}
+
+// groupState returns the sums of a group, for changing them.
+func (d *domain) groupState(group int) *groupState {
+	i, found := d.search(group)
+	if !found {
+		state := &groupState{group: group}
+		if d.evaluated && d.restsOnNothing(group) {
+			state.satisfied, state.confirmed, state.since = true, true, d.since(group)
+			state.waitConfirmed = !d.sequence.knowledge.now.Before(d.waitOver(group))
+		}
+		d.groupStates = slices.Insert(d.groupStates, i, state)
+	}
+	state := d.groupStates[i]
+	state.dirty = true
+	return state
+}
+
+// restsOnNothing reports whether the group is satisfied here whatever there is of it.
+func (d *domain) restsOnNothing(group int) bool {
+	return d.node != nil && d.sequence.groups[group].NeedsNoPods
+}
+
+// looksSatisfied reports whether the group is satisfied as far as is known, isConfirmed whether that is confirmed, and since is since when
+// it is.
+func (d *domain) looksSatisfied(group int) bool {
+	if state := d.find(group); state != nil {
+		return state.satisfied
+	}
+	return d.restsOnNothing(group)
+}
+
+func (d *domain) isConfirmed(group int) bool {
+	if state := d.find(group); state != nil {
+		return state.confirmed
+	}
+	return d.restsOnNothing(group)
+}
+
+func (d *domain) since(group int) time.Time {
+	switch state := d.find(group); {
+	case state != nil:
+		return state.since
+	case d.restsOnNothing(group):
+		return d.watchedSince(group)
+	}
+	return time.Time{}
+}
+
+// watchedSince is since when the engine watches the group here, defined as it is.
+func (d *domain) watchedSince(group int) time.Time {
+	since := d.sequence.groups[group].watchedSince
+	if d.node != nil {
+		since = latest(since, d.node.seenAt)
+	}
+	return since
 }

@@ -22,45 +22,23 @@ func TargetNamespace(ps *v1alpha1.PodSequence) string {
 // Consents reports whether the annotation that lists them allows PodSequences of a namespace.
 func Consents(list, namespace string) bool { return spec.Allows(list, namespace) }
 
-// ApplySequences tells the engine of several PodSequences and ClusterPodSequences in one step. version is the newest of anything that is known.
-func (e *Engine) ApplySequences(objects []Stored, version string) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	b := e.at(version)
-	for _, ps := range objects {
-		e.applySequence(ps, b)
-	}
-	return e.settle(b)
-}
-
 // KnowsUnbound reports whether the engine knows the pod, and knows it without a node. It takes no lock.
 func (e *Engine) KnowsUnbound(object *corev1.Pod) bool {
 	found, ok := e.published.pods.Load(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
 	return ok && found.(*publishedPod).uid == object.UID
 }
 
-// ForgetNamespace has the engine forget the workloads of a namespace, and its pods but for those that have no node and have
-// not ended. It does nothing while a PodSequence has that namespace.
-func (e *Engine) ForgetNamespace(name string) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	ns, b := e.namespaces[name], e.at("")
-	if ns != nil && len(ns.sequences) > 0 {
-		return Changes{}
+// forgetNamespace forgets the workloads of a namespace, and most of its pods.
+func (k *knowledge) forgetNamespace(name string, tx *transaction) {
+	if ns := k.namespaces[name]; ns != nil && len(ns.sequences) > 0 {
+		return
 	}
-	for w := range e.workloads.of[name] {
-		e.removeWorkload(w.UID, b)
+	for w := range k.workloads.of[name] {
+		k.removeWorkload(w.UID, tx)
 	}
-	for _, p := range e.podsIn(name) {
+	for _, p := range k.podsIn(name) {
 		if p.Bound() || p.Succeeded || p.Failed {
-			e.removePod(name, p.Name, p.UID, b)
+			k.removePod(name, p.Name, p.UID, tx)
 		}
 	}
-	return e.settle(b)
 }

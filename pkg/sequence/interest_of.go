@@ -1,30 +1,43 @@
 package sequence
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// Interest says of which namespaces a sequence speaks, as its spec has it.
+// Interest says of which namespaces, and of which of their pods, a sequence speaks, as its spec has it.
 type Interest struct {
 	// Names are the namespaces that it names, whether they exist or not.
 	Names []string
-	// Selectors select further ones by their labels.
+	// selectors select further ones by their labels.
 	selectors []labels.Selector
+	sequence  *spec.Sequence
+}
+
+// Identity is as much of a pod as decides, with the labels of its namespace, to which group of a sequence it belongs.
+type Identity struct {
+	Namespace, Name string
+	Labels          labels.Labels
+}
+
+// IdentityOf returns the identity of a pod. It reads the pod's labels from the object.
+func IdentityOf(pod *corev1.Pod) Identity {
+	return Identity{Namespace: pod.Namespace, Name: pod.Name, Labels: labels.Set(pod.Labels)}
 }
 
 // InterestOf returns of which namespaces a PodSequence or a ClusterPodSequence speaks.
 func InterestOf(stored Stored) Interest {
 	compiled := spec.Compile(stored, nil)
-	interest := Interest{selectors: compiled.NamespaceSelectors()}
+	interest := Interest{selectors: compiled.NamespaceSelectors(), sequence: compiled}
 	for name := range compiled.NamedNamespaces() {
 		interest.Names = append(interest.Names, name)
 	}
 	return interest
 }
 
-// Selects reports whether the sequence speaks of a namespace with these labels, whatever its name.
+// Selects reports whether the sequence selects a namespace with these labels, whatever its name.
 func (i Interest) Selects(namespaceLabels map[string]string) bool {
 	for _, selector := range i.selectors {
 		if selector.Matches(labels.Set(namespaceLabels)) {
@@ -36,3 +49,30 @@ func (i Interest) Selects(namespaceLabels map[string]string) bool {
 
 // SelectsAny reports whether the sequence selects namespaces by their labels.
 func (i Interest) SelectsAny() bool { return len(i.selectors) > 0 }
+
+// MayHold reports whether the sequence holds the pod if it has not come far enough. exists reports whether the pod's namespace is
+// known to exist; its labels count only then.
+func (i Interest) MayHold(pod Identity, namespaceLabels map[string]string, exists bool) bool {
+	if i.sequence.DryRun {
+		return false
+	}
+	reach := i.sequence.Reach(pod.Namespace, namespaceLabels, exists)
+	_, member := i.sequence.GroupOf(pod.Namespace, pod.Name, pod.Labels, reach)
+	return member
+}
+
+// DependsOnNamespace reports whether the labels of the pod's namespace may decide that the sequence holds the pod.
+func (i Interest) DependsOnNamespace(pod Identity) bool {
+	if i.sequence.DryRun {
+		return false
+	}
+	for _, g := range i.sequence.Groups {
+		if g.SelectsNamespaces() && g.Selector != nil && g.Selector.Matches(pod.Labels) {
+			return true
+		}
+	}
+	return false
+}
+
+// MatchCost returns what it costs to match a pod with the sequence, in labels that are compared.
+func (i Interest) MatchCost() int { return i.sequence.MatchCost() }

@@ -14,6 +14,8 @@ type Lift struct {
 	UID types.UID
 	// Gates are those that the pod carries and that its sequences lift: none while any sequence holds it.
 	Gates []string
+	// Pod is the pod, as the engine knows it.
+	Pod Identity
 	// Proof is what is to be left on the pod, see Verdict.Proof.
 	Proof string
 	// FirstSeen is as of Engine.FirstSeen.
@@ -33,7 +35,11 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 	if p == nil || p.Bound() || !e.mayBeScheduled(p) {
 		return Lift{}
 	}
-	return Lift{UID: p.UID, Gates: p.liftable(), Proof: proofOf(p.UID, p.memberships), FirstSeen: e.sighting(p.Namespace, p.firstSeen)}
+	labels := p.Labels // the pod's own may be replaced when the lock is released
+	return Lift{
+		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &labels}, Gates: p.liftable(),
+		Proof: proofOf(p.UID, p.memberships), FirstSeen: e.sighting(p.Namespace, p.firstSeen),
+	}
 }
 
 // LiftPatch is the strategic merge patch that takes these gates, and no others, off the pod with this UID, and leaves the

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -13,6 +14,14 @@ import (
 
 // What callers of the Engine say in the words of the floors below it. They import no floor themselves.
 type (
+	// Kinds are the kinds of objects that a question is about.
+	Kinds = confirmation.Kinds
+	// Subject is what a question is about, and where.
+	Subject = confirmation.Subject
+	// Question asks for everything to be made known that there was when it arose.
+	Question = confirmation.Question
+	// Questions are what is asked, by subject.
+	Questions = confirmation.Questions
 	// Stored is a PodSequence as it is stored, as far as it can be read.
 	Stored = spec.Stored
 	// Unreadable is a part of a stored spec that is not what its field takes.
@@ -42,6 +51,17 @@ const (
 	KindDaemonSet             = inventory.KindDaemonSet
 	KindJob                   = inventory.KindJob
 )
+
+// The kinds of objects that questions are about, see package confirmation.
+const (
+	OfPods       = confirmation.OfPods
+	OfDaemonSets = confirmation.OfDaemonSets
+	OfWorkloads  = confirmation.OfWorkloads
+	OfNamespaces = confirmation.OfNamespaces
+)
+
+// KindsWith returns the fewest that have a kind.
+func KindsWith(kind WorkloadKind) Kinds { return confirmation.KindsWith(kind) }
 
 // Read makes a PodSequence of what is stored, and ReadCluster a ClusterPodSequence. They never fail: what can be read is kept,
 // and Unreadable has the rest.

@@ -38,70 +38,72 @@ func (n *namespace) place(p *pod) []membership {
 
 // update turns p into view. Sums are kept by taking the old state out and entering the new; memberships are worked out
 // anew only if they may have changed.
-func (e *Engine) update(n *namespace, p, view *pod, replace bool, prepared *equivalenceClass, tx *transaction) {
+func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *equivalenceClass, tx *transaction) {
 	memberships := p.memberships
-	e.shared.Keep(&view.Pod, &p.Pod)
+	k.shared.Keep(&view.Pod, &p.Pod)
 	if view.Bound() {
-		e.forgetAskedPod(p)
+		k.forgetAskedPod(p)
 	}
 	view.follow(p, replace, tx)
-	e.withdraw(p, tx)
+	k.withdraw(p, tx)
+	if view.Bound() {
+		k.declassify(p)
+	}
 	before := *p
 	*p = *view
 	if p.memberships = memberships; replace {
 		p.memberships = n.place(p)
 	}
-	e.enlist(p, tx)
+	k.enlist(p, tx)
 	for _, m := range p.memberships {
 		if before.UID != p.UID {
-			e.join(p, m, nil)
+			k.join(p, m, nil)
 		} else {
-			e.join(p, m, &before)
+			k.join(p, m, &before)
 		}
 	}
-	e.classify(p, prepared)
+	k.classify(p, prepared)
 }
 
-// withdraw takes the pod out of everything that counts it.
-func (e *Engine) withdraw(p *pod, tx *transaction) {
+// withdraw takes the pod out of the sums that count it.
+func (k *knowledge) withdraw(p *pod, tx *transaction) {
 	for _, m := range p.memberships {
-		e.leave(p, m)
+		k.leave(p, m)
 	}
-	e.declassify(p)
-	e.delist(p, tx)
+	k.delist(p, tx)
 }
 
 // enlist makes a pod known to its owner.
-func (e *Engine) enlist(p *pod, tx *transaction) {
-	e.countOnNode(p, +1, tx)
+func (k *knowledge) enlist(p *pod, tx *transaction) {
+	k.countOnNode(p, +1, tx)
 	if len(p.memberships) == 0 {
 		return
 	}
-	e.joinPodGroups(p)
+	k.joinPodGroups(p)
 	if p.Owner.UID != "" {
-		insert(e.workloads.ownedPods, p.Owner.UID, p)
+		insert(k.workloads.ownedPods, p.Owner.UID, p)
 	}
 }
 
 // delist undoes enlist.
-func (e *Engine) delist(p *pod, tx *transaction) {
-	e.countOnNode(p, -1, tx)
+func (k *knowledge) delist(p *pod, tx *transaction) {
+	k.countOnNode(p, -1, tx)
 	if len(p.memberships) == 0 {
 		return
 	}
-	e.leavePodGroups(p)
+	k.leavePodGroups(p)
 	if p.Owner.UID != "" {
-		remove(e.workloads.ownedPods, p.Owner.UID, p)
+		remove(k.workloads.ownedPods, p.Owner.UID, p)
 	}
 }
 
 // countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
 // other.
-func (e *Engine) countOnNode(p *pod, sign int, tx *transaction) {
+func (k *knowledge) countOnNode(p *pod, sign int, tx *transaction) {
 	if !p.Bound() || p.Terminating || p.Failed || p.Owner.UID == "" {
 		return
 	}
-	w := e.workloads.byUID[p.Owner.UID]
+	w := k.workloads.byUID[p.Owner.UID]
 	if w == nil || w.Kind != inventory.KindDaemonSet {
 		return
 	}
@@ -114,15 +116,15 @@ func (e *Engine) countOnNode(p *pod, sign int, tx *transaction) {
 }
 
 // podsIn are the pods of a namespace by name.
-func (e *Engine) podsIn(namespace string) map[string]*pod {
-	if ns := e.namespaces[namespace]; ns != nil {
+func (k *knowledge) podsIn(namespace string) map[string]*pod {
+	if ns := k.namespaces[namespace]; ns != nil {
 		return ns.pods
 	}
 	return nil
 }
 
-func (e *Engine) namespaceFor(name string) *namespace {
-	ns := e.namespaces[name]
+func (k *knowledge) namespaceFor(name string) *namespace {
+	ns := k.namespaces[name]
 	if ns == nil {
 		ns = &namespace{
 			pods:      map[string]*pod{},
@@ -130,14 +132,14 @@ func (e *Engine) namespaceFor(name string) *namespace {
 			naming:    map[string]map[*sequence]struct{}{},
 			sequences: map[*sequence]spec.Reach{},
 		}
-		e.namespaces[name] = ns
+		k.namespaces[name] = ns
 	}
 	return ns
 }
 
-func (e *Engine) forgetIfEmpty(name string, ns *namespace) {
+func (k *knowledge) forgetIfEmpty(name string, ns *namespace) {
 	if len(ns.pods) == 0 && len(ns.sequences) == 0 {
-		delete(e.namespaces, name)
-		delete(e.unconfirmed, name)
+		delete(k.namespaces, name)
+		delete(k.unconfirmed, name)
 	}
 }

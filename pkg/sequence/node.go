@@ -18,53 +18,22 @@ type node struct {
 	listedAt uint64    // the engine's moment then
 }
 
-// ApplyNode tells the engine of a node that was added or changed. A version older than the one it has is ignored.
-func (e *Engine) ApplyNode(object *corev1.Node) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	tx := e.at(object.ResourceVersion)
-	e.applyNode(object, tx)
-	return e.settle(tx)
-}
-
-// RemoveNode tells the engine that a node is gone.
-func (e *Engine) RemoveNode(name string) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	tx := transaction{}
-	e.removeNode(name, &tx)
-	return e.settle(&tx)
-}
-
-// ReplaceNodes tells the engine of all nodes there are at a version, in one step.
-func (e *Engine) ReplaceNodes(objects []*corev1.Node, version string) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	tx := e.relistedAt(version)
+// replaceNodes enters all nodes that there are.
+func (k *knowledge) replaceNodes(objects []*corev1.Node, tx *transaction) {
 	present := make(map[string]struct{}, len(objects))
 	for _, object := range objects {
 		present[object.Name] = struct{}{}
-		e.applyNode(object, tx)
+		k.applyNode(object, tx)
 	}
-	for name := range e.nodes {
+	for name := range k.nodes {
 		if _, ok := present[name]; !ok {
-			e.removeNode(name, tx)
+			k.removeNode(name, tx)
 		}
 	}
-	return e.settle(tx)
 }
 
-func (e *Engine) applyNode(object *corev1.Node, tx *transaction) {
-	view, old := &node{Node: inventory.ViewNode(object)}, e.nodes[object.Name]
+func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
+	view, old := &node{Node: inventory.ViewNode(object)}, k.nodes[object.Name]
 	if old != nil {
 		if !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
 			return
@@ -73,18 +42,18 @@ func (e *Engine) applyNode(object *corev1.Node, tx *transaction) {
 			old.ResourceVersion = view.ResourceVersion
 			return
 		}
-		e.unlistHost(old)
-		tx.pins = append(tx.pins, inventory.Pin{Host: old.Hostname()})
+		k.unlistHost(old)
+		tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: old.Hostname()}})
 	}
-	if view.seenAt, view.listedAt = e.now.Truncate(time.Second), e.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
+	if view.seenAt, view.listedAt = k.now.Truncate(time.Second), k.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
 		view.seenAt, view.listedAt = old.seenAt, old.listedAt
 	}
-	e.enterNode(view, old)
+	k.enterNode(view, old)
 	tx.nodes = append(tx.nodes, view.Name)
-	insert(e.hosts, view.Hostname(), view.Name)
+	insert(k.hosts, view.Hostname(), view.Name)
 	due := map[*sequence][]int{}
-	e.enterDue(view, due)
-	for s := range e.perNode {
+	k.enterDue(view, due)
+	for s := range k.perNode {
 		d := s.domains[view.Name]
 		if _, isDue := due[s]; d == nil && !isDue && !s.Eager && s.nodeRecords[view.Name] == nil {
 			tx.touchEmptyNode(s, view.Name, old)
@@ -102,15 +71,15 @@ func (e *Engine) applyNode(object *corev1.Node, tx *transaction) {
 			d.groupState(group)
 		}
 	}
-	for r := range e.requirements.all() {
-		e.matchNode(r, view, tx)
+	for r := range k.requirements.all() {
+		k.matchNode(r, view, tx)
 	}
-	tx.pins = append(tx.pins, inventory.Pin{Host: view.Hostname()})
+	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: view.Hostname()}, added: old == nil || old.Hostname() != view.Hostname()})
 }
 
 // enterDue works out which DaemonSets should run on a node that is new or has changed. due gets their groups.
-func (e *Engine) enterDue(view *node, due map[*sequence][]int) {
-	for w := range e.daemons {
+func (k *knowledge) enterDue(view *node, due map[*sequence][]int) {
+	for w := range k.daemons {
 		runs := readiness.IsDueOn(&w.Workload, &view.Node)
 		if w.setDue(view.Name, runs); !runs {
 			continue
@@ -123,23 +92,23 @@ func (e *Engine) enterDue(view *node, due map[*sequence][]int) {
 	}
 }
 
-func (e *Engine) removeNode(name string, tx *transaction) {
-	n := e.nodes[name]
+func (k *knowledge) removeNode(name string, tx *transaction) {
+	n := k.nodes[name]
 	if n == nil {
 		return
 	}
-	delete(e.nodes, name)
+	delete(k.nodes, name)
 	tx.nodes = append(tx.nodes, name)
-	e.unlistHost(n)
-	tx.pins = append(tx.pins, inventory.Pin{Host: n.Hostname()})
-	for w := range e.daemons {
+	k.unlistHost(n)
+	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: n.Hostname()}})
+	for w := range k.daemons {
 		w.setDue(name, false)
 	}
-	for r := range e.requirements.all() {
-		e.unmatchNode(r, n, tx)
+	for r := range k.requirements.all() {
+		k.unmatchNode(r, n, tx)
 	}
-	e.slots[n.slot] = nil
-	for s := range e.perNode {
+	k.slots[n.slot] = nil
+	for s := range k.perNode {
 		d := s.domains[name]
 		if d == nil {
 			tx.touchEmptyNode(s, name, n)
@@ -151,16 +120,16 @@ func (e *Engine) removeNode(name string, tx *transaction) {
 }
 
 // enterNode gives the node the slot of its earlier version, or any that is free.
-func (e *Engine) enterNode(n, before *node) {
-	e.nodes[n.Name] = n
+func (k *knowledge) enterNode(n, before *node) {
+	k.nodes[n.Name] = n
 	if before != nil {
 		n.slot = before.slot
-	} else if n.slot = len(e.slots); len(e.nodes) <= len(e.slots) {
-		n.slot = slices.Index(e.slots, nil)
+	} else if n.slot = len(k.slots); len(k.nodes) <= len(k.slots) {
+		n.slot = slices.Index(k.slots, nil)
 	} else {
-		e.slots = append(e.slots, nil)
+		k.slots = append(k.slots, nil)
 	}
-	e.slots[n.slot] = n
+	k.slots[n.slot] = n
 }
 
 // setNode makes the node that of the domain, or none. Which members count as done may depend on when it was created.
@@ -174,4 +143,4 @@ func (d *domain) setNode(n *node) {
 	}
 }
 
-func (e *Engine) unlistHost(n *node) { remove(e.hosts, n.Hostname(), n.Name) }
+func (k *knowledge) unlistHost(n *node) { remove(k.hosts, n.Hostname(), n.Name) }

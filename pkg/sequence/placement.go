@@ -1,9 +1,6 @@
 package sequence
 
 import (
-	"slices"
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -22,17 +19,17 @@ type Placement struct {
 // Placement returns nil if no sequence of node scope keeps the pod from any node. It waits for no event.
 func (e *Engine) Placement(object *corev1.Pod) *Placement {
 	seen, known := e.published.find(object)
-	if !known || len(seen.needs) == 0 {
+	if !known || seen.limits == nil {
 		return nil
 	}
-	return &Placement{engine: e, pod: object, needs: seen.needs}
+	return &Placement{engine: e, pod: object, needs: seen.limits.needs}
 }
 
 // Open answers for one node at this moment. The Decision is held if the pod may not be placed there. It waits for no event.
 func (p *Placement) Open(node string) report.Decision {
 	needs := p.needs
 	if seen, known := p.engine.published.find(p.pod); known {
-		needs = seen.needs // a sequence may have been changed or deleted since
+		needs = seen.needs() // a sequence may have been changed or deleted since
 	}
 	for _, m := range needs {
 		if t := m.sequence.publishedOn(node); t.State(m.group) != placement.Open {
@@ -49,7 +46,7 @@ func (s *sequence) publishedOn(name string) placement.Standing {
 	if d := s.domains[name]; d != nil {
 		return d.published.Standing
 	}
-	found, _ := s.engine.published.nodes.Load(name)
+	found, _ := s.knowledge.published.nodes.Load(name)
 	n, _ := found.(*node)
 	return s.onEmptyNode(n)
 }
@@ -110,6 +107,5 @@ func (p *Placement) Needs() []Need {
 	for i, m := range p.needs {
 		needs[i] = Need{m.sequence.Key, m.group}
 	}
-	slices.SortFunc(needs, func(a, b Need) int { return strings.Compare(a.Sequence.String(), b.Sequence.String()) })
 	return needs
 }

@@ -24,7 +24,7 @@ type unbound struct {
 	// class has the unbound pods with the same wants and the same places in sequences of node scope; nil for a pod that
 	// no such sequence keeps from any node, and for one that is pinned.
 	class *equivalenceClass
-	pin   *inventory.Pin
+	pin   *pin
 
 	confirmed uint64    // a moment until which no change that matters to it is missing
 	asks      []Subject // what must be known before it may be scheduled, see confirm.go
@@ -49,7 +49,7 @@ func viewPod(object *corev1.Pod) *pod {
 	if !view.Bound() {
 		view.unbound = &unbound{
 			firstSeen: Sighting{Version: object.ResourceVersion},
-			placed:    Question{math.MaxUint64, object.ResourceVersion}, // until it is entered
+			placed:    Question{Moment: math.MaxUint64, Version: object.ResourceVersion}, // until it is entered
 		}
 	}
 	return view
@@ -64,6 +64,7 @@ func (p *pod) follow(before *pod, replace bool, tx *transaction) {
 		return
 	}
 	p.published, p.placed.Moment, p.asks = before.published, tx.Moment, before.asks
+	p.class, p.pin = before.class, before.pin // see classify
 	if before.UID == p.UID && !before.Bound() {
 		p.firstSeen, p.confirmed = before.firstSeen, before.confirmed
 		if !replace {
@@ -75,11 +76,13 @@ func (p *pod) follow(before *pod, replace bool, tx *transaction) {
 	}
 }
 
-// liftable are the pod's gates that its sequences may lift.
-func (p *pod) liftable() []string {
+// liftable returns the pod's gates that its sequences may lift.
+func (p *pod) liftable() []string { return liftable(p.Gates(), p.memberships) }
+
+func liftable(gates []string, memberships []membership) []string {
 	var lift []string
-	for _, gate := range p.Gates() {
-		for _, m := range p.memberships {
+	for _, gate := range gates {
+		for _, m := range memberships {
 			if m.sequence.Gate == gate && m.sequence.GateAllowed {
 				lift = append(lift, gate)
 				break

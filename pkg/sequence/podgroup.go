@@ -17,15 +17,9 @@ type podGroup struct {
 	pods      map[*pod]struct{}
 }
 
-// ApplyPodGroup tells the engine how many pods a PodGroup asks for at least; 0 if for none in particular, or if it is gone.
-func (e *Engine) ApplyPodGroup(reference podgroups.Reference, minimum int) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	tx := e.at(e.newest) // when it changed nobody says
-	g := e.podGroupFor(reference)
+// applyPodGroup enters how many pods a PodGroup asks for.
+func (k *knowledge) applyPodGroup(reference podgroups.Reference, minimum int, tx *transaction) {
+	g := k.podGroupFor(reference)
 	if g.minimum != minimum {
 		g.minimum = minimum
 		for p := range g.pods {
@@ -34,42 +28,41 @@ func (e *Engine) ApplyPodGroup(reference podgroups.Reference, minimum int) Chang
 			}
 		}
 	}
-	e.forgetPodGroup(g)
-	return e.settle(tx)
+	k.forgetPodGroup(g)
 }
 
-func (e *Engine) podGroupFor(reference podgroups.Reference) *podGroup {
-	g := e.podGroups[reference]
+func (k *knowledge) podGroupFor(reference podgroups.Reference) *podGroup {
+	g := k.podGroups[reference]
 	if g == nil {
 		g = &podGroup{reference: reference, pods: map[*pod]struct{}{}}
-		e.podGroups[reference] = g
+		k.podGroups[reference] = g
 	}
 	return g
 }
 
-func (e *Engine) forgetPodGroup(g *podGroup) {
+func (k *knowledge) forgetPodGroup(g *podGroup) {
 	if len(g.pods) == 0 && g.minimum == 0 {
-		delete(e.podGroups, g.reference)
+		delete(k.podGroups, g.reference)
 	}
 }
 
 // joinPodGroups and leaveGangs make a pod that belongs to some sequence known to its PodGroups.
-func (e *Engine) joinPodGroups(p *pod) {
+func (k *knowledge) joinPodGroups(p *pod) {
 	for _, reference := range p.PodGroups() {
-		e.podGroupFor(reference).pods[p] = struct{}{}
+		k.podGroupFor(reference).pods[p] = struct{}{}
 	}
 }
 
-func (e *Engine) leavePodGroups(p *pod) {
+func (k *knowledge) leavePodGroups(p *pod) {
 	for _, reference := range p.PodGroups() {
-		g := e.podGroupFor(reference)
+		g := k.podGroupFor(reference)
 		delete(g.pods, p)
-		e.forgetPodGroup(g)
+		k.forgetPodGroup(g)
 	}
 }
 
 // countPodGroups counts the pod for its PodGroups in its group.
-func (e *Engine) countPodGroups(p *pod, m membership, sign int) {
+func (k *knowledge) countPodGroups(p *pod, m membership, sign int) {
 	for _, reference := range p.PodGroups() {
 		m.sequence.countPodGroup(reference, m.group, sign)
 		if m.sequence.PerNode {

@@ -8,7 +8,7 @@ import (
 )
 
 // join makes the pod a member of its group. before is the same pod as it was, or nil.
-func (e *Engine) join(p *pod, m membership, before *pod) {
+func (k *knowledge) join(p *pod, m membership, before *pod) {
 	d := m.sequence.domainOf(p)
 	state := d.groupState(m.group)
 	if state.members == nil {
@@ -17,20 +17,20 @@ func (e *Engine) join(p *pod, m membership, before *pod) {
 	state.members[p] = struct{}{}
 	required := m.sequence.groups[m.group].Required
 	fresh := before == nil || !before.Done(required) || before.ReadyAt != p.ReadyAt
-	e.count(p, m, +1, fresh)
-	e.countPodGroups(p, m, +1)
+	k.count(p, m, +1, fresh)
+	k.countPodGroups(p, m, +1)
 }
 
 // leave undoes join.
-func (e *Engine) leave(p *pod, m membership) {
+func (k *knowledge) leave(p *pod, m membership) {
 	delete(m.sequence.domainOf(p).groupState(m.group).members, p)
-	e.count(p, m, -1, false)
-	e.countPodGroups(p, m, -1)
+	k.count(p, m, -1, false)
+	k.countPodGroups(p, m, -1)
 }
 
 // count enters the pod into the sums of the groups that expect it, or takes it out. fresh reports that its readiness is news:
 // since when the group is satisfied is then what the pod says, and not the time of the event.
-func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
+func (k *knowledge) count(p *pod, m membership, sign int, fresh bool) {
 	s := m.sequence
 	d := s.domainOf(p)
 	if s.PerNode {
@@ -42,7 +42,7 @@ func (e *Engine) count(p *pod, m membership, sign int, fresh bool) {
 	for _, i := range naming {
 		d.enter(p, i, readiness.Named(&p.Pod, s.groups[i].Required), sign, fresh)
 	}
-	owner := e.workloads.ownerOf(p)
+	owner := k.workloads.ownerOf(p)
 	var part *demand
 	if owner.workload != nil {
 		part = owner.workload.demands[s]
@@ -99,7 +99,7 @@ func (s *sequence) recall() {
 		for i := range s.object.Status.NodeStatus {
 			node := &s.object.Status.NodeStatus[i]
 			s.nodeRecords[node.NodeName] = node
-			if !s.refused() && s.engine.nodes[node.NodeName] != nil {
+			if !s.refused() && s.knowledge.nodes[node.NodeName] != nil {
 				s.domainAt(node.NodeName).recall(node)
 			}
 		}
@@ -123,14 +123,14 @@ func (s *sequence) recall() {
 }
 
 // carry takes over what an earlier spec of the same object came to.
-func (s *sequence) carry(old *sequence, e *Engine) {
+func (s *sequence) carry(old *sequence, k *knowledge) {
 	if s.UID != old.UID || s.PerNode != old.PerNode {
 		return
 	}
 	if old.firstReleased.Load() || !old.Suspended {
 		s.firstReleased.Store(true)
 	}
-	now, same := e.now.Truncate(time.Second), s.SameGroups(old.Sequence)
+	now, same := k.now.Truncate(time.Second), s.SameGroups(old.Sequence)
 	for i, g := range s.groups {
 		if same[i] < 0 {
 			g.editedAt = now

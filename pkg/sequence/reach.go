@@ -14,37 +14,37 @@ import (
 // that sequence nothing.
 
 // reachAll makes a new sequence known to all namespaces that it reaches.
-func (e *Engine) reachAll(s *sequence, tx *transaction) {
+func (k *knowledge) reachAll(s *sequence, tx *transaction) {
 	enter := func(name string) {
-		if reach := e.reachOf(s, name); !reach.IsEmpty() {
-			e.enterNamespace(s, name, reach, tx)
+		if reach := k.reachOf(s, name); !reach.IsEmpty() {
+			k.enterNamespace(s, name, reach, tx)
 		}
 	}
 	for name := range s.NamedNamespaces() {
 		enter(name)
 	}
 	if s.SelectsNamespaces() {
-		for name := range e.consents.lists {
+		for name := range k.consents.lists {
 			if _, entered := s.reaches[name]; !entered {
 				enter(name)
 			}
 		}
-		e.selectors[s] = struct{}{}
-		e.published.selectors.Store(true) // before any pod is published as released because of it
+		k.selectors[s] = struct{}{}
+		k.published.selectors.Store(true) // before any pod is published as released because of it
 	}
 	s.refreshSubjects()
 }
 
 // reachOf is which groups of the sequence may have members in a namespace, as far as the engine knows of it. A Namespace without a
 // version is one of which only the name is known.
-func (e *Engine) reachOf(s *sequence, name string) spec.Reach {
-	facts := e.consents.lists[name]
+func (k *knowledge) reachOf(s *sequence, name string) spec.Reach {
+	facts := k.consents.lists[name]
 	return s.Reach(name, facts.labels, facts.version != "")
 }
 
 // enterNamespace makes the sequence known to a namespace. Pods and workloads come later.
-func (e *Engine) enterNamespace(s *sequence, name string, reach spec.Reach, tx *transaction) {
-	ns := e.namespaceFor(name)
+func (k *knowledge) enterNamespace(s *sequence, name string, reach spec.Reach, tx *transaction) {
+	ns := k.namespaceFor(name)
 	s.reaches[name], ns.sequences[s] = reach, reach
 	ns.matchCost += s.MatchCost()
 	tx.namespaces = append(tx.namespaces, name)
@@ -62,8 +62,8 @@ func (e *Engine) enterNamespace(s *sequence, name string, reach spec.Reach, tx *
 }
 
 // leaveNamespace undoes enterNamespace.
-func (e *Engine) leaveNamespace(s *sequence, name string, tx *transaction) {
-	ns := e.namespaces[name]
+func (k *knowledge) leaveNamespace(s *sequence, name string, tx *transaction) {
+	ns := k.namespaces[name]
 	delete(s.reaches, name)
 	delete(ns.sequences, s)
 	ns.matchCost -= s.MatchCost()
@@ -78,60 +78,60 @@ func (e *Engine) leaveNamespace(s *sequence, name string, tx *transaction) {
 }
 
 // relabel has the sequences that select namespaces look at one that came, went, or changed its labels.
-func (e *Engine) relabel(name string, tx *transaction) {
-	for s := range e.selectors {
-		if reach := e.reachOf(s, name); !reach.Equal(s.reaches[name]) {
-			e.changeReach(s, name, reach, tx)
+func (k *knowledge) relabel(name string, tx *transaction) {
+	for s := range k.selectors {
+		if reach := k.reachOf(s, name); !reach.Equal(s.reaches[name]) {
+			k.changeReach(s, name, reach, tx)
 		}
 	}
 }
 
 // changeReach has other groups of a sequence than before have members in a namespace.
-func (e *Engine) changeReach(s *sequence, name string, reach spec.Reach, tx *transaction) {
+func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *transaction) {
 	// The pods and workloads that come or go with the namespace are as of now, and not as of the event: that may be late.
-	now := e.nowMoment()
+	now := k.nowMoment()
 	before := s.reaches[name]
-	ns := e.namespaceFor(name)
-	waited := map[*pod]bool{}
+	ns := k.namespaceFor(name)
+	pods := map[*pod]struct{}{}
 	for _, p := range ns.pods {
 		if p.isMemberOf(s) {
-			waited[p] = e.mayWait(p)
-			e.touchPod(p, tx)
-			e.drop(p, s, tx)
+			pods[p] = struct{}{}
+			k.touchPod(p, tx)
+			k.drop(p, s, tx)
 		}
 	}
-	for w := range e.workloads.of[name] {
+	for w := range k.workloads.of[name] {
 		if demand := w.demands[s]; demand != nil {
-			e.withdrawDemand(demand, tx)
+			k.withdrawDemand(demand, tx)
 		}
 	}
 	if !before.IsEmpty() {
-		e.leaveNamespace(s, name, tx)
+		k.leaveNamespace(s, name, tx)
 	}
 	if !reach.IsEmpty() {
-		e.enterNamespace(s, name, reach, tx)
-		for w := range e.workloads.of[name] {
-			e.placeIn(w, s, false, tx)
+		k.enterNamespace(s, name, reach, tx)
+		for w := range k.workloads.of[name] {
+			k.placeIn(w, s, false, tx)
 		}
-		e.addMembersIn(s, ns, waited, tx)
+		k.addMembersIn(s, ns, pods, tx)
 	}
 	s.refreshSubjects()
 	s.doubtGroups(before, reach, now, tx)
-	for p, had := range waited {
-		e.touchPod(p, tx)
-		e.recordProofs(p, tx)
+	for p := range pods {
+		k.touchPod(p, tx)
+		k.recordProofs(p, tx)
 		if !p.Bound() {
-			p.placed = p.placed.and(tx.Question).and(now)
+			p.placed = p.placed.And(tx.Question).And(now)
 		}
-		e.classify(p, nil)
-		tx.placed = append(tx.placed, placedPod{p, had, false})
+		k.classify(p, nil)
+		tx.pods = append(tx.pods, p)
 	}
-	if u := e.unconfirmed[name]; u != nil { // who waits for an answer about this namespace may not need it any more
+	if u := k.unconfirmed[name]; u != nil { // who waits for an answer about this namespace may not need it any more
 		for p := range u.pods {
-			tx.placed = append(tx.placed, placedPod{p, true, true})
+			tx.pods = append(tx.pods, p)
 		}
 	}
-	e.forgetIfEmpty(name, ns)
+	k.forgetIfEmpty(name, ns)
 }
 
 // doubtGroups has the groups confirmed anew that have members in a namespace from now on, or have none there any more: what was
@@ -140,7 +140,7 @@ func (s *sequence) doubtGroups(before, after spec.Reach, now Question, tx *trans
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if before.Has(state.group) != after.Has(state.group) {
-				state.dirty, state.needThen, state.changed = true, readiness.Need{Required: -1}, state.changed.and(now)
+				state.dirty, state.needThen, state.changed = true, readiness.Need{Required: -1}, state.changed.And(now)
 				tx.touch(d)
 			}
 		}
@@ -160,67 +160,65 @@ func (p *pod) isMemberOf(s *sequence) bool {
 	return false
 }
 
-// addMembers enters all pods into the sequence that belong to it. waited gets whether they wait.
-func (e *Engine) addMembers(s *sequence, waited map[*pod]bool, tx *transaction) {
+// addMembers enters all pods into the sequence that belong to it. pods gets them.
+func (k *knowledge) addMembers(s *sequence, pods map[*pod]struct{}, tx *transaction) {
 	for name := range s.reaches {
-		e.addMembersIn(s, e.namespaces[name], waited, tx)
+		k.addMembersIn(s, k.namespaces[name], pods, tx)
 	}
 }
 
-func (e *Engine) addMembersIn(s *sequence, ns *namespace, waited map[*pod]bool, tx *transaction) {
+func (k *knowledge) addMembersIn(s *sequence, ns *namespace, pods map[*pod]struct{}, tx *transaction) {
 	reach := ns.sequences[s]
 	for _, p := range ns.pods {
 		if m, ok := s.place(p, reach); ok {
-			if _, was := waited[p]; !was {
-				waited[p] = e.mayWait(p)
-			}
-			e.add(p, m, tx)
+			pods[p] = struct{}{}
+			k.add(p, m, tx)
 		}
 	}
 }
 
 // list makes the sequence known to its namespaces, with its domains and the workloads it selects, but no pods yet. A namespace
 // that does not allow the sequence knows nothing of it.
-func (e *Engine) list(s *sequence, tx *transaction) {
-	e.sequences[s.Key] = s
-	s.listed, s.podGroupsKnown, s.engine, s.listedAt = true, e.podGroups, e, e.moment.Load()
-	e.consents.list(s)
+func (k *knowledge) list(s *sequence, tx *transaction) {
+	k.sequences[s.Key] = s
+	s.listed, s.podGroupsKnown, s.knowledge, s.listedAt = true, k.podGroups, k, k.moment.Load()
+	k.consents.list(s)
 	if s.refused() {
-		e.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
+		k.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
 		s.domainAt("")
 		return
 	}
-	e.reachAll(s, tx)
+	k.reachAll(s, tx)
 	s.domainAt("")
 	if s.PerNode {
-		e.perNode[s] = struct{}{}
+		k.perNode[s] = struct{}{}
 		for _, g := range s.groups {
-			g.watchedSince = e.now.Truncate(time.Second)
+			g.watchedSince = k.now.Truncate(time.Second)
 		}
 		if s.Eager {
-			for name := range e.nodes {
+			for name := range k.nodes {
 				s.domainAt(name)
 			}
 		}
 	}
 	for name := range s.reaches {
-		for w := range e.workloads.of[name] {
-			e.placeIn(w, s, false, tx)
+		for w := range k.workloads.of[name] {
+			k.placeIn(w, s, false, tx)
 		}
 	}
 }
 
 // unlist undoes list.
-func (e *Engine) unlist(s *sequence, tx *transaction) {
-	delete(e.sequences, s.Key)
-	delete(e.perNode, s)
-	delete(e.selectors, s)
+func (k *knowledge) unlist(s *sequence, tx *transaction) {
+	delete(k.sequences, s.Key)
+	delete(k.perNode, s)
+	delete(k.selectors, s)
 	s.listed = false
 	for _, d := range s.domains {
-		e.alarms.set(&d.alarm, time.Time{})
-		e.forgetAsked(d)
+		k.alarms.Set(&d.alarm, time.Time{})
+		k.forgetAsked(d)
 	}
-	e.consents.unlist(s)
+	k.consents.unlist(s)
 	if s.refused() {
 		tx.namespaces = append(tx.namespaces, s.Namespace)
 		return
@@ -228,11 +226,11 @@ func (e *Engine) unlist(s *sequence, tx *transaction) {
 	for _, g := range s.groups {
 		for demand := range g.demands {
 			delete(demand.workload.demands, s)
-			e.forgetDue(demand.workload)
+			k.forgetDue(demand.workload)
 		}
 	}
 	for name := range maps.Clone(s.reaches) {
-		e.leaveNamespace(s, name, tx)
-		e.forgetIfEmpty(name, e.namespaces[name])
+		k.leaveNamespace(s, name, tx)
+		k.forgetIfEmpty(name, k.namespaces[name])
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/sequence/confirmation"
 )
 
 var csiKey = types.NamespacedName{Name: "csi"}
@@ -27,7 +28,7 @@ func TestWhatIsAskedAcrossNamespaces(t *testing.T) {
 		"each of a few":          {namespaces: []string{"a", "b"}, want: []Subject{{Namespace: "a", Kinds: OfWorkloads}, {Namespace: "b", Kinds: OfWorkloads}}},
 		"none that is selected":  {selector: &v1alpha1.LabelSelector{}, want: []Subject{{Kinds: OfNamespaces}}},
 		"one that is selected":   {selector: &v1alpha1.LabelSelector{}, known: 1, want: []Subject{{Namespace: "team-0", Kinds: OfWorkloads}, {Kinds: OfNamespaces}}},
-		"many that are selected": {selector: &v1alpha1.LabelSelector{}, known: manyNamespaces + 1, want: []Subject{{Kinds: OfWorkloads}, {Kinds: OfNamespaces}}},
+		"many that are selected": {selector: &v1alpha1.LabelSelector{}, known: confirmation.ManyNamespaces + 1, want: []Subject{{Kinds: OfWorkloads}, {Kinds: OfNamespaces}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

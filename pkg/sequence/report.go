@@ -140,12 +140,12 @@ func (d *domain) failedJobs(i int) []string {
 }
 
 // problems are those that pods bring about.
-func (e *Engine) problems(s *sequence) []spec.Problem {
+func (k *knowledge) problems(s *sequence) []spec.Problem {
 	var problems []spec.Problem
-	if p, ok := e.ungoverned(s); ok {
+	if p, ok := k.ungoverned(s); ok {
 		problems = append(problems, p)
 	}
-	if p, ok := e.unsupportedPods(s); ok {
+	if p, ok := k.unsupportedPods(s); ok {
 		problems = append(problems, p)
 	}
 	if p, ok := s.splitPodGroups(); ok {
@@ -156,7 +156,7 @@ func (e *Engine) problems(s *sequence) []spec.Problem {
 	}
 	d := s.domains[""]
 	for i := range (d.Passed &^ s.Skipped).All() {
-		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, e.now) && !d.PassedAt(i).Before(d.deadline(i)) {
+		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, k.now) && !d.PassedAt(i).Before(d.deadline(i)) {
 			problems = append(problems, report.WentOn(d.where(i), g.Timeout))
 		}
 	}
@@ -165,7 +165,7 @@ func (e *Engine) problems(s *sequence) []spec.Problem {
 
 // ungoverned reports the pods of groups that must still wait and that nothing can hold: they belong to another
 // scheduler and carry no gate of ours.
-func (e *Engine) ungoverned(s *sequence) (spec.Problem, bool) {
+func (k *knowledge) ungoverned(s *sequence) (spec.Problem, bool) {
 	var names []string
 	for _, d := range s.domains {
 		for i, g := range s.groups {
@@ -174,7 +174,7 @@ func (e *Engine) ungoverned(s *sequence) (spec.Problem, bool) {
 			}
 			for p := range d.peek(i).members {
 				_, _, proven := p.provenGroup(s) // it was held, and released in its turn
-				if !proven && !e.schedulerNames.Has(p.SchedulerName) && !p.HasGate(s.Gate) {
+				if !proven && !k.schedulerNames.Has(p.SchedulerName) && !p.HasGate(s.Gate) {
 					names = append(names, s.nameOf(p))
 				}
 			}
@@ -183,21 +183,21 @@ func (e *Engine) ungoverned(s *sequence) (spec.Problem, bool) {
 	if len(names) == 0 {
 		return spec.Problem{}, false
 	}
-	return report.Ungoverned(names, s.Sequence, e.config.SchedulerNames), true
+	return report.Ungoverned(names, s.Sequence, k.config.SchedulerNames), true
 }
 
 // unsupportedPods reports gated pods that no scheduler of ours can place on a node in order.
-func (e *Engine) unsupportedPods(s *sequence) (spec.Problem, bool) {
+func (k *knowledge) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	if !s.PerNode {
 		return spec.Problem{}, false
 	}
-	if e.config.ClusterScopeOnly {
+	if k.config.ClusterScopeOnly {
 		return report.UnsupportedScope(), true
 	}
 	var names []string
 	for i := range s.groups {
 		for p := range s.domains[""].peek(i).members {
-			if e.unsupported(p, membership{s, i}) {
+			if k.unsupported(p, membership{s, i}) {
 				names = append(names, s.nameOf(p))
 			}
 		}
@@ -205,7 +205,7 @@ func (e *Engine) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	if len(names) == 0 {
 		return spec.Problem{}, false
 	}
-	return report.UnsupportedPods(names, e.config.SchedulerNames), true
+	return report.UnsupportedPods(names, k.config.SchedulerNames), true
 }
 
 // Waiting are the unbound members of groups that must still wait.

@@ -8,7 +8,7 @@ import (
 )
 
 // reportNodes describes the nodes that take part, and sums them up.
-func (e *Engine) reportNodes(s *sequence, r *report.Report) {
+func (k *knowledge) reportNodes(s *sequence, r *report.Report) {
 	for i, g := range s.groups {
 		r.Groups[i] = report.Group{
 			Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Satisfied: true, Members: []string{}, Skipped: g.Skip,
@@ -24,14 +24,14 @@ func (e *Engine) reportNodes(s *sequence, r *report.Report) {
 			for _, state := range d.groupStates {
 				for p := range state.members {
 					r.Unbound++
-					if owner := e.workloads.ownerOf(p); owner.workload == nil || owner.workload.demands[s] == nil {
+					if owner := k.workloads.ownerOf(p); owner.workload == nil || owner.workload.demands[s] == nil {
 						r.Unplaced++
 					}
 				}
 			}
 			continue
 		}
-		if node, takesPart := e.reportNode(d, r.Groups); takesPart {
+		if node, takesPart := k.reportNode(d, r.Groups); takesPart {
 			r.Nodes = append(r.Nodes, node)
 		}
 	}
@@ -46,10 +46,10 @@ func (e *Engine) reportNodes(s *sequence, r *report.Report) {
 }
 
 // reportNode describes one node and adds its numbers to those of the groups.
-func (e *Engine) reportNode(d *domain, sums []report.Group) (node report.Node, takesPart bool) {
+func (k *knowledge) reportNode(d *domain, sums []report.Group) (node report.Node, takesPart bool) {
 	node = report.Node{Name: d.name, Current: len(d.sequence.groups), Completed: true}
 	for i := range d.sequence.groups {
-		if d.applies(d.sequence.groups[i]) && d.timedOut(i, e.now) {
+		if d.applies(d.sequence.groups[i]) && d.timedOut(i, k.now) {
 			node.TimedOut = append(node.TimedOut, int32(i))
 		}
 		if d.satisfiedOnce(i) && !d.looksSatisfied(i) && d.sequence.groups[i].Timeout > 0 {
@@ -68,8 +68,8 @@ func (e *Engine) reportNode(d *domain, sums []report.Group) (node report.Node, t
 		if !d.isConfirmed(i) && (!d.looksSatisfied(i) || d.applies(d.sequence.groups[i])) {
 			node.Completed, sums[i].Satisfied = false, false
 		}
-		if _, passed := d.IsDone(d.progressFacts(), i, e.now); !passed && node.Group == nil {
-			group := d.report(i, e.now)
+		if _, passed := d.IsDone(d.progressFacts(), i, k.now); !passed && node.Group == nil {
+			group := d.report(i, k.now)
 			node.Current, node.Group = i, &group
 		}
 	}

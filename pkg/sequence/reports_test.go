@@ -69,7 +69,7 @@ func TestPodsThatAreConfirmedAreTold(t *testing.T) {
 	engine := newEngine().Engine
 	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("One", "one").Label("Two", "tier", "two").Mode(v1alpha1.Continuous).Obj())
 	engine.ApplyPod(makePod("one", "2").Node("n").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
-	engine.Confirm(Subject{oracleNamespace, OfPods}, engine.Moment())
+	engine.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfPods}, engine.Moment())
 	two := makePod("two", "5").Label("tier", "two").Obj()
 	changes := engine.ApplyPod(two)
 	require.True(t, engine.Decide(two).Held)

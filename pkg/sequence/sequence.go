@@ -34,9 +34,9 @@ type sequence struct {
 	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is held for
 	// no more than a look at one domain, and is the innermost lock.
 	domainsMu sync.RWMutex
-	// engine has the nodes, and tells what time it is. It is nil until the sequence is listed, at the moment listedAt.
-	engine   *Engine
-	listedAt uint64
+	// knowledge has the nodes, and tells what time it is. It is nil until the sequence is listed, at the moment listedAt.
+	knowledge *knowledge
+	listedAt  uint64
 	// resumedSeen is when a suspension was lifted, as the engine saw it; zero if it saw none.
 	resumedSeen time.Time
 	// classes have unbound pods that this sequence, of scope Node, keeps from some nodes.

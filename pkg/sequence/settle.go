@@ -8,84 +8,148 @@ import (
 	"example.com/podsequence/pkg/sequence/placement"
 )
 
-// settle works out what the transaction changed, publishes it and reports it.
-func (e *Engine) settle(tx *transaction) Changes {
+// settle works out what the transaction changed, and publishes it. What differs from what was published is reported.
+//
+// Pods come last: a pod may be in several sequences, and who reads that it is released must find the nodes open to which it may
+// be scheduled. Whether they are looked at in this order or that makes no difference.
+func (k *knowledge) settle(tx *transaction) Changes {
 	changes := Changes{}
+	k.settled++
 	for _, key := range tx.edited {
 		changes.touch(key)
 		changes.Advanced = append(changes.Advanced, key)
 	}
 	for _, d := range tx.domains {
 		if d.sequence.listed {
-			e.settleDomain(d, tx, &changes)
+			k.advance(d.domain, tx, &changes)
 		}
 	}
-	// Only now that every domain stands where it will stand: a pod may be in several sequences. Nodes first: what they
-	// are to an equivalence class may hold pods that other domains released.
-	e.refreshClasses(tx)
-	e.publishNodes(tx)
+	k.refreshClasses(tx)
+	k.publishNodes(tx)
+	k.publishDomains(tx)
+	k.touchPins(tx)
+	for _, name := range tx.namespaces {
+		k.publishNamespace(name)
+	}
+	for _, p := range tx.entered {
+		k.settleEntered(&changes, p)
+	}
+	for _, p := range tx.pods {
+		k.settlePod(&changes, p)
+	}
 	for _, d := range tx.domains {
-		d.touched = false
-		if before := d.published; d.sequence.listed {
-			d.publish()
-			e.endDryRun(d, before)
-			e.settlePods(d, before, &changes)
+		if d.sequence.listed {
+			k.settleDomain(&changes, d)
 		}
 	}
-	e.settlePodsForNodes(tx, &changes)
-	for _, p := range tx.placed {
-		e.release(&changes, p.pod, p.waited)
-		if !p.held {
-			e.hold(&changes, p.pod)
-		}
+	for _, c := range tx.classes {
+		k.settleClass(&changes, c)
 	}
-	e.dropSpentDomains(tx)
-	e.publishEntered(tx, &changes)
+	k.dropSpentDomains(tx)
+	k.publishNoQuestions(tx)
 	return changes
 }
 
+// advance brings the domain up to its sums and to the time.
+func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
+	d.evaluate(k, tx)
+	d.advance(k.now)
+	k.alarms.Set(&d.alarm, d.wake)
+	k.askForDomain(d, changes)
+	changes.touch(d.sequence.Key)
+}
+
 // refreshClasses works out anew what nodes are to equivalence classes.
-func (e *Engine) refreshClasses(tx *transaction) {
+func (k *knowledge) refreshClasses(tx *transaction) {
 	for _, d := range tx.domains {
 		if d.sequence.listed && d.isNode() && (d.published.unpublished || d.standing() != d.published.Standing) {
 			for c := range d.sequence.classes {
-				c.refresh(d.node, tx)
+				c.refresh(d.node, k.settled, tx)
 			}
 		}
 	}
 	for _, change := range tx.emptyNodes {
-		if n := e.nodes[change.node]; change.before != change.sequence.onEmptyNode(n) {
+		if n := k.nodes[change.node]; change.before != change.sequence.onEmptyNode(n) {
 			for c := range change.sequence.classes {
-				c.refresh(n, tx)
+				c.refresh(n, k.settled, tx)
 			}
 		}
 	}
 	for _, entry := range tx.refresh {
-		entry.class.refresh(entry.node, tx)
+		entry.class.refresh(entry.node, k.settled, tx)
 	}
 }
 
-// settlePodsForNodes releases and holds pods for which nodes changed.
-func (e *Engine) settlePodsForNodes(tx *transaction, changes *Changes) {
+// publishNodes has the nodes read from now on on which sequences have nothing, see emptynode.go.
+func (k *knowledge) publishNodes(tx *transaction) {
+	for _, name := range tx.nodes {
+		if n := k.nodes[name]; n != nil {
+			k.published.nodes.Store(name, n)
+		} else {
+			k.published.nodes.Delete(name)
+		}
+	}
+}
+
+// publishDomains has it read from now on how far domains are.
+func (k *knowledge) publishDomains(tx *transaction) {
+	for i := range tx.domains {
+		d := &tx.domains[i]
+		if d.touched = false; d.sequence.listed {
+			d.before = d.publish()
+			k.endDryRun(d.domain, d.before)
+		}
+	}
+}
+
+// touchPins has pods looked at that ask for a node which has changed.
+func (k *knowledge) touchPins(tx *transaction) {
+	for i := range tx.domains {
+		if d := &tx.domains[i]; d.sequence.listed && d.isNode() && d.published != d.before {
+			k.touchPinsTo(d.name, d.sequence, d.before.Standing, d.published.Standing, tx)
+		}
+	}
 	for _, change := range tx.emptyNodes {
-		e.settlePins(change.sequence, change.node, change.before, change.sequence.onEmptyNode(e.nodes[change.node]), changes)
+		k.touchPinsTo(change.node, change.sequence, change.before, change.sequence.onEmptyNode(k.nodes[change.node]), tx)
 	}
-	for _, c := range tx.classes {
-		e.settleClass(c, changes)
+	for _, changed := range tx.pins {
+		for p := range k.pinned[changed.Pin] {
+			if tx.pods = append(tx.pods, p); changed.added {
+				p.pin.opened = k.settled
+			}
+		}
 	}
-	for _, pin := range tx.pins {
-		for p := range e.pinned[pin] {
-			e.release(changes, p, true)
-			e.hold(changes, p)
+}
+
+// touchPinsTo has the pods looked at that ask for a node where a sequence is now further than before, or less far.
+func (k *knowledge) touchPinsTo(node string, s *sequence, before, now placement.Standing, tx *transaction) {
+	if before == now || s.DryRun {
+		return
+	}
+	pins := []inventory.Pin{{Node: node}}
+	if n := k.nodes[node]; n != nil {
+		pins = append(pins, inventory.Pin{Host: n.Hostname()})
+	}
+	for _, at := range pins {
+		for p := range k.pinned[at] {
+			for _, m := range p.pin.needs {
+				if m.sequence != s {
+					continue
+				}
+				tx.pods = append(tx.pods, p)
+				if before.State(m.group) != placement.Open && p.openTo(node) {
+					p.pin.opened = k.settled
+				}
+			}
 		}
 	}
 }
 
 // dropSpentDomains forgets the domains of nodes that say no more than none would.
-func (e *Engine) dropSpentDomains(tx *transaction) {
+func (k *knowledge) dropSpentDomains(tx *transaction) {
 	for _, d := range tx.domains {
 		if d.isNode() && d.isSpent() {
-			e.alarms.set(&d.alarm, time.Time{})
+			k.alarms.Set(&d.alarm, time.Time{})
 			d.sequence.domainsMu.Lock()
 			delete(d.sequence.domains, d.name)
 			d.sequence.domainsMu.Unlock()
@@ -93,126 +157,19 @@ func (e *Engine) dropSpentDomains(tx *transaction) {
 	}
 }
 
-// publishEntered publishes what the events brought. Who asked about a pod before it was published has left a note.
-func (e *Engine) publishEntered(tx *transaction, changes *Changes) {
+// publishNoQuestions publishes of which namespaces nobody need know more. It comes last: who reads it has read everything else.
+func (k *knowledge) publishNoQuestions(tx *transaction) {
 	for _, name := range tx.namespaces {
-		e.publishNamespace(name)
-	}
-	for _, p := range tx.entered {
-		e.publish(p.pod)
-		if e.unseen.take(p.UID, p.ResourceVersion) && !p.noted {
-			e.release(changes, p.pod, true)
-			e.hold(changes, p.pod)
+		if k.consents.refused[name] == 0 {
+			k.published.refusing.Delete(name)
 		}
 	}
-	for _, name := range tx.namespaces {
-		if e.consents.refused[name] == 0 {
-			e.published.refusing.Delete(name) // last: who reads this reads what is published above, too
-		}
-	}
-	if len(e.selectors) == 0 {
-		e.published.selectors.Store(false) // last, for the same reason
-	}
-}
-
-// publishNodes has the nodes read from now on on which sequences have nothing, see emptynode.go.
-func (e *Engine) publishNodes(tx *transaction) {
-	for _, name := range tx.nodes {
-		if n := e.nodes[name]; n != nil {
-			e.published.nodes.Store(name, n)
-		} else {
-			e.published.nodes.Delete(name)
-		}
-	}
-}
-
-// settleDomain brings the domain up to its sums and to the time.
-func (e *Engine) settleDomain(d *domain, tx *transaction, changes *Changes) {
-	doubted := d.unconfirmed
-	d.evaluate(e, tx)
-	d.advance(e.now)
-	e.alarms.set(&d.alarm, d.wake)
-	if e.askForDomain(d, changes); doubted && !d.unconfirmed && !d.sequence.PerNode {
-		changes.Advanced = append(changes.Advanced, d.sequence.Key) // if it is not passed, what it waits for is known only now
-	}
-	changes.touch(d.sequence.Key)
-}
-
-// settlePods lets the pods go that the domain held and holds no more.
-func (e *Engine) settlePods(d *domain, before publishedDomain, changes *Changes) {
-	s := d.sequence
-	switch {
-	case s.DryRun: // nobody waits for it
-	case d.isNode():
-		if d.published != before {
-			e.settlePins(s, d.name, before.Standing, d.published.Standing, changes)
-		}
-	case !s.PerNode:
-		if d.Passed != before.Passed {
-			changes.Advanced = append(changes.Advanced, s.Key)
-		}
-		if before.unpublished || before.Released == d.Released {
-			return
-		}
-		for i := range s.groups {
-			switch is, was := d.Released.Has(i), before.Released.Has(i); {
-			case is && !was:
-				for p := range d.peek(i).members {
-					e.release(changes, p, true)
-					if len(p.memberships) > 1 {
-						e.hold(changes, p) // another sequence may still hold it, and the pod says that this one does
-					}
-				}
-			case was && !is:
-				for p := range d.peek(i).members {
-					e.hold(changes, p)
-				}
-			}
-		}
-	}
-}
-
-// settlePins lets the pods go that are pinned to a node that has opened, and holds those pinned to one that has closed, or
-// where they wait for another group than before.
-func (e *Engine) settlePins(s *sequence, node string, before, now placement.Standing, changes *Changes) {
-	if before == now || s.DryRun {
-		return
-	}
-	gone := before.Known && !now.Known
-	pins := []inventory.Pin{{Node: node}}
-	if n := e.nodes[node]; n != nil {
-		pins = append(pins, inventory.Pin{Host: n.Hostname()})
-	}
-	for _, pin := range pins {
-		for p := range e.pinned[pin] {
-			for _, m := range p.memberships {
-				switch is, was := now.Released.Has(m.group), before.Released.Has(m.group); {
-				case m.sequence != s:
-				case is && (!was || !before.Known):
-					e.release(changes, p, true)
-				case gone, !is && (was || now.Passed != before.Passed):
-					e.hold(changes, p)
-				}
-			}
-		}
+	if len(k.selectors) == 0 {
+		k.published.selectors.Store(false)
 	}
 }
 
 // empty reports whether nothing counts in the domain.
 func (d *domain) empty() bool {
 	return !slices.ContainsFunc(d.groupStates, func(state *groupState) bool { return len(state.members) > 0 })
-}
-
-// settleClass lets the pods of an equivalence class go when a node has opened for them, or when there is nothing left to wait for.
-func (e *Engine) settleClass(c *equivalenceClass, changes *Changes) {
-	held := c.nodes.Held()
-	for p := range c.pods {
-		switch {
-		case c.opened, c.wasHeld && !held:
-			e.release(changes, p, true)
-		case held && !c.wasHeld:
-			e.hold(changes, p)
-		}
-	}
-	c.touched, c.opened = false, false
 }

@@ -20,27 +20,27 @@ import (
 
 // satisfiedSince is since when the group is satisfied, without a break as far as anything says. turned is the latest Ready
 // time of the pods whose readiness this event brought; zero if it was something else that completed the group.
-func (d *domain) satisfiedSince(i int, satisfied bool, e *Engine) time.Time {
+func (d *domain) satisfiedSince(i int, satisfied bool, k *knowledge) time.Time {
 	g, state := d.sequence.groups[i], d.peek(i)
 	switch {
 	case !satisfied:
 		return time.Time{}
 	case !d.evaluated && state.since.IsZero():
-		return d.sinceFirstSight(i, e)
+		return d.sinceFirstSight(i, k)
 	case !state.satisfied && state.turned.IsZero():
-		return latest(e.now.Truncate(time.Second), clamp(d.readySince(i, e), e.now))
+		return latest(k.now.Truncate(time.Second), clamp(d.readySince(i, k), k.now))
 	case !state.satisfied:
-		return clamp(latest(state.turned, d.readySince(i, e)), e.now)
+		return clamp(latest(state.turned, d.readySince(i, k)), k.now)
 	case g.Wait > 0 && state.turned.After(state.since):
 		// A pod that is needed turned ready again: there was a break, even if only its end was seen.
-		return latest(state.since, clamp(d.readySince(i, e), e.now))
+		return latest(state.since, clamp(d.readySince(i, k), k.now))
 	}
 	return state.since
 }
 
 // sinceFirstSight is since when a group is satisfied that is satisfied when it is first looked at.
-func (d *domain) sinceFirstSight(i int, e *Engine) time.Time {
-	since, ready := time.Time{}, d.readySince(i, e)
+func (d *domain) sinceFirstSight(i int, k *knowledge) time.Time {
+	since, ready := time.Time{}, d.readySince(i, k)
 	switch recorded, known := d.recordedSince(i); {
 	case !known:
 		since = ready
@@ -52,12 +52,12 @@ func (d *domain) sinceFirstSight(i int, e *Engine) time.Time {
 		since = ready
 	default:
 		// The pods were ready when status said that the group was not. Whatever completed it since, nothing says when.
-		since = e.now
+		since = k.now
 	}
 	if since.IsZero() {
-		since = e.now
+		since = k.now
 	}
-	return clamp(since, e.now).Truncate(time.Second)
+	return clamp(since, k.now).Truncate(time.Second)
 }
 
 // recordedSince is since when the group is satisfied as status says; zero if it says that the group is not. It is not known if
@@ -89,17 +89,17 @@ func timeOf(t *metav1.Time) time.Time {
 
 // readySince is when the last of the pods that the group needs turned ready, as the pods themselves say; zero if it needs
 // none.
-func (d *domain) readySince(i int, e *Engine) time.Time {
-	g, times := d.sequence.groups[i], d.readyTimes(i, e)
-	k := times.Pods()
+func (d *domain) readySince(i int, k *knowledge) time.Time {
+	g, times := d.sequence.groups[i], d.readyTimes(i, k)
+	needed := times.Pods()
 	if g.MinAvailable != nil {
-		k = min(k, max(d.need(i).Required, 1))
+		needed = min(needed, max(d.need(i).Required, 1))
 	}
-	return times.When(k)
+	return times.When(needed)
 }
 
 // readyTimes are when the pods turned ready that count as done: of each workload only as many as are needed of it.
-func (d *domain) readyTimes(i int, e *Engine) readiness.Times {
+func (d *domain) readyTimes(i int, k *knowledge) readiness.Times {
 	s := d.sequence
 	g := s.groups[i]
 	var times readiness.Times
@@ -118,7 +118,7 @@ func (d *domain) readyTimes(i int, e *Engine) readiness.Times {
 		if !d.isDone(p, g) {
 			continue
 		}
-		owner := e.workloads.ownerOf(p)
+		owner := k.workloads.ownerOf(p)
 		part := s.demandIn(i, owner.workload)
 		switch {
 		case d.isNode(), part == nil && !owner.unseen:
@@ -191,7 +191,7 @@ func (d *domain) Readiness(i int) progress.Readiness {
 	r := progress.Readiness{Elsewhere: !d.applies(d.sequence.groups[i]), NeedsNothing: d.restsOnNothing(i)}
 	if state := d.find(i); state != nil {
 		r.Satisfied, r.Confirmed, r.Since = state.satisfied, state.confirmed, state.since
-		r.Witnessed, r.WitnessedAt = state.witness.confirmed, state.witness.since
+		r.Witnessed, r.WitnessedAt = state.witness.Confirmed, state.witness.Since
 	} else if r.NeedsNothing {
 		r.Satisfied, r.Confirmed, r.Since = true, true, d.watchedSince(i)
 	}

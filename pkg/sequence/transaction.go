@@ -12,19 +12,19 @@ type transaction struct {
 	// relisted reports that it is a list, which hides what happened since the last event before it.
 	relisted bool
 	// domains are those whose sums, nodes or memberships changed.
-	domains []*domain
+	domains []touchedDomain
 	// classes are those for which a node came, went, or became something else.
 	classes []*equivalenceClass
 	// refresh are nodes that are to be looked at for an equivalence class when all domains stand where they will stand.
 	refresh []classNode
-	// placed are the pods whose memberships changed, or that asked too early.
-	placed []placedPod
+	// pods are those whose verdict may be another one, beside the members of domains and equivalence classes.
+	pods []*pod
 	// emptyNodes are nodes on which nothing of a sequence is and where it may be elsewhere than before.
 	emptyNodes []emptyNodeChange
 	// pins are pins that may mean another node than before.
-	pins []inventory.Pin
+	pins []changedPin
 	// entered are the pods of which there is a new version.
-	entered []enteredPod
+	entered []*pod
 	// nodes are the names of those that came, went or changed.
 	nodes []string
 	// namespaces are those whose sequences changed; a name may be there twice.
@@ -33,17 +33,31 @@ type transaction struct {
 	edited []types.NamespacedName
 }
 
-// placedPod is a pod whose right to go is looked at once more when the transaction is settled.
-type placedPod struct {
-	*pod
-	waited bool // it could not go before, or not to all nodes to which it may be scheduled now
-	held   bool // it could not go before, which is published
+// at makes the transaction of an event of this version.
+func (k *knowledge) at(version string) *transaction {
+	if inventory.Behind(k.newest, version) {
+		k.newest = version
+	}
+	return &transaction{Question: Question{Moment: k.moment.Add(1), Version: version}}
 }
 
-// enteredPod is a pod of which there is a new version.
-type enteredPod struct {
-	*pod
-	noted bool // somebody waits for it because of an answer, and that it is released or held is reported already
+// relistedAt makes the transaction of a list of this version.
+func (k *knowledge) relistedAt(version string) *transaction {
+	tx := k.at(version)
+	tx.relisted = true
+	return tx
+}
+
+// touchedDomain is a domain, and how far it was before the transaction as of when it is published anew.
+type touchedDomain struct {
+	*domain
+	before publishedDomain
+}
+
+// changedPin is a pin that may mean another node than before.
+type changedPin struct {
+	inventory.Pin
+	added bool // one that it did not mean before
 }
 
 type classNode struct {
@@ -54,7 +68,7 @@ type classNode struct {
 func (tx *transaction) touch(d *domain) {
 	if d != nil && !d.touched {
 		d.touched = true
-		tx.domains = append(tx.domains, d)
+		tx.domains = append(tx.domains, touchedDomain{domain: d})
 	}
 }
 
@@ -68,7 +82,7 @@ func (tx *transaction) touchGroup(d *domain, group int) {
 
 func (tx *transaction) touchClass(c *equivalenceClass) {
 	if !c.touched {
-		c.touched, c.wasHeld = true, c.nodes.Held()
+		c.touched = true
 		tx.classes = append(tx.classes, c)
 	}
 }

@@ -66,12 +66,12 @@ func (e *Engine) KnowsAny(kind inventory.Kind, namespace string, uids []types.UI
 }
 
 // podsOfNamespaces are the pods of a namespace, or of all if the name is empty.
-func (e *Engine) podsOfNamespaces(namespace string) iter.Seq[*pod] {
+func (k *knowledge) podsOfNamespaces(namespace string) iter.Seq[*pod] {
 	if namespace != "" {
-		return maps.Values(e.podsIn(namespace))
+		return maps.Values(k.podsIn(namespace))
 	}
 	return func(yield func(*pod) bool) {
-		for _, ns := range e.namespaces {
+		for _, ns := range k.namespaces {
 			for _, p := range ns.pods {
 				if !yield(p) {
 					return

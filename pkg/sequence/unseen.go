@@ -31,14 +31,6 @@ func (u *unseenPods) add(uid types.UID, version string) {
 	}
 }
 
-// has reports whether the pod was noted.
-func (u *unseenPods) has(uid types.UID) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	_, has := u.versions[uid]
-	return has
-}
-
 // take reports whether the pod was noted, and forgets that. version is that of the event that brought it, or told that it is
 // gone. What the event brought must be published before, for nothing is noted any more that it brought.
 func (u *unseenPods) take(uid types.UID, version string) bool {

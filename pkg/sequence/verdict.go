@@ -100,17 +100,30 @@ func (p *published) asksNamespaces(namespace string) bool {
 	return refuses || p.selectors.Load()
 }
 
-// publishedPod is what the engine says of a pod. All but held and times.released stays as it is.
+// publishedPod is what the engine says of a pod. Readers find all but held and times.released as it always was.
 type publishedPod struct {
 	uid             types.UID
 	resourceVersion string
-	firstSeen       Sighting
-	// placed is as much of the pod as decides its memberships.
-	placed      inventory.Pod
-	memberships []membership // as of the pod: no element is ever written to
-	needs       []membership // see Engine.needs
-	held        atomic.Bool
-	times       publishedTimes
+	memberships     []membership // as of the pod: no element is ever written to
+	limits          *limits      // nil if nothing keeps the pod from any node
+	held            atomic.Bool
+
+	// opened and reason are for the engine alone, see verdict.
+	opened uint64
+	reason reason
+
+	times     publishedTimes
+	firstSeen Sighting
+	// placed is as much of the pod as decides its memberships, and its gates.
+	placed inventory.Pod
+}
+
+// needs returns the pod's places that keep it from some nodes.
+func (p *publishedPod) needs() []membership {
+	if p.limits == nil {
+		return nil
+	}
+	return p.limits.needs
 }
 
 // publishedNamespace has the sequences of a namespace, if a pod can be matched with them in a short time.
@@ -145,8 +158,8 @@ func (p *publishedPod) sighting(object *corev1.Pod) Sighting {
 }
 
 // matchUnseen works out the memberships of a pod that is not known, and whether it is confirmed that all its sequences release it.
-func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, released bool) {
-	found, any := e.published.namespaces.Load(object.Namespace)
+func (k *knowledge) matchUnseen(object *corev1.Pod) (memberships []membership, released bool) {
+	found, any := k.published.namespaces.Load(object.Namespace)
 	if !any {
 		return nil, true
 	}
@@ -157,7 +170,7 @@ func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, rele
 	view := viewPod(object)
 	for s, reach := range namespace.sequences {
 		m, has := s.place(view, reach)
-		if has && !e.releasesUnseen(view, m) {
+		if has && !k.releasesUnseen(view, m) {
 			return nil, false
 		}
 		if has {
@@ -165,61 +178,57 @@ func (e *Engine) matchUnseen(object *corev1.Pod) (memberships []membership, rele
 		}
 	}
 	// What one sequence releases it releases from then on, unless it is edited or deleted. So they all release the pod now.
-	again, _ := e.published.namespaces.Load(object.Namespace)
+	again, _ := k.published.namespaces.Load(object.Namespace)
 	return memberships, again == found
 }
 
 // releasesUnseen reports whether the sequence releases such a pod permanently. Elsewhere a change from before the pod may not
 // be known yet, see earlyIn.
-func (e *Engine) releasesUnseen(view *pod, m membership) bool {
+func (k *knowledge) releasesUnseen(view *pod, m membership) bool {
 	s := m.sequence
 	switch {
 	case s.DryRun:
 		return true
 	case s.PerNode:
-		return m.waitsForNothing() && !e.unsupported(view, m)
+		return m.waitsForNothing() && !k.unsupported(view, m)
 	case s.Continuous && s.groups[m.group].Awaited != 0:
 		return false
 	}
 	return s.publishedOn("").Released.Has(m.group)
 }
 
-// publish has what the engine says of the pod read from now on. It reports whether the pod is held; one with a node is not.
-func (e *Engine) publish(p *pod) (held bool) {
-	e.noteDryRuns(p)
+// publish has what the engine says of the pod read from now on, and returns it.
+func (k *knowledge) publish(p *pod) verdict {
+	k.noteDryRuns(p)
 	if p.Bound() {
-		e.unpublish(p)
-		return false
+		k.unpublish(p)
+		return verdict{}
 	}
-	early := e.isEarly(p)
-	held = early || !e.isReleased(p)
-	if !early {
-		p.confirmed = p.placed.Moment // a namespace that comes later changes nothing about that
+	is, old := k.judge(p), p.published
+	if old != nil && old.uid == p.UID && old.resourceVersion == p.ResourceVersion && sameSlice(old.memberships, p.memberships) && old.limits == is.limits {
+		old.opened, old.reason = is.opened, is.reason
+		old.times.note(old.held.Swap(is.held), is.held, k.now)
+		return is
 	}
-	if old := p.published; old != nil && old.uid == p.UID && old.resourceVersion == p.ResourceVersion && sameSlice(old.memberships, p.memberships) {
-		old.times.note(old.held.Swap(held), held, e.now)
-		return held
-	}
-	old := p.published
 	p.published = &publishedPod{
 		uid: p.UID, resourceVersion: p.ResourceVersion, firstSeen: p.firstSeen,
 		placed:      p.MembershipFacts(),
-		memberships: p.memberships, needs: e.needs(p),
+		memberships: p.memberships, limits: is.limits, opened: is.opened, reason: is.reason,
 	}
-	p.published.held.Store(held)
+	p.published.held.Store(is.held)
 	p.published.times.created = p.CreatedAt.Time().Unix()
 	if old != nil && old.uid == p.UID {
 		p.published.times.released.Store(old.times.released.Load())
-		p.published.times.note(old.held.Load(), held, e.now)
+		p.published.times.note(old.held.Load(), is.held, k.now)
 	}
-	e.published.pods.Store(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.published)
-	return held
+	k.published.pods.Store(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.published)
+	return is
 }
 
-func (e *Engine) unpublish(p *pod) {
+func (k *knowledge) unpublish(p *pod) {
 	if p.published != nil {
 		p.published = nil
-		e.published.pods.Delete(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+		k.published.pods.Delete(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 	}
 	if p.Bound() {
 		p.unbound = bound
@@ -231,19 +240,19 @@ func sameSlice(a, b []membership) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// maxMatchCost bounds what is done for a pod that the engine does not know, in labels that are compared: about 0.1 ms.
-const maxMatchCost = 2000
+// MaxMatchCost bounds what is done for a pod that the engine does not know, in labels that are compared: about 0.1 ms.
+const MaxMatchCost = 2000
 
 // publishNamespace has the sequences of a namespace read from now on.
-func (e *Engine) publishNamespace(name string) {
-	ns := e.namespaces[name]
+func (k *knowledge) publishNamespace(name string) {
+	ns := k.namespaces[name]
 	if ns == nil || len(ns.sequences) == 0 {
-		e.published.namespaces.Delete(name)
+		k.published.namespaces.Delete(name)
 		return
 	}
-	view := &publishedNamespace{tooMany: ns.matchCost > maxMatchCost}
+	view := &publishedNamespace{tooMany: ns.matchCost > MaxMatchCost}
 	if !view.tooMany {
 		view.sequences = maps.Clone(ns.sequences)
 	}
-	e.published.namespaces.Store(name, view)
+	k.published.namespaces.Store(name, view)
 }

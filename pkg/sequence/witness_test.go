@@ -30,7 +30,7 @@ func TestWhatIsEnoughMayChangeWhileItIsConfirmed(t *testing.T) {
 		d := newDoubting(t, v1alpha1.BootstrapOnly)
 		d.ApplyPod(db("db-0", "10"))
 		d.ApplyWorkload(statefulSet(2, "8"))
-		d.expect(d.Confirm(Subject{oracleNamespace, OfWorkloads}, d.Moment()), nil)
+		d.expect(d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfWorkloads}, d.Moment()), nil)
 		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
 	})
 	t.Run("nor if versions of pods and workloads cannot be compared", func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestWhatIsEnoughMayChangeWhileItIsConfirmed(t *testing.T) {
 		d.VersionsIncomparable()
 		d.ApplyPod(db("db-0", "10"))
 		d.ApplyWorkload(statefulSet(2, "12"))
-		d.expect(d.Confirm(Subject{oracleNamespace, OfWorkloads}, d.Moment()), nil)
+		d.expect(d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfWorkloads}, d.Moment()), nil)
 		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
 	})
 }

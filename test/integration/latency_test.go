@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/internal/testing/cluster"
 )
@@ -52,8 +51,7 @@ func BenchmarkReadyToBound(b *testing.B) {
 func (s *story) readyToBound() time.Duration {
 	ctx, cancel := context.WithTimeout(s.Ctx, cluster.Patience)
 	defer cancel()
-	pods, err := s.API.Watch(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace))
-	require.NoError(s, err)
+	pods := s.Watch(ctx, &corev1.PodList{})
 	defer pods.Stop()
 	s.annotate("db", cluster.ReadyAfter, "0s")
 

@@ -50,6 +50,25 @@ func TestLiteMode(t *testing.T) {
 		s.Create(s.threeTiers().Obj())
 		s.startInOrder()
 	})
+	t.Run("who may only look sees why, and when what happened", func(t *testing.T) {
+		s := newLiteStory(t)
+		person := s.Person("view")
+		s.Create(s.threeTiers().Obj())
+		for _, tier := range tiers {
+			s.createPods(s.gated(tier).SchedulerName(stockScheduler))
+		}
+		s.awaitHeldFor("web", "group 1/3")
+		said, _ := person.Says("why", "web", "--scheduler-names=")
+		assert.Contains(t, said, "pod web: held in group 3/3")
+		assert.Contains(t, said, "group 1/3")
+		assert.Contains(t, said, "pod db: ")
+		said, _ = person.Says("tree", "shop", "--scheduler-names=")
+		assert.Contains(t, said, "pod app: held in group 2/3")
+		s.startInOrder()
+		said, _ = person.Says("timeline", "shop", "--scheduler-names=")
+		assert.Contains(t, said, " all ready after")
+		assert.Contains(t, said, "3 Frontend")
+	})
 	for name, scheduler := range map[string]string{
 		"a pod without a gate is reported, with the mend":                                 stockScheduler,
 		"a pod without a gate that names the scheduler that is not there is reported too": ourScheduler,

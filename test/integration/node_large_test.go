@@ -20,8 +20,7 @@ func (s *nodeStory) measureReadyToBound(waiting int) []time.Duration {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Ctx, 2*cluster.Patience)
 	defer cancel()
-	pods, err := s.API.Watch(ctx, &corev1.PodList{}, client.InNamespace(s.Namespace))
-	require.NoError(s, err)
+	pods := s.Watch(ctx, &corev1.PodList{})
 	defer pods.Stop()
 
 	var annotating sync.WaitGroup

@@ -18,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -53,7 +52,7 @@ func BenchmarkRelease(b *testing.B) {
 				s.awaitTelling(pods)
 				took = append(took, s.readyToAllBound(pods))
 				writes += s.countWrites("app-")
-				rejected := s.metric(controlplane.APIServer, "apiserver_flowcontrol_rejected_requests_total")
+				rejected := s.Cluster.Metric(s, controlplane.APIServer, "apiserver_flowcontrol_rejected_requests_total")
 				putOff += rejected
 				b.Logf("all were bound after %s, %.0f requests were put off", took[len(took)-1], rejected)
 				require.NoError(b, env.StopAndClean(true))
@@ -252,37 +251,6 @@ func (s *story) measureMemory(b *testing.B, when string) {
 		b.ReportMetric(mebibytes, short+"-"+when+"-MiB")
 		require.NoError(b, rollup.Close())
 	}
-}
-
-// metric is the sum of a component's metrics that begin so.
-func (s *story) metric(component, prefix string) float64 {
-	s.Helper()
-	sum := 0.0
-	for line := range strings.Lines(s.fetch(component, "/metrics")) {
-		if strings.HasPrefix(line, prefix) {
-			fields := strings.Fields(line)
-			value, err := strconv.ParseFloat(fields[len(fields)-1], 64)
-			require.NoError(s, err)
-			sum += value
-		}
-	}
-	return sum
-}
-
-// fetch is what a component serves to the administrator.
-func (s *story) fetch(component, path string) string {
-	s.Helper()
-	url, err := s.Cluster.URL(component)
-	require.NoError(s, err)
-	administrator, err := rest.HTTPClientFor(s.Cluster.Config())
-	require.NoError(s, err)
-	response, err := administrator.Get(url + path)
-	require.NoError(s, err)
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
-	require.NoError(s, err)
-	require.Equal(s, http.StatusOK, response.StatusCode, "%s%s: %s", url, path, body)
-	return string(body)
 }
 
 // field is the number that follows a word at the beginning of a line.

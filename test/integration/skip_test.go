@@ -60,6 +60,7 @@ func TestSkipOnEachNode(t *testing.T) {
 	s.expectHeld("app")
 	s.setSkip("storage", 0, true)
 	s.awaitBound("app")
+	s.awaitEvent("storage", v1alpha1.EventGroupSkipped) // two changes that the controller sees as one are none
 	s.setSkip("storage", 0, false)
 	s.awaitEvent("storage", v1alpha1.EventGroupNotSkipped)
 	s.createPods(s.pinned("late", "app", "a"))

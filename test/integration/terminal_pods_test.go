@@ -51,7 +51,7 @@ func BenchmarkTerminalPods(b *testing.B) {
 	})
 	ready := func() bool { return s.status(controlplane.PodSequenceScheduler, "/readyz") == http.StatusOK }
 	synced := func() bool {
-		return ready() && s.metric(controlplane.PodSequenceScheduler, "podsequence_engine_synced") == 1
+		return ready() && s.Cluster.Metric(s, controlplane.PodSequenceScheduler, "podsequence_engine_synced") == 1
 	}
 	for _, variant := range []struct {
 		name, config string
@@ -120,8 +120,8 @@ func (s *story) startScheduler(b *testing.B, config string, ready func() bool) s
 	cost.peak, cost.resident = memory(b, pid, "VmHWM:"), memory(b, pid, "VmRSS:")
 	<-time.After(while)
 	cost.idleCPU = cpuSeconds(b, pid) - cost.startCPU
-	s.fetch(program, "/debug/pprof/heap?gc=1") // collects garbage
-	cost.heap = s.metric(program, "go_memstats_heap_alloc_bytes") / (1 << 20)
+	s.Cluster.Fetch(s, program, "/debug/pprof/heap?gc=1") // collects garbage
+	cost.heap = s.Cluster.Metric(s, program, "go_memstats_heap_alloc_bytes") / (1 << 20)
 	<-time.After(while)
 	cost.collected = memory(b, pid, "VmRSS:")
 	b.Logf("%+v", cost)

@@ -68,8 +68,9 @@ var overlappingCoordinations = attack{
 			})
 		})
 	},
-	storm: func(ctx context.Context, h *hostile, s sizes, i int) error {
-		name := fmt.Sprintf("empty-%d", i%s.deployments)
+	storm: func(ctx context.Context, h *hostile, _ sizes, i int) error {
+		names := h.names(deploymentKind) // as many as his quota allows
+		name := names[i%len(names)]
 		if i%3 == 0 {
 			return h.patch(ctx, deploymentKind, name, "/spec/template/metadata/annotations", map[string]string{"edit": fmt.Sprint(i)})
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -127,6 +128,23 @@ func (h *hostile) remove(ctx context.Context, k kind, name string) error {
 
 func (h *hostile) path(k kind) string {
 	return strings.Join([]string{k.api, "namespaces", h.namespace, k.plural}, "/")
+}
+
+// names are those of the objects of a kind that he has in the namespace, sorted.
+func (h *hostile) names(k kind) []string {
+	if h.decoy {
+		k = k.decoy()
+	}
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	var names []string
+	for path := range h.sizes {
+		if name, ok := strings.CutPrefix(path, h.path(k)+"/"); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // write makes a request and keeps the books of what is stored at the path; a request without body deletes it. What the

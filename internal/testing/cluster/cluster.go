@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -61,6 +62,9 @@ type Cluster struct {
 	Dir string
 
 	atStop []func() error
+
+	monitorLock  sync.Mutex
+	monitorToken string // of somebody who may read metrics
 }
 
 // Start starts a cluster in a directory of its own. It has four nodes unless the options say otherwise.

@@ -106,6 +106,7 @@ func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
 		}
 	}
 	groups.Set(key, items...)
+	byName.set(key, status.Phase, inPhase)
 	degradedNow.Set(key, reasonIf(status, v1alpha1.ConditionDegraded, kind)...)
 	stalledNow.Set(key, reasonIf(status, v1alpha1.ConditionStalled, kind)...)
 	if since == nil || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended) {
@@ -129,6 +130,7 @@ func forgetCounted(key types.NamespacedName) {
 		counted.Forget(key)
 	}
 	inProgress.Forget(key)
+	byName.forget(key)
 }
 
 // observeProgress measures what a status says that the one before did not.

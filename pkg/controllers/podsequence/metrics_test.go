@@ -1,9 +1,11 @@
 package podsequence
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	promtest "github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,4 +81,28 @@ func TestMetricsMeasureEachStepOfAGroupOnce(t *testing.T) {
 	assert.InDelta(t, 50, sum(groupWait), 0)
 	assert.InDelta(t, 40, sum(groupReady), 0)
 	assert.InDelta(t, 1, sum(passLag), 0)
+}
+
+func TestMetricsNameSequencesOnlyWhenAskedTo(t *testing.T) {
+	key := types.NamespacedName{Namespace: "shop", Name: "named"}
+	status := v1alpha1.PodSequenceStatus{Phase: v1alpha1.PhaseInProgress, Groups: []v1alpha1.GroupStatus{
+		{Phase: v1alpha1.GroupInProgress}, {Phase: v1alpha1.GroupWaiting}, {Phase: v1alpha1.GroupWaiting},
+	}}
+	count(key, &status)
+	assert.Zero(t, promtest.CollectAndCount(byName), "nobody has asked")
+
+	CollectorsByName()
+	count(key, &status)
+	want := `
+		# HELP podsequence_sequence_groups [ALPHA] Groups of a sequence, by phase.
+		# TYPE podsequence_sequence_groups gauge
+		podsequence_sequence_groups{kind="PodSequence",name="named",namespace="shop",phase="InProgress"} 1
+		podsequence_sequence_groups{kind="PodSequence",name="named",namespace="shop",phase="Waiting"} 2
+		# HELP podsequence_sequence_phase [ALPHA] 1 for the phase that a sequence has now.
+		# TYPE podsequence_sequence_phase gauge
+		podsequence_sequence_phase{kind="PodSequence",name="named",namespace="shop",phase="InProgress"} 1
+	`
+	assert.NoError(t, promtest.CollectAndCompare(byName, strings.NewReader(want)))
+	forgetCounted(key)
+	assert.Zero(t, promtest.CollectAndCount(byName), "a sequence that is gone leaves nothing behind")
 }

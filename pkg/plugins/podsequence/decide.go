@@ -39,7 +39,7 @@ func (h *holder) decide(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
 	if verdict.Held {
 		return verdict, unschedulable(waitingForTurn)
 	}
-	if f.feed.CaughtUp(pod.Namespace, verdict.FirstSeen) {
+	if f.feed.CaughtUp(sequence.IdentityOf(pod), verdict.FirstSeen) {
 		return verdict, nil
 	}
 	if h.holdEarly(f, pod) {
@@ -95,7 +95,7 @@ func (h *holder) begin(f *feeding) {
 func (h *holder) holdEarly(f *feeding, pod *v1.Pod) bool {
 	h.refusedMu.Lock()
 	defer h.refusedMu.Unlock()
-	if f.feed.CaughtUp(pod.Namespace, f.engine.FirstSeen(pod)) {
+	if f.feed.CaughtUp(sequence.IdentityOf(pod), f.engine.FirstSeen(pod)) {
 		return false
 	}
 	h.early[pod.UID] = earlyPod{keyOf(pod), pod}
@@ -147,11 +147,10 @@ func (h *holder) unknown(pod *v1.Pod) string {
 	if why := f.feed.Why(); why != "" {
 		return waitingFor + why
 	}
-	early := h.isEarly(pod.UID)
-	why := f.feed.WhyUnconfirmed(pod.Namespace)
-	if early {
-		return withReason(waitingForAll, why)
+	if h.isEarly(pod.UID) {
+		return withReason(waitingForAll, f.feed.WhyEarly(sequence.IdentityOf(pod)))
 	}
+	why := f.feed.WhyUnconfirmed(pod.Namespace)
 	if d := f.engine.Decide(pod); d.Confirming() && why != "" {
 		return withReason(d.Message(), why)
 	}

@@ -63,9 +63,10 @@ type source interface {
 	// Synced tells whether the engine knows all it must know to let any pod go, and Why what is missing.
 	Synced() bool
 	Why() string
-	// CaughtUp reports whether the engine surely knows every PodSequence that there was when a pod of this namespace was first
-	// seen.
-	CaughtUp(namespace string, pod sequence.Sighting) bool
+	// CaughtUp reports whether it is confirmed that the engine knows every PodSequence that there was when a pod was first seen and
+	// that may hold it. WhyEarly says why it takes long to find out; empty if it does not.
+	CaughtUp(pod sequence.Identity, seen sequence.Sighting) bool
+	WhyEarly(pod sequence.Identity) string
 	// WhyUnconfirmed says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
 	WhyUnconfirmed(namespace string) string
 }

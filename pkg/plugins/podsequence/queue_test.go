@@ -79,9 +79,10 @@ func (k *known) set(missing string) {
 	k.missing = missing
 }
 
-func (k *known) WhyUnconfirmed(string) string { return "" }
+func (k *known) WhyUnconfirmed(string) string      { return "" }
+func (k *known) WhyEarly(sequence.Identity) string { return "" }
 
-func (k *known) CaughtUp(_ string, pod sequence.Sighting) bool {
+func (k *known) CaughtUp(_ sequence.Identity, pod sequence.Sighting) bool {
 	return len(pod.Version) <= len(k.upTo())
 }
 

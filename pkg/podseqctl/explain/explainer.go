@@ -83,7 +83,7 @@ func (e *Explainer) Sequence(s *snapshot.Sequence) Reason {
 		r.Because = append(r.Because, e.suspended(s))
 	}
 	if s.PerNode() {
-		r.Because = append(r.Because, e.nodes(s, len(report.Groups), "")...)
+		r.Because = append(r.Because, e.nodes(s, len(report.Groups), func(string) bool { return true })...)
 		return r
 	}
 	for i := range report.Groups {

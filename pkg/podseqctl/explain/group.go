@@ -137,31 +137,6 @@ func (e *Explainer) ownerAmong(pod *corev1.Pod, parts []sequence.WorkloadPart) s
 	return ""
 }
 
-// nodes explains the nodes where groups before the given one are not ready: the one node, or those that are on the way.
-func (e *Explainer) nodes(s *snapshot.Sequence, before int, only string) []Reason {
-	report, ok := e.Report(s)
-	if !ok {
-		return nil
-	}
-	var reasons []Reason
-	for _, node := range report.Nodes {
-		if node.Group == nil || node.Current >= before || (only != "" && node.Name != only) {
-			continue
-		}
-		if len(reasons) == maxListed && !e.All {
-			return append(reasons, Reason{Subject: "more", State: Held, Message: "more nodes wait; --all lists them"})
-		}
-		g := *node.Group
-		r := Reason{Subject: "node " + node.Name, State: Held, Message: fmt.Sprintf("waits for %s: %s", s.Where(node.Current), g.Progress)}
-		if g.Failure != nil {
-			r.State = Stuck
-		}
-		r.Because = e.members(s, node.Current, g.Members, g.ReadyMembers)
-		reasons = append(reasons, r)
-	}
-	return reasons
-}
-
 // ago says how long ago something was.
 func (e *Explainer) ago(at time.Time) string { return duration.HumanDuration(max(0, e.Now.Sub(at))) }
 

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
 	"example.com/podsequence/pkg/sequence"
@@ -60,7 +61,9 @@ func (e *Explainer) hold(place sequence.Place) []Reason {
 	}
 	if s.PerNode() {
 		r := Reason{Subject: s.String(), State: Held, Message: place.Decision.Message()}
-		r.Because = e.nodes(s, place.Group, place.Decision.Node)
+		r.Because = e.nodes(s, place.Group, func(node string) bool {
+			return node == place.Decision.Node || slices.Contains(place.OnTheWay, node)
+		})
 		return append(because, r)
 	}
 	for _, i := range e.Blocking(s, place.Group) {
@@ -126,21 +129,27 @@ func (e *Explainer) foreignGates(pod *corev1.Pod, lifted map[string]bool) []Reas
 	return reasons
 }
 
-// gangs explains PodGroups that are scheduled as a whole.
+// gangs explains PodGroups that are scheduled as a whole. Below them are the members that something else holds.
 func (e *Explainer) gangs(pod *corev1.Pod) []Reason {
 	var reasons []Reason
 	for _, reference := range podgroups.Of(pod) {
+		key := reference.String()
 		minimum, known := e.PodGroupMinimum(reference)
-		if !known {
+		if !known || slices.Contains(e.path, key) {
 			continue
 		}
 		members, bound := 0, 0
+		var unbound []*corev1.Pod
 		for _, other := range e.Pods {
-			if other.Namespace == pod.Namespace && slices.Contains(podgroups.Of(other), reference) {
-				members++
-				if other.Spec.NodeName != "" {
-					bound++
-				}
+			if other.Namespace != pod.Namespace || !slices.Contains(podgroups.Of(other), reference) {
+				continue
+			}
+			members++
+			switch {
+			case other.Spec.NodeName != "":
+				bound++
+			case other != pod:
+				unbound = append(unbound, other)
 			}
 		}
 		r := Reason{
@@ -149,6 +158,12 @@ func (e *Explainer) gangs(pod *corev1.Pod) []Reason {
 		}
 		if members < minimum {
 			r.State = Stuck
+		}
+		e.path = append(e.path, key)
+		r.Because = slices.DeleteFunc(e.pods(unbound, v1alpha1.RequireReady), func(member Reason) bool { return member.State != Held })
+		e.path = e.path[:len(e.path)-1]
+		if r.State == Waiting && len(r.Because) > 0 {
+			r.State = Held
 		}
 		reasons = append(reasons, r)
 	}

@@ -82,10 +82,19 @@ func (e *Explainer) fill(g *GroupTree, s *snapshot.Sequence, i int, members []*c
 		}
 	}
 	for _, part := range parts {
-		g.Workloads = append(g.Workloads, WorkloadTree{
+		w := WorkloadTree{
 			Workload: fmt.Sprintf("%s %s", part.Kind, e.short(part.Namespace, part.Name)),
 			Ready:    part.Ready, Expected: part.Expected, Pods: byOwner[ownerKey(part)],
-		})
+		}
+		if s.PerNode() { // no rule counts them in the whole cluster
+			w.Ready = 0
+			for _, line := range w.Pods {
+				if line.State == Done {
+					w.Ready++
+				}
+			}
+		}
+		g.Workloads = append(g.Workloads, w)
 	}
 	for _, missing := range e.missing(s, i) {
 		g.Missing = append(g.Missing, missing.Subject+" "+missing.Message)

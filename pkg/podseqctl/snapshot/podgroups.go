@@ -16,10 +16,10 @@ import (
 	"example.com/podsequence/pkg/podgroups"
 )
 
-// podGroupResource is where one kind of PodGroup is served, and how it says how many pods it asks for.
-type podGroupResource struct {
-	name    schema.GroupVersionResource
-	minimum func(*unstructured.Unstructured) (int, error)
+// podGroupResources is where both kinds of PodGroup are served.
+var podGroupResources = map[podgroups.Kind]schema.GroupVersionResource{
+	podgroups.Coscheduling: coscheduling.SchemeGroupVersion.WithResource("podgroups"),
+	podgroups.Native:       schedulingv1beta1.SchemeGroupVersion.WithResource("podgroups"),
 }
 
 // readPodGroups reads the PodGroups of both kinds that pods of the namespace name. Neither kind need be installed.
@@ -30,14 +30,11 @@ func (g *gatherer) readPodGroups(ctx context.Context, namespace string) error {
 			named[reference.Kind] = true
 		}
 	}
-	for kind, resource := range map[podgroups.Kind]podGroupResource{
-		podgroups.Coscheduling: {coscheduling.SchemeGroupVersion.WithResource("podgroups"), coschedulingMinimum},
-		podgroups.Native:       {schedulingv1beta1.SchemeGroupVersion.WithResource("podgroups"), nativeMinimum},
-	} {
+	for kind, resource := range podGroupResources {
 		if !named[kind] {
 			continue
 		}
-		list, err := g.dynamic.Resource(resource.name).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		list, err := g.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			continue
@@ -48,26 +45,31 @@ func (g *gatherer) readPodGroups(ctx context.Context, namespace string) error {
 			return fmt.Errorf("list PodGroups of namespace %s: %w", namespace, err)
 		}
 		for i := range list.Items {
-			minimum, err := resource.minimum(&list.Items[i])
+			group, err := NewPodGroup(kind, &list.Items[i])
 			if err != nil {
 				g.unread("PodGroup %s/%s cannot be read: %v", namespace, list.Items[i].GetName(), err)
 				continue
 			}
-			key := types.NamespacedName{Namespace: namespace, Name: list.Items[i].GetName()}
-			g.PodGroups = append(g.PodGroups, PodGroup{Reference: podgroups.Reference{Kind: kind, NamespacedName: key}, Minimum: minimum})
+			g.PodGroups = append(g.PodGroups, group)
 		}
 	}
 	return nil
 }
 
-func coschedulingMinimum(object *unstructured.Unstructured) (int, error) {
-	group := &coscheduling.PodGroup{}
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, group)
-	return int(podgroups.MinMember(group)), err
-}
-
-func nativeMinimum(object *unstructured.Unstructured) (int, error) {
-	group := &schedulingv1beta1.PodGroup{}
-	err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, group)
-	return int(podgroups.MinCount(group)), err
+// NewPodGroup reads what is stored of a PodGroup of one of the kinds.
+func NewPodGroup(kind podgroups.Kind, object *unstructured.Unstructured) (PodGroup, error) {
+	var minimum int32
+	var err error
+	switch kind {
+	case podgroups.Coscheduling:
+		group := &coscheduling.PodGroup{}
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, group)
+		minimum = podgroups.MinMember(group)
+	case podgroups.Native:
+		group := &schedulingv1beta1.PodGroup{}
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, group)
+		minimum = podgroups.MinCount(group)
+	}
+	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+	return PodGroup{Reference: podgroups.Reference{Kind: kind, NamespacedName: key}, Minimum: int(minimum)}, err
 }

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -54,7 +55,10 @@ func (c *course) run() (released, satisfied, passed []time.Time, last []int) {
 				arrivals = append(arrivals, arrival{n, later(&released[i], p.Created).Add(c.took[i][n])})
 			}
 		}
-		slices.SortStableFunc(arrivals, func(a, b arrival) int { return a.at.Compare(b.at) })
+		// Of those that arrive together, as all do that are not ready yet, the one is the last that took longest.
+		slices.SortStableFunc(arrivals, func(a, b arrival) int {
+			return cmp.Or(a.at.Compare(b.at), cmp.Compare(c.took[i][a.pod], c.took[i][b.pod]))
+		})
 		satisfied[i] = released[i]
 		if enough := min(g.need, len(arrivals)); enough > 0 {
 			satisfied[i], last[i] = arrivals[enough-1].at, arrivals[enough-1].pod
@@ -119,14 +123,17 @@ func (t *Timeline) findCritical() {
 	released, satisfied, passed, last := c.run()
 	at := -1
 	for i, g := range t.Groups {
-		if (g.Released != nil || len(g.predecessors) == 0) && (at < 0 || satisfied[i].After(satisfied[at])) {
+		// Times are whole seconds: of groups that were satisfied together, the path ends at the one that waited for the others.
+		if (g.Released != nil || len(g.predecessors) == 0) && (at < 0 || !satisfied[i].Before(satisfied[at])) {
 			at = i
 		}
 	}
 	for at >= 0 {
 		g := &t.Groups[at]
 		from := released[at]
-		if n := last[at]; n >= 0 {
+		if missing := g.missing(); missing > 0 {
+			t.Critical = append(t.Critical, t.missingStep(at, from, missing))
+		} else if n := last[at]; n >= 0 {
 			p := &g.Pods[n]
 			p.Critical = true
 			t.Critical = append(t.Critical, c.podStep(at, n))
@@ -137,7 +144,7 @@ func (t *Timeline) findCritical() {
 		}
 		before := -1
 		for _, j := range g.predecessors {
-			if !t.Groups[j].Skipped && (before < 0 || passed[j].After(passed[before])) {
+			if !t.Groups[j].Skipped && (before < 0 || !passed[j].Before(passed[before])) {
 				before = j
 			}
 		}
@@ -147,6 +154,25 @@ func (t *Timeline) findCritical() {
 		at = before
 	}
 	slices.Reverse(t.Critical)
+}
+
+// missing returns how many pods do not exist that the group waits for.
+func (g *Group) missing() int {
+	if g.Satisfied != nil {
+		return 0
+	}
+	counting := 0
+	for _, p := range g.Pods {
+		if !p.Late {
+			counting++
+		}
+	}
+	return max(0, g.need-counting)
+}
+
+// missingStep describes that everybody waits for pods that do not exist.
+func (t *Timeline) missingStep(group int, from time.Time, missing int) Step {
+	return Step{Group: group, From: from, To: t.End, Message: fmt.Sprintf("%d of its %d pods do not exist", missing, t.Groups[group].need)}
 }
 
 // podStep describes a pod for which everybody waited, and what it would win if it was faster.
@@ -180,7 +206,7 @@ func (c *course) podStep(i, n int) Step {
 	case others:
 		s.Advice = fmt.Sprintf("had it taken %s, as the next slowest pod of its group, all would be ready %s earlier", next, saved)
 	default:
-		s.Advice = fmt.Sprintf("what it takes less, all take less: up to %s", saved)
+		s.Advice = fmt.Sprintf("if it was faster, all would be ready as much earlier: up to %s", saved)
 	}
 	return s
 }

@@ -18,6 +18,8 @@ const (
 	svgHead     = 84
 	svgAxis     = 34
 	svgName     = 34 // characters of a name that fit
+	svgLetter   = 6.5
+	svgPassed   = 80 // the width of the text that says when a group was passed
 )
 
 // colours of what happens to a pod, in order, with what the legend says.
@@ -167,13 +169,22 @@ func (t *Timeline) passedMark(g Group, y, height int) string {
 		x, y, x, y+height, x+anchorGap(x), y+14, anchor(x), t.since(g.Passed))
 }
 
-// waitMark draws the wait of a group for which everybody waited.
+// waitMark draws what everybody waited for that is no pod: the wait of a group, or pods that do not exist. It says so where there is room.
 func (t *Timeline) waitMark(group, y int) string {
 	for _, step := range t.Critical {
-		if step.Group == group && step.Pod == "" {
-			return fmt.Sprintf(`<rect class="path" x="%.1f" y="%d" width="%.1f" height="4" stroke-dasharray="4 2"><title>%s</title></rect>`+"\n",
-				t.x(step.From), y+14, max(t.x(step.To)-t.x(step.From), 3), html.EscapeString(step.Message))
+		if step.Group != group || step.Pod != "" {
+			continue
 		}
+		x, width, message := t.x(step.From), max(t.x(step.To)-t.x(step.From), 3), html.EscapeString(step.Message)
+		mark := fmt.Sprintf(`<rect class="path" x="%.1f" y="%d" width="%.1f" height="4" stroke-dasharray="4 2"><title>%s</title></rect>`+"\n", x, y+14, width, message)
+		room := width
+		if passed := t.Groups[group].Passed; passed != nil && anchor(t.x(*passed)) == "end" {
+			room -= svgPassed
+		}
+		if room >= svgLetter*float64(len(step.Message)) {
+			mark += fmt.Sprintf(`<text class="faint" x="%.1f" y="%d">%s</text>`+"\n", x, y+10, message)
+		}
+		return mark
 	}
 	return ""
 }

@@ -154,13 +154,9 @@ func (p *Pod) few() extra {
 	return *p.extra
 }
 
-// MembershipFacts returns as much of the pod as SameMembership looks at.
+// MembershipFacts returns as much of the pod as SameMembership looks at, and its gates.
 func (p *Pod) MembershipFacts() Pod {
-	facts := Pod{Terminating: p.Terminating, Owner: p.Owner, Labels: p.Labels}
-	if references := p.PodGroups(); references != nil {
-		facts.extra = &extra{podGroups: references}
-	}
-	return facts
+	return Pod{Terminating: p.Terminating, Owner: p.Owner, Labels: p.Labels, extra: p.extra}
 }
 
 // SameMembership reports whether both versions belong to the same groups of any sequences, and count there the same way.

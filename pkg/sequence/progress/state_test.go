@@ -115,6 +115,26 @@ func TestAGroupIsReleasedWhenTheLastThatItWaitsForIsPassed(t *testing.T) {
 	assert.Equal(t, at(20), s.ReleasedAt(d, 3), "it was held again since then")
 }
 
+// Times of the API are whole seconds, and so are deadlines: what turned ready in the second of its deadline came after it.
+func TestAGroupIsInTimeIfItWasReadyBeforeItsDeadline(t *testing.T) {
+	tests := map[string]struct {
+		readyAt      int
+		wantTimedOut bool
+	}{
+		"ready the second before": {10, false},
+		"ready at the deadline":   {11, true},
+		"ready afterwards":        {12, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, s := Domain{Sequence: diamond(), Facts: facts{ready: map[int]int{0: tt.readyAt}, origin: Origin{Created: epoch}}}, State{Reached: 0b1, Released: 0b1}
+			d.Groups[0].Timeout, d.Groups[0].Wait = 10*time.Second, time.Hour
+			assert.Equal(t, at(11), s.Deadline(d, 0))
+			assert.Equal(t, tt.wantTimedOut, s.TimedOut(d, 0, at(15)))
+		})
+	}
+}
+
 func TestOnTheWayIsWhatNothingKeepsFromComing(t *testing.T) {
 	q := diamond()
 	q.PerNode, q.Continuous = true, true

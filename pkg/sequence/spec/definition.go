@@ -73,9 +73,6 @@ func (s *Sequence) RecordIndex(status *v1alpha1.PodSequenceStatus, group int) in
 	if group < len(status.Groups) && status.Groups[group].Hash == hash {
 		return group
 	}
-	if s.IsList {
-		return -1 // the hash of a list stands for the index, too
-	}
 	return slices.IndexFunc(status.Groups, func(record v1alpha1.GroupStatus) bool { return record.Hash == hash })
 }
 

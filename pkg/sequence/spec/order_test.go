@@ -140,6 +140,20 @@ func TestRecordsOfPasses(t *testing.T) {
 	}
 }
 
+// A sequence may have been a graph when status was written, and be a list now.
+func TestAListFindsTheRecordsOfAGraph(t *testing.T) {
+	before := graph(after("tools"), after("net"), after("db", "net"))
+	now := graph(after("net"), after("db", "net"))
+	require.True(t, now.IsList)
+	at := metav1.Now()
+	status := &v1alpha1.PodSequenceStatus{}
+	for _, g := range before.Groups {
+		status.Groups = append(status.Groups, v1alpha1.GroupStatus{Hash: g.Hash, PassedAt: &at})
+	}
+	assert.Equal(t, 1, now.RecordIndex(status, 0))
+	assert.Equal(t, GroupSet(0b11), now.RecordedPasses(status))
+}
+
 func TestProofs(t *testing.T) {
 	s := graph(after("net"), skipped(after("db", "net")), after("cache", "net"), after("web", "db", "cache"))
 	group, passed, ok := s.ProvenGroup([]string{"other/" + s.Groups[0].Hash, s.ProofMark(3)})

@@ -38,7 +38,7 @@ func TestWhoMayOnlyLookSeesWhy(t *testing.T) {
 	})
 
 	for _, pod := range []string{"app", "gated"} {
-		stdout, stderr := s.says("why", pod)
+		stdout, stderr := s.Says("why", pod)
 		assert.Contains(t, stdout, "pod "+pod+`: held in group 2/2 "Application" of PodSequence `+s.Namespace+"/backend")
 		assert.Contains(t, stdout, `group 1/2 "Database" of PodSequence `+s.Namespace+"/backend: 1 of 2 pods ready")
 		assert.Contains(t, stdout, "pod db-1: on node node-")
@@ -46,28 +46,28 @@ func TestWhoMayOnlyLookSeesWhy(t *testing.T) {
 		assert.Contains(t, stderr, "note: PodSequences of other namespaces may not be read")
 		assert.NotContains(t, stdout, "\x1b", "colours are for terminals")
 	}
-	stdout, _ := s.says("why", "app", "-o", "json")
+	stdout, _ := s.Says("why", "app", "-o", "json")
 	reason := struct{ Subject, State string }{}
 	require.NoError(t, json.Unmarshal([]byte(stdout), &reason))
 	assert.Equal(t, struct{ Subject, State string }{"pod app", "Held"}, reason)
 
-	stdout, _ = s.says("get")
+	stdout, _ = s.Says("get")
 	assert.Contains(t, stdout, "1/2 Database")
-	stdout, _ = s.says("get", "backend")
+	stdout, _ = s.Says("get", "backend")
 	assert.Contains(t, stdout, "[#####.....] 1/2")
-	stdout, _ = s.says("tree", "backend")
+	stdout, _ = s.Says("tree", "backend")
 	assert.Contains(t, stdout, "pod db-0: is ready on node")
-	stdout, _ = s.says("timeline", "backend")
+	stdout, _ = s.Says("timeline", "backend")
 	assert.Contains(t, stdout, "not all ready after")
-	stdout, _ = s.says("lint", "backend")
+	stdout, _ = s.Says("lint", "backend")
 	assert.Contains(t, stdout, "0 errors, 0 warnings")
-	stdout, _ = s.says("__complete", "skip", "backend", "")
+	stdout, _ = s.Says("__complete", "skip", "backend", "")
 	assert.Contains(t, stdout, "Database\nApplication\n")
 
-	_, stderr, err := s.podseq("suspend", "backend")
+	_, stderr, err := s.Podseq("suspend", "backend")
 	require.Error(t, err)
 	assert.Contains(t, stderr, "ask for the role edit in namespace "+s.Namespace)
-	_, stderr, err = s.podseq("get", "nothing")
+	_, stderr, err = s.Podseq("get", "nothing")
 	require.Error(t, err)
 	assert.Contains(t, stderr, "PodSequence "+s.Namespace+"/nothing does not exist: kubectl get podsequences -n "+s.Namespace)
 }
@@ -81,12 +81,12 @@ func TestNodesMayNotBeRead(t *testing.T) {
 	s.Await("the driver to have a node", func() bool { return cluster.Get(s.Story, &corev1.Pod{}, "driver").Spec.NodeName != "" })
 	s.Create(s.pod("app", "app"))
 	s.Await("app to say what it waits for", func() bool { return sequence.TellsWait(cluster.Get(s.Story, &corev1.Pod{}, "app")) })
-	stdout, stderr := s.says("why", "app")
+	stdout, stderr := s.Says("why", "app")
 	assert.Contains(t, stdout, "as its condition PodScheduled says")
 	assert.Contains(t, stderr, "note: nodes may not be read")
 
-	s.kubeconfig = s.Cluster.Kubeconfig()
-	stdout, stderr = s.says("-n", s.Namespace, "why", "app")
+	s.Kubeconfig = s.Cluster.Kubeconfig()
+	stdout, stderr = s.Says("-n", s.Namespace, "why", "app")
 	assert.Contains(t, stdout, `waits for group 1/2 "Driver"`, "the administrator may read nodes")
 	assert.NotContains(t, stderr, "note:")
 }
@@ -101,11 +101,11 @@ func TestTheTimelineOfASequenceThatHasCompleted(t *testing.T) {
 	s.Await("the sequence to be completed", func() bool {
 		return cluster.Get(s.Story, &v1alpha1.PodSequence{}, "backend").Status.Phase == v1alpha1.PhaseCompleted
 	})
-	stdout, _ := s.says("timeline", "backend")
+	stdout, _ := s.Says("timeline", "backend")
 	assert.Contains(t, stdout, " all ready after")
 	assert.Contains(t, stdout, "* app")
 	for _, form := range []string{"svg", "html"} {
-		stdout, _ = s.says("timeline", "backend", "-o", form)
+		stdout, _ = s.Says("timeline", "backend", "-o", form)
 		_, picture, _ := strings.Cut(stdout, "<svg")
 		picture, _, _ = strings.Cut(picture, "</svg>")
 		decoder := xml.NewDecoder(strings.NewReader("<svg" + picture + "</svg>"))
@@ -135,23 +135,23 @@ func TestAnEventSaysWhoChangedASequenceAndWhy(t *testing.T) {
 		return notes
 	}
 
-	stdout, _ := s.says("suspend", "backend", "--reason", "trying", "--dry-run=server")
+	stdout, _ := s.Says("suspend", "backend", "--reason", "trying", "--dry-run=server")
 	assert.Contains(t, stdout, "suspended (server dry run)")
 	assert.False(t, spec().Suspend)
 	assert.Empty(t, told("SuspendRequested"))
 
-	_, stderr := s.says("suspend", "backend", "--reason", "restoring")
+	_, stderr := s.Says("suspend", "backend", "--reason", "restoring")
 	assert.Empty(t, stderr)
 	assert.True(t, spec().Suspend)
-	assert.Equal(t, []string{s.user + " suspended PodSequence " + s.Namespace + "/backend: restoring"}, told("SuspendRequested"))
-	stdout, _ = s.says("suspend", "backend")
+	assert.Equal(t, []string{s.User + " suspended PodSequence " + s.Namespace + "/backend: restoring"}, told("SuspendRequested"))
+	stdout, _ = s.Says("suspend", "backend")
 	assert.Contains(t, stdout, "already")
-	s.says("resume", "backend")
+	s.Says("resume", "backend")
 	assert.False(t, spec().Suspend)
 
-	s.says("skip", "backend", "Application", "--reason", "fixed by hand")
+	s.Says("skip", "backend", "Application", "--reason", "fixed by hand")
 	assert.True(t, spec().PodGroups[1].Skip)
-	assert.Equal(t, []string{s.user + `: group 2/2 "Application" skipped: fixed by hand`}, told("SkipRequested"))
-	s.says("unskip", "backend", "2")
+	assert.Equal(t, []string{s.User + `: group 2/2 "Application" skipped: fixed by hand`}, told("SkipRequested"))
+	s.Says("unskip", "backend", "2")
 	assert.False(t, spec().PodGroups[1].Skip)
 }

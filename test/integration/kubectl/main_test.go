@@ -13,7 +13,14 @@ import (
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
-	cluster.Main(m, 4, controlplane.Options{Nodes: 2}, func(c *cluster.Cluster) error {
+	options := controlplane.Options{
+		Nodes: 2,
+		// Kubernetes' own PodGroups.
+		FeatureGates:  []string{"GenericWorkload=true"},
+		RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"},
+		ExtraArgs:     map[string][]string{controlplane.PodSequenceController: {"--metrics-sequence-names"}},
+	}
+	cluster.Main(m, 6, options, func(c *cluster.Cluster) error {
 		shared = c
 		return nil
 	})

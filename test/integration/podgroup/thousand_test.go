@@ -19,7 +19,7 @@ func TestALargeGroup(t *testing.T) { // before the parallel ones, which it would
 		t.Run(fmt.Sprintf("%d pods", pods), func(t *testing.T) {
 			s := newStory(t)
 			s.expect("gang", int(pods))
-			events := s.watchPods()
+			events := s.Watch(s.Ctx, &corev1.PodList{})
 			defer events.Stop()
 			s.Create(s.job("work", pods, nil))
 			ran, first, finished := s.times(events, int(pods))

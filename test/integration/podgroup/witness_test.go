@@ -1,18 +1,12 @@
 package podgroup
 
 import (
-	"context"
 	"sync"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // witness watches the pods of a namespace from its beginning. A label is right if at some moment since the pod was created, in this group,
@@ -27,27 +21,11 @@ type witness struct {
 	labels map[string]int // how many pods of a group were labelled
 }
 
-// watchPods tells of everything that happens to the pods of the namespace from now on. The API server ends watches that are
-// slow, which the next one makes good.
-func (s *story) watchPods() watch.Interface {
-	s.Helper()
-	namespaced := client.InNamespace(s.Namespace)
-	var now corev1.PodList
-	require.NoError(s, s.API.List(s.Ctx, &now, namespaced))
-	events, err := watchtools.NewRetryWatcherWithContext(s.Ctx, now.ResourceVersion, &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return s.API.Watch(ctx, &corev1.PodList{}, namespaced, &client.ListOptions{Raw: &options})
-		},
-	})
-	require.NoError(s, err)
-	return events
-}
-
 func (s *story) watch() *witness {
 	w := &witness{
 		sizes: map[string]int{}, pods: map[types.UID]*corev1.Pod{}, due: map[types.UID]bool{}, labels: map[string]int{},
 	}
-	events := s.watchPods()
+	events := s.Watch(s.Ctx, &corev1.PodList{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

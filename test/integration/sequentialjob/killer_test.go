@@ -3,12 +3,10 @@ package sequentialjob
 import (
 	"context"
 	"errors"
-	"example.com/podsequence/internal/testing/cluster"
 	"sync"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
@@ -20,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"example.com/podsequence/internal/testing/cluster"
 	"example.com/podsequence/pkg/controllers/sequentialjob"
 )
 
@@ -123,8 +122,7 @@ func (s *story) runController(ctx context.Context, k *killer) {
 // countJobs counts how many Jobs of each name are ever created in the namespace.
 func (s *story) countJobs() (count func() map[string]int) {
 	s.Helper()
-	w, err := s.API.Watch(s.Ctx, &batchv1.JobList{}, client.InNamespace(s.Namespace))
-	require.NoError(s, err)
+	w := s.Watch(s.Ctx, &batchv1.JobList{})
 	const last = "last"
 	counts := map[string]int{}
 	var counting sync.WaitGroup

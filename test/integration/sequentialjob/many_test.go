@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
 )
@@ -34,13 +33,10 @@ func TestAHundredAtOnce(t *testing.T) {
 
 // handOver measures how long it takes from seeing that a step's Job is complete to seeing the next one's, both through
 // the same watch. It returns when the last of the steps is complete.
-func (s *story) handOver(name string, steps int) []time.Duration {
+func (s *story) handOver(jobs watch.Interface, name string, steps int) []time.Duration {
 	s.Helper()
-	w, err := s.API.Watch(s.Ctx, &batchv1.JobList{}, client.InNamespace(s.Namespace))
-	require.NoError(s, err)
-	defer w.Stop()
 	created, completed := map[string]time.Time{}, map[string]time.Time{}
-	for event := range w.ResultChan() {
+	for event := range jobs.ResultChan() {
 		job, ok := event.Object.(*batchv1.Job)
 		if !ok {
 			continue

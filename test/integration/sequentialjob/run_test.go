@@ -55,8 +55,10 @@ func TestStepsRunOneAfterAnother(t *testing.T) {
 
 func TestSixtyFourSteps(t *testing.T) {
 	s := newStory(t)
+	jobs := s.Watch(s.Ctx, &batchv1.JobList{})
+	defer jobs.Stop()
 	s.Create(s.quickSteps("long", 64))
-	delays := s.handOver("long", 64)
+	delays := s.handOver(jobs, "long", 64)
 	t.Logf("from one step to the next: median %v, at most %v", delays[len(delays)/2], delays[len(delays)-1])
 	object := s.awaitPhase("long", v1alpha1.PhaseSucceeded)
 	assert.Equal(t, "64/64", object.Status.Step)

@@ -1,0 +1,415 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// values are what an operator sets.
+type values = map[string]any
+
+// object is a Kubernetes object.
+type object = map[string]any
+
+// install is a release of a chart.
+type install struct {
+	chart, namespace, kubernetes string
+	values                       values
+}
+
+// objects renders the chart with Helm's own library, and returns all objects by name.
+func (i install) objects(t *testing.T) map[string]object {
+	t.Helper()
+	rendered, err := i.render(t)
+	require.NoError(t, err)
+	objects := map[string]object{}
+	for file, text := range rendered {
+		if strings.HasSuffix(file, "NOTES.txt") {
+			continue
+		}
+		for _, o := range decode(t, text) {
+			require.NotContains(t, objects, nameOf(o), "there twice")
+			objects[nameOf(o)] = o
+		}
+	}
+	return objects
+}
+
+func (i install) render(t *testing.T) (map[string]string, error) {
+	t.Helper()
+	if i.namespace == "" {
+		i.namespace = namespace
+	}
+	if i.kubernetes == "" {
+		i.kubernetes = "v1.37.1"
+	}
+	chart, err := loader.LoadDir(filepath.Join(charts, i.chart))
+	require.NoError(t, err)
+	version, err := common.ParseKubeVersion(i.kubernetes)
+	require.NoError(t, err)
+	capabilities := &common.Capabilities{KubeVersion: *version, APIVersions: common.VersionSet{"v1"}}
+	release := common.ReleaseOptions{Name: "podsequence", Namespace: i.namespace, Revision: 1, IsInstall: true}
+	composed, err := util.ToRenderValues(chart, i.values, release, capabilities)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(chart, composed)
+}
+
+func decode(t *testing.T, text string) []object {
+	t.Helper()
+	var objects []object
+	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
+		var o object
+		if err := decoder.Decode(&o); errors.Is(err, io.EOF) {
+			return objects
+		} else {
+			require.NoError(t, err, text)
+		}
+		if len(o) > 0 {
+			objects = append(objects, o)
+		}
+	}
+}
+
+func nameOf(o object) string {
+	metadata := o["metadata"].(object)
+	name := o["apiVersion"].(string) + " " + o["kind"].(string) + " "
+	if namespace, ok := metadata["namespace"].(string); ok {
+		name += namespace + "/"
+	}
+	return name + metadata["name"].(string)
+}
+
+// kustomized renders a kustomization, and returns all objects by name.
+func kustomized(t *testing.T, base string, components ...string) map[string]object {
+	t.Helper()
+	resources, err := render(base, components...)
+	require.NoError(t, err)
+	objects := map[string]object{}
+	for _, resource := range resources.Resources() {
+		content, err := resource.MarshalJSON()
+		require.NoError(t, err)
+		var o object
+		require.NoError(t, json.Unmarshal(content, &o))
+		objects[nameOf(o)] = o
+	}
+	return objects
+}
+
+const config = "v1 ConfigMap podsequence-system/podsequence-scheduler-config"
+
+// normalize takes from objects what Helm and Kustomize do in ways of their own: the namespace, which Helm creates; the name
+// of the scheduler's configuration, whose hash is in an annotation of the pods in the chart; how that file is written; and what
+// only runs in `helm test`.
+func normalize(t *testing.T, objects map[string]object) map[string]object {
+	t.Helper()
+	result := map[string]object{}
+	for name, o := range objects {
+		metadata := o["metadata"].(object)
+		annotations, _ := metadata["annotations"].(object)
+		if o["kind"] == "Namespace" || annotations["helm.sh/hook"] != nil {
+			continue
+		}
+		if strings.HasPrefix(name, config) {
+			name, metadata["name"] = config, "podsequence-scheduler-config"
+			o["data"] = decode(t, o["data"].(object)["scheduler-config.yaml"].(string))
+		}
+		if o["kind"] == "Deployment" {
+			normalizeDeployment(o)
+		}
+		// Encoded and decoded, so that numbers are of one type.
+		content, err := json.Marshal(o)
+		require.NoError(t, err)
+		var plain object
+		require.NoError(t, json.Unmarshal(content, &plain))
+		result[name] = plain
+	}
+	return result
+}
+
+func normalizeDeployment(o object) {
+	template := o["spec"].(object)["template"].(object)
+	metadata := template["metadata"].(object)
+	if annotations, ok := metadata["annotations"].(object); ok {
+		delete(annotations, "checksum/config")
+		if len(annotations) == 0 {
+			delete(metadata, "annotations")
+		}
+	}
+	volumes, _ := template["spec"].(object)["volumes"].([]any)
+	for _, volume := range volumes {
+		if source, ok := volume.(object)["configMap"].(object); ok {
+			source["name"] = "podsequence-scheduler-config"
+		}
+	}
+}
+
+func expectSame(t *testing.T, want, got map[string]object) {
+	t.Helper()
+	want, got = normalize(t, want), normalize(t, got)
+	assert.Equal(t, slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(got)))
+	for name := range want {
+		if got[name] != nil {
+			assert.Equal(t, want[name], got[name], name)
+		}
+	}
+}
+
+// images are the values that give programs the images that the kustomizations name.
+func images(more values) values {
+	result := values{"image": values{"repository": "podsequence", "tag": "v1"}}
+	maps.Copy(result, more)
+	return result
+}
+
+// withImages gives the objects of a kustomization the images that the charts are told.
+func withImages(objects map[string]object) map[string]object {
+	for _, o := range objects {
+		if o["kind"] != "Deployment" {
+			continue
+		}
+		spec := o["spec"].(object)["template"].(object)["spec"].(object)
+		for _, container := range spec["containers"].([]any) {
+			container := container.(object)
+			container["image"] = container["image"].(string) + ":v1"
+		}
+	}
+	return objects
+}
+
+func TestTheChartsInstallWhatTheKustomizationsDo(t *testing.T) {
+	t.Parallel()
+	allPolicies := []string{"policies/routing/without", "policies/opt-in/without", "policies/proof/without", "policies/deploymentcoordination/without"}
+	for name, test := range map[string]struct {
+		base       string
+		components []string
+		values     values
+		kinds      values
+		kubernetes string
+	}{
+		"everything": {base: "default"},
+		"lite mode":  {base: "lite", values: values{"lite": true}},
+		"no feature but PodSequences": {
+			base:       "default",
+			components: []string{"without/sequentialjob", "without/podgroup", "without/deploymentcoordination"},
+			values:     values{"features": values{"sequentialJob": false, "podGroup": false, "deploymentCoordination": false}},
+			kinds:      values{"sequentialJob": false, "deploymentCoordination": false},
+		},
+		"lite mode without SequentialJobs": {
+			base: "lite", components: []string{"without/sequentialjob"},
+			values: values{"lite": true, "features": values{"sequentialJob": false}},
+			kinds:  values{"sequentialJob": false},
+		},
+		"no PodSequences": {
+			base: "default", components: []string{"without/podsequence"},
+			values: values{"features": values{"podSequence": false}},
+			kinds:  values{"podSequence": false},
+		},
+		"an API server without mutating policies": {base: "default", components: allPolicies, kubernetes: "v1.35.3"},
+		"a provider's API server of 1.36":         {base: "default", kubernetes: "v1.36.0-gke.1"},
+		"mutating policies are turned off": {
+			base: "default", components: allPolicies,
+			values: values{"policies": values{"routing": false, "optIn": false, "proof": false, "deploymentCoordination": false}},
+		},
+		"one policy is turned off, the others on, whatever the API server": {
+			base: "default", components: []string{"policies/opt-in/without"}, kubernetes: "v1.34.0",
+			values: values{"policies": values{"routing": true, "optIn": false, "proof": true, "deploymentCoordination": true}},
+		},
+		"traffic from the pods is limited": {
+			base: "default", components: []string{"egress"},
+			values: values{"networkPolicies": values{"egress": values{"enabled": true}}},
+		},
+		"monitoring": {
+			base: "default", components: []string{"monitoring"},
+			values: values{"monitoring": values{
+				"serviceMonitor": values{"enabled": true}, "prometheusRule": values{"enabled": true}, "dashboard": values{"enabled": true},
+			}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := install{chart: "podsequence", kubernetes: test.kubernetes, values: images(test.values)}.objects(t)
+			kinds := install{chart: "podsequence-crds", kubernetes: test.kubernetes, values: values{"features": test.kinds}}
+			if test.kinds == nil {
+				kinds.values = nil
+			}
+			maps.Copy(got, kinds.objects(t))
+			expectSame(t, withImages(kustomized(t, test.base, test.components...)), got)
+		})
+	}
+}
+
+// Policies name ServiceAccounts by namespace, so a namespace must be the same in all places.
+func TestAnotherNamespaceIsUsedThroughout(t *testing.T) {
+	t.Parallel()
+	everything := values{"monitoring": values{
+		"serviceMonitor": values{"enabled": true}, "prometheusRule": values{"enabled": true}, "dashboard": values{"enabled": true},
+	}}
+	want := install{chart: "podsequence", values: everything}.objects(t)
+	got := install{chart: "podsequence", namespace: "start-up", values: everything}.objects(t)
+	for name, o := range want {
+		content, err := json.Marshal(o)
+		require.NoError(t, err)
+		var moved object
+		require.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(string(content), namespace, "start-up")), &moved))
+		found := got[nameOf(moved)]
+		require.NotNil(t, found, name)
+		if o["kind"] == "Deployment" { // the configuration has the namespace in it
+			normalizeDeployment(moved)
+			normalizeDeployment(found)
+		}
+		content, err = json.Marshal(found)
+		require.NoError(t, err)
+		assert.NotContains(t, string(content), namespace, name)
+		text, err := json.Marshal(moved)
+		require.NoError(t, err)
+		assert.JSONEq(t, string(text), string(content), name)
+	}
+	assert.Len(t, got, len(want))
+}
+
+func TestGatesAndTheSchedulersNameReachAllThatUseThem(t *testing.T) {
+	t.Parallel()
+	objects := install{chart: "podsequence", values: values{
+		"schedulerName": "in-order",
+		"gatePrefixes":  []any{"podsequence.example.com/", "order.example.org/"},
+		"explainWaits":  false,
+	}}.objects(t)
+	text := func(name string) string {
+		require.Contains(t, objects, name)
+		content, err := json.Marshal(objects[name])
+		require.NoError(t, err)
+		return string(content)
+	}
+	const policy = "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy "
+	const mutating = "admissionregistration.k8s.io/v1 MutatingAdmissionPolicy "
+	const both = "(gate.name.startsWith('podsequence.example.com/') || gate.name.startsWith('order.example.org/'))"
+	for _, name := range []string{policy + "podsequence-scheduler-pods", policy + "podsequence-controller-pods"} {
+		assert.Contains(t, text(name), `!`+both)
+	}
+	assert.Contains(t, text(mutating+"routing.podsequence.example.com"), "exists(gate, "+both+")")
+	for _, name := range []string{"routing", "opt-in"} {
+		assert.Contains(t, text(mutating+name+".podsequence.example.com"), "schedulerName: 'in-order'")
+	}
+	controller := text("apps/v1 Deployment podsequence-system/podsequence-controller")
+	assert.Contains(t, controller, `"--scheduler-names=in-order"`)
+	assert.Contains(t, controller, `"--gate-prefixes=podsequence.example.com/,order.example.org/"`)
+	assert.Contains(t, controller, `"--explain-waits=false"`)
+	scheduler := decode(t, objects[config]["data"].(object)["scheduler-config.yaml"].(string))[0]
+	profile := scheduler["profiles"].([]any)[0].(object)
+	assert.Equal(t, "in-order", profile["schedulerName"])
+	assert.Equal(t, object{
+		"gatePrefixes": []any{"podsequence.example.com/", "order.example.org/"}, "explainWaits": false,
+	}, profile["pluginConfig"].([]any)[0].(object)["args"])
+}
+
+func TestPodsAreAsOperatorsSay(t *testing.T) {
+	t.Parallel()
+	digest := "sha256:" + strings.Repeat("a", 64)
+	objects := install{chart: "podsequence", values: values{
+		"image":             values{"repository": "127.0.0.1:5000/team/podsequence", "tag": "v2", "pullPolicy": "Always", "pullSecrets": []any{values{"name": "key"}}},
+		"priorityClassName": "",
+		"scheduler": values{
+			"image":       values{"digest": digest},
+			"replicas":    3,
+			"resources":   values{"limits": values{"memory": "512Mi"}},
+			"tolerations": []any{values{"operator": "Exists"}}, "affinity": values{"nodeAffinity": values{}},
+			"podLabels": values{"team": "platform"}, "podAnnotations": values{"note": "1"}, "extraArgs": []any{"--feature-gates=A=true"},
+		},
+		"controller": values{"goMemoryLimit": "700MiB", "nodeSelector": values{"pool": "infra"}},
+	}}.objects(t)
+	assert.NotContains(t, objects, "v1 ResourceQuota podsequence-system/podsequence-critical-pods")
+	deployment := func(name string) (object, object, object) {
+		o := objects["apps/v1 Deployment podsequence-system/podsequence-"+name]
+		template := o["spec"].(object)["template"].(object)
+		spec := template["spec"].(object)
+		return o, template, spec["containers"].([]any)[0].(object)
+	}
+	o, template, container := deployment("scheduler")
+	assert.EqualValues(t, 3, o["spec"].(object)["replicas"])
+	assert.Equal(t, "127.0.0.1:5000/team/podsequence-scheduler:v2@"+digest, container["image"])
+	assert.Equal(t, "Always", container["imagePullPolicy"])
+	assert.Contains(t, container["args"], "--feature-gates=A=true")
+	assert.Contains(t, container["env"], object{"name": "GOMEMLIMIT", "value": "460MiB"})
+	assert.Equal(t, "platform", template["metadata"].(object)["labels"].(object)["team"])
+	assert.Equal(t, "1", template["metadata"].(object)["annotations"].(object)["note"])
+	spec := template["spec"].(object)
+	assert.NotContains(t, spec, "priorityClassName")
+	assert.Equal(t, []any{object{"name": "key"}}, spec["imagePullSecrets"])
+	assert.Equal(t, []any{object{"operator": "Exists"}}, spec["tolerations"])
+	assert.Contains(t, spec, "affinity")
+	assert.NotContains(t, o["spec"].(object)["selector"].(object)["matchLabels"], "team")
+
+	_, template, container = deployment("controller")
+	assert.Equal(t, "127.0.0.1:5000/team/podsequence-controller:v2", container["image"])
+	assert.Contains(t, container["env"], object{"name": "GOMEMLIMIT", "value": "700MiB"})
+	assert.Equal(t, object{"kubernetes.io/os": "linux", "pool": "infra"}, template["spec"].(object)["nodeSelector"])
+}
+
+func TestValuesThatNobodyMeansAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		chart string
+		value values
+		want  string
+	}{
+		"a value that does not exist":         {"podsequence", values{"replicas": 3}, "replicas"},
+		"a feature that does not exist":       {"podsequence", values{"features": values{"sequentialjob": false}}, "sequentialjob"},
+		"a gate prefix without a slash":       {"podsequence", values{"gatePrefixes": []any{"example.org"}}, "/gatePrefixes/0"},
+		"no gate prefix":                      {"podsequence", values{"gatePrefixes": []any{}}, "/gatePrefixes"},
+		"a digest as the tag":                 {"podsequence", values{"image": values{"tag": "sha256:12"}}, "/image/tag"},
+		"a digest that is too short":          {"podsequence", values{"scheduler": values{"image": values{"digest": "sha256:12"}}}, "/scheduler/image/digest"},
+		"a scheduler's name that cannot be":   {"podsequence", values{"schedulerName": "In Order"}, "/schedulerName"},
+		"a policy that is neither on nor off": {"podsequence", values{"policies": values{"routing": "maybe"}}, "/policies/routing"},
+		"a kind that does not exist":          {"podsequence-crds", values{"features": values{"podGroup": true}}, "podGroup"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := install{chart: test.chart, values: test.value}.render(t)
+			assert.ErrorContains(t, err, test.want)
+		})
+	}
+}
+
+func TestNotesSayWhatToDoNext(t *testing.T) {
+	t.Parallel()
+	notes := func(kubernetes string, v values) string {
+		rendered, err := install{chart: "podsequence", kubernetes: kubernetes, values: v}.render(t)
+		require.NoError(t, err)
+		return rendered["podsequence/templates/NOTES.txt"]
+	}
+	assert.Contains(t, notes("v1.37.1", nil), "schedulerName: podsequence-scheduler")
+	assert.NotContains(t, notes("v1.37.1", nil), "has no MutatingAdmissionPolicies")
+	assert.Contains(t, notes("v1.35.0", nil), "has no MutatingAdmissionPolicies")
+	assert.NotContains(t, notes("v1.37.1", values{"lite": true}), "schedulerName")
+}
+
+func TestHelmFindsNothingToComplainAbout(t *testing.T) {
+	t.Parallel()
+	for _, chart := range []string{"podsequence", "podsequence-crds"} {
+		version, err := common.ParseKubeVersion("v1.37.1")
+		require.NoError(t, err)
+		for _, message := range lint.RunAll(filepath.Join(charts, chart), nil, namespace, lint.WithKubeVersion(version)).Messages {
+			if message.Severity >= support.WarningSev {
+				assert.Fail(t, message.Error(), chart)
+			}
+		}
+	}
+}

@@ -1,0 +1,160 @@
+// charts writes what the Helm charts have in common with the kustomizations: the kinds, permissions, policies, services and
+// alert rules. What operators set by values, such as the Deployments, is written by hand in charts/; a test compares both.
+//
+//	go -C hack/charts run .
+//
+// Which values an object depends on follows from the kustomizations: what manifests/lite lacks is not in lite mode, what
+// manifests/without/sequentialjob takes out needs that feature, and so on.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/resource"
+)
+
+const (
+	manifests = "../../manifests"
+	charts    = "../../charts"
+)
+
+// features are those that can be left out, by component under manifests/without and by value.
+var features = []struct{ component, value string }{
+	{"podsequence", "podSequence"},
+	{"sequentialjob", "sequentialJob"},
+	{"podgroup", "podGroup"},
+	{"deploymentcoordination", "deploymentCoordination"},
+}
+
+// policies are those that the API server must be new enough for, by directory under manifests/policies and by value.
+var policies = []struct{ directory, value string }{
+	{"routing", "routing"},
+	{"opt-in", "optIn"},
+	{"proof", "proof"},
+	{"deploymentcoordination", "deploymentCoordination"},
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	whole, err := render("default")
+	if err != nil {
+		return err
+	}
+	conditions, err := findConditions()
+	if err != nil {
+		return err
+	}
+	kinds, objects := templates{}, templates{}
+	for _, object := range whole.Resources() {
+		switch {
+		case object.GetKind() == "CustomResourceDefinition":
+			err = kinds.add(object.GetName()+".yaml", object, conditions.of(object, "features"))
+		case !byHand(object):
+			err = objects.add(fileOf(object), object, conditions.of(object, ""))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := kinds.write(filepath.Join(charts, "podsequence-crds", "templates", "generated")); err != nil {
+		return err
+	}
+	if err := objects.write(filepath.Join(charts, "podsequence", "templates", "generated")); err != nil {
+		return err
+	}
+	return writeMonitoring(filepath.Join(charts, "podsequence", "files"))
+}
+
+// byHand reports whether the template of an object is written by hand: those that operators set most of, and the namespace,
+// which Helm creates.
+func byHand(object *resource.Resource) bool {
+	return slices.Contains([]string{"Namespace", "Deployment", "ConfigMap", "ResourceQuota"}, object.GetKind())
+}
+
+// conditions are the values that objects depend on: by object, in a fixed order.
+type conditions map[string][]condition
+
+type condition struct {
+	// group of values that it belongs to.
+	group string
+	// holds is a term of Helm's template language.
+	holds string
+}
+
+// findConditions renders the kustomizations that lack something, and notes who is not there.
+func findConditions() (conditions, error) {
+	whole, err := render("default")
+	if err != nil {
+		return nil, err
+	}
+	found := conditions{}
+	without := func(group, holds, base string, components ...string) error {
+		rest, err := render(base, components...)
+		if err != nil {
+			return err
+		}
+		for _, object := range whole.Resources() {
+			if _, err := rest.GetById(object.CurId()); err != nil {
+				id := object.CurId().String()
+				found[id] = append(found[id], condition{group, holds})
+			}
+		}
+		return nil
+	}
+	if err := without("lite", "(not .Values.lite)", "lite"); err != nil {
+		return nil, err
+	}
+	for _, feature := range features {
+		if err := without("features", ".Values.features."+feature.value, "default", "without/"+feature.component); err != nil {
+			return nil, err
+		}
+	}
+	for _, policy := range policies {
+		holds := fmt.Sprintf("(include %q (list $ %q))", "podsequence.policy", policy.value)
+		if err := without("policies", holds, "default", "policies/"+policy.directory+"/without"); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// of returns what must hold for an object to be there, of one group of values or, if that is "", of all.
+func (c conditions) of(object *resource.Resource, group string) []string {
+	var terms []string
+	for _, condition := range c[object.CurId().String()] {
+		if group == "" || condition.group == group {
+			terms = append(terms, condition.holds)
+		}
+	}
+	if object.GetKind() == "NetworkPolicy" {
+		terms = append(terms, ".Values.networkPolicies.enabled")
+	}
+	return terms
+}
+
+// fileOf is the template that an object is put into, by what it is for and by whose it is.
+func fileOf(object *resource.Resource) string {
+	purpose := "objects"
+	switch gvk := object.GetGvk(); {
+	case gvk.Group == "rbac.authorization.k8s.io", gvk.Kind == "ServiceAccount":
+		purpose = "permissions"
+	case strings.HasPrefix(gvk.Kind, "Mutating"):
+		purpose = "mutating-policies"
+	case strings.HasPrefix(gvk.Kind, "Validating"):
+		purpose = "validating-policies"
+	}
+	if component := object.GetLabels()["app.kubernetes.io/component"]; component != "" {
+		return component + "-" + purpose + ".yaml"
+	}
+	return purpose + ".yaml"
+}

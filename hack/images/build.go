@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// program is one of our programs.
+type program struct {
+	name string
+	// main is its package, relative to the sources.
+	main string
+	// suffix is what the name of its image ends with.
+	suffix string
+	about  string
+}
+
+// builder builds programs so that two builds of the same sources are the same, in whichever directory they are.
+type builder struct {
+	// source is the directory of the module.
+	source string
+	// ldflags are the linker's flags.
+	ldflags string
+	// out is where programs are put.
+	out string
+	// wrapper, if set, runs the compiler and says that it is at work.
+	wrapper string
+}
+
+// build builds a program, and returns what its image consists of and the inventory of what it was built from.
+func (b *builder) build(ctx context.Context, p program, platform string) (*contents, *inventory, error) {
+	goos, goarch, ok := strings.Cut(platform, "/")
+	if !ok || goos != "linux" {
+		return nil, nil, fmt.Errorf("platform %q: must be linux/ARCHITECTURE, such as linux/amd64", platform)
+	}
+	executable := filepath.Join(b.out, goarch, p.name)
+	command := []string{"go", "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", b.ldflags, "-o", executable, p.main}
+	if b.wrapper != "" {
+		command = append([]string{b.wrapper, "building " + p.name + " for " + platform}, command...)
+	}
+	if err := b.run(ctx, goarch, command...); err != nil {
+		return nil, nil, fmt.Errorf("build %s for %s: %w", p.name, platform, err)
+	}
+	packages, err := b.list(ctx, goarch, p.main)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list what %s is built from: %w", p.name, err)
+	}
+	licenses, err := collectLicenses(packages)
+	if err != nil {
+		return nil, nil, fmt.Errorf("licences of %s: %w", p.name, err)
+	}
+	base, err := baseFiles()
+	if err != nil {
+		return nil, nil, err
+	}
+	binary, err := os.ReadFile(executable)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read program: %w", err)
+	}
+	inventory, err := takeInventory(executable, licenses)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &contents{
+		base:     base,
+		licenses: licenses.files(),
+		program:  []file{{path: p.name, mode: 0o755, content: binary}},
+	}, inventory, nil
+}
+
+// environment is the same for all who build: a static program, for any processor of its architecture.
+func environment(goarch string) []string {
+	return append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+goarch, "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off")
+}
+
+func (b *builder) run(ctx context.Context, goarch string, command ...string) error {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Dir, cmd.Env = b.source, environment(goarch)
+	if b.wrapper != "" {
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		return cmd.Run()
+	}
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, output)
+	}
+	return nil
+}

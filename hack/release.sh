@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Puts a release into dist/: images, charts, manifests, the kubectl plugin, and checksums of them all. It publishes nothing.
+# Called by `make release`, which sets VERSION, IMG, GO and LDFLAGS.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+fail() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+[[ $VERSION =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ && $VERSION != *-dirty && ! $VERSION =~ -[0-9]+-g[0-9a-f]+$ ]] ||
+  fail "$VERSION is not the version of a release: commit everything, and tag the commit: git tag -a v1.2.3 -m v1.2.3"
+grep -qE "^## \[?${VERSION//./\\.}\]?( |\$)" CHANGELOG.md ||
+  fail "CHANGELOG.md has no section \"## $VERSION\": say there what users get"
+[[ $IMG != *@* ]] || fail "IMG must be REPOSITORY:TAG, is $IMG"
+
+rm -rf dist
+mkdir -p dist
+make --no-print-directory images VERSION="$VERSION" IMG="$IMG"
+make --no-print-directory dist VERSION="$VERSION" IMG="$IMG"
+make --no-print-directory charts VERSION="$VERSION" IMG="$IMG"
+
+for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do
+  os=${platform%/*} name=kubectl-podseq-${platform/\//-}
+  [[ $os != windows ]] || name+=.exe
+  CGO_ENABLED=0 GOOS=$os GOARCH=${platform#*/} hack/with-progress.sh "building kubectl-podseq for $platform" \
+    "$GO" build -v -trimpath -buildvcs=false -ldflags "$LDFLAGS" -o "dist/$name" ./cmd/kubectl-podseq
+done
+
+(cd dist && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
+printf 'dist/ has %s: %s files. Check them with: cd dist && sha256sum -c SHA256SUMS\n' "$VERSION" "$(wc -l <dist/SHA256SUMS)"

@@ -1,0 +1,283 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// While a sequence is kept back, because what is in its namespaces is being listed, the pods wait that it may hold, and no others.
+func TestPodsWaitForSequencesThatAreKeptBack(t *testing.T) {
+	db := map[string]string{"tier": "db"}
+	dryRun := databasesOfRed()
+	dryRun.Spec.DryRun = true
+	costly := acrossSequence(in("blue"))
+	for i := range sequence.MaxMatchCost {
+		costly.Spec.PodGroups = append(costly.Spec.PodGroups, in("blue"))
+		costly.Spec.PodGroups[i].PodSelector = podsLabelled("tier", fmt.Sprint(i))
+	}
+	tests := map[string]struct {
+		sequence        object
+		namespace, name string
+		labels          map[string]string
+		want            bool
+	}{
+		"a pod that a group selects waits":                                      {databasesOfRed(), "red", "db-0", db, true},
+		"a pod that a group names waits":                                        {databasesOfRed(), "blue", "app", nil, true},
+		"a pod that no group selects goes on, though its namespace is listed":   {databasesOfRed(), "red", "web", map[string]string{"tier": "web"}, false},
+		"a pod that no group names goes on, though its namespace is listed":     {databasesOfRed(), "blue", "db-0", db, false},
+		"a pod of a namespace that no group speaks of goes on":                  {databasesOfRed(), "plain", "db-0", db, false},
+		"a pod that has the name of a member in another namespace goes on":      {databasesOfRed(), "plain", "app", nil, false},
+		"a dry run has no pod wait":                                             {dryRun, "red", "db-0", db, false},
+		"an empty selector has the pods of all namespaces wait":                 {acrossSequence(everywhere()), "plain", "db-0", db, true},
+		"an empty selector has no pod wait that no group selects":               {acrossSequence(everywhere()), "plain", "web", nil, false},
+		"a pod waits in a namespace that exists, though others do not":          {acrossSequence(in("plain", "nowhere")), "plain", "db-0", db, true},
+		"all pods wait if it may take long to find out which":                   {costly, "plain", "web", nil, true},
+		"a pod of a PodSequence waits":                                          {MakeSequence("blue", "new").UID("new").Pods("Application", "app").Obj(), "blue", "app", nil, true},
+		"a pod of no PodSequence goes on, though its namespace is listed":       {MakeSequence("blue", "new").UID("new").Pods("Application", "app").Obj(), "blue", "web", nil, false},
+		"a pod waits for a PodSequence of another namespace":                    {MakeSequence("red", "new").UID("new").TargetNamespace("blue").Pods("Application", "app").Obj(), "blue", "app", nil, true},
+		"a pod of no PodSequence goes on, though one of another namespace came": {MakeSequence("red", "new").UID("new").TargetNamespace("blue").Pods("Application", "app").Obj(), "blue", "web", nil, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			playKept(t, func(w *keptWorld) {
+				t := w.T
+				w.write(watch.Added, test.sequence)
+				w.settle()
+				pod := w.pod(test.namespace, test.name, test.labels)
+				assert.Equal(t, test.want, w.waits(pod))
+				w.setBroken(false)
+				w.settle()
+				assert.False(t, w.waits(pod), "the engine knows the sequence")
+			})
+		})
+	}
+}
+
+func TestWhatEndsTheWaitForASequenceThatIsKeptBack(t *testing.T) {
+	db := map[string]string{"tier": "db"}
+	tests := map[string]func(w *keptWorld){
+		"its namespaces are listed":           func(w *keptWorld) { w.setBroken(false) },
+		"it is deleted":                       func(w *keptWorld) { w.write(watch.Deleted, databasesOfRed()) },
+		"it is edited and selects other pods": func(w *keptWorld) { w.write(watch.Modified, acrossSequence(in("blue"))) },
+		"it is edited to a dry run": func(w *keptWorld) {
+			dryRun := databasesOfRed()
+			dryRun.Spec.DryRun = true
+			w.write(watch.Modified, dryRun)
+		},
+		"it is edited and names only what is listed": func(w *keptWorld) { w.write(watch.Modified, acrossSequence()) },
+		"the pod's namespace loses the label":        func(w *keptWorld) { w.writeNamespace(watch.Modified, "red", nil) },
+		"the pod's namespace is deleted":             func(w *keptWorld) { w.writeNamespace(watch.Deleted, "red", nil) },
+	}
+	for name, end := range tests {
+		t.Run(name, func(t *testing.T) {
+			playKept(t, func(w *keptWorld) {
+				t := w.T
+				w.write(watch.Added, databasesOfRed())
+				w.settle()
+				pod := w.pod("red", "db-0", db)
+				require.True(t, w.waits(pod))
+				caughtUp := make(chan error, 1)
+				go func() { caughtUp <- w.feed.CatchUp(w.Context(), pod.Identity, pod.seen()) }()
+				synctest.Wait()
+				require.Empty(t, caughtUp)
+				before := w.advances
+
+				end(w)
+				w.settle()
+				assert.Greater(t, w.advances, before, "who waits has to look again")
+				assert.False(t, w.waits(pod))
+				assert.NoError(t, <-caughtUp)
+			})
+		})
+	}
+}
+
+// Whether a sequence that is kept back may hold a pod is asked of the labels that the pod's namespace had when the pod was created.
+func TestAPodWaitsForTheLabelsOfItsNamespaceThatASequenceWhichIsKeptBackMaySelect(t *testing.T) {
+	playKept(t, func(w *keptWorld) {
+		w.write(watch.Added, databasesOfRed())
+		w.settle()
+		w.writeNamespace(watch.Modified, "plain", map[string]string{"team": "red"})
+		pod, other := w.pod("plain", "db-0", map[string]string{"tier": "db"}), w.pod("plain", "web", nil)
+		w.settle("namespaces")
+		assert.True(t, w.waits(pod), "the label that its namespace has is not known yet")
+		assert.False(t, w.waits(other), "no label of its namespace matters")
+		w.settle()
+		assert.True(t, w.waits(pod), "its namespace is one of those that are listed")
+		assert.False(t, w.waits(other))
+		w.setBroken(false)
+		w.settle()
+		assert.False(t, w.waits(pod))
+	})
+}
+
+func TestWhyAPodWaitsForASequenceThatIsKeptBack(t *testing.T) {
+	playKept(t, func(w *keptWorld) {
+		w.write(watch.Added, acrossSequence(in("red"), in("blue")))
+		w.settle()
+		pod := w.pod("red", "db-0", map[string]string{"tier": "db"})
+		assert.Contains(t, w.feed.WhyEarly(pod.Identity), "pods and workloads of the namespace cannot be listed: broken")
+		w.setBroken(false)
+		w.settle()
+		assert.Empty(t, w.feed.WhyEarly(pod.Identity))
+	})
+	playKept(t, func(w *keptWorld) {
+		w.write(watch.Added, MakeSequence("red", "shop").UID("shop").Pods("Database", "db-1").Obj())
+		w.setBroken(false)
+		w.settle()
+		w.setBroken(true)
+		w.write(watch.Added, acrossSequence(in("red"), in("blue")))
+		w.settle()
+		pod := w.pod("red", "db-0", map[string]string{"tier": "db"})
+		assert.Contains(t, w.feed.WhyEarly(pod.Identity), "ClusterPodSequence new waits for namespace blue: pods and workloads of the namespace cannot be listed: broken")
+	})
+}
+
+// keptWorld is a feed that knows everything in a cluster without sequences. From then on Jobs cannot be listed, so sequences are kept
+// back from the engine.
+type keptWorld struct {
+	*testing.T
+	server   *apiServer
+	feed     *Feed
+	advances int
+}
+
+// playKept has a feed watch the namespaces red, blue and plain.
+func playKept(t *testing.T, story func(w *keptWorld)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &keptWorld{T: t, server: newAPIServer(1)}
+		for _, name := range []string{"red", "blue", "plain"} {
+			w.writeNamespace(watch.Added, name, map[string]string{"team": name})
+		}
+		for _, resource := range sequenceResources {
+			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: resource.GroupResource().String(), UID: "definition"}}
+			definition.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
+				{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
+			}
+			w.server.kind("definition of "+resource.Resource).write(watch.Added, definition)
+		}
+		w.feed = feedOf(w.server)
+		w.feed.sequences[0].known.advanced = func() { w.advances++ }
+		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logr.Discard()))
+		done := make(chan struct{})
+		go func() { defer close(done); w.feed.Run(ctx) }()
+		defer func() { cancel(); <-done }()
+		w.settle()
+		require.True(t, w.feed.Synced(), w.feed.Why())
+		w.setBroken(true)
+		story(w)
+	})
+}
+
+func (w *keptWorld) setBroken(broken bool) {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	w.server.kind("jobs").broken = broken
+}
+
+// settle has all watches bring everything, but for those of some kinds.
+func (w *keptWorld) settle(late ...string) {
+	for range 5 {
+		for name, kind := range w.server.kinds {
+			for !slices.Contains(late, name) && kind.bring(1000) {
+				synctest.Wait()
+			}
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+	}
+}
+
+func (w *keptWorld) writeNamespace(event watch.EventType, name string, labels map[string]string) {
+	w.server.kind("namespaces").write(event, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID(name), Labels: labels, Annotations: map[string]string{v1alpha1.AllowSequencesFromAnnotation: "*"},
+	}})
+}
+
+// write stores a sequence.
+func (w *keptWorld) write(event watch.EventType, stored object) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(stored)
+	require.NoError(w, err)
+	resource := v1alpha1.PodSequenceResource.Resource
+	if stored.GetNamespace() == "" {
+		resource = v1alpha1.ClusterPodSequenceResource.Resource
+	}
+	w.server.kind(resource).write(event, &unstructured.Unstructured{Object: content})
+}
+
+// keptPod is a pod that is asked about.
+type keptPod struct {
+	sequence.Identity
+	seen func() sequence.Sighting
+}
+
+// pod creates a pod of our scheduler, of which the engine knows.
+func (w *keptWorld) pod(namespace, name string, labels map[string]string) keptPod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name), Labels: labels},
+		Spec:       corev1.PodSpec{SchedulerName: "ours"},
+	}
+	pods := w.server.kind("pods")
+	pods.write(watch.Added, pod)
+	pods.bring(1)
+	synctest.Wait()
+	return keptPod{sequence.IdentityOf(pod), func() sequence.Sighting { return w.feed.engine.FirstSeen(pod) }}
+}
+
+// waits reports whether the pod waits for anything to be known, when there was time to find out.
+func (w *keptWorld) waits(pod keptPod) bool {
+	w.feed.CaughtUp(pod.Identity, pod.seen())
+	time.Sleep(10 * time.Second)
+	synctest.Wait()
+	return !w.feed.CaughtUp(pod.Identity, pod.seen())
+}
+
+// databasesOfRed has databases in namespaces of a label, and after them one pod that is named.
+func databasesOfRed() *v1alpha1.ClusterPodSequence {
+	databases := everywhere()
+	databases.NamespaceSelector = podsLabelled("team", "red")
+	return acrossSequence(databases, v1alpha1.ClusterPodGroup{Namespaces: []string{"blue"}, PodGroup: v1alpha1.PodGroup{Pods: []string{"app"}}})
+}
+
+func acrossSequence(groups ...v1alpha1.ClusterPodGroup) *v1alpha1.ClusterPodSequence {
+	return &v1alpha1.ClusterPodSequence{
+		ObjectMeta: metav1.ObjectMeta{Name: "new", UID: "new"}, Spec: v1alpha1.ClusterPodSequenceSpec{PodGroups: groups},
+	}
+}
+
+// everywhere is a group of databases in all namespaces, and in is one in those of these names.
+func everywhere() v1alpha1.ClusterPodGroup {
+	return v1alpha1.ClusterPodGroup{
+		NamespaceSelector: &v1alpha1.LabelSelector{}, PodGroup: v1alpha1.PodGroup{PodSelector: podsLabelled("tier", "db")},
+	}
+}
+
+func in(namespaces ...string) v1alpha1.ClusterPodGroup {
+	g := everywhere()
+	g.Namespaces, g.NamespaceSelector = namespaces, nil
+	return g
+}
+
+func podsLabelled(key, value string) *v1alpha1.LabelSelector {
+	return &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{key: v1alpha1.LabelValue(value)}}
+}

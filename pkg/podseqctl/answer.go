@@ -1,0 +1,90 @@
+package podseqctl
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.com/podsequence/pkg/podseqctl/text"
+)
+
+// answer is what a command finds out.
+type answer struct {
+	value  any       // for programs
+	lines  text.Node // for people
+	unread []string  // what may not be read
+}
+
+// answering completes a command that answers a question about its one argument: once, or again whenever something changes. all asks
+// for everything; otherwise long lists are cut.
+func (t *tool) answering(command *cobra.Command, find func(ctx context.Context, namespace, argument string, all bool) (answer, error)) *cobra.Command {
+	var output string
+	var watch, all bool
+	command.Args = cobra.ExactArgs(1)
+	command.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkOutput(output, "json", "yaml"); err != nil {
+			return err
+		}
+		namespace, err := t.namespace()
+		if err != nil {
+			return err
+		}
+		return t.live(cmd.Context(), watch, namespace, func() error {
+			found, err := find(cmd.Context(), namespace, args[0], all)
+			if err != nil {
+				return err
+			}
+			if isEncoded(output) {
+				return t.print(output, found.value)
+			}
+			found.lines.Print(t.Out, t.style)
+			t.tellUnread(found.unread)
+			return nil
+		})
+	}
+	command.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
+	command.Flags().BoolVarP(&watch, "watch", "w", false, "print again whenever something changes")
+	command.Flags().BoolVar(&all, "all", false, "list everything: long lists are not cut")
+	return command
+}
+
+// live prints once, and again whenever something has changed if the user watches.
+func (t *tool) live(ctx context.Context, watch bool, namespace string, print func() error) error {
+	if !watch {
+		return print()
+	}
+	source, err := t.connect()
+	if err != nil {
+		return err
+	}
+	changed, err := source.Changed(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		switch {
+		case t.style.Colours:
+			fmt.Fprint(t.Out, "\x1b[H\x1b[2J") // the terminal shows the newest state only
+		case !first:
+			fmt.Fprintln(t.Out)
+		}
+		if err := print(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+		select { // what changes at the same time is printed once
+		case <-ctx.Done():
+			return nil
+		case <-time.After(redrawInterval):
+		}
+	}
+}
+
+// redrawInterval is how often a live view is drawn at most.
+const redrawInterval = 500 * time.Millisecond

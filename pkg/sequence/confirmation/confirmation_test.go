@@ -1,0 +1,73 @@
+package confirmation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestAnswersOfWideQuestionsAnswerNarrowOnes(t *testing.T) {
+	tests := map[string]struct {
+		kinds Kinds
+		want  Known
+	}{
+		"about pods":       {OfPods, Known{5, 0, 0, 0}},
+		"about DaemonSets": {OfDaemonSets, Known{5, 5, 0, 0}},
+		"about workloads":  {OfWorkloads, Known{5, 5, 5, 0}},
+		"about Namespaces": {OfNamespaces, Known{0, 0, 0, 5}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var known Known
+			assert.True(t, known.Confirm(test.kinds, 5))
+			assert.Equal(t, test.want, known)
+			assert.False(t, known.Confirm(test.kinds, 5), "it is no news")
+			assert.False(t, known.Confirm(test.kinds, 4), "it is no news")
+			assert.Equal(t, test.want, known)
+		})
+	}
+}
+
+func TestOneAnswerDoesForAllQuestionsAboutASubject(t *testing.T) {
+	questions, subject := Questions{}, Subject{Namespace: "shop", Kinds: OfPods}
+	questions.Add(subject, Question{Moment: 3, Version: "20"})
+	questions.Add(subject, Question{Moment: 5, Version: "10"})
+	assert.Equal(t, Questions{subject: {Moment: 5, Version: "20"}}, questions)
+}
+
+func TestAWitnessSpeaksOnceNothingIsMissing(t *testing.T) {
+	since := time.Unix(1, 0)
+	called := func() *Witness {
+		w := &Witness{}
+		w.Call(Question{Moment: 5, Version: "10"}, since)
+		return w
+	}
+	t.Run("it waits for the answer", func(t *testing.T) {
+		w := called()
+		w.Settle(4)
+		assert.True(t, w.Waits())
+		w.Call(Question{Moment: 6, Version: "11"}, since.Add(time.Second))
+		w.Settle(5)
+		assert.True(t, w.Confirmed)
+		assert.Equal(t, since, w.Since)
+		assert.False(t, w.Waits())
+	})
+	t.Run("a later change does not matter", func(t *testing.T) {
+		w := called()
+		w.Notice("11", true)
+		assert.True(t, w.Waits())
+	})
+	t.Run("an earlier change was missing", func(t *testing.T) {
+		w := called()
+		w.Notice("9", true)
+		w.Settle(5)
+		assert.False(t, w.Confirmed)
+	})
+	t.Run("when the change happened nobody can say", func(t *testing.T) {
+		w := called()
+		w.Notice("11", false)
+		w.Settle(5)
+		assert.False(t, w.Confirmed)
+	})
+}

@@ -1,0 +1,73 @@
+package sequence
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// verdict is what the engine says of a pod without a node. The one that is published is kept; what an event reports of pods is
+// how it differs from the new one.
+type verdict struct {
+	held   bool
+	reason reason      // what it waits for; zero if it is not held
+	early  *membership // its place in a sequence that holds it only until it is known that no event is missing; nil if none does
+
+	// limits keep it from some nodes, of which one opened last in the transaction opened.
+	limits *limits
+	opened uint64
+	// lift are its gates that may be lifted.
+	lift []string
+}
+
+// reason is what a pod waits for, as far as a change of it is news of this pod. What a sequence waits for in the cluster is news
+// of the sequence, see Changes.Advanced.
+type reason struct {
+	sequence *sequence // in the form that it has since its last edit
+	// group is the first that the pod waits for on the one node that it asks for, counted from 1; -1 if there is no such node,
+	// and 0 if it does not ask for one, or waits for no group.
+	group int8
+}
+
+// judge works out the verdict on a pod without a node.
+func (k *knowledge) judge(p *pod) verdict {
+	v := verdict{limits: p.limits()}
+	if v.limits != nil {
+		v.opened = v.limits.opened
+	}
+	holding := k.holding(p)
+	early, isEarly := k.earlyIn(p)
+	if !isEarly {
+		p.confirmed = p.placed.Moment // a namespace that comes later changes nothing about that
+	} else if holding == nil {
+		v.early, holding = early, early
+	}
+	if holding == nil {
+		v.lift = p.liftable()
+		return v
+	}
+	v.held, v.reason = true, k.reasonOf(p, holding)
+	return v
+}
+
+// gains reports whether a pod may be scheduled to nodes that it might not be before. Somebody may have found no node for it.
+func (v verdict) gains(is verdict) bool {
+	return v.limits != nil && (v.limits != is.limits || v.opened != is.opened)
+}
+
+// liftsMore reports whether gates of the pod may be lifted that might not be before.
+func (v verdict) liftsMore(is verdict) bool {
+	return slices.ContainsFunc(is.lift, func(gate string) bool { return !slices.Contains(v.lift, gate) })
+}
+
+// verdict returns what is published of a pod with a UID; zero if nothing is.
+func (p *publishedPod) verdict(uid types.UID) verdict {
+	if p == nil || p.uid != uid {
+		return verdict{}
+	}
+	v := verdict{held: p.held.Load(), reason: p.reason, limits: p.limits, opened: p.opened}
+	if !v.held {
+		v.lift = liftable(p.placed.Gates(), p.memberships)
+	}
+	return v
+}
