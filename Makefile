@@ -76,7 +76,7 @@ uninstall: build-podsequence-controller ## Remove the kinds and all their object
 
 .PHONY: deploy
 deploy: ## Install everything, with images named after IMG; VARIANT=lite installs the controller alone
-	@served=$$($(KUBECTL) api-resources --no-headers --api-group=admissionregistration.k8s.io) && \
+	@served=$$($(KUBECTL) api-resources --no-headers --api-group=admissionregistration.k8s.io) || exit 1; without=; \
 	if ! grep -Eq ' admissionregistration.k8s.io/v1 +false +MutatingAdmissionPolicy$$' <<<"$$served"; then \
 		echo "this cluster serves no MutatingAdmissionPolicies (Kubernetes 1.36): they are left out, see docs/compatibility.md" >&2; \
 		without='$(before_1_36)'; \

@@ -89,7 +89,7 @@ func (k *knowledge) swap(old, next *sequence, tx *transaction) {
 			next.carry(old, k)
 		}
 		next.recall()
-		next.carryDryRun(old, e.now)
+		next.carryDryRun(old, k.now)
 		for p := range pods {
 			k.recordProofs(p, tx)
 		}

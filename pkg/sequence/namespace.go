@@ -53,7 +53,7 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	*p = *view
 	if p.memberships = memberships; replace {
 		p.memberships = n.place(p)
-		e.endDryRuns(p, memberships, before.UID != p.UID)
+		k.endDryRuns(p, memberships, before.UID != p.UID)
 	}
 	k.enlist(p, tx)
 	for _, m := range p.memberships {
