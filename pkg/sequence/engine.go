@@ -232,11 +232,14 @@ func (e *Engine) VersionsIncomparable() {
 
 // Confirm tells the engine that it has been told of every event of a subject that had happened at one of its moments.
 func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
-	return e.settleAfter(func() *transaction {
-		tx := &transaction{}
-		e.confirm(subject, moment, tx)
-		return tx
-	})
+	e.enter.Lock()
+	defer e.enter.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	tx := transaction{} // on the stack: there are many answers
+	e.confirm(subject, moment, &tx)
+	return e.settle(&tx)
 }
 
 // Tick tells the engine what time it is: waits and time-outs that are over take effect. Times in the future, of which the
