@@ -108,6 +108,11 @@ build-kubectl-podseq: main := ./cmd/kubectl-podseq
 $(PROGRAMS:%=build-%): build-%:
 	@hack/with-progress.sh "building $*" $(GO) build -v -ldflags '$(ldflags)' -o $(BIN)/$* $(main)
 
+# For test/deployment, which installs the charts with it.
+.PHONY: build-helm
+build-helm:
+	@hack/with-progress.sh "building helm" $(GO) -C hack/charts build -v -o '$(CURDIR)/$(BIN)/helm' helm.sh/helm/v4/cmd/helm
+
 .PHONY: install-kubectl-podseq
 install-kubectl-podseq: build-kubectl-podseq ## Install kubectl podseq, and its completion, into PREFIX (~/.local/bin)
 	install -D $(BIN)/kubectl-podseq cmd/kubectl-podseq/kubectl_complete-podseq -t $(or $(PREFIX),$(HOME)/.local/bin)
@@ -163,7 +168,7 @@ docker-build: ## Build the images of both programs with Docker, named after IMG;
 test_packages := -deps -test -f '{{if and .GoFiles (ne .Name "main") (not .ForTest) (not .Standard)}}{{.ImportPath}}{{end}}' ./...
 
 .PHONY: test
-test: build ## Run all tests, on a real control plane where one is needed
+test: build build-helm ## Run all tests, on a real control plane where one is needed
 	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
 	$(GO) test $$($(GO) list ./... | grep -v /test/)
 	for module in images charts; do $(GO) -C hack/$$module test ./... || exit 1; done
