@@ -19,9 +19,6 @@ type Place struct {
 	Governed bool
 	// Decision says whether this sequence holds the pod, whatever other sequences say.
 	Decision report.Decision
-	// OnTheWay are, in scope Node, the nodes for whose groups a held pod waits, sorted: they suit the pod, and an earlier group is on its
-	// way there. Empty if the pod is pinned to one node, which the Decision names.
-	OnTheWay []string
 }
 
 // Places returns the groups that sequences have for a pod, sorted by sequence. The pod may be one that does not exist, such as
@@ -35,14 +32,10 @@ func (e *Engine) Places(object *corev1.Pod) []Place {
 	for _, m := range p.memberships {
 		alone := *p
 		alone.memberships = []membership{m}
-		place := Place{
+		places = append(places, Place{
 			Sequence: m.sequence.Key, Group: m.group, Decision: e.decision(&alone),
 			Governed: e.schedulerNames.Has(p.SchedulerName) || p.HasGate(m.sequence.Gate),
-		}
-		if place.Decision.Held && m.sequence.PerNode {
-			place.OnTheWay = e.onTheWay(p, m)
-		}
-		places = append(places, place)
+		})
 	}
 	slices.SortFunc(places, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(a.Sequence.Namespace, b.Sequence.Namespace), cmp.Compare(a.Sequence.Name, b.Sequence.Name))
@@ -50,17 +43,27 @@ func (e *Engine) Places(object *corev1.Pod) []Place {
 	return places
 }
 
-// onTheWay returns the nodes for whose groups the pod waits.
-func (k *knowledge) onTheWay(p *pod, m membership) []string {
+// NodesOnTheWay returns the nodes for whose groups a pod waits in a sequence of scope Node, sorted: they suit the pod, and an earlier
+// group is on its way there. It is empty for a pod that is pinned to one node, which its Decision names. It looks at all nodes.
+func (e *Engine) NodesOnTheWay(object *corev1.Pod, key types.NamespacedName) []string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	p, _ := e.find(object)
 	wants := p.Wants()
 	if wants == nil || wants.Pin() != nil {
 		return nil
 	}
 	var nodes []string
 	suits := placement.NewRequirement(wants)
-	for name, n := range k.nodes {
-		if suits.Suits(&n.Node) && m.sequence.stateOn(name, m.group) == placement.OnTheWay {
-			nodes = append(nodes, name)
+	for _, m := range p.memberships {
+		if m.sequence.Key != key || !m.sequence.PerNode {
+			continue
+		}
+		for name, n := range e.nodes {
+			if suits.Suits(&n.Node) && m.sequence.stateOn(name, m.group) == placement.OnTheWay {
+				nodes = append(nodes, name)
+			}
 		}
 	}
 	slices.Sort(nodes)

@@ -39,7 +39,7 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 		return r, func() []Reason {
 			var because []Reason
 			for _, place := range holding {
-				because = append(because, e.hold(place)...)
+				because = append(because, e.hold(pod, place)...)
 			}
 			return append(because, e.foreignGates(pod, lifted)...)
 		}
@@ -53,7 +53,7 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 }
 
 // hold explains what a sequence that holds a pod waits for.
-func (e *Explainer) hold(place sequence.Place) []Reason {
+func (e *Explainer) hold(pod *corev1.Pod, place sequence.Place) []Reason {
 	s := e.Snapshot.Sequence(place.Sequence)
 	var because []Reason
 	if s.Spec.Suspend {
@@ -61,9 +61,8 @@ func (e *Explainer) hold(place sequence.Place) []Reason {
 	}
 	if s.PerNode() {
 		r := Reason{Subject: s.String(), State: Held, Message: place.Decision.Message()}
-		r.Because = e.nodes(s, place.Group, func(node string) bool {
-			return node == place.Decision.Node || slices.Contains(place.OnTheWay, node)
-		})
+		onTheWay := e.NodesOnTheWay(pod, s)
+		r.Because = e.nodes(s, place.Group, func(node string) bool { return node == place.Decision.Node || slices.Contains(onTheWay, node) })
 		return append(because, r)
 	}
 	for _, i := range e.Blocking(s, place.Group) {

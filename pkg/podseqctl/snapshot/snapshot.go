@@ -167,6 +167,11 @@ func (s *Snapshot) Status(of *Sequence) v1alpha1.PodSequenceStatus {
 // Places returns the groups that sequences have for a pod.
 func (s *Snapshot) Places(pod *corev1.Pod) []sequence.Place { return s.engine.Places(pod) }
 
+// NodesOnTheWay returns the nodes for whose groups a pod waits in a sequence of scope Node.
+func (s *Snapshot) NodesOnTheWay(pod *corev1.Pod, of *Sequence) []string {
+	return s.engine.NodesOnTheWay(pod, of.Key())
+}
+
 // Parts returns the workloads of which a group expects pods.
 func (s *Snapshot) Parts(of *Sequence, group int) []sequence.WorkloadPart {
 	return s.engine.Workloads(of.Key(), group)
