@@ -105,7 +105,7 @@ func (d *domain) evaluate(k *knowledge, tx *transaction) {
 		}
 		state.witness.Notice(tx.Version, !tx.relisted && !k.split)
 		state.since = d.satisfiedSince(i, satisfied, k)
-		state.satisfied, state.dirty, state.turned = satisfied, false, time.Time{}
+		state.satisfied, state.lacked, state.dirty, state.turned = satisfied, false, false, time.Time{}
 		d.settleConfirmation(i, k)
 	}
 	d.evaluated = true
@@ -143,7 +143,7 @@ func (d *domain) recordProof(group int, passed spec.GroupSet) {
 func (d *domain) reset() {
 	d.State, d.evaluated = progress.State{Reached: d.Reached, Released: d.Released}, false
 	for _, state := range d.groupStates {
-		state.satisfied, state.confirmed, state.waitConfirmed = false, false, false
+		state.satisfied, state.lacked, state.confirmed, state.waitConfirmed = false, false, false, false
 		state.since, state.turned, state.witness = time.Time{}, time.Time{}, confirmation.Witness{}
 		for p := range state.members {
 			if group, passed, ok := p.provenGroup(d.sequence); ok {
@@ -169,6 +169,8 @@ func (d *domain) carry(old *domain, same spec.Same) {
 			state := d.groupState(i)
 			state.satisfied, state.confirmed, state.waitConfirmed, state.since = true, before.confirmed, before.waitConfirmed, before.since
 			state.changed, state.question, state.needThen = before.changed, before.question, before.needThen
+		} else if state := d.find(i); state != nil && old.evaluated {
+			state.lacked = !old.looksSatisfied(earlier)
 		}
 	}
 	d.Once |= same.Set(old.Once)

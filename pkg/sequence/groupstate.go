@@ -24,6 +24,7 @@ type groupState struct {
 	needThen          readiness.Need // what was needed then; ready is not looked at
 
 	satisfied     bool
+	lacked        bool      // it was not satisfied under the spec before, and has not been looked at since
 	confirmed     bool      // it is satisfied, and no event is missing that says otherwise
 	waitConfirmed bool      // its wait was over when that was last looked at
 	since         time.Time // when it became satisfied; zero while it is not

@@ -151,8 +151,16 @@ func (s *sequence) carry(old *sequence, k *knowledge) {
 		}
 	}
 	for name, d := range s.domains {
-		if old.domains[name] == nil && d.node != nil && s.Suspended {
+		if old.domains[name] != nil || d.node == nil {
+			continue
+		}
+		if s.Suspended {
 			d.ReleasedBefore |= same.Set(old.onEmptyNode(d.node).Released)
+		}
+		for _, state := range d.groupStates {
+			if at := same[state.group]; at >= 0 {
+				state.lacked = !old.groups[at].NeedsNoPods
+			}
 		}
 	}
 }

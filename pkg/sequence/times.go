@@ -25,7 +25,7 @@ func (d *domain) satisfiedSince(i int, satisfied bool, k *knowledge) time.Time {
 	switch {
 	case !satisfied:
 		return time.Time{}
-	case !d.evaluated && state.since.IsZero():
+	case !d.evaluated && state.since.IsZero() && !state.lacked:
 		return d.sinceFirstSight(i, k)
 	case !state.satisfied && state.turned.IsZero():
 		return latest(k.now.Truncate(time.Second), clamp(d.readySince(i, k), k.now))
