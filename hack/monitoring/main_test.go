@@ -32,7 +32,7 @@ var (
 var others = sets.New("leader_election_master_status", "process_resident_memory_bytes")
 
 // language are the words of PromQL that we use.
-var language = sets.New("sum", "max", "rate", "increase", "histogram_quantile", "absent", "or")
+var language = sets.New("sum", "max", "rate", "increase", "histogram_quantile", "absent", "or", "vector")
 
 // addedByScraping are the labels that Prometheus adds to every series.
 var addedByScraping = sets.New("name", "pod", "namespace", "le")
