@@ -78,20 +78,23 @@ func (k *knowledge) noteDryRun(dry *dryRun, p *pod, m membership) {
 	case p.Bound(), noted && !ours && !p.HasGate(m.sequence.Gate): // it went because of the dry run, or is noted by noteSighted
 	case !k.wouldHold(p, m):
 		dry.end(p, k.now)
-	case !noted && !m.waitsForAnswer():
+	case !noted && !m.waitsForAnswer(k.now):
 		dry.note(p, m.sequence.created, k.now)
 	}
 }
 
 // waitsForAnswer reports whether the pods of the group wait for nothing but an answer, whether what looks ready is. That takes a
 // moment, and then they wait for nothing, or the domain is looked at again.
-func (m membership) waitsForAnswer() bool {
-	if m.sequence.PerNode || m.sequence.Suspended {
+func (m membership) waitsForAnswer(now time.Time) bool {
+	if m.sequence.PerNode {
 		return false
 	}
 	d := m.sequence.domains[""]
-	for i := range d.waitsFor(m.group).All() {
-		if !d.looksSatisfied(i) || d.isConfirmed(i) {
+	if m.sequence.Suspended && !d.ReleasedBefore.Has(m.group) {
+		return false
+	}
+	for i := range (m.sequence.groups[m.group].Awaited &^ d.Passed).All() {
+		if !d.looksSatisfied(i) || now.Before(d.waitOver(i)) {
 			return false
 		}
 	}
@@ -104,7 +107,7 @@ func (k *knowledge) noteSighted(p sighted) {
 	for _, m := range p.memberships {
 		s := m.sequence
 		if s.dry == nil || (p.in != nil && p.in != s) || !p.Bound() || p.Terminating || s.Continuous || !k.schedulerNames.Has(p.SchedulerName) ||
-			p.CreatedAt.Time().Before(s.created) || s.domainOf(p.pod).releases(m.group) || m.waitsForAnswer() {
+			p.CreatedAt.Time().Before(s.created) || s.domainOf(p.pod).releases(m.group) || m.waitsForAnswer(k.now) {
 			continue
 		}
 		if _, noted := s.dry.held[p.pod]; !noted {
