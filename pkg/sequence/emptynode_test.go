@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
@@ -156,4 +157,42 @@ func (c *comparison) checkBlanks() error {
 		}
 	}
 	return nil
+}
+
+// A restarted program may be told of a sequence before it is told of the nodes that status speaks of.
+func TestARecordOfANodeCountsWhicheverOfBothIsKnownFirst(t *testing.T) {
+	start := time.Unix(1_700_000_000, 0)
+	node := fleetNode(0, "1")
+	node.CreationTimestamp = metav1.NewTime(start)
+	sequence := func() *v1alpha1.PodSequence {
+		w := MakeSequence(oracleNamespace, "shop").UID("shop").NodeScope().
+			Label("Driver", "app", "driver").MinAvailable("0").Wait("10s").Label("App", "tier", "app")
+		w.CreationTimestamp = metav1.NewTime(start)
+		return w.Obj()
+	}
+	engine := newEngine()
+	engine.ApplySequence(sequence())
+	report, _ := engine.Report(shopKey)
+	recorded := sequence()
+	for _, group := range report.Groups {
+		recorded.Status.Groups = append(recorded.Status.Groups, v1alpha1.GroupStatus{Hash: group.Hash})
+	}
+	satisfiedAt := metav1.NewTime(start.Add(time.Minute))
+	recorded.Status.NodeStatus = []v1alpha1.NodeStatus{{NodeName: node.Name, SatisfiedAt: &satisfiedAt}}
+
+	know := map[string]func(answering){
+		"the node":     func(e answering) { e.ApplyNode(node); e.ApplySequence(recorded) },
+		"the sequence": func(e answering) { e.ApplySequence(recorded); e.ApplyNode(node) },
+	}
+	for first, apply := range know {
+		t.Run(first, func(t *testing.T) {
+			engine := newEngine()
+			engine.Tick(start.Add(time.Hour))
+			apply(engine)
+			app := makePod("app", "1").Label("tier", "app").
+				NodeAffinityIn("metadata.name", []string{node.Name}, st.NodeSelectorTypeMatchFields).Obj()
+			engine.ApplyPod(app)
+			assert.False(t, engine.Decide(app).Held, "the wait was over long ago")
+		})
+	}
 }

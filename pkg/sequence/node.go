@@ -66,6 +66,9 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 			d.reset()
 		}
 		d.setNode(view)
+		if record := s.nodeRecords[view.Name]; record != nil {
+			d.recall(record)
+		}
 		tx.touch(d)
 		for _, group := range due[s] {
 			d.groupState(group)
