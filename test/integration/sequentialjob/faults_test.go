@@ -58,7 +58,8 @@ func TestKilledAtAnyWrite(t *testing.T) {
 				s.awaitPhase("etl", v1alpha1.PhaseRunning)
 				s.complete("etl", 0)
 			},
-			writes: 2 + 3 + 2 + 1, // the suspension is told when its pods have yet to end, and when they have
+			writes: 2 + 3 + 2 + 1, // the suspension is reported when its pods have yet to end, and when they have
+			more:   2,             // so is what a slow Job controller has yet to do after either change
 			want:   v1alpha1.SequentialJobProgress{CurrentIndex: ptr.To[int32](1), CompletedIndices: []int32{0}},
 			phase:  v1alpha1.PhaseSucceeded,
 			jobs:   map[string]int{"etl-0": 1},
