@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -269,3 +270,14 @@ func (s source) Watch(options metav1.ListOptions) (watch.Interface, error) {
 }
 
 func (s source) IsWatchListSemanticsUnSupported() bool { return true }
+
+// installKinds installs the kinds of sequences.
+func (s *apiServer) installKinds() {
+	for _, resource := range sequenceResources {
+		definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: resource.GroupResource().String(), UID: "definition"}}
+		definition.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
+			{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
+		}
+		s.kind("definition of "+resource.Resource).write(watch.Added, definition)
+	}
+}

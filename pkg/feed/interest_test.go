@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -119,13 +118,7 @@ func newInterestWorld(t *testing.T, seed uint64, seen map[string]int) *interestW
 	for range w.IntN(20) {
 		w.change()
 	}
-	for _, resource := range sequenceResources {
-		definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: resource.GroupResource().String(), UID: "definition"}}
-		definition.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
-			{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
-		}
-		w.server.kind("definition of "+resource.Resource).write(watch.Added, definition)
-	}
+	w.server.installKinds()
 	w.feed = feedOf(w.server)
 	done := make(chan struct{})
 	quiet := klog.NewContext(t.Context(), logr.Discard())

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -192,13 +191,7 @@ func playKept(t *testing.T, story func(w *keptWorld)) {
 		for _, name := range []string{"red", "blue", "plain"} {
 			w.writeNamespace(watch.Added, name, map[string]string{"team": name})
 		}
-		for _, resource := range sequenceResources {
-			definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: resource.GroupResource().String(), UID: "definition"}}
-			definition.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
-				{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
-			}
-			w.server.kind("definition of "+resource.Resource).write(watch.Added, definition)
-		}
+		w.server.installKinds()
 		w.feed = feedOf(w.server)
 		w.feed.sequences[0].known.advanced = func() { w.advances++ }
 		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logr.Discard()))
