@@ -70,8 +70,7 @@ type DeploymentCoordinationStatus struct {
 
 	// DeploymentStates has a record for each of Deployments, in the same order.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
+	// +listType=atomic
 	DeploymentStates []DeploymentState `json:"deploymentStates,omitempty"`
 
 	// Conditions are Ready, Progressing and Degraded; Reconciling and Stalled only while they are true.
