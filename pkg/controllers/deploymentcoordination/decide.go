@@ -87,7 +87,9 @@ type member struct {
 }
 
 func deliberate(in Input) *deliberation {
-	status := in.Coordination.Status.DeepCopy()
+	kept := in.Coordination.Status
+	kept.Deployments, kept.DeploymentStates = nil, nil // these are made anew
+	status := kept.DeepCopy()
 	status.ObservedGeneration = in.Coordination.Generation
 	d := &deliberation{Input: in, status: status}
 	known := recordsOf(&in.Coordination.Status)
@@ -154,7 +156,7 @@ func (d *deliberation) reviewActive() {
 	}
 }
 
-// isReady tells whether the active Deployment has rolled out and has been ready for long enough.
+// isReady reports whether the active Deployment has rolled out and has been ready for long enough.
 func (d *deliberation) isReady(m *member) bool {
 	if m.state.HasPendingChanges {
 		return false
@@ -258,7 +260,7 @@ func (d *deliberation) passOn(m *member) bool {
 // isHeld reports whether a PodSequence would hold the pods of the Deployment's rollout.
 func (m *member) isHeld() bool { return m.state.HeldBy != "" }
 
-// waits tells whether it can be the Deployment's turn.
+// waits reports whether it can be the Deployment's turn.
 func (m *member) waits() bool {
 	return m.state.HasPendingChanges && !m.Elsewhere && m.state.Skipped == "" && m.pause() != pausedByOwner
 }
@@ -326,7 +328,7 @@ func (d *deliberation) hold(m *member) {
 	}
 }
 
-// reached tells whether it is time, and if not, sees to it that we look again then.
+// reached reports whether it is time, and if not, sees to it that we look again then.
 func (d *deliberation) reached(at time.Time) bool {
 	if !d.Now.Before(at) {
 		return true
