@@ -77,7 +77,7 @@ func (t *turn) record(ctx context.Context, i int, in Input, decision Decision) (
 // leave the others alone. It reports whether to decide anew, because something is refused that was not, or is not any more.
 func (t *turn) setAllPaused(ctx context.Context, in Input, keys []types.NamespacedName, paused bool) (anew bool, err error) {
 	for _, key := range keys {
-		if t.spent() {
+		if t.out() {
 			return anew, errMore
 		}
 		m := &in.Members[slices.IndexFunc(in.Members, func(m Member) bool { return m.key() == key })]

@@ -229,6 +229,19 @@ func TestATurnIsBounded(t *testing.T) {
 	assert.LessOrEqual(t, turns, (DefaultMaxCoordinations*201+2000)/turnPairs+1)
 }
 
+func TestACoordinationOfMoreDeploymentsThanATurnComparesActs(t *testing.T) {
+	c := newCrowd(t)
+	c.fill("shop", 1, turnPairs)
+	c.settle("shop")
+	c.change("shop", 0)
+	c.settle("shop")
+	assert.True(t, c.deployments["shop"][0].Spec.Paused)
+	c.clock.SetTime(noon.Add(settleTime))
+	c.settle("shop")
+	assert.False(t, c.deployments["shop"][0].Spec.Paused)
+	assert.Equal(t, "shop/d-0000", c.coordinations["shop"][0].Status.ActiveDeployment)
+}
+
 // A hostile namespace begins from nothing, with everything to be written; beside it another one changes a Deployment.
 func TestAHostileNamespaceDoesNotDelayTheRolloutsOfAnother(t *testing.T) {
 	c := newCrowd(t)

@@ -68,8 +68,12 @@ type turn struct {
 
 func (t *turn) coordination(i int) *v1.DeploymentCoordination { return &t.around.coordinations[i] }
 
-// spent reports whether the turn is over.
-func (t *turn) spent() bool { return t.requests >= turnRequests || t.pairs >= turnPairs }
+// spent reports whether the turn is over: no other coordination is looked at.
+func (t *turn) spent() bool { return t.out() || t.pairs >= turnPairs }
+
+// out reports whether the turn has made all its requests. What has been compared is then acted upon in the next turn; that
+// it has many Deployments keeps no coordination from acting, for then it never would.
+func (t *turn) out() bool { return t.requests >= turnRequests }
 
 // order is which coordinations to look at, beginning after the one that was looked at last.
 func (t *turn) order() []int {
@@ -100,7 +104,7 @@ func (t *turn) release(ctx context.Context) {
 			delete(t.again, d.UID)
 			delete(t.failures, d.UID)
 			continue
-		case t.spent():
+		case t.out():
 			t.again[d.UID] = now
 		case !outdated && !now.Before(t.again[d.UID]):
 			delete(t.again, d.UID)
