@@ -44,7 +44,7 @@ type Decider interface {
 
 // Options adjust a Writer.
 type Options struct {
-	// Explains tells whether it is for this Writer to tell the pod what it waits for; nil turns explanations off.
+	// Explains reports whether it is for this Writer to tell the pod what it waits for; nil turns explanations off.
 	Explains func(pod *corev1.Pod) bool
 	// Unknown says what must become known before the Decider can be asked what the pod waits for; that is then the
 	// explanation. It is empty if nothing must, and nil if that is never so.

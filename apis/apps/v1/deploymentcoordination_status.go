@@ -92,7 +92,7 @@ type DeploymentState struct {
 	// +optional
 	UID types.UID `json:"uid"`
 
-	// HasPendingChanges tells whether the Deployment has yet to roll out its pod template in full.
+	// HasPendingChanges reports whether the Deployment has yet to roll out its pod template in full.
 	// +optional
 	HasPendingChanges bool `json:"hasPendingChanges"`
 
@@ -105,7 +105,7 @@ type DeploymentState struct {
 	// +optional
 	TemplateHash string `json:"templateHash,omitempty"`
 
-	// Paused tells whether the Deployment is held paused by this coordination.
+	// Paused reports whether the Deployment is held paused by this coordination.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
@@ -136,7 +136,7 @@ type DeploymentState struct {
 	// +optional
 	Skipped string `json:"skipped,omitempty"`
 
-	// Resumed tells whether somebody else has unpaused the Deployment out of its turn. It rolls out beside the active one,
+	// Resumed reports whether somebody else has unpaused the Deployment out of its turn. It rolls out beside the active one,
 	// and no other may start before it has.
 	// +optional
 	Resumed bool `json:"resumed,omitempty"`

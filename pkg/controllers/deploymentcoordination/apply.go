@@ -91,7 +91,7 @@ func (t *turn) setAllPaused(ctx context.Context, in Input, keys []types.Namespac
 	return anew, nil
 }
 
-// handedOver tells whether the Deployment that was active before still is as it was when the turn was taken from it. As
+// handedOver reports whether the Deployment that was active before still is as it was when the turn was taken from it. As
 // long as it was active it could be changed without being paused; what came in time for that, but too late for the
 // decision, is dealt with before the next may start. Its event leads to that.
 func (t *turn) handedOver(ctx context.Context, before, after v1.DeploymentCoordinationStatus) (bool, error) {
@@ -152,7 +152,7 @@ func (t *turn) writeStatus(ctx context.Context, i int, status v1.DeploymentCoord
 	return nil
 }
 
-// sameStatus tells whether there is nothing worth writing: that the generation of a Deployment has changed is not.
+// sameStatus reports whether there is nothing worth writing: that the generation of a Deployment has changed is not.
 func sameStatus(before, after *v1.DeploymentCoordinationStatus) bool {
 	if len(before.DeploymentStates) != len(after.DeploymentStates) {
 		return false

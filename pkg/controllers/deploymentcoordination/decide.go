@@ -153,7 +153,7 @@ func (d *deliberation) reviewActive() {
 	}
 }
 
-// isReady tells whether the active Deployment has rolled out and has been ready for long enough.
+// isReady reports whether the active Deployment has rolled out and has been ready for long enough.
 func (d *deliberation) isReady(m *member) bool {
 	if m.state.HasPendingChanges {
 		return false
@@ -257,7 +257,7 @@ func (d *deliberation) passOn(m *member) bool {
 // isHeld reports whether a PodSequence would hold the pods of the Deployment's rollout.
 func (m *member) isHeld() bool { return m.state.HeldBy != "" }
 
-// waits tells whether it can be the Deployment's turn.
+// waits reports whether it can be the Deployment's turn.
 func (m *member) waits() bool {
 	return m.state.HasPendingChanges && !m.Elsewhere && m.state.Skipped == "" && m.pause() != pausedByOwner
 }
@@ -325,7 +325,7 @@ func (d *deliberation) hold(m *member) {
 	}
 }
 
-// reached tells whether it is time, and if not, sees to it that we look again then.
+// reached reports whether it is time, and if not, sees to it that we look again then.
 func (d *deliberation) reached(at time.Time) bool {
 	if !d.Now.Before(at) {
 		return true
