@@ -63,15 +63,21 @@ type DeploymentCoordinationStatus struct {
 	// +optional
 	ActiveSince *metav1.Time `json:"activeSince,omitempty"`
 
-	// Deployments are the Deployments that the selector matches, as namespace/name, sorted.
+	// Deployments are the Deployments that the selector matches, as namespace/name, sorted. At most 1,000 are listed, the
+	// active one and those with changes to roll out first, and besides at most 10 that another DeploymentCoordination, which
+	// matches them too, pauses and unpauses.
 	// +optional
 	// +listType=atomic
 	Deployments []string `json:"deployments,omitempty"`
 
-	// DeploymentStates has a record for each of Deployments, in the same order.
+	// UnlistedDeployments is how many Deployments the selector matches besides those that Deployments lists.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
+	UnlistedDeployments int32 `json:"unlistedDeployments,omitempty"`
+
+	// DeploymentStates has a record for each of Deployments, in the same order, except for those that another
+	// DeploymentCoordination pauses and unpauses: that one has their records.
+	// +optional
+	// +listType=atomic
 	DeploymentStates []DeploymentState `json:"deploymentStates,omitempty"`
 
 	// Conditions are Ready, Progressing and Degraded; Reconciling and Stalled only while they are true.

@@ -24,6 +24,9 @@ type Member struct {
 	Hold sequence.Hold
 	// Elsewhere is set for a Deployment that another coordination matches too, and pauses and unpauses.
 	Elsewhere bool
+	// Record is what is on record of the Deployment, be it in the status of another coordination. If it is nil, the status of
+	// this one says it, if anything does.
+	Record *v1.DeploymentState
 	// Refused is set while the API server refuses to have the Deployment paused or unpaused.
 	Refused *refusal
 	// known is what template returns; nil until then.
