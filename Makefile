@@ -151,7 +151,7 @@ image-files:
 
 .PHONY: charts
 charts: ## Package the Helm charts into dist/charts, with images named after IMG
-	@hack/charts.sh '$(VERSION)' '$(image_repository)' dist/charts
+	@SOURCE_DATE_EPOCH='$(CREATED)' hack/charts.sh '$(VERSION)' '$(image_repository)' dist/charts
 
 .PHONY: release
 release: ## Put images, charts, manifests, the kubectl plugin and checksums of the tag's release into dist/
