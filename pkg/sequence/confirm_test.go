@@ -344,7 +344,7 @@ func TestPodsThatComeLateAreConfirmed(t *testing.T) {
 		d.confirm("20")
 		d.expect(d.ApplyPod(app("late", "30")), about("30"))
 	})
-	t.Run("what is passed for good lets new pods go", func(t *testing.T) {
+	t.Run("what is passed permanently lets new pods go", func(t *testing.T) {
 		d := ready(t, v1alpha1.BootstrapOnly)
 		late := app("late", "20")
 		d.expect(d.ApplyPod(late), nil)

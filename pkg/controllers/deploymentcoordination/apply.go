@@ -36,7 +36,7 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 	if err := t.record(ctx, i, in, decision); err != nil {
 		return time.Time{}, err
 	}
-	if settled, err := t.handedOver(ctx, before, decision.Status); err != nil || !settled {
+	if settled, err := t.handedOver(ctx, before, &decision); err != nil || !settled {
 		return time.Time{}, err
 	}
 	anew, err := t.setAllPaused(ctx, in, append(decision.Unpause, decision.Unmark...), false)
@@ -55,13 +55,15 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 // record writes the status of a decision if it says something new, and tells of it.
 func (t *turn) record(ctx context.Context, i int, in Input, decision Decision) error {
 	before, status := t.coordination(i).Status, decision.Status
-	if sameStatus(&before, &status) {
-		return nil
+	if !sameStatus(&before, &status) {
+		if err := t.writeStatus(ctx, i, status); err != nil {
+			return err
+		}
+		t.tell(in, before, decision)
 	}
-	if err := t.writeStatus(ctx, i, status); err != nil {
-		return err
-	}
-	t.tell(in, before, decision)
+	t.recorded(status.DeploymentStates)
+	t.remember(decision.Unlisted)
+	t.renew(in.Members)
 	return nil
 }
 
@@ -91,18 +93,17 @@ func (t *turn) setAllPaused(ctx context.Context, in Input, keys []types.Namespac
 	return anew, nil
 }
 
-// handedOver tells whether the Deployment that was active before still is as it was when the turn was taken from it. As
+// handedOver reports whether the Deployment that was active before still is as it was when the turn was taken from it. As
 // long as it was active it could be changed without being paused; what came in time for that, but too late for the
 // decision, is dealt with before the next may start. Its event leads to that.
-func (t *turn) handedOver(ctx context.Context, before, after v1.DeploymentCoordinationStatus) (bool, error) {
-	if before.ActiveDeployment == "" || before.ActiveDeployment == after.ActiveDeployment {
+func (t *turn) handedOver(ctx context.Context, before v1.DeploymentCoordinationStatus, decision *Decision) (bool, error) {
+	if before.ActiveDeployment == "" || before.ActiveDeployment == decision.Status.ActiveDeployment {
 		return true, nil
 	}
-	i := slices.IndexFunc(after.DeploymentStates, func(s v1.DeploymentState) bool { return s.Name == before.ActiveDeployment })
-	if i < 0 {
+	state, key := decision.state(before.ActiveDeployment), namespacedName(before.ActiveDeployment)
+	if state == nil {
 		return true, nil
 	}
-	state, key := after.DeploymentStates[i], namespacedName(before.ActiveDeployment)
 	var found appsv1.DeploymentList
 	t.requests++
 	if err := t.live.List(ctx, &found, client.InNamespace(key.Namespace), client.MatchingFields{"metadata.name": key.Name}); err != nil {
@@ -152,7 +153,7 @@ func (t *turn) writeStatus(ctx context.Context, i int, status v1.DeploymentCoord
 	return nil
 }
 
-// sameStatus tells whether there is nothing worth writing: that the generation of a Deployment has changed is not.
+// sameStatus reports whether there is nothing worth writing: that the generation of a Deployment has changed is not.
 func sameStatus(before, after *v1.DeploymentCoordinationStatus) bool {
 	if len(before.DeploymentStates) != len(after.DeploymentStates) {
 		return false

@@ -58,7 +58,7 @@ func (r *reconciler) turn(ctx context.Context, name string, n *namespace) (more 
 	n.keep(around)
 	if !around.concern() {
 		r.namespaces.leave(name)
-		countNamespace(name, nil)
+		countNamespace(name, nil, nil)
 		return false, nil
 	}
 	if n.lags(around) {
@@ -71,7 +71,8 @@ func (r *reconciler) turn(ctx context.Context, name string, n *namespace) (more 
 	if t.replicaSets, err = r.replicaSets(ctx, name); err != nil {
 		return false, err
 	}
-	defer func() { countNamespace(name, t.around.coordinations) }()
+	t.readRecords()
+	defer func() { countNamespace(name, t.around.coordinations, t.remembered) }()
 	t.release(ctx)
 	for _, i := range t.order() {
 		if t.spent() {

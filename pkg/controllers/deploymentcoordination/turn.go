@@ -54,6 +54,8 @@ type turn struct {
 	replicaSets map[types.UID][]*appsv1.ReplicaSet // by the UID of their Deployment
 	// unreleased are the coordinations that have a Deployment which was to be unpaused and still is paused.
 	unreleased sets.Set[string]
+	// records are what is on record of Deployments by now.
+	records records
 	// holds are what would hold the pods of Deployments, by their place, as far as somebody asked.
 	holds map[int]sequence.Hold
 	// rolling are the places of Deployments that roll out unpaused. It is nil until somebody asks.
