@@ -31,7 +31,11 @@ func nodeRow() row {
 		notes: []string{"The controller that takes the taint off a node reacts to a watch, makes 16 requests at a time and has no limit " +
 			"of requests. Row 7 has the requests of both."},
 	}
-	for _, nodes := range []int{inFull(1000, 20), inFull(5000, 40)} {
+	sizes := []int{1000, 5000}
+	if testing.Short() {
+		sizes = []int{20}
+	}
+	for _, nodes := range sizes {
 		ours, taint := fmt.Sprintf("our plugin, %d nodes", nodes), fmt.Sprintf("a taint of each node, %d nodes", nodes)
 		r.variants = append(r.variants,
 			variant{ours, measureAnew(func(b *testing.B, _ int) measurement { return measureNodes(b, nodes, false) })},
