@@ -33,8 +33,8 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 			return time.Time{}, err
 		}
 	}
-	if err := t.record(ctx, i, in, decision); err != nil {
-		return time.Time{}, err
+	if again, err := t.record(ctx, i, in, decision); err != nil || !again.IsZero() {
+		return sooner(again, decision.retry(in)), err
 	}
 	if settled, err := t.handedOver(ctx, before, &decision); err != nil || !settled {
 		return time.Time{}, err
@@ -45,26 +45,32 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 	}
 	if anew {
 		decision = Decide(in)
-		if err := t.record(ctx, i, in, decision); err != nil {
+		if again, err = t.record(ctx, i, in, decision); err != nil {
 			return time.Time{}, err
 		}
 	}
-	return decision.retry(in), nil
+	return sooner(again, decision.retry(in)), nil
 }
 
-// record writes the status of a decision if it says something new, and tells of it.
-func (t *turn) record(ctx context.Context, i int, in Input, decision Decision) error {
+// record writes the status of a decision if it says something new, and tells of it. If the status may not be written yet it
+// returns when to come back: what has been seen is remembered until then, and whose turn it is does not change.
+func (t *turn) record(ctx context.Context, i int, in Input, decision Decision) (again time.Time, err error) {
 	before, status := t.coordination(i).Status, decision.Status
 	if !sameStatus(&before, &status) {
-		if err := t.writeStatus(ctx, i, status); err != nil {
-			return err
+		again, err := t.writeStatus(ctx, i, status)
+		if !again.IsZero() && before.ActiveDeployment == status.ActiveDeployment {
+			t.remember(status.DeploymentStates)
+			t.remember(decision.Unlisted)
+		}
+		if err != nil || !again.IsZero() {
+			return again, err
 		}
 		t.tell(in, before, decision)
 	}
 	t.recorded(status.DeploymentStates)
 	t.remember(decision.Unlisted)
 	t.renew(in.Members)
-	return nil
+	return time.Time{}, nil
 }
 
 // setAllPaused pauses or unpauses Deployments. It goes on after one that the API server refuses, which is no reason to
@@ -139,18 +145,30 @@ func (t *turn) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool,
 	return after, nil
 }
 
-// writeStatus replaces the whole status. Decisions that follow in this turn know of it.
-func (t *turn) writeStatus(ctx context.Context, i int, status v1.DeploymentCoordinationStatus) error {
+// statesPerWrite is how many states of Deployments more cost the API server as much as another small status.
+const statesPerWrite = 32
+
+// writeCost is how many small statuses the write of this one is equal to; 1 is the least.
+func writeCost(status *v1.DeploymentCoordinationStatus) int {
+	return 1 + len(status.DeploymentStates)/statesPerWrite
+}
+
+// writeStatus replaces the whole status. Decisions that follow in this turn know of it. If that has to wait for other writes of
+// the namespace it returns when to come back.
+func (t *turn) writeStatus(ctx context.Context, i int, status v1.DeploymentCoordinationStatus) (again time.Time, err error) {
+	if wait := t.budget.Turn(client.ObjectKeyFromObject(t.coordination(i)), writeCost(&status)); wait > 0 {
+		return t.clock.Now().Add(wait), nil
+	}
 	after := t.coordination(i).DeepCopy()
 	after.Status = status
 	t.requests++
 	if err := t.writer.Status().Update(ctx, after, fieldOwner); err != nil {
 		countWriteError("status", err)
-		return fmt.Errorf("update status: %w", err)
+		return time.Time{}, fmt.Errorf("update status: %w", err)
 	}
 	t.written.note(after)
 	t.around.coordinations[i] = *after
-	return nil
+	return time.Time{}, nil
 }
 
 // sameStatus reports whether there is nothing worth writing: that the generation of a Deployment has changed is not.

@@ -87,7 +87,9 @@ type member struct {
 }
 
 func deliberate(in Input) *deliberation {
-	status := in.Coordination.Status.DeepCopy()
+	kept := in.Coordination.Status
+	kept.Deployments, kept.DeploymentStates = nil, nil // these are made anew
+	status := kept.DeepCopy()
 	status.ObservedGeneration = in.Coordination.Generation
 	d := &deliberation{Input: in, status: status}
 	known := recordsOf(&in.Coordination.Status)

@@ -138,9 +138,7 @@ func (n *namespace) due(around surroundings, now time.Time) {
 func (n *namespace) next() time.Time {
 	var next time.Time
 	for _, at := range n.again {
-		if next.IsZero() || at.Before(next) {
-			next = at
-		}
+		next = sooner(next, at)
 	}
 	return next
 }
