@@ -34,7 +34,10 @@ const (
 	Continue Verb = "continue" // PROCESS, by SIGCONT
 	Delay    Verb = "delay"    // RESOURCE DURATION: its watches by our programs are so late from now on; 0s ends that
 	Cut      Verb = "cut"      // RESOURCE: its watches by our programs break
-	Refuse   Verb = "refuse"   // CODE: our programs' requests but those for leases get this HTTP status; 0 ends that
+	// The instance of our programs that is the next to make such a write is killed, and started again at once.
+	CrashBefore Verb = "crash-before" // METHOD RESOURCE; the API server does not get the write
+	CrashAfter  Verb = "crash-after"  // METHOD RESOURCE; the API server has done it
+	Refuse      Verb = "refuse"       // CODE: our programs' requests but those for leases get this HTTP status; 0 ends that
 )
 
 // shape is what follows a verb.
@@ -48,6 +51,7 @@ var shapes = map[Verb]shape{
 	Create: {args: 2, body: true}, Patch: {args: 2, body: true}, PatchStatus: {args: 2, body: true}, Delete: {args: 2},
 	PatchPods: {args: 2, body: true}, DeletePods: {args: 2},
 	Kill: {args: 1, fault: true}, Start: {args: 1, fault: true}, Stop: {args: 1, fault: true}, Continue: {args: 1, fault: true},
+	CrashBefore: {args: 2, fault: true}, CrashAfter: {args: 2, fault: true},
 	Delay: {args: 2, fault: true}, Cut: {args: 1, fault: true}, Refuse: {args: 1, fault: true},
 }
 

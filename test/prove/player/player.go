@@ -106,6 +106,9 @@ func (p *Player) fault(ctx context.Context, step plan.Step) error {
 	case plan.Cut:
 		p.Site.Cut(name)
 		return nil
+	case plan.CrashBefore, plan.CrashAfter:
+		p.Site.Crash(step.Verb == plan.CrashAfter, name, step.Args[1])
+		return nil
 	case plan.Refuse:
 		code, err := strconv.Atoi(name)
 		p.Site.Refuse(code)

@@ -32,9 +32,19 @@ type proxy struct {
 	delays  map[string]time.Duration
 	refusal int
 	watches map[*lateBody]string // those that are open, with their resources
+	ambush  *ambush
+	kill    func(instance string)
 }
 
-func startProxy(config *rest.Config) (*proxy, error) {
+// ambush waits for a write, to kill the instance that makes it.
+type ambush struct {
+	after    bool   // the API server has done what it asks for
+	method   string // of HTTP
+	resource string // with its subresource, such as pods/binding
+}
+
+// startProxy starts a proxy that kills instances as it is told here. Each instance has a path of its own.
+func startProxy(config *rest.Config, kill func(instance string)) (*proxy, error) {
 	target, err := url.Parse(config.Host)
 	if err != nil {
 		return nil, fmt.Errorf("read address of the API server: %w", err)
@@ -43,7 +53,7 @@ func startProxy(config *rest.Config) (*proxy, error) {
 	if !roots.AppendCertsFromPEM(config.CAData) {
 		return nil, errors.New("read certificates of the API server: there are none")
 	}
-	p := &proxy{delays: map[string]time.Duration{}, watches: map[*lateBody]string{}}
+	p := &proxy{delays: map[string]time.Duration{}, watches: map[*lateBody]string{}, kill: kill}
 	forward := &httputil.ReverseProxy{
 		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, MaxIdleConnsPerHost: 100},
@@ -54,11 +64,22 @@ func startProxy(config *rest.Config) (*proxy, error) {
 	}
 	// Over TLS: clients send no token otherwise.
 	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		instance, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		r.URL.Path, r.URL.RawPath = "/"+path, ""
 		if code := p.refusalOf(r); code != 0 {
 			refuse(w, code)
 			return
 		}
-		forward.ServeHTTP(w, r)
+		a := p.spring(r)
+		if a == nil {
+			forward.ServeHTTP(w, r)
+			return
+		}
+		if a.after {
+			forward.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		p.kill(instance)
+		panic(http.ErrAbortHandler) // nobody gets an answer
 	}))
 	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	p.server.StartTLS()
@@ -89,12 +110,31 @@ func (p *proxy) setRefusal(code int) {
 	p.refusal = code
 }
 
-// allow ends delays and refusals.
+// setAmbush has the instance killed that is the next to make such a write.
+func (p *proxy) setAmbush(a *ambush) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ambush = a
+}
+
+// spring returns the ambush that a request runs into, and ends it.
+func (p *proxy) spring(r *http.Request) *ambush {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.ambush
+	if a == nil || r.Method != a.method || written(r.URL.Path) != a.resource {
+		return nil
+	}
+	p.ambush = nil
+	return a
+}
+
+// allow ends delays, refusals and ambushes.
 func (p *proxy) allow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.delays)
-	p.refusal = 0
+	p.refusal, p.ambush = 0, nil
 }
 
 // cut breaks the open watches of a resource.
@@ -155,6 +195,28 @@ func resourceOf(path string) string {
 	return path[strings.LastIndex(path, "/")+1:]
 }
 
+// written is the resource of an object, with its subresource: that of /api/v1/namespaces/shop/pods/db/status is pods/status.
+func written(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	const core, group = 2, 3 // what comes before: api/VERSION, or apis/GROUP/VERSION
+	skip := core
+	if parts[0] == "apis" {
+		skip = group
+	}
+	if len(parts) <= skip {
+		return ""
+	}
+	parts = parts[skip:]
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	const subresource = 2 // behind the resource and the name
+	if len(parts) > subresource {
+		return parts[0] + "/" + parts[subresource]
+	}
+	return parts[0]
+}
+
 // kubeconfig writes a copy that names the proxy as the server.
 func (p *proxy) kubeconfig(original, instance string) (string, error) {
 	config, err := clientcmd.LoadFromFile(original)
@@ -162,7 +224,7 @@ func (p *proxy) kubeconfig(original, instance string) (string, error) {
 		return "", fmt.Errorf("read kubeconfig: %w", err)
 	}
 	for _, c := range config.Clusters {
-		c.Server, c.CertificateAuthority = p.server.URL, ""
+		c.Server, c.CertificateAuthority = p.server.URL+"/"+instance, ""
 		c.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
 	}
 	path := filepath.Join(filepath.Dir(original), instance+".kubeconfig")

@@ -50,7 +50,7 @@ func Start(ctx context.Context) (_ *Site, err error) {
 			err = errors.Join(err, s.Close(false))
 		}
 	}()
-	if s.proxy, err = startProxy(s.Config()); err != nil {
+	if s.proxy, err = startProxy(s.Config(), func(instance string) { s.programs[instance].signal(syscall.SIGKILL) }); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
@@ -173,6 +173,12 @@ func (s *Site) Cut(resource string) { s.proxy.cut(resource) }
 
 // Refuse has requests of our programs get an HTTP status from now on, 0 for none. Leases are left out.
 func (s *Site) Refuse(code int) { s.proxy.setRefusal(code) }
+
+// Crash has the instance killed that is the next to make a write, just before the API server gets it or just after it was done.
+// It is started again at once.
+func (s *Site) Crash(after bool, method, resource string) {
+	s.proxy.setAmbush(&ambush{after: after, method: method, resource: resource})
+}
 
 // Recover ends all faults and returns when the control plane is healthy.
 func (s *Site) Recover(ctx context.Context) error {

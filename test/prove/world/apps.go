@@ -101,7 +101,8 @@ func (w *world) inventTemplate(a *app) corev1.PodTemplateSpec {
 		spec.NodeSelector[corev1.LabelHostname] = one(w.dice, w.nodes...).name
 	}
 	if a.kind == "Pod" && w.chance(6) {
-		spec.NodeName, spec.SchedulingGates = w.nodes[0].name, nil
+		// The referee takes a pod of our scheduler that has a node for one that we placed.
+		spec.NodeName, spec.SchedulingGates, spec.SchedulerName = w.nodes[0].name, nil, anotherScheduler
 	}
 	annotations := map[string]string{readyAfter: one(w.dice, "0s", "200ms", "500ms", "1s", "2s", "3s")}
 	if a.kind == "Pod" && w.chance(8) {

@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"example.com/podsequence/test/prove/plan"
@@ -22,6 +23,12 @@ var watched = []string{
 	"replicationcontrollers",
 }
 
+// writes are those that our programs make, and around which they may be killed.
+var writes = []struct{ method, resource string }{
+	{http.MethodPost, "pods/binding"}, {http.MethodPatch, "pods"}, {http.MethodPatch, "pods/status"},
+	{http.MethodPatch, "podsequences/status"}, {http.MethodPatch, "clusterpodsequences/status"},
+}
+
 func (w *world) inventFaults() {
 	for range w.between(1, 4) {
 		w.inventFault(w.moment(time.Second, healAt))
@@ -33,7 +40,10 @@ func (w *world) inventFault(at time.Duration) {
 	// Longer than the lease of our programs.
 	long := w.moment(9*time.Second, 12*time.Second)
 	ours := fmt.Sprintf("%s-%d", one(w.dice, scheduler, controller), w.between(1, 2))
-	switch w.IntN(10) {
+	switch w.IntN(13) {
+	case 10, 11, 12:
+		write := one(w.dice, writes...)
+		w.add(at, one(w.dice, plan.CrashBefore, plan.CrashAfter), nil, write.method, write.resource)
 	case 0, 1:
 		w.fault(at, plan.Kill, plan.Start, short, ours)
 	case 2:
