@@ -28,8 +28,29 @@ const (
 	verdictTimeout = 2 * time.Minute
 )
 
-// playWorld plays a plan, has the world judged, and removes it.
-func (p *prover) playWorld(ctx context.Context, what *plan.Plan, trace io.Writer) (result results.Result, err error) {
+// playWorld plays a plan, has the world judged, removes it, and asks our programs what they still know of it.
+func (p *prover) playWorld(ctx context.Context, what *plan.Plan, trace io.Writer) (results.Result, error) {
+	result, err := p.playAndJudge(ctx, what, trace)
+	if err := errors.Join(err, p.clean(context.WithoutCancel(ctx), world.Prefix(what.Seed))); err != nil {
+		return result, err
+	}
+	if left := p.remembered(ctx); left > 0 {
+		result.Violations = append(result.Violations, fmt.Sprintf("for %s after all pods were gone the schedulers held %d", p.patience, left))
+	}
+	return result, nil
+}
+
+// remembered is how many pods our schedulers still hold when the world is gone, and they had time to hear of that.
+func (p *prover) remembered(ctx context.Context) (left int) {
+	_ = wait.PollUntilContextTimeout(ctx, time.Second, p.patience, true, func(ctx context.Context) (bool, error) { // then some are left
+		left = p.site.Held(ctx)
+		return left == 0, nil
+	})
+	return left
+}
+
+// playAndJudge plays a plan and has the world judged.
+func (p *prover) playAndJudge(ctx context.Context, what *plan.Plan, trace io.Writer) (result results.Result, err error) {
 	began := time.Now()
 	result = results.Result{Seed: what.Seed, Commit: p.commit, Began: began, Steps: len(what.Steps), Faults: countFaults(what)}
 	etcd, err := p.site.EtcdConfig()
@@ -41,14 +62,11 @@ func (p *prover) playWorld(ctx context.Context, what *plan.Plan, trace io.Writer
 		return result, err
 	}
 	defer referee.Stop()
-	prefix := world.Prefix(what.Seed)
-	defer func() { err = errors.Join(err, p.clean(context.WithoutCancel(ctx), prefix)) }()
-
 	player := &player.Player{Site: p.site, Referee: referee, Trace: trace}
 	if err := player.Play(ctx, what); err != nil {
 		return result, err
 	}
-	judge := &judge.Judge{API: p.site.API, Label: world.SeedLabel, Value: prefix, Patience: p.patience}
+	judge := &judge.Judge{API: p.site.API, Label: world.SeedLabel, Value: world.Prefix(what.Seed), Patience: p.patience}
 	end, err := judge.Settle(ctx)
 	if err != nil {
 		return result, err
