@@ -227,6 +227,15 @@ deflake: build ## Repeat the tests of PKG, or those that match RUN, until one fa
 		n=$$((n + 1)); echo "passed $$n times"; \
 	done; cat .deflake.log; echo "failed after passing $$n times"; exit 1
 
+# One SEED, or SEEDS from 1 on; those that were played of this commit are not played again. FRESH=1 plays all.
+SEEDS ?= 3
+PROVE_DIR ?= .prove
+.PHONY: prove
+prove: build ## Play random worlds under random faults, and judge them: SEEDS=n of them, or SEED=n; SHRINK=30m shortens what fails, PAGE=1 writes docs/proof.md
+	$(if $(FRESH),rm -rf '$(PROVE_DIR)')
+	$(GO) run ./test/prove $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(if $(PAGE),-page docs/proof.md) -dir '$(PROVE_DIR)' -commit '$(COMMIT)' \
+		$(if $(SHRINK),-shrink $(SHRINK)) $(ARGS)
+
 ##@ Measure
 
 # Benchmarks of rows 1 to 4, see test/bench.
