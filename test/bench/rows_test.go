@@ -73,16 +73,23 @@ func BenchmarkRows(b *testing.B) {
 		if len(wanted) > 0 && !slices.Contains(wanted, r.number) {
 			continue
 		}
-		b.Run(fmt.Sprintf("%d-%s", r.number, r.name), func(b *testing.B) { results = append(results, r.measure(b)) })
+		b.Run(fmt.Sprintf("%d-%s", r.number, r.name), func(b *testing.B) {
+			done := r.measure(b)
+			results = append(results, done)
+			done.keep(b)
+		})
 	}
 	fmt.Println()
 	printTable(os.Stdout, results, !testing.Short())
+}
+
+// keep stores a result and publishes it with all others that are stored, unless it is that of a trial.
+func (r result) keep(b *testing.B) {
+	b.Helper()
 	if testing.Short() {
 		return
 	}
-	for _, r := range results {
-		require.NoError(b, r.save(resultsDir))
-	}
+	require.NoError(b, r.save(resultsDir))
 	require.NoError(b, publish(resultsDir, pageFile))
 }
 
@@ -206,14 +213,19 @@ func publish(dir, page string) error {
 	return nil
 }
 
-// commit is what is measured.
+// commit is what is measured. Results and documentation may have changed since.
 func commit(b *testing.B) string {
-	output, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*").Output()
+	b.Helper()
+	head, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {
-		b.Logf("the commit is unknown: %v", err)
 		return "unknown"
 	}
-	return strings.TrimSpace(string(output))
+	text := strings.TrimSpace(string(head))
+	changed, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no", "--", ":/", ":!/test/bench/results", ":!/docs").Output()
+	if err != nil || len(changed) > 0 {
+		text += "-dirty"
+	}
+	return text
 }
 
 // machine describes what this runs on.

@@ -58,11 +58,7 @@ func BenchmarkSoak(b *testing.B) {
 	s.last(*soakFor)
 	r := s.row().conclude(b, s.measured())
 	printTable(os.Stdout, []result{r}, !testing.Short())
-	if testing.Short() {
-		return
-	}
-	require.NoError(b, r.save(resultsDir))
-	require.NoError(b, publish(resultsDir, pageFile))
+	r.keep(b)
 }
 
 // soak is a cluster with simulated kubelets and all components, as users have it.
