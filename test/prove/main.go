@@ -1,0 +1,118 @@
+// prove plays random worlds under random faults on a real control plane, and has them judged by what users were promised.
+// Each world comes from a seed: what there is, what becomes of it, and what fails meanwhile (package world). The referee says
+// whether any pod was bound too early (internal/ordercheck), and the judge whether at the end everything is as it must be
+// (package judge).
+//
+//	go run ./test/prove -seed 7            # plays one world
+//	go run ./test/prove -seeds 200         # plays many; started again it goes on where it was
+//	go run ./test/prove -seed 7 -print     # prints its plan
+//	go run ./test/prove -plan FILE         # plays a plan that was printed, and perhaps changed
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"example.com/podsequence/test/prove/plan"
+	"example.com/podsequence/test/prove/world"
+)
+
+// errViolated says that a promise was broken.
+var errViolated = errors.New("promises were broken")
+
+func main() {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		cancel()
+		os.Exit(1)
+	}
+}
+
+// options are what the command line says.
+type options struct {
+	seed, first uint64
+	seeds       int
+	planFile    string
+	print       bool
+	calm        bool
+	shrink      time.Duration
+	patience    time.Duration
+	dir         string
+	page        string
+	commit      string
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("prove", flag.ContinueOnError)
+	flags.Uint64Var(&o.seed, "seed", 0, "the only seed to play")
+	flags.Uint64Var(&o.first, "first", 1, "the first of -seeds")
+	flags.IntVar(&o.seeds, "seeds", 0, "how many seeds to play, but for those that -dir has a result of")
+	flags.StringVar(&o.planFile, "plan", "", "file of the plan to play, in place of that of a seed")
+	flags.BoolVar(&o.print, "print", false, "print the plan of the seed, and play nothing")
+	flags.BoolVar(&o.calm, "without-faults", false, "leave all programs alone")
+	flags.DurationVar(&o.shrink, "shrink", 0, "how long to look for a shorter plan that fails as well, when one failed; 0 does not look")
+	flags.DurationVar(&o.patience, "patience", 30*time.Second, "how long something may be wrong after the last fault")
+	flags.StringVar(&o.dir, "dir", "", "directory for results, and for plans, traces and logs of seeds that failed")
+	flags.StringVar(&o.page, "page", "", "file of the page about the results, whose part about the runs is written anew")
+	flags.StringVar(&o.commit, "commit", "unknown", "commit of what is proved; results of others are not counted")
+	return o, flags.Parse(args)
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	// What clients complain of while an API server is killed is no news.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	log.SetLogger(klog.Background())
+	o, err := parse(args)
+	if err != nil {
+		return err
+	}
+	plans, err := o.plans()
+	if err != nil {
+		return err
+	}
+	if o.print {
+		for _, p := range plans {
+			fmt.Fprint(out, p)
+		}
+		return nil
+	}
+	return prove(ctx, o, plans, out)
+}
+
+// plans are those to play.
+func (o *options) plans() ([]*plan.Plan, error) {
+	if o.planFile != "" {
+		text, err := os.ReadFile(o.planFile)
+		if err != nil {
+			return nil, fmt.Errorf("read plan: %w", err)
+		}
+		p, err := plan.Parse(string(text))
+		return []*plan.Plan{p}, err
+	}
+	seeds := []uint64{o.seed}
+	if o.seeds > 0 {
+		seeds = nil
+		for i := range uint64(o.seeds) {
+			seeds = append(seeds, o.first+i)
+		}
+	}
+	var plans []*plan.Plan
+	for _, seed := range seeds {
+		plans = append(plans, world.Invent(seed, world.Options{WithoutFaults: o.calm}))
+	}
+	return plans, nil
+}

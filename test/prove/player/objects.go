@@ -1,0 +1,163 @@
+package player
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/prove/plan"
+)
+
+const (
+	// requestTimeout is how long a request may take until it is made again: a stopped API server never answers.
+	requestTimeout = 5 * time.Second
+	// retryPause is between two tries.
+	retryPause = 100 * time.Millisecond
+	// refusalPatience is how long a request is tried again that the API server may accept later: in a namespace that is not
+	// ready for pods yet, or under a name that another object has which is on its way out.
+	refusalPatience = 10 * time.Second
+	// patience is how long any other request is tried again.
+	patience = 3 * time.Minute
+)
+
+// kinds are those that plans have objects of.
+var kinds = map[string]schema.GroupVersion{
+	"Namespace": {Version: "v1"}, "Node": {Version: "v1"}, "Pod": {Version: "v1"}, "ReplicationController": {Version: "v1"},
+	"Deployment": {Group: "apps", Version: "v1"}, "ReplicaSet": {Group: "apps", Version: "v1"}, "StatefulSet": {Group: "apps", Version: "v1"},
+	"DaemonSet": {Group: "apps", Version: "v1"}, "Job": {Group: "batch", Version: "v1"},
+	"PodSequence": v1alpha1.GroupVersion, "ClusterPodSequence": v1alpha1.GroupVersion,
+}
+
+// refused says that the API server has refused a step, or that there was nothing to do it to. That happens to users, too.
+type refused struct{ error }
+
+// change does a step about objects, as often as it takes until there is an answer.
+func (p *Player) change(ctx context.Context, step plan.Step) error {
+	began := time.Now()
+	for {
+		request, cancel := context.WithTimeout(ctx, requestTimeout)
+		err := p.try(request, step)
+		cancel()
+		waited := time.Since(began)
+		switch {
+		case err == nil:
+			return nil
+		case final(err), mayPass(err) && waited > refusalPatience:
+			return refused{err}
+		case ctx.Err() != nil || waited > patience:
+			return err
+		}
+		select {
+		case <-time.After(retryPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// final reports whether the same request would get the same answer.
+func final(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}
+
+func mayPass(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) }
+
+func (p *Player) try(ctx context.Context, step plan.Step) error {
+	switch step.Verb {
+	case plan.PatchPods, plan.DeletePods:
+		return p.eachPod(ctx, step)
+	case plan.Create:
+		return p.create(ctx, step)
+	}
+	object, err := named(step)
+	if err != nil {
+		return err
+	}
+	patch := client.RawPatch(types.MergePatchType, []byte(step.Body))
+	switch step.Verb {
+	case plan.Patch:
+		return p.Site.API.Patch(ctx, object, patch)
+	case plan.PatchStatus:
+		return p.Site.API.Status().Patch(ctx, object, patch)
+	case plan.Delete:
+		return p.Site.API.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	}
+	return fmt.Errorf("%s is nothing to do to an object", step.Verb)
+}
+
+// named is an object with the name that a step has, and nothing else.
+func named(step plan.Step) (*unstructured.Unstructured, error) {
+	object := &unstructured.Unstructured{}
+	version, known := kinds[step.Args[0]]
+	if !known {
+		return nil, fmt.Errorf("unknown kind %s", step.Args[0])
+	}
+	object.SetGroupVersionKind(version.WithKind(step.Args[0]))
+	namespace, name, namespaced := strings.Cut(step.Args[1], "/")
+	if !namespaced {
+		namespace, name = "", step.Args[1]
+	}
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	return object, nil
+}
+
+func (p *Player) create(ctx context.Context, step plan.Step) error {
+	object, err := named(step)
+	if err != nil {
+		return err
+	}
+	there := object.DeepCopy()
+	if err := json.Unmarshal([]byte(step.Body), &object.Object); err != nil {
+		return fmt.Errorf("decode object: %w", err)
+	}
+	err = p.Site.API.Create(ctx, object)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	// An earlier try may have created it, though its answer was lost.
+	if found := p.Site.API.Get(ctx, client.ObjectKeyFromObject(there), there); found == nil && there.GetDeletionTimestamp() == nil {
+		return nil
+	}
+	return err
+}
+
+// eachPod does something to all pods there are of a namespace with some labels.
+func (p *Player) eachPod(ctx context.Context, step plan.Step) error {
+	selector, err := labels.Parse(step.Args[1])
+	if err != nil {
+		return err
+	}
+	var pods corev1.PodList
+	if err := p.Site.API.List(ctx, &pods, client.InNamespace(step.Args[0]), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return err
+	}
+	var errs []error
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if step.Verb == plan.DeletePods {
+			err = p.Site.API.Delete(ctx, pod)
+		} else {
+			err = p.Site.API.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(step.Body)))
+		}
+		errs = append(errs, client.IgnoreNotFound(err))
+	}
+	return errors.Join(errs...)
+}
+
+func isRefused(err error) bool {
+	var r refused
+	return errors.As(err, &r)
+}

@@ -1,0 +1,129 @@
+// Package player has the steps of a plan happen on a site. Objects and faults have a timeline each: what an API server that is
+// down keeps waiting must not keep it from being started again.
+package player
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/podsequence/internal/ordercheck"
+	"example.com/podsequence/test/prove/plan"
+	"example.com/podsequence/test/prove/site"
+)
+
+// Player plays plans on one site.
+type Player struct {
+	Site *site.Site
+	// Referee is told of schedulers that were stopped.
+	Referee *ordercheck.Referee
+	// Trace is told of every step and what came of it.
+	Trace io.Writer
+}
+
+// Play has everything happen that the plan says, and ends what faults began. It returns when all components of the control
+// plane are healthy; our programs may still be starting.
+func (p *Player) Play(ctx context.Context, what *plan.Plan) error {
+	began := time.Now()
+	objects, faults := split(what.Steps)
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.playTimeline(groupCtx, began, objects, p.change) })
+	group.Go(func() error { return p.playFaults(groupCtx, began, faults) })
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return nil
+}
+
+func split(steps []plan.Step) (objects, faults []plan.Step) {
+	for _, s := range steps {
+		if s.Fault() {
+			faults = append(faults, s)
+		} else {
+			objects = append(objects, s)
+		}
+	}
+	return objects, faults
+}
+
+func (p *Player) playTimeline(ctx context.Context, began time.Time, steps []plan.Step, do func(context.Context, plan.Step) error) error {
+	for _, step := range steps {
+		select {
+		case <-time.After(time.Until(began.Add(step.At))):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		at := time.Since(began).Round(time.Millisecond)
+		err := do(ctx, step)
+		outcome := "done"
+		if err != nil {
+			outcome = err.Error()
+		}
+		_, _ = fmt.Fprintf(p.Trace, "%s %s: %s\n", at, summary(step), outcome) // a trace that cannot be written helps nobody
+		if err != nil && !isRefused(err) {
+			return fmt.Errorf("play %q: %w", summary(step), err)
+		}
+	}
+	return nil
+}
+
+// summary is a step without the object in it.
+func summary(step plan.Step) string {
+	step.Body = ""
+	return step.String()
+}
+
+// playFaults ends all that is left of the faults when their last step is over.
+func (p *Player) playFaults(ctx context.Context, began time.Time, steps []plan.Step) error {
+	err := p.playTimeline(ctx, began, steps, p.fault)
+	for _, name := range p.Site.Stopped() {
+		err = errors.Join(err, p.resume(name))
+	}
+	return errors.Join(err, p.Site.Recover(ctx))
+}
+
+func (p *Player) fault(ctx context.Context, step plan.Step) error {
+	name := step.Args[0]
+	switch step.Verb {
+	case plan.Kill:
+		return p.Site.KillProcess(ctx, name)
+	case plan.Start:
+		return p.Site.StartProcess(ctx, name)
+	case plan.Stop:
+		return p.Site.StopProcess(name)
+	case plan.Continue:
+		return p.resume(name)
+	case plan.Delay:
+		by, err := time.ParseDuration(step.Args[1])
+		p.Site.Delay(name, by)
+		return err
+	case plan.Cut:
+		p.Site.Cut(name)
+		return nil
+	case plan.CrashBefore, plan.CrashAfter:
+		p.Site.Crash(step.Verb == plan.CrashAfter, name, step.Args[1])
+		return nil
+	case plan.Refuse:
+		code, err := strconv.Atoi(name)
+		p.Site.Refuse(code)
+		return err
+	}
+	return fmt.Errorf("%s is no fault", step.Verb)
+}
+
+// schedulers are what may bind, when it is continued, what it decided before it was stopped.
+var schedulers = []string{"podsequence-scheduler-1", "podsequence-scheduler-2"}
+
+func (p *Player) resume(name string) error {
+	stopped, err := p.Site.ContinueProcess(name)
+	if !stopped.IsZero() && (slices.Contains(schedulers, name) || !p.Site.Ours(name)) {
+		p.Referee.SchedulerStopped(ordercheck.Stop{From: stopped, To: time.Now()})
+	}
+	return err
+}

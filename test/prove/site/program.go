@@ -1,0 +1,198 @@
+package site
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// restartPause is how long a program that ended by itself waits until it is started again.
+const restartPause = 200 * time.Millisecond
+
+// program is an instance of one of ours, and looks after itself as a kubelet would.
+type program struct {
+	name, path, log string
+	args            []string
+	url             string // where it serves its metrics
+
+	stop    context.CancelFunc
+	stopped sync.WaitGroup
+	changed chan struct{}
+
+	mu      sync.Mutex
+	process *os.Process // that runs now
+	down    bool        // it must not run
+}
+
+// begin runs the program until end.
+func (p *program) begin() {
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop, p.changed = stop, make(chan struct{}, 1)
+	p.stopped.Go(func() { p.run(ctx) })
+}
+
+func (p *program) end() {
+	p.stop()
+	p.signal(syscall.SIGCONT)
+	p.signal(syscall.SIGKILL)
+	p.stopped.Wait()
+}
+
+// setDown ends the program and keeps it from being started, or has it started again.
+func (p *program) setDown(down bool) {
+	p.mu.Lock()
+	was := p.down
+	p.down = down
+	p.mu.Unlock()
+	if down {
+		p.signal(syscall.SIGKILL)
+	}
+	if was != down {
+		select {
+		case p.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// signal sends a signal to the process, if there is one. Its ID cannot be another's: the process is not waited for meanwhile.
+func (p *program) signal(signal syscall.Signal) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.process != nil {
+		_ = p.process.Signal(signal) // it may have ended
+	}
+}
+
+func (p *program) run(ctx context.Context) {
+	// A child gets its parent-death signal when the thread ends that started it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for ctx.Err() == nil {
+		if p.mayRun() {
+			p.runOnce(ctx)
+		}
+		select {
+		case <-ctx.Done():
+		case <-p.changed:
+		case <-time.After(restartPause):
+		}
+	}
+}
+
+func (p *program) mayRun() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.down
+}
+
+// runOnce starts the program and returns when it has ended.
+func (p *program) runOnce(ctx context.Context) {
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return // the next turn is due soon
+	}
+	defer func() { _ = log.Close() }()
+	command := exec.CommandContext(ctx, p.path, p.args...)
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if !p.started(command) {
+		return
+	}
+	_ = command.Wait() // it was killed, or says in its log why it ended
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.process = nil
+}
+
+// started starts the process unless it must be down by now.
+func (p *program) started(command *exec.Cmd) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.down || command.Start() != nil {
+		return false
+	}
+	p.process = command.Process
+	return true
+}
+
+// recordedArgs are those with which the cluster runs a component.
+func (s *Site) recordedArgs(component string) ([]string, error) {
+	content, err := os.ReadFile(filepath.Join(s.Dir, "state", "processes", component+".json"))
+	if err != nil {
+		return nil, fmt.Errorf("read arguments of %s: %w", component, err)
+	}
+	var record struct{ Args []string }
+	if err := json.Unmarshal(content, &record); err != nil {
+		return nil, fmt.Errorf("read arguments of %s: %w", component, err)
+	}
+	return record.Args, nil
+}
+
+// argsBehindProxy are the arguments of one instance: with ports of its own, and the proxy in place of the API server.
+func (s *Site) argsBehindProxy(instance string, args []string) (changed []string, url string, err error) {
+	for _, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		port, err := freePort()
+		if err != nil {
+			return nil, "", err
+		}
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		switch {
+		case name == "--secure-port":
+			value, url = strconv.Itoa(port), "https://"+address
+		case name == "--metrics-bind-address":
+			value, url = address, "https://"+address
+		case name == "--health-probe-bind-address":
+			value = address
+		case name == "--kubeconfig":
+			value, err = s.proxy.kubeconfig(value, instance)
+		case name == "--config":
+			value, err = s.schedulerConfig(value, instance)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		changed = append(changed, name+"="+value)
+	}
+	return changed, url, nil
+}
+
+// schedulerConfig writes a copy of a scheduler's configuration whose kubeconfig names the proxy.
+func (s *Site) schedulerConfig(path, instance string) (string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read scheduler configuration: %w", err)
+	}
+	original := filepath.Join(filepath.Dir(path), "podsequence-scheduler.kubeconfig")
+	behind, err := s.proxy.kubeconfig(original, instance)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(filepath.Dir(path), instance+".yaml")
+	changed := strings.ReplaceAll(string(content), original, behind)
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		return "", fmt.Errorf("write scheduler configuration: %w", err)
+	}
+	return path, nil
+}
+
+// freePort is one that nobody listens at.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a port: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}

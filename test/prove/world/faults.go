@@ -1,0 +1,89 @@
+package world
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"example.com/podsequence/test/prove/plan"
+)
+
+// Processes that faults name. There are two of each program of ours.
+const (
+	scheduler         = "podsequence-scheduler"
+	controller        = "podsequence-controller"
+	apiServer         = "kube-apiserver"
+	etcd              = "etcd"
+	controllerManager = "kube-controller-manager"
+)
+
+// watched are the resources that our programs watch, whose watches may be late or break.
+var watched = []string{
+	"pods", "nodes", "namespaces", "podsequences", "clusterpodsequences", "deployments", "replicasets", "statefulsets", "daemonsets", "jobs",
+	"replicationcontrollers",
+}
+
+// writes are those that our programs make, and around which they may be killed.
+var writes = []struct{ method, resource string }{
+	{http.MethodPost, "pods/binding"}, {http.MethodPatch, "pods"}, {http.MethodPatch, "pods/status"},
+	{http.MethodPatch, "podsequences/status"}, {http.MethodPatch, "clusterpodsequences/status"},
+}
+
+func (w *world) inventFaults() {
+	for range w.between(1, 4) {
+		w.inventFault(w.moment(time.Second, healAt))
+	}
+}
+
+func (w *world) inventFault(at time.Duration) {
+	short := w.moment(200*time.Millisecond, 2*time.Second)
+	// Longer than the lease of our programs.
+	long := w.moment(9*time.Second, 12*time.Second)
+	ours := fmt.Sprintf("%s-%d", one(w.dice, scheduler, controller), w.between(1, 2))
+	switch w.IntN(13) {
+	case 10, 11, 12:
+		write := one(w.dice, writes...)
+		w.add(at, one(w.dice, plan.CrashBefore, plan.CrashAfter), nil, write.method, write.resource)
+	case 0, 1:
+		w.fault(at, plan.Kill, plan.Start, short, ours)
+	case 2:
+		program := one(w.dice, scheduler, controller)
+		w.fault(at, plan.Kill, plan.Start, short, program+"-1")
+		w.fault(at, plan.Kill, plan.Start, short, program+"-2")
+	case 3:
+		w.fault(at, plan.Stop, plan.Continue, long, ours)
+	case 4:
+		w.fault(at, plan.Kill, plan.Start, short, one(w.dice, apiServer, etcd, controllerManager))
+	case 5:
+		w.fault(at, plan.Stop, plan.Continue, short, one(w.dice, apiServer, etcd, controllerManager))
+	case 6, 7:
+		for _, resource := range some(w.dice, 30, watched) {
+			w.add(at, plan.Delay, nil, resource, w.moment(100*time.Millisecond, w.mostDelay()).String())
+			w.add(at+short+2*time.Second, plan.Delay, nil, resource, "0s")
+		}
+	case 8:
+		for _, resource := range some(w.dice, 40, watched) {
+			w.add(at, plan.Cut, nil, resource)
+		}
+	case 9:
+		w.add(at, plan.Refuse, nil, one(w.dice, "403", "409", "429", "500"))
+		w.add(at+short, plan.Refuse, nil, "0")
+	}
+}
+
+// fault begins something and ends it after some time.
+func (w *world) fault(at time.Duration, begin, end plan.Verb, lasts time.Duration, process string) {
+	w.add(at, begin, nil, process)
+	w.add(at+lasts, end, nil, process)
+}
+
+// mostDelay is how late a watch may be. Where what is ready may break, a scheduler cannot know what its watches have not
+// brought, and the referee allows for two seconds.
+func (w *world) mostDelay() time.Duration {
+	for _, s := range w.sequences {
+		if s.spec.Mode() != "BootstrapOnly" {
+			return time.Second
+		}
+	}
+	return 5 * time.Second
+}

@@ -1,0 +1,75 @@
+package world
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/test/prove/plan"
+)
+
+// A simulated kubelet looks after nodes with this annotation.
+const kubeletAnnotation, kubeletValue = "kwok.x-k8s.io/node", "fake"
+
+type node struct {
+	name   string
+	labels map[string]string
+}
+
+func (w *world) inventNodes() {
+	for i := range w.between(2, 4) {
+		n := &node{name: fmt.Sprintf("%s-n%d", w.prefix, i)}
+		n.labels = map[string]string{corev1.LabelHostname: n.name, corev1.LabelOSStable: "linux", SeedLabel: w.prefix, zoneLabel: one(w.dice, "in", "out")}
+		w.nodes = append(w.nodes, n)
+		at := time.Duration(0)
+		if i > 0 && w.chance(25) { // an autoscaler brings it
+			at = w.moment(time.Second, editsTo)
+		}
+		w.create(at, "Node", n.object())
+	}
+}
+
+func (n *node) object() *corev1.Node {
+	capacity := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("1000"),
+	}
+	return &corev1.Node{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
+		ObjectMeta: metav1.ObjectMeta{Name: n.name, Labels: n.labels, Annotations: map[string]string{kubeletAnnotation: kubeletValue}},
+		Status:     corev1.NodeStatus{Capacity: capacity, Allocatable: capacity},
+	}
+}
+
+// editNode has something happen to a node.
+func (w *world) editNode(at time.Duration) {
+	n := one(w.dice, w.nodes...)
+	later := at + w.moment(500*time.Millisecond, 4*time.Second)
+	switch w.IntN(5) {
+	case 0:
+		w.patch(at, "Node", "", n.name, object{"spec": object{"unschedulable": true}})
+		w.patch(later, "Node", "", n.name, object{"spec": object{"unschedulable": nil}})
+	case 1:
+		n.labels[zoneLabel] = one(w.dice, "in", "out")
+		w.patch(at, "Node", "", n.name, object{"metadata": object{"labels": object{zoneLabel: n.labels[zoneLabel]}}})
+	case 2:
+		taints := []corev1.Taint{{Key: "maintenance", Effect: corev1.TaintEffectNoSchedule}}
+		w.patch(at, "Node", "", n.name, object{"spec": object{"taints": taints}})
+		w.patch(later, "Node", "", n.name, object{"spec": object{"taints": nil}})
+	case 3:
+		w.remove(at, "Node", "", n.name)
+		if w.chance(80) {
+			w.create(later, "Node", n.object())
+		}
+	case 4:
+		ready := func(status corev1.ConditionStatus) object {
+			return object{"status": object{"conditions": []object{{
+				"type": corev1.NodeReady, "status": status, "reason": "Proof", "message": "as the plan has it",
+			}}}}
+		}
+		w.add(at, plan.PatchStatus, ready(corev1.ConditionFalse), "Node", n.name)
+		w.add(later, plan.PatchStatus, ready(corev1.ConditionTrue), "Node", n.name)
+	}
+}

@@ -1,0 +1,129 @@
+// Package world invents what happens in a world, from one number: namespaces and nodes that come and go, workloads of all
+// kinds, sequences of both kinds and scopes, edits of all of them, and what fails meanwhile. The same number gives the
+// same plan.
+//
+// The first objects come in any order, so that there are pods before their sequences, too. Then they are edited, while
+// programs are killed. At the end what keeps pods from being ready is put right, as operators would, so that most pods
+// may run at last and the judge has something to ask for.
+package world
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/test/prove/plan"
+)
+
+// When things happen in a plan.
+const (
+	createdBy = 6 * time.Second  // all first objects are there
+	editsFrom = 3 * time.Second  // the first edit at the earliest
+	editsTo   = 15 * time.Second // the last one
+	healAt    = 16 * time.Second // what keeps pods from being ready is put right
+)
+
+// Options say what kind of plans to invent.
+type Options struct {
+	// Without leaves out faults: programs are left alone.
+	WithoutFaults bool
+}
+
+// world is one that is being invented.
+type world struct {
+	dice
+	plan       *plan.Plan
+	prefix     string
+	namespaces []string
+	nodes      []*node
+	apps       []*app
+	sequences  []*sequence
+	tiers      []string
+}
+
+// Invent returns the plan of a seed.
+func Invent(seed uint64, options Options) *plan.Plan {
+	w := &world{dice: newDice(seed), plan: &plan.Plan{Seed: seed}, prefix: Prefix(seed)}
+	w.tiers = []string{"a", "b", "c", "d"}[:w.between(2, 4)]
+	w.inventNamespaces()
+	w.inventNodes()
+	w.inventApps()
+	w.inventSequences()
+	w.inventEdits()
+	w.heal()
+	if !options.WithoutFaults {
+		w.inventFaults()
+	}
+	w.plan.Sort()
+	return w.plan
+}
+
+// Prefix begins the names of all namespaces, nodes and ClusterPodSequences of a seed, but for the dash behind it.
+func Prefix(seed uint64) string { return fmt.Sprintf("p%d", seed) }
+
+// SeedLabel is on the nodes and namespaces of a world, and the pods of a world select nodes by it.
+const SeedLabel = "prove.podsequence.example.com/seed"
+
+// zoneLabel is on some nodes and namespaces.
+const zoneLabel = "zone"
+
+func (w *world) add(at time.Duration, verb plan.Verb, body any, args ...string) {
+	step := plan.Step{At: at, Verb: verb, Args: args}
+	if body != nil {
+		step.Body = encode(body)
+	}
+	w.plan.Steps = append(w.plan.Steps, step)
+}
+
+// create adds a step that creates an object.
+func (w *world) create(at time.Duration, kind string, object metav1.Object) {
+	w.add(at, plan.Create, object, kind, nameOf(object.GetNamespace(), object.GetName()))
+}
+
+// patch adds a step that patches one.
+func (w *world) patch(at time.Duration, kind, namespace, name string, body any) {
+	w.add(at, plan.Patch, body, kind, nameOf(namespace, name))
+}
+
+func (w *world) remove(at time.Duration, kind, namespace, name string) {
+	w.add(at, plan.Delete, nil, kind, nameOf(namespace, name))
+}
+
+func nameOf(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// object is a part of a patch.
+type object = map[string]any
+
+func encode(body any) string {
+	content, err := json.Marshal(body)
+	if err != nil {
+		panic(fmt.Sprintf("encode %T: %v", body, err)) // all that is encoded was made here
+	}
+	return string(content)
+}
+
+func (w *world) inventNamespaces() {
+	for i := range w.between(1, 3) {
+		name := fmt.Sprintf("%s-%c", w.prefix, 'x'+rune(i))
+		w.namespaces = append(w.namespaces, name)
+		namespace := &corev1.Namespace{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{SeedLabel: w.prefix}},
+		}
+		if w.chance(50) {
+			namespace.Labels[zoneLabel] = "in"
+		}
+		if w.chance(50) {
+			namespace.Annotations = map[string]string{allowAnnotation: "*"}
+		}
+		w.create(0, "Namespace", namespace)
+	}
+}

@@ -1,0 +1,62 @@
+package world
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/podsequence/test/prove/plan"
+)
+
+func TestASeedGivesOnePlanThatCanBeReplayed(t *testing.T) {
+	for seed := range uint64(200) {
+		invented := Invent(seed, Options{})
+		again := Invent(seed, Options{})
+		require.Equal(t, invented.String(), again.String(), "seed %d", seed)
+		read, err := plan.Parse(invented.String())
+		require.NoError(t, err, "seed %d", seed)
+		require.Equal(t, invented.String(), read.String(), "seed %d", seed)
+	}
+}
+
+func TestSeedsBetweenThemHaveEverything(t *testing.T) {
+	verbs, kinds := map[plan.Verb]int{}, map[string]int{}
+	for seed := range uint64(200) {
+		for _, step := range Invent(seed, Options{}).Steps {
+			verbs[step.Verb]++
+			if step.Verb == plan.Create {
+				kinds[step.Args[0]]++
+			}
+		}
+	}
+	for _, verb := range []plan.Verb{
+		plan.Create, plan.Patch, plan.PatchStatus, plan.Delete, plan.PatchPods, plan.DeletePods,
+		plan.Kill, plan.Start, plan.Stop, plan.Continue, plan.CrashBefore, plan.CrashAfter, plan.Delay, plan.Cut, plan.Refuse,
+	} {
+		assert.NotZero(t, verbs[verb], verb)
+	}
+	for _, kind := range []string{
+		"Namespace", "Node", "Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController",
+		"PodSequence", "ClusterPodSequence",
+	} {
+		assert.NotZero(t, kinds[kind], kind)
+	}
+}
+
+func TestWithoutFaultsTheWorldIsTheSame(t *testing.T) {
+	for seed := range uint64(50) {
+		var objects []string
+		for _, step := range Invent(seed, Options{}).Steps {
+			if !step.Fault() {
+				objects = append(objects, step.String())
+			}
+		}
+		var calm []string
+		for _, step := range Invent(seed, Options{WithoutFaults: true}).Steps {
+			require.False(t, step.Fault())
+			calm = append(calm, step.String())
+		}
+		require.Equal(t, objects, calm, "seed %d", seed)
+	}
+}
