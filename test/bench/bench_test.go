@@ -3,8 +3,10 @@ package bench
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -127,11 +129,11 @@ func TestAPictureIsWellFormed(t *testing.T) {
 			assert.NotContains(t, picture.String(), "NaN")
 			assert.NotContains(t, picture.String(), "Inf")
 			for decoder := xml.NewDecoder(&picture); ; {
-				if _, err := decoder.Token(); err == io.EOF {
+				_, err := decoder.Token()
+				if errors.Is(err, io.EOF) {
 					break
-				} else {
-					require.NoError(t, err)
 				}
+				require.NoError(t, err)
 			}
 		})
 	}
@@ -143,6 +145,21 @@ func TestAStoredResultReadsTheSame(t *testing.T) {
 	results, err := loadResults(dir)
 	require.NoError(t, err)
 	assert.Equal(t, []result{sample()}, results)
+}
+
+func TestResultsArePublishedWithTheirPictures(t *testing.T) {
+	dir, docs := t.TempDir(), t.TempDir()
+	require.NoError(t, sample().save(dir))
+	plain := sample()
+	plain.Row, plain.Curves = 1, nil
+	require.NoError(t, plain.save(dir))
+	page := filepath.Join(docs, "performance.md")
+	require.NoError(t, publish(dir, page))
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	assert.Less(t, strings.Index(string(text), "## Row 1"), strings.Index(string(text), "## Row 5"), "rows are in order")
+	assert.FileExists(t, filepath.Join(docs, pictureFile(5)))
+	assert.NoFileExists(t, filepath.Join(docs, pictureFile(1)), "row 1 has no shape")
 }
 
 // The page is written with the results. An edit by hand would be lost.
