@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,8 +30,29 @@ const (
 	verdictTimeout = 2 * time.Minute
 )
 
-// playWorld plays a plan, has the world judged, and removes it.
-func (p *prover) playWorld(ctx context.Context, what *plan.Plan, trace io.Writer) (result results.Result, err error) {
+// playWorld plays a plan, has the world judged, removes it, and asks our programs what they still know of it.
+func (p *prover) playWorld(ctx context.Context, what *plan.Plan, trace io.Writer) (results.Result, error) {
+	result, err := p.playAndJudge(ctx, what, trace)
+	if err := errors.Join(err, p.clean(context.WithoutCancel(ctx), world.Prefix(what.Seed))); err != nil {
+		return result, err
+	}
+	if left := p.remembered(ctx); left > 0 {
+		result.Violations = append(result.Violations, fmt.Sprintf("for %s after all pods were gone the schedulers held %d", p.patience, left))
+	}
+	return result, nil
+}
+
+// remembered is how many pods our schedulers still hold when the world is gone, and they had time to hear of that.
+func (p *prover) remembered(ctx context.Context) (left int) {
+	_ = wait.PollUntilContextTimeout(ctx, time.Second, p.patience, true, func(ctx context.Context) (bool, error) { // then some are left
+		left = p.site.Held(ctx)
+		return left == 0, nil
+	})
+	return left
+}
+
+// playAndJudge plays a plan and has the world judged.
+func (p *prover) playAndJudge(ctx context.Context, what *plan.Plan, trace io.Writer) (result results.Result, err error) {
 	began := time.Now()
 	result = results.Result{Seed: what.Seed, Commit: p.commit, Began: began, Steps: len(what.Steps), Faults: countFaults(what)}
 	etcd, err := p.site.EtcdConfig()
@@ -41,14 +64,11 @@ func (p *prover) playWorld(ctx context.Context, what *plan.Plan, trace io.Writer
 		return result, err
 	}
 	defer referee.Stop()
-	prefix := world.Prefix(what.Seed)
-	defer func() { err = errors.Join(err, p.clean(context.WithoutCancel(ctx), prefix)) }()
-
 	player := &player.Player{Site: p.site, Referee: referee, Trace: trace}
 	if err := player.Play(ctx, what); err != nil {
 		return result, err
 	}
-	judge := &judge.Judge{API: p.site.API, Label: world.SeedLabel, Value: prefix, Patience: p.patience}
+	judge := &judge.Judge{API: p.site.API, Label: world.SeedLabel, Value: world.Prefix(what.Seed), Patience: p.patience}
 	end, err := judge.Settle(ctx)
 	if err != nil {
 		return result, err
@@ -60,7 +80,12 @@ func (p *prover) playWorld(ctx context.Context, what *plan.Plan, trace io.Writer
 	verdict := referee.Verdict(ctx)
 	result.Bindings, result.Excused = verdict.Bindings, verdict.Excused
 	for _, violation := range verdict.Violations {
-		result.Violations = append(result.Violations, violation.String())
+		if violation.Raced {
+			result.Raced++
+		} else {
+			result.Violations = append(result.Violations, violation.String())
+			explain(trace, referee.History(ctx), violation)
+		}
 	}
 	for _, incomplete := range verdict.Incomplete {
 		result.Violations = append(result.Violations, "the referee cannot judge all: "+incomplete)
@@ -70,6 +95,20 @@ func (p *prover) playWorld(ctx context.Context, what *plan.Plan, trace io.Writer
 	}
 	result.Took = time.Since(began)
 	return result, nil
+}
+
+// explain writes what became of the pods of the sequence that a pod was bound too early by.
+func explain(trace io.Writer, history ordercheck.History, violation ordercheck.Violation) {
+	namespace, name, namespaced := strings.Cut(violation.Sequence, "/")
+	if !namespaced {
+		namespace, name = "", violation.Sequence
+	}
+	timeline, err := ordercheck.NewTimeline(history, types.NamespacedName{Namespace: namespace, Name: name})
+	if err != nil {
+		_, _ = fmt.Fprintf(trace, "no timeline of %s: %v\n", violation.Sequence, err) // as good as a trace can say it
+		return
+	}
+	_, _ = fmt.Fprintf(trace, "\n%s\n%s\n", violation, timeline)
 }
 
 // countFaults counts what a plan has of each fault. What ends one does not count.

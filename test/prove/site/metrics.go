@@ -9,21 +9,31 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"example.com/podsequence/internal/controlplane"
 )
 
-// flushed counts pods that a scheduler scheduled only after it had given up waiting for an event that concerns them.
-const flushed = "scheduler_pod_scheduled_after_flush_total"
+// The metrics of a scheduler that are asked for.
+const (
+	flushed = "scheduler_pod_scheduled_after_flush_total" // pods that were scheduled after no event had, for minutes
+	held    = "podsequence_held_pods"
+)
 
 // scrapeTimeout is how long a program may take to say what it counted.
 const scrapeTimeout = 5 * time.Second
 
 // Rescued counts the pods that our schedulers scheduled only because they look at forgotten pods every five minutes. It is 0 for
 // a scheduler that does not answer.
-func (s *Site) Rescued(ctx context.Context) int {
+func (s *Site) Rescued(ctx context.Context) int { return s.countedBySchedulers(ctx, flushed) }
+
+// Held counts the pods that our schedulers hold, as far as they know.
+func (s *Site) Held(ctx context.Context) int { return s.countedBySchedulers(ctx, held) }
+
+func (s *Site) countedBySchedulers(ctx context.Context, metric string) int {
 	count := 0
 	for _, name := range s.names {
-		if strings.HasPrefix(name, "podsequence-scheduler") {
-			count += s.counted(ctx, s.programs[name].url+"/metrics", flushed)
+		if strings.HasPrefix(name, controlplane.PodSequenceScheduler) {
+			count += s.counted(ctx, s.programs[name].url+"/metrics", metric)
 		}
 	}
 	return count
