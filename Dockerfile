@@ -2,7 +2,9 @@
 # `make docker-build IMG=...` builds both. `make images` builds the same without Docker, for several platforms at once, and so
 # that two builds have the same digest.
 
-# The release that go.mod names. It only builds: nothing of it is in the images.
+# The release that go.mod names. It only builds: nothing of it is in the images, whose files depend on the Go release alone. So it is
+# named by tag and not by digest. Where a policy asks for a digest, take that of this tag from the registry that you trust:
+# docker buildx imagetools inspect golang:1.26.8
 FROM --platform=$BUILDPLATFORM golang:1.26.8 AS modules
 WORKDIR /src
 COPY go.mod go.sum ./

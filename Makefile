@@ -151,7 +151,7 @@ image-files:
 
 .PHONY: charts
 charts: ## Package the Helm charts into dist/charts, with images named after IMG
-	@hack/charts.sh '$(VERSION)' '$(image_repository)' dist/charts
+	@SOURCE_DATE_EPOCH='$(CREATED)' hack/charts.sh '$(VERSION)' '$(image_repository)' dist/charts
 
 .PHONY: release
 release: ## Put images, charts, manifests, the kubectl plugin and checksums of the tag's release into dist/
@@ -172,7 +172,14 @@ test: build build-helm ## Run all tests, on a real control plane where one is ne
 	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
 	$(GO) test $$($(GO) list ./... | grep -v /test/)
 	for module in images charts; do $(GO) -C hack/$$module test ./... || exit 1; done
-	$(GO) test -p 2 -timeout 90m ./test/... # two packages at a time: their tests wait more than they work
+	# Two packages at a time: their tests wait more than they work. One has benchmarks only, and takes long to link.
+	$(GO) test -p 2 -timeout 90m $$($(GO) list ./test/... | grep -v /schedulerperf)
+
+STEPS ?= 2000000
+
+.PHONY: oracle
+oracle: ## Compare the engine with the oracle over STEPS random events; two million take two processors about 20 minutes
+	PODSEQUENCE_ORACLE_STEPS=$(STEPS) $(GO) test -timeout 24h -run 'TestEngineAgreesWithOracle|TestLate|TestARestart' -v ./pkg/sequence
 
 .PHONY: verify
 verify: ## Check formatting, vet, lint, import directions, and that generated files are up to date
@@ -229,8 +236,25 @@ prove: build ## Play random worlds under random faults, and judge them: SEEDS=n 
 	$(GO) run ./test/prove $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(if $(PAGE),-page docs/proof.md) -dir '$(PROVE_DIR)' -commit '$(COMMIT)' \
 		$(if $(SHRINK),-shrink $(SHRINK)) $(ARGS)
 
+##@ Measure
+
+# Benchmarks of rows 1 to 4, see test/bench.
+.PHONY: build-bench
+build-bench:
+	@hack/with-progress.sh "building scheduler_perf" $(GO) test -c -o $(BIN)/schedulerperf.test ./test/bench/schedulerperf
+
 .PHONY: bench
-bench: ## Measure what an event costs the engine
+bench: build build-bench ## Compare what order costs with what people use instead, and write docs/performance.md; ROW=5 for one row, SHORT=1 to try
+	$(GO) test -run '^$$' -bench '^BenchmarkRows$$' -benchtime 1x -timeout 24h $(if $(SHORT),-short) ./test/bench -rows '$(ROW)'
+
+FOR ?= 1h
+.PHONY: soak
+soak: build ## Have 50,000 pods on 5,000 nodes roll out for an hour, or FOR=10m; SHORT=1 has 500 pods on 50 nodes
+	$(GO) test -run '^$$' -bench '^BenchmarkSoak$$' -benchtime 1x -timeout 48h $(if $(SHORT),-short) ./test/bench -soak '$(FOR)' \
+		$(if $(SHORT),-soak-nodes 50 -soak-pods 500)
+
+.PHONY: bench-engine
+bench-engine: ## Measure what an event costs the engine
 	$(GO) test -run '^$$' -bench . -benchmem ./pkg/sequence/
 
 .PHONY: bench-tenants

@@ -2,6 +2,8 @@
 # Packages the Helm charts as VERSION into a directory, with images of a repository:
 #
 #   hack/charts.sh v1.2.3 registry.example.com/team/podsequence dist/charts
+#
+# With SOURCE_DATE_EPOCH, two archives of the same sources are the same.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

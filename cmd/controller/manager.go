@@ -77,7 +77,9 @@ func newManager(o *options) (manager.Manager, error) {
 // addControllers adds those that --controllers turns on.
 func (o *options) addControllers(mgr manager.Manager) error {
 	enabled := enabledControllers(o.controllers)
-	coordination := deploymentcoordination.Options{MaxCoordinations: o.maxCoordinations}
+	coordination := deploymentcoordination.Options{
+		MaxCoordinations: o.maxCoordinations, StatusWritesPerNamespace: o.sequences.StatusWritesPerNamespace,
+	}
 	if enabled.Has(podSequences) {
 		sequences := o.sequences
 		if enabled.Has(deploymentCoordinations) {

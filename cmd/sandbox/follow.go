@@ -20,7 +20,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// view makes a table of a sequence and the pods of its namespaces, and tells whether all has happened that it waits for. It sees
+// view makes a table of a sequence and the pods of its namespaces, and reports whether all has happened that it waits for. It sees
 // a ClusterPodSequence as a PodSequence.
 type view func(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool)
 

@@ -87,7 +87,7 @@ func (g *gangs) await(ctx context.Context, done func() bool, draw func() error) 
 	return draw()
 }
 
-// completed tells whether all gangs are there and every pod has succeeded.
+// completed reports whether all gangs are there and every pod has succeeded.
 func (g *gangs) completed() bool {
 	for _, name := range gangNames {
 		if g.count(name, func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded }) < gangSize {

@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +22,9 @@ import (
 
 // goPackage is what go list says of a package.
 type goPackage struct {
-	Dir      string
+	Dir string
+	// Root is the directory of the Go release that a package of the standard library belongs to.
+	Root     string
 	Standard bool
 	Module   *goModule
 }
@@ -34,7 +35,7 @@ type goModule struct {
 
 // list returns the packages that a program is built from.
 func (b *builder) list(ctx context.Context, goarch, main string) ([]goPackage, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Dir,Standard,Module", main)
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Dir,Root,Standard,Module", main)
 	cmd.Dir, cmd.Env = b.source, environment(goarch)
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
@@ -66,7 +67,7 @@ func collectLicenses(packages []goPackage) (licenses, error) {
 	found := licenses{}
 	seen := map[string]bool{}
 	for _, p := range packages {
-		module, root := "std", runtime.GOROOT()
+		module, root := "std", p.Root
 		switch {
 		case p.Standard:
 			p.Dir = root

@@ -76,7 +76,7 @@ func waitForNodes(ctx context.Context, client kubernetes.Interface, count int) e
 	})
 }
 
-// takesPods tells whether a node is ready and the taint it was created with has been taken off.
+// takesPods reports whether a node is ready and the taint it was created with has been taken off.
 func takesPods(node *corev1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == corev1.TaintNodeNotReady {

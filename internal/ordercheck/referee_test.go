@@ -161,7 +161,7 @@ func TestRefereeMissesNothingWhileItIsCutOff(t *testing.T) {
 	etcd.Cut()
 	etcd.Put(keyOfApp, podOf("app", onNode))
 	etcd.Delete(keyOfApp)
-	etcd.Mend()
+	etcd.Reconnect()
 	verdict := ref.Verdict(t.Context())
 	// The pod came and went while nothing was watched, and yet is judged.
 	assert.Len(t, verdict.Violations, 1, verdict.String())
@@ -173,7 +173,7 @@ func TestRefereeOwnsUpToAGap(t *testing.T) {
 	etcd.Cut()
 	etcd.Put(keyOfApp, podOf("app", onNode))
 	etcd.Compact(etcd.Put(keyOfDB, podOf("db", isReadyNow)))
-	etcd.Mend()
+	etcd.Reconnect()
 	verdict := ref.Verdict(t.Context())
 	assert.Equal(t, []string{
 		"watch etcd after resource version 4: etcdserver: mvcc: required revision has been compacted",
@@ -190,9 +190,9 @@ func TestRefereeCannotJudgeWhatItCannotRead(t *testing.T) {
 	require.Len(t, verdict.Incomplete, 1)
 	assert.Contains(t, verdict.Incomplete[0], "PodSequence shop/tiers: it cannot be read: ")
 
-	mended := sequenceOf("tiers", named("db"), named("late"))
-	mended.Generation = 3
-	etcd.Put(keyOfTiers, mended)
+	corrected := sequenceOf("tiers", named("db"), named("late"))
+	corrected.Generation = 3
+	etcd.Put(keyOfTiers, corrected)
 	etcd.Put("/registry/pods/shop/late", podOf("late"))
 	etcd.Put("/registry/pods/shop/late", podOf("late", onNode))
 	assert.Len(t, ref.Verdict(t.Context()).Violations, 1, "the record goes on")
@@ -207,7 +207,7 @@ func TestRefereeIsNeverCleanWhenItCannotAsk(t *testing.T) {
 	require.NotEmpty(t, verdict.Incomplete)
 	assert.Contains(t, verdict.Incomplete[0], "ask etcd for its revision")
 
-	etcd.Mend()
+	etcd.Reconnect()
 	assert.Eventually(t, func() bool { return len(ref.Verdict(t.Context()).Violations) == 1 }, time.Minute, time.Millisecond,
 		"a late watch may catch up")
 }

@@ -107,7 +107,7 @@ func TestFollowerMissesNothingWhileEtcdIsDown(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		assert.ErrorContains(t, r.CatchUp(ctx), "ask etcd for its revision")
 		cancel()
-		etcd.Mend()
+		etcd.Reconnect()
 	}
 	r.expect(
 		Change[string]{Revision: 2, Object: "a 1 at 2"},
@@ -148,7 +148,7 @@ func TestFollowerSaysWhatIsLost(t *testing.T) {
 			r := follow(t, etcd)
 			etcd.Cut()
 			test.lose(etcd)
-			etcd.Mend()
+			etcd.Reconnect()
 			assert.ErrorContains(t, r.Await(t.Context(), func() bool { return false }), test.want)
 			etcd.Put(podA, pod("4"))
 			assert.ErrorContains(t, r.CatchUp(t.Context()), test.want)
@@ -189,7 +189,7 @@ func TestFollowWaitsForEtcdAsLongAsItMay(t *testing.T) {
 	defer cancel()
 	_, err := Follow(ctx, etcd.Config(), func(Change[string]) {}, KindOf("pods", keep[*corev1.Pod]))
 	assert.ErrorContains(t, err, "ask etcd for its revision")
-	etcd.Mend()
+	etcd.Reconnect()
 	follow(t, etcd)
 }
 

@@ -54,7 +54,7 @@ type Rollout struct {
 	From, To string
 	// Began and Ended are when the watcher heard of these.
 	Began, Ended time.Time
-	// Complete tells whether it ended because the template was rolled out, rather than by a pause or a deletion.
+	// Complete reports whether it ended because the template was rolled out, rather than by a pause or a deletion.
 	Complete bool
 }
 

@@ -37,7 +37,7 @@ func TestWatcherSeesWhatHappensWhileItIsCutOff(t *testing.T) {
 	etcd.Cut()
 	etcd.Put(key("b"), deployment("b", 2))
 	etcd.Delete(key("b"))
-	etcd.Mend()
+	etcd.Reconnect()
 	etcd.Put(key("a"), complete(deployment("a", 2)))
 
 	verdict, err := w.VerdictFor(t.Context(), "shop")

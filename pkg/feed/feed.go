@@ -206,29 +206,24 @@ func (f *Feed) CaughtUp(pod sequence.Identity, seen sequence.Sighting) bool {
 }
 
 // CatchUp returns once the engine knows what CaughtUp speaks of. Then the pod's sighting may be another: a PodSequence that
-// was not known before may ask for the consent of the pod's namespace.
-func (f *Feed) CatchUp(ctx context.Context, pod sequence.Identity, seen sequence.Sighting) error {
+// was not known before may ask for the consent of the pod's namespace. If a namespace must be listed first, which takes as long as
+// the API server refuses, it returns a channel that is closed when the caller should ask again.
+func (f *Feed) CatchUp(ctx context.Context, pod sequence.Identity, seen sequence.Sighting) (later <-chan struct{}, err error) {
 	for _, kind := range f.sequences {
 		if err := kind.known.await(ctx, seen); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for {
-		fewer := f.interest.kept.nextFewer()
-		if seen.AsksNamespaces || f.interest.kept.dependsOnNamespace(pod) {
-			if err := f.consents.await(ctx, seen); err != nil {
-				return err
-			}
-		}
-		if _, held := f.interest.kept.holds(pod); !held {
-			return nil
-		}
-		select {
-		case <-fewer:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the namespaces of a sequence to be listed: %w", context.Cause(ctx))
+	fewer := f.interest.kept.nextFewer()
+	if seen.AsksNamespaces || f.interest.kept.dependsOnNamespace(pod) {
+		if err := f.consents.await(ctx, seen); err != nil {
+			return nil, err
 		}
 	}
+	if _, held := f.interest.kept.holds(pod); held {
+		return fewer, nil
+	}
+	return nil, nil
 }
 
 // WhyEarly says in words why CaughtUp does not say yes of a pod; empty if nothing is in the way but time.

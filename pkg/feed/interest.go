@@ -39,12 +39,12 @@ type interest struct {
 
 	unused map[*space]struct{} // those of which no PodSequence speaks any more
 
-	kept *keptBack // what the engine is not told of yet
-	// taken are the ClusterPodSequences in kept that are kept back no more when the engine has been told of them, and unsettled
-	// reports that fewer pods may wait then.
+	kept *keptBack // what the engine has not received yet
+	// taken are the ClusterPodSequences that leave kept once the engine has received them; unsettled reports that fewer pods may
+	// wait then.
 	taken     []types.NamespacedName
 	unsettled bool
-	advanced  bool          // fewer pods may wait, and nobody has been told yet
+	advanced  bool          // fewer pods may wait, which nobody has announced yet
 	kick      chan struct{} // has a token when there is something to do for keepInterest
 }
 
@@ -245,7 +245,7 @@ func (i *interest) dropNamespaces(present map[string]struct{}, now time.Time) {
 	}
 }
 
-// holding are the namespaces of which the engine is not told yet what the Namespace says.
+// holding returns the namespaces whose Namespace object the engine has not received yet.
 func (i *interest) holding() []*space {
 	if i.incomplete == 0 {
 		return nil

@@ -105,8 +105,8 @@ func (c *clusterSequence) names(namespace string) bool {
 	return false
 }
 
-// takeClusters returns the ClusterPodSequences that wait for no namespace any more. When the engine has been told of them, settle
-// must be called.
+// takeClusters returns the ClusterPodSequences that wait for no namespace any more. The caller passes them to the engine and then
+// calls settle.
 func (i *interest) takeClusters() []sequence.Stored {
 	if !i.kept.hasClusters() {
 		return nil
@@ -133,8 +133,8 @@ func (c *clusterSequence) isWaiting(i *interest) bool {
 	return false
 }
 
-// settle has pods wait no longer for ClusterPodSequences that the engine has been told of by now, or that are gone, and has those
-// look again that wait.
+// settle ends the wait for ClusterPodSequences that the engine has received or that are gone, and wakes the pods that waited for
+// them.
 func (i *interest) settle() {
 	for _, key := range i.taken {
 		if c := i.clusters[key]; c == nil || c.held == nil {

@@ -177,7 +177,7 @@ func (k *keptBack) dependsOnNamespace(pod sequence.Identity) bool {
 	return false
 }
 
-// holds reports whether a sequence that is kept back may hold the pod. If it takes long until the engine is told of it, why says
+// holds reports whether a sequence that is kept back may hold the pod. If the engine does not receive it for long, why says
 // so.
 func (k *keptBack) holds(pod sequence.Identity) (why string, holds bool) {
 	k.mu.RLock()

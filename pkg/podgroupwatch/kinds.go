@@ -93,7 +93,7 @@ func newNative(config *rest.Config) (*kind, error) {
 	}, nil
 }
 
-// discovered tells whether PodGroups are among what the group version serves. If that cannot be told they may be: to
+// discovered reports whether PodGroups are among what the group version serves. If that cannot be told they may be: to
 // watch what is not served does no harm.
 func discovered(ctx context.Context, client discovery.DiscoveryInterface) bool {
 	served, err := client.ServerResourcesForGroupVersion(schedulingv1beta1.SchemeGroupVersion.String())

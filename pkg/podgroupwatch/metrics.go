@@ -9,7 +9,7 @@ import (
 var watchErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 	Subsystem:      "podsequence",
 	Name:           "podgroup_watch_errors_total",
-	Help:           "Failures to list or watch PodGroups, or what tells whether there are any, by resource.",
+	Help:           "Failures to list or watch PodGroups, or what says whether there are any, by resource.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"resource"})
 

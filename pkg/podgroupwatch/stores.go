@@ -57,7 +57,7 @@ func (s *markerStore) Resync() error        { return nil }
 func (s *markerStore) Update(marker any) error {
 	object, err := meta.Accessor(marker)
 	if err != nil {
-		return fmt.Errorf("read what tells whether there are %s: %w", s.kind.name, err)
+		return fmt.Errorf("read what says whether there are %s: %w", s.kind.name, err)
 	}
 	if object.GetUID() == s.served || !s.kind.isServed(s.ctx, marker) {
 		return nil

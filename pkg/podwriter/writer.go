@@ -44,14 +44,15 @@ type Decider interface {
 
 // Options adjust a Writer.
 type Options struct {
-	// Explains tells whether it is for this Writer to tell the pod what it waits for; nil turns explanations off.
+	// Explains reports whether it is for this Writer to tell the pod what it waits for; nil turns explanations off.
 	Explains func(pod *corev1.Pod) bool
 	// Unknown says what must become known before the Decider can be asked what the pod waits for; that is then the
 	// explanation. It is empty if nothing must, and nil if that is never so.
 	Unknown func(pod *corev1.Pod) string
 	// CatchUp returns once the decider knows every PodSequence that there was when a pod was first seen and that may hold it: no
-	// gate is lifted before that. Nil if that needs no waiting.
-	CatchUp func(ctx context.Context, pod sequence.Identity, seen sequence.Sighting) error
+	// gate is lifted before that. Where that may take long, it returns at once a channel that is closed when the caller should ask
+	// again. Nil if that needs no waiting.
+	CatchUp func(ctx context.Context, pod sequence.Identity, seen sequence.Sighting) (later <-chan struct{}, err error)
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -70,6 +71,8 @@ type Writer struct {
 	explanations workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// advanced are sequences whose waiting pods are to be explained anew.
 	advanced workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	// parked are the pods whose lift waits for what may take long. They occupy no worker.
+	parked parked
 }
 
 // New returns a Writer that does nothing until Run.
@@ -78,7 +81,7 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 		options.Clock = clock.RealClock{}
 	}
 	if options.CatchUp == nil {
-		options.CatchUp = func(context.Context, sequence.Identity, sequence.Sighting) error { return nil }
+		options.CatchUp = func(context.Context, sequence.Identity, sequence.Sighting) (<-chan struct{}, error) { return nil, nil }
 	}
 	if options.Unknown == nil {
 		options.Unknown = func(*corev1.Pod) string { return "" }
@@ -131,6 +134,7 @@ func (w *Writer) Run(ctx context.Context) {
 	w.explanations.ShutDown()
 	w.advanced.ShutDown()
 	workers.Wait()
+	w.parked.wait()
 }
 
 func (w *Writer) work(
@@ -168,8 +172,13 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 	}
 	for known := false; !known; {
 		seen := lift.FirstSeen
-		if err := w.options.CatchUp(ctx, lift.Pod, seen); err != nil {
+		later, err := w.options.CatchUp(ctx, lift.Pod, seen)
+		if err != nil {
 			return err
+		}
+		if later != nil {
+			w.parked.add(ctx, pod, later, w.lifts.Add)
+			return nil
 		}
 		if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {
 			return nil // a sequence that was not known a moment ago holds it

@@ -153,7 +153,9 @@ func TestLift(t *testing.T) {
 			return nil
 		}
 		// The channel belongs to the bubble: it is made anew inside.
-		play(t, Options{CatchUp: func(ctx context.Context, _ sequence.Identity, pod sequence.Sighting) error { return catchUp(ctx, pod) }},
+		play(t, Options{CatchUp: func(ctx context.Context, _ sequence.Identity, pod sequence.Sighting) (<-chan struct{}, error) {
+			return nil, catchUp(ctx, pod)
+		}},
 			func(t *testing.T, s *stage) {
 				late = make(chan struct{})
 				s.databaseReady()
@@ -168,10 +170,10 @@ func TestLift(t *testing.T) {
 	t.Run("a sequence that becomes known just in time and waits for consent has that asked for, too", func(t *testing.T) {
 		asked := []sequence.Sighting{}
 		var learn func(pod sequence.Sighting)
-		play(t, Options{CatchUp: func(_ context.Context, _ sequence.Identity, pod sequence.Sighting) error {
+		play(t, Options{CatchUp: func(_ context.Context, _ sequence.Identity, pod sequence.Sighting) (<-chan struct{}, error) {
 			asked = append(asked, pod)
 			learn(pod)
-			return nil
+			return nil, nil
 		}}, func(t *testing.T, s *stage) {
 			late := MakeSequence("operations", "late").UID("late").TargetNamespace("shop").Pods("First", "x").Pods("Then", "app").Obj()
 			learn = func(pod sequence.Sighting) {

@@ -156,6 +156,42 @@ func (d *domain) settleConfirmation(i int, k *knowledge) {
 	state.waitConfirmed = over
 }
 
+// A group that was satisfied before it was reached may have broken meanwhile, and the event that says so may be missing. So it must
+// be confirmed as of a moment at which the groups that it waits for were passed.
+
+// confirmedSinceReached reports whether it is confirmed that the group, which is satisfied, was so when it was reached, unless it has
+// yet to be reached.
+func (d *domain) confirmedSinceReached(i int) bool {
+	g := d.sequence.groups[i]
+	return !d.Reached.Has(i) || d.reachedBefore.Has(i) || g.NeedsNoPods || d.sequence.knowledge.knownOfAll(g.subjects) >= d.reachedAsOf(i).Moment
+}
+
+// reachedAsOf is a question about everything until the groups were passed that a group waits for. A group that is satisfied was passed
+// at the moment as of which that is confirmed; of others nothing says at which moment they were.
+func (d *domain) reachedAsOf(i int) Question {
+	asOf := Question{}
+	for awaited := range d.sequence.groups[i].Awaited.All() {
+		switch state := d.find(awaited); {
+		case d.restsOnNothing(awaited):
+		case state != nil && state.satisfied && state.confirmed:
+			asOf = asOf.And(state.question)
+		default:
+			return d.sequence.knowledge.nowMoment()
+		}
+	}
+	return asOf
+}
+
+// askAgainOfReached has the groups confirmed once more that have just been reached and are confirmed as of an earlier moment only.
+func (d *domain) askAgainOfReached() {
+	for i := range (d.Reached &^ d.reachedBefore &^ d.Passed).All() {
+		if state := d.find(i); state != nil && state.satisfied && !d.confirmedSinceReached(i) {
+			state.question, state.confirmed = state.question.And(d.reachedAsOf(i)), false
+		}
+	}
+	d.reachedBefore = d.Reached
+}
+
 // isEarly reports whether the pod came so lately that a change made before it, of what it must wait for, may be missing. What
 // is passed permanently needs no such care.
 func (k *knowledge) isEarly(p *pod) bool {

@@ -344,7 +344,7 @@ func TestPodsThatComeLateAreConfirmed(t *testing.T) {
 		d.confirm("20")
 		d.expect(d.ApplyPod(app("late", "30")), about("30"))
 	})
-	t.Run("what is passed for good lets new pods go", func(t *testing.T) {
+	t.Run("what is passed permanently lets new pods go", func(t *testing.T) {
 		d := ready(t, v1alpha1.BootstrapOnly)
 		late := app("late", "20")
 		d.expect(d.ApplyPod(late), nil)
@@ -364,5 +364,45 @@ func TestPodsThatComeLateAreConfirmed(t *testing.T) {
 		d.ApplyPod(app("late", "20"))
 		d.RemovePod(app("late", "21"))
 		d.expect(d.confirm("21"), nil)
+	})
+}
+
+// What is known of workloads is behind what is known of pods.
+func TestAGroupThatWasSatisfiedEarlyIsConfirmedWhenItIsReached(t *testing.T) {
+	withConfig := func(t *testing.T) doubting {
+		d := newDoubtful(t)
+		d.ApplyWorkload(statefulSet(1, "2"))
+		d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("config", "config").Label("db", "tier", "db").Label("app", "tier", "app").Obj())
+		d.ApplyPod(app("app", "3"))
+		d.expect(d.ApplyPod(db("db-0", "4")), nil) // nobody has reached it
+		config := makePod("config", "7").Node("node").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj()
+		d.expect(d.ApplyPod(config), Questions{{Namespace: oracleNamespace, Kinds: OfPods}: {Version: "7"}})
+		return d
+	}
+	reach := func(d doubting) Changes { return d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfPods}, d.Moment()) }
+	t.Run("as of the moment at which it was reached", func(t *testing.T) {
+		d := withConfig(t)
+		d.expect(reach(d), about("7"))
+		d.expect(d.confirm("4"), about("7"))
+		d.expect(d.confirm("7"), nil, "app")
+	})
+	t.Run("at once if one answer says both", func(t *testing.T) {
+		d := withConfig(t)
+		d.expect(d.confirm("7"), nil, "app")
+	})
+	t.Run("so that what was missing holds the group", func(t *testing.T) {
+		d := withConfig(t)
+		reach(d)
+		d.ApplyWorkload(statefulSet(2, "6"))
+		d.confirm("7")
+		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
+	})
+	t.Run("and what was confirmed earlier is confirmed again", func(t *testing.T) {
+		d := withConfig(t)
+		d.confirm("4")
+		reach(d)
+		d.ApplyWorkload(statefulSet(2, "6"))
+		d.confirm("7")
+		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
 	})
 }

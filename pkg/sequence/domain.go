@@ -19,6 +19,8 @@ type domain struct {
 	groupStates []*groupState
 	// progress is how far the sequence is here.
 	progress.State
+	// reachedBefore are the groups that were reached when the domain was last advanced, see confirmedSinceReached.
+	reachedBefore spec.GroupSet
 	// onTheWay are the groups whose pods will be open to the node, see placement.Standing.
 	onTheWay spec.GroupSet
 
@@ -119,7 +121,9 @@ func (d *domain) advance(now time.Time) {
 		return // nothing is bound here
 	}
 	facts := d.progressFacts()
+	d.reachedBefore = d.Reached
 	d.Advance(facts, now)
+	d.askAgainOfReached()
 	d.wake = d.NextWake(facts, now)
 	d.onTheWay = d.OnTheWay(facts, func(group int) bool { return d.need(group).Expected > 0 }, now)
 	if d.isNode() && len(d.groupStates) == 0 {

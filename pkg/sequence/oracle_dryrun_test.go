@@ -22,17 +22,23 @@ type dryCount struct {
 	total   int
 	longest time.Duration
 	written time.Time // when status was written with which it began
+
+	// unknown reports that the sequence once had scope Node in its dry run: what it would have held then counts as well.
+	unknown bool
 }
 
 // countDryRuns goes on with all counts.
 func (o *oracle) countDryRuns() {
 	there := sets.New[types.UID]()
 	for _, ps := range append(all[*v1alpha1.PodSequence](o, "PodSequence"), o.clustersInCommon()...) {
-		if !ps.Spec.DryRun || ps.Spec.Scope == v1alpha1.ScopeNode {
-			delete(o.dryRuns, ps.UID)
+		if !ps.Spec.DryRun {
 			continue
 		}
 		there.Insert(ps.UID)
+		if d := o.dryRuns[ps.UID]; ps.Spec.Scope == v1alpha1.ScopeNode || (d != nil && d.unknown) {
+			o.dryRuns[ps.UID] = &dryCount{unknown: true}
+			continue
+		}
 		v := o.views[ps.Name]
 		if v != nil && v.UID != ps.UID {
 			v = nil
@@ -161,7 +167,7 @@ func (c *comparison) checkDryRuns() error {
 		if (got != nil) != v.Spec.DryRun {
 			return fmt.Errorf("%s: a dry run is reported: %t, want %t", name, got != nil, v.Spec.DryRun)
 		}
-		if d == nil {
+		if d == nil || d.unknown {
 			continue
 		}
 		pods, total, longest := d.told(v, c.oracle)
@@ -180,7 +186,7 @@ func (c *comparison) checkDryRuns() error {
 func (w *world) recordDryRun(c *comparison, v *view, ps *v1alpha1.PodSequence, now *metav1.Time) {
 	condition := metav1.Condition{Type: v1alpha1.ConditionDryRun, Status: metav1.ConditionFalse, LastTransitionTime: *now}
 	ps.Status.DryRun = nil
-	if d := c.oracle.dryRuns[v.UID]; d != nil {
+	if d := c.oracle.dryRuns[v.UID]; d != nil && !d.unknown {
 		pods, total, longest := d.told(v, c.oracle)
 		ps.Status.DryRun = &v1alpha1.DryRunStatus{
 			HeldNow: int32(len(pods)), HeldTotal: int32(total), LongestSeconds: int64(longest / time.Second), Pods: pods,

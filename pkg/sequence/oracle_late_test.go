@@ -32,7 +32,7 @@ func TestLateEventsLetNothingGoEarlyAcrossNamespacesOnNodes(t *testing.T) {
 
 func compareLate(t *testing.T, theme theme) {
 	t.Parallel()
-	steps := envInt(t, "PODSEQUENCE_ORACLE_STEPS", 200_000) / 20
+	steps := envInt(t, "PODSEQUENCE_ORACLE_STEPS", defaultSteps) / 20
 	const perWorld = 200
 	seen := counters{}
 	for seed := range uint64(max(1, steps/perWorld)) {

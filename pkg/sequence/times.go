@@ -190,7 +190,7 @@ func (d *domain) progressFacts() progress.Domain {
 func (d *domain) Readiness(i int) progress.Readiness {
 	r := progress.Readiness{Elsewhere: !d.applies(d.sequence.groups[i]), NeedsNothing: d.restsOnNothing(i)}
 	if state := d.find(i); state != nil {
-		r.Satisfied, r.Confirmed, r.Since = state.satisfied, state.confirmed, state.since
+		r.Satisfied, r.Confirmed, r.Since = state.satisfied, state.confirmed && d.confirmedSinceReached(i), state.since
 		r.Witnessed, r.WitnessedAt = state.witness.Confirmed, state.witness.Since
 	} else if r.NeedsNothing {
 		r.Satisfied, r.Confirmed, r.Since = true, true, d.watchedSince(i)

@@ -40,7 +40,7 @@ type request struct {
 	code int
 }
 
-// usedBy tells whether one of the requests needed it, whatever came of that: a lease that is not there yet is looked for.
+// usedBy reports whether one of the requests needed it, whatever came of that: a lease that is not there yet is looked for.
 func (g grant) usedBy(requests []request) bool {
 	return slices.ContainsFunc(requests, func(r request) bool {
 		return r.code != http.StatusForbidden && r.program == g.program && r.verb == g.verb && r.resource == g.resource &&

@@ -58,7 +58,7 @@ const (
 	clusterDefinition       = "customresourcedefinitions.apiextensions.k8s.io clusterpodsequences.scheduling.example.com"
 	sequentialJobDefinition = "customresourcedefinitions.apiextensions.k8s.io sequentialjobs.batch.example.com"
 	coordinationDefinition  = "customresourcedefinitions.apiextensions.k8s.io deploymentcoordinations.apps.containerinfra.nl"
-	// What tells whether there are PodGroups.
+	// What says whether there are PodGroups.
 	coschedulingDefinition = "customresourcedefinitions.apiextensions.k8s.io podgroups.scheduling.x-k8s.io"
 	nativeService          = "apiservices.apiregistration.k8s.io v1beta1.scheduling.k8s.io"
 

@@ -120,7 +120,7 @@ func TestReports(t *testing.T) {
 		s.makeReady("a")
 		s.awaitBound("b")
 	})
-	t.Run("a pod that nothing can hold is reported, with the mend", func(t *testing.T) {
+	t.Run("a pod that nothing can hold is reported, with the fix", func(t *testing.T) {
 		s := newStory(t)
 		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("app").SchedulerName(stockScheduler))

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/internal/testing/cluster"
 )
 
@@ -36,38 +38,80 @@ func BenchmarkReadyToBound(b *testing.B) {
 				s.createPods(s.pod("db"), makePod(s))
 				s.awaitBound("db")
 				s.awaitHeldFor("app", "group 1/2")
-				took = append(took, s.readyToBound())
+				took = append(took, s.readyToBound("db", "app"))
 				writes += s.countWrites("app")
 			}
-			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/median")
-			b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "ms/worst")
+			reportLatency(b, took)
 			b.ReportMetric(float64(writes)/float64(len(took)), "writes/pod")
 		})
 	}
 }
 
-// readyToBound has db turn ready and returns the time until app is bound, both as one watch sees them.
-func (s *story) readyToBound() time.Duration {
+// BenchmarkReadyToBoundInAGraph is the same for the last group of a diamond, and for the last of 64 groups that depends on 16 of
+// them: the last pod that it waits for turns ready.
+func BenchmarkReadyToBoundInAGraph(b *testing.B) {
+	graphs := map[string]func(*story) (*SequenceWrapper, []string){
+		"diamond": func(s *story) (*SequenceWrapper, []string) { return s.diamond(), []string{"db", "left", "right"} },
+		"16-of-64": func(s *story) (*SequenceWrapper, []string) {
+			wide, names := s.sequence("shop"), []string{}
+			for i := range 63 {
+				name := "part-" + strconv.Itoa(i)
+				wide, names = wide.Group(vertex(name)), append(names, name)
+			}
+			return wide.Group(vertex("top", names[47:]...)), names[47:]
+		},
+	}
+	for name, makeGraph := range graphs {
+		b.Run(name, func(b *testing.B) {
+			var took []time.Duration
+			for b.Loop() {
+				s := newStory(b)
+				graph, before := makeGraph(s)
+				s.Create(graph.Obj())
+				for _, predecessor := range append([]string{"top"}, before...) {
+					s.createPods(s.pod(predecessor))
+				}
+				last := before[len(before)-1]
+				for _, predecessor := range before[:len(before)-1] {
+					s.awaitBound(predecessor)
+					s.makeReady(predecessor)
+				}
+				s.awaitBound(last)
+				s.awaitHeldFor("top", `"`+last+`"`)
+				took = append(took, s.readyToBound(last, "top"))
+			}
+			reportLatency(b, took)
+		})
+	}
+}
+
+func reportLatency(b *testing.B, took []time.Duration) {
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms/median")
+	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "ms/worst")
+}
+
+// readyToBound has one pod turn ready and returns the time until another is bound, both as one watch sees them.
+func (s *story) readyToBound(predecessor, waiting string) time.Duration {
 	ctx, cancel := context.WithTimeout(s.Ctx, cluster.Patience)
 	defer cancel()
 	pods := s.Watch(ctx, &corev1.PodList{})
 	defer pods.Stop()
-	s.annotate("db", cluster.ReadyAfter, "0s")
+	s.annotate(predecessor, cluster.ReadyAfter, "0s")
 
 	var ready time.Time
 	for event := range pods.ResultChan() {
 		pod, ok := event.Object.(*corev1.Pod)
 		require.True(s, ok && event.Type != watch.Error, "watch of pods failed: %v", event.Object)
 		switch {
-		case pod.Name == "db" && cluster.IsReady(pod) && ready.IsZero():
+		case pod.Name == predecessor && cluster.IsReady(pod) && ready.IsZero():
 			ready = time.Now()
-		case pod.Name == "app" && pod.Spec.NodeName != "":
-			require.False(s, ready.IsZero(), "app is bound before db is ready")
+		case pod.Name == waiting && pod.Spec.NodeName != "":
+			require.False(s, ready.IsZero(), "%s is bound before %s is ready", waiting, predecessor)
 			return time.Since(ready)
 		}
 	}
-	s.Fatal("app was never bound")
+	s.Fatalf("%s was never bound", waiting)
 	return 0
 }
 

@@ -70,7 +70,7 @@ func TestLiteMode(t *testing.T) {
 		assert.Contains(t, said, "3 Frontend")
 	})
 	for name, scheduler := range map[string]string{
-		"a pod without a gate is reported, with the mend":                                 stockScheduler,
+		"a pod without a gate is reported, with the fix":                                  stockScheduler,
 		"a pod without a gate that names the scheduler that is not there is reported too": ourScheduler,
 	} {
 		t.Run(name, func(t *testing.T) {

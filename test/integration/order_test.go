@@ -228,7 +228,7 @@ func TestReplacementAndScaleUpOfAReleasedGroupGoStraightThrough(t *testing.T) {
 	s.makeReady("db")
 	s.Await("both replicas to be bound", func() bool { return len(s.boundPods("app")) == 2 })
 
-	// The database fails again. Its group was passed, and that is for good.
+	// The database fails again. Its group was passed, and that is permanent.
 	s.annotate("db", cluster.ReadyAfter, "never")
 	s.Await("db to be unready", func() bool { return !cluster.IsReady(s.getPod("db")) })
 	s.fence()

@@ -25,7 +25,7 @@ type proxy struct {
 	*httptest.Server
 
 	mu sync.Mutex
-	// meddle, if set, may answer a request in the API server's place, or hold it back; it tells whether it answered.
+	// meddle, if set, may answer a request in the API server's place, or hold it back; it reports whether it answered.
 	meddle func(w http.ResponseWriter, r *http.Request) bool
 	writes []string
 	asks   []*http.Request

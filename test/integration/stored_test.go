@@ -60,7 +60,7 @@ func TestSequencesThatCannotBeRead(t *testing.T) {
 			assert.Contains(t, broken.reportOf(name), want, name)
 		}
 	})
-	t.Run("what can be read of one is held, until it is mended", func(t *testing.T) {
+	t.Run("what can be read of one is held, until it is fixed", func(t *testing.T) {
 		s := broken
 		s.createPods(s.pod("db"), s.pod("web"), s.gated("app"), s.pod("one"), s.pod("two"))
 		s.awaitBound("db", "one")

@@ -26,11 +26,14 @@ import (
 	"example.com/podsequence/internal/testing/cluster"
 )
 
-var terminalPods = flag.Int("terminal-pods", 50_000, "number of pods of BenchmarkTerminalPods")
+var (
+	terminalPods      = flag.Int("terminal-pods", 50_000, "number of pods of BenchmarkTerminalPods")
+	terminalPodsPause = flag.Duration("terminal-pods-pause", 10*time.Second, "how long BenchmarkTerminalPods leaves a scheduler alone before it looks at it")
+)
 
 // BenchmarkTerminalPods measures what pods that have ended and are still there cost our scheduler, and what they cost it
-// without the plugin: kube-scheduler's own informer leaves them out, whereas the engine must know who has completed. A
-// tenth of them are in the namespace of the one PodSequence, and in a group of it. Run it with
+// without the plugin: kube-scheduler's own informer leaves them out, whereas the engine must know who has completed. One in
+// fifty is in the namespace of the one PodSequence, and in a group of it. Run it with
 //
 //	go test -run '^$' -bench TerminalPods -benchtime 3x -timeout 30m ./test/integration/
 //
@@ -101,8 +104,8 @@ type startCost struct {
 func (s *story) startScheduler(b *testing.B, config string, ready func() bool) startCost {
 	b.Helper()
 	const program = controlplane.PodSequenceScheduler
-	// Long enough for what a start leaves behind, and a figure of its own to compare with.
-	const while = 10 * time.Second
+	// By default long enough for what a start leaves behind, and a figure of its own to compare with.
+	while := *terminalPodsPause
 	cost := startCost{}
 	require.NoError(b, s.Cluster.Kill(s.Ctx, program))
 	begin := time.Now()
@@ -128,11 +131,11 @@ func (s *story) startScheduler(b *testing.B, config string, ready func() bool) s
 	return cost
 }
 
-// createEnded creates pods that have succeeded: ten of each Job, spread over ten namespaces.
+// createEnded creates pods that have succeeded: ten of each Job, spread over fifty namespaces.
 func (s *story) createEnded(count int) {
 	s.Helper()
 	namespaces := []string{s.Namespace}
-	for i := range 9 {
+	for i := range 49 {
 		name := fmt.Sprintf("other-%d", i)
 		s.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 		namespaces = append(namespaces, name)

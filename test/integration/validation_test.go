@@ -58,7 +58,7 @@ func checkRules(t *testing.T, kind schema.GroupVersionKind, tests map[string]rul
 	}
 }
 
-// Every rule on what a PodSequence may say, by the API server alone. A message names the field and the mend.
+// Every rule on what a PodSequence may say, by the API server alone. A message names the field and the fix.
 func TestValidation(t *testing.T) {
 	t.Parallel()
 	tests := map[string]ruleTest{

@@ -83,7 +83,7 @@ func (s *story) podsOf(tier string, meet func(*corev1.Pod) bool) []string {
 
 func isPlaced(p *corev1.Pod) bool { return p.Spec.NodeName != "" }
 
-// isWorking tells whether the pod is placed, and neither ready nor at its end.
+// isWorking reports whether the pod is placed, and neither ready nor at its end.
 func isWorking(p *corev1.Pod) bool {
 	return isPlaced(p) && !cluster.IsReady(p) && p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed
 }
@@ -161,7 +161,7 @@ func (s *story) awaitEvent(sequence, reason string) {
 	s.Await(sequence+" to have an event "+reason, func() bool { return s.hasEvent(sequence, reason) })
 }
 
-// hasEvent tells whether there is an event on the sequence for this reason. Events are written after the status that they
+// hasEvent reports whether there is an event on the sequence for this reason. Events are written after the status that they
 // tell of, in no order: that one did not happen is told by one of a much later status.
 func (s *story) hasEvent(sequence, reason string) bool {
 	s.Helper()

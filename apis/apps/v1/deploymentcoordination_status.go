@@ -63,15 +63,21 @@ type DeploymentCoordinationStatus struct {
 	// +optional
 	ActiveSince *metav1.Time `json:"activeSince,omitempty"`
 
-	// Deployments are the Deployments that the selector matches, as namespace/name, sorted.
+	// Deployments are the Deployments that the selector matches, as namespace/name, sorted. At most 1,000 are listed, the
+	// active one and those with changes to roll out first, and besides at most 10 that another DeploymentCoordination, which
+	// matches them too, pauses and unpauses.
 	// +optional
 	// +listType=atomic
 	Deployments []string `json:"deployments,omitempty"`
 
-	// DeploymentStates has a record for each of Deployments, in the same order.
+	// UnlistedDeployments is how many Deployments the selector matches besides those that Deployments lists.
 	// +optional
-	// +listType=map
-	// +listMapKey=name
+	UnlistedDeployments int32 `json:"unlistedDeployments,omitempty"`
+
+	// DeploymentStates has a record for each of Deployments, in the same order, except for those that another
+	// DeploymentCoordination pauses and unpauses: that one has their records.
+	// +optional
+	// +listType=atomic
 	DeploymentStates []DeploymentState `json:"deploymentStates,omitempty"`
 
 	// Conditions are Ready, Progressing and Degraded; Reconciling and Stalled only while they are true.
@@ -92,7 +98,7 @@ type DeploymentState struct {
 	// +optional
 	UID types.UID `json:"uid"`
 
-	// HasPendingChanges tells whether the Deployment has yet to roll out its pod template in full.
+	// HasPendingChanges reports whether the Deployment has yet to roll out its pod template in full.
 	// +optional
 	HasPendingChanges bool `json:"hasPendingChanges"`
 
@@ -105,7 +111,7 @@ type DeploymentState struct {
 	// +optional
 	TemplateHash string `json:"templateHash,omitempty"`
 
-	// Paused tells whether the Deployment is held paused by this coordination.
+	// Paused reports whether the Deployment is held paused by this coordination.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
@@ -136,7 +142,7 @@ type DeploymentState struct {
 	// +optional
 	Skipped string `json:"skipped,omitempty"`
 
-	// Resumed tells whether somebody else has unpaused the Deployment out of its turn. It rolls out beside the active one,
+	// Resumed reports whether somebody else has unpaused the Deployment out of its turn. It rolls out beside the active one,
 	// and no other may start before it has.
 	// +optional
 	Resumed bool `json:"resumed,omitempty"`

@@ -60,7 +60,7 @@ type TimeoutPolicy string
 
 // The policies.
 const (
-	// TimeoutHalt keeps the Deployment active: nothing else rolls out until it is mended or, late, ready.
+	// TimeoutHalt keeps the Deployment active: nothing else rolls out until it is fixed or, late, ready.
 	TimeoutHalt TimeoutPolicy = "Halt"
 	// TimeoutSkip pauses the Deployment where it is, until its template changes or somebody unpauses it, and goes on with
 	// the next.

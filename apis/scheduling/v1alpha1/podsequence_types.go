@@ -68,14 +68,14 @@ const (
 	ScopeNode    Scope = "Node"    // on each node by itself
 )
 
-// EnforcementMode says whether a group that was passed counts for ever.
+// EnforcementMode says whether a group that was passed counts permanently.
 //
 // +kubebuilder:validation:Enum=BootstrapOnly;Continuous
 type EnforcementMode string
 
 // The modes of enforcement.
 const (
-	BootstrapOnly EnforcementMode = "BootstrapOnly" // once passed, a group counts for ever
+	BootstrapOnly EnforcementMode = "BootstrapOnly" // once passed, a group counts permanently
 	Continuous    EnforcementMode = "Continuous"    // a group counts only while it is satisfied
 )
 
@@ -141,7 +141,7 @@ type PodSequenceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="must be a qualified name such as podsequence.example.com/sequence-gate: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
 	SchedulingGateName string `json:"schedulingGateName,omitempty"`
 
-	// EnforcementMode says whether a group once passed counts for ever (BootstrapOnly) or only while it is satisfied
+	// EnforcementMode says whether a group once passed counts permanently (BootstrapOnly) or only while it is satisfied
 	// (Continuous). Defaults to BootstrapOnly for scope Cluster and to Continuous, the only mode there, for scope Node.
 	// +optional
 	EnforcementMode EnforcementMode `json:"enforcementMode,omitempty"`

@@ -86,7 +86,7 @@ func (e *Etcd) dial(ctx context.Context, _ string) (net.Conn, error) {
 	return connection, err
 }
 
-// Cut breaks the connections of all clients and lets nobody connect until Mend.
+// Cut breaks the connections of all clients and lets nobody connect until Reconnect.
 func (e *Etcd) Cut() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -97,8 +97,8 @@ func (e *Etcd) Cut() {
 	e.connections = nil
 }
 
-// Mend lets clients connect again after Cut.
-func (e *Etcd) Mend() {
+// Reconnect lets clients connect again after Cut.
+func (e *Etcd) Reconnect() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.cut = false

@@ -44,11 +44,11 @@ func (r *Request) IsRead() bool { return r.Verb == "get" || r.Verb == "list" || 
 
 // ReadAuditLog goes through all requests of our programs that the audit log of the cluster has so far.
 func (c *Cluster) ReadAuditLog(see func(*Request)) error {
-	return c.readAuditLog([]byte(ours), see)
+	return c.ReadAudit(ours, see)
 }
 
-// readAuditLog goes through the requests that contain a text. To decode the others would take long.
-func (c *Cluster) readAuditLog(text []byte, see func(*Request)) error {
+// ReadAudit goes through everybody's requests so far of which the audit log has this text. To decode the others would take long.
+func (c *Cluster) ReadAudit(text string, see func(*Request)) error {
 	file, err := os.Open(c.AuditLog())
 	if err != nil {
 		return fmt.Errorf("open audit log: %w", err)
@@ -62,7 +62,7 @@ func (c *Cluster) readAuditLog(text []byte, see func(*Request)) error {
 			return nil // a line without an end is being written
 		case err != nil:
 			return fmt.Errorf("read audit log: %w", err)
-		case !bytes.Contains(line, text):
+		case !bytes.Contains(line, []byte(text)):
 			continue
 		}
 		r := &Request{}
@@ -86,5 +86,5 @@ func (s *Story) Audited(see func(*Request)) {
 // AuditedHere goes through everybody's requests about the story's namespace so far.
 func (s *Story) AuditedHere(see func(*Request)) {
 	s.Helper()
-	require.NoError(s, s.Cluster.readAuditLog([]byte(s.Namespace), see))
+	require.NoError(s, s.Cluster.ReadAudit(s.Namespace, see))
 }

@@ -33,10 +33,10 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 			return time.Time{}, err
 		}
 	}
-	if err := t.record(ctx, i, in, decision); err != nil {
-		return time.Time{}, err
+	if again, err := t.record(ctx, i, in, decision); err != nil || !again.IsZero() {
+		return sooner(again, decision.retry(in)), err
 	}
-	if settled, err := t.handedOver(ctx, before, decision.Status); err != nil || !settled {
+	if settled, err := t.handedOver(ctx, before, &decision); err != nil || !settled {
 		return time.Time{}, err
 	}
 	anew, err := t.setAllPaused(ctx, in, append(decision.Unpause, decision.Unmark...), false)
@@ -45,24 +45,32 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 	}
 	if anew {
 		decision = Decide(in)
-		if err := t.record(ctx, i, in, decision); err != nil {
+		if again, err = t.record(ctx, i, in, decision); err != nil {
 			return time.Time{}, err
 		}
 	}
-	return decision.retry(in), nil
+	return sooner(again, decision.retry(in)), nil
 }
 
-// record writes the status of a decision if it says something new, and tells of it.
-func (t *turn) record(ctx context.Context, i int, in Input, decision Decision) error {
+// record writes the status of a decision if it says something new, and tells of it. If the status may not be written yet it
+// returns when to come back: what has been seen is remembered until then, and whose turn it is does not change.
+func (t *turn) record(ctx context.Context, i int, in Input, decision Decision) (again time.Time, err error) {
 	before, status := t.coordination(i).Status, decision.Status
-	if sameStatus(&before, &status) {
-		return nil
+	if !sameStatus(&before, &status) {
+		again, err := t.writeStatus(ctx, i, status)
+		if !again.IsZero() && before.ActiveDeployment == status.ActiveDeployment {
+			t.remember(status.DeploymentStates)
+			t.remember(decision.Unlisted)
+		}
+		if err != nil || !again.IsZero() {
+			return again, err
+		}
+		t.tell(in, before, decision)
 	}
-	if err := t.writeStatus(ctx, i, status); err != nil {
-		return err
-	}
-	t.tell(in, before, decision)
-	return nil
+	t.recorded(status.DeploymentStates)
+	t.remember(decision.Unlisted)
+	t.renew(in.Members)
+	return time.Time{}, nil
 }
 
 // setAllPaused pauses or unpauses Deployments. It goes on after one that the API server refuses, which is no reason to
@@ -91,18 +99,17 @@ func (t *turn) setAllPaused(ctx context.Context, in Input, keys []types.Namespac
 	return anew, nil
 }
 
-// handedOver tells whether the Deployment that was active before still is as it was when the turn was taken from it. As
+// handedOver reports whether the Deployment that was active before still is as it was when the turn was taken from it. As
 // long as it was active it could be changed without being paused; what came in time for that, but too late for the
 // decision, is dealt with before the next may start. Its event leads to that.
-func (t *turn) handedOver(ctx context.Context, before, after v1.DeploymentCoordinationStatus) (bool, error) {
-	if before.ActiveDeployment == "" || before.ActiveDeployment == after.ActiveDeployment {
+func (t *turn) handedOver(ctx context.Context, before v1.DeploymentCoordinationStatus, decision *Decision) (bool, error) {
+	if before.ActiveDeployment == "" || before.ActiveDeployment == decision.Status.ActiveDeployment {
 		return true, nil
 	}
-	i := slices.IndexFunc(after.DeploymentStates, func(s v1.DeploymentState) bool { return s.Name == before.ActiveDeployment })
-	if i < 0 {
+	state, key := decision.state(before.ActiveDeployment), namespacedName(before.ActiveDeployment)
+	if state == nil {
 		return true, nil
 	}
-	state, key := after.DeploymentStates[i], namespacedName(before.ActiveDeployment)
 	var found appsv1.DeploymentList
 	t.requests++
 	if err := t.live.List(ctx, &found, client.InNamespace(key.Namespace), client.MatchingFields{"metadata.name": key.Name}); err != nil {
@@ -138,21 +145,33 @@ func (t *turn) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool,
 	return after, nil
 }
 
-// writeStatus replaces the whole status. Decisions that follow in this turn know of it.
-func (t *turn) writeStatus(ctx context.Context, i int, status v1.DeploymentCoordinationStatus) error {
+// statesPerWrite is how many states of Deployments more cost the API server as much as another small status.
+const statesPerWrite = 32
+
+// writeCost is how many small statuses the write of this one is equal to; 1 is the least.
+func writeCost(status *v1.DeploymentCoordinationStatus) int {
+	return 1 + len(status.DeploymentStates)/statesPerWrite
+}
+
+// writeStatus replaces the whole status. Decisions that follow in this turn know of it. If that has to wait for other writes of
+// the namespace it returns when to come back.
+func (t *turn) writeStatus(ctx context.Context, i int, status v1.DeploymentCoordinationStatus) (again time.Time, err error) {
+	if wait := t.budget.Turn(client.ObjectKeyFromObject(t.coordination(i)), writeCost(&status)); wait > 0 {
+		return t.clock.Now().Add(wait), nil
+	}
 	after := t.coordination(i).DeepCopy()
 	after.Status = status
 	t.requests++
 	if err := t.writer.Status().Update(ctx, after, fieldOwner); err != nil {
 		countWriteError("status", err)
-		return fmt.Errorf("update status: %w", err)
+		return time.Time{}, fmt.Errorf("update status: %w", err)
 	}
 	t.written.note(after)
 	t.around.coordinations[i] = *after
-	return nil
+	return time.Time{}, nil
 }
 
-// sameStatus tells whether there is nothing worth writing: that the generation of a Deployment has changed is not.
+// sameStatus reports whether there is nothing worth writing: that the generation of a Deployment has changed is not.
 func sameStatus(before, after *v1.DeploymentCoordinationStatus) bool {
 	if len(before.DeploymentStates) != len(after.DeploymentStates) {
 		return false

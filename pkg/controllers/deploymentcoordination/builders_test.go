@@ -20,6 +20,9 @@ func at(d time.Duration) *metav1.Time { return &metav1.Time{Time: noon.Add(d)} }
 
 const replicas = 2
 
+// plenty is more writes of status a second than there are.
+const plenty = 1_000_000
+
 // deployment is one of namespace shop that has rolled out its first template.
 func deployment(name string, edits ...func(*Member)) Member {
 	m := Member{Deployment: &appsv1.Deployment{

@@ -131,8 +131,8 @@ func (d *deliberation) neededBy(active *member) []string {
 		return needed
 	}
 	for _, key := range active.Hold.Paused { // also those that wait for the same turn though they do not match here
-		if name := key.String(); !slices.Contains(d.status.Deployments, name) {
-			needed = append(needed, name)
+		if !slices.ContainsFunc(d.members, func(m member) bool { return m.key() == key }) {
+			needed = append(needed, key.String())
 		}
 	}
 	return needed

@@ -23,6 +23,7 @@ import (
 	v1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/kindcache"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 const (
@@ -41,6 +42,9 @@ const DefaultMaxCoordinations = 100
 type Options struct {
 	// MaxCoordinations is how many coordinations of a namespace count; 0 for DefaultMaxCoordinations.
 	MaxCoordinations int
+	// StatusWritesPerNamespace is how many statuses of one namespace are written in a second, twice as many at once after a
+	// pause; 0 for statusbudget.DefaultPerNamespace. A status of many Deployments counts as several, see writeCost.
+	StatusWritesPerNamespace int
 	// Holder says what holds pods. Nil means that nothing does.
 	Holder Holder
 	// Holds has the namespaces in which what holds pods may have changed. It goes with Holder.
@@ -61,6 +65,7 @@ func Add(mgr manager.Manager, options Options) error {
 		clock:      clock.RealClock{},
 		holder:     options.Holder,
 		limit:      cmp.Or(options.MaxCoordinations, DefaultMaxCoordinations),
+		budget:     statusbudget.New(clock.RealClock{}, cmp.Or(options.StatusWritesPerNamespace, statusbudget.DefaultPerNamespace)),
 		namespaces: newNamespaces(),
 	}
 	b := ctrl.NewControllerManagedBy(mgr).
@@ -130,6 +135,11 @@ func (r *reconciler) handler(matters matters) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) { look(q, e.Object) },
 		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) { look(q, e.ObjectOld, e.ObjectNew) },
-		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) { look(q, e.Object) },
+		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) {
+			if c, ok := e.Object.(*v1.DeploymentCoordination); ok {
+				r.budget.Forget(client.ObjectKeyFromObject(c))
+			}
+			look(q, e.Object)
+		},
 	}
 }

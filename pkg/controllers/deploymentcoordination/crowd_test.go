@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 // shelf is a cache and an API server that cost no more than a cache does. It counts what it is asked for.
@@ -33,6 +34,7 @@ type shelf struct {
 	version       int
 	requests      int // to the API server
 	cacheLists    int
+	statusCosts   map[string]int // of the writes of status, by namespace
 }
 
 // fill puts coordinations that all match the same Deployments into a namespace.
@@ -71,6 +73,10 @@ func (s *shelf) List(_ context.Context, list client.ObjectList, options ...clien
 		l.Items = slices.Clone(s.coordinations[o.Namespace])
 	case *appsv1.DeploymentList:
 		l.Items = slices.Clone(s.deployments[o.Namespace])
+		if o.FieldSelector != nil {
+			name, _ := o.FieldSelector.RequiresExactMatch("metadata.name")
+			l.Items = slices.DeleteFunc(l.Items, func(d appsv1.Deployment) bool { return d.Name != name })
+		}
 	case *appsv1.ReplicaSetList:
 		l.Items = slices.Clone(s.replicaSets[o.Namespace])
 	case *metav1.PartialObjectMetadataList:
@@ -111,6 +117,7 @@ type shelfStatus struct {
 func (s *shelf) Status() client.SubResourceWriter { return shelfStatus{shelf: s} }
 
 func (s shelfStatus) Update(_ context.Context, object client.Object, _ ...client.SubResourceUpdateOption) error {
+	s.shelf.statusCosts[object.GetNamespace()] += writeCost(&object.(*v1.DeploymentCoordination).Status)
 	s.shelf.store(object)
 	return nil
 }
@@ -126,12 +133,12 @@ type crowd struct {
 func newCrowd(t testing.TB) *crowd {
 	s := &shelf{
 		coordinations: map[string][]v1.DeploymentCoordination{}, deployments: map[string][]appsv1.Deployment{},
-		replicaSets: map[string][]appsv1.ReplicaSet{},
+		replicaSets: map[string][]appsv1.ReplicaSet{}, statusCosts: map[string]int{},
 	}
 	clock := clocktesting.NewFakePassiveClock(noon)
 	return &crowd{TB: t, shelf: s, clock: clock, reconciler: &reconciler{
 		cached: cacheOf{s}, live: s, writer: s, recorder: &events.FakeRecorder{}, clock: clock,
-		limit: DefaultMaxCoordinations, namespaces: newNamespaces(),
+		limit: DefaultMaxCoordinations, budget: statusbudget.New(clock, plenty), namespaces: newNamespaces(),
 	}}
 }
 

@@ -1,6 +1,7 @@
 package deploymentcoordination
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,8 @@ type Decision struct {
 	Pause []types.NamespacedName
 	// Status is what is to be on record once they are paused, and before anything is unpaused.
 	Status v1.DeploymentCoordinationStatus
+	// Unlisted are the states of Deployments that Status has no room for. They are remembered.
+	Unlisted []v1.DeploymentState
 	// Unpause are the Deployments to unpause.
 	Unpause []types.NamespacedName
 	// Unmark are Deployments that carry our mark and are not paused.
@@ -59,6 +62,7 @@ func Decide(in Input) Decision {
 		d.hold(&d.members[i])
 	}
 	d.describe()
+	d.list()
 	d.decision.Status = *d.status
 	return d.decision
 }
@@ -83,19 +87,18 @@ type member struct {
 }
 
 func deliberate(in Input) *deliberation {
-	status := in.Coordination.Status.DeepCopy()
+	kept := in.Coordination.Status
+	kept.Deployments, kept.DeploymentStates = nil, nil // these are made anew
+	status := kept.DeepCopy()
 	status.ObservedGeneration = in.Coordination.Generation
-	status.Deployments = nil
-	status.DeploymentStates = make([]v1.DeploymentState, len(in.Members))
 	d := &deliberation{Input: in, status: status}
 	known := recordsOf(&in.Coordination.Status)
 	for i := range in.Members {
 		m := &in.Members[i]
-		before := known.of(m)
-		status.DeploymentStates[i] = newState(m, before, in.Now)
-		status.Deployments = append(status.Deployments, m.name())
+		before := cmp.Or(m.Record, known[m.Deployment.UID])
+		state := newState(m, before, in.Now)
 		d.members = append(d.members, member{
-			Member: m, before: before, state: &status.DeploymentStates[i], wasActive: status.ActiveDeployment == m.name(),
+			Member: m, before: before, state: &state, wasActive: status.ActiveDeployment == m.name(),
 		})
 	}
 	return d
@@ -153,7 +156,7 @@ func (d *deliberation) reviewActive() {
 	}
 }
 
-// isReady tells whether the active Deployment has rolled out and has been ready for long enough.
+// isReady reports whether the active Deployment has rolled out and has been ready for long enough.
 func (d *deliberation) isReady(m *member) bool {
 	if m.state.HasPendingChanges {
 		return false
@@ -257,7 +260,7 @@ func (d *deliberation) passOn(m *member) bool {
 // isHeld reports whether a PodSequence would hold the pods of the Deployment's rollout.
 func (m *member) isHeld() bool { return m.state.HeldBy != "" }
 
-// waits tells whether it can be the Deployment's turn.
+// waits reports whether it can be the Deployment's turn.
 func (m *member) waits() bool {
 	return m.state.HasPendingChanges && !m.Elsewhere && m.state.Skipped == "" && m.pause() != pausedByOwner
 }
@@ -325,7 +328,7 @@ func (d *deliberation) hold(m *member) {
 	}
 }
 
-// reached tells whether it is time, and if not, sees to it that we look again then.
+// reached reports whether it is time, and if not, sees to it that we look again then.
 func (d *deliberation) reached(at time.Time) bool {
 	if !d.Now.Before(at) {
 		return true

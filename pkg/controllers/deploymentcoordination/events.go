@@ -40,7 +40,10 @@ func eventsFor(before v1.DeploymentCoordinationStatus, decision Decision) []even
 	}
 	var all []event
 	for _, state := range after.DeploymentStates {
-		earlier := states[state.Name]
+		earlier, known := states[state.Name]
+		if !known && before.UnlistedDeployments > 0 {
+			continue // nobody knows whether it is new
+		}
 		if state.Paused && !earlier.Paused {
 			all = append(all, event{corev1.EventTypeNormal, v1.EventDeploymentPaused, actionPause, state.Name,
 				state.Name + " has changes to roll out, and is paused until it is its turn"})
@@ -81,20 +84,17 @@ func activeEvents(before v1.DeploymentCoordinationStatus, decision Decision) []e
 	normal := func(reason, deployment, format string, args ...any) {
 		all = append(all, event{corev1.EventTypeNormal, reason, actionActivate, deployment, fmt.Sprintf(format, args...)})
 	}
-	for _, state := range after.DeploymentStates {
-		switch {
-		case state.Name != was || state.HasPendingChanges:
-		case decision.Unready:
-			all = append(all, event{corev1.EventTypeWarning, v1.ReasonRolloutTimedOut, actionObserve, was,
-				was + " has rolled out, but has not been ready for minReadySeconds in time: it loses its turn"})
-		default:
-			normal(v1.EventActiveDeploymentReady, was, "%s has rolled out and is ready", was)
-		}
-	}
-	for _, state := range after.DeploymentStates {
-		if state.Name == was && state.HeldBy != "" && state.Skipped == "" && is != "" {
+	switch state := decision.state(was); {
+	case state == nil:
+	case state.HasPendingChanges:
+		if state.HeldBy != "" && state.Skipped == "" && is != "" {
 			normal(v1.ReasonHeldByPodSequence, was, "the pods of %s are held by PodSequence %s: the turn passes on", was, state.HeldBy)
 		}
+	case decision.Unready:
+		all = append(all, event{corev1.EventTypeWarning, v1.ReasonRolloutTimedOut, actionObserve, was,
+			was + " has rolled out, but has not been ready for minReadySeconds in time: it loses its turn"})
+	default:
+		normal(v1.EventActiveDeploymentReady, was, "%s has rolled out and is ready", was)
 	}
 	switch {
 	case is == "":

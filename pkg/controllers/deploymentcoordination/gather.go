@@ -81,12 +81,11 @@ func (t *turn) gather(ctx context.Context, i int) (Input, error) {
 		}
 	}
 	in.Rolling = t.rollsElsewhere(i)
-	records := recordsOf(&in.Coordination.Status)
 	for _, place := range t.plan.members[i] {
 		d := &t.around.deployments[place]
-		m := Member{Deployment: d, ReplicaSets: t.replicaSets[d.UID], Elsewhere: t.handler(place) != i}
+		m := Member{Deployment: d, ReplicaSets: t.replicaSets[d.UID], Elsewhere: t.handler(place) != i, Record: t.records[d.UID]}
 		m.known, m.Refused = t.template(&m), t.refusals[d.UID]
-		if !m.rolledOut(records.of(&m)) {
+		if !m.rolledOut(m.Record) {
 			m.Hold = t.hold(place)
 		}
 		in.Members = append(in.Members, m)

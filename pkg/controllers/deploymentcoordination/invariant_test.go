@@ -26,6 +26,7 @@ import (
 
 	v1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 // TestAtMostOneRolls has the real reconciler work in a world in which users, the Deployment controller, PodSequences,
@@ -37,6 +38,10 @@ func TestAtMostOneRolls(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, seed)
+			if seed%2 == 1 { // statuses often have to wait
+				w.statusWrites = 2
+				w.restart()
+			}
 			for range 80 {
 				w.somethingHappens()
 			}
@@ -75,6 +80,8 @@ type world struct {
 	held       map[string]bool   // the images whose pods a PodSequence holds
 	resumed    map[string]string // the image that somebody resumed of each Deployment
 	crashed    bool              // nothing is written until a restart
+	// statusWrites is how many statuses may be written in a second.
+	statusWrites int
 }
 
 // WouldHold makes the world a Holder.
@@ -88,7 +95,7 @@ func (w *world) WouldHold(pod *corev1.Pod) sequence.Hold {
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		T: t, ctx: t.Context(), random: rand.New(rand.NewPCG(seed, 0)), // a test that can be repeated
-		clock: nil, rolledOut: map[string]string{}, held: map[string]bool{}, resumed: map[string]string{},
+		clock: nil, rolledOut: map[string]string{}, held: map[string]bool{}, resumed: map[string]string{}, statusWrites: plenty,
 	}
 	w.clock = clocktesting.NewFakePassiveClock(noon)
 	scheme := runtime.NewScheme()
@@ -130,7 +137,7 @@ func (w *world) restart() {
 	})
 	w.reconciler = &reconciler{
 		cached: intercepted, live: intercepted, writer: intercepted, recorder: events.NewFakeRecorder(10000), clock: w.clock,
-		holder: w, limit: DefaultMaxCoordinations, namespaces: newNamespaces(),
+		holder: w, limit: DefaultMaxCoordinations, budget: statusbudget.New(w.clock, w.statusWrites), namespaces: newNamespaces(),
 	}
 }
 

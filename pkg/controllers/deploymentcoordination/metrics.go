@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
@@ -53,9 +54,13 @@ func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{coordinationsByState.GaugeVec, waitingDeployments.GaugeVec, turnDuration, writeErrors.CounterVec}
 }
 
-// countNamespace has the metrics count the coordinations of a namespace as their status says.
-func countNamespace(namespace string, coordinations []v1.DeploymentCoordination) {
-	byState, pending := map[string]int{}, map[string]int{}
+// countNamespace has the metrics count the coordinations of a namespace as their status says, and the Deployments as is
+// remembered of them if status does not say so.
+func countNamespace(namespace string, coordinations []v1.DeploymentCoordination, remembered records) {
+	byState, pending, active := map[string]int{}, map[string]int{}, sets.New[string]()
+	for i := range coordinations {
+		active.Insert(coordinations[i].Status.ActiveDeployment)
+	}
 	for i := range coordinations {
 		status := &coordinations[i].Status
 		for _, kind := range []string{v1.ConditionStalled, v1.ConditionReconciling, v1.ConditionReady} {
@@ -65,18 +70,24 @@ func countNamespace(namespace string, coordinations []v1.DeploymentCoordination)
 			}
 		}
 		for j := range status.DeploymentStates {
-			if state := &status.DeploymentStates[j]; state.HasPendingChanges {
-				pending[pendingState(status, state)]++
+			state := &status.DeploymentStates[j]
+			if _, changed := remembered[state.UID]; !changed && state.HasPendingChanges {
+				pending[pendingState(active, state)]++
 			}
+		}
+	}
+	for _, state := range remembered {
+		if state.HasPendingChanges {
+			pending[pendingState(active, state)]++
 		}
 	}
 	states.Set(namespace, items(byState, v1.ConditionStalled, v1.ConditionReconciling, v1.ConditionReady)...)
 	pendings.Set(namespace, items(pending, "active", "skipped", "paused", "other")...)
 }
 
-func pendingState(status *v1.DeploymentCoordinationStatus, state *v1.DeploymentState) string {
+func pendingState(active sets.Set[string], state *v1.DeploymentState) string {
 	switch {
-	case state.Name == status.ActiveDeployment:
+	case active.Has(state.Name):
 		return "active"
 	case state.Skipped != "":
 		return "skipped"

@@ -31,6 +31,8 @@ type namespace struct {
 	written   written
 	plan      *plan
 	templates map[types.UID]knownTemplate
+	// remembered are the states of Deployments that no status has, or not as they are.
+	remembered records
 	// refusals are of Deployments whose last write was refused.
 	refusals map[types.UID]*refusal
 	// readiness is of active Deployments that have rolled out.
@@ -53,7 +55,7 @@ func (n *namespaces) enter(name string) *namespace {
 	if !ok {
 		one = &namespace{
 			changed: true, todo: sets.New[types.UID](), again: map[types.UID]time.Time{}, failures: map[types.UID]int{},
-			written: written{}, templates: map[types.UID]knownTemplate{},
+			written: written{}, templates: map[types.UID]knownTemplate{}, remembered: records{},
 			readiness: map[types.UID]knownReadiness{}, refusals: map[types.UID]*refusal{},
 		}
 		n.known[name] = one
@@ -107,6 +109,7 @@ func (n *namespace) keep(around surroundings) {
 	keepOnly(n.again, exists)
 	keepOnly(n.failures, exists)
 	keepOnly(n.templates, exists)
+	keepOnly(n.remembered, exists)
 	keepOnly(n.readiness, exists)
 	keepOnly(n.refusals, exists)
 	n.todo = n.todo.Intersection(exists)
@@ -135,9 +138,7 @@ func (n *namespace) due(around surroundings, now time.Time) {
 func (n *namespace) next() time.Time {
 	var next time.Time
 	for _, at := range n.again {
-		if next.IsZero() || at.Before(next) {
-			next = at
-		}
+		next = sooner(next, at)
 	}
 	return next
 }

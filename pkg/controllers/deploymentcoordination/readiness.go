@@ -30,10 +30,9 @@ func (t *turn) readySince(ctx context.Context, in Input) (*time.Time, error) {
 	if in.Coordination.Spec.MinReadySeconds == 0 {
 		return nil, nil
 	}
-	records := recordsOf(&in.Coordination.Status)
 	for i := range in.Members {
 		m := &in.Members[i]
-		record := records.of(m)
+		record := m.Record
 		if m.name() != in.Coordination.Status.ActiveDeployment || !m.rolledOut(record) {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 // reconciler does for the coordinations of one namespace what Decide says. Those that overlap must know of each other's
@@ -25,7 +26,9 @@ type reconciler struct {
 	clock    clock.PassiveClock
 	holder   Holder // nil if there are no PodSequences
 	// limit is how many coordinations of a namespace count.
-	limit      int
+	limit int
+	// budget bounds the writes of status.
+	budget     *statusbudget.Budget
 	namespaces *namespaces
 }
 
@@ -58,7 +61,7 @@ func (r *reconciler) turn(ctx context.Context, name string, n *namespace) (more 
 	n.keep(around)
 	if !around.concern() {
 		r.namespaces.leave(name)
-		countNamespace(name, nil)
+		countNamespace(name, nil, nil)
 		return false, nil
 	}
 	if n.lags(around) {
@@ -71,7 +74,8 @@ func (r *reconciler) turn(ctx context.Context, name string, n *namespace) (more 
 	if t.replicaSets, err = r.replicaSets(ctx, name); err != nil {
 		return false, err
 	}
-	defer func() { countNamespace(name, t.around.coordinations) }()
+	t.readRecords()
+	defer func() { countNamespace(name, t.around.coordinations, t.remembered) }()
 	t.release(ctx)
 	for _, i := range t.order() {
 		if t.spent() {
@@ -122,7 +126,7 @@ func (t *turn) settle(ctx context.Context, i int) (again time.Time, err error) {
 		return time.Time{}, t.setFinalizer(ctx, i)
 	}
 	if !t.plan.subjects[i].counts {
-		return time.Time{}, t.degrade(ctx, i, v1.ReasonTooManyCoordinations, fmt.Sprintf(
+		return t.degrade(ctx, i, v1.ReasonTooManyCoordinations, fmt.Sprintf(
 			"only the %d oldest DeploymentCoordinations of a namespace count, and this is not one of them: delete some, "+
 				"or have the administrator raise --max-deployment-coordinations of podsequence-controller", t.limit))
 	}
@@ -130,7 +134,7 @@ func (t *turn) settle(ctx context.Context, i int) (again time.Time, err error) {
 		return time.Time{}, err
 	}
 	if problem := t.plan.problems[i]; problem != nil {
-		return time.Time{}, t.degrade(ctx, i, v1.ReasonInvalidSelector, problem.Error())
+		return t.degrade(ctx, i, v1.ReasonInvalidSelector, problem.Error())
 	}
 	in, err := t.gather(ctx, i)
 	if err != nil {

@@ -43,11 +43,19 @@ func (r *refusal) due(now time.Time) bool { return !now.Before(r.until) }
 func (d *Decision) retry(in Input) time.Time {
 	again := d.Again
 	for i := range in.Members {
-		if r := in.Members[i].Refused; r != nil && !r.due(in.Now) && (again.IsZero() || r.until.Before(again)) {
-			again = r.until
+		if r := in.Members[i].Refused; r != nil && !r.due(in.Now) {
+			again = sooner(again, r.until)
 		}
 	}
 	return again
+}
+
+// sooner returns the earlier of two times; zero is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
 }
 
 // answered reports whether the error is an answer of the API server. Else nothing is known of this Deployment in particular:

@@ -33,7 +33,7 @@ func (t *turn) findRolling() []int {
 		}
 		m := Member{Deployment: d, ReplicaSets: t.replicaSets[d.UID]}
 		m.known = t.template(&m)
-		if record := recordsOf(&t.coordination(t.handler(place)).Status).of(&m); !m.rolledOut(record) {
+		if !m.rolledOut(t.records[d.UID]) {
 			rolling = append(rolling, place)
 		}
 	}

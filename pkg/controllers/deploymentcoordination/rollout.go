@@ -24,6 +24,9 @@ type Member struct {
 	Hold sequence.Hold
 	// Elsewhere is set for a Deployment that another coordination matches too, and pauses and unpauses.
 	Elsewhere bool
+	// Record is what is on record of the Deployment, be it in the status of another coordination. If it is nil, the status of
+	// this one says it, if anything does.
+	Record *v1.DeploymentState
 	// Refused is set while the API server refuses to have the Deployment paused or unpaused.
 	Refused *refusal
 	// known is what template returns; nil until then.
@@ -59,7 +62,7 @@ func (m *Member) pause() pause {
 // marked is the coordination whose mark a Deployment carries, or empty.
 func marked(d *appsv1.Deployment) string { return PausedBy(d) }
 
-// rolledOut tells whether the Deployment's present template has been rolled out in full, be it some time ago: scaling
+// rolledOut reports whether the Deployment's present template has been rolled out in full, be it some time ago: scaling
 // and failing pods do not undo that. The record is what status says of this Deployment, nil if nothing.
 func (m *Member) rolledOut(record *v1.DeploymentState) bool {
 	t := m.template()
@@ -91,7 +94,7 @@ func (m *Member) hasBegun() bool {
 	return current != nil && ptr.Deref(current.Spec.Replicas, 1) > 0
 }
 
-// complete tells whether the rollout is complete right now, by the Deployment controller's own rule: all replicas are of
+// complete reports whether the rollout is complete right now, by the Deployment controller's own rule: all replicas are of
 // the present template, and available.
 func (m *Member) complete() bool {
 	return deploymentutil.DeploymentComplete(m.Deployment, &m.Deployment.Status)
@@ -124,7 +127,7 @@ func (m *Member) wantedReady(record *v1.DeploymentState) int {
 	return int(wanted)
 }
 
-// progressDeadlineExceeded tells whether the rollout that started then has failed by the Deployment's own deadline. The
+// progressDeadlineExceeded reports whether the rollout that started then has failed by the Deployment's own deadline. The
 // Deployment controller keeps that on record while a Deployment is paused, and until it gets on: what is not later than the
 // start, which a deadline is by a second at least, is of another rollout.
 func (m *Member) progressDeadlineExceeded(started *metav1.Time) bool {

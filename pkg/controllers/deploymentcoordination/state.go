@@ -4,25 +4,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 )
-
-// records are what status has on Deployments, by their UID. A Deployment that was deleted and made again under the same
-// name is another one.
-type records map[types.UID]*v1.DeploymentState
-
-func recordsOf(status *v1.DeploymentCoordinationStatus) records {
-	all := make(records, len(status.DeploymentStates))
-	for i := range status.DeploymentStates {
-		all[status.DeploymentStates[i].UID] = &status.DeploymentStates[i]
-	}
-	return all
-}
-
-// of returns the record of a Deployment, nil if there is none.
-func (r records) of(m *Member) *v1.DeploymentState { return r[m.Deployment.UID] }
 
 // newState brings the record of a Deployment up to date with what the API says of it.
 func newState(m *Member, before *v1.DeploymentState, now time.Time) v1.DeploymentState {
@@ -35,6 +19,9 @@ func newState(m *Member, before *v1.DeploymentState, now time.Time) v1.Deploymen
 	state.HasPendingChanges = !m.rolledOut(before)
 	state.TemplateHash = m.templateHash()
 	state.HeldBy, state.Refused = "", ""
+	if m.Elsewhere { // whose turn it is to say so
+		state.Skipped = ""
+	}
 	if !state.HasPendingChanges {
 		noteRolledOut(&state, m, before, now)
 		return state

@@ -54,6 +54,8 @@ type turn struct {
 	replicaSets map[types.UID][]*appsv1.ReplicaSet // by the UID of their Deployment
 	// unreleased are the coordinations that have a Deployment which was to be unpaused and still is paused.
 	unreleased sets.Set[string]
+	// records are what is on record of Deployments by now.
+	records records
 	// holds are what would hold the pods of Deployments, by their place, as far as somebody asked.
 	holds map[int]sequence.Hold
 	// rolling are the places of Deployments that roll out unpaused. It is nil until somebody asks.
@@ -155,14 +157,14 @@ func (t *turn) setFinalizer(ctx context.Context, i int) error {
 	return nil
 }
 
-// degrade reports why a coordination does nothing. Deployments are not touched.
-func (t *turn) degrade(ctx context.Context, i int, reason, message string) error {
+// degrade reports why a coordination does nothing, or returns when to come back for that. Deployments are not touched.
+func (t *turn) degrade(ctx context.Context, i int, reason, message string) (again time.Time, err error) {
 	c := t.coordination(i)
 	t.pairs++
 	if known := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionDegraded); known != nil && known.Reason == reason &&
 		known.Message == message && known.ObservedGeneration == c.Generation && len(c.Status.DeploymentStates) == 0 &&
 		meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionStalled) {
-		return nil
+		return time.Time{}, nil
 	}
 	status := v1.DeploymentCoordinationStatus{
 		ObservedGeneration: c.Generation, Conditions: slices.Clone(c.Status.Conditions),
@@ -170,6 +172,7 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) error
 	if reason == v1.ReasonInvalidSelector { // what it was doing is to go on when the selector can be read
 		status.ActiveDeployment, status.ActiveSince = c.Status.ActiveDeployment, c.Status.ActiveSince
 		status.Deployments, status.DeploymentStates = c.Status.Deployments, c.Status.DeploymentStates
+		status.UnlistedDeployments = c.Status.UnlistedDeployments
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, v1.ConditionReady)
 		meta.RemoveStatusCondition(&status.Conditions, v1.ConditionProgressing)
@@ -180,15 +183,15 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) error
 	})
 	setStalled(&status.Conditions, v1.ConditionDegraded)
 	if equality.Semantic.DeepEqual(&c.Status, &status) {
-		return nil
+		return time.Time{}, nil
 	}
 	klog.FromContext(ctx).V(4).Info("The DeploymentCoordination does nothing", "reason", reason, "message", message)
 	before := c.Status
-	if err := t.writeStatus(ctx, i, status); err != nil {
-		return err
+	if again, err := t.writeStatus(ctx, i, status); err != nil || !again.IsZero() {
+		return again, err
 	}
 	t.tell(Input{Coordination: t.coordination(i)}, before, Decision{Status: status})
-	return nil
+	return time.Time{}, nil
 }
 
 // confirm reports whether the decision may be applied as far as other coordinations matter to it: who is active elsewhere

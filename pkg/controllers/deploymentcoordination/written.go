@@ -14,7 +14,7 @@ type written map[types.UID]string
 
 func (w written) note(object client.Object) { w[object.GetUID()] = object.GetResourceVersion() }
 
-// lags tells whether the object is older than what we wrote. The event that brings the newer one is yet to come.
+// lags reports whether the object is older than what we wrote. The event that brings the newer one is yet to come.
 func (w written) lags(object client.Object) bool {
 	version, ok := w[object.GetUID()]
 	if !ok {

@@ -44,7 +44,7 @@ func (o Options) factsOf(pod *corev1.Pod) facts {
 	return f
 }
 
-// differs tells whether there may be something to do. That a pod got its label, which we have to thank for, is no cause.
+// differs reports whether there may be something to do. That a pod got its label, which we have to thank for, is no cause.
 func (f facts) differs(before facts) bool {
 	if f.labelled {
 		before.labelled = true
@@ -81,7 +81,7 @@ func (o Options) labelledFor(entry *metav1.ManagedFieldsEntry) (group string, ok
 	return group, ok && (stripped || bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:`+o.ReadyLabel+`"`)))
 }
 
-// runs tells whether a pod is as it should be.
+// runs reports whether a pod is as it should be.
 func runs(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodRunning || pod.Status.Phase == corev1.PodSucceeded
 }

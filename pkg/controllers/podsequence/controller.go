@@ -22,6 +22,7 @@ import (
 	"example.com/podsequence/pkg/feed"
 	"example.com/podsequence/pkg/podwriter"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 const (
@@ -33,7 +34,7 @@ const (
 )
 
 // DefaultStatusWritesPerNamespace is the default of Options.StatusWritesPerNamespace.
-const DefaultStatusWritesPerNamespace = 10
+const DefaultStatusWritesPerNamespace = statusbudget.DefaultPerNamespace
 
 // Options are what the operator of the cluster decides.
 type Options struct {

@@ -1,23 +1,18 @@
 package podsequence
 
 import (
-	"maps"
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 // writeInterval is the shortest time between two writes of the same object's status.
 const writeInterval = time.Second
-
-// budgetBurst is how many statuses of one namespace may be written at once after a pause, as a multiple of what may be written
-// in a second.
-const budgetBurst = 2
 
 // What the API server pays for the write of a status grows with what it decodes, checks by the rules of the kind, stores and
 // sends to watchers. Of a PodSequence of 64 groups that is 18 ms of processor time, of one of a few groups about 2 ms (measured).
@@ -44,23 +39,18 @@ const confirmAgain = 10 * time.Second
 // The objects of one namespace share a budget: one pod may change the status of each of a thousand sequences that select it, and
 // the API server, busy with these, would have others wait.
 type pacer struct {
-	clock clock.PassiveClock
-	// perNamespace is how many writes of small statuses a second a namespace may have.
-	perNamespace rate.Limit
+	clock  clock.PassiveClock
+	budget *statusbudget.Budget
 
 	mu              sync.Mutex
 	last            map[types.NamespacedName]time.Time
 	confirmingSince map[types.NamespacedName]time.Time // when an object's confirming began
-	turns           map[types.NamespacedName]time.Time // when an object that waits for others of its namespace may be written
-	budgets         map[string]*rate.Limiter           // by namespace; one that is not there is not touched
-	crowd           int                                // how many budgets there may be before those that are not touched are dropped
 }
 
 func newPacer(clock clock.PassiveClock, perNamespace int) *pacer {
 	return &pacer{
-		clock: clock, perNamespace: rate.Limit(perNamespace),
+		clock: clock, budget: statusbudget.New(clock, perNamespace),
 		last: map[types.NamespacedName]time.Time{}, confirmingSince: map[types.NamespacedName]time.Time{},
-		turns: map[types.NamespacedName]time.Time{}, budgets: map[string]*rate.Limiter{},
 	}
 }
 
@@ -91,39 +81,6 @@ func (p *pacer) confirming(key types.NamespacedName, is bool) time.Duration {
 	return max(0, confirmGrace-p.clock.Since(since))
 }
 
-// turn is how long the object's write, which is due and has this cost, has to wait for those of others of its namespace. Once it
-// is 0 the object is to be written: that is paid for.
-func (p *pacer) turn(key types.NamespacedName, cost int) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.clock.Now()
-	at, ok := p.turns[key]
-	if !ok {
-		budget := p.budget(key.Namespace, now)
-		at = now.Add(budget.ReserveN(now, min(cost, budget.Burst())).DelayFrom(now)) // more than a burst is never granted
-	}
-	if at.After(now) {
-		p.turns[key] = at
-		return at.Sub(now)
-	}
-	delete(p.turns, key)
-	return 0
-}
-
-// budget is that of a namespace.
-func (p *pacer) budget(namespace string, now time.Time) *rate.Limiter {
-	if budget := p.budgets[namespace]; budget != nil {
-		return budget
-	}
-	burst := budgetBurst * int(p.perNamespace)
-	if len(p.budgets) >= p.crowd {
-		maps.DeleteFunc(p.budgets, func(_ string, b *rate.Limiter) bool { return b.TokensAt(now) >= float64(burst) })
-		p.crowd = max(64, 2*len(p.budgets))
-	}
-	p.budgets[namespace] = rate.NewLimiter(p.perNamespace, burst)
-	return p.budgets[namespace]
-}
-
 // wrote begins a new interval.
 func (p *pacer) wrote(key types.NamespacedName) {
 	p.mu.Lock()
@@ -137,5 +94,5 @@ func (p *pacer) forget(key types.NamespacedName) {
 	defer p.mu.Unlock()
 	delete(p.last, key)
 	delete(p.confirmingSince, key)
-	delete(p.turns, key)
+	p.budget.Forget(key)
 }

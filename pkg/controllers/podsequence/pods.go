@@ -60,12 +60,12 @@ func (w *waitingPods) get(ctx context.Context, key types.NamespacedName) (*corev
 	return w.lister.Pods(key.Namespace).Get(key.Name)
 }
 
-// isOurs tells whether it is for us to say what the pod waits for: because we hold it, or because we said so before.
+// isOurs reports whether it is for us to say what the pod waits for: because we hold it, or because we said so before.
 func (w *waitingPods) isOurs(pod *corev1.Pod) bool {
 	return w.carriesGate(pod) || sequence.TellsWait(pod)
 }
 
-// carriesGate tells whether the pod has a gate that is for us to lift. Without one nothing holds it, whatever a sequence
+// carriesGate reports whether the pod has a gate that is for us to lift. Without one nothing holds it, whatever a sequence
 // says.
 func (w *waitingPods) carriesGate(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(gate corev1.PodSchedulingGate) bool {

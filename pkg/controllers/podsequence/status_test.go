@@ -24,6 +24,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	psttesting "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 // statusFixture is a reconciler with an engine that the test feeds.
@@ -175,8 +176,8 @@ func TestStatusesOfACrowdedNamespaceAreWrittenLittleByLittle(t *testing.T) {
 	f := newStatusFixture()
 	f.pacer = newPacer(f.clock, 1)
 	f.engine.ApplySequence(tiers().Obj())
-	for i := range budgetBurst {
-		require.Zero(t, f.pacer.turn(types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(i)}, 1))
+	for i := range statusbudget.Burst {
+		require.Zero(t, f.pacer.budget.Turn(types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(i)}, 1))
 	}
 
 	assert.Equal(t, time.Second, f.reconcile(t))

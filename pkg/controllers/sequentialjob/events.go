@@ -62,7 +62,7 @@ func eventsFor(object *v1alpha1.SequentialJob, before, after v1alpha1.Sequential
 	return all
 }
 
-// wasStarted tells whether a status says that a step has, or has had, a Job.
+// wasStarted reports whether a status says that a step has, or has had, a Job.
 func wasStarted(status v1alpha1.SequentialJobStatus, index int32) bool {
 	if isCompleted(status, index) {
 		return true
@@ -83,7 +83,7 @@ func failureReason(status v1alpha1.SequentialJobStatus) string {
 	return c.Reason
 }
 
-// isRefused tells whether the API server refuses a Job for now.
+// isRefused reports whether the API server refuses a Job for now.
 func isRefused(status v1alpha1.SequentialJobStatus) bool {
 	return progressingReason(status) == v1alpha1.ReasonJobCreateFailed
 }

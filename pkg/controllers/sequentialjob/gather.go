@@ -25,7 +25,7 @@ func indexOwner(object client.Object) []string {
 	return nil
 }
 
-// isOurKind tells whether an owner is a SequentialJob.
+// isOurKind reports whether an owner is a SequentialJob.
 func isOurKind(owner *metav1.OwnerReference) bool {
 	return owner.APIVersion == v1alpha1.GroupVersion.String() && owner.Kind == v1alpha1.SequentialJobKind.Kind
 }

@@ -71,12 +71,12 @@ func with(some, more map[string]string) map[string]string {
 	return both
 }
 
-// isOurs tells whether the object controls the Job. One that an earlier object of the same name left is not ours.
+// isOurs reports whether the object controls the Job. One that an earlier object of the same name left is not ours.
 func isOurs(object *v1alpha1.SequentialJob, job *batchv1.Job) bool {
 	return metav1.IsControlledBy(job, object)
 }
 
-// isComplete tells whether the Job has succeeded. That all its pods have is not enough.
+// isComplete reports whether the Job has succeeded. That all its pods have is not enough.
 func isComplete(job *batchv1.Job) bool {
 	return conditionOf(job, batchv1.JobComplete) != nil
 }

@@ -61,7 +61,7 @@ func (p *progress) setJob(w world) {
 	}
 }
 
-// wasStarted tells whether a status notes that the current step has had a Job.
+// wasStarted reports whether a status notes that the current step has had a Job.
 func (p progress) wasStarted(status v1alpha1.SequentialJobStatus) bool {
 	return status.State.Active > 0 && ptr.Deref(status.Progress.CurrentIndex, -1) == p.current
 }

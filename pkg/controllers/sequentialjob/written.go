@@ -33,7 +33,7 @@ func (m *written) forget(key types.NamespacedName) {
 	delete(m.versions, key)
 }
 
-// isOlder tells whether the object is from before our last write. One made again under the same name is newer.
+// isOlder reports whether the object is from before our last write. One made again under the same name is newer.
 func (m *written) isOlder(object *v1alpha1.SequentialJob) bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()

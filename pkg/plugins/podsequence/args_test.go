@@ -24,7 +24,7 @@ func TestParseArgs(t *testing.T) {
 		"a misspelt argument is told": {
 			raw: `{"gatePrefix": ["a.example.com/"]}`, wantError: `unknown field "gatePrefix"`,
 		},
-		"a prefix without a slash is told, with the mend": {
+		"a prefix without a slash is refused, with the fix": {
 			raw: `{"gatePrefixes": ["a.example.com"]}`, wantError: `gatePrefixes[0]: "a.example.com" must be a DNS name followed by '/', such as podsequence.example.com/`,
 		},
 		"an empty prefix, which would allow every gate, is told": {

@@ -60,7 +60,7 @@ type feeding struct {
 
 // source says how much of what the API server has the engine knows. A feed.Feed is one.
 type source interface {
-	// Synced tells whether the engine knows all it must know to let any pod go, and Why what is missing.
+	// Synced reports whether the engine knows all it must know to let any pod go, and Why what is missing.
 	Synced() bool
 	Why() string
 	// CaughtUp reports whether it is confirmed that the engine knows every PodSequence that there was when a pod was first seen and

@@ -51,7 +51,7 @@ func filter(state fwk.CycleState, node string) *fwk.Status {
 	return nil
 }
 
-// mayUse tells whether the node is one of those that are open to a pod that is kept from others.
+// mayUse reports whether the node is one of those that are open to a pod that is kept from others.
 func (h *holder) mayUse(pod *v1.Pod, node string) bool {
 	f := h.feeding.Load()
 	if f == nil {

@@ -58,12 +58,8 @@ func NewDefinitions() (*Definitions, error) {
 }
 
 func (d *Definitions) add(text []byte) error {
-	stored := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict(text, stored); err != nil {
-		return err
-	}
-	crd := &apiextensions.CustomResourceDefinition{}
-	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(stored, crd, nil); err != nil {
+	crd, err := parseDefinition(text)
+	if err != nil {
 		return err
 	}
 	for _, served := range crd.Spec.Versions {
@@ -86,6 +82,19 @@ func (d *Definitions) add(text []byte) error {
 		}
 	}
 	return nil
+}
+
+// parseDefinition reads a CustomResourceDefinition as the API server does.
+func parseDefinition(text []byte) (*apiextensions.CustomResourceDefinition, error) {
+	stored := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(text, stored); err != nil {
+		return nil, err
+	}
+	crd := &apiextensions.CustomResourceDefinition{}
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(stored, crd, nil); err != nil {
+		return nil, err
+	}
+	return crd, nil
 }
 
 // Has reports whether a kind is one of ours, in whichever version.

@@ -17,6 +17,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Reader reads from the API server.
@@ -164,7 +165,7 @@ func (o *Objects) targets(of *Sequence) []string {
 		if group.NamespaceSelector == nil {
 			continue
 		}
-		selector, err := Selector(group.NamespaceSelector)
+		selector, err := spec.Selector(group.NamespaceSelector)
 		if err != nil {
 			continue
 		}
@@ -175,25 +176,6 @@ func (o *Objects) targets(of *Sequence) []string {
 		}
 	}
 	return names
-}
-
-// Selector returns the selector of apimachinery; it selects nothing if there is none.
-func Selector(in *v1alpha1.LabelSelector) (labels.Selector, error) {
-	if in == nil {
-		return labels.Nothing(), nil
-	}
-	out := &metav1.LabelSelector{MatchLabels: map[string]string{}}
-	for key, value := range in.MatchLabels {
-		out.MatchLabels[key] = string(value)
-	}
-	for _, e := range in.MatchExpressions {
-		requirement := metav1.LabelSelectorRequirement{Key: e.Key, Operator: metav1.LabelSelectorOperator(e.Operator)}
-		for _, value := range e.Values {
-			requirement.Values = append(requirement.Values, string(value))
-		}
-		out.MatchExpressions = append(out.MatchExpressions, requirement)
-	}
-	return metav1.LabelSelectorAsSelector(out)
 }
 
 // nodes reads all nodes if some sequence holds on each node by itself.

@@ -18,7 +18,7 @@ var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 body{font:14px system-ui,sans-serif;color:#1f2933;background:#fff;margin:2rem;max-width:72rem}
 table{border-collapse:collapse;margin-top:1rem}
 th,td{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid #e3e7ec;vertical-align:top}
-td.number{text-align:right;font-variant-numeric:tabular-nums}
+th.number,td.number{text-align:right;font-variant-numeric:tabular-nums}
 tr.critical td:nth-child(2){color:#b3261e;font-weight:600}
 svg{max-width:100%;height:auto}
 </style>
@@ -27,12 +27,12 @@ svg{max-width:100%;height:auto}
 {{.Picture}}
 {{with .Timeline.Critical}}<h2>What everybody waited for</h2>
 <table>
-<tr><th>From</th><th>To</th><th>Group</th><th>What</th><th>What it would win</th></tr>
+<tr><th class="number">From</th><th class="number">To</th><th>Group</th><th>What</th><th>What it would win</th></tr>
 {{range .}}<tr><td class="number">{{$.Since .From}}</td><td class="number">{{$.Since .To}}</td><td>{{$.Title .Group}}</td><td>{{.Message}}</td><td>{{.Advice}}</td></tr>
 {{end}}</table>
 {{end}}<h2>Pods</h2>
 <table>
-<tr><th>Group</th><th>Pod</th><th>Node</th><th>Created</th><th>Released</th><th>Bound</th><th>Ready</th></tr>
+<tr><th>Group</th><th>Pod</th><th>Node</th><th class="number">Created</th><th class="number">Released</th><th class="number">Bound</th><th class="number">Ready</th></tr>
 {{range $i, $g := .Timeline.Groups}}{{range $g.Pods}}<tr{{if .Critical}} class="critical"{{end}}><td>{{$.Title $i}}</td><td>{{.Name}}</td><td>{{.Node}}</td>` +
 	`<td class="number">{{$.Since .Created}}</td><td class="number">{{$.SinceAny .Released}}</td><td class="number">{{$.SinceAny .Bound}}</td><td class="number">{{$.SinceAny .Ready}}</td></tr>
 {{end}}{{end}}</table>

@@ -119,17 +119,21 @@ func TestAGroupIsReleasedWhenTheLastThatItWaitsForIsPassed(t *testing.T) {
 func TestAGroupIsInTimeIfItWasReadyBeforeItsDeadline(t *testing.T) {
 	tests := map[string]struct {
 		readyAt      int
+		timeout      time.Duration
+		wantDeadline time.Time
 		wantTimedOut bool
 	}{
-		"ready the second before": {10, false},
-		"ready at the deadline":   {11, true},
-		"ready afterwards":        {12, true},
+		"ready the second before":            {10, 10 * time.Second, at(11), false},
+		"ready at the deadline":              {11, 10 * time.Second, at(11), true},
+		"ready afterwards":                   {12, 10 * time.Second, at(11), true},
+		"ready in the second of a deadline":  {11, 10500 * time.Millisecond, at(11).Add(500 * time.Millisecond), true},
+		"ready the second before that again": {10, 10500 * time.Millisecond, at(11).Add(500 * time.Millisecond), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			d, s := Domain{Sequence: diamond(), Facts: facts{ready: map[int]int{0: tt.readyAt}, origin: Origin{Created: epoch}}}, State{Reached: 0b1, Released: 0b1}
-			d.Groups[0].Timeout, d.Groups[0].Wait = 10*time.Second, time.Hour
-			assert.Equal(t, at(11), s.Deadline(d, 0))
+			d.Groups[0].Timeout, d.Groups[0].Wait = tt.timeout, time.Hour
+			assert.Equal(t, tt.wantDeadline, s.Deadline(d, 0))
 			assert.Equal(t, tt.wantTimedOut, s.TimedOut(d, 0, at(15)))
 		})
 	}

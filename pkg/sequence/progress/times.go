@@ -79,8 +79,8 @@ func (s *State) TimedOut(d Domain, group int, now time.Time) bool {
 	if at.IsZero() || now.Before(at) || s.SatisfiedOnce(d, group) {
 		return false
 	}
-	if readiness := d.Readiness(group); readiness.Satisfied && readiness.Since.Before(at) {
-		return false // it is in time if that is confirmed, however late
+	if readiness := d.Readiness(group); readiness.Satisfied && readiness.Since.Before(at.Truncate(time.Second)) {
+		return false // it is in time if that is confirmed, however late; times of the API are whole seconds
 	}
 	return !d.OnNode || !d.Origin(group).Watched.After(at) || d.Recorded(group).TimedOut
 }

@@ -124,7 +124,7 @@ func (s *Sequence) compileWhere(i int, spec *v1alpha1.ClusterPodGroup) (where, b
 		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d]: pods needs exactly one entry in namespaces", i)
 		return where{}, false
 	case spec.NamespaceSelector != nil:
-		selector, err := asSelector(spec.NamespaceSelector)
+		selector, err := Selector(spec.NamespaceSelector)
 		if err != nil {
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].namespaceSelector: %v", i, err)
 			return where{}, false

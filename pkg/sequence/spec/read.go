@@ -77,15 +77,42 @@ func ReadCluster(stored map[string]any) Stored {
 	return OfCluster(cluster, r.unreadable...)
 }
 
-// readCommon reads what does not depend on the kind. A status that cannot be read is worked out anew.
+// readCommon reads what does not depend on the kind.
 func readCommon(stored map[string]any) (metav1.ObjectMeta, v1alpha1.PodSequenceStatus) {
-	ps, status := v1alpha1.PodSequence{}, v1alpha1.PodSequence{}
+	ps := v1alpha1.PodSequence{}
 	// Metadata is checked by the API server whatever the definition says, so this cannot fail.
 	_ = convert(map[string]any{"metadata": stored["metadata"]}, &ps)
-	if convert(map[string]any{"status": stored["status"]}, &status) == nil {
-		ps.Status = status.Status
+	return ps.ObjectMeta, readStatus(stored["status"])
+}
+
+// readStatus reads the fields of a status that can be read, and leaves out the others: they had another type in an earlier
+// release, and are worked out anew. What the others record, such as which groups were passed, must survive an upgrade.
+func readStatus(stored any) v1alpha1.PodSequenceStatus {
+	fields, _ := stored.(map[string]any)
+	if list, ok := fields["nodeStatus"].([]any); ok {
+		var nodes []any
+		for _, node := range list {
+			if node, ok := node.(map[string]any); ok {
+				nodes = append(nodes, readableFields[v1alpha1.NodeStatus](node))
+			}
+		}
+		fields = maps.Clone(fields)
+		fields["nodeStatus"] = nodes
 	}
-	return ps.ObjectMeta, ps.Status
+	var status v1alpha1.PodSequenceStatus
+	_ = convert(readableFields[v1alpha1.PodSequenceStatus](fields), &status) // each field by itself can be read
+	return status
+}
+
+// readableFields returns the fields that a T takes.
+func readableFields[T any](fields map[string]any) map[string]any {
+	readable := map[string]any{}
+	for name, value := range fields {
+		if convert(map[string]any{name: value}, new(T)) == nil {
+			readable[name] = value
+		}
+	}
+	return readable
 }
 
 func convert(from map[string]any, into any) error {

@@ -82,6 +82,20 @@ func TestRead(t *testing.T) {
 		assert.Empty(t, stored.Status)
 		assert.Len(t, stored.Spec.PodGroups, 1)
 	})
+	t.Run("a field of status that had another type keeps no record from being read", func(t *testing.T) {
+		object := map[string]any{}
+		require.NoError(t, yaml.Unmarshal([]byte(`{metadata: {name: backend}, spec: {podGroups: [{pods: [a]}]}, status: {
+			currentIndex: 1, readyPodsInCurrentGroup: [a], groups: [{name: One, expected: 1, ready: 1, hash: h}],
+			nodeStatus: [{nodeName: node-0, currentIndex: 2, readyPodsInCurrentGroup: [a], timedOut: [1]}, node-1]}}`), &object))
+		for _, stored := range []Stored{Read(object), ReadCluster(object)} {
+			assert.Empty(t, stored.Unreadable)
+			require.Len(t, stored.Status.Groups, 1)
+			assert.Equal(t, "h", stored.Status.Groups[0].Hash)
+			assert.EqualValues(t, 1, *stored.Status.CurrentIndex)
+			assert.Zero(t, stored.Status.ReadyPodsInCurrentGroup)
+			assert.Equal(t, []v1alpha1.NodeStatus{{NodeName: "node-0", CurrentIndex: 2, TimedOut: []int32{1}}}, stored.Status.NodeStatus)
+		}
+	})
 	t.Run("records of passes are read though the spec cannot be", func(t *testing.T) {
 		stored := Read(map[string]any{
 			"metadata": map[string]any{"name": "backend"}, "spec": "shop",

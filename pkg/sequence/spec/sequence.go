@@ -180,7 +180,7 @@ func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup, cluster *v1alpha
 		return
 	}
 	if spec.PodSelector != nil {
-		selector, err := asSelector(spec.PodSelector)
+		selector, err := Selector(spec.PodSelector)
 		if err != nil {
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].podSelector: %v", i, err)
 			return
@@ -266,9 +266,12 @@ func (s *Sequence) problem(reason, format string, args ...any) {
 	s.Problems = append(s.Problems, Problem{Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
-// asSelector turns the API's bounded selector into the one of apimachinery, which checks keys and values once more:
-// the object may have been stored under other rules.
-func asSelector(in *v1alpha1.LabelSelector) (labels.Selector, error) {
+// Selector turns the API's bounded selector into the one of apimachinery, which checks keys and values once more: the object may
+// have been stored under other rules. Without a selector it selects nothing.
+func Selector(in *v1alpha1.LabelSelector) (labels.Selector, error) {
+	if in == nil {
+		return labels.Nothing(), nil
+	}
 	out := &metav1.LabelSelector{}
 	if len(in.MatchLabels) > 0 {
 		out.MatchLabels = make(map[string]string, len(in.MatchLabels))

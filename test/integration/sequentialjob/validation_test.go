@@ -14,7 +14,7 @@ import (
 	"example.com/podsequence/apis/batch/v1alpha1"
 )
 
-// Every rule on what a SequentialJob may say, by the API server alone. A message names the field and the mend.
+// Every rule on what a SequentialJob may say, by the API server alone. A message names the field and the fix.
 func TestValidation(t *testing.T) {
 	const one = `containers: [{name: a, image: i}]`
 	tests := map[string]struct {

@@ -1,0 +1,83 @@
+// Package statusbudget bounds what the API server pays for the statuses of the objects of one namespace, however often they
+// change, so that it has time for those of others.
+//
+// A namespace may have so many small statuses written in a second, and some at once after a pause. A large status counts as
+// several small ones. Who may not write yet is told when to come back, and then finds the write paid for.
+package statusbudget
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+)
+
+// DefaultPerNamespace is how many small statuses of one namespace are written in a second if nobody says otherwise.
+const DefaultPerNamespace = 10
+
+// Burst is how many statuses of one namespace may be written at once after a pause, as a multiple of what may be written in a
+// second.
+const Burst = 2
+
+// Budget is shared by all who write statuses of one kind. It may be used concurrently.
+type Budget struct {
+	clock clock.PassiveClock
+	// perNamespace is how many writes of small statuses a second a namespace may have.
+	perNamespace rate.Limit
+
+	mu       sync.Mutex
+	turns    map[types.NamespacedName]time.Time // when an object that waits for others of its namespace may be written
+	limiters map[string]*rate.Limiter           // by namespace; one that is not there is not touched
+	crowd    int                                // how many limiters there may be before those that are not touched are dropped
+}
+
+// New returns a Budget of so many small statuses a second for each namespace.
+func New(clock clock.PassiveClock, perNamespace int) *Budget {
+	return &Budget{
+		clock: clock, perNamespace: rate.Limit(perNamespace),
+		turns: map[types.NamespacedName]time.Time{}, limiters: map[string]*rate.Limiter{},
+	}
+}
+
+// Turn returns how long the write of an object's status, which is due, has to wait for those of others of its namespace. The
+// cost is how many small statuses it is equal to. Once Turn returns 0 the status is to be written: that is paid for.
+func (b *Budget) Turn(key types.NamespacedName, cost int) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.clock.Now()
+	at, ok := b.turns[key]
+	if !ok {
+		limiter := b.limiter(key.Namespace, now)
+		at = now.Add(limiter.ReserveN(now, min(cost, limiter.Burst())).DelayFrom(now)) // more than a burst is never granted
+	}
+	if at.After(now) {
+		b.turns[key] = at
+		return at.Sub(now)
+	}
+	delete(b.turns, key)
+	return 0
+}
+
+// limiter is that of a namespace.
+func (b *Budget) limiter(namespace string, now time.Time) *rate.Limiter {
+	if limiter := b.limiters[namespace]; limiter != nil {
+		return limiter
+	}
+	burst := Burst * int(b.perNamespace)
+	if len(b.limiters) >= b.crowd {
+		maps.DeleteFunc(b.limiters, func(_ string, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(burst) })
+		b.crowd = max(64, 2*len(b.limiters))
+	}
+	b.limiters[namespace] = rate.NewLimiter(b.perNamespace, burst)
+	return b.limiters[namespace]
+}
+
+// Forget is for objects that are gone.
+func (b *Budget) Forget(key types.NamespacedName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.turns, key)
+}

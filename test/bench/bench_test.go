@@ -1,0 +1,187 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestSummarize(t *testing.T) {
+	for name, tc := range map[string]struct {
+		values []float64
+		want   string
+	}{
+		"nine measurements have an interval without the extremes":    {[]float64{9, 1, 8, 2, 7, 3, 6, 4, 5}, "5 (2 to 8)"},
+		"the interval of five measurements is the range of all":      {[]float64{5, 1, 4, 2, 3}, "3 (1 to 5)"},
+		"of two measurements the interval is unknown":                {[]float64{1, 2}, "1.50"},
+		"one measurement is its own median":                          {[]float64{0.97}, "0.97"},
+		"an outlier moves neither the median nor the interval of it": {[]float64{1, 1, 1, 1, 1, 1, 1, 1, 900}, "1 (1 to 1)"},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tc.want, summarize(tc.values).String()) })
+	}
+}
+
+func TestSummarizeLeavesTheOrderOfTurns(t *testing.T) {
+	values := []float64{3, 1, 2}
+	summarize(values)
+	assert.Equal(t, []float64{3, 1, 2}, values)
+}
+
+func TestPercentile(t *testing.T) {
+	values := []float64{4, 1, 3, 2}
+	assert.Equal(t, 2.0, percentile(values, 50))
+	assert.Equal(t, 4.0, percentile(values, 99))
+	assert.Equal(t, 1.0, percentile(values, 1))
+}
+
+func turns(figure string, values ...float64) []measurement {
+	var all []measurement
+	for _, value := range values {
+		all = append(all, measurement{figures: map[string]float64{figure: value}})
+	}
+	return all
+}
+
+func TestJudge(t *testing.T) {
+	measured := map[string][]measurement{
+		"ours": turns("s", 2, 3, 8), "theirs": turns("s", 1, 3, 4), "once": turns("s", 1),
+		"growing": {{figures: map[string]float64{"small": 10, "large": 11}}},
+	}
+	for name, tc := range map[string]struct {
+		claim    claim
+		median   float64
+		met      bool
+		mistaken string
+	}{
+		"turns are compared in pairs":                {claim{of: "ours", to: "theirs", figure: "s", atMost: new(2.0)}, 2, true, ""},
+		"a median above the aim misses it":           {claim{of: "ours", to: "theirs", figure: "s", atMost: new(1.9)}, 2, false, ""},
+		"a median below the aim misses it":           {claim{of: "ours", to: "theirs", figure: "s", atLeast: new(2.1)}, 2, false, ""},
+		"without another variant nothing is divided": {claim{of: "ours", figure: "s", atMost: new(3.0)}, 3, true, ""},
+		"a figure is compared with another one":      {claim{of: "growing", figure: "large", toFigure: "small", atMost: new(1.2)}, 1.1, true, ""},
+		"without an aim there is none to miss":       {claim{of: "ours", figure: "s"}, 3, true, ""},
+		"an unknown figure is a mistake":             {claim{of: "ours", figure: "ms"}, 0, false, `no "ms"`},
+		"an unknown variant is a mistake":            {claim{of: "nobody", figure: "s"}, 0, false, "not measured"},
+		"a turn without its counterpart is one":      {claim{of: "ours", to: "once", figure: "s"}, 0, false, "less often"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := tc.claim.judge(measured)
+			if tc.mistaken != "" {
+				require.ErrorContains(t, err, tc.mistaken)
+				return
+			}
+			require.NoError(t, err)
+			assert.InDelta(t, tc.median, f.Median, 1e-9)
+			assert.Equal(t, tc.met, f.Met)
+		})
+	}
+}
+
+func sample() result {
+	return result{
+		Row: 5, Question: "How fast <is> it?", Date: "2026-01-02", Commit: "abc", Machine: "2 processors",
+		Findings: []finding{
+			{Text: "ours / theirs", interval: summarize([]float64{2}), Aim: "≤ 1", Met: false},
+			{Text: "ours / nobody's", interval: summarize([]float64{1}), Aim: "≤ 1", Met: true},
+		},
+		Figures: map[string]map[string]interval{"ours": {"s": summarize([]float64{2})}},
+		Curves:  []curve{{Name: "ours & theirs", Points: []point{{1, 10}, {1000, 0}, {100000, 30}}}},
+		Axes:    axes{X: "pods", Y: "seconds", LogX: true},
+	}
+}
+
+func TestAPageHasWhatWasMissed(t *testing.T) {
+	var page bytes.Buffer
+	writePage(&page, []result{sample()})
+	assert.Contains(t, page.String(), "| [5](#row-5) | How fast <is> it? | ours / theirs | 2 | ≤ 1 | 🔴 **missed** |")
+	assert.Contains(t, page.String(), "|  |  | ours / nobody's | 1 | ≤ 1 | met |")
+	assert.Contains(t, page.String(), "performance/row-5.svg")
+}
+
+func TestATrialIsNotJudged(t *testing.T) {
+	var table bytes.Buffer
+	printTable(&table, []result{sample()}, false)
+	assert.Contains(t, table.String(), "not judged")
+	assert.NotContains(t, table.String(), "missed")
+}
+
+func TestAPictureIsWellFormed(t *testing.T) {
+	for name, change := range map[string]func(*result){
+		"as it is":                 func(*result) {},
+		"without a value above 0":  func(r *result) { r.Curves[0].Points = []point{{0, 0}}; r.Axes.LogY = true },
+		"with one value only":      func(r *result) { r.Curves[0].Points = []point{{5, 5}} },
+		"with a logarithmic axis":  func(r *result) { r.Axes.LogY = true },
+		"with values far from 0":   func(r *result) { r.Curves[0].Points = []point{{1e6, 1e9}, {2e6, 2e9}} },
+		"without any point at all": func(r *result) { r.Curves[0].Points = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := sample()
+			change(&r)
+			var picture bytes.Buffer
+			r.draw(&picture)
+			assert.NotContains(t, picture.String(), "NaN")
+			assert.NotContains(t, picture.String(), "Inf")
+			for decoder := xml.NewDecoder(&picture); ; {
+				if _, err := decoder.Token(); err == io.EOF {
+					break
+				} else {
+					require.NoError(t, err)
+				}
+			}
+		})
+	}
+}
+
+func TestAStoredResultReadsTheSame(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, sample().save(dir))
+	results, err := loadResults(dir)
+	require.NoError(t, err)
+	assert.Equal(t, []result{sample()}, results)
+}
+
+// The page is written with the results. An edit by hand would be lost.
+func TestThePageIsWhatItsResultsMakeIt(t *testing.T) {
+	results, err := loadResults(resultsDir)
+	require.NoError(t, err)
+	if len(results) == 0 {
+		assert.NoFileExists(t, pageFile, "a page without results")
+		return
+	}
+	var want bytes.Buffer
+	writePage(&want, results)
+	got, err := os.ReadFile(pageFile)
+	require.NoError(t, err)
+	assert.Equal(t, want.String(), string(got), "run make bench, or publish the stored results")
+}
+
+func TestRowsAreChosenByTheirNumbers(t *testing.T) {
+	rows, err := parseRows(" 5, 10,")
+	require.NoError(t, err)
+	assert.Equal(t, []int{5, 10}, rows)
+	_, err = parseRows("five")
+	assert.ErrorContains(t, err, "numbers of rows")
+}
+
+// The page's links and files are named after the numbers, and `make bench ROW=n` chooses by them.
+func TestRowsHaveNumbersOfTheirOwn(t *testing.T) {
+	seen := map[int]bool{soakRow: true}
+	for _, r := range allRows() {
+		assert.False(t, seen[r.number], "row %d is there twice", r.number)
+		seen[r.number] = true
+		assert.NotEmpty(t, r.claims, "row %d", r.number)
+		known := map[string]bool{"": true}
+		for _, v := range r.variants {
+			known[v.name] = true
+		}
+		for _, c := range r.claims {
+			assert.True(t, known[c.of] && known[c.to], "row %d compares what it does not measure: %s", r.number, c.text)
+		}
+		assert.False(t, strings.Contains(r.question, "|"), "row %d would break the table", r.number)
+	}
+}

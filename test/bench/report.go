@@ -1,0 +1,73 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// printTable prints what was found, for people at a terminal.
+func printTable(out io.Writer, results []result, judged bool) {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprint(table, "ROW\tCOMPARED\tMEDIAN (INTERVAL)\tTURNS\tAIM\tVERDICT\n")
+	for _, r := range results {
+		for _, f := range r.Findings {
+			verdict := strings.Trim(f.Verdict(), "*")
+			if !judged && verdict != "" {
+				verdict = "not judged"
+			}
+			fmt.Fprintf(table, "%d\t%s\t%s\t%d\t%s\t%s\n", r.Row, f.Text, f.interval, f.Count, f.Aim, verdict)
+		}
+	}
+	_ = table.Flush() // the screen is gone if it fails
+}
+
+const introduction = `# Performance
+
+What order costs, beside what people use instead. ` + "`make bench`" + ` measures all of it and writes this page; ` + "`make bench ROW=5`" + `
+measures one row, ` + "`make bench SHORT=1`" + ` only tries whether all of them can be measured.
+
+The variants of a row are measured in turn on the same machine, A B A B, and compared turn by turn. What is said is the median of
+these comparisons, with the interval in which the median of infinitely many lies with a confidence of at least 90 %, whatever
+their distribution (with five turns it is the range of all, 94 %; with nine the second to the eighth, 96 %). A verdict is about
+the median. An aim that is missed stays here, with the reason if it is known.
+
+| row | question | compared | median (interval) | aim | |
+|---|---|---|---|---|---|
+`
+
+// writePage writes docs/performance.md. Pictures are in a directory beside it.
+func writePage(out io.Writer, results []result) {
+	fmt.Fprint(out, introduction)
+	for _, r := range results {
+		for i, f := range r.Findings {
+			row, question := "", ""
+			if i == 0 {
+				row, question = fmt.Sprintf("[%d](#row-%d)", r.Row, r.Row), r.Question
+			}
+			mark := f.Verdict()
+			if f.Aim != "" && !f.Met {
+				mark = "🔴 " + mark
+			}
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s |\n", row, question, f.Text, f.interval, f.Aim, mark)
+		}
+	}
+	for _, r := range results {
+		fmt.Fprintf(out, "\n## Row %d\n\n%s\n\nMeasured on %s at commit `%s`: %s.\n\n", r.Row, r.Question, r.Date, r.Commit, r.Machine)
+		for _, variant := range slices.Sorted(maps.Keys(r.Figures)) {
+			fmt.Fprintf(out, "- %s: %s\n", variant, sortedFigures(r.Figures[variant]))
+		}
+		for _, note := range r.Notes {
+			fmt.Fprintf(out, "\n%s\n", note)
+		}
+		if len(r.Curves) > 0 {
+			fmt.Fprintf(out, "\n![%s](%s)\n", r.Question, pictureFile(r.Row))
+		}
+	}
+}
+
+// pictureFile is the path of a row's picture from the page.
+func pictureFile(row int) string { return fmt.Sprintf("performance/row-%d.svg", row) }

@@ -1,0 +1,130 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/perf/benchfmt"
+)
+
+// Row 8 reads what benchmarks of other packages report.
+
+func growthRow() row {
+	const engine, ended = "the engine", "the scheduler, pods that have ended"
+	small, large := "1000", fmt.Sprint(inFull(100_000, 10_000))
+	r := row{
+		number: 8, name: "growth", turns: fewTurns,
+		question: "What grows with the number of pods? 1,000 to 100,000 in the engine; in the scheduler 50,000 that have ended, 1,000 of them in a sequence",
+		variants: []variant{{engine, measureAnew(measureEngine)}, {ended, measureAnew(measureEnded)}},
+		axes:     axes{X: "pods", Y: "nanoseconds for each event", LogX: true, LogY: true},
+		notes: []string{"The curve is of an event of a pod that others wait for. The controller has nothing to compare it with: it does " +
+			"nothing else."},
+	}
+	for _, event := range []struct{ name, figure string }{
+		{"an event of a pod, ", "PodEvent ns, pods="}, {"a question of the scheduler's queue, ", "Decide ns, pods="},
+	} {
+		r.claims = append(r.claims, claim{
+			text: fmt.Sprintf("engine time for %s%s pods / %s", event.name, large, small), of: engine,
+			figure: event.figure + large, toFigure: event.figure + small, atMost: new(1.2),
+		})
+	}
+	r.claims = append(r.claims,
+		claim{text: "live heap for a pod that has ended, in bytes", of: engine, figure: "TerminalPods B/pod, of a sequence", atMost: new(600.0)},
+		claim{text: "live heap of the scheduler, plugin on / off", of: ended, figure: "MiB live, plugin-on-one-sequence",
+			toFigure: "MiB live, plugin-off", atMost: new(1.05)},
+		claim{text: "resident memory of the scheduler, plugin on / off", of: ended, figure: "MiB resident, plugin-on-one-sequence",
+			toFigure: "MiB resident, plugin-off", atMost: new(1.05)})
+	return r
+}
+
+func measureEngine(b *testing.B, _ int) measurement {
+	b.Helper()
+	sizes := "pods=(1000|10000|100000)$"
+	if testing.Short() {
+		sizes = "pods=(1000|10000)$"
+	}
+	m := measurement{figures: map[string]float64{}}
+	const nanoseconds = 1e9 // benchfmt has seconds
+	for _, r := range runBenchmarks(b, "./pkg/sequence", "^Benchmark(PodEvent|Decide)$/"+sizes, inFullText("1s", "100x")) {
+		name, size, _ := strings.Cut(strings.TrimSuffix(r.Name.String(), gomaxprocs(r)), "/")
+		seconds, known := r.Value("sec/op")
+		require.True(b, known, "%s reports no time", r.Name)
+		m.figures[name+" ns, "+size] = seconds * nanoseconds
+	}
+	for _, r := range runBenchmarks(b, "./pkg/sequence", "^BenchmarkTerminalPods$", "1x") {
+		name, kind, _ := strings.Cut(strings.TrimSuffix(r.Name.String(), gomaxprocs(r)), "/")
+		bytes, known := r.Value("B/pod")
+		require.True(b, known, "%s reports no memory", r.Name)
+		m.figures[name+" B/pod, "+strings.ReplaceAll(kind, "_", " ")] = bytes
+	}
+	for _, figure := range slices.Sorted(maps.Keys(m.figures)) {
+		var pods float64
+		if _, err := fmt.Sscanf(figure, "PodEvent ns, pods=%g", &pods); err == nil {
+			m.curve = append(m.curve, point{X: pods, Y: m.figures[figure]})
+		}
+	}
+	slices.SortFunc(m.curve, func(a, b point) int { return int(a.X - b.X) })
+	return m
+}
+
+func measureEnded(b *testing.B, _ int) measurement {
+	b.Helper()
+	m := measurement{figures: map[string]float64{}}
+	args := []string{"-terminal-pods=50000"}
+	if testing.Short() {
+		args = []string{"-terminal-pods=500", "-terminal-pods-pause=100ms"}
+	}
+	for _, r := range runBenchmarks(b, "./test/integration", "^BenchmarkTerminalPods$", "1x", args...) {
+		_, variant, _ := strings.Cut(strings.TrimSuffix(r.Name.String(), gomaxprocs(r)), "/")
+		for unit, figure := range map[string]string{"live-heap-MiB": "MiB live, ", "resident-after-gc-MiB": "MiB resident, "} {
+			value, known := r.Value(unit)
+			require.True(b, known, "%s reports no %s", r.Name, unit)
+			m.figures[figure+variant] = value
+		}
+	}
+	return m
+}
+
+// gomaxprocs is what go test appends to the name of a benchmark.
+func gomaxprocs(r *benchfmt.Result) string {
+	_, parts := r.Name.Parts()
+	if last := len(parts) - 1; last >= 0 && bytes.HasPrefix(parts[last], []byte("-")) {
+		return string(parts[last])
+	}
+	return ""
+}
+
+// runBenchmarks runs benchmarks of a package of ours and returns what they report.
+func runBenchmarks(b *testing.B, pkg, pattern, benchTime string, args ...string) []*benchfmt.Result {
+	b.Helper()
+	args = append([]string{"test", "-run=^$", "-bench=" + pattern, "-benchtime=" + benchTime, "-count=1", "-timeout=60m", pkg}, args...)
+	command := exec.CommandContext(b.Context(), "go", args...)
+	command.Dir = "../.."
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	require.NoError(b, err, "go %s: %s%s", strings.Join(args, " "), last(output, 4000), last(stderr.Bytes(), 4000))
+	var results []*benchfmt.Result
+	reader := benchfmt.NewReader(bytes.NewReader(output), pkg)
+	for reader.Scan() {
+		if r, ok := reader.Result().(*benchfmt.Result); ok {
+			results = append(results, r.Clone())
+		}
+	}
+	require.NoError(b, reader.Err())
+	require.NotEmpty(b, results, "go %s: %s", strings.Join(args, " "), last(output, 4000))
+	return results
+}
+
+func inFullText(text, small string) string {
+	if testing.Short() {
+		return small
+	}
+	return text
+}

@@ -1,0 +1,255 @@
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var rowNumbers = flag.String("rows", "", "rows to measure, by their numbers and with commas between them; empty for all")
+
+// Where results are stored, and the page that is made of them, from the directory of this package.
+const (
+	resultsDir = "results"
+	pageFile   = "../../docs/performance.md"
+)
+
+// Of how many turns the rows are. Those of scheduler_perf differ by little, so they need more.
+const (
+	manyTurns = 9
+	fewTurns  = 5
+)
+
+// row is a question, and the variants that answer it.
+type row struct {
+	number   int
+	name     string
+	question string
+	turns    int
+	variants []variant
+	claims   []claim
+	axes     axes
+	notes    []string
+}
+
+// variant is one of the things that are compared.
+type variant struct {
+	name string
+	// start prepares what lasts for all turns and returns what measures one.
+	start func(b *testing.B) func(turn int) measurement
+}
+
+// measureAnew is a variant of which nothing lasts.
+func measureAnew(measure func(b *testing.B, turn int) measurement) func(b *testing.B) func(turn int) measurement {
+	return func(b *testing.B) func(turn int) measurement {
+		return func(turn int) measurement { return measure(b, turn) }
+	}
+}
+
+func allRows() []row {
+	return []row{
+		idleRow(), batchingRow(), heldRow(), churnRow(), releaseRow(), nodeRow(), requestsRow(), growthRow(), restartRow(), tierRow(),
+	}
+}
+
+// BenchmarkRows measures rows of the table. It is no benchmark in the sense of go test: run it by `make bench`, or with
+//
+//	go test -run '^$' -bench Rows -benchtime 1x -timeout 24h ./test/bench -rows 5
+func BenchmarkRows(b *testing.B) {
+	wanted, err := parseRows(*rowNumbers)
+	require.NoError(b, err)
+	var results []result
+	for _, r := range allRows() {
+		if len(wanted) > 0 && !slices.Contains(wanted, r.number) {
+			continue
+		}
+		b.Run(fmt.Sprintf("%d-%s", r.number, r.name), func(b *testing.B) {
+			done := r.measure(b)
+			results = append(results, done)
+			done.keep(b)
+		})
+	}
+	fmt.Println()
+	printTable(os.Stdout, results, !testing.Short())
+}
+
+// keep stores a result and publishes it with all others that are stored, unless it is that of a trial.
+func (r result) keep(b *testing.B) {
+	b.Helper()
+	if testing.Short() {
+		return
+	}
+	require.NoError(b, r.save(resultsDir))
+	require.NoError(b, publish(resultsDir, pageFile))
+}
+
+func parseRows(list string) ([]int, error) {
+	var rows []int
+	for text := range strings.SplitSeq(list, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		number, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, fmt.Errorf("read numbers of rows: %w", err)
+		}
+		rows = append(rows, number)
+	}
+	return rows, nil
+}
+
+// measure measures all variants of a row in turn.
+func (r row) measure(b *testing.B) result {
+	turns := inFull(r.turns, 1)
+	progress("row %d: %s", r.number, r.question)
+	run := make([]func(int) measurement, len(r.variants))
+	for i, v := range r.variants {
+		run[i] = v.start(b)
+	}
+	measured := map[string][]measurement{}
+	for turn := range turns {
+		for i, v := range r.variants {
+			began := time.Now()
+			m := run[i](turn)
+			measured[v.name] = append(measured[v.name], m)
+			progress("row %d, turn %d of %d, %s: %s; took %.0f s", r.number, turn+1, turns, v.name, m, time.Since(began).Seconds())
+		}
+	}
+	return r.conclude(b, measured)
+}
+
+func (r row) conclude(b *testing.B, measured map[string][]measurement) result {
+	done := result{
+		Row: r.number, Name: r.name, Question: r.question, Axes: r.axes, Notes: r.notes, Figures: map[string]map[string]interval{},
+		Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(b), Machine: machine(),
+	}
+	for _, c := range r.claims {
+		f, err := c.judge(measured)
+		require.NoError(b, err)
+		done.Findings = append(done.Findings, f)
+	}
+	for _, v := range r.variants {
+		byName := map[string][]float64{}
+		for _, m := range measured[v.name] {
+			for name, value := range m.figures {
+				byName[name] = append(byName[name], value)
+			}
+		}
+		done.Figures[v.name] = map[string]interval{}
+		for name, values := range byName {
+			done.Figures[v.name][name] = summarize(values)
+		}
+		const enough = 100
+		if last := measured[v.name][len(measured[v.name])-1]; len(last.curve) > 0 {
+			done.Curves = append(done.Curves, curve{Name: v.name, Points: thin(last.curve, enough)})
+		}
+	}
+	return done
+}
+
+// String lists the figures.
+func (m measurement) String() string {
+	intervals := map[string]interval{}
+	for name, value := range m.figures {
+		intervals[name] = interval{Median: value}
+	}
+	return sortedFigures(intervals)
+}
+
+// inFull returns the size of what is measured, or a small one where the benchmark is only tried.
+func inFull(size, small int) int {
+	if testing.Short() {
+		return small
+	}
+	return size
+}
+
+// progress tells people who wait what happens: go test keeps what a benchmark logs until it ends.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%s  %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
+}
+
+// publish writes the page and the pictures of all results that are stored.
+func publish(dir, page string) error {
+	results, err := loadResults(dir)
+	if err != nil {
+		return err
+	}
+	out, err := os.Create(page)
+	if err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	writePage(out, results)
+	if err := out.Close(); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	for _, r := range results {
+		if len(r.Curves) == 0 {
+			continue
+		}
+		file := filepath.Join(filepath.Dir(page), pictureFile(r.Row))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return fmt.Errorf("draw picture: %w", err)
+		}
+		picture, err := os.Create(file)
+		if err != nil {
+			return fmt.Errorf("draw picture: %w", err)
+		}
+		r.draw(picture)
+		if err := picture.Close(); err != nil {
+			return fmt.Errorf("draw picture: %w", err)
+		}
+	}
+	return nil
+}
+
+// commit is what is measured. Results and documentation may have changed since.
+func commit(b *testing.B) string {
+	b.Helper()
+	head, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return "unknown"
+	}
+	text := strings.TrimSpace(string(head))
+	changed, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no", "--", ":/", ":!/test/bench/results", ":!/docs").Output()
+	if err != nil || len(changed) > 0 {
+		text += "-dirty"
+	}
+	return text
+}
+
+// machine describes what this runs on.
+func machine() string {
+	text := fmt.Sprintf("%d processors", runtime.NumCPU())
+	if name := lineOf("/proc/cpuinfo", "model name"); name != "" {
+		text += " (" + name + ")"
+	}
+	if kibibytes, err := strconv.Atoi(strings.TrimSuffix(lineOf("/proc/meminfo", "MemTotal"), " kB")); err == nil {
+		text += fmt.Sprintf(", %d GiB", kibibytes>>20)
+	}
+	return text + ", " + runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version()
+}
+
+// lineOf is what follows the colon in the first line of a file that begins so.
+func lineOf(file, begin string) string {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(content)) {
+		if name, value, found := strings.Cut(line, ":"); found && strings.HasPrefix(name, begin) {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
