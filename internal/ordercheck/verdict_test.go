@@ -3,6 +3,7 @@ package ordercheck
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -105,4 +106,24 @@ func TestVerdictRemarksOnWhatItTookForGranted(t *testing.T) {
 	verdict := Verdict{Bindings: 4, Sequences: 1, Events: 231, BoundBefore: 3, AssumedPasses: 1, Excused: 2}
 	assert.Equal(t, "judged 4 bindings of 1 sequence over 231 events: 0 violations; 3 pods bound before the watch began; "+
 		"1 pass assumed; 2 bindings excused as racing with their sequence", verdict.String())
+}
+
+func TestAViolationSaysWhetherItRacedWithItsSequence(t *testing.T) {
+	tiers := order("tiers", named("db"), named("app"))
+	for sentence, tc := range map[string]struct {
+		steps []step
+		raced bool
+	}{
+		"a pod with the gate, bound at once after its sequence came": {
+			[]step{create("app", gated), tiers, release("app"), bind("app")}, true},
+		"a pod with the gate, bound long after":         {[]step{create("app", gated), tiers, passing(4 * time.Second), release("app"), bind("app")}, false},
+		"a pod that was created after its sequence":     {[]step{tiers, create("app", gated), release("app"), bind("app")}, false},
+		"a pod that has no gate, but is too long there": {[]step{create("app"), tiers, passing(4 * time.Second), bind("app")}, false},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			verdict := Judge(tell(tc.steps...), JudgeOptions{})
+			require.Len(t, verdict.Violations, 1)
+			assert.Equal(t, tc.raced, verdict.Violations[0].Raced)
+		})
+	}
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -78,7 +80,12 @@ func (p *prover) playAndJudge(ctx context.Context, what *plan.Plan, trace io.Wri
 	verdict := referee.Verdict(ctx)
 	result.Bindings, result.Excused = verdict.Bindings, verdict.Excused
 	for _, violation := range verdict.Violations {
-		result.Violations = append(result.Violations, violation.String())
+		if violation.Raced {
+			result.Raced++
+		} else {
+			result.Violations = append(result.Violations, violation.String())
+			explain(trace, referee.History(ctx), violation)
+		}
 	}
 	for _, incomplete := range verdict.Incomplete {
 		result.Violations = append(result.Violations, "the referee cannot judge all: "+incomplete)
@@ -88,6 +95,20 @@ func (p *prover) playAndJudge(ctx context.Context, what *plan.Plan, trace io.Wri
 	}
 	result.Took = time.Since(began)
 	return result, nil
+}
+
+// explain writes what became of the pods of the sequence that a pod was bound too early by.
+func explain(trace io.Writer, history ordercheck.History, violation ordercheck.Violation) {
+	namespace, name, namespaced := strings.Cut(violation.Sequence, "/")
+	if !namespaced {
+		namespace, name = "", violation.Sequence
+	}
+	timeline, err := ordercheck.NewTimeline(history, types.NamespacedName{Namespace: namespace, Name: name})
+	if err != nil {
+		_, _ = fmt.Fprintf(trace, "no timeline of %s: %v\n", violation.Sequence, err) // as good as a trace can say it
+		return
+	}
+	_, _ = fmt.Fprintf(trace, "\n%s\n%s\n", violation, timeline)
 }
 
 // countFaults counts what a plan has of each fault. What ends one does not count.

@@ -20,11 +20,12 @@ type Page struct {
 
 // Write writes the part of the page that is about the runs.
 func (p *Page) Write(out io.Writer) error {
-	var bindings, asked, excused, steps, violated, restless int
+	var bindings, asked, excused, steps, raced, violated, restless int
 	var worst, took time.Duration
 	faults := map[string]int{}
 	for _, r := range p.Results {
 		bindings, asked, excused, steps = bindings+r.Bindings, asked+r.Asked, excused+r.Excused, steps+r.Steps
+		raced += r.Raced
 		took, worst = took+r.Took, max(worst, r.Recovery)
 		if len(r.Violations) > 0 {
 			violated++
@@ -44,6 +45,7 @@ func (p *Page) Write(out io.Writer) error {
 		fmt.Sprintf("| seeds | %d, in %s |", len(p.Results), took.Round(time.Minute)),
 		fmt.Sprintf("| steps played | %d |", steps),
 		fmt.Sprintf("| bindings judged by the referee | %d, %d of them excused as races |", bindings, excused),
+		fmt.Sprintf("| pods that lost their gate while a sequence came or changed that would have held them | %d |", raced),
 		fmt.Sprintf("| things asked for at the end | %d |", asked),
 		fmt.Sprintf("| worlds that still changed at the end | %d |", restless),
 		fmt.Sprintf("| worst recovery after the last fault | %s |", worst.Round(100*time.Millisecond)),

@@ -63,7 +63,7 @@ var kinds = []string{
 }
 
 func (w *world) inventApps() {
-	for i := range w.between(5, 10) {
+	for i := range w.between(7, 13) {
 		a := &app{kind: one(w.dice, kinds...), namespace: one(w.dice, w.namespaces...), tier: one(w.dice, w.tiers...)}
 		if a.kind == "DaemonSet" && w.chance(60) {
 			a.tier = w.tiers[0] // as drivers are

@@ -3,8 +3,10 @@ package world
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/prove/plan"
 )
 
@@ -58,7 +60,7 @@ func (w *world) inventFault(at time.Duration) {
 		w.fault(at, plan.Stop, plan.Continue, short, one(w.dice, apiServer, etcd, controllerManager))
 	case 6, 7:
 		for _, resource := range some(w.dice, 30, watched) {
-			w.add(at, plan.Delay, nil, resource, w.moment(100*time.Millisecond, w.mostDelay()).String())
+			w.add(at, plan.Delay, nil, resource, w.moment(100*time.Millisecond, w.mostDelay(resource)).String())
 			w.add(at+short+2*time.Second, plan.Delay, nil, resource, "0s")
 		}
 	case 8:
@@ -78,10 +80,13 @@ func (w *world) fault(at time.Duration, begin, end plan.Verb, lasts time.Duratio
 }
 
 // mostDelay is how late a watch may be. Where what is ready may break, a scheduler cannot know what its watches have not
-// brought, and the referee allows for two seconds.
-func (w *world) mostDelay() time.Duration {
+// brought, and the referee allows for two seconds. The same is true of pods that are older than what a sequence says of them.
+func (w *world) mostDelay(resource string) time.Duration {
+	if slices.Contains([]string{"podsequences", "clusterpodsequences", "namespaces"}, resource) {
+		return time.Second
+	}
 	for _, s := range w.sequences {
-		if s.spec.Mode() != "BootstrapOnly" {
+		if s.spec.Mode() != v1alpha1.BootstrapOnly {
 			return time.Second
 		}
 	}
