@@ -379,7 +379,9 @@ func TestAGroupThatWasSatisfiedEarlyIsConfirmedWhenItIsReached(t *testing.T) {
 		d.expect(d.ApplyPod(config), Questions{{Namespace: oracleNamespace, Kinds: OfPods}: {Version: "7"}})
 		return d
 	}
-	reach := func(d doubting) Changes { return d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfPods}, d.Moment()) }
+	reach := func(d doubting) Changes {
+		return d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfPods}, d.Moment())
+	}
 	t.Run("as of the moment at which it was reached", func(t *testing.T) {
 		d := withConfig(t)
 		d.expect(reach(d), about("7"))

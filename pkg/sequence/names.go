@@ -4,8 +4,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/report"
@@ -37,6 +39,10 @@ type (
 	// WorkloadRow is a row in the table of workload kinds.
 	WorkloadRow = inventory.WorkloadKind
 )
+
+// SelectorOf turns a selector of the API into one of apimachinery. It fails for one that was stored under other rules. Without a
+// selector it selects nothing.
+func SelectorOf(in *v1alpha1.LabelSelector) (labels.Selector, error) { return spec.Selector(in) }
 
 // WorkloadKinds returns the table of the kinds of workloads that the engine takes.
 func WorkloadKinds() []WorkloadRow { return inventory.WorkloadKinds }

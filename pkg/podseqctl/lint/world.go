@@ -11,7 +11,6 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // linter looks at the sequences of a snapshot together with everything that makes pods.
@@ -161,7 +160,7 @@ func (l *linter) amongFiles() string {
 
 // membersOf returns what makes members of a group, and what its selector selects.
 func (l *linter) membersOf(s *snapshot.Sequence, i int) (members, selected []*template) {
-	selector, err := spec.Selector(s.Spec.PodGroups[i].PodSelector)
+	selector, err := sequence.SelectorOf(s.Spec.PodGroups[i].PodSelector)
 	for _, t := range l.templates {
 		for n, places := range t.places {
 			if slices.ContainsFunc(places, func(p sequence.Place) bool { return p.Sequence == s.Key() && p.Group == i }) {

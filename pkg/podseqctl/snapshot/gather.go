@@ -17,7 +17,6 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Reader reads from the API server.
@@ -165,7 +164,7 @@ func (o *Objects) targets(of *Sequence) []string {
 		if group.NamespaceSelector == nil {
 			continue
 		}
-		selector, err := spec.Selector(group.NamespaceSelector)
+		selector, err := sequence.SelectorOf(group.NamespaceSelector)
 		if err != nil {
 			continue
 		}
