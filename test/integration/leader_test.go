@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/internal/controlplane"
@@ -37,6 +39,9 @@ func (s *story) leaseHolder(program string) string {
 	s.Helper()
 	lease := &coordinationv1.Lease{}
 	key := types.NamespacedName{Namespace: "podsequence-system", Name: program}
+	if program == controlplane.PodSequenceScheduler && s.env.scheduler == corev1.DefaultSchedulerName {
+		key = types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "kube-scheduler"} // it takes that one's place
+	}
 	if err := s.API.Get(s.Ctx, key, lease); err != nil || lease.Spec.HolderIdentity == nil {
 		return ""
 	}

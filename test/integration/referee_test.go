@@ -47,7 +47,7 @@ func TestTheRefereeCatchesAPodBoundTooEarly(t *testing.T) {
 			s.awaitBound("db")
 			pod := s.getPod("early")
 			s.Patch(pod, `{"spec":{"schedulingGates":null}}`)
-			if pod.Spec.SchedulerName == ourScheduler {
+			if pod.Spec.SchedulerName == s.env.scheduler {
 				s.expectHeld("early") // the scheduler holds it without a gate just as well
 				s.bindByHand("early")
 			}
