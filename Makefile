@@ -185,6 +185,10 @@ oracle: ## Compare the engine with the oracle over STEPS random events; two mill
 verify: ## Check formatting, vet, lint, import directions, and that generated files are up to date
 	@hack/verify.sh
 
+.PHONY: vulncheck
+vulncheck: ## Look up known vulnerabilities of what our programs call; needs the Go vulnerability database, or a copy of it as GOVULNDB
+	@hack/vulncheck.sh
+
 .PHONY: test-as-default-scheduler
 test-as-default-scheduler: build ## Run the stories of test/integration with our scheduler in place of kube-scheduler
 	# Left out: what there is only beside a kube-scheduler.

@@ -89,10 +89,9 @@ var features = []feature{
 		instead: "say the size by the annotation `podgroup.jhwagner.github.io/size`",
 		runs:    []run{of(podGroups, "TestSizeByAPodGroupOfKubernetes")}},
 
-	{group: "DeploymentCoordination", name: "DeploymentCoordination", runs: []run{
-		of(rollouts, "TestThreeDeploymentsRollOutInOrderOfTheirNames", "TestMinReadySecondsAreRespected", "TestScalingIsNeverBlocked",
-			"TestWithoutThePolicy", "TestTheActiveDeploymentIsDeleted")}},
+	{group: "DeploymentCoordination", name: "DeploymentCoordination", runs: []run{of(rollouts, "TestWithoutThePolicy")}},
 	{group: "DeploymentCoordination", name: "no rollout begins before it is paused (policy `deploymentcoordination`)", since: 36,
 		instead: "nothing: the controller pauses a Deployment a moment after its change",
-		runs:    []run{of(rollouts, "TestThePolicyPauses")}},
+		runs: []run{of(rollouts, "TestThePolicyPauses", "TestThreeDeploymentsRollOutInOrderOfTheirNames", "TestMinReadySecondsAreRespected",
+			"TestScalingIsNeverBlocked", "TestTheActiveDeploymentIsDeleted")}},
 }

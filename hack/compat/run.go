@@ -64,7 +64,7 @@ func (r run) command(minor int, controlPlane string) (output []byte, err error) 
 	args := []string{
 		"test", "-json", "-count=1", "-timeout=60m", "-run", "^(" + strings.Join(r.tests, "|") + ")$", "./test/" + r.directory,
 	}
-	if minor < nativePodGroupsSince && (r.directory == podGroups || r.directory == deployment) {
+	if minor < nativePodGroupsSince && slices.Contains([]string{podGroups, deployment, kubectl}, r.directory) {
 		args = append(args, "-without-native-podgroups")
 	}
 	command := exec.Command("go", args...)

@@ -1,122 +1,220 @@
 package integration
 
 import (
-	"bytes"
-	_ "embed"
-	"encoding/json"
-	"errors"
-	"io"
-	"strings"
+	"fmt"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/util/retry"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
+	appsapi "example.com/podsequence/apis/apps/v1"
+	batchapi "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/manifests"
+	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/pkg/sequence"
 )
 
-var (
-	// definitionBefore is the definition of PodSequences of the release before ClusterPodSequences, and storedBefore are
-	// objects that it stored. Neither changes any more.
-	//
-	//go:embed testdata/stored/podsequences-definition.yaml
-	definitionBefore []byte
-	//go:embed testdata/stored/podsequences.yaml
-	storedBefore []byte
-)
+// storedKind is a kind of ours, of which earlier releases stored objects.
+type storedKind struct {
+	// definition is today's, a file of manifests/crds.
+	definition string
+	namespaced bool
+	// gone are the fields of status that exist no more, or have another type, by the definition that changed that.
+	gone map[string]string
+	// read reads an object as our programs do.
+	read func(*testing.T, map[string]any) any
+}
 
-// What an earlier release stored reads the same with today's definition, and today's rules accept it. The definitions take
-// another group here, because all tests of the cluster use the one that is installed.
-func TestStoredObjectsOfTheReleaseBeforeReadTheSame(t *testing.T) {
+var storedKinds = map[string]storedKind{
+	"podsequences": {
+		definition: v1alpha1.GroupVersion.Group + "_podsequences.yaml", namespaced: true,
+		gone: map[string]string{"readyPodsInCurrentGroup": "6e53e04"}, // was a list of names
+		read: func(t *testing.T, object map[string]any) any {
+			stored := sequence.Read(object)
+			assert.Empty(t, stored.Unreadable)
+			return stored.PodSequence
+		},
+	},
+	"clusterpodsequences": {
+		definition: v1alpha1.GroupVersion.Group + "_clusterpodsequences.yaml",
+		read: func(t *testing.T, object map[string]any) any {
+			stored := sequence.ReadCluster(object)
+			assert.Empty(t, stored.Unreadable)
+			return stored.Cluster
+		},
+	},
+	"sequentialjobs": {
+		definition: batchapi.GroupVersion.Group + "_sequentialjobs.yaml", namespaced: true,
+		read: readInto[batchapi.SequentialJob],
+	},
+	"deploymentcoordinations": {
+		definition: appsapi.GroupVersion.Group + "_deploymentcoordinations.yaml", namespaced: true,
+		gone: map[string]string{"pauseReverts": "afb4d98", "pauseRevertedAt": "afb4d98"}, // the rule of turns needs neither
+		read: readInto[appsapi.DeploymentCoordination],
+	},
+}
+
+func readInto[T any](t *testing.T, object map[string]any) any {
+	into := new(T)
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object, into))
+	return into
+}
+
+// What any earlier definition stored reads the same with today's, our programs read all of it, and today's rules accept it.
+//
+// Today's definition and the earlier ones are versions of one definition here: what is written through one of them is stored by
+// its rules and read by today's. It has another group, because all tests of the cluster use the one that is installed.
+func TestStoredObjectsOfEveryEarlierDefinitionReadTheSame(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	group := s.Namespace + ".example.com"
-	today, err := manifests.FS.ReadFile("crds/" + v1alpha1.GroupVersion.Group + "_podsequences.yaml")
-	require.NoError(t, err)
-	before := definitionFor(t, definitionBefore, group)
-	s.Create(before)
-	t.Cleanup(func() { assert.NoError(t, s.API.Delete(s.Ctx, before)) })
-
-	var stored []*unstructured.Unstructured
-	decoder := utilyaml.NewYAMLToJSONDecoder(bytes.NewReader(storedBefore))
-	for {
-		var raw json.RawMessage
-		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
-			break
-		} else {
-			require.NoError(t, err)
-		}
-		object := &unstructured.Unstructured{}
-		require.NoError(t, object.UnmarshalJSON(raw))
-		object.SetAPIVersion(group + "/v1alpha1")
-		object.SetNamespace(s.Namespace)
-		status := object.Object["status"]
-		s.Await("the definition to be served", func() bool { return s.API.Create(s.Ctx, object) == nil })
-		if status != nil {
-			object.Object["status"] = status
-			require.NoError(t, s.API.Status().Update(s.Ctx, object))
-			require.Equal(t, status, object.Object["status"], "the earlier definition must know all of %s", object.GetName())
-		}
-		stored = append(stored, object)
-	}
-
-	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its conditions are written meanwhile
-		found := &apiextensionsv1.CustomResourceDefinition{}
-		if err := s.API.Get(s.Ctx, types.NamespacedName{Name: before.Name}, found); err != nil {
-			return err
-		}
-		found.Spec = definitionFor(t, today, group).Spec
-		return s.API.Update(s.Ctx, found)
-	}))
-	s.Await("today's definition to be served", func() bool {
-		object := stored[0].DeepCopy()
-		object.SetName("today")
-		object.SetResourceVersion("")
-		require.NoError(t, unstructured.SetNestedField(object.Object, true, "spec", "dryRun"))
-		err := s.API.Create(s.Ctx, object, client.DryRunAll)
-		known, _, _ := unstructured.NestedBool(object.Object, "spec", "dryRun")
-		return err == nil && known
-	})
-	for _, want := range stored {
-		t.Run(want.GetName(), func(t *testing.T) {
-			if want.Object["status"] == nil { // a default since then: tools must not take an object without status for ready
-				want.Object["status"] = map[string]any{"observedGeneration": int64(-1)}
+	for plural, kind := range storedKinds {
+		t.Run(plural, func(t *testing.T) {
+			earlier, objects := readEarlierDefinitions(t, plural), readStoredObjects(t, plural)
+			definition := versionedDefinition(t, kind.definition, s.Namespace+".example.com", earlier)
+			require.NoError(t, s.API.Create(s.Ctx, definition))
+			t.Cleanup(func() { assert.NoError(t, s.API.Delete(s.Ctx, definition)) })
+			for i, d := range earlier {
+				t.Run("stored since "+d.Since, func(t *testing.T) {
+					trip := roundTrip{T: t, story: s, kind: kind, group: definition.Spec.Group, by: d, known: earlier[:i+1]}
+					for _, o := range objects {
+						if trip.knows(o.Since) {
+							trip.check(o.Object, true)
+						}
+					}
+					require.Equal(t, earlier[0].Since, objects[0].Since, "all definitions allow the first object")
+					for _, status := range d.statuses(t) {
+						object := objects[0].Object.DeepCopy()
+						object.Object["status"] = status
+						trip.check(object, false) // its spec was accepted before
+					}
+				})
 			}
-			got := want.DeepCopy()
-			require.NoError(t, s.API.Get(s.Ctx, client.ObjectKeyFromObject(want), got))
-			assert.Equal(t, want.Object, got.Object, "read with today's definition")
-
-			var typed v1alpha1.PodSequence
-			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(got.Object, &typed, true))
-			again, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
-			require.NoError(t, err)
-			assert.Equal(t, want.Object["spec"], again["spec"], "read by our programs and written again")
-			assert.Equal(t, want.Object["status"], again["status"], "read by our programs and written again")
-
-			anew := want.DeepCopy()
-			anew.SetName(want.GetName() + "-anew")
-			anew.SetResourceVersion("")
-			require.NoError(t, s.API.Create(s.Ctx, anew, client.DryRunAll), "today's rules must accept what earlier ones did")
-			assert.Equal(t, want.Object["spec"], anew.Object["spec"], "written with today's definition")
 		})
 	}
 }
 
-// definitionFor reads a definition of PodSequences, for another group.
-func definitionFor(t *testing.T, definition []byte, group string) *apiextensionsv1.CustomResourceDefinition {
-	t.Helper()
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	require.NoError(t, yaml.UnmarshalStrict(definition, crd))
-	crd.Name = strings.Replace(crd.Name, crd.Spec.Group, group, 1)
-	crd.Spec.Group = group
-	return crd
+// roundTrip is the way of objects from an earlier definition to today's.
+type roundTrip struct {
+	*testing.T
+	story *story
+	kind  storedKind
+	group string
+	by    earlierDefinition
+	// known are the definitions up to that one.
+	known []earlierDefinition
+	count int
+}
+
+// knows reports whether the definition has what came with another one.
+func (r *roundTrip) knows(since string) bool {
+	return slices.ContainsFunc(r.known, func(d earlierDefinition) bool { return d.Since == since })
+}
+
+// check stores an object by the earlier definition, reads it by today's, and edits it. anew has it created by today's, too.
+func (r *roundTrip) check(object *unstructured.Unstructured, anew bool) {
+	r.Helper()
+	r.count++
+	want := object.DeepCopy()
+	want.SetName(fmt.Sprintf("%s-%s-%d", object.GetName(), r.by.Since, r.count))
+	if r.kind.namespaced {
+		want.SetNamespace(r.story.Namespace)
+	}
+	today := schema.GroupVersionKind{Group: r.group, Version: object.GroupVersionKind().Version, Kind: object.GetKind()}
+	r.store(want)
+	want.SetGroupVersionKind(today)
+	r.fillIn(want)
+
+	got := &unstructured.Unstructured{}
+	got.SetGroupVersionKind(today)
+	require.NoError(r, r.story.API.Get(r.story.Ctx, client.ObjectKeyFromObject(want), got))
+	stored := got.DeepCopy()
+	for field, since := range r.kind.gone {
+		if !r.knows(since) {
+			removeField(want.Object["status"], field)
+			removeField(got.Object["status"], field)
+		}
+	}
+	for _, part := range []string{"spec", "status"} {
+		assert.Equal(r, want.Object[part], got.Object[part], "%s of %s, read with today's definition", part, want.GetName())
+	}
+
+	again, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.kind.read(r.T, stored.Object))
+	require.NoError(r, err)
+	for _, part := range []string{"spec", "status"} {
+		r.expectKept(want.GetName()+" "+part, want.Object[part], again[part])
+	}
+	stored.SetLabels(map[string]string{"edited": "true"})
+	assert.NoError(r, r.story.API.Update(r.story.Ctx, stored, client.DryRunAll), "today's rules must accept an edit of what is stored")
+	if anew {
+		want.SetName(want.GetName() + "-anew")
+		assert.NoError(r, r.story.API.Create(r.story.Ctx, want, client.DryRunAll), "today's rules must accept what earlier ones did")
+	}
+}
+
+// store writes an object by the earlier definition, which must know all of it.
+func (r *roundTrip) store(object *unstructured.Unstructured) {
+	r.Helper()
+	strict := client.WithFieldValidation(r.story.API, metav1.FieldValidationStrict)
+	written := object.DeepCopy()
+	written.SetGroupVersionKind(schema.GroupVersionKind{Group: r.group, Version: r.by.version(), Kind: object.GetKind()})
+	delete(written.Object, "status")
+	var err error
+	cluster.Await(r, "the definition to be served", func() bool {
+		err = strict.Create(r.story.Ctx, written)
+		return err == nil || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+	})
+	require.NoError(r, err, "the earlier definition must know all of %s", object.GetName())
+	if status := object.Object["status"]; status != nil {
+		written.Object["status"] = runtime.DeepCopyJSONValue(status)
+		require.NoError(r, strict.Status().Update(r.story.Ctx, written), "the earlier definition must know all of %s", object.GetName())
+	}
+}
+
+// fillIn adds what definitions have filled in since then. All other defaults are in the objects.
+func (r *roundTrip) fillIn(object *unstructured.Unstructured) {
+	if object.Object["status"] == nil { // tools must not take an object without status for ready
+		object.Object["status"] = map[string]any{"observedGeneration": int64(-1)}
+	}
+	groups, _, err := unstructured.NestedSlice(object.Object, "spec", "podGroups")
+	require.NoError(r, err)
+	for _, group := range groups {
+		if group := group.(map[string]any); group["requiredStatus"] == nil {
+			group["requiredStatus"] = string(v1alpha1.RequireReady)
+		}
+	}
+	if groups != nil {
+		require.NoError(r, unstructured.SetNestedSlice(object.Object, groups, "spec", "podGroups"))
+	}
+}
+
+// expectKept expects all that is wanted. There may be more: fields that our programs write although they are empty.
+func (r *roundTrip) expectKept(path string, want, got any) {
+	r.Helper()
+	switch want := want.(type) {
+	case map[string]any:
+		fields, _ := got.(map[string]any)
+		for name := range want {
+			r.expectKept(path+"."+name, want[name], fields[name])
+		}
+	case []any:
+		list, _ := got.([]any)
+		if assert.Len(r, list, len(want), path) {
+			for i := range want {
+				r.expectKept(fmt.Sprintf("%s[%d]", path, i), want[i], list[i])
+			}
+		}
+	default:
+		if got == nil && reflect.ValueOf(want).IsZero() {
+			return // our programs leave it out
+		}
+		assert.Equal(r, want, got, "%s, read by our programs and written again", path)
+	}
 }

@@ -73,14 +73,16 @@ func TestWithoutThePolicy(t *testing.T) {
 	s.rolledOut(s.coordination("shop"), "a", "b", "c")
 	s.mayOverlap = true
 
-	binding := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}}
-	require.NoError(t, s.API.Get(s.Ctx, client.ObjectKeyFromObject(binding), binding))
-	s.Delete(binding)
-	defer func() {
-		binding.ResourceVersion, binding.UID = "", ""
-		s.Create(binding)
-		s.awaitPolicy(true)
-	}()
+	if s.servesPolicies() {
+		binding := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}}
+		require.NoError(t, s.API.Get(s.Ctx, client.ObjectKeyFromObject(binding), binding))
+		s.Delete(binding)
+		defer func() {
+			binding.ResourceVersion, binding.UID = "", ""
+			s.Create(binding)
+			s.awaitPolicy(true)
+		}()
+	}
 	s.awaitPolicy(false)
 	for _, name := range []string{"c", "b", "a"} {
 		s.update(name, image("2", "3s"))

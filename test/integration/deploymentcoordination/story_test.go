@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -95,11 +96,24 @@ func (s *story) rolledOut(c *v1.DeploymentCoordination, names ...string) {
 	s.awaitReady(c.Name)
 }
 
-// coordinate creates a coordination that selects app=shop, and waits until the policy knows of it.
+// coordinate creates a coordination that selects app=shop, and waits until the policy knows of it, if there is one.
 func (s *story) coordinate(c *v1.DeploymentCoordination) {
 	s.Helper()
 	s.Create(c)
-	s.awaitPolicy(true)
+	if s.servesPolicies() {
+		s.awaitPolicy(true)
+	}
+}
+
+// servesPolicies reports whether the cluster serves policies that change objects: it does from Kubernetes 1.36 on.
+func (s *story) servesPolicies() bool {
+	s.Helper()
+	err := s.API.List(s.Ctx, &admissionv1.MutatingAdmissionPolicyBindingList{})
+	if meta.IsNoMatchError(err) {
+		return false
+	}
+	require.NoError(s, err)
+	return true
 }
 
 // awaitPolicy waits until the policy pauses what is created with the label app=shop, or does not.

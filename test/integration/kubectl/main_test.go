@@ -3,6 +3,7 @@
 package kubectl
 
 import (
+	"flag"
 	"testing"
 
 	"example.com/podsequence/internal/controlplane"
@@ -13,12 +14,11 @@ import (
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	gates, versions := cluster.NativePodGroups()
 	options := controlplane.Options{
-		Nodes: 2,
-		// Kubernetes' own PodGroups.
-		FeatureGates:  []string{"GenericWorkload=true"},
-		RuntimeConfig: []string{"scheduling.k8s.io/v1beta1=true"},
-		ExtraArgs:     map[string][]string{controlplane.PodSequenceController: {"--metrics-sequence-names"}},
+		Nodes: 2, FeatureGates: gates, RuntimeConfig: versions,
+		ExtraArgs: map[string][]string{controlplane.PodSequenceController: {"--metrics-sequence-names"}},
 	}
 	cluster.Main(m, 6, options, func(c *cluster.Cluster) error {
 		shared = c
