@@ -14,7 +14,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -222,7 +221,7 @@ func (f *facts) owner(pod *corev1.Pod) (ownerless bool, found *workload) {
 		return true, nil
 	}
 	for i := range f.workloads {
-		if f.workloads[i].meta.GetUID() == types.UID(reference.UID) {
+		if f.workloads[i].meta.GetUID() == reference.UID {
 			return false, &f.workloads[i]
 		}
 	}

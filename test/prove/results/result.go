@@ -82,10 +82,7 @@ func (r Result) String() string {
 	if n := len(r.Violations); n > 0 {
 		outcome = fmt.Sprintf("VIOLATED %d times", n)
 	}
-	var faults []string
-	for _, name := range sortedKeys(r.Faults) {
-		faults = append(faults, name)
-	}
+	faults := sortedKeys(r.Faults)
 	if len(faults) == 0 {
 		faults = []string{"none"}
 	}

@@ -148,16 +148,16 @@ func (s *Site) argsBehindProxy(instance string, args []string) (changed []string
 			return nil, "", err
 		}
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		switch {
-		case name == "--secure-port":
+		switch name {
+		case "--secure-port":
 			value, url = strconv.Itoa(port), "https://"+address
-		case name == "--metrics-bind-address":
+		case "--metrics-bind-address":
 			value, url = address, "https://"+address
-		case name == "--health-probe-bind-address":
+		case "--health-probe-bind-address":
 			value = address
-		case name == "--kubeconfig":
+		case "--kubeconfig":
 			value, err = s.proxy.kubeconfig(value, instance)
-		case name == "--config":
+		case "--config":
 			value, err = s.schedulerConfig(value, instance)
 		}
 		if err != nil {
