@@ -29,6 +29,8 @@ type proxy struct {
 	meddle func(w http.ResponseWriter, r *http.Request) bool
 	writes []string
 	asks   []*http.Request
+	// identity is the certificate with which the process shows who it is, if it has no token.
+	identity tls.Certificate
 }
 
 func (e *environment) startProxy(t *testing.T) *proxy {
@@ -39,12 +41,13 @@ func (e *environment) startProxy(t *testing.T) *proxy {
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(config.CAData))
 
+	p := &proxy{}
+	identity := func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &p.identity, nil }
 	forward := httputil.NewSingleHostReverseProxy(target)
-	forward.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, MaxIdleConnsPerHost: 100}
+	forward.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, GetClientCertificate: identity}, MaxIdleConnsPerHost: 100}
 	forward.FlushInterval = -1 // watches are streams
 	forward.ErrorHandler = func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }
 
-	p := &proxy{}
 	// Over TLS: clients send no token otherwise.
 	p.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
@@ -126,6 +129,12 @@ func (p *proxy) kubeconfig(t *testing.T, dir, original string) string {
 	for _, c := range config.Clusters {
 		c.Server, c.CertificateAuthority = p.URL, ""
 		c.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.Certificate().Raw})
+	}
+	for _, user := range config.AuthInfos {
+		if len(user.ClientCertificateData) > 0 {
+			p.identity, err = tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData)
+			require.NoError(t, err)
+		}
 	}
 	path := filepath.Join(dir, filepath.Base(original))
 	require.NoError(t, clientcmd.WriteToFile(*config, path))
