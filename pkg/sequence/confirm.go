@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"example.com/podsequence/pkg/sequence/confirmation"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // unconfirmed are what waits for an answer about one namespace, or, without a name, about all of them.
@@ -163,30 +164,43 @@ func (d *domain) settleConfirmation(i int, k *knowledge) {
 // yet to be reached.
 func (d *domain) confirmedSinceReached(i int) bool {
 	g := d.sequence.groups[i]
-	return !d.Reached.Has(i) || d.reachedBefore.Has(i) || g.NeedsNoPods || d.sequence.knowledge.knownOfAll(g.subjects) >= d.reachedAsOf(i).Moment
+	return !d.Reached.Has(i) || d.reachedBefore.Has(i) || g.NeedsNoPods || d.sequence.knowledge.knownOfAll(g.subjects) >= d.reachedAsOf(i)
 }
 
-// reachedAsOf is a question about everything until the groups were passed that a group waits for. A group that is satisfied was passed
-// at the moment as of which that is confirmed; of others nothing says at which moment they were.
-func (d *domain) reachedAsOf(i int) Question {
-	asOf := Question{}
-	for awaited := range d.sequence.groups[i].Awaited.All() {
+// reachedAsOf is the moment at which the groups were passed that a group waits for. One that is satisfied was passed at the moment as
+// of which that is confirmed; of others nothing says at which moment they were.
+func (d *domain) reachedAsOf(i int) uint64 {
+	k := d.sequence.knowledge
+	if k.reachedAsOf.known.Has(i) {
+		return k.reachedAsOf.moments[i]
+	}
+	asOf := uint64(0)
+	for awaited := range d.sequence.groups[i].Direct.All() {
+		asOf = max(asOf, d.reachedAsOf(awaited)) // through these it waits for the others
 		switch state := d.find(awaited); {
 		case d.restsOnNothing(awaited):
 		case state != nil && state.satisfied && state.confirmed:
-			asOf = asOf.And(state.question)
+			asOf = max(asOf, state.question.Moment)
 		default:
-			return d.sequence.knowledge.nowMoment()
+			asOf = k.moment.Load()
 		}
 	}
+	k.reachedAsOf.moments[i] = asOf
+	k.reachedAsOf.known.Add(i)
 	return asOf
+}
+
+// reachedAsOf are the moments at which groups were reached of the domain that is being advanced, as far as somebody has asked.
+type reachedAsOf struct {
+	known   spec.GroupSet
+	moments [spec.MaxGroups]uint64
 }
 
 // askAgainOfReached has the groups confirmed once more that have just been reached and are confirmed as of an earlier moment only.
 func (d *domain) askAgainOfReached() {
 	for i := range (d.Reached &^ d.reachedBefore &^ d.Passed).All() {
 		if state := d.find(i); state != nil && state.satisfied && !d.confirmedSinceReached(i) {
-			state.question, state.confirmed = state.question.And(d.reachedAsOf(i)), false
+			state.question, state.confirmed = state.question.And(Question{Moment: d.reachedAsOf(i), Version: d.sequence.knowledge.newest}), false
 		}
 	}
 	d.reachedBefore = d.Reached

@@ -121,7 +121,7 @@ func (d *domain) advance(now time.Time) {
 		return // nothing is bound here
 	}
 	facts := d.progressFacts()
-	d.reachedBefore = d.Reached
+	d.reachedBefore, s.knowledge.reachedAsOf.known = d.Reached, 0
 	d.Advance(facts, now)
 	d.askAgainOfReached()
 	d.wake = d.NextWake(facts, now)

@@ -18,15 +18,16 @@ type knowledge struct {
 	config         Config
 	schedulerNames sets.Set[string]
 
-	now        time.Time     // of the last Tick
-	newest     string        // the newest version of anything seen
-	moment     atomic.Uint64 // see Engine.Moment
-	split      bool          // see Engine.VersionsIncomparable
-	alarms     progress.Alarms[*domain]
-	sequences  map[types.NamespacedName]*sequence
-	namespaces map[string]*namespace
-	consents   consents
-	workloads  workloads
+	now         time.Time     // of the last Tick
+	newest      string        // the newest version of anything seen
+	moment      atomic.Uint64 // see Engine.Moment
+	reachedAsOf reachedAsOf
+	split       bool // see Engine.VersionsIncomparable
+	alarms      progress.Alarms[*domain]
+	sequences   map[types.NamespacedName]*sequence
+	namespaces  map[string]*namespace
+	consents    consents
+	workloads   workloads
 
 	nodes   map[string]*node
 	slots   []*node                        // the nodes, each at a place of its own while it is there
