@@ -96,7 +96,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"Say in the PodScheduled condition of pods that wait by a gate what they wait for.")
 	flags.IntVar(&o.sequences.StatusWritesPerNamespace, "status-writes-per-namespace", o.sequences.StatusWritesPerNamespace,
 		"How many statuses of PodSequences, and how many of DeploymentCoordinations, of one namespace to write in a second; twice as many at once "+
-			"after a pause. A status of 64 groups counts as 9, one of 64 Deployments as 3.")
+			"after a pause. A status of 64 groups counts as 9, one of 64 Deployments as 5.")
 
 	flags.StringVar(&o.groups.NameLabel, "pod-group-name-label", o.groups.NameLabel,
 		"Key of the label whose value names the group of a pod, within its namespace.")

@@ -16,7 +16,7 @@ import (
 )
 
 func TestALargeStatusCostsAsMuchAsSeveralSmallOnes(t *testing.T) {
-	for states, want := range map[int]int{0: 1, 3: 1, 64: 3, maxListed: 32} {
+	for states, want := range map[int]int{0: 1, 3: 1, 64: 5, maxListed: 72} {
 		status := &v1.DeploymentCoordinationStatus{DeploymentStates: make([]v1.DeploymentState, states)}
 		assert.Equal(t, want, writeCost(status), "%d states", states)
 	}
