@@ -81,7 +81,9 @@ func withReferee(c *cluster.Cluster, asDefault bool) (*environment, error) {
 // startCluster brings up a cluster for one test.
 func startCluster(t testing.TB, options controlplane.Options) *environment {
 	t.Helper()
-	options.AsDefaultScheduler = options.AsDefaultScheduler || *asDefault
+	if options.Installation == "" { // another one does not install our scheduler
+		options.AsDefaultScheduler = options.AsDefaultScheduler || *asDefault
+	}
 	env, err := withReferee(cluster.Own(t, options), options.AsDefaultScheduler)
 	require.NoError(t, err)
 	t.Cleanup(env.referee.Stop)

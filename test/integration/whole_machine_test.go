@@ -56,7 +56,7 @@ func TestLarge(t *testing.T) {
 	heavy.Take(t)
 	env := startCluster(t, controlplane.Options{})
 	t.Run("a thousand sequences in one namespace", func(t *testing.T) { aThousandSequences(newStoryIn(t, env)) })
-	t.Run("a group of five thousand pods by label", func(t *testing.T) { fiveThousandPods(newStoryIn(t, env)) })
+	t.Run("a group of many pods by label", func(t *testing.T) { manyPodsByLabel(newStoryIn(t, env)) })
 }
 
 // Whatever is killed in the middle of a sequence, and started again, the sequence completes and the referee is content.
