@@ -1,6 +1,7 @@
 package podsequence
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -41,7 +42,9 @@ func TestPacer(t *testing.T) {
 }
 
 func TestALargeStatusCostsAsMuchAsSeveralSmallOnes(t *testing.T) {
+	long := &v1alpha1.LabelSelector{MatchExpressions: make([]v1alpha1.LabelSelectorRequirement, 16)}
 	tests := map[string]struct {
+		spec   v1alpha1.PodSequenceSpec
 		status v1alpha1.PodSequenceStatus
 		want   int
 	}{
@@ -53,8 +56,9 @@ func TestALargeStatusCostsAsMuchAsSeveralSmallOnes(t *testing.T) {
 			},
 			want: 9,
 		},
+		"long selectors": {spec: v1alpha1.PodSequenceSpec{PodGroups: slices.Repeat([]v1alpha1.PodGroup{{PodSelector: long}}, 8)}, want: 3},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, writeCost(&test.status)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, writeCost(&test.spec, &test.status)) })
 	}
 }

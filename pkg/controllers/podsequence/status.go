@@ -74,7 +74,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		count(key, &after)
 		return again, nil
 	}
-	if wait := r.pacer.budget.Turn(key, writeCost(&after)); wait > 0 {
+	if wait := r.pacer.budget.Turn(key, writeCost(&report.Object.Spec, &after)); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	object := withStatus(report, after)
