@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,15 +68,60 @@ func TestTheTableSaysWhatWasFoundOut(t *testing.T) {
 	assert.Equal(t, "**fails**", recent.cell(37, found))
 }
 
-func TestEventsSayWhichTestsPassed(t *testing.T) {
-	passed, text := readEvents([]byte(`# compiler
-{"Action":"run","Test":"TestA"}
-{"Action":"output","Test":"TestA","Output":"it broke\n"}
-{"Action":"fail","Test":"TestA"}
-{"Action":"pass","Test":"TestB"}
-`))
-	assert.Equal(t, map[string]bool{"TestB": true}, passed)
-	assert.Equal(t, "# compiler\nit broke\n", text)
+// What tests print is read while they run: an end is known before the output has ended.
+func TestTheEndOfATestIsKnownAtOnce(t *testing.T) {
+	output, input := io.Pipe()
+	ends, read := make(chan string), make(chan error, 1)
+	var log bytes.Buffer
+	go func() {
+		read <- readOutput(output, &log, func(test string, passed bool) error {
+			ends <- fmt.Sprintf("%s %t", test, passed)
+			return nil
+		})
+	}()
+	say := func(text string) {
+		_, err := io.WriteString(input, text)
+		require.NoError(t, err)
+	}
+	say("\x16=== RUN   TestA\nit broke\x16--- FAIL: TestA (0.10s)\n")
+	assert.Equal(t, "TestA false", <-ends)
+	say("\x16--- PASS: TestB/part (0.10s)\n\x16    --- PASS: TestB/other (0.10s)\n--- PASS: TestNobody (0s)\n\x16--- PASS: TestB (0.10s)\n")
+	assert.Equal(t, "TestB true", <-ends)
+	say("\x16--- SKIP: TestC (0.00s)\n")
+	assert.Equal(t, "TestC false", <-ends)
+	say("panic")
+	require.NoError(t, input.Close())
+	require.NoError(t, <-read)
+	assert.Contains(t, log.String(), "=== RUN   TestA\nit broke--- FAIL: TestA (0.10s)\n")
+	assert.True(t, strings.HasSuffix(log.String(), "\npanic"))
+}
+
+// Of a run that is cut off there is left what it found out, and what earlier runs did.
+func TestAResultIsKeptAsSoonAsItIsKnown(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("docs", 0o755))
+	require.NoError(t, os.WriteFile(pageFile, []byte(beginTables+endTables), 0o644))
+	two := feature{name: "two", runs: []run{of("a", "TestOne"), of("b", "TestOne", "TestTwo")}}
+	one := feature{name: "one", runs: []run{of("b", "TestTwo")}}
+	earlier := newResults("v1.36.3")
+	earlier.Features["earlier"] = true
+	record := newRecord(36, earlier, []feature{two, one})
+	kept := func() map[string]bool {
+		r, err := readResults(36)
+		require.NoError(t, err)
+		return r.Features
+	}
+
+	require.NoError(t, record.ended("a", "TestOne", true))
+	assert.Empty(t, kept(), "nothing is known of a feature")
+	require.NoError(t, record.ended("b", "TestTwo", true))
+	assert.Equal(t, map[string]bool{"earlier": true, "one": true}, kept())
+	page, err := os.ReadFile(pageFile)
+	require.NoError(t, err)
+	assert.Contains(t, string(page), "| 1.36.3 |", "the page follows")
+	require.NoError(t, record.closed(two.runs[1]))
+	assert.Equal(t, map[string]bool{"earlier": true, "one": true, "two": false}, kept(), "a test that did not end failed")
+	assert.Equal(t, []string{"two"}, record.failed)
 }
 
 func TestReleasesMustBeWrittenInFull(t *testing.T) {
@@ -103,7 +151,16 @@ func TestModulesAreThoseOfTheTable(t *testing.T) {
 
 func TestAFeatureWorksIfAllItsTestsPassed(t *testing.T) {
 	f := feature{runs: []run{of("a", "TestOne", "TestTwo"), of("b", "TestOne")}}
-	assert.True(t, f.works(passes{"a": {"TestOne": true, "TestTwo": true}, "b": {"TestOne": true}}))
-	assert.False(t, f.works(passes{"a": {"TestOne": true, "TestTwo": true}}), "nothing ran in b")
-	assert.False(t, f.works(passes{"a": {"TestOne": true}, "b": {"TestOne": true}}))
+	for what, of := range map[string]struct {
+		ended        outcomes
+		works, known bool
+	}{
+		"all passed":                      {outcomes{"a": {"TestOne": true, "TestTwo": true}, "b": {"TestOne": true}}, true, true},
+		"nothing ended in b":              {outcomes{"a": {"TestOne": true, "TestTwo": true}}, false, false},
+		"a test did not end":              {outcomes{"a": {"TestOne": true}, "b": {"TestOne": true}}, false, false},
+		"one failed, another did not end": {outcomes{"b": {"TestOne": false}}, false, true},
+	} {
+		works, known := f.outcome(of.ended)
+		assert.Equal(t, []bool{of.works, of.known}, []bool{works, known}, what)
+	}
 }

@@ -5,26 +5,35 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 )
+
+// outDirectory is where compiled tests are, and what they print.
+const outDirectory = "bin/compat/tests"
 
 func main() {
 	controlPlane := flag.String("control-plane", "", "`DIRECTORY` of the programs of the release; those that the sandbox has if empty")
 	some := flag.String("features", "", "`REGEXP` of the features to look at; the results of others are kept")
 	page := flag.Bool("page", false, "write docs/compatibility.md from the results that there are, and run nothing")
 	flag.Parse()
-	if err := compat(flag.Arg(0), *controlPlane, *some, *page); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := compat(ctx, flag.Arg(0), *controlPlane, *some, *page)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func compat(release, controlPlane, some string, pageOnly bool) error {
+func compat(ctx context.Context, release, controlPlane, some string, pageOnly bool) error {
 	if pageOnly {
 		return writePage()
 	}
@@ -49,26 +58,13 @@ func compat(release, controlPlane, some string, pageOnly bool) error {
 			tried = append(tried, f)
 		}
 	}
-	passed, err := try(tried, minor, controlPlane)
-	if err != nil {
+	record := newRecord(minor, results, tried)
+	t := &trial{release: release, minor: minor, controlPlane: controlPlane, out: outDirectory, record: record}
+	if err := t.run(ctx, tried); err != nil {
 		return err
 	}
-	var failed []string
-	for _, f := range tried {
-		works := f.works(passed)
-		if results.Features[f.name] = works; !works {
-			failed = append(failed, f.name)
-		}
-		fmt.Printf("%-5t %s\n", works, f.name)
-	}
-	if err := results.write(minor); err != nil {
-		return err
-	}
-	if err := writePage(); err != nil {
-		return err
-	}
-	if len(failed) > 0 {
-		return fmt.Errorf("do not work with Kubernetes %s: %s", release, strings.Join(failed, "; "))
+	if len(record.failed) > 0 {
+		return fmt.Errorf("do not work with Kubernetes %s: %s", release, strings.Join(record.failed, "; "))
 	}
 	return nil
 }

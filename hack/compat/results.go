@@ -54,10 +54,18 @@ func (r *results) write(minor int) error {
 	if err := os.MkdirAll(filepath.Dir(resultsFile(minor)), 0o755); err != nil {
 		return fmt.Errorf("make directory of results: %w", err)
 	}
-	if err := os.WriteFile(resultsFile(minor), append(content, '\n'), 0o644); err != nil {
+	if err := replaceFile(resultsFile(minor), append(content, '\n')); err != nil {
 		return fmt.Errorf("write results: %w", err)
 	}
 	return nil
+}
+
+// replaceFile leaves what was there, or the new content, whenever it is interrupted.
+func replaceFile(name string, content []byte) error {
+	if err := os.WriteFile(name+".new", content, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
 }
 
 // writePage replaces the generated part of the page.
@@ -78,7 +86,7 @@ func writePage() error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(pageFile, []byte(page), 0o644); err != nil {
+	if err := replaceFile(pageFile, []byte(page)); err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
 	return nil

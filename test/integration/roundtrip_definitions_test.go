@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
@@ -32,6 +33,8 @@ type earlierDefinition struct {
 	Since string
 	// Schema is all of it; with Change it is what the one before becomes by a JSON merge patch.
 	Schema, Change map[string]any
+	// Refused is what API servers say of it, if they do not accept it: it could be installed without its rules only.
+	Refused string
 }
 
 // version is the name that it has as a version of a definition.
@@ -109,14 +112,24 @@ func versionedDefinition(t *testing.T, file, group string, earlier []earlierDefi
 	definition.Name = strings.Replace(definition.Name, definition.Spec.Group, group, 1)
 	definition.Spec.Group = group
 	for _, d := range earlier {
-		version := *definition.Spec.Versions[0].DeepCopy()
-		version.Name, version.Storage, version.Schema = d.version(), false, &apiextensionsv1.CustomResourceValidation{}
-		content, err := json.Marshal(d.Schema)
-		require.NoError(t, err)
-		require.NoError(t, json.Unmarshal(content, &version.Schema.OpenAPIV3Schema))
-		definition.Spec.Versions = append(definition.Spec.Versions, version)
+		schema := runtime.DeepCopyJSON(d.Schema)
+		if d.Refused != "" {
+			removeField(schema, "x-kubernetes-validations")
+		}
+		addVersion(t, definition, d.version(), schema)
 	}
 	return definition
+}
+
+// addVersion adds a version like the first one, with another schema, which is not stored.
+func addVersion(t *testing.T, definition *apiextensionsv1.CustomResourceDefinition, name string, schema map[string]any) {
+	t.Helper()
+	version := *definition.Spec.Versions[0].DeepCopy()
+	version.Name, version.Storage, version.Schema = name, false, &apiextensionsv1.CustomResourceValidation{}
+	content, err := json.Marshal(schema)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(content, &version.Schema.OpenAPIV3Schema))
+	definition.Spec.Versions = append(definition.Spec.Versions, version)
 }
 
 // statuses are some that have every field that the definition knows, and among them every value of those that are enumerated.

@@ -83,6 +83,11 @@ func TestStoredObjectsOfEveryEarlierDefinitionReadTheSame(t *testing.T) {
 			t.Cleanup(func() { assert.NoError(t, s.API.Delete(s.Ctx, definition)) })
 			for i, d := range earlier {
 				t.Run("stored since "+d.Since, func(t *testing.T) {
+					if d.Refused != "" {
+						whole := versionedDefinition(t, kind.definition, s.Namespace+"."+d.Since+".example.com", nil)
+						addVersion(t, whole, d.version(), d.Schema)
+						assert.ErrorContains(t, s.API.Create(s.Ctx, whole, client.DryRunAll), d.Refused)
+					}
 					trip := roundTrip{T: t, story: s, kind: kind, group: definition.Spec.Group, by: d, known: earlier[:i+1]}
 					for _, o := range objects {
 						if trip.knows(o.Since) {

@@ -32,9 +32,18 @@ func TestThreeDeploymentsRollOutInOrderOfTheirNames(t *testing.T) {
 		s.Create(s.deployment("a"), s.deployment("b"), s.deployment("c"))
 		s.awaitUnpaused("a", "b", "c")
 		s.awaitReady("shop")
-		for _, name := range []string{"c", "b", "a"} {
-			s.update(name, image("2", "0s"))
-			assert.True(t, s.get(name).Spec.Paused, "paused by the request itself")
+		// One request after the other, with nothing between them: what changes within a second changes together.
+		var before, after []*appsv1.Deployment
+		for i, name := range []string{"c", "b", "a"} {
+			before = append(before, s.get(name))
+			after = append(after, before[i].DeepCopy())
+			image("2", "0s")(after[i])
+		}
+		for i := range after {
+			require.NoError(t, s.API.Patch(s.Ctx, after[i], client.MergeFrom(before[i])))
+		}
+		for _, changed := range after {
+			assert.True(t, changed.Spec.Paused, "paused by the request itself")
 		}
 		s.awaitUnpaused("a", "b", "c")
 		s.awaitComplete("a", "b", "c")
