@@ -1,9 +1,6 @@
 package ordercheck
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // binding is a pod that came to its node.
 type binding struct {
@@ -28,7 +25,7 @@ func newBinding(p *pod, e event, was *podFacts) binding {
 // excused is true when only the race allowed it.
 func (v *version) allows(b binding) (allowed, excused bool) {
 	group, ok := v.groupOf(b.podFacts)
-	if !ok || b.terminating || b.lifted[v.uid] {
+	if !ok || b.terminating || b.lifted[v.uid].inOrder {
 		return true, false
 	}
 	if _, closed := v.closed(group, b); !closed {
@@ -46,11 +43,7 @@ func (v *version) allows(b binding) (allowed, excused bool) {
 
 // racesWith says whether the pod may have been on its way to a node when this version appeared.
 func (v *version) racesWith(b binding) bool {
-	gated := b.carried.Has(v.gate)
-	if v.before != nil && v.before.dryRun {
-		gated = slices.Contains(b.gates, v.gate) // a dry run lifts gates out of turn
-	}
-	return b.created < v.since && !gated && !v.arrived.Before(v.rules.windowBefore(b.event.arrived))
+	return b.ungated < v.since && !v.arrived.Before(v.rules.windowBefore(b.event.arrived))
 }
 
 // closed says whether a group may not have its pods bound yet, and which group it waits for. It waits for itself if the

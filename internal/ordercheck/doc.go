@@ -63,10 +63,14 @@
 //
 // # Allowances
 //
-// A pod without the sequence's gate that is older than the sequence, or than the edit, may have been on its way to a
-// node when that appeared. If it is bound within 2 s, it may also go by what was in force before. A group that passes within
+// A pod of our scheduler that had no gate any more when the sequence, or the edit, appeared, may have been on its way to a
+// node. If it is bound within 2 s, it may also go by what was in force before. A group that passes within
 // 2 s of a suspension counts as released before it. A scheduler that was stopped (SIGSTOP) does afterwards what it had
 // decided before: whoever stops one tells the referee (Referee.SchedulerStopped), and these 2 s reach back to the stop.
+//
+// A pod of another scheduler cannot be held without its gate. One that is older than a sequence, or than an edit, and lost its
+// gate within 2 s after that appeared, is a violation like any other, but is marked (Violation.Raced): two writers have no
+// transaction, so whoever lifts a gate cannot rule out that a sequence comes in the same moment.
 //
 // # What it cannot know
 //

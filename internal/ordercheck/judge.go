@@ -185,15 +185,20 @@ func (j *judge) replayPod(e event) {
 	j.follow(e, func(v *version) { v.followPod(was, j.world, e) })
 }
 
-// noteLift notes whether a pod that nobody can hold without its gate lost that in order.
+// noteLift notes how a pod that nobody can hold without its gate lost that.
 func (j *judge) noteLift(was *podFacts, b binding) {
 	if was == nil || was.uid != b.uid || j.rules.schedulers.Has(b.schedulerName) {
 		return
 	}
 	for _, v := range j.inForce {
-		if !v.perNode && slices.Contains(was.gates, v.gate) && !slices.Contains(b.gates, v.gate) {
-			b.lifted[v.uid], _ = v.allows(b)
+		if !slices.Contains(was.gates, v.gate) || slices.Contains(b.gates, v.gate) {
+			continue
 		}
+		l := lift{raced: b.created < v.since && !v.arrived.Before(v.rules.windowBefore(b.event.arrived))}
+		if !v.perNode {
+			l.inOrder, _ = v.allows(b)
+		}
+		b.lifted[v.uid] = l
 	}
 }
 

@@ -334,8 +334,12 @@ func TestJudgeAllowsForRaces(t *testing.T) {
 			steps:     []step{create("app", gated), appears, release("app"), bind("app")},
 			wantEarly: []string{"shop/app"}, wantBindings: 1,
 		},
-		"a pod with another gate may": {
-			steps:        []step{create("app", gatedBy("example.com/other")), appears, release("app"), bind("app")},
+		"nor a pod with another gate: it could not be bound before either": {
+			steps:     []step{create("app", gatedBy("example.com/other")), appears, release("app"), bind("app")},
+			wantEarly: []string{"shop/app"}, wantBindings: 1,
+		},
+		"a pod whose gate was gone may, as if it had had none": {
+			steps:        []step{create("app", gated), release("app"), appears, bind("app")},
 			wantBindings: 1, wantExcused: 1,
 		},
 		"a pod older than an edit may go by the spec before": {

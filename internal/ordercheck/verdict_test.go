@@ -110,15 +110,23 @@ func TestVerdictRemarksOnWhatItTookForGranted(t *testing.T) {
 
 func TestAViolationSaysWhetherItRacedWithItsSequence(t *testing.T) {
 	tiers := order("tiers", named("db"), named("app"))
+	foreign := create("app", scheduledBy("default-scheduler"), gated)
 	for sentence, tc := range map[string]struct {
 		steps []step
 		raced bool
 	}{
-		"a pod with the gate, bound at once after its sequence came": {
-			[]step{create("app", gated), tiers, release("app"), bind("app")}, true},
-		"a pod with the gate, bound long after":         {[]step{create("app", gated), tiers, passing(4 * time.Second), release("app"), bind("app")}, false},
-		"a pod that was created after its sequence":     {[]step{tiers, create("app", gated), release("app"), bind("app")}, false},
+		"a pod that lost its gate at once after its sequence came, whenever it was bound": {
+			[]step{foreign, tiers, release("app"), passing(4 * time.Second), bind("app")}, true},
+		"a pod that was created after its sequence":     {[]step{tiers, foreign, release("app"), bind("app")}, false},
 		"a pod that has no gate, but is too long there": {[]step{create("app"), tiers, passing(4 * time.Second), bind("app")}, false},
+		"a pod of ours whose gate was lifted as its sequence came: it can still be held": {
+			[]step{create("app", gated), tiers, release("app"), bind("app")}, false},
+		"a pod that lost its gate at once after its sequence came, in scope Node": {
+			[]step{node("node-1"), foreign, order("tiers", perNode, named("db"), named("app")), release("app"), bind("app")}, true},
+		"a pod that lost its gate at once after an edit": {
+			[]step{foreign, order("tiers", named("app")), passing(4 * time.Second), reorder("tiers", named("db"), named("app")), release("app"), bind("app")}, true},
+		"a pod that lost its gate long after, whenever it was bound": {
+			[]step{foreign, tiers, passing(4 * time.Second), release("app"), bind("app")}, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			verdict := Judge(tell(tc.steps...), JudgeOptions{})

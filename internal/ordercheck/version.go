@@ -245,7 +245,7 @@ func (v *version) groupOf(p *podFacts) (int, bool) {
 // governs reports whether somebody could have held the pod: our scheduler, or the gate while the sequence was in force.
 func (v *version) governs(p *pod) bool {
 	_, lifted := p.lifted[v.uid]
-	return v.rules.schedulers.Has(p.schedulerName) || lifted || v.perNode && p.carried.Has(v.gate)
+	return v.rules.schedulers.Has(p.schedulerName) || lifted
 }
 
 // laneOf is nil for a pod on a node that was never known.

@@ -38,8 +38,8 @@ type Violation struct {
 	Awaited Group `json:"awaited"`
 	// Reason says what the awaited group lacked.
 	Reason string `json:"reason"`
-	// Raced says that the pod is older than what the sequence says, and was bound within 2 s of that. It is a violation because
-	// the pod had the gate of the sequence, with which it could have been held.
+	// Raced says that the pod, of another scheduler than ours, is older than what the sequence says and lost its gate within 2 s of
+	// that. Nobody can lift a gate and see in the same moment that no sequence has just come.
 	Raced bool `json:"raced,omitempty"`
 	// charge is what the pod did wrong, as part of a sentence.
 	charge string
@@ -75,7 +75,7 @@ func (v *version) violation(group int, b binding, w *world) Violation {
 		Sequence:        v.String(),
 		Group:           v.point(group),
 		Awaited:         v.point(awaited),
-		Raced:           b.created < v.since && !v.arrived.Before(v.rules.windowBefore(b.event.arrived)),
+		Raced:           b.lifted[v.uid].raced,
 	}
 	label := v.groups[awaited].label
 	switch l := v.laneOf(b.pod); {

@@ -1,6 +1,7 @@
 package ordercheck
 
 import (
+	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -29,13 +30,21 @@ type namespace struct {
 
 // pod is one pod, from its creation to its deletion.
 type pod struct {
-	*podFacts                  // as of now
-	created   revision         // zero when it is older than the watch
-	carried   sets.Set[string] // every gate it has been seen with
-	// lifted says of each sequence whose gate the pod lost, while another scheduler than ours had it, whether it was released
-	// in order then. Nobody can hold it afterwards.
-	lifted    map[types.UID]bool
+	*podFacts          // as of now
+	created   revision // zero when it is older than the watch
+	ungated   revision // since when it has had no gate of any kind: nobody can bind it before; never while it has one
+	// lifted has the sequences whose gate the pod lost while another scheduler than ours had it. Nobody can hold it afterwards.
+	lifted    map[types.UID]lift
 	readySeen time.Time // the earliest that it can have turned ready; zero when it is not
+}
+
+// never is later than any revision.
+const never revision = math.MaxInt64
+
+// lift is how a pod lost the gate of a sequence.
+type lift struct {
+	inOrder bool // the sequence had released it
+	raced   bool // what the sequence says is younger than the pod, and no more than 2 s older than the lift
 }
 
 func newWorld() *world {
@@ -77,7 +86,7 @@ func (w *world) put(e event) (p *pod, bound bool) {
 	p = ns.pods[f.Name]
 	if p == nil || p.uid != f.uid {
 		w.remove(f.Namespace, f.Name)
-		p = &pod{podFacts: &podFacts{}, created: e.revision, carried: sets.New[string](), lifted: map[types.UID]bool{}}
+		p = &pod{podFacts: &podFacts{}, created: e.revision, ungated: never, lifted: map[types.UID]lift{}}
 	} else {
 		w.remove(f.Namespace, f.Name)
 	}
@@ -92,7 +101,11 @@ func (w *world) put(e event) (p *pod, bound bool) {
 		}
 	}
 	p.podFacts = f
-	p.carried.Insert(f.gates...)
+	if len(f.gates) > 0 {
+		p.ungated = never
+	} else {
+		p.ungated = min(p.ungated, e.revision)
+	}
 	ns.pods[f.Name] = p
 	index(ns.owned, f.owner.uid, p)
 	index(ns.onNode, f.node, p)

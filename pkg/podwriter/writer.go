@@ -171,7 +171,7 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 		return nil
 	}
 	for known := false; !known; {
-		seen := lift.FirstSeen
+		seen := lift.Sighting
 		later, err := w.options.CatchUp(ctx, lift.Pod, seen)
 		if err != nil {
 			return err
@@ -183,7 +183,7 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 		if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {
 			return nil // a sequence that was not known a moment ago holds it
 		}
-		known = lift.FirstSeen == seen // else it asks for something more to be known
+		known = lift.Sighting == seen // else it asks for something more to be known
 	}
 	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
 		sequence.LiftPatch(lift), metav1.PatchOptions{})

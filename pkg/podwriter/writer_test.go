@@ -148,7 +148,7 @@ func TestLift(t *testing.T) {
 	t.Run("a sequence that becomes known just in time keeps it held", func(t *testing.T) {
 		late := make(chan struct{})
 		catchUp := func(_ context.Context, pod sequence.Sighting) error {
-			assert.Equal(t, "5", pod.Version)
+			assert.Equal(t, "6", pod.Version, "that of the event which released it: the pod is older")
 			<-late
 			return nil
 		}

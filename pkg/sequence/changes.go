@@ -76,6 +76,9 @@ func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 			c.Held = append(c.Held, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 		}
 	case was.held, was.gains(is), was.liftsMore(is):
+		if len(is.lift) > 0 {
+			p.released = Sighting{Version: k.newest, Moment: k.moment.Load()}
+		}
 		c.Released = append(c.Released, Release{
 			Namespace: p.Namespace, Name: p.Name, UID: p.UID, SchedulerName: p.SchedulerName, CreatedAt: p.CreatedAt.Time(), Gates: is.lift,
 			StillGated: len(is.lift) < len(p.Gates()),

@@ -29,7 +29,8 @@ func (e *Engine) Decide(object *corev1.Pod) report.Decision {
 	return d
 }
 
-// Sighting is when a pod was first seen. A PodSequence that was made later has made the pod no promise yet.
+// Sighting is when a pod was first seen, or first seen without scheduling gates if it had some: until then nobody schedules it. A
+// PodSequence that was made later has made the pod no promise yet.
 type Sighting struct {
 	// Version is the pod's resource version then.
 	Version string

@@ -18,8 +18,9 @@ type Lift struct {
 	Pod Identity
 	// Proof is what is to be left on the pod, see Verdict.Proof.
 	Proof string
-	// FirstSeen is as of Engine.FirstSeen.
-	FirstSeen Sighting
+	// Sighting is that of the pod: every PodSequence from before it must be known before the gates are lifted. It is as of
+	// Engine.FirstSeen for a pod that can be held without its gate. For any other it is when the pod was released.
+	Sighting Sighting
 }
 
 // Lift says which gates of this pod, as the engine knows it, may be lifted now.
@@ -36,9 +37,13 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 		return Lift{}
 	}
 	labels := p.Labels // the pod's own may be replaced when the lock is released
+	seen := p.released
+	if e.schedulerNames.Has(p.SchedulerName) {
+		seen = p.firstSeen // whoever schedules it asks again when the gates are gone
+	}
 	return Lift{
 		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &labels}, Gates: p.liftable(),
-		Proof: proofOf(p.UID, p.memberships), FirstSeen: e.sighting(p.Namespace, p.firstSeen),
+		Proof: proofOf(p.UID, p.memberships), Sighting: e.sighting(p.Namespace, seen),
 	}
 }
 

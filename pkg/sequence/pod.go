@@ -18,7 +18,8 @@ type pod struct {
 
 // unbound is what matters of a pod only while it has no node. Pods that have one share a value that nobody writes to.
 type unbound struct {
-	firstSeen Sighting // when the engine came to know it
+	firstSeen Sighting // when the engine came to know it, or came to know it without gates
+	released  Sighting // when it last was released with gates to lift
 	placed    Question // when what it belongs to last changed, in itself or in a sequence
 
 	// class has the unbound pods with the same wants and the same places in sequences of node scope; nil for a pod that
@@ -66,7 +67,10 @@ func (p *pod) follow(before *pod, replace bool, tx *transaction) {
 	p.published, p.placed.Moment, p.asks = before.published, tx.Moment, before.asks
 	p.class, p.pin = before.class, before.pin // see classify
 	if before.UID == p.UID && !before.Bound() {
-		p.firstSeen, p.confirmed = before.firstSeen, before.confirmed
+		p.released, p.confirmed = before.released, before.confirmed
+		if len(p.Gates()) > 0 || len(before.Gates()) == 0 {
+			p.firstSeen = before.firstSeen
+		}
 		if !replace {
 			p.placed = before.placed
 		}

@@ -61,7 +61,7 @@ func (e *Engine) verdict(object *corev1.Pod) Verdict {
 			return Verdict{Held: true, FirstSeen: seen.sighting(object)}
 		}
 	}
-	return Verdict{Held: seen.held.Load(), FirstSeen: seen.firstSeen, memberships: seen.memberships}
+	return Verdict{Held: seen.held.Load(), FirstSeen: seen.sighting(object), memberships: seen.memberships}
 }
 
 // Why says in words what a held pod waits for, as Decide does. It is empty if an event is under way: it does not wait to find
@@ -78,8 +78,8 @@ func (e *Engine) Why(object *corev1.Pod) string {
 	return e.decision(ns.pods[object.Name]).Message()
 }
 
-// FirstSeen is when the engine came to know the pod, or, if it does not know it, or knows it on a node, the version of the
-// object.
+// FirstSeen is when the engine came to know the pod, without gates if the object has none. If it does not know that pod, or knows
+// it on a node, it is the version of the object.
 func (e *Engine) FirstSeen(object *corev1.Pod) Sighting {
 	seen, _ := e.published.find(object)
 	return e.sighting(object.Namespace, seen.sighting(object))
@@ -151,7 +151,7 @@ func (p *publishedPod) sameMembership(object *corev1.Pod) bool {
 }
 
 func (p *publishedPod) sighting(object *corev1.Pod) Sighting {
-	if p == nil || p.uid != object.UID {
+	if p == nil || p.uid != object.UID || len(object.Spec.SchedulingGates) == 0 && len(p.placed.Gates()) > 0 {
 		return Sighting{Version: object.ResourceVersion}
 	}
 	return p.firstSeen

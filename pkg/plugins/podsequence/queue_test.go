@@ -331,6 +331,35 @@ func TestGatesAreLiftedWhenAPodMayGo(t *testing.T) {
 	assert.Equal(t, []string{"app"}, s.active())
 }
 
+// The pod is older than the sequence, but its gate was there when that was created.
+func TestASequenceThatIsCreatedBeforeAGateIsGoneHoldsThePod(t *testing.T) {
+	for sentence, isFirst := range map[string]bool{"the engine sees first that the gate is gone": true, "the queue does": false} {
+		t.Run(sentence, func(t *testing.T) {
+			s := newStage(t)
+			gated := pod("app", "5").SchedulingGates([]string{sequenceGate}).Obj()
+			s.told(s.engine.ApplyPod(gated))
+			s.comes(gated)
+
+			s.known.upTo = func() string { return "99" }
+			lifted := pod("app", "101").Obj()
+			if isFirst {
+				s.told(s.engine.ApplyPod(lifted))
+			}
+			require.NoError(t, s.informer().Add(lifted))
+			s.queue.Update(t.Context(), gated, lifted)
+			assert.Empty(t, s.active(), "a sequence of version 100 is not known yet")
+			s.told(s.engine.ApplyPod(lifted))
+
+			s.databaseFirst()
+			s.known.upTo = func() string { return "101" }
+			s.holder.releaseEarly(klog.FromContext(t.Context()), s.feeding)
+			assert.Empty(t, s.active())
+			s.databaseReady("102")
+			assert.Equal(t, []string{"app"}, s.active())
+		})
+	}
+}
+
 // Pods that come out of back-off are not asked about by the queue.
 func TestAPodThatMustWaitSinceItWasLetGoIsNotPlaced(t *testing.T) {
 	s := newStage(t)

@@ -45,7 +45,7 @@ func (p *Page) Write(out io.Writer) error {
 		fmt.Sprintf("| seeds | %d, in %s |", len(p.Results), took.Round(time.Minute)),
 		fmt.Sprintf("| steps played | %d |", steps),
 		fmt.Sprintf("| bindings judged by the referee | %d, %d of them excused as races |", bindings, excused),
-		fmt.Sprintf("| pods that lost their gate while a sequence came or changed that would have held them | %d |", raced),
+		fmt.Sprintf("| pods of other schedulers that lost their gate while a sequence came or changed that would have held them | %d |", raced),
 		fmt.Sprintf("| things asked for at the end | %d |", asked),
 		fmt.Sprintf("| worlds that still changed at the end | %d |", restless),
 		fmt.Sprintf("| worst recovery after the last fault | %s |", worst.Round(100*time.Millisecond)),

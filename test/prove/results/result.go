@@ -26,7 +26,8 @@ type Result struct {
 	// Bindings were judged by the referee, Excused of them only for a race; Asked is what had to be so at the end.
 	Bindings int `json:"bindings"`
 	Excused  int `json:"excused"`
-	// Raced are pods that had a gate and lost it within two seconds of an edit, or of a new sequence, that would have held them.
+	// Raced are pods of other schedulers that lost their gate within two seconds of an edit, or of a new sequence, that would have
+	// held them.
 	Raced int `json:"raced,omitempty"`
 	Asked int `json:"asked"`
 	// Restless says that the world still changed when the judge stopped looking.
