@@ -97,6 +97,13 @@ deploy-example: ## Create the three-tier shop of manifests/samples
 
 ##@ Build
 
+REPOSITORY ?=
+.PHONY: site
+site: ## Build the book, docs/, as a static site into dist/site; REPOSITORY=https://... is where links to sources lead
+	@rm -rf dist/site
+	@HUGO_PARAMS_REPOSITORY='$(or $(REPOSITORY),https://example.com/podsequence)' \
+		$(GO) -C hack/site tool hugo --source . --destination '$(CURDIR)/dist/site' --noBuildLock --quiet --panicOnWarning
+
 .PHONY: build
 build: $(PROGRAMS:%=build-%) ## Build all programs into bin/
 

@@ -81,6 +81,8 @@ check "go.mod is tidy" go mod tidy -diff
 check "modules of hack" modules
 check "generated files" unchanged make --no-print-directory generate -- apis manifests/crds docs charts
 check "alert rules and dashboard" alert_rules
+check "links and examples of the documentation" go test ./test/docs
+check "site" make --no-print-directory site
 check "vet" go vet ./...
 check "import directions and lint" lint .
 

@@ -24,16 +24,14 @@ var testName = regexp.MustCompile(`\bTest[A-Z]\w*`)
 // A promise whose test has been renamed or removed looks tested and is not.
 func TestEveryTestThatIsNamedExists(t *testing.T) {
 	tests := allTests(t)
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	require.NoError(t, err)
 	named := 0
-	for _, page := range append(pages, filepath.Join(root, "README.md")) {
-		text, err := os.ReadFile(page)
+	for _, p := range pages(t) {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(p.File)))
 		require.NoError(t, err)
 		for i, line := range strings.Split(string(text), "\n") {
 			for _, name := range testName.FindAllString(line, -1) {
 				named++
-				assert.True(t, tests[name], "%s:%d names %s, which does not exist", filepath.Base(page), i+1, name)
+				assert.True(t, tests[name], "%s:%d names %s, which does not exist", p.File, i+1, name)
 			}
 		}
 	}

@@ -67,36 +67,3 @@ func stringConstants(t *testing.T, directory string) map[string]string {
 	require.NoError(t, err)
 	return constants
 }
-
-var (
-	link    = regexp.MustCompile(`\]\(([a-z]*\.md)?#([^)]+)\)`)
-	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	dropped = regexp.MustCompile("[^a-z0-9 _-]")
-)
-
-// A link to a section that was renamed leads to the top of the page.
-func TestLinksLeadToSections(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	require.NoError(t, err)
-	sections := map[string]bool{}
-	texts := map[string]string{}
-	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		require.NoError(t, err)
-		name := filepath.Base(page)
-		texts[name] = string(text)
-		for _, match := range heading.FindAllStringSubmatch(string(text), -1) {
-			anchor := strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(match[1]), ""), " ", "-")
-			sections[name+"#"+anchor] = true
-		}
-	}
-	for name, text := range texts {
-		for _, match := range link.FindAllStringSubmatch(text, -1) {
-			page := match[1]
-			if page == "" {
-				page = name
-			}
-			assert.True(t, sections[page+"#"+match[2]], "%s links to %s#%s", name, page, match[2])
-		}
-	}
-}

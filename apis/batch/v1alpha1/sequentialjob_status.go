@@ -88,7 +88,7 @@ type SequentialJobStatus struct {
 	// +optional
 	State SequentialJobState `json:"state,omitempty,omitzero"`
 
-	// Progress tells the steps apart.
+	// Progress says which steps are completed, and which one failed.
 	// +optional
 	Progress SequentialJobProgress `json:"progress,omitempty,omitzero"`
 
@@ -138,7 +138,7 @@ type SequentialJobState struct {
 	Failed int32 `json:"failed"`
 }
 
-// SequentialJobProgress tells the steps apart, by their 0-based index.
+// SequentialJobProgress says which steps are completed, and which one failed, by their 0-based index.
 type SequentialJobProgress struct {
 	// CurrentIndex is the first step that is not completed, or the number of steps when all are.
 	// +optional

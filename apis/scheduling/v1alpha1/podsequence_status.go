@@ -147,7 +147,7 @@ type PodSequenceStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	ProcessedPods []string `json:"processedPods,omitempty"`
 
-	// NodeStatus tells, for scope Node, of the nodes that take part: at most 256, those still waiting first.
+	// NodeStatus has, for scope Node, a record for each node that takes part: at most 256, those still waiting first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
@@ -225,7 +225,7 @@ type GroupStatus struct {
 	// +optional
 	SatisfiedAt *metav1.Time `json:"satisfiedAt,omitempty"`
 
-	// PassedAt is when the next group was first let go. With Hash it is the durable record of the pass.
+	// PassedAt is when the groups that wait for this one were first released. With Hash it is the durable record of the pass.
 	// +optional
 	PassedAt *metav1.Time `json:"passedAt,omitempty"`
 

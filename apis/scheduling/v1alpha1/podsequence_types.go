@@ -146,7 +146,7 @@ type PodSequenceSpec struct {
 	// +optional
 	EnforcementMode EnforcementMode `json:"enforcementMode,omitempty"`
 
-	// Suspend has nothing more released while it is true. What was released stays. Defaults to false.
+	// Suspend stops further releases while it is true. What was released stays. Defaults to false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
@@ -173,7 +173,7 @@ func (s *PodSequenceSpec) Mode() EnforcementMode {
 // +kubebuilder:validation:XValidation:rule="!has(self.expectedPods) || !has(self.pods)",message="expectedPods is only for podSelector: remove it, since every pod named in pods is expected"
 // +kubebuilder:validation:XValidation:rule="has(self.pods) != has(self.podSelector)",message="set exactly one of pods and podSelector: name the members in pods, or select them by label with podSelector"
 type PodGroup struct {
-	// Name is for people: messages and events tell it. Up to 63 characters. Defaults to "Group <n>" in messages, n from 1.
+	// Name is for people: messages and events use it. Up to 63 characters. Defaults to "Group <n>" in messages, n from 1.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
