@@ -3,6 +3,7 @@
 package podwriter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 
 	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 const (
@@ -30,6 +32,10 @@ const (
 	explainDelay = time.Second
 	// explainQPS bounds the writes for people, so that they never compete with bindings.
 	explainQPS = 50
+	// explainQPSPerNamespace bounds those of one namespace, and explainBurst how many of it there are at once after a pause: one of
+	// many held pods must not keep the API server busy for long.
+	explainQPSPerNamespace = 10
+	explainBurst           = 100
 )
 
 // PodGetter returns a pod, from a cache if there is one, or a NotFound error.
@@ -64,7 +70,8 @@ type Writer struct {
 	getPod  PodGetter
 	decider Decider
 	options Options
-	limiter *rate.Limiter // of explanations
+	limiter *rate.Limiter        // of explanations
+	budget  *statusbudget.Budget // of explanations in each namespace
 
 	// The queues serve namespaces in turn: many pods of one do not delay those of another.
 	lifts        workqueue.TypedRateLimitingInterface[types.NamespacedName]
@@ -96,6 +103,7 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 	return &Writer{
 		client: client, getPod: getPod, decider: decider, options: options,
 		limiter:      rate.NewLimiter(explainQPS, explainQPS),
+		budget:       statusbudget.NewWithBurst(options.Clock, explainQPSPerNamespace, explainBurst),
 		lifts:        queue("podsequence_lift"),
 		explanations: queue("podsequence_explain"),
 		advanced:     queue("podsequence_advance"),
@@ -201,27 +209,41 @@ func (w *Writer) explainAll(_ context.Context, sequence types.NamespacedName) er
 	return nil
 }
 
+// explain tells a pod what it waits for once it is the turn of its namespace.
 func (w *Writer) explain(ctx context.Context, key types.NamespacedName) error {
-	pod, err := w.getPod(ctx, key)
-	if err != nil {
-		return fmt.Errorf("get pod to explain its wait: %w", err)
+	pod, patch, err := w.explanation(ctx, key)
+	if pod == nil || patch == nil {
+		w.budget.Forget(key)
+		return err
 	}
-	if pod.Spec.NodeName != "" || !w.options.Explains(pod) {
+	if wait := w.budget.Turn(key, 1); wait > 0 {
+		w.explanations.AddAfter(key, wait)
 		return nil
 	}
+	return cmp.Or(w.patchStatus(ctx, pod, patch), err)
+}
+
+// explanation returns the pod and the patch that tells it what it waits for, nil if there is nothing to be told. The error is
+// errUnknown if what it is told now may become wrong without an event.
+func (w *Writer) explanation(ctx context.Context, key types.NamespacedName) (*corev1.Pod, []byte, error) {
+	pod, err := w.getPod(ctx, key)
+	if err != nil {
+		return nil, nil, fmt.Errorf("get pod to explain its wait: %w", err)
+	}
+	if pod.Spec.NodeName != "" || !w.options.Explains(pod) {
+		return nil, nil, nil
+	}
+	now := w.options.Clock.Now()
 	if unknown := w.options.Unknown(pod); unknown != "" {
-		if err := w.patchStatus(ctx, pod, sequence.WaitingPatch(pod, unknown, w.options.Clock.Now())); err != nil {
-			return err
-		}
-		return errUnknown
+		return pod, sequence.WaitingPatch(pod, unknown, now), errUnknown
 	}
-	var patch []byte
 	if decision := w.decider.Decide(pod); decision.Held {
-		patch = sequence.WaitingPatch(pod, decision.Message(), w.options.Clock.Now())
-	} else if len(w.decider.Lift(key).Gates) == 0 { // else it is about to go
-		patch = sequence.StillGatedPatch(pod, w.options.Clock.Now())
+		return pod, sequence.WaitingPatch(pod, decision.Message(), now), nil
 	}
-	return w.patchStatus(ctx, pod, patch)
+	if len(w.decider.Lift(key).Gates) > 0 { // it is about to go
+		return pod, nil, nil
+	}
+	return pod, sequence.StillGatedPatch(pod, now), nil
 }
 
 // errUnknown has a pod explained again, with back-off: nobody reports when what is unknown becomes known, or when the
@@ -229,9 +251,6 @@ func (w *Writer) explain(ctx context.Context, key types.NamespacedName) error {
 var errUnknown = errors.New("it is not known yet what the pod waits for")
 
 func (w *Writer) patchStatus(ctx context.Context, pod *corev1.Pod, patch []byte) error {
-	if patch == nil {
-		return nil
-	}
 	if err := w.limiter.Wait(ctx); err != nil {
 		return fmt.Errorf("wait for a turn to explain: %w", err)
 	}

@@ -18,15 +18,16 @@ import (
 // DefaultPerNamespace is how many small statuses of one namespace are written in a second if nobody says otherwise.
 const DefaultPerNamespace = 10
 
-// Burst is how many statuses of one namespace may be written at once after a pause, as a multiple of what may be written in a
-// second.
+// Burst is how many statuses of one namespace may be written at once after a pause if nobody says otherwise, as a multiple of what
+// may be written in a second.
 const Burst = 2
 
 // Budget is shared by all who write statuses of one kind. It may be used concurrently.
 type Budget struct {
 	clock clock.PassiveClock
-	// perNamespace is how many writes of small statuses a second a namespace may have.
+	// perNamespace is how many writes of small statuses a second a namespace may have, and burst how many at once after a pause.
 	perNamespace rate.Limit
+	burst        int
 
 	mu       sync.Mutex
 	turns    map[types.NamespacedName]time.Time // when an object that waits for others of its namespace may be written
@@ -34,10 +35,15 @@ type Budget struct {
 	crowd    int                                // how many limiters there may be before those that are not touched are dropped
 }
 
-// New returns a Budget of so many small statuses a second for each namespace.
+// New returns a Budget of so many small statuses a second for each namespace, and Burst times as many at once after a pause.
 func New(clock clock.PassiveClock, perNamespace int) *Budget {
+	return NewWithBurst(clock, perNamespace, Burst*perNamespace)
+}
+
+// NewWithBurst returns a Budget of so many small statuses a second for each namespace, and so many at once after a pause.
+func NewWithBurst(clock clock.PassiveClock, perNamespace, burst int) *Budget {
 	return &Budget{
-		clock: clock, perNamespace: rate.Limit(perNamespace),
+		clock: clock, perNamespace: rate.Limit(perNamespace), burst: burst,
 		turns: map[types.NamespacedName]time.Time{}, limiters: map[string]*rate.Limiter{},
 	}
 }
@@ -66,12 +72,11 @@ func (b *Budget) limiter(namespace string, now time.Time) *rate.Limiter {
 	if limiter := b.limiters[namespace]; limiter != nil {
 		return limiter
 	}
-	burst := Burst * int(b.perNamespace)
 	if len(b.limiters) >= b.crowd {
-		maps.DeleteFunc(b.limiters, func(_ string, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(burst) })
+		maps.DeleteFunc(b.limiters, func(_ string, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(b.burst) })
 		b.crowd = max(64, 2*len(b.limiters))
 	}
-	b.limiters[namespace] = rate.NewLimiter(b.perNamespace, burst)
+	b.limiters[namespace] = rate.NewLimiter(b.perNamespace, b.burst)
 	return b.limiters[namespace]
 }
 

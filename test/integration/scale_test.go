@@ -171,7 +171,7 @@ func (s *story) atOnce(count int, do func(i int) error) {
 	require.NoError(s, doing.Wait())
 }
 
-// awaitTelling waits until so many pods tell that they wait for a group. 50 a second are told to.
+// awaitTelling waits until so many pods tell that they wait for a group. Past the first 100 of a namespace 10 a second are told to.
 func (s *story) awaitTelling(count int) {
 	s.Helper()
 	tells := func(c corev1.PodCondition) bool { return strings.HasPrefix(c.Message, "waiting for group") }
@@ -185,7 +185,7 @@ func (s *story) awaitTelling(count int) {
 			}
 		}
 		return telling >= count
-	}, cluster.Patience+time.Duration(count)*50*time.Millisecond, time.Second, "waited for %d pods to tell what they wait for", count)
+	}, cluster.Patience+time.Duration(count)*150*time.Millisecond, time.Second, "waited for %d pods to tell what they wait for", count)
 }
 
 // readyToAllBound has db turn ready and returns the time until so many other pods are bound, as one watch sees them.
