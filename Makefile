@@ -160,9 +160,12 @@ image-files:
 charts: ## Package the Helm charts into dist/charts, with images named after IMG
 	@SOURCE_DATE_EPOCH='$(CREATED)' hack/charts.sh '$(VERSION)' '$(image_repository)' dist/charts
 
+# The kubectl plugin runs where people are. To try a release in minutes: PLATFORMS=linux/amd64 PLUGIN_PLATFORMS=linux/amd64
+PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+
 .PHONY: release
 release: ## Put images, charts, manifests, the kubectl plugin and checksums of the tag's release into dist/
-	@VERSION='$(VERSION)' IMG='$(IMG)' GO='$(GO)' LDFLAGS='$(ldflags)' hack/release.sh
+	@PLUGIN_PLATFORMS='$(PLUGIN_PLATFORMS)' VERSION='$(VERSION)' IMG='$(IMG)' GO='$(GO)' LDFLAGS='$(ldflags)' hack/release.sh
 
 .PHONY: docker-build
 docker-build: ## Build the images of both programs with Docker, named after IMG; they have the files that those of `make images` have

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Puts a release into dist/: images, charts, manifests, the kubectl plugin, and checksums of them all. It publishes nothing.
-# Called by `make release`, which sets VERSION, IMG, GO and LDFLAGS.
+# Called by `make release`, which sets VERSION, IMG, PLUGIN_PLATFORMS, GO and LDFLAGS.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -21,7 +21,7 @@ make --no-print-directory images VERSION="$VERSION" IMG="$IMG"
 make --no-print-directory dist VERSION="$VERSION" IMG="$IMG"
 make --no-print-directory charts VERSION="$VERSION" IMG="$IMG"
 
-for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do
+for platform in $PLUGIN_PLATFORMS; do
   os=${platform%/*} name=kubectl-podseq-${platform/\//-}
   [[ $os != windows ]] || name+=.exe
   CGO_ENABLED=0 GOOS=$os GOARCH=${platform#*/} hack/with-progress.sh "building kubectl-podseq for $platform" \

@@ -22,11 +22,15 @@ import (
 
 // goPackage is what go list says of a package.
 type goPackage struct {
-	Dir string
-	// Root is the directory of the Go release that a package of the standard library belongs to.
-	Root     string
-	Standard bool
-	Module   *goModule
+	ImportPath, Dir string
+	Standard        bool
+	Module          *goModule
+}
+
+// goRoot is the directory of the Go release that a package of the standard library belongs to. What go list says of its Root does
+// not do: for a copy of another module that is the module, if a program is built from it as well.
+func (p goPackage) goRoot() string {
+	return strings.TrimSuffix(filepath.ToSlash(p.Dir), "/src/"+p.ImportPath)
 }
 
 type goModule struct {
@@ -35,7 +39,7 @@ type goModule struct {
 
 // list returns the packages that a program is built from.
 func (b *builder) list(ctx context.Context, goarch, main string) ([]goPackage, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=Dir,Root,Standard,Module", main)
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Dir,Standard,Module", main)
 	cmd.Dir, cmd.Env = b.source, environment(goarch)
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
@@ -67,7 +71,7 @@ func collectLicenses(packages []goPackage) (licenses, error) {
 	found := licenses{}
 	seen := map[string]bool{}
 	for _, p := range packages {
-		module, root := "std", p.Root
+		module, root := "std", p.goRoot()
 		switch {
 		case p.Standard:
 			p.Dir = root
