@@ -252,6 +252,12 @@ mutants: ## Make small wrong changes, one at a time, and see which tests notice;
 	$(if $(FRESH),rm -rf .mutants)
 	$(GO) run ./test/mutants $(if $(PAGE),-page docs/proof.md) $(ARGS)
 
+.PHONY: fuzz
+fuzz: ## Fuzz the engine, and whatever reads stored objects, FOR=10m each; an input that fails is kept in testdata/fuzz
+	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' pkg | sort | while IFS=': ' read -r file _ name; do \
+		echo "$$name:" && $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime '$(FOR)' "./$${file%/*}" </dev/null || exit 1; \
+	done
+
 ##@ Measure
 
 # Benchmarks of rows 1 to 4, see test/bench.

@@ -36,7 +36,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	page := flags.String("page", "", "the page to write the results to, if all changes are made")
 	directory := flags.String("dir", ".mutants", "where results are kept: a change is not judged again until its file is another")
 	parallel := flags.Int("parallel", 2, "how many changes are judged at the same time")
-	timeout := flags.Duration("timeout", 5*time.Minute, "how long the tests of one change may take")
+	timeout := flags.Duration("timeout", 3*time.Minute, "how long the tests of one change may take")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
