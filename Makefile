@@ -250,6 +250,17 @@ prove: build ## Play random worlds under random faults, and judge them: SEEDS=n 
 	$(GO) run ./test/prove $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(if $(PAGE),-page docs/proof.md) -dir '$(PROVE_DIR)' -commit '$(COMMIT)' \
 		$(if $(SHRINK),-shrink $(SHRINK)) $(ARGS)
 
+.PHONY: mutants
+mutants: ## Make small wrong changes, one at a time, and see which tests notice; ARGS="-only verdict.go" for some, FRESH=1 anew, PAGE=1 writes docs/proof.md
+	$(if $(FRESH),rm -rf .mutants)
+	$(GO) run ./test/mutants $(if $(PAGE),-page docs/proof.md) $(ARGS)
+
+.PHONY: fuzz
+fuzz: ## Fuzz the engine, and whatever reads stored objects, FOR=10m each; an input that fails is kept in testdata/fuzz
+	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' pkg | sort | while IFS=': ' read -r file _ name; do \
+		echo "$$name:" && $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime '$(FOR)' "./$${file%/*}" </dev/null || exit 1; \
+	done
+
 ##@ Measure
 
 # Benchmarks of rows 1 to 4, see test/bench.

@@ -178,9 +178,13 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 	if len(lift.Gates) == 0 {
 		return nil
 	}
+	ask := lift.Sighting
+	if w.lifts.NumRequeues(pod) > 0 {
+		ask = lift.Now // it could not be lifted when it was released
+	}
 	for known := false; !known; {
 		seen := lift.Sighting
-		later, err := w.options.CatchUp(ctx, lift.Pod, seen)
+		later, err := w.options.CatchUp(ctx, lift.Pod, ask)
 		if err != nil {
 			return err
 		}
@@ -191,7 +195,7 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 		if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {
 			return nil // a sequence that was not known a moment ago holds it
 		}
-		known = lift.Sighting == seen // else it asks for something more to be known
+		known, ask = lift.Sighting == seen, lift.Sighting // else it asks for something more to be known
 	}
 	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
 		sequence.LiftPatch(lift), metav1.PatchOptions{})

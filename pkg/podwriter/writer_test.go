@@ -202,6 +202,24 @@ func TestLift(t *testing.T) {
 			assert.Equal(t, int64(2), s.patches.Load())
 		})
 	})
+	t.Run("after a failure it is asked anew whether everything is known", func(t *testing.T) {
+		asked := []string{}
+		play(t, Options{CatchUp: func(_ context.Context, _ sequence.Identity, pod sequence.Sighting) (<-chan struct{}, error) {
+			asked = append(asked, pod.Version)
+			return nil, nil
+		}}, func(t *testing.T, s *stage) {
+			s.databaseReady()
+			s.refusal.Store(new(errors.New("the server is down")))
+			s.writer.Lift(key)
+			synctest.Wait()
+			other := st.MakePod().Namespace("shop").Name("other").UID("other").Obj()
+			other.ResourceVersion = "9"
+			s.engine.ApplyPod(other)
+			time.Sleep(time.Minute) // of the bubble
+			assert.Equal(t, int64(2), s.patches.Load())
+			assert.Equal(t, []string{"6", "9"}, asked)
+		})
+	})
 	t.Run("a pod that is gone is forgotten", func(t *testing.T) {
 		play(t, Options{}, func(t *testing.T, s *stage) {
 			s.databaseReady()

@@ -77,7 +77,7 @@ func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 		}
 	case was.held, was.gains(is), was.liftsMore(is):
 		if len(is.lift) > 0 {
-			p.released = Sighting{Version: k.newest, Moment: k.moment.Load()}
+			p.released = k.presentSighting()
 		}
 		c.Released = append(c.Released, Release{
 			Namespace: p.Namespace, Name: p.Name, UID: p.UID, SchedulerName: p.SchedulerName, CreatedAt: p.CreatedAt.Time(), Gates: is.lift,

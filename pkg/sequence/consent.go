@@ -140,6 +140,11 @@ func (c *consents) refusal(s *spec.Sequence) string {
 	return s.Refusal(list.text, exists)
 }
 
+// presentSighting is that of a pod that is seen at this moment.
+func (k *knowledge) presentSighting() Sighting {
+	return Sighting{Version: k.newest, Moment: k.moment.Load()}
+}
+
 // sighting completes the sighting of a pod with whether it matters what Namespaces say. It takes no lock.
 func (k *knowledge) sighting(namespace string, seen Sighting) Sighting {
 	seen.AsksNamespaces = k.published.asksNamespaces(namespace)

@@ -21,6 +21,8 @@ type Lift struct {
 	// Sighting is that of the pod: every PodSequence from before it must be known before the gates are lifted. It is as of
 	// Engine.FirstSeen for a pod that can be held without its gate. For any other it is when the pod was released.
 	Sighting Sighting
+	// Now is the sighting of a pod that is released at this moment.
+	Now Sighting
 }
 
 // Lift says which gates of this pod, as the engine knows it, may be lifted now.
@@ -43,7 +45,7 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 	}
 	return Lift{
 		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &labels}, Gates: p.liftable(),
-		Proof: proofOf(p.UID, p.memberships), Sighting: e.sighting(p.Namespace, seen),
+		Proof: proofOf(p.UID, p.memberships), Sighting: e.sighting(p.Namespace, seen), Now: e.sighting(p.Namespace, e.presentSighting()),
 	}
 }
 

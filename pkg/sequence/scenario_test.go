@@ -3,6 +3,8 @@ package sequence
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,15 +50,22 @@ import (
 //	answer              which answers them, and all that come after
 //	restart             another engine is told of everything that there is, and takes over
 func TestScenarios(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		s := &scenario{
-			engine: newEngine(),
-			pods:   map[string]*corev1.Pod{}, sequences: map[string]*v1alpha1.PodSequence{},
-			nodes: map[string]*corev1.Node{}, workloads: map[string]metav1.Object{}, namespaces: map[string]*corev1.Namespace{},
-			clusters: map[string]map[int]v1alpha1.ClusterPodGroup{},
+	files, err := os.ReadDir("testdata")
+	require.NoError(t, err)
+	for _, file := range files {
+		if file.IsDir() {
+			continue // inputs of the fuzzer
 		}
-		datadriven.RunTest(t, path, s.run)
-	})
+		t.Run(file.Name(), func(t *testing.T) {
+			s := &scenario{
+				engine: newEngine(),
+				pods:   map[string]*corev1.Pod{}, sequences: map[string]*v1alpha1.PodSequence{},
+				nodes: map[string]*corev1.Node{}, workloads: map[string]metav1.Object{}, namespaces: map[string]*corev1.Namespace{},
+				clusters: map[string]map[int]v1alpha1.ClusterPodGroup{},
+			}
+			datadriven.RunTest(t, filepath.Join("testdata", file.Name()), s.run)
+		})
+	}
 }
 
 type scenario struct {

@@ -1,0 +1,107 @@
+package main
+
+const (
+	feedPath    = "pkg/feed/"
+	pluginPath  = "pkg/plugins/podsequence/"
+	writerPath  = "pkg/podwriter/"
+	controllers = "pkg/controllers/"
+)
+
+// ofFeed are about what is known of the API server, and what is asked.
+func ofFeed() []mutant {
+	return []mutant{
+		{feedPath + "known.go", "return pod.Moment > 0 && pod.Moment <= k.moment", "return pod.Moment <= k.moment",
+			"a list answers for a pod that the engine has not seen", feed, ""},
+		{feedPath + "known.go", "case comparable && !after(", "case (comparable || pod.Moment > 0) && !after(",
+			"versions of two etcds are compared", feed, ""},
+		{feedPath + "known.go", "case k.absent:\n\t\treturn true", "case k.absent:\n\t\treturn false",
+			"without the kind pods are held for ever", feed, ""},
+		{feedPath + "feed.go", "return known && !held", "return known",
+			"a pod is released though a sequence is kept back that may hold it", feed, ""},
+		{feedPath + "feed.go", "if seen.AsksNamespaces || f.interest.kept.dependsOnNamespace(pod) {\n\t\tknown =", "if f.interest.kept.dependsOnNamespace(pod) {\n\t\tknown =",
+			"consent from before a pod is not waited for", feed, ""},
+		{feedPath + "feed.go", "fewer := f.interest.kept.nextFewer()\n\tif seen.AsksNamespaces ||", "fewer := f.interest.kept.nextFewer()\n\tif",
+			"consent from before a release is not waited for", feed, ""},
+		{feedPath + "feed.go", "kept.holds(pod); held {\n\t\treturn fewer, nil", "kept.holds(pod); held && fewer == nil {\n\t\treturn fewer, nil",
+			"a gate is lifted though a sequence is kept back that may hold the pod", feed, ""},
+		{feedPath + "kind.go", "if err := k.watch.await(ctx, found.newest); err != nil {", "if err := ctx.Err(); err != nil {",
+			"an answer does not wait until the watch has brought what was listed", feed, ""},
+		{feedPath + "kind.go", "for len(gone) > 0 {", "for len(gone) > 0 && ctx == nil {",
+			"an answer does not wait until what is gone is dropped", feed, ""},
+		{feedPath + "inquiry.go", "if !q.barrier.versions.comparable() || after(", "if after(",
+			"with two etcds kinds are not listed whose versions seem far enough", feed, ""},
+		{feedPath + "inquiry.go", "if !r.whole {", "if false {",
+			"a list of some kinds answers for all", feed, ""},
+		{feedPath + "versions.go", "first := !v.split && after(seen, version)", "first := v.split && after(seen, version)",
+			"two etcds are not found out", feed, ""},
+		{feedPath + "scope.go", "case known.version == version || after(known.version, version):", "case known.version == version:",
+			"what is gone comes back by an event from before the list", feed, ""},
+		{feedPath + "scope.go", "\t\tknown.bury(object.GetUID())\n", "",
+			"what was deleted during a list comes back by it", feed, ""},
+		{feedPath + "step.go", "!f.sequences[0].listed || !f.sequences[1].listed", "!f.sequences[0].listed",
+			"pods are released before ClusterPodSequences are known", feed, ""},
+		{feedPath + "step.go", "!f.interest.isKnown() ||", "f.interest == nil ||",
+			"pods are released before all namespaces of interest are complete", feed, ""},
+		{feedPath + "step.go", "if f.synced && !changes.Empty() {", "if !changes.Empty() {",
+			"pods are released before everything is known", feed, ""},
+		{feedPath + "keptback.go", "holds = holds || interest.MayHold(pod, labels, exists)", "holds = holds || interest.MatchCost() < 0",
+			"a pod does not wait for a sequence that is kept back", feed, ""},
+	}
+}
+
+// ofPlugin are about the scheduler's queue and cycle.
+func ofPlugin() []mutant {
+	return []mutant{
+		{pluginPath + "decide.go", "if !f.feed.Synced() {", "if !f.feed.Synced() && pod == nil {",
+			"pods are released before everything is known", plugin, ""},
+		{pluginPath + "decide.go", "if f.feed.CaughtUp(sequence.IdentityOf(pod), verdict.FirstSeen) {", "if f.feed.CaughtUp(sequence.IdentityOf(pod), verdict.FirstSeen) || pod != nil {",
+			"pods are released before sequences from before them are known", plugin, ""},
+		{pluginPath + "decide.go", "\th.early[pod.UID] = earlyPod{keyOf(pod), pod}\n", "",
+			"a pod that waits for sequences to be known waits for ever", plugin, ""},
+		{pluginPath + "decide.go", "\t\tf.engine.Remember(pod)\n\t\tf.writer.Explain(keyOf(pod))\n\t}\n\tclear(", "\t\tf.writer.Explain(keyOf(pod))\n\t}\n\tclear(",
+			"a pod that came before there was an engine waits for ever", plugin, ""},
+		{pluginPath + "podsequence.go", "if _, status := pl.holder.decideInCycle(pod); !status.IsSuccess() {", "if _, status := pl.holder.decideInCycle(pod); !status.IsSuccess() && pod == nil {",
+			"a pod out of back-off is not asked about", plugin, ""},
+		{pluginPath + "podsequence.go", "\t\tpl.holder.tryAgain(klog.FromContext(ctx), pod)\n", "\t\t_ = klog.FromContext(ctx)\n",
+			"a pod whose node closed in its cycle waits for five minutes", plugin, ""},
+		{pluginPath + "podsequence.go", "return pl.holder.sign(pod), nil", "return nil, fwk.NewStatus(fwk.Unschedulable)",
+			"the profile loses batching", plugin, ""},
+		{pluginPath + "bind.go", "if !status.IsSuccess() {\n\t\treturn status\n\t}\n\tif status := filter", "if !status.IsSuccess() && pod == nil {\n\t\treturn status\n\t}\n\tif status := filter",
+			"a pod that must wait since its node was chosen is bound", plugin, ""},
+		{pluginPath + "bind.go", "if status := filter(state, node); !status.IsSuccess() {", "if status := filter(state, node); !status.IsSuccess() && pod == nil {",
+			"a pod is bound to a node that has closed since it was chosen", plugin, ""},
+		{pluginPath + "bind.go", "Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,", "Namespace: pod.Namespace, Name: pod.Name,",
+			"another pod of the same name is bound", plugin, ""},
+		{pluginPath + "bind.go", `if proof == "" {`, `if proof != "none" {`,
+			"pods are bound without the proof of their release", plugin, ""},
+		{pluginPath + "holder.go", "\t\t\tf.writer.Lift(key) // the update that this brings puts the pod into the queue\n", "",
+			"gates are not lifted", plugin, ""},
+		{pluginPath + "holder.go", "err == nil && pod.UID == uid {", "err == nil && uid != \"\" {",
+			"another pod of the same name is activated", plugin,
+			"PreEnqueue asks about whatever is activated"},
+		{pluginPath + "holder.go", "return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)", "return fwk.NewStatus(fwk.Unschedulable, message)",
+			"pods are evicted for one that no eviction helps", plugin, ""},
+		{pluginPath + "holder.go", "if !h.args.equal(args) {", "if false {",
+			"profiles with other arguments share an engine", plugin, ""},
+		{pluginPath + "nodes.go", "if d := data.(placement).Open(node); d.Held {", "if d := data.(placement).Open(node); d.Held && d.Groups < 0 {",
+			"every node is open", plugin, ""},
+	}
+}
+
+// ofWriter are about the patches of pods.
+func ofWriter() []mutant {
+	return []mutant{
+		{writerPath + "writer.go", "if w.lifts.NumRequeues(pod) > 0 {", "if w.lifts.NumRequeues(pod) < 0 {",
+			"a gate that could not be lifted is, though sequences may have come since", writer, ""},
+		{writerPath + "writer.go", "known, ask = lift.Sighting == seen, lift.Sighting", "known, ask = true, lift.Sighting",
+			"a sequence that becomes known just in time has consent not asked for", writer, ""},
+		{writerPath + "writer.go", "if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {", "if len(lift.Gates) == 0 {",
+			"a gate is lifted though a sequence holds the pod that has become known", writer, ""},
+		{writerPath + "writer.go", "\t\t\tw.parked.add(ctx, pod, later, w.lifts.Add)\n", "\t\t\tw.lifts.Forget(pod)\n",
+			"a gate that has to wait for a list is never lifted", writer, ""},
+		{writerPath + "writer.go", `if pod.Spec.NodeName != "" || !w.options.Explains(pod) {`, `if !w.options.Explains(pod) {`,
+			"a bound pod is told what it waits for", writer, ""},
+		{writerPath + "writer.go", "case apierrors.IsConflict(err):\n\t\t\t// The pod, or its name's owner, has changed: the patch is dropped, and worked out anew from what is there now.\n\t\t\tqueue.AddRateLimited(pod)", "case apierrors.IsConflict(err):",
+			"a patch that comes too late is not made anew", writer, ""},
+	}
+}
