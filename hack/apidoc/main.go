@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -67,7 +68,7 @@ func describeKind(page *strings.Builder, spec *apiextensionsv1.CustomResourceDef
 	if len(spec.Names.ShortNames) > 0 {
 		fmt.Fprintf(page, ", short name `%s`", strings.Join(spec.Names.ShortNames, "`, `"))
 	}
-	fmt.Fprintf(page, ". %s\n", line(schema.Description))
+	fmt.Fprintf(page, ". %s\n", prose(schema.Description))
 	for _, part := range []string{"spec", "status"} {
 		fmt.Fprintf(page, "\n### %s %s\n\n| field | type | default | meaning |\n|---|---|---|---|\n", spec.Names.Kind, part)
 		root := schema.Properties[part]
@@ -133,7 +134,7 @@ func bounds(least, most *int64) string {
 
 // meaning is the description of a field, its values, and the rules about it.
 func meaning(field, inner *apiextensionsv1.JSONSchemaProps) string {
-	text := line(field.Description)
+	text := prose(field.Description)
 	var values []string
 	for _, value := range slices.Concat(field.Enum, inner.Enum) {
 		if v := "`" + strings.Trim(string(value.Raw), `"`) + "`"; !slices.Contains(values, v) {
@@ -144,10 +145,10 @@ func meaning(field, inner *apiextensionsv1.JSONSchemaProps) string {
 		text += " One of " + strings.Join(values, ", ") + "."
 	}
 	if field.Minimum != nil {
-		text += fmt.Sprintf(" At least %g.", *field.Minimum)
+		text += " At least " + strconv.FormatFloat(*field.Minimum, 'f', -1, 64) + "."
 	}
 	if field.Maximum != nil {
-		text += fmt.Sprintf(" At most %g.", *field.Maximum)
+		text += " At most " + strconv.FormatFloat(*field.Maximum, 'f', -1, 64) + "."
 	}
 	rules := field.XValidations
 	if inner != field {
@@ -161,10 +162,16 @@ func meaning(field, inner *apiextensionsv1.JSONSchemaProps) string {
 
 func message(rule apiextensionsv1.ValidationRule) string {
 	if rule.Message != "" {
-		return strings.TrimSuffix(line(rule.Message), ".")
+		return strings.TrimSuffix(prose(rule.Message), ".")
 	}
 	return "`" + line(rule.Rule) + "`"
 }
+
+// literal has Markdown show these characters as they are: '_' and '*' would emphasize what is between two of them, and '<' begin a tag.
+var literal = strings.NewReplacer("_", `\_`, "*", `\*`, "<", `\<`)
+
+// prose is a text in one line that Markdown shows as it is.
+func prose(text string) string { return literal.Replace(line(text)) }
 
 // line is a text in one line.
 func line(text string) string { return strings.Join(strings.Fields(text), " ") }

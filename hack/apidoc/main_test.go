@@ -24,3 +24,12 @@ func TestTheReferenceIsUpToDate(t *testing.T) {
 		}
 	}
 }
+
+// Descriptions are plain text. Of "'_' or '.'", twice in a line, Markdown would drop the underscores.
+func TestDescriptionsAreShownAsTheyAre(t *testing.T) {
+	assert.Equal(t, `letters, '\_', '\*' or "Group \<n>"`, prose("letters,\n'_', '*' or \"Group <n>\""))
+	page, err := Page("../../manifests/crds")
+	require.NoError(t, err)
+	assert.NotContains(t, page, "'_'")
+	assert.NotContains(t, page, `"Group <n>"`)
+}
