@@ -51,7 +51,8 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 	t.Run("named pods, each pinned to its node", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b")
 		s.Create(s.perNode("storage").Pods("Agents", "agent-a", "agent-b").Pods("Applications", "app-a", "app-b").Obj())
-		s.createPods(s.pinned("app-a", "", "a"), s.pinned("app-b", "", "b"), s.pinned("agent-a", "", "a"), s.pinned("agent-b", "", "b"))
+		// The agents are first, for a pod is told once what it waits for: "no pod matches it yet" if the others were late.
+		s.createPods(s.pinned("agent-a", "", "a"), s.pinned("agent-b", "", "b"), s.pinned("app-a", "", "a"), s.pinned("app-b", "", "b"))
 		s.awaitBound("agent-a", "agent-b")
 		s.expectUnplaced("app-a", "app-b")
 		s.awaitHeldFor("app-a", `group 1/2 "Agents" of PodSequence `+s.Namespace+"/storage on node "+s.node("a")+": 0 of 1 pods ready")
