@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"example.com/podsequence/internal/controlplane"
 )
 
 // bench plays scenes, each on a cluster of its own, and collects what was measured.
@@ -48,7 +50,7 @@ type observation struct {
 	vitals  map[string]vitals
 	hostile tally
 	// busy is how many processors were busy on average, others how many with what is no part of the benchmark, and programs how
-	// many with each of our programs.
+	// many with each program of the cluster, ours among them.
 	busy, others float64
 	programs     map[string]float64
 }
@@ -122,7 +124,7 @@ func (b *bench) observe(ctx context.Context, s scene, n *tenant, phase string) (
 	seen := observation{samples: measured, vitals: supervisor.finish()}
 	seen.busy, seen.others = after.busy(before)
 	seen.programs = map[string]float64{}
-	for _, name := range programs {
+	for _, name := range n.components {
 		seen.programs[name] = after.busyWith(before, n.cluster, name)
 	}
 	if err := errors.Join(err, <-stormed, ctx.Err()); err != nil {
@@ -151,6 +153,7 @@ func (o observation) String() string {
 	for _, name := range programs {
 		text += fmt.Sprintf("; %s %.2f, %s", strings.TrimPrefix(name, "podsequence-"), o.programs[name], bytesText(o.vitals[name].peak))
 	}
+	text += fmt.Sprintf("; kube-apiserver %.2f, etcd %.2f", o.programs[controlplane.APIServer], o.programs[controlplane.Etcd])
 	if o.hostile.requests > 0 {
 		text += fmt.Sprintf("; the other made %d requests with %s", o.hostile.requests, bytesText(o.hostile.sent))
 	}
