@@ -67,6 +67,7 @@
 // node. If it is bound within 2 s, it may also go by what was in force before. A group that passes within
 // 2 s of a suspension counts as released before it. A scheduler that was stopped (SIGSTOP) does afterwards what it had
 // decided before: whoever stops one tells the referee (Referee.SchedulerStopped), and these 2 s reach back to the stop.
+// In the same way an API server that lags (Referee.Lagged) adds as much to these 2 s, as long as it serves a program of ours.
 //
 // A pod of another scheduler cannot be held without its gate. One that is older than a sequence, or than an edit, and lost its
 // gate within 2 s after that appeared, is a violation like any other, but is marked (Violation.Raced): two writers have no

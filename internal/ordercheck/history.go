@@ -24,11 +24,19 @@ type History struct {
 	gaps []string
 	// stops are the times during which a scheduler was stopped.
 	stops []Stop
+	// lags are the times during which a program of ours was shown what had been.
+	lags []Lag
 }
 
 // Stop is a time during which a scheduler was stopped in its tracks. What it had decided before, it does after.
 type Stop struct {
 	From, To time.Time
+}
+
+// Lag is a time during which the API server showed a program of ours what had been so much earlier.
+type Lag struct {
+	From, To time.Time
+	By       time.Duration
 }
 
 // sinceStart is the index of the first event that is a change and not what was there.

@@ -53,7 +53,7 @@ func newJudge(history History, options JudgeOptions) *judge {
 		schedulers = []string{DefaultSchedulerName}
 	}
 	return &judge{
-		rules:         &rules{schedulers: sets.New(schedulers...), stops: history.stops},
+		rules:         &rules{schedulers: sets.New(schedulers...), stops: history.stops, lags: history.lags},
 		namespace:     options.Namespace,
 		interest:      history.interestIn(options.Namespace),
 		world:         newWorld(),

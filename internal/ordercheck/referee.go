@@ -32,6 +32,7 @@ type Referee struct {
 
 	mu    sync.Mutex
 	stops []Stop
+	lags  []Lag
 }
 
 // Start returns once the referee has seen what there is; from then on it sees every change, until it is stopped. It
@@ -61,6 +62,13 @@ func (r *Referee) SchedulerStopped(stop Stop) {
 	r.stops = append(r.stops, stop)
 }
 
+// Lagged tells the referee that the API server showed a program of ours what had been, for some time that is over.
+func (r *Referee) Lagged(lag Lag) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lags = append(r.lags, lag)
+}
+
 // Verdict judges everything up to now.
 func (r *Referee) Verdict(ctx context.Context) Verdict {
 	return r.VerdictFor(ctx, "")
@@ -77,7 +85,7 @@ func (r *Referee) History(ctx context.Context) History {
 	ctx, cancel := context.WithTimeout(ctx, r.options.FenceTimeout)
 	defer cancel()
 	r.mu.Lock()
-	history := History{start: r.follower.Start(), stops: slices.Clone(r.stops)}
+	history := History{start: r.follower.Start(), stops: slices.Clone(r.stops), lags: slices.Clone(r.lags)}
 	r.mu.Unlock()
 	if err := r.follower.CatchUp(ctx); err != nil {
 		history.gaps = []string{err.Error()}

@@ -136,6 +136,13 @@ func TestRefereeIsToldOfAStoppedScheduler(t *testing.T) {
 	assert.Equal(t, []Stop{stop}, ref.History(t.Context()).stops)
 }
 
+func TestRefereeIsToldOfAnAPIServerThatLagged(t *testing.T) {
+	_, ref := startReferee(t, Options{})
+	lag := Lag{From: storyBegin, To: storyBegin.Add(time.Minute), By: time.Second}
+	ref.Lagged(lag)
+	assert.Equal(t, []Lag{lag}, ref.History(t.Context()).lags)
+}
+
 func TestRefereeGivesVerdictsAsOftenAsAsked(t *testing.T) {
 	etcd, ref := startReferee(t, Options{})
 	assert.Equal(t, 0, ref.Verdict(t.Context()).Bindings)

@@ -24,6 +24,7 @@ type story struct {
 	nodes     map[string]metav1.Time // when they were created
 	events    []event
 	stops     []Stop
+	lags      []Lag
 	stopped   time.Time // since when the scheduler is; zero when it is not
 }
 
@@ -49,7 +50,7 @@ func tell(steps ...step) History {
 	for _, step := range steps {
 		step(s)
 	}
-	return History{start: s.started, end: s.next, events: s.events, stops: s.stops}
+	return History{start: s.started, end: s.next, events: s.events, stops: s.stops, lags: s.lags}
 }
 
 func (s *story) tick() event {

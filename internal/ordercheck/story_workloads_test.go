@@ -241,3 +241,8 @@ func schedulerGoesOn(s *story) {
 	s.stops = append(s.stops, Stop{From: s.stopped, To: s.now})
 	s.stopped = time.Time{}
 }
+
+// lagging has the API server show from now on what was so much earlier.
+func lagging(by time.Duration) step {
+	return func(s *story) { s.lags = append(s.lags, Lag{From: s.now, To: s.now.Add(time.Hour), By: by}) }
+}

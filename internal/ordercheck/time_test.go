@@ -193,6 +193,14 @@ func TestJudgeEnforcesContinuously(t *testing.T) {
 				passing(5 * time.Second), bind("app")},
 			wantEarly: []string{"shop/app"}, wantBindings: 1,
 		},
+		"a scheduler that is shown what was goes by that": {
+			steps:        []step{tiers, dbIsReady, unready("db"), lagging(4 * time.Second), passing(4 * time.Second), bind("app")},
+			wantBindings: 1,
+		},
+		"but not by what was longer ago": {
+			steps:     []step{tiers, dbIsReady, unready("db"), lagging(time.Second), passing(4 * time.Second), bind("app")},
+			wantEarly: []string{"shop/app"}, wantBindings: 1,
+		},
 		"what was not ready before the watch begins is judged a moment later": {
 			steps:     []step{tiers, create("db"), create("app", onNode), create("app-2"), watchBegins, passing(4 * time.Second), bind("app-2")},
 			wantEarly: []string{"shop/app-2"}, wantBindings: 1,

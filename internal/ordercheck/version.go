@@ -49,12 +49,18 @@ type place struct {
 type rules struct {
 	schedulers sets.Set[string]
 	stops      []Stop
+	lags       []Lag
 }
 
 // windowBefore is from when on what was so may have made a scheduler do what happened at a time. One that was stopped does
-// then what it had decided before.
+// then what it had decided before, and one that is shown what had been, what was right then.
 func (r *rules) windowBefore(at time.Time) time.Time {
 	from := at.Add(-tolerance)
+	for _, lag := range r.lags {
+		if !lag.From.After(at) && !lag.To.Before(from) {
+			from = earlier(from, at.Add(-tolerance-lag.By))
+		}
+	}
 	for _, stop := range slices.Backward(r.stops) {
 		if !stop.From.After(at) && !stop.To.Before(from) {
 			from = earlier(from, stop.From.Add(-tolerance))
