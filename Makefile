@@ -241,14 +241,16 @@ deflake: build ## Repeat the tests of PKG, or those that match RUN, until one fa
 		n=$$((n + 1)); echo "passed $$n times"; \
 	done; cat .deflake.log; echo "failed after passing $$n times"; exit 1
 
-# One SEED, or SEEDS from 1 on; those that were played of this commit are not played again. FRESH=1 plays all.
+# One SEED, or SEEDS from 1 on; those that were played of this commit are not played again. FRESH=1 plays all. SITES of them side by
+# side: two are as much as two processors can do.
 SEEDS ?= 3
+SITES ?= 1
 PROVE_DIR ?= .prove
+prove_args = -sites $(SITES) $(if $(PAGE),-page docs/proof.md) -dir '$(PROVE_DIR)' -commit '$(COMMIT)'
 .PHONY: prove
-prove: build ## Play random worlds under random faults, and judge them: SEEDS=n of them, or SEED=n; SHRINK=30m shortens what fails, PAGE=1 writes docs/proof.md
+prove: build ## Play random worlds under random faults, and judge them: SEEDS=n of them, SITES=2 at a time, or SEED=n; SHRINK=30m shortens what fails, PAGE=1 writes docs/proof.md
 	$(if $(FRESH),rm -rf '$(PROVE_DIR)')
-	$(GO) run ./test/prove $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(if $(PAGE),-page docs/proof.md) -dir '$(PROVE_DIR)' -commit '$(COMMIT)' \
-		$(if $(SHRINK),-shrink $(SHRINK)) $(ARGS)
+	$(GO) run ./test/prove $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(prove_args) $(if $(SHRINK),-shrink $(SHRINK)) $(ARGS)
 
 .PHONY: mutants
 mutants: ## Make small wrong changes, one at a time, and see which tests notice; ARGS="-only verdict.go" for some, FRESH=1 anew, PAGE=1 writes docs/proof.md

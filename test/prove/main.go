@@ -42,16 +42,17 @@ func main() {
 
 // options are what the command line says.
 type options struct {
-	seed, first uint64
-	seeds       int
-	planFile    string
-	print       bool
-	calm        bool
-	shrink      time.Duration
-	patience    time.Duration
-	dir         string
-	page        string
-	commit      string
+	seed, first  uint64
+	seeds, sites int
+	planFile     string
+	print        bool
+	calm         bool
+	shrink       time.Duration
+	patience     time.Duration
+	linger       time.Duration
+	dir          string
+	page         string
+	commit       string
 }
 
 func parse(args []string) (options, error) {
@@ -60,11 +61,13 @@ func parse(args []string) (options, error) {
 	flags.Uint64Var(&o.seed, "seed", 0, "the only seed to play")
 	flags.Uint64Var(&o.first, "first", 1, "the first of -seeds")
 	flags.IntVar(&o.seeds, "seeds", 0, "how many seeds to play, but for those that -dir has a result of")
+	flags.IntVar(&o.sites, "sites", 1, "how many control planes to play on side by side")
 	flags.StringVar(&o.planFile, "plan", "", "file of the plan to play, in place of that of a seed")
 	flags.BoolVar(&o.print, "print", false, "print the plan of the seed, and play nothing")
 	flags.BoolVar(&o.calm, "without-faults", false, "leave all programs alone")
 	flags.DurationVar(&o.shrink, "shrink", 0, "how long to look for a shorter plan that fails as well, when one failed; 0 does not look")
 	flags.DurationVar(&o.patience, "patience", 30*time.Second, "how long something may be wrong after the last fault")
+	flags.DurationVar(&o.linger, "linger", 0, "how long our programs have at the end of a run to forget the last namespaces, which takes them a minute; 0 does not ask")
 	flags.StringVar(&o.dir, "dir", "", "directory for results, and for plans, traces and logs of seeds that failed")
 	flags.StringVar(&o.page, "page", "", "file of the page about the results, whose part about the runs is written anew")
 	flags.StringVar(&o.commit, "commit", "unknown", "commit of what is proved; results of others are not counted")

@@ -31,31 +31,31 @@ const (
 )
 
 // playWorld plays a plan, has the world judged, removes it, and asks our programs what they still know of it.
-func (p *prover) playWorld(ctx context.Context, what *plan.Plan, trace io.Writer) (results.Result, error) {
-	result, err := p.playAndJudge(ctx, what, trace)
-	if err := errors.Join(err, p.clean(context.WithoutCancel(ctx), world.Prefix(what.Seed))); err != nil {
+func (s *stage) playWorld(ctx context.Context, what *plan.Plan, trace io.Writer) (results.Result, error) {
+	result, err := s.playAndJudge(ctx, what, trace)
+	if err := errors.Join(err, s.clean(context.WithoutCancel(ctx), world.Prefix(what.Seed))); err != nil {
 		return result, err
 	}
-	if left := p.remembered(ctx); left > 0 {
-		result.Violations = append(result.Violations, fmt.Sprintf("for %s after all pods were gone the schedulers held %d", p.patience, left))
+	for _, left := range s.remembered(ctx, s.patience, s.site.Remembered) {
+		result.Violations = append(result.Violations, fmt.Sprintf("for %s after the world was gone: %s", s.patience, left))
 	}
 	return result, nil
 }
 
-// remembered is how many pods our schedulers still hold when the world is gone, and they had time to hear of that.
-func (p *prover) remembered(ctx context.Context) (left int) {
-	_ = wait.PollUntilContextTimeout(ctx, time.Second, p.patience, true, func(ctx context.Context) (bool, error) { // then some are left
-		left = p.site.Held(ctx)
-		return left == 0, nil
+// remembered is what our programs still know when the world is gone, and they had time to hear of that.
+func (s *stage) remembered(ctx context.Context, patience time.Duration, known func(context.Context) []string) (left []string) {
+	_ = wait.PollUntilContextTimeout(ctx, time.Second, patience, true, func(ctx context.Context) (bool, error) { // then some are left
+		left = known(ctx)
+		return len(left) == 0, nil
 	})
 	return left
 }
 
 // playAndJudge plays a plan and has the world judged.
-func (p *prover) playAndJudge(ctx context.Context, what *plan.Plan, trace io.Writer) (result results.Result, err error) {
+func (s *stage) playAndJudge(ctx context.Context, what *plan.Plan, trace io.Writer) (result results.Result, err error) {
 	began := time.Now()
-	result = results.Result{Seed: what.Seed, Commit: p.commit, Began: began, Steps: len(what.Steps), Faults: countFaults(what)}
-	etcd, err := p.site.EtcdConfig()
+	result = results.Result{Seed: what.Seed, Commit: s.commit, Began: began, Steps: len(what.Steps), Faults: map[string]int{}}
+	etcd, err := s.site.EtcdConfig()
 	if err != nil {
 		return result, err
 	}
@@ -64,18 +64,19 @@ func (p *prover) playAndJudge(ctx context.Context, what *plan.Plan, trace io.Wri
 		return result, err
 	}
 	defer referee.Stop()
-	player := &player.Player{Site: p.site, Referee: referee, Trace: trace}
+	player := &player.Player{Site: s.site, Referee: referee, Trace: trace}
 	if err := player.Play(ctx, what); err != nil {
 		return result, err
 	}
-	judge := &judge.Judge{API: p.site.API, Label: world.SeedLabel, Value: world.Prefix(what.Seed), Patience: p.patience}
+	result.Faults = countFaults(what.Steps, player.Sprung)
+	judge := &judge.Judge{API: s.site.API, Label: world.SeedLabel, Value: world.Prefix(what.Seed), Patience: s.patience}
 	end, err := judge.Settle(ctx)
 	if err != nil {
 		return result, err
 	}
 	result.Asked, result.Recovery, result.Restless = end.Asked, end.Recovery, end.Restless
 	for _, violation := range end.Violations {
-		result.Violations = append(result.Violations, fmt.Sprintf("for %s after the last fault: %s", p.patience, violation))
+		result.Violations = append(result.Violations, fmt.Sprintf("for %s after the last fault: %s", s.patience, violation))
 	}
 	verdict := referee.Verdict(ctx)
 	result.Bindings, result.Excused = verdict.Bindings, verdict.Excused
@@ -90,7 +91,7 @@ func (p *prover) playAndJudge(ctx context.Context, what *plan.Plan, trace io.Wri
 	for _, incomplete := range verdict.Incomplete {
 		result.Violations = append(result.Violations, "the referee cannot judge all: "+incomplete)
 	}
-	if rescued := p.site.Rescued(ctx); rescued > 0 {
+	if rescued := s.site.Rescued(ctx); rescued > 0 {
 		result.Violations = append(result.Violations, fmt.Sprintf("%d pods were scheduled only by the scheduler's flush of pods that it had forgotten", rescued))
 	}
 	result.Took = time.Since(began)
@@ -111,17 +112,20 @@ func explain(trace io.Writer, history ordercheck.History, violation ordercheck.V
 	_, _ = fmt.Fprintf(trace, "\n%s\n%s\n", violation, timeline)
 }
 
-// countFaults counts what a plan has of each fault. What ends one does not count.
-func countFaults(what *plan.Plan) map[string]int {
+// countFaults counts what steps have of each fault. What ends one does not count, nor a crash that did not take place.
+func countFaults(steps, crashes []plan.Step) map[string]int {
 	counts := map[string]int{}
-	for _, step := range what.Steps {
+	for _, step := range crashes {
+		counts[string(step.Verb)+" "+step.Args[0]+" "+step.Args[1]]++
+	}
+	for _, step := range steps {
 		switch {
-		case !step.Fault(), step.Verb == plan.Start, step.Verb == plan.Continue:
-		case step.Verb == plan.Delay && step.Args[1] == "0s", step.Verb == plan.Refuse && step.Args[0] == "0":
-		case step.Verb == plan.Kill || step.Verb == plan.Stop || step.Verb == plan.Refuse:
-			counts[string(step.Verb)+" "+step.Args[0]]++
 		case step.Verb == plan.CrashBefore || step.Verb == plan.CrashAfter:
-			counts[string(step.Verb)+" "+step.Args[0]+" "+step.Args[1]]++
+		case !step.Fault(), step.Ends():
+		case step.Verb == plan.Kill || step.Verb == plan.Stop || step.Verb == plan.Refuse || step.Verb == plan.RemoveDefinition:
+			counts[string(step.Verb)+" "+step.Args[0]]++
+		case step.Verb == plan.Travel:
+			counts["second API server that lags, for "+step.Args[0]]++
 		default:
 			counts[string(step.Verb)+" watches of "+step.Args[0]]++
 		}
@@ -130,10 +134,10 @@ func countFaults(what *plan.Plan) map[string]int {
 }
 
 // clean removes all objects of a world, and returns when its pods and nodes are gone.
-func (p *prover) clean(ctx context.Context, prefix string) error {
+func (s *stage) clean(ctx context.Context, prefix string) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
-	api := p.site.API
+	api := s.site.API
 	ofWorld := client.MatchingLabels{world.SeedLabel: prefix}
 	err := wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		var sequences v1alpha1.ClusterPodSequenceList
@@ -147,7 +151,7 @@ func (p *prover) clean(ctx context.Context, prefix string) error {
 		}
 		left := 0
 		for i := range namespaces.Items {
-			left += p.cleanNamespace(ctx, &namespaces.Items[i])
+			left += s.cleanNamespace(ctx, &namespaces.Items[i])
 		}
 		if left > 0 {
 			return false, nil // nodes come last: their kubelets end pods
@@ -164,8 +168,8 @@ func (p *prover) clean(ctx context.Context, prefix string) error {
 }
 
 // cleanNamespace returns the number of pods that are left.
-func (p *prover) cleanNamespace(ctx context.Context, namespace *corev1.Namespace) int {
-	api := p.site.API
+func (s *stage) cleanNamespace(ctx context.Context, namespace *corev1.Namespace) int {
+	api := s.site.API
 	_ = api.Delete(ctx, namespace)
 	var pods corev1.PodList
 	if err := api.List(ctx, &pods, client.InNamespace(namespace.Name)); err != nil {

@@ -8,7 +8,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"example.com/podsequence/test/prove/plan"
 	"example.com/podsequence/test/prove/results"
@@ -16,12 +20,24 @@ import (
 	"example.com/podsequence/test/prove/site"
 )
 
-// prover plays plans one after the other on one site.
+// prover plays plans, on each of its sites one after the other.
 type prover struct {
 	options
 	out   io.Writer
-	site  *site.Site
 	store results.Store
+
+	mu       sync.Mutex // of what follows, and of out and store
+	began    time.Time
+	plans    []*plan.Plan
+	next     int // of the plans
+	played   int
+	violated int
+}
+
+// stage plays plans on one site.
+type stage struct {
+	*prover
+	site *site.Site
 }
 
 func prove(ctx context.Context, o options, plans []*plan.Plan, out io.Writer) (err error) {
@@ -38,36 +54,74 @@ func prove(ctx context.Context, o options, plans []*plan.Plan, out io.Writer) (e
 			return err
 		}
 	}
-	if len(plans) > 0 {
-		if p.site, err = site.Start(ctx); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, p.site.Close(err == nil)) }()
+	p.began, p.plans = time.Now(), plans
+	group, ctx := errgroup.WithContext(ctx)
+	for range min(o.sites, len(plans)) {
+		group.Go(func() error { return p.perform(ctx) })
 	}
-	violated := 0
-	for i, what := range plans {
-		began := time.Now()
-		result, err := p.play(ctx, what)
-		if err != nil {
-			return err
-		}
-		left := ""
-		if more := len(plans) - i - 1; more > 0 {
-			left = fmt.Sprintf(" [%d of %d, about %s left]", i+1, len(plans), (time.Since(began) * time.Duration(more)).Round(time.Minute))
-		}
-		fmt.Fprintln(out, result.String()+left)
-		if len(result.Violations) > 0 {
-			violated++
-			p.shorten(ctx, what)
-		}
+	if err := group.Wait(); err != nil {
+		return err
 	}
 	if err := p.writePage(); err != nil {
 		return err
 	}
-	if violated > 0 {
-		return fmt.Errorf("%w in %d of %d worlds", errViolated, violated, len(plans))
+	if p.violated > 0 {
+		return fmt.Errorf("%w in %d of %d worlds", errViolated, p.violated, len(plans))
 	}
 	return nil
+}
+
+// perform plays plans on a site of its own, until none is left.
+func (p *prover) perform(ctx context.Context) (err error) {
+	s := &stage{prover: p}
+	if s.site, err = site.Start(ctx, site.Options{Instances: 2}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.site.Close(err == nil)) }()
+	for what := p.take(); what != nil; what = p.take() {
+		result, err := s.play(ctx, what)
+		if err != nil {
+			return err
+		}
+		p.report(result)
+		if len(result.Violations) > 0 {
+			s.shorten(ctx, what)
+		}
+	}
+	if p.linger == 0 {
+		return nil
+	}
+	if left := s.remembered(ctx, p.linger, s.site.Interested); len(left) > 0 {
+		return fmt.Errorf("%w: %s after the last world was gone: %s", errViolated, p.linger, strings.Join(left, ", "))
+	}
+	return nil
+}
+
+// take returns the next plan that nobody plays yet, or nil.
+func (p *prover) take() *plan.Plan {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.next == len(p.plans) {
+		return nil
+	}
+	p.next++
+	return p.plans[p.next-1]
+}
+
+// report says what came of a plan, and how long the others will take.
+func (p *prover) report(result results.Result) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.played++
+	if len(result.Violations) > 0 {
+		p.violated++
+	}
+	left := ""
+	if more := len(p.plans) - p.played; more > 0 {
+		each := time.Since(p.began) / time.Duration(p.played)
+		left = fmt.Sprintf(" [%d of %d, about %s left]", p.played, len(p.plans), (each * time.Duration(more)).Round(time.Minute))
+	}
+	fmt.Fprintln(p.out, result.String()+left)
 }
 
 // leaveOutPlayed leaves out the seeds that were played of the same commit.
@@ -93,50 +147,52 @@ func (p *prover) leaveOutPlayed(plans []*plan.Plan) ([]*plan.Plan, error) {
 }
 
 // play plays one plan, and keeps the result, and what helps to understand a violation.
-func (p *prover) play(ctx context.Context, what *plan.Plan) (results.Result, error) {
+func (s *stage) play(ctx context.Context, what *plan.Plan) (results.Result, error) {
 	trace := &bytes.Buffer{}
-	result, err := p.playWorld(ctx, what, trace)
+	result, err := s.playWorld(ctx, what, trace)
 	if err != nil {
 		return result, fmt.Errorf("play seed %d: %w\n%s", what.Seed, err, trace)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(result.Violations) > 0 {
 		for _, violation := range result.Violations {
-			fmt.Fprintf(p.out, "seed %d: %s\n", what.Seed, violation)
+			fmt.Fprintf(s.out, "seed %d: %s\n", what.Seed, violation)
 		}
-		if err := p.keep(what, "plan", what.String()); err != nil {
+		if err := s.keep(what, "plan", what.String()); err != nil {
 			return result, err
 		}
-		if err := p.keep(what, "trace", trace.String()); err != nil {
+		if err := s.keep(what, "trace", trace.String()); err != nil {
 			return result, err
 		}
 	}
-	return result, p.store.Add(result)
+	return result, s.store.Add(result)
 }
 
 // keep writes something about a plan to a file.
-func (p *prover) keep(what *plan.Plan, kind, content string) error {
-	path := filepath.Join(p.dir, fmt.Sprintf("seed-%d.%s", what.Seed, kind))
+func (s *stage) keep(what *plan.Plan, kind, content string) error {
+	path := filepath.Join(s.dir, fmt.Sprintf("seed-%d.%s", what.Seed, kind))
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 		return fmt.Errorf("keep %s: %w", kind, err)
 	}
-	fmt.Fprintf(p.out, "seed %d: the %s is in %s\n", what.Seed, kind, path)
+	fmt.Fprintf(s.out, "seed %d: the %s is in %s\n", what.Seed, kind, path)
 	return nil
 }
 
 // shorten looks for a shorter plan that fails as well, as long as it may.
-func (p *prover) shorten(ctx context.Context, what *plan.Plan) {
-	if p.shrink == 0 {
+func (s *stage) shorten(ctx context.Context, what *plan.Plan) {
+	if s.shrink == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.shrink)
+	ctx, cancel := context.WithTimeout(ctx, s.shrink)
 	defer cancel()
 	short := shrink.Shrink(ctx, what, func(ctx context.Context, candidate *plan.Plan) bool {
-		result, err := p.playWorld(ctx, candidate, io.Discard)
+		result, err := s.playWorld(ctx, candidate, io.Discard)
 		failed := err == nil && len(result.Violations) > 0
-		fmt.Fprintf(p.out, "seed %d with %d of %d steps: violated is %t\n", what.Seed, len(candidate.Steps), len(what.Steps), failed)
+		fmt.Fprintf(s.out, "seed %d with %d of %d steps: violated is %t\n", what.Seed, len(candidate.Steps), len(what.Steps), failed)
 		return failed
 	})
-	if err := p.keep(short, "short-plan", short.String()); err != nil {
-		fmt.Fprintln(p.out, "error:", err)
+	if err := s.keep(short, "short-plan", short.String()); err != nil {
+		fmt.Fprintln(s.out, "error:", err)
 	}
 }

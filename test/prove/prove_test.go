@@ -60,7 +60,11 @@ func TestThePageKeepsWhatPeopleWrote(t *testing.T) {
 
 func TestFaultsAreCountedByTheirBeginning(t *testing.T) {
 	read, err := plan.Parse("at 1s kill etcd\nat 2s start etcd\nat 2s delay pods 1s\nat 3s delay pods 0s\nat 3s refuse 403\nat 4s refuse 0\n" +
-		"at 4s cut pods\nat 5s delete Pod a/b")
+		"at 4s cut pods\nat 5s delete Pod a/b\nat 5s travel a-1 2s\nat 6s travel a-1 0s\nat 7s remove-definition podsequences\n" +
+		"at 8s restore-definition podsequences\nat 8s crash-before POST pods/binding\nat 9s crash-after PATCH pods")
 	require.NoError(t, err)
-	assert.Equal(t, map[string]int{"kill etcd": 1, "delay watches of pods": 1, "refuse 403": 1, "cut watches of pods": 1}, countFaults(read))
+	assert.Equal(t, map[string]int{
+		"kill etcd": 1, "delay watches of pods": 1, "refuse 403": 1, "cut watches of pods": 1, "second API server that lags, for a-1": 1,
+		"remove-definition podsequences": 1, "crash-after PATCH pods": 1,
+	}, countFaults(read.Steps, read.Steps[len(read.Steps)-1:]))
 }

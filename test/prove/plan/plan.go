@@ -38,6 +38,12 @@ const (
 	CrashBefore Verb = "crash-before" // METHOD RESOURCE; the API server does not get the write
 	CrashAfter  Verb = "crash-after"  // METHOD RESOURCE; the API server has done it
 	Refuse      Verb = "refuse"       // CODE: our programs' requests but those for leases get this HTTP status; 0 ends that
+	// The watches of an instance of our programs break, and a second API server serves it from now on, whose own watches are so late: it
+	// shows what was. 0s ends that.
+	Travel Verb = "travel" // PROCESS DURATION
+	// The definition of a kind of ours is deleted, and all objects of that kind with it, and made again.
+	RemoveDefinition  Verb = "remove-definition"  // RESOURCE
+	RestoreDefinition Verb = "restore-definition" // RESOURCE
 )
 
 // shape is what follows a verb.
@@ -53,6 +59,7 @@ var shapes = map[Verb]shape{
 	Kill: {args: 1, fault: true}, Start: {args: 1, fault: true}, Stop: {args: 1, fault: true}, Continue: {args: 1, fault: true},
 	CrashBefore: {args: 2, fault: true}, CrashAfter: {args: 2, fault: true},
 	Delay: {args: 2, fault: true}, Cut: {args: 1, fault: true}, Refuse: {args: 1, fault: true},
+	Travel: {args: 2, fault: true}, RemoveDefinition: {args: 1, fault: true}, RestoreDefinition: {args: 1, fault: true},
 }
 
 // Step is one thing that happens.
@@ -65,6 +72,19 @@ type Step struct {
 
 // Fault reports whether the step is about programs and not about objects.
 func (s Step) Fault() bool { return shapes[s.Verb].fault }
+
+// Ends reports whether the step only ends what another began.
+func (s Step) Ends() bool {
+	switch s.Verb {
+	case Start, Continue, RestoreDefinition:
+		return true
+	case Delay, Travel:
+		return s.Args[1] == "0s"
+	case Refuse:
+		return s.Args[0] == "0"
+	}
+	return false
+}
 
 // String returns the line of the step.
 func (s Step) String() string {

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -55,7 +56,7 @@ func (p *Player) change(ctx context.Context, step plan.Step) error {
 		switch {
 		case err == nil:
 			return nil
-		case final(err), mayPass(err) && waited > refusalPatience:
+		case final(step.Verb, err), mayPass(err) && waited > refusalPatience:
 			return refused{err}
 		case ctx.Err() != nil || waited > patience:
 			return err
@@ -67,12 +68,15 @@ func (p *Player) change(ctx context.Context, step plan.Step) error {
 	}
 }
 
-// final reports whether the same request would get the same answer.
-func final(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+// final reports whether the same request would get the same answer. What is not found when it is created is its kind, whose definition
+// may come back.
+func final(verb plan.Verb, err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) && verb != plan.Create
 }
 
-func mayPass(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) }
+func mayPass(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
+}
 
 func (p *Player) try(ctx context.Context, step plan.Step) error {
 	switch step.Verb {

@@ -25,11 +25,21 @@ type Player struct {
 	Referee *ordercheck.Referee
 	// Trace is told of every step and what came of it.
 	Trace io.Writer
+
+	// Sprung are the steps of crashes that took place: a plan cannot know which writes will be made.
+	Sprung []plan.Step
+	ambush *plan.Step
 }
 
 // Play has everything happen that the plan says, and ends what faults began. It returns when all components of the control
 // plane are healthy; our programs may still be starting.
 func (p *Player) Play(ctx context.Context, what *plan.Plan) error {
+	if slices.ContainsFunc(what.Steps, func(s plan.Step) bool { return s.Verb == plan.Travel }) {
+		if err := p.Site.StartSecondAPIServer(ctx); err != nil {
+			return err
+		}
+		defer p.Site.StopSecondAPIServer()
+	}
 	began := time.Now()
 	objects, faults := split(what.Steps)
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -85,7 +95,19 @@ func (p *Player) playFaults(ctx context.Context, began time.Time, steps []plan.S
 	for _, name := range p.Site.Stopped() {
 		err = errors.Join(err, p.resume(name))
 	}
+	for _, name := range p.Site.Travelling() {
+		p.comeBack(name)
+	}
+	p.endAmbush()
 	return errors.Join(err, p.Site.Recover(ctx))
+}
+
+// endAmbush notes whether the last crash took place.
+func (p *Player) endAmbush() {
+	if killed := p.Site.EndAmbush(); killed > 0 {
+		p.Sprung = append(p.Sprung, *p.ambush)
+	}
+	p.ambush = nil
 }
 
 func (p *Player) fault(ctx context.Context, step plan.Step) error {
@@ -107,12 +129,21 @@ func (p *Player) fault(ctx context.Context, step plan.Step) error {
 		p.Site.Cut(name)
 		return nil
 	case plan.CrashBefore, plan.CrashAfter:
-		p.Site.Crash(step.Verb == plan.CrashAfter, name, step.Args[1])
+		p.endAmbush()
+		write := site.Write{Method: name, Resource: step.Args[1]}
+		p.Site.Ambush(site.Ambush{Write: write, After: step.Verb == plan.CrashAfter, Times: 1})
+		p.ambush = &step
 		return nil
 	case plan.Refuse:
 		code, err := strconv.Atoi(name)
 		p.Site.Refuse(code)
 		return err
+	case plan.Travel:
+		return p.travel(step)
+	case plan.RemoveDefinition:
+		return p.Site.RemoveDefinition(ctx, name)
+	case plan.RestoreDefinition:
+		return p.Site.RestoreDefinition(ctx, name)
 	}
 	return fmt.Errorf("%s is no fault", step.Verb)
 }
@@ -126,4 +157,23 @@ func (p *Player) resume(name string) error {
 		p.Referee.SchedulerStopped(ordercheck.Stop{From: stopped, To: time.Now()})
 	}
 	return err
+}
+
+func (p *Player) travel(step plan.Step) error {
+	if step.Ends() {
+		p.comeBack(step.Args[0])
+		return nil
+	}
+	lag, err := time.ParseDuration(step.Args[1])
+	if err != nil {
+		return err
+	}
+	return p.Site.Travel(step.Args[0], lag)
+}
+
+// comeBack ends the trip of an instance. It did meanwhile what had been right before.
+func (p *Player) comeBack(name string) {
+	if trip := p.Site.Return(name); trip.Lag > 0 {
+		p.Referee.Lagged(ordercheck.Lag{From: trip.Began, To: time.Now(), By: trip.Lag})
+	}
 }

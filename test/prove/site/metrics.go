@@ -3,6 +3,7 @@ package site
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -13,11 +14,17 @@ import (
 	"example.com/podsequence/internal/controlplane"
 )
 
-// The metrics of a scheduler that are asked for.
-const (
-	flushed = "scheduler_pod_scheduled_after_flush_total" // pods that were scheduled after no event had, for minutes
-	held    = "podsequence_held_pods"
-)
+// flushed counts pods that a scheduler scheduled after no event had, for minutes.
+const flushed = "scheduler_pod_scheduled_after_flush_total"
+
+// remembered are the metrics of our programs that are 0 when there are no pods of ours and no sequences.
+var remembered = []string{
+	"podsequence_held_pods", "podsequence_sequences", "podsequence_groups", "podsequence_degraded_sequences", "podsequence_stalled_sequences",
+	"podsequence_unreadable_sequences", "scheduler_pending_pods",
+}
+
+// interest is the metric of namespaces that our programs keep pods of in memory. It is 0 a minute after the last sequence is gone.
+const interest = "podsequence_namespaces_of_interest"
 
 // scrapeTimeout is how long a program may take to say what it counted.
 const scrapeTimeout = 5 * time.Second
@@ -26,8 +33,22 @@ const scrapeTimeout = 5 * time.Second
 // a scheduler that does not answer.
 func (s *Site) Rescued(ctx context.Context) int { return s.countedBySchedulers(ctx, flushed) }
 
-// Held counts the pods that our schedulers hold, as far as they know.
-func (s *Site) Held(ctx context.Context) int { return s.countedBySchedulers(ctx, held) }
+// Remembered says what our programs still know of, though nothing is left of it.
+func (s *Site) Remembered(ctx context.Context) []string { return s.notZero(ctx, remembered) }
+
+// Interested is like Remembered, of what is forgotten after a minute.
+func (s *Site) Interested(ctx context.Context) []string { return s.notZero(ctx, []string{interest}) }
+
+func (s *Site) notZero(ctx context.Context, metrics []string) (found []string) {
+	for _, name := range s.names {
+		for _, metric := range metrics {
+			if count := s.counted(ctx, s.programs[name].url+"/metrics", metric); count > 0 {
+				found = append(found, fmt.Sprintf("%s: %s is %d", name, metric, count))
+			}
+		}
+	}
+	return found
+}
 
 func (s *Site) countedBySchedulers(ctx context.Context, metric string) int {
 	count := 0

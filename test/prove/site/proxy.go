@@ -26,21 +26,28 @@ import (
 
 // proxy stands between our programs and the API server.
 type proxy struct {
-	server *httptest.Server
+	server    *httptest.Server
+	transport *http.Transport
 
 	mu      sync.Mutex
 	delays  map[string]time.Duration
 	refusal int
-	watches map[*lateBody]string // those that are open, with their resources
+	watches map[*lateBody]watch // those that are open
+	routes  map[string]*url.URL // of instances that another API server serves
+	writes  map[Write]bool      // that were made
 	ambush  *ambush
 	kill    func(instance string)
 }
 
-// ambush waits for a write, to kill the instance that makes it.
-type ambush struct {
-	after    bool   // the API server has done what it asks for
-	method   string // of HTTP
-	resource string // with its subresource, such as pods/binding
+// watch is whose it is and what of.
+type watch struct{ instance, resource string }
+
+// instanceKey is of the instance in the context of its requests.
+type instanceKey struct{}
+
+func instanceOf(r *http.Request) string {
+	instance, _ := r.Context().Value(instanceKey{}).(string)
+	return instance
 }
 
 // startProxy starts a proxy that kills instances as it is told here. Each instance has a path of its own.
@@ -53,10 +60,11 @@ func startProxy(config *rest.Config, kill func(instance string)) (*proxy, error)
 	if !roots.AppendCertsFromPEM(config.CAData) {
 		return nil, errors.New("read certificates of the API server: there are none")
 	}
-	p := &proxy{delays: map[string]time.Duration{}, watches: map[*lateBody]string{}, kill: kill}
+	p := &proxy{delays: map[string]time.Duration{}, watches: map[*lateBody]watch{}, routes: map[string]*url.URL{}, writes: map[Write]bool{}, kill: kill}
+	p.transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, MaxIdleConnsPerHost: 100}
 	forward := &httputil.ReverseProxy{
-		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:      &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, MaxIdleConnsPerHost: 100},
+		Rewrite:        func(r *httputil.ProxyRequest) { r.SetURL(p.targetOf(instanceOf(r.In), target)) },
+		Transport:      p.transport,
 		FlushInterval:  -1, // watches are streams
 		ModifyResponse: p.slowDown,
 		ErrorHandler:   func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
@@ -66,16 +74,17 @@ func startProxy(config *rest.Config, kill func(instance string)) (*proxy, error)
 	p.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		instance, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		r.URL.Path, r.URL.RawPath = "/"+path, ""
+		r = r.WithContext(context.WithValue(r.Context(), instanceKey{}, instance))
 		if code := p.refusalOf(r); code != 0 {
 			refuse(w, code)
 			return
 		}
-		a := p.spring(r)
-		if a == nil {
+		springs, after := p.spring(r)
+		if !springs {
 			forward.ServeHTTP(w, r)
 			return
 		}
-		if a.after {
+		if after {
 			forward.ServeHTTP(httptest.NewRecorder(), r)
 		}
 		p.kill(instance)
@@ -110,25 +119,6 @@ func (p *proxy) setRefusal(code int) {
 	p.refusal = code
 }
 
-// setAmbush has the instance killed that is the next to make such a write.
-func (p *proxy) setAmbush(a *ambush) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ambush = a
-}
-
-// spring returns the ambush that a request runs into, and ends it.
-func (p *proxy) spring(r *http.Request) *ambush {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	a := p.ambush
-	if a == nil || r.Method != a.method || written(r.URL.Path) != a.resource {
-		return nil
-	}
-	p.ambush = nil
-	return a
-}
-
 // allow ends delays, refusals and ambushes.
 func (p *proxy) allow() {
 	p.mu.Lock()
@@ -139,13 +129,38 @@ func (p *proxy) allow() {
 
 // cut breaks the open watches of a resource.
 func (p *proxy) cut(resource string) {
+	p.cutIf(func(w watch) bool { return w.resource == resource })
+}
+
+func (p *proxy) cutIf(chosen func(watch) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for body, of := range p.watches {
-		if of == resource {
+		if chosen(of) {
 			body.cut()
 		}
 	}
+}
+
+// route has another API server serve an instance from now on, or the first one again if it is nil. Its watches break.
+func (p *proxy) route(instance string, to *url.URL) {
+	p.mu.Lock()
+	if to == nil {
+		delete(p.routes, instance)
+	} else {
+		p.routes[instance] = to
+	}
+	p.mu.Unlock()
+	p.cutIf(func(w watch) bool { return w.instance == instance })
+}
+
+func (p *proxy) targetOf(instance string, first *url.URL) *url.URL {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if other := p.routes[instance]; other != nil {
+		return other
+	}
+	return first
 }
 
 func (p *proxy) refusalOf(r *http.Request) int {
@@ -176,16 +191,16 @@ func (p *proxy) slowDown(response *http.Response) error {
 	if response.StatusCode != http.StatusOK || !response.Request.URL.Query().Has("watch") {
 		return nil
 	}
-	resource := resourceOf(response.Request.URL.Path)
-	body := newLateBody(response.Body, func() time.Duration { return p.delayOf(resource) })
-	p.mu.Lock()
-	p.watches[body] = resource
-	p.mu.Unlock()
-	body.closed = func() {
+	of := watch{instance: instanceOf(response.Request), resource: resourceOf(response.Request.URL.Path)}
+	var body *lateBody
+	body = newLateBody(response.Body, func() time.Duration { return p.delayOf(of.resource) }, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		delete(p.watches, body)
-	}
+	})
+	p.mu.Lock()
+	p.watches[body] = of
+	p.mu.Unlock()
 	response.Body = body
 	return nil
 }
@@ -193,28 +208,6 @@ func (p *proxy) slowDown(response *http.Response) error {
 // resourceOf is the resource of a collection, which is what is watched.
 func resourceOf(path string) string {
 	return path[strings.LastIndex(path, "/")+1:]
-}
-
-// written is the resource of an object, with its subresource: that of /api/v1/namespaces/shop/pods/db/status is pods/status.
-func written(path string) string {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	const core, group = 2, 3 // what comes before: api/VERSION, or apis/GROUP/VERSION
-	skip := core
-	if parts[0] == "apis" {
-		skip = group
-	}
-	if len(parts) <= skip {
-		return ""
-	}
-	parts = parts[skip:]
-	if parts[0] == "namespaces" && len(parts) > 2 {
-		parts = parts[2:]
-	}
-	const subresource = 2 // behind the resource and the name
-	if len(parts) > subresource {
-		return parts[0] + "/" + parts[subresource]
-	}
-	return parts[0]
 }
 
 // kubeconfig writes a copy that names the proxy as the server.
@@ -232,84 +225,4 @@ func (p *proxy) kubeconfig(original, instance string) (string, error) {
 		return "", fmt.Errorf("write kubeconfig: %w", err)
 	}
 	return path, nil
-}
-
-// lateBody delivers what another brings, in the same order, as late as its delay says at that time.
-type lateBody struct {
-	source io.ReadCloser
-	delay  func() time.Duration
-	closed func()
-
-	chunks chan chunk
-	rest   []byte
-	err    error           // comes after the rest
-	ctx    context.Context // of the watch
-	stop   context.CancelFunc
-	once   sync.Once
-}
-
-type chunk struct {
-	bytes   []byte
-	arrived time.Time
-	err     error
-}
-
-func newLateBody(source io.ReadCloser, delay func() time.Duration) *lateBody {
-	b := &lateBody{source: source, delay: delay, chunks: make(chan chunk, 1024)}
-	b.ctx, b.stop = context.WithCancel(context.Background())
-	go b.fetch()
-	return b
-}
-
-// fetch reads the source, so that it is known when everything arrived.
-func (b *lateBody) fetch() {
-	for {
-		buffer := make([]byte, 32<<10)
-		n, err := b.source.Read(buffer)
-		select {
-		case b.chunks <- chunk{bytes: buffer[:n], arrived: time.Now(), err: err}:
-		case <-b.ctx.Done():
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// Read implements io.Reader.
-func (b *lateBody) Read(into []byte) (int, error) {
-	for len(b.rest) == 0 {
-		if b.err != nil {
-			return 0, b.err
-		}
-		b.rest, b.err = b.next()
-	}
-	n := copy(into, b.rest)
-	b.rest = b.rest[n:]
-	return n, nil
-}
-
-func (b *lateBody) next() ([]byte, error) {
-	select {
-	case c := <-b.chunks:
-		select {
-		case <-time.After(time.Until(c.arrived.Add(b.delay()))):
-		case <-b.ctx.Done():
-			return nil, io.ErrUnexpectedEOF
-		}
-		return c.bytes, c.err
-	case <-b.ctx.Done():
-		return nil, io.ErrUnexpectedEOF
-	}
-}
-
-// cut breaks the stream: what was not delivered is lost.
-func (b *lateBody) cut() { b.stop() }
-
-// Close implements io.Closer.
-func (b *lateBody) Close() error {
-	b.stop()
-	b.once.Do(b.closed)
-	return b.source.Close()
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"testing"
 	"time"
 
@@ -121,7 +122,7 @@ func TestAnInstanceIsKilledAroundOneWrite(t *testing.T) {
 	const path = "/api/v1/namespaces/shop/pods/db/binding"
 	for sentence, after := range map[string]bool{"before": false, "after": true} {
 		t.Run(sentence, func(t *testing.T) {
-			p.setAmbush(&ambush{after: after, method: http.MethodPost, resource: "pods/binding"})
+			p.setAmbush(&Ambush{Write: Write{Method: http.MethodPost, Resource: "pods/binding"}, After: after, Times: 1})
 			assert.Equal(t, http.StatusOK, ask(t, p, "/api/v1/pods").StatusCode)
 			forwarded := make(chan string, 1)
 			go func() { forwarded <- <-lines }()
@@ -153,4 +154,25 @@ func TestWhatIsWritten(t *testing.T) {
 	} {
 		assert.Equal(t, want, written(path), path)
 	}
+}
+
+func TestAnInstanceIsServedByAnotherAPIServer(t *testing.T) {
+	p, lines, _ := upstream(t)
+	other := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	t.Cleanup(other.Close)
+	p.transport.TLSClientConfig.RootCAs.AddCert(other.Certificate())
+	to, err := url.Parse(other.URL)
+	require.NoError(t, err)
+	pods := bufio.NewScanner(ask(t, p, "/api/v1/pods?watch=1").Body)
+	lines <- "pod"
+	require.True(t, pods.Scan())
+
+	p.route("instance-2", to)
+	lines <- "pod"
+	require.True(t, pods.Scan(), "that of another instance breaks not")
+	p.route("instance-1", to)
+	assert.False(t, pods.Scan())
+	assert.Equal(t, http.StatusTeapot, ask(t, p, "/api/v1/pods").StatusCode)
+	p.route("instance-1", nil)
+	assert.Equal(t, http.StatusOK, ask(t, p, "/api/v1/pods").StatusCode)
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	"example.com/podsequence/internal/controlplane"
 	"example.com/podsequence/internal/testing/cluster"
 )
@@ -18,8 +20,11 @@ import (
 // electionTerms are shorter than those of production, so that a fail-over takes a few seconds of a seed's time.
 var electionTerms = []string{"--leader-elect-lease-duration=8s", "--leader-elect-renew-deadline=6s", "--leader-elect-retry-period=1s"}
 
-// instances of each program of ours.
-const instances = 2
+// Options say what kind of site to start.
+type Options struct {
+	// Instances of each program of ours. More than one elect leaders.
+	Instances int
+}
 
 // startTimeout is how long a component of the control plane may take to be healthy after a fault.
 const startTimeout = 3 * time.Minute
@@ -31,17 +36,21 @@ type Site struct {
 	programs map[string]*program
 	names    []string // of programs, in the order in which they were started
 	stopped  map[string]time.Time
+	second   *lagging // nil while there is none
+	trips    map[string]Trip
+	removed  map[string]*apiextensionsv1.CustomResourceDefinition
 }
 
 // Start starts everything. Nodes come with worlds.
-func Start(ctx context.Context) (_ *Site, err error) {
-	options := controlplane.Options{
-		Nodes: 1, LeaderElection: true,
-		ExtraArgs: map[string][]string{
+func Start(ctx context.Context, o Options) (_ *Site, err error) {
+	options := controlplane.Options{Nodes: 1, LeaderElection: o.Instances > 1}
+	if options.LeaderElection {
+		options.ExtraArgs = map[string][]string{
 			controlplane.PodSequenceScheduler: electionTerms, controlplane.PodSequenceController: electionTerms,
-		},
+		}
 	}
-	s := &Site{programs: map[string]*program{}, stopped: map[string]time.Time{}}
+	s := &Site{programs: map[string]*program{}, stopped: map[string]time.Time{}, trips: map[string]Trip{},
+		removed: map[string]*apiextensionsv1.CustomResourceDefinition{}}
 	if s.Cluster, err = cluster.Start(ctx, options); err != nil {
 		return nil, err
 	}
@@ -54,15 +63,15 @@ func Start(ctx context.Context) (_ *Site, err error) {
 		return nil, err
 	}
 	for _, name := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
-		if err := s.replicate(ctx, name); err != nil {
+		if err := s.replicate(ctx, name, o.Instances); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-// replicate replaces the cluster's own instance of a program by two behind the proxy.
-func (s *Site) replicate(ctx context.Context, name string) error {
+// replicate replaces the cluster's own instance of a program by others behind the proxy.
+func (s *Site) replicate(ctx context.Context, name string, instances int) error {
 	args, err := s.recordedArgs(name)
 	if err != nil {
 		return err
@@ -91,6 +100,7 @@ func (s *Site) replicate(ctx context.Context, name string) error {
 
 // Close ends everything. It removes the logs if nobody needs them.
 func (s *Site) Close(clean bool) error {
+	s.StopSecondAPIServer()
 	for _, p := range s.programs {
 		p.end()
 	}
@@ -174,11 +184,15 @@ func (s *Site) Cut(resource string) { s.proxy.cut(resource) }
 // Refuse has requests of our programs get an HTTP status from now on, 0 for none. Leases are left out.
 func (s *Site) Refuse(code int) { s.proxy.setRefusal(code) }
 
-// Crash has the instance killed that is the next to make a write, just before the API server gets it or just after it was done.
-// It is started again at once.
-func (s *Site) Crash(after bool, method, resource string) {
-	s.proxy.setAmbush(&ambush{after: after, method: method, resource: resource})
-}
+// Ambush has instances killed that make a kind of write, just before the API server gets it or just after it was done. They are
+// started again at once.
+func (s *Site) Ambush(a Ambush) { s.proxy.setAmbush(&a) }
+
+// EndAmbush returns how many instances the ambush has killed.
+func (s *Site) EndAmbush() int { return s.proxy.setAmbush(nil) }
+
+// Writes are the kinds of writes that our programs have made.
+func (s *Site) Writes() []Write { return s.proxy.made() }
 
 // Recover ends all faults and returns when the control plane is healthy.
 func (s *Site) Recover(ctx context.Context) error {
@@ -190,6 +204,11 @@ func (s *Site) Recover(ctx context.Context) error {
 	}
 	for _, p := range s.programs {
 		p.setDown(false)
+	}
+	for resource := range s.removed {
+		if err := s.RestoreDefinition(ctx, resource); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ var watched = []string{
 // writes are those that our programs make, and around which they may be killed.
 var writes = []struct{ method, resource string }{
 	{http.MethodPost, "pods/binding"}, {http.MethodPatch, "pods"}, {http.MethodPatch, "pods/status"},
-	{http.MethodPatch, "podsequences/status"}, {http.MethodPatch, "clusterpodsequences/status"},
+	{http.MethodPut, "podsequences/status"}, {http.MethodPut, "clusterpodsequences/status"},
 }
 
 func (w *world) inventFaults() {
@@ -42,10 +42,14 @@ func (w *world) inventFault(at time.Duration) {
 	// Longer than the lease of our programs.
 	long := w.moment(9*time.Second, 12*time.Second)
 	ours := fmt.Sprintf("%s-%d", one(w.dice, scheduler, controller), w.between(1, 2))
-	switch w.IntN(13) {
+	switch w.IntN(17) {
 	case 10, 11, 12:
 		write := one(w.dice, writes...)
 		w.add(at, one(w.dice, plan.CrashBefore, plan.CrashAfter), nil, write.method, write.resource)
+	case 13, 14:
+		w.inventTrip(at, short, ours)
+	case 15, 16:
+		w.inventRemoval(at, short)
 	case 0, 1:
 		w.fault(at, plan.Kill, plan.Start, short, ours)
 	case 2:
@@ -70,6 +74,30 @@ func (w *world) inventFault(at time.Duration) {
 	case 9:
 		w.add(at, plan.Refuse, nil, one(w.dice, "403", "409", "429", "500"))
 		w.add(at+short, plan.Refuse, nil, "0")
+	}
+}
+
+// inventTrip has an instance of ours be served by an API server that lags, and perhaps start again meanwhile.
+func (w *world) inventTrip(at, short time.Duration, instance string) {
+	w.add(at, plan.Travel, nil, instance, w.moment(500*time.Millisecond, 4*time.Second).String())
+	if w.chance(60) {
+		w.fault(at+short/2, plan.Kill, plan.Start, 100*time.Millisecond, instance)
+	}
+	w.add(at+short+3*time.Second, plan.Travel, nil, instance, "0s")
+}
+
+// inventRemoval has the definition of a kind of ours vanish with all its objects, and all of it be made again.
+func (w *world) inventRemoval(at, short time.Duration) {
+	resource, cluster := "podsequences", false
+	if w.chance(30) {
+		resource, cluster = "clusterpodsequences", true
+	}
+	w.add(at, plan.RemoveDefinition, nil, resource)
+	w.add(at+short, plan.RestoreDefinition, nil, resource)
+	for _, s := range w.sequences {
+		if (s.namespace == "") == cluster {
+			w.create(at+short+w.moment(0, 2*time.Second), s.kind(), s.object())
+		}
 	}
 }
 

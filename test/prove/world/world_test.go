@@ -1,6 +1,7 @@
 package world
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,6 +34,7 @@ func TestSeedsBetweenThemHaveEverything(t *testing.T) {
 	for _, verb := range []plan.Verb{
 		plan.Create, plan.Patch, plan.PatchStatus, plan.Delete, plan.PatchPods, plan.DeletePods,
 		plan.Kill, plan.Start, plan.Stop, plan.Continue, plan.CrashBefore, plan.CrashAfter, plan.Delay, plan.Cut, plan.Refuse,
+		plan.Travel, plan.RemoveDefinition, plan.RestoreDefinition,
 	} {
 		assert.NotZero(t, verbs[verb], verb)
 	}
@@ -46,8 +48,12 @@ func TestSeedsBetweenThemHaveEverything(t *testing.T) {
 
 func TestWithoutFaultsTheWorldIsTheSame(t *testing.T) {
 	for seed := range uint64(50) {
+		invented := Invent(seed, Options{})
+		if slices.ContainsFunc(invented.Steps, func(s plan.Step) bool { return s.Verb == plan.RemoveDefinition }) {
+			continue // what vanished with it is made again
+		}
 		var objects []string
-		for _, step := range Invent(seed, Options{}).Steps {
+		for _, step := range invented.Steps {
 			if !step.Fault() {
 				objects = append(objects, step.String())
 			}

@@ -1,0 +1,106 @@
+package site
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// Write is a kind of write that our programs make.
+type Write struct {
+	Program  string // without the number of the instance
+	Method   string // of HTTP
+	Resource string // with its subresource, such as pods/binding
+}
+
+// Ambush waits for writes, to kill the instances that make them.
+type Ambush struct {
+	Write
+	// After says that the API server has done what is asked for.
+	After bool
+	// In is a part of the path, such as a namespace. Any program is meant if there is none in Write.
+	In string
+	// Times is how many kills there are at most.
+	Times int
+}
+
+// ambush is an Ambush that lies in wait.
+type ambush struct {
+	Ambush
+	killed int
+	pass   bool // the next such write is left alone
+}
+
+// setAmbush ends the ambush that there is, and has another one lie in wait unless it is nil. It returns how often the old one killed.
+func (p *proxy) setAmbush(next *Ambush) (killed int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ambush != nil {
+		killed = p.ambush.killed
+	}
+	p.ambush = nil
+	if next != nil {
+		p.ambush = &ambush{Ambush: *next}
+	}
+	return killed
+}
+
+// spring reports whether a request runs into the ambush. After each kill just before a write, one write passes: else there would be no
+// progress.
+func (p *proxy) spring(r *http.Request) (springs, after bool) {
+	if r.Method == http.MethodGet {
+		return false, false
+	}
+	program := instanceOf(r)
+	if number := strings.LastIndex(program, "-"); number >= 0 {
+		program = program[:number]
+	}
+	made := Write{Program: program, Method: r.Method, Resource: written(r.URL.Path)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writes[made] = true
+	a := p.ambush
+	if a == nil || a.killed == a.Times || made.Method != a.Method || made.Resource != a.Resource ||
+		a.Program != "" && a.Program != program || !strings.Contains(r.URL.Path, a.In) {
+		return false, false
+	}
+	if a.pass {
+		a.pass = false
+		return false, false
+	}
+	a.killed++
+	a.pass = !a.After
+	return true, a.After
+}
+
+// made are the kinds of writes that were made.
+func (p *proxy) made() []Write {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(p.writes), func(a, b Write) int {
+		return strings.Compare(a.Program+a.Resource+a.Method, b.Program+b.Resource+b.Method)
+	})
+}
+
+// written is the resource of an object, with its subresource: that of /api/v1/namespaces/shop/pods/db/status is pods/status.
+func written(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	const core, group = 2, 3 // what comes before: api/VERSION, or apis/GROUP/VERSION
+	skip := core
+	if parts[0] == "apis" {
+		skip = group
+	}
+	if len(parts) <= skip {
+		return ""
+	}
+	parts = parts[skip:]
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	const subresource = 2 // behind the resource and the name
+	if len(parts) > subresource {
+		return parts[0] + "/" + parts[subresource]
+	}
+	return parts[0]
+}
