@@ -252,6 +252,10 @@ prove: build ## Play random worlds under random faults, and judge them: SEEDS=n 
 	$(if $(FRESH),rm -rf '$(PROVE_DIR)')
 	$(GO) run ./test/prove $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(prove_args) $(if $(SHRINK),-shrink $(SHRINK)) $(ARGS)
 
+.PHONY: prove-writes
+prove-writes: build ## Kill our programs just before and just after each kind of write, 20 times each; SITES=2 at a time, PAGE=1 writes docs/proof.md
+	$(GO) run ./test/prove -writes $(prove_args) $(ARGS)
+
 .PHONY: mutants
 mutants: ## Make small wrong changes, one at a time, and see which tests notice; ARGS="-only verdict.go" for some, FRESH=1 anew, PAGE=1 writes docs/proof.md
 	$(if $(FRESH),rm -rf .mutants)

@@ -6,6 +6,7 @@
 //	go run ./test/prove -seed 7            # plays one world
 //	go run ./test/prove -seeds 200         # plays many; started again it goes on where it was
 //	go run ./test/prove -seed 7 -print     # prints its plan
+//	go run ./test/prove -writes            # kills our programs around each kind of write
 //	go run ./test/prove -plan FILE         # plays a plan that was printed, and perhaps changed
 package main
 
@@ -47,6 +48,8 @@ type options struct {
 	planFile     string
 	print        bool
 	calm         bool
+	writes       bool
+	kills        int
 	shrink       time.Duration
 	patience     time.Duration
 	linger       time.Duration
@@ -65,6 +68,8 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.planFile, "plan", "", "file of the plan to play, in place of that of a seed")
 	flags.BoolVar(&o.print, "print", false, "print the plan of the seed, and play nothing")
 	flags.BoolVar(&o.calm, "without-faults", false, "leave all programs alone")
+	flags.BoolVar(&o.writes, "writes", false, "kill instances around each kind of write, in place of playing seeds")
+	flags.IntVar(&o.kills, "kills", 20, "how often, with -writes, just before and just after each kind")
 	flags.DurationVar(&o.shrink, "shrink", 0, "how long to look for a shorter plan that fails as well, when one failed; 0 does not look")
 	flags.DurationVar(&o.patience, "patience", 30*time.Second, "how long something may be wrong after the last fault")
 	flags.DurationVar(&o.linger, "linger", 0, "how long our programs have at the end of a run to forget the last namespaces, which takes them a minute; 0 does not ask")

@@ -32,6 +32,9 @@ func (p *prover) writePage() error {
 			page.Results = append(page.Results, r)
 		}
 	}
+	if page.Crashes, err = p.crashes(); err != nil {
+		return err
+	}
 	var written bytes.Buffer
 	if err := page.Write(&written); err != nil {
 		return err

@@ -24,7 +24,7 @@ import (
 type prover struct {
 	options
 	out   io.Writer
-	store results.Store
+	store results.Store[results.Result]
 
 	mu       sync.Mutex // of what follows, and of out and store
 	began    time.Time
@@ -48,7 +48,10 @@ func prove(ctx context.Context, o options, plans []*plan.Plan, out io.Writer) (e
 	} else if err := os.MkdirAll(o.dir, 0o755); err != nil {
 		return fmt.Errorf("make directory for results: %w", err)
 	}
-	p := &prover{options: o, out: out, store: results.Store{Path: filepath.Join(o.dir, "results.jsonl")}}
+	p := &prover{options: o, out: out, store: results.Store[results.Result]{Path: filepath.Join(o.dir, "results.jsonl")}}
+	if p.writes {
+		return p.proveWrites(ctx)
+	}
 	if p.planFile == "" {
 		if plans, err = p.leaveOutPlayed(plans); err != nil {
 			return err

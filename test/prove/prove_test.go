@@ -29,7 +29,7 @@ func TestAPlanThatIsPrintedCanBeRead(t *testing.T) {
 }
 
 func TestSeedsThatWerePlayedAreLeftOut(t *testing.T) {
-	p := &prover{options: options{commit: "new"}, out: io.Discard, store: results.Store{Path: filepath.Join(t.TempDir(), "results.jsonl")}}
+	p := &prover{options: options{commit: "new"}, out: io.Discard, store: results.Store[results.Result]{Path: filepath.Join(t.TempDir(), "results.jsonl")}}
 	for _, r := range []results.Result{
 		{Seed: 1, Commit: "new"}, {Seed: 2, Commit: "old"}, {Seed: 3, Commit: "new", Violations: []string{"too early"}},
 	} {
@@ -42,7 +42,7 @@ func TestSeedsThatWerePlayedAreLeftOut(t *testing.T) {
 
 func TestThePageKeepsWhatPeopleWrote(t *testing.T) {
 	dir := t.TempDir()
-	p := &prover{options: options{commit: "c", page: filepath.Join(dir, "proof.md")}, store: results.Store{Path: filepath.Join(dir, "results.jsonl")}}
+	p := &prover{options: options{commit: "c", page: filepath.Join(dir, "proof.md")}, store: results.Store[results.Result]{Path: filepath.Join(dir, "results.jsonl")}}
 	require.NoError(t, p.store.Add(results.Result{Seed: 1, Commit: "c", Steps: 30}))
 	require.NoError(t, p.store.Add(results.Result{Seed: 2, Commit: "other", Steps: 30}))
 	require.NoError(t, os.WriteFile(p.page, []byte("before\n"+pageBegin+"old\n"+pageEnd+"after\n"), 0o600))

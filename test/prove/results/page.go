@@ -16,6 +16,8 @@ type Page struct {
 	Commit  string
 	Machine string
 	Results []Result
+	// Crashes are in the order in which they are shown; those before and after the same write follow each other.
+	Crashes []Crash
 }
 
 // Write writes the part of the page that is about the runs.
@@ -55,10 +57,45 @@ func (p *Page) Write(out io.Writer) error {
 	for _, name := range sortedKeys(faults) {
 		lines = append(lines, fmt.Sprintf("| %s | %d |", name, faults[name]))
 	}
+	lines = append(lines, p.crashes()...)
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(out, line); err != nil {
 			return fmt.Errorf("write page: %w", err)
 		}
 	}
 	return nil
+}
+
+// crashes are the lines about kills around writes.
+func (p *Page) crashes() []string {
+	if len(p.Crashes) == 0 {
+		return nil
+	}
+	lines := []string{"", "| program | write | killed before | killed after | the end |", "|---|---|---|---|---|"}
+	type key struct{ program, method, resource, what string }
+	type row struct {
+		before, after int
+		end           string
+	}
+	rows, keys := map[key]*row{}, []key{}
+	for _, c := range p.Crashes {
+		k := key{c.Program, c.Method, c.Resource, c.What}
+		if rows[k] == nil {
+			rows[k], keys = &row{end: "the same"}, append(keys, k)
+		}
+		r := rows[k]
+		if c.After {
+			r.after += c.Kills
+		} else {
+			r.before += c.Kills
+		}
+		if len(c.Violations) > 0 {
+			r.end = "**another**"
+		}
+	}
+	for _, k := range keys {
+		r := rows[k]
+		lines = append(lines, fmt.Sprintf("| %s | %s (`%s %s`) | %d | %d | %s |", k.program, k.what, k.method, k.resource, r.before, r.after, r.end))
+	}
+	return lines
 }

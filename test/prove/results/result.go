@@ -36,11 +36,43 @@ type Result struct {
 	Violations []string `json:"violations,omitempty"`
 }
 
+// Crash is what came of kills just before or just after one kind of write.
+type Crash struct {
+	Program  string        `json:"program"`
+	Method   string        `json:"method"`
+	Resource string        `json:"resource"`
+	What     string        `json:"what"`
+	After    bool          `json:"after"`
+	Commit   string        `json:"commit"`
+	Took     time.Duration `json:"took"`
+	Kills    int           `json:"kills"`
+	Rounds   int           `json:"rounds"`
+	// Violations say how the end differs from that without kills.
+	Violations []string `json:"violations,omitempty"`
+}
+
+// String sums the result up in one line.
+func (c Crash) String() string {
+	outcome := "the end is the same"
+	if n := len(c.Violations); n > 0 {
+		outcome = fmt.Sprintf("VIOLATED %d times", n)
+	}
+	return fmt.Sprintf("%s killed %s %s %s (%s), %d times in %d rounds and %s: %s", c.Program, when(c.After), c.Method, c.Resource, c.What,
+		c.Kills, c.Rounds, c.Took.Round(time.Second), outcome)
+}
+
+func when(after bool) string {
+	if after {
+		return "after"
+	}
+	return "before"
+}
+
 // Store is a file with a line for each result.
-type Store struct{ Path string }
+type Store[T any] struct{ Path string }
 
 // Load returns all results so far.
-func (s Store) Load() ([]Result, error) {
+func (s Store[T]) Load() ([]T, error) {
 	file, err := os.Open(s.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -49,12 +81,12 @@ func (s Store) Load() ([]Result, error) {
 		return nil, fmt.Errorf("read results: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	var all []Result
+	var all []T
 	const longest = 16 << 20
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, longest)
 	for lines.Scan() {
-		var r Result
+		var r T
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			continue // the last line of a run that was killed
 		}
@@ -64,7 +96,7 @@ func (s Store) Load() ([]Result, error) {
 }
 
 // Add appends a result.
-func (s Store) Add(r Result) error {
+func (s Store[T]) Add(r T) error {
 	content, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode result: %w", err)

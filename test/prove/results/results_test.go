@@ -12,7 +12,7 @@ import (
 )
 
 func TestResultsAreKept(t *testing.T) {
-	store := Store{Path: filepath.Join(t.TempDir(), "results.jsonl")}
+	store := Store[Result]{Path: filepath.Join(t.TempDir(), "results.jsonl")}
 	none, err := store.Load()
 	require.NoError(t, err)
 	assert.Empty(t, none)
@@ -45,6 +45,20 @@ func TestThePageSumsUp(t *testing.T) {
 	} {
 		assert.Contains(t, out.String(), line+"\n")
 	}
+}
+
+func TestThePageListsCrashes(t *testing.T) {
+	page := Page{Crashes: []Crash{
+		{Program: "scheduler", Method: "POST", Resource: "pods/binding", What: "binding", Kills: 20, Took: time.Minute},
+		{Program: "scheduler", Method: "POST", Resource: "pods/binding", What: "binding", Kills: 20, Took: time.Minute, After: true},
+		{Program: "controller", Method: "POST", Resource: "jobs", What: "a Job", Kills: 3, Took: time.Minute, After: true, Violations: []string{"x"}},
+	}}
+	var out strings.Builder
+	require.NoError(t, page.Write(&out))
+	assert.Contains(t, out.String(), "| scheduler | binding (`POST pods/binding`) | 20 | 20 | the same |\n")
+	assert.Contains(t, out.String(), "| controller | a Job (`POST jobs`) | 0 | 3 | **another** |\n")
+	assert.Contains(t, page.Crashes[0].String(), "killed before POST pods/binding (binding), 20 times")
+	assert.Contains(t, page.Crashes[2].String(), "VIOLATED")
 }
 
 func TestAResultInOneLine(t *testing.T) {
