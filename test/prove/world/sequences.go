@@ -89,12 +89,13 @@ func (w *world) inventSequence(namespace, name string) {
 		slices.Reverse(tiers)
 	}
 	for _, tier := range tiers {
-		if len(s.groups) > 0 && w.chance(15) {
+		// A group that nothing matches holds all behind it.
+		if nobody := !w.hasTier(members, tier); nobody && w.chance(90) || len(s.groups) > 0 && w.chance(15) {
 			continue
 		}
 		s.groups = append(s.groups, w.inventGroup(s, members, tier))
 	}
-	if w.chance(20) {
+	if len(s.groups) == 0 || w.chance(20) {
 		rest := w.inventGroup(s, members, "")
 		rest.Pods, rest.PodSelector = nil, &v1alpha1.LabelSelector{}
 		s.groups = append(s.groups, rest)
@@ -104,6 +105,11 @@ func (w *world) inventSequence(namespace, name string) {
 	}
 	w.sequences = append(w.sequences, s)
 	w.create(w.moment(0, createdBy), s.kind(), s.object())
+}
+
+// hasTier reports whether there are apps of a tier in a namespace, or anywhere if that is empty.
+func (w *world) hasTier(namespace, tier string) bool {
+	return slices.ContainsFunc(w.apps, func(a *app) bool { return a.tier == tier && (namespace == "" || a.namespace == namespace) })
 }
 
 // inventGroup is a group of a tier, by label or by names.
