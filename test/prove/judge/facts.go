@@ -26,8 +26,8 @@ type facts struct {
 	pods       []corev1.Pod
 	workloads  []workload
 	sequences  []sequence
-	// versions are the same as long as nothing has changed.
-	versions string
+	// versions are those of all objects, by kind and name.
+	versions map[string]string
 }
 
 // workload is anything that makes pods.
@@ -55,7 +55,7 @@ func (s *sequence) String() string {
 
 // gather reads all objects of the world whose namespaces and nodes have the label.
 func gather(ctx context.Context, api client.Client, label, value string) (*facts, error) {
-	f := &facts{namespaces: map[string]*corev1.Namespace{}}
+	f := &facts{namespaces: map[string]*corev1.Namespace{}, versions: map[string]string{}}
 	var namespaces corev1.NamespaceList
 	var nodes corev1.NodeList
 	for _, list := range []client.ObjectList{&namespaces, &nodes} {
@@ -147,7 +147,7 @@ func (f *facts) gatherSequences(ctx context.Context, api client.Client, prefix s
 		}
 	}
 	for _, s := range f.sequences {
-		f.versions += s.meta.ResourceVersion + " "
+		f.versions[s.String()] = s.meta.ResourceVersion
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (f *facts) knows(object metav1.Object) bool {
 	if f.namespaces[object.GetNamespace()] == nil {
 		return false
 	}
-	f.versions += object.GetResourceVersion() + " "
+	f.versions[fmt.Sprintf("%T %s/%s", object, object.GetNamespace(), object.GetName())] = object.GetResourceVersion()
 	return true
 }
 

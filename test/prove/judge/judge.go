@@ -38,32 +38,30 @@ type Verdict struct {
 	Asked int
 	// Recovery is the time from the last fault until nothing was wrong any more.
 	Recovery time.Duration
-	// Restless says that the world still changed when the judge stopped looking.
-	Restless bool
+	// Restless are the objects that still changed when the judge stopped looking.
+	Restless []string
 }
 
 // Settle looks at the world until nothing changes and nothing is wrong, or something was wrong for too long without a break.
 func (j *Judge) Settle(ctx context.Context) (Verdict, error) {
 	began := time.Now()
 	v, wrong := Verdict{}, wrongs{}
-	versions, changed := "", began
+	versions, changes := map[string]string{}, changes{}
 	for {
 		f, err := j.look(ctx)
 		if err != nil {
 			return v, err
 		}
 		now := time.Now()
-		if f.versions != versions {
-			versions, changed = f.versions, now
-		}
+		changes.note(now, versions, f.versions)
+		versions = f.versions
 		d := f.expect()
 		if len(d.broken) > 0 {
 			v.Recovery = now.Sub(began)
 		}
-		quiet := now.Sub(changed) >= quietFor
-		v.Asked, v.Restless = d.asked, !quiet
+		v.Asked, v.Restless = d.asked, changes.since(now.Add(-quietFor))
 		v.Violations = wrong.since(now, d.broken, j.Patience)
-		settled := quiet && len(d.broken) == 0
+		settled := len(v.Restless) == 0 && len(d.broken) == 0
 		if settled || len(v.Violations) > 0 || now.Sub(began) > 3*j.Patience+quietFor {
 			return v, nil
 		}
@@ -73,6 +71,30 @@ func (j *Judge) Settle(ctx context.Context) (Verdict, error) {
 			return v, ctx.Err()
 		}
 	}
+}
+
+// changes are when objects changed last.
+type changes map[string]time.Time
+
+// note notes what has changed, come or gone.
+func (c changes) note(now time.Time, before, after map[string]string) {
+	for _, versions := range []map[string]string{before, after} {
+		for name := range versions {
+			if before[name] != after[name] {
+				c[name] = now
+			}
+		}
+	}
+}
+
+func (c changes) since(when time.Time) (names []string) {
+	for name, at := range c {
+		if at.After(when) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // wrongs are what is wrong, and since when without a break.
@@ -116,8 +138,8 @@ func (v Verdict) String() string {
 		fmt.Fprintf(&out, "violation: %s\n", violation)
 	}
 	fmt.Fprintf(&out, "asked for %d things; recovered in %s", v.Asked, v.Recovery.Round(100*time.Millisecond))
-	if v.Restless {
-		out.WriteString("; the world still changed at the end")
+	if len(v.Restless) > 0 {
+		fmt.Fprintf(&out, "; at the end there still changed %s", strings.Join(v.Restless, ", "))
 	}
 	return out.String()
 }

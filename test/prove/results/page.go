@@ -32,7 +32,7 @@ func (p *Page) Write(out io.Writer) error {
 		if len(r.Violations) > 0 {
 			violated++
 		}
-		if r.Restless {
+		if len(r.Restless) > 0 {
 			restless++
 		}
 		for name, count := range r.Faults {

@@ -30,8 +30,8 @@ type Result struct {
 	// held them.
 	Raced int `json:"raced,omitempty"`
 	Asked int `json:"asked"`
-	// Restless says that the world still changed when the judge stopped looking.
-	Restless bool `json:"restless,omitempty"`
+	// Restless are the objects that still changed when the judge stopped looking.
+	Restless []string `json:"restlessObjects,omitempty"`
 	// Violations are all that was wrong.
 	Violations []string `json:"violations,omitempty"`
 }
@@ -118,6 +118,9 @@ func (r Result) String() string {
 	faults := sortedKeys(r.Faults)
 	if len(faults) == 0 {
 		faults = []string{"none"}
+	}
+	if len(r.Restless) > 0 {
+		outcome += " but restless (" + strings.Join(r.Restless, ", ") + ")"
 	}
 	return fmt.Sprintf("seed %d: %s in %s; %d steps, %d bindings judged, %d things asked for, recovered in %s; faults: %s", r.Seed, outcome,
 		r.Took.Round(time.Second), r.Steps, r.Bindings, r.Asked, r.Recovery.Round(100*time.Millisecond), strings.Join(faults, ", "))

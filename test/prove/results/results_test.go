@@ -34,7 +34,7 @@ func TestThePageSumsUp(t *testing.T) {
 	page := Page{Commit: "c", Machine: "2 processors", Results: []Result{
 		{Bindings: 3, Asked: 5, Steps: 20, Took: time.Minute, Recovery: time.Second, Faults: map[string]int{"kill etcd": 1}},
 		{Bindings: 4, Excused: 1, Asked: 6, Steps: 30, Took: time.Minute, Recovery: 3 * time.Second, Violations: []string{"too early", "again"},
-			Restless: true, Faults: map[string]int{"kill etcd": 1, "cut watches of pods": 2}},
+			Restless: []string{"Job a/b"}, Faults: map[string]int{"kill etcd": 1, "cut watches of pods": 2}},
 	}}
 	var out strings.Builder
 	require.NoError(t, page.Write(&out))
