@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,9 +18,9 @@ type DryRun struct {
 	Longest time.Duration
 }
 
-// describeDryRun fills in what status says of a dry run. Longest is worked out when a pod comes or goes, and then written with
-// whole seconds: time alone does not have status written.
-func (r Report) describeDryRun(status *v1alpha1.PodSequenceStatus) {
+// describeDryRun fills in what status says of a dry run. Longest is written with whole seconds, and only when a pod comes or goes:
+// time alone does not have status written.
+func (r Report) describeDryRun(status *v1alpha1.PodSequenceStatus, before *v1alpha1.DryRunStatus) {
 	if r.DryRun == nil {
 		return
 	}
@@ -27,6 +28,9 @@ func (r Report) describeDryRun(status *v1alpha1.PodSequenceStatus) {
 	status.DryRun = &v1alpha1.DryRunStatus{
 		HeldNow: count(len(pods)), HeldTotal: count(r.DryRun.Total), LongestSeconds: int64(r.DryRun.Longest / time.Second),
 		Pods: pods[:min(len(pods), v1alpha1.MaxListedPods)],
+	}
+	if before != nil && before.HeldNow == status.DryRun.HeldNow && before.HeldTotal == status.DryRun.HeldTotal && slices.Equal(before.Pods, status.DryRun.Pods) {
+		status.DryRun.LongestSeconds = before.LongestSeconds
 	}
 	status.Message += fmt.Sprintf(" (dry run: nothing is held, %d pods would be)", len(pods))
 }
