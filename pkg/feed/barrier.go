@@ -83,16 +83,6 @@ func (b *barrier) ask(topic topic, about subject, moment uint64, version string)
 	}
 }
 
-// drop forgets the questions of a topic.
-func (b *barrier) drop(topic topic) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if q := b.inquiries[topic]; q != nil {
-		q.marks = nil
-		wake(q.added)
-	}
-}
-
 // whyUnconfirmed says in words why nobody can tell whether everything is known of a namespace, of PodSequences or of consent; empty if nothing
 // is in the way.
 func (b *barrier) whyUnconfirmed(namespace string) string {

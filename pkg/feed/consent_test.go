@@ -110,8 +110,8 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 					consents: newKnownNamespaces(a.barrier, s.namespaces.askedKind, a.pods.watch, advanced),
 				}
 				s.Feed.sequences[0] = &sequenceKind{known: newKnownSequences(a.barrier, a.sequences.askedKind, false, a.pods.watch, advanced)}
-				s.Feed.sequences[1] = &sequenceKind{cluster: true, known: newKnownSequences(a.barrier, a.sequences.askedKind, true, a.pods.watch, advanced)}
-				s.Feed.sequences[1].known.setAbsent(true)
+				s.Feed.sequences[1] = &sequenceKind{cluster: true, known: newKnownSequences(a.barrier, a.kind("clusterpodsequences", 0).askedKind, true, a.pods.watch, advanced)}
+				s.Feed.sequences[1].known.moment, s.Feed.sequences[1].known.version = 1_000_000, "1000000" // there are none
 				s.advances.Store(0)
 				test(t, s)
 			})

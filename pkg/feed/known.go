@@ -30,7 +30,6 @@ type knownKind struct {
 	mu      sync.Mutex
 	moment  uint64        // no object that there was then is missing
 	version string        // nor one from before this version, where versions can be compared
-	absent  bool          // there is no such kind: nothing can be missing
 	unseen  string        // the newest version of a pod that was asked about and that the engine does not know yet
 	moved   chan struct{} // closed when more is known
 }
@@ -72,14 +71,6 @@ func newKnownKind(barrier *barrier, topic topic, kind *askedKind, pods *position
 // brought wakes those who wait, after the watch has brought something.
 func (k *knownKind) brought() { k.update(func() {}) }
 
-// setAbsent notes whether the kind is not served.
-func (k *knownKind) setAbsent(absent bool) {
-	if absent {
-		k.barrier.drop(k.topic)
-	}
-	k.update(func() { k.absent = absent })
-}
-
 func (k *knownKind) update(change func()) {
 	k.mu.Lock()
 	change()
@@ -94,10 +85,7 @@ func (k *knownKind) reached(pod sequence.Sighting) bool {
 	comparable := k.barrier.versions.comparable()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	switch {
-	case k.absent:
-		return true
-	case comparable && !after(pod.Version, latest(k.version, k.watch.at())):
+	if comparable && !after(pod.Version, latest(k.version, k.watch.at())) {
 		return true
 	}
 	return pod.Moment > 0 && pod.Moment <= k.moment

@@ -80,16 +80,6 @@ func TestPodSequencesFromBeforeAPod(t *testing.T) {
 		"a list that fails is not made again once the watch has answered": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
 			expectDropped(t, a, k, func() { k.watch.brought("90") })
 		},
-		"a list that fails is not made again once the kind is gone": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
-			expectDropped(t, a, k, func() { k.setAbsent(true) })
-		},
-		"without the kind nothing can be missing": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
-			k.setAbsent(true)
-			assert.True(t, k.reached(sighted("90", 0)))
-			k.setAbsent(false)
-			assert.False(t, k.reached(sighted("90", 0)))
-			assert.Zero(t, a.listed(a.sequences))
-		},
 		"who waits is released when its time is over": func(t *testing.T, a *asking, k *knownKind, _ *atomic.Int64) {
 			a.set(func() { a.sequences.failing = true })
 			ctx, cancel := context.WithCancel(t.Context())

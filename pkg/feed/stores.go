@@ -204,8 +204,8 @@ func (s *definitionStore) Replace(list []any, resourceVersion string) error {
 	if len(list) == 0 || s.served == "" {
 		s.stop()
 		s.status.Set(klog.FromContext(s.ctx), false)
-		s.kind.known.setAbsent(true)
 		s.feed.apply(func() sequence.Changes { return s.feed.replaceSequences(s.kind, nil, resourceVersion) })
+		s.kind.watch.removed()
 		s.feed.open()
 	}
 	return nil
@@ -216,7 +216,6 @@ func (s *definitionStore) watch() {
 	done := make(chan struct{})
 	s.cancel, s.done = cancel, done
 	s.status.Set(klog.FromContext(s.ctx), true)
-	s.kind.known.setAbsent(false)
 	incomplete := "the list of " + s.kind.resource.Resource + " is not complete"
 	s.feed.suspend(s.kind, incomplete)
 	go func() {
