@@ -143,11 +143,9 @@ func (f *facts) gatherSequences(ctx context.Context, api client.Client, prefix s
 	}
 	for _, cps := range clusterSequences.Items {
 		if strings.HasPrefix(cps.Name, prefix) {
+			f.note(&cps)
 			f.sequences = append(f.sequences, sequence{kind: "ClusterPodSequence", meta: cps.ObjectMeta, spec: cps.Spec, status: cps.Status})
 		}
-	}
-	for _, s := range f.sequences {
-		f.versions[s.String()] = s.meta.ResourceVersion
 	}
 	return nil
 }
@@ -157,8 +155,14 @@ func (f *facts) knows(object metav1.Object) bool {
 	if f.namespaces[object.GetNamespace()] == nil {
 		return false
 	}
-	f.versions[fmt.Sprintf("%T %s/%s", object, object.GetNamespace(), object.GetName())] = object.GetResourceVersion()
+	f.note(object)
 	return true
+}
+
+func (f *facts) note(object metav1.Object) {
+	kind := fmt.Sprintf("%T", object)
+	kind = kind[strings.LastIndex(kind, ".")+1:]
+	f.versions[kind+" "+strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")] = object.GetResourceVersion()
 }
 
 // add takes a workload of the world that is not being deleted.

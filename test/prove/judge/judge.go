@@ -62,7 +62,11 @@ func (j *Judge) Settle(ctx context.Context) (Verdict, error) {
 		v.Asked, v.Restless = d.asked, changes.since(now.Add(-quietFor))
 		v.Violations = wrong.since(now, d.broken, j.Patience)
 		settled := len(v.Restless) == 0 && len(d.broken) == 0
-		if settled || len(v.Violations) > 0 || now.Sub(began) > 3*j.Patience+quietFor {
+		if settled || len(v.Violations) > 0 {
+			return v, nil
+		}
+		if now.Sub(began) > 3*j.Patience+quietFor {
+			v.Violations = endless(v.Restless)
 			return v, nil
 		}
 		select {
@@ -71,6 +75,17 @@ func (j *Judge) Settle(ctx context.Context) (Verdict, error) {
 			return v, ctx.Err()
 		}
 	}
+}
+
+// endless are violations if nothing changes but our own objects.
+func endless(restless []string) (violations []string) {
+	for _, name := range restless {
+		if kind, _, _ := strings.Cut(name, " "); kind != "PodSequence" && kind != "ClusterPodSequence" {
+			return nil
+		}
+		violations = append(violations, name+" is written without end, though nothing else changes")
+	}
+	return violations
 }
 
 // changes are when objects changed last.

@@ -179,3 +179,13 @@ func TestWhatStaysWrongIsAViolation(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, verdict.Violations, 1)
 }
+
+func TestWhatIsWrittenWithoutEnd(t *testing.T) {
+	began := time.Now()
+	c := changes{}
+	c.note(began, map[string]string{"Pod a/b": "1", "Pod a/c": "1"}, map[string]string{"Pod a/b": "2", "PodSequence a/s": "1"})
+	c.note(began.Add(time.Second), map[string]string{"Pod a/b": "2", "PodSequence a/s": "1"}, map[string]string{"Pod a/b": "2", "PodSequence a/s": "2"})
+	assert.Equal(t, []string{"Pod a/b", "Pod a/c", "PodSequence a/s"}, c.since(began.Add(-time.Second)))
+	assert.Empty(t, endless(c.since(began.Add(-time.Second))), "a pod changes, too")
+	assert.Equal(t, []string{"PodSequence a/s is written without end, though nothing else changes"}, endless(c.since(began)))
+}
