@@ -47,6 +47,10 @@ func (w *world) inventFault(at time.Duration) {
 		write := one(w.dice, writes...)
 		w.add(at, one(w.dice, plan.CrashBefore, plan.CrashAfter), nil, write.method, write.resource)
 	case 13, 14:
+		if program := one(w.dice, scheduler, controller); w.chance(50) {
+			w.inventTrip(at, short, program+"-1", program+"-2")
+			return
+		}
 		w.inventTrip(at, short, ours)
 	case 15, 16:
 		w.inventRemoval(at, short)
@@ -77,26 +81,38 @@ func (w *world) inventFault(at time.Duration) {
 	}
 }
 
-// inventTrip has an instance of ours be served by an API server that lags, and perhaps start again meanwhile.
-func (w *world) inventTrip(at, short time.Duration, instance string) {
-	w.add(at, plan.Travel, nil, instance, w.moment(500*time.Millisecond, 4*time.Second).String())
-	if w.chance(60) {
-		w.fault(at+short/2, plan.Kill, plan.Start, 100*time.Millisecond, instance)
+// inventTrip has an instance of ours, or both of a program, be served by an API server that lags, and perhaps start again meanwhile.
+func (w *world) inventTrip(at, short time.Duration, instances ...string) {
+	lag := w.moment(500*time.Millisecond, 4*time.Second).String()
+	for _, instance := range instances {
+		w.add(at, plan.Travel, nil, instance, lag)
+		if w.chance(40) {
+			w.fault(at+short/2, plan.Kill, plan.Start, 100*time.Millisecond, instance)
+		}
+		w.add(at+short+4*time.Second, plan.Travel, nil, instance, "0s")
 	}
-	w.add(at+short+3*time.Second, plan.Travel, nil, instance, "0s")
 }
 
-// inventRemoval has the definition of a kind of ours vanish with all its objects, and all of it be made again.
+// inventRemoval has the definition of a kind of ours vanish with all its objects, and all of it be made again. Then come new pods.
 func (w *world) inventRemoval(at, short time.Duration) {
 	resource, cluster := "podsequences", false
 	if w.chance(30) {
 		resource, cluster = "clusterpodsequences", true
 	}
+	back := at + short
 	w.add(at, plan.RemoveDefinition, nil, resource)
-	w.add(at+short, plan.RestoreDefinition, nil, resource)
+	w.add(back, plan.RestoreDefinition, nil, resource)
+	if w.chance(40) {
+		w.inventTrip(back-100*time.Millisecond, short, scheduler+"-1", scheduler+"-2")
+	}
 	for _, s := range w.sequences {
 		if (s.namespace == "") == cluster {
-			w.create(at+short+w.moment(0, 2*time.Second), s.kind(), s.object())
+			w.create(back+w.moment(0, time.Second), s.kind(), s.object())
+		}
+	}
+	for range 3 {
+		if a := one(w.dice, w.apps...); a.kind != "Pod" {
+			w.deletePods(back+w.moment(0, 4*time.Second), a)
 		}
 	}
 }
