@@ -71,7 +71,7 @@ func (p *Page) crashes() []string {
 	if len(p.Crashes) == 0 {
 		return nil
 	}
-	lines := []string{"", "| program | write | killed before | killed after | the end |", "|---|---|---|---|---|"}
+	lines := []string{"", "Killed around each write, see [below](#killed-around-each-write):", "", "| program | write | killed before | killed after | the end |", "|---|---|---|---|---|"}
 	type key struct{ program, method, resource, what string }
 	type row struct {
 		before, after int
