@@ -18,6 +18,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -43,7 +45,8 @@ func main() {
 
 // options are what the command line says.
 type options struct {
-	seed, first  uint64
+	only         []uint64
+	first        uint64
 	seeds, sites int
 	planFile     string
 	print        bool
@@ -61,7 +64,7 @@ type options struct {
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("prove", flag.ContinueOnError)
-	flags.Uint64Var(&o.seed, "seed", 0, "the only seed to play")
+	flags.Func("seed", "the only seed to play, or some, with commas between them", o.parseSeeds)
 	flags.Uint64Var(&o.first, "first", 1, "the first of -seeds")
 	flags.IntVar(&o.seeds, "seeds", 0, "how many seeds to play, but for those that -dir has a result of")
 	flags.IntVar(&o.sites, "sites", 1, "how many control planes to play on side by side")
@@ -101,6 +104,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return prove(ctx, o, plans, out)
 }
 
+func (o *options) parseSeeds(text string) error {
+	for number := range strings.SplitSeq(text, ",") {
+		seed, err := strconv.ParseUint(number, 10, 64)
+		if err != nil {
+			return err
+		}
+		o.only = append(o.only, seed)
+	}
+	return nil
+}
+
 // plans are those to play.
 func (o *options) plans() ([]*plan.Plan, error) {
 	if o.planFile != "" {
@@ -111,9 +125,8 @@ func (o *options) plans() ([]*plan.Plan, error) {
 		p, err := plan.Parse(string(text))
 		return []*plan.Plan{p}, err
 	}
-	seeds := []uint64{o.seed}
-	if o.seeds > 0 {
-		seeds = nil
+	seeds := o.only
+	if len(seeds) == 0 {
 		for i := range uint64(o.seeds) {
 			seeds = append(seeds, o.first+i)
 		}

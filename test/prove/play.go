@@ -25,7 +25,7 @@ import (
 
 const (
 	// cleanTimeout is how long the objects of a world may take to vanish.
-	cleanTimeout = 2 * time.Minute
+	cleanTimeout = 5 * time.Minute
 	// verdictTimeout is how long the referee may take to catch up.
 	verdictTimeout = 2 * time.Minute
 )
