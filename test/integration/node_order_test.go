@@ -51,7 +51,7 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 	t.Run("named pods, each pinned to its node", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b")
 		s.Create(s.perNode("storage").Pods("Agents", "agent-a", "agent-b").Pods("Applications", "app-a", "app-b").Obj())
-		// The agents are first, for a pod is told once what it waits for: "no pod matches it yet" if the others were late.
+		// The agents come first: a pod that is held before any agent exists keeps the message that no pod matched the group.
 		s.createPods(s.pinned("agent-a", "", "a"), s.pinned("agent-b", "", "b"), s.pinned("app-a", "", "a"), s.pinned("app-b", "", "b"))
 		s.awaitBound("agent-a", "agent-b")
 		s.expectUnplaced("app-a", "app-b")
@@ -123,7 +123,7 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 		s.Create(s.driverThenApp().Obj())
 		s.createPods(s.here("free", "app"), s.pinned("pinned", "app", "a"))
 		s.awaitUnschedulable("free", "not ready for the pod")
-		s.awaitHeldFor("pinned", "no pod matches it yet")
+		s.awaitHeldFor("pinned", "no pod matched it when this was written")
 		s.Create(s.driver())
 		s.on("driver", "a")
 		s.expectUnplaced("free", "pinned")

@@ -109,9 +109,12 @@ func (g *Group) IsSatisfied(need Need) bool {
 	return g.MinAvailable != nil || g.Demands.Short == 0
 }
 
+// NothingMatches reports that no pod and no workload matches the group, and nobody said how many there must be.
+func (n Need) NothingMatches() bool { return n.Nothing && n.Required == 0 }
+
 // String says how far a group is.
 func (n Need) String() string {
-	if n.Nothing && n.Required == 0 {
+	if n.NothingMatches() {
 		return "no pod matches it yet"
 	}
 	text := fmt.Sprintf("%d of %d pods ready", min(n.Ready, n.Required), n.Required)

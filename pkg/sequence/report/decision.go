@@ -78,7 +78,7 @@ func (d Decision) Message() string {
 	case HeldByWait:
 		return fmt.Sprintf(waitingPrefix+"%s%s: ready, its wait is over at %s%s", group, on, d.Until.UTC().Format(time.RFC3339), d.others())
 	case HeldByTimeout:
-		return fmt.Sprintf(waitingPrefix+"%s%s, which was not ready in time: %s%s", group, on, d.Need, d.others())
+		return fmt.Sprintf(waitingPrefix+"%s%s, which was not ready in time: %s%s", group, on, d.progress(), d.others())
 	case HeldBySuspension:
 		return fmt.Sprintf(waitingPrefix+"%s, which is suspended", NameOf(d.Sequence))
 	case HeldByNodes:
@@ -94,7 +94,16 @@ func (d Decision) Message() string {
 	case HeldUnsupported:
 		return fmt.Sprintf(waitingPrefix+"another scheduler: %s has scope Node, set schedulerName to that of podsequence-scheduler", NameOf(d.Sequence))
 	}
-	return fmt.Sprintf(waitingPrefix+"%s%s: %s%s", group, on, d.Need, d.others())
+	return fmt.Sprintf(waitingPrefix+"%s%s: %s%s", group, on, d.progress(), d.others())
+}
+
+// progress says how far the group was. A pod shows it until it waits for another group: that no pod matches the group may have
+// changed long before.
+func (d Decision) progress() string {
+	if d.Need.NothingMatches() {
+		return "no pod matched it when this was written"
+	}
+	return d.Need.String()
 }
 
 // others names the groups that the pod waits for besides.

@@ -40,6 +40,18 @@ func TestMessagesOfHeldPods(t *testing.T) {
 	assert.Empty(t, Decision{}.Message())
 }
 
+// A pod keeps its message until it waits for another group, so the message must not say what the group is like now.
+func TestTheMessageOfAHeldPodStaysTrueWhenPodsMatchLater(t *testing.T) {
+	held := Decision{
+		Held: true, Sequence: types.NamespacedName{Namespace: "shop", Name: "backend"}, Groups: 3, Title: "Database",
+		Need: readiness.Need{Nothing: true, Certain: true},
+	}
+	assert.Equal(t, `waiting for group 1/3 "Database" of PodSequence shop/backend: no pod matched it when this was written`, held.Message())
+	held.Reason = HeldByTimeout
+	assert.Contains(t, held.Message(), ": no pod matched it when this was written")
+	assert.Equal(t, "no pod matches it yet", held.Need.String(), "what status says is written anew")
+}
+
 func TestAListOfManyIsCut(t *testing.T) {
 	assert.Equal(t, "a, b, c", first([]string{"c", "b", "a"}))
 	assert.Equal(t, "a, b, c and 2 more", first([]string{"e", "d", "c", "b", "a"}))
