@@ -72,7 +72,7 @@ type SequentialJobList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.template) == has(oldSelf.template)",message="template is immutable: delete the SequentialJob and create another"
 // +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy in ['Never', 'OnFailure']",message="template.spec.restartPolicy must be Never or OnFailure: a step has to end. Defaults to Never"
 // +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.containers) || size(self.template.spec.containers) == 0",message="template.spec.containers must be left out: list the steps in spec.containers, and what runs beside each of them in template.spec.initContainers with restartPolicy Always"
-// +kubebuilder:validation:XValidation:rule="!has(self.podFailurePolicy) || !has(self.template) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy != 'OnFailure'",message="podFailurePolicy must be left out where template.spec.restartPolicy is OnFailure: Jobs support it with Never alone"
+// +kubebuilder:validation:XValidation:rule="!has(self.podFailurePolicy) || !has(self.template) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy != 'OnFailure'",message="podFailurePolicy must be left out where template.spec.restartPolicy is OnFailure: Jobs support it only with Never"
 type SequentialJobSpec struct {
 	// Containers are the steps in the order they run in, 1 to 64. Each is run by a Job of its own, whose pods have this
 	// one container; a step begins when the Job of the step before is Complete. Names are unique, and an image is
@@ -83,7 +83,7 @@ type SequentialJobSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:XValidation:rule="has(self.image) && self.image != ''",message="image is required: say what the step runs"
 	// +kubebuilder:validation:items:XValidation:rule="!format.dns1123Label().validate(self.name).hasValue()",message="name must be up to 63 lower-case letters, digits and '-', beginning and ending with a letter or digit"
-	// +kubebuilder:validation:XValidation:rule="self.all(step, self.exists_one(other, other.name == step.name))",message="names must be unique: give every step its own"
+	// +kubebuilder:validation:XValidation:rule="self.all(step, self.exists_one(other, other.name == step.name))",message="names must be unique: give every step its own name"
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="containers are immutable: delete the SequentialJob and create another"
 	Containers []corev1.Container `json:"containers"`
 

@@ -100,7 +100,7 @@ func (e *Explainer) part(part sequence.WorkloadPart, pods []*corev1.Pod, require
 		r.Message = fmt.Sprintf("%d of %d pods complete", part.Ready, part.Expected)
 	}
 	if part.Failure != "" {
-		r.State, r.Message = Stuck, "failed: "+part.Failure+"; delete it and make it again"
+		r.State, r.Message = Stuck, "failed: "+part.Failure+"; delete it and create it again"
 	}
 	if part.Unobserved {
 		r.Because = append(r.Because, Reason{Subject: r.Subject, State: Waiting,

@@ -23,7 +23,7 @@ func (e *Explainer) pod(pod *corev1.Pod, required v1alpha1.RequiredStatus) (Reas
 	case pod.Status.Phase == corev1.PodSucceeded:
 		r.State, r.Message = Done, "has succeeded"
 	case pod.Status.Phase == corev1.PodFailed:
-		r.State, r.Message = Stuck, "failed"+e.failure(pod)+"; no controller replaces it: delete it and make it again"
+		r.State, r.Message = Stuck, "failed"+e.failure(pod)+"; no controller replaces it: delete it and create it again"
 		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 			r.State, r.Message = Waiting, fmt.Sprintf("failed%s; %s %s replaces it", e.failure(pod), owner.Kind, owner.Name)
 		}

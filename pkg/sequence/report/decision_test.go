@@ -24,10 +24,10 @@ func TestMessagesOfHeldPods(t *testing.T) {
 	}{
 		"a group in the cluster": {HeldByGroup, "", `waiting for group 1/3 "Database" of PodSequence shop/backend: 1 of 2 pods ready`},
 		"a group on a node":      {HeldByGroup, "a", `waiting for group 1/3 "Database" of PodSequence shop/backend on node a: 1 of 2 pods ready`},
-		"a wait":                 {HeldByWait, "", `waiting for group 1/3 "Database" of PodSequence shop/backend: ready, its wait is over at 1970-01-01T00:00:00Z`},
-		"a suspension":           {HeldBySuspension, "", `waiting for PodSequence shop/backend, which is suspended`},
-		"nodes": {HeldByNodes, "", `waiting for a node where the groups before group 1/3 "Database" of PodSequence shop/backend are ready: ` +
-			`on the way on 1 of 4 suitable nodes`},
+		"a wait":                 {HeldByWait, "", `waiting for group 1/3 "Database" of PodSequence shop/backend: ready, its waitDuration ends at 1970-01-01T00:00:00Z`},
+		"a suspension":           {HeldBySuspension, "", `waiting for PodSequence shop/backend, which is suspended: set spec.suspend to false to go on`},
+		"nodes": {HeldByNodes, "", `waiting for a node where all groups before group 1/3 "Database" of PodSequence shop/backend are ready: ` +
+			`they are starting on 1 of 4 suitable nodes`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

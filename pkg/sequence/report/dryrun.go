@@ -28,7 +28,7 @@ func (r Report) describeDryRun(status *v1alpha1.PodSequenceStatus) {
 		HeldNow: count(len(pods)), HeldTotal: count(r.DryRun.Total), LongestSeconds: int64(r.DryRun.Longest / time.Second),
 		Pods: pods[:min(len(pods), v1alpha1.MaxListedPods)],
 	}
-	status.Message += fmt.Sprintf(" (dry run: nothing is held, %d pods would be)", len(pods))
+	status.Message += fmt.Sprintf(" (dry run: no pod is held, %d would be)", len(pods))
 }
 
 // dryRunCondition is the condition DryRun. A sequence that never had a dry run has none.
@@ -37,7 +37,7 @@ func (r Report) dryRunCondition(before []metav1.Condition) []metav1.Condition {
 	switch {
 	case r.DryRun != nil:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonDryRun
-		condition.Message = "spec.dryRun is true: nothing is held, and gates are lifted at once"
+		condition.Message = "spec.dryRun is true: no pod is held, and gates are lifted at once"
 	case meta.FindStatusCondition(before, v1alpha1.ConditionDryRun) == nil:
 		return nil
 	}

@@ -62,7 +62,7 @@ func TestValidation(t *testing.T) {
 		},
 		"a name twice": {
 			spec: `{containers: [{name: a, image: i}, {name: a, image: i}]}`,
-			want: []string{"spec.containers", "names must be unique: give every step its own"},
+			want: []string{"spec.containers", "names must be unique: give every step its own name"},
 		},
 		"no name": {spec: `{containers: [{image: i}]}`, want: []string{"spec.containers[0].name: Required value"}},
 		"a name that no container can have": {
