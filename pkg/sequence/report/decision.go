@@ -64,8 +64,19 @@ func (d Decision) Confirming() bool {
 	return d.Held && (d.Reason == HeldUnconfirmed || d.Reason == HeldEarly)
 }
 
-// Message says in words what a held pod waits for.
+// Message says in words what a held pod waits for. The pod shows it until it waits for another group: that no pod matches the group
+// may have changed long before, and is said of the moment of writing.
 func (d Decision) Message() string {
+	if d.Need.NothingMatches() {
+		return d.message("no pod matched it when this was written")
+	}
+	return d.MessageNow()
+}
+
+// MessageNow is Message for readers who see it at once.
+func (d Decision) MessageNow() string { return d.message(d.Need.String()) }
+
+func (d Decision) message(progress string) string {
 	if !d.Held {
 		return ""
 	}
@@ -78,7 +89,7 @@ func (d Decision) Message() string {
 	case HeldByWait:
 		return fmt.Sprintf(waitingPrefix+"%s%s: ready, its waitDuration ends at %s%s", group, on, d.Until.UTC().Format(time.RFC3339), d.others())
 	case HeldByTimeout:
-		return fmt.Sprintf(waitingPrefix+"%s%s, which did not become ready within its timeout: %s%s", group, on, d.progress(), d.others())
+		return fmt.Sprintf(waitingPrefix+"%s%s, which did not become ready within its timeout: %s%s", group, on, progress, d.others())
 	case HeldBySuspension:
 		return fmt.Sprintf(waitingPrefix+"%s, which is suspended: set spec.suspend to false to go on", NameOf(d.Sequence))
 	case HeldByNodes:
@@ -94,16 +105,7 @@ func (d Decision) Message() string {
 	case HeldUnsupported:
 		return fmt.Sprintf(waitingPrefix+"podsequence-scheduler: only it supports scope Node of %s; set schedulerName to one of its profiles in the pod template", NameOf(d.Sequence))
 	}
-	return fmt.Sprintf(waitingPrefix+"%s%s: %s%s", group, on, d.progress(), d.others())
-}
-
-// progress says how far the group was. A pod shows it until it waits for another group: that no pod matches the group may have
-// changed long before.
-func (d Decision) progress() string {
-	if d.Need.NothingMatches() {
-		return "no pod matched it when this was written"
-	}
-	return d.Need.String()
+	return fmt.Sprintf(waitingPrefix+"%s%s: %s%s", group, on, progress, d.others())
 }
 
 // others names the groups that the pod waits for besides.

@@ -47,6 +47,7 @@ func TestTheMessageOfAHeldPodStaysTrueWhenPodsMatchLater(t *testing.T) {
 		Need: readiness.Need{Nothing: true, Certain: true},
 	}
 	assert.Equal(t, `waiting for group 1/3 "Database" of PodSequence shop/backend: no pod matched it when this was written`, held.Message())
+	assert.Equal(t, `waiting for group 1/3 "Database" of PodSequence shop/backend: no pod matches it yet`, held.MessageNow())
 	held.Reason = HeldByTimeout
 	assert.Contains(t, held.Message(), ": no pod matched it when this was written")
 	assert.Equal(t, "no pod matches it yet", held.Need.String(), "what status says is written anew")
