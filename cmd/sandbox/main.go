@@ -55,7 +55,7 @@ func newCommand() *cobra.Command {
 	// among them.
 	command.Flags().Bool("version", false, "print the version")
 	pflag.CommandLine.VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
-	command.PersistentFlags().StringVar(&s.dir, "dir", ".sandbox", "directory of the cluster's data and logs")
+	command.PersistentFlags().StringVar(&s.dir, "dir", ".sandbox", "`directory` for the data and the logs of the cluster")
 	command.AddCommand(newUpCommand(s))
 	command.AddCommand(newDownCommand(s))
 	command.AddCommand(newStatusCommand(s))
