@@ -28,7 +28,7 @@ import (
 const (
 	// lifters bounds how many gates are lifted at once. Past this the API server is the limit.
 	lifters = 16
-	// explainDelay keeps pods that are let go soon after their creation from being written to at all.
+	// explainDelay keeps pods that are released soon after their creation from being written to at all.
 	explainDelay = time.Second
 	// explainQPS bounds the writes for people, so that they never compete with bindings.
 	explainQPS = 50
