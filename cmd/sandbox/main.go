@@ -44,8 +44,11 @@ type settings struct {
 func newCommand() *cobra.Command {
 	s := &settings{}
 	command := &cobra.Command{
-		Use:           "sandbox",
-		Short:         "A Kubernetes cluster with PodSequence on one machine",
+		Use:   "sandbox",
+		Short: "A Kubernetes cluster with PodSequence on one machine",
+		Long: `sandbox runs a Kubernetes cluster with PodSequence on one machine, to try it, for tests and for benchmarks.
+
+The control plane is real; KWOK simulates the nodes. Start with "sandbox demo", or with "sandbox up" for a cluster of your own.`,
 		Version:       version.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
