@@ -29,7 +29,7 @@ help: ## Show this text
 		/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## Start a shop in order on a sandbox cluster, then pods after each node's driver, also across namespaces; KEEP=1 leaves it up
+demo: build ## Start a shop, a storage driver on each node and pods across namespaces, all in order, on a sandbox cluster; KEEP=1 leaves it running
 	@$(BIN)/sandbox demo $(if $(KEEP),--keep)
 
 .PHONY: demo-rollout
@@ -37,15 +37,15 @@ demo-rollout: build ## Roll out three Deployments one at a time on a sandbox clu
 	@$(BIN)/sandbox demo-rollout
 
 .PHONY: demo-gang
-demo-gang: build ## Run four gangs of pods where there is room for two; DEADLOCK=1 does without, then with gang scheduling
+demo-gang: build ## Run four gangs of pods where there is room for two; DEADLOCK=1 shows the deadlock without gang scheduling, and the way out
 	@$(BIN)/sandbox demo-gang $(if $(DEADLOCK),--deadlock)
 
 .PHONY: sandbox
-sandbox: build ## Bring up a sandbox cluster in .sandbox; Ctrl-C takes it down
+sandbox: build ## Start a sandbox cluster in .sandbox; Ctrl-C stops it
 	@$(BIN)/sandbox up
 
 .PHONY: run
-run: build-podsequence-scheduler build-podsequence-controller ## Run both programs here, against the cluster of $KUBECONFIG; needs `make install`
+run: build-podsequence-scheduler build-podsequence-controller ## Run both programs on this machine, against the cluster of $KUBECONFIG; run `make install` first
 	@hack/run.sh
 
 ##@ Install
@@ -67,15 +67,15 @@ image_repository = $(IMG:%:$(image_tag)=%)
 image = $(if $(findstring /,$(image_tag))$(findstring @,$(IMG)),$(error IMG must be REPOSITORY:TAG, is $(IMG)))$(image_repository)-$1:$(image_tag)
 
 .PHONY: install
-install: ## Install the kinds alone into the cluster of $KUBECONFIG
+install: ## Install only the kinds (CRDs) into the cluster of $KUBECONFIG
 	$(RENDER) manifests/crds | $(KUBECTL) apply --server-side --force-conflicts -f -
 
 .PHONY: uninstall
-uninstall: build-podsequence-controller ## Remove the kinds and all their objects; `make undeploy` comes before it
+uninstall: build-podsequence-controller ## Remove the kinds and all their objects; run `make undeploy` first
 	$(call remove,uninstall,crds)
 
 .PHONY: deploy
-deploy: ## Install everything, with images named after IMG; VARIANT=lite installs the controller alone
+deploy: ## Install everything, with images of the name IMG; VARIANT=lite installs only the controller
 	@served=$$($(KUBECTL) api-resources --no-headers --api-group=admissionregistration.k8s.io) || exit 1; without=; \
 	if ! grep -Eq ' admissionregistration.k8s.io/v1 +false +MutatingAdmissionPolicy$$' <<<"$$served"; then \
 		echo "this cluster serves no MutatingAdmissionPolicies (Kubernetes 1.36): they are left out, see docs/compatibility.md" >&2; \
@@ -84,7 +84,7 @@ deploy: ## Install everything, with images named after IMG; VARIANT=lite install
 	$(RENDER) -image '$(strip $(IMG))' $$without manifests/$(VARIANT) | $(KUBECTL) apply --server-side --force-conflicts -f -
 
 .PHONY: undeploy
-undeploy: build-podsequence-controller ## Remove what deploy installed, but for the kinds and their objects, and release what it holds
+undeploy: build-podsequence-controller ## Remove what deploy installed, except the kinds and their objects, and release what it holds
 	$(call remove,undeploy,default lite)
 
 # Removes by our own program, in the cluster that KUBECTL stands for.
@@ -99,7 +99,7 @@ deploy-example: ## Create the three-tier shop of manifests/samples
 
 REPOSITORY ?=
 .PHONY: site
-site: ## Build the book, docs/, as a static site into dist/site; REPOSITORY=https://... is where links to sources lead
+site: ## Build the book, docs/, as a static site into dist/site; links to sources begin with REPOSITORY=https://...
 	@rm -rf dist/site
 	@HUGO_PARAMS_REPOSITORY='$(or $(REPOSITORY),https://example.com/podsequence)' CGO_ENABLED=0 \
 		$(GO) -C hack/site tool hugo --source . --destination '$(CURDIR)/dist/site' --noBuildLock --quiet --panicOnWarning
@@ -134,7 +134,7 @@ generate: ## Generate deepcopy methods and CRDs from apis/, pages of docs/ from 
 	$(GO) -C hack/charts run .
 
 .PHONY: dist
-dist: ## Write dist/install.yaml and dist/install-lite.yaml, and both for clusters before Kubernetes 1.36, with images named after IMG
+dist: ## Write dist/install.yaml and dist/install-lite.yaml, each also for Kubernetes before 1.36, with images of the name IMG
 	@mkdir -p dist
 	$(RENDER) -image '$(strip $(IMG))' manifests/default >dist/install.yaml
 	$(RENDER) -image '$(strip $(IMG))' manifests/lite >dist/install-lite.yaml
@@ -157,18 +157,18 @@ image-files:
 	@$(images) -platforms '$(PLATFORMS)' -only '$(PROGRAM)' -files '$(FILES)'
 
 .PHONY: charts
-charts: ## Package the Helm charts into dist/charts, with images named after IMG
+charts: ## Package the Helm charts into dist/charts, with images of the name IMG
 	@SOURCE_DATE_EPOCH='$(CREATED)' hack/charts.sh '$(VERSION)' '$(image_repository)' dist/charts
 
 # The kubectl plugin runs where people are. To try a release in minutes: PLATFORMS=linux/amd64 PLUGIN_PLATFORMS=linux/amd64
 PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 .PHONY: release
-release: ## Put images, charts, manifests, the kubectl plugin and checksums of the tag's release into dist/
+release: ## Build the release of the current tag into dist/: images, charts, manifests, the kubectl plugin and checksums
 	@PLUGIN_PLATFORMS='$(PLUGIN_PLATFORMS)' VERSION='$(VERSION)' IMG='$(IMG)' GO='$(GO)' LDFLAGS='$(ldflags)' hack/release.sh
 
 .PHONY: docker-build
-docker-build: ## Build the images of both programs with Docker, named after IMG; they have the files that those of `make images` have
+docker-build: ## Build the images of both programs with Docker, of the name IMG; they contain the same files as those of `make images`
 	$(DOCKER) build --target scheduler --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' -t '$(call image,scheduler)' .
 	$(DOCKER) build --target controller --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' -t '$(call image,controller)' .
 
@@ -178,7 +178,7 @@ docker-build: ## Build the images of both programs with Docker, named after IMG;
 test_packages := -deps -test -f '{{if and .GoFiles (ne .Name "main") (not .ForTest) (not .Standard)}}{{.ImportPath}}{{end}}' ./...
 
 .PHONY: test
-test: build build-helm ## Run all tests, on a real control plane where one is needed
+test: build build-helm ## Run all tests, on a real control plane where they need one
 	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
 	$(GO) test $$($(GO) list ./... | grep -v /test/)
 	for module in images charts; do $(GO) -C hack/$$module test ./... || exit 1; done
@@ -196,7 +196,7 @@ verify: ## Check formatting, vet, lint, import directions, and that generated fi
 	@hack/verify.sh
 
 .PHONY: vulncheck
-vulncheck: ## Look up known vulnerabilities of what our programs call; needs the Go vulnerability database, or a copy of it as GOVULNDB
+vulncheck: ## Look for known vulnerabilities in the code that our programs call; needs the Go vulnerability database, or a copy of it in GOVULNDB
 	@hack/vulncheck.sh
 
 .PHONY: test-as-default-scheduler
@@ -206,7 +206,7 @@ test-as-default-scheduler: build ## Run the stories of test/integration with our
 
 FROM ?= HEAD~1
 .PHONY: upgrade-test
-upgrade-test: build ## Upgrade from the commit FROM, and roll back to it, with a thousand pods held
+upgrade-test: build ## Upgrade from the commit FROM, and roll back to it, while a thousand pods are held
 	hack/upgrade.sh $(FROM) $(BIN)/earlier
 	$(GO) test -count=1 -timeout 60m -run '^TestUpgradeAndRollBack' ./test/integration -earlier-release $(CURDIR)/$(BIN)/earlier
 
@@ -224,7 +224,7 @@ compat: build build-control-plane
 	$(GO) run ./hack/compat -control-plane $(BIN)/compat/$(K8S) $(ARGS) v$(compat_release)
 endif
 .PHONY: compat
-compat: ## Run the stories on a control plane of Kubernetes K8S (1.34 and later), and write docs/compatibility.md; ARGS="-features lite" for some
+compat: ## Run the stories on a control plane of Kubernetes K8S (1.34 or later), and write docs/compatibility.md; ARGS="-features lite" selects some
 
 .PHONY: build-control-plane
 build-control-plane: ## Build API server, controller-manager and scheduler of Kubernetes K8S into bin/compat/, for `sandbox up --control-plane`
@@ -236,7 +236,7 @@ build-control-plane: ## Build API server, controller-manager and scheduler of Ku
 PKG ?= ./test/integration/...
 RUN ?= .
 .PHONY: deflake
-deflake: build ## Repeat the tests of PKG, or those that match RUN, until one fails or Ctrl-C
+deflake: build ## Repeat the tests of PKG, or those that match RUN, until one fails or you press Ctrl-C
 	@n=0; while $(GO) test -count=1 -failfast -run '$(RUN)' $(PKG) >.deflake.log 2>&1; do \
 		n=$$((n + 1)); echo "passed $$n times"; \
 	done; cat .deflake.log; echo "failed after passing $$n times"; exit 1
@@ -248,7 +248,7 @@ SITES ?= 1
 PROVE_DIR ?= .prove
 prove_args = -sites $(SITES) $(if $(PAGE),-page docs/proof.md) -dir '$(PROVE_DIR)' -commit '$(COMMIT)'
 .PHONY: prove
-prove: build ## Play random worlds under random faults, and judge them: SEEDS=n of them, SITES=2 at a time, or SEED=n; SHRINK=30m shortens what fails, PAGE=1 writes docs/proof.md
+prove: build ## Play random worlds under random faults, and judge them: SEEDS=n of them, SITES=2 at a time, or SEED=n; SHRINK=30m shortens what failed, PAGE=1 writes docs/proof.md
 	$(if $(FRESH),rm -rf '$(PROVE_DIR)')
 	$(GO) run ./test/prove $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(prove_args) $(if $(SHRINK),-shrink $(SHRINK)) $(ARGS)
 
@@ -257,12 +257,12 @@ prove-writes: build ## Kill our programs just before and just after each kind of
 	$(GO) run ./test/prove -writes $(prove_args) $(ARGS)
 
 .PHONY: mutants
-mutants: ## Make small wrong changes, one at a time, and see which tests notice; ARGS="-only verdict.go" for some, FRESH=1 anew, PAGE=1 writes docs/proof.md
+mutants: ## Make small wrong changes in the code, one at a time, and report which the tests notice; ARGS="-only verdict.go" selects some, FRESH=1 forgets earlier results, PAGE=1 writes docs/proof.md
 	$(if $(FRESH),rm -rf .mutants)
 	$(GO) run ./test/mutants $(if $(PAGE),-page docs/proof.md) $(ARGS)
 
 .PHONY: fuzz
-fuzz: ## Fuzz the engine, and whatever reads stored objects, FOR=10m each; an input that fails is kept in testdata/fuzz
+fuzz: ## Fuzz the engine and everything that reads stored objects, each for FOR=10m; inputs that fail go to testdata/fuzz
 	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' pkg | sort | while IFS=': ' read -r file _ name; do \
 		echo "$$name:" && $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime '$(FOR)' "./$${file%/*}" </dev/null || exit 1; \
 	done
@@ -275,19 +275,19 @@ build-bench:
 	@hack/with-progress.sh "building scheduler_perf" $(GO) test -c -o $(BIN)/schedulerperf.test ./test/bench/schedulerperf
 
 .PHONY: bench
-bench: build build-bench ## Compare what order costs with what people use instead, and write docs/performance.md; ROW=5 for one row, SHORT=1 to try
+bench: build build-bench ## Measure what order costs, compared with what people use instead, and write docs/performance.md; ROW=5 measures one row, SHORT=1 is a quick trial
 	$(GO) test -run '^$$' -bench '^BenchmarkRows$$' -benchtime 1x -timeout 24h $(if $(SHORT),-short) ./test/bench -rows '$(ROW)'
 
 FOR ?= 1h
 .PHONY: soak
-soak: build ## Have 50,000 pods on 5,000 nodes roll out for an hour, or FOR=10m; SHORT=1 has 500 pods on 50 nodes
+soak: build ## Roll out 50,000 pods on 5,000 nodes for an hour, or FOR=10m; SHORT=1 uses 500 pods on 50 nodes
 	$(GO) test -run '^$$' -bench '^BenchmarkSoak$$' -benchtime 1x -timeout 48h $(if $(SHORT),-short) ./test/bench -soak '$(FOR)' \
 		$(if $(SHORT),-soak-nodes 50 -soak-pods 500)
 
 .PHONY: bench-engine
-bench-engine: ## Measure what an event costs the engine
+bench-engine: ## Measure the cost of one event in the engine
 	$(GO) test -run '^$$' -bench . -benchmem ./pkg/sequence/
 
 .PHONY: bench-tenants
-bench-tenants: build ## Measure what a hostile tenant costs another one; ARGS="-attacks huge-job" for some, ARGS=-h for all flags
+bench-tenants: build ## Measure what a hostile tenant costs another one; ARGS="-attacks huge-job" selects some attacks, ARGS=-h lists all flags
 	$(GO) run ./test/tenants $(ARGS)

@@ -12,31 +12,31 @@ import (
 	"example.com/podsequence/internal/version"
 )
 
-const help = `podsequence-controller reports how far PodSequences have come, and releases pods that other schedulers place.
+const help = `podsequence-controller writes the status of PodSequences, and releases pods that other schedulers place.
 
 It does five things:
 
-  Status. It writes the status of every PodSequence, and events for what is new in it.
+  Status. It writes the status of every PodSequence and ClusterPodSequence, and an event for each change
+  that matters.
 
-  Gates. A pod whose scheduler is none of --scheduler-names waits by a scheduling gate in
-  spec.schedulingGates. When its group may start, the controller removes the gate of its PodSequence,
-  and no other; while it waits, its PodScheduled condition says what for. Pods of --scheduler-names
-  are left to their scheduler.
+  Gates. A pod of a scheduler that --scheduler-names does not name waits by means of a scheduling gate in
+  spec.schedulingGates. When the group of the pod is released, the controller removes the gate of the
+  PodSequence, and no other gate. Until then the PodScheduled condition of the pod says what it waits for.
 
-  Steps. It runs the containers of every SequentialJob one after another, each by a Job of its own.
+  Steps. It runs the containers of every SequentialJob one after another, each in a Job of its own.
 
-  Rollouts. It has the Deployments of a DeploymentCoordination roll out one at a time: those that wait
-  are paused.
+  Rollouts. It lets the Deployments of a DeploymentCoordination roll out one at a time, and pauses those
+  that wait.
 
-  Pod groups. When all pods of a group run, which its size says, it gives each of them a label.
+  Pod groups. It labels the pods of a group when all of them run.
 
---controllers chooses among them: podsequence does the first two, then come sequentialjob,
-deploymentcoordination and podgroup. A kind that is not installed yet is waited for.
+--controllers chooses among them: podsequence (status and gates), sequentialjob, deploymentcoordination and
+podgroup. If a kind is not installed yet, its controller waits for it.
 
-For pods it works beside podsequence-scheduler, and also alone (lite mode): then every pod that is to wait
-must carry a gate.
+The controller works beside podsequence-scheduler, or alone (lite mode). Alone it holds only pods that carry
+a gate.
 
-Of several replicas one works at a time; the others wait for its lease.`
+Run several replicas for availability: one works, and the others wait for its Lease.`
 
 const examples = `  # In a cluster, beside podsequence-scheduler.
   podsequence-controller
@@ -44,10 +44,10 @@ const examples = `  # In a cluster, beside podsequence-scheduler.
   # On a workstation, against the cluster of the current kubeconfig context.
   podsequence-controller --kubeconfig ~/.kube/config --leader-elect=false --metrics-secure=false --metrics-bind-address 127.0.0.1:8080
 
-  # Run SequentialJobs alone.
+  # Run only the controller of SequentialJobs.
   podsequence-controller --controllers=sequentialjob
 
-  # Write status only: no gate is lifted and no pod is written to.
+  # Write status only: lift no gates and write to no pods.
   podsequence-controller --gate-release=false`
 
 func newCommand() *cobra.Command {
@@ -55,7 +55,7 @@ func newCommand() *cobra.Command {
 	logging := logsapi.NewLoggingConfiguration()
 	command := &cobra.Command{
 		Use:     "podsequence-controller",
-		Short:   "Writes the status of PodSequences and lifts the gates of other schedulers' pods",
+		Short:   "Write the status of PodSequences, and lift the gates of pods of other schedulers",
 		Long:    help,
 		Example: examples,
 		Args:    cobra.NoArgs,

@@ -45,7 +45,7 @@ type leaderElection struct {
 
 func defaultOptions() *options {
 	return &options{
-		qps: 500, burst: 1000, // so that a group of 1,000 pods is let go, or labelled, at once
+		qps: 500, burst: 1000, // so that a group of 1,000 pods is released, or labelled, at once
 		controllers:    []string{allControllers},
 		metricsAddress: ":8443", metricsSecure: true,
 		healthAddress: ":8081",
@@ -68,55 +68,68 @@ func defaultOptions() *options {
 
 func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig,
-		"Kubeconfig file. If empty, $KUBECONFIG or ~/.kube/config, and in a cluster the pod's service account.")
-	flags.Float32Var(&o.qps, "kube-api-qps", o.qps, "Requests a second to the API server, on average.")
-	flags.IntVar(&o.burst, "kube-api-burst", o.burst, "Requests to the API server at once, for a short time.")
+		"Kubeconfig `file` for access to the cluster. If empty: in a cluster the service account of the pod, else $KUBECONFIG or ~/.kube/config.")
+	flags.Float32Var(&o.qps, "kube-api-qps", o.qps,
+		"Highest average rate of requests to the API server, in requests a second. Raise it together with --kube-api-burst if "+
+			"status or gates are late in a large cluster.")
+	flags.IntVar(&o.burst, "kube-api-burst", o.burst,
+		"Number of requests that may exceed --kube-api-qps for a moment.")
 
 	flags.StringSliceVar(&o.controllers, "controllers", o.controllers,
-		"Controllers to run: "+strings.Join(controllerNames, ", ")+". * stands for all of them, and a - before a name leaves it out: "+
-			"podsequence,podgroup runs two, and *,-sequentialjob, or -sequentialjob for short, all but one. May be given several times. "+
-			"One that does not run needs neither its kind nor its permissions: see the components in manifests/without.")
+		"Controllers to run, of "+strings.Join(controllerNames, ", ")+". * stands for all of them, and - before a name leaves that one out. "+
+			"\"podsequence,podgroup\" runs two; \"*,-sequentialjob\", or \"-sequentialjob\" for short, runs all but one. May be repeated. "+
+			"A controller that does not run needs neither its kind nor its permissions: see the components in manifests/without.")
 
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress,
-		"Address to serve /metrics at. \"0\" serves none.")
+		"Address on which to serve /metrics, such as :8443 or 127.0.0.1:8080. \"0\" turns metrics off.")
 	flags.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure,
-		"Serve metrics by HTTPS, and only to those who may get the non-resource URL /metrics. If false, by HTTP to all.")
+		"Serve metrics over HTTPS, and only to clients that may get the non-resource URL /metrics. If false, serve them over HTTP to everybody.")
 	flags.BoolVar(&o.metricsNames, "metrics-sequence-names", o.metricsNames,
-		"Serve metrics with the names of PodSequences and ClusterPodSequences as labels, too. They are as many time series as users like.")
+		"Also serve metrics that have the names of PodSequences and ClusterPodSequences as labels. Whoever may create sequences then decides how many time series there are.")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress,
-		"Address to serve /livez and /readyz at. \"0\" serves none.")
+		"Address on which to serve /livez and /readyz over HTTP. \"0\" turns them off.")
 
-	flags.StringSliceVar(&o.sequences.SchedulerNames, "scheduler-names", o.sequences.SchedulerNames,
-		"Names of podsequence-scheduler's profiles. Pods with one of these as spec.schedulerName are left to it. Empty if there is none (lite mode).")
-	flags.BoolVar(&o.sequences.ReleaseGates, "gate-release", o.sequences.ReleaseGates,
-		"Lift the gates of all other schedulers' pods when they may start. If false, no pod is written to.")
-	flags.StringSliceVar(&o.sequences.GatePrefixes, "gate-prefixes", o.sequences.GatePrefixes,
-		"Beginnings of gates that may be lifted, each a DNS name followed by '/'. A PodSequence that names another gate is Degraded, and that gate is left alone.")
-	flags.BoolVar(&o.sequences.ExplainWaits, "explain-waits", o.sequences.ExplainWaits,
-		"Say in the PodScheduled condition of pods that wait by a gate what they wait for.")
-	flags.IntVar(&o.sequences.StatusWritesPerNamespace, "status-writes-per-namespace", o.sequences.StatusWritesPerNamespace,
-		"How many statuses of PodSequences, and how many of DeploymentCoordinations, of one namespace to write in a second; twice as many at once "+
-			"after a pause. A status of 64 groups counts as 9, one of 64 Deployments as 5.")
+	o.addSequenceFlags(flags)
 
 	flags.StringVar(&o.groups.NameLabel, "pod-group-name-label", o.groups.NameLabel,
-		"Key of the label whose value names the group of a pod, within its namespace.")
+		"Key of the label that puts a pod into a pod group: pods of one namespace with the same value form a group.")
 	flags.StringVar(&o.groups.ReadyLabel, "pod-group-ready-label", o.groups.ReadyLabel,
-		"Key of the label that every pod of a group gets, with value true, once all of them run.")
+		"Key of the label that every pod of a group gets, with the value true, when all of them run.")
 
 	flags.IntVar(&o.maxCoordinations, "max-deployment-coordinations", o.maxCoordinations,
-		"How many DeploymentCoordinations of a namespace count, the oldest first. The others are Degraded, TooManyCoordinations, and do nothing.")
+		"Highest number of DeploymentCoordinations that work in one namespace. The oldest count; the others do nothing and are Degraded, TooManyCoordinations.")
 
-	l := &o.leaderElection
+	o.leaderElection.addFlags(flags)
+}
+
+// addSequenceFlags adds the flags of the controller of PodSequences.
+func (o *options) addSequenceFlags(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&o.sequences.SchedulerNames, "scheduler-names", o.sequences.SchedulerNames,
+		"Names of the profiles of podsequence-scheduler. The controller leaves pods with one of these as spec.schedulerName to that scheduler. "+
+			"Set it to \"\" if podsequence-scheduler is not installed (lite mode).")
+	flags.BoolVar(&o.sequences.ReleaseGates, "gate-release", o.sequences.ReleaseGates,
+		"Lift the gates of pods of all other schedulers when their group is released. If false, the controller writes to no pod.")
+	flags.StringSliceVar(&o.sequences.GatePrefixes, "gate-prefixes", o.sequences.GatePrefixes,
+		"Prefixes of the scheduling gates that may be lifted, each a DNS name and '/', such as podsequence.example.com/. "+
+			"Other gates are never lifted, and a PodSequence that names one is Degraded, GateNotAllowed. Give podsequence-scheduler the same prefixes.")
+	flags.BoolVar(&o.sequences.ExplainWaits, "explain-waits", o.sequences.ExplainWaits,
+		"Write into the PodScheduled condition of a gated pod what the pod waits for.")
+	flags.IntVar(&o.sequences.StatusWritesPerNamespace, "status-writes-per-namespace", o.sequences.StatusWritesPerNamespace,
+		"Highest rate of status writes in one namespace, in writes a second: for PodSequences, and again for DeploymentCoordinations. "+
+			"After a pause twice as many may come at once. Large statuses count more: one of 64 groups as 9 writes, one of 64 Deployments as 5.")
+}
+
+func (l *leaderElection) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&l.enabled, "leader-elect", l.enabled,
-		"Work only while holding the lease podsequence-controller. Needed when more than one replica runs.")
+		"Work only while holding the Lease podsequence-controller, so that only one replica works. Turn it off only if there is one replica.")
 	flags.StringVar(&l.namespace, "leader-elect-resource-namespace", l.namespace,
-		"Namespace of the lease. If empty, the pod's own, and outside a cluster podsequence-system.")
+		"Namespace of the Lease. If empty: in a cluster the namespace of the pod, else podsequence-system.")
 	flags.DurationVar(&l.leaseDuration, "leader-elect-lease-duration", l.leaseDuration,
-		"How long after its last renewal a lease may be taken over by another replica.")
+		"Time after its last renewal when another replica may take the Lease over, such as 15s.")
 	flags.DurationVar(&l.renewDeadline, "leader-elect-renew-deadline", l.renewDeadline,
-		"How long the leader tries to renew its lease before it stops working. Less than the lease duration.")
+		"Time for which the leader tries to renew the Lease before it exits, such as 10s. Must be less than --leader-elect-lease-duration.")
 	flags.DurationVar(&l.retryPeriod, "leader-elect-retry-period", l.retryPeriod,
-		"How often to try to acquire or renew the lease. Less than the renew deadline.")
+		"Time between attempts to acquire or renew the Lease, such as 2s. Must be less than --leader-elect-renew-deadline.")
 }
 
 // validate reports everything that is wrong, so that it can be fixed at once.
@@ -179,7 +192,7 @@ func validateNames(flag string, names []string, validate func(string) error) err
 			errs = append(errs, fmt.Errorf("--%s: %w", flag, err))
 		}
 		if seen.Has(name) {
-			errs = append(errs, fmt.Errorf("--%s: %q is there twice", flag, name))
+			errs = append(errs, fmt.Errorf("--%s: %q is given twice", flag, name))
 		}
 		seen.Insert(name)
 	}
@@ -188,14 +201,14 @@ func validateNames(flag string, names []string, validate func(string) error) err
 
 func validateSchedulerName(name string) error {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return fmt.Errorf("%q is not the name of a scheduler: %s", name, problems[0])
+		return fmt.Errorf("%q is no scheduler name: %s", name, problems[0])
 	}
 	return nil
 }
 
 func validateLabelKey(flag, key string) error {
 	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
-		return fmt.Errorf("--%s: %q is not the key of a label: %s", flag, key, problems[0])
+		return fmt.Errorf("--%s: %q is no label key: %s", flag, key, problems[0])
 	}
 	return nil
 }

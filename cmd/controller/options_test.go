@@ -34,11 +34,11 @@ func TestFlags(t *testing.T) {
 		},
 		"the same controller twice": {
 			args: []string{"--controllers=podgroup,podgroup"},
-			want: `--controllers: "podgroup" is there twice`,
+			want: `--controllers: "podgroup" is given twice`,
 		},
 		"the same controller left out twice": {
 			args: []string{"--controllers=-podgroup", "--controllers=-podgroup"},
-			want: `--controllers: "-podgroup" is there twice`,
+			want: `--controllers: "-podgroup" is given twice`,
 		},
 		"a controller turned on and left out": {
 			args: []string{"--controllers=*,podgroup,-podgroup"},
@@ -50,11 +50,11 @@ func TestFlags(t *testing.T) {
 		},
 		"an empty name among others": {
 			args: []string{"--scheduler-names=a,"},
-			want: `--scheduler-names: "" is not the name of a scheduler`,
+			want: `--scheduler-names: "" is no scheduler name`,
 		},
 		"the same scheduler twice": {
 			args: []string{"--scheduler-names=a,a"},
-			want: `--scheduler-names: "a" is there twice`,
+			want: `--scheduler-names: "a" is given twice`,
 		},
 		"no prefix": {
 			args: []string{"--gate-prefixes="},
@@ -92,11 +92,11 @@ func TestFlags(t *testing.T) {
 		},
 		"a label whose key is none": {
 			args: []string{"--pod-group-name-label=a b"},
-			want: `--pod-group-name-label: "a b" is not the key of a label`,
+			want: `--pod-group-name-label: "a b" is no label key`,
 		},
 		"a label without a key": {
 			args: []string{"--pod-group-ready-label="},
-			want: `--pod-group-ready-label: "" is not the key of a label`,
+			want: `--pod-group-ready-label: "" is no label key`,
 		},
 		"the same label for both": {
 			args: []string{"--pod-group-name-label=gang", "--pod-group-ready-label=gang"},

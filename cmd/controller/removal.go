@@ -17,36 +17,36 @@ import (
 	"example.com/podsequence/pkg/removal"
 )
 
-const undeployHelp = `Removes both programs, their policies and their permissions, and keeps the kinds and their objects.
+const undeployHelp = `Remove both programs, their policies and their permissions. Keep the kinds and their objects.
 
-It deletes what the manifests list, in an order of its own, and gives back what the programs hold:
+The command deletes the objects that the manifests list, except the kinds, and releases what the programs hold:
 
-  - Deployments that a DeploymentCoordination paused are unpaused. Those that their owners paused stay paused.
-  - DeploymentCoordinations lose the finalizer that only the controller would remove.
-  - SequentialJobs that have not finished are listed.
-  - Pods that stay Pending are listed, with the commands that have them scheduled by the cluster's own scheduler.
+  - It unpauses the Deployments that a DeploymentCoordination paused. Those that their owners paused stay paused.
+  - It removes the finalizer of DeploymentCoordinations, which only the controller would remove.
+  - It lists the SequentialJobs that have not finished.
+  - It lists the pods that stay Pending, with commands that hand them to the cluster's own scheduler.
 
-It acts with the permissions of the kubeconfig, which must be those of a cluster administrator. It does not need the
-controller to run. It can be interrupted and run again; once there is nothing left to do it does nothing.`
+It uses the permissions of the kubeconfig, which must be those of a cluster administrator. The controller need not
+run. If the command is interrupted, run it again. When nothing is left to do, it does nothing.`
 
-const uninstallHelp = `Removes the kinds that the manifests define, and all objects of these kinds.
+const uninstallHelp = `Remove the kinds that the manifests define, and all objects of these kinds.
 
-First it deletes every DeploymentCoordination, and unpauses what they paused; then every SequentialJob, with its Jobs; then
-the kinds themselves. Run "undeploy" before it. Without that it works too: a program that still runs finds no objects any
-more.
+The command deletes every DeploymentCoordination and unpauses the Deployments that it paused; then every SequentialJob
+with its Jobs; then the kinds themselves. Run "undeploy" first. If a program still runs, uninstall works too: the
+program finds no more objects.
 
-It acts with the permissions of the kubeconfig, which must be those of a cluster administrator. It can be interrupted and
-run again; once there is nothing left to do it does nothing.`
+It uses the permissions of the kubeconfig, which must be those of a cluster administrator. If the command is
+interrupted, run it again. When nothing is left to do, it does nothing.`
 
 func newUndeployCommand() *cobra.Command {
 	return newRemovalCommand(&cobra.Command{
 		Use:   "undeploy -f FILENAME",
-		Short: "Removes both programs from a cluster, and releases what they hold",
+		Short: "Remove both programs from a cluster, and release what they hold",
 		Long:  undeployHelp,
-		Example: `  # What was installed with: kubectl apply --server-side -f install.yaml
+		Example: `  # After an installation with: kubectl apply --server-side -f install.yaml
   podsequence-controller undeploy -f install.yaml
 
-  # What was installed with: kubectl apply --server-side -k overlay
+  # After an installation with: kubectl apply --server-side -k overlay
   kubectl kustomize overlay | podsequence-controller undeploy -f -`,
 	}, (*removal.Remover).Undeploy)
 }
@@ -54,7 +54,7 @@ func newUndeployCommand() *cobra.Command {
 func newUninstallCommand() *cobra.Command {
 	return newRemovalCommand(&cobra.Command{
 		Use:   "uninstall -f FILENAME",
-		Short: "Removes the kinds from a cluster, and all their objects",
+		Short: "Remove the kinds from a cluster, and all their objects",
 		Long:  uninstallHelp,
 		Example: `  # After undeploy, with the same file.
   podsequence-controller uninstall -f install.yaml`,
@@ -78,14 +78,14 @@ func newRemovalCommand(
 		SchedulerNames: running.sequences.SchedulerNames, GatePrefixes: running.sequences.GatePrefixes, Timeout: 5 * time.Minute,
 	}}
 	flags := command.Flags()
-	flags.StringSliceVarP(&f.files, "filename", "f", nil, "File that was applied to install PodSequence. \"-\" is standard input.")
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig file. If empty, $KUBECONFIG or ~/.kube/config.")
-	flags.StringVar(&f.context, "context", "", "Context of the kubeconfig. If empty, its current one.")
-	flags.DurationVar(&f.Timeout, "timeout", f.Timeout, "How long to wait at most for each object that takes time to go.")
+	flags.StringSliceVarP(&f.files, "filename", "f", nil, "Manifest `file` with which PodSequence was installed. \"-\" reads standard input. May be repeated.")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig `file` for access to the cluster. If empty, $KUBECONFIG or ~/.kube/config.")
+	flags.StringVar(&f.context, "context", "", "Context of the kubeconfig to use. If empty, its current context.")
+	flags.DurationVar(&f.Timeout, "timeout", f.Timeout, "Longest time to wait for one object to be deleted, such as 5m.")
 	flags.StringSliceVar(&f.SchedulerNames, "scheduler-names", f.SchedulerNames,
-		"Names of podsequence-scheduler's profiles. Pods with one of these as spec.schedulerName are listed if they wait.")
+		"Names of the profiles of podsequence-scheduler. Waiting pods with one of these as spec.schedulerName are listed.")
 	flags.StringSliceVar(&f.GatePrefixes, "gate-prefixes", f.GatePrefixes,
-		"Beginnings of our gates. Pods that carry one are listed if they wait.")
+		"Prefixes of the gates of PodSequences, each a DNS name and '/'. Waiting pods that carry such a gate are listed.")
 	cobra.CheckErr(command.MarkFlagRequired("filename"))
 
 	command.Args = cobra.NoArgs

@@ -45,7 +45,7 @@ var components = map[string]func(ctx context.Context) error{
 func newComponentCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "component NAME -- ARGS",
-		Short:  "Run one upstream component in the foreground; other verbs use it to start processes",
+		Short:  "Run one upstream component in the foreground; the other commands use this to start processes",
 		Hidden: true,
 		Args:   cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

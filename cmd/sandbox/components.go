@@ -15,7 +15,7 @@ import (
 func newStatusCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "List the components of a cluster and how they are",
+		Short: "List the components of a cluster and their states",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cluster, err := controlplane.Open(s.dir)
@@ -50,7 +50,7 @@ func state(status controlplane.ComponentStatus) string {
 func newKillCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use:       "kill COMPONENT",
-		Short:     "Kill a component, as a crash would",
+		Short:     "Kill a component, as if it had crashed",
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: controlplane.Components(),
 		RunE: func(cmd *cobra.Command, args []string) error {

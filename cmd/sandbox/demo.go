@@ -24,29 +24,33 @@ func newDemoCommand(s *settings) *cobra.Command {
 	keep := false
 	command := &cobra.Command{
 		Use:   "demo",
-		Short: "Start pods in order on a fresh cluster, across it and on each node, and have the referee judge it",
-		Long: `Start pods in order on a fresh cluster, across it and on each node, and have the referee judge it.
+		Short: "Start pods in order on a fresh cluster, and let a referee judge the order",
+		Long: `Start pods in order on a fresh cluster, and let a referee judge the order.
 
-The first act is a shop of three tiers. The database is two pods by name with scheduling gates; the application a
-Deployment by label, held by its scheduler alone; the frontend a pod with a gate that is written for the cluster's own
-scheduler, and that a policy of our installation gives to ours. While the application waits, kubectl podseq says why.
+Act one is a shop of three tiers. The database is two pods by name, with scheduling gates. The application is a Deployment
+by label, without gates. The frontend is a pod with a gate, written for the cluster's own scheduler; an admission policy of
+PodSequence gives it to podsequence-scheduler. While the application waits, "kubectl podseq why" says what it waits for.
 
-The second act is a storage driver on each of five nodes, and an application whose pods go to a node once the driver is
-ready there. On one node it never is: no pod goes there.
+Act two is a storage driver on each of five nodes, and an application. Its pods go to a node when the driver is ready
+there. On one node the driver never becomes ready, and no pod goes there.
 
-In the third act the driver is in kube-system, as those of real clusters are, and the applications are in two namespaces. A
+Act three has the driver in kube-system, where those of real clusters are, and applications in two other namespaces. A
 ClusterPodSequence orders all of them.
 
-A referee that shares no code with what it judges watches the cluster and says at the end whether any pod was bound
-before its turn. The last thing shown is the timeline of the shop as kubectl podseq draws it.
+A referee watches the cluster and says at the end whether any pod was bound before its turn. It shares no code with the
+programs that it judges. At the end the demo shows the timeline of the shop, as kubectl podseq draws it.
 
-The exit code is the referee's: 0 only if all was seen and all was right.`,
+The exit code is that of the referee: 0 only if it saw everything and all of it was right.`,
+		Example: `  sandbox demo
+
+  # Leave the cluster running, to look around.
+  sandbox demo --keep`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return demo(cmd.Context(), cmd.OutOrStdout(), s, keep)
 		},
 	}
-	command.Flags().BoolVar(&keep, "keep", false, "leave the cluster running at the end")
+	command.Flags().BoolVar(&keep, "keep", false, "leave the cluster running at the end; the last lines say how to use and stop it")
 	return command
 }
 
@@ -67,7 +71,7 @@ func demo(ctx context.Context, out io.Writer, s *settings, keep bool) (err error
 	fmt.Fprintf(out, "The cluster is up after %s.\n\n", seconds(time.Since(began)))
 	defer func() {
 		if keep {
-			fmt.Fprintf(out, "\nThe cluster is still up. To use it, and to take it down:\n\n  export KUBECONFIG=%s\n  %s down --dir %s\n",
+			fmt.Fprintf(out, "\nThe cluster is still up. To use it, and to stop it:\n\n  export KUBECONFIG=%s\n  %s down --dir %s\n",
 				cluster.Kubeconfig(), os.Args[0], s.dir)
 			return
 		}
@@ -109,7 +113,7 @@ func followAct(ctx context.Context, screen *screen, config *rest.Config, sequenc
 	defer cancel()
 	err := follow(ctx, screen, config, sequence, show)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("the sequence %s was not so far after %s: look at the logs", sequence.Name, demoTimeout)
+		return fmt.Errorf("the sequence %s did not finish within %s: look at the logs", sequence.Name, demoTimeout)
 	}
 	return err
 }

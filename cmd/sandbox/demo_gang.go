@@ -43,17 +43,19 @@ func newGangDemoCommand(s *settings) *cobra.Command {
 		Short: "Run four gangs of eight pods on nodes that hold two, on a fresh cluster",
 		Long: `Run four gangs of eight pods on nodes that hold two, on a fresh cluster.
 
-A gang gets its label, podgroup.jhwagner.github.io/ready, when all eight of its pods run. A stage of KWOK, which is
-one of the samples, completes pods that have it. The gangs are four Jobs, one after another.
+Each gang is a Job of eight pods. When all eight run, podsequence-controller labels them with
+podgroup.jhwagner.github.io/ready. A KWOK stage, one of the samples, then completes the pods. The Jobs are created one
+after another.
 
-With --deadlock they come all at once, pod by pod in turn: the scheduler starts a part of each, none is ever whole,
-and nothing completes. After ten seconds of that the same is done with PodGroups and Kubernetes' own gang scheduling.`,
+With --deadlock the pods of all gangs are created at once, in turn. The scheduler then starts a part of each gang, no gang
+is ever whole, and nothing completes. After ten seconds the demo does the same again with PodGroups and the gang
+scheduling of Kubernetes.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return demoGang(cmd.Context(), cmd.OutOrStdout(), s, deadlock)
 		},
 	}
-	command.Flags().BoolVar(&deadlock, "deadlock", false, "show the deadlock without gang scheduling, and the way out of it")
+	command.Flags().BoolVar(&deadlock, "deadlock", false, "first show the deadlock without gang scheduling, then gang scheduling")
 	return command
 }
 

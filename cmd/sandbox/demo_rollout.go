@@ -30,11 +30,11 @@ var rolloutDemo = types.NamespacedName{Namespace: "addresses", Name: "addresses"
 func newRolloutDemoCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo-rollout",
-		Short: "Roll out three Deployments one at a time on a fresh cluster, and have a watcher judge it",
-		Long: `Roll out three Deployments one at a time on a fresh cluster, and have a watcher judge it.
+		Short: "Roll out three Deployments one at a time on a fresh cluster, and let a watcher judge the order",
+		Long: `Roll out three Deployments one at a time on a fresh cluster, and let a watcher judge the order.
 
-All three get a new image in the same second. A DeploymentCoordination has them roll out in turn. A watcher that
-shares no code with the controller says at the end whether two were ever rolling at once.`,
+All three get a new image in the same second. A DeploymentCoordination makes them roll out in turn. At the end a watcher,
+which shares no code with the controller, says whether two ever rolled out at once.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return demoRollout(cmd.Context(), cmd.OutOrStdout(), s)

@@ -44,8 +44,11 @@ type settings struct {
 func newCommand() *cobra.Command {
 	s := &settings{}
 	command := &cobra.Command{
-		Use:           "sandbox",
-		Short:         "A Kubernetes cluster with PodSequence on one machine",
+		Use:   "sandbox",
+		Short: "A Kubernetes cluster with PodSequence on one machine",
+		Long: `sandbox runs a Kubernetes cluster with PodSequence on one machine, to try it, for tests and for benchmarks.
+
+The control plane is real; KWOK simulates the nodes. Start with "sandbox demo", or with "sandbox up" for a cluster of your own.`,
 		Version:       version.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -55,7 +58,7 @@ func newCommand() *cobra.Command {
 	// among them.
 	command.Flags().Bool("version", false, "print the version")
 	pflag.CommandLine.VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
-	command.PersistentFlags().StringVar(&s.dir, "dir", ".sandbox", "directory of the cluster's data and logs")
+	command.PersistentFlags().StringVar(&s.dir, "dir", ".sandbox", "`directory` for the data and the logs of the cluster")
 	command.AddCommand(newUpCommand(s))
 	command.AddCommand(newDownCommand(s))
 	command.AddCommand(newStatusCommand(s))

@@ -32,15 +32,22 @@ func newRefereeCommand(s *settings) *cobra.Command {
 	o := &refereeOptions{}
 	command := &cobra.Command{
 		Use:   "referee",
-		Short: "Watch the cluster and say whether any pod is bound before its turn",
-		Long: `Watch the cluster and say whether any pod is bound before its turn.
+		Short: "Watch the cluster and report any pod that is bound before its turn",
+		Long: `Watch the cluster and report any pod that is bound before its turn.
 
-The referee shares no code with what it judges and writes nothing. It reads the cluster's etcd, which misses nothing
-when the API server is killed. It watches until what --until-complete names is
-completed, --for is over, or it is interrupted, and then gives its verdict.
+The referee shares no code with the programs that it judges, and writes nothing to the cluster. It reads the cluster's
+etcd, and so misses nothing when the API server is killed. It gives its verdict when everything that --until-complete
+names is completed, when the time of --for is over, or when you press Ctrl-C.
 
-Exit codes: 0 all was seen and all was right; 1 a pod was bound before its turn; 2 something may have been missed,
-could not be judged, or did not complete in time.`,
+Exit codes:
+  0  it saw everything, and all of it was right
+  1  a pod was bound before its turn
+  2  it may have missed something, could not judge something, or something did not complete in time`,
+		Example: `  # Until Ctrl-C.
+  sandbox referee
+
+  # Until a sequence is completed, for at most five minutes; then draw its timeline.
+  sandbox referee --until-complete shop/backend --for 5m --timeline`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return withExitCode(ordercheck.ExitIncomplete, o.run(command.Context(), s.dir, command.OutOrStdout()))
@@ -48,12 +55,12 @@ could not be judged, or did not complete in time.`,
 	}
 	flags := command.Flags()
 	flags.StringSliceVar(&o.schedulerNames, "scheduler-names", []string{ordercheck.DefaultSchedulerName},
-		"profiles whose pods are held")
+		"`names` of the scheduler profiles that must hold pods")
 	flags.StringSliceVar(&o.untilComplete, "until-complete", nil,
-		"watch until this PodSequence, namespace/name, or ClusterPodSequence, name, is completed; may be repeated")
-	flags.DurationVar(&o.duration, "for", 0, "watch no longer than this")
-	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
-	flags.BoolVar(&o.timeline, "timeline", false, "also draw a timeline of what --until-complete names")
+		"watch until this `sequence` is completed: namespace/name of a PodSequence, or name of a ClusterPodSequence; may be repeated")
+	flags.DurationVar(&o.duration, "for", 0, "longest time to watch, such as 5m; 0 for no limit")
+	flags.StringVarP(&o.output, "output", "o", "text", "output `format`: text or json")
+	flags.BoolVar(&o.timeline, "timeline", false, "also draw a timeline of the sequences that --until-complete names")
 	return command
 }
 

@@ -32,24 +32,30 @@ func newUpCommand(s *settings) *cobra.Command {
 	flags := &upFlags{}
 	command := &cobra.Command{
 		Use:   "up",
-		Short: "Start a cluster; take it down again on Ctrl-C",
-		Args:  cobra.NoArgs,
+		Short: "Start a cluster; stop it on Ctrl-C",
+		Example: `  # Three nodes, until Ctrl-C.
+  sandbox up
+
+  # Ten nodes; leave the cluster running, and stop it later.
+  sandbox up --nodes 10 --detach
+  sandbox down`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return up(cmd.Context(), cmd.OutOrStdout(), s, flags)
 		},
 	}
-	command.Flags().IntVar(&flags.nodes, "nodes", 3, "number of nodes")
+	command.Flags().IntVar(&flags.nodes, "nodes", 3, "`number` of nodes; KWOK simulates them")
 	command.Flags().BoolVar(&flags.detach, "detach", false, "return once the cluster is up, and leave it running")
 	command.Flags().BoolVar(&flags.auditLog, "audit-log", false, "record every request to the API server in logs/audit.log")
-	command.Flags().StringSliceVar(&flags.without, "without", nil, "components not to start")
+	command.Flags().StringSliceVar(&flags.without, "without", nil, "`components` that are not started, such as podsequence-scheduler; sandbox status lists all")
 	command.Flags().StringVar(&flags.controlPlane, "control-plane", "",
-		"`DIRECTORY` of kube-apiserver, kube-controller-manager and kube-scheduler of another Kubernetes release, see hack/compat")
+		"`directory` with kube-apiserver, kube-controller-manager and kube-scheduler of another Kubernetes release; make build-control-plane builds them")
 	command.Flags().BoolVar(&flags.asDefaultScheduler, "as-default-scheduler", false,
-		"run podsequence-scheduler in place of kube-scheduler: no workload needs schedulerName then")
+		"run podsequence-scheduler in place of kube-scheduler, so that no workload needs schedulerName")
 	command.Flags().StringSliceVar(&flags.featureGates, "feature-gates", nil,
-		"feature gates of API server, controller-manager and schedulers, such as GenericWorkload=true for gang scheduling")
+		"feature `gates` of the API server, the controller-manager and the schedulers, such as GenericWorkload=true for gang scheduling")
 	command.Flags().StringSliceVar(&flags.runtimeConfig, "runtime-config", nil,
-		"API versions to serve besides those served by default, such as scheduling.k8s.io/v1beta1=true")
+		"API `versions` that the API server serves in addition to its defaults, such as scheduling.k8s.io/v1beta1=true")
 	return command
 }
 
@@ -67,15 +73,15 @@ func up(ctx context.Context, out io.Writer, s *settings, flags *upFlags) error {
 	fmt.Fprintf(out, "\nThe cluster is up after %s. To use it:\n\n  export KUBECONFIG=%s\n\n",
 		seconds(time.Since(begin)), cluster.Kubeconfig())
 	if flags.detach {
-		fmt.Fprintf(out, "Take it down with \"sandbox down --dir %s\".\n", s.dir)
+		fmt.Fprintf(out, "Stop it with \"sandbox down --dir %s\".\n", s.dir)
 		return nil
 	}
-	fmt.Fprintln(out, "Ctrl-C takes it down.")
+	fmt.Fprintln(out, "Ctrl-C stops it.")
 	if err := cluster.Wait(ctx); err == nil {
-		fmt.Fprintln(out, "Taken down by another process.")
+		fmt.Fprintln(out, "Another process has stopped it.")
 		return nil
 	}
-	fmt.Fprintln(out, "\nTaking the cluster down.")
+	fmt.Fprintln(out, "\nStopping the cluster.")
 	// The end of ctx is why we stop; it must not cut the stopping short.
 	return cluster.Stop(context.WithoutCancel(ctx))
 }
@@ -113,7 +119,7 @@ func (f *upFlags) options(dir string) (controlplane.Options, error) {
 func newDownCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "End every process of a cluster and remove its data; logs stay",
+		Short: "Stop every process of a cluster and remove its data; logs stay",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			begin := time.Now()

@@ -40,7 +40,7 @@ const (
 // older. Without it the scheduler would wait permanently for the informers of kinds that an older API server does not serve.
 func addEmulation(command *cobra.Command) {
 	emulate := command.Flags().Bool(emulateFlag, true,
-		"Ask the API server for its version at start, and emulate that version if it is older. --emulated-version turns it off.")
+		"Ask the API server for its Kubernetes version at start, and emulate that version if it is older than this scheduler. Ignored if --emulated-version is given.")
 	prepare := command.PersistentPreRunE
 	command.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		verflag.PrintAndExitIfRequested()
@@ -73,7 +73,7 @@ func emulateAPIServer(ctx context.Context, flags *pflag.FlagSet) error {
 		return fmt.Errorf("API server at %s: %w", config.Host, err)
 	}
 	if emulated == nil {
-		klog.Background().Info("Emulating no older Kubernetes version: the API server is as new as this scheduler",
+		klog.Background().Info("Not emulating an older Kubernetes version: the API server is not older than this scheduler",
 			"apiServer", server.GitVersion, "scheduler", ours)
 		return nil
 	}
@@ -111,7 +111,7 @@ func servedVersion(server apiversion.Info) (*version.Version, error) {
 	for i, text := range []string{major, strings.TrimRight(minor, "+")} { // some providers write 34+
 		number, err := strconv.ParseUint(text, 10, 16)
 		if err != nil {
-			return nil, fmt.Errorf("its version %q.%q is none of Kubernetes: say --%s=1.MINOR", major, minor, emulatedVersionFlag)
+			return nil, fmt.Errorf("its version %q.%q is no Kubernetes version: set --%s=1.MINOR", major, minor, emulatedVersionFlag)
 		}
 		numbers[i] = uint(number)
 	}
@@ -130,7 +130,7 @@ func awaitServerVersion(ctx context.Context, config *rest.Config) (server apiver
 	err = again.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		found, err := client.ServerVersionWithContext(ctx)
 		if err != nil {
-			klog.Background().Error(err, "Waiting for the API server to say its version; say it by a flag if it must not be asked",
+			klog.Background().Error(err, "Waiting for the API server to answer with its version; set it with a flag if the API server must not be asked",
 				"apiServer", config.Host, "flag", "--"+emulatedVersionFlag+"=1.MINOR")
 			return false, nil
 		}

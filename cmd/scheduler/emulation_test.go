@@ -52,7 +52,7 @@ func TestEmulatedVersion(t *testing.T) {
 		},
 		"a version without numbers is refused": {
 			server:  apiversion.Info{Major: "", Minor: "", GitVersion: "v0.0.0-master"},
-			wantErr: "say --emulated-version=1.MINOR",
+			wantErr: "set --emulated-version=1.MINOR",
 		},
 	}
 	for name, test := range tests {

@@ -19,7 +19,7 @@ import (
 // else: it may have to wait for the API server.
 func addHealth(command *cobra.Command) {
 	address := command.Flags().String("health-probe-bind-address", ":8081",
-		"Address to serve /livez and /readyz at, which include the state of the PodSequence plugin. \"0\" serves none.")
+		"Address on which to serve /livez and /readyz over HTTP. This /readyz includes the state of the PodSequence plugin. \"0\" turns them off.")
 	prepare := command.PersistentPreRunE
 	command.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if *address != "0" {
@@ -40,6 +40,6 @@ func serveHealth(listener net.Listener) {
 	healthz.InstallReadyzHandler(mux, healthz.NamedCheck("podsequence", podsequence.Ready))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		klog.Background().Error(err, "Stopped to serve health probes")
+		klog.Background().Error(err, "Stopped serving health probes")
 	}
 }

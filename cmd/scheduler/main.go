@@ -25,15 +25,21 @@ func main() {
 	command.Use = "podsequence-scheduler"
 	command.Long = `podsequence-scheduler is a kube-scheduler that starts pods in the order of their PodSequences.
 
-It runs beside the cluster's own scheduler and schedules the pods whose spec.schedulerName is one of
-its profiles. Its configuration file must enable the plugin PodSequence; the one shipped in
-manifests/scheduler-config does.
+It runs beside the cluster's own scheduler, and schedules the pods whose spec.schedulerName is one of its
+profiles. It holds a pod until all groups before the pod's group are ready.
 
-Beside kube-scheduler's secure port it serves /livez and /readyz by HTTP for probes, at
---health-probe-bind-address (default :8081; 0 for none). This /readyz knows of the plugin.
+Start it with a configuration file that enables the plugin PodSequence, such as the one in
+manifests/scheduler-config:
 
-At start it asks the API server for its version, and emulates that version if it is older, as
---emulated-version would. --emulate-api-server=false turns that off.`
+  podsequence-scheduler --config scheduler-config.yaml
+
+For probes it serves /livez and /readyz over HTTP at --health-probe-bind-address. This /readyz includes the
+state of the plugin; the one on the secure port of kube-scheduler does not.
+
+At start the scheduler asks the API server for its version. If that is older than the scheduler's own, the
+scheduler emulates it, as with --emulated-version. --emulate-api-server=false turns this off.
+
+All other flags are those of kube-scheduler.`
 	addEmulation(command)
 	addHealth(command)
 	os.Exit(cli.Run(command))

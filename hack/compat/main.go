@@ -20,9 +20,9 @@ import (
 const outDirectory = "bin/compat/tests"
 
 func main() {
-	controlPlane := flag.String("control-plane", "", "`DIRECTORY` of the programs of the release; those that the sandbox has if empty")
-	some := flag.String("features", "", "`REGEXP` of the features to look at; the results of others are kept")
-	page := flag.Bool("page", false, "write docs/compatibility.md from the results that there are, and run nothing")
+	controlPlane := flag.String("control-plane", "", "`DIRECTORY` with the control plane programs of the release; if empty, those of the sandbox")
+	some := flag.String("features", "", "test only the features that match this `REGEXP`; results of the others are kept")
+	page := flag.Bool("page", false, "only write docs/compatibility.md from the stored results")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := compat(ctx, flag.Arg(0), *controlPlane, *some, *page)

@@ -61,17 +61,17 @@ func main() {
 func parse(args []string) (*options, error) {
 	o := &options{}
 	flags := flag.NewFlagSet("images", flag.ExitOnError)
-	flags.StringVar(&o.builder.source, "source", "", "`DIRECTORY` of the sources, absolute")
-	flags.StringVar(&o.builder.ldflags, "ldflags", "", "`FLAGS` of the linker")
+	flags.StringVar(&o.builder.source, "source", "", "absolute path of the source `DIRECTORY`")
+	flags.StringVar(&o.builder.ldflags, "ldflags", "", "`FLAGS` for the linker")
 	platforms := flags.String("platforms", "linux/amd64 linux/arm64", "`PLATFORMS` to build for, separated by spaces")
-	flags.StringVar(&o.image, "image", "podsequence:latest", "`REPOSITORY:TAG` that all images are named after")
+	flags.StringVar(&o.image, "image", "podsequence:latest", "`REPOSITORY:TAG` from which the names of all images are made")
 	flags.StringVar(&o.release.version, "version", "unknown", "`VERSION` of the programs")
 	flags.StringVar(&o.release.commit, "commit", "unknown", "`COMMIT` of the sources")
-	created := flags.String("created", "0", "time of the images, in `SECONDS` since 1970: that of the commit, for two builds to be the same")
-	flags.StringVar(&o.out, "out", "", "`DIRECTORY` to write layouts, archives, inventories and digests to, absolute; empty writes none")
-	flags.BoolVar(&o.push, "push", false, "push the images to their registries, with the credentials of Docker's configuration")
-	flags.StringVar(&o.files, "files", "", "`DIRECTORY` to write the files of one image to, and nothing else: for a Dockerfile")
-	flags.StringVar(&o.only, "only", "", "`PROGRAM` to build the image of; empty builds all")
+	created := flags.String("created", "0", "creation time of the images, in `SECONDS` since 1970; give the time of the commit, so that builds are reproducible")
+	flags.StringVar(&o.out, "out", "", "absolute path of the `DIRECTORY` for layouts, archives, inventories and digests; empty writes none")
+	flags.BoolVar(&o.push, "push", false, "push the images to their registries, with the credentials in Docker's configuration")
+	flags.StringVar(&o.files, "files", "", "`DIRECTORY` for the files of one image; nothing else is written (the Dockerfile uses this)")
+	flags.StringVar(&o.only, "only", "", "build only the image of this `PROGRAM`; empty builds all")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}

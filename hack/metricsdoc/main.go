@@ -39,12 +39,12 @@ type section struct {
 const names = "podsequence-controller: sequences by name"
 
 var sections = []section{
-	{"Both programs", "Each program says it of itself: take the maximum over the programs, not the sum. A standby says 0.",
+	{"Both programs", "Each program reports its own view: take the maximum over the programs, not the sum. A standby reports 0.",
 		[][]prometheus.Collector{feed.Collectors(), podwriter.Collectors(), podgroupwatch.Collectors(), definitions.Collectors()}},
 	{"podsequence-scheduler", "", [][]prometheus.Collector{plugin.Collectors()}},
-	{"podsequence-controller: PodSequence and ClusterPodSequence", "Only the replica that leads counts anything.",
+	{"podsequence-controller: PodSequence and ClusterPodSequence", "Only the leading replica counts.",
 		[][]prometheus.Collector{podsequence.Collectors()}},
-	{names, "Only with the flag `--metrics-sequence-names`, and only while there is such a sequence.",
+	{names, "Only with the flag `--metrics-sequence-names`, and only while such a sequence exists.",
 		[][]prometheus.Collector{podsequence.CollectorsByName()}},
 	{"podsequence-controller: SequentialJob", "", [][]prometheus.Collector{sequentialjob.Collectors()}},
 	{"podsequence-controller: pod groups", "", [][]prometheus.Collector{podgroup.Collectors()}},
@@ -53,22 +53,22 @@ var sections = []section{
 
 const preface = `# Metrics
 
-` + "`make generate`" + ` writes this page from the code: do not edit it.
+` + "`make generate`" + ` writes this page from the code. Do not edit it.
 
 Both programs serve ` + "`/metrics`" + ` over HTTPS, and ask for authentication and authorization, see [operations](operations.md).
-No label has the name of a pod, of a namespace or of one of our objects: the number of time series does not grow with the
-cluster. Only the controller's flag ` + "`--metrics-sequence-names`" + ` adds names, of sequences and never of pods.
+No label has the name of a pod, a namespace or one of our objects, so the number of time series does not grow with the
+cluster. Only the flag ` + "`--metrics-sequence-names`" + ` of the controller adds names: of sequences, never of pods.
 ` + "`manifests/monitoring`" + ` has a ServiceMonitor, [alert rules](troubleshooting.md#alerts) and a dashboard for Grafana.
 
-Locks: events are worked on one after another, each for as long as ` + "`podsequence_event_duration_seconds`" + ` says. The scheduler's
-queue is locked for as long as ` + "`podsequence_preenqueue_duration_seconds`" + ` says.
+Locks: events are processed one after another; ` + "`podsequence_event_duration_seconds`" + ` says how long each takes.
+` + "`podsequence_preenqueue_duration_seconds`" + ` says how long the queue of the scheduler is locked.
 
-Latency: from the moment at which a program sees the last pod of a group turn ready until it releases the pods behind it, there is
+Latency: from the moment when a program sees the last pod of a group become ready until it releases the pods that wait for the group, there is
 one ` + "`podsequence_confirm_duration_seconds`" + ` and one ` + "`podsequence_event_duration_seconds`" + `, and the group's ` + "`waitDuration`" + `. From then until a
 pod of our scheduler is bound, ` + "`podsequence_release_to_bind_seconds`" + `. Groups that an operator has skipped are those of
 ` + "`podsequence_groups`" + ` in phase ` + "`Skipped`" + `.
 
-The programs also have the metrics of what they are made from. Of use are ` + "`leader_election_master_status`" + ` (both),
+The programs also have the metrics of their libraries. The most useful ones are ` + "`leader_election_master_status`" + ` (both),
 ` + "`scheduler_pending_pods`" + ` (scheduler; pods that we hold are in the queue ` + "`gated`" + `), ` + "`workqueue_depth`" + ` and
 ` + "`controller_runtime_reconcile_errors_total`" + ` (controller), ` + "`rest_client_requests_total`" + ` and ` + "`process_resident_memory_bytes`" + ` (both).
 `

@@ -17,8 +17,8 @@ import (
 
 func main() {
 	image := flag.String("image", "podsequence:latest",
-		"`REPOSITORY:TAG` that both images are named after, or the references of all images: see parseImages")
-	without := flag.String("without", "", "`KINDS` to leave out, separated by commas")
+		"`REPOSITORY:TAG` from which the names of both images are made, or the references of all images: see parseImages")
+	without := flag.String("without", "", "`KINDS` to leave out, with commas between them")
 	flag.Parse()
 	if err := render(flag.Arg(0), *image, strings.Split(*without, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)

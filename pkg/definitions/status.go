@@ -14,7 +14,7 @@ import (
 var installed = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	Subsystem:      "podsequence",
 	Name:           "kind_installed",
-	Help:           "1 if a kind is installed, 0 while it is waited for, by resource. Absent where nobody watches it, as on a standby.",
+	Help:           "1 if a kind is installed, 0 if it is not, by resource. Absent where nothing watches for it, such as on a standby replica.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"resource"})
 

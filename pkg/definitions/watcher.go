@@ -60,7 +60,7 @@ func (w *Watcher) Run(ctx context.Context, follower Follower) {
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Cap: 30 * time.Second, Steps: 10, Factor: 2, Jitter: 0.2}
 	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		if err := reflector.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "Could not watch whether a kind is installed, will try again", "definition", w.status.Resource)
+			klog.FromContext(ctx).Error(err, "Could not watch whether a kind is installed, will retry", "definition", w.status.Resource)
 		}
 		return false, nil
 	})

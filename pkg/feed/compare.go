@@ -64,7 +64,7 @@ func (f *Feed) compareVersion(ctx context.Context, kind comparedKind) {
 			return
 		}
 		watchErrors.WithLabelValues(kind.resource).Inc()
-		klog.FromContext(ctx).Error(err, "Cannot tell whether all kinds are stored in one etcd; held pods stay held, will try again", "resource", kind.resource)
+		klog.FromContext(ctx).Error(err, "Could not find out whether all kinds are stored in one etcd; held pods stay held, will retry", "resource", kind.resource)
 		f.setState(fmt.Sprintf("%s cannot be listed: %v", kind.resource, err))
 		pause(ctx, retry.Step())
 	}
@@ -72,7 +72,7 @@ func (f *Feed) compareVersion(ctx context.Context, kind comparedKind) {
 
 // splitStorage notes, once, that versions of different kinds cannot be compared.
 func (f *Feed) splitStorage(resource, version, seen string) {
-	klog.Background().Info("Not all kinds are stored in one etcd: every question is answered by lists", "resource", resource,
+	klog.Background().Info("Not all kinds are stored in one etcd: confirming that no change was missed takes lists each time", "resource", resource,
 		"listedVersion", version, "versionSeenBefore", seen)
 	splitStorage.Set(1)
 	f.engine.VersionsIncomparable()

@@ -290,7 +290,7 @@ func (f *Feed) Run(ctx context.Context) {
 	if f.consents != nil {
 		watches.StartWithContext(ctx, f.consents.run)
 	}
-	f.setState("it is not known whether the kinds PodSequence and ClusterPodSequence are installed")
+	f.setState("it is not known yet whether the kinds PodSequence and ClusterPodSequence are installed")
 	var stores []*definitionStore
 	for _, kind := range f.sequences {
 		store := &definitionStore{feed: f, kind: kind, ctx: ctx}
@@ -314,7 +314,7 @@ func (f *Feed) reflect(ctx context.Context, name string, source cache.ListerWatc
 	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		if err := reflector.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
 			watchErrors.WithLabelValues(name).Inc()
-			logger.Error(err, "Could not list and watch; held pods stay held, will try again")
+			logger.Error(err, "Could not list and watch; held pods stay held, will retry")
 			f.deliver.Lock()
 			if !f.synced {
 				f.setState(fmt.Sprintf("%s cannot be listed: %v", name, err))
@@ -336,13 +336,13 @@ func (f *Feed) about(about sequence.Subject) subject {
 		})
 	}
 	s := subject{
-		name: "pods and workloads of namespace " + about.Namespace, consequence: "what turns ready there does not count yet",
+		name: "pods and workloads of namespace " + about.Namespace, consequence: "pods that become ready there do not count yet",
 		passed: func(m mark) { confirm(m.moment) },
 		listed: func(moment uint64, _ string) { confirm(moment) },
 	}
 	switch {
 	case about.Kinds == sequence.OfNamespaces:
-		s.name, s.consequence = "Namespaces", "what turns ready in namespaces that a ClusterPodSequence selects does not count yet"
+		s.name, s.consequence = "Namespaces", "pods that become ready in namespaces that a ClusterPodSequence selects do not count yet"
 		s.kinds = append(s.kinds, f.askedNamespaces)
 		return s
 	case about.Namespace == "":

@@ -177,7 +177,7 @@ func (f *Feed) gatherKinds(ctx context.Context, spaces []*space) error {
 // reportGather says why it takes long until some namespaces are complete.
 func (f *Feed) reportGather(ctx context.Context, spaces []*space, err error) {
 	watchErrors.WithLabelValues("pods_and_workloads").Inc()
-	klog.FromContext(ctx).Error(err, "Could not list pods and workloads of namespaces of which PodSequences speak; pods there stay held, will try again",
+	klog.FromContext(ctx).Error(err, "Could not list pods and workloads of namespaces with PodSequences; pods there stay held, will retry",
 		"namespaces", len(spaces), "namespace", spaces[0].name)
 	why := fmt.Sprintf("pods and workloads of the namespace cannot be listed: %v", err)
 	f.deliver.Lock()

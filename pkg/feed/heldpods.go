@@ -15,14 +15,14 @@ var (
 	holdDuration = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem:      "podsequence",
 		Name:           "pod_hold_duration_seconds",
-		Help:           "How old pods were when their turn came, of all schedulers. The API server's times are whole seconds.",
+		Help:           "Age of pods in seconds when they were released, of all schedulers. Times of the API server are whole seconds.",
 		Buckets:        []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600},
 		StabilityLevel: metrics.ALPHA,
 	})
 	heldPodsNow = prometheus.NewDesc("podsequence_held_pods",
-		"[ALPHA] Pods that wait for their turn now, of all schedulers. Each program counts all of them.", nil, nil)
+		"[ALPHA] Pods that are held now, of all schedulers. Each program counts all of them: take the maximum, not the sum.", nil, nil)
 	oldestHeldPod = prometheus.NewDesc("podsequence_oldest_held_pod_seconds",
-		"[ALPHA] How old the oldest pod is that waits for its turn now; 0 if none waits.", nil, nil)
+		"[ALPHA] Age in seconds of the oldest pod that is held now; 0 if none is.", nil, nil)
 )
 
 // fed is the engine that this process feeds.

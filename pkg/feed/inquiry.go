@@ -252,7 +252,7 @@ func (q *inquiry) fail(ctx context.Context, err error) {
 		return
 	}
 	watchErrors.WithLabelValues(q.watched()).Inc()
-	klog.FromContext(ctx).Error(err, "Cannot tell whether all "+q.name+" are known; "+q.consequence+", will try again")
+	klog.FromContext(ctx).Error(err, "Cannot tell whether all "+q.name+" are known; "+q.consequence+", will retry")
 	q.barrier.mu.Lock()
 	defer q.barrier.mu.Unlock()
 	q.problem = fmt.Sprintf("cannot tell whether all %s are known: %v", q.name, err)

@@ -10,57 +10,57 @@ var (
 	watchErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      "podsequence",
 		Name:           "watch_errors_total",
-		Help:           "Failures to list or watch what decisions are made from, by resource. While they last, pods that wait stay held.",
+		Help:           "Failed lists and watches of the objects that decisions depend on, by resource. While they fail, waiting pods stay held.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"resource"})
 	confirmDuration = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem:      "podsequence",
 		Name:           "confirm_duration_seconds",
-		Help:           "How long it takes to confirm that no change is missing, before a group counts as ready or a new pod is scheduled.",
+		Help:           "Seconds to check that no change was missed, before a group counts as ready or a new pod is scheduled.",
 		Buckets:        metrics.ExponentialBuckets(0.001, 2, 15),
 		StabilityLevel: metrics.ALPHA,
 	})
 	eventDuration = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem:      "podsequence",
 		Name:           "event_duration_seconds",
-		Help:           "How long the engine works on one event. Events of all namespaces come one after another; the scheduler's queue does not wait for them.",
+		Help:           "Seconds to process one event. Events of all namespaces are processed one after another; the queue of the scheduler does not wait for them.",
 		Buckets:        metrics.ExponentialBuckets(0.00001, 4, 10),
 		StabilityLevel: metrics.ALPHA,
 	})
 	lists = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      "podsequence",
 		Name:           "confirm_lists_total",
-		Help:           "Lists of metadata that were made to confirm that no change is missing, by resource.",
+		Help:           "Lists of metadata that were made to check that no change was missed, by resource.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"resource"})
 	splitStorage = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "split_storage",
-		Help:           "1 if resource versions of different kinds cannot be compared, because they are stored in more than one etcd. Every question then costs lists.",
+		Help:           "1 if resource versions of different kinds cannot be compared, because they are stored in more than one etcd. Each check that no change was missed then takes lists.",
 		StabilityLevel: metrics.ALPHA,
 	})
 	engineSynced = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "engine_synced",
-		Help:           "1 while this process knows all it must know to release pods. 0 holds every pod, and is right on a standby.",
+		Help:           "1 while this process knows everything that it needs to release pods. While it is 0 the process releases none. A standby replica always has 0.",
 		StabilityLevel: metrics.ALPHA,
 	})
 	unreadableSequences = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "unreadable_sequences",
-		Help:           "PodSequences and ClusterPodSequences that cannot be read wholly, by resource: they were stored when the definition of their kind allowed more. They are Degraded, and hold what can be read of them.",
+		Help:           "PodSequences and ClusterPodSequences that cannot be read completely, by resource: they were stored when the CRD allowed more. They are Degraded, and hold the pods of the parts that can be read.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"resource"})
 	namespacesOfInterest = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "namespaces_of_interest",
-		Help:           "Namespaces whose pods and workloads are kept in memory: those that a PodSequence or a ClusterPodSequence speaks of, and those that one spoke of within the last minute.",
+		Help:           "Namespaces whose pods and workloads are kept in memory: those that a PodSequence or a ClusterPodSequence refers to, or referred to within the last minute.",
 		StabilityLevel: metrics.ALPHA,
 	})
 	podsReleased = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem:      "podsequence",
 		Name:           "pods_released_total",
-		Help:           "Pods whose turn has come, of all schedulers.",
+		Help:           "Pods released, of all schedulers.",
 		StabilityLevel: metrics.ALPHA,
 	})
 )

@@ -134,7 +134,7 @@ func (s *sequenceStore) read(stored *unstructured.Unstructured) sequence.Stored 
 	}
 	if s.unreadable[key] != stored.GetGeneration() {
 		for _, part := range ps.Unreadable {
-			s.logger.Error(nil, "Cannot read a stored sequence wholly; no group from there on counts as ready", "sequence", sequence.NameOf(key), "problem", part.Message)
+			s.logger.Error(nil, "Could not read a part of a stored sequence; the group with this problem and all later ones do not count as ready", "sequence", sequence.NameOf(key), "problem", part.Message)
 		}
 	}
 	s.unreadable[key] = stored.GetGeneration()

@@ -9,7 +9,7 @@ import (
 var watchErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 	Subsystem:      "podsequence",
 	Name:           "podgroup_watch_errors_total",
-	Help:           "Failures to list or watch PodGroups, or what says whether there are any, by resource.",
+	Help:           "Failed lists and watches of PodGroups, or of what says whether the kind PodGroup exists, by resource.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"resource"})
 

@@ -35,7 +35,7 @@ func keep(ctx context.Context, resource string, source cache.ListerWatcher, obje
 	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		if err := reflector.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
 			watchErrors.WithLabelValues(resource).Inc()
-			klog.FromContext(ctx).Error(err, "Could not list and watch, will try again", "resource", resource)
+			klog.FromContext(ctx).Error(err, "Could not list and watch, will retry", "resource", resource)
 		}
 		return false, nil
 	})

@@ -44,9 +44,9 @@ func (t *tool) answering(command *cobra.Command, find func(ctx context.Context, 
 			return nil
 		})
 	}
-	command.Flags().StringVarP(&output, "output", "o", "", "json or yaml")
-	command.Flags().BoolVarP(&watch, "watch", "w", false, "print again whenever something changes")
-	command.Flags().BoolVar(&all, "all", false, "list everything: long lists are not cut")
+	command.Flags().StringVarP(&output, "output", "o", "", "output `format`: json or yaml")
+	command.Flags().BoolVarP(&watch, "watch", "w", false, "print again when something changes, until Ctrl-C")
+	command.Flags().BoolVar(&all, "all", false, "list everything; without it long lists are cut")
 	return command
 }
 

@@ -26,10 +26,12 @@ import (
 
 const long = `kubectl podseq shows how far PodSequences and ClusterPodSequences are, and why pods wait.
 
-It needs the rights of the role view in the namespace. What more rights would show, such as nodes or
-ClusterPodSequences, it names in a line, and goes on without.
+Start with "kubectl podseq get", and with "kubectl podseq why POD" for a pod that is Pending.
 
-NAME is the name of a PodSequence of the namespace, or podsequence/NAME, or clusterpodsequence/NAME.`
+You need the role view in the namespace. If you may not read more, such as nodes or ClusterPodSequences, a line
+says so, and the answer is given without it.
+
+NAME stands for the name of a PodSequence in the namespace, podsequence/NAME, or clusterpodsequence/NAME.`
 
 // Options replace what the commands use; the zero value reads from the cluster of the kubeconfig.
 type Options struct {
@@ -64,7 +66,7 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 	}
 	command := &cobra.Command{
 		Use:           "podseq",
-		Short:         "Say how far PodSequences are, and why pods wait",
+		Short:         "Show how far PodSequences are, and why pods wait",
 		Long:          long,
 		Version:       version.String(),
 		SilenceErrors: true,
@@ -77,8 +79,8 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 	command.SetIn(streams.In)
 	flags := command.PersistentFlags()
 	t.flags.AddFlags(flags)
-	flags.StringSliceVar(&t.config.SchedulerNames, "scheduler-names", t.config.SchedulerNames, "the profiles of podsequence-scheduler, as the controller's flag of this name says")
-	flags.StringSliceVar(&t.config.GatePrefixes, "gate-prefixes", t.config.GatePrefixes, "prefixes of the gates that may be lifted, as the controller's flag of this name says")
+	flags.StringSliceVar(&t.config.SchedulerNames, "scheduler-names", t.config.SchedulerNames, "`names` of the profiles of podsequence-scheduler; give what the controller has in its flag of this name")
+	flags.StringSliceVar(&t.config.GatePrefixes, "gate-prefixes", t.config.GatePrefixes, "`prefixes` of the gates that may be lifted; give what the controller has in its flag of this name")
 	command.AddCommand(t.newGet(), t.newWhy(), t.newTree(), t.newTimeline(), t.newLint(), t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip())
 	return command
 }
@@ -137,7 +139,7 @@ func (t *tool) find(ctx context.Context, argument string) (*snapshot.Sequence, e
 		found, err := source.Get(ctx, "", name)
 		return found, notFound(err, "ClusterPodSequence "+name, "clusterpodsequences", "")
 	}
-	return nil, fmt.Errorf("%s is no sequence: give the name of a PodSequence, or clusterpodsequence/NAME", argument)
+	return nil, fmt.Errorf("%s is not a sequence: give the name of a PodSequence, or clusterpodsequence/NAME", argument)
 }
 
 // notFound says what to do about an error of a read.
@@ -152,7 +154,7 @@ func notFound(err error, what, resource, namespace string) error {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s does not exist: kubectl get %s%s lists those that do", what, resource, scope)
 	case apierrors.IsForbidden(err) && namespace == "":
-		return fmt.Errorf("%w; ClusterPodSequences are read by those who run the cluster: ask them, or for the role view in the whole cluster", err)
+		return fmt.Errorf("%w; only cluster administrators read ClusterPodSequences: ask one of them, or ask for the role view in the whole cluster", err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w; ask for the role view in namespace %s", err, namespace)
 	}

@@ -18,19 +18,19 @@ func (t *tool) newGet() *cobra.Command {
 	var watch, all, managed bool
 	command := &cobra.Command{
 		Use:   "get [NAME]",
-		Short: "Show how far sequences are: all of a namespace, or the groups of one",
+		Short: "Show how far sequences are: all of a namespace, or the groups of one sequence",
 		Long: `Show how far sequences are.
 
-Without a name it prints a line for each sequence: which groups are passed, the current group with its ready pods, and since
-when it is the current one. With a name it prints the groups of the sequence, or its graph, and what each waits for.
-All of it is read from the status of the sequences, which podsequence-controller writes.`,
+Without a name it prints a line for each sequence: how many groups are passed, the current group, how many of its pods are
+ready, and how long it has been the current group. With a name it prints the groups of that sequence, or its graph, and what
+each group waits for. It reads the status of the sequences, which podsequence-controller writes.`,
 		Example: `  # All sequences of the namespace.
   kubectl podseq get
 
-  # The groups of one, and again whenever something changes.
+  # The groups of one, printed again when something changes.
   kubectl podseq get backend -w
 
-  # All that may be read, with the message of the status.
+  # The sequences of all namespaces, with the message in their status.
   kubectl podseq get -A -o wide`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: t.completeSequences,
@@ -50,10 +50,10 @@ All of it is read from the status of the sequences, which podsequence-controller
 			})
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "", "wide, json or yaml")
-	command.Flags().BoolVarP(&watch, "watch", "w", false, "print again whenever something changes")
-	command.Flags().BoolVarP(&all, "all-namespaces", "A", false, "the sequences of all namespaces")
-	command.Flags().BoolVar(&managed, "show-managed-fields", false, "keep metadata.managedFields in JSON and YAML")
+	command.Flags().StringVarP(&output, "output", "o", "", "output `format`: wide, json or yaml")
+	command.Flags().BoolVarP(&watch, "watch", "w", false, "print again when something changes, until Ctrl-C")
+	command.Flags().BoolVarP(&all, "all-namespaces", "A", false, "show the sequences of all namespaces")
+	command.Flags().BoolVar(&managed, "show-managed-fields", false, "keep metadata.managedFields in JSON and YAML output")
 	return command
 }
 

@@ -120,7 +120,7 @@ func (s *fakeSource) forbid(what string) {
 		s.conflicts = 2
 	case "no-nodes":
 		s.NodesRead = false
-		s.Unread = append(s.Unread, "nodes may not be read: of sequences with scope Node only the status is shown")
+		s.Unread = append(s.Unread, "you may not read nodes: of sequences with scope Node only the status is shown")
 	case "no-cluster-sequences":
 		s.Sequences = slices.DeleteFunc(s.Sequences, (*snapshot.Sequence).IsCluster)
 		s.Unread = append(s.Unread, "ClusterPodSequences may not be read: what they hold is known only from the conditions of the pods")
@@ -142,7 +142,7 @@ func (s *fakeSource) List(_ context.Context, namespace string) ([]*snapshot.Sequ
 		}
 	}
 	if s.noClusterSequences {
-		return found, []string{"ClusterPodSequences may not be read"}, nil
+		return found, []string{"you may not read ClusterPodSequences"}, nil
 	}
 	return found, nil, nil
 }

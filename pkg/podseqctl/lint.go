@@ -35,18 +35,18 @@ func (t *tool) newLint() *cobra.Command {
 		Short: "Check sequences, in files before they are applied, or in the cluster",
 		Long: `Check sequences.
 
-With -f it needs no cluster. It evaluates the rules of the definitions of all our kinds as the API server would, and looks at the
-sequences together with the workloads of the same files: overlaps, pods that nothing can hold, selectors that match nothing,
-order that is impossible or useless, Deployments whose progressDeadlineSeconds is shorter than what they may wait, and
-StatefulSets whose members are in several groups.
+With -f it checks files and needs no cluster. It applies the rules of the CRDs as the API server does, and compares the
+sequences with the workloads in the same files. It finds groups that overlap, pods that nothing can hold, selectors that
+match nothing, order that is impossible or useless, a progressDeadlineSeconds that is too short for the wait, and
+StatefulSets with members in several groups.
 
-Without -f it does the same with what is in the cluster: with one sequence, or with all of the namespace.
+Without -f it checks the cluster in the same way: one sequence, or all of the namespace.
 
-It exits with 1 if there are errors, with --strict also for warnings.`,
+The exit code is 1 if there are errors; with --strict also if there are warnings.`,
 		Example: `  # Before they are applied; sequences and workloads together.
   kubectl podseq lint -f manifests/ -R
 
-  # What kustomize or Helm makes.
+  # The output of Helm or kustomize.
   helm template shop ./chart | kubectl podseq lint -f -
 
   # One sequence of the cluster, or all of the namespace.
@@ -76,11 +76,11 @@ It exits with 1 if there are errors, with --strict also for warnings.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "files, directories or URLs to check; - is the standard input")
-	flags.BoolVarP(&o.files.Recursive, "recursive", "R", false, "look into the directories of a directory")
-	flags.StringVarP(&o.files.Kustomize, "kustomize", "k", "", "a kustomization to build and check")
-	flags.StringVarP(&o.output, "output", "o", "", "json or yaml")
-	flags.BoolVar(&o.strict, "strict", false, "exit with 1 for warnings too")
+	flags.StringSliceVarP(&o.files.Filenames, "filename", "f", nil, "`files`, directories or URLs to check; - reads standard input")
+	flags.BoolVarP(&o.files.Recursive, "recursive", "R", false, "also check the files in subdirectories")
+	flags.StringVarP(&o.files.Kustomize, "kustomize", "k", "", "`directory` of a kustomization to build and check")
+	flags.StringVarP(&o.output, "output", "o", "", "output `format`: json or yaml")
+	flags.BoolVar(&o.strict, "strict", false, "also exit with code 1 if there are warnings")
 	return command
 }
 
@@ -249,7 +249,7 @@ func (t *tool) printFindings(findings lint.Findings, o *lintOptions) error {
 }
 
 // ErrFindings is returned after lint has printed what is wrong.
-var ErrFindings = errors.New("there is something to correct, see above")
+var ErrFindings = errors.New("there are errors to correct, see above")
 
 func severityColour(severity lint.Severity) text.Colour {
 	switch severity {

@@ -13,13 +13,13 @@ import (
 )
 
 const changeNote = `
-It is one patch, refused if the object was changed meanwhile, and an event on the sequence that says who did it and why.
-It needs the role edit in the namespace.`
+The command sends one patch, which the API server refuses if somebody else changed the object in the meantime. It also
+writes an event on the sequence that says who made the change and why. You need the role edit in the namespace.`
 
 func (t *tool) newSuspend() *cobra.Command {
 	return t.newChange(&cobra.Command{
 		Use:   "suspend NAME",
-		Short: "Stop further releases: what was released stays",
+		Short: "Stop releasing pods; pods that were released stay",
 		Example: `  # Stop, and say why.
   kubectl podseq suspend backend --reason "the database is being restored"
 
@@ -32,7 +32,7 @@ func (t *tool) newSuspend() *cobra.Command {
 func (t *tool) newResume() *cobra.Command {
 	return t.newChange(&cobra.Command{
 		Use:     "resume NAME",
-		Short:   "Lift a suspension",
+		Short:   "End a suspension",
 		Example: `  kubectl podseq resume backend`,
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: t.completeSequences,
 	}, false, func(*snapshot.Sequence, []string) (operate.Change, error) { return operate.Suspend(false), nil })
@@ -41,7 +41,7 @@ func (t *tool) newResume() *cobra.Command {
 func (t *tool) newSkip() *cobra.Command {
 	return t.newChange(&cobra.Command{
 		Use:   "skip NAME GROUP --reason WHY",
-		Short: "Let no group wait for this one: its own pods still start in their turn",
+		Short: "Let no group wait for this one; its own pods still start in their turn",
 		Example: `  # Go on without the migration. GROUP is a name, or a number from 1.
   kubectl podseq skip backend Migration --reason "fixed by hand, see the incident"`,
 		Args: cobra.ExactArgs(2), ValidArgsFunction: t.completeGroups,
@@ -51,7 +51,7 @@ func (t *tool) newSkip() *cobra.Command {
 func (t *tool) newUnskip() *cobra.Command {
 	return t.newChange(&cobra.Command{
 		Use:     "unskip NAME GROUP",
-		Short:   "Let the groups behind it wait for this group again: what has not been released is held",
+		Short:   "Let later groups wait for this group again; pods that are not released yet are held",
 		Example: `  kubectl podseq unskip backend Migration`,
 		Args:    cobra.ExactArgs(2), ValidArgsFunction: t.completeGroups,
 	}, false, func(s *snapshot.Sequence, args []string) (operate.Change, error) { return skip(s, args, false) })
@@ -74,12 +74,12 @@ func (t *tool) newChange(command *cobra.Command, needsReason bool, choose func(*
 			return fmt.Errorf("--dry-run=%s is not known: give none or server", dryRun)
 		}
 		if needsReason && strings.TrimSpace(reason) == "" {
-			return fmt.Errorf(`say why, for those who come after you: --reason "..."`)
+			return fmt.Errorf(`give a reason, for those who come after you: --reason "..."`)
 		}
 		return t.change(cmd.Context(), args, reason, dryRun == "server", choose)
 	}
-	command.Flags().StringVar(&reason, "reason", "", "why, for the event")
-	command.Flags().StringVar(&dryRun, "dry-run", "none", "none, or server: the API server checks everything and stores nothing")
+	command.Flags().StringVar(&reason, "reason", "", "`text` that says why you do this; it goes into the event on the sequence")
+	command.Flags().StringVar(&dryRun, "dry-run", "none", "none, or server: the API server checks the change but does not store it")
 	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
@@ -111,7 +111,7 @@ func (t *tool) change(ctx context.Context, args []string, reason string, dryRun 
 	}
 	fmt.Fprintln(t.Out, line)
 	if result.NoEvent != nil {
-		fmt.Fprintln(t.ErrOut, t.style.Paint(text.Active, fmt.Sprintf("warning: no event says who did it: %v", result.NoEvent)))
+		fmt.Fprintln(t.ErrOut, t.style.Paint(text.Active, fmt.Sprintf("warning: the change is made, but the event that says who made it was not written: %v", result.NoEvent)))
 	}
 	return nil
 }

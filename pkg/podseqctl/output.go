@@ -13,7 +13,7 @@ func checkOutput(output string, formats ...string) error {
 	if output == "" || slices.Contains(formats, output) {
 		return nil
 	}
-	return fmt.Errorf("-o %s is not known: give one of %s", output, strings.Join(formats, ", "))
+	return fmt.Errorf("-o %s is not an output format: give one of %s", output, strings.Join(formats, ", "))
 }
 
 // isEncoded reports whether programs read the output.

@@ -48,7 +48,7 @@ func (s *apiSource) List(ctx context.Context, namespace string) (sequences []*sn
 	case err == nil:
 		items = append(items, list.Items...)
 	case apierrors.IsForbidden(err):
-		unread = append(unread, "ClusterPodSequences may not be read")
+		unread = append(unread, "you may not read ClusterPodSequences")
 	case !apierrors.IsNotFound(err):
 		return nil, nil, fmt.Errorf("list ClusterPodSequences: %w", err)
 	}
@@ -103,7 +103,7 @@ func (s *apiSource) Changed(ctx context.Context, namespace string) (<-chan struc
 		go follow(ctx, resource, list, changed)
 	}
 	if watched == 0 {
-		return nil, fmt.Errorf("watch: nothing of namespace %s may be read: ask for the role view", namespace)
+		return nil, fmt.Errorf("watch: you may read nothing in namespace %s: ask for the role view", namespace)
 	}
 	return changed, nil
 }

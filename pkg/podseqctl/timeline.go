@@ -15,11 +15,11 @@ func (t *tool) newTimeline() *cobra.Command {
 	var all bool
 	command := &cobra.Command{
 		Use:   "timeline NAME",
-		Short: "Show when each pod was created, released, bound and ready, and what everybody waited for",
-		Long: `Show when each pod of a sequence was created, held, released, bound and ready, and the critical path: the pods that made
-everybody wait, and what it would win to make them faster.
+		Short: "Show when each pod was created, released, bound and ready, and what delayed the sequence",
+		Long: `Show when each pod of a sequence was created, held, released, bound and ready. Also show the critical path: the pods that
+delayed the sequence, and how much time you would save if they were faster.
 
-All of it is read from API objects: times are whole seconds, and pods that are gone are not shown.`,
+The times come from API objects. They are whole seconds, and pods that no longer exist are not shown.`,
 		Example: `  # In the terminal.
   kubectl podseq timeline backend
 
@@ -35,8 +35,8 @@ All of it is read from API objects: times are whole seconds, and pods that are g
 			return t.timeline(cmd.Context(), args[0], output, all)
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "text", "text, svg, html, json or yaml")
-	command.Flags().BoolVar(&all, "all", false, "show all pods: of large groups only the slowest are shown otherwise")
+	command.Flags().StringVarP(&output, "output", "o", "text", "output `format`: text, svg, html, json or yaml")
+	command.Flags().BoolVar(&all, "all", false, "show all pods; without it only the slowest of a large group are shown")
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "svg", "html", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }

@@ -11,11 +11,11 @@ import (
 func (t *tool) newTree() *cobra.Command {
 	return t.answering(&cobra.Command{
 		Use:   "tree NAME",
-		Short: "Show the groups of a sequence, their workloads, and the pods of these",
+		Short: "Show the groups of a sequence, with their workloads and pods",
 		Example: `  # Groups, workloads and pods.
   kubectl podseq tree backend
 
-  # Every pod, again whenever something changes.
+  # Every pod, printed again when something changes.
   kubectl podseq tree clusterpodsequence/platform --all -w`,
 		ValidArgsFunction: t.completeSequences,
 	}, t.tree)

@@ -17,11 +17,12 @@ func (t *tool) newWhy() *cobra.Command {
 	return t.answering(&cobra.Command{
 		Use:   "why POD|KIND/NAME",
 		Short: "Explain why a pod, a workload or a sequence waits",
-		Long: `Explain why a pod, the pods of a workload, or a sequence wait.
+		Long: `Explain why a pod, the pods of a workload, or a sequence waits.
 
-The answer is the whole chain: the sequences that hold the pod, the groups that these wait for, across sequences and namespaces,
-down to the pods that are not ready and why they are not: containers, restarts, missing pods, gates of others, PodGroups, and
-what schedulers say. It is worked out by the rules of the scheduler from what there is now.`,
+The answer is the whole chain: the sequences that hold the pod, the groups that they wait for, across sequences and
+namespaces, and the pods in these groups that are not ready. For each of those it says why: containers, restarts, missing
+pods, gates of others, PodGroups, or what its scheduler says. The command reads the cluster now, and applies the rules of
+the scheduler.`,
 		Example: `  # Why is this pod Pending?
   kubectl podseq why web-7d4b9c8f6-x2x9p
 

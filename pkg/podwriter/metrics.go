@@ -9,7 +9,7 @@ import (
 var writeErrors = metrics.NewCounter(&metrics.CounterOpts{
 	Subsystem:      "podsequence",
 	Name:           "pod_write_errors_total",
-	Help:           "Failures to lift the gates of a pod or to tell it what it waits for. They are tried again.",
+	Help:           "Failed writes to pods: to lift a gate, or to say what the pod waits for. The program retries them.",
 	StabilityLevel: metrics.ALPHA,
 })
 

@@ -28,7 +28,7 @@ import (
 const (
 	// lifters bounds how many gates are lifted at once. Past this the API server is the limit.
 	lifters = 16
-	// explainDelay keeps pods that are let go soon after their creation from being written to at all.
+	// explainDelay keeps pods that are released soon after their creation from being written to at all.
 	explainDelay = time.Second
 	// explainQPS bounds the writes for people, so that they never compete with bindings.
 	explainQPS = 50
@@ -166,7 +166,7 @@ func (w *Writer) work(
 			queue.AddRateLimited(pod)
 		default:
 			writeErrors.Inc()
-			klog.FromContext(ctx).Error(err, "Could not write to the pod, will try again", "pod", pod)
+			klog.FromContext(ctx).Error(err, "Could not write to the pod, will retry", "pod", pod)
 			queue.AddRateLimited(pod)
 		}
 		queue.Done(pod)
@@ -252,7 +252,7 @@ func (w *Writer) explanation(ctx context.Context, key types.NamespacedName) (*co
 
 // errUnknown has a pod explained again, with back-off: nobody reports when what is unknown becomes known, or when the
 // reason changes why it is not.
-var errUnknown = errors.New("it is not known yet what the pod waits for")
+var errUnknown = errors.New("what the pod waits for is not known yet")
 
 func (w *Writer) patchStatus(ctx context.Context, pod *corev1.Pod, patch []byte) error {
 	if err := w.limiter.Wait(ctx); err != nil {

@@ -135,6 +135,6 @@ func (r *Remover) notGone(
 	ctx, cancel := context.WithTimeout(context.Background(), progressInterval)
 	defer cancel()
 	_, text := r.remaining(ctx, kind, key, blocked)
-	return fmt.Errorf("still there after %s: %s: remove what keeps it, or wait longer (--timeout), and run this again (%w)",
+	return fmt.Errorf("still there after %s: %s: remove what blocks it, or wait longer (--timeout), and run this again (%w)",
 		after.Round(time.Second), text, cause)
 }

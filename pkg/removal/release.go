@@ -29,8 +29,8 @@ func (r *Remover) releaseAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.New("a podsequence-controller still runs: it pauses Deployments again as soon as they are unpaused: " +
-		"stop it, such as that of `make run`, and run this again")
+	return errors.New("a podsequence-controller still runs, and pauses Deployments again as soon as they are unpaused: " +
+		"stop it (such as that of `make run`), and run this again")
 }
 
 // release unpauses every Deployment that our controller paused, then takes our finalizer off every DeploymentCoordination.

@@ -53,9 +53,9 @@ func (r *Remover) reportPods(ctx context.Context, gone []string) error {
 		}
 	}
 	if len(rows) > 0 {
-		r.say("\n%s Pending, for nobody schedules them any more:\n", plural(len(rows), "pod stays", "pods stay"))
+		r.say("\n%s Pending, because nobody schedules them any more:\n", plural(len(rows), "pod stays", "pods stay"))
 		table(r.Out, []string{"NAMESPACE", "POD", "OWNER", "HELD BY"}, rows)
-		r.say("\nThese commands have them scheduled by the cluster's own scheduler:\n")
+		r.say("\nThese commands hand them to the cluster's own scheduler:\n")
 		r.sayAll(commands)
 	}
 	return r.reportTemplates(ctx, gone, told)
@@ -198,7 +198,7 @@ func (r *Remover) unscheduledNames(ctx context.Context) ([]string, error) {
 	if err != nil || !deployed {
 		return r.SchedulerNames, err
 	}
-	r.say("podsequence-scheduler is still deployed, and schedules its pods as they come.")
+	r.say("podsequence-scheduler is still deployed, and schedules its pods.")
 	return nil, nil
 }
 

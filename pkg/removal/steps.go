@@ -20,7 +20,7 @@ func (r *Remover) reportSteps(ctx context.Context) error {
 		return err
 	}
 	if len(rows) > 0 {
-		r.say("\n%s not finished. The step that runs goes on; no other is started until PodSequence is deployed again:\n",
+		r.say("\n%s not finished. The running step continues; no other step starts until PodSequence is deployed again:\n",
 			plural(len(rows), "SequentialJob has", "SequentialJobs have"))
 		table(r.Out, stepsHeader, rows)
 	}
@@ -41,7 +41,7 @@ func (r *Remover) reportStepsThatEnd(ctx context.Context) error {
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	r.say("\n%s not finished. Their Jobs are deleted with them, and the pods that run:\n",
+	r.say("\n%s not finished. Their Jobs are deleted with them, also running pods:\n",
 		plural(len(rows), "SequentialJob has", "SequentialJobs have"))
 	table(r.Out, stepsHeader, rows)
 	r.say("")

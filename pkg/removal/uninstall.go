@@ -98,7 +98,7 @@ func (r *Remover) deleteObjects(ctx context.Context, kind schema.GroupVersionKin
 }
 
 func (r *Remover) garbageCollection(context.Context) string {
-	return "the garbage collector of kube-controller-manager has yet to delete their Jobs; of a new kind it learns within half a minute"
+	return "the garbage collector of kube-controller-manager has not deleted their Jobs yet; it learns of a new kind within half a minute"
 }
 
 // deleteDefinitions returns when the kinds are gone. Objects that were created since the others were deleted go with them.

@@ -129,7 +129,7 @@ func about(version string) Questions {
 }
 
 func TestWhatTurnsReadyIsConfirmed(t *testing.T) {
-	const making = "making sure that no change is missing"
+	const making = "checking that no change was missed"
 	tests := map[string]func(d doubting){
 		"a group is passed when nothing is missing up to what made it ready": func(d doubting) {
 			d.expect(d.ApplyPod(db("db-0", "10")), about("10"))
@@ -319,7 +319,7 @@ func TestPodsThatComeLateAreConfirmed(t *testing.T) {
 	t.Run("where a group may break, a new pod waits until nothing from before it is missing", func(t *testing.T) {
 		d := ready(t, v1alpha1.Continuous)
 		late := app("late", "20")
-		d.expectHeld(late, "making sure")
+		d.expectHeld(late, "checking that no change older than this pod was missed")
 		d.expect(d.ApplyPod(late), about("20"))
 		d.expect(d.confirm("20"), nil, "late")
 		assert.False(t, d.Decide(late).Held)

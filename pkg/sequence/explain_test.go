@@ -49,3 +49,20 @@ func TestPlacesSayWhatEachSequenceDoesByItself(t *testing.T) {
 		})
 	}
 }
+
+// A held pod is written to once for each group that it waits for. So its message must stay true when pods match the group later.
+func TestAHeldPodIsNotWrittenToAgainWhenPodsMatchItsGroupLater(t *testing.T) {
+	engine := newEngine()
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Database", "tier", "db").Label("App", "tier", "app").Obj())
+	app := makePod("app", "2").Label("tier", "app").Obj()
+	changes := engine.ApplyPod(app)
+	require.Len(t, changes.Held, 1)
+	require.Contains(t, engine.Decide(app).Message(), "no pod matched it when this was written")
+
+	changes = engine.ApplyPod(makePod("db", "3").Label("tier", "db").Obj())
+	assert.Empty(t, changes.Held)
+	assert.Empty(t, changes.Advanced)
+	report, ok := engine.Report(shopKey)
+	require.True(t, ok)
+	assert.Equal(t, "0 of 1 pods ready", report.Groups[0].Progress, "status is written anew")
+}

@@ -112,8 +112,8 @@ func TestAGangThatIsSplitOverGroupsIsReported(t *testing.T) {
 	engine.ApplyPod(native(makePod("two", "1")))
 	assert.Equal(t, []spec.Problem{{
 		Reason: v1alpha1.ReasonGangSplit,
-		Message: "PodGroup gang has pods in several groups: it schedules all of them together, so each waits for the other; " +
-			"put them into one group",
+		Message: "PodGroup gang has pods in several groups: its pods are scheduled together, so these groups wait for each other; " +
+			"put all its pods into one group",
 	}}, problems(engine))
 	engine.ApplyPod(makePod("two", "2").Obj())
 	assert.Empty(t, problems(engine))

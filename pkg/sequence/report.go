@@ -57,7 +57,7 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	}
 	if r.Confirming = d.looksSatisfied(i) && !d.isConfirmed(i) && (d.isNode() || d.Current().Has(i)); r.Confirming {
 		r.Satisfied = false
-		r.Progress += ", making sure that no change is missing"
+		r.Progress += ", checking that no change was missed"
 	}
 	if g.MinAvailable != nil {
 		r.Expected = n.Required
@@ -72,7 +72,7 @@ func (d *domain) report(i int, now time.Time) report.Group {
 		r.Failure = d.failure(i, now)
 		if d.isConfirmed(i) {
 			r.WaitUntil = d.waitOver(i)
-			r.Progress += ", waiting until " + r.WaitUntil.UTC().Format(time.RFC3339)
+			r.Progress += ", waitDuration ends at " + r.WaitUntil.UTC().Format(time.RFC3339)
 		}
 	}
 	for p := range state.members {

@@ -62,7 +62,7 @@ func TestAJobThatIsGoneWhileItIsConfirmedWasComplete(t *testing.T) {
 	gone := done.DeepCopy()
 	gone.ResourceVersion = "6"
 	d.RemoveWorkload(gone)
-	d.expectHeld(app("app", "2"), "no pod matches it yet")
+	d.expectHeld(app("app", "2"), "no pod matched it when this was written")
 	d.expect(d.confirm("5"), nil, "app")
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var rowNumbers = flag.String("rows", "", "rows to measure, by their numbers and with commas between them; empty for all")
+var rowNumbers = flag.String("rows", "", "`numbers` of the rows to measure, with commas between them; empty for all")
 
 // Where results are stored, and the page that is made of them, from the directory of this package.
 const (

@@ -26,9 +26,9 @@ import (
 )
 
 var (
-	soakFor   = flag.Duration("soak", time.Hour, "how long BenchmarkSoak lasts once all pods are up")
-	soakNodes = flag.Int("soak-nodes", 5000, "nodes of BenchmarkSoak")
-	soakPods  = flag.Int("soak-pods", 50_000, "pods of BenchmarkSoak")
+	soakFor   = flag.Duration("soak", time.Hour, "duration of BenchmarkSoak once all pods are up, such as 1h")
+	soakNodes = flag.Int("soak-nodes", 5000, "`number` of nodes of BenchmarkSoak")
+	soakPods  = flag.Int("soak-pods", 50_000, "`number` of pods of BenchmarkSoak")
 )
 
 const (

@@ -48,8 +48,8 @@ func TestOnlyTheControllerWritesStatus(t *testing.T) {
 		as(user).awaitRefusal(patch(kind, status, "status"), "podsequence-status")
 		as(user).expectRefused(refusals{
 			"the status of " + kind.Resource: {patch(kind, status, "status"), fmt.Sprintf(
-				"status: %s may not write the status of %s, which podsequence-controller reads back: only that ServiceAccount of "+
-					"podsequence-system writes it, and who may impersonate it. Change the spec instead", user, kind.Resource)},
+				"status: %s may not write the status of %s: only the ServiceAccount podsequence-controller of podsequence-system may, "+
+					"because the controller reads it back. Change the spec instead", user, kind.Resource)},
 		})
 		as(user).expectAccepted(map[string]attempt{
 			"another change of " + kind.Resource: patch(kind, `{"metadata":{"labels":{"a":"b"}}}`),

@@ -37,7 +37,7 @@ func TestAStolenTokenOfTheSchedulerBindsPodsAndNothingMore(t *testing.T) {
 	label, annotation := `,"labels":{"app":"shop"}`, `,"annotations":{"podsequence.example.com/released":"a","note":"a"}`
 	stolen.awaitRefusal(binding(label, "binding"), "podsequence-scheduler-bindings")
 	stolen.expectRefused(refusals{
-		"a label":                     {binding(label, "binding"), "metadata.labels[app]: podsequence-scheduler may not set this with a binding"},
+		"a label":                     {binding(label, "binding"), "metadata.labels[app]: podsequence-scheduler may not set these with a binding"},
 		"an annotation":               {binding(annotation, "binding"), "metadata.annotations[note]: podsequence-scheduler may not"},
 		"an annotation, the old way,": {binding(annotation), "metadata.annotations[note]: podsequence-scheduler may not"},
 	})
@@ -80,7 +80,7 @@ func TestAStolenTokenOfTheControllerOnlyPausesDeployments(t *testing.T) {
 		},
 	})
 	patch := func(patch string) attempt { return patching(deployments, "shop", types.StrategicMergePatchType, patch) }
-	may := ": podsequence-controller may not change this of a Deployment, only spec.paused and the annotations apps.containerinfra.nl/paused-by"
+	may := ": podsequence-controller may not change these fields of a Deployment, only spec.paused and the annotations apps.containerinfra.nl/paused-by"
 	image := patch(`{"spec":{"template":{"spec":{"containers":[{"name":"app","image":"example.com/evil"}]}}}}`)
 	stolen := stealToken(s, "podsequence-controller", ns)
 	stolen.awaitRefusal(image, "podsequence-controller-deployments")
@@ -136,13 +136,13 @@ func TestAStolenTokenOfTheControllerWritesNoJobsOfOthers(t *testing.T) {
 	stolen := stealToken(s, "podsequence-controller", ns)
 	stolen.awaitRefusal(patch("others", `{"spec":{"suspend":false}}`), "podsequence-controller-jobs")
 	stolen.expectRefused(refusals{
-		"a change of another Job":                     {patch("others", `{"spec":{"suspend":false}}`), may + "others is none"},
+		"a change of another Job":                     {patch("others", `{"spec":{"suspend":false}}`), may + "others is not such a Job"},
 		"to take another Job":                         {patch("others", `{"metadata":{"ownerReferences":[{"apiVersion":"batch.example.com/v1alpha1","kind":"SequentialJob","name":"steps","uid":"a","controller":true}]}}`), may + "others"},
 		"to give a Job away":                          {patch("ours", `{"metadata":{"ownerReferences":null}}`), may + "ours"},
 		"a new Job of another kind":                   {creatingJob("Deployment", "true"), may + "new"},
 		"a new Job that a SequentialJob owns somehow": {creatingJob("SequentialJob", "false"), may + "new"},
 		"to delete another Job":                       {deleting(jobs, "others"), may + "others"},
-		"to delete a Job that is to run":              {deleting(jobs, "ours"), "may delete only Jobs that have failed, or that it has stopped or suspended, and Job " + ns + "/ours is none"},
+		"to delete a Job that is to run":              {deleting(jobs, "ours"), "may delete only Jobs that have failed, or that it has stopped or suspended, and Job " + ns + "/ours is not such a Job"},
 	})
 	require.NoError(s, s.cluster.API.Patch(s.Context(), job("ours"), client.RawPatch(types.MergePatchType,
 		[]byte(`{"metadata":{"annotations":{"batch.example.com/suspended":"true"}}}`))))
@@ -174,7 +174,7 @@ func TestAStolenTokenOfTheControllerLeavesObjectsOfOurKindsToTheirUsers(t *testi
 		assert.NoError(s, s.cluster.API.Patch(context.Background(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
 	})
 	patch := func(patch string) attempt { return patching(coordination, "none", types.MergePatchType, patch) }
-	may := ": podsequence-controller may not change this of deploymentcoordinations, only the status and the finalizer apps.containerinfra.nl/unpause"
+	may := ": podsequence-controller may not change these fields of deploymentcoordinations, only the status and the finalizer apps.containerinfra.nl/unpause"
 	stolen := stealToken(s, "podsequence-controller", ns)
 	stolen.awaitRefusal(patch(`{"spec":{"minReadySeconds":1}}`), "podsequence-controller-kinds")
 	stolen.expectRefused(refusals{
@@ -183,7 +183,7 @@ func TestAStolenTokenOfTheControllerLeavesObjectsOfOurKindsToTheirUsers(t *testi
 		"an annotation":                          {patch(`{"metadata":{"annotations":{"a":"b"}}}`), "metadata.annotations" + may},
 		"a finalizer of others":                  {patch(`{"metadata":{"finalizers":["example.com/kept","example.com/stay"]}}`), "metadata.finalizers of others" + may},
 		"to remove a finalizer of others":        {patch(`{"metadata":{"finalizers":null}}`), "metadata.finalizers of others" + may},
-		"to delete a SequentialJob that is kept": {deleting(steps, "kept"), "podsequence-controller may only delete SequentialJobs with spec.ttlSecondsAfterFinished"},
+		"to delete a SequentialJob that is kept": {deleting(steps, "kept"), "podsequence-controller may delete only SequentialJobs that have spec.ttlSecondsAfterFinished"},
 		"to delete a coordination":               {deleting(coordination, "none"), "cannot delete resource"},
 	})
 	stolen.expectAccepted(map[string]attempt{

@@ -49,7 +49,7 @@ type refusals = map[string]struct {
 
 // refusedOfPods are writes that neither of our programs makes.
 func refusedOfPods(user string) refusals {
-	may := ": " + user + " may not change this of a pod, only gates podsequence.example.com/*"
+	may := ": " + user + " may not change these fields of a pod, only gates podsequence.example.com/*"
 	condition := func(kind string) string {
 		return `{"status":{"conditions":[{"type":"` + kind + `","status":"True"}]}}`
 	}

@@ -139,6 +139,6 @@ func TestReports(t *testing.T) {
 		s.createPods(s.pod("b").SchedulerName(stockScheduler))
 		s.awaitEvent("shop", v1alpha1.ReasonUngovernedPods)
 		degraded := meta.FindStatusCondition(s.getSequence("shop").Status.Conditions, v1alpha1.ConditionDegraded)
-		assert.Contains(t, degraded.Message, `pod "a" is named by`, "the other problem is told as well")
+		assert.Contains(t, degraded.Message, `pod "a" is named in`, "the other problem is told as well")
 	})
 }

@@ -52,5 +52,5 @@ func manyPodsByLabel(s *story) {
 	s.Await("status to count more than it lists", func() bool {
 		return s.getSequence("shop").Status.ReadyPodsInCurrentGroup > v1alpha1.MaxListedPods
 	})
-	assert.Contains(s, status.Message, fmt.Sprintf("lists are cut at %d of %d pods", v1alpha1.MaxListedPods, manyPods))
+	assert.Contains(s, status.Message, fmt.Sprintf("lists show %d of %d pods", v1alpha1.MaxListedPods, manyPods))
 }

@@ -31,8 +31,8 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 		s.Create(s.deployment("app", "app", 6, evenly("app")))
 		s.expectSpread("app", map[string]int{"": 6})
 		for name := range s.podsOf("app") {
-			s.awaitHeldFor(name, `a node where the groups before group 2/2 "Application"`)
-			s.awaitHeldFor(name, "on the way on 3 of 3 suitable nodes")
+			s.awaitHeldFor(name, `a node where all groups before group 2/2 "Application"`)
+			s.awaitHeldFor(name, "they are starting on 3 of 3 suitable nodes")
 			break
 		}
 		s.startOn("driver", "b")
@@ -41,7 +41,7 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 		s.awaitSpread("app", map[string]int{"": 4, "a": 1, "b": 1})
 		for name, pod := range s.podsOf("app") {
 			if pod.Spec.NodeName == "" {
-				s.awaitUnschedulable(name, `1 node(s) not ready for the pod: group 1/2 "Driver" of PodSequence `+s.Namespace+"/storage")
+				s.awaitUnschedulable(name, `1 node(s) waiting for group 1/2 "Driver" of PodSequence `+s.Namespace+"/storage")
 				break
 			}
 		}
@@ -51,7 +51,7 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 	t.Run("named pods, each pinned to its node", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b")
 		s.Create(s.perNode("storage").Pods("Agents", "agent-a", "agent-b").Pods("Applications", "app-a", "app-b").Obj())
-		// The agents are first, for a pod is told once what it waits for: "no pod matches it yet" if the others were late.
+		// The agents come first: a pod that is held before any agent exists keeps the message that no pod matched the group.
 		s.createPods(s.pinned("agent-a", "", "a"), s.pinned("agent-b", "", "b"), s.pinned("app-a", "", "a"), s.pinned("app-b", "", "b"))
 		s.awaitBound("agent-a", "agent-b")
 		s.expectUnplaced("app-a", "app-b")
@@ -114,7 +114,7 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 		s.startOn("driver", "a")
 		s.createPods(s.pinned("app", "app", "a"))
 		s.expectUnplaced("app")
-		s.awaitHeldFor("app", "a DaemonSet has no pod there yet")
+		s.awaitHeldFor("app", "a DaemonSet has no pod on this node yet")
 		s.Delete(s.daemonSet("second-driver", "driver"))
 		s.awaitBound("app")
 	})
@@ -122,8 +122,8 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 		s := newNodeStory(t, "a")
 		s.Create(s.driverThenApp().Obj())
 		s.createPods(s.here("free", "app"), s.pinned("pinned", "app", "a"))
-		s.awaitUnschedulable("free", "not ready for the pod")
-		s.awaitHeldFor("pinned", "no pod matches it yet")
+		s.awaitUnschedulable("free", "node(s) waiting for group")
+		s.awaitHeldFor("pinned", "no pod matched it when this was written")
 		s.Create(s.driver())
 		s.on("driver", "a")
 		s.expectUnplaced("free", "pinned")
@@ -186,7 +186,7 @@ func TestPodsAreNotHeldForNodesTheyCannotUse(t *testing.T) {
 		}
 		s.Create(s.driverThenApp().Obj(), s.driver())
 		s.createPods(tolerant(s.here("free", "app")))
-		s.awaitUnschedulable("free", "not ready for the pod")
+		s.awaitUnschedulable("free", "node(s) waiting for group")
 		s.addNode("even")
 		s.startOn("driver", "even")
 		s.awaitBound("free")

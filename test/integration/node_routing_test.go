@@ -71,7 +71,7 @@ func TestAGatedPodOfAnotherSchedulerInNodeScopeStaysGated(t *testing.T) {
 		s.pinned("ours", "app", "a"),
 	)
 	s.awaitDegraded("storage", v1alpha1.ReasonUnsupportedScope)
-	s.awaitHeldFor("theirs", "set schedulerName to that of podsequence-scheduler")
+	s.awaitHeldFor("theirs", "only it supports scope Node of PodSequence ")
 	s.awaitBound("ours")
 	s.expectHeld("theirs", "theirs-first")
 	assert.Equal(t, ourGate, gates(s.getPod("theirs")))

@@ -50,8 +50,8 @@ func TestSequencesThatCannotBeRead(t *testing.T) {
 	})
 	t.Run("they are reported", func(t *testing.T) {
 		for name, want := range map[string]string{
-			"text":     "spec: is no object",
-			"no-list":  "spec.podGroups: is no list",
+			"text":     "spec: must be an object",
+			"no-list":  "spec.podGroups: must be a list",
 			"no-names": "spec.podGroups[1]: ",
 			"no-gate":  "spec.schedulingGateName: ",
 			"empty":    "spec.podGroups must have 1 to 64 groups",

@@ -28,7 +28,7 @@ import (
 
 var (
 	terminalPods      = flag.Int("terminal-pods", 50_000, "number of pods of BenchmarkTerminalPods")
-	terminalPodsPause = flag.Duration("terminal-pods-pause", 10*time.Second, "how long BenchmarkTerminalPods leaves a scheduler alone before it looks at it")
+	terminalPodsPause = flag.Duration("terminal-pods-pause", 10*time.Second, "time for which BenchmarkTerminalPods leaves a scheduler alone before it measures it, such as 10s")
 )
 
 // BenchmarkTerminalPods measures what pods that have ended and are still there cost our scheduler, and what they cost it

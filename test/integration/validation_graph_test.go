@@ -40,27 +40,27 @@ func groupRules(home string) map[string]ruleTest {
 		})},
 		"a group that depends on a later one": {
 			spec: spec("name: one, pods: [a], dependsOn: [two]", "name: two, pods: [b]"),
-			want: []string{"spec.podGroups", "dependsOn names groups that are listed earlier", "move the group"},
+			want: []string{"spec.podGroups", "dependsOn must name groups that are listed earlier", "list that group before this one"},
 		},
 		"a group that depends on itself": {
 			spec: spec("name: one, pods: [a], dependsOn: [one]"),
-			want: []string{"spec.podGroups", "dependsOn names groups that are listed earlier"},
+			want: []string{"spec.podGroups", "dependsOn must name groups that are listed earlier"},
 		},
 		"a group that depends on none of these": {
 			spec: spec("name: one, pods: [a]", "name: two, pods: [b], dependsOn: [three]"),
-			want: []string{"spec.podGroups", "dependsOn names groups that are listed earlier", "correct the name"},
+			want: []string{"spec.podGroups", "dependsOn must name groups that are listed earlier", "correct the name"},
 		},
 		"a group that depends on one without a name, by the name that messages give it": {
 			spec: spec("pods: [a]", `name: two, pods: [b], dependsOn: ["Group 1"]`),
-			want: []string{"spec.podGroups", "dependsOn names groups that are listed earlier"},
+			want: []string{"spec.podGroups", "dependsOn must name groups that are listed earlier"},
 		},
 		"a name of two groups that a third depends on": {
 			spec: spec("name: x, pods: [a]", "name: x, pods: [b]", "pods: [c], dependsOn: [x]"),
-			want: []string{"spec.podGroups", "must be the name of one group only", "give each group a name of its own"},
+			want: []string{"spec.podGroups", "must belong to one group only", "give each group its own name"},
 		},
 		"a name of an earlier and a later group that one between depends on": {
 			spec: spec("name: x, pods: [a]", "pods: [b], dependsOn: [x]", "name: x, pods: [c]"),
-			want: []string{"spec.podGroups", "must be the name of one group only"},
+			want: []string{"spec.podGroups", "must belong to one group only"},
 		},
 		"the same name twice in dependsOn": {
 			spec: spec("name: x, pods: [a]", "pods: [b], dependsOn: [x, x]"),

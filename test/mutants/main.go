@@ -30,13 +30,26 @@ func main() {
 // errNotAsListed is that some mutants did not end as the list says.
 var errNotAsListed = errors.New("not all mutants ended as the list says")
 
+const usage = `mutants makes small wrong changes in the code, one at a time, and reports which of them the tests notice.
+
+Examples:
+  mutants                           make all changes
+  mutants -only verdict.go          make the changes in one file
+
+Flags:
+`
+
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("mutants", flag.ContinueOnError)
-	only := flags.String("only", "", "make only the changes whose file or description has this text")
-	page := flags.String("page", "", "the page to write the results to, if all changes are made")
-	directory := flags.String("dir", ".mutants", "where results are kept: a change is not judged again until its file is another")
-	parallel := flags.Int("parallel", 2, "how many changes are judged at the same time")
-	timeout := flags.Duration("timeout", 3*time.Minute, "how long the tests of one change may take")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	only := flags.String("only", "", "make only the changes with this `text` in their file name or description")
+	page := flags.String("page", "", "page, such as docs/proof.md, in which to write the results if all changes were made")
+	directory := flags.String("dir", ".mutants", "`directory` for results; a change is judged again only after its file has changed")
+	parallel := flags.Int("parallel", 2, "`number` of changes to judge at the same time")
+	timeout := flags.Duration("timeout", 3*time.Minute, "longest time for the tests of one change, such as 3m")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

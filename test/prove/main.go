@@ -61,24 +61,39 @@ type options struct {
 	commit       string
 }
 
+const usage = `prove plays random worlds on a cluster under random faults, and judges whether all promises were kept.
+
+Examples:
+  prove -seeds 10                   play the seeds 1 to 10
+  prove -seed 42                    play one seed again
+  prove -seed 42 -shrink 30m        if it fails, look half an hour for a shorter plan that fails too
+  prove -plan failed.json           play a plan from a file
+
+Flags:
+`
+
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("prove", flag.ContinueOnError)
-	flags.Func("seed", "the only seed to play, or some, with commas between them", o.parseSeeds)
-	flags.Uint64Var(&o.first, "first", 1, "the first of -seeds")
-	flags.IntVar(&o.seeds, "seeds", 0, "how many seeds to play, but for those that -dir has a result of")
-	flags.IntVar(&o.sites, "sites", 1, "how many control planes to play on side by side")
-	flags.StringVar(&o.planFile, "plan", "", "file of the plan to play, in place of that of a seed")
-	flags.BoolVar(&o.print, "print", false, "print the plan of the seed, and play nothing")
-	flags.BoolVar(&o.calm, "without-faults", false, "leave all programs alone")
-	flags.BoolVar(&o.writes, "writes", false, "kill instances around each kind of write, in place of playing seeds")
-	flags.IntVar(&o.kills, "kills", 20, "how often, with -writes, just before and just after each kind")
-	flags.DurationVar(&o.shrink, "shrink", 0, "how long to look for a shorter plan that fails as well, when one failed; 0 does not look")
-	flags.DurationVar(&o.patience, "patience", 30*time.Second, "how long something may be wrong after the last fault")
-	flags.DurationVar(&o.linger, "linger", 0, "how long our programs have at the end of a run to forget the last namespaces, which takes them a minute; 0 does not ask")
-	flags.StringVar(&o.dir, "dir", "", "directory for results, and for plans, traces and logs of seeds that failed")
-	flags.StringVar(&o.page, "page", "", "file of the page about the results, whose part about the runs is written anew")
-	flags.StringVar(&o.commit, "commit", "unknown", "commit of what is proved; results of others are not counted")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
+	flags.Func("seed", "play only this `seed`, or several with commas between them, such as 3,17", o.parseSeeds)
+	flags.Uint64Var(&o.first, "first", 1, "first `seed` of those that -seeds plays")
+	flags.IntVar(&o.seeds, "seeds", 0, "`number` of seeds to play; seeds that already have a result in -dir are left out")
+	flags.IntVar(&o.sites, "sites", 1, "`number` of control planes to play on side by side")
+	flags.StringVar(&o.planFile, "plan", "", "play the plan in this `file` instead of the plan of a seed")
+	flags.BoolVar(&o.print, "print", false, "only print the plan of the seed")
+	flags.BoolVar(&o.calm, "without-faults", false, "kill no programs and break no connections")
+	flags.BoolVar(&o.writes, "writes", false, "kill our programs around each kind of write they make, instead of playing seeds")
+	flags.IntVar(&o.kills, "kills", 20, "with -writes, `number` of kills just before each kind of write, and as many just after it")
+	flags.DurationVar(&o.shrink, "shrink", 0, "longest time to search for a shorter plan that fails too, such as 30m; 0 for no search")
+	flags.DurationVar(&o.patience, "patience", 30*time.Second, "time after the last fault until everything must be right, such as 30s")
+	flags.DurationVar(&o.linger, "linger", 0, "time at the end of a run for our programs to forget the last namespaces, which takes them a minute; 0 skips this check")
+	flags.StringVar(&o.dir, "dir", "", "`directory` for results, and for the plans, traces and logs of seeds that failed")
+	flags.StringVar(&o.page, "page", "", "page, such as docs/proof.md, in which to rewrite the part about the runs")
+	flags.StringVar(&o.commit, "commit", "unknown", "commit of the code under test; the page counts only results of this commit")
 	return o, flags.Parse(args)
 }
 

@@ -35,6 +35,15 @@ func main() {
 	}
 }
 
+const usageText = `tenants measures what a hostile tenant costs a well-behaved one: start-up times, memory and requests, attack by attack.
+
+Examples:
+  tenants                           play all attacks
+  tenants -attacks huge-job         play one attack
+
+Flags:
+`
+
 func run(ctx context.Context, args []string) error {
 	// What clients complain of when a phase ends in the middle of their requests is no news.
 	klog.LogToStderr(false)
@@ -42,23 +51,27 @@ func run(ctx context.Context, args []string) error {
 	log.SetLogger(klog.Background())
 	b := &bench{out: os.Stdout, began: time.Now()}
 	flags := flag.NewFlagSet("tenants", flag.ContinueOnError)
-	names := flags.String("attacks", strings.Join(attackNames(), ","), "attacks to play, in this order; \"together\" is all at a time")
-	limit := flags.Int64("memory-limit", 4096, "MiB of data that each process may have, as a limit of its container would; 0 for no limit")
-	flags.Float64Var(&b.requests, "requests", 10, "requests a second of the hostile tenant, after he has prepared")
-	flags.BoolVar(&b.quota, "quota", true, "limit the hostile tenant's namespaces by manifests/samples/resourcequota.yaml")
-	flags.IntVar(&b.applications, "applications", 40, "applications that the well-behaved tenant starts in each phase: 6.5 samples each")
-	flags.Float64Var(&b.rate, "rate", 1.5, "applications that he starts a second")
-	flags.DurationVar(&b.patience, "patience", 15*time.Second, "how long he waits for the last of them")
-	flags.StringVar(&b.logs, "logs", "", "directory to keep our programs' logs in")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usageText)
+		flags.PrintDefaults()
+	}
+	names := flags.String("attacks", strings.Join(attackNames(), ","), "attacks to play, in this order, with commas between them; \"together\" plays all at once")
+	limit := flags.Int64("memory-limit", 4096, "memory limit of each process in `MiB`, as a container would have it; 0 for no limit")
+	flags.Float64Var(&b.requests, "requests", 10, "requests a second that the hostile tenant makes during an attack")
+	flags.BoolVar(&b.quota, "quota", true, "apply manifests/samples/resourcequota.yaml to the namespaces of the hostile tenant")
+	flags.IntVar(&b.applications, "applications", 40, "`number` of applications that the well-behaved tenant starts in each phase; each gives about 6.5 samples")
+	flags.Float64Var(&b.rate, "rate", 1.5, "applications that the well-behaved tenant starts a second")
+	flags.DurationVar(&b.patience, "patience", 15*time.Second, "longest time to wait for the last application of a phase, such as 15s")
+	flags.StringVar(&b.logs, "logs", "", "`directory` in which to keep the logs of both programs")
 	s := &b.sizes
-	flags.IntVar(&s.nodes, "nodes", 100, "nodes of each cluster")
-	flags.IntVar(&s.manyNodes, "many-nodes", 1000, "nodes of a cluster whose nodes are what is attacked")
-	flags.IntVar(&s.pods, "pods", 1000, "pods of the crowded namespace")
-	flags.IntVar(&s.sequences, "sequences", 300, "PodSequences of the crowded namespace; a tenth as many of Node scope")
-	flags.IntVar(&s.deployments, "deployments", 200, "Deployments that are coordinated")
-	flags.IntVar(&s.coordinations, "coordinations", 500, "DeploymentCoordinations that select all of them")
-	flags.IntVar(&s.jobs, "jobs", 200, "SequentialJobs that the quota refuses")
-	flags.IntVar(&s.annotation, "annotation", 200<<10, "bytes of an invalid annotation")
+	flags.IntVar(&s.nodes, "nodes", 100, "`number` of nodes of each cluster")
+	flags.IntVar(&s.manyNodes, "many-nodes", 1000, "`number` of nodes of the clusters in attacks that need many nodes")
+	flags.IntVar(&s.pods, "pods", 1000, "`number` of pods in the crowded namespace")
+	flags.IntVar(&s.sequences, "sequences", 300, "`number` of PodSequences in the crowded namespace; it also has a tenth as many of scope Node")
+	flags.IntVar(&s.deployments, "deployments", 200, "`number` of coordinated Deployments")
+	flags.IntVar(&s.coordinations, "coordinations", 500, "`number` of DeploymentCoordinations that each select all these Deployments")
+	flags.IntVar(&s.jobs, "jobs", 200, "`number` of SequentialJobs whose Jobs the quota refuses")
+	flags.IntVar(&s.annotation, "annotation", 200<<10, "size of an invalid annotation, in `bytes`")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

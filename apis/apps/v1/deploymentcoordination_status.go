@@ -50,7 +50,7 @@ const (
 
 // DeploymentCoordinationStatus is what podsequence-controller last saw and decided.
 type DeploymentCoordinationStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -58,24 +58,24 @@ type DeploymentCoordinationStatus struct {
 	// +optional
 	ActiveDeployment string `json:"activeDeployment,omitempty"`
 
-	// ActiveSince is since when the time-out of the active Deployment counts: since its turn, or since its owner unpaused it.
-	// Absent while its owner has it paused, for then the time-out does not count.
+	// ActiveSince is when rolloutTimeoutSeconds began to count for the active Deployment: when it became active, or when its owner
+	// unpaused it. Absent while its owner has it paused.
 	// +optional
 	ActiveSince *metav1.Time `json:"activeSince,omitempty"`
 
-	// Deployments are the Deployments that the selector matches, as namespace/name, sorted. At most 1,000 are listed, the
-	// active one and those with changes to roll out first, and besides at most 10 that another DeploymentCoordination, which
-	// matches them too, pauses and unpauses.
+	// Deployments are the Deployments that the selector matches, as namespace/name, sorted. At most 1,000 are listed: the active
+	// one and those with changes to roll out before others. In addition, at most 10 are listed that another
+	// DeploymentCoordination matches too, and pauses and unpauses.
 	// +optional
 	// +listType=atomic
 	Deployments []string `json:"deployments,omitempty"`
 
-	// UnlistedDeployments is how many Deployments the selector matches besides those that Deployments lists.
+	// UnlistedDeployments is the number of matching Deployments that deployments does not list.
 	// +optional
 	UnlistedDeployments int32 `json:"unlistedDeployments,omitempty"`
 
-	// DeploymentStates has a record for each of Deployments, in the same order, except for those that another
-	// DeploymentCoordination pauses and unpauses: that one has their records.
+	// DeploymentStates are the states of the listed Deployments, in the same order. Those that another DeploymentCoordination
+	// pauses and unpauses are in its status instead.
 	// +optional
 	// +listType=atomic
 	DeploymentStates []DeploymentState `json:"deploymentStates,omitempty"`
@@ -93,29 +93,29 @@ type DeploymentState struct {
 	// Name is the Deployment, as namespace/name.
 	Name string `json:"name"`
 
-	// UID is the Deployment's: one that is deleted and made again under the same name is another. Absent in what another
-	// operator of this API has written, which then says nothing of the Deployment.
+	// UID is the UID of the Deployment: a Deployment that is deleted and created again under the same name is another one. Absent
+	// if another operator of this API wrote the record; the record is then ignored.
 	// +optional
 	UID types.UID `json:"uid"`
 
-	// HasPendingChanges reports whether the Deployment has yet to roll out its pod template in full.
+	// HasPendingChanges is true while the Deployment has not fully rolled out its pod template.
 	// +optional
 	HasPendingChanges bool `json:"hasPendingChanges"`
 
-	// Generation is the generation that the Deployment had when this status was written. It alone, which scaling changes
-	// too, is no cause to write it again.
+	// Generation is the generation of the Deployment when this status was written. It may be old: a new generation alone, such as
+	// after scaling, does not cause a write.
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
-	// TemplateHash stands for the pod template that HasPendingChanges speaks of.
+	// TemplateHash identifies the pod template that hasPendingChanges describes.
 	// +optional
 	TemplateHash string `json:"templateHash,omitempty"`
 
-	// Paused reports whether the Deployment is held paused by this coordination.
+	// Paused is true while this DeploymentCoordination keeps the Deployment paused.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// PendingSince is when the present changes were first seen; absent while there are none.
+	// PendingSince is when the pending changes were first seen. Absent while there are none.
 	// +optional
 	PendingSince *metav1.MicroTime `json:"pendingSince,omitempty"`
 
@@ -123,32 +123,32 @@ type DeploymentState struct {
 	// +optional
 	LastRolloutStarted *metav1.Time `json:"lastRolloutStarted,omitempty"`
 
-	// LastRolloutFinished is when a rollout of the Deployment was last complete.
+	// LastRolloutFinished is when the last rollout of the Deployment was complete.
 	// +optional
 	LastRolloutFinished *metav1.Time `json:"lastRolloutFinished,omitempty"`
 
-	// RolloutReplicas is how many pods the Deployment was to have when its last rollout was complete. So many must have been
-	// ready for minReadySeconds: scaling afterwards is no rollout.
+	// RolloutReplicas is the number of pods that the Deployment wanted when its last rollout was complete. That many must be ready
+	// for minReadySeconds; pods that scaling adds later do not count.
 	// +optional
 	RolloutReplicas *int32 `json:"rolloutReplicas,omitempty"`
 
-	// HeldBy is the PodSequence, as namespace/name, that would hold new pods of the Deployment until something else has
-	// happened. Empty if none would, or if the Deployment has no pending changes. Such a Deployment lets others go first.
+	// HeldBy is the PodSequence, as namespace/name, that would hold new pods of the Deployment now. Other Deployments then roll
+	// out first. Empty if no PodSequence would, or if the Deployment has no pending changes.
 	// +optional
 	HeldBy string `json:"heldBy,omitempty"`
 
-	// Skipped says why the Deployment is passed over until its pod template changes or somebody unpauses it:
-	// RolloutTimedOut or ProgressDeadlineExceeded.
+	// Skipped is RolloutTimedOut or ProgressDeadlineExceeded if the Deployment failed to roll out and is skipped. It is skipped
+	// until its pod template changes or somebody unpauses it.
 	// +optional
 	Skipped string `json:"skipped,omitempty"`
 
-	// Resumed reports whether somebody else has unpaused the Deployment out of its turn. It rolls out beside the active one,
-	// and no other may start before it has.
+	// Resumed is true if somebody else unpaused the Deployment before its turn. It rolls out at the same time as the active one,
+	// and no other Deployment starts before it has rolled out.
 	// +optional
 	Resumed bool `json:"resumed,omitempty"`
 
-	// Refused is PauseFailed or UnpauseFailed while the API server refuses to have the Deployment paused or unpaused. It is
-	// tried again. The condition Degraded has the API server's answer.
+	// Refused is PauseFailed or UnpauseFailed while the API server refuses to pause or unpause the Deployment. The controller
+	// retries. The message of the condition Degraded has the answer of the API server.
 	// +optional
 	Refused string `json:"refused,omitempty"`
 }

@@ -18,7 +18,8 @@ const (
 // Finalizer keeps a DeploymentCoordination until what it paused is unpaused.
 const Finalizer = "apps.containerinfra.nl/unpause"
 
-// DeploymentCoordination has Deployments of its namespace roll out one at a time, in the order in which they were changed.
+// DeploymentCoordination lets Deployments of its namespace roll out one at a time, in the order in which they were changed. It
+// pauses those that wait.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -35,8 +36,8 @@ type DeploymentCoordination struct {
 	// +required
 	Spec DeploymentCoordinationSpec `json:"spec"`
 
-	// Status is what podsequence-controller last saw and decided.
-	// Until then observedGeneration is -1, so that no tool takes a new object for a ready one.
+	// Status is what podsequence-controller last saw and decided. Before the first write observedGeneration is -1, so that no tool
+	// takes a new object for a ready one.
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1}
 	Status DeploymentCoordinationStatus `json:"status,omitempty,omitzero"`
@@ -69,27 +70,28 @@ const (
 
 // DeploymentCoordinationSpec says which Deployments, and how long to wait between them.
 type DeploymentCoordinationSpec struct {
-	// LabelSelector selects Deployments of the object's namespace by their own labels, not those of their pods.
-	// {} selects all of them.
+	// LabelSelector selects Deployments of this namespace by their own labels, not by the labels of their pods. {} selects all
+	// Deployments of the namespace.
 	// +required
 	LabelSelector LabelSelector `json:"labelSelector"`
 
-	// MinReadySeconds is for how many seconds the pods of a Deployment that has rolled out must have been ready before the
-	// next may roll out. Pods that scaling adds after the rollout do not count. Defaults to 0.
+	// MinReadySeconds is how long the pods of a Deployment must be ready after its rollout before the next Deployment may roll
+	// out, in seconds. Pods that scaling adds after the rollout do not count. Defaults to 0.
 	// +optional
 	// +default=0
 	// +kubebuilder:validation:Minimum=0
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
-	// RolloutTimeoutSeconds is how many seconds a Deployment may take from its turn until it has been ready for
-	// MinReadySeconds. Changes of its template do not prolong that; it does not count while the Deployment's owner has it
-	// paused. By default nothing but the Deployment's own progressDeadlineSeconds limits it.
+	// RolloutTimeoutSeconds is the longest time that a Deployment may take from its turn until it has been ready for
+	// minReadySeconds, in seconds, such as 900. Another change of its pod template does not extend it. The time does not count
+	// while the owner of the Deployment has it paused. Defaults to no limit but progressDeadlineSeconds of the Deployment.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	RolloutTimeoutSeconds *int32 `json:"rolloutTimeoutSeconds,omitempty"`
 
-	// OnTimeout says what happens when a rollout takes longer than RolloutTimeoutSeconds, or exceeds the Deployment's
-	// own progressDeadlineSeconds: Halt or Skip. Defaults to Halt.
+	// OnTimeout is Halt or Skip, and applies when a rollout exceeds rolloutTimeoutSeconds or the progressDeadlineSeconds of the
+	// Deployment. Halt: no other Deployment rolls out until this one is fixed or ready. Skip: the Deployment is paused where it
+	// is, and the next one rolls out. Defaults to Halt.
 	// +optional
 	// +default="Halt"
 	OnTimeout TimeoutPolicy `json:"onTimeout,omitempty"`

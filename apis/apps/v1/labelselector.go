@@ -12,7 +12,7 @@ type LabelSelector struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.labelValue().validate(self[key]).hasValue())",message="every value must be a label value: up to 63 letters, digits, '-', '_' or '.', beginning and ending with a letter or digit"
 	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
 
-	// MatchExpressions are further requirements, up to 32.
+	// MatchExpressions are further requirements on labels, up to 32. All of them must hold.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -39,7 +39,7 @@ type LabelSelectorRequirement struct {
 	// +required
 	Operator LabelSelectorOperator `json:"operator"`
 
-	// Values are compared with the label's value; for In and NotIn only, up to 64.
+	// Values are the values to compare the label with, up to 64. Only for In and NotIn.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

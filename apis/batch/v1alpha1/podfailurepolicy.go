@@ -3,7 +3,7 @@ package v1alpha1
 // PodFailurePolicy has the JSON of batch/v1 PodFailurePolicy, with the bounds that let the API server check it, and
 // without what only Indexed Jobs have.
 type PodFailurePolicy struct {
-	// Rules are tried in order, up to 20: the first that matches a failed pod decides. A pod that none matches counts
+	// Rules are tried in order, up to 20: the first rule that matches a failed pod decides. A pod that matches no rule counts
 	// towards backoffLimit.
 	// +required
 	// +listType=atomic
@@ -47,8 +47,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.operator != 'In' || !(0 in self.values)",message="values must not contain 0 for the operator In: a container that exits with 0 has not failed"
 type PodFailurePolicyOnExitCodes struct {
-	// ContainerName is the container whose exit code is meant: the name of a step, for which the rule is then alone, or
-	// of an init container of the template. Defaults to any container.
+	// ContainerName is the container with this exit code: the name of a step (the rule then applies only to that step), or of an
+	// init container of the template. Defaults to any container.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -59,7 +59,7 @@ type PodFailurePolicyOnExitCodes struct {
 	// +kubebuilder:validation:Enum=In;NotIn
 	Operator string `json:"operator"`
 
-	// Values are 1 to 255 exit codes, none twice.
+	// Values are the exit codes, 1 to 255 of them, without duplicates, such as [1, 42].
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -69,13 +69,13 @@ type PodFailurePolicyOnExitCodes struct {
 
 // PodFailurePolicyOnPodCondition matches a condition of a pod.
 type PodFailurePolicyOnPodCondition struct {
-	// Type is that of the condition, such as DisruptionTarget.
+	// Type is the type of the condition, such as DisruptionTarget.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	Type string `json:"type"`
 
-	// Status is that of the condition: True, False or Unknown. Defaults to True.
+	// Status is the status of the condition: True, False or Unknown. Defaults to True.
 	// +optional
 	// +kubebuilder:validation:Enum="True";"False";Unknown
 	Status string `json:"status,omitempty"`

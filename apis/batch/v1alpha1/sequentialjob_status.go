@@ -72,15 +72,15 @@ const (
 
 // SequentialJobStatus is how far a SequentialJob has come.
 type SequentialJobStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Phase sums it up: Pending, Running, Succeeded, Failed or Suspended.
+	// Phase is Pending, Running, Succeeded, Failed or Suspended.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 
-	// Step is the step it is at, for people: "2/3" is the second of three.
+	// Step is the current step for kubectl get: "2/3" is the second of three.
 	// +optional
 	Step string `json:"step,omitempty"`
 
@@ -92,26 +92,26 @@ type SequentialJobStatus struct {
 	// +optional
 	Progress SequentialJobProgress `json:"progress,omitempty,omitzero"`
 
-	// StartTime is when it began, or was last resumed. Absent while it is suspended, and while somebody else, such as a
-	// queueing system, keeps the Job of the step suspended.
+	// StartTime is when the SequentialJob started, or was last resumed. Absent while it is suspended, and while somebody else,
+	// such as a queueing system, keeps the Job of the step suspended.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// UsedSeconds are the seconds of activeDeadlineSeconds that were over at startTime: those before somebody else
+	// UsedSeconds is the part of activeDeadlineSeconds that was over at startTime, in seconds: the time until somebody else
 	// suspended the Job of a step.
 	// +optional
 	UsedSeconds int64 `json:"usedSeconds,omitempty"`
 
-	// CompletionTime is when it succeeded or failed. ttlSecondsAfterFinished count from then.
+	// CompletionTime is when the SequentialJob succeeded or failed. ttlSecondsAfterFinished counts from then.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// Retry is the value of the annotation batch.example.com/retry that was last seen. Another one, set once it has failed,
-	// has the failed step run again.
+	// Retry is the last value of the annotation batch.example.com/retry that the controller has seen. A different value, set after
+	// a failure, runs the failed step again.
 	// +optional
 	Retry string `json:"retry,omitempty"`
 
-	// Message is one line for people.
+	// Message says in one line how far the SequentialJob is, or why it failed, such as: step 2/3 "load" runs in Job etl-1.
 	// +optional
 	Message string `json:"message,omitempty"`
 
@@ -125,42 +125,42 @@ type SequentialJobStatus struct {
 
 // SequentialJobState counts the Jobs of the steps.
 type SequentialJobState struct {
-	// Active is 1 while the Job of a step is there and not finished, whether or not it is suspended.
+	// Active is 1 while the Job of a step exists and has not finished, even if it is suspended.
 	// +optional
 	Active int32 `json:"active"`
 
-	// Succeeded counts the steps that are completed.
+	// Succeeded is the number of completed steps.
 	// +optional
 	Succeeded int32 `json:"succeeded"`
 
-	// Failed is 1 when a step failed.
+	// Failed is 1 if a step failed.
 	// +optional
 	Failed int32 `json:"failed"`
 }
 
 // SequentialJobProgress says which steps are completed, and which one failed, by their 0-based index.
 type SequentialJobProgress struct {
-	// CurrentIndex is the first step that is not completed, or the number of steps when all are.
+	// CurrentIndex is the 0-based index of the first step that is not completed; the number of steps if all are.
 	// +optional
 	CurrentIndex *int32 `json:"currentIndex,omitempty"`
 
-	// CompletedIndices are the steps that are completed. They are never run again, whatever becomes of their Jobs.
+	// CompletedIndices are the 0-based indices of the completed steps. They never run again, even if their Jobs are deleted.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	CompletedIndices []int32 `json:"completedIndices,omitempty"`
 
-	// DiscardedJob is the UID of a Job of the current step that is deleted, because the step is to run again in another
-	// one.
+	// DiscardedJob is the UID of a Job of the current step that the controller deletes, because the step will run again in a new
+	// Job.
 	// +optional
 	DiscardedJob types.UID `json:"discardedJob,omitempty"`
 
-	// FailedIndex is the step that failed, or that could not be run.
+	// FailedIndex is the 0-based index of the step that failed, or that could not run.
 	// +optional
 	FailedIndex *int32 `json:"failedIndex,omitempty"`
 
-	// FailureReason is why, in one word: that of the Job, such as BackoffLimitExceeded, or JobDeleted,
-	// JobNameConflict, DeadlineExceeded or InvalidSpec.
+	// FailureReason is why the step failed: the reason of its Job, such as BackoffLimitExceeded; or JobDeleted, JobNameConflict,
+	// DeadlineExceeded or InvalidSpec.
 	// +optional
 	FailureReason string `json:"failureReason,omitempty"`
 }

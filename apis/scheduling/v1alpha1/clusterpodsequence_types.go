@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterPodSequence holds groups of pods of any namespaces back until the groups listed before theirs are ready. It is for
-// those who run the cluster: it needs no consent of the namespaces.
+// ClusterPodSequence starts groups of pods of any namespaces in order: it holds the pods of a group until the groups listed
+// before are ready. It is for cluster administrators, and needs no consent of the namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -21,13 +21,13 @@ type ClusterPodSequence struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is the order asked for.
+	// Spec says which pods start in which order.
 	// +required
 	Spec ClusterPodSequenceSpec `json:"spec"`
 
-	// Status is what podsequence-controller last saw. Its lists name pods as namespace/name. Only passes recorded in groups
-	// are ever read back.
-	// Until then observedGeneration is -1, so that no tool takes a new object for a ready one.
+	// Status is what podsequence-controller last saw. Its lists name pods as namespace/name. Of it, only the passes recorded in
+	// groups are ever read back. Before the first write observedGeneration is -1, so that no tool takes a new object for a ready
+	// one.
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1}
 	Status PodSequenceStatus `json:"status,omitempty,omitzero"`
@@ -49,24 +49,25 @@ type ClusterPodSequenceList struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.scope) && self.scope == 'Node' && has(self.enforcementMode) && self.enforcementMode == 'BootstrapOnly')",message="enforcementMode must be Continuous for scope Node: leave it out, or set Continuous"
 // +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !self.podGroups.exists(group, has(group.nodeSelector))",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
 type ClusterPodSequenceSpec struct {
-	// PodGroups are the groups in start order, 1 to 64. A pod belongs to the first group that names or selects it.
+	// PodGroups are the groups, in start order, 1 to 64. A pod belongs to the first group that names or selects it. Each group
+	// waits for all groups listed before it, unless it sets dependsOn.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:XValidation:rule="[self.map(group, has(group.name) ? group.name : '')].all(names, self.all(i, group, !has(group.dependsOn) || group.dependsOn.all(name, names.indexOf(name) >= 0 && names.indexOf(name) < i)))",message="podGroups[].dependsOn names groups that are listed earlier: correct the name, or move the group that it names before this one"
-	// +kubebuilder:validation:XValidation:rule="[self.map(group, has(group.name) ? group.name : '')].all(names, self.all(group, !has(group.dependsOn) || group.dependsOn.all(name, names.indexOf(name) == names.lastIndexOf(name))))",message="a name in podGroups[].dependsOn must be the name of one group only: give each group a name of its own"
+	// +kubebuilder:validation:XValidation:rule="[self.map(group, has(group.name) ? group.name : '')].all(names, self.all(i, group, !has(group.dependsOn) || group.dependsOn.all(name, names.indexOf(name) >= 0 && names.indexOf(name) < i)))",message="podGroups[].dependsOn must name groups that are listed earlier: correct the name, or list that group before this one"
+	// +kubebuilder:validation:XValidation:rule="[self.map(group, has(group.name) ? group.name : '')].all(names, self.all(group, !has(group.dependsOn) || group.dependsOn.all(name, names.indexOf(name) == names.lastIndexOf(name))))",message="a name in podGroups[].dependsOn must belong to one group only: give each group its own name"
 	PodGroups []ClusterPodGroup `json:"podGroups"`
 
-	// Scope says over what the order holds: Cluster, across the whole cluster, or Node, on each node by itself.
-	// Defaults to Cluster.
+	// Scope is Cluster or Node. Cluster: a group starts when the groups before it are ready everywhere. Node: a pod of a group
+	// may be placed on a node when the groups before it are ready on that node. Defaults to Cluster.
 	// +optional
 	// +default="Cluster"
 	Scope Scope `json:"scope,omitempty"`
 
-	// SchedulingGateName is the scheduling gate that this sequence lifts from its pods when their turn comes.
-	// Only prefixes that the operator of the cluster allows are ever lifted.
-	// Defaults to podsequence.example.com/sequence-gate.
+	// SchedulingGateName is the scheduling gate that this sequence removes from a pod when it releases the pod. Its prefix must
+	// be one that the cluster administrator allows (--gate-prefixes); otherwise the gate is never removed, and the sequence is
+	// Degraded, GateNotAllowed. Defaults to podsequence.example.com/sequence-gate.
 	// +optional
 	// +default="podsequence.example.com/sequence-gate"
 	// +kubebuilder:validation:MinLength=1
@@ -74,17 +75,18 @@ type ClusterPodSequenceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="must be a qualified name such as podsequence.example.com/sequence-gate: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
 	SchedulingGateName string `json:"schedulingGateName,omitempty"`
 
-	// EnforcementMode says whether a group once passed counts permanently (BootstrapOnly) or only while it is satisfied
-	// (Continuous). Defaults to BootstrapOnly for scope Cluster and to Continuous, the only mode there, for scope Node.
+	// EnforcementMode is BootstrapOnly or Continuous. BootstrapOnly: once a group is passed, later groups never wait for it
+	// again, even if its pods fail. Continuous: new pods of later groups wait whenever the group is not ready; pods that have a
+	// node stay. Defaults to BootstrapOnly for scope Cluster, and to Continuous, the only mode there, for scope Node.
 	// +optional
 	EnforcementMode EnforcementMode `json:"enforcementMode,omitempty"`
 
-	// Suspend stops further releases while it is true. What was released stays. Defaults to false.
+	// Suspend stops further releases while it is true. Pods that were released stay. Defaults to false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// DryRun holds no pod while it is true: pods are released at once, and status.dryRun says which would have been held.
-	// Defaults to false.
+	// DryRun lets all pods start at once while it is true; status.dryRun says which pods would have been held. Use it to try a
+	// sequence on workloads in production. Defaults to false.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 }
@@ -102,7 +104,8 @@ func (s *ClusterPodSequenceSpec) Mode() EnforcementMode {
 type ClusterPodGroup struct {
 	PodGroup `json:",inline"`
 
-	// Namespaces are the names of the namespaces where the members live, 1 to 64. One that does not exist has no pods.
+	// Namespaces are the names of the namespaces of the members, 1 to 64, such as [kube-system]. A namespace that does not exist
+	// has no pods. Set either namespaces or namespaceSelector.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -112,7 +115,8 @@ type ClusterPodGroup struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// NamespaceSelector selects the namespaces where the members live by their labels. {} selects every namespace.
+	// NamespaceSelector selects the namespaces of the members by their labels. {} selects every namespace. Set either namespaces
+	// or namespaceSelector.
 	// +optional
 	NamespaceSelector *LabelSelector `json:"namespaceSelector,omitempty"`
 }

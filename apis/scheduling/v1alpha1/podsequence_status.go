@@ -104,28 +104,29 @@ const MaxListedPods = 100
 
 // PodSequenceStatus is what podsequence-controller last saw.
 type PodSequenceStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Phase sums the sequence up: Pending, InProgress, Completed or Failed.
+	// Phase is Pending (no member exists yet), InProgress, Completed (every group is passed) or Failed.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 
-	// CurrentIndex is the 0-based index of the first group not yet passed, or the number of groups when all are. For scope
-	// Node it is the minimum over the nodes that take part.
+	// CurrentIndex is the 0-based index of the first group that is not passed yet; the number of groups if all are passed. For
+	// scope Node it is the lowest of all nodes that take part.
 	// +optional
 	CurrentIndex *int32 `json:"currentIndex,omitempty"`
 
-	// CurrentGroup names the current group for people, such as "2/3 Application"; "-" when all groups are passed.
+	// CurrentGroup is the current group for kubectl get, such as "2/3 Application"; "-" if all groups are passed.
 	// +optional
 	CurrentGroup string `json:"currentGroup,omitempty"`
 
-	// ReadyPods counts the current group's pods for people, such as "1/2"; all groups' pods when all are passed.
+	// ReadyPods is the number of ready and expected pods of the current group for kubectl get, such as "1/2"; of all groups if
+	// all are passed.
 	// +optional
 	ReadyPods string `json:"readyPods,omitempty"`
 
-	// Groups has a record for each group of the spec, in the same order.
+	// Groups are the states of the groups, in the order of the spec.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -137,36 +138,36 @@ type PodSequenceStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	CurrentGroupPods []string `json:"currentGroupPods,omitempty"`
 
-	// ReadyPodsInCurrentGroup is the number of members of the current group that are ready. Cluster scope only.
+	// ReadyPodsInCurrentGroup is the number of ready members of the current group. Only for scope Cluster.
 	// +optional
 	ReadyPodsInCurrentGroup int32 `json:"readyPodsInCurrentGroup,omitempty"`
 
-	// ProcessedPods are the members of the groups already passed, sorted, at most 100.
+	// ProcessedPods are the members of the groups that are passed, sorted, at most 100.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	ProcessedPods []string `json:"processedPods,omitempty"`
 
-	// NodeStatus has, for scope Node, a record for each node that takes part: at most 256, those still waiting first.
+	// NodeStatus is for scope Node only: the states of the nodes that take part, at most 256, those that still wait first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	NodeStatus []NodeStatus `json:"nodeStatus,omitempty"`
 
-	// NodeSummary counts, for scope Node, all nodes that take part.
+	// NodeSummary is for scope Node only: the numbers of nodes that take part.
 	// +optional
 	NodeSummary *NodeSummary `json:"nodeSummary,omitempty"`
 
-	// DryRun says what the sequence would have held; absent unless spec.dryRun is true.
+	// DryRun says which pods the sequence would have held. Absent unless spec.dryRun is true.
 	// +optional
 	DryRun *DryRunStatus `json:"dryRun,omitempty"`
 
-	// Message is one line for people.
+	// Message says in one line what the sequence waits for, such as: waiting for group 1/3 "Database": 1 of 2 pods ready.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Conditions are Ready, Completed, Progressing, Degraded and Suspended; Skipped and DryRun once they apply; Reconciling and
-	// Stalled only while they are true.
+	// Conditions are Ready (every group is ready now), Completed (every group is passed), Progressing, Degraded (something is
+	// wrong) and Suspended; also Skipped and DryRun once they have applied, and Reconciling and Stalled while they are true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -182,10 +183,10 @@ type DryRunStatus struct {
 	// HeldTotal is the number of pods that would have been held at some time since the dry run began.
 	HeldTotal int32 `json:"heldTotal"`
 
-	// LongestSeconds is the longest time, in seconds, that one pod would have been held so far.
+	// LongestSeconds is the longest time in seconds that a pod would have been held so far.
 	LongestSeconds int64 `json:"longestSeconds"`
 
-	// Pods are those that would be held now, sorted, at most 100.
+	// Pods are the pods that would be held now, sorted, at most 100.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
@@ -194,43 +195,43 @@ type DryRunStatus struct {
 
 // GroupStatus is the record of one group.
 type GroupStatus struct {
-	// Name is the group's name in the spec, or "Group <n>".
+	// Name is the name of the group in the spec, or "Group <n>".
 	Name string `json:"name"`
 
 	// Expected is the number of pods the group waits for.
 	Expected int32 `json:"expected"`
 
-	// Ready is how many of them are ready.
+	// Ready is the number of them that are ready.
 	Ready int32 `json:"ready"`
 
-	// Phase is Waiting, InProgress, Passed, Failed or Skipped.
+	// Phase is Waiting (for earlier groups), InProgress (released, not ready yet), Passed, Failed or Skipped.
 	// +optional
 	Phase GroupPhase `json:"phase,omitempty"`
 
-	// ChangedAt is when an edit changed what defines the group, or when spec.namespace came to allow the sequence after it had
-	// not; absent if neither happened. The time-out of the group does not count from before.
+	// ChangedAt is when an edit last changed the definition of the group, or when the namespace in spec.namespace first allowed
+	// the sequence after it had not. Absent if neither happened. The timeout of the group counts from then at the earliest.
 	// +optional
 	ChangedAt *metav1.Time `json:"changedAt,omitempty"`
 
-	// ReleasedAt is when the group's pods were first released; under Continuous, when they were last released.
+	// ReleasedAt is when the pods of the group were first released; in mode Continuous, when they were last released.
 	// +optional
 	ReleasedAt *metav1.Time `json:"releasedAt,omitempty"`
 
-	// FirstSatisfiedAt is when the group was satisfied for the first time. A group that was satisfied once has no time-out
-	// any more.
+	// FirstSatisfiedAt is when the group was ready for the first time. After that its timeout no longer applies.
 	// +optional
 	FirstSatisfiedAt *metav1.Time `json:"firstSatisfiedAt,omitempty"`
 
-	// SatisfiedAt is when the group became satisfied; absent while it is not.
+	// SatisfiedAt is when the group became ready. Absent while it is not ready.
 	// +optional
 	SatisfiedAt *metav1.Time `json:"satisfiedAt,omitempty"`
 
-	// PassedAt is when the groups that wait for this one were first released. With Hash it is the durable record of the pass.
+	// PassedAt is when the group was passed: groups that wait for it did not have to wait for it from then on. Together with hash
+	// it is the permanent record of the pass.
 	// +optional
 	PassedAt *metav1.Time `json:"passedAt,omitempty"`
 
-	// Hash stands for what defines this group and those before it. A recorded pass holds while it is unchanged. It is absent
-	// while spec.namespace does not allow the sequence, unless the group was passed before.
+	// Hash identifies the definition of this group and of the groups that it waits for. A recorded pass counts while the hash is
+	// the same. Absent while the namespace in spec.namespace does not allow the sequence, unless the group was passed before.
 	// +optional
 	Hash string `json:"hash,omitempty"`
 }
@@ -241,27 +242,27 @@ type NodeStatus struct {
 	// NodeName is the name of the node.
 	NodeName string `json:"nodeName"`
 
-	// CurrentIndex is the 0-based index of the first group with pods or a due DaemonSet there that is not yet passed, or
-	// the number of groups when all are.
+	// CurrentIndex is the 0-based index of the first group that is not passed on the node, of those that have pods there or a
+	// DaemonSet that should; the number of groups if all are passed.
 	CurrentIndex int32 `json:"currentIndex"`
 
-	// ReadyPodsInCurrentGroup is the number of members of that group on the node that are ready.
+	// ReadyPodsInCurrentGroup is the number of ready members of that group on the node.
 	// +optional
 	ReadyPodsInCurrentGroup int32 `json:"readyPodsInCurrentGroup,omitempty"`
 
-	// SatisfiedAt is when that group became ready on the node; absent while it is not.
+	// SatisfiedAt is when that group became ready on the node. Absent while it is not ready.
 	// +optional
 	SatisfiedAt *metav1.Time `json:"satisfiedAt,omitempty"`
 
-	// TimedOut are the 0-based indices of the groups whose time was over on the node before they were ready there for the
-	// first time. It is recorded so that a restart does not forget it.
+	// TimedOut are the 0-based indices of the groups that were not ready on the node within their timeout. The list is kept so
+	// that a restart of the controller does not forget it.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	TimedOut []int32 `json:"timedOut,omitempty"`
 
-	// ReadyBefore are the 0-based indices of the groups that were ready on the node and are not ready any more: their
-	// time-outs are over.
+	// ReadyBefore are the 0-based indices of the groups that were ready on the node and are not ready now. Their timeouts no
+	// longer apply.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
@@ -271,7 +272,7 @@ type NodeStatus struct {
 	// +optional
 	Phase NodePhase `json:"phase,omitempty"`
 
-	// Conditions has Ready: false with what the node waits for.
+	// Conditions has Ready. If it is false, its message says what the node waits for.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -284,9 +285,9 @@ type NodeSummary struct {
 	// Total is the number of nodes that take part.
 	Total int32 `json:"total"`
 
-	// Completed is how many of them have every group satisfied.
+	// Completed is the number of nodes on which every group is ready.
 	Completed int32 `json:"completed"`
 
-	// Waiting is how many of them have not.
+	// Waiting is the number of the other nodes.
 	Waiting int32 `json:"waiting"`
 }

@@ -19,7 +19,7 @@ const ReleasedAnnotation = "podsequence.example.com/released"
 // spec.namespace: names with commas between them, or * for all. Without it no PodSequence of another namespace does.
 const AllowSequencesFromAnnotation = "podsequence.example.com/allow-sequences-from"
 
-// PodSequence holds groups of pods back until the groups listed before theirs are ready.
+// PodSequence starts groups of pods in order: it holds the pods of a group until the groups listed before are ready.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -35,12 +35,12 @@ type PodSequence struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is the order asked for.
+	// Spec says which pods start in which order.
 	// +required
 	Spec PodSequenceSpec `json:"spec"`
 
-	// Status is what podsequence-controller last saw. Only passes recorded in groups are ever read back.
-	// Until then observedGeneration is -1, so that no tool takes a new object for a ready one.
+	// Status is what podsequence-controller last saw. Of it, only the passes recorded in groups are ever read back. Before the
+	// first write observedGeneration is -1, so that no tool takes a new object for a ready one.
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1}
 	Status PodSequenceStatus `json:"status,omitempty,omitzero"`
@@ -106,34 +106,35 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(has(self.scope) && self.scope == 'Node' && has(self.enforcementMode) && self.enforcementMode == 'BootstrapOnly')",message="enforcementMode must be Continuous for scope Node: leave it out, or set Continuous"
 // +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !self.podGroups.exists(group, has(group.nodeSelector))",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
 type PodSequenceSpec struct {
-	// PodGroups are the groups in start order, 1 to 64. A pod belongs to the first group that names or selects it.
+	// PodGroups are the groups, in start order, 1 to 64. A pod belongs to the first group that names or selects it. Each group
+	// waits for all groups listed before it, unless it sets dependsOn.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:XValidation:rule="[self.map(group, has(group.name) ? group.name : '')].all(names, self.all(i, group, !has(group.dependsOn) || group.dependsOn.all(name, names.indexOf(name) >= 0 && names.indexOf(name) < i)))",message="podGroups[].dependsOn names groups that are listed earlier: correct the name, or move the group that it names before this one"
-	// +kubebuilder:validation:XValidation:rule="[self.map(group, has(group.name) ? group.name : '')].all(names, self.all(group, !has(group.dependsOn) || group.dependsOn.all(name, names.indexOf(name) == names.lastIndexOf(name))))",message="a name in podGroups[].dependsOn must be the name of one group only: give each group a name of its own"
+	// +kubebuilder:validation:XValidation:rule="[self.map(group, has(group.name) ? group.name : '')].all(names, self.all(i, group, !has(group.dependsOn) || group.dependsOn.all(name, names.indexOf(name) >= 0 && names.indexOf(name) < i)))",message="podGroups[].dependsOn must name groups that are listed earlier: correct the name, or list that group before this one"
+	// +kubebuilder:validation:XValidation:rule="[self.map(group, has(group.name) ? group.name : '')].all(names, self.all(group, !has(group.dependsOn) || group.dependsOn.all(name, names.indexOf(name) == names.lastIndexOf(name))))",message="a name in podGroups[].dependsOn must belong to one group only: give each group its own name"
 	PodGroups []PodGroup `json:"podGroups"`
 
-	// Scope says over what the order holds: Cluster, across the whole cluster, or Node, on each node by itself.
-	// Defaults to Cluster.
+	// Scope is Cluster or Node. Cluster: a group starts when the groups before it are ready everywhere. Node: a pod of a group
+	// may be placed on a node when the groups before it are ready on that node. Defaults to Cluster.
 	// +optional
 	// +default="Cluster"
 	Scope Scope `json:"scope,omitempty"`
 
-	// Namespace is where the pods live. Defaults to the namespace of the PodSequence. Another namespace must allow it: its
-	// annotation podsequence.example.com/allow-sequences-from lists the namespaces whose PodSequences may hold its pods,
-	// separated by commas, or is * for all. Without that the PodSequence holds and releases nothing and is Degraded with
-	// reason NamespaceNotAllowed.
+	// Namespace is the namespace of the pods. Defaults to the namespace of the PodSequence. Another namespace must allow it with
+	// the annotation podsequence.example.com/allow-sequences-from: a comma-separated list of namespaces whose PodSequences may
+	// hold its pods, such as "platform,ops", or * for all. Otherwise the PodSequence holds and releases nothing, and is
+	// Degraded, NamespaceNotAllowed.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be the name of a namespace: lower-case letters, digits and '-', beginning and ending with a letter or digit"
 	Namespace string `json:"namespace,omitempty"`
 
-	// SchedulingGateName is the scheduling gate that this sequence lifts from its pods when their turn comes.
-	// Only prefixes that the operator of the cluster allows are ever lifted.
-	// Defaults to podsequence.example.com/sequence-gate.
+	// SchedulingGateName is the scheduling gate that this sequence removes from a pod when it releases the pod. Its prefix must
+	// be one that the cluster administrator allows (--gate-prefixes); otherwise the gate is never removed, and the sequence is
+	// Degraded, GateNotAllowed. Defaults to podsequence.example.com/sequence-gate.
 	// +optional
 	// +default="podsequence.example.com/sequence-gate"
 	// +kubebuilder:validation:MinLength=1
@@ -141,17 +142,18 @@ type PodSequenceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="must be a qualified name such as podsequence.example.com/sequence-gate: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
 	SchedulingGateName string `json:"schedulingGateName,omitempty"`
 
-	// EnforcementMode says whether a group once passed counts permanently (BootstrapOnly) or only while it is satisfied
-	// (Continuous). Defaults to BootstrapOnly for scope Cluster and to Continuous, the only mode there, for scope Node.
+	// EnforcementMode is BootstrapOnly or Continuous. BootstrapOnly: once a group is passed, later groups never wait for it
+	// again, even if its pods fail. Continuous: new pods of later groups wait whenever the group is not ready; pods that have a
+	// node stay. Defaults to BootstrapOnly for scope Cluster, and to Continuous, the only mode there, for scope Node.
 	// +optional
 	EnforcementMode EnforcementMode `json:"enforcementMode,omitempty"`
 
-	// Suspend stops further releases while it is true. What was released stays. Defaults to false.
+	// Suspend stops further releases while it is true. Pods that were released stay. Defaults to false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// DryRun holds no pod while it is true: pods are released at once, and status.dryRun says which would have been held.
-	// Defaults to false.
+	// DryRun lets all pods start at once while it is true; status.dryRun says which pods would have been held. Use it to try a
+	// sequence on workloads in production. Defaults to false.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 }
@@ -170,15 +172,17 @@ func (s *PodSequenceSpec) Mode() EnforcementMode {
 // PodGroup is a set of pods that start together. Exactly one of Pods and PodSelector says which pods.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.onTimeout) || has(self.timeout)",message="onTimeout needs timeout: set timeout, or remove onTimeout"
-// +kubebuilder:validation:XValidation:rule="!has(self.expectedPods) || !has(self.pods)",message="expectedPods is only for podSelector: remove it, since every pod named in pods is expected"
+// +kubebuilder:validation:XValidation:rule="!has(self.expectedPods) || !has(self.pods)",message="expectedPods is only for podSelector: remove it, because every pod that pods names is expected anyway"
 // +kubebuilder:validation:XValidation:rule="has(self.pods) != has(self.podSelector)",message="set exactly one of pods and podSelector: name the members in pods, or select them by label with podSelector"
 type PodGroup struct {
-	// Name is for people: messages and events use it. Up to 63 characters. Defaults to "Group <n>" in messages, n from 1.
+	// Name is the name of the group in messages, events and dependsOn, up to 63 characters, such as Database. Defaults to
+	// "Group <n>" in messages, n from 1.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
 
-	// Pods are the members by name, 1 to 256 names. Every one is expected: a pod that does not exist is not ready.
+	// Pods are the names of the members, 1 to 256, such as [db-0, db-1]. Every one is expected: a pod that does not exist is not
+	// ready. Set either pods or podSelector.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -187,12 +191,14 @@ type PodGroup struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	Pods []string `json:"pods,omitempty"`
 
-	// PodSelector selects the members by label. {} selects every pod of the namespace that no earlier group has.
+	// PodSelector selects the members by label. {} selects every pod of the namespace that is in no earlier group. The workloads
+	// whose pod templates it selects say how many pods the group expects. Set either pods or podSelector.
 	// +optional
 	PodSelector *LabelSelector `json:"podSelector,omitempty"`
 
-	// DependsOn are the names of the groups that this group waits for, up to 16; it waits for theirs too. Each is listed
-	// earlier and has a name that no other group of the sequence has. [] waits for none. Defaults to all groups listed before.
+	// DependsOn are the names of the groups that this group waits for, up to 16, such as [Database, Cache]. It also waits for
+	// the groups that those wait for. Each must be listed earlier, and no other group may have its name. [] waits for none.
+	// Defaults to all groups listed before.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -200,52 +206,54 @@ type PodGroup struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	DependsOn []string `json:"dependsOn,omitzero"`
 
-	// ExpectedPods is the least number of members to expect, 1 to 100000, whatever the workloads of the group ask for: for
-	// pods whose owners are of kinds that PodSequence does not know. Only with podSelector. Defaults to what the workloads ask for.
+	// ExpectedPods is the least number of members that the group expects, 1 to 100000, whatever its workloads ask for. Set it for
+	// pods of owners that PodSequence does not know, such as a LeaderWorkerSet. Only with podSelector. Defaults to what the
+	// workloads ask for.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	ExpectedPods int32 `json:"expectedPods,omitempty"`
 
-	// Skip makes no group wait for this one while it is true. Its own pods are still released in their turn. Defaults to false.
+	// Skip lets later groups start without this group while it is true. The pods of this group are still released in their turn.
+	// Defaults to false.
 	// +optional
 	Skip bool `json:"skip,omitempty"`
 
-	// NodeSelector has, for scope Node, the labels of the nodes this group applies to, up to 16; on other nodes the group
-	// is skipped. Defaults to all nodes.
+	// NodeSelector is for scope Node only: the labels of the nodes that the group applies to, up to 16, such as
+	// example.com/gpu: "true". On other nodes nothing waits for the group. Defaults to all nodes.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(key, key.size() <= 317 && !format.qualifiedName().validate(key).hasValue())",message="every key must be a label key: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.labelValue().validate(self[key]).hasValue())",message="every value must be a label value: up to 63 letters, digits, '-', '_' or '.', beginning and ending with a letter or digit"
 	NodeSelector map[string]LabelValue `json:"nodeSelector,omitempty"`
 
-	// RequiredStatus is what a member must reach: Ready, which is condition Ready or phase Succeeded, or Complete, which
-	// is phase Succeeded. Defaults to Ready.
+	// RequiredStatus is what each member must reach. Ready: its condition Ready is true, or its phase is Succeeded. Complete: its
+	// phase is Succeeded; use this for Jobs. Defaults to Ready.
 	// +optional
 	// +default="Ready"
 	RequiredStatus RequiredStatus `json:"requiredStatus,omitempty"`
 
-	// MinAvailable is how many members satisfy the group: a number, or a percentage of the expected members, rounded up.
-	// Defaults to every expected member.
+	// MinAvailable is how many members must be ready: a number such as 2, or a percentage of the expected members such as "50%",
+	// rounded up. Defaults to every expected member.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="must be a number of 0 or more, or a percentage from 0% to 100%"
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 
-	// WaitDuration is how long the group must have been satisfied without a break before the next may start: a Go duration
+	// WaitDuration is how long the group must stay ready without a break before the groups that wait for it start: a Go duration
 	// such as 30s or 1h30m. Defaults to 0s.
 	// +optional
 	WaitDuration Duration `json:"waitDuration,omitempty"`
 
-	// Timeout is the longest time from the group's release to its being satisfied: a Go duration such as 10m.
-	// Defaults to none.
+	// Timeout is the longest time that the group may take from its release until it is ready: a Go duration such as 10m. When it
+	// is over, onTimeout applies. Defaults to no limit.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be longer than 0s, such as 10m"
 	Timeout Duration `json:"timeout,omitempty"`
 
-	// OnTimeout says what follows when Timeout is over: Fail, the sequence fails and later groups stay held, or Continue,
-	// the next group starts all the same. Defaults to Fail. Needs Timeout.
+	// OnTimeout is Fail or Continue. Fail: when timeout is over, the sequence is Failed and later groups stay held until the
+	// group is ready after all. Continue: later groups start without it. Only with timeout. Defaults to Fail.
 	// +optional
 	OnTimeout TimeoutPolicy `json:"onTimeout,omitempty"`
 }
@@ -273,14 +281,14 @@ func (d Duration) Parse() (time.Duration, error) {
 //
 // +structType=atomic
 type LabelSelector struct {
-	// MatchLabels are labels a pod must carry with these values, up to 32.
+	// MatchLabels are labels that the object must have with these values, up to 32, such as app: web.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(key, key.size() <= 317 && !format.qualifiedName().validate(key).hasValue())",message="every key must be a label key: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.labelValue().validate(self[key]).hasValue())",message="every value must be a label value: up to 63 letters, digits, '-', '_' or '.', beginning and ending with a letter or digit"
 	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
 
-	// MatchExpressions are further requirements, up to 32.
+	// MatchExpressions are further requirements on labels, up to 32. All of them must hold.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -307,7 +315,7 @@ type LabelSelectorRequirement struct {
 	// +required
 	Operator LabelSelectorOperator `json:"operator"`
 
-	// Values are compared with the label's value; for In and NotIn only, up to 64.
+	// Values are the values to compare the label with, up to 64. Only for In and NotIn.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

@@ -33,9 +33,9 @@ func (d *deliberation) readyCondition() metav1.Condition {
 	pending := d.names((*member).isPending)
 	switch {
 	case len(pending) > 0:
-		condition.Message = fmt.Sprintf("%d of %s to roll out: %s", len(pending), count(len(d.members)), list(pending))
+		condition.Message = fmt.Sprintf("%d of %s still to roll out: %s", len(pending), count(len(d.members)), list(pending))
 	case d.status.ActiveDeployment != "":
-		condition.Message = d.status.ActiveDeployment + " has rolled out and has yet to be ready for minReadySeconds"
+		condition.Message = d.status.ActiveDeployment + " has rolled out and must be ready for minReadySeconds"
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonRolledOut
 		condition.Message = count(len(d.members)) + " rolled out"
@@ -48,23 +48,23 @@ func (d *deliberation) progressingCondition() metav1.Condition {
 	active := d.status.ActiveDeployment
 	switch {
 	case d.halted != "":
-		condition.Reason, condition.Message = d.halted, "halted until "+active+" is fixed or ready"
+		condition.Reason, condition.Message = d.halted, "halted until "+active+" is fixed or becomes ready"
 	case active != "":
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonDeploymentRollingOut
-		condition.Message = "it is the turn of " + active
+		condition.Message = "the active Deployment is " + active
 		if m := d.active(); m.isHeld() {
-			condition.Message += ", whose new pods are held by " + m.Hold.String()
+			condition.Message += "; its new pods are held by " + m.Hold.String()
 		}
 	case d.Busy != "":
-		condition.Reason, condition.Message = v1.ReasonWaiting, "it is the turn of "+d.Busy+" of an overlapping DeploymentCoordination"
+		condition.Reason, condition.Message = v1.ReasonWaiting, "the active Deployment is "+d.Busy+", of an overlapping DeploymentCoordination"
 	case d.Rolling != "" && len(d.names((*member).waits)) > 0:
-		condition.Reason, condition.Message = v1.ReasonWaiting, d.Rolling+" rolls out, of an overlapping DeploymentCoordination"
+		condition.Reason, condition.Message = v1.ReasonWaiting, "waiting for "+d.Rolling+", of an overlapping DeploymentCoordination, to roll out"
 	case len(d.names((*member).waits)) > 0:
-		condition.Reason, condition.Message = v1.ReasonWaiting, "changes that come together are put in order"
+		condition.Reason, condition.Message = v1.ReasonWaiting, "waiting a moment to put changes that come together in order"
 	case len(d.names((*member).isPending)) > 0:
-		condition.Reason, condition.Message = v1.ReasonWaiting, "what has changes to roll out may not"
+		condition.Reason, condition.Message = v1.ReasonWaiting, "the Deployments that have changes may not roll out: the condition Degraded says why"
 	default:
-		condition.Reason, condition.Message = v1.ReasonRolledOut, "nothing has changes to roll out"
+		condition.Reason, condition.Message = v1.ReasonRolledOut, "no Deployment has changes to roll out"
 	}
 	return condition
 }
@@ -80,7 +80,7 @@ func (d *deliberation) degradedCondition() metav1.Condition {
 		messages = append(messages, fmt.Sprintf(format, args...))
 	}
 	if len(d.Overlapping) > 0 {
-		report(v1.ReasonOverlappingCoordination, "matches Deployments that others match too: %s; of all their Deployments one rolls out at a time",
+		report(v1.ReasonOverlappingCoordination, "other DeploymentCoordinations match some of the same Deployments: %s; of all their Deployments one rolls out at a time; change a selector",
 			list(d.Overlapping))
 	}
 	for _, reason := range refusalReasons {
@@ -88,32 +88,32 @@ func (d *deliberation) degradedCondition() metav1.Condition {
 		switch {
 		case len(names) == 0:
 		case reason == v1.ReasonPauseFailed:
-			report(reason, "not paused, though they are to be: %s; the API server has refused to have the first paused: %s", list(names), message)
+			report(reason, "could not pause %s; the API server answered for the first of them: %s", list(names), message)
 		default:
-			report(reason, "not unpaused, though they are to be: %s; the API server has refused to have the first unpaused: %s", list(names), message)
+			report(reason, "could not unpause %s; the API server answered for the first of them: %s", list(names), message)
 		}
 	}
 	for _, reason := range []string{v1.ReasonRolloutTimedOut, v1.ReasonProgressDeadlineExceeded} {
 		if d.halted == reason {
-			report(reason, "%s has failed to roll out: change its template, or set onTimeout to Skip", d.status.ActiveDeployment)
+			report(reason, "%s failed to roll out: change its pod template, or set onTimeout to Skip", d.status.ActiveDeployment)
 		}
 		if skipped := d.names(func(m *member) bool { return m.state.Skipped == reason }); len(skipped) > 0 {
-			report(reason, "skipped, and paused: %s; change the template, or resume with \"kubectl rollout resume\"", list(skipped))
+			report(reason, "skipped and paused, because they failed to roll out: %s; change the pod template, or resume with \"kubectl rollout resume\"", list(skipped))
 		}
 	}
 	if m := d.active(); m != nil {
 		if needed := d.neededBy(m); len(needed) > 0 {
-			report(v1.ReasonHeldByPodSequence, "it is the turn of %s, but its pods are held by %s, which needs %s, paused by a DeploymentCoordination: "+
-				"have both objects give them the same order, or take these Deployments out of one of the two",
+			report(v1.ReasonHeldByPodSequence, "%s is active, but its pods are held by %s, and this group needs %s, still paused: "+
+				"order them the same way in both objects, or take these Deployments out of one of the two",
 				m.name(), m.Hold, list(needed))
 		}
 	}
 	if reverted := d.names(func(m *member) bool { return m.state.Resumed }); len(reverted) > 0 {
-		report(v1.ReasonPauseReverted, "unpaused by somebody else before their turn, and rolling out beside it: %s; "+
-			"have GitOps tools ignore spec.paused", list(reverted))
+		report(v1.ReasonPauseReverted, "somebody else unpaused these before their turn, and they roll out now: %s; "+
+			"configure GitOps tools to ignore spec.paused", list(reverted))
 	}
 	if kept := d.names(func(m *member) bool { return m.isPending() && m.pause() == pausedByOwner }); len(kept) > 0 {
-		report(v1.ReasonPausedByOwner, "have changes to roll out but were paused by their owner: %s; unpause them, or have this "+
+		report(v1.ReasonPausedByOwner, "have changes to roll out, but their owner paused them: %s; unpause them, or let this "+
 			"coordination do so in turn: kubectl annotate deployments --namespace %s %s=%s NAME...",
 			list(kept), d.Coordination.Namespace, v1.PausedByAnnotation, d.Coordination.Name)
 	}

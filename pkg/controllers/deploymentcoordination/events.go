@@ -46,7 +46,7 @@ func eventsFor(before v1.DeploymentCoordinationStatus, decision Decision) []even
 		}
 		if state.Paused && !earlier.Paused {
 			all = append(all, event{corev1.EventTypeNormal, v1.EventDeploymentPaused, actionPause, state.Name,
-				state.Name + " has changes to roll out, and is paused until it is its turn"})
+				state.Name + " has changes to roll out, and is paused until its turn"})
 		}
 		if state.Refused != "" && earlier.Refused != state.Refused {
 			note := state.Name + " could not be paused"
@@ -88,22 +88,22 @@ func activeEvents(before v1.DeploymentCoordinationStatus, decision Decision) []e
 	case state == nil:
 	case state.HasPendingChanges:
 		if state.HeldBy != "" && state.Skipped == "" && is != "" {
-			normal(v1.ReasonHeldByPodSequence, was, "the pods of %s are held by PodSequence %s: the turn passes on", was, state.HeldBy)
+			normal(v1.ReasonHeldByPodSequence, was, "the pods of %s are held by PodSequence %s: the next Deployment gets the turn", was, state.HeldBy)
 		}
 	case decision.Unready:
 		all = append(all, event{corev1.EventTypeWarning, v1.ReasonRolloutTimedOut, actionObserve, was,
-			was + " has rolled out, but has not been ready for minReadySeconds in time: it loses its turn"})
+			was + " rolled out, but was not ready for minReadySeconds before rolloutTimeoutSeconds were over: it loses its turn"})
 	default:
 		normal(v1.EventActiveDeploymentReady, was, "%s has rolled out and is ready", was)
 	}
 	switch {
 	case is == "":
-		normal(v1.EventActiveDeploymentCleared, was, "it is no longer the turn of %s, and of no other Deployment", was)
+		normal(v1.EventActiveDeploymentCleared, was, "%s is no longer active, and no other Deployment is", was)
 	case was != "":
-		normal(v1.EventActiveDeploymentChanged, is, "after %s it is the turn of %s", was, is)
+		normal(v1.EventActiveDeploymentChanged, is, "%s is active, after %s", is, was)
 	}
 	if is != "" {
-		normal(v1.EventDeploymentActivated, is, "it is the turn of %s to roll out", is)
+		normal(v1.EventDeploymentActivated, is, "%s is active: it may roll out now", is)
 	}
 	return all
 }
@@ -141,13 +141,13 @@ func (r *reconciler) tellUnpaused(c *v1.DeploymentCoordination, d *appsv1.Deploy
 // tellReleased is on the Deployment: there may be no coordination any more.
 func (r *reconciler) tellReleased(d *appsv1.Deployment) {
 	r.recorder.Eventf(d, nil, corev1.EventTypeNormal, v1.EventDeploymentUnpaused, actionUnpause,
-		"no DeploymentCoordination matches it any more")
+		"unpaused, because no DeploymentCoordination matches it any more")
 }
 
 // tellUnreleased is on the Deployment for the same reason.
 func (r *reconciler) tellUnreleased(d *appsv1.Deployment, err error) {
 	r.recorder.Eventf(d, nil, corev1.EventTypeWarning, v1.ReasonUnpauseFailed, actionUnpause,
-		"no DeploymentCoordination matches it any more, but the API server has refused to have it unpaused: %s", shorten(err.Error()))
+		"no DeploymentCoordination matches it any more, but it could not be unpaused; the API server answered: %s", shorten(err.Error()))
 }
 
 // cut shortens a note to what the API server accepts.

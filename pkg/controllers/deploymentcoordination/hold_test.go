@@ -68,12 +68,12 @@ func TestTheTurnGoesToOneWhosePodsNobodyHolds(t *testing.T) {
 			members:    M{deployment("a", rolling, bySequence("b")), deployment("b", changed, held, bySequence())},
 			wantActive: "a", wantHeldBy: map[string]string{"shop/a": "shop/order", "shop/b": "shop/order"},
 			wantDegraded: v1.ReasonHeldByPodSequence,
-			wantMessage:  `it is the turn of shop/a, but its pods are held by PodSequence shop/order until group 1/2 "Database" is ready, which needs shop/b`,
+			wantMessage:  `shop/a is active, but its pods are held by PodSequence shop/order until group 1/2 "Database" is ready, and this group needs shop/b`,
 		},
 		"it does not pass on to one that was skipped": {
 			active: "a", states: S{activeA, record(deployment("b", changed), pending(long), onHold, skipped)},
 			members:    M{deployment("a", rolling, bySequence("b")), deployment("b", changed, held)},
-			wantActive: "a", wantHeldBy: map[string]string{"shop/a": "shop/order"}, wantDegraded: v1.ReasonRolloutTimedOut, wantMessage: "which needs shop/b",
+			wantActive: "a", wantHeldBy: map[string]string{"shop/a": "shop/order"}, wantDegraded: v1.ReasonRolloutTimedOut, wantMessage: "and this group needs shop/b",
 		},
 		"it does not pass on to one that its owner paused": {
 			active: "a", states: S{activeA, record(deployment("b", changed), pending(long))},
@@ -143,7 +143,7 @@ func TestAnActiveDeploymentThatIsHeldIsReported(t *testing.T) {
 	progressing := meta.FindStatusCondition(Decide(in).Status.Conditions, v1.ConditionProgressing)
 	require.NotNil(t, progressing)
 	assert.Equal(t, v1.ReasonDeploymentRollingOut, progressing.Reason)
-	assert.Equal(t, `it is the turn of shop/a, whose new pods are held by PodSequence shop/order until group 1/2 "Database" is ready`, progressing.Message)
+	assert.Equal(t, `the active Deployment is shop/a; its new pods are held by PodSequence shop/order until group 1/2 "Database" is ready`, progressing.Message)
 }
 
 // When the needed Deployment waits for a turn of the same set of coordinations, it need not match this one.
@@ -154,7 +154,7 @@ func TestOverlappingCoordinationsReportWhatThePodSequenceNeeds(t *testing.T) {
 	}
 	degraded := meta.FindStatusCondition(Decide(in).Status.Conditions, v1.ConditionDegraded)
 	require.NotNil(t, degraded)
-	assert.Contains(t, degraded.Message, "which needs shop/z")
+	assert.Contains(t, degraded.Message, "and this group needs shop/z")
 }
 
 // podHolder holds pods by their label.

@@ -59,7 +59,7 @@ func TestStatusListsTheDeploymentsThatNobodyCouldWorkOutAnew(t *testing.T) {
 		assert.NotNil(t, got.state(members[i].name()), "it is remembered")
 	}
 	ready := meta.FindStatusCondition(got.Status.Conditions, v1.ConditionReady)
-	assert.Contains(t, ready.Message, "4 of 3000 Deployments to roll out: ")
+	assert.Contains(t, ready.Message, "4 of 3000 Deployments still to roll out: ")
 }
 
 func TestOfThoseThatWaitStatusListsThoseThatHaveWaitedLongest(t *testing.T) {

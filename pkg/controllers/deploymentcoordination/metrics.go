@@ -17,27 +17,27 @@ var (
 	coordinationsByState = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "deploymentcoordinations",
-		Help:           "DeploymentCoordinations, by which of their conditions is true: Ready, Reconciling or Stalled.",
+		Help:           "DeploymentCoordinations, by state: the condition that is true, Ready, Reconciling or Stalled.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"state"})
 	waitingDeployments = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "deploymentcoordination_deployments",
-		Help:           "Deployments under coordination that have changes to roll out, by state: paused, active, skipped or other.",
+		Help:           "Coordinated Deployments that have changes to roll out, by state: paused, active, skipped or other.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"state"})
 	turnDuration = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem:      "podsequence",
 		Name:           "deploymentcoordination_turn_seconds",
-		Help:           "How long Deployments had their turn.",
+		Help:           "Seconds for which a Deployment was the active one.",
 		Buckets:        []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600},
 		StabilityLevel: metrics.ALPHA,
 	})
 	writeErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: "podsequence",
 		Name:      "deploymentcoordination_write_errors_total",
-		Help: "Writes of the DeploymentCoordination controller that failed, by resource (deployments, status). They are tried again. That " +
-			"somebody else was faster is no failure.",
+		Help: "Failed writes of the DeploymentCoordination controller, by resource (deployments, status). It retries them. A " +
+			"conflict with another writer is not counted.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"resource"})
 

@@ -86,7 +86,7 @@ func TestNothingStartsBeforeAnOverlappingCoordinationHasPausedWhatChanged(t *tes
 	w.reconciler.namespaces.known["shop"].last = "other" // which comes after the other coordination
 	w.pass(2 * time.Second)
 	progressing := meta.FindStatusCondition(w.status().Conditions, v1.ConditionProgressing)
-	assert.Equal(t, "shop/c rolls out, of an overlapping DeploymentCoordination", progressing.Message)
+	assert.Equal(t, "waiting for shop/c, of an overlapping DeploymentCoordination, to roll out", progressing.Message)
 	w.pass(2 * time.Second)
 	assert.True(t, w.deployment("c").Spec.Paused)
 	assert.Equal(t, "shop/a", w.status().ActiveDeployment)

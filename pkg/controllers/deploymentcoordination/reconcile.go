@@ -100,9 +100,9 @@ func (t *turn) look(ctx context.Context, i int) {
 	case errors.Is(err, errUnreleased):
 		t.failed(uid, t.clock.Now())
 	case hasChanged(err):
-		log.V(4).Info("Something has changed meanwhile, will decide anew", "err", err)
+		log.V(4).Info("Objects changed in the meantime, will decide again", "err", err)
 	case err != nil:
-		log.Error(err, "Could not do what was decided, will try again")
+		log.Error(err, "Could not apply the decision, will retry")
 		t.failed(uid, t.clock.Now())
 	default:
 		delete(t.failures, uid)
@@ -127,8 +127,8 @@ func (t *turn) settle(ctx context.Context, i int) (again time.Time, err error) {
 	}
 	if !t.plan.subjects[i].counts {
 		return t.degrade(ctx, i, v1.ReasonTooManyCoordinations, fmt.Sprintf(
-			"only the %d oldest DeploymentCoordinations of a namespace count, and this is not one of them: delete some, "+
-				"or have the administrator raise --max-deployment-coordinations of podsequence-controller", t.limit))
+			"only the %d oldest DeploymentCoordinations of a namespace count, and this one is newer: delete some, "+
+				"or ask the administrator to raise --max-deployment-coordinations of podsequence-controller", t.limit))
 	}
 	if err := t.setFinalizer(ctx, i); err != nil {
 		return time.Time{}, err

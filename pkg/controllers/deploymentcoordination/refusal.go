@@ -33,7 +33,7 @@ func (t *turn) noteRefusal(ctx context.Context, m *Member, pause bool, err error
 	r.until = t.clock.Now().Add(wait)
 	r.times++
 	t.refusals[m.Deployment.UID], m.Refused = r, r
-	klog.FromContext(ctx).Error(err, "The API server has refused a write, will try again", "deployment", m.key(), "after", wait)
+	klog.FromContext(ctx).Error(err, "The API server refused a write, will retry", "deployment", m.key(), "after", wait)
 }
 
 // due reports whether to try again.

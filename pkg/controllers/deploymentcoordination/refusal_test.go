@@ -111,7 +111,7 @@ func TestNothingIsActivatedWhileADeploymentCannotBePaused(t *testing.T) {
 	w.reconcileAll()
 	reason, message := w.degraded()
 	assert.Equal(t, v1.ReasonPauseFailed, reason)
-	assert.Contains(t, message, "shop/c; the API server has refused")
+	assert.Contains(t, message, "could not pause shop/c; the API server answered")
 	assert.Contains(t, message, "denied for the 1th time")
 	for range 50 { // of whatever events of the namespace
 		w.reconcileAll()
@@ -172,7 +172,7 @@ func TestADeploymentThatCannotBeUnpaused(t *testing.T) {
 	assert.Equal(t, "shop/a", w.status().ActiveDeployment)
 	reason, message := w.degraded()
 	assert.Equal(t, v1.ReasonUnpauseFailed, reason)
-	assert.Contains(t, message, "shop/a; the API server has refused")
+	assert.Contains(t, message, "could not unpause shop/a; the API server answered")
 	for range 50 {
 		w.reconcileAll()
 	}

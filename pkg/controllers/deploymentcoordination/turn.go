@@ -41,7 +41,7 @@ var (
 	// errOutdated says that the API server has other coordinations than the cache.
 	errOutdated = errors.New("the cache lacks what the API server has")
 	// errUnreleased says that a Deployment of a coordination that is being deleted could not be unpaused yet.
-	errUnreleased = errors.New("not all Deployments are unpaused")
+	errUnreleased = errors.New("some Deployments are not unpaused yet")
 )
 
 // turn is one reconcile of a namespace.
@@ -131,7 +131,7 @@ func (t *turn) releaseOne(ctx context.Context, d *appsv1.Deployment) (released b
 		return true, nil
 	case errors.Is(err, errOutdated), hasChanged(err):
 	default:
-		klog.FromContext(ctx).Error(err, "Could not unpause what no DeploymentCoordination matches, will try again")
+		klog.FromContext(ctx).Error(err, "Could not unpause a Deployment that no DeploymentCoordination matches, will retry")
 		if t.failures[d.UID] == 0 {
 			t.tellUnreleased(d, err)
 		}

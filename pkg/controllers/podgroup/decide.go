@@ -62,7 +62,7 @@ func (w world) ready() decision {
 	if len(sources) == 0 {
 		// Nobody knows of a replacement for pods that failed: they count.
 		members = w.pods
-		sources = []sizing{{source: "pods that there are", size: len(members)}}
+		sources = []sizing{{source: "existing pods", size: len(members)}}
 	}
 	d := decision{problems: problems}
 	running := 0
@@ -74,7 +74,7 @@ func (w world) ready() decision {
 	d.problems = append(d.problems, conflicts(sources, members, running)...)
 	first := sources[0]
 	if running < len(members) || first.missing > 0 {
-		d.why = fmt.Sprintf("%d of %d pods run, %d more are to come (%s)", running, len(members), first.missing, first.source)
+		d.why = fmt.Sprintf("%d of %d pods run, %d more are missing (size by %s)", running, len(members), first.missing, first.source)
 		if p, waits := w.notReady(members, d.why); waits {
 			d.problems = append(d.problems, p)
 			d.again = p.due

@@ -13,13 +13,13 @@ var (
 	labelErrors = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem:      "podsequence",
 		Name:           "podgroup_label_errors_total",
-		Help:           "Failures to write the ready label of a pod in a group. They are tried again.",
+		Help:           "Failed writes of the ready label of a pod in a group. The controller retries them.",
 		StabilityLevel: metrics.ALPHA,
 	})
 	groupsByState = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "podgroups",
-		Help:           "Groups of pods by label, by state: ready when all pods run, else waiting.",
+		Help:           "Pod groups, by state: ready if all pods of the group run, else waiting.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"state"})
 

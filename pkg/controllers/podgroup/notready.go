@@ -21,7 +21,7 @@ func (w world) notReady(members []*corev1.Pod, why string) (p problem, waits boo
 		for _, pod := range w.pods {
 			if !w.options.isLabelled(pod) {
 				p.pod, p.subject = pod, string(job.uid)+" failed"
-				p.note = say("%s has failed and creates no more pods: create a Job of the group that takes its place, or delete it", job.name)
+				p.note = say("%s has failed and creates no more pods: delete it, or create another Job in its place", job.name)
 				return p, true
 			}
 		}
@@ -49,9 +49,9 @@ func (w world) notReady(members []*corev1.Pod, why string) (p problem, waits boo
 	}
 	p.pod = waiting
 	if runs(waiting) {
-		p.note = say("Create them, or see the events of what is to create them")
+		p.note = say("Create the missing pods, or look at the events of the workload that should")
 	} else {
-		p.note = say("Pod %s is %s: its events say why", waiting.Name, waiting.Status.Phase)
+		p.note = say("Pod %s is %s: look at its events", waiting.Name, waiting.Status.Phase)
 	}
 	if newest.After(w.now) {
 		newest = w.now // by a clock that is ahead of ours

@@ -35,7 +35,7 @@ const (
 
 func invalidSize(pod *corev1.Pod, text string) problem {
 	return problem{kind: invalidAnnotation, subject: shorten(text), reason: EventInvalidSize, pod: pod, note: func() string {
-		return fmt.Sprintf("annotation %s of pod %s is %q: it must be a whole number, 1 or greater, and is left out of account",
+		return fmt.Sprintf("annotation %s of pod %s is %q: it must be a whole number, 1 or greater, and is ignored until it is",
 			SizeAnnotation, pod.Name, shorten(text))
 	}}
 }
@@ -43,7 +43,7 @@ func invalidSize(pod *corev1.Pod, text string) problem {
 func otherSize(first *corev1.Pod, size int, other *corev1.Pod, otherSize int) problem {
 	subject := fmt.Sprintf("%d, not %d", size, otherSize)
 	return problem{kind: otherAnnotation, subject: subject, reason: EventSizeConflict, pod: other, note: func() string {
-		return fmt.Sprintf("annotation %s of pod %s says %d, and that of pod %s says %d: %d holds, from the first pod by name",
+		return fmt.Sprintf("annotation %s of pod %s says %d, and that of pod %s says %d: %d counts, from the pod whose name comes first",
 			SizeAnnotation, first.Name, size, other.Name, otherSize, size)
 	}}
 }
@@ -67,7 +67,7 @@ func conflicts(sources []sizing, members []*corev1.Pod, running int) []problem {
 		p := problem{
 			kind: conflictingSources, subject: first.source + ", not " + other.source, unconfirmed: true,
 			reason: EventSizeConflict, note: func() string {
-				return fmt.Sprintf("the group has %d pods by %s, but %s: %d holds",
+				return fmt.Sprintf("the group has %d pods by %s, but %s: %d counts",
 					first.size, first.source, strings.Join(sizes, " and "), first.size)
 			},
 		}

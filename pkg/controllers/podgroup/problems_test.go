@@ -60,13 +60,13 @@ func TestAProblemIsPublishedOnce(t *testing.T) {
 				{pod("a", sized("2"))},
 				{pod("bb", sized("4"))},
 			},
-			want: [][]string{{conflict, "of pod b says 2, and that of pod c says 3: 2 holds"}, nil, nil},
+			want: [][]string{{conflict, "of pod b says 2, and that of pod c says 3: 2 counts"}, nil, nil},
 		},
 		"annotations disagree, and then another holds": {
 			steps: [][]*corev1.Pod{{pod("b", sized("2")), pod("c", sized("3"))}, {pod("a", sized("3"))}},
 			want: [][]string{
-				{conflict, "of pod b says 2, and that of pod c says 3: 2 holds"},
-				{conflict, "of pod a says 3, and that of pod b says 2: 3 holds"},
+				{conflict, "of pod b says 2, and that of pod c says 3: 2 counts"},
+				{conflict, "of pod a says 3, and that of pod b says 2: 3 counts"},
 			},
 		},
 		"sources disagree, and pods come of which one source knows": {
@@ -133,12 +133,12 @@ func TestWhyAGroupIsNotReady(t *testing.T) {
 		"a pod does not run for a minute after the newest was created": {
 			objects: []client.Object{pod("a", at(1000)), pod("b", at(990), phase(pending))},
 			after:   time.Minute,
-			want:    []string{"GroupNotReady", "1 of 2 pods run, 0 more are to come", "Pod b is Pending: its events say why"},
+			want:    []string{"GroupNotReady", "1 of 2 pods run, 0 more are missing", "Pod b is Pending: look at its events"},
 		},
 		"pods do not come for a minute": {
 			objects: []client.Object{pod("a", at(1000), sized("3"))},
 			after:   time.Minute,
-			want:    []string{"GroupNotReady", "1 of 1 pods run, 2 more are to come (annotation", "Create them"},
+			want:    []string{"GroupNotReady", "1 of 1 pods run, 2 more are missing (size by annotation", "Create the missing pods"},
 		},
 		"a pod that failed is not replaced": {
 			objects: []client.Object{pod("a", at(1000)), pod("b", at(990), phase(failed))},
@@ -146,7 +146,7 @@ func TestWhyAGroupIsNotReady(t *testing.T) {
 		},
 		"a Job failed": {
 			objects: []client.Object{pod("a", at(1000)), failedJob},
-			want:    []string{"GroupNotReady", "1 of 1 pods run, 2 more are to come", "Job job-failed has failed and creates no more pods", "or delete it"},
+			want:    []string{"GroupNotReady", "1 of 1 pods run, 2 more are missing", "Job job-failed has failed and creates no more pods", "delete it, or create another Job"},
 		},
 		"those that there are have the label": {
 			objects: []client.Object{pod("a", at(900), labelled, sized("2"))},

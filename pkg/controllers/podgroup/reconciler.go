@@ -80,7 +80,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	countGroup(group, d.why == "")
 	r.publish(ctx, m, d.problems)
 	if len(d.label) > 0 {
-		klog.FromContext(ctx).V(3).Info("All pods of the group run, and are to be labelled", "labels", len(d.label))
+		klog.FromContext(ctx).V(3).Info("All pods of the group run, will label them", "labels", len(d.label))
 	}
 	r.labels.want(d.label)
 	if d.again.IsZero() {

@@ -61,7 +61,7 @@ func groupEvents(before, after v1alpha1.GroupStatus, place string) []event {
 	if after.ReleasedAt != nil && before.ReleasedAt == nil {
 		all = append(all, event{
 			kind: corev1.EventTypeNormal, reason: v1alpha1.EventGroupReleased, action: actionRelease,
-			note: place + " may start",
+			note: place + " is released: its pods may be scheduled",
 		})
 	}
 	// A passed group whose pods are replaced turns ready again and again, and that changes nothing.
@@ -75,12 +75,12 @@ func groupEvents(before, after v1alpha1.GroupStatus, place string) []event {
 	case skipped && !was:
 		all = append(all, event{
 			kind: corev1.EventTypeWarning, reason: v1alpha1.EventGroupSkipped, action: actionRelease,
-			note: place + " is skipped: no group waits for it until its skip is removed",
+			note: place + " is skipped: no group waits for it until you remove skip",
 		})
 	case was && !skipped:
 		all = append(all, event{
 			kind: corev1.EventTypeNormal, reason: v1alpha1.EventGroupNotSkipped, action: actionObserve,
-			note: place + " is waited for again: pods that are not released yet are held until it is ready",
+			note: place + " is no longer skipped: pods that wait for it are held until it is ready",
 		})
 	}
 	return all

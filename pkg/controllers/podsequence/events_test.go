@@ -50,27 +50,27 @@ func TestEventsFor(t *testing.T) {
 		},
 		"the first status tells that the first group may start": {
 			after: groups(released, waiting),
-			want:  []event{{"Normal", "GroupReleased", "Release", `group 1/2 "Database" may start`}},
+			want:  []event{{"Normal", "GroupReleased", "Release", `group 1/2 "Database" is released: its pods may be scheduled`}},
 		},
 		"a group that is satisfied is ready, and the next may start": {
 			before: groups(released, waiting), after: groups(ready, frontendReleased),
 			want: []event{
 				{"Normal", "GroupReady", "Observe", `group 1/2 "Database" is ready: 2 of 2 pods`},
-				{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" may start`},
+				{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" is released: its pods may be scheduled`},
 			},
 		},
 		"a group that is skipped": {
 			before: groups(released, waiting), after: groups(skipped, frontendReleased),
 			want: []event{
-				{"Warning", "GroupSkipped", "Release", `group 1/2 "Database" is skipped: no group waits for it until its skip is removed`},
-				{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" may start`},
+				{"Warning", "GroupSkipped", "Release", `group 1/2 "Database" is skipped: no group waits for it until you remove skip`},
+				{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" is released: its pods may be scheduled`},
 			},
 		},
 		"a group that is skipped no more": {
 			before: groups(skipped, frontendReleased), after: groups(released, waiting),
 			want: []event{
 				{"Normal", "GroupNotSkipped", "Observe",
-					`group 1/2 "Database" is waited for again: pods that are not released yet are held until it is ready`},
+					`group 1/2 "Database" is no longer skipped: pods that wait for it are held until it is ready`},
 			},
 		},
 		"a group that is listed elsewhere is the same group": {
@@ -84,11 +84,11 @@ func TestEventsFor(t *testing.T) {
 		},
 		"a group passed by other proof than readiness is not called ready": {
 			before: groups(released, waiting), after: groups(passedNotReady, frontendReleased),
-			want: []event{{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" may start`}},
+			want: []event{{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" is released: its pods may be scheduled`}},
 		},
 		"a group that was defined anew starts anew": {
 			before: groups(ready), after: groups(redefined),
-			want: []event{{"Normal", "GroupReleased", "Release", `group 1/1 "Database" may start`}},
+			want: []event{{"Normal", "GroupReleased", "Release", `group 1/1 "Database" is released: its pods may be scheduled`}},
 		},
 		"an appended group changes nothing for those before it": {
 			before: groups(released), after: groups(released, waiting),

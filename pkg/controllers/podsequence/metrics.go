@@ -19,7 +19,7 @@ var durations = []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 36
 
 var (
 	sequencesByPhase = gaugeVec("sequences", "Sequences, by kind and phase.", "kind", "phase")
-	groupsByPhase    = gaugeVec("groups", "Groups of sequences, by kind and phase. Of a sequence of scope Node a group counts once for all nodes.",
+	groupsByPhase    = gaugeVec("groups", "Groups of sequences, by kind and phase. In a sequence of scope Node a group counts once, not for each node.",
 		"kind", "phase")
 	degradedByReason = gaugeVec("degraded_sequences", "Sequences whose condition Degraded is true, by kind and reason.", "kind", "reason")
 	stalledByReason  = gaugeVec("stalled_sequences", "Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
@@ -27,20 +27,20 @@ var (
 	oldestGroup = metrics.NewGaugeFunc(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "oldest_group_in_progress_seconds",
-		Help:           "How long ago the group was released that has been in progress longest; 0 if none is. Suspended sequences do not count.",
+		Help:           "Seconds since the release of the group that has been in progress longest; 0 if none is. Suspended sequences do not count.",
 		StabilityLevel: metrics.ALPHA,
 	}, func() float64 { return inProgress.Seconds(time.Now()) })
 
 	groupWait = histogramVec("group_wait_seconds",
-		"How long groups waited for those before them: from the creation of the sequence, or the edit that changed the group, to the release.")
-	groupReady = histogramVec("group_ready_seconds", "How long groups took from their release to being ready for the first time.")
+		"Seconds that groups waited for earlier groups: from the creation of the sequence, or the edit that changed the group, to the release.")
+	groupReady = histogramVec("group_ready_seconds", "Seconds from the release of a group until it was ready for the first time.")
 	passLag    = histogramVec("group_pass_lag_seconds",
-		"From when a group was passed, by the API server's times, which are whole seconds, until status says so.")
+		"Seconds from when a group was passed until status says so. Times of the API server are whole seconds.")
 
 	statusWriteErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      "podsequence",
 		Name:           "status_write_errors_total",
-		Help:           "Failures to write the status of a sequence, by kind. They are tried again. That somebody else was faster is no failure.",
+		Help:           "Failures to write the status of a sequence, by kind. The controller retries them. A conflict with another writer is not counted.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"kind"})
 )

@@ -11,7 +11,7 @@ import (
 
 var (
 	phaseOfSequence = prometheus.NewDesc("podsequence_sequence_phase",
-		"[ALPHA] 1 for the phase that a sequence has now.", []string{"kind", "namespace", "name", "phase"}, nil)
+		"[ALPHA] 1 for the current phase of a sequence.", []string{"kind", "namespace", "name", "phase"}, nil)
 	groupsOfSequence = prometheus.NewDesc("podsequence_sequence_groups",
 		"[ALPHA] Groups of a sequence, by phase.", []string{"kind", "namespace", "name", "phase"}, nil)
 )

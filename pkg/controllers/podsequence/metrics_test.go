@@ -98,7 +98,7 @@ func TestMetricsNameSequencesOnlyWhenAskedTo(t *testing.T) {
 		# TYPE podsequence_sequence_groups gauge
 		podsequence_sequence_groups{kind="PodSequence",name="named",namespace="shop",phase="InProgress"} 1
 		podsequence_sequence_groups{kind="PodSequence",name="named",namespace="shop",phase="Waiting"} 2
-		# HELP podsequence_sequence_phase [ALPHA] 1 for the phase that a sequence has now.
+		# HELP podsequence_sequence_phase [ALPHA] 1 for the current phase of a sequence.
 		# TYPE podsequence_sequence_phase gauge
 		podsequence_sequence_phase{kind="PodSequence",name="named",namespace="shop",phase="InProgress"} 1
 	`

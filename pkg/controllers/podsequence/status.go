@@ -81,7 +81,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	r.pacer.wrote(key)
 	switch err := r.update(ctx, object); {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		klog.FromContext(ctx).V(4).Info("The sequence has changed or is gone, its status will be worked out anew", "err", err)
+		klog.FromContext(ctx).V(4).Info("The sequence changed or is gone, will work out its status again", "err", err)
 		return reconcile.Result{}, nil
 	case apierrors.IsInvalid(err):
 		// Rules that cannot even be evaluated keep all of the object from being written, its status too.

@@ -140,7 +140,7 @@ func TestStatusIsWrittenOnceForEachChange(t *testing.T) {
 	require.Len(t, f.written, 1)
 	assert.Equal(t, v1alpha1.PhasePending, f.written[0].Status.Phase)
 	assert.Zero(t, f.written[0].Status.Conditions[0].LastTransitionTime.Nanosecond(), "the API server keeps whole seconds")
-	assert.Equal(t, []string{`Normal GroupReleased group 1/2 "Database" may start`}, f.events())
+	assert.Equal(t, []string{`Normal GroupReleased group 1/2 "Database" is released: its pods may be scheduled`}, f.events())
 
 	f.watchBrings()
 	f.clock.SetTime(f.clock.Now().Add(time.Hour))
@@ -164,9 +164,9 @@ func TestStatusOfAFastSequenceEndsRight(t *testing.T) {
 	require.Len(t, f.written, 2, "both changes go in one write")
 	assert.Equal(t, v1alpha1.PhaseCompleted, f.written[1].Status.Phase)
 	assert.Equal(t, []string{
-		`Normal GroupReleased group 1/2 "Database" may start`,
+		`Normal GroupReleased group 1/2 "Database" is released: its pods may be scheduled`,
 		`Normal GroupReady group 1/2 "Database" is ready: 1 of 1 pods`,
-		`Normal GroupReleased group 2/2 "Frontend" may start`,
+		`Normal GroupReleased group 2/2 "Frontend" is released: its pods may be scheduled`,
 		`Normal GroupReady group 2/2 "Frontend" is ready: 1 of 1 pods`,
 		`Normal SequenceCompleted all 2 groups are passed`,
 	}, f.events())
@@ -236,12 +236,12 @@ func TestRefusedStatusWrites(t *testing.T) {
 
 func TestASequenceWhoseStatusIsRefusedForItsSpecIsReportedByAnEvent(t *testing.T) {
 	f := newStatusFixture()
-	f.engine.ApplySequence(tiers().Obj(), sequence.Unreadable{Message: "spec.podGroups: is no list"})
+	f.engine.ApplySequence(tiers().Obj(), sequence.Unreadable{Message: "spec.podGroups: must be a list"})
 	f.err = apierrors.NewInvalid(schema.GroupKind{Group: "scheduling.example.com", Kind: "PodSequence"}, "backend", nil)
 
 	_, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: shop})
 	assert.Error(t, err, "it is tried again, for the definition may change")
-	assert.Equal(t, []string{"Warning InvalidSpec spec.podGroups: is no list"}, f.events())
+	assert.Equal(t, []string{"Warning InvalidSpec spec.podGroups: must be a list"}, f.events())
 }
 
 func TestDeletedSequenceIsForgotten(t *testing.T) {
@@ -281,7 +281,7 @@ func TestStatusWhileAGroupIsConfirmed(t *testing.T) {
 		f.clock.SetTime(f.clock.Now().Add(writeInterval))
 		assert.Equal(t, confirmAgain, f.reconcile(t))
 		require.Len(t, f.written, 3)
-		assert.Contains(t, f.written[2].Status.Message, "making sure that no change is missing: list jobs: forbidden")
+		assert.Contains(t, f.written[2].Status.Message, "checking that no change was missed: list jobs: forbidden")
 		f.watchBrings()
 	})
 	t.Run("and is written as ever once it is", func(t *testing.T) {

@@ -45,10 +45,10 @@ func (r *reconciler) create(ctx context.Context, w *world, deadline jobDeadline)
 	case isAnswer(err): // of a quota, an admission policy, a webhook that is down: all of that may change
 		r.refusals.failed(object)
 		writeErrors.WithLabelValues("jobs").Inc()
-		klog.FromContext(ctx).V(2).Info("The API server refuses a Job, will try again", "job", klog.KObj(job), "err", err)
+		klog.FromContext(ctx).V(2).Info("The API server refuses a Job, will retry", "job", klog.KObj(job), "err", err)
 		w.obstacle = &obstacle{
 			reason:  v1alpha1.ReasonJobCreateFailed,
-			message: cut(fmt.Sprintf("Job %s is refused, and is tried again: %v", job.Name, err)),
+			message: cut(fmt.Sprintf("the API server refuses Job %s, will retry: %v", job.Name, err)),
 		}
 		return nil
 	}
@@ -98,7 +98,7 @@ func (r *reconciler) lookAt(ctx context.Context, w *world, index int32, key type
 	default:
 		w.obstacle = &obstacle{
 			reason:  v1alpha1.ReasonJobNameConflict,
-			message: fmt.Sprintf("there is a Job %s that is not part of this SequentialJob, and it is left alone", job.Name),
+			message: fmt.Sprintf("a Job %s exists that does not belong to this SequentialJob, and is left alone: give one of the two another name", job.Name),
 			final:   true,
 		}
 	}

@@ -171,7 +171,7 @@ func decideOnHold(w world, p progress) decision {
 }
 
 // stillRuns is said of a step that has to stop, while its Job has pods.
-const stillRuns = "; its pods have yet to end"
+const stillRuns = "; waiting for its pods to end"
 
 // stopAndFail fails when the step it is at has stopped, if it runs.
 func stopAndFail(w world, p progress, f failure) decision {
@@ -220,7 +220,7 @@ func stepFailure(w world, p progress) *failure {
 func jobDeleted(w world, p progress) *failure {
 	return &failure{
 		reason: v1alpha1.ReasonJobDeleted,
-		message: fmt.Sprintf("%s: Job %s was deleted before it was finished, and is not run again",
+		message: fmt.Sprintf("%s: Job %s was deleted before it finished, and does not run again by itself",
 			p.step(), jobName(w.object.Name, p.current)),
 	}
 }

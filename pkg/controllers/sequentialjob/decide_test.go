@@ -153,11 +153,11 @@ func TestWhatStatusSays(t *testing.T) {
 		},
 		"the Job is gone": {
 			world: makeWorld(3).at(1), phase: v1alpha1.PhaseFailed, step: "2/3", current: 1, reason: "JobDeleted", cause: "JobDeleted",
-			message: `step 2/3 "step-1": Job etl-1 was deleted before it was finished, and is not run again`,
+			message: `step 2/3 "step-1": Job etl-1 was deleted before it finished, and does not run again by itself`,
 		},
 		"the Job is about to go": {
 			world: makeWorld(3).job(0, terminating), phase: v1alpha1.PhaseRunning, step: "1/3",
-			message: `step 1/3 "step-0": Job etl-0 was deleted before it was finished, and is not run again; its pods have yet to end`,
+			message: `step 1/3 "step-0": Job etl-0 was deleted before it finished, and does not run again by itself; waiting for its pods to end`,
 		},
 		"a complete Job that is about to go is complete": {
 			world: makeWorld(1).at(0).job(0, complete, terminating), phase: v1alpha1.PhaseSucceeded, step: "1/1", current: 1,
@@ -170,7 +170,7 @@ func TestWhatStatusSays(t *testing.T) {
 		},
 		"the deadline is over, and pods work on": {
 			world: makeWorld(3).at(0).job(0, stopped, podsEnd).spec(deadline(60)), phase: v1alpha1.PhaseRunning, step: "1/3",
-			message: `not completed within 60 seconds, stopped in step 1/3 "step-0"; its pods have yet to end`,
+			message: `not completed within 60 seconds, stopped in step 1/3 "step-0"; waiting for its pods to end`,
 		},
 		"the deadline was over while nobody looked": {
 			world: makeWorld(3).at(0).job(0, limitedTo(60), failedFor("DeadlineExceeded")).spec(deadline(60)),
@@ -189,11 +189,11 @@ func TestWhatStatusSays(t *testing.T) {
 		},
 		"a queue holds the first step": {
 			world: makeWorld(2).job(0, createdSuspended), phase: v1alpha1.PhasePending, step: "1/2",
-			message: `step 1/2 "step-0": Job etl-0 is suspended, and it is for whoever suspended it to resume it, such as a queueing system`,
+			message: `step 1/2 "step-0": Job etl-0 was suspended by somebody else, such as a queueing system, and goes on when they resume it`,
 		},
 		"a queue takes a step back": {
 			world: makeWorld(2).at(1).job(1, suspendedByOther), phase: v1alpha1.PhasePending, step: "2/2", current: 1,
-			message: `step 2/2 "step-1": Job etl-1 is suspended, and it is for whoever suspended it to resume it, such as a queueing system`,
+			message: `step 2/2 "step-1": Job etl-1 was suspended by somebody else, such as a queueing system, and goes on when they resume it`,
 		},
 		"a queue takes a step back, and pods work on": {
 			world: makeWorld(2).at(1).job(1, suspendedByOther, podsEnd), phase: v1alpha1.PhaseRunning, step: "2/2", current: 1,
@@ -205,12 +205,12 @@ func TestWhatStatusSays(t *testing.T) {
 		},
 		"suspended in a step, and pods work on": {
 			world: makeWorld(3).at(1).job(1, suspendedByUs, active).spec(suspend), phase: v1alpha1.PhaseRunning, step: "2/3", current: 1,
-			message: `suspended in step 2/3 "step-1"; its pods have yet to end`,
+			message: `suspended in step 2/3 "step-1"; waiting for its pods to end`,
 		},
 		"suspended in a step, and the Job controller has not seen it": {
 			world: makeWorld(3).at(1).spec(suspend).job(1, suspendedByUs, func(job *batchv1.Job) { job.Status.Conditions = nil }),
 			phase: v1alpha1.PhaseRunning, step: "2/3", current: 1,
-			message: `suspended in step 2/3 "step-1"; its pods have yet to end`,
+			message: `suspended in step 2/3 "step-1"; waiting for its pods to end`,
 		},
 		"suspended between steps": {
 			world: makeWorld(3).at(0).job(0, complete).spec(suspend), phase: v1alpha1.PhaseSuspended, step: "2/3", current: 1,
@@ -236,7 +236,7 @@ func TestWhatStatusSays(t *testing.T) {
 		},
 		"the object cannot be decoded any more, and its step is stopping": {
 			world: makeWorld(4).undecodable("what is this").at(2).job(2, stopped, active),
-			phase: v1alpha1.PhaseRunning, step: "3/4", current: 2, message: "what is this; its pods have yet to end",
+			phase: v1alpha1.PhaseRunning, step: "3/4", current: 2, message: "what is this; waiting for its pods to end",
 		},
 		"the object cannot be decoded any more, and has completed": {
 			world: makeWorld(2).undecodable("what is this").at(1).job(1, complete), phase: v1alpha1.PhaseSucceeded, step: "2/2",

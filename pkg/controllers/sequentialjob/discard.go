@@ -48,7 +48,7 @@ func discarded(w world, p progress) v1alpha1.SequentialJobStatus {
 	s.resetClock()
 	s.discard(p)
 	s.Message = fmt.Sprintf("%s: Job %s was resumed by somebody else, such as a queueing system, while spec.suspend is true: "+
-		"it is deleted, and the step runs again after spec.suspend is false", p.step(), jobName(w.object.Name, p.current))
+		"it is deleted, and the step runs again when spec.suspend is false", p.step(), jobName(w.object.Name, p.current))
 	s.condition(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonSuspended)
 	return s.finish()
 }

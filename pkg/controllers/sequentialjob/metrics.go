@@ -23,22 +23,22 @@ var (
 	stepDuration = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem:      "podsequence",
 		Name:           "sequentialjob_step_seconds",
-		Help:           "How long the Jobs of steps took that have completed, by their own times.",
+		Help:           "Seconds that completed Jobs of steps took, from the times in their status.",
 		Buckets:        []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600},
 		StabilityLevel: metrics.ALPHA,
 	})
 	stepPause = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem:      "podsequence",
 		Name:           "sequentialjob_step_pause_seconds",
-		Help:           "From when the Job of a step has completed, by its own times, which are whole seconds, until the next Job is created.",
+		Help:           "Seconds from when the Job of a step completed until the next Job was created. Times of the API server are whole seconds.",
 		Buckets:        metrics.ExponentialBuckets(0.1, 2, 14),
 		StabilityLevel: metrics.ALPHA,
 	})
 	writeErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: "podsequence",
 		Name:      "sequentialjob_write_errors_total",
-		Help: "Writes of the SequentialJob controller that failed, by resource (jobs, status). They are tried again. That somebody else was " +
-			"faster is no failure.",
+		Help: "Failed writes of the SequentialJob controller, by resource (jobs, status). It retries them. A conflict with another writer is " +
+			"not counted.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"resource"})
 

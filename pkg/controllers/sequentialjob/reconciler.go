@@ -31,7 +31,7 @@ var (
 	// errStale ends a pass that began with an old copy of the object. The watch brings the newer one.
 	errStale = errors.New("the SequentialJob has changed or is gone")
 	// errUndone has the pass repeated later.
-	errUndone = errors.New("what was written to a Job has been undone at once")
+	errUndone = errors.New("somebody undid at once what was written to a Job")
 )
 
 // reconciler runs SequentialJobs.
@@ -81,7 +81,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	switch {
 	case errors.Is(err, errStale):
-		klog.FromContext(ctx).V(4).Info("Began with an old copy, the newer one is on its way")
+		klog.FromContext(ctx).V(4).Info("Read an old copy, will go on with the newer one")
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, err

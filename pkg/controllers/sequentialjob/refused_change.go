@@ -39,7 +39,7 @@ func changeRefused(w world, d decision, refused *refusedChange) v1alpha1.Sequent
 	}
 	p := progressOf(w)
 	status.ObservedGeneration = w.object.Generation
-	status.Message = cut(fmt.Sprintf("%s: the API server refuses to %s Job %s, which is tried again: %v",
+	status.Message = cut(fmt.Sprintf("%s: the API server refuses to %s Job %s, will retry: %v",
 		p.step(), verbs[d.write], jobName(w.object.Name, p.current), refused.cause))
 	c := metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, LastTransitionTime: *w.seconds()}
 	if before := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing); before != nil {

@@ -81,7 +81,7 @@ func TestOnlyAFieldErrorOfTheAPIServerIsFinal(t *testing.T) {
 			}
 			assert.Equal(t, v1alpha1.PhasePending, status.Phase)
 			assert.True(t, isRefused(status))
-			assert.Contains(t, status.Message, "is tried again")
+			assert.Contains(t, status.Message, "will retry")
 			assert.True(t, strings.HasPrefix(published[0], "Warning JobCreateFailed"), published[0])
 
 			q.tries = nil

@@ -92,7 +92,7 @@ func held(w world, p progress) v1alpha1.SequentialJobStatus {
 	s := newStatus(w, p)
 	s.Phase = v1alpha1.PhasePending
 	s.stopClock(w, p)
-	s.Message = fmt.Sprintf("%s: Job %s is suspended, and it is for whoever suspended it to resume it, such as a queueing system",
+	s.Message = fmt.Sprintf("%s: Job %s was suspended by somebody else, such as a queueing system, and goes on when they resume it",
 		p.step(), p.job.Name)
 	s.condition(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonJobSuspended)
 	return s.finish()

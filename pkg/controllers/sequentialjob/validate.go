@@ -50,7 +50,7 @@ func validateStep(steps []corev1.Container, i int) string {
 		return fmt.Sprintf("name: %q: %s", name, problems[0])
 	}
 	if slices.ContainsFunc(steps[:i], func(earlier corev1.Container) bool { return earlier.Name == name }) {
-		return fmt.Sprintf("name: %q is there twice, give every step its own", name)
+		return fmt.Sprintf("name: %q is used twice, give every step its own name", name)
 	}
 	if steps[i].Image == "" {
 		return "image: is required"
@@ -63,7 +63,7 @@ func validatePodFailurePolicy(spec *v1alpha1.SequentialJobSpec) string {
 		return ""
 	}
 	if spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure {
-		return ": must be left out where spec.template.spec.restartPolicy is OnFailure, Jobs support it with Never alone"
+		return ": must be left out where spec.template.spec.restartPolicy is OnFailure, Jobs support it only with Never"
 	}
 	for i, rule := range spec.PodFailurePolicy.Rules {
 		if (rule.OnExitCodes != nil) == (len(rule.OnPodConditions) > 0) {

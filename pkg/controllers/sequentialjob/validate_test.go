@@ -22,7 +22,7 @@ func TestValidate(t *testing.T) {
 		"too many steps":   {steps: 65, want: "spec.containers: there must be 1 to 64 steps, not 65"},
 		"a name twice": {
 			steps: 2, change: func(s *v1alpha1.SequentialJobSpec) { s.Containers[1].Name = "step-0" },
-			want: `spec.containers[1].name: "step-0" is there twice, give every step its own`,
+			want: `spec.containers[1].name: "step-0" is used twice, give every step its own name`,
 		},
 		"no name": {
 			steps: 1, change: func(s *v1alpha1.SequentialJobSpec) { s.Containers[0].Name = "" },

@@ -80,7 +80,7 @@ func TestProfilesShareOneEngine(t *testing.T) {
 				}
 			}
 		})
-		assert.ErrorContains(t, err, "profiles share one engine")
+		assert.ErrorContains(t, err, "use the same arguments in all profiles")
 	})
 }
 

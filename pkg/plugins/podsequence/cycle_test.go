@@ -91,7 +91,7 @@ func TestANodeThatClosesAfterItWasChosen(t *testing.T) {
 			set(s, func(node string) { s.driver(node, "6", v1.ConditionFalse) })
 			status := s.tryOne()
 			assert.True(t, status.IsRejected(), "is no failure of the scheduler")
-			assert.ErrorContains(t, status.AsError(), `node(s) not ready for the pod: group 1/2 "Driver" of PodSequence shop/storage`)
+			assert.ErrorContains(t, status.AsError(), `node(s) waiting for group 1/2 "Driver" of PodSequence shop/storage`)
 			s.comesBack(app)
 			assert.Empty(t, bindings)
 		})

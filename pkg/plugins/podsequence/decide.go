@@ -13,9 +13,9 @@ import (
 // Messages of pods that wait although no PodSequence is known to hold them.
 const (
 	waitingFor     = "waiting for PodSequence: "
-	waitingToBegin = waitingFor + "this scheduler has not begun to watch"
-	waitingForTurn = waitingFor + "its turn has not come"
-	waitingForAll  = waitingFor + "not all PodSequences from before this pod are known yet"
+	waitingToBegin = waitingFor + "this scheduler is starting and does not know any PodSequence yet"
+	waitingForTurn = waitingFor + "its turn has not come yet"
+	waitingForAll  = waitingFor + "it is not known yet whether an older PodSequence holds this pod"
 )
 
 // decide answers for one pod. It waits for no event, so what it says of a pod that a sequence holds is not what the pod waits

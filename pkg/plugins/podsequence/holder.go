@@ -85,7 +85,7 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 	factory := handle.SharedInformerFactory()
 	if h := holders[factory]; h != nil {
 		if !h.args.equal(args) {
-			return nil, fmt.Errorf("arguments of plugin %s in profile %q differ from those of another profile: profiles share one engine, give them the same arguments",
+			return nil, fmt.Errorf("arguments of plugin %s in profile %q differ from those of another profile: use the same arguments in all profiles",
 				Name, handle.ProfileName())
 		}
 		h.profiles.Insert(handle.ProfileName())
@@ -134,7 +134,7 @@ func (h *holder) run(ctx context.Context, podsSynced <-chan struct{}) {
 		Advanced: func() { h.releaseEarly(logger, f) },
 	})
 	if err != nil {
-		logger.Error(err, "Cannot watch PodSequences: no pod of this scheduler will be let go")
+		logger.Error(err, "Could not start to watch PodSequences: this scheduler releases no pods")
 		return
 	}
 	options := h.writerOptions()

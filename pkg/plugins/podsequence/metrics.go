@@ -13,14 +13,14 @@ var (
 	preEnqueueDuration = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem:      "podsequence",
 		Name:           "preenqueue_duration_seconds",
-		Help:           "How long it takes to decide whether a pod may be queued. The scheduler's queue is locked meanwhile, for all namespaces.",
+		Help:           "Seconds to decide whether a pod may enter the scheduling queue. The queue is locked during that time, for all namespaces.",
 		Buckets:        []float64{1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 0.1, 1},
 		StabilityLevel: metrics.ALPHA,
 	})
 	bindLatency = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem:      "podsequence",
 		Name:           "release_to_bind_seconds",
-		Help:           "From when a held pod was released until the API server has bound it.",
+		Help:           "Seconds from the release of a held pod until it was bound.",
 		Buckets:        metrics.ExponentialBuckets(0.005, 2, 16),
 		StabilityLevel: metrics.ALPHA,
 	})

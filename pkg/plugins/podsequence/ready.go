@@ -46,7 +46,7 @@ func (h *holder) ready() error {
 	}
 	f := h.feeding.Load()
 	if f == nil {
-		return errors.New("the engine is not fed yet")
+		return errors.New("the plugin has not started to watch yet")
 	}
 	if why := f.feed.Why(); why != "" {
 		return errors.New(why)

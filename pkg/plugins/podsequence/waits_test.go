@@ -71,7 +71,7 @@ func TestPodsThatNoKnownSequenceHoldsAreToldWhatTheyWaitFor(t *testing.T) {
 		"the watch of sequences is behind": {
 			prepare: func(s *stage) { s.known.upTo = func() string { return "" } },
 			begin:   func(*stage) {},
-			want:    "waiting for PodSequence: not all PodSequences from before this pod are known yet",
+			want:    "waiting for PodSequence: it is not known yet whether an older PodSequence holds this pod",
 		},
 	}
 	for name, test := range tests {

@@ -72,7 +72,7 @@ func (e *Explainer) Sequence(s *snapshot.Sequence) Reason {
 	}
 	why, judged := e.Judged(s)
 	if !judged {
-		r.Because = append(r.Because, Reason{Subject: "details", State: Waiting, Message: why + ", so only the status of the sequence is known"})
+		r.Because = append(r.Because, Reason{Subject: "details", State: Waiting, Message: why + ", so only the status of the sequence is shown"})
 		return r
 	}
 	report, _ := e.Report(s)
@@ -95,9 +95,9 @@ func (e *Explainer) Sequence(s *snapshot.Sequence) Reason {
 }
 
 func (e *Explainer) suspended(s *snapshot.Sequence) Reason {
-	message := "it is suspended: nothing more is released"
+	message := "it is suspended: no more pods are released"
 	if c := findCondition(s.Status.Conditions, v1alpha1.ConditionSuspended); c != nil && c.Status == metav1.ConditionTrue {
-		message = fmt.Sprintf("it is suspended since %s ago: nothing more is released", e.ago(c.LastTransitionTime.Time))
+		message = fmt.Sprintf("it has been suspended for %s: no more pods are released", e.ago(c.LastTransitionTime.Time))
 	}
 	return Reason{Subject: s.String(), State: Stuck, Message: message + "; kubectl podseq resume " + e.argument(s)}
 }
@@ -125,7 +125,7 @@ func (e *Explainer) short(namespace, name string) string {
 // below explains something unless it is being explained already, further up. A circle never ends by itself.
 func (e *Explainer) below(key, what string, explain func() Reason) Reason {
 	if slices.Contains(e.path, key) {
-		return Reason{Subject: what, State: Stuck, Message: "this is what all of the above waits for: they wait for each other, so none of them ever goes on; " +
+		return Reason{Subject: what, State: Stuck, Message: "everything above waits for this, and this waits for it: none of them ever goes on; " +
 			"change the order of one of the sequences, or skip one of the groups"}
 	}
 	if e.explained[key] {
@@ -162,7 +162,7 @@ func (e *Explainer) pods(pods []*corev1.Pod, required v1alpha1.RequiredStatus) [
 	var reasons []Reason
 	for i, each := range all {
 		if i == maxListed && !e.All {
-			reasons = append(reasons, Reason{Subject: "more", State: Held, Message: fmt.Sprintf("%d more reasons of pods; --all lists them", len(all)-i)})
+			reasons = append(reasons, Reason{Subject: "more", State: Held, Message: fmt.Sprintf("%d more reasons why pods wait; --all lists them", len(all)-i)})
 			break
 		}
 		if len(each.names) > 1 {

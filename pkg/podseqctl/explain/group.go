@@ -78,7 +78,7 @@ func (e *Explainer) missing(s *snapshot.Sequence, i int) []Reason {
 		if e.Snapshot.Pod(namespace, name) != nil {
 			continue
 		}
-		r := Reason{Subject: "pod " + e.short(namespace, name), State: Stuck, Message: "does not exist, and no StatefulSet is to create it: create it, or remove its name from the group"}
+		r := Reason{Subject: "pod " + e.short(namespace, name), State: Stuck, Message: "does not exist, and no StatefulSet creates it: create it, or remove its name from the group"}
 		for _, set := range e.Snapshot.Workloads[sequence.KindStatefulSet] {
 			if set.GetNamespace() == namespace && isMemberOf(name, set.GetName()) {
 				r.State, r.Message = Waiting, fmt.Sprintf("does not exist yet; StatefulSet %s should create it", set.GetName())
@@ -100,11 +100,11 @@ func (e *Explainer) part(part sequence.WorkloadPart, pods []*corev1.Pod, require
 		r.Message = fmt.Sprintf("%d of %d pods complete", part.Ready, part.Expected)
 	}
 	if part.Failure != "" {
-		r.State, r.Message = Stuck, "failed: "+part.Failure+"; delete it and make it again"
+		r.State, r.Message = Stuck, "failed: "+part.Failure+"; delete it and create it again"
 	}
 	if part.Unobserved {
 		r.Because = append(r.Because, Reason{Subject: r.Subject, State: Waiting,
-			Message: "its newest version is not under way yet; if that does not change, is kube-controller-manager running?"})
+			Message: "its controller has not seen its latest change yet; if that does not change, is kube-controller-manager running?"})
 	}
 	if object := e.Snapshot.Workload(part.Kind, part.Namespace, part.Name); object != nil {
 		r.Because = append(r.Because, e.ownReasons(part.Kind, object, part.Ready+len(pods))...)

@@ -46,7 +46,7 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 	}
 	r.State, r.Message = e.notScheduled(pod, lifted)
 	if len(ungoverned) > 0 {
-		r.Message += fmt.Sprintf("; %s should hold it and cannot: its schedulerName is %s and it carries no gate of the sequence",
+		r.Message += fmt.Sprintf("; %s should hold it but cannot: its schedulerName is %s, and it carries no gate of the sequence",
 			strings.Join(ungoverned, " and "), pod.Spec.SchedulerName)
 	}
 	return r, func() []Reason { return append(e.foreignGates(pod, lifted), e.gangs(pod)...) }
@@ -60,7 +60,7 @@ func (e *Explainer) hold(pod *corev1.Pod, place sequence.Place) []Reason {
 		because = append(because, e.suspended(s))
 	}
 	if s.PerNode() {
-		r := Reason{Subject: s.String(), State: Held, Message: place.Decision.Message()}
+		r := Reason{Subject: s.String(), State: Held, Message: place.Decision.MessageNow()}
 		onTheWay := e.NodesOnTheWay(pod, s)
 		r.Because = e.nodes(s, place.Group, func(node string) bool { return node == place.Decision.Node || slices.Contains(onTheWay, node) })
 		return append(because, r)
@@ -69,7 +69,7 @@ func (e *Explainer) hold(pod *corev1.Pod, place sequence.Place) []Reason {
 		because = append(because, e.group(s, i))
 	}
 	if len(because) == 0 {
-		because = append(because, Reason{Subject: s.String(), State: Waiting, Message: place.Decision.Message()})
+		because = append(because, Reason{Subject: s.String(), State: Waiting, Message: place.Decision.MessageNow()})
 	}
 	return because
 }
@@ -85,18 +85,18 @@ func (e *Explainer) notScheduled(pod *corev1.Pod, lifted map[string]bool) (State
 	}
 	switch {
 	case gates > 0 && gates == len(pod.Spec.SchedulingGates):
-		return Waiting, "its sequences release it, and its gate is about to be lifted; if that does not happen, is podsequence-controller running?"
+		return Waiting, "its sequences release it, and its gate will be lifted in a moment; if not, is podsequence-controller running?"
 	case len(pod.Spec.SchedulingGates) > 0:
 		if sequence.TellsWait(pod) {
-			return Held, condition.Message + " (as its condition PodScheduled says; more may not be read)"
+			return Held, condition.Message + " (as its condition PodScheduled says; you may not read more)"
 		}
 		return Stuck, "its scheduling gates keep it from being scheduled"
 	case sequence.TellsWait(pod) && e.seesEverything(pod):
-		return Waiting, "its sequences release it now, and its scheduler is about to place it"
+		return Waiting, "its sequences have released it, and its scheduler will place it in a moment"
 	case sequence.TellsWait(pod):
-		return Held, condition.Message + " (as its condition PodScheduled says; more may not be read)"
+		return Held, condition.Message + " (as its condition PodScheduled says; you may not read more)"
 	case condition == nil:
-		return Waiting, fmt.Sprintf("not scheduled yet, and its scheduler has not said why: is %s running?", pod.Spec.SchedulerName)
+		return Waiting, fmt.Sprintf("not scheduled yet, and its scheduler does not say why: is %s running?", pod.Spec.SchedulerName)
 	}
 	return Stuck, fmt.Sprintf("not scheduled: %s: %s", condition.Reason, condition.Message)
 }
@@ -121,7 +121,7 @@ func (e *Explainer) foreignGates(pod *corev1.Pod, lifted map[string]bool) []Reas
 		}
 		message := "whoever set this gate must remove it: PodSequences do not"
 		if slices.ContainsFunc(e.Config.GatePrefixes, func(prefix string) bool { return strings.HasPrefix(gate.Name, prefix) }) {
-			message = "no sequence that can be read has this pod and lifts this gate: correct the labels of the pod or the selector of the sequence, or remove the gate"
+			message = "no sequence that you may read has this pod and lifts this gate: correct the labels of the pod or the selector of the sequence, or remove the gate"
 		}
 		reasons = append(reasons, Reason{Subject: "gate " + gate.Name, State: Stuck, Message: message})
 	}
@@ -153,7 +153,7 @@ func (e *Explainer) gangs(pod *corev1.Pod) []Reason {
 		}
 		r := Reason{
 			Subject: "PodGroup " + e.short(reference.Namespace, reference.Name), State: Waiting,
-			Message: fmt.Sprintf("it is scheduled as a whole: it asks for %d pods, %d exist, %d have a node", minimum, members, bound),
+			Message: fmt.Sprintf("it is scheduled as a whole: it needs %d pods, %d exist, %d have a node", minimum, members, bound),
 		}
 		if members < minimum {
 			r.State = Stuck

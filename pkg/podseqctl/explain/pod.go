@@ -16,24 +16,24 @@ func (e *Explainer) pod(pod *corev1.Pod, required v1alpha1.RequiredStatus) (Reas
 	nothing := func() []Reason { return nil }
 	switch {
 	case pod.DeletionTimestamp != nil:
-		r.State, r.Message = Waiting, fmt.Sprintf("is being deleted since %s", e.ago(pod.DeletionTimestamp.Time))
+		r.State, r.Message = Waiting, fmt.Sprintf("has been terminating for %s", e.ago(pod.DeletionTimestamp.Time))
 		if len(pod.Finalizers) > 0 {
-			r.Message += "; it waits for its finalizers " + strings.Join(pod.Finalizers, ", ")
+			r.Message += "; it waits for the finalizers " + strings.Join(pod.Finalizers, ", ")
 		}
 	case pod.Status.Phase == corev1.PodSucceeded:
 		r.State, r.Message = Done, "has succeeded"
 	case pod.Status.Phase == corev1.PodFailed:
-		r.State, r.Message = Stuck, "failed"+e.failure(pod)+"; no controller replaces it: delete it and make it again"
+		r.State, r.Message = Stuck, "failed"+e.failure(pod)+"; no controller replaces it: delete it and create it again"
 		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 			r.State, r.Message = Waiting, fmt.Sprintf("failed%s; %s %s replaces it", e.failure(pod), owner.Kind, owner.Name)
 		}
 	case pod.Spec.NodeName == "":
 		return e.unbound(pod)
 	case isReady(pod) && required == v1alpha1.RequireComplete:
-		r.State, r.Message = Waiting, fmt.Sprintf("runs on node %s; its group waits until it has completed", pod.Spec.NodeName)
+		r.State, r.Message = Waiting, fmt.Sprintf("runs on node %s; its group needs it to complete", pod.Spec.NodeName)
 	case isReady(pod):
 		c := podCondition(pod, corev1.PodReady)
-		r.State, r.Message = Done, fmt.Sprintf("is ready on node %s since %s", pod.Spec.NodeName, e.ago(c.LastTransitionTime.Time))
+		r.State, r.Message = Done, fmt.Sprintf("has been ready on node %s for %s", pod.Spec.NodeName, e.ago(c.LastTransitionTime.Time))
 	default:
 		r.State, r.Message = e.notReady(pod)
 	}
@@ -58,7 +58,7 @@ func (e *Explainer) notReady(pod *corev1.Pod) (State, string) {
 	}
 	for _, gate := range pod.Spec.ReadinessGates {
 		if c := podCondition(pod, gate.ConditionType); c == nil || c.Status != corev1.ConditionTrue {
-			return Stuck, fmt.Sprintf("%s, its containers are ready; its readiness gate %s is not true yet", on, gate.ConditionType)
+			return Stuck, fmt.Sprintf("%s, its containers are ready, but its readiness gate %s is not true yet", on, gate.ConditionType)
 		}
 	}
 	if c := podCondition(pod, corev1.PodReady); c != nil && c.Message != "" {
@@ -78,7 +78,7 @@ func (e *Explainer) container(pod *corev1.Pod, status corev1.ContainerStatus) (S
 	case state.Terminated != nil && state.Terminated.ExitCode != 0:
 		return Stuck, fmt.Sprintf("ended with exit code %d (%s)%s%s", state.Terminated.ExitCode, state.Terminated.Reason, colon(state.Terminated.Message), e.restarts(status))
 	case state.Running != nil && !status.Ready:
-		message := fmt.Sprintf("runs since %s and is not ready", e.ago(state.Running.StartedAt.Time))
+		message := fmt.Sprintf("has run for %s and is not ready", e.ago(state.Running.StartedAt.Time))
 		if warning := e.Warning(pod.UID, "Unhealthy"); warning != nil {
 			return Stuck, message + ": " + oneLine(warning.Message) + e.restarts(status)
 		}

@@ -40,7 +40,7 @@ func (e *Explainer) ownReasons(kind sequence.WorkloadKind, object metav1.Object,
 	case *appsv1.StatefulSet:
 		wanted = int(ptr.Deref(o.Spec.Replicas, 1))
 		if o.Spec.PodManagementPolicy != appsv1.ParallelPodManagement && present > 0 && present < wanted {
-			add(Waiting, "makes its pods one after another: the next comes when those before it are ready")
+			add(Waiting, "creates its pods one after another: the next when those before it are ready")
 			return reasons
 		}
 	case *appsv1.DaemonSet:
@@ -56,7 +56,7 @@ func (e *Explainer) ownReasons(kind sequence.WorkloadKind, object metav1.Object,
 	}
 	for _, each := range objects {
 		if warning := e.Warning(each.GetUID(), "FailedCreate", "FailedDaemonPod"); warning != nil {
-			add(Stuck, "cannot make its pods: %s", oneLine(warning.Message))
+			add(Stuck, "cannot create its pods: %s", oneLine(warning.Message))
 			return reasons
 		}
 	}

@@ -120,7 +120,7 @@ func (d *Definitions) Check(ctx context.Context, object *unstructured.Unstructur
 	unstructured.RemoveNestedField(object.Object, "status")
 	unknown := pruning.PruneWithOptions(object.Object, rules.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	for _, name := range unknown {
-		errs = append(errs, field.Forbidden(field.NewPath(name), "no such field: correct its name, or remove it"))
+		errs = append(errs, field.Forbidden(field.NewPath(name), "there is no such field: correct its name, or remove it"))
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, rules.structural)
 	defaulting.Default(object.Object, rules.structural)

@@ -26,7 +26,7 @@ func (l *linter) template(t *template) {
 		if !s.PerNode() {
 			fix += ", or add the scheduling gate " + s.Gate() + ","
 		}
-		l.addTo(t, Warning, "UngovernedPods", "its pods start at once, though they are in %s of %s: nothing can hold them; %s in the pod template", s.Where(place.Group), s, fix)
+		l.addTo(t, Warning, "UngovernedPods", "its pods are in %s of %s, but start at once, because nothing can hold them: %s in the pod template", s.Where(place.Group), s, fix)
 	}
 	if len(t.places[0]) > 1 {
 		var in []string
@@ -34,7 +34,7 @@ func (l *linter) template(t *template) {
 			s := l.Snapshot.Sequence(place.Sequence)
 			in = append(in, fmt.Sprintf("%s of %s", s.Where(place.Group), s))
 		}
-		l.addTo(t, Note, "Overlap", "its pods are in %s: they start when all of these allow it", strings.Join(in, " and "))
+		l.addTo(t, Note, "Overlap", "its pods are in %s: they start when all of these release them", strings.Join(in, " and "))
 	}
 	switch o := t.object.(type) {
 	case *appsv1.Deployment:
@@ -62,10 +62,10 @@ func (l *linter) progressDeadline(t *template, d *appsv1.Deployment) {
 		switch where := fmt.Sprintf("%s of %s", s.Where(place.Group), s); {
 		case len(l.Predecessors(s, place.Group)) == 0 || s.PerNode():
 		case least > deadline:
-			l.addTo(t, Warning, "ProgressDeadline", "it waits for at least %s in %s, longer than its progressDeadlineSeconds of %d: it will report ProgressDeadlineExceeded; "+
+			l.addTo(t, Warning, "ProgressDeadline", "its pods wait for at least %s in %s, longer than its progressDeadlineSeconds of %d: it will report ProgressDeadlineExceeded; "+
 				"set progressDeadlineSeconds to more than %d", least, where, int(deadline.Seconds()), int(least.Seconds()))
 		case bounded && most > deadline:
-			l.addTo(t, Warning, "ProgressDeadline", "it may wait for %s in %s, longer than its progressDeadlineSeconds of %d: it may report ProgressDeadlineExceeded; "+
+			l.addTo(t, Warning, "ProgressDeadline", "its pods may wait for %s in %s, longer than its progressDeadlineSeconds of %d: it may report ProgressDeadlineExceeded; "+
 				"set progressDeadlineSeconds to more than %d", most, where, int(deadline.Seconds()), int(most.Seconds()))
 		case !bounded:
 			l.addTo(t, Note, "ProgressDeadline", "it reports ProgressDeadlineExceeded if the groups before %s take longer than %s: "+
@@ -107,7 +107,7 @@ func (l *linter) split(t *template, set *appsv1.StatefulSet) {
 				continue
 			}
 			if ordered && len(groups) > 0 && slices.Contains(l.Predecessors(s, slices.Max(groups)), group) {
-				l.addTo(t, Error, "Impossible", "pod %s is in %s of %s, before a pod with a lower number, which the StatefulSet makes first: both wait permanently; "+
+				l.addTo(t, Error, "Impossible", "pod %s is in %s of %s, before a pod with a lower number, which the StatefulSet creates first: both wait permanently; "+
 					"set podManagementPolicy: Parallel, or list the groups in the order of the numbers", t.pods[n].Name, s.Where(group), s)
 				return
 			}
@@ -120,7 +120,7 @@ func (l *linter) split(t *template, set *appsv1.StatefulSet) {
 			for _, group := range groups {
 				where = append(where, s.Where(group))
 			}
-			l.addTo(t, Note, "SplitStatefulSet", "its %d pods are in %s of %s: a rolling update replaces them without regard to these groups unless enforcementMode is Continuous",
+			l.addTo(t, Note, "SplitStatefulSet", "its %d pods are in %s of %s: a rolling update replaces them in its own order, unless enforcementMode is Continuous",
 				ptr.Deref(set.Spec.Replicas, 1), strings.Join(where, " and "), s)
 		}
 	}

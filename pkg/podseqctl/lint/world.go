@@ -72,10 +72,10 @@ func (l *linter) addTo(t *template, severity Severity, rule, format string, args
 func (l *linter) spec(s *snapshot.Sequence) {
 	groups := s.Spec.PodGroups
 	if len(groups) == 1 {
-		l.add(s, Note, "Useless", "one group alone orders nothing: add the groups that are to wait for it, or list it behind others")
+		l.add(s, Note, "Useless", "one group alone orders nothing: add groups that wait for it, or groups that it waits for")
 	}
 	if s.Spec.Suspend {
-		l.add(s, Note, "Suspended", "spec.suspend is true: nothing is released until kubectl podseq resume %s", s.Argument())
+		l.add(s, Note, "Suspended", "spec.suspend is true: no pods are released; kubectl podseq resume %s releases them again", s.Argument())
 	}
 	for i, g := range groups {
 		awaited := l.isAwaited(s, i)
@@ -86,7 +86,7 @@ func (l *linter) spec(s *snapshot.Sequence) {
 			l.add(s, Note, "Useless", "%s has onTimeout: Continue, and no group waits for it: remove it", s.Where(i))
 		}
 		if awaited && g.MinAvailable != nil && (g.MinAvailable.String() == "0" || g.MinAvailable.String() == "0%") {
-			l.add(s, Warning, "Useless", "%s has minAvailable %s: no group ever waits for it; set a number, or remove minAvailable", s.Where(i), g.MinAvailable.String())
+			l.add(s, Warning, "Useless", "%s has minAvailable %s, so no group ever waits for it: set a higher value, or remove minAvailable", s.Where(i), g.MinAvailable.String())
 		}
 		if g.Skip {
 			l.add(s, Note, "Skipped", "%s has skip: no group waits for it", s.Where(i))
@@ -137,7 +137,7 @@ func (l *linter) group(s *snapshot.Sequence, i int) {
 		if group, ok := placeIn(selected[0].places, s); ok {
 			earlier = s.Where(group)
 		}
-		l.add(s, Warning, "Shadowed", "%s selects %s, and %s has it already: list the narrower group first", s.Where(i), selected[0], earlier)
+		l.add(s, Warning, "Shadowed", "%s selects %s, which %s has already: list the narrower group first", s.Where(i), selected[0], earlier)
 	case l.offline && g.NamespaceSelector != nil: // the files need not have the namespaces
 	case g.PodSelector != nil && len(members) == 0 && g.ExpectedPods == 0 && len(l.templates) > 0:
 		l.add(s, Warning, "MatchesNothing", "%s selects no workload and no pod%s: correct podSelector or the labels of the pod template, "+
@@ -209,7 +209,7 @@ func (l *linter) names(s *snapshot.Sequence, i int) {
 		}
 	}
 	if len(missing) > 0 && len(l.templates) > 0 {
-		l.add(s, Warning, "MatchesNothing", "%s names %s, which no StatefulSet makes and which is no pod%s: later groups wait until it exists; correct the name",
+		l.add(s, Warning, "MatchesNothing", "%s names %s, which is not a pod%s and which no StatefulSet creates: later groups wait until it exists; correct the name",
 			s.Where(i), strings.Join(missing, ", "), l.amongFiles())
 	}
 }
@@ -224,7 +224,7 @@ func (l *linter) member(s *snapshot.Sequence, i int, t *template) {
 	case g.RequiredStatus == v1alpha1.RequireComplete && t.kind != sequence.KindJob && t.kind != sequence.KindPod:
 		l.add(s, Error, "Impossible", "%s requires status Complete, and the pods of %s never complete: set requiredStatus: Ready", s.Where(i), t)
 	case g.RequiredStatus != v1alpha1.RequireComplete && t.kind == sequence.KindJob:
-		l.add(s, Note, "JobNotAwaited", "%s goes on once the pods of %s are ready, not once it is complete: set requiredStatus: Complete if later groups need its result", s.Where(i), t)
+		l.add(s, Note, "JobNotAwaited", "later groups start when the pods of %[2]s are ready, not when it is complete: set requiredStatus: Complete in %[1]s if they need its result", s.Where(i), t)
 	}
 }
 
@@ -247,7 +247,7 @@ func (l *linter) minAvailable(s *snapshot.Sequence, i int, members []*template) 
 		}
 	}
 	if want := g.MinAvailable.IntValue(); want > expected {
-		l.add(s, Error, "Impossible", "%s needs minAvailable: %d pods, and its workloads make %d: later groups wait permanently; lower minAvailable or scale up",
+		l.add(s, Error, "Impossible", "%s has minAvailable: %d, but its workloads create %d pods: later groups wait permanently; lower minAvailable, or scale up",
 			s.Where(i), want, expected)
 	}
 }

@@ -190,11 +190,11 @@ func explainError(err error, s *snapshot.Sequence) error {
 	case err == nil:
 		return nil
 	case apierrors.IsForbidden(err) && s.IsCluster():
-		return fmt.Errorf("%w; ClusterPodSequences are changed by those who run the cluster: ask them", err)
+		return fmt.Errorf("%w; only cluster administrators change ClusterPodSequences: ask one of them", err)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w; ask for the role edit in namespace %s", err, s.Key().Namespace)
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("%s is being changed all the time: %w; try again", s, err)
+		return fmt.Errorf("others keep changing %s: %w; try again", s, err)
 	}
 	return fmt.Errorf("change %s: %w", s, err)
 }

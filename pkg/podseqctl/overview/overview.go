@@ -75,9 +75,9 @@ func (p *Printer) problems(s *snapshot.Sequence) {
 		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, "Unreadable: "+message))
 	}
 	if len(status.Conditions) == 0 {
-		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, "it has no status: is podsequence-controller running?"))
+		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, "it has no status yet: is podsequence-controller running?"))
 	} else if status.ObservedGeneration < s.Object.GetGeneration() {
-		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, "the status is of an earlier spec: is podsequence-controller running?"))
+		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, "its status is about an earlier spec: is podsequence-controller running?"))
 	}
 	for _, conditionType := range []string{
 		v1alpha1.ConditionDegraded, v1alpha1.ConditionSuspended, v1alpha1.ConditionSkipped, v1alpha1.ConditionDryRun,

@@ -62,7 +62,7 @@ func (g *gatherer) sequences(ctx context.Context, namespace string) error {
 	resource := g.dynamic.Resource(v1alpha1.PodSequenceResource)
 	list, err := resource.List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) {
-		g.unread("PodSequences of other namespaces may not be read: one that points to namespace %s by spec.namespace is not shown", namespace)
+		g.unread("you may not read PodSequences of other namespaces: those with spec.namespace: %s are not shown", namespace)
 		list, err = resource.Namespace(namespace).List(ctx, metav1.ListOptions{})
 	}
 	if err := g.add(list, err, "PodSequences"); err != nil {
@@ -77,7 +77,7 @@ func (g *gatherer) add(list *unstructured.UnstructuredList, err error, what stri
 	case apierrors.IsNotFound(err):
 		return nil // the kind is not installed, so there are none
 	case apierrors.IsForbidden(err):
-		g.unread("%s may not be read: what they hold is known only from the conditions of the pods", what)
+		g.unread("you may not read %s: what they hold is known only from the conditions of the pods", what)
 		return nil
 	case err != nil:
 		return fmt.Errorf("list %s: %w", what, err)
@@ -186,7 +186,7 @@ func (g *gatherer) nodes(ctx context.Context) error {
 	list, err := g.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
-		g.unread("nodes may not be read: of sequences with scope Node only the status is shown")
+		g.unread("you may not read nodes: of sequences with scope Node only the status is shown")
 		return nil
 	case err != nil:
 		return fmt.Errorf("list nodes: %w", err)
@@ -208,7 +208,7 @@ func (g *gatherer) podsAndWorkloads(ctx context.Context, namespace string) error
 		switch failed := do(); {
 		case apierrors.IsForbidden(failed):
 			complete = false
-			g.unread("%s of namespace %s may not be read", what, namespace)
+			g.unread("you may not read %s of namespace %s", what, namespace)
 		case failed != nil:
 			err = fmt.Errorf("list %s of namespace %s: %w", what, namespace, failed)
 		}

@@ -39,7 +39,7 @@ func (g *gatherer) readPodGroups(ctx context.Context, namespace string) error {
 		case apierrors.IsNotFound(err):
 			continue
 		case apierrors.IsForbidden(err):
-			g.unread("PodGroups of namespace %s may not be read: how many pods they ask for is not known", namespace)
+			g.unread("you may not read PodGroups of namespace %s: how many pods they need is not known", namespace)
 			continue
 		case err != nil:
 			return fmt.Errorf("list PodGroups of namespace %s: %w", namespace, err)

@@ -54,7 +54,7 @@ func NewSequence(object *unstructured.Unstructured) (*Sequence, error) {
 		s.Spec, s.Status = s.stored.Cluster.Spec, s.stored.Cluster.Status
 		s.Spec.EnforcementMode = s.Spec.Mode()
 	default:
-		return nil, fmt.Errorf("%s is no sequence: give a PodSequence or a ClusterPodSequence", object.GetKind())
+		return nil, fmt.Errorf("%s is not a sequence: give a PodSequence or a ClusterPodSequence", object.GetKind())
 	}
 	s.Spec.Scope = cmp.Or(s.Spec.Scope, v1alpha1.ScopeCluster)
 	return s, nil

@@ -106,18 +106,18 @@ func (s *Snapshot) confirm(changes sequence.Changes) {
 // missing says why the engine cannot judge a sequence; empty if it can.
 func (s *Snapshot) missing(each *Sequence) string {
 	if each.PerNode() && !s.NodesRead {
-		return "nodes may not be read"
+		return "you may not read nodes"
 	}
 	names, all := each.namespacesByName()
 	if !all && !s.NamespacesRead {
-		return "namespaces may not be read"
+		return "you may not read namespaces"
 	}
 	if !all {
 		names = s.targets(each)
 	}
 	for _, name := range names {
 		if !s.Complete[name] {
-			return fmt.Sprintf("the pods of namespace %s may not be read", name)
+			return fmt.Sprintf("you may not read the pods of namespace %s", name)
 		}
 	}
 	return ""

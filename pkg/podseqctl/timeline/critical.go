@@ -204,9 +204,9 @@ func (c *course) podStep(i, n int) Step {
 	switch saved := time.Duration(s.SavesSeconds) * time.Second; {
 	case saved <= 0:
 	case others:
-		s.Advice = fmt.Sprintf("had it taken %s, as the next slowest pod of its group, all would be ready %s earlier", next, saved)
+		s.Advice = fmt.Sprintf("as fast as the next slowest pod of its group (%s), it would make the sequence ready %s earlier", next, saved)
 	default:
-		s.Advice = fmt.Sprintf("if it was faster, all would be ready as much earlier: up to %s", saved)
+		s.Advice = fmt.Sprintf("every second saved here makes the sequence ready a second earlier: up to %s", saved)
 	}
 	return s
 }
@@ -220,7 +220,7 @@ func (c *course) waitStep(i int, from time.Time) Step {
 	s.SavesSeconds = int64(end.Sub(c.end()) / time.Second)
 	c.waits[i] = wait
 	if s.SavesSeconds > 0 {
-		s.Advice = fmt.Sprintf("without it all would be ready %s earlier", time.Duration(s.SavesSeconds)*time.Second)
+		s.Advice = fmt.Sprintf("without it the sequence would be ready %s earlier", time.Duration(s.SavesSeconds)*time.Second)
 	}
 	return s
 }

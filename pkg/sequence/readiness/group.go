@@ -109,9 +109,12 @@ func (g *Group) IsSatisfied(need Need) bool {
 	return g.MinAvailable != nil || g.Demands.Short == 0
 }
 
+// NothingMatches reports that no pod and no workload matches the group, and nobody said how many there must be.
+func (n Need) NothingMatches() bool { return n.Nothing && n.Required == 0 }
+
 // String says how far a group is.
 func (n Need) String() string {
-	if n.Nothing && n.Required == 0 {
+	if n.NothingMatches() {
 		return "no pod matches it yet"
 	}
 	text := fmt.Sprintf("%d of %d pods ready", min(n.Ready, n.Required), n.Required)
@@ -120,17 +123,17 @@ func (n Need) String() string {
 	}
 	switch {
 	case n.PodGroupShort && n.Ready >= n.Required:
-		text += ", a PodGroup asks for more"
+		text += ", but a PodGroup needs more"
 	case n.Unseen:
 		text += ", a pod's owner is not known yet"
 	case n.Incomplete && n.Required == n.Expected:
 		text += ", a Job is not complete yet"
 	case !n.Certain:
-		text += ", a workload's newest version is not under way yet"
+		text += ", the controller of a workload has not seen its latest change yet"
 	case n.Missing > 0:
-		text += ", a DaemonSet has no pod there yet"
+		text += ", a DaemonSet has no pod on this node yet"
 	case n.Stale > 0:
-		text += ", a pod was ready on an earlier node of this name: delete it if it does not turn ready again"
+		text += ", a pod was last ready on an earlier node with this name: delete the pod if it does not become ready again"
 	}
 	return text
 }

@@ -53,10 +53,10 @@ func TestWhenAGroupIsSatisfied(t *testing.T) {
 		},
 		"a PodGroup asks for more": {
 			group: Group{Group: byLabel(nil), Members: &Members{Expected: 2, Ready: 2}, PodGroupMinimum: 2, PodGroupShort: true},
-			says:  "2 of 2 pods ready, a PodGroup asks for more",
+			says:  "2 of 2 pods ready, but a PodGroup needs more",
 		},
 		"a DaemonSet has no pod on the node": {
-			group: Group{Group: byLabel(nil), OnNode: true, MissingOnNode: 1}, says: "0 of 1 pods ready, a DaemonSet has no pod there yet",
+			group: Group{Group: byLabel(nil), OnNode: true, MissingOnNode: 1}, says: "0 of 1 pods ready, a DaemonSet has no pod on this node yet",
 		},
 		"an unreadable group": {
 			group: Group{Group: &spec.Group{Selector: labels.Everything(), Unreadable: true}, Members: &Members{Expected: 1, Ready: 1}},

@@ -64,8 +64,19 @@ func (d Decision) Confirming() bool {
 	return d.Held && (d.Reason == HeldUnconfirmed || d.Reason == HeldEarly)
 }
 
-// Message says in words what a held pod waits for.
+// Message says in words what a held pod waits for. The pod shows it until it waits for another group: that no pod matches the group
+// may have changed long before, and is said of the moment of writing.
 func (d Decision) Message() string {
+	if d.Need.NothingMatches() {
+		return d.message("no pod matched it when this was written")
+	}
+	return d.MessageNow()
+}
+
+// MessageNow is Message for readers who see it at once.
+func (d Decision) MessageNow() string { return d.message(d.Need.String()) }
+
+func (d Decision) message(progress string) string {
 	if !d.Held {
 		return ""
 	}
@@ -76,25 +87,25 @@ func (d Decision) Message() string {
 	group := fmt.Sprintf("group %d/%d %q of %s", d.Group+1, d.Groups, d.Title, NameOf(d.Sequence))
 	switch d.Reason {
 	case HeldByWait:
-		return fmt.Sprintf(waitingPrefix+"%s%s: ready, its wait is over at %s%s", group, on, d.Until.UTC().Format(time.RFC3339), d.others())
+		return fmt.Sprintf(waitingPrefix+"%s%s: ready, its waitDuration ends at %s%s", group, on, d.Until.UTC().Format(time.RFC3339), d.others())
 	case HeldByTimeout:
-		return fmt.Sprintf(waitingPrefix+"%s%s, which was not ready in time: %s%s", group, on, d.Need, d.others())
+		return fmt.Sprintf(waitingPrefix+"%s%s, which did not become ready within its timeout: %s%s", group, on, progress, d.others())
 	case HeldBySuspension:
-		return fmt.Sprintf(waitingPrefix+"%s, which is suspended", NameOf(d.Sequence))
+		return fmt.Sprintf(waitingPrefix+"%s, which is suspended: set spec.suspend to false to go on", NameOf(d.Sequence))
 	case HeldByNodes:
-		return fmt.Sprintf(waitingPrefix+"a node where the groups before %s are ready: on the way on %d of %d suitable nodes", group, d.OnTheWay, d.Suitable)
+		return fmt.Sprintf(waitingPrefix+"a node where all groups before %s are ready: they are starting on %d of %d suitable nodes", group, d.OnTheWay, d.Suitable)
 	case HeldByUnknownNode:
-		return fmt.Sprintf(waitingPrefix+"%s%s: there is no such node yet", group, on)
+		return fmt.Sprintf(waitingPrefix+"%s%s: this node does not exist yet", group, on)
 	case HeldUnseen:
-		return fmt.Sprintf(waitingPrefix+"%s: the pod is not known yet", NameOf(d.Sequence))
+		return fmt.Sprintf(waitingPrefix+"%s: the watch of pods has not brought this pod yet", NameOf(d.Sequence))
 	case HeldUnconfirmed:
-		return fmt.Sprintf(waitingPrefix+"%s%s: it looks ready, making sure that no change is missing%s", group, on, d.others())
+		return fmt.Sprintf(waitingPrefix+"%s%s: it looks ready, checking that no change was missed%s", group, on, d.others())
 	case HeldEarly:
-		return fmt.Sprintf(waitingPrefix+"%s: making sure that no change from before the pod is missing", NameOf(d.Sequence))
+		return fmt.Sprintf(waitingPrefix+"%s: checking that no change older than this pod was missed", NameOf(d.Sequence))
 	case HeldUnsupported:
-		return fmt.Sprintf(waitingPrefix+"another scheduler: %s has scope Node, set schedulerName to that of podsequence-scheduler", NameOf(d.Sequence))
+		return fmt.Sprintf(waitingPrefix+"podsequence-scheduler: only it supports scope Node of %s; set schedulerName to one of its profiles in the pod template", NameOf(d.Sequence))
 	}
-	return fmt.Sprintf(waitingPrefix+"%s%s: %s%s", group, on, d.Need, d.others())
+	return fmt.Sprintf(waitingPrefix+"%s%s: %s%s", group, on, progress, d.others())
 }
 
 // others names the groups that the pod waits for besides.
@@ -107,7 +118,7 @@ func (d Decision) others() string {
 	for i := range names {
 		names[i] = strconv.Quote(d.Others[i])
 	}
-	text := "; also for " + strings.Join(names, ", ")
+	text := "; also waiting for " + strings.Join(names, ", ")
 	if more := len(d.Others) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
@@ -119,5 +130,5 @@ func (d Decision) FilterMessage() string {
 	if d.Reason == HeldBySuspension || d.Reason == HeldEarly {
 		return d.Message()
 	}
-	return fmt.Sprintf("node(s) not ready for the pod: group %d/%d %q of %s", d.Group+1, d.Groups, d.Title, NameOf(d.Sequence))
+	return fmt.Sprintf("node(s) waiting for group %d/%d %q of %s", d.Group+1, d.Groups, d.Title, NameOf(d.Sequence))
 }

@@ -24,10 +24,10 @@ func TestMessagesOfHeldPods(t *testing.T) {
 	}{
 		"a group in the cluster": {HeldByGroup, "", `waiting for group 1/3 "Database" of PodSequence shop/backend: 1 of 2 pods ready`},
 		"a group on a node":      {HeldByGroup, "a", `waiting for group 1/3 "Database" of PodSequence shop/backend on node a: 1 of 2 pods ready`},
-		"a wait":                 {HeldByWait, "", `waiting for group 1/3 "Database" of PodSequence shop/backend: ready, its wait is over at 1970-01-01T00:00:00Z`},
-		"a suspension":           {HeldBySuspension, "", `waiting for PodSequence shop/backend, which is suspended`},
-		"nodes": {HeldByNodes, "", `waiting for a node where the groups before group 1/3 "Database" of PodSequence shop/backend are ready: ` +
-			`on the way on 1 of 4 suitable nodes`},
+		"a wait":                 {HeldByWait, "", `waiting for group 1/3 "Database" of PodSequence shop/backend: ready, its waitDuration ends at 1970-01-01T00:00:00Z`},
+		"a suspension":           {HeldBySuspension, "", `waiting for PodSequence shop/backend, which is suspended: set spec.suspend to false to go on`},
+		"nodes": {HeldByNodes, "", `waiting for a node where all groups before group 1/3 "Database" of PodSequence shop/backend are ready: ` +
+			`they are starting on 1 of 4 suitable nodes`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -38,6 +38,19 @@ func TestMessagesOfHeldPods(t *testing.T) {
 		})
 	}
 	assert.Empty(t, Decision{}.Message())
+}
+
+// A pod keeps its message until it waits for another group, so the message must not say what the group is like now.
+func TestTheMessageOfAHeldPodStaysTrueWhenPodsMatchLater(t *testing.T) {
+	held := Decision{
+		Held: true, Sequence: types.NamespacedName{Namespace: "shop", Name: "backend"}, Groups: 3, Title: "Database",
+		Need: readiness.Need{Nothing: true, Certain: true},
+	}
+	assert.Equal(t, `waiting for group 1/3 "Database" of PodSequence shop/backend: no pod matched it when this was written`, held.Message())
+	assert.Equal(t, `waiting for group 1/3 "Database" of PodSequence shop/backend: no pod matches it yet`, held.MessageNow())
+	held.Reason = HeldByTimeout
+	assert.Contains(t, held.Message(), ": no pod matched it when this was written")
+	assert.Equal(t, "no pod matches it yet", held.Need.String(), "what status says is written anew")
 }
 
 func TestAListOfManyIsCut(t *testing.T) {

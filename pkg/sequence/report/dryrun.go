@@ -32,7 +32,7 @@ func (r Report) describeDryRun(status *v1alpha1.PodSequenceStatus, before *v1alp
 	if before != nil && before.HeldNow == status.DryRun.HeldNow && before.HeldTotal == status.DryRun.HeldTotal && slices.Equal(before.Pods, status.DryRun.Pods) {
 		status.DryRun.LongestSeconds = before.LongestSeconds
 	}
-	status.Message += fmt.Sprintf(" (dry run: nothing is held, %d pods would be)", len(pods))
+	status.Message += fmt.Sprintf(" (dry run: no pod is held, %d would be)", len(pods))
 }
 
 // dryRunCondition is the condition DryRun. A sequence that never had a dry run has none.
@@ -41,7 +41,7 @@ func (r Report) dryRunCondition(before []metav1.Condition) []metav1.Condition {
 	switch {
 	case r.DryRun != nil:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonDryRun
-		condition.Message = "spec.dryRun is true: nothing is held, and gates are lifted at once"
+		condition.Message = "spec.dryRun is true: no pod is held, and gates are lifted at once"
 	case meta.FindStatusCondition(before, v1alpha1.ConditionDryRun) == nil:
 		return nil
 	}

@@ -31,12 +31,24 @@ func (w Where) String() string {
 // PodFailed is about a group with pods that failed and that no controller replaces.
 func PodFailed(where Where, pods []string) spec.Problem {
 	return spec.Problem{Reason: v1alpha1.ReasonPodFailed, Message: fmt.Sprintf(
-		"%s: %s failed and no controller replaces it: delete it and make it again", where, first(pods))}
+		"%s: %s failed, and no controller replaces %s: %s", where, first(pods), pronoun(pods), again(pods))}
 }
 
 // JobFailed is about a group with Jobs that failed.
 func JobFailed(where Where, jobs []string) spec.Problem {
-	return spec.Problem{Reason: v1alpha1.ReasonJobFailed, Message: fmt.Sprintf("%s: %s: delete it and make it again", where, first(jobs))}
+	return spec.Problem{Reason: v1alpha1.ReasonJobFailed, Message: fmt.Sprintf("%s: %s: %s", where, first(jobs), again(jobs))}
+}
+
+// again says how to replace what failed and will not come back by itself.
+func again(names []string) string {
+	return fmt.Sprintf("delete %[1]s and create %[1]s again", pronoun(names))
+}
+
+func pronoun(names []string) string {
+	if len(names) > 1 {
+		return "them"
+	}
+	return "it"
 }
 
 // FailedJob names a Job that failed, and says why. anywhere has it named with its namespace.
@@ -55,13 +67,13 @@ func nameOfWorkload(w *inventory.Workload, anywhere bool) string {
 // TimedOut is about a group that holds those after it because its time is over. paused is what PausedWorkloads says of it.
 func TimedOut(where Where, timeout time.Duration, need readiness.Need, paused string) spec.Problem {
 	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf(
-		"%s was not ready within %s: %s%s; later groups stay held until it is", where, timeout, need, paused)}
+		"%s was not ready within %s: %s%s; later groups stay held until it is ready", where, timeout, need, paused)}
 }
 
 // WentOn is about a group that those after it did not wait for any longer.
 func WentOn(where Where, timeout time.Duration) spec.Problem {
 	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf(
-		"%s was not ready within %s: went on without it", where, timeout)}
+		"%s was not ready within %s: later groups started without it", where, timeout)}
 }
 
 // Ungoverned is about pods that must wait and that nothing can hold: they belong to another scheduler and carry no gate of the
@@ -93,14 +105,14 @@ func UnsupportedScope() spec.Problem {
 // UnsupportedPods is about gated pods that no scheduler of ours can place on a node in order.
 func UnsupportedPods(pods, schedulerNames []string) spec.Problem {
 	return spec.Problem{Reason: v1alpha1.ReasonUnsupportedScope, Message: fmt.Sprintf(
-		"%s stay gated: their scheduler does not know scope Node; set schedulerName to %s in the pod template, or install the routing policy, which needs Kubernetes 1.36",
+		"%s stay gated: their scheduler does not support scope Node; set schedulerName to %s in the pod template, or install the routing policy, which needs Kubernetes 1.36",
 		first(pods), strings.Join(schedulerNames, " or "))}
 }
 
 // SplitPodGroups is about PodGroups that have pods in several groups and cannot be scheduled in order.
 func SplitPodGroups(names []string) spec.Problem {
 	return spec.Problem{Reason: v1alpha1.ReasonGangSplit, Message: fmt.Sprintf(
-		"%s has pods in several groups: it schedules all of them together, so each waits for the other; put them into one group", first(names))}
+		"%s has pods in several groups: its pods are scheduled together, so these groups wait for each other; put all its pods into one group", first(names))}
 }
 
 // PausedWorkloads says which paused Deployments keep a group from being ready. It is empty for none, and else continues the

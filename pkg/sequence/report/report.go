@@ -117,7 +117,7 @@ func (r Report) TimedOutNodes() (spec.Problem, bool) {
 		}
 	}
 	if nodes > 1 {
-		first += fmt.Sprintf("; so did %d other nodes", nodes-1)
+		first += fmt.Sprintf("; the same on %d other nodes", nodes-1)
 	}
 	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: first}, nodes > 0
 }

@@ -128,7 +128,7 @@ func (r Report) describePods(status *v1alpha1.PodSequenceStatus) {
 		}
 	}
 	if cut > v1alpha1.MaxListedPods {
-		status.Message += fmt.Sprintf(" (lists are cut at %d of %d pods)", v1alpha1.MaxListedPods, cut)
+		status.Message += fmt.Sprintf(" (lists show %d of %d pods)", v1alpha1.MaxListedPods, cut)
 	}
 }
 
@@ -241,7 +241,7 @@ func (r Report) conditions() []metav1.Condition {
 
 	degraded := metav1.Condition{
 		Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionFalse,
-		Reason: v1alpha1.ReasonAsExpected, Message: "nothing keeps the sequence from doing what its spec says",
+		Reason: v1alpha1.ReasonAsExpected, Message: "the sequence works as its spec says",
 	}
 	problems := slices.Clone(r.Problems)
 	if failure := r.failure(); failure != nil {
@@ -267,7 +267,7 @@ func (r Report) conditions() []metav1.Condition {
 	}
 	if r.Suspended {
 		suspended.Status, suspended.Reason = metav1.ConditionTrue, v1alpha1.ReasonSuspended
-		suspended.Message = "spec.suspend is true: nothing more is released"
+		suspended.Message = "spec.suspend is true: no more pods are released"
 		if progressing.Status == metav1.ConditionTrue {
 			progressing.Status, progressing.Reason, progressing.Message = metav1.ConditionFalse, suspended.Reason, suspended.Message
 		}

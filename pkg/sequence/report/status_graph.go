@@ -53,7 +53,7 @@ func (r Report) waitingForAll() string {
 func (r Report) all(what string) string {
 	text := fmt.Sprintf("all %d groups are %s", len(r.Groups), what)
 	if skipped := len(r.skippedGroups()); skipped > 0 {
-		text += fmt.Sprintf(", or skipped (%d)", skipped)
+		text = fmt.Sprintf("all %d groups are %s, or skipped (%d of them)", len(r.Groups), what, skipped)
 	}
 	return text
 }

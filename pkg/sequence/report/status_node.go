@@ -124,7 +124,7 @@ func short(text string) string {
 // waitingNodes is what the nodes wait for.
 func (r Report) waitingNodes() (reason, message string) {
 	if len(r.Nodes) == 0 {
-		return v1alpha1.ReasonWaitingForPods, fmt.Sprintf("no node takes part yet, %d pods wait for one", r.Unbound)
+		return v1alpha1.ReasonWaitingForPods, fmt.Sprintf("no node takes part yet; pods without a node: %d", r.Unbound)
 	}
 	waiting := 0
 	for _, n := range r.Nodes {
@@ -134,7 +134,7 @@ func (r Report) waitingNodes() (reason, message string) {
 	}
 	message = fmt.Sprintf("waiting for %d of %d nodes", waiting, len(r.Nodes))
 	if r.Unbound > 0 {
-		message += fmt.Sprintf(", %d pods have no node yet", r.Unbound)
+		message += fmt.Sprintf("; pods without a node: %d", r.Unbound)
 	}
 	return v1alpha1.ReasonGroupNotReady, message
 }

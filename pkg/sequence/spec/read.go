@@ -131,7 +131,7 @@ func (r *reader) note(group int, format string, args ...any) {
 func readSpec[Spec, Group any](r *reader, stored any, into *Spec, unknown func(name string) Group) []Group {
 	spec, ok := stored.(map[string]any)
 	if !ok {
-		r.note(0, "spec: is no object")
+		r.note(0, "spec: must be an object")
 		return nil
 	}
 	var groups []Group
@@ -159,14 +159,14 @@ func readSpec[Spec, Group any](r *reader, stored any, into *Spec, unknown func(n
 func readGroups[Group any](r *reader, stored any, unknown func(name string) Group) []Group {
 	list, ok := stored.([]any)
 	if !ok {
-		r.note(0, "spec.podGroups: is no list")
+		r.note(0, "spec.podGroups: must be a list")
 		return nil
 	}
 	groups := make([]Group, len(list))
 	for i := range list {
 		group, ok := list[i].(map[string]any)
 		if !ok {
-			r.note(i, "spec.podGroups[%d]: is no object", i)
+			r.note(i, "spec.podGroups[%d]: must be an object", i)
 			continue
 		}
 		if err := convert(group, &groups[i]); err != nil {

@@ -26,18 +26,18 @@ func TestRead(t *testing.T) {
 			stored: `{}`,
 		},
 		"a spec that is text": {
-			stored: `{spec: shop}`, wantUnreadable: []Unreadable{{0, "spec: is no object"}},
+			stored: `{spec: shop}`, wantUnreadable: []Unreadable{{0, "spec: must be an object"}},
 		},
 		"groups that are no list": {
 			stored: `{spec: {scope: Cluster, podGroups: {pods: [a]}}}`, wantSpec: v1alpha1.PodSequenceSpec{Scope: "Cluster"},
-			wantUnreadable: []Unreadable{{0, "spec.podGroups: is no list"}},
+			wantUnreadable: []Unreadable{{0, "spec.podGroups: must be a list"}},
 		},
 		"a group that is none keeps its place": {
 			stored: `{spec: {podGroups: [{pods: [a]}, b, {pods: [c]}]}}`,
 			wantSpec: v1alpha1.PodSequenceSpec{
 				PodGroups: []v1alpha1.PodGroup{{Pods: []string{"a"}}, {}, {Pods: []string{"c"}}},
 			},
-			wantUnreadable: []Unreadable{{1, "spec.podGroups[1]: is no object"}},
+			wantUnreadable: []Unreadable{{1, "spec.podGroups[1]: must be an object"}},
 		},
 		"a group of which a part cannot be read keeps its name and no member": {
 			stored:         `{spec: {podGroups: [{name: One, pods: [a, 5]}]}}`,

@@ -119,7 +119,7 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 	s.GateAllowed = slices.ContainsFunc(gatePrefixes, func(prefix string) bool { return strings.HasPrefix(s.Gate, prefix) })
 	if !s.GateAllowed {
 		s.problem(v1alpha1.ReasonGateNotAllowed,
-			"spec.schedulingGateName %q is never lifted: use a gate beginning with %s, or have the operator allow its prefix",
+			"spec.schedulingGateName %q is never lifted: use a gate that begins with %s, or ask the cluster administrator to allow its prefix",
 			s.Gate, strings.Join(gatePrefixes, " or "))
 	}
 	for i := range ps.Spec.PodGroups {
@@ -144,7 +144,7 @@ func (s *Sequence) compileGroups(stored Stored) {
 	}
 	if len(s.Groups) > MaxGroups {
 		s.Groups[MaxGroups-1].Unreadable = true // so that nothing after it is released
-		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups must have 1 to %d groups, and has %d: no group from the last of these on counts as ready",
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups must have 1 to %d groups, not %d: remove some; until then neither the last of these nor any group after it counts as ready",
 			MaxGroups, len(s.Groups))
 	}
 	for _, part := range unreadable {
@@ -190,7 +190,7 @@ func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup, cluster *v1alpha
 	}
 
 	if spec.ExpectedPods != 0 {
-		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].expectedPods is only for podSelector and does not count: remove it", i)
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].expectedPods works only with podSelector and is ignored here: remove it", i)
 	}
 	g.where = place
 	g.Names = make(map[string]struct{}, len(spec.Pods))
@@ -202,7 +202,7 @@ func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup, cluster *v1alpha
 		byName := s.namesIn(place)
 		if earlier := byName[name]; len(earlier) > 0 {
 			s.problem(v1alpha1.ReasonAmbiguousMembership,
-				"pod %q is named by spec.podGroups[%d] and again by spec.podGroups[%d]: it starts with the first; remove it from one",
+				"pod %q is named in spec.podGroups[%d] and in spec.podGroups[%d]: it belongs to the first; remove it from one of them",
 				name, earlier[0], i)
 		}
 		byName[name] = append(byName[name], i)
@@ -237,7 +237,7 @@ func (s *Sequence) compileLimits(i int, spec *v1alpha1.PodGroup, g *Group) {
 	}
 	if spec.MinAvailable != nil {
 		if _, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, 1, true); err != nil {
-			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].minAvailable: %v: all members are awaited", i, err)
+			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].minAvailable: %v: until you correct it, every member must be ready", i, err)
 		} else {
 			g.MinAvailable = bounded(spec.MinAvailable)
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // figuresFile is where the figures of the one workload that was run are written.
-var figuresFile = flag.String("figures", "", "file to write what was measured to, as JSON")
+var figuresFile = flag.String("figures", "", "`file` to which to write the figures, as JSON")
 
 func TestMain(m *testing.M) {
 	if err := perf.InitTests(); err != nil {

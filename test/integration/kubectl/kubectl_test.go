@@ -42,8 +42,8 @@ func TestWhoMayOnlyLookSeesWhy(t *testing.T) {
 		assert.Contains(t, stdout, "pod "+pod+`: held in group 2/2 "Application" of PodSequence `+s.Namespace+"/backend")
 		assert.Contains(t, stdout, `group 1/2 "Database" of PodSequence `+s.Namespace+"/backend: 1 of 2 pods ready")
 		assert.Contains(t, stdout, "pod db-1: on node node-")
-		assert.Contains(t, stderr, "note: ClusterPodSequences may not be read")
-		assert.Contains(t, stderr, "note: PodSequences of other namespaces may not be read")
+		assert.Contains(t, stderr, "note: you may not read ClusterPodSequences")
+		assert.Contains(t, stderr, "note: you may not read PodSequences of other namespaces")
 		assert.NotContains(t, stdout, "\x1b", "colours are for terminals")
 	}
 	stdout, _ := s.Says("why", "app", "-o", "json")
@@ -56,7 +56,7 @@ func TestWhoMayOnlyLookSeesWhy(t *testing.T) {
 	stdout, _ = s.Says("get", "backend")
 	assert.Contains(t, stdout, "[#####.....] 1/2")
 	stdout, _ = s.Says("tree", "backend")
-	assert.Contains(t, stdout, "pod db-0: is ready on node")
+	assert.Contains(t, stdout, "pod db-0: has been ready on node")
 	stdout, _ = s.Says("timeline", "backend")
 	assert.Contains(t, stdout, "not all ready after")
 	stdout, _ = s.Says("lint", "backend")
@@ -83,7 +83,7 @@ func TestNodesMayNotBeRead(t *testing.T) {
 	s.Await("app to say what it waits for", func() bool { return sequence.TellsWait(cluster.Get(s.Story, &corev1.Pod{}, "app")) })
 	stdout, stderr := s.Says("why", "app")
 	assert.Contains(t, stdout, "as its condition PodScheduled says")
-	assert.Contains(t, stderr, "note: nodes may not be read")
+	assert.Contains(t, stderr, "note: you may not read nodes")
 
 	s.Kubeconfig = s.Cluster.Kubeconfig()
 	stdout, stderr = s.Says("-n", s.Namespace, "why", "app")

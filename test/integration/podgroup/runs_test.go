@@ -90,7 +90,7 @@ func TestAJobFails(t *testing.T) {
 	s.resume(driver)
 	s.awaitRunning("gang", 1)
 	s.expectNoLabels("gang")
-	s.awaitEvent("GroupNotReady", "^the group is not ready: .* more are to come .*\\. Job workers has failed and creates no more pods")
+	s.awaitEvent("GroupNotReady", "^the group is not ready: .* more are missing .*\\. Job workers has failed and creates no more pods")
 
 	s.Create(s.job("workers-again", 2, nil))
 	s.Await("the driver and the new workers to be labelled", func() bool {

@@ -57,5 +57,5 @@ func TestAPodGroupSplitOverGroupsOfASequenceIsReported(t *testing.T) {
 	})
 	degraded := meta.FindStatusCondition(s.sequence("split").Status.Conditions, v1alpha1.ConditionDegraded)
 	assert.Contains(t, degraded.Message, "PodGroup split has pods in several groups")
-	assert.Contains(t, degraded.Message, "put them into one group")
+	assert.Contains(t, degraded.Message, "put all its pods into one group")
 }

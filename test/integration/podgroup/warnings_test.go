@@ -13,7 +13,7 @@ import (
 // How often events are sent is tested with the reconciler: here the controller may start anew, and then reports again.
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	t.Run("an annotation that is no size is reported, and the next source holds", func(t *testing.T) {
+	t.Run("an annotation that is no size is reported, and the next source counts", func(t *testing.T) {
 		s := newStory(t)
 		s.expect("gang", 3)
 		quota := s.quota(2)
@@ -26,7 +26,7 @@ func TestWarnings(t *testing.T) {
 		s.awaitLabels("gang", 3)
 		s.awaitEvent("InvalidGroupSize", `^annotation podgroup.jhwagner.github.io/size of pod work-\w+ is "three": it must be a whole number, `)
 	})
-	t.Run("sources that disagree are reported, and the first holds", func(t *testing.T) {
+	t.Run("sources that disagree are reported, and the first counts", func(t *testing.T) {
 		s := newStory(t)
 		quota := s.quota(2)
 		job := s.job("work", 3, nil)
@@ -36,7 +36,7 @@ func TestWarnings(t *testing.T) {
 		s.liftQuota(quota, 3, job)
 		s.awaitLabels("gang", 3)
 		s.awaitEvent("GroupSizeConflict",
-			"^the group has 2 pods by annotation podgroup.jhwagner.github.io/size, but 3 by Jobs, StatefulSets and ReplicaSets: 2 holds$")
+			"^the group has 2 pods by annotation podgroup.jhwagner.github.io/size, but 3 by Jobs, StatefulSets and ReplicaSets: 2 counts$")
 	})
 	t.Run("a group that waits for more than its workloads make is reported", func(t *testing.T) {
 		s := newStory(t)
@@ -48,7 +48,7 @@ func TestWarnings(t *testing.T) {
 		s.expectNoLabels("gang")
 		s.awaitEvent("GroupSizeConflict", "^the group has 4 pods by annotation .*, but 3 by Jobs")
 	})
-	t.Run("annotations that disagree are reported, and that of the first pod by name holds", func(t *testing.T) {
+	t.Run("annotations that disagree are reported, and that of the pod whose name comes first counts", func(t *testing.T) {
 		s := newStory(t)
 		s.expect("gang", 2)
 		s.Create(s.pod("pod-0", "gang", size("2"), held), s.pod("pod-1", "gang", size("1")))
@@ -57,7 +57,7 @@ func TestWarnings(t *testing.T) {
 		s.letGo("pod-0")
 		s.awaitLabels("gang", 2)
 		s.awaitEvent("GroupSizeConflict",
-			"^annotation podgroup.jhwagner.github.io/size of pod pod-0 says 2, and that of pod pod-1 says 1: 2 holds, from the first pod by name$")
+			"^annotation podgroup.jhwagner.github.io/size of pod pod-0 says 2, and that of pod pod-1 says 1: 2 counts, from the pod whose name comes first$")
 	})
 }
 
@@ -65,7 +65,7 @@ func TestAGroupThatDoesNotGetReadyIsReported(t *testing.T) {
 	t.Parallel() // it takes a minute
 	s := newStory(t)
 	s.Create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3"), held))
-	s.awaitEvent("GroupNotReady", `^the group is not ready: \d of \d pods run, \d more are to come \(annotation .*\)\. `)
+	s.awaitEvent("GroupNotReady", `^the group is not ready: \d of \d pods run, \d more are missing \(size by annotation .*\)\. `)
 	log, err := os.ReadFile(shared.Log(controlplane.PodSequenceController))
 	require.NoError(t, err)
 	assert.Regexp(t, `"The pod group has a problem".* namespace="`+s.Namespace+`" name="gang".* reason="GroupNotReady"`, string(log))

@@ -46,7 +46,7 @@ func TestTheJobOfTheRunningStepIsDeletedByHand(t *testing.T) {
 			object := s.awaitPhase("etl", v1alpha1.PhaseFailed)
 			assert.Equal(t, v1alpha1.ReasonJobDeleted, object.Status.Progress.FailureReason)
 			assert.Equal(t, ptr.To[int32](1), object.Status.Progress.FailedIndex)
-			assert.Contains(t, object.Status.Message, "Job etl-1 was deleted before it was finished")
+			assert.Contains(t, object.Status.Message, "Job etl-1 was deleted before it finished")
 			s.Await("the Job to be gone", func() bool { return s.job("etl-1") == nil })
 			s.expectNoJob("etl-1")
 			s.expectNoJob("etl-2")

@@ -73,7 +73,7 @@ func TestAQueueHoldsAStep(t *testing.T) {
 	s.Create(object)
 	object = s.awaitPhase("etl", v1alpha1.PhasePending)
 	assert.Nil(t, object.Status.StartTime)
-	assert.Contains(t, object.Status.Message, "Job etl-0 is suspended")
+	assert.Contains(t, object.Status.Message, "Job etl-0 was suspended")
 	created := s.job("etl-0").CreationTimestamp
 	s.Await("the deadline to pass, if it passed", func() bool { return time.Since(created.Time) > 3*time.Second })
 	s.fence()

@@ -32,7 +32,7 @@ func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
 	}{
 		"no-steps":      {`{containers: []}`, "spec.containers: there must be 1 to 64 steps, not 0"},
 		"no-image":      {`{containers: [{name: a}]}`, "spec.containers[0].image: is required"},
-		"twice":         {`{containers: [{name: a, image: i}, {name: a, image: i}]}`, `spec.containers[1].name: "a" is there twice`},
+		"twice":         {`{containers: [{name: a, image: i}, {name: a, image: i}]}`, `spec.containers[1].name: "a" is used twice`},
 		"always":        {`{containers: [{name: a, image: i}], template: {spec: {restartPolicy: Always}}}`, "must be Never or OnFailure"},
 		"not-decodable": {`{containers: [{name: a, image: i}], backoffLimit: few}`, "the object cannot be decoded"},
 	}

@@ -132,7 +132,7 @@ func TestAStepIsToldToHaveStoppedWhenItsPodHasEnded(t *testing.T) {
 			s.patchSpec("etl", tc.spec)
 			s.Await("the pod to be told to end", func() bool { return len(s.pods("etl", 0)) == 0 })
 			s.Await("status to wait for it", func() bool {
-				return strings.Contains(s.get("etl").Status.Message, "its pods have yet to end")
+				return strings.Contains(s.get("etl").Status.Message, "waiting for its pods to end")
 			})
 			s.fence()
 			object := s.get("etl")

@@ -35,7 +35,7 @@ func TestValidation(t *testing.T) {
 		"a policy without rules": {spec: `{` + one + `, podFailurePolicy: {rules: []}}`},
 		"a policy with OnFailure": {
 			spec: `{` + one + `, podFailurePolicy: {rules: []}, template: {spec: {restartPolicy: OnFailure}}}`,
-			want: []string{"spec", "podFailurePolicy must be left out where template.spec.restartPolicy is OnFailure"},
+			want: []string{"spec", "podFailurePolicy must be left out if template.spec.restartPolicy is OnFailure"},
 		},
 		"a policy that says of no pods": {
 			spec: `{` + one + `, podFailurePolicy: {rules: [{action: Ignore}]}}`,
@@ -62,7 +62,7 @@ func TestValidation(t *testing.T) {
 		},
 		"a name twice": {
 			spec: `{containers: [{name: a, image: i}, {name: a, image: i}]}`,
-			want: []string{"spec.containers", "names must be unique: give every step its own"},
+			want: []string{"spec.containers", "names must be unique: give every step its own name"},
 		},
 		"no name": {spec: `{containers: [{image: i}]}`, want: []string{"spec.containers[0].name: Required value"}},
 		"a name that no container can have": {
