@@ -36,9 +36,11 @@ func releaseRow() row {
 		},
 		axes: axes{X: "seconds since the last Ready", Y: "pods bound"},
 		notes: []string{"Pods are known to be held before they are released; they are told so ten a second, and the release does not wait " +
-			"for that. Unheld ones were created while the " +
-			"scheduler was down, and are counted from the first binding. The controller that looks every 5 s lifts native gates, 16 at a " +
-			"time and without a limit of requests; from turn to turn its looks come later after the last Ready."},
+			"for that. Unheld ones were created while the scheduler was down, and are counted from the first binding. The controller " +
+			"that looks every 5 s lifts native gates, 16 at a time and without a limit of requests; from turn to turn its looks come " +
+			"later after the last Ready.",
+			"Lite mode is ours as well. It lifts about 250 gates a second, and the stock scheduler binds pods meanwhile. Our plugin takes what " +
+				"1,000 bindings take anyway, as the unheld pods show; half of lite mode's time would be less than that."},
 	}
 }
 
