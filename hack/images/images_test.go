@@ -309,3 +309,17 @@ func TestNamesOfImages(t *testing.T) {
 }
 
 func discard() *log.Logger { return log.New(io.Discard, "", 0) }
+
+func TestPlatformsAreSeparatedBySpacesOrCommas(t *testing.T) {
+	for _, list := range []string{"linux/amd64 linux/arm64", "linux/amd64,linux/arm64", " linux/amd64, linux/arm64\n"} {
+		parsed, err := parsePlatforms(list)
+		require.NoError(t, err, "%q", list)
+		assert.Equal(t, platforms, parsed, "%q", list)
+	}
+	for list, complaint := range map[string]string{
+		"": "is empty", "amd64": `"amd64" is no platform`, "windows/amd64": `"windows/amd64" is no platform`, "linux/": `"linux/" is no platform`,
+	} {
+		_, err := parsePlatforms(list)
+		assert.ErrorContains(t, err, complaint, "%q", list)
+	}
+}

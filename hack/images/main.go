@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode"
 )
 
 // programs are what images are built of. The image of a program is named after it: of team/podsequence:v1 the scheduler gets
@@ -63,7 +65,7 @@ func parse(args []string) (*options, error) {
 	flags := flag.NewFlagSet("images", flag.ExitOnError)
 	flags.StringVar(&o.builder.source, "source", "", "absolute path of the source `DIRECTORY`")
 	flags.StringVar(&o.builder.ldflags, "ldflags", "", "`FLAGS` for the linker")
-	platforms := flags.String("platforms", "linux/amd64 linux/arm64", "`PLATFORMS` to build for, separated by spaces")
+	platforms := flags.String("platforms", "linux/amd64 linux/arm64", "`PLATFORMS` to build for, separated by spaces or commas")
 	flags.StringVar(&o.image, "image", "podsequence:latest", "`REPOSITORY:TAG` from which the names of all images are made")
 	flags.StringVar(&o.release.version, "version", "unknown", "`VERSION` of the programs")
 	flags.StringVar(&o.release.commit, "commit", "unknown", "`COMMIT` of the sources")
@@ -80,13 +82,29 @@ func parse(args []string) (*options, error) {
 		return nil, fmt.Errorf("-created: %w", err)
 	}
 	o.release.created = time.Unix(seconds, 0).UTC()
-	o.platforms = strings.Fields(*platforms)
+	if o.platforms, err = parsePlatforms(*platforms); err != nil {
+		return nil, err
+	}
 	if o.builder.source == "" {
 		return nil, fmt.Errorf("-source is missing: give the directory of the sources")
 	}
 	// Building may take minutes, and is quiet.
 	o.builder.wrapper = filepath.Join(o.builder.source, "hack", "with-progress.sh")
 	return o, nil
+}
+
+// parsePlatforms reads a list with spaces in between, as make has lists, or commas, as docker buildx has them.
+func parsePlatforms(list string) ([]string, error) {
+	platforms := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+	if len(platforms) == 0 {
+		return nil, errors.New("-platforms is empty: name one, such as linux/amd64")
+	}
+	for _, platform := range platforms {
+		if system, architecture, _ := strings.Cut(platform, "/"); system != "linux" || architecture == "" || strings.Contains(architecture, "/") {
+			return nil, fmt.Errorf("-platforms: %q is no platform of these images: use linux/amd64, linux/arm64 or another linux/ARCHITECTURE", platform)
+		}
+	}
+	return platforms, nil
 }
 
 func run(ctx context.Context, o *options) error {

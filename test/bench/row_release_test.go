@@ -35,9 +35,12 @@ func releaseRow() row {
 			{text: "our plugin / a controller that looks every 5 s", of: ours, to: poll, figure: releaseTime, atMost: new(0.5)},
 		},
 		axes: axes{X: "seconds since the last Ready", Y: "pods bound"},
-		notes: []string{"Held pods have been told what they wait for before they are released. Unheld ones were created while the " +
-			"scheduler was down, and are counted from the first binding. The controller that looks every 5 s lifts native gates, 16 at a " +
-			"time and without a limit of requests; from turn to turn its looks come later after the last Ready."},
+		notes: []string{"Pods are known to be held before they are released; they are told so ten a second, and the release does not wait " +
+			"for that. Unheld ones were created while the scheduler was down, and are counted from the first binding. The controller " +
+			"that looks every 5 s lifts native gates, 16 at a time and without a limit of requests; from turn to turn its looks come " +
+			"later after the last Ready.",
+			"Lite mode is ours as well. It lifts about 250 gates a second, and the stock scheduler binds pods meanwhile. Our plugin takes what " +
+				"1,000 bindings take anyway, as the unheld pods show; half of lite mode's time would be less than that."},
 	}
 }
 
@@ -107,7 +110,7 @@ func (s *site) release(h holding, count int) measurement {
 	s.createMany(count, func(i int) *st.PodWrapper { return h.pod(numbered("many", i)).Label(tierLabel, tierMany) })
 	s.awaitBound("first")
 	if h.sequence {
-		s.awaitTold(count)
+		s.awaitHeld(count, h.programs)
 	}
 	seen := s.watchBindings()
 	ready := s.setReady("first")

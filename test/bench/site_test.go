@@ -124,20 +124,17 @@ func (s *site) awaitBound(name string) {
 	})
 }
 
-// awaitTold waits until so many pods say what they wait for.
-func (s *site) awaitTold(count int) {
+// awaitHeld waits until each of our programs among these holds so many pods.
+func (s *site) awaitHeld(count int, programs []string) {
 	s.b.Helper()
-	s.await(fmt.Sprintf("%d pods to say what they wait for", count), func() bool {
-		pods, err := s.core.CoreV1().Pods(namespace).List(s.ctx, metav1.ListOptions{})
-		require.NoError(s.b, err)
-		told := 0
-		for i := range pods.Items {
-			if cluster.IsHeld(&pods.Items[i]) {
-				told++
-			}
+	for _, program := range programs {
+		if program != ourScheduler && program != ourProgram {
+			continue
 		}
-		return told >= count
-	})
+		s.await(fmt.Sprintf("%s to hold %d pods", program, count), func() bool {
+			return s.Metric(s.b, program, "podsequence_held_pods") == float64(count)
+		})
+	}
 }
 
 // setReady does what the kubelet does when a pod turns ready, and returns the time at which it was written.
