@@ -75,7 +75,7 @@ func (k *knowledge) isReleased(p *pod) bool {
 			if k.unsupported(p, m) {
 				return false
 			}
-		} else if !m.sequence.domains[""].releases(m.group) {
+		} else if !m.sequence.nodeless.releases(m.group) {
 			return false
 		}
 	}
@@ -120,7 +120,7 @@ func (k *knowledge) decision(p *pod) report.Decision {
 		return d
 	}
 	if !s.PerNode {
-		s.domains[""].describe(&d, k.now)
+		s.nodeless.describe(&d, k.now)
 		return d
 	}
 	switch {
@@ -151,7 +151,7 @@ func (k *knowledge) holds(p *pod, m membership) bool {
 		return false
 	}
 	if !m.sequence.PerNode {
-		return !m.sequence.domains[""].releases(m.group)
+		return !m.sequence.nodeless.releases(m.group)
 	}
 	switch {
 	case k.unsupported(p, m):
