@@ -98,7 +98,7 @@ func (k *knowledge) refreshWorkload(w, view *workload, tx *transaction) {
 // touchDemand and refreshDemand mark what a demand changes.
 func (k *knowledge) touchDemand(d *demand, tx *transaction) {
 	if !d.sequence.PerNode {
-		tx.touch(d.sequence.domains[""])
+		tx.touch(d.sequence.nodeless)
 	}
 }
 
@@ -109,7 +109,7 @@ func (k *knowledge) refreshDemand(d *demand, completed bool, tx *transaction) {
 	}
 	d.refresh()
 	if completed && d.entered.Need > 0 {
-		state := d.sequence.domains[""].groupState(d.group)
+		state := d.sequence.nodeless.groupState(d.group)
 		state.turned = latest(state.turned, d.workload.CompletedAt)
 	}
 	k.touchDemand(d, tx)
@@ -247,7 +247,7 @@ func (k *knowledge) withdrawDemand(demand *demand, tx *transaction) {
 	delete(s.groups[demand.group].demands, demand)
 	if !s.PerNode {
 		demand.withdraw()
-		tx.touch(s.domains[""])
+		tx.touch(s.nodeless)
 		return
 	}
 	for name := range w.due {

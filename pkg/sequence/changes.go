@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -101,9 +102,7 @@ func (k *knowledge) settleDomain(c *Changes, d touchedDomain) {
 		return // its pods are looked at by themselves
 	}
 	for i := range (before.Released ^ now.Released).All() {
-		for p := range d.peek(i).members {
-			k.settlePod(c, p)
-		}
+		k.settlePods(c, d.peek(i).members)
 	}
 }
 
@@ -112,8 +111,15 @@ func (k *knowledge) settleClass(c *Changes, class *equivalenceClass) {
 	was := class.published
 	class.touched, class.published = false, class.verdict()
 	if was != class.published {
-		for p := range class.pods {
-			k.settlePod(c, p)
+		k.settlePods(c, class.pods)
+	}
+}
+
+// settlePods is settlePod for pods of which most often all are released if one is.
+func (k *knowledge) settlePods(c *Changes, pods map[*pod]struct{}) {
+	for p := range pods {
+		if k.settlePod(c, p); len(c.Released) == 1 {
+			c.Released = slices.Grow(c.Released, len(pods))
 		}
 	}
 }

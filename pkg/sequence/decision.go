@@ -75,7 +75,7 @@ func (k *knowledge) isReleased(p *pod) bool {
 			if k.unsupported(p, m) {
 				return false
 			}
-		} else if !m.sequence.domains[""].releases(m.group) {
+		} else if !m.sequence.nodeless.releases(m.group) {
 			return false
 		}
 	}
@@ -106,21 +106,22 @@ func (k *knowledge) holding(p *pod) *membership {
 
 // decision says what holds the pod. A pod that the engine does not know has no equivalence class: it has to wait until it does, for
 // to work out which nodes suit it may take long.
-func (k *knowledge) decision(p *pod) report.Decision {
+func (k *knowledge) decision(p *pod) (d report.Decision) {
 	holding, early := k.holding(p), false
 	if holding == nil {
 		if holding, early = k.earlyIn(p); !early {
-			return report.Decision{}
+			return d
 		}
 	}
 	s := holding.sequence
-	d := report.Decision{Held: true, Sequence: s.Key, Groups: len(s.groups), Group: holding.group, Title: s.groups[holding.group].Title}
+	d.Held, d.Sequence, d.Groups = true, s.Key, len(s.groups)
+	d.Group, d.Title = holding.group, s.groups[holding.group].Title
 	if early {
 		d.Reason, d.Group = report.HeldEarly, s.groups[holding.group].Awaited.First()
 		return d
 	}
 	if !s.PerNode {
-		s.domains[""].describe(&d, k.now)
+		s.nodeless.describe(&d, k.now)
 		return d
 	}
 	switch {
@@ -151,7 +152,7 @@ func (k *knowledge) holds(p *pod, m membership) bool {
 		return false
 	}
 	if !m.sequence.PerNode {
-		return !m.sequence.domains[""].releases(m.group)
+		return !m.sequence.nodeless.releases(m.group)
 	}
 	switch {
 	case k.unsupported(p, m):

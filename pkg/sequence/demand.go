@@ -44,7 +44,7 @@ func (d *demand) refresh() {
 	if now == d.entered {
 		return
 	}
-	state := d.sequence.domains[""].groupState(d.group)
+	state := d.sequence.nodeless.groupState(d.group)
 	state.demands.Add(d.entered, -1)
 	state.demands.Add(now, +1)
 	d.entered = now
@@ -52,7 +52,7 @@ func (d *demand) refresh() {
 
 // withdraw takes the demand out of the group state.
 func (d *demand) withdraw() {
-	if cluster := d.sequence.domains[""]; cluster != nil {
+	if cluster := d.sequence.nodeless; cluster != nil {
 		cluster.groupState(d.group).demands.Add(d.entered, -1)
 	}
 	d.entered = readiness.Demands{}

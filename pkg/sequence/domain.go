@@ -66,11 +66,10 @@ func (d *domain) publish() (before publishedDomain) {
 
 // domainOf is the domain in which the pod counts.
 func (s *sequence) domainOf(p *pod) *domain {
-	name := ""
-	if s.PerNode {
-		name = p.Node
+	if s.PerNode && p.Bound() {
+		return s.domainAt(p.Node)
 	}
-	return s.domainAt(name)
+	return s.nodeless
 }
 
 // isNode reports whether the domain is that of a node.

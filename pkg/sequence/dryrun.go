@@ -89,7 +89,7 @@ func (m membership) waitsForAnswer(now time.Time) bool {
 	if m.sequence.PerNode {
 		return false
 	}
-	d := m.sequence.domains[""]
+	d := m.sequence.nodeless
 	if m.sequence.Suspended && !d.ReleasedBefore.Has(m.group) {
 		return false
 	}
@@ -188,7 +188,7 @@ func (k *knowledge) wouldHold(p *pod, m membership) bool {
 	case !ours && !p.HasGate(s.Gate), s.refused():
 		return false
 	case !s.PerNode:
-		return !s.domains[""].releases(m.group)
+		return !s.nodeless.releases(m.group)
 	case !ours:
 		return true // such a pod stays gated
 	case m.waitsForNothing():

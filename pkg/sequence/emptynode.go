@@ -100,7 +100,9 @@ func (s *sequence) newDomain(name string, before *node) *domain {
 	d.takeOver(before)
 	s.domainsMu.Lock()
 	defer s.domainsMu.Unlock()
-	s.domains[name] = d
+	if s.domains[name] = d; !d.isNode() {
+		s.nodeless = d
+	}
 	return d
 }
 

@@ -75,6 +75,9 @@ func (d *domain) find(group int) *groupState {
 }
 
 func (d *domain) search(group int) (int, bool) {
+	if group < len(d.groupStates) && d.groupStates[group].group == group {
+		return group, true // as everywhere in the cluster
+	}
 	return slices.BinarySearchFunc(d.groupStates, group, func(state *groupState, group int) int { return state.group - group })
 }
 

@@ -14,7 +14,7 @@ func (s *sequence) hasMembersOf(old *sequence) bool {
 // inherit takes over the members of an earlier spec of the same object, and the sums of them. The workloads are entered
 // already.
 func (s *sequence) inherit(old *sequence) {
-	d, before := s.domains[""], old.domains[""]
+	d, before := s.nodeless, old.nodeless
 	for i, g := range old.groups {
 		state, was := d.groupState(i), before.peek(i)
 		state.members, state.podGroups, state.sums = was.members, was.podGroups, was.sums

@@ -105,7 +105,7 @@ func (s *sequence) recall() {
 		}
 		return
 	}
-	d := s.domains[""]
+	d := s.nodeless
 	d.Proven |= s.RecordedPasses(&s.object.Status)
 	for i := range s.groups {
 		record := s.record(i)

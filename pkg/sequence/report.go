@@ -30,7 +30,7 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 	if s.PerNode {
 		e.reportNodes(s, &r)
 	} else {
-		d := s.domains[""]
+		d := s.nodeless
 		r.Current = d.current()
 		for i := range s.groups {
 			r.Groups[i] = d.report(i, e.now)
@@ -154,7 +154,7 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 	if s.PerNode {
 		return problems
 	}
-	d := s.domains[""]
+	d := s.nodeless
 	for i := range (d.Passed &^ s.Skipped).All() {
 		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, k.now) && !d.PassedAt(i).Before(d.deadline(i)) {
 			problems = append(problems, report.WentOn(d.where(i), g.Timeout))
@@ -196,7 +196,7 @@ func (k *knowledge) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	}
 	var names []string
 	for i := range s.groups {
-		for p := range s.domains[""].peek(i).members {
+		for p := range s.nodeless.peek(i).members {
 			if k.unsupported(p, membership{s, i}) {
 				names = append(names, s.nameOf(p))
 			}
@@ -218,7 +218,7 @@ func (e *Engine) Waiting(key types.NamespacedName) []types.NamespacedName {
 		return nil
 	}
 	var waiting []types.NamespacedName
-	d := s.domains[""]
+	d := s.nodeless
 	for i := range s.groups {
 		if !s.PerNode && d.releases(i) {
 			continue

@@ -29,6 +29,8 @@ type sequence struct {
 	// domains are where groups are passed in order: the one domain with the empty name for scope Cluster; for scope Node one for
 	// each node where something of the sequence is or is due, and the one with the empty name for members that are not bound yet.
 	domains map[string]*domain
+	// nodeless is the domain with the empty name; nil until the sequence is listed.
+	nodeless *domain
 	// reaches has the namespaces where some of the groups may have members, and which groups these are.
 	reaches map[string]spec.Reach
 	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is held for

@@ -35,12 +35,18 @@ type transaction struct {
 	edited []types.NamespacedName
 }
 
-// at makes the transaction of an event of this version.
+// at makes the transaction of an event of this version. The compiler inlines it, so that the transaction of a pod's event is on the
+// stack.
 func (k *knowledge) at(version string) *transaction {
+	return &transaction{Question: k.nextMoment(version)}
+}
+
+// nextMoment counts an event of this version.
+func (k *knowledge) nextMoment(version string) Question {
 	if inventory.Behind(k.newest, version) {
 		k.newest = version
 	}
-	return &transaction{Question: Question{Moment: k.moment.Add(1), Version: version}}
+	return Question{Moment: k.moment.Add(1), Version: version}
 }
 
 // relistedAt makes the transaction of a list of this version.

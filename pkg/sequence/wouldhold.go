@@ -95,15 +95,15 @@ func (e *Engine) TargetNamespaces(key types.NamespacedName) (namespaces []string
 // blocked reports whether the members of the group are held until something else happens.
 func (m membership) blocked() bool {
 	s := m.sequence
-	if s.PerNode || s.DryRun || s.domains[""].releases(m.group) {
+	if s.PerNode || s.DryRun || s.nodeless.releases(m.group) {
 		return false
 	}
-	return s.domains[""].waitsFor(m.group) == 0 || m.lacking() != 0
+	return s.nodeless.waitsFor(m.group) == 0 || m.lacking() != 0
 }
 
 // lacking returns the groups that are not ready and that members of the group wait for.
 func (m membership) lacking() spec.GroupSet {
-	d, lacking := m.sequence.domains[""], spec.GroupSet(0)
+	d, lacking := m.sequence.nodeless, spec.GroupSet(0)
 	for i := range d.waitsFor(m.group).All() {
 		if !d.looksSatisfied(i) {
 			lacking.Add(i)
@@ -137,7 +137,7 @@ func (search *pausedSearch) group(s *sequence, i int) {
 			search.found[types.NamespacedName{Namespace: w.Namespace, Name: w.Name}] = struct{}{}
 		}
 	}
-	for p := range s.domains[""].peek(i).members {
+	for p := range s.nodeless.peek(i).members {
 		if p.Bound() {
 			continue
 		}

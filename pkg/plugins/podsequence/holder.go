@@ -96,9 +96,9 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 	h := newHolder(args, pods.Lister(), handle.ProfileName())
 	h.handle = handle
 	holders[factory] = h
-	synced := pods.Informer().HasSyncedChecker().Done()
+	nodesSynced, podsSynced := factory.Core().V1().Nodes().Informer().HasSyncedChecker().Done(), pods.Informer().HasSyncedChecker().Done()
 	go func() {
-		h.run(ctx, synced)
+		h.run(ctx, nodesSynced, podsSynced)
 		holdersMu.Lock()
 		defer holdersMu.Unlock()
 		delete(holders, factory)
@@ -113,14 +113,12 @@ func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
 	}
 }
 
-// run works until the context ends. It begins when the framework's own pods are in: a standby that waits to lead has its
-// informers wait, and so neither watches nor writes.
-func (h *holder) run(ctx context.Context, podsSynced <-chan struct{}) {
+// run works until the context ends. It begins to watch when the framework has begun to, which the nodes show before the pods do, and
+// to write when the framework's own pods are in: a standby that waits to lead has its informers wait, and so does neither.
+func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{}) {
 	logger := klog.LoggerWithName(klog.FromContext(ctx), Name)
 	ctx = klog.NewContext(ctx, logger)
-	select {
-	case <-podsSynced:
-	case <-ctx.Done():
+	if !await(ctx, nodesSynced) {
 		return
 	}
 
@@ -143,9 +141,23 @@ func (h *holder) run(ctx context.Context, podsSynced <-chan struct{}) {
 	h.begin(f)
 
 	var running sync.WaitGroup
-	running.Go(func() { f.writer.Run(ctx) })
+	running.Go(func() {
+		if await(ctx, podsSynced) {
+			f.writer.Run(ctx)
+		}
+	})
 	source.Run(ctx)
 	running.Wait()
+}
+
+// await reports whether the channel is closed before the context ends.
+func await(ctx context.Context, closed <-chan struct{}) bool {
+	select {
+	case <-closed:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func unschedulable(message string) *fwk.Status {

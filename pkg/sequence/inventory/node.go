@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,8 +30,9 @@ func ViewNode(object *corev1.Node) Node {
 
 // Same reports whether another version of the node differs in nothing that matters. Most updates of nodes are heartbeats.
 func (n *Node) Same(other *Node) bool {
-	return n.Object.UID == other.Object.UID && equality.Semantic.DeepEqual(n.Object.Labels, other.Object.Labels) &&
-		equality.Semantic.DeepEqual(n.Object.Spec, other.Object.Spec)
+	was, is := n.Object, other.Object
+	return was.UID == is.UID && maps.Equal(was.Labels, is.Labels) && was.Spec.Unschedulable == is.Spec.Unschedulable &&
+		equality.Semantic.DeepEqual(was.Spec.Taints, is.Spec.Taints)
 }
 
 // Hostname returns the host name of the node; empty if it has none.
