@@ -202,3 +202,17 @@ func TestRowsHaveNumbersOfTheirOwn(t *testing.T) {
 		assert.False(t, strings.Contains(r.question, "|"), "row %d would break the table", r.number)
 	}
 }
+
+// The page says what was measured: somebody who mends its words mends them where they are made, and has it written anew.
+func TestThePageIsWhatTheResultsSay(t *testing.T) {
+	if *writeThePage {
+		require.NoError(t, publish(resultsDir, pageFile))
+	}
+	page := filepath.Join(t.TempDir(), "performance.md")
+	require.NoError(t, publish(resultsDir, page))
+	want, err := os.ReadFile(page)
+	require.NoError(t, err)
+	got, err := os.ReadFile(pageFile)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(got), "to write it: go test ./test/bench -run TestThePage -write-page")
+}

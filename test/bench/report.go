@@ -33,7 +33,8 @@ measures one row, ` + "`make bench SHORT=1`" + ` only tries whether all of them 
 The variants of a row are measured in turn on the same machine, A B A B, and compared turn by turn. What is said is the median of
 these comparisons, with the interval in which the median of infinitely many lies with a confidence of at least 90 %, whatever
 their distribution (with five turns it is the range of all, 94 %; with nine the second to the eighth, 96 %). A verdict is about
-the median. An aim that is missed stays here, with the reason if it is known.
+the median. An aim that is missed stays here, with the reason if it is known. There are ten rows: those that are not here have
+not been measured in full.
 
 | row | question | compared | median (interval) | aim | |
 |---|---|---|---|---|---|

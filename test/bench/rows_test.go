@@ -16,7 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var rowNumbers = flag.String("rows", "", "`numbers` of the rows to measure, with commas between them; empty for all")
+var (
+	rowNumbers   = flag.String("rows", "", "`numbers` of the rows to measure, with commas between them; empty for all")
+	writeThePage = flag.Bool("write-page", false, "write docs/performance.md from the results that are stored, and measure nothing")
+)
 
 // Where results are stored, and the page that is made of them, from the directory of this package.
 const (
