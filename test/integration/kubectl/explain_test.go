@@ -97,9 +97,9 @@ func TestWhyOfPodsThatAQuotaRefuses(t *testing.T) {
 	s.Create(s.deployment("api", "services", 2))
 
 	s.awaitSaid([]string{"why", "web"}, "pod web: held in group 2/2", "group 1/2 \"Services\"", "1 of 2 pods ready",
-		"Deployment api: cannot make its pods: ", "exceeded quota: few")
-	s.awaitSaid([]string{"why", "deployment/api"}, "Deployment api: ", "cannot make its pods: ", "exceeded quota: few")
-	s.awaitSaid([]string{"tree", "backend"}, "Deployment api   1/2", "pod api-", "is ready on node", "pod web: held")
+		"Deployment api: cannot create its pods: ", "exceeded quota: few")
+	s.awaitSaid([]string{"why", "deployment/api"}, "Deployment api: ", "cannot create its pods: ", "exceeded quota: few")
+	s.awaitSaid([]string{"tree", "backend"}, "Deployment api   1/2", "pod api-", "has been ready on node", "pod web: held")
 	s.awaitSaid([]string{"timeline", "backend"}, "not all ready after", "1 Services", "api-", "2 Frontend", "web")
 }
 
@@ -122,7 +122,7 @@ func TestWhyOfAGang(t *testing.T) {
 	s.awaitSaid([]string{"why", "leader"}, "pod leader: held in group 2/2 \"Leader\"", "group 1/2 \"Data\"", "pod data: on node")
 	s.Kubeconfig = s.Cluster.Kubeconfig()
 	s.awaitSaid([]string{"-n", s.Namespace, "why", "worker"}, "pod worker: not scheduled",
-		"PodGroup gang: it is scheduled as a whole: it asks for 2 pods, 2 exist, 0 have a node", "pod leader: held in group 2/2 \"Leader\"", "group 1/2 \"Data\"")
+		"PodGroup gang: it is scheduled as a whole: it needs 2 pods, 2 exist, 0 have a node", "pod leader: held in group 2/2 \"Leader\"", "group 1/2 \"Data\"")
 
 	s.Annotate(s.Pod("data"), cluster.ReadyAfter, "0s")
 	s.awaitReady("leader")
