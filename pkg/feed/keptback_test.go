@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,11 +107,11 @@ func TestWhatEndsTheWaitForASequenceThatIsKeptBack(t *testing.T) {
 					require.Fail(t, "nothing has changed")
 				default:
 				}
-				before := w.advances
+				before := w.advances.Load()
 
 				end(w)
 				w.settle()
-				assert.Greater(t, w.advances, before, "who waits has to look again")
+				assert.Greater(t, w.advances.Load(), before, "who waits has to look again")
 				assert.False(t, w.waits(pod))
 				<-later
 				later, err = w.feed.CatchUp(w.Context(), pod.Identity, pod.seen())
@@ -188,7 +189,7 @@ type keptWorld struct {
 	*testing.T
 	server   *apiServer
 	feed     *Feed
-	advances int
+	advances atomic.Int64 // both kinds of sequences count
 }
 
 // playKept has a feed watch the namespaces red, blue and plain.
@@ -200,7 +201,7 @@ func playKept(t *testing.T, story func(w *keptWorld)) {
 		}
 		w.server.installKinds()
 		w.feed = feedOf(w.server)
-		w.feed.sequences[0].known.advanced = func() { w.advances++ }
+		w.feed.sequences[0].known.advanced = func() { w.advances.Add(1) }
 		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logr.Discard()))
 		done := make(chan struct{})
 		go func() { defer close(done); w.feed.Run(ctx) }()
