@@ -63,13 +63,13 @@ var kinds = []string{
 }
 
 func (w *world) inventApps() {
-	for i := range w.between(7, 13) {
+	for i := range w.between(10, 18) {
 		a := &app{kind: one(w.dice, kinds...), namespace: one(w.dice, w.namespaces...), tier: one(w.dice, w.tiers...)}
 		if a.kind == "DaemonSet" && w.chance(60) {
 			a.tier = w.tiers[0] // as drivers are
 		}
 		a.name = fmt.Sprintf("%s%d", a.tier, i)
-		a.replicas = one[int32](w.dice, 0, 1, 1, 2, 2, 3)
+		a.replicas = one[int32](w.dice, 0, 1, 2, 2, 3, 4)
 		a.template = w.inventTemplate(a)
 		w.apps = append(w.apps, a)
 		w.create(w.moment(0, createdBy), a.kind, a.object())
@@ -83,7 +83,7 @@ func (w *world) inventTemplate(a *app) corev1.PodTemplateSpec {
 		TerminationGracePeriodSeconds: ptr.To[int64](1),
 	}
 	gated := w.chance(40)
-	switch w.IntN(10) {
+	switch w.IntN(16) { // most are placed by our scheduler, whose bindings the referee judges
 	case 0:
 		spec.SchedulerName, gated = anotherScheduler, true
 	case 1:

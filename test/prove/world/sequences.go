@@ -64,10 +64,10 @@ type sequenceObject struct {
 }
 
 func (w *world) inventSequences() {
-	for i := range w.between(1, 3) {
+	for i := range one(w.dice, 1, 1, 2, 2, 3) { // more would often hold each other's pods for ever
 		w.inventSequence(one(w.dice, w.namespaces...), fmt.Sprintf("s%d", i))
 	}
-	if w.chance(50) {
+	if w.chance(40) {
 		w.inventSequence("", w.prefix+"-c")
 	}
 }
@@ -104,7 +104,8 @@ func (w *world) inventSequence(namespace, name string) {
 		w.inventGraph(s)
 	}
 	w.sequences = append(w.sequences, s)
-	w.create(w.moment(0, createdBy), s.kind(), s.object())
+	latest := one(w.dice, time.Second, createdBy) // many are there before their pods, as users have it
+	w.create(w.moment(0, latest), s.kind(), s.object())
 }
 
 // hasTier reports whether there are apps of a tier in a namespace, or anywhere if that is empty.

@@ -111,7 +111,7 @@ func encode(body any) string {
 }
 
 func (w *world) inventNamespaces() {
-	for i := range w.between(1, 3) {
+	for i := range one(w.dice, 1, 1, 2, 2, 3) { // few, so that sequences meet many pods
 		name := fmt.Sprintf("%s-%c", w.prefix, 'x'+rune(i))
 		w.namespaces = append(w.namespaces, name)
 		namespace := &corev1.Namespace{
