@@ -45,7 +45,7 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 	}
 	return Lift{
 		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &labels}, Gates: p.liftable(),
-		Proof: proofOf(p.UID, p.memberships), Sighting: e.sighting(p.Namespace, seen), Now: e.sighting(p.Namespace, e.presentSighting()),
+		Proof: proofOf(p.UID, p.memberships, false), Sighting: e.sighting(p.Namespace, seen), Now: e.sighting(p.Namespace, e.presentSighting()),
 	}
 }
 

@@ -63,3 +63,19 @@ func TestWhatMustBeKnownBeforeGatesAreLifted(t *testing.T) {
 		})
 	}
 }
+
+// A pod that waits for a group on nodes loses its gates where nothing that it waits for is on the way, so that an autoscaler sees it.
+func TestALiftedGateProvesNothingAboutNodes(t *testing.T) {
+	const gate = "podsequence.example.com/sequence-gate"
+	e := newEngine()
+	e.ApplySequence(MakeSequence(oracleNamespace, "drivers").UID("drivers").NodeScope().Label("Driver", "tier", "driver").Pods("Application", "app").Obj())
+	e.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("Application", "app").Obj())
+	app := makePod("app", "10").SchedulingGates([]string{gate}).Obj()
+	e.ApplyPod(app)
+
+	lift := e.Lift(types.NamespacedName{Namespace: oracleNamespace, Name: "app"})
+	assert.Equal(t, []string{gate}, lift.Gates)
+	assert.Contains(t, lift.Proof, "shop/")
+	assert.NotContains(t, lift.Proof, "drivers/")
+	assert.Contains(t, e.Verdict(app).Proof(app), "drivers/", "that is for the binding to a node")
+}

@@ -342,7 +342,13 @@ func (o *oracle) releasedIn(v *view, p *corev1.Pod) (group int, skipped []int) {
 			for _, hash := range hashes[1:] {
 				skipped = append(skipped, slices.Index(v.definitions, o.definitions[hash]))
 			}
-			return slices.Index(v.definitions, definition), skipped
+			group := slices.Index(v.definitions, definition)
+			for i := range group {
+				if v.Spec.Scope == v1alpha1.ScopeNode && p.Spec.NodeName == "" && precedes(v.PodSequence, i, group) && !slices.Contains(skipped, i) {
+					return -1, nil // it was let through so that an autoscaler sees it
+				}
+			}
+			return group, skipped
 		}
 	}
 	return -1, nil

@@ -96,7 +96,7 @@ func (w *world) change(c *comparison, p *corev1.Pod) {
 	if w.isOver(p) {
 		return
 	}
-	switch w.IntN(12) {
+	switch w.IntN(13) {
 	case 0, 1, 2:
 		if p.Spec.NodeName == "" && c.oracle.held(p) && !w.oneIn(5) {
 			return
@@ -126,6 +126,11 @@ func (w *world) change(c *comparison, p *corev1.Pod) {
 	case 9: // gone and made again, with only the second event seen
 		p.UID, p.DeletionTimestamp, p.Spec.NodeName, p.Status = "", nil, "", corev1.PodStatus{}
 		w.addGate(p)
+	case 10:
+		if p.Spec.NodeName != "" || !c.oracle.liftable(p) || c.oracle.held(p) {
+			return
+		}
+		w.lift(c, p)
 	default:
 		w.drop("Pod", p)
 		return
@@ -159,13 +164,25 @@ func (w *world) bind(c *comparison, p *corev1.Pod) {
 
 // prove leaves the proof on a pod that every sequence it belongs to has released, as the oracle says.
 func (w *world) prove(c *comparison, p *corev1.Pod) {
-	if c.oracle.held(p) || !c.oracle.mayPlace(p, p.Spec.NodeName) {
-		return
+	if !c.oracle.held(p) && c.oracle.mayPlace(p, p.Spec.NodeName) {
+		w.mark(c, p, func(*view, int) bool { return true })
 	}
+}
+
+// lift takes its gates off a pod that is not held. That proves nothing about nodes, unless the pod waits for nothing there.
+func (w *world) lift(c *comparison, p *corev1.Pod) {
+	p.Spec.SchedulingGates = nil
+	w.mark(c, p, func(v *view, group int) bool {
+		return v.Spec.Scope != v1alpha1.ScopeNode || (waitsForNone(v.PodSequence, group) && !v.Spec.Suspend)
+	})
+}
+
+// mark leaves the proof on a pod that these sequences have released it.
+func (w *world) mark(c *comparison, p *corev1.Pod, released func(v *view, group int) bool) {
 	proof := string(p.UID)
 	for _, name := range slices.Sorted(maps.Keys(c.oracle.views)) {
 		v := c.oracle.views[name]
-		if i := groupOf(v, p); i >= 0 && !v.Spec.DryRun {
+		if i := groupOf(v, p); i >= 0 && !v.Spec.DryRun && released(v, i) {
 			proof += " " + string(v.UID) + "/" + c.hashes[v.definitions[i]]
 			for j, g := range v.Spec.PodGroups {
 				if g.Skip && precedes(v.PodSequence, j, i) {

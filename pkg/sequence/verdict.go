@@ -35,7 +35,7 @@ func (v Verdict) Proof(pod *corev1.Pod) string {
 	if v.Held {
 		return ""
 	}
-	return proofOf(pod.UID, v.memberships)
+	return proofOf(pod.UID, v.memberships, true)
 }
 
 // Verdict answers for a pod as Decide does, without waiting for anybody. A pod that the engine does not know, or knows with

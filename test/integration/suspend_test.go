@@ -56,6 +56,18 @@ func TestASequenceCreatedSuspendedReleasesNothing(t *testing.T) {
 	s.startInOrder()
 }
 
+// Where no driver is on the way a pod that waits for one is scheduled, so that an autoscaler sees it, and loses its gate for that.
+func TestAGateThatIsLiftedReleasesNothingOnNodesOfASuspendedSequence(t *testing.T) {
+	t.Parallel()
+	s := newNodeStory(t, "a")
+	sequence := s.driverThenApp().Obj()
+	sequence.Spec.Suspend = true
+	s.Create(sequence)
+	s.createPods(s.here("driver", "driver"), s.here("app", "app").SchedulingGates([]string{v1alpha1.DefaultSchedulingGateName}))
+	s.Await("the gate to be lifted", func() bool { return len(gates(s.getPod("app"))) == 0 })
+	s.expectUnplaced("driver", "app")
+}
+
 func TestSuspendAndAppendDoNotVoidProgress(t *testing.T) {
 	t.Parallel()
 	s := newStoryIn(t, exclusively(t))
