@@ -1,5 +1,5 @@
-// Package player has the steps of a plan happen on a site. Objects and faults have a timeline each: what an API server that is
-// down keeps waiting must not keep it from being started again.
+// Package player has the steps of a plan happen on a site. Objects, definitions and faults have a timeline each: what an API server
+// that is down keeps waiting must not keep it from being started again.
 package player
 
 import (
@@ -41,25 +41,25 @@ func (p *Player) Play(ctx context.Context, what *plan.Plan) error {
 		defer p.Site.StopSecondAPIServer()
 	}
 	began := time.Now()
-	objects, faults := split(what.Steps)
+	var objects, definitions, faults []plan.Step
+	for _, s := range what.Steps {
+		switch {
+		case s.Verb == plan.RemoveDefinition || s.Verb == plan.RestoreDefinition:
+			definitions = append(definitions, s)
+		case s.Fault():
+			faults = append(faults, s)
+		default:
+			objects = append(objects, s)
+		}
+	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.playTimeline(groupCtx, began, objects, p.change) })
+	group.Go(func() error { return p.playTimeline(groupCtx, began, definitions, p.redefine) })
 	group.Go(func() error { return p.playFaults(groupCtx, began, faults) })
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	return nil
-}
-
-func split(steps []plan.Step) (objects, faults []plan.Step) {
-	for _, s := range steps {
-		if s.Fault() {
-			faults = append(faults, s)
-		} else {
-			objects = append(objects, s)
-		}
-	}
-	return objects, faults
+	return p.Site.RestoreDefinitions(ctx)
 }
 
 func (p *Player) playTimeline(ctx context.Context, began time.Time, steps []plan.Step, do func(context.Context, plan.Step) error) error {
@@ -140,12 +140,15 @@ func (p *Player) fault(ctx context.Context, step plan.Step) error {
 		return err
 	case plan.Travel:
 		return p.travel(step)
-	case plan.RemoveDefinition:
-		return p.Site.RemoveDefinition(ctx, name)
-	case plan.RestoreDefinition:
-		return p.Site.RestoreDefinition(ctx, name)
 	}
 	return fmt.Errorf("%s is no fault", step.Verb)
+}
+
+func (p *Player) redefine(ctx context.Context, step plan.Step) error {
+	if step.Verb == plan.RemoveDefinition {
+		return p.Site.RemoveDefinition(ctx, step.Args[0])
+	}
+	return p.Site.RestoreDefinition(ctx, step.Args[0])
 }
 
 // schedulers are what may bind, when it is continued, what it decided before it was stopped.

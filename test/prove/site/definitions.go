@@ -64,6 +64,16 @@ func (s *Site) RestoreDefinition(ctx context.Context, resource string) error {
 	return err
 }
 
+// RestoreDefinitions restores all that were removed.
+func (s *Site) RestoreDefinitions(ctx context.Context) error {
+	for resource := range s.removed {
+		if err := s.RestoreDefinition(ctx, resource); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // persist tries something until it works: the API server may be down.
 func (s *Site) persist(ctx context.Context, try func(context.Context) error) error {
 	var last error

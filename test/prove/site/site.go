@@ -194,7 +194,7 @@ func (s *Site) EndAmbush() int { return s.proxy.setAmbush(nil) }
 // Writes are the kinds of writes that our programs have made.
 func (s *Site) Writes() []Write { return s.proxy.made() }
 
-// Recover ends all faults and returns when the control plane is healthy.
+// Recover ends all faults, but for definitions that are gone, and returns when the control plane is healthy.
 func (s *Site) Recover(ctx context.Context) error {
 	s.proxy.allow()
 	for _, name := range []string{controlplane.Etcd, controlplane.APIServer, controlplane.ControllerManager, controlplane.Scheduler, controlplane.Kwok} {
@@ -204,11 +204,6 @@ func (s *Site) Recover(ctx context.Context) error {
 	}
 	for _, p := range s.programs {
 		p.setDown(false)
-	}
-	for resource := range s.removed {
-		if err := s.RestoreDefinition(ctx, resource); err != nil {
-			return err
-		}
 	}
 	return nil
 }
