@@ -177,13 +177,15 @@ docker-build: ## Build the images of both programs with Docker, of the name IMG;
 # All packages that tests are linked from, but for those that only a test has.
 test_packages := -deps -test -f '{{if and .GoFiles (ne .Name "main") (not .ForTest) (not .Standard)}}{{.ImportPath}}{{end}}' ./...
 
+# Compilers and tests have memory enough, and too few processors, to collect garbage often.
+test: export GOGC ?= 400
 .PHONY: test
 test: build build-helm ## Run all tests, on a real control plane where they need one
 	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
 	$(GO) test $$($(GO) list ./... | grep -v /test/)
 	for module in images charts; do $(GO) -C hack/$$module test ./... || exit 1; done
-	# Two packages at a time: their tests wait more than they work. One has benchmarks only, and takes long to link.
-	$(GO) test -p 2 -timeout 90m $$($(GO) list ./test/... | grep -v /schedulerperf)
+	# Three packages at a time: their tests wait more than they work. One has benchmarks only, and takes long to link.
+	$(GO) test -p 3 -timeout 90m $$($(GO) list ./test/... | grep -v /schedulerperf)
 
 STEPS ?= 2000000
 
@@ -242,7 +244,7 @@ deflake: build ## Repeat the tests of PKG, or those that match RUN, until one fa
 	done; cat .deflake.log; echo "failed after passing $$n times"; exit 1
 
 # One SEED, or SEEDS from 1 on; those that were played of this commit are not played again. FRESH=1 plays all. SITES of them side by
-# side: two are as much as two processors can do.
+# side: four keep two processors busy.
 SEEDS ?= 3
 SITES ?= 1
 PROVE_DIR ?= .prove
