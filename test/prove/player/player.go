@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,7 +25,8 @@ type Player struct {
 	// Referee is told of schedulers that were stopped.
 	Referee *ordercheck.Referee
 	// Trace is told of every step and what came of it.
-	Trace io.Writer
+	Trace     io.Writer
+	traceLock sync.Mutex
 
 	// Sprung are the steps of crashes that took place: a plan cannot know which writes will be made.
 	Sprung []plan.Step
@@ -75,12 +77,18 @@ func (p *Player) playTimeline(ctx context.Context, began time.Time, steps []plan
 		if err != nil {
 			outcome = err.Error()
 		}
-		_, _ = fmt.Fprintf(p.Trace, "%s %s: %s\n", at, summary(step), outcome) // a trace that cannot be written helps nobody
+		p.trace("%s %s: %s\n", at, summary(step), outcome)
 		if err != nil && !isRefused(err) {
 			return fmt.Errorf("play %q: %w", summary(step), err)
 		}
 	}
 	return nil
+}
+
+func (p *Player) trace(format string, args ...any) {
+	p.traceLock.Lock()
+	defer p.traceLock.Unlock()
+	_, _ = fmt.Fprintf(p.Trace, format, args...) // a trace that cannot be written helps nobody
 }
 
 // summary is a step without the object in it.
