@@ -228,7 +228,7 @@ func (w *Writer) explain(ctx context.Context, key types.NamespacedName) error {
 }
 
 // explanation returns the pod and the patch that tells it what it waits for, nil if there is nothing to be told. The error is
-// errUnknown if what it is told now may become wrong without an event.
+// errUnknown if what it is told now may become wrong without anybody's report.
 func (w *Writer) explanation(ctx context.Context, key types.NamespacedName) (*corev1.Pod, []byte, error) {
 	pod, err := w.getPod(ctx, key)
 	if err != nil {
@@ -244,10 +244,13 @@ func (w *Writer) explanation(ctx context.Context, key types.NamespacedName) (*co
 	if decision := w.decider.Decide(pod); decision.Held {
 		return pod, sequence.WaitingPatch(pod, decision.Message(), now), nil
 	}
-	if len(w.decider.Lift(key).Gates) > 0 { // it is about to go
-		return pod, nil, nil
+	switch gates := len(w.decider.Lift(key).Gates); {
+	case gates == 0:
+		return pod, sequence.StillGatedPatch(pod, now), nil
+	case gates < len(pod.Spec.SchedulingGates):
+		return pod, nil, errUnknown // it will wait for the gates of others, and nobody reports when ours is gone
 	}
-	return pod, sequence.StillGatedPatch(pod, now), nil
+	return pod, nil, nil // it is about to go
 }
 
 // errUnknown has a pod explained again, with back-off: nobody reports when what is unknown becomes known, or when the
