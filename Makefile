@@ -184,8 +184,8 @@ test: build build-helm ## Run all tests, on a real control plane where they need
 	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
 	$(GO) test $$($(GO) list ./... | grep -v /test/)
 	for module in images charts; do $(GO) -C hack/$$module test ./... || exit 1; done
-	# Three packages at a time: their tests wait more than they work. One has benchmarks only, and takes long to link.
-	$(GO) test -p 3 -timeout 90m $$($(GO) list ./test/... | grep -v /schedulerperf)
+	# Two packages at a time keep two processors busy. One has benchmarks only, and takes long to link.
+	$(GO) test -p 2 -timeout 90m $$($(GO) list ./test/... | grep -v /schedulerperf)
 
 STEPS ?= 2000000
 
