@@ -79,3 +79,24 @@ func TestALiftedGateProvesNothingAboutNodes(t *testing.T) {
 	assert.NotContains(t, lift.Proof, "drivers/")
 	assert.Contains(t, e.Verdict(app).Proof(app), "drivers/", "that is for the binding to a node")
 }
+
+func TestALiftedGateProvesThatThePodWaitedForNothingOnNodes(t *testing.T) {
+	const gate = "podsequence.example.com/sequence-gate"
+	tests := map[string]struct{ suspended, proves bool }{
+		"a pod of the first group was released":                             {suspended: false, proves: true},
+		"while the sequence is suspended the pod waits, if a node suits it": {suspended: true, proves: false},
+	}
+	for sentence, test := range tests {
+		t.Run(sentence, func(t *testing.T) {
+			sequence := MakeSequence(oracleNamespace, "drivers").UID("drivers").NodeScope().Pods("Driver", "driver").Pods("Application", "app").Obj()
+			sequence.Spec.Suspend = test.suspended
+			e := newEngine()
+			e.ApplySequence(sequence)
+			e.ApplyPod(makePod("driver", "10").SchedulingGates([]string{gate}).Obj())
+
+			lift := e.Lift(types.NamespacedName{Namespace: oracleNamespace, Name: "driver"})
+			assert.Equal(t, []string{gate}, lift.Gates)
+			assert.Equal(t, test.proves, lift.Proof != "", "proof %q", lift.Proof)
+		})
+	}
+}
