@@ -98,8 +98,7 @@ func TestTheCommandAsksTheAPIServer(t *testing.T) {
 		"which it must know where is": {args: []string{"--kubeconfig=/nowhere"}, wantErr: "/nowhere"},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, func(t *testing.T) { // one at a time: every command of cobra reads the flags of the process
 			var asked atomic.Int32
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				assert.Equal(t, "/version", r.URL.Path)
