@@ -55,7 +55,7 @@ func (k *knowledge) find(object *corev1.Pod) (p *pod, known bool) {
 		return newPod(), false
 	}
 	unseen := viewPod(object)
-	if p != nil && p.UID == object.UID && p.SameMembership(&unseen.Pod) {
+	if p != nil && p.UID == object.UID && p.SameVerdict(&unseen.Pod) {
 		return p, true
 	}
 	unseen.memberships = ns.place(unseen)

@@ -39,7 +39,7 @@ func (v Verdict) Proof(pod *corev1.Pod) string {
 }
 
 // Verdict answers for a pod as Decide does, without waiting for anybody. A pod that the engine does not know, or knows with
-// other labels, is matched with the sequences of its namespace if they are few. If it must wait, or may have to, the engine
+// other labels or tolerations, is matched with the sequences of its namespace if they are few. If it must wait, or may have to, the engine
 // remembers to report its release when it comes to know it.
 func (e *Engine) Verdict(object *corev1.Pod) Verdict {
 	asks := e.published.asksNamespaces(object.Namespace)
@@ -114,7 +114,7 @@ type publishedPod struct {
 
 	times     publishedTimes
 	firstSeen Sighting
-	// placed is as much of the pod as decides its memberships, and its gates.
+	// placed is as much of the pod as decides its memberships and the nodes for it, and its gates.
 	placed inventory.Pod
 }
 
@@ -133,7 +133,7 @@ type publishedNamespace struct {
 }
 
 // find returns what is published of a pod of this name. It is known if it is about this version of the pod, about a newer
-// one, or about one that belongs to the same groups.
+// one, or about one that belongs to the same groups and may use the same nodes.
 func (p *published) find(object *corev1.Pod) (seen *publishedPod, known bool) {
 	found, ok := p.pods.Load(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
 	if !ok {
@@ -141,13 +141,13 @@ func (p *published) find(object *corev1.Pod) (seen *publishedPod, known bool) {
 	}
 	seen = found.(*publishedPod)
 	return seen, !inventory.Newer(object.ResourceVersion, seen.resourceVersion) ||
-		(seen.uid == object.UID && seen.sameMembership(object))
+		(seen.uid == object.UID && seen.holdsFor(object))
 }
 
-// sameMembership reports whether another version of the pod belongs to the same groups.
-func (p *publishedPod) sameMembership(object *corev1.Pod) bool {
+// holdsFor reports whether what is published holds for another version of the pod.
+func (p *publishedPod) holdsFor(object *corev1.Pod) bool {
 	view := inventory.ViewPod(object)
-	return p.placed.SameMembership(&view)
+	return p.placed.SameVerdict(&view)
 }
 
 func (p *publishedPod) sighting(object *corev1.Pod) Sighting {
@@ -212,7 +212,7 @@ func (k *knowledge) publish(p *pod) verdict {
 	}
 	p.published = &publishedPod{
 		uid: p.UID, resourceVersion: p.ResourceVersion, firstSeen: p.firstSeen,
-		placed:      p.MembershipFacts(),
+		placed:      p.VerdictFacts(),
 		memberships: p.memberships, limits: is.limits, opened: is.opened, reason: is.reason,
 	}
 	p.published.held.Store(is.held)

@@ -154,8 +154,8 @@ func (p *Pod) few() extra {
 	return *p.extra
 }
 
-// MembershipFacts returns as much of the pod as SameMembership looks at, and its gates.
-func (p *Pod) MembershipFacts() Pod {
+// VerdictFacts returns as much of the pod as SameVerdict looks at, and its gates.
+func (p *Pod) VerdictFacts() Pod {
 	return Pod{Terminating: p.Terminating, Owner: p.Owner, Labels: p.Labels, extra: p.extra}
 }
 
@@ -164,6 +164,10 @@ func (p *Pod) SameMembership(other *Pod) bool {
 	return p.Terminating == other.Terminating && p.Owner == other.Owner && p.Labels.Equal(&other.Labels) &&
 		slices.Equal(p.PodGroups(), other.PodGroups())
 }
+
+// SameVerdict reports whether what is said of one version of a pod without a node holds for the other: both belong to the same
+// groups, and may use the same nodes.
+func (p *Pod) SameVerdict(other *Pod) bool { return p.SameMembership(other) && p.Wants().Equal(other.Wants()) }
 
 // CountsAs reports whether another version of the pod differs in nothing that any sequence looks at. To count it anew would take
 // as long as it has sequences, and people may annotate pods as often as they like.
