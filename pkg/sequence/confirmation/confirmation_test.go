@@ -5,7 +5,28 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
 )
+
+// A pod is a member of the first group that selects it.
+func TestLabelsOfNamespacesMatterToAllGroupsListedAfterOneThatSelectsThem(t *testing.T) {
+	everything := v1alpha1.PodGroup{PodSelector: &v1alpha1.LabelSelector{}}
+	cluster := &v1alpha1.ClusterPodSequence{ObjectMeta: metav1.ObjectMeta{Name: "platform"}}
+	cluster.Spec.PodGroups = []v1alpha1.ClusterPodGroup{
+		{PodGroup: everything, Namespaces: []string{"infra"}},
+		{PodGroup: everything, NamespaceSelector: &v1alpha1.LabelSelector{}},
+		{PodGroup: everything, Namespaces: []string{"web"}},
+	}
+	s := spec.Compile(spec.OfCluster(cluster), nil)
+	web := func(int) map[string]struct{} { return map[string]struct{}{"web": {}} }
+	namespaces := Subject{Kinds: OfNamespaces}
+	assert.NotContains(t, SubjectsOf(s, 0b1, web), namespaces)
+	assert.Contains(t, SubjectsOf(s, 0b10, web), namespaces)
+	assert.Contains(t, SubjectsOf(s, 0b100, web), namespaces)
+}
 
 func TestAnswersOfWideQuestionsAnswerNarrowOnes(t *testing.T) {
 	tests := map[string]struct {

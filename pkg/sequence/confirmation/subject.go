@@ -19,11 +19,14 @@ func KindsOf(s *spec.Sequence, group int) Kinds {
 // SubjectsOf returns what matters to whether some groups are satisfied. namespaces returns those where a group may have members.
 func SubjectsOf(s *spec.Sequence, groups spec.GroupSet, namespaces func(group int) map[string]struct{}) []Subject {
 	all, selects, widest := map[string]struct{}{}, false, OfPods
+	selectsBefore := false
 	for i, g := range s.Groups[:min(len(s.Groups), spec.MaxGroups)] {
+		// A pod is a member of the first group that selects it, so labels of namespaces also decide about the groups listed later.
+		selectsBefore = selectsBefore || g.SelectsNamespaces()
 		if !groups.Has(i) {
 			continue
 		}
-		widest, selects = max(widest, KindsOf(s, i)), selects || g.SelectsNamespaces()
+		widest, selects = max(widest, KindsOf(s, i)), selects || selectsBefore
 		for name := range namespaces(i) {
 			if len(all) > ManyNamespaces {
 				break
