@@ -172,7 +172,7 @@ func TestPodsThatTheEngineDoesNotKnowYet(t *testing.T) {
 		assert.True(t, engine.Decide(makePod("p", "5").Obj()).Held)
 	})
 	t.Run("a newer version that tolerates another node waits until it is known", func(t *testing.T) {
-		engine := fleet(2) // the second node has no driver yet
+		engine := fleet(2)            // the second node has no driver yet
 		cordoned := fleetNode(1, "2") // which drivers do not mind
 		cordoned.Spec.Unschedulable = true
 		engine.ApplyNode(cordoned)

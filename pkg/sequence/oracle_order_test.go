@@ -149,12 +149,11 @@ func (o *oracle) run(v *view, c *course) {
 			end = nextFullSecond(s.since).Add(wait)
 		}
 		waitOver := s.satisfied && !o.now.Before(end)
-		timedOut := false
+		timedOut, deadline := false, o.deadline(v, c, i, releasedAt)
 		if record.FirstSatisfiedAt != nil {
 			v.memory.once.Insert(at)
 		}
 		if known && reached && (!c.suspended || c.released[i]) && !wasPassed {
-			deadline := nextFullSecond(releasedAt).Add(oracleDuration(g.Timeout))
 			timedOut = g.Timeout != "" && o.timedOut(v, c, i, deadline)
 			inTime := s.since.Before(deadline.Truncate(time.Second)) // though it is told late
 			if s.satisfied && (!timedOut || inTime || waitOver) {
@@ -175,7 +174,7 @@ func (o *oracle) run(v *view, c *course) {
 		case reached && waitOver:
 			passedAt = later(end, releasedAt)
 		case reached && timedOut && g.OnTimeout == v1alpha1.TimeoutContinue:
-			passedAt = nextFullSecond(releasedAt).Add(oracleDuration(g.Timeout))
+			passedAt = deadline
 		case proven.Has(i):
 			passedAt = later(o.second(), releasedAt)
 			v.memory.once.Insert(at)

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/report"
 )
 
 // A decision is a function of what the API says now, recorded status included, and of the time. So after every event an
@@ -231,7 +230,7 @@ func (r *restarts) compare() error {
 }
 
 // isForNodes reports whether the pod waits for a node to open. That it may be scheduled somewhere then is not said by Decide alone.
-func isForNodes(d Decision) bool { return d.Reason == report.HeldByNodes }
+func isForNodes(d Decision) bool { return d.OnTheWay > 0 }
 
 func open(engine answering, p *corev1.Pod, node string) bool {
 	placement := engine.Placement(p)
@@ -241,8 +240,8 @@ func open(engine answering, p *corev1.Pod, node string) bool {
 // mayBeLater reports whether a restart may make the pod wait longer, or its wait be described otherwise, by a rule of
 // isLaterAfterRestart. Nothing may be earlier.
 func (r *restarts) mayBeLater(p *corev1.Pod, was, is Decision) bool {
-	if !is.Held && was.Held {
-		return false
+	if !is.Held && was.Held && !isForNodes(was) {
+		return false // else no node may be on the way any more: which are open is compared by itself
 	}
 	for _, v := range r.oracle.views {
 		if groupOf(v, p) >= 0 && isLaterAfterRestart(v.PodSequence) {
@@ -265,11 +264,12 @@ func (r *restarts) anythingLater() bool {
 // isLaterAfterRestart reports whether the sequence has what a restart makes later, because nothing records it:
 //   - a wait with minAvailable: which of the pods were ready all the time nothing says, so it counts from the last of them;
 //   - on nodes, what had been released when the sequence was suspended;
+//   - on nodes, a wait of a group that comes after the current one, the only one of which status speaks;
 //   - a time-out on a node of which status does not speak, because nothing of the sequence is there.
 func isLaterAfterRestart(ps *v1alpha1.PodSequence) bool {
 	perNode := ps.Spec.Scope == v1alpha1.ScopeNode
 	return perNode && ps.Spec.Suspend || slices.ContainsFunc(ps.Spec.PodGroups, func(g v1alpha1.PodGroup) bool {
-		return g.MinAvailable != nil && oracleDuration(g.WaitDuration) > 0 || perNode && g.Timeout != ""
+		return (g.MinAvailable != nil || perNode) && oracleDuration(g.WaitDuration) > 0 || perNode && g.Timeout != ""
 	})
 }
 

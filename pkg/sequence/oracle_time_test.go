@@ -241,16 +241,21 @@ func (o *oracle) releasedAt(v *view, c *course, i int, before time.Time) time.Ti
 	return releasedAt
 }
 
-// timedOut reports whether group i, released then, is too late.
+// deadline is when the time of group i is over, released then. On a node where nobody saw whether it was in time it has its time
+// once more.
+func (o *oracle) deadline(v *view, c *course, i int, releasedAt time.Time) time.Time {
+	timeout, watched := oracleDuration(v.Spec.PodGroups[i].Timeout), v.memory.watched[place{c.node, v.definitions[i]}]
+	deadline := nextFullSecond(releasedAt).Add(timeout)
+	if c.node != "" && watched.After(deadline) && !o.nodeRecord(v, c, i).Has("timed out") {
+		return nextFullSecond(watched).Add(timeout)
+	}
+	return deadline
+}
+
+// timedOut reports whether group i is too late.
 func (o *oracle) timedOut(v *view, c *course, i int, deadline time.Time) bool {
 	at := place{c.node, v.definitions[i]}
-	if v.memory.once.Has(at) || o.now.Before(deadline) || o.nodeRecord(v, c, i).Has("ready before") {
-		return false
-	}
-	if c.node == "" || !v.memory.watched[at].After(deadline) {
-		return true
-	}
-	return o.nodeRecord(v, c, i).Has("timed out")
+	return !v.memory.once.Has(at) && !o.now.Before(deadline) && !o.nodeRecord(v, c, i).Has("ready before")
 }
 
 // nodeRecord is what status says of group i on a node.

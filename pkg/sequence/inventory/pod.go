@@ -167,7 +167,9 @@ func (p *Pod) SameMembership(other *Pod) bool {
 
 // SameVerdict reports whether what is said of one version of a pod without a node holds for the other: both belong to the same
 // groups, and may use the same nodes.
-func (p *Pod) SameVerdict(other *Pod) bool { return p.SameMembership(other) && p.Wants().Equal(other.Wants()) }
+func (p *Pod) SameVerdict(other *Pod) bool {
+	return p.SameMembership(other) && p.Wants().Equal(other.Wants())
+}
 
 // CountsAs reports whether another version of the pod differs in nothing that any sequence looks at. To count it anew would take
 // as long as it has sequences, and people may annotate pods as often as they like.

@@ -61,28 +61,31 @@ func (s *State) skippedAt(d Domain, group int) time.Time {
 }
 
 // Deadline returns when the group's time is over; zero if it has no time-out, or if its time does not run.
+//
+// Whether a group was in time on a node, this program saw if it watched the group already when the time was over, or else the
+// controller has recorded that it was not. If neither is so, the group's time begins anew: it may have been ready meanwhile.
 func (s *State) Deadline(d Domain, group int) time.Time {
 	g := d.Groups[group]
 	if g.Timeout == 0 || !s.Reached.Has(group) || d.Refused || (d.OnNode && !d.Known) || (d.Suspended && !s.Released.Has(group)) {
 		return time.Time{}
 	}
-	return FullSecondAfter(s.ReleasedAt(d, group)).Add(g.Timeout)
+	at := FullSecondAfter(s.ReleasedAt(d, group)).Add(g.Timeout)
+	if watched := d.Origin(group).Watched; d.OnNode && watched.After(at) && !d.Recorded(group).TimedOut {
+		return FullSecondAfter(watched).Add(g.Timeout)
+	}
+	return at
 }
 
 // TimedOut reports whether the group's time was over before it was satisfied for the first time. That it breaks after it was
 // satisfied in time is another matter.
-//
-// On a node this takes somebody who saw it: this program, if it watched the group already when the time was over, or the
-// controller that recorded it. What was ready there at some time before a restart nothing else says.
 func (s *State) TimedOut(d Domain, group int, now time.Time) bool {
 	at := s.Deadline(d, group)
 	if at.IsZero() || now.Before(at) || s.SatisfiedOnce(d, group) {
 		return false
 	}
-	if readiness := d.Readiness(group); readiness.Satisfied && readiness.Since.Before(at.Truncate(time.Second)) {
-		return false // it is in time if that is confirmed, however late; times of the API are whole seconds
-	}
-	return !d.OnNode || !d.Origin(group).Watched.After(at) || d.Recorded(group).TimedOut
+	// It is in time if that is confirmed, however late; times of the API are whole seconds.
+	readiness := d.Readiness(group)
+	return !readiness.Satisfied || !readiness.Since.Before(at.Truncate(time.Second))
 }
 
 // SatisfiedOnce reports whether the group was satisfied since it was released: as this program saw, or as status says.
