@@ -246,7 +246,7 @@ func (o *oracle) releasedAt(v *view, c *course, i int, before time.Time) time.Ti
 func (o *oracle) deadline(v *view, c *course, i int, releasedAt time.Time) time.Time {
 	timeout, watched := oracleDuration(v.Spec.PodGroups[i].Timeout), v.memory.watched[place{c.node, v.definitions[i]}]
 	deadline := nextFullSecond(releasedAt).Add(timeout)
-	if c.node != "" && watched.After(deadline) && !o.nodeRecord(v, c, i).Has("timed out") {
+	if c.node != "" && !watched.Before(deadline) && !o.nodeRecord(v, c, i).Has("timed out") {
 		return nextFullSecond(watched).Add(timeout)
 	}
 	return deadline

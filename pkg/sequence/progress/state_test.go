@@ -139,6 +139,27 @@ func TestAGroupIsInTimeIfItWasReadyBeforeItsDeadline(t *testing.T) {
 	}
 }
 
+func TestATimeoutOnANodeCountsAnewWhereNobodySawThatItWasOver(t *testing.T) {
+	tests := map[string]struct {
+		watched      int
+		recorded     Record
+		wantDeadline time.Time
+	}{
+		"this program watched":                        {10, Record{}, at(11)},
+		"it watches since the second of the deadline": {11, Record{}, at(22)},
+		"it watches since later":                      {30, Record{}, at(41)},
+		"status says that the group was too late":     {30, Record{TimedOut: true}, at(11)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			facts := facts{recorded: map[int]Record{0: tt.recorded}, origin: Origin{Placed: epoch, Watched: at(tt.watched)}}
+			d, s := Domain{Sequence: diamond(), Facts: facts, OnNode: true, Known: true}, State{Reached: 0b1, Released: 0b1}
+			d.Groups[0].Timeout = 10 * time.Second
+			assert.Equal(t, tt.wantDeadline, s.Deadline(d, 0))
+		})
+	}
+}
+
 func TestOnTheWayIsWhatNothingKeepsFromComing(t *testing.T) {
 	q := diamond()
 	q.PerNode, q.Continuous = true, true

@@ -62,7 +62,7 @@ func (s *State) skippedAt(d Domain, group int) time.Time {
 
 // Deadline returns when the group's time is over; zero if it has no time-out, or if its time does not run.
 //
-// Whether a group was in time on a node, this program saw if it watched the group already when the time was over, or else the
+// Whether a group was in time on a node, this program saw if it watched the group already before the time was over, or else the
 // controller has recorded that it was not. If neither is so, the group's time begins anew: it may have been ready meanwhile.
 func (s *State) Deadline(d Domain, group int) time.Time {
 	g := d.Groups[group]
@@ -70,7 +70,7 @@ func (s *State) Deadline(d Domain, group int) time.Time {
 		return time.Time{}
 	}
 	at := FullSecondAfter(s.ReleasedAt(d, group)).Add(g.Timeout)
-	if watched := d.Origin(group).Watched; d.OnNode && watched.After(at) && !d.Recorded(group).TimedOut {
+	if watched := d.Origin(group).Watched; d.OnNode && !watched.Before(at) && !d.Recorded(group).TimedOut {
 		return FullSecondAfter(watched).Add(g.Timeout)
 	}
 	return at
