@@ -26,7 +26,7 @@ func aThousandSequences(s *story) {
 }
 
 // manyPods are more than two pages of a list, and more than status lists. One of them never turns ready.
-const manyPods = 1500
+const manyPods = 1100
 
 func manyPodsByLabel(s *story) {
 	s.Create(s.sequence("shop").Pods("One", "one").Label("Many", "tier", "many").Obj())

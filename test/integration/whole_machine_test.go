@@ -20,10 +20,10 @@ var heavy cluster.Turns
 
 // Each of many nodes has a driver and two pods that wait for it. The drivers turn ready one after another as fast as the
 // API server takes it; measured is the time until the pods are bound.
-func TestFiveHundredNodes(t *testing.T) {
+func TestManyNodes(t *testing.T) {
 	t.Parallel()
 	heavy.Take(t)
-	const nodes, perNode = 500, 2
+	const nodes, perNode = 250, 2
 	env := startCluster(t, controlplane.Options{Nodes: nodes})
 	s := &nodeStory{story: newStoryIn(t, env)}
 	everywhere := func(d *appsv1.DaemonSet) *appsv1.DaemonSet {

@@ -61,6 +61,9 @@ type Cluster struct {
 	// Dir has everything that belongs to the cluster.
 	Dir string
 
+	// ofOneTest reports that it is stopped when the test that has it ends, so that nothing in it need be deleted before.
+	ofOneTest bool
+
 	atStop []func() error
 
 	monitorLock  sync.Mutex
@@ -146,6 +149,7 @@ func Own(t testing.TB, options controlplane.Options) *Cluster {
 	t.Cleanup(func() { <-ownClusters })
 	c, err := Start(t.Context(), options)
 	require.NoError(t, err)
+	c.ofOneTest = true
 	t.Cleanup(func() { assert.NoError(t, c.StopAndClean(!t.Failed())) })
 	return c
 }

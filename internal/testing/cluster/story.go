@@ -40,13 +40,15 @@ type Story struct {
 	Namespace string
 }
 
-// NewStory makes a namespace, which is deleted when the test ends.
+// NewStory makes a namespace, which is deleted when the test ends, unless its cluster ends with it.
 func NewStory(t testing.TB, c *Cluster) *Story {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), storyPatience)
 	t.Cleanup(cancel)
 	ns := NewNamespace(t, c)
-	t.Cleanup(func() { assert.NoError(t, c.API.Delete(context.Background(), ns)) })
+	if !c.ofOneTest {
+		t.Cleanup(func() { assert.NoError(t, c.API.Delete(context.Background(), ns)) })
+	}
 	return &Story{TB: t, Cluster: c, API: c.API, Ctx: ctx, Namespace: ns.Name}
 }
 
