@@ -31,6 +31,8 @@ func ofEngine() []mutant {
 			"a group is passed that broke before it was reached", engine, ""},
 		{enginePath + "confirm.go", "!s.DryRun && (s.PerNode || s.Continuous) &&", "!s.DryRun && s.PerNode &&",
 			"a new pod is released by Continuous though a group before may have broken", engine, ""},
+		{enginePath + "confirmation/subject.go", "selects || selectsBefore", "selects || g.SelectsNamespaces()",
+			"nobody asks whether labels of namespaces keep pods from a group", confirmations, ""},
 		{enginePath + "confirmation/question.go", "if kinds == OfNamespaces {", "if kinds == OfWorkloads {",
 			"an answer about Namespaces is taken for one about workloads", engine, ""},
 		{enginePath + "changes.go", "case was.held, was.gains(is), was.liftsMore(is):", "case was.held, was.gains(is):",

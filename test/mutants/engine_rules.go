@@ -50,6 +50,8 @@ func ofReadiness() []mutant {
 			"a Job is expected to have more pods at once than it may", engine, ""},
 		{inventoryPath + "version.go", "return err != nil || order > 0", "return err != nil || order != 0",
 			"an older version of an object takes the place of a newer one", engine, ""},
+		{inventoryPath + "pod.go", "return p.SameMembership(other) && p.Wants().Equal(other.Wants())", "return p.SameMembership(other)",
+			"what was said of a pod is said of it though it tolerates other nodes since", engine, ""},
 	}
 }
 
@@ -104,5 +106,11 @@ func ofProgress() []mutant {
 			"time-outs run while a sequence is suspended", engine, ""},
 		{progressPath + "times.go", "return s.Once.Has(group) || d.Readiness(group).NeedsNothing", "return d.Readiness(group).NeedsNothing",
 			"a group that breaks after it was ready in time is too late", engine, ""},
+		{progressPath + "times.go", "return !readiness.Satisfied || ", "return readiness.Satisfied || ",
+			"a group that was ready in time, and is confirmed later, is too late", engine, ""},
+		{progressPath + "times.go", "return FullSecondAfter(watched).Add(g.Timeout)", "return time.Time{}",
+			"on a node a time-out that was over before a restart never comes", engine, ""},
+		{progressPath + "times.go", "d.OnNode && !watched.Before(at)", "d.OnNode && watched.IsZero()",
+			"on a node a time-out that was over before a restart comes at once", engine, ""},
 	}
 }

@@ -40,6 +40,7 @@ var (
 	engine = judge{"pkg/sequence", []turn{
 		{run: ".", skip: random + "|" + slow}, {run: random, skip: slow, steps: 6_000}, {run: random, skip: slow, steps: 120_000},
 	}}
+	confirmations  = judge{"pkg/sequence/confirmation", everyTest}
 	feed           = judge{"pkg/feed", everyTest}
 	plugin         = judge{"pkg/plugins/podsequence", everyTest}
 	writer         = judge{"pkg/podwriter", everyTest}
