@@ -1,10 +1,12 @@
 package sequence
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -277,8 +279,11 @@ func (l *lateness) relist(kind string) error {
 func (l *lateness) answer() error {
 	questions := l.questions
 	l.questions = Questions{}
-	for subject, question := range questions {
-		moment := question.Moment
+	bySubject := func(a, b Subject) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kinds, b.Kinds))
+	}
+	for _, subject := range slices.SortedFunc(maps.Keys(questions), bySubject) { // so that a seed always tells the same story
+		moment := questions[subject].Moment
 		if l.oneIn(2) {
 			moment = l.engine.Moment() // all that is listed now was there when the engine was told of the last event
 		}

@@ -150,6 +150,8 @@ func (o *oracle) suspend(v *view) {
 	if v.Spec.Suspend && !m.suspended {
 		m.released = m.reached
 	}
+	// Of a group that an edit has made another one nothing is kept, though a later edit makes it what it was.
+	maps.DeleteFunc(m.released, func(at place, _ sets.Empty) bool { _, is := m.watched[at]; return !is })
 	if !v.Spec.Suspend && m.suspended {
 		m.resumed = o.second()
 	}
