@@ -1,6 +1,9 @@
 package feed
 
 import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -53,6 +56,9 @@ func (w *interestWorld) newCluster(name string, generation int64) *v1alpha1.Clus
 }
 
 func (w *interestWorld) writeCluster(event watch.EventType, cluster *v1alpha1.ClusterPodSequence) {
+	if event == watch.Modified {
+		w.noteEdit(cluster)
+	}
 	if w.clusters[cluster.Name] = cluster; event == watch.Deleted {
 		delete(w.clusters, cluster.Name)
 	}
@@ -65,6 +71,18 @@ func (w *interestWorld) writeCluster(event watch.EventType, cluster *v1alpha1.Cl
 	}
 	w.write(event, "clusterpodsequences", &unstructured.Unstructured{Object: content})
 	w.selectNamespaces()
+}
+
+// noteEdit notes which ClusterPodSequences have databases again that they had before an edit.
+func (w *interestWorld) noteEdit(cluster *v1alpha1.ClusterPodSequence) {
+	databases, before := cluster.Spec.PodGroups[0], w.clusters[cluster.Name].Spec.PodGroups[0]
+	if equality.Semantic.DeepEqual(databases, before) {
+		return
+	}
+	w.earlier[cluster.Name] = append(w.earlier[cluster.Name], before)
+	w.reverted[cluster.Name] = w.reverted[cluster.Name] || slices.ContainsFunc(w.earlier[cluster.Name], func(g v1alpha1.ClusterPodGroup) bool {
+		return equality.Semantic.DeepEqual(g, databases)
+	})
 }
 
 // selectNamespaces notes since when ClusterPodSequences hold applications in namespaces.
@@ -91,6 +109,9 @@ func isIn(g v1alpha1.ClusterPodGroup, namespace *corev1.Namespace) bool {
 // checkClusters looks whether a pod that is about to be scheduled is before its turn in any ClusterPodSequence.
 func (w *interestWorld) checkClusters(pod *corev1.Pod) {
 	for name := range w.clusters {
+		if w.reverted[name] {
+			continue // what the feed saw of that may be no edit at all, and then the databases stay passed
+		}
 		since := w.selected[name+"/"+pod.Namespace]
 		if since == 0 || since > w.created[pod.Name] || pod.Labels["tier"] == "db" {
 			continue

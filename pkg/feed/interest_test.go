@@ -96,10 +96,12 @@ type interestWorld struct {
 	namespaces map[string]*corev1.Namespace
 	sequences  map[string]*v1alpha1.PodSequence
 	clusters   map[string]*v1alpha1.ClusterPodSequence
-	selected   map[string]int  // since which version each ClusterPodSequence has its present members in each namespace, by name/namespace
-	allowed    map[string]int  // since which version each PodSequence counts
-	withdrawn  map[string]bool // those that were once allowed and then refused
-	created    map[string]int  // the versions in which pods were created
+	selected   map[string]int                        // since which version each ClusterPodSequence has its present members in each namespace, by name/namespace
+	earlier    map[string][]v1alpha1.ClusterPodGroup // the databases that each ClusterPodSequence had before edits
+	reverted   map[string]bool                       // those that have had the same databases twice, and others in between
+	allowed    map[string]int                        // since which version each PodSequence counts
+	withdrawn  map[string]bool                       // those that were once allowed and then refused
+	created    map[string]int                        // the versions in which pods were created
 }
 
 func newInterestWorld(t *testing.T, seed uint64, seen map[string]int) *interestWorld {
@@ -108,6 +110,7 @@ func newInterestWorld(t *testing.T, seed uint64, seen map[string]int) *interestW
 		truth: sequence.NewEngine(ours()), pods: map[string]*corev1.Pod{}, jobs: map[string]*batchv1.Job{},
 		namespaces: map[string]*corev1.Namespace{}, sequences: map[string]*v1alpha1.PodSequence{},
 		clusters: map[string]*v1alpha1.ClusterPodSequence{}, selected: map[string]int{},
+		earlier: map[string][]v1alpha1.ClusterPodGroup{}, reverted: map[string]bool{},
 		allowed: map[string]int{}, withdrawn: map[string]bool{}, created: map[string]int{},
 	}
 	w.server = newAPIServer(seed)

@@ -72,11 +72,12 @@ func (s *sequence) namespacesOf(group int) map[string]struct{} { return s.groups
 // askForPod has a pod wait that would go if nothing was missing.
 func (k *knowledge) askForPod(p *pod, m *membership, changes *Changes) {
 	k.forgetAskedPod(p)
+	question := p.placed.And(k.relisted)
 	for _, subject := range m.sequence.groups[m.group].subjectsBefore {
-		if k.known(subject) < p.placed.Moment {
+		if k.known(subject) < question.Moment {
 			k.unconfirmedIn(subject.Namespace).pods[p] = struct{}{}
 			p.asks = append(p.asks, subject)
-			changes.ask(subject, p.placed)
+			changes.ask(subject, question)
 		}
 	}
 }
@@ -136,10 +137,12 @@ func (k *knowledge) askForDomain(d *domain, changes *Changes) {
 }
 
 // settleConfirmation works out whether it is confirmed that the group is satisfied. Once it is, it stays so until the group breaks.
-// But what was confirmed when a wait began must be confirmed once more when the wait is over.
+// But what was confirmed when a wait began must be confirmed once more when the wait is over. What is not confirmed yet when a list
+// comes is confirmed as of the list: its watch may have skipped the version that the question was about.
 func (d *domain) settleConfirmation(i int, k *knowledge) {
 	state := d.find(i)
 	known := k.knownOfAll(d.sequence.groups[i].subjects)
+	state.witness.Relisted(k.relisted)
 	state.witness.Settle(known)
 	if !state.satisfied || (d.isNode() && d.node == nil) {
 		state.confirmed, state.waitConfirmed = false, false
@@ -153,7 +156,10 @@ func (d *domain) settleConfirmation(i int, k *knowledge) {
 	if state.confirmed && over && !state.waitConfirmed {
 		state.confirmed, state.question = false, k.nowMoment()
 	}
-	state.confirmed = state.confirmed || known >= state.question.Moment
+	if !state.confirmed {
+		state.question = state.question.And(k.relisted)
+		state.confirmed = known >= state.question.Moment
+	}
 	state.waitConfirmed = over
 }
 
@@ -221,7 +227,7 @@ func (k *knowledge) earlyIn(p *pod) (*membership, bool) {
 	for i := range p.memberships {
 		m := &p.memberships[i]
 		if s := m.sequence; s.groups[m.group].Awaited != 0 && !s.DryRun && (s.PerNode || s.Continuous) &&
-			k.knownOfAll(s.groups[m.group].subjectsBefore) < p.placed.Moment {
+			k.knownOfAll(s.groups[m.group].subjectsBefore) < max(p.placed.Moment, k.relisted.Moment) {
 			return m, true
 		}
 	}

@@ -49,6 +49,10 @@ func (d doubting) ReplacePods(pods []*corev1.Pod, version string) Changes {
 	return d.note(version, d.Engine.ReplacePods(pods, version))
 }
 
+func (d doubting) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, version string) Changes {
+	return d.note(version, d.Engine.ReplaceWorkloads(kind, objects, version))
+}
+
 func (d doubting) RemoveSequence(key types.NamespacedName, version string) Changes {
 	return d.note(version, d.Engine.RemoveSequence(key, version))
 }
@@ -95,6 +99,13 @@ func app(name, version string) *corev1.Pod {
 func db(name, version string) *corev1.Pod {
 	pod := makePod(name, version).Label("tier", "db").Node("node").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj()
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "db", Controller: ptr.To(true)}}
+	return pod
+}
+
+// broken is one that is not.
+func broken(name, version string) *corev1.Pod {
+	pod := db(name, version)
+	pod.Status.Conditions = nil
 	return pod
 }
 
@@ -207,11 +218,6 @@ func TestAWaitThatIsOverIsConfirmed(t *testing.T) {
 
 // Here the watch of one kind is ahead of that of another.
 func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
-	broken := func(name, version string) *corev1.Pod {
-		pod := db(name, version)
-		pod.Status.Conditions = nil
-		return pod
-	}
 	t.Run("when what is needed changes", func(t *testing.T) {
 		d := newDoubtful(t)
 		d.ApplyWorkload(statefulSet(2, "2"))

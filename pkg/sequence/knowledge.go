@@ -22,7 +22,8 @@ type knowledge struct {
 	newest      string        // the newest version of anything seen
 	moment      atomic.Uint64 // see Engine.Moment
 	reachedAsOf reachedAsOf
-	split       bool // see Engine.VersionsIncomparable
+	split       bool     // see Engine.VersionsIncomparable
+	relisted    Question // about everything until the last list
 	alarms      progress.Alarms[*domain]
 	sequences   map[types.NamespacedName]*sequence
 	namespaces  map[string]*namespace

@@ -52,7 +52,7 @@ func (k *knowledge) nextMoment(version string) Question {
 // relistedAt makes the transaction of a list of this version.
 func (k *knowledge) relistedAt(version string) *transaction {
 	tx := k.at(version)
-	tx.relisted = true
+	tx.relisted, k.relisted = true, k.nowMoment()
 	return tx
 }
 

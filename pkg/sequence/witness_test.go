@@ -11,6 +11,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 func TestWhatIsEnoughMayChangeWhileItIsConfirmed(t *testing.T) {
@@ -64,6 +65,50 @@ func TestAJobThatIsGoneWhileItIsConfirmedWasComplete(t *testing.T) {
 	d.RemoveWorkload(gone)
 	d.expectHeld(app("app", "2"), "no pod matched it when this was written")
 	d.expect(d.confirm("5"), nil, "app")
+}
+
+// A watch that begins anew with a list never tells what came and went meanwhile. What another watch brought meanwhile was never
+// looked at together with that.
+func TestWhatAListMayHideIsConfirmedAsOfTheList(t *testing.T) {
+	relist := func(d doubting, version string) Changes {
+		return d.ReplaceWorkloads(inventory.KindStatefulSet, []metav1.Object{statefulSet(1, "2")}, version)
+	}
+	for _, mode := range []v1alpha1.EnforcementMode{v1alpha1.BootstrapOnly, v1alpha1.Continuous} {
+		t.Run("a group that turned ready before the list, "+string(mode), func(t *testing.T) {
+			d := newDoubting(t, mode)
+			d.expect(d.ApplyPod(db("db-0", "10")), about("10"))
+			relist(d, "20")
+			d.expect(d.confirm("10"), about("20"))
+			d.expectHeld(app("app", "3"), "checking")
+			d.expect(d.confirm("20"), nil, "app")
+		})
+	}
+	t.Run("a group that was ready for a moment before the list", func(t *testing.T) {
+		d := newDoubting(t, v1alpha1.BootstrapOnly)
+		d.ApplyPod(db("db-0", "10"))
+		relist(d, "20")
+		d.ApplyPod(broken("db-0", "15"))
+		d.expect(d.confirm("20"), nil)
+		d.expectHeld(app("app", "3"), "0 of 1 pods ready")
+	})
+	t.Run("a group that turns ready after the list, as of a version from before it", func(t *testing.T) {
+		d := newDoubting(t, v1alpha1.BootstrapOnly)
+		relist(d, "20")
+		d.ApplyPod(db("db-0", "10"))
+		d.ApplyPod(broken("db-0", "15"))
+		d.expect(d.confirm("20"), nil)
+		d.expectHeld(app("app", "3"), "0 of 1 pods ready")
+	})
+	t.Run("a pod that came before the list", func(t *testing.T) {
+		d := newDoubting(t, v1alpha1.Continuous)
+		d.ApplyPod(db("db-0", "10"))
+		d.confirm("10")
+		d.ApplyPod(app("late", "12"))
+		relist(d, "20")
+		d.expect(d.confirm("12"), about("20"))
+		d.expectHeld(app("late", "12"), "checking that no change older than this pod was missed")
+		d.expect(d.confirm("20"), nil, "late")
+	})
 }
 
 // A namespace has the label for a moment, and what says that its pods were not ready then comes when it has lost it.

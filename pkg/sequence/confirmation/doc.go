@@ -10,6 +10,10 @@
 // picture is that of the cluster at that version. Groups that turn ready are unconfirmed, and pods that come to a sequence in which
 // what is ready may stop being so. Elsewhere what was passed stays passed, whatever is missing.
 //
+// A watch that breaks begins anew with a list, which hides what came and went since the last event before it. The picture then skips
+// versions, and may never be that of the cluster at one of them. So what is not confirmed yet when a list comes is confirmed as of the
+// list, as is everything that looks satisfied later.
+//
 // The words: a moment counts the events that the engine has been told of. A question asks for everything to be made known that
 // there was at its moment. Its subject is which kinds of objects it is about, and where. A witness remembers that a group was
 // satisfied for a moment.

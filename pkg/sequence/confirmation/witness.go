@@ -34,6 +34,14 @@ func (w *Witness) Notice(version string, comparable bool) {
 	}
 }
 
+// Relisted takes the last list. If one came while an answer is awaited, nobody can say any more what there was when the group was
+// satisfied: its watch never tells.
+func (w *Witness) Relisted(last Question) {
+	if w.Moment < last.Moment {
+		w.Question = Question{}
+	}
+}
+
 // Settle notes up to which moment nothing is missing.
 func (w *Witness) Settle(known uint64) {
 	if w.Waits() && known >= w.Moment {
