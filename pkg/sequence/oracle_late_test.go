@@ -263,7 +263,7 @@ func (l *lateness) tell(kind string, n int) error {
 // relist breaks the watch of a kind: what it had yet to bring comes as a list.
 func (l *lateness) relist(kind string) error {
 	delete(l.coming, kind)
-	e := event{verb: verbReplace, kind: kind, objects: sorted[metav1.Object](l.world, kind), asOf: strconv.Itoa(l.serial)}
+	e := event{verb: verbReplace, kind: kind, objects: sorted[metav1.Object](l.world, kind), asOf: strconv.Itoa(max(1, l.serial))} // no API server lists at version 0
 	l.log += "    told: " + e.String() + "\n"
 	if kind == "Pod" {
 		l.pods = map[types.UID]*corev1.Pod{}
