@@ -44,7 +44,7 @@ func ofReadiness() []mutant {
 			"a failed pod with a stale Ready condition is ready", engine, ""},
 		{inventoryPath + "proof.go", " || fields[0] != string(object.UID)", "",
 			"a copy of a pod proves a release", engine, ""},
-		{inventoryPath + "kinds.go", `w.Revision == "" || partitioned || `, `w.Revision == "" || `,
+		{inventoryPath + "kinds.go", `ptr.Deref(strategy.RollingUpdate.Partition, 0) > 0`, `ptr.Deref(strategy.RollingUpdate.Partition, 0) < 0`,
 			"pods below the partition of a StatefulSet do not count", engine, ""},
 		{inventoryPath + "kinds.go", "min(parallelism, completions), completions", "max(parallelism, completions), completions",
 			"a Job is expected to have more pods at once than it may", engine, ""},
