@@ -253,6 +253,18 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 			d.expect(d.ReplaceWorkloads(inventory.KindStatefulSet, []metav1.Object{statefulSet(1, "2")}, "25"), about("25"))
 		})
 	}
+	t.Run("when an edit of the mode makes its pass permanent", func(t *testing.T) {
+		d := newDoubting(t, v1alpha1.Continuous)
+		d.ApplyPod(db("db-0", "10"))
+		d.expect(d.confirm("10"), nil, "app")
+		permanent := MakeSequence(oracleNamespace, "shop").UID("shop").Generation(2).Label("db", "tier", "db").Label("app", "tier", "app").
+			Mode(v1alpha1.BootstrapOnly).Obj()
+		permanent.ResourceVersion = "20"
+		d.expect(d.note("20", d.ApplySequence(permanent)), about("20"))
+		d.ApplyWorkload(statefulSet(2, "15"))
+		d.expect(d.confirm("20"), nil)
+		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
+	})
 	t.Run("when a list may hide that it broke", func(t *testing.T) {
 		d := newDoubting(t, v1alpha1.Continuous)
 		d.ApplyPod(db("db-0", "10"))
