@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -156,7 +157,8 @@ func (o *oracle) run(v *view, c *course) {
 		if known && reached && (!c.suspended || c.released[i]) && !wasPassed {
 			timedOut = g.Timeout != "" && o.timedOut(v, c, i, deadline)
 			inTime := s.since.Before(deadline.Truncate(time.Second)) // though it is told late
-			if s.satisfied && (!timedOut || inTime || waitOver) {
+			needsNone := c.node != "" && g.MinAvailable != nil && *g.MinAvailable == intstr.FromInt32(0) // it is never late
+			if s.satisfied && (!timedOut || inTime || waitOver || needsNone) {
 				v.memory.once.Insert(at)
 				timedOut = false
 			}
