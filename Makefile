@@ -178,7 +178,7 @@ docker-build: ## Build the images of both programs with Docker, of the name IMG;
 test_packages := -deps -test -f '{{if and .GoFiles (ne .Name "main") (not .ForTest) (not .Standard)}}{{.ImportPath}}{{end}}' ./...
 
 # Compilers and tests have memory enough, and too few processors, to collect garbage often.
-test: export GOGC ?= 800
+test: export GOGC ?= 400
 .PHONY: test
 test: build build-helm ## Run all tests, on a real control plane where they need one
 	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
