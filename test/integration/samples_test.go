@@ -69,7 +69,7 @@ func TestSampleTiersWithWaits(t *testing.T) {
 	s.awaitCondition("catalogue", v1alpha1.ConditionProgressing, metav1.ConditionTrue, v1alpha1.ReasonWaitDuration)
 	s.expectNonePlaced("frontend")
 	s.makeReady(s.awaitWorking("search", 2)[0]) // and the other never
-	s.expectNonePlaced("frontend")
+	// The time-out may be over by now. That the frontend did not come before it, the referee says.
 	s.awaitWorking("frontend", 2)
 	s.awaitCondition("catalogue", v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonPodsReadyTimeout)
 }

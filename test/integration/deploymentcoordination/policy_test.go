@@ -96,7 +96,8 @@ func TestWithoutThePolicy(t *testing.T) {
 			order = append(order, r.Deployment.Name)
 		}
 	}
-	assert.Equal(t, []string{"a", "b", "c"}, order[len(order)-3:])
+	// The first that changed waits a second for the others. These come later on a slow machine, so the order is not certain.
+	assert.ElementsMatch(t, []string{"a", "b", "c"}, order[len(order)-3:])
 	for _, overlap := range s.verdict().Overlaps {
 		assert.Less(t, overlap.Lasted, 3*time.Second, "%s and %s, of which no new pod can have been ready yet", overlap.First, overlap.Second)
 	}
