@@ -55,6 +55,9 @@ func definitionsOf(v *view) []string {
 	var definitions []string
 	for i, g := range ps.Spec.PodGroups {
 		defines := []any{sets.List(sets.New(g.Pods...)), g.PodSelector, requirementOf(g), g.MinAvailable, g.NodeSelector, g.ExpectedPods}
+		if ps.Spec.Scope == v1alpha1.ScopeNode {
+			defines = append(defines, ps.Spec.Scope)
+		}
 		if v.cluster != nil {
 			in := v.cluster.Spec.PodGroups[i]
 			defines = append(defines, sets.List(sets.New(in.Namespaces...)), in.NamespaceSelector)

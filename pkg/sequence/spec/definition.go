@@ -24,6 +24,9 @@ type definition struct {
 
 	ExpectedPods int32 `json:"expectedPods,omitempty"`
 
+	// Scope is empty for Cluster. What was passed on a node was not passed in the cluster.
+	Scope v1alpha1.Scope `json:"scope,omitempty"`
+
 	// Namespaces and NamespaceSelector are those of a group of a ClusterPodSequence.
 	Namespaces        []string                `json:"namespaces,omitempty"`
 	NamespaceSelector *v1alpha1.LabelSelector `json:"namespaceSelector,omitempty"`
@@ -39,6 +42,9 @@ func define(stored Stored, group int) definition {
 	}
 	if spec.RequiredStatus == v1alpha1.RequireComplete {
 		d.RequiredStatus = spec.RequiredStatus
+	}
+	if stored.Spec.Scope == v1alpha1.ScopeNode {
+		d.Scope = stored.Spec.Scope
 	}
 	if stored.Cluster != nil {
 		in := &stored.Cluster.Spec.PodGroups[group]

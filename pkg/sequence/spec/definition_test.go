@@ -66,9 +66,9 @@ spec:
   - {podSelector: {matchLabels: {app: driver}}, nodeSelector: {gpu: "true", arch: amd64}}
 `,
 			want: func() []string {
-				return []string{sum(shop, `{"podSelector":{"matchLabels":{"app":"driver"}},"nodeSelector":{"arch":"amd64","gpu":"true"}}`)}
+				return []string{sum(shop, `{"podSelector":{"matchLabels":{"app":"driver"}},"nodeSelector":{"arch":"amd64","gpu":"true"},"scope":"Node"}`)}
 			},
-			frozen: []string{"cc38ef14bd10ce0f"},
+			frozen: []string{"c68329cb7086384e"},
 		},
 		"for another namespace that one counts": {
 			object: `
