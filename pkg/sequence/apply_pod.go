@@ -78,7 +78,7 @@ func (k *knowledge) touchPod(p *pod, tx *transaction) {
 }
 
 func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transaction) {
-	k.unseen.take(uid, tx.Version)
+	k.unseen.take(uid, tx.version)
 	ns := k.namespaces[namespace]
 	if ns == nil {
 		return

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"example.com/podsequence/pkg/sequence/confirmation"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -59,10 +60,14 @@ func (k *knowledge) unconfirmedIn(namespace string) *unconfirmed {
 	return u
 }
 
-// refreshSubjects works out anew what matters to whether groups are satisfied.
+// refreshSubjects works out anew what matters to whether groups are satisfied, and those that they wait for still are.
 func (s *sequence) refreshSubjects() {
 	for i, g := range s.groups {
-		g.subjects = confirmation.SubjectsOf(s.Sequence, 1<<i, s.namespacesOf)
+		matters := spec.GroupSet(1) << i
+		if s.Continuous || s.PerNode {
+			matters |= g.Awaited // whoever waits for the group also waits for these, all at the same time
+		}
+		g.subjects = confirmation.SubjectsOf(s.Sequence, matters, s.namespacesOf)
 		g.subjectsBefore = confirmation.SubjectsOf(s.Sequence, g.Awaited, s.namespacesOf)
 	}
 }
@@ -72,7 +77,7 @@ func (s *sequence) namespacesOf(group int) map[string]struct{} { return s.groups
 // askForPod has a pod wait that would go if nothing was missing.
 func (k *knowledge) askForPod(p *pod, m *membership, changes *Changes) {
 	k.forgetAskedPod(p)
-	question := p.placed.And(k.relisted)
+	question := p.placed.And(k.relisted.Of(m.sequence.groups[m.group].subjectsBefore))
 	for _, subject := range m.sequence.groups[m.group].subjectsBefore {
 		if k.known(subject) < question.Moment {
 			k.unconfirmedIn(subject.Namespace).pods[p] = struct{}{}
@@ -127,7 +132,7 @@ func (k *knowledge) askForDomain(d *domain, changes *Changes) {
 		if state.satisfied && !state.confirmed && d.applies(s.groups[i]) {
 			ask(i, state.question)
 			if s.groups[i].Wait == 0 && !s.Continuous {
-				state.witness.Call(state.question, state.since)
+				state.witness.Call(state.question, state.pictureAsOf(k.relisted.Of(s.groups[i].subjects)), state.since)
 			}
 		}
 		if state.witness.Waits() {
@@ -137,27 +142,28 @@ func (k *knowledge) askForDomain(d *domain, changes *Changes) {
 }
 
 // settleConfirmation works out whether it is confirmed that the group is satisfied. Once it is, it stays so until the group breaks.
-// But what was confirmed when a wait began must be confirmed once more when the wait is over. What is not confirmed yet when a list
+// But what was asked when a wait began, answered or not, is asked once more when the wait is over. What is not confirmed yet when a list
 // comes is confirmed as of the list: its watch may have skipped the version that the question was about.
 func (d *domain) settleConfirmation(i int, k *knowledge) {
 	state := d.find(i)
-	known := k.knownOfAll(d.sequence.groups[i].subjects)
-	state.witness.Relisted(k.relisted)
+	g := d.sequence.groups[i]
+	known, relisted := k.knownOfAll(g.subjects), k.relisted.Of(g.subjects)
+	state.witness.Relisted(relisted)
 	state.witness.Settle(known)
 	if !state.satisfied || (d.isNode() && d.node == nil) {
 		state.confirmed, state.waitConfirmed = false, false
 		return
 	}
-	over := d.sequence.groups[i].Wait == 0 || !k.now.Before(d.waitOver(i))
-	if d.sequence.groups[i].NeedsNoPods {
+	over := g.Wait == 0 || !k.now.Before(d.waitOver(i))
+	if g.NeedsNoPods {
 		state.confirmed, state.waitConfirmed = true, over // nothing that may be missing says otherwise
 		return
 	}
-	if state.confirmed && over && !state.waitConfirmed {
+	if g.Wait > 0 && over && !state.waitConfirmed {
 		state.confirmed, state.question = false, k.nowMoment()
 	}
 	if !state.confirmed {
-		state.question = state.question.And(k.relisted)
+		state.question = state.question.And(relisted)
 		state.confirmed = known >= state.question.Moment
 	}
 	state.waitConfirmed = over
@@ -170,46 +176,57 @@ func (d *domain) settleConfirmation(i int, k *knowledge) {
 // yet to be reached.
 func (d *domain) confirmedSinceReached(i int) bool {
 	g := d.sequence.groups[i]
-	return !d.Reached.Has(i) || d.reachedBefore.Has(i) || g.NeedsNoPods || d.sequence.knowledge.knownOfAll(g.subjects) >= d.reachedAsOf(i)
+	return !d.Reached.Has(i) || d.reachedBefore.Has(i) || g.NeedsNoPods || d.sequence.knowledge.knownOfAll(g.subjects) >= d.reachedAsOf(i).Moment
 }
 
 // reachedAsOf is the moment at which the groups were passed that a group waits for. One that is satisfied was passed at the moment as
 // of which that is confirmed; of others nothing says at which moment they were.
-func (d *domain) reachedAsOf(i int) uint64 {
+func (d *domain) reachedAsOf(i int) Question {
 	k := d.sequence.knowledge
 	if k.reachedAsOf.known.Has(i) {
-		return k.reachedAsOf.moments[i]
+		return k.reachedAsOf.questions[i]
 	}
-	asOf := uint64(0)
+	asOf := Question{}
 	for awaited := range d.sequence.groups[i].Direct.All() {
-		asOf = max(asOf, d.reachedAsOf(awaited)) // through these it waits for the others
+		asOf = asOf.And(d.reachedAsOf(awaited)) // through these it waits for the others
 		switch state := d.find(awaited); {
 		case d.restsOnNothing(awaited):
 		case state != nil && state.satisfied && state.confirmed:
-			asOf = max(asOf, state.question.Moment)
+			asOf = asOf.And(state.question)
 		default:
-			asOf = k.moment.Load()
+			asOf = k.nowMoment()
 		}
 	}
-	k.reachedAsOf.moments[i] = asOf
+	k.reachedAsOf.questions[i] = asOf
 	k.reachedAsOf.known.Add(i)
 	return asOf
 }
 
-// reachedAsOf are the moments at which groups were reached of the domain that is being advanced, as far as somebody has asked.
+// reachedAsOf are questions about everything until groups were reached of the domain that is being advanced, as far as somebody has asked.
 type reachedAsOf struct {
-	known   spec.GroupSet
-	moments [spec.MaxGroups]uint64
+	known     spec.GroupSet
+	questions [spec.MaxGroups]Question
 }
 
 // askAgainOfReached has the groups confirmed once more that have just been reached and are confirmed as of an earlier moment only.
 func (d *domain) askAgainOfReached() {
 	for i := range (d.Reached &^ d.reachedBefore &^ d.Passed).All() {
-		if state := d.find(i); state != nil && state.satisfied && !d.confirmedSinceReached(i) {
-			state.question, state.confirmed = state.question.And(Question{Moment: d.reachedAsOf(i), Version: d.sequence.knowledge.newest}), false
+		state := d.find(i)
+		if state == nil {
+			continue
+		}
+		state.reachedAsOf = d.reachedAsOf(i)
+		if state.satisfied && !d.confirmedSinceReached(i) {
+			state.question, state.confirmed = state.question.And(state.reachedAsOf), false
 		}
 	}
 	d.reachedBefore = d.Reached
+}
+
+// pictureAsOf is the newest version of what the picture consists of in which the group is satisfied: what changed it, what was passed
+// before it, and the last list that matters to it.
+func (s *groupState) pictureAsOf(relisted Question) string {
+	return inventory.Newest(s.asOf, s.reachedAsOf.Version, relisted.Version)
 }
 
 // isEarly reports whether the pod came so lately that a change made before it, of what it must wait for, may be missing. What
@@ -227,7 +244,7 @@ func (k *knowledge) earlyIn(p *pod) (*membership, bool) {
 	for i := range p.memberships {
 		m := &p.memberships[i]
 		if s := m.sequence; s.groups[m.group].Awaited != 0 && !s.DryRun && (s.PerNode || s.Continuous) &&
-			k.knownOfAll(s.groups[m.group].subjectsBefore) < max(p.placed.Moment, k.relisted.Moment) {
+			k.knownOfAll(s.groups[m.group].subjectsBefore) < max(p.placed.Moment, k.relisted.Of(s.groups[m.group].subjectsBefore).Moment) {
 			return m, true
 		}
 	}

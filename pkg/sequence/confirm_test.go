@@ -238,7 +238,7 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 		one.Spec.SchedulerName = "another"
 		d.ApplyPod(one)
 		d.ApplyPod(makePod("first", "50").Label("tier", "first").Node("node").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
-		d.expect(d.ApplyPod(broken("db-0", "55")), about("50"))
+		d.expect(d.ApplyPod(broken("db-0", "55")), about("60"))
 		d.expect(d.confirm("60"), nil)
 		d.expectHeld(app("app", "3"), `"db"`)
 	})

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"example.com/podsequence/pkg/sequence/confirmation"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -81,12 +82,12 @@ func (d *domain) applies(g *group) bool { return d.node == nil || g.AppliesTo(d.
 // evaluate brings what is known of each group up to the sums, which the transaction may have changed. It must come before
 // advance.
 func (d *domain) evaluate(k *knowledge, tx *transaction) {
-	question, relisted := tx.Question, tx.relisted
+	question, version := tx.Question, tx.version
 	if !d.evaluated {
-		question = k.nowMoment()
+		question, version = k.nowMoment(), k.newest
 	}
 	for _, state := range d.groupStates {
-		i, question := state.group, question
+		i, question, version := state.group, question, version
 		if d.evaluated && !state.dirty {
 			d.settleConfirmation(i, k)
 			continue
@@ -95,16 +96,16 @@ func (d *domain) evaluate(k *knowledge, tx *transaction) {
 		need := facts.Need()
 		satisfied := !d.sequence.refused() && facts.IsSatisfied(need)
 		if state.changed.Moment == 0 {
-			question = k.nowMoment() // until now nothing of it was looked at
+			question, version = k.nowMoment(), k.newest // until now nothing of it was looked at
 		}
-		state.changed = state.changed.And(question)
-		if need.Ready = 0; !state.satisfied || need != state.needThen || relisted {
+		state.changed, state.asOf = state.changed.And(question), inventory.Newest(state.asOf, version)
+		if need.Ready = 0; !state.satisfied || need != state.needThen || tx.relisted {
 			state.question, state.needThen, state.confirmed = state.changed, need, false
 		}
 		if g := d.sequence.groups[i]; g.watchedSince.IsZero() {
 			g.watchedSince = k.now.Truncate(time.Second)
 		}
-		state.witness.Notice(tx.Version, !tx.relisted && !k.split)
+		state.witness.Notice(tx.version, !tx.relisted && !k.split)
 		state.since = d.satisfiedSince(i, satisfied, k)
 		state.satisfied, state.lacked, state.dirty, state.turned = satisfied, false, false, time.Time{}
 		d.settleConfirmation(i, k)
@@ -173,7 +174,7 @@ func (d *domain) carry(old *domain, same spec.Same) {
 		if before := old.find(earlier); before != nil && before.satisfied {
 			state := d.groupState(i)
 			state.satisfied, state.confirmed, state.waitConfirmed, state.since = true, before.confirmed, before.waitConfirmed, before.since
-			state.changed, state.question, state.needThen = before.changed, before.question, before.needThen
+			state.changed, state.question, state.asOf, state.needThen = before.changed, before.question, before.asOf, before.needThen
 			if becomesPermanent {
 				state.confirmed, state.question = false, s.knowledge.nowMoment()
 			}

@@ -92,7 +92,7 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	tx := e.relistedAt(version)
+	tx := e.relistedOf(OfPods, version)
 	e.replacePods(objects, tx)
 	changes := e.settle(tx)
 	e.unseen.listed(version) // what it has is published
@@ -167,7 +167,7 @@ func (e *Engine) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, 
 	views := e.prepareWorkloads(kind, objects) // may take a while, as above
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	tx := e.relistedAt(version)
+	tx := e.relistedOf(KindsWith(kind), version)
 	e.replaceWorkloads(kind, views, tx)
 	return e.settle(tx)
 }
@@ -203,7 +203,11 @@ func (e *Engine) RemoveNamespace(object *corev1.Namespace) Changes {
 
 // ReplaceNamespaces tells the engine of all namespaces that there are at a version.
 func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes {
-	return e.settleListed(version, func(tx *transaction) { e.replaceNamespaces(objects, tx) })
+	return e.settleAfter(func() *transaction {
+		tx := e.relistedOf(OfNamespaces, version)
+		e.replaceNamespaces(objects, tx)
+		return tx
+	})
 }
 
 // ForgetNamespace has the engine forget the workloads of a namespace, and its pods but for those that have no node and have

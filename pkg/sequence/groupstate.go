@@ -21,12 +21,14 @@ type groupState struct {
 	// changed is about everything until the newest event that changed these sums, and question what it was when they last turned enough, or
 	// changed what is enough: see unconfirmed.
 	changed, question Question
+	asOf              string         // the newest version of the events that changed these sums
+	reachedAsOf       Question       // about everything until the groups were passed that it waits for, if it was reached since
 	needThen          readiness.Need // what was needed then; ready is not looked at
 
 	satisfied     bool
 	lacked        bool      // it was not satisfied under the spec before, and has not been looked at since
 	confirmed     bool      // it is satisfied, and no event is missing that says otherwise
-	waitConfirmed bool      // its wait was over when that was last looked at
+	waitConfirmed bool      // its wait was over when that was last looked at, so what was asked since is about all of it
 	since         time.Time // when it became satisfied; zero while it is not
 	dirty         bool      // its sums changed in this transaction
 	turned        time.Time // the latest ready time of pods that turned ready in this transaction

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/progress"
 )
@@ -22,8 +23,8 @@ type knowledge struct {
 	newest      string        // the newest version of anything seen
 	moment      atomic.Uint64 // see Engine.Moment
 	reachedAsOf reachedAsOf
-	split       bool     // see Engine.VersionsIncomparable
-	relisted    Question // about everything until the last list
+	split       bool // see Engine.VersionsIncomparable
+	relisted    confirmation.Relisted
 	alarms      progress.Alarms[*domain]
 	sequences   map[types.NamespacedName]*sequence
 	namespaces  map[string]*namespace

@@ -1,6 +1,7 @@
 package confirmation
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -61,14 +62,14 @@ func TestAWitnessSpeaksOnceNothingIsMissing(t *testing.T) {
 	since := time.Unix(1, 0)
 	called := func() *Witness {
 		w := &Witness{}
-		w.Call(Question{Moment: 5, Version: "10"}, since)
+		w.Call(Question{Moment: 5, Version: "12"}, "10", since)
 		return w
 	}
 	t.Run("it waits for the answer", func(t *testing.T) {
 		w := called()
 		w.Settle(4)
 		assert.True(t, w.Waits())
-		w.Call(Question{Moment: 6, Version: "11"}, since.Add(time.Second))
+		w.Call(Question{Moment: 6, Version: "13"}, "11", since.Add(time.Second))
 		w.Settle(5)
 		assert.True(t, w.Confirmed)
 		assert.Equal(t, since, w.Since)
@@ -91,4 +92,27 @@ func TestAWitnessSpeaksOnceNothingIsMissing(t *testing.T) {
 		w.Settle(5)
 		assert.False(t, w.Confirmed)
 	})
+}
+
+func TestAListMattersToQuestionsThatAreAboutItsKind(t *testing.T) {
+	list := Question{Moment: 5, Version: "10"}
+	for _, tt := range []struct {
+		name   string
+		listed Kinds
+		about  []Kinds
+	}{
+		{"of pods, to all but those about namespaces", OfPods, []Kinds{OfPods, OfDaemonSets, OfWorkloads}},
+		{"of DaemonSets, not to those about pods only", OfDaemonSets, []Kinds{OfDaemonSets, OfWorkloads}},
+		{"of other workloads, not to those of scope Node", OfWorkloads, []Kinds{OfWorkloads}},
+		{"of namespaces, to no others", OfNamespaces, []Kinds{OfNamespaces}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var relisted Relisted
+			relisted.Add(tt.listed, list)
+			for kinds := range OfNamespaces + 1 {
+				last := relisted.Of([]Subject{{Namespace: "shop", Kinds: kinds}})
+				assert.Equal(t, slices.Contains(tt.about, kinds), last == list, "kinds %d", kinds)
+			}
+		})
+	}
 }

@@ -10,11 +10,16 @@
 // picture is that of the cluster at that version. Groups that turn ready are unconfirmed, and pods that come to a sequence in which
 // what is ready may stop being so. Elsewhere what was passed stays passed, whatever is missing.
 //
+// What may be lost again must have been there at one time. Under Continuous, and on nodes, a group is therefore confirmed together with
+// those before it, which other kinds of objects or other namespaces may decide on. A pass that is permanent needs no such care, but a
+// group must have been satisfied after it was reached: what came late may be from before that.
+//
 // A watch that breaks begins anew with a list, which hides what came and went since the last event before it. The picture then skips
 // versions, and may never be that of the cluster at one of them. So what is not confirmed yet when a list comes is confirmed as of the
-// list, as is everything that looks satisfied later.
+// list, as is everything that looks satisfied later, if the list is of a kind that matters to it.
 //
 // The words: a moment counts the events that the engine has been told of. A question asks for everything to be made known that
-// there was at its moment. Its subject is which kinds of objects it is about, and where. A witness remembers that a group was
+// there was at its moment, which is everything up to the newest version that was known then, not up to that of the event: one that
+// comes late is older. Its subject is which kinds of objects it is about, and where. A witness remembers that a group was
 // satisfied for a moment.
 package confirmation

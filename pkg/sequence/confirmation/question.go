@@ -38,8 +38,8 @@ type Subject struct {
 type Question struct {
 	// Moment is when it arose, see Engine.Moment.
 	Moment uint64
-	// Version is the newest of the events from which it arose. Where resource versions of different kinds can be compared, a
-	// watch that has come past it misses nothing from before it.
+	// Version is the newest that was known then. Where resource versions of different kinds can be compared, a watch that has come
+	// past it misses nothing from before it.
 	Version string
 }
 
@@ -76,4 +76,26 @@ func (k *Known) Confirm(kinds Kinds, moment uint64) bool {
 		k[i] = max(k[i], moment)
 	}
 	return true
+}
+
+// Relisted are questions about everything until the last list of a kind, by what questions are about that the list matters to.
+type Relisted [OfNamespaces + 1]Question
+
+// Add takes a list of the fewest kinds that have what is listed.
+func (r *Relisted) Add(kinds Kinds, list Question) {
+	if kinds == OfNamespaces {
+		r[kinds] = list
+		return
+	}
+	for i := kinds; i < OfNamespaces; i++ {
+		r[i] = list
+	}
+}
+
+// Of returns the last list that matters to some subjects.
+func (r *Relisted) Of(subjects []Subject) (last Question) {
+	for _, subject := range subjects {
+		last = last.And(r[subject.Kinds])
+	}
+	return last
 }

@@ -17,3 +17,13 @@ func Newer(a, b string) bool {
 func Behind(known, version string) bool {
 	return version != "" && (known == "" || Newer(version, known))
 }
+
+// Newest returns the newest of some versions.
+func Newest(versions ...string) (newest string) {
+	for _, version := range versions {
+		if Behind(newest, version) {
+			newest = version
+		}
+	}
+	return newest
+}
