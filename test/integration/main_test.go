@@ -33,7 +33,7 @@ var shared *environment
 func TestMain(m *testing.M) {
 	flag.Parse()
 	victims.Options.AsDefaultScheduler = *asDefault
-	cluster.Main(m, 20, victims.Options, func(c *cluster.Cluster) (err error) {
+	cluster.Main(m, 10, victims.Options, func(c *cluster.Cluster) (err error) {
 		if err := victims.Begin(c); err != nil {
 			return err
 		}
