@@ -179,7 +179,7 @@ func (d *domain) confirmedSinceReached(i int) bool {
 	return !d.Reached.Has(i) || d.reachedBefore.Has(i) || g.NeedsNoPods || d.sequence.knowledge.knownOfAll(g.subjects) >= d.reachedAsOf(i).Moment
 }
 
-// reachedAsOf is the moment at which the groups were passed that a group waits for. One that is satisfied was passed at the moment as
+// reachedAsOf is about everything until the groups were passed that a group waits for. One that is satisfied was passed at the moment as
 // of which that is confirmed; of others nothing says at which moment they were.
 func (d *domain) reachedAsOf(i int) Question {
 	k := d.sequence.knowledge
@@ -202,7 +202,8 @@ func (d *domain) reachedAsOf(i int) Question {
 	return asOf
 }
 
-// reachedAsOf are questions about everything until groups were reached of the domain that is being advanced, as far as somebody has asked.
+// reachedAsOf are questions about everything until groups were reached of the domain that is being advanced, as far as somebody has
+// asked.
 type reachedAsOf struct {
 	known     spec.GroupSet
 	questions [spec.MaxGroups]Question

@@ -36,8 +36,8 @@ func (w *Witness) Notice(version string, comparable bool) {
 	}
 }
 
-// Relisted takes the last list that matters to the group. If one came while an answer is awaited, nobody can say any more what there was when the group was
-// satisfied: its watch never tells.
+// Relisted takes the last list that matters to the group. If one came while an answer is awaited, nobody can say any more what there
+// was when the group was satisfied: its watch never tells.
 func (w *Witness) Relisted(last Question) {
 	if w.Moment < last.Moment {
 		w.Question = Question{}
