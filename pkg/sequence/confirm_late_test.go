@@ -114,17 +114,9 @@ func TestAWaitIsConfirmedAsOfItsEnd(t *testing.T) {
 // What is lost when a group breaks must be there at one time: that one group is satisfied is confirmed together with those before it,
 // which other kinds of objects may decide on, or objects of other namespaces.
 func TestGroupsThatMayBeLostAreConfirmedTogether(t *testing.T) {
-	selects := func(value string) *v1alpha1.LabelSelector {
-		return &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"tier": v1alpha1.LabelValue(value)}}
-	}
 	across := func(scope v1alpha1.Scope, first, second string) *v1alpha1.ClusterPodSequence {
-		c := &v1alpha1.ClusterPodSequence{ObjectMeta: metav1.ObjectMeta{Name: "site", UID: "site", Generation: 1, ResourceVersion: "1"}}
-		c.Spec.Scope, c.Spec.EnforcementMode = scope, v1alpha1.Continuous
-		for _, name := range []string{first, second, "app"} {
-			c.Spec.PodGroups = append(c.Spec.PodGroups, v1alpha1.ClusterPodGroup{
-				PodGroup: v1alpha1.PodGroup{Name: name, PodSelector: selects(name)}, Namespaces: []string{name},
-			})
-		}
+		c := site(v1alpha1.Continuous, tierIn(first, first), tierIn(second, second), tierIn("app", "app"))
+		c.Spec.Scope = scope
 		return c
 	}
 	var s *inStep
@@ -191,6 +183,43 @@ func TestGroupsThatMayBeLostAreConfirmedTogether(t *testing.T) {
 			assert.True(s, placement.Open("node").Held)
 		})
 	})
+}
+
+func TestAGroupOfTwoNamespacesIsConfirmedInBoth(t *testing.T) {
+	for _, first := range []string{"cache", "db"} {
+		t.Run(first+" first", func(t *testing.T) {
+			s := &inStep{T: t, Engine: NewEngine(Config{SchedulerNames: []string{oracleScheduler}})}
+			s.settle(s.ApplyClusterSequence(site(v1alpha1.BootstrapOnly,
+				tierIn("store", "cache", "db"), tierIn("app", "app"))))
+			waits := makePod("app", "3").Namespace("app").Label("tier", "app").Obj()
+			s.settle(s.ApplyPod(waits))
+			asked := s.ApplyPod(readyPod("db", "db-0", "store", "10")).Questions
+			require.Len(s, asked, 2)
+			for subject, question := range asked {
+				if subject.Namespace == first {
+					s.Confirm(subject, question.Moment)
+				}
+			}
+			assert.True(s, s.Decide(waits).Held)
+			for subject, question := range asked {
+				s.Confirm(subject, question.Moment)
+			}
+			assert.False(s, s.Decide(waits).Held)
+		})
+	}
+}
+
+// site is a ClusterPodSequence of these groups.
+func site(mode v1alpha1.EnforcementMode, groups ...v1alpha1.ClusterPodGroup) *v1alpha1.ClusterPodSequence {
+	c := &v1alpha1.ClusterPodSequence{ObjectMeta: metav1.ObjectMeta{Name: "site", UID: "site", Generation: 1, ResourceVersion: "1"}}
+	c.Spec.EnforcementMode, c.Spec.PodGroups = mode, groups
+	return c
+}
+
+// tierIn selects the pods of a tier, which gives it its name, in some namespaces.
+func tierIn(tier string, namespaces ...string) v1alpha1.ClusterPodGroup {
+	selector := &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"tier": v1alpha1.LabelValue(tier)}}
+	return v1alpha1.ClusterPodGroup{PodGroup: v1alpha1.PodGroup{Name: tier, PodSelector: selector}, Namespaces: namespaces}
 }
 
 // A Job that is deleted once it is complete is seen for a moment only.

@@ -152,3 +152,16 @@ func TestConsentTakesNothingFromTheSequencesOfTheNamespaceItself(t *testing.T) {
 	assert.Equal(t, []string{v1alpha1.DefaultSchedulingGateName}, changes.Released[0].Gates, "the own sequence lifts it")
 	assert.NotContains(t, e.Verdict(two).Proof(two), "far/")
 }
+
+// It holds nothing, so nothing need be known of its groups: whoever may not name a namespace has nobody read it.
+func TestASequenceWithoutConsentAsksNothing(t *testing.T) {
+	for sentence, list := range map[string]string{"it is not allowed": "", "it is allowed": "*"} {
+		t.Run(sentence, func(t *testing.T) {
+			e := NewEngine(Config{SchedulerNames: []string{oracleScheduler}})
+			e.ApplyNamespace(allowing(list, "1"))
+			e.ApplySequence(far().Obj())
+			changes := e.ApplyPod(makePod("one", "2").Node("n").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
+			assert.Equal(t, list == "", len(changes.Questions) == 0, "questions %v", changes.Questions)
+		})
+	}
+}

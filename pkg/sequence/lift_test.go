@@ -100,3 +100,20 @@ func TestALiftedGateProvesThatThePodWaitedForNothingOnNodes(t *testing.T) {
 		})
 	}
 }
+
+// It holds nothing, so that it releases a pod says nothing about the order.
+func TestADryRunProvesNothing(t *testing.T) {
+	const gate = "podsequence.example.com/sequence-gate"
+	trial := MakeSequence(oracleNamespace, "trial").UID("trial").Pods("Database", "db").Pods("Application", "app").Obj()
+	trial.Spec.DryRun = true
+	e := newEngine()
+	e.ApplySequence(trial)
+	e.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("Application", "app").Obj())
+	app := makePod("app", "10").SchedulingGates([]string{gate}).Obj()
+	e.ApplyPod(app)
+
+	lift := e.Lift(types.NamespacedName{Namespace: oracleNamespace, Name: "app"})
+	assert.Contains(t, lift.Proof, "shop/")
+	assert.NotContains(t, lift.Proof, "trial/")
+	assert.Equal(t, lift.Proof, e.Verdict(app).Proof(app))
+}

@@ -16,7 +16,7 @@ func ofFeed() []mutant {
 			"versions of two etcds are compared", feed, ""},
 		{feedPath + "kind.go", "if established(&definitions.Items[i]) {", "if false && established(&definitions.Items[i]) {",
 			"a list that is not served is taken for an empty one, though the kind is installed", feed, ""},
-		{feedPath + "feed.go", "return known && !held", "return known",
+		{feedPath + "feed.go", "return known && !held", "return known || known && held",
 			"a pod is released though a sequence is kept back that may hold it", feed, ""},
 		{feedPath + "feed.go", "if seen.AsksNamespaces || f.interest.kept.dependsOnNamespace(pod) {\n\t\tknown =", "if f.interest.kept.dependsOnNamespace(pod) {\n\t\tknown =",
 			"consent from before a pod is not waited for", feed, ""},
@@ -93,7 +93,7 @@ func ofWriter() []mutant {
 	return []mutant{
 		{writerPath + "writer.go", "if w.lifts.NumRequeues(pod) > 0 {", "if w.lifts.NumRequeues(pod) < 0 {",
 			"a gate that could not be lifted is, though sequences may have come since", writer, ""},
-		{writerPath + "writer.go", "known, ask = lift.Sighting == seen, lift.Sighting", "known, ask = true, lift.Sighting",
+		{writerPath + "writer.go", "known, ask = lift.Sighting == seen, lift.Sighting", "known, ask = lift.Sighting == seen || true, lift.Sighting",
 			"a sequence that becomes known just in time has consent not asked for", writer, ""},
 		{writerPath + "writer.go", "if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {", "if len(lift.Gates) == 0 {",
 			"a gate is lifted though a sequence holds the pod that has become known", writer, ""},
