@@ -19,6 +19,8 @@ func TestReadySince(t *testing.T) {
 	}
 	unready := *st.MakePod().Condition(corev1.PodReady, corev1.ConditionFalse, "").Obj()
 	terminating := *st.MakePod().Terminating().Obj()
+	deleted := ready(-time.Second)
+	deleted.DeletionTimestamp = at(0)
 	ended := func(phase corev1.PodPhase) corev1.Pod {
 		pod := ready(-time.Second)
 		pod.Status.Phase = phase
@@ -34,6 +36,7 @@ func TestReadySince(t *testing.T) {
 		"a terminating pod does not":             {pods: []corev1.Pod{ready(-9 * time.Second), terminating}, wanted: 1, want: -9 * time.Second},
 		"an evicted pod does not":                {pods: []corev1.Pod{ready(-9 * time.Second), ended(corev1.PodFailed)}, wanted: 1, want: -9 * time.Second},
 		"an evicted pod is none that is wanted":  {pods: []corev1.Pod{ready(-9 * time.Second), ended(corev1.PodFailed)}, wanted: 2, never: true},
+		"nor one that is about to end":           {pods: []corev1.Pod{deleted}, wanted: 1, never: true},
 		"nor one that has succeeded":             {pods: []corev1.Pod{ended(corev1.PodSucceeded)}, wanted: 1, never: true},
 		"a time that is yet to come does not":    {pods: []corev1.Pod{ready(-9 * time.Second), ready(time.Hour)}, wanted: 2, want: -9 * time.Second},
 		"a pod more than the rollout had":        {pods: []corev1.Pod{ready(-9 * time.Second), unready, ready(-time.Second)}, wanted: 1, want: -9 * time.Second},

@@ -43,6 +43,14 @@ func TestWhenTheTimeRuns(t *testing.T) {
 	}
 }
 
+func TestTheTimeIsOverAtTheDeadline(t *testing.T) {
+	w := makeWorld(1).at(0).job(0).spec(deadline(60))
+	w.now = seconds(0).Add(-1)
+	assert.Equal(t, seconds(0).Time, decide(w.world).wake)
+	w.now = seconds(0).Time
+	assert.Equal(t, stopJob, decide(w.world).write, "it is woken then, and never again")
+}
+
 func TestAJobHasTheRestOfTheTime(t *testing.T) {
 	other := func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr.To[int64](5) }
 	for name, tc := range map[string]struct {

@@ -32,6 +32,7 @@ func TestWhatToWriteNext(t *testing.T) {
 		"a step is not run again when the next has a Job, whatever status says": {
 			world: makeWorld(3).at(0).job(1), want: nothing,
 		},
+		"nor when no status says anything":       {world: makeWorld(3).job(1), want: nothing},
 		"the last step is followed by none":      {world: makeWorld(2).at(1).job(0, complete).job(1, complete), want: nothing},
 		"what is in the way is not tried again":  {world: makeWorld(3).obstructed(obstacle{reason: "X"}), want: nothing},
 		"nothing is started while it is deleted": {world: makeWorld(3).deleted(), want: nothing},

@@ -105,3 +105,15 @@ func TestADeadlineThatSomebodyElseSetsAtTheSameTimeIsLeftAlone(t *testing.T) {
 	require.NoError(t, q.client.Get(t.Context(), keyOf(objectMeta("data", "s-00-0")), job))
 	assert.Equal(t, new(int64(5)), job.Spec.ActiveDeadlineSeconds)
 }
+
+func TestAJobOfSomebodyElseIsNotTakenForThatOfAStep(t *testing.T) {
+	q := newQuota(t, map[string]int{"data": 1})
+	q.refuses = func(*batchv1.Job) error { return nil }
+	theirs := &batchv1.Job{ObjectMeta: objectMeta("data", "s-00-0")}
+	complete(theirs)
+	require.NoError(t, q.client.Create(t.Context(), theirs))
+	q.look()
+	status := q.status("data", "s-00")
+	assert.Equal(t, v1alpha1.PhaseFailed, status.Phase)
+	assert.Contains(t, status.Message, "a Job s-00-0 exists that does not belong to this SequentialJob")
+}
