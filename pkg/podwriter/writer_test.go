@@ -16,12 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -29,76 +26,6 @@ import (
 
 	. "example.com/podsequence/internal/testing"
 )
-
-const gate = "podsequence.example.com/sequence-gate"
-
-var key = types.NamespacedName{Namespace: "shop", Name: "app"}
-
-// stage is a Writer over an engine in which pod "app" waits for pod "db".
-type stage struct {
-	engine *sequence.Engine
-	// app is never changed in place: the writer reads it at any time.
-	app     atomic.Pointer[corev1.Pod]
-	patches atomic.Int64
-	last    atomic.Pointer[string]
-	// refusal is what the API server says to the next patch; nil for success.
-	refusal atomic.Pointer[error]
-	writer  *Writer
-}
-
-// play runs the story in a bubble whose time passes only when nothing else can happen.
-func play(t *testing.T, options Options, story func(t *testing.T, s *stage)) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &stage{engine: sequence.NewEngine(sequence.Config{
-			SchedulerNames: []string{"podsequence-scheduler"}, GatePrefixes: []string{"podsequence.example.com/"},
-		})}
-		app := st.MakePod().Namespace("shop").Name("app").UID("app").SchedulingGates([]string{gate}).Obj()
-		app.ResourceVersion = "5"
-		s.app.Store(app)
-		s.engine.ApplySequence(MakeSequence("shop", "shop").UID("shop").Pods("Database", "db").Pods("Application", "app").Obj())
-		s.engine.ApplyPod(app)
-
-		client := fake.NewClientset()
-		client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-			s.patches.Add(1)
-			text := string(action.(clienttesting.PatchAction).GetPatch())
-			s.last.Store(&text)
-			if refusal := s.refusal.Swap(nil); refusal != nil {
-				return true, nil, *refusal
-			}
-			return true, s.app.Load(), nil
-		})
-		getPod := func(context.Context, types.NamespacedName) (*corev1.Pod, error) { return s.app.Load(), nil }
-		s.writer = New(client, getPod, s.engine, options)
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); s.writer.Run(ctx) }()
-		story(t, s)
-		cancel()
-		<-done
-	})
-}
-
-// change has the API server, and nobody else, see another version of pod "app".
-func (s *stage) change(edit func(*corev1.Pod)) {
-	app := s.app.Load().DeepCopy()
-	app.ResourceVersion = "6"
-	edit(app)
-	s.app.Store(app)
-}
-
-func (s *stage) databaseReady() {
-	db := st.MakePod().Namespace("shop").Name("db").UID("db").Node("n").Phase(corev1.PodSucceeded).Obj()
-	db.ResourceVersion = "6"
-	s.answer(s.engine.ApplyPod(db))
-}
-
-// answer answers the engine's questions: nothing is missing here.
-func (s *stage) answer(changes sequence.Changes) {
-	for subject, question := range changes.Questions {
-		s.answer(s.engine.Confirm(subject, question.Moment))
-	}
-}
 
 func TestLift(t *testing.T) {
 	t.Run("a pod that may go loses its gate", func(t *testing.T) {
