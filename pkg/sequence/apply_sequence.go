@@ -93,6 +93,9 @@ func (k *knowledge) swap(old, next *sequence, tx *transaction) {
 		for p := range pods {
 			k.recordProofs(p, tx)
 		}
+		if old != nil {
+			next.doubtPasses(old)
+		}
 		for _, d := range next.domains {
 			d.published.Released, d.published.unpublished = 0, true // every member is looked at by itself
 			tx.touch(d)

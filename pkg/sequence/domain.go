@@ -160,9 +160,7 @@ func (d *domain) reset() {
 // carry takes over what the domain of an earlier spec of the same object came to, as far as groups are defined the same.
 func (d *domain) carry(old *domain, same spec.Same) {
 	s := d.sequence
-	// What was passed while it was satisfied is passed for good from now on, so it must still be satisfied as of the edit.
-	becomesPermanent := old.sequence.Continuous && !s.Continuous
-	if !s.Continuous && !becomesPermanent {
+	if !s.Continuous && !old.sequence.Continuous {
 		for i := range (same.Set(old.Passed) &^ d.Passed).All() {
 			d.Pass(i, old.PassedAt(same[i]))
 		}
@@ -175,9 +173,6 @@ func (d *domain) carry(old *domain, same spec.Same) {
 			state := d.groupState(i)
 			state.satisfied, state.confirmed, state.waitConfirmed, state.since = true, before.confirmed, before.waitConfirmed, before.since
 			state.changed, state.question, state.asOf, state.needThen = before.changed, before.question, before.asOf, before.needThen
-			if becomesPermanent {
-				state.confirmed, state.question = false, s.knowledge.nowMoment()
-			}
 		} else if state := d.find(i); state != nil && old.evaluated {
 			state.lacked = !old.looksSatisfied(earlier)
 		}
