@@ -2,6 +2,7 @@ package podsequence
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,6 +13,12 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
+
+// maxBindsAtOnce is how many of our bindings are on the way to the API server at a time. A release of 1,000 pods would send as many
+// as the scheduler finds nodes for, which may be faster than they are answered. The default flow control of the API server has 300
+// requests of a service account wait (6 queues of 50, see PriorityLevelConfiguration workload-low) and refuses those that come on
+// top: they are sent again a second later.
+const maxBindsAtOnce = 100
 
 // Bind binds a pod that PodSequences release, and leaves the proof of that on it. It skips all other pods, which the next
 // Bind plugin binds, usually DefaultBinder.
@@ -25,6 +32,12 @@ import (
 // may be gone a moment later, whatever the status says: it puts the pod into back-off, with no plugin to blame. There
 // PreEnqueue asks the engine, and either the pod is tried again after back-off, or it is held until it is released.
 func (pl *PodSequence) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	select { // before the decision, so that it is not old when the pod is bound
+	case pl.holder.binds <- struct{}{}:
+		defer func() { <-pl.holder.binds }()
+	case <-ctx.Done():
+		return fwk.AsStatus(fmt.Errorf("wait for earlier bindings: %w", context.Cause(ctx)))
+	}
 	unbound := *pod // the scheduler has set the node already
 	unbound.Spec.NodeName = ""
 	verdict, status := pl.holder.decideInCycle(&unbound)

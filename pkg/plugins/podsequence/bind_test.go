@@ -3,7 +3,9 @@ package podsequence
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -71,7 +73,7 @@ func TestReleasedPodsAreBoundWithTheProof(t *testing.T) {
 // asynchronous is a handle of a scheduler whose feature SchedulerAsyncAPICalls is on.
 type asynchronous struct {
 	fwk.Handle
-	calls *calls
+	calls fwk.APICacher
 }
 
 func (a asynchronous) APICacher() fwk.APICacher { return a.calls }
@@ -105,6 +107,53 @@ func TestAsynchronousCallsBindWithTheProof(t *testing.T) {
 			assert.Empty(t, bindings, "it was bound past the dispatcher")
 		})
 	}
+}
+
+// unanswered are calls that the API server does not answer.
+type unanswered struct {
+	fwk.APICacher
+	sent atomic.Int32
+}
+
+func (u *unanswered) BindPod(*v1.Binding) (<-chan error, error) {
+	u.sent.Add(1)
+	return nil, nil
+}
+
+func (u *unanswered) WaitOnFinish(ctx context.Context, _ <-chan error) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestBindingsWaitWhileManyAreUnanswered(t *testing.T) {
+	s := newStage(t)
+	s.databaseFirst()
+	synctest.Test(t, func(t *testing.T) {
+		calls := &unanswered{}
+		s.holder.handle, s.holder.binds = asynchronous{s.holder.handle, calls}, make(chan struct{}, maxBindsAtOnce)
+		plugin := &PodSequence{holder: s.holder}
+		send := func(ctx context.Context, name string) <-chan *fwk.Status {
+			answer := make(chan *fwk.Status, 1)
+			go func() { answer <- plugin.Bind(ctx, framework.NewCycleState(), pod(name, "8").Obj(), "n") }()
+			return answer
+		}
+		many, forgetMany := context.WithCancel(t.Context())
+		for range maxBindsAtOnce {
+			send(many, "db")
+		}
+		synctest.Wait()
+		one, forgetOne := context.WithCancel(t.Context())
+		answer, last := send(one, "db"), send(t.Context(), "db")
+		synctest.Wait()
+		assert.EqualValues(t, maxBindsAtOnce, calls.sent.Load())
+
+		forgetOne()
+		assert.ErrorContains(t, (<-answer).AsError(), "wait for earlier bindings: context canceled")
+		forgetMany()
+		synctest.Wait()
+		assert.EqualValues(t, maxBindsAtOnce+1, calls.sent.Load(), "the last one waits though others were answered")
+		assert.Empty(t, last)
+	})
 }
 
 func TestFailureToBindIsReported(t *testing.T) {

@@ -30,6 +30,9 @@ type holder struct {
 	// makes all profiles before it starts any informer.
 	profiles sets.Set[string]
 
+	// binds has one entry for each binding that is on the way to the API server.
+	binds chan struct{}
+
 	// feeding is nil until run begins.
 	feeding atomic.Pointer[feeding]
 
@@ -110,6 +113,7 @@ func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
 	return &holder{
 		args: args, pods: pods, profiles: sets.New(profile),
 		unasked: map[types.UID]*v1.Pod{}, early: map[types.UID]earlyPod{},
+		binds: make(chan struct{}, maxBindsAtOnce),
 	}
 }
 
