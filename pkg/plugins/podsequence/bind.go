@@ -16,8 +16,8 @@ import (
 
 // maxBindsAtOnce is how many of our bindings are on the way to the API server at a time. A release of 1,000 pods would send as many
 // as the scheduler finds nodes for, which may be faster than they are answered. The default flow control of the API server has 300
-// requests of a service account wait (6 queues of 50, see PriorityLevelConfiguration workload-low) and refuses those that come on
-// top: they are sent again a second later.
+// requests of a flow wait (6 queues of 50, see PriorityLevelConfiguration workload-high) and refuses those that come on top: they
+// are sent again a second later.
 const maxBindsAtOnce = 100
 
 // Bind binds a pod that PodSequences release, and leaves the proof of that on it. It skips all other pods, which the next
