@@ -161,7 +161,7 @@ func (o *oracle) run(v *view, c *course) {
 			timedOut = g.Timeout != "" && o.timedOut(v, c, i, deadline)
 			inTime := s.since.Before(deadline.Truncate(time.Second))                                     // though it is told late
 			needsNone := c.node != "" && g.MinAvailable != nil && *g.MinAvailable == intstr.FromInt32(0) // it is never late
-			if s.satisfied && (!timedOut || inTime || waitOver || needsNone) {
+			if s.satisfied && o.applies(g, c.node) && (!timedOut || inTime || waitOver || needsNone) {
 				v.memory.once.Insert(at)
 				timedOut = false
 			}

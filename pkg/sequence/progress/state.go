@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"slices"
 	"time"
 
 	"example.com/podsequence/pkg/sequence/spec"
@@ -25,6 +26,13 @@ type State struct {
 
 	passedAt []time.Time // by group
 	lastPass time.Time   // in place of passedAt, see Compact
+}
+
+// Clone returns a copy that shares nothing with the state.
+func (s *State) Clone() *State {
+	clone := *s
+	clone.passedAt = slices.Clone(s.passedAt)
+	return &clone
 }
 
 // Current returns the groups that are reached and not passed.
@@ -133,10 +141,11 @@ func (s *State) IsDone(d Domain, group int, now time.Time) (at time.Time, ok boo
 }
 
 // noteSatisfied remembers of a released group that it was satisfied: it has no time-out any more. One that was too late, and
-// that the groups after it no longer wait for, must have been satisfied for as long as they would have waited.
+// that the groups after it no longer wait for, must have been satisfied for as long as they would have waited. One that is not for
+// this node is not looked at.
 func (s *State) noteSatisfied(d Domain, group int, now time.Time) {
 	readiness := d.Readiness(group)
-	if (!readiness.Confirmed && !readiness.Witnessed) || readiness.NeedsNothing || (d.Suspended && !s.Released.Has(group)) {
+	if (!readiness.Confirmed && !readiness.Witnessed) || readiness.Elsewhere || readiness.NeedsNothing || (d.Suspended && !s.Released.Has(group)) {
 		return
 	}
 	if !s.TimedOut(d, group, now) || !now.Before(WaitOver(d.Groups[group], readiness.Since)) {

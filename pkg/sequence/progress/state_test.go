@@ -160,6 +160,23 @@ func TestATimeoutOnANodeCountsAnewWhereNobodySawThatItWasOver(t *testing.T) {
 	}
 }
 
+// notHere are facts of groups that are not for the node.
+type notHere struct{ facts }
+
+func (n notHere) Readiness(group int) Readiness {
+	r := n.facts.Readiness(group)
+	r.Elsewhere = true
+	return r
+}
+
+func TestAGroupThatIsNotForTheNodeIsPassedAndNeverSatisfied(t *testing.T) {
+	d, s := Domain{Sequence: diamond(), Facts: notHere{facts{ready: map[int]int{0: 0}}}, OnNode: true, Known: true}, State{}
+	d.PerNode, d.Continuous = true, true
+	s.Advance(d, at(30))
+	assert.Equal(t, spec.Before(4), s.Passed)
+	assert.Zero(t, s.Once, "labels of the node may change, and the group then has its time-out")
+}
+
 func TestOnTheWayIsWhatNothingKeepsFromComing(t *testing.T) {
 	q := diamond()
 	q.PerNode, q.Continuous = true, true
