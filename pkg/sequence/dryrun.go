@@ -9,6 +9,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/placement"
+	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/report"
 )
 
@@ -83,22 +84,28 @@ func (k *knowledge) noteDryRun(dry *dryRun, p *pod, m membership) {
 	}
 }
 
-// waitsForAnswer reports whether the pods of the group wait for nothing but an answer, whether what looks ready is. That takes a
+// waitsForAnswer reports whether the pods of the group wait for nothing but answers, whether what looks ready is. That takes a
 // moment, and then they wait for nothing, or the domain is looked at again.
 func (m membership) waitsForAnswer(now time.Time) bool {
-	if m.sequence.PerNode {
-		return false
-	}
 	d := m.sequence.nodeless
-	if m.sequence.Suspended && !d.ReleasedBefore.Has(m.group) {
+	if m.sequence.PerNode || !d.unconfirmed {
 		return false
 	}
-	for i := range (m.sequence.groups[m.group].Awaited &^ d.Passed).All() {
-		if !d.looksSatisfied(i) || now.Before(d.waitOver(i)) {
-			return false
-		}
-	}
-	return d.unconfirmed
+	facts := d.progressFacts()
+	facts.Facts = trusting{facts.Facts}
+	answered := d.State.Clone()
+	answered.Advance(facts, now)
+	return answered.Released.Has(m.group)
+}
+
+// trusting are facts as they will be if all that looks satisfied is.
+type trusting struct{ progress.Facts }
+
+// Readiness implements progress.Facts.
+func (t trusting) Readiness(group int) progress.Readiness {
+	r := t.Facts.Readiness(group)
+	r.Confirmed = r.Satisfied
+	return r
 }
 
 // noteSighted notes which sequences with a dry run would have held a pod before it got the node with which it is first seen. Nobody
