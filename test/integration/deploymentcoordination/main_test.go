@@ -2,8 +2,7 @@
 // Deployment controller and our real controller under its own ServiceAccount. One cluster serves all tests of a run, each
 // in a namespace of its own, and a watcher that shares no code with the controller judges every one of them.
 //
-// Tests run one after another that stop the controller, take the policy away, have several changes counted as one because they
-// come within a second, or measure. The others run side by side when those are over.
+// Tests run one after another that stop the controller, take the policy away, or measure. The others run side by side when those are over.
 package deploymentcoordination
 
 import (
