@@ -39,6 +39,7 @@ type storedKind struct {
 	watches []*lateWatch
 	broken  bool // lists fail
 	lists   map[string]int
+	listed  int // how many objects were in all lists
 }
 
 // logged is one write.
@@ -142,6 +143,7 @@ func (k *storedKind) list(ctx context.Context, namespace string, options metav1.
 		}
 		list.Items = append(list.Items, stored.DeepCopyObject())
 	}
+	k.listed += len(list.Items)
 	return list, nil
 }
 

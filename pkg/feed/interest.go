@@ -64,6 +64,7 @@ type space struct {
 // spaceKind is what is known of one kind in a space.
 type spaceKind struct {
 	version string // of the list that has been entered; empty until then
+	others  bool   // the list left out what is wanted of all namespaces
 	gone    map[types.UID]struct{}
 }
 

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -30,7 +31,9 @@ type scope[T metav1.Object] struct {
 	outside string
 	wanted  func(T) bool
 	known   func(T) bool
-	feed    *Feed
+	// others select, together, all that is not wanted of namespaces that are not of interest.
+	others []string
+	feed   *Feed
 
 	// relisting is set while the watch has broken, and what was missed is being listed; settled is closed when it has been.
 	// No namespace becomes complete meanwhile. rounds counts how often that began.
@@ -47,7 +50,9 @@ var (
 
 // newScope has the store enter only what is of interest.
 func newScope[T metav1.Object](store *objectStore[T]) *scope[T] {
-	s := &scope[T]{store: store, feed: store.feed, kind: len(store.feed.scoped), relisting: true, settled: make(chan struct{})}
+	s := &scope[T]{
+		store: store, feed: store.feed, kind: len(store.feed.scoped), others: []string{""}, relisting: true, settled: make(chan struct{}),
+	}
 	store.scope = s
 	store.feed.scoped = append(store.feed.scoped, s)
 	return s
@@ -55,8 +60,9 @@ func newScope[T metav1.Object](store *objectStore[T]) *scope[T] {
 
 // entrance is how an event enters the engine; nil if it does not.
 //
-// An event that is not newer than the list of its namespace says nothing new, or is of an object that is gone. A deletion is
-// entered whatever the list said, for the object may have come in by an event before the list did.
+// An event that is not newer than the list of its namespace says nothing new, or is of an object that is gone, unless the list
+// left such objects out. A deletion is entered whatever the list said, for the object may have come in by an event before the list
+// did.
 func (s *scope[T]) entrance(object T, deleted bool) func(T) sequence.Changes {
 	sp := s.feed.interest.spaces[object.GetNamespace()]
 	switch {
@@ -75,6 +81,8 @@ func (s *scope[T]) entrance(object T, deleted bool) func(T) sequence.Changes {
 		return s.store.remove
 	case deleted:
 		return s.store.remove
+	case known.others && s.wanted(object):
+		return s.store.apply
 	case known.version == version || after(known.version, version):
 		return nil
 	}
@@ -90,7 +98,8 @@ func (k *spaceKind) bury(uid types.UID) {
 }
 
 // gather enters what there is in some spaces, a page at a time. No PodSequence of theirs is known to the engine, so
-// it does not matter that it sees them grow. What the watch brings meanwhile enters as well, and what is newer wins.
+// it does not matter that it sees them grow. What the watch brings meanwhile enters as well, and what is newer wins. What was
+// wanted before is not listed: the engine knows it, and when a scheduler starts that may be ten thousand held pods.
 func (s *scope[T]) gather(ctx context.Context, spaces []*space) error {
 	for ctx.Err() == nil {
 		round, missing, settled := s.begin(spaces)
@@ -110,16 +119,21 @@ func (s *scope[T]) gather(ctx context.Context, spaces []*space) error {
 				namespace = name
 			}
 		}
-		version := ""
 		// The events before this position may have been dropped: the watch had brought them before the spaces were of interest.
-		err := pages(ctx, s.limited, namespace, notOlder(s.store.position.at()), func(page []T, of string) (bool, error) {
-			version = of
-			return s.enterPage(page, round, missing), nil
-		})
-		if err != nil {
-			return err
+		oldest, newest := "", s.store.position.at()
+		for _, selector := range s.others {
+			options := notOlder(newest)
+			options.FieldSelector = selector
+			err := pages(ctx, s.limited, namespace, options, func(page []T, version string) (bool, error) {
+				newest = version
+				return s.enterPage(page, round, missing), nil
+			})
+			if err != nil {
+				return err
+			}
+			oldest = cmp.Or(oldest, newest)
 		}
-		s.end(round, missing, version)
+		s.end(round, missing, oldest, newest)
 	}
 	return ctx.Err()
 }
@@ -175,16 +189,16 @@ func (s *scope[T]) enterPage(page []T, round int, missing map[string]*space) boo
 	return true
 }
 
-// end notes that the engine knows all that was listed.
-func (s *scope[T]) end(round int, missing map[string]*space, version string) {
+// end notes that the engine knows all that was listed, in lists of which these are the versions of the first and of the last.
+func (s *scope[T]) end(round int, missing map[string]*space, oldest, newest string) {
 	s.feed.deliver.Lock()
 	defer s.feed.deliver.Unlock()
 	if s.relisting || s.rounds != round {
 		return
 	}
-	s.feed.versions.enter(version)
+	s.feed.versions.enter(newest)
 	for _, sp := range missing {
-		sp.kinds[s.kind] = spaceKind{version: version}
+		sp.kinds[s.kind] = spaceKind{version: oldest, others: s.wanted != nil}
 	}
 }
 

@@ -46,6 +46,16 @@ func (s *scoping) write(event watch.EventType, name string) *corev1.Pod {
 	return pod
 }
 
+// waiting creates a pod that has no node, and returns it.
+func (s *scoping) waiting(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: types.UID(name)}}
+	for _, edit := range edits {
+		edit(pod)
+	}
+	s.pods.write(watch.Added, pod)
+	return pod
+}
+
 // relistAll does what the reflector does when the watch has a gap.
 func (s *scoping) relistAll() {
 	list, err := s.ListWithContext(s.Context(), metav1.ListOptions{})
@@ -74,6 +84,15 @@ func (s *scoping) answering(happens func()) {
 	}
 }
 
+// newest has each list be of the newest version, though the watch has not come that far.
+func (s *scoping) newest() {
+	list := s.list
+	s.list = func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+		options.ResourceVersion, options.ResourceVersionMatch = "", ""
+		return list(ctx, namespace, options)
+	}
+}
+
 // recent has no list be older than what there is.
 func (s *scoping) recent() { s.store.position.bookmark(strconv.Itoa(s.pods.server.version)) }
 
@@ -90,7 +109,43 @@ func TestANamespaceBecomesOfInterest(t *testing.T) {
 			s.recent()
 			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
 			assert.ElementsMatch(t, []types.UID{"p1", "p2", "p3", "p4", "p5"}, s.known())
-			assert.Equal(t, map[string]int{"": 1, "a": 1}, s.pods.lists, "only this namespace is listed")
+			assert.Equal(t, map[string]int{"": 1, "a": 2}, s.pods.lists, "only this namespace is listed: the pods on nodes, and those that have ended without one")
+		},
+		"pods that wait for a node are known already": func(t *testing.T, s *scoping) {
+			for _, name := range []string{"p1", "p2", "p3"} {
+				require.NoError(t, s.store.Add(s.waiting(name)))
+			}
+			s.write(watch.Added, "bound")
+			s.recent()
+			before := s.pods.listed
+			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			assert.ElementsMatch(t, []types.UID{"p1", "p2", "p3", "bound"}, s.known())
+			assert.Equal(t, 1, s.pods.listed-before, "only the other one is listed")
+		},
+		"a pod that has ended without a node comes in": func(t *testing.T, s *scoping) {
+			s.waiting("p1", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed })
+			s.waiting("p2", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded })
+			s.recent()
+			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			assert.ElementsMatch(t, []types.UID{"p1", "p2"}, s.known())
+		},
+		"a pod that waits for a node comes in by an event that is not newer than the list": func(t *testing.T, s *scoping) {
+			created := s.waiting("p1").DeepCopy()
+			s.write(watch.Added, "bound")
+			s.newest()
+			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			assert.Equal(t, []types.UID{"bound"}, s.known())
+			require.NoError(t, s.store.Add(created))
+			assert.ElementsMatch(t, []types.UID{"p1", "bound"}, s.known())
+		},
+		"a pod that gets a node between the lists comes in": func(t *testing.T, s *scoping) {
+			require.NoError(t, s.store.Add(s.waiting("p1")))
+			s.recent()
+			var bound *corev1.Pod
+			s.answering(func() { bound = s.write(watch.Modified, "p1").DeepCopy() })
+			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			require.NoError(t, s.store.Update(bound))
+			assert.Equal(t, []types.UID{"p1"}, s.known())
 		},
 		"an event that is not newer than the list does not bring back what is gone": func(t *testing.T, s *scoping) {
 			created := s.write(watch.Added, "p1").DeepCopy()
@@ -145,7 +200,7 @@ func TestANamespaceBecomesOfInterest(t *testing.T) {
 			other := s.feed.interest.add(types.NamespacedName{Namespace: "b", Name: "shop"}, "b", nil)
 			require.NoError(t, s.gather(t.Context(), []*space{s.a, other}))
 			assert.Equal(t, []types.UID{"p1"}, s.known())
-			assert.Equal(t, map[string]int{"": 2}, s.pods.lists)
+			assert.Equal(t, map[string]int{"": 3}, s.pods.lists)
 		},
 	}
 	for name, test := range tests {

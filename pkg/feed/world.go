@@ -97,6 +97,7 @@ func (f *Feed) pods() *objectStore[*corev1.Pod] {
 	store.trim, store.intern = interned.trimPod, interned.internPod
 	scope := newScope(store)
 	scope.outside, scope.wanted, scope.known = waitsForNode, isWaitingForNode, f.engine.KnowsUnbound
+	scope.others = []string{hasNode, hasEndedWithoutNode}
 	return store
 }
 
@@ -106,6 +107,18 @@ var waitsForNode = fields.AndSelectors(
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 ).String()
+
+// hasNode and hasEndedWithoutNode select all other pods. A selector has no "or"; these are all phases but the two of the end.
+var (
+	hasNode             = fields.OneTermNotEqualSelector("spec.nodeName", "").String()
+	hasEndedWithoutNode = fields.AndSelectors(
+		fields.OneTermEqualSelector("spec.nodeName", ""),
+		fields.OneTermNotEqualSelector("status.phase", ""),
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodPending)),
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodRunning)),
+		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodUnknown)),
+	).String()
+)
 
 func isWaitingForNode(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
