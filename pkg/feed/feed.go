@@ -22,9 +22,11 @@
 //     older than what the watch had brought when the namespace was of interest already.
 //  2. In a complete namespace the engine knows, of each kind, what there was at the version of the list, and all later events up
 //     to where the watch has come. Where a watch has come therefore says the same of it as if it had always been of interest,
-//     and the barrier needs to know nothing of all this.
+//     and the barrier needs to know nothing of all this. Pods that wait for a node are not listed: of these the engine knows
+//     anyway what the watch has brought.
 //  3. An object that is gone does not come back: an event that is not newer than the list is dropped, a deletion never is, and
-//     what was deleted while a list was under way is not taken from it.
+//     what was deleted while a list was under way is not taken from it. An event of a pod that waits for a node is not dropped:
+//     such a pod may be known until the watch brings its deletion.
 //  4. No PodSequence is known to the engine of a namespace that is incomplete, so it does not matter that the engine sees the
 //     namespace grow. All its PodSequences enter in one step.
 //  5. A pod is not scheduled while a sequence is kept back that may hold it, see keptBack. That a sequence is kept back can be
