@@ -96,7 +96,7 @@ func (o *options) addControllers(mgr manager.Manager) error {
 		if err != nil {
 			return fmt.Errorf("add PodSequence controller: %w", err)
 		}
-		coordination.Holder = holder
+		coordination.Holder, coordination.HoldsKnown = holder, holder.Known()
 	}
 	if enabled.Has(sequentialJobs) {
 		if err := sequentialjob.Add(mgr); err != nil {

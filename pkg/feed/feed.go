@@ -64,6 +64,7 @@ import (
 type Feed struct {
 	engine *sequence.Engine
 	sink   func(sequence.Changes)
+	opened func() // nil if nobody wants to know
 
 	// world are the kinds that the engine must know before it hears of sequences.
 	world     []watchedKind
@@ -101,6 +102,8 @@ type Options struct {
 	// Sink gets what each event changed, in order, after the engine knows of it, and first of all, when the engine has
 	// come to know everything, all there is (Engine.Everything). It is called from several goroutines, one at a time.
 	Sink func(sequence.Changes)
+	// Opened, if set, is called each time when the engine has come to know everything. It must not block.
+	Opened func()
 	// Advanced, if set, is called when CaughtUp may give another answer than before. Calls may overlap.
 	Advanced func()
 	// ClusterScopeOnly has no nodes watched: the engine must be configured alike.
@@ -139,7 +142,7 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 
 	f := &Feed{
 		engine: engine, sink: options.Sink,
-		clock: options.Clock, rearm: make(chan struct{}, 1),
+		clock: options.Clock, rearm: make(chan struct{}, 1), opened: options.Opened,
 	}
 	f.versions = newVersions(f.splitStorage)
 	f.gathers = make(chan struct{}, gathersAtOnce)

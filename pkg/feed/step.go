@@ -18,6 +18,9 @@ func (f *Feed) open() {
 	f.state.Store(nil)
 	engineSynced.Set(1)
 	f.pass(f.engine.Everything())
+	if f.opened != nil {
+		f.opened()
+	}
 }
 
 // suspend closes the sink until the engine knows everything again, the sequences of a kind among them.

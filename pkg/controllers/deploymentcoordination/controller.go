@@ -49,6 +49,8 @@ type Options struct {
 	Holder Holder
 	// Holds has the namespaces in which what holds pods may have changed. It goes with Holder.
 	Holds *Holds
+	// HoldsKnown is closed when it is known for the first time what holds pods: before that, nothing seems to. It goes with Holder.
+	HoldsKnown <-chan struct{}
 }
 
 // Add adds the controller to the manager. It does nothing, and watches nothing, until the manager leads.
@@ -84,7 +86,8 @@ func Add(mgr manager.Manager, options Options) error {
 			CacheSyncTimeout: math.MaxInt64,
 		})
 	if options.Holds != nil {
-		b = b.WatchesRawSource(options.Holds.source(r.inNamespace))
+		// One that begins before it knows what holds pods gives a turn to a Deployment that cannot use it.
+		b = b.WatchesRawSource(holdSource{options.Holds.source(r.inNamespace), options.HoldsKnown, startPatience})
 	}
 	if err := b.Complete(r); err != nil {
 		return fmt.Errorf("make controller: %w", err)

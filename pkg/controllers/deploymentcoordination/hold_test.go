@@ -3,6 +3,7 @@ package deploymentcoordination
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -191,4 +192,33 @@ func TestHoldsAskForTheCoordinationsOfANamespace(t *testing.T) {
 	}
 	cancel()
 	assert.Eventually(t, holds.namespaces.ShuttingDown, time.Minute, time.Millisecond)
+}
+
+func TestTheControllerWaitsAtItsStartForWhatHoldsPods(t *testing.T) {
+	tests := map[string]struct {
+		after time.Duration // until it is known, or the controller is stopped
+		stop  bool
+		want  time.Duration
+	}{
+		"until it is known":                       {after: time.Second, want: time.Second},
+		"no longer than its patience":             {after: time.Hour, want: startPatience},
+		"no longer than the controller is to run": {after: time.Second, stop: true, want: time.Second},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				known := make(chan struct{})
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				happens := func() { close(known) }
+				if tc.stop {
+					happens = cancel
+				}
+				defer time.AfterFunc(tc.after, happens).Stop()
+				began := time.Now()
+				require.NoError(t, holdSource{known: known, patience: startPatience}.WaitForSync(ctx))
+				assert.Equal(t, tc.want, time.Since(began))
+			})
+		})
+	}
 }

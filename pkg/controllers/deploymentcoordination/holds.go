@@ -2,6 +2,7 @@ package deploymentcoordination
 
 import (
 	"context"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +40,29 @@ func NewHolds() *Holds { return &Holds{workqueue.NewTyped[string]()} }
 
 // Changed tells of a namespace. It does not block.
 func (h *Holds) Changed(namespace string) { h.namespaces.Add(namespace) }
+
+// startPatience is how long the controller waits at its start until it is known what holds pods. Then it begins without:
+// that pods cannot be listed is no reason to have no Deployment roll out.
+const startPatience = 30 * time.Second
+
+// holdSource is a source of which the controller waits until known is closed, or for its patience.
+type holdSource struct {
+	source.Source
+	known    <-chan struct{}
+	patience time.Duration
+}
+
+var _ source.SyncingSource = holdSource{}
+
+// WaitForSync implements source.SyncingSource. It does not fail.
+func (s holdSource) WaitForSync(ctx context.Context) error {
+	select {
+	case <-s.known:
+	case <-time.After(s.patience):
+	case <-ctx.Done():
+	}
+	return nil
+}
 
 // source asks for each namespace, not on the time of who calls Changed.
 func (h *Holds) source(enqueue func(q queue, namespace string)) source.Source {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -69,7 +70,10 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 		d.targets = newTargets(engine, options.HoldsChanged)
 	}
 	config := coreConfig(mgr)
-	source, err := feed.New(config, engine, feed.Options{Sink: d.dispatch, ClusterScopeOnly: options.clusterScopeOnly()})
+	known := make(chan struct{})
+	source, err := feed.New(config, engine, feed.Options{
+		Sink: d.dispatch, Opened: sync.OnceFunc(func() { close(known) }), ClusterScopeOnly: options.clusterScopeOnly(),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("make feed: %w", err)
 	}
@@ -103,7 +107,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 	if err := mgr.AddReadyzCheck(controllerName, readyz(mgr.Elected(), source.Why)); err != nil {
 		return nil, fmt.Errorf("add readiness check: %w", err)
 	}
-	return &Holds{engine, source.Why}, nil
+	return &Holds{engine, source.Why, known}, nil
 }
 
 // newStatusQueue makes the queue of statuses to look at: many sequences of one namespace do not delay those of another.

@@ -14,7 +14,11 @@ import (
 type Holds struct {
 	engine *sequence.Engine
 	why    func() string
+	known  <-chan struct{}
 }
+
+// Known is closed when all PodSequences and pods are known for the first time.
+func (h *Holds) Known() <-chan struct{} { return h.known }
 
 // WouldHold says what would hold a pod that does not exist yet. Until all PodSequences and pods are known, nothing
 // would. When they are, Options.HoldsChanged is called.
