@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/placement"
 )
@@ -286,4 +288,15 @@ func (k *knowledge) isReleasedOnPin(p *pod) bool {
 		}
 	}
 	return false
+}
+
+// openNodesOfPin are the nodes that a pinned pod may go to.
+func (k *knowledge) openNodesOfPin(p *pod) sets.Set[string] {
+	nodes := sets.Set[string]{}
+	for name := range k.nodesOf(p.pin.Pin) {
+		if p.openTo(name) {
+			nodes.Insert(name)
+		}
+	}
+	return nodes
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -68,4 +69,38 @@ func host(label, version string) *corev1.Node {
 	node := fleetNode(0, version)
 	node.Labels[corev1.LabelHostname] = label
 	return node
+}
+
+// The scheduler filters all nodes for a pod with a node selector on the host name, unless a plugin names the nodes.
+func TestAPinnedPodHasFewNodes(t *testing.T) {
+	pinned := func(host string) *corev1.Pod {
+		return makePod("pinned", "1").Label("tier", "app").NodeSelector(map[string]string{corev1.LabelHostname: host}).Obj()
+	}
+	tests := map[string]struct {
+		pod  *corev1.Pod
+		want []string
+	}{
+		"by the label of a host that is open":             {pod: pinned("here"), want: []string{"node-0"}},
+		"by the label of a host that is not open":         {pod: pinned("there"), want: []string{}},
+		"by the label of two hosts, of which one is open": {pod: pinned("twice"), want: []string{"node-1"}},
+		"by the name of the node": {
+			pod:  makePod("pinned", "1").Label("tier", "app").NodeAffinityIn("metadata.name", []string{"node-1"}, st.NodeSelectorTypeMatchFields).Obj(),
+			want: []string{"node-1"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			engine := fleet(50)
+			for i, label := range map[int]string{0: "here", 49: "there", 1: "twice", 48: "twice"} {
+				node := fleetNode(i, "2")
+				node.Labels[corev1.LabelHostname] = label
+				engine.ApplyNode(node)
+			}
+			engine.ApplyPod(driver(48, "2", corev1.ConditionFalse))
+			engine.ApplyPod(tc.pod)
+			nodes, few := engine.Placement(tc.pod).Few(5)
+			assert.True(t, few)
+			assert.ElementsMatch(t, tc.want, sets.List(nodes))
+		})
+	}
 }

@@ -82,14 +82,18 @@ func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
 	defer e.mu.RUnlock()
 
 	known, _ := e.find(p.pod)
-	if known.class == nil || known.class.nodes.Open > limit {
-		return nil, false
+	switch {
+	case known.class != nil && known.class.nodes.Open <= limit:
+		nodes = make(sets.Set[string], known.class.nodes.Open)
+		for slot := range known.class.nodes.In(placement.Open) {
+			nodes.Insert(e.slots[slot].Name)
+		}
+		return nodes, true
+	case known.pin != nil:
+		nodes = e.openNodesOfPin(known)
+		return nodes, len(nodes) <= limit
 	}
-	nodes = make(sets.Set[string], known.class.nodes.Open)
-	for slot := range known.class.nodes.In(placement.Open) {
-		nodes.Insert(e.slots[slot].Name)
-	}
-	return nodes, true
+	return nil, false
 }
 
 // Need is a pod's place in a sequence of node scope that keeps it from some nodes.

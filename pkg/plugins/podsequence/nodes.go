@@ -18,7 +18,8 @@ func (p placement) Clone() fwk.StateData { return p }
 
 const (
 	// To name the nodes saves filtering all others, but the message of a pod that fits on none of them then no longer
-	// says what the others lack. So it pays only when there are many nodes, and few of them are open.
+	// says what the others lack. So it pays only when there are many nodes, and few of them are open. To a pod with the
+	// name of its host in a node selector these are one: without a name from us the scheduler would filter them all.
 	manyNodes = 100
 	fewInMany = 10 // one in so many is few
 )
