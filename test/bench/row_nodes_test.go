@@ -29,7 +29,10 @@ func nodeRow() row {
 		question: "How long does a pod wait after the driver on its node is ready? Drivers turn ready at 100 a second, one on each node",
 		axes:     axes{X: "percent of the pods", Y: "milliseconds at most", LogY: true},
 		notes: []string{"The controller that takes the taint off a node reacts to a watch, makes 16 requests at a time and has no limit " +
-			"of requests. Row 7 has the requests of both."},
+			"of requests. Row 7 has the requests of both.",
+			"The waiting pods name their node by the label of its host, for which the stock scheduler filters all nodes at each try. If they " +
+				"name it by metadata.name, as pods of DaemonSets do, taints are faster, and our plugin is not: in two turns with 1,000 nodes " +
+				"taints took 246 and 542 ms in the median and 2,964 and 7,097 ms at the 99th percentile, our plugin 64 and 66, 129 and 119 ms."},
 	}
 	sizes := []int{1000, 5000}
 	if testing.Short() {
