@@ -180,13 +180,16 @@ test_packages := -deps -test -f '{{if and .GoFiles (ne .Name "main") (not .ForTe
 # Compilers and tests have memory enough, and too few processors, to collect garbage often.
 test: export GOGC ?= 400
 .PHONY: test
-test: build build-helm ## Run all tests, on a real control plane where they need one
+test: ## Run all tests, on a real control plane where they need one
+	@# Two programs at a time: a linker uses one processor most of the time.
+	@$(MAKE) --no-print-directory -j 2 build build-helm
 	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
 	@# `make verify` has go vet look at everything.
 	$(GO) test -vet=off $$($(GO) list ./... | grep -v /test/)
 	for module in images charts; do $(GO) -C hack/$$module test -vet=off ./... || exit 1; done
-	# Two packages at a time keep two processors busy. One has benchmarks only, and takes long to link.
-	$(GO) test -vet=off -p 2 -timeout 90m $$($(GO) list ./test/... | grep -v /schedulerperf)
+	# Two packages at a time leave a fifth of two processors idle: tests wait for one another. One package has benchmarks only,
+	# and takes long to link.
+	$(GO) test -vet=off -p 3 -timeout 90m $$($(GO) list ./test/... | grep -v /schedulerperf)
 
 STEPS ?= 2000000
 
