@@ -205,3 +205,32 @@ func TestRowsHaveNumbersOfTheirOwn(t *testing.T) {
 		assert.False(t, strings.Contains(r.question, "|"), "row %d would break the table", r.number)
 	}
 }
+
+func TestRowsOfASeriesAreMeasuredTogether(t *testing.T) {
+	var names []string
+	for _, together := range bySeries(allRows()) {
+		names = append(names, nameOf(together))
+	}
+	assert.Equal(t, []string{"1-idle", "2-batching", "3-held,4-churn", "5-release", "6-nodes", "7-requests", "8-growth", "9-restart", "10-tier"}, names)
+}
+
+func TestASharedVariantIsMeasuredOnceATurn(t *testing.T) {
+	var order []string
+	noted := func(name string) variant {
+		return variant{name: name, start: measureAnew(func(*testing.B, int) measurement {
+			order = append(order, name)
+			return measurement{figures: map[string]float64{"s": 1}}
+		})}
+	}
+	rows := []row{
+		{number: 3, turns: 2, series: "one", variants: []variant{noted("theirs"), noted("ours")}},
+		{number: 4, turns: 1, series: "one", variants: []variant{noted("ours"), noted("ours, later")}},
+	}
+	var measured map[string][]measurement
+	testing.Benchmark(func(b *testing.B) {
+		order = nil // go test may run this more than once
+		measured = measure(b, rows)
+	})
+	assert.Equal(t, []string{"theirs", "ours", "ours, later", "theirs", "ours", "ours, later"}, order)
+	assert.Len(t, measured["ours"], 2, "turns of both rows")
+}

@@ -43,6 +43,8 @@ type row struct {
 	claims   []claim
 	axes     axes
 	notes    []string
+	// series names the rows that share variants: a turn measures each of these once, for all rows. Empty if the row shares none.
+	series string
 }
 
 // variant is one of the things that are compared.
@@ -71,15 +73,16 @@ func allRows() []row {
 func BenchmarkRows(b *testing.B) {
 	wanted, err := parseRows(*rowNumbers)
 	require.NoError(b, err)
+	rows := slices.DeleteFunc(allRows(), func(r row) bool { return len(wanted) > 0 && !slices.Contains(wanted, r.number) })
 	var results []result
-	for _, r := range allRows() {
-		if len(wanted) > 0 && !slices.Contains(wanted, r.number) {
-			continue
-		}
-		b.Run(fmt.Sprintf("%d-%s", r.number, r.name), func(b *testing.B) {
-			done := r.measure(b)
-			results = append(results, done)
-			done.keep(b)
+	for _, together := range bySeries(rows) {
+		b.Run(nameOf(together), func(b *testing.B) {
+			measured := measure(b, together)
+			for _, r := range together {
+				done := r.conclude(b, measured)
+				results = append(results, done)
+				done.keep(b)
+			}
 		})
 	}
 	fmt.Println()
@@ -111,24 +114,54 @@ func parseRows(list string) ([]int, error) {
 	return rows, nil
 }
 
-// measure measures all variants of a row in turn.
-func (r row) measure(b *testing.B) result {
-	turns := inFull(r.turns, 1)
-	progress("row %d: %s", r.number, r.question)
-	run := make([]func(int) measurement, len(r.variants))
-	for i, v := range r.variants {
-		run[i] = v.start(b)
+// bySeries returns the rows that are measured together.
+func bySeries(rows []row) (together [][]row) {
+	for _, r := range rows {
+		same := func(others []row) bool { return r.series != "" && others[0].series == r.series }
+		if i := slices.IndexFunc(together, same); i >= 0 {
+			together[i] = append(together[i], r)
+			continue
+		}
+		together = append(together, []row{r})
+	}
+	return together
+}
+
+// nameOf returns the name of rows that are measured together, for people who follow the progress.
+func nameOf(rows []row) string {
+	names := make([]string, len(rows))
+	for i, r := range rows {
+		names[i] = fmt.Sprintf("%d-%s", r.number, r.name)
+	}
+	return strings.Join(names, ",")
+}
+
+// measure measures all variants of rows of a series in turn, as often as the row asks that asks for most turns.
+func measure(b *testing.B, rows []row) map[string][]measurement {
+	turns := 0
+	var variants []variant
+	var run []func(int) measurement
+	for _, r := range rows {
+		progress("row %d: %s", r.number, r.question)
+		turns = max(turns, inFull(r.turns, 1))
+		for _, v := range r.variants {
+			if slices.ContainsFunc(variants, func(other variant) bool { return other.name == v.name }) {
+				continue
+			}
+			variants = append(variants, v)
+			run = append(run, v.start(b))
+		}
 	}
 	measured := map[string][]measurement{}
 	for turn := range turns {
-		for i, v := range r.variants {
+		for i, v := range variants {
 			began := time.Now()
 			m := run[i](turn)
 			measured[v.name] = append(measured[v.name], m)
-			progress("row %d, turn %d of %d, %s: %s; took %.0f s", r.number, turn+1, turns, v.name, m, time.Since(began).Seconds())
+			progress("%s, turn %d of %d, %s: %s; took %.0f s", nameOf(rows), turn+1, turns, v.name, m, time.Since(began).Seconds())
 		}
 	}
-	return r.conclude(b, measured)
+	return measured
 }
 
 func (r row) conclude(b *testing.B, measured map[string][]measurement) result {
