@@ -18,12 +18,12 @@ func (k *knowledge) prepareClass(view *pod) *equivalenceClass {
 		return nil
 	}
 	view.memberships = ns.place(view)
-	needs := k.needs(view)
+	needs := k.settings.needs(view)
 	view.memberships = nil
 	if len(needs) == 0 || view.Wants().Pin() != nil {
 		return nil
 	}
-	return k.classFor(view.Wants(), needs)
+	return k.nodes.classFor(view.Wants(), needs)
 }
 
 // replacePods enters all pods that there are.
@@ -43,7 +43,7 @@ func (k *knowledge) replacePods(objects []*corev1.Pod, tx *transaction) {
 }
 
 func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transaction) {
-	ns := k.namespaceFor(view.Namespace)
+	ns := k.namespaces.get(view.Namespace)
 	p := ns.pods[view.Name]
 	if p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
 		return
@@ -61,17 +61,18 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	}
 	isNew := p.UID != view.UID
 	replace := isNew || !p.SameMembership(&view.Pod)
-	k.touchPod(p, tx)
+	p.touch(tx)
 	k.update(ns, p, view, replace, prepared, tx)
-	k.recordProofs(p, tx)
-	k.touchPod(p, tx)
+	p.recordProofs(tx)
+	p.touch(tx)
 	tx.entered = append(tx.entered, p)
 	if isNew {
 		tx.sighted = append(tx.sighted, sighted{p, nil})
 	}
 }
 
-func (k *knowledge) touchPod(p *pod, tx *transaction) {
+// touch has the domains settled that the pod counts in.
+func (p *pod) touch(tx *transaction) {
 	for _, m := range p.memberships {
 		tx.touch(m.sequence.domainOf(p))
 	}
@@ -88,18 +89,18 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 		return
 	}
 	delete(ns.pods, name)
-	k.unpublish(p)
-	k.forgetAskedPod(p)
+	k.published.forget(p)
+	k.questions.forgetAskedPod(p)
 	k.endDryRuns(p, p.memberships, true)
-	k.touchPod(p, tx)
+	p.touch(tx)
 	k.withdraw(p, tx)
-	k.declassify(p)
+	k.nodes.declassify(p)
 	p.memberships = nil
 	k.forgetIfEmpty(namespace, ns)
 }
 
 // recordProofs draws the conclusions from the proof on a pod: the groups before its own had been passed.
-func (k *knowledge) recordProofs(p *pod, tx *transaction) {
+func (p *pod) recordProofs(tx *transaction) {
 	for _, m := range p.memberships {
 		s := m.sequence
 		group, passed, ok := p.provenGroup(s)

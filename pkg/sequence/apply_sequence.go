@@ -47,8 +47,8 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 		}
 		return
 	}
-	next := newSequence(spec.Compile(stored, k.config.GatePrefixes), ps, stored.Cluster)
-	k.consult(next, old)
+	next := newSequence(spec.Compile(stored, k.settings.GatePrefixes), ps, stored.Cluster)
+	k.consents.consult(next, old, k.now)
 	k.swap(old, next, tx)
 }
 
@@ -91,7 +91,7 @@ func (k *knowledge) swap(old, next *sequence, tx *transaction) {
 		next.recall()
 		next.carryDryRun(old, k.now)
 		for p := range pods {
-			k.recordProofs(p, tx)
+			p.recordProofs(tx)
 		}
 		if old != nil {
 			next.doubtPasses(old)
@@ -111,7 +111,7 @@ func (k *knowledge) swap(old, next *sequence, tx *transaction) {
 		if !p.Bound() {
 			p.placed = p.placed.And(tx.Question)
 		}
-		k.classify(p, nil)
+		k.nodes.classify(p, k.settings.needs(p), nil)
 		tx.pods = append(tx.pods, p)
 	}
 	if next != nil && next.dry != nil {
@@ -137,14 +137,14 @@ func (k *knowledge) add(p *pod, m membership, tx *transaction) {
 	k.delist(p, tx)
 	p.memberships = append(p.memberships, m)
 	k.enlist(p, tx)
-	k.join(p, m, p) // that it is ready is no news
+	k.workloads.join(p, m, p) // that it is ready is no news
 }
 
 func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
 	for i, m := range p.memberships {
 		if m.sequence == s {
-			k.leave(p, m)
-			k.declassify(p)
+			k.workloads.leave(p, m)
+			k.nodes.declassify(p)
 			k.delist(p, tx)
 			p.memberships = append(p.memberships[:i:i], p.memberships[i+1:]...)
 			k.enlist(p, tx)

@@ -70,7 +70,7 @@ func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 	switch {
 	case p.Bound(), p.Terminating:
 	case is.early != nil:
-		k.askForPod(p, is.early, c)
+		k.questions.askForPod(p, is.early, c)
 		fallthrough
 	case is.held:
 		if !was.held || was.reason != is.reason {
@@ -78,7 +78,7 @@ func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 		}
 	case was.held, was.gains(is), was.liftsMore(is):
 		if len(is.lift) > 0 {
-			p.released = k.presentSighting()
+			p.released = k.questions.presentSighting()
 		}
 		c.Released = append(c.Released, Release{
 			Namespace: p.Namespace, Name: p.Name, UID: p.UID, SchedulerName: p.SchedulerName, CreatedAt: p.CreatedAt.Time(), Gates: is.lift,

@@ -2,11 +2,24 @@ package sequence
 
 import (
 	"math"
+	"sync/atomic"
 
 	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
+
+// questions are what is asked before something counts, and what is known of the answers.
+type questions struct {
+	newest      string        // the newest version of anything seen
+	moment      atomic.Uint64 // see Engine.Moment
+	split       bool          // see Engine.VersionsIncomparable
+	relisted    confirmation.Relisted
+	unconfirmed map[string]*unconfirmed // by namespace
+	reachedAsOf reachedAsOf
+}
+
+func newQuestions() questions { return questions{unconfirmed: map[string]*unconfirmed{}} }
 
 // unconfirmed are what waits for an answer about one namespace, or, without a name, about all of them.
 type unconfirmed struct {
@@ -16,8 +29,8 @@ type unconfirmed struct {
 }
 
 // confirm notes that no event of a subject is missing that had happened at a moment.
-func (k *knowledge) confirm(subject Subject, moment uint64, tx *transaction) {
-	u := k.unconfirmed[subject.Namespace]
+func (q *questions) confirm(subject Subject, moment uint64, tx *transaction) {
+	u := q.unconfirmed[subject.Namespace]
 	if u == nil || !u.known.Confirm(subject.Kinds, moment) {
 		return
 	}
@@ -31,31 +44,31 @@ func (k *knowledge) confirm(subject Subject, moment uint64, tx *transaction) {
 }
 
 // known is the moment up to which no event of the subject is missing.
-func (k *knowledge) known(subject Subject) uint64 {
+func (q *questions) known(subject Subject) uint64 {
 	known := uint64(0)
-	if u := k.unconfirmed[subject.Namespace]; u != nil {
+	if u := q.unconfirmed[subject.Namespace]; u != nil {
 		known = u.known[subject.Kinds]
 	}
-	if everywhere := k.unconfirmed[""]; everywhere != nil {
+	if everywhere := q.unconfirmed[""]; everywhere != nil {
 		known = max(known, everywhere.known[subject.Kinds])
 	}
 	return known
 }
 
 // knownOfAll is the moment up to which no event of any of the subjects is missing.
-func (k *knowledge) knownOfAll(subjects []Subject) uint64 {
+func (q *questions) knownOfAll(subjects []Subject) uint64 {
 	known := uint64(math.MaxUint64)
 	for _, subject := range subjects {
-		known = min(known, k.known(subject))
+		known = min(known, q.known(subject))
 	}
 	return known
 }
 
-func (k *knowledge) unconfirmedIn(namespace string) *unconfirmed {
-	u := k.unconfirmed[namespace]
+func (q *questions) unconfirmedIn(namespace string) *unconfirmed {
+	u := q.unconfirmed[namespace]
 	if u == nil {
 		u = &unconfirmed{domains: map[*domain]struct{}{}, pods: map[*pod]struct{}{}}
-		k.unconfirmed[namespace] = u
+		q.unconfirmed[namespace] = u
 	}
 	return u
 }
@@ -75,12 +88,12 @@ func (s *sequence) refreshSubjects() {
 func (s *sequence) namespacesOf(group int) map[string]struct{} { return s.groups[group].namespaces }
 
 // askForPod has a pod wait that would go if nothing was missing.
-func (k *knowledge) askForPod(p *pod, m *membership, changes *Changes) {
-	k.forgetAskedPod(p)
-	question := p.placed.And(k.relisted.Of(m.sequence.groups[m.group].subjectsBefore))
+func (q *questions) askForPod(p *pod, m *membership, changes *Changes) {
+	q.forgetAskedPod(p)
+	question := p.placed.And(q.relisted.Of(m.sequence.groups[m.group].subjectsBefore))
 	for _, subject := range m.sequence.groups[m.group].subjectsBefore {
-		if k.known(subject) < question.Moment {
-			k.unconfirmedIn(subject.Namespace).pods[p] = struct{}{}
+		if q.known(subject) < question.Moment {
+			q.unconfirmedIn(subject.Namespace).pods[p] = struct{}{}
 			p.asks = append(p.asks, subject)
 			changes.ask(subject, question)
 		}
@@ -88,21 +101,21 @@ func (k *knowledge) askForPod(p *pod, m *membership, changes *Changes) {
 }
 
 // forgetAskedPod has a pod, and forgetAsked a domain, not be looked at when an answer comes.
-func (k *knowledge) forgetAskedPod(p *pod) {
+func (q *questions) forgetAskedPod(p *pod) {
 	if len(p.asks) == 0 {
 		return // nobody writes to what all bound pods share
 	}
 	for _, subject := range p.asks {
-		if u := k.unconfirmed[subject.Namespace]; u != nil {
+		if u := q.unconfirmed[subject.Namespace]; u != nil {
 			delete(u.pods, p)
 		}
 	}
 	p.asks = nil
 }
 
-func (k *knowledge) forgetAsked(d *domain) {
+func (q *questions) forgetAsked(d *domain) {
 	for _, subject := range d.asks {
-		if u := k.unconfirmed[subject.Namespace]; u != nil {
+		if u := q.unconfirmed[subject.Namespace]; u != nil {
 			delete(u.domains, d)
 		}
 	}
@@ -110,15 +123,15 @@ func (k *knowledge) forgetAsked(d *domain) {
 }
 
 // askForDomain has a domain looked at again when nothing is missing any more, if there is a group in it for which that matters.
-func (k *knowledge) askForDomain(d *domain, changes *Changes) {
+func (q *questions) askForDomain(d *domain, changes *Changes) {
 	s := d.sequence
 	d.unconfirmed = false
-	k.forgetAsked(d)
+	q.forgetAsked(d)
 	ask := func(i int, question Question) {
 		d.unconfirmed = true
 		for _, subject := range s.groups[i].subjects {
-			if k.known(subject) < question.Moment {
-				k.unconfirmedIn(subject.Namespace).domains[d] = struct{}{}
+			if q.known(subject) < question.Moment {
+				q.unconfirmedIn(subject.Namespace).domains[d] = struct{}{}
 				d.asks = append(d.asks, subject)
 				changes.ask(subject, question)
 			}
@@ -132,7 +145,7 @@ func (k *knowledge) askForDomain(d *domain, changes *Changes) {
 		if state.satisfied && !state.confirmed && d.applies(s.groups[i]) {
 			ask(i, state.question)
 			if s.groups[i].Wait == 0 && !s.Continuous {
-				state.witness.Call(state.question, state.pictureAsOf(k.relisted.Of(s.groups[i].subjects)), state.since)
+				state.witness.Call(state.question, state.pictureAsOf(q.relisted.Of(s.groups[i].subjects)), state.since)
 			}
 		}
 		if state.witness.Waits() {
@@ -147,7 +160,7 @@ func (k *knowledge) askForDomain(d *domain, changes *Changes) {
 func (d *domain) settleConfirmation(i int, k *knowledge) {
 	state := d.find(i)
 	g := d.sequence.groups[i]
-	known, relisted := k.knownOfAll(g.subjects), k.relisted.Of(g.subjects)
+	known, relisted := k.questions.knownOfAll(g.subjects), k.questions.relisted.Of(g.subjects)
 	state.witness.Relisted(relisted)
 	state.witness.Settle(known)
 	if !state.satisfied || (d.isNode() && d.node == nil) {
@@ -160,7 +173,7 @@ func (d *domain) settleConfirmation(i int, k *knowledge) {
 		return
 	}
 	if g.Wait > 0 && over && !state.waitConfirmed {
-		state.confirmed, state.question = false, k.nowMoment()
+		state.confirmed, state.question = false, k.questions.nowMoment()
 	}
 	if !state.confirmed {
 		state.question = state.question.And(relisted)
@@ -176,15 +189,15 @@ func (d *domain) settleConfirmation(i int, k *knowledge) {
 // yet to be reached.
 func (d *domain) confirmedSinceReached(i int) bool {
 	g := d.sequence.groups[i]
-	return !d.Reached.Has(i) || d.reachedBefore.Has(i) || g.NeedsNoPods || d.sequence.knowledge.knownOfAll(g.subjects) >= d.reachedAsOf(i).Moment
+	return !d.Reached.Has(i) || d.reachedBefore.Has(i) || g.NeedsNoPods || d.sequence.knowledge.questions.knownOfAll(g.subjects) >= d.reachedAsOf(i).Moment
 }
 
 // reachedAsOf is about everything until the groups were passed that a group waits for. One that is satisfied was passed at the moment as
 // of which that is confirmed; of others nothing says at which moment they were.
 func (d *domain) reachedAsOf(i int) Question {
-	k := d.sequence.knowledge
-	if k.reachedAsOf.known.Has(i) {
-		return k.reachedAsOf.questions[i]
+	q := &d.sequence.knowledge.questions
+	if q.reachedAsOf.known.Has(i) {
+		return q.reachedAsOf.questions[i]
 	}
 	asOf := Question{}
 	for awaited := range d.sequence.groups[i].Direct.All() {
@@ -194,11 +207,11 @@ func (d *domain) reachedAsOf(i int) Question {
 		case state != nil && state.satisfied && state.confirmed:
 			asOf = asOf.And(state.question)
 		default:
-			asOf = k.nowMoment()
+			asOf = q.nowMoment()
 		}
 	}
-	k.reachedAsOf.questions[i] = asOf
-	k.reachedAsOf.known.Add(i)
+	q.reachedAsOf.questions[i] = asOf
+	q.reachedAsOf.known.Add(i)
 	return asOf
 }
 
@@ -232,28 +245,33 @@ func (s *groupState) pictureAsOf(relisted Question) string {
 
 // isEarly reports whether the pod came so lately that a change made before it, of what it must wait for, may be missing. What
 // is passed permanently needs no such care.
-func (k *knowledge) isEarly(p *pod) bool {
-	_, early := k.earlyIn(p)
+func (q *questions) isEarly(p *pod) bool {
+	_, early := q.earlyIn(p)
 	return early
 }
 
 // earlyIn returns the place of such a pod in the first of these sequences.
-func (k *knowledge) earlyIn(p *pod) (*membership, bool) {
+func (q *questions) earlyIn(p *pod) (*membership, bool) {
 	if p.Bound() || p.confirmed >= p.placed.Moment {
 		return nil, false
 	}
 	for i := range p.memberships {
 		m := &p.memberships[i]
 		if s := m.sequence; s.groups[m.group].Awaited != 0 && !s.DryRun && (s.PerNode || s.Continuous) &&
-			k.knownOfAll(s.groups[m.group].subjectsBefore) < max(p.placed.Moment, k.relisted.Of(s.groups[m.group].subjectsBefore).Moment) {
+			q.knownOfAll(s.groups[m.group].subjectsBefore) < max(p.placed.Moment, q.relisted.Of(s.groups[m.group].subjectsBefore).Moment) {
 			return m, true
 		}
 	}
 	return nil, false
 }
 
+// presentSighting is that of a pod that is seen at this moment.
+func (q *questions) presentSighting() Sighting {
+	return Sighting{Version: q.newest, Moment: q.moment.Load()}
+}
+
 // nowMoment is a question about everything until now.
-func (k *knowledge) nowMoment() Question { return Question{Moment: k.moment.Load(), Version: k.newest} }
+func (q *questions) nowMoment() Question { return Question{Moment: q.moment.Load(), Version: q.newest} }
 
 func (c *Changes) ask(subject Subject, question Question) {
 	if c.Questions == nil {

@@ -85,21 +85,21 @@ func (k *knowledge) consultAll(namespace string, tx *transaction) {
 	}
 	for _, s := range changed {
 		next := newSequence(s.Sequence, s.object, nil)
-		k.consult(next, s)
+		k.consents.consult(next, s, k.now)
 		k.swap(s, next, tx)
 	}
 }
 
 // consult asks the target namespace of a new sequence whether it allows it. old is what the sequence takes the place of; nil
 // if there is none.
-func (k *knowledge) consult(s, old *sequence) {
-	s.refusal = k.consents.refusal(s.Sequence)
+func (c *consents) consult(s, old *sequence, now time.Time) {
+	s.refusal = c.refusal(s.Sequence)
 	before, known := refusedByStatus(s), old != nil && old.UID == s.UID
 	if known {
 		before, s.allowedAt = old.refused(), old.allowedAt
 	}
 	if before && !s.refused() {
-		s.allowedAt = k.now.Truncate(time.Second)
+		s.allowedAt = now.Truncate(time.Second)
 	}
 	s.created = latest(s.created, s.allowedAt)
 }
@@ -138,15 +138,4 @@ func (c *consents) unlist(s *sequence) {
 func (c *consents) refusal(s *spec.Sequence) string {
 	list, exists := c.lists[s.Namespace]
 	return s.Refusal(list.text, exists)
-}
-
-// presentSighting is that of a pod that is seen at this moment.
-func (k *knowledge) presentSighting() Sighting {
-	return Sighting{Version: k.newest, Moment: k.moment.Load()}
-}
-
-// sighting completes the sighting of a pod with whether it matters what Namespaces say. It takes no lock.
-func (k *knowledge) sighting(namespace string, seen Sighting) Sighting {
-	seen.AsksNamespaces = k.published.asksNamespaces(namespace)
-	return seen
 }

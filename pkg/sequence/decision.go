@@ -8,8 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -21,7 +19,7 @@ func (e *Engine) Decide(object *corev1.Pod) report.Decision {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	p, known := e.find(object)
+	p, known := e.namespaces.find(object)
 	d := e.decision(p)
 	if d.Held && !known {
 		e.Remember(object)
@@ -41,29 +39,8 @@ type Sighting struct {
 	AsksNamespaces bool
 }
 
-// find is the pod as the engine knows it, or as much of it as can be worked out from the object.
-func (k *knowledge) find(object *corev1.Pod) (p *pod, known bool) {
-	ns := k.namespaces[object.Namespace]
-	if ns == nil {
-		return newPod(), false
-	}
-	p = ns.pods[object.Name]
-	if p != nil && !inventory.Newer(object.ResourceVersion, p.ResourceVersion) {
-		return p, true
-	}
-	if len(ns.selecting) == 0 && len(ns.naming) == 0 {
-		return newPod(), false
-	}
-	unseen := viewPod(object)
-	if p != nil && p.UID == object.UID && p.SameVerdict(&unseen.Pod) {
-		return p, true
-	}
-	unseen.memberships = ns.place(unseen)
-	return unseen, false
-}
-
 // mayBeScheduled reports whether every sequence releases the pod, and that is confirmed.
-func (k *knowledge) mayBeScheduled(p *pod) bool { return k.isReleased(p) && !k.isEarly(p) }
+func (k *knowledge) mayBeScheduled(p *pod) bool { return k.isReleased(p) && !k.questions.isEarly(p) }
 
 // isReleased reports whether every sequence that has the pod lets it go.
 func (k *knowledge) isReleased(p *pod) bool {
@@ -72,21 +49,14 @@ func (k *knowledge) isReleased(p *pod) bool {
 			continue
 		}
 		if m.sequence.PerNode {
-			if k.unsupported(p, m) {
+			if k.settings.unsupported(p, m) {
 				return false
 			}
 		} else if !m.sequence.nodeless.releases(m.group) {
 			return false
 		}
 	}
-	return k.isReleasedOnNodes(p)
-}
-
-// unsupported reports whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the
-// gate, but its scheduler is not ours.
-func (k *knowledge) unsupported(p *pod, m membership) bool {
-	return m.sequence.PerNode && !m.sequence.DryRun && p.HasGate(m.sequence.Gate) &&
-		(k.config.ClusterScopeOnly || !k.schedulerNames.Has(p.SchedulerName))
+	return k.nodes.isReleasedOnNodes(p)
 }
 
 // holding is the pod's place in the sequence that holds it, the first by namespace and name; nil if none does.
@@ -98,7 +68,7 @@ func (k *knowledge) holding(p *pod) *membership {
 			holding = m
 		}
 	}
-	if holding == nil && len(p.memberships) > 1 && !k.isReleasedOnNodes(p) {
+	if holding == nil && len(p.memberships) > 1 && !k.nodes.isReleasedOnNodes(p) {
 		holding = &p.limits().needs[0] // no sequence by itself, but on every node some sequence
 	}
 	return holding
@@ -109,7 +79,7 @@ func (k *knowledge) holding(p *pod) *membership {
 func (k *knowledge) decision(p *pod) (d report.Decision) {
 	holding, early := k.holding(p), false
 	if holding == nil {
-		if holding, early = k.earlyIn(p); !early {
+		if holding, early = k.questions.earlyIn(p); !early {
 			return d
 		}
 	}
@@ -125,10 +95,10 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 		return d
 	}
 	switch {
-	case k.unsupported(p, *holding):
+	case k.settings.unsupported(p, *holding):
 		d.Reason = report.HeldUnsupported
 	case p.pin != nil:
-		n := k.nodeOfPin(p.pin.Pin)
+		n := k.nodes.nodeOfPin(p.pin.Pin)
 		if d.Node = p.pin.Node + p.pin.Host; n == nil {
 			d.Reason = report.HeldByUnknownNode
 			break
@@ -155,16 +125,16 @@ func (k *knowledge) holds(p *pod, m membership) bool {
 		return !m.sequence.nodeless.releases(m.group)
 	}
 	switch {
-	case k.unsupported(p, m):
+	case k.settings.unsupported(p, m):
 		return true
 	case m.waitsForNothing():
 		return false
 	case p.class != nil:
 		return p.class.nodes.Held() && p.class.waitsFor(m)
 	case p.pin != nil:
-		return !k.isReleasedOnNodes(p) && !k.openOnPin(p.pin.Pin, m)
+		return !k.nodes.isReleasedOnNodes(p) && !k.nodes.openOnPin(p.pin.Pin, m)
 	}
-	return p.memberships != nil && p.Wants() != nil && !p.Terminating && k.schedulerNames.Has(p.SchedulerName)
+	return p.memberships != nil && p.Wants() != nil && !p.Terminating && k.settings.isOurs(p)
 }
 
 // reasonOf returns what a pod waits for that this sequence holds.
@@ -173,7 +143,7 @@ func (k *knowledge) reasonOf(p *pod, m *membership) reason {
 	if !m.sequence.PerNode || p.pin == nil {
 		return r
 	}
-	if n := k.nodeOfPin(p.pin.Pin); n == nil {
+	if n := k.nodes.nodeOfPin(p.pin.Pin); n == nil {
 		r.group = -1
 	} else if waitsFor := m.sequence.currentOn(n) & m.sequence.groups[m.group].Awaited; waitsFor != 0 {
 		r.group = int8(waitsFor.First()) + 1
@@ -207,27 +177,6 @@ func (d *domain) describe(decision *report.Decision, now time.Time) {
 // waitsFor returns the groups that members of a group wait for, as far as they are under way: not those that wait themselves.
 func (d *domain) waitsFor(group int) spec.GroupSet {
 	return d.sequence.groups[group].Awaited & d.Current()
-}
-
-// openOnPin reports whether the sequence lets the pod go to some node that the pin means.
-func (k *knowledge) openOnPin(p inventory.Pin, m membership) bool {
-	for name := range k.nodesOf(p) {
-		if m.sequence.stateOn(name, m.group) == placement.Open {
-			return true
-		}
-	}
-	return false
-}
-
-// nodeOfPin is the first by name of the nodes that the pin means; nil if there is none.
-func (k *knowledge) nodeOfPin(p inventory.Pin) *node {
-	var first *node
-	for name := range k.nodesOf(p) {
-		if n := k.nodes[name]; n != nil && (first == nil || n.Name < first.Name) {
-			first = n
-		}
-	}
-	return first
 }
 
 // compareKeys orders sequences by namespace and name.

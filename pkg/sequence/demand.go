@@ -88,3 +88,45 @@ func bump(counts *map[string]int, key string, sign int) {
 		delete(*counts, key)
 	}
 }
+
+// touch and update mark what a demand changes.
+func (d *demand) touch(tx *transaction) {
+	if !d.sequence.PerNode {
+		tx.touch(d.sequence.nodeless)
+	}
+}
+
+// completed says that the workload is a Job that has completed just now: since when the group is satisfied, it says itself.
+func (d *demand) update(completed bool, tx *transaction) {
+	if d.sequence.PerNode {
+		return
+	}
+	d.refresh()
+	if completed && d.entered.Need > 0 {
+		state := d.sequence.nodeless.groupState(d.group)
+		state.turned = latest(state.turned, d.workload.CompletedAt)
+	}
+	d.touch(tx)
+}
+
+// unplace takes the workload out of all sequences.
+func (all *workloads) unplace(w *workload, tx *transaction) {
+	for _, demand := range w.demands {
+		all.withdrawDemand(demand, tx)
+	}
+}
+
+func (all *workloads) withdrawDemand(demand *demand, tx *transaction) {
+	w, s := demand.workload, demand.sequence
+	delete(w.demands, s)
+	delete(s.groups[demand.group].demands, demand)
+	if !s.PerNode {
+		demand.withdraw()
+		tx.touch(s.nodeless)
+		return
+	}
+	for name := range w.due {
+		tx.touchGroup(s.domains[name], demand.group)
+	}
+	all.forgetDue(w)
+}

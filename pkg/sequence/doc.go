@@ -19,9 +19,18 @@
 //	spec          a PodSequence compiled: groups, predecessors, selectors, problems
 //
 // In this package the Engine takes events in (engine.go) and answers questions, and has the only locks. What is known, and what
-// follows from it, is a type without a lock (knowledge.go): the apply_ files enter events, settle.go works out what a
-// transaction changed and publishes it, judge.go says what a pod may do now, and changes.go how that differs from what was
-// published.
+// follows from it, is a type without a lock (knowledge.go). Its parts are types of their own, which know nothing of one another:
+//
+//	namespaces  pods by namespace, and the sequences that reach it (namespace.go)
+//	workloads   who owns which pods, and what pods give to the sums of groups (workloads.go, count.go)
+//	podGroups   how many pods PodGroups ask for (podgroup.go)
+//	nodes       who may use which node: equivalence classes and pins (node.go, equivalenceclass.go, pin.go)
+//	consents    which namespaces let whom hold their pods (consent.go)
+//	questions   what was asked before something counts, and what is known of the answers (confirm.go)
+//	published   what readers see without a lock (verdict.go)
+//
+// What needs several of them is a method of knowledge: the apply_ files enter events, settle.go works out what a transaction changed
+// and publishes it, judge.go says what a pod may do now, and changes.go how that differs from what was published.
 //
 // # Words
 //

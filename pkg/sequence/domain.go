@@ -84,7 +84,7 @@ func (d *domain) applies(g *group) bool { return d.node == nil || g.AppliesTo(d.
 func (d *domain) evaluate(k *knowledge, tx *transaction) {
 	question, version := tx.Question, tx.version
 	if !d.evaluated {
-		question, version = k.nowMoment(), k.newest
+		question, version = k.questions.nowMoment(), k.questions.newest
 	}
 	for _, state := range d.groupStates {
 		i, question, version := state.group, question, version
@@ -96,7 +96,7 @@ func (d *domain) evaluate(k *knowledge, tx *transaction) {
 		need := facts.Need()
 		satisfied := !d.sequence.refused() && facts.IsSatisfied(need)
 		if state.changed.Moment == 0 {
-			question, version = k.nowMoment(), k.newest // until now nothing of it was looked at
+			question, version = k.questions.nowMoment(), k.questions.newest // until now nothing of it was looked at
 		}
 		state.changed, state.asOf = state.changed.And(question), inventory.Newest(state.asOf, version)
 		if need.Ready = 0; !state.satisfied || need != state.needThen || tx.relisted {
@@ -105,7 +105,7 @@ func (d *domain) evaluate(k *knowledge, tx *transaction) {
 		if g := d.sequence.groups[i]; g.watchedSince.IsZero() {
 			g.watchedSince = k.now.Truncate(time.Second)
 		}
-		state.witness.Notice(tx.version, !tx.relisted && !k.split)
+		state.witness.Notice(tx.version, !tx.relisted && !k.questions.split)
 		state.since = d.satisfiedSince(i, satisfied, k)
 		state.satisfied, state.lacked, state.dirty, state.turned = satisfied, false, false, time.Time{}
 		d.settleConfirmation(i, k)
@@ -121,7 +121,7 @@ func (d *domain) advance(now time.Time) {
 		return // nothing is bound here
 	}
 	facts := d.progressFacts()
-	d.reachedBefore, s.knowledge.reachedAsOf.known = d.Reached, 0
+	d.reachedBefore, s.knowledge.questions.reachedAsOf.known = d.Reached, 0
 	d.Advance(facts, now)
 	d.askAgainOfReached()
 	d.wake = d.NextWake(facts, now)

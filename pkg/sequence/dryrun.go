@@ -73,7 +73,7 @@ func (k *knowledge) noteDryRuns(p *pod) {
 
 func (k *knowledge) noteDryRun(dry *dryRun, p *pod, m membership) {
 	_, noted := dry.held[p]
-	switch ours := k.schedulerNames.Has(p.SchedulerName); {
+	switch ours := k.settings.isOurs(p); {
 	case p.Terminating, noted && m.sequence.domainOf(p).releases(m.group):
 		dry.end(p, k.now)
 	case p.Bound(), noted && !ours && !p.HasGate(m.sequence.Gate): // it went because of the dry run, or is noted by noteSighted
@@ -113,7 +113,7 @@ func (t trusting) Readiness(group int) progress.Readiness {
 func (k *knowledge) noteSighted(p sighted) {
 	for _, m := range p.memberships {
 		s := m.sequence
-		if s.dry == nil || (p.in != nil && p.in != s) || !p.Bound() || p.Terminating || s.Continuous || !k.schedulerNames.Has(p.SchedulerName) ||
+		if s.dry == nil || (p.in != nil && p.in != s) || !p.Bound() || p.Terminating || s.Continuous || !k.settings.isOurs(p.pod) ||
 			p.CreatedAt.Time().Before(s.created) || s.domainOf(p.pod).releases(m.group) || m.waitsForAnswer(k.now) {
 			continue
 		}
@@ -190,7 +190,7 @@ func (k *knowledge) noteReleases(d *domain, before publishedDomain) {
 // wouldHold reports whether a sequence would hold a pod without a node but for its dry run.
 func (k *knowledge) wouldHold(p *pod, m membership) bool {
 	s := m.sequence
-	ours := k.schedulerNames.Has(p.SchedulerName)
+	ours := k.settings.isOurs(p)
 	switch {
 	case !ours && !p.HasGate(s.Gate), s.refused():
 		return false
@@ -202,10 +202,10 @@ func (k *knowledge) wouldHold(p *pod, m membership) bool {
 		return false
 	}
 	if pin := p.Wants().Pin(); pin != nil {
-		return !k.openOnPin(*pin, m)
+		return !k.nodes.openOnPin(*pin, m)
 	}
 	suits, onTheWay := placement.NewRequirement(p.Wants()), false
-	for name, n := range k.nodes {
+	for name, n := range k.nodes.byName {
 		if !suits.Suits(&n.Node) {
 			continue
 		}

@@ -31,7 +31,7 @@ func (s *sequence) stateOn(name string, group int) placement.State {
 	if d := s.domains[name]; d != nil {
 		return d.standing().State(group)
 	}
-	return s.onEmptyNode(s.knowledge.nodes[name]).State(group)
+	return s.onEmptyNode(s.knowledge.nodes.byName[name]).State(group)
 }
 
 // currentOn returns the groups that are under way on a node.
@@ -75,7 +75,7 @@ func (s *sequence) noteFirstReleased(tx *transaction) {
 			tx.touch(d)
 		}
 		if s.PerNode {
-			for name, n := range s.knowledge.nodes {
+			for name, n := range s.knowledge.nodes.byName {
 				if s.domains[name] == nil {
 					tx.touchEmptyNode(s, name, n)
 				}
@@ -90,12 +90,12 @@ func (s *sequence) domainAt(name string) *domain {
 	if d := s.domains[name]; d != nil {
 		return d
 	}
-	return s.newDomain(name, s.knowledge.nodes[name])
+	return s.newDomain(name, s.knowledge.nodes.byName[name])
 }
 
 // newDomain makes a domain where none is. before is its node as it was before this transaction; nil if there was none.
 func (s *sequence) newDomain(name string, before *node) *domain {
-	d := &domain{sequence: s, name: name, node: s.knowledge.nodes[name]}
+	d := &domain{sequence: s, name: name, node: s.knowledge.nodes.byName[name]}
 	d.alarm.Owner = d
 	d.takeOver(before)
 	s.domainsMu.Lock()
@@ -115,7 +115,7 @@ func (d *domain) takeOver(before *node) {
 		}
 		return
 	}
-	moment := s.knowledge.moment.Load()
+	moment := s.knowledge.questions.moment.Load()
 	if before == nil || before.listedAt == moment || s.listedAt == moment {
 		return
 	}

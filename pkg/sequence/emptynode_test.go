@@ -140,7 +140,7 @@ func TestPodsThatTolerateDifferentThingsTakeLittleMemoryForEachNode(t *testing.T
 // checkBlanks sees that nothing is said of nodes without a domain but what a domain would say.
 func (c *comparison) checkBlanks() error {
 	for s := range c.engine.perNode {
-		for name, n := range c.engine.nodes {
+		for name, n := range c.engine.nodes.byName {
 			switch d := s.domains[name]; {
 			case d == nil && s.Eager:
 				return fmt.Errorf("%s has no lane for %s", s.Key.Name, name)

@@ -14,16 +14,6 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// Config is what the operator of the cluster decides.
-type Config struct {
-	// SchedulerNames are the profiles of our scheduler: pods with one of these names can be held without a gate.
-	SchedulerNames []string
-	// GatePrefixes are the beginnings of gate names that may be lifted.
-	GatePrefixes []string
-	// ClusterScopeOnly reports that the engine does not see nodes: sequences of node scope are reported and release nothing.
-	ClusterScopeOnly bool
-}
-
 // Engine takes in what the API server says of PodSequences, pods, nodes and the workloads that make pods, event by event, and
 // publishes what that changes. It is safe for concurrent use.
 //
@@ -50,7 +40,7 @@ func (e *Engine) settleAfter(enter func() *transaction) Changes {
 // settleAt is settleAfter for an event of a version.
 func (e *Engine) settleAt(version string, enter func(*transaction)) Changes {
 	return e.settleAfter(func() *transaction {
-		tx := e.at(version)
+		tx := e.questions.at(version)
 		enter(tx)
 		return tx
 	})
@@ -59,7 +49,7 @@ func (e *Engine) settleAt(version string, enter func(*transaction)) Changes {
 // settleListed is settleAfter for a list of a version.
 func (e *Engine) settleListed(version string, enter func(*transaction)) Changes {
 	return e.settleAfter(func() *transaction {
-		tx := e.relistedAt(version)
+		tx := e.questions.relistedAt(version)
 		enter(tx)
 		return tx
 	})
@@ -74,7 +64,7 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	prepared := e.prepareClass(view) // may take a while: nobody who asks waits for it
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	tx := e.at(view.ResourceVersion)
+	tx := e.questions.at(view.ResourceVersion)
 	e.applyPod(view, prepared, tx)
 	return e.settle(tx)
 }
@@ -92,7 +82,7 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	tx := e.relistedOf(OfPods, version)
+	tx := e.questions.relistedOf(OfPods, version)
 	e.replacePods(objects, tx)
 	changes := e.settle(tx)
 	e.unseen.listed(version) // what it has is published
@@ -149,14 +139,14 @@ func (e *Engine) ApplyWorkload(object metav1.Object) Changes {
 	e.prepareDue(view) // may take a while, as above
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	tx := e.at(view.ResourceVersion)
+	tx := e.questions.at(view.ResourceVersion)
 	e.applyWorkload(view, tx)
 	return e.settle(tx)
 }
 
 // RemoveWorkload tells the engine that a workload is gone.
 func (e *Engine) RemoveWorkload(object metav1.Object) Changes {
-	return e.settleAt(object.GetResourceVersion(), func(tx *transaction) { e.removeWorkload(object.GetUID(), tx) })
+	return e.settleAt(object.GetResourceVersion(), func(tx *transaction) { e.workloads.remove(object.GetUID(), tx) })
 }
 
 // ReplaceWorkloads tells the engine of all workloads of one kind that there are at a version, in one step.
@@ -167,7 +157,7 @@ func (e *Engine) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, 
 	views := e.prepareWorkloads(kind, objects) // may take a while, as above
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	tx := e.relistedOf(KindsWith(kind), version)
+	tx := e.questions.relistedOf(KindsWith(kind), version)
 	e.replaceWorkloads(kind, views, tx)
 	return e.settle(tx)
 }
@@ -204,7 +194,7 @@ func (e *Engine) RemoveNamespace(object *corev1.Namespace) Changes {
 // ReplaceNamespaces tells the engine of all namespaces that there are at a version.
 func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes {
 	return e.settleAfter(func() *transaction {
-		tx := e.relistedOf(OfNamespaces, version)
+		tx := e.questions.relistedOf(OfNamespaces, version)
 		e.replaceNamespaces(objects, tx)
 		return tx
 	})
@@ -219,8 +209,8 @@ func (e *Engine) ForgetNamespace(name string) Changes {
 // ApplyPodGroup tells the engine how many pods a PodGroup asks for at least; 0 if for none in particular, or if it is gone.
 func (e *Engine) ApplyPodGroup(reference podgroups.Reference, minimum int) Changes {
 	return e.settleAfter(func() *transaction {
-		tx := e.at(e.newest) // when it changed nobody says
-		e.applyPodGroup(reference, minimum, tx)
+		tx := e.questions.at(e.questions.newest) // when it changed nobody says
+		e.podGroups.apply(reference, minimum, tx)
 		return tx
 	})
 }
@@ -229,7 +219,7 @@ func (e *Engine) ApplyPodGroup(reference podgroups.Reference, minimum int) Chang
 // keeps some kinds in an etcd of their own. It cannot be taken back.
 func (e *Engine) VersionsIncomparable() {
 	e.settleAfter(func() *transaction {
-		e.split = true
+		e.questions.split = true
 		return &transaction{}
 	})
 }
@@ -242,7 +232,7 @@ func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
 	defer e.mu.Unlock()
 
 	tx := transaction{} // on the stack: there are many answers
-	e.confirm(subject, moment, &tx)
+	e.questions.confirm(subject, moment, &tx)
 	return e.settle(&tx)
 }
 
@@ -268,7 +258,7 @@ func (e *Engine) NextWake() time.Time {
 
 // Moment counts the events that the engine has been told of. What is found to be there after it was read was known, if it
 // was there before, when the events up to the moment were entered. The last of them may be on the way in.
-func (e *Engine) Moment() uint64 { return e.moment.Load() }
+func (e *Engine) Moment() uint64 { return e.questions.moment.Load() }
 
 // Everything returns what the engine would have reported had it come to know all it knows in one step: every pod that may be
 // scheduled, every pod that must wait, every sequence.

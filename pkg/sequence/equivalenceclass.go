@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/sets"
-
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/placement"
 )
@@ -38,14 +36,8 @@ type equivalenceClass struct {
 type limits struct {
 	// needs are their places in sequences of node scope. No element is ever written to: who reads what is published reads them too.
 	needs []membership
-	// opened is the transaction in which a node last opened to them, see Engine.settled.
+	// opened is the transaction in which a node last opened to them, see transaction.number.
 	opened uint64
-}
-
-// pin is the one node that a pod asks for. The pod has no equivalence class.
-type pin struct {
-	inventory.Pin
-	limits
 }
 
 // limits returns what keeps the pod from some nodes; nil if nothing does.
@@ -88,18 +80,18 @@ func (c *equivalenceClass) stateOn(name string) placement.State {
 // waitsFor reports whether the pods wait for this sequence, and not only for another one.
 func (c *equivalenceClass) waitsFor(m membership) bool {
 	slot := c.nodes.First(placement.OnTheWay) // one will do: the answer is for people
-	return slot >= 0 && m.sequence.stateOn(m.sequence.knowledge.slots[slot].Name, m.group) != placement.Open
+	return slot >= 0 && m.sequence.stateOn(m.sequence.knowledge.nodes.slots[slot].Name, m.group) != placement.Open
 }
 
 // refresh works out anew what the node is to the equivalence class.
-func (c *equivalenceClass) refresh(n *node, settled uint64, tx *transaction) {
+func (c *equivalenceClass) refresh(n *node, tx *transaction) {
 	if n == nil || c.nodes.At(n.slot) == placement.Unsuitable {
 		return
 	}
 	tx.touchClass(c)
 	if now := c.stateOn(n.Name); now != c.nodes.At(n.slot) {
 		if now == placement.Open {
-			c.opened = settled
+			c.opened = tx.number
 		}
 		c.nodes.Set(n.slot, now)
 	}
@@ -113,47 +105,32 @@ type requirements struct {
 
 func (r *requirements) all() iter.Seq[*requirement] { return maps.Values(r.byKey) }
 
-// needs returns the pod's places that keep it from some nodes, sorted by sequence.
-func (k *knowledge) needs(p *pod) []membership {
-	if p.Wants() == nil || p.Terminating || !k.schedulerNames.Has(p.SchedulerName) {
-		return nil
-	}
-	var needs []membership
-	for _, m := range p.memberships {
-		if m.sequence.PerNode && !m.sequence.DryRun && !m.waitsForNothing() {
-			needs = append(needs, m)
-		}
-	}
-	slices.SortFunc(needs, func(a, b membership) int { return compareKeys(a.sequence.Key, b.sequence.Key) })
-	return needs
-}
-
 // classFor finds the equivalence class of pods with these wants and needs, or makes it. It only reads what the engine has: an equivalence class
 // that is new must be listed.
-func (k *knowledge) classFor(wants *inventory.NodeRequirement, needs []membership) *equivalenceClass {
+func (all *nodes) classFor(wants *inventory.NodeRequirement, needs []membership) *equivalenceClass {
 	requirementKey := wants.Key()
 	key := strings.Builder{}
 	key.WriteString(requirementKey)
 	for _, m := range needs {
 		fmt.Fprintf(&key, "|%p %d", m.sequence, m.group)
 	}
-	if c := k.requirements.classes[key.String()]; c != nil {
+	if c := all.requirements.classes[key.String()]; c != nil {
 		return c
 	}
 	c := &equivalenceClass{
 		limits: limits{needs: needs}, key: key.String(), requirementKey: requirementKey,
-		requirement: k.requirements.byKey[requirementKey],
-		pods:        map[*pod]struct{}{}, nodes: placement.NewNodes(len(k.slots)),
+		requirement: all.requirements.byKey[requirementKey],
+		pods:        map[*pod]struct{}{}, nodes: placement.NewNodes(len(all.slots)),
 	}
 	if c.requirement == nil {
 		c.requirement = &requirement{Requirement: placement.NewRequirement(wants), classes: map[*equivalenceClass]struct{}{}}
-		for _, n := range k.nodes {
+		for _, n := range all.byName {
 			if c.requirement.Suits(&n.Node) {
 				c.requirement.suitable.Add(n.slot)
 			}
 		}
 	}
-	for _, n := range k.nodes {
+	for _, n := range all.byName {
 		if c.requirement.suitable.Has(n.slot) {
 			c.nodes.Set(n.slot, c.stateOn(n.Name))
 		}
@@ -161,8 +138,8 @@ func (k *knowledge) classFor(wants *inventory.NodeRequirement, needs []membershi
 	return c
 }
 
-// matchNode sees whether a node that is new or has changed suits the requirement.
-func (k *knowledge) matchNode(r *requirement, n *node, tx *transaction) {
+// match sees whether a node that is new or has changed suits the requirement.
+func (r *requirement) match(n *node, tx *transaction) {
 	before := r.suitable.Has(n.slot)
 	switch after := r.Suits(&n.Node); {
 	case after && !before:
@@ -173,11 +150,11 @@ func (k *knowledge) matchNode(r *requirement, n *node, tx *transaction) {
 			tx.refresh = append(tx.refresh, classNode{c, n})
 		}
 	case before && !after:
-		k.unmatchNode(r, n, tx)
+		r.unmatch(n, tx)
 	}
 }
 
-func (k *knowledge) unmatchNode(r *requirement, n *node, tx *transaction) {
+func (r *requirement) unmatch(n *node, tx *transaction) {
 	r.suitable.Remove(n.slot)
 	for c := range r.classes {
 		if c.nodes.At(n.slot) != placement.Unsuitable {
@@ -189,38 +166,37 @@ func (k *knowledge) unmatchNode(r *requirement, n *node, tx *transaction) {
 
 // classify gives an unbound pod its equivalence class or its pin, or leaves it the one that it has. prepared may be the
 // equivalence class, made without the lock.
-func (k *knowledge) classify(p *pod, prepared *equivalenceClass) {
-	needs := k.needs(p)
+func (all *nodes) classify(p *pod, needs []membership, prepared *equivalenceClass) {
 	if len(needs) == 0 {
-		k.declassify(p)
+		all.declassify(p)
 		return
 	}
 	if at := p.Wants().Pin(); at != nil {
 		if p.pin == nil || p.pin.Pin != *at || !slices.Equal(p.pin.needs, needs) {
-			k.declassify(p)
+			all.declassify(p)
 			p.pin = &pin{Pin: *at, limits: limits{needs: needs}}
-			insert(k.pinned, *at, p)
+			insert(all.pinned, *at, p)
 		}
 		return
 	}
 	c := prepared
 	if c == nil {
-		c = k.classFor(p.Wants(), needs)
+		c = all.classFor(p.Wants(), needs)
 	}
 	if c == p.class {
 		return
 	}
-	k.declassify(p)
+	all.declassify(p)
 	if len(c.pods) == 0 {
-		k.listClass(c)
+		all.listClass(c)
 	}
 	p.class = c
 	c.pods[p] = struct{}{}
 }
 
-func (k *knowledge) declassify(p *pod) {
+func (all *nodes) declassify(p *pod) {
 	if p.pin != nil {
-		remove(k.pinned, p.pin.Pin, p)
+		remove(all.pinned, p.pin.Pin, p)
 		p.pin = nil
 	}
 	c := p.class
@@ -231,31 +207,23 @@ func (k *knowledge) declassify(p *pod) {
 	if delete(c.pods, p); len(c.pods) > 0 {
 		return
 	}
-	delete(k.requirements.classes, c.key)
+	delete(all.requirements.classes, c.key)
 	if delete(c.requirement.classes, c); len(c.requirement.classes) == 0 {
-		delete(k.requirements.byKey, c.requirementKey)
+		delete(all.requirements.byKey, c.requirementKey)
 	}
 	for _, m := range c.needs {
 		delete(m.sequence.classes, c)
 	}
 }
 
-func (k *knowledge) listClass(c *equivalenceClass) {
+func (all *nodes) listClass(c *equivalenceClass) {
 	c.published = c.verdict()
-	k.requirements.classes[c.key] = c
-	k.requirements.byKey[c.requirementKey] = c.requirement
+	all.requirements.classes[c.key] = c
+	all.requirements.byKey[c.requirementKey] = c.requirement
 	c.requirement.classes[c] = struct{}{}
 	for _, m := range c.needs {
 		m.sequence.classes[c] = struct{}{}
 	}
-}
-
-// nodesOf are the names of the nodes that a pin means: usually one.
-func (k *knowledge) nodesOf(p inventory.Pin) iter.Seq[string] {
-	if p.Node != "" {
-		return func(yield func(string) bool) { yield(p.Node) }
-	}
-	return maps.Keys(k.hosts[p.Host])
 }
 
 // openTo reports whether the node is open to the pod in every sequence that has it.
@@ -269,34 +237,33 @@ func (p *pod) openTo(name string) bool {
 }
 
 // isReleasedOnNodes reports whether sequences of node scope leave the pod a node to go to, or nothing to wait for.
-func (k *knowledge) isReleasedOnNodes(p *pod) bool {
+func (all *nodes) isReleasedOnNodes(p *pod) bool {
 	switch {
 	case p.class != nil:
 		return !p.class.nodes.Held()
 	case p.pin == nil:
 		return true
 	}
-	return k.isReleasedOnPin(p)
+	return all.isReleasedOnPin(p)
 }
 
-// isReleasedOnPin reports whether every sequence lets a pinned pod go to its node. It is a function of its own because what it
-// iterates with is allocated when it begins.
-func (k *knowledge) isReleasedOnPin(p *pod) bool {
-	for name := range k.nodesOf(p.pin.Pin) {
-		if p.openTo(name) {
-			return true
+// refreshClasses works out anew what nodes are to equivalence classes.
+func (all *nodes) refreshClasses(tx *transaction) {
+	for _, d := range tx.domains {
+		if d.sequence.listed && d.isNode() && (d.published.unpublished || d.standing() != d.published.Standing) {
+			for c := range d.sequence.classes {
+				c.refresh(d.node, tx)
+			}
 		}
 	}
-	return false
-}
-
-// openNodesOfPin are the nodes that a pinned pod may go to.
-func (k *knowledge) openNodesOfPin(p *pod) sets.Set[string] {
-	nodes := sets.Set[string]{}
-	for name := range k.nodesOf(p.pin.Pin) {
-		if p.openTo(name) {
-			nodes.Insert(name)
+	for _, change := range tx.emptyNodes {
+		if n := all.byName[change.node]; change.before != change.sequence.onEmptyNode(n) {
+			for c := range change.sequence.classes {
+				c.refresh(n, tx)
+			}
 		}
 	}
-	return nodes
+	for _, entry := range tx.refresh {
+		entry.class.refresh(entry.node, tx)
+	}
 }

@@ -27,14 +27,14 @@ func (e *Engine) Places(object *corev1.Pod) []Place {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	p, _ := e.find(object)
+	p, _ := e.namespaces.find(object)
 	places := make([]Place, 0, len(p.memberships))
 	for _, m := range p.memberships {
 		alone := *p
 		alone.memberships = []membership{m}
 		places = append(places, Place{
 			Sequence: m.sequence.Key, Group: m.group, Decision: e.decision(&alone),
-			Governed: e.schedulerNames.Has(p.SchedulerName) || p.HasGate(m.sequence.Gate),
+			Governed: e.settings.isOurs(p) || p.HasGate(m.sequence.Gate),
 		})
 	}
 	slices.SortFunc(places, func(a, b Place) int {
@@ -49,7 +49,7 @@ func (e *Engine) NodesOnTheWay(object *corev1.Pod, key types.NamespacedName) []s
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	p, _ := e.find(object)
+	p, _ := e.namespaces.find(object)
 	wants := p.Wants()
 	if wants == nil || wants.Pin() != nil {
 		return nil
@@ -60,7 +60,7 @@ func (e *Engine) NodesOnTheWay(object *corev1.Pod, key types.NamespacedName) []s
 		if m.sequence.Key != key || !m.sequence.PerNode {
 			continue
 		}
-		for name, n := range e.nodes {
+		for name, n := range e.nodes.byName {
 			if suits.Suits(&n.Node) && m.sequence.stateOn(name, m.group) == placement.OnTheWay {
 				nodes = append(nodes, name)
 			}

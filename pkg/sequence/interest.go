@@ -34,9 +34,9 @@ func (k *knowledge) forgetNamespace(name string, tx *transaction) {
 		return
 	}
 	for w := range k.workloads.of[name] {
-		k.removeWorkload(w.UID, tx)
+		k.workloads.remove(w.UID, tx)
 	}
-	for _, p := range k.podsIn(name) {
+	for _, p := range k.namespaces.pods(name) {
 		if p.Bound() || p.Succeeded || p.Failed {
 			k.removePod(name, p.Name, p.UID, tx)
 		}

@@ -36,7 +36,7 @@ func (k *knowledge) judge(p *pod) verdict {
 		v.opened = v.limits.opened
 	}
 	holding := k.holding(p)
-	early, isEarly := k.earlyIn(p)
+	early, isEarly := k.questions.earlyIn(p)
 	if !isEarly {
 		p.confirmed = p.placed.Moment // a namespace that comes later changes nothing about that
 	} else if holding == nil {

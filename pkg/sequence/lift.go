@@ -40,12 +40,12 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 	}
 	labels := p.Labels // the pod's own may be replaced when the lock is released
 	seen := p.released
-	if e.schedulerNames.Has(p.SchedulerName) {
+	if e.settings.isOurs(p) {
 		seen = p.firstSeen // whoever schedules it asks again when the gates are gone
 	}
 	return Lift{
 		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &labels}, Gates: p.liftable(),
-		Proof: proofOf(p.UID, p.memberships, false), Sighting: e.sighting(p.Namespace, seen), Now: e.sighting(p.Namespace, e.presentSighting()),
+		Proof: proofOf(p.UID, p.memberships, false), Sighting: e.published.sighting(p.Namespace, seen), Now: e.published.sighting(p.Namespace, e.questions.presentSighting()),
 	}
 }
 

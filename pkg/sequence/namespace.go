@@ -1,6 +1,11 @@
 package sequence
 
 import (
+	"iter"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -16,6 +21,9 @@ type namespace struct {
 	sequences map[*sequence]spec.Reach
 	matchCost int
 }
+
+// namespaces are those that have pods or that sequences reach, by name.
+type namespaces map[string]*namespace
 
 // place works out the pod's memberships from its name and labels.
 func (n *namespace) place(p *pod) []membership {
@@ -42,12 +50,12 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	memberships := p.memberships
 	k.shared.Keep(&view.Pod, &p.Pod)
 	if view.Bound() {
-		k.forgetAskedPod(p)
+		k.questions.forgetAskedPod(p)
 	}
 	view.follow(p, replace, tx)
 	k.withdraw(p, tx)
 	if view.Bound() {
-		k.declassify(p)
+		k.nodes.declassify(p)
 	}
 	before := *p
 	*p = *view
@@ -58,29 +66,29 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	k.enlist(p, tx)
 	for _, m := range p.memberships {
 		if before.UID != p.UID {
-			k.join(p, m, nil)
+			k.workloads.join(p, m, nil)
 		} else {
-			k.join(p, m, &before)
+			k.workloads.join(p, m, &before)
 		}
 	}
-	k.classify(p, prepared)
+	k.nodes.classify(p, k.settings.needs(p), prepared)
 }
 
 // withdraw takes the pod out of the sums that count it.
 func (k *knowledge) withdraw(p *pod, tx *transaction) {
 	for _, m := range p.memberships {
-		k.leave(p, m)
+		k.workloads.leave(p, m)
 	}
 	k.delist(p, tx)
 }
 
 // enlist makes a pod known to its owner.
 func (k *knowledge) enlist(p *pod, tx *transaction) {
-	k.countOnNode(p, +1, tx)
+	k.workloads.countOnNode(p, +1, tx)
 	if len(p.memberships) == 0 {
 		return
 	}
-	k.joinPodGroups(p)
+	k.podGroups.enlist(p)
 	if p.Owner.UID != "" {
 		insert(k.workloads.ownedPods, p.Owner.UID, p)
 	}
@@ -88,44 +96,26 @@ func (k *knowledge) enlist(p *pod, tx *transaction) {
 
 // delist undoes enlist.
 func (k *knowledge) delist(p *pod, tx *transaction) {
-	k.countOnNode(p, -1, tx)
+	k.workloads.countOnNode(p, -1, tx)
 	if len(p.memberships) == 0 {
 		return
 	}
-	k.leavePodGroups(p)
+	k.podGroups.delist(p)
 	if p.Owner.UID != "" {
 		remove(k.workloads.ownedPods, p.Owner.UID, p)
 	}
 }
 
-// countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
-// other.
-func (k *knowledge) countOnNode(p *pod, sign int, tx *transaction) {
-	if !p.Bound() || p.Terminating || p.Failed || p.Owner.UID == "" {
-		return
-	}
-	w := k.workloads.byUID[p.Owner.UID]
-	if w == nil || w.Kind != inventory.KindDaemonSet {
-		return
-	}
-	bump(&w.onNode, p.Node, sign)
-	for s, demand := range w.demands {
-		if s.PerNode {
-			tx.touchGroup(s.domains[p.Node], demand.group)
-		}
-	}
-}
-
 // podsIn are the pods of a namespace by name.
-func (k *knowledge) podsIn(namespace string) map[string]*pod {
-	if ns := k.namespaces[namespace]; ns != nil {
+func (all namespaces) pods(namespace string) map[string]*pod {
+	if ns := all[namespace]; ns != nil {
 		return ns.pods
 	}
 	return nil
 }
 
-func (k *knowledge) namespaceFor(name string) *namespace {
-	ns := k.namespaces[name]
+func (all namespaces) get(name string) *namespace {
+	ns := all[name]
 	if ns == nil {
 		ns = &namespace{
 			pods:      map[string]*pod{},
@@ -133,7 +123,7 @@ func (k *knowledge) namespaceFor(name string) *namespace {
 			naming:    map[string]map[*sequence]struct{}{},
 			sequences: map[*sequence]spec.Reach{},
 		}
-		k.namespaces[name] = ns
+		all[name] = ns
 	}
 	return ns
 }
@@ -141,6 +131,78 @@ func (k *knowledge) namespaceFor(name string) *namespace {
 func (k *knowledge) forgetIfEmpty(name string, ns *namespace) {
 	if len(ns.pods) == 0 && len(ns.sequences) == 0 {
 		delete(k.namespaces, name)
-		delete(k.unconfirmed, name)
+		delete(k.questions.unconfirmed, name)
+	}
+}
+
+// find is the pod as the engine knows it, or as much of it as can be worked out from the object.
+func (all namespaces) find(object *corev1.Pod) (p *pod, known bool) {
+	ns := all[object.Namespace]
+	if ns == nil {
+		return newPod(), false
+	}
+	p = ns.pods[object.Name]
+	if p != nil && !inventory.Newer(object.ResourceVersion, p.ResourceVersion) {
+		return p, true
+	}
+	if len(ns.selecting) == 0 && len(ns.naming) == 0 {
+		return newPod(), false
+	}
+	unseen := viewPod(object)
+	if p != nil && p.UID == object.UID && p.SameVerdict(&unseen.Pod) {
+		return p, true
+	}
+	unseen.memberships = ns.place(unseen)
+	return unseen, false
+}
+
+// podsOfNamespaces are the pods of a namespace, or of all if the name is empty.
+func (all namespaces) podsOf(namespace string) iter.Seq[*pod] {
+	if namespace != "" {
+		return maps.Values(all.pods(namespace))
+	}
+	return func(yield func(*pod) bool) {
+		for _, ns := range all {
+			for _, p := range ns.pods {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// enterNamespace makes the sequence known to a namespace. Pods and workloads come later.
+func (all namespaces) enter(s *sequence, name string, reach spec.Reach, tx *transaction) {
+	ns := all.get(name)
+	s.reaches[name], ns.sequences[s] = reach, reach
+	ns.matchCost += s.MatchCost()
+	tx.namespaces = append(tx.namespaces, name)
+	if s.Selects(reach) {
+		ns.selecting[s] = struct{}{}
+	}
+	for pod := range s.Names(name) {
+		insert(ns.naming, pod, s)
+	}
+	for i, g := range s.groups {
+		if reach.Has(i) {
+			g.namespaces[name] = struct{}{}
+		}
+	}
+}
+
+// leaveNamespace undoes enterNamespace.
+func (all namespaces) leave(s *sequence, name string, tx *transaction) {
+	ns := all[name]
+	delete(s.reaches, name)
+	delete(ns.sequences, s)
+	ns.matchCost -= s.MatchCost()
+	tx.namespaces = append(tx.namespaces, name)
+	delete(ns.selecting, s)
+	for pod := range s.Names(name) {
+		remove(ns.naming, pod, s)
+	}
+	for _, g := range s.groups {
+		delete(g.namespaces, name)
 	}
 }

@@ -13,9 +13,28 @@ import (
 // node is a node, and what it is to the engine.
 type node struct {
 	inventory.Node
-	slot     int       // its place in Engine.slots
+	slot     int       // its place in nodes.slots
 	seenAt   time.Time // when the engine came to know it
 	listedAt uint64    // the engine's moment then
+}
+
+// nodes are all nodes, and who wants to go to which.
+type nodes struct {
+	byName map[string]*node
+	slots  []*node                        // each has a place of its own while it is there
+	hosts  map[string]map[string]struct{} // names of nodes by host name
+
+	requirements requirements
+	pinned       map[inventory.Pin]map[*pod]struct{}
+}
+
+func newNodes() nodes {
+	return nodes{
+		byName:       map[string]*node{},
+		hosts:        map[string]map[string]struct{}{},
+		requirements: requirements{byKey: map[string]*requirement{}, classes: map[string]*equivalenceClass{}},
+		pinned:       map[inventory.Pin]map[*pod]struct{}{},
+	}
 }
 
 // replaceNodes enters all nodes that there are.
@@ -25,7 +44,7 @@ func (k *knowledge) replaceNodes(objects []*corev1.Node, tx *transaction) {
 		present[object.Name] = struct{}{}
 		k.applyNode(object, tx)
 	}
-	for name := range k.nodes {
+	for name := range k.nodes.byName {
 		if _, ok := present[name]; !ok {
 			k.removeNode(name, tx)
 		}
@@ -33,7 +52,7 @@ func (k *knowledge) replaceNodes(objects []*corev1.Node, tx *transaction) {
 }
 
 func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
-	view, old := &node{Node: inventory.ViewNode(object)}, k.nodes[object.Name]
+	view, old := &node{Node: inventory.ViewNode(object)}, k.nodes.byName[object.Name]
 	if old != nil {
 		if !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
 			return
@@ -42,15 +61,15 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 			old.ResourceVersion = view.ResourceVersion
 			return
 		}
-		k.unlistHost(old)
+		k.nodes.unlistHost(old)
 		tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: old.Hostname()}})
 	}
-	if view.seenAt, view.listedAt = k.now.Truncate(time.Second), k.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
+	if view.seenAt, view.listedAt = k.now.Truncate(time.Second), k.questions.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
 		view.seenAt, view.listedAt = old.seenAt, old.listedAt
 	}
-	k.enterNode(view, old)
+	k.nodes.enter(view, old)
 	tx.nodes = append(tx.nodes, view.Name)
-	insert(k.hosts, view.Hostname(), view.Name)
+	insert(k.nodes.hosts, view.Hostname(), view.Name)
 	due := map[*sequence][]int{}
 	k.enterDue(view, due)
 	for s := range k.perNode {
@@ -74,43 +93,28 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 			d.groupState(group)
 		}
 	}
-	for r := range k.requirements.all() {
-		k.matchNode(r, view, tx)
+	for r := range k.nodes.requirements.all() {
+		r.match(view, tx)
 	}
 	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: view.Hostname()}, added: old == nil || old.Hostname() != view.Hostname()})
 }
 
-// enterDue works out which DaemonSets should run on a node that is new or has changed. due gets their groups.
-func (k *knowledge) enterDue(view *node, due map[*sequence][]int) {
-	for w := range k.daemons {
-		runs := readiness.IsDueOn(&w.Workload, &view.Node)
-		if w.setDue(view.Name, runs); !runs {
-			continue
-		}
-		for s, demand := range w.demands {
-			if s.PerNode {
-				due[s] = append(due[s], demand.group)
-			}
-		}
-	}
-}
-
 func (k *knowledge) removeNode(name string, tx *transaction) {
-	n := k.nodes[name]
+	n := k.nodes.byName[name]
 	if n == nil {
 		return
 	}
-	delete(k.nodes, name)
+	delete(k.nodes.byName, name)
 	tx.nodes = append(tx.nodes, name)
-	k.unlistHost(n)
+	k.nodes.unlistHost(n)
 	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: n.Hostname()}})
-	for w := range k.daemons {
+	for w := range k.workloads.daemons {
 		w.setDue(name, false)
 	}
-	for r := range k.requirements.all() {
-		k.unmatchNode(r, n, tx)
+	for r := range k.nodes.requirements.all() {
+		r.unmatch(n, tx)
 	}
-	k.slots[n.slot] = nil
+	k.nodes.slots[n.slot] = nil
 	for s := range k.perNode {
 		d := s.domains[name]
 		if d == nil {
@@ -123,16 +127,16 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 }
 
 // enterNode gives the node the slot of its earlier version, or any that is free.
-func (k *knowledge) enterNode(n, before *node) {
-	k.nodes[n.Name] = n
+func (all *nodes) enter(n, before *node) {
+	all.byName[n.Name] = n
 	if before != nil {
 		n.slot = before.slot
-	} else if n.slot = len(k.slots); len(k.nodes) <= len(k.slots) {
-		n.slot = slices.Index(k.slots, nil)
+	} else if n.slot = len(all.slots); len(all.byName) <= len(all.slots) {
+		n.slot = slices.Index(all.slots, nil)
 	} else {
-		k.slots = append(k.slots, nil)
+		all.slots = append(all.slots, nil)
 	}
-	k.slots[n.slot] = n
+	all.slots[n.slot] = n
 }
 
 // setNode makes the node that of the domain, or none. Which members count as done may depend on when it was created.
@@ -146,4 +150,4 @@ func (d *domain) setNode(n *node) {
 	}
 }
 
-func (k *knowledge) unlistHost(n *node) { remove(k.hosts, n.Hostname(), n.Name) }
+func (all *nodes) unlistHost(n *node) { remove(all.hosts, n.Hostname(), n.Name) }

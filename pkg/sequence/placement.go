@@ -62,7 +62,7 @@ func (e *Engine) closed(m membership, t placement.Standing, node string) report.
 		d.Reason = report.HeldBySuspension
 	case e.mu.TryRLock():
 		defer e.mu.RUnlock()
-		if n := e.nodes[node]; n != nil {
+		if n := e.nodes.byName[node]; n != nil {
 			s.describeOn(&d, n, e.now)
 		}
 	default:
@@ -81,16 +81,16 @@ func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
 	}
 	defer e.mu.RUnlock()
 
-	known, _ := e.find(p.pod)
+	known, _ := e.namespaces.find(p.pod)
 	switch {
 	case known.class != nil && known.class.nodes.Open <= limit:
 		nodes = make(sets.Set[string], known.class.nodes.Open)
 		for slot := range known.class.nodes.In(placement.Open) {
-			nodes.Insert(e.slots[slot].Name)
+			nodes.Insert(e.nodes.slots[slot].Name)
 		}
 		return nodes, true
 	case known.pin != nil:
-		nodes = e.openNodesOfPin(known)
+		nodes = e.nodes.openNodesOfPin(known)
 		return nodes, len(nodes) <= limit
 	}
 	return nil, false

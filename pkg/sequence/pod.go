@@ -60,7 +60,7 @@ func viewPod(object *corev1.Pod) *pod {
 func (p *pod) follow(before *pod, replace bool, tx *transaction) {
 	if p.Bound() {
 		if before.published != nil {
-			p.unbound = &unbound{published: before.published} // until the transaction is settled, see unpublish
+			p.unbound = &unbound{published: before.published} // until the transaction is settled, see published.forget
 		}
 		return
 	}

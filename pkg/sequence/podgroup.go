@@ -17,9 +17,12 @@ type podGroup struct {
 	pods      map[*pod]struct{}
 }
 
-// applyPodGroup enters how many pods a PodGroup asks for.
-func (k *knowledge) applyPodGroup(reference podgroups.Reference, minimum int, tx *transaction) {
-	g := k.podGroupFor(reference)
+// podGroups are all PodGroups that have pods in a sequence, or ask for a number of pods.
+type podGroups map[podgroups.Reference]*podGroup
+
+// apply enters how many pods a PodGroup asks for.
+func (all podGroups) apply(reference podgroups.Reference, minimum int, tx *transaction) {
+	g := all.groupFor(reference)
 	if g.minimum != minimum {
 		g.minimum = minimum
 		for p := range g.pods {
@@ -28,41 +31,41 @@ func (k *knowledge) applyPodGroup(reference podgroups.Reference, minimum int, tx
 			}
 		}
 	}
-	k.forgetPodGroup(g)
+	all.forgetIfEmpty(g)
 }
 
-func (k *knowledge) podGroupFor(reference podgroups.Reference) *podGroup {
-	g := k.podGroups[reference]
+func (all podGroups) groupFor(reference podgroups.Reference) *podGroup {
+	g := all[reference]
 	if g == nil {
 		g = &podGroup{reference: reference, pods: map[*pod]struct{}{}}
-		k.podGroups[reference] = g
+		all[reference] = g
 	}
 	return g
 }
 
-func (k *knowledge) forgetPodGroup(g *podGroup) {
+func (all podGroups) forgetIfEmpty(g *podGroup) {
 	if len(g.pods) == 0 && g.minimum == 0 {
-		delete(k.podGroups, g.reference)
+		delete(all, g.reference)
 	}
 }
 
-// joinPodGroups and leaveGangs make a pod that belongs to some sequence known to its PodGroups.
-func (k *knowledge) joinPodGroups(p *pod) {
+// enlist and delist make a pod that belongs to some sequence known to its PodGroups, and unknown again.
+func (all podGroups) enlist(p *pod) {
 	for _, reference := range p.PodGroups() {
-		k.podGroupFor(reference).pods[p] = struct{}{}
+		all.groupFor(reference).pods[p] = struct{}{}
 	}
 }
 
-func (k *knowledge) leavePodGroups(p *pod) {
+func (all podGroups) delist(p *pod) {
 	for _, reference := range p.PodGroups() {
-		g := k.podGroupFor(reference)
+		g := all.groupFor(reference)
 		delete(g.pods, p)
-		k.forgetPodGroup(g)
+		all.forgetIfEmpty(g)
 	}
 }
 
-// countPodGroups counts the pod for its PodGroups in its group.
-func (k *knowledge) countPodGroups(p *pod, m membership, sign int) {
+// countPodGroups counts a member for its PodGroups in its group.
+func (m membership) countPodGroups(p *pod, sign int) {
 	for _, reference := range p.PodGroups() {
 		m.sequence.countPodGroup(reference, m.group, sign)
 		if m.sequence.PerNode {

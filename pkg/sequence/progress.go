@@ -7,75 +7,6 @@ import (
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
-// join makes the pod a member of its group. before is the same pod as it was, or nil.
-func (k *knowledge) join(p *pod, m membership, before *pod) {
-	d := m.sequence.domainOf(p)
-	state := d.groupState(m.group)
-	if state.members == nil {
-		state.members = map[*pod]struct{}{}
-	}
-	state.members[p] = struct{}{}
-	required := m.sequence.groups[m.group].Required
-	fresh := before == nil || !before.Done(required) || before.ReadyAt != p.ReadyAt
-	k.count(p, m, +1, fresh)
-	k.countPodGroups(p, m, +1)
-}
-
-// leave undoes join.
-func (k *knowledge) leave(p *pod, m membership) {
-	delete(m.sequence.domainOf(p).groupState(m.group).members, p)
-	k.count(p, m, -1, false)
-	k.countPodGroups(p, m, -1)
-}
-
-// count enters the pod into the sums of the groups that expect it, or takes it out. fresh reports that its readiness is news:
-// since when the group is satisfied is then what the pod says, and not the time of the event.
-func (k *knowledge) count(p *pod, m membership, sign int, fresh bool) {
-	s := m.sequence
-	d := s.domainOf(p)
-	if s.PerNode {
-		d.enter(p, m.group, readiness.OnNode(&p.Pod, s.groups[m.group].Required, d.nodeCreatedAt()), sign, fresh)
-		return
-	}
-
-	naming := s.Names(p.Namespace)[p.Name]
-	for _, i := range naming {
-		d.enter(p, i, readiness.Named(&p.Pod, s.groups[i].Required), sign, fresh)
-	}
-	owner := k.workloads.ownerOf(p)
-	var part *demand
-	if owner.workload != nil {
-		part = owner.workload.demands[s]
-	}
-	if part != nil && part.group > m.group {
-		part.countClaimed(p, owner.revision, sign)
-	}
-	required := s.groups[m.group].Required
-	switch readiness.RoleOf(&p.Pod, len(naming) > 0 && naming[0] == m.group, part != nil && part.group == m.group, owner.unseen) {
-	case readiness.RoleOwned:
-		state := d.groupState(m.group)
-		if p.Done(required) && part.workload.Wants(&p.Pod) {
-			part.countDone(owner.revision, sign)
-			if fresh && readiness.IsCurrent(&part.workload.Workload, owner.revision) {
-				state.turned = latest(state.turned, p.ReadyAt.Time())
-			}
-		}
-	case readiness.RoleUnseen:
-		d.enter(p, m.group, readiness.UnseenOwner(), sign, fresh)
-	case readiness.RoleByItself:
-		d.enter(p, m.group, readiness.ByItself(&p.Pod, required, d.nodeCreatedAt()), sign, fresh)
-	}
-}
-
-// enter adds what a pod gives to the sums of a group, or subtracts it.
-func (d *domain) enter(p *pod, group int, given readiness.Members, sign int, fresh bool) {
-	state := d.groupState(group)
-	state.sums.Add(given, sign)
-	if fresh && given.Ready > 0 {
-		state.turned = latest(state.turned, p.ReadyAt.Time())
-	}
-}
-
 // nodeCreatedAt is when the domain's node was created; zero in the cluster, and while the node is not known.
 func (d *domain) nodeCreatedAt() time.Time {
 	if d.node == nil {
@@ -99,7 +30,7 @@ func (s *sequence) recall() {
 		for i := range s.object.Status.NodeStatus {
 			node := &s.object.Status.NodeStatus[i]
 			s.nodeRecords[node.NodeName] = node
-			if !s.refused() && s.knowledge.nodes[node.NodeName] != nil {
+			if !s.refused() && s.knowledge.nodes.byName[node.NodeName] != nil {
 				s.domainAt(node.NodeName).recall(node)
 			}
 		}
@@ -174,7 +105,7 @@ func (s *sequence) doubtPasses(old *sequence) {
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if state.satisfied && !d.Proven.Has(state.group) {
-				state.confirmed, state.question = false, s.knowledge.nowMoment()
+				state.confirmed, state.question = false, s.knowledge.questions.nowMoment()
 			}
 		}
 	}

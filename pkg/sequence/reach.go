@@ -17,8 +17,8 @@ import (
 // reachAll makes a new sequence known to all namespaces that it reaches.
 func (k *knowledge) reachAll(s *sequence, tx *transaction) {
 	enter := func(name string) {
-		if reach := k.reachOf(s, name); !reach.IsEmpty() {
-			k.enterNamespace(s, name, reach, tx)
+		if reach := k.consents.reachOf(s, name); !reach.IsEmpty() {
+			k.namespaces.enter(s, name, reach, tx)
 		}
 	}
 	for name := range s.NamedNamespaces() {
@@ -38,50 +38,15 @@ func (k *knowledge) reachAll(s *sequence, tx *transaction) {
 
 // reachOf is which groups of the sequence may have members in a namespace, as far as the engine knows of it. A Namespace without a
 // version is one of which only the name is known.
-func (k *knowledge) reachOf(s *sequence, name string) spec.Reach {
-	facts := k.consents.lists[name]
+func (c *consents) reachOf(s *sequence, name string) spec.Reach {
+	facts := c.lists[name]
 	return s.Reach(name, facts.labels, facts.version != "")
-}
-
-// enterNamespace makes the sequence known to a namespace. Pods and workloads come later.
-func (k *knowledge) enterNamespace(s *sequence, name string, reach spec.Reach, tx *transaction) {
-	ns := k.namespaceFor(name)
-	s.reaches[name], ns.sequences[s] = reach, reach
-	ns.matchCost += s.MatchCost()
-	tx.namespaces = append(tx.namespaces, name)
-	if s.Selects(reach) {
-		ns.selecting[s] = struct{}{}
-	}
-	for pod := range s.Names(name) {
-		insert(ns.naming, pod, s)
-	}
-	for i, g := range s.groups {
-		if reach.Has(i) {
-			g.namespaces[name] = struct{}{}
-		}
-	}
-}
-
-// leaveNamespace undoes enterNamespace.
-func (k *knowledge) leaveNamespace(s *sequence, name string, tx *transaction) {
-	ns := k.namespaces[name]
-	delete(s.reaches, name)
-	delete(ns.sequences, s)
-	ns.matchCost -= s.MatchCost()
-	tx.namespaces = append(tx.namespaces, name)
-	delete(ns.selecting, s)
-	for pod := range s.Names(name) {
-		remove(ns.naming, pod, s)
-	}
-	for _, g := range s.groups {
-		delete(g.namespaces, name)
-	}
 }
 
 // relabel has the sequences that select namespaces look at one that came, went, or changed its labels.
 func (k *knowledge) relabel(name string, tx *transaction) {
 	for s := range k.selectors {
-		if reach := k.reachOf(s, name); !reach.Equal(s.reaches[name]) {
+		if reach := k.consents.reachOf(s, name); !reach.Equal(s.reaches[name]) {
 			k.changeReach(s, name, reach, tx)
 		}
 	}
@@ -90,27 +55,27 @@ func (k *knowledge) relabel(name string, tx *transaction) {
 // changeReach has other groups of a sequence than before have members in a namespace.
 func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *transaction) {
 	// The pods and workloads that come or go with the namespace are as of now, and not as of the event: that may be late.
-	now := k.nowMoment()
+	now := k.questions.nowMoment()
 	before := s.reaches[name]
-	ns := k.namespaceFor(name)
+	ns := k.namespaces.get(name)
 	pods := map[*pod]struct{}{}
 	for _, p := range ns.pods {
 		if p.isMemberOf(s) {
 			pods[p] = struct{}{}
-			k.touchPod(p, tx)
+			p.touch(tx)
 			k.drop(p, s, tx)
 		}
 	}
 	for w := range k.workloads.of[name] {
 		if demand := w.demands[s]; demand != nil {
-			k.withdrawDemand(demand, tx)
+			k.workloads.withdrawDemand(demand, tx)
 		}
 	}
 	if !before.IsEmpty() {
-		k.leaveNamespace(s, name, tx)
+		k.namespaces.leave(s, name, tx)
 	}
 	if !reach.IsEmpty() {
-		k.enterNamespace(s, name, reach, tx)
+		k.namespaces.enter(s, name, reach, tx)
 		for w := range k.workloads.of[name] {
 			k.placeIn(w, s, false, tx)
 		}
@@ -119,18 +84,18 @@ func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *
 	s.refreshSubjects()
 	s.doubtGroups(before, reach, now, tx)
 	for p := range pods {
-		k.touchPod(p, tx)
-		k.recordProofs(p, tx)
+		p.touch(tx)
+		p.recordProofs(tx)
 		if s.dry != nil && !p.isMemberOf(s) {
 			s.dry.forget(p, k.now)
 		}
 		if !p.Bound() {
 			p.placed = p.placed.And(tx.Question).And(now)
 		}
-		k.classify(p, nil)
+		k.nodes.classify(p, k.settings.needs(p), nil)
 		tx.pods = append(tx.pods, p)
 	}
-	if u := k.unconfirmed[name]; u != nil { // who waits for an answer about this namespace may not need it any more
+	if u := k.questions.unconfirmed[name]; u != nil { // who waits for an answer about this namespace may not need it any more
 		for p := range u.pods {
 			tx.pods = append(tx.pods, p)
 		}
@@ -187,7 +152,7 @@ func (k *knowledge) addMembersIn(s *sequence, ns *namespace, pods map[*pod]struc
 // that does not allow the sequence knows nothing of it.
 func (k *knowledge) list(s *sequence, tx *transaction) {
 	k.sequences[s.Key] = s
-	s.listed, s.podGroupsKnown, s.knowledge, s.listedAt = true, k.podGroups, k, k.moment.Load()
+	s.listed, s.podGroupsKnown, s.knowledge, s.listedAt = true, k.podGroups, k, k.questions.moment.Load()
 	k.consents.list(s)
 	if s.refused() {
 		k.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
@@ -202,7 +167,7 @@ func (k *knowledge) list(s *sequence, tx *transaction) {
 			g.watchedSince = k.now.Truncate(time.Second)
 		}
 		if s.Eager {
-			for name := range k.nodes {
+			for name := range k.nodes.byName {
 				s.domainAt(name)
 			}
 		}
@@ -222,7 +187,7 @@ func (k *knowledge) unlist(s *sequence, tx *transaction) {
 	s.listed = false
 	for _, d := range s.domains {
 		k.alarms.Set(&d.alarm, time.Time{})
-		k.forgetAsked(d)
+		k.questions.forgetAsked(d)
 	}
 	k.consents.unlist(s)
 	if s.refused() {
@@ -232,11 +197,11 @@ func (k *knowledge) unlist(s *sequence, tx *transaction) {
 	for _, g := range s.groups {
 		for demand := range g.demands {
 			delete(demand.workload.demands, s)
-			k.forgetDue(demand.workload)
+			k.workloads.forgetDue(demand.workload)
 		}
 	}
 	for name := range maps.Clone(s.reaches) {
-		k.leaveNamespace(s, name, tx)
+		k.namespaces.leave(s, name, tx)
 		k.forgetIfEmpty(name, k.namespaces[name])
 	}
 }

@@ -95,7 +95,7 @@ func TestWhoAsksForNamespaces(t *testing.T) {
 // What a namespace has left behind is forgotten with it.
 func TestNamespacesThatComeAndGoLeaveNothing(t *testing.T) {
 	f := newSpread(2, 1)
-	namespaces, unconfirmed := len(f.namespaces), len(f.unconfirmed)
+	namespaces, unconfirmed := len(f.namespaces), len(f.questions.unconfirmed)
 	for i := range 50 {
 		namespace := f.namespace(100+i, "red")
 		f.ApplyNamespace(namespace)
@@ -105,7 +105,7 @@ func TestNamespacesThatComeAndGoLeaveNothing(t *testing.T) {
 		f.RemoveNamespace(namespace)
 	}
 	assert.Len(t, f.namespaces, namespaces)
-	assert.LessOrEqual(t, len(f.unconfirmed), unconfirmed+1, "that of all namespaces stays")
+	assert.LessOrEqual(t, len(f.questions.unconfirmed), unconfirmed+1, "that of all namespaces stays")
 	assert.Len(t, f.sequences[csiKey].groups[1].namespaces, 2)
 }
 

@@ -142,10 +142,10 @@ func (d *domain) failedJobs(i int) []string {
 // problems are those that pods bring about.
 func (k *knowledge) problems(s *sequence) []spec.Problem {
 	var problems []spec.Problem
-	if p, ok := k.ungoverned(s); ok {
+	if p, ok := k.settings.ungoverned(s); ok {
 		problems = append(problems, p)
 	}
-	if p, ok := k.unsupportedPods(s); ok {
+	if p, ok := k.settings.unsupportedPods(s); ok {
 		problems = append(problems, p)
 	}
 	if p, ok := s.splitPodGroups(); ok {
@@ -165,7 +165,7 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 
 // ungoverned reports the pods of groups that must still wait and that nothing can hold: they belong to another
 // scheduler and carry no gate of ours.
-func (k *knowledge) ungoverned(s *sequence) (spec.Problem, bool) {
+func (by *settings) ungoverned(s *sequence) (spec.Problem, bool) {
 	var names []string
 	for _, d := range s.domains {
 		for i, g := range s.groups {
@@ -174,7 +174,7 @@ func (k *knowledge) ungoverned(s *sequence) (spec.Problem, bool) {
 			}
 			for p := range d.peek(i).members {
 				_, _, proven := p.provenGroup(s) // it was held, and released in its turn
-				if !proven && !k.schedulerNames.Has(p.SchedulerName) && !p.HasGate(s.Gate) {
+				if !proven && !by.isOurs(p) && !p.HasGate(s.Gate) {
 					names = append(names, s.nameOf(p))
 				}
 			}
@@ -183,21 +183,21 @@ func (k *knowledge) ungoverned(s *sequence) (spec.Problem, bool) {
 	if len(names) == 0 {
 		return spec.Problem{}, false
 	}
-	return report.Ungoverned(names, s.Sequence, k.config.SchedulerNames), true
+	return report.Ungoverned(names, s.Sequence, by.SchedulerNames), true
 }
 
 // unsupportedPods reports gated pods that no scheduler of ours can place on a node in order.
-func (k *knowledge) unsupportedPods(s *sequence) (spec.Problem, bool) {
+func (by *settings) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	if !s.PerNode {
 		return spec.Problem{}, false
 	}
-	if k.config.ClusterScopeOnly {
+	if by.ClusterScopeOnly {
 		return report.UnsupportedScope(), true
 	}
 	var names []string
 	for i := range s.groups {
 		for p := range s.nodeless.peek(i).members {
-			if k.unsupported(p, membership{s, i}) {
+			if by.unsupported(p, membership{s, i}) {
 				names = append(names, s.nameOf(p))
 			}
 		}
@@ -205,7 +205,7 @@ func (k *knowledge) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	if len(names) == 0 {
 		return spec.Problem{}, false
 	}
-	return report.UnsupportedPods(names, k.config.SchedulerNames), true
+	return report.UnsupportedPods(names, by.SchedulerNames), true
 }
 
 // Waiting are the unbound members of groups that must still wait.

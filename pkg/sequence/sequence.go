@@ -52,7 +52,7 @@ type sequence struct {
 	// PodGroups counts, for each PodGroup that pods name, how many of them each group has.
 	podGroups map[podgroups.Reference]map[int]int
 	// podGroupsKnown are all PodGroups that the engine knows.
-	podGroupsKnown map[podgroups.Reference]*podGroup
+	podGroupsKnown podGroups
 
 	// dry is what it would have held; nil but for a dry run.
 	dry *dryRun

@@ -65,7 +65,7 @@ func checkWorkload(e *Engine, w *workload) error {
 		return nil
 	}
 	onNode := map[string]int{}
-	for _, p := range e.podsIn(w.Namespace) {
+	for _, p := range e.namespaces.pods(w.Namespace) {
 		if p.Owner.UID == w.UID && p.Bound() && !p.Terminating && !p.Failed {
 			onNode[p.Node]++
 		}
@@ -73,7 +73,7 @@ func checkWorkload(e *Engine, w *workload) error {
 	if !maps.Equal(onNode, w.onNode) {
 		return fmt.Errorf("its pods on nodes are %v, want %v", w.onNode, onNode)
 	}
-	for name, n := range e.nodes {
+	for name, n := range e.nodes.byName {
 		if _, due := w.due[name]; w.due != nil && due != readiness.IsDueOn(&w.Workload, &n.Node) {
 			return fmt.Errorf("due on %s is %t", name, due)
 		}
@@ -106,14 +106,14 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 	}
 	done, claimed := map[*workload]map[string]int{}, map[*workload]map[string]int{}
 	groupOf := map[*workload]int{} // the group that selects the workload's pods
-	reach := func(namespace string) spec.Reach { return e.reachOf(s, namespace) }
+	reach := func(namespace string) spec.Reach { return e.consents.reachOf(s, namespace) }
 	if !s.refused() {
 		for _, w := range e.workloads.byUID {
 			if group, ok := s.Selecting(labels.Set(w.Labels), len(s.Groups), reach(w.Namespace)); ok && w.Counts() && !s.PerNode {
 				groupOf[w], done[w], claimed[w] = group, map[string]int{}, map[string]int{}
 			}
 		}
-		for p := range e.podsOfNamespaces("") {
+		for p := range e.namespaces.podsOf("") {
 			if m, ok := s.place(p, reach(p.Namespace)); ok {
 				sumPod(e, p, m, sumsOf, groupOf, done, claimed)
 			}
@@ -159,7 +159,7 @@ func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums
 	sums := sumsOf(name, m.group)
 	sums.pods[p.UID] = struct{}{}
 	if s.PerNode {
-		created := (&domain{node: e.nodes[name]}).nodeCreatedAt()
+		created := (&domain{node: e.nodes.byName[name]}).nodeCreatedAt()
 		sums.members.Add(readiness.OnNode(&p.Pod, required, created), +1)
 		return
 	}

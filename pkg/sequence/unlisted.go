@@ -1,9 +1,6 @@
 package sequence
 
 import (
-	"iter"
-	"maps"
-
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -24,7 +21,7 @@ func (e *Engine) Unlisted(kind inventory.Kind, namespace string, listed sets.Set
 		}
 	}
 	if kind == inventory.KindPod {
-		for p := range e.podsOfNamespaces(namespace) {
+		for p := range e.namespaces.podsOf(namespace) {
 			add(p.UID, p.ResourceVersion)
 		}
 		return gone
@@ -57,26 +54,10 @@ func (e *Engine) KnowsAny(kind inventory.Kind, namespace string, uids []types.UI
 		return false
 	}
 	wanted := sets.New(uids...)
-	for p := range e.podsOfNamespaces(namespace) {
+	for p := range e.namespaces.podsOf(namespace) {
 		if wanted.Has(p.UID) {
 			return true
 		}
 	}
 	return false
-}
-
-// podsOfNamespaces are the pods of a namespace, or of all if the name is empty.
-func (k *knowledge) podsOfNamespaces(namespace string) iter.Seq[*pod] {
-	if namespace != "" {
-		return maps.Values(k.podsIn(namespace))
-	}
-	return func(yield func(*pod) bool) {
-		for _, ns := range k.namespaces {
-			for _, p := range ns.pods {
-				if !yield(p) {
-					return
-				}
-			}
-		}
-	}
 }

@@ -82,7 +82,7 @@ func (e *Engine) Why(object *corev1.Pod) string {
 // it on a node, it is the version of the object.
 func (e *Engine) FirstSeen(object *corev1.Pod) Sighting {
 	seen, _ := e.published.find(object)
-	return e.sighting(object.Namespace, seen.sighting(object))
+	return e.published.sighting(object.Namespace, seen.sighting(object))
 }
 
 // published is what can be read without a lock.
@@ -116,6 +116,12 @@ type publishedPod struct {
 	firstSeen Sighting
 	// placed is as much of the pod as decides its memberships and the nodes for it, and its gates.
 	placed inventory.Pod
+}
+
+// sighting completes the sighting of a pod with whether it matters what Namespaces say. It takes no lock.
+func (p *published) sighting(namespace string, seen Sighting) Sighting {
+	seen.AsksNamespaces = p.asksNamespaces(namespace)
+	return seen
 }
 
 // needs returns the pod's places that keep it from some nodes.
@@ -170,7 +176,7 @@ func (k *knowledge) matchUnseen(object *corev1.Pod) (memberships []membership, r
 	view := viewPod(object)
 	for s, reach := range namespace.sequences {
 		m, has := s.place(view, reach)
-		if has && !k.releasesUnseen(view, m) {
+		if has && !k.settings.releasesUnseen(view, m) {
 			return nil, false
 		}
 		if has {
@@ -184,13 +190,13 @@ func (k *knowledge) matchUnseen(object *corev1.Pod) (memberships []membership, r
 
 // releasesUnseen reports whether the sequence releases such a pod permanently. Elsewhere a change from before the pod may not
 // be known yet, see earlyIn.
-func (k *knowledge) releasesUnseen(view *pod, m membership) bool {
+func (by *settings) releasesUnseen(view *pod, m membership) bool {
 	s := m.sequence
 	switch {
 	case s.DryRun:
 		return true
 	case s.PerNode:
-		return m.waitsForNothing() && !k.unsupported(view, m)
+		return m.waitsForNothing() && !by.unsupported(view, m)
 	case s.Continuous && s.groups[m.group].Awaited != 0:
 		return false
 	}
@@ -201,7 +207,7 @@ func (k *knowledge) releasesUnseen(view *pod, m membership) bool {
 func (k *knowledge) publish(p *pod) verdict {
 	k.noteDryRuns(p)
 	if p.Bound() {
-		k.unpublish(p)
+		k.published.forget(p)
 		return verdict{}
 	}
 	is, old := k.judge(p), p.published
@@ -225,13 +231,13 @@ func (k *knowledge) publish(p *pod) verdict {
 	return is
 }
 
-func (k *knowledge) unpublish(p *pod) {
-	if p.published != nil {
-		p.published = nil
-		k.published.pods.Delete(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+func (p *published) forget(gone *pod) {
+	if gone.published != nil {
+		gone.published = nil
+		p.pods.Delete(types.NamespacedName{Namespace: gone.Namespace, Name: gone.Name})
 	}
-	if p.Bound() {
-		p.unbound = bound
+	if gone.Bound() {
+		gone.unbound = bound
 	}
 }
 
@@ -243,16 +249,26 @@ func sameSlice(a, b []membership) bool {
 // MaxMatchCost bounds what is done for a pod that the engine does not know, in labels that are compared: about 0.1 ms.
 const MaxMatchCost = 2000
 
-// publishNamespace has the sequences of a namespace read from now on.
-func (k *knowledge) publishNamespace(name string) {
-	ns := k.namespaces[name]
+// setNamespace has the sequences of a namespace read from now on.
+func (p *published) setNamespace(name string, ns *namespace) {
 	if ns == nil || len(ns.sequences) == 0 {
-		k.published.namespaces.Delete(name)
+		p.namespaces.Delete(name)
 		return
 	}
 	view := &publishedNamespace{tooMany: ns.matchCost > MaxMatchCost}
 	if !view.tooMany {
 		view.sequences = maps.Clone(ns.sequences)
 	}
-	k.published.namespaces.Store(name, view)
+	p.namespaces.Store(name, view)
+}
+
+// setNodes has the nodes read from now on on which sequences have nothing, see emptynode.go.
+func (p *published) setNodes(names []string, all *nodes) {
+	for _, name := range names {
+		if n := all.byName[name]; n != nil {
+			p.nodes.Store(name, n)
+		} else {
+			p.nodes.Delete(name)
+		}
+	}
 }

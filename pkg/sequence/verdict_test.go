@@ -44,8 +44,8 @@ func checkPublished(e *Engine) error {
 				return fmt.Errorf("%s: what is published is of version %s of %s, want %s of %s", p.Name, got.resourceVersion, got.uid, p.ResourceVersion, p.UID)
 			case !slices.Equal(got.memberships, p.memberships):
 				return fmt.Errorf("%s: published memberships are %v, want %v", p.Name, got.memberships, p.memberships)
-			case !slices.Equal(got.needs(), e.needs(p)):
-				return fmt.Errorf("%s: published needs are %v, want %v", p.Name, got.needs(), e.needs(p))
+			case !slices.Equal(got.needs(), e.settings.needs(p)):
+				return fmt.Errorf("%s: published needs are %v, want %v", p.Name, got.needs(), e.settings.needs(p))
 			}
 			if got != nil {
 				if err := checkVerdict(e, p, got); err != nil {
@@ -80,7 +80,7 @@ func checkVerdict(e *Engine, p *pod, published *publishedPod) error {
 func checkPublishedSequences(e *Engine) error {
 	want := map[string]map[*sequence]spec.Reach{}
 	reaches := func(s *sequence, name string) {
-		if reach := e.reachOf(s, name); !reach.IsEmpty() {
+		if reach := e.consents.reachOf(s, name); !reach.IsEmpty() {
 			if want[name] == nil {
 				want[name] = map[*sequence]spec.Reach{}
 			}
@@ -103,7 +103,7 @@ func checkPublishedSequences(e *Engine) error {
 		}
 	}
 	for s := range e.perNode {
-		for name, n := range e.nodes {
+		for name, n := range e.nodes.byName {
 			if s.domains[name] == nil && s.publishedOn(name) != s.onEmptyNode(n) {
 				return fmt.Errorf("%s: what is published of empty node %q is %v, want %v", s.Key, name, s.publishedOn(name), s.onEmptyNode(n))
 			}
@@ -277,7 +277,7 @@ func TestAPodThatIsAskedAboutWhileItsEventIsUnderWayIsReported(t *testing.T) {
 	pod := makePod("p", "5").Obj()
 
 	engine.mu.Lock()
-	tx := engine.at(pod.ResourceVersion)
+	tx := engine.questions.at(pod.ResourceVersion)
 	engine.applyPod(viewPod(pod), nil, tx)
 	require.True(t, engine.Verdict(pod).Held, "nothing is published yet, and to match it takes too long")
 	changes := engine.settle(tx)

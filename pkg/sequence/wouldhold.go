@@ -57,7 +57,7 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	var holding *membership
 	for i := range p.memberships {
 		m := &p.memberships[i]
-		governed := e.schedulerNames.Has(p.SchedulerName) || p.HasGate(m.sequence.Gate)
+		governed := e.settings.isOurs(p) || p.HasGate(m.sequence.Gate)
 		if governed && m.blocked() && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
 			holding = m
 		}

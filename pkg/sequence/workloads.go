@@ -19,12 +19,33 @@ type workloads struct {
 	ownedWorkloads map[types.UID]map[*workload]struct{}
 	// ownedPods are the pods that belong to some sequence, by the UID of their controller, known or not.
 	ownedPods map[types.UID]map[*pod]struct{}
+	// daemons are the DaemonSets that sequences of scope Node select.
+	daemons map[*workload]struct{}
 }
 
 func newWorkloads() workloads {
 	return workloads{
 		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, of: map[string]map[*workload]struct{}{},
 		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: map[types.UID]map[*pod]struct{}{},
+		daemons: map[*workload]struct{}{},
+	}
+}
+
+func (all *workloads) learn(view *workload) {
+	all.byUID[view.UID] = view
+	all.byName[view.Key()] = view
+	insert(all.of, view.Namespace, view)
+	if view.Owner != "" {
+		insert(all.ownedWorkloads, view.Owner, view)
+	}
+}
+
+func (all *workloads) forget(old *workload) {
+	delete(all.byUID, old.UID)
+	delete(all.byName, old.Key())
+	remove(all.of, old.Namespace, old)
+	if old.Owner != "" {
+		remove(all.ownedWorkloads, old.Owner, old)
 	}
 }
 
@@ -38,21 +59,92 @@ type owner struct {
 
 // ownerOf finds the workload that owns the pod. The pods of a ReplicaSet that a Deployment has belong to the Deployment; which
 // ReplicaSet it is, is their revision.
-func (w *workloads) ownerOf(p *pod) owner {
+func (all *workloads) ownerOf(p *pod) owner {
 	if p.Owner.UID == "" || !p.Owner.Known {
 		return owner{}
 	}
-	controller := w.byUID[p.Owner.UID]
+	controller := all.byUID[p.Owner.UID]
 	switch {
 	case controller == nil:
 		return owner{unseen: true}
 	case controller.Kind == inventory.KindReplicaSet && controller.Owner != "":
-		if deployment := w.byUID[controller.Owner]; deployment != nil {
+		if deployment := all.byUID[controller.Owner]; deployment != nil {
 			return owner{workload: deployment, revision: string(controller.UID)}
 		}
 		return owner{unseen: true}
 	}
 	return owner{workload: controller, revision: controller.RevisionOf(&p.Pod)}
+}
+
+// newestReplicaSet is the one that has the Deployment's template, by Kubernetes' own rule; empty if there is none yet.
+func (all *workloads) newestReplicaSet(deployment *workload) string {
+	var sets []*appsv1.ReplicaSet
+	for owned := range all.ownedWorkloads[deployment.UID] {
+		if set, ok := owned.Object.(*appsv1.ReplicaSet); ok && !owned.Terminating {
+			sets = append(sets, set)
+		}
+	}
+	return readiness.NewestReplicaSet(&deployment.Workload, sets)
+}
+
+// supersede marks the Jobs of a CronJob that have a newer sibling, and returns those that it marked or unmarked.
+func (all *workloads) supersede(cronJob types.UID) []*workload {
+	var newest *workload
+	for job := range all.ownedWorkloads[cronJob] {
+		if job.Kind == inventory.KindJob && !job.Terminating && (newest == nil || job.StartedAfter(&newest.Workload)) {
+			newest = job
+		}
+	}
+	var changed []*workload
+	for job := range all.ownedWorkloads[cronJob] {
+		if job.Kind == inventory.KindJob && job.Superseded != (job != newest) {
+			job.Superseded = job != newest
+			changed = append(changed, job)
+		}
+	}
+	return changed
+}
+
+// podsOf are the pods whose counting depends on the workload: its own, and those of a Deployment's ReplicaSets.
+func (all *workloads) podsOf(w *workload) []*pod {
+	var pods []*pod
+	add := func(uid types.UID) {
+		for p := range all.ownedPods[uid] {
+			pods = append(pods, p)
+		}
+	}
+	add(w.UID)
+	if w.Kind == inventory.KindDeployment {
+		for owned := range all.ownedWorkloads[w.UID] {
+			add(owned.UID)
+		}
+	}
+	return pods
+}
+
+// settleRevisions works out which revision of a Deployment, and which Job of a CronJob, is the newest.
+func (all *workloads) settleRevisions(w *workload, tx *transaction) {
+	deployment := w
+	switch {
+	case w.Kind == inventory.KindJob && w.Owner != "":
+		for _, job := range all.supersede(w.Owner) {
+			for _, demand := range job.demands {
+				demand.update(false, tx)
+			}
+		}
+		return
+	case w.Kind == inventory.KindReplicaSet && w.Owner != "":
+		deployment = all.byUID[w.Owner]
+	}
+	if deployment == nil || deployment.Kind != inventory.KindDeployment {
+		return
+	}
+	if newest := all.newestReplicaSet(deployment); newest != deployment.Revision {
+		deployment.Revision = newest
+		for _, demand := range deployment.demands {
+			demand.update(false, tx)
+		}
+	}
 }
 
 func insert[K comparable, V comparable](index map[K]map[V]struct{}, key K, value V) {
@@ -67,33 +159,4 @@ func remove[K comparable, V comparable](index map[K]map[V]struct{}, key K, value
 	if len(index[key]) == 0 {
 		delete(index, key)
 	}
-}
-
-// newestReplicaSet is the one that has the Deployment's template, by Kubernetes' own rule; empty if there is none yet.
-func (w *workloads) newestReplicaSet(deployment *workload) string {
-	var sets []*appsv1.ReplicaSet
-	for owned := range w.ownedWorkloads[deployment.UID] {
-		if set, ok := owned.Object.(*appsv1.ReplicaSet); ok && !owned.Terminating {
-			sets = append(sets, set)
-		}
-	}
-	return readiness.NewestReplicaSet(&deployment.Workload, sets)
-}
-
-// supersede marks the Jobs of a CronJob that have a newer sibling, and returns those that it marked or unmarked.
-func (w *workloads) supersede(cronJob types.UID) []*workload {
-	var newest *workload
-	for job := range w.ownedWorkloads[cronJob] {
-		if job.Kind == inventory.KindJob && !job.Terminating && (newest == nil || job.StartedAfter(&newest.Workload)) {
-			newest = job
-		}
-	}
-	var changed []*workload
-	for job := range w.ownedWorkloads[cronJob] {
-		if job.Kind == inventory.KindJob && job.Superseded != (job != newest) {
-			job.Superseded = job != newest
-			changed = append(changed, job)
-		}
-	}
-	return changed
 }

@@ -1,0 +1,94 @@
+package sequence
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
+)
+
+// A DaemonSet is due on the nodes where it should have a pod. That is only kept of DaemonSets that some sequence of scope Node
+// selects.
+
+// prepareDue works out, before the lock is taken, on which nodes a DaemonSet should run, if any sequence of node scope may
+// ask and the answer may have changed. Writers come one at a time, so what they read stays as it is.
+func (k *knowledge) prepareDue(view *workload) {
+	if view.Kind != inventory.KindDaemonSet || len(k.perNode) == 0 || view.Terminating {
+		return
+	}
+	old := k.workloads.byUID[view.UID]
+	if old != nil && old.due != nil && old.Object.GetGeneration() == view.Object.GetGeneration() {
+		return
+	}
+	for s := range k.perNode {
+		if _, ok := s.Selecting(labels.Set(view.Labels), len(s.groups), s.reaches[view.Namespace]); ok {
+			view.due = k.nodes.dueOn(view)
+			return
+		}
+	}
+}
+
+// dueNodes are the nodes on which a DaemonSet should have a pod.
+func (all *nodes) dueOn(w *workload) map[string]struct{} {
+	due := map[string]struct{}{}
+	for name, n := range all.byName {
+		if readiness.IsDueOn(&w.Workload, &n.Node) {
+			due[name] = struct{}{}
+		}
+	}
+	return due
+}
+
+// enterDue works out which DaemonSets should run on a node that is new or has changed. due gets their groups.
+func (k *knowledge) enterDue(view *node, due map[*sequence][]int) {
+	for w := range k.workloads.daemons {
+		runs := readiness.IsDueOn(&w.Workload, &view.Node)
+		if w.setDue(view.Name, runs); !runs {
+			continue
+		}
+		for s, demand := range w.demands {
+			if s.PerNode {
+				due[s] = append(due[s], demand.group)
+			}
+		}
+	}
+}
+
+// touchDue marks the nodes on which the DaemonSet is due and was not, or the other way round.
+func (w *workload) touchDue(before map[string]struct{}, tx *transaction) {
+	for s, demand := range w.demands {
+		if !s.PerNode {
+			continue
+		}
+		for name := range w.due {
+			if _, was := before[name]; !was {
+				tx.touchGroup(s.domainAt(name), demand.group)
+			}
+		}
+		for name := range before {
+			if _, is := w.due[name]; !is {
+				tx.touchGroup(s.domains[name], demand.group)
+			}
+		}
+	}
+}
+
+// setDue enters whether the DaemonSet should run on a node.
+func (w *workload) setDue(name string, due bool) {
+	if due {
+		w.due[name] = struct{}{}
+	} else {
+		delete(w.due, name)
+	}
+}
+
+// forgetDue releases of where a DaemonSet is due when no sequence of node scope selects it any more.
+func (all *workloads) forgetDue(w *workload) {
+	for s := range w.demands {
+		if s.PerNode {
+			return
+		}
+	}
+	delete(all.daemons, w)
+	w.due = nil
+}

@@ -1,0 +1,111 @@
+package sequence
+
+import (
+	"iter"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/placement"
+)
+
+// pin is the one node that a pod asks for. The pod has no equivalence class.
+type pin struct {
+	inventory.Pin
+	limits
+}
+
+// nodesOf are the names of the nodes that a pin means: usually one.
+func (all *nodes) nodesOf(p inventory.Pin) iter.Seq[string] {
+	if p.Node != "" {
+		return func(yield func(string) bool) { yield(p.Node) }
+	}
+	return maps.Keys(all.hosts[p.Host])
+}
+
+// nodeOfPin is the first by name of the nodes that the pin means; nil if there is none.
+func (all *nodes) nodeOfPin(p inventory.Pin) *node {
+	var first *node
+	for name := range all.nodesOf(p) {
+		if n := all.byName[name]; n != nil && (first == nil || n.Name < first.Name) {
+			first = n
+		}
+	}
+	return first
+}
+
+// openOnPin reports whether the sequence lets the pod go to some node that the pin means.
+func (all *nodes) openOnPin(p inventory.Pin, m membership) bool {
+	for name := range all.nodesOf(p) {
+		if m.sequence.stateOn(name, m.group) == placement.Open {
+			return true
+		}
+	}
+	return false
+}
+
+// isReleasedOnPin reports whether every sequence lets a pinned pod go to its node. It is a function of its own because what it
+// iterates with is allocated when it begins.
+func (all *nodes) isReleasedOnPin(p *pod) bool {
+	for name := range all.nodesOf(p.pin.Pin) {
+		if p.openTo(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// openNodesOfPin are the nodes that a pinned pod may go to.
+func (all *nodes) openNodesOfPin(p *pod) sets.Set[string] {
+	open := sets.Set[string]{}
+	for name := range all.nodesOf(p.pin.Pin) {
+		if p.openTo(name) {
+			open.Insert(name)
+		}
+	}
+	return open
+}
+
+// touchPins has pods looked at that ask for a node which has changed.
+func (all *nodes) touchPins(tx *transaction) {
+	for i := range tx.domains {
+		if d := &tx.domains[i]; d.sequence.listed && d.isNode() && d.published != d.before {
+			all.touchPinsTo(d.name, d.sequence, d.before.Standing, d.published.Standing, tx)
+		}
+	}
+	for _, change := range tx.emptyNodes {
+		all.touchPinsTo(change.node, change.sequence, change.before, change.sequence.onEmptyNode(all.byName[change.node]), tx)
+	}
+	for _, changed := range tx.pins {
+		for p := range all.pinned[changed.Pin] {
+			if tx.pods = append(tx.pods, p); changed.added {
+				p.pin.opened = tx.number
+			}
+		}
+	}
+}
+
+// touchPinsTo has the pods looked at that ask for a node where a sequence is now further than before, or less far.
+func (all *nodes) touchPinsTo(node string, s *sequence, before, now placement.Standing, tx *transaction) {
+	if before == now || s.DryRun {
+		return
+	}
+	pins := []inventory.Pin{{Node: node}}
+	if n := all.byName[node]; n != nil {
+		pins = append(pins, inventory.Pin{Host: n.Hostname()})
+	}
+	for _, at := range pins {
+		for p := range all.pinned[at] {
+			for _, m := range p.pin.needs {
+				if m.sequence != s {
+					continue
+				}
+				tx.pods = append(tx.pods, p)
+				if before.State(m.group) != placement.Open && p.openTo(node) {
+					p.pin.opened = tx.number
+				}
+			}
+		}
+	}
+}
