@@ -50,10 +50,16 @@ func (pl *PodSequence) Name() string { return Name }
 // PreEnqueue keeps a pod out of the queue until it may go. It runs under the queue's lock for every pod that is added or
 // activated, so it does no more than read what the engine has published. Nobody is shown its message: the writer tells the pod
 // what it waits for.
+//
+// A pod with gates is left to the plugin SchedulingGates, which holds it until they are gone. Then the queue asks again. So this plugin
+// need not register that event, for which the queue would look at every held pod at every binding.
 func (pl *PodSequence) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	begin := time.Now()
 	_, status := pl.holder.decide(pod)
 	preEnqueueDuration.Observe(time.Since(begin).Seconds())
+	if len(pod.Spec.SchedulingGates) > 0 {
+		return nil
+	}
 	return status
 }
 
@@ -95,11 +101,10 @@ func (pl *PodSequence) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragme
 
 // EventsToRegister returns the events that let a pod go of which the holder does not know better. All others it knows
 // exactly, and activates the pods that it concerns. Registering events of other pods would have the queue go through all
-// held pods at every status update of any pod.
+// held pods at every status update of any pod. The queue compares each of these events with each event that comes, for each held
+// pod, so there is only one.
 func (pl *PodSequence) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
-		// The pod's own last gate was lifted.
-		{Event: fwk.ClusterEvent{Resource: fwk.TargetPod, ActionType: fwk.UpdatePodSchedulingGatesEliminated}},
 		// A node is open from the start, or becomes open by its labels: the holder may know of it before the scheduler
 		// does, and then it activates pods in vain.
 		{
