@@ -20,7 +20,7 @@ import (
 )
 
 // holder holds the pods of one scheduler, whatever the number of its profiles: it answers for them from the engine, and
-// lets go those that the engine says may go.
+// releases those that the engine says may be scheduled.
 type holder struct {
 	args   Args
 	handle fwk.Handle
@@ -63,7 +63,7 @@ type feeding struct {
 
 // source says how much of what the API server has the engine knows. A feed.Feed is one.
 type source interface {
-	// Synced reports whether the engine knows all it must know to let any pod go, and Why what is missing.
+	// Synced reports whether the engine knows all it must know to release any pod, and Why what is missing.
 	Synced() bool
 	Why() string
 	// CaughtUp reports whether it is confirmed that the engine knows every PodSequence that there was when a pod was first seen and
@@ -168,7 +168,7 @@ func unschedulable(message string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
 }
 
-// act lets go the pods that may go, and has those that must wait told so. The engine's lock is not held here: activation
+// act activates the pods that are released, and has those that must wait told so. The engine's lock is not held here: activation
 // takes the queue's, under which the engine is asked.
 func (h *holder) act(logger klog.Logger, f *feeding, changes sequence.Changes) {
 	ready := map[types.UID]types.NamespacedName{}
@@ -181,9 +181,9 @@ func (h *holder) act(logger klog.Logger, f *feeding, changes sequence.Changes) {
 			f.writer.Explain(key)
 		}
 		if len(r.Gates) > 0 {
-			f.writer.Lift(key) // the update that this brings puts the pod into the queue
-			continue
+			f.writer.Lift(key)
 		}
+		// Also one with gates: the queue may know already that somebody else has lifted them. Otherwise SchedulingGates holds it.
 		ready[r.UID] = key
 	}
 	h.activate(logger, ready)

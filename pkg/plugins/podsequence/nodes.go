@@ -10,7 +10,7 @@ import (
 // stateKey is where a scheduling cycle keeps what PreFilter found out.
 const stateKey fwk.StateKey = "PreFilter" + Name
 
-// placement says to which nodes the pod of this cycle may go. It answers for the moment at which it is asked.
+// placement says to which nodes the pod of this cycle may be bound. It answers for the moment at which it is asked.
 type placement struct{ *sequence.Placement }
 
 // Clone returns the same: nothing in it changes.
@@ -24,7 +24,7 @@ const (
 	fewInMany = 10 // one in so many is few
 )
 
-// preFilter has Filter skipped for pods that may go to any node.
+// preFilter has Filter skipped for pods that may use any node.
 func (h *holder) preFilter(state fwk.CycleState, pod *v1.Pod, nodes int) (*fwk.PreFilterResult, *fwk.Status) {
 	found := h.feeding.Load().engine.Placement(pod)
 	if found == nil {
@@ -44,7 +44,7 @@ func (h *holder) preFilter(state fwk.CycleState, pod *v1.Pod, nodes int) (*fwk.P
 func filter(state fwk.CycleState, node string) *fwk.Status {
 	data, err := state.Read(stateKey)
 	if err != nil {
-		return nil // the pod may go to any node: PreFilter skipped
+		return nil // the pod may use any node: PreFilter skipped
 	}
 	if d := data.(placement).Open(node); d.Held {
 		return unschedulable(d.FilterMessage())

@@ -47,19 +47,19 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 // Name returns the name of the plugin.
 func (pl *PodSequence) Name() string { return Name }
 
-// PreEnqueue keeps a pod out of the queue until it may go. It runs under the queue's lock for every pod that is added or
+// PreEnqueue keeps a pod out of the queue until it is released. It runs under the queue's lock for every pod that is added or
 // activated, so it does no more than read what the engine has published. Nobody is shown its message: the writer tells the pod
 // what it waits for.
 //
-// A pod with gates is left to the plugin SchedulingGates, which holds it until they are gone. Then the queue asks again. So this plugin
-// need not register that event, for which the queue would look at every held pod at every binding.
+// A pod with gates is left to the plugin SchedulingGates, which holds it until they are gone, and has the queue ask again then. So this
+// plugin need not register that event, which the queue would compare with every event that comes, for each held pod.
 func (pl *PodSequence) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
-	begin := time.Now()
-	_, status := pl.holder.decide(pod)
-	preEnqueueDuration.Observe(time.Since(begin).Seconds())
 	if len(pod.Spec.SchedulingGates) > 0 {
 		return nil
 	}
+	begin := time.Now()
+	_, status := pl.holder.decide(pod)
+	preEnqueueDuration.Observe(time.Since(begin).Seconds())
 	return status
 }
 
@@ -93,16 +93,16 @@ func (pl *PodSequence) Reserve(ctx context.Context, state fwk.CycleState, pod *v
 // Unreserve has nothing to undo.
 func (pl *PodSequence) Unreserve(context.Context, fwk.CycleState, *v1.Pod, string) {}
 
-// SignPod says from which nodes sequences keep the pod. Whether it may go at all PreFilter asks for each pod by itself.
+// SignPod says from which nodes sequences keep the pod. Whether it may be scheduled at all PreFilter asks for each pod by itself.
 // Without this method the profile would lose batching for all its pods.
 func (pl *PodSequence) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	return pl.holder.sign(pod), nil
 }
 
-// EventsToRegister returns the events that let a pod go of which the holder does not know better. All others it knows
+// EventsToRegister returns the events that release a pod of which the holder does not know better. All others it knows
 // exactly, and activates the pods that it concerns. Registering events of other pods would have the queue go through all
 // held pods at every status update of any pod. The queue compares each of these events with each event that comes, for each held
-// pod, so there is only one.
+// pod, and has one of them for each profile. So there is only one.
 func (pl *PodSequence) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// A node is open from the start, or becomes open by its labels: the holder may know of it before the scheduler

@@ -324,6 +324,21 @@ func TestGatesAreLiftedWhenAPodMayGo(t *testing.T) {
 	assert.Equal(t, []string{"app"}, s.active())
 }
 
+// The queue sees that a gate is gone before the engine does, and asks too early.
+func TestAPodWhoseGateSomebodyElseLiftsIsQueuedWhenItIsReleased(t *testing.T) {
+	s := newStage(t)
+	s.databaseFirst()
+	gated, free := pod("app", "5").SchedulingGates([]string{sequenceGate}).Obj(), pod("app", "8").Obj()
+	s.told(s.engine.ApplyPod(gated))
+	s.comes(gated)
+	require.NoError(t, s.informer().Add(free))
+	s.queue.Update(t.Context(), gated, free)
+	assert.Empty(t, s.active())
+	s.databaseReady("7")
+	s.told(s.engine.ApplyPod(free))
+	assert.Equal(t, []string{"app"}, s.active())
+}
+
 // The pod is older than the sequence, but its gate was there when that was created.
 func TestASequenceThatIsCreatedBeforeAGateIsGoneHoldsThePod(t *testing.T) {
 	for sentence, isFirst := range map[string]bool{"the engine sees first that the gate is gone": true, "the queue does": false} {
