@@ -27,57 +27,82 @@ import (
 )
 
 var (
-	terminalPods      = flag.Int("terminal-pods", 50_000, "number of pods of BenchmarkTerminalPods")
-	terminalPodsPause = flag.Duration("terminal-pods-pause", 10*time.Second, "time for which BenchmarkTerminalPods leaves a scheduler alone before it measures it, such as 10s")
+	podCount  = flag.Int("many-pods", 50_000, "number of pods of BenchmarkManyPods")
+	podsPause = flag.Duration("many-pods-pause", 10*time.Second, "time for which BenchmarkManyPods leaves a program alone before it measures it, such as 10s")
 )
 
-// BenchmarkTerminalPods measures what pods that have ended and are still there cost our scheduler, and what they cost it
-// without the plugin: kube-scheduler's own informer leaves them out, whereas the engine must know who has completed. One in
-// fifty is in the namespace of the one PodSequence, and in a group of it. Run it with
+// BenchmarkManyPods measures what pods cost our programs that run, or that have ended and are still there, and what they cost the
+// scheduler without the plugin: kube-scheduler's own informer leaves out those that have ended, whereas the engine must know who has
+// completed. One in fifty is in the namespace of the one PodSequence, and in a group of it. Run it with
 //
-//	go test -run '^$' -bench TerminalPods -benchtime 3x -timeout 30m ./test/integration/
+//	go test -run '^$' -bench ManyPods -benchtime 3x -timeout 30m ./test/integration/
 //
-// and to try it, with -terminal-pods=1000 at the end.
-func BenchmarkTerminalPods(b *testing.B) {
+// and to try it, with -many-pods=1000 at the end.
+func BenchmarkManyPods(b *testing.B) {
+	for _, pods := range []struct {
+		name   string
+		status func(*corev1.Pod) corev1.PodStatus
+	}{{"running", running}, {"ended", succeeded}} {
+		b.Run(pods.name, func(b *testing.B) { benchmarkManyPods(b, pods.status) })
+	}
+}
+
+func benchmarkManyPods(b *testing.B, status func(*corev1.Pod) corev1.PodStatus) {
 	// Without a controller-manager, which removes terminal pods, and without anybody else who would watch them and take
 	// part of the two processors.
-	env := startCluster(b, controlplane.Options{Components: []string{controlplane.Etcd, controlplane.APIServer, controlplane.PodSequenceScheduler}})
+	env := startCluster(b, controlplane.Options{Components: []string{
+		controlplane.Etcd, controlplane.APIServer, controlplane.PodSequenceScheduler, controlplane.PodSequenceController,
+	}})
 	s := newBenchmark(b, env)
+	require.NoError(b, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceController))
 	begin := time.Now()
-	s.createEnded(*terminalPods)
-	b.Logf("created %d pods that have ended in %s", *terminalPods, time.Since(begin).Round(time.Second))
+	s.createPlaced(*podCount, status)
+	b.Logf("created %d pods in %s", *podCount, time.Since(begin).Round(time.Second))
 
 	on, off := filepath.Join(b.TempDir(), "with-plugin.yaml"), filepath.Join(b.TempDir(), "without-plugin.yaml")
 	profiled(b, s.schedulerConfig(), on, func(map[string]any) {})
 	profiled(b, s.schedulerConfig(), off, func(config map[string]any) {
 		config["profiles"] = []any{map[string]any{"schedulerName": ourScheduler}}
 	})
-	// Metrics of all of them are read, as users do: what compresses the answer stays in memory, more than a megabyte.
-	ready := func(metric string) func() bool {
-		return func() bool {
-			return s.status(controlplane.PodSequenceScheduler, "/readyz") == http.StatusOK &&
-				s.Cluster.Metric(s, controlplane.PodSequenceScheduler, metric) >= 1
-		}
-	}
-	synced := ready("podsequence_engine_synced")
+	const (
+		scheduler, controller = controlplane.PodSequenceScheduler, controlplane.PodSequenceController
+		synced                = "podsequence_engine_synced"
+	)
 	for _, variant := range []struct {
-		name, config string
-		sequences    int
-		ready        func() bool
+		name, program string
+		config        string // of the scheduler
+		sequence      bool
+		metric        string // that is there once the program knows all
 	}{
-		{name: "plugin-off", config: off, ready: ready("go_goroutines")},
-		{name: "plugin-on-no-sequence", config: on, ready: synced},
-		{name: "plugin-on-one-sequence", config: on, sequences: 1, ready: synced},
+		{name: "plugin-off", program: scheduler, config: off, metric: "go_goroutines"},
+		{name: "plugin-on-no-sequence", program: scheduler, config: on, metric: synced},
+		{name: "plugin-on-one-sequence", program: scheduler, config: on, sequence: true, metric: synced},
+		{name: "controller-no-sequence", program: controller, metric: synced},
+		{name: "controller-one-sequence", program: controller, sequence: true, metric: synced},
 	} {
 		b.Run(variant.name, func(b *testing.B) {
-			if variant.sequences == 1 {
-				sequence := s.sequence("import").Label("Import", "tier", "import").Complete().Pods("Application", "app").Obj()
+			if variant.sequence {
+				sequence := s.sequence("import").Label("Import", "tier", "import").Pods("Application", "app").Obj()
 				s.Create(sequence)
 				b.Cleanup(func() { require.NoError(b, s.API.Delete(s.Ctx, sequence)) })
 			}
+			var args []string
+			if variant.config != "" {
+				args = append(args, "--config="+variant.config)
+			}
+			// Metrics of all of them are read, as users do: what compresses the answer stays in memory, more than a megabyte.
+			ready := func() bool {
+				return s.status(scheduler, "/readyz") == http.StatusOK && s.Cluster.Metric(s, scheduler, variant.metric) >= 1
+			}
+			if variant.program == controller { // StartComponent returns when it is ready
+				ready = func() bool { return s.Cluster.Metric(s, controller, variant.metric) >= 1 }
+			}
 			var all []startCost
 			for b.Loop() {
-				all = append(all, s.startScheduler(b, variant.config, variant.ready))
+				all = append(all, s.startProgram(b, variant.program, ready, args...))
+			}
+			if variant.program == controller {
+				require.NoError(b, s.Cluster.Kill(s.Ctx, controller))
 			}
 			for unit, of := range map[string]func(startCost) float64{
 				"s-until-synced":        func(c startCost) float64 { return c.synced.Seconds() },
@@ -95,27 +120,26 @@ func BenchmarkTerminalPods(b *testing.B) {
 	}
 }
 
-// startCost is what a scheduler took to start, in seconds and MiB.
+// startCost is what a program took to start, in seconds and MiB.
 type startCost struct {
 	synced                       time.Duration
 	syncedCPU, startCPU, idleCPU float64 // until synced, until 10 s later, and in the 10 s after that
 	peak, resident               float64 // until and at 10 s after it was synced
-	heap                         float64 // of objects in use, by a garbage collection after that
+	heap                         float64 // of objects in use; of the scheduler, by a garbage collection after that
 	collected                    float64 // resident when the runtime has had 10 s to return what was collected
 }
 
-// startScheduler starts our scheduler anew and looks at what it takes.
-func (s *story) startScheduler(b *testing.B, config string, ready func() bool) startCost {
+// startProgram starts a program of ours anew and looks at what it takes.
+func (s *story) startProgram(b *testing.B, program string, ready func() bool, args ...string) startCost {
 	b.Helper()
-	const program = controlplane.PodSequenceScheduler
 	// By default long enough for what a start leaves behind, and a figure of its own to compare with.
-	while := *terminalPodsPause
+	while := *podsPause
 	cost := startCost{}
 	require.NoError(b, s.Cluster.Kill(s.Ctx, program))
 	begin := time.Now()
-	require.NoError(b, s.Cluster.StartComponent(s.Ctx, program, "--config="+config))
+	require.NoError(b, s.Cluster.StartComponent(s.Ctx, program, args...))
 	for poll := time.NewTicker(25 * time.Millisecond); !ready(); <-poll.C {
-		require.Less(b, time.Since(begin), 2*cluster.Patience, "the scheduler knows all it must know")
+		require.Less(b, time.Since(begin), 2*cluster.Patience, "%s knows all it must know", program)
 	}
 	cost.synced = time.Since(begin)
 
@@ -127,7 +151,9 @@ func (s *story) startScheduler(b *testing.B, config string, ready func() bool) s
 	cost.peak, cost.resident = memory(b, pid, "VmHWM:"), memory(b, pid, "VmRSS:")
 	<-time.After(while)
 	cost.idleCPU = cpuSeconds(b, pid) - cost.startCPU
-	s.Cluster.Fetch(s, program, "/debug/pprof/heap?gc=1") // collects garbage
+	if program == controlplane.PodSequenceScheduler { // the controller has no such endpoint
+		s.Cluster.Fetch(s, program, "/debug/pprof/heap?gc=1") // collects garbage
+	}
 	cost.heap = s.Cluster.Metric(s, program, "go_memstats_heap_alloc_bytes") / (1 << 20)
 	<-time.After(while)
 	cost.collected = memory(b, pid, "VmRSS:")
@@ -135,8 +161,8 @@ func (s *story) startScheduler(b *testing.B, config string, ready func() bool) s
 	return cost
 }
 
-// createEnded creates pods that have succeeded: ten of each Job, spread over fifty namespaces.
-func (s *story) createEnded(count int) {
+// createPlaced creates pods that have a node: ten of each Job, spread over fifty namespaces.
+func (s *story) createPlaced(count int, status func(*corev1.Pod) corev1.PodStatus) {
 	s.Helper()
 	namespaces := []string{s.Namespace}
 	for i := range 49 {
@@ -158,7 +184,7 @@ func (s *story) createEnded(count int) {
 		if err := s.API.Create(s.Ctx, pod); err != nil {
 			return err
 		}
-		pod.Status = succeeded(pod)
+		pod.Status = status(pod)
 		return s.API.Status().Update(s.Ctx, pod)
 	})
 }
@@ -182,6 +208,19 @@ func succeeded(pod *corev1.Pod) corev1.PodStatus {
 		status.Conditions = append(status.Conditions, corev1.PodCondition{
 			Type: conditionType, Status: is, Reason: "PodCompleted", LastTransitionTime: now,
 		})
+	}
+	return status
+}
+
+// running is the status that a kubelet gives a pod whose container is ready.
+func running(pod *corev1.Pod) corev1.PodStatus {
+	status := succeeded(pod)
+	status.Phase = corev1.PodRunning
+	container := &status.ContainerStatuses[0]
+	container.Started, container.Ready = new(true), true
+	container.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: *status.StartTime}}
+	for i := range status.Conditions {
+		status.Conditions[i].Status, status.Conditions[i].Reason = corev1.ConditionTrue, ""
 	}
 	return status
 }
