@@ -21,7 +21,7 @@ func newBinding(p *pod, e event, was *podFacts) binding {
 	return b
 }
 
-// allows says whether the pod may be bound by this version, or by the one before when the two were racing.
+// allows reports whether the pod may be bound by this version, or by the one before when the two were racing.
 // excused is true when only the race allowed it.
 func (v *version) allows(b binding) (allowed, excused bool) {
 	group, ok := v.groupOf(b.podFacts)
@@ -41,34 +41,34 @@ func (v *version) allows(b binding) (allowed, excused bool) {
 	return allowed, allowed
 }
 
-// racesWith says whether the pod may have been on its way to a node when this version appeared.
+// racesWith reports whether the pod may have been on its way to a node when this version appeared.
 func (v *version) racesWith(b binding) bool {
 	return b.ungated < v.since && !v.arrived.Before(v.rules.windowBefore(b.event.arrived))
 }
 
-// closed says whether a group may not have its pods bound yet, and which group it waits for. It waits for itself if the
+// closed reports whether a group may not have its pods bound yet, and which group it waits for. It waits for itself if the
 // sequence is suspended.
 func (v *version) closed(group int, b binding) (awaited int, closed bool) {
 	if v.dryRun {
 		return 0, false
 	}
-	l := v.laneOf(b.pod)
-	if l == nil {
-		l = newLane(v.sequenceFacts, v.rules) // nothing is known of the node
-		return l.awaits(group)
+	d := v.domainOf(b.pod)
+	if d == nil {
+		d = newDomain(v.sequenceFacts, v.rules) // nothing is known of the node
+		return d.awaits(group)
 	}
-	l.settle(b.to)
+	d.settle(b.to)
 	if !v.continuous {
-		if awaited, waits := l.awaits(group); waits {
+		if awaited, waits := d.awaits(group); waits {
 			return awaited, true
 		}
 	} else {
 		from := v.rules.windowBefore(b.from)
 		for _, g := range v.groups[group].ahead {
-			if !l.passedSince(g, from, b.to) {
+			if !d.passedSince(g, from, b.to) {
 				return g, true
 			}
 		}
 	}
-	return group, !l.mayRelease(group)
+	return group, !d.mayRelease(group)
 }

@@ -46,8 +46,8 @@ func (v *version) touchedBy(p *podFacts, w *world) sets.Set[int] {
 		touched.Insert(group)
 	}
 	touched.Insert(v.naming[p.NamespacedName]...)
-	if made := w.in(p.Namespace).makerOf(p); made.workload != nil {
-		if home := v.homeOf(made.workload); home >= 0 {
+	if owner := w.in(p.Namespace).ownerOf(p); owner.workload != nil {
+		if home := v.homeOf(owner.workload); home >= 0 {
 			touched.Insert(home)
 		}
 	}
@@ -63,7 +63,7 @@ func (v *version) followOnNodes(was *podFacts, current *pod, w *world, e event) 
 		touched.Insert(current.node)
 	}
 	for node := range touched.Delete("") {
-		v.weighAllOn(node, v.laneOn(node, nil, w, e), w, e, v.podNews(was, w, e))
+		v.weighAllOn(node, v.domainOn(node, nil, w, e), w, e, v.podNews(was, w, e))
 	}
 }
 
@@ -98,8 +98,8 @@ func (v *version) bySelector() sets.Set[int] {
 }
 
 func (v *version) followAllNodes(w *world, e event) {
-	for node, l := range v.nodes {
-		v.weighAllOn(node, l, w, e, noNews)
+	for node, d := range v.nodes {
+		v.weighAllOn(node, d, w, e, noNews)
 	}
 }
 
@@ -110,7 +110,7 @@ func (v *version) followNode(was *nodeFacts, w *world, e event) {
 		if was == nil || was.node.UID != e.node.node.UID {
 			v.beginAnew(node)
 		}
-		v.weighAllOn(node, v.laneOn(node, nil, w, e), w, e, noNews)
+		v.weighAllOn(node, v.domainOn(node, nil, w, e), w, e, noNews)
 	}
 	if before := v.stillBefore(e); before != nil {
 		before.followNode(was, w, e)
@@ -123,24 +123,24 @@ func (v *version) beginAnew(node string) {
 	if old == nil {
 		return
 	}
-	l := newLane(v.sequenceFacts, v.rules)
-	l.released = old.released
-	for g := range l.groups {
-		l.groups[g].passedUntil = old.groups[g].passedUntil
+	d := newDomain(v.sequenceFacts, v.rules)
+	d.released = old.released
+	for g := range d.groups {
+		d.groups[g].passedUntil = old.groups[g].passedUntil
 	}
-	v.nodes[node] = l
+	v.nodes[node] = d
 }
 
 // reweigh looks at groups again. Groups that were passed permanently need no look, unless an edit may ask since when they are
 // satisfied.
 func (v *version) reweigh(touched sets.Set[int], w *world, e event, says newsFor) {
-	l := v.cluster
-	l.settle(e.arrived)
+	d := v.cluster
+	d.settle(e.arrived)
 	for _, g := range sets.List(touched) {
-		if l.groups[g].passed && !v.continuous && !v.timed {
+		if d.groups[g].passed && !v.continuous && !v.timed {
 			continue
 		}
-		l.update(g, v.weigh(g, w), e, says(g))
+		d.update(g, v.weigh(g, w), e, says(g))
 	}
-	v.settle(l, e)
+	v.settle(d, e)
 }

@@ -66,18 +66,18 @@ func newJudge(history History, options JudgeOptions) *judge {
 	}
 }
 
-// concerns says whether the verdict is about pods of the namespace. Sequences of other namespaces are followed all the
+// concerns reports whether the verdict is about pods of the namespace. Sequences of other namespaces are followed all the
 // same, since an edit can point them here.
 func (j *judge) concerns(namespace string) bool {
 	return j.namespace == "" || j.namespace == namespace
 }
 
-// concernsPodsOf says whether the verdict is about pods that a sequence may hold.
+// concernsPodsOf reports whether the verdict is about pods that a sequence may hold.
 func (j *judge) concernsPodsOf(f *sequenceFacts) bool {
 	return j.concerns(f.target) || f.isCluster() && j.interest.sequences.Has(f.uid)
 }
 
-// leavesOut says whether an event has nothing to do with what is judged.
+// leavesOut reports whether an event has nothing to do with what is judged.
 func (j *judge) leavesOut(e event) bool {
 	switch {
 	case j.namespace == "":

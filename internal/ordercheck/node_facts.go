@@ -31,7 +31,7 @@ func factsOfNode(node *corev1.Node) facts {
 	}
 }
 
-// inside says whether the node has all these labels.
+// inside reports whether the node has all these labels.
 func (f *nodeFacts) inside(selector map[string]v1alpha1.LabelValue) bool {
 	have := labels.Set(f.node.Labels)
 	for key, value := range selector {

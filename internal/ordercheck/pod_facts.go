@@ -98,7 +98,7 @@ func lastFinish(pod *corev1.Pod) time.Time {
 	return last
 }
 
-// has says whether the pod has reached what a group requires of its members.
+// has reports whether the pod has reached what a group requires of its members.
 func (f *podFacts) has(reached v1alpha1.RequiredStatus) bool {
 	if reached == v1alpha1.RequireComplete {
 		return f.succeeded

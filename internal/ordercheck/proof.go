@@ -55,36 +55,36 @@ func (v *version) believe(w *world, began event) {
 				continue
 			}
 			passed.Insert(ahead...)
-			if l := v.laneOf(p); l != nil {
-				l.hasReleased(group)
+			if d := v.domainOf(p); d != nil {
+				d.hasReleased(group)
 			}
 		}
 	}
 	v.assume(passed, began)
-	for _, l := range v.lanes() { // the status does not tell of each node what was released there
+	for _, d := range v.domains() { // the status does not tell of each node what was released there
 		for g := range v.recordedReleased {
-			l.hasReleased(g)
+			d.hasReleased(g)
 		}
-		l.passedUntil(began.arrived)
+		d.passedUntil(began.arrived)
 	}
 }
 
 // assume takes groups for passed that the referee did not see pass.
 func (v *version) assume(passed sets.Set[int], e event) {
-	l := v.cluster
-	if l == nil {
+	d := v.cluster
+	if d == nil {
 		return
 	}
 	for _, g := range sets.List(passed) {
-		if l.groups[g].passed {
+		if d.groups[g].passed {
 			continue
 		}
 		if !v.continuous {
 			v.assumed++
 		}
-		l.trust(g)
+		d.trust(g)
 	}
-	v.settle(l, e)
+	v.settle(d, e)
 }
 
 // remember notes what has been passed under the definitions of this version, and of those that it replaced a moment ago.

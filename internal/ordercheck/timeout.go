@@ -8,8 +8,8 @@ import "time"
 
 // timedOut returns when the time of a group is over, and whether that is so by now. A group that has been satisfied since it
 // was released has no time-out any more, but one that is satisfied too late stays passed until it breaks.
-func (l *lane) timedOut(g int, now time.Time) (time.Time, bool) {
-	p, group := &l.groups[g], &l.spec.groups[g]
+func (d *domain) timedOut(g int, now time.Time) (time.Time, bool) {
+	p, group := &d.groups[g], &d.spec.groups[g]
 	if group.timeout == 0 || p.releasedAt.IsZero() || p.wasSatisfied {
 		return time.Time{}, false
 	}
@@ -20,27 +20,27 @@ func (l *lane) timedOut(g int, now time.Time) (time.Time, bool) {
 
 // noteBreak remembers of a group that breaks now that it was satisfied after its release, unless the scheduler may have
 // missed that.
-func (l *lane) noteBreak(g int, now time.Time) {
-	p := &l.groups[g]
+func (d *domain) noteBreak(g int, now time.Time) {
+	p := &d.groups[g]
 	if p.releasedAt.IsZero() {
 		return
 	}
 	if !p.heldSince.IsZero() {
 		now = p.heldSince
 	}
-	if later(p.began, p.releasedAt).Before(l.rules.windowBefore(now)) {
+	if later(p.began, p.releasedAt).Before(d.rules.windowBefore(now)) {
 		p.wasSatisfied = true
 	}
 }
 
 // hold follows, under Continuous, which groups are held because one ahead of them is not passed, and releases them anew when
 // all of those are.
-func (l *lane) hold(now time.Time) {
-	on, at := make([]bool, len(l.groups)), make([]time.Time, len(l.groups))
-	for g := range l.groups {
-		p := &l.groups[g]
+func (d *domain) hold(now time.Time) {
+	on, at := make([]bool, len(d.groups)), make([]time.Time, len(d.groups))
+	for g := range d.groups {
+		p := &d.groups[g]
 		open, since := true, time.Time{}
-		for _, a := range l.spec.groups[g].ahead {
+		for _, a := range d.spec.groups[g].ahead {
 			open, since = open && on[a], later(since, at[a])
 		}
 		switch {
@@ -48,26 +48,26 @@ func (l *lane) hold(now time.Time) {
 		case !open && p.heldSince.IsZero():
 			p.heldSince = now
 		case open && !p.heldSince.IsZero():
-			if p.heldSince.Before(l.rules.windowBefore(now)) {
+			if p.heldSince.Before(d.rules.windowBefore(now)) {
 				p.releasedAt = later(p.releasedAt, since)
 			}
 			p.heldSince = time.Time{}
 		}
-		at[g], on[g] = l.letsOn(g, now)
+		at[g], on[g] = d.letsOn(g, now)
 	}
 }
 
 // resumeAt counts all time-outs anew after a suspension, where nothing records when groups were released.
-func (l *lane) resumeAt(resumed, now time.Time) {
-	l.begun = later(l.begun, resumed)
-	for g := range l.groups {
-		p := &l.groups[g]
+func (d *domain) resumeAt(resumed, now time.Time) {
+	d.firstReleased = later(d.firstReleased, resumed)
+	for g := range d.groups {
+		p := &d.groups[g]
 		if p.releasedAt.IsZero() {
 			continue
 		}
-		_, was := l.letsOn(g, now)
+		_, was := d.letsOn(g, now)
 		p.releasedAt = later(p.releasedAt, resumed)
-		if _, is := l.letsOn(g, now); was && !is {
+		if _, is := d.letsOn(g, now); was && !is {
 			p.passedUntil = now
 		}
 	}

@@ -35,8 +35,8 @@ type version struct {
 	homes   map[types.UID]place            // workload to the group whose selector takes its pods
 	// passedAs has the definitions under which groups of this sequence were passed, in this version or another.
 	passedAs sets.Set[string]
-	cluster  *lane            // nil if the order holds on each node
-	nodes    map[string]*lane // nil if it holds across the cluster
+	cluster  *domain            // nil if the order holds on each node
+	nodes    map[string]*domain // nil if it holds across the cluster
 }
 
 // place is the group that expects the pods of a workload.
@@ -125,12 +125,12 @@ func newVersion(f *sequenceFacts, rules *rules, old *version, w *world, e event)
 		}
 	}
 	if f.perNode {
-		v.nodes = map[string]*lane{}
+		v.nodes = map[string]*domain{}
 		for node := range w.nodes {
-			v.laneOn(node, old, w, e)
+			v.domainOn(node, old, w, e)
 		}
 	} else {
-		v.cluster = newLane(f, rules)
+		v.cluster = newDomain(f, rules)
 		if old != nil && old.cluster != nil {
 			old.cluster.settle(e.arrived)
 			v.takeOver(v.cluster, old.cluster, old, e)
@@ -164,55 +164,55 @@ func (v *version) succeed(f *sequenceFacts, w *world, e event) *version {
 	return next
 }
 
-// takeOver has a lane go on from where the one of the version before is.
-func (v *version) takeOver(l, from *lane, old *version, e event) {
-	l.inherit(from, v.matches(old.sequenceFacts), e)
-	v.takeUp(l, old, e)
+// takeOver has a domain go on from where the one of the version before is.
+func (v *version) takeOver(d, from *domain, old *version, e event) {
+	d.inherit(from, v.matches(old.sequenceFacts), e)
+	v.takeUp(d, old, e)
 	if v.sequenceFacts == old.sequenceFacts {
-		l.fresh = false // the groups are asked for as before: labels of a namespace changed
+		d.fresh = false // the groups are asked for as before: labels of a namespace changed
 	}
 }
 
 // takeUp counts time-outs anew if a suspension is lifted that the scheduler cannot have missed.
-func (v *version) takeUp(l *lane, old *version, e event) {
+func (v *version) takeUp(d *domain, old *version, e event) {
 	missed := !old.suspendedAt.IsZero() && !old.suspendedAt.Before(v.rules.windowBefore(e.arrived))
 	if v.continuous && old.suspended && !v.suspended && !missed {
-		l.resumeAt(e.earliest, e.arrived)
+		d.resumeAt(e.earliest, e.arrived)
 	}
 }
 
-// laneOn returns how far a node is. It is worked out if it was not known.
-func (v *version) laneOn(node string, old *version, w *world, e event) *lane {
-	l := v.nodes[node]
-	if l == nil {
-		l = newLane(v.sequenceFacts, v.rules)
-		v.nodes[node] = l
+// domainOn returns how far a node is. It is worked out if it was not known.
+func (v *version) domainOn(node string, old *version, w *world, e event) *domain {
+	d := v.nodes[node]
+	if d == nil {
+		d = newDomain(v.sequenceFacts, v.rules)
+		v.nodes[node] = d
 		if old != nil && old.nodes[node] != nil {
 			old.nodes[node].settle(e.arrived)
-			v.takeOver(l, old.nodes[node], old, e)
+			v.takeOver(d, old.nodes[node], old, e)
 		}
-		v.weighAllOn(node, l, w, e, noNews)
+		v.weighAllOn(node, d, w, e, noNews)
 	}
-	return l
+	return d
 }
 
-func (v *version) weighAllOn(node string, l *lane, w *world, e event, says newsFor) {
-	l.settle(e.arrived)
+func (v *version) weighAllOn(node string, d *domain, w *world, e event, says newsFor) {
+	d.settle(e.arrived)
 	if facts := w.nodes[node]; facts != nil {
-		l.releaseRoots(func(g int) time.Time { return v.firstReleaseOn(facts, g, w) })
+		d.releaseRoots(func(g int) time.Time { return v.firstReleaseOn(facts, g, w) })
 	}
 	for g := range v.groups {
-		l.update(g, v.weighOn(node, g, w), e, says(g))
+		d.update(g, v.weighOn(node, g, w), e, says(g))
 	}
-	l.fresh = false
-	v.settle(l, e)
+	d.fresh = false
+	v.settle(d, e)
 }
 
 // settle passes what is passed by now. What the scheduler may have seen pass before it saw a suspension is released.
-func (v *version) settle(l *lane, e event) {
-	l.settle(e.arrived)
+func (v *version) settle(d *domain, e event) {
+	d.settle(e.arrived)
 	if !v.suspendedAt.IsZero() && !v.suspendedAt.Before(v.rules.windowBefore(e.arrived)) {
-		l.hasReleasedAllOpen()
+		d.hasReleasedAllOpen()
 	}
 }
 
@@ -254,18 +254,18 @@ func (v *version) governs(p *pod) bool {
 	return v.rules.schedulers.Has(p.schedulerName) || lifted
 }
 
-// laneOf is nil for a pod on a node that was never known.
-func (v *version) laneOf(p *pod) *lane {
+// domainOf is nil for a pod on a node that was never known.
+func (v *version) domainOf(p *pod) *domain {
 	if v.perNode {
 		return v.nodes[p.podFacts.node]
 	}
 	return v.cluster
 }
 
-// lanes are all that the version has.
-func (v *version) lanes() []*lane {
+// domains are all that the version has.
+func (v *version) domains() []*domain {
 	if v.cluster != nil {
-		return []*lane{v.cluster}
+		return []*domain{v.cluster}
 	}
 	return slices.Collect(maps.Values(v.nodes))
 }

@@ -78,14 +78,14 @@ func (v *version) violation(group int, b binding, w *world) Violation {
 		Raced:           b.lifted[v.uid].raced,
 	}
 	label := v.groups[awaited].label
-	switch l := v.laneOf(b.pod); {
+	switch d := v.domainOf(b.pod); {
 	case awaited == group:
 		out.charge = "which is suspended"
 		out.Reason = "it had not released group " + label + " before"
-	case l != nil && l.groups[awaited].satisfied:
+	case d != nil && d.groups[awaited].satisfied:
 		out.charge = fmt.Sprintf("and the wait of group %s was not over", label)
 		out.Reason = fmt.Sprintf("ready since %s, to wait for %s from the next full second",
-			l.groups[awaited].since.Format("15:04:05"), v.groups[awaited].wait)
+			d.groups[awaited].since.Format("15:04:05"), v.groups[awaited].wait)
 	case v.perNode:
 		out.charge = fmt.Sprintf("and group %s had not been ready on that node", label)
 		out.Reason = strings.Join(cut(v.lacksOn(out.Node, awaited, w)), ", ")
@@ -93,8 +93,8 @@ func (v *version) violation(group int, b binding, w *world) Violation {
 		out.charge = fmt.Sprintf("and group %s had not been ready", label)
 		out.Reason = v.lacks(awaited, w)
 	}
-	if l := v.laneOf(b.pod); l != nil && !l.groups[awaited].passedUntil.IsZero() {
-		out.Reason += fmt.Sprintf("; it was ready until %s", l.groups[awaited].passedUntil.Format("15:04:05.000"))
+	if d := v.domainOf(b.pod); d != nil && !d.groups[awaited].passedUntil.IsZero() {
+		out.Reason += fmt.Sprintf("; it was ready until %s", d.groups[awaited].passedUntil.Format("15:04:05.000"))
 	}
 	return out
 }

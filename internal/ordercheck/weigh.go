@@ -14,16 +14,16 @@ type outcome struct {
 	satisfied bool
 	skipped   bool      // it does not apply to the node
 	since     time.Time // when satisfied: the earliest since when it can have been, as far as its pods tell; zero if they do not
-	tally     tally
+	count     readyCount
 }
 
-// tally is how many pods of a group are ready, of how many.
-type tally struct {
+// readyCount is how many pods of a group are ready, of how many.
+type readyCount struct {
 	ready, of int
 }
 
-// share is what one workload contributes to a group.
-type share struct {
+// demand is what one workload contributes to a group.
+type demand struct {
 	*workloadFacts
 	need    int   // how many pods the group expects of it
 	ready   int   // how many of the pods that it wants have reached what the group requires
@@ -33,7 +33,7 @@ type share struct {
 
 // wants reports whether a pod of the workload is one of those that the group expects of it: of the current revision, and not
 // an ordinal that a StatefulSet which is scaled down still has.
-func (s *share) wants(p *podFacts) bool {
+func (s *demand) wants(p *podFacts) bool {
 	if ordinal, ok := s.ordinalOf(p.Name); ok && !s.ordinals.inRange(ordinal) {
 		return false
 	}
@@ -69,10 +69,10 @@ func (t turns) first(pods int) turns {
 }
 
 // needed are since when as many pods are ready as the group expects of the workload: a surplus says nothing of the others.
-func (s *share) needed() turns { return s.times.first(s.need) }
+func (s *demand) needed() turns { return s.times.first(s.need) }
 
-// short says whether the group still waits for the workload, by itself.
-func (s *share) short(group groupFacts) bool {
+// short reports whether the group still waits for the workload, by itself.
+func (s *demand) short(group groupFacts) bool {
 	if s.job != nil && group.complete() {
 		return !s.complete()
 	}
@@ -85,25 +85,25 @@ func (v *version) weigh(g int, w *world) outcome {
 	if group.selector == nil {
 		return v.weighNames(g, w)
 	}
-	shares, expected, observed := v.shares(g, w)
-	out := outcome{tally: tally{ready: v.members[g].ready, of: max(len(v.members[g].readiness), expected, group.atLeast)}}
+	demands, expected, observed := v.demands(g, w)
+	out := outcome{count: readyCount{ready: v.members[g].ready, of: max(len(v.members[g].readiness), expected, group.atLeast)}}
 	all := group.enough.text == ""
 	var times turns
 	ready, singles := 0, 0
 	for name := range v.members[g].readiness {
 		ns := w.in(name.Namespace)
 		p := ns.pods[name.Name]
-		made := ns.makerOf(p.podFacts)
+		owner := ns.ownerOf(p.podFacts)
 		done := p.has(group.reached)
-		if made.workload != nil && !made.workload.terminating && v.homeOf(made.workload) == g {
+		if owner.workload != nil && !owner.workload.terminating && v.homeOf(owner.workload) == g {
 			// One that is not wanted, or of a Job that a newer one superseded, does not count at all.
-			if s := shares[made.workload.uid]; s != nil && done && s.wants(p.podFacts) {
+			if s := demands[owner.workload.uid]; s != nil && done && s.wants(p.podFacts) {
 				s.ready++
 				s.times.add(p.readySeen, 1)
 			}
 			continue
 		}
-		if made.controlled && p.failed {
+		if owner.controlled && p.failed {
 			continue // it is replaced
 		}
 		singles++
@@ -116,7 +116,7 @@ func (v *version) weigh(g int, w *world) outcome {
 	}
 	expected += singles
 	short := false
-	for _, s := range shares {
+	for _, s := range demands {
 		if s.complete() {
 			s.ready = s.expects(group.reached)
 			s.times = turns{{s.job.completedAt, s.need}}
@@ -128,7 +128,7 @@ func (v *version) weigh(g int, w *world) outcome {
 		}
 	}
 	enough := group.enough.of(max(expected, group.atLeast))
-	something := len(shares)+singles > 0
+	something := len(demands)+singles > 0
 	switch {
 	case all:
 		out.satisfied = something && observed && !short && ready >= group.atLeast
@@ -147,25 +147,25 @@ func (v *version) weigh(g int, w *world) outcome {
 // weighNames counts every name, whoever has it.
 func (v *version) weighNames(g int, w *world) outcome {
 	group := v.groups[g]
-	out := outcome{tally: tally{of: len(group.names)}}
+	out := outcome{count: readyCount{of: len(group.names)}}
 	var times turns
 	for _, name := range group.names {
 		if p := w.get(group.home.names[0], name); p != nil && !p.terminating && p.has(group.reached) {
-			out.tally.ready++
+			out.count.ready++
 			times.add(p.readySeen, 1)
 		}
 	}
 	enough := group.enough.of(len(group.names))
-	out.satisfied = out.tally.ready >= enough
+	out.satisfied = out.count.ready >= enough
 	if out.satisfied {
 		out.since = kth(times, enough)
 	}
 	return out
 }
 
-// shares are the workloads that the group counts, how many pods it expects of them together, and whether their controllers
+// demands are the workloads that the group counts, how many pods it expects of them together, and whether their controllers
 // have seen all there is to them.
-func (v *version) shares(g int, w *world) (shares map[types.UID]*share, expected int, observed bool) {
+func (v *version) demands(g int, w *world) (demands map[types.UID]*demand, expected int, observed bool) {
 	observed = true
 	for uid, home := range v.homes {
 		ns := w.in(home.namespace)
@@ -173,21 +173,21 @@ func (v *version) shares(g int, w *world) (shares map[types.UID]*share, expected
 		if home.group != g || !ns.counts(f) {
 			continue
 		}
-		if shares == nil {
-			shares = map[types.UID]*share{}
+		if demands == nil {
+			demands = map[types.UID]*demand{}
 		}
-		s := &share{workloadFacts: f, current: ns.currentOf(f)}
+		s := &demand{workloadFacts: f, current: ns.currentOf(f)}
 		s.need = max(0, f.expects(v.groups[g].reached)-v.claimed(s, g, ns))
-		shares[uid] = s
+		demands[uid] = s
 		expected += s.need
 		observed = observed && f.observed
 	}
-	return shares, expected, observed
+	return demands, expected, observed
 }
 
 // claimed counts the pods of a workload that earlier groups have taken, and the names of a StatefulSet's pods that they ask
 // for, whether those exist or not. A failed pod is no claim: the one that replaces it is.
-func (v *version) claimed(s *share, g int, ns *namespace) int {
+func (v *version) claimed(s *demand, g int, ns *namespace) int {
 	if g == 0 {
 		return 0
 	}
@@ -230,13 +230,13 @@ func kth(times turns, k int) time.Time {
 
 // lacksOf says in words which workloads a group waits for.
 func (v *version) lacksOf(g int, w *world) []string {
-	shares, _, _ := v.shares(g, w)
+	demands, _, _ := v.demands(g, w)
 	var lacks []string
-	for _, s := range shares {
+	for _, s := range demands {
 		for name := range v.members[g].readiness {
 			ns := w.in(name.Namespace)
 			p := ns.pods[name.Name]
-			if ns.makerOf(p.podFacts).workload == s.workloadFacts && p.has(v.groups[g].reached) && s.wants(p.podFacts) {
+			if ns.ownerOf(p.podFacts).workload == s.workloadFacts && p.has(v.groups[g].reached) && s.wants(p.podFacts) {
 				s.ready++
 			}
 		}

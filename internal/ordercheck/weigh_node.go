@@ -27,22 +27,22 @@ func (v *version) weighOn(node string, g int, w *world) outcome {
 		if p.failed && p.owner.uid != "" {
 			continue
 		}
-		out.tally.of++
+		out.count.of++
 		if facts.has(p.podFacts, group.reached) {
-			out.tally.ready++
+			out.count.ready++
 			times.add(p.readySeen, 1)
 		}
 	}
-	members, missing := out.tally.of, len(v.missingOn(facts, g, w))
-	out.tally.of = max(out.tally.of+missing, group.atLeast)
-	enough := group.enough.of(out.tally.of)
+	members, missing := out.count.of, len(v.missingOn(facts, g, w))
+	out.count.of = max(out.count.of+missing, group.atLeast)
+	enough := group.enough.of(out.count.of)
 	switch {
 	case group.enough.text == "":
-		out.satisfied = members > 0 && out.tally.ready == members && missing == 0 && members >= group.atLeast
+		out.satisfied = members > 0 && out.count.ready == members && missing == 0 && members >= group.atLeast
 	case group.enough.percent:
-		out.satisfied = out.tally.of > 0 && out.tally.ready >= enough
+		out.satisfied = out.count.of > 0 && out.count.ready >= enough
 	default:
-		out.satisfied = out.tally.ready >= enough
+		out.satisfied = out.count.ready >= enough
 	}
 	if out.satisfied {
 		out.since = kth(times, enough)

@@ -111,3 +111,72 @@ func (p *pod) recordProofs(tx *transaction) {
 		s.noteFirstReleased(tx)
 	}
 }
+
+// update turns p into view. Sums are kept by taking the old state out and entering the new; memberships are worked out
+// anew only if they may have changed.
+func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *equivalenceClass, tx *transaction) {
+	memberships := p.memberships
+	k.shared.Keep(&view.Pod, &p.Pod)
+	if view.Bound() {
+		k.questions.forgetAskedPod(p)
+	}
+	view.follow(p, replace, tx)
+	k.withdraw(p, tx)
+	if view.Bound() {
+		k.nodes.declassify(p)
+	}
+	before := *p
+	*p = *view
+	if p.memberships = memberships; replace {
+		p.memberships = n.place(p)
+		k.endDryRuns(p, memberships, before.UID != p.UID)
+	}
+	k.enlist(p, tx)
+	for _, m := range p.memberships {
+		if before.UID != p.UID {
+			k.workloads.join(p, m, nil)
+		} else {
+			k.workloads.join(p, m, &before)
+		}
+	}
+	k.nodes.classify(p, k.settings.needs(p), prepared)
+}
+
+// withdraw takes the pod out of the sums that count it.
+func (k *knowledge) withdraw(p *pod, tx *transaction) {
+	for _, m := range p.memberships {
+		k.workloads.leave(p, m)
+	}
+	k.delist(p, tx)
+}
+
+// enlist makes a pod known to its owner.
+func (k *knowledge) enlist(p *pod, tx *transaction) {
+	k.workloads.countOnNode(p, +1, tx)
+	if len(p.memberships) == 0 {
+		return
+	}
+	k.podGroups.enlist(p)
+	if p.Owner.UID != "" {
+		insert(k.workloads.ownedPods, p.Owner.UID, p)
+	}
+}
+
+// delist undoes enlist.
+func (k *knowledge) delist(p *pod, tx *transaction) {
+	k.workloads.countOnNode(p, -1, tx)
+	if len(p.memberships) == 0 {
+		return
+	}
+	k.podGroups.delist(p)
+	if p.Owner.UID != "" {
+		remove(k.workloads.ownedPods, p.Owner.UID, p)
+	}
+}
+
+func (k *knowledge) forgetIfEmpty(name string, ns *namespace) {
+	if len(ns.pods) == 0 && len(ns.sequences) == 0 {
+		delete(k.namespaces, name)
+		delete(k.questions.unconfirmed, name)
+	}
+}

@@ -32,7 +32,7 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 		return
 	}
 	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation {
-		resumed, records, begun := old.resumedAt(), old.nodeRecords, old.firstReleased.Load()
+		resumed, records, released := old.resumedAt(), old.nodeRecords, old.firstReleased.Load()
 		old.object, old.cluster = ps, stored.Cluster
 		old.recall()
 		for _, d := range old.domains {
@@ -41,7 +41,7 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 				tx.touch(d)
 			}
 		}
-		if old.firstReleased.Load() && !begun {
+		if old.firstReleased.Load() && !released {
 			old.firstReleased.Store(false)
 			old.noteFirstReleased(tx)
 		}
@@ -94,7 +94,7 @@ func (k *knowledge) swap(old, next *sequence, tx *transaction) {
 			p.recordProofs(tx)
 		}
 		if old != nil {
-			next.doubtPasses(old)
+			next.confirmPassesAnew(old)
 		}
 		for _, d := range next.domains {
 			d.published.Released, d.published.unpublished = 0, true // every member is looked at by itself

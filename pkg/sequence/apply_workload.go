@@ -70,7 +70,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 	k.workloads.recount(pods, +1, tx)
 }
 
-// refreshWorkload enters facts that leave the pods where they are counted.
+// refresh enters facts that leave the pods where they are counted.
 func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	for _, demand := range w.demands {
 		demand.touch(tx)

@@ -93,7 +93,7 @@ func TestAGroupThatWasSatisfiedBeforeItWasReachedOnlyIsNotPassed(t *testing.T) {
 func TestAWaitIsConfirmedAsOfItsEnd(t *testing.T) {
 	for name, answered := range map[string]bool{"what was asked at its begin was answered": true, "it was not answered yet": false} {
 		t.Run(name, func(t *testing.T) {
-			d := newDoubtful(t)
+			d := newEmptyConfirming(t)
 			d.Tick(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 			d.ApplyWorkload(statefulSet(1, "2"))
 			d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("db", "tier", "db").Wait("10s").Label("app", "tier", "app").Obj())

@@ -17,8 +17,8 @@ import (
 
 func TestWhatTurnsReadyIsConfirmed(t *testing.T) {
 	const making = "checking that no change was missed"
-	tests := map[string]func(d doubting){
-		"a group is passed when nothing is missing up to what made it ready": func(d doubting) {
+	tests := map[string]func(d confirming){
+		"a group is passed when nothing is missing up to what made it ready": func(d confirming) {
 			d.expect(d.ApplyPod(db("db-0", "10")), about("10"))
 			d.expectHeld(app("app", "3"), making)
 			report, _ := d.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
@@ -27,12 +27,12 @@ func TestWhatTurnsReadyIsConfirmed(t *testing.T) {
 			report, _ = d.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
 			assert.False(d, report.Confirming())
 		},
-		"an answer about an earlier version raises the question again": func(d doubting) {
+		"an answer about an earlier version raises the question again": func(d confirming) {
 			d.ApplyPod(db("db-0", "10"))
 			d.expect(d.confirm("9"), about("10"))
 			d.expectHeld(app("app", "3"), making)
 		},
-		"a change that was missing keeps the group": func(d doubting) {
+		"a change that was missing keeps the group": func(d confirming) {
 			d.ApplyPod(db("db-0", "10"))
 			d.expect(d.ApplyWorkload(statefulSet(2, "8")), nil)
 			d.expect(d.confirm("10"), nil)
@@ -40,12 +40,12 @@ func TestWhatTurnsReadyIsConfirmed(t *testing.T) {
 			d.expect(d.ApplyPod(db("db-1", "12")), about("12"))
 			d.expect(d.confirm("12"), nil, "app")
 		},
-		"pods that only add to what is enough are not waited for": func(d doubting) {
+		"pods that only add to what is enough are not waited for": func(d confirming) {
 			d.ApplyPod(db("db-0", "10"))
 			d.ApplyPod(db("db-1", "11"))
 			d.expect(d.confirm("10"), nil, "app")
 		},
-		"a sequence that is gone leaves no question": func(d doubting) {
+		"a sequence that is gone leaves no question": func(d confirming) {
 			d.ApplyPod(db("db-0", "10"))
 			d.RemoveSequence(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"}, "11")
 			d.expect(d.confirm("11"), nil)
@@ -54,15 +54,15 @@ func TestWhatTurnsReadyIsConfirmed(t *testing.T) {
 	}
 	for name, story := range tests {
 		for _, mode := range []v1alpha1.EnforcementMode{v1alpha1.BootstrapOnly, v1alpha1.Continuous} {
-			t.Run(name+", "+string(mode), func(t *testing.T) { story(newDoubting(t, mode)) })
+			t.Run(name+", "+string(mode), func(t *testing.T) { story(newConfirming(t, mode)) })
 		}
 	}
 }
 
 func TestAWaitThatIsOverIsConfirmed(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	wait := func(t *testing.T) doubting {
-		d := newDoubtful(t)
+	wait := func(t *testing.T) confirming {
+		d := newEmptyConfirming(t)
 		d.Tick(begin)
 		d.ApplyWorkload(statefulSet(1, "2"))
 		d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("db", "tier", "db").Wait("10s").Label("app", "tier", "app").Obj())
@@ -95,7 +95,7 @@ func TestAWaitThatIsOverIsConfirmed(t *testing.T) {
 // Here the watch of one kind is ahead of that of another.
 func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 	t.Run("when what is needed changes", func(t *testing.T) {
-		d := newDoubtful(t)
+		d := newEmptyConfirming(t)
 		d.ApplyWorkload(statefulSet(2, "2"))
 		d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").
 			Label("first", "tier", "first").Label("db", "tier", "db").Label("app", "tier", "app").Obj())
@@ -120,7 +120,7 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 	})
 	for _, mode := range []v1alpha1.EnforcementMode{v1alpha1.BootstrapOnly, v1alpha1.Continuous} {
 		t.Run("when a list tells that something is gone, "+string(mode), func(t *testing.T) {
-			d := newDoubting(t, mode)
+			d := newConfirming(t, mode)
 			other := statefulSet(1, "4")
 			other.Name, other.UID = "other", "other"
 			d.ApplyWorkload(other)
@@ -130,7 +130,7 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 		})
 	}
 	t.Run("when an edit of the mode makes its pass permanent", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.Continuous)
+		d := newConfirming(t, v1alpha1.Continuous)
 		d.ApplyPod(db("db-0", "10"))
 		d.expect(d.confirm("10"), nil, "app")
 		permanent := MakeSequence(oracleNamespace, "shop").UID("shop").Generation(2).Label("db", "tier", "db").Label("app", "tier", "app").
@@ -142,14 +142,14 @@ func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
 		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
 	})
 	t.Run("when a list may hide that it broke", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.Continuous)
+		d := newConfirming(t, v1alpha1.Continuous)
 		d.ApplyPod(db("db-0", "10"))
 		d.confirm("10")
 		d.expect(d.ReplacePods([]*corev1.Pod{app("app", "3"), db("db-0", "16"), app("late", "14")}, "20"), about("20"))
 		d.expect(d.confirm("20"), nil, "app", "late")
 	})
 	t.Run("but not when a pod only adds to it", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.Continuous)
+		d := newConfirming(t, v1alpha1.Continuous)
 		d.ApplyPod(db("db-0", "10"))
 		d.confirm("10")
 		d.expect(d.ApplyPod(db("db-1", "20")), nil)
@@ -174,7 +174,7 @@ func TestOnlyWhatMattersIsAskedAbout(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := newDoubtful(t)
+			d := newEmptyConfirming(t)
 			d.ApplyNode(node)
 			d.ApplySequence(test.sequence.UID("shop").Label("app", "tier", "app").Obj())
 			subject := Subject{Namespace: oracleNamespace, Kinds: test.want}
@@ -185,7 +185,7 @@ func TestOnlyWhatMattersIsAskedAbout(t *testing.T) {
 		})
 	}
 	t.Run("an answer about more is one about less", func(t *testing.T) {
-		d := newDoubtful(t)
+		d := newEmptyConfirming(t)
 		d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("db", "db").Label("app", "tier", "app").Obj())
 		d.ApplyPod(app("app", "3"))
 		d.ApplyPod(ready("db", "10"))
@@ -194,7 +194,7 @@ func TestOnlyWhatMattersIsAskedAbout(t *testing.T) {
 }
 
 func TestTheStatusOfNodesIsNotKeptByOthersInDoubt(t *testing.T) {
-	d := newDoubting(t, v1alpha1.BootstrapOnly)
+	d := newConfirming(t, v1alpha1.BootstrapOnly)
 	d.ApplyPod(db("db-0", "10"))
 	agents := types.NamespacedName{Namespace: oracleNamespace, Name: "agents"}
 	d.ApplySequence(MakeSequence(agents.Namespace, agents.Name).UID("agents").Label("a", "agent", "a").Label("b", "agent", "b").NodeScope().Obj())
@@ -204,8 +204,8 @@ func TestTheStatusOfNodesIsNotKeptByOthersInDoubt(t *testing.T) {
 }
 
 func TestPodsThatComeLateAreConfirmed(t *testing.T) {
-	ready := func(t *testing.T, mode v1alpha1.EnforcementMode) doubting {
-		d := newDoubting(t, mode)
+	ready := func(t *testing.T, mode v1alpha1.EnforcementMode) confirming {
+		d := newConfirming(t, mode)
 		d.ApplyPod(db("db-0", "10"))
 		d.confirm("10")
 		return d
@@ -263,8 +263,8 @@ func TestPodsThatComeLateAreConfirmed(t *testing.T) {
 
 // What is known of workloads is behind what is known of pods.
 func TestAGroupThatWasSatisfiedEarlyIsConfirmedWhenItIsReached(t *testing.T) {
-	withConfig := func(t *testing.T) doubting {
-		d := newDoubtful(t)
+	withConfig := func(t *testing.T) confirming {
+		d := newEmptyConfirming(t)
 		d.ApplyWorkload(statefulSet(1, "2"))
 		d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("config", "config").Label("db", "tier", "db").Label("app", "tier", "app").Obj())
 		d.ApplyPod(app("app", "3"))
@@ -273,7 +273,7 @@ func TestAGroupThatWasSatisfiedEarlyIsConfirmedWhenItIsReached(t *testing.T) {
 		d.expect(d.ApplyPod(config), Questions{{Namespace: oracleNamespace, Kinds: OfPods}: {Version: "7"}})
 		return d
 	}
-	reach := func(d doubting) Changes {
+	reach := func(d confirming) Changes {
 		return d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfPods}, d.Moment())
 	}
 	t.Run("as of the moment at which it was reached", func(t *testing.T) {

@@ -42,7 +42,7 @@ type Sighting struct {
 // mayBeScheduled reports whether every sequence releases the pod, and that is confirmed.
 func (k *knowledge) mayBeScheduled(p *pod) bool { return k.isReleased(p) && !k.questions.isEarly(p) }
 
-// isReleased reports whether every sequence that has the pod lets it go.
+// isReleased reports whether every sequence that has the pod releases it.
 func (k *knowledge) isReleased(p *pod) bool {
 	for _, m := range p.memberships {
 		if m.sequence.DryRun {

@@ -79,24 +79,15 @@ func (d *demand) countClaimed(p *pod, revision string, sign int) {
 	}
 }
 
-func bump(counts *map[string]int, key string, sign int) {
-	if *counts == nil {
-		*counts = map[string]int{}
-	}
-	(*counts)[key] += sign
-	if (*counts)[key] == 0 {
-		delete(*counts, key)
-	}
-}
-
-// touch and update mark what a demand changes.
+// touch has the group settled that the demand counts in.
 func (d *demand) touch(tx *transaction) {
 	if !d.sequence.PerNode {
 		tx.touch(d.sequence.nodeless)
 	}
 }
 
-// completed says that the workload is a Job that has completed just now: since when the group is satisfied, it says itself.
+// update enters what has changed, and has the group settled. completed says that the workload is a Job that has completed just now:
+// since when the group is satisfied, it says itself.
 func (d *demand) update(completed bool, tx *transaction) {
 	if d.sequence.PerNode {
 		return

@@ -14,7 +14,7 @@ import (
 )
 
 func TestADryRunHoldsNothingThatWaitsOnlyForAnAnswer(t *testing.T) {
-	d, created := newDoubtful(t), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	d, created := newEmptyConfirming(t), time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	ps := MakeSequence(oracleNamespace, "shop").UID("shop").Mode(v1alpha1.Continuous).Label("db", "tier", "db").
 		Label("cache", "tier", "cache").Timeout("10s", v1alpha1.TimeoutContinue).Label("app", "tier", "app").Obj()
 	ps.ResourceVersion, ps.CreationTimestamp, ps.Spec.DryRun = "11", metav1.NewTime(created), true

@@ -28,7 +28,7 @@ func (k *knowledge) prepareDue(view *workload) {
 	}
 }
 
-// dueNodes are the nodes on which a DaemonSet should have a pod.
+// dueOn are the nodes on which a DaemonSet should have a pod.
 func (all *nodes) dueOn(w *workload) map[string]struct{} {
 	due := map[string]struct{}{}
 	for name, n := range all.byName {

@@ -143,7 +143,7 @@ func (c *comparison) checkBlanks() error {
 		for name, n := range c.engine.nodes.byName {
 			switch d := s.domains[name]; {
 			case d == nil && s.Eager:
-				return fmt.Errorf("%s has no lane for %s", s.Key.Name, name)
+				return fmt.Errorf("%s has no domain for %s", s.Key.Name, name)
 			case d != nil:
 				continue
 			}
@@ -152,7 +152,7 @@ func (c *comparison) checkBlanks() error {
 			d.evaluate(&c.engine.knowledge, &transaction{})
 			d.advance(c.engine.now)
 			if want, got := d.standing(), s.onEmptyNode(n); got != want {
-				return fmt.Errorf("%s on %s: %+v, and with a lane %+v", s.Key.Name, name, got, want)
+				return fmt.Errorf("%s on %s: %+v, and with a domain %+v", s.Key.Name, name, got, want)
 			}
 		}
 	}

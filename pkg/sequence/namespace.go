@@ -44,69 +44,7 @@ func (n *namespace) place(p *pod) []membership {
 	return memberships
 }
 
-// update turns p into view. Sums are kept by taking the old state out and entering the new; memberships are worked out
-// anew only if they may have changed.
-func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *equivalenceClass, tx *transaction) {
-	memberships := p.memberships
-	k.shared.Keep(&view.Pod, &p.Pod)
-	if view.Bound() {
-		k.questions.forgetAskedPod(p)
-	}
-	view.follow(p, replace, tx)
-	k.withdraw(p, tx)
-	if view.Bound() {
-		k.nodes.declassify(p)
-	}
-	before := *p
-	*p = *view
-	if p.memberships = memberships; replace {
-		p.memberships = n.place(p)
-		k.endDryRuns(p, memberships, before.UID != p.UID)
-	}
-	k.enlist(p, tx)
-	for _, m := range p.memberships {
-		if before.UID != p.UID {
-			k.workloads.join(p, m, nil)
-		} else {
-			k.workloads.join(p, m, &before)
-		}
-	}
-	k.nodes.classify(p, k.settings.needs(p), prepared)
-}
-
-// withdraw takes the pod out of the sums that count it.
-func (k *knowledge) withdraw(p *pod, tx *transaction) {
-	for _, m := range p.memberships {
-		k.workloads.leave(p, m)
-	}
-	k.delist(p, tx)
-}
-
-// enlist makes a pod known to its owner.
-func (k *knowledge) enlist(p *pod, tx *transaction) {
-	k.workloads.countOnNode(p, +1, tx)
-	if len(p.memberships) == 0 {
-		return
-	}
-	k.podGroups.enlist(p)
-	if p.Owner.UID != "" {
-		insert(k.workloads.ownedPods, p.Owner.UID, p)
-	}
-}
-
-// delist undoes enlist.
-func (k *knowledge) delist(p *pod, tx *transaction) {
-	k.workloads.countOnNode(p, -1, tx)
-	if len(p.memberships) == 0 {
-		return
-	}
-	k.podGroups.delist(p)
-	if p.Owner.UID != "" {
-		remove(k.workloads.ownedPods, p.Owner.UID, p)
-	}
-}
-
-// podsIn are the pods of a namespace by name.
+// pods are the pods of a namespace by name.
 func (all namespaces) pods(namespace string) map[string]*pod {
 	if ns := all[namespace]; ns != nil {
 		return ns.pods
@@ -126,13 +64,6 @@ func (all namespaces) get(name string) *namespace {
 		all[name] = ns
 	}
 	return ns
-}
-
-func (k *knowledge) forgetIfEmpty(name string, ns *namespace) {
-	if len(ns.pods) == 0 && len(ns.sequences) == 0 {
-		delete(k.namespaces, name)
-		delete(k.questions.unconfirmed, name)
-	}
 }
 
 // find is the pod as the engine knows it, or as much of it as can be worked out from the object.
@@ -156,7 +87,7 @@ func (all namespaces) find(object *corev1.Pod) (p *pod, known bool) {
 	return unseen, false
 }
 
-// podsOfNamespaces are the pods of a namespace, or of all if the name is empty.
+// podsOf are the pods of a namespace, or of all if the name is empty.
 func (all namespaces) podsOf(namespace string) iter.Seq[*pod] {
 	if namespace != "" {
 		return maps.Values(all.pods(namespace))
@@ -172,7 +103,7 @@ func (all namespaces) podsOf(namespace string) iter.Seq[*pod] {
 	}
 }
 
-// enterNamespace makes the sequence known to a namespace. Pods and workloads come later.
+// enter makes the sequence known to a namespace. Pods and workloads come later.
 func (all namespaces) enter(s *sequence, name string, reach spec.Reach, tx *transaction) {
 	ns := all.get(name)
 	s.reaches[name], ns.sequences[s] = reach, reach
@@ -191,7 +122,7 @@ func (all namespaces) enter(s *sequence, name string, reach spec.Reach, tx *tran
 	}
 }
 
-// leaveNamespace undoes enterNamespace.
+// leave undoes enter.
 func (all namespaces) leave(s *sequence, name string, tx *transaction) {
 	ns := all[name]
 	delete(s.reaches, name)

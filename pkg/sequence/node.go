@@ -126,7 +126,7 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	}
 }
 
-// enterNode gives the node the slot of its earlier version, or any that is free.
+// enter gives the node the slot of its earlier version, or any that is free.
 func (all *nodes) enter(n, before *node) {
 	all.byName[n.Name] = n
 	if before != nil {

@@ -170,7 +170,7 @@ func (l *lateness) happened(events []event) error {
 				return err
 			}
 		}
-		if e.kind == "PodSequence" || e.kind == "ClusterPodSequence" || e.kind == "Node" { // which pods are bound already is evidence, which is not doubted
+		if e.kind == "PodSequence" || e.kind == "ClusterPodSequence" || e.kind == "Node" { // which pods are bound already is proof, and not confirmed
 			if err := l.tell("Pod", len(l.coming["Pod"])); err != nil {
 				return err
 			}

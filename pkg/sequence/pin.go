@@ -35,7 +35,7 @@ func (all *nodes) nodeOfPin(p inventory.Pin) *node {
 	return first
 }
 
-// openOnPin reports whether the sequence lets the pod go to some node that the pin means.
+// openOnPin reports whether the sequence releases the pod to some node that the pin means.
 func (all *nodes) openOnPin(p inventory.Pin, m membership) bool {
 	for name := range all.nodesOf(p) {
 		if m.sequence.stateOn(name, m.group) == placement.Open {
@@ -56,7 +56,7 @@ func (all *nodes) isReleasedOnPin(p *pod) bool {
 	return false
 }
 
-// openNodesOfPin are the nodes that a pinned pod may go to.
+// openNodesOfPin are the nodes that are open to a pinned pod.
 func (all *nodes) openNodesOfPin(p *pod) sets.Set[string] {
 	open := sets.Set[string]{}
 	for name := range all.nodesOf(p.pin.Pin) {

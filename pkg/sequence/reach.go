@@ -82,7 +82,7 @@ func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *
 		k.addMembersIn(s, ns, pods, tx)
 	}
 	s.refreshSubjects()
-	s.doubtGroups(before, reach, now, tx)
+	s.confirmGroupsAnew(before, reach, now, tx)
 	for p := range pods {
 		p.touch(tx)
 		p.recordProofs(tx)
@@ -103,10 +103,10 @@ func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *
 	k.forgetIfEmpty(name, ns)
 }
 
-// doubtGroups has the groups confirmed anew that have members in a namespace from now on, or have none there any more: what was
+// confirmGroupsAnew has the groups confirmed anew that have members in a namespace from now on, or have none there any more: what was
 // confirmed of them was about other namespaces. That they were satisfied for a moment does not count any more: an event from before
 // that moment, which says otherwise, does not concern them if it comes after the namespace has left.
-func (s *sequence) doubtGroups(before, after spec.Reach, now Question, tx *transaction) {
+func (s *sequence) confirmGroupsAnew(before, after spec.Reach, now Question, tx *transaction) {
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if before.Has(state.group) != after.Has(state.group) {

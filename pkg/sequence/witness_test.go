@@ -15,8 +15,8 @@ import (
 )
 
 func TestWhatIsEnoughMayChangeWhileItIsConfirmed(t *testing.T) {
-	t.Run("under Continuous it is doubted anew", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.Continuous)
+	t.Run("under Continuous it is confirmed anew", func(t *testing.T) {
+		d := newConfirming(t, v1alpha1.Continuous)
 		d.ApplyPod(db("db-0", "10"))
 		d.ApplyPod(db("db-1", "11"))
 		d.expect(d.ApplyWorkload(statefulSet(2, "12")), about("12"))
@@ -24,21 +24,21 @@ func TestWhatIsEnoughMayChangeWhileItIsConfirmed(t *testing.T) {
 		d.expect(d.confirm("12"), nil, "app")
 	})
 	t.Run("a pass is permanent: that it was enough at one time will do", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.BootstrapOnly)
+		d := newConfirming(t, v1alpha1.BootstrapOnly)
 		d.ApplyPod(db("db-0", "10"))
 		d.ApplyWorkload(statefulSet(2, "12"))
 		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
 		d.expect(d.confirm("10"), nil, "app")
 	})
 	t.Run("but not if the change was from before", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.BootstrapOnly)
+		d := newConfirming(t, v1alpha1.BootstrapOnly)
 		d.ApplyPod(db("db-0", "10"))
 		d.ApplyWorkload(statefulSet(2, "8"))
 		d.expect(d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfWorkloads}, d.Moment()), nil)
 		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
 	})
 	t.Run("nor if versions of pods and workloads cannot be compared", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.BootstrapOnly)
+		d := newConfirming(t, v1alpha1.BootstrapOnly)
 		d.VersionsIncomparable()
 		d.ApplyPod(db("db-0", "10"))
 		d.ApplyWorkload(statefulSet(2, "12"))
@@ -49,7 +49,7 @@ func TestWhatIsEnoughMayChangeWhileItIsConfirmed(t *testing.T) {
 
 // A Job with ttlSecondsAfterFinished: 0 is gone before the answer comes.
 func TestAJobThatIsGoneWhileItIsConfirmedWasComplete(t *testing.T) {
-	d := newDoubtful(t)
+	d := newEmptyConfirming(t)
 	d.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("migrate", "job", "m").Complete().Label("app", "tier", "app").Obj())
 	d.ApplyPod(app("app", "2"))
 	job := &batchv1.Job{}
@@ -70,12 +70,12 @@ func TestAJobThatIsGoneWhileItIsConfirmedWasComplete(t *testing.T) {
 // A watch that begins anew with a list never tells what came and went meanwhile. What another watch brought meanwhile was never
 // looked at together with that.
 func TestWhatAListMayHideIsConfirmedAsOfTheList(t *testing.T) {
-	relist := func(d doubting, version string) Changes {
+	relist := func(d confirming, version string) Changes {
 		return d.ReplaceWorkloads(inventory.KindStatefulSet, []metav1.Object{statefulSet(1, "2")}, version)
 	}
 	for _, mode := range []v1alpha1.EnforcementMode{v1alpha1.BootstrapOnly, v1alpha1.Continuous} {
 		t.Run("a group that turned ready before the list, "+string(mode), func(t *testing.T) {
-			d := newDoubting(t, mode)
+			d := newConfirming(t, mode)
 			d.expect(d.ApplyPod(db("db-0", "10")), about("10"))
 			relist(d, "20")
 			d.expect(d.confirm("10"), about("20"))
@@ -84,7 +84,7 @@ func TestWhatAListMayHideIsConfirmedAsOfTheList(t *testing.T) {
 		})
 	}
 	t.Run("a group that was ready for a moment before the list", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.BootstrapOnly)
+		d := newConfirming(t, v1alpha1.BootstrapOnly)
 		d.ApplyPod(db("db-0", "10"))
 		relist(d, "20")
 		d.ApplyPod(broken("db-0", "15"))
@@ -92,7 +92,7 @@ func TestWhatAListMayHideIsConfirmedAsOfTheList(t *testing.T) {
 		d.expectHeld(app("app", "3"), "0 of 1 pods ready")
 	})
 	t.Run("a group that turns ready after the list, as of a version from before it", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.BootstrapOnly)
+		d := newConfirming(t, v1alpha1.BootstrapOnly)
 		relist(d, "20")
 		d.ApplyPod(db("db-0", "10"))
 		d.ApplyPod(broken("db-0", "15"))
@@ -100,7 +100,7 @@ func TestWhatAListMayHideIsConfirmedAsOfTheList(t *testing.T) {
 		d.expectHeld(app("app", "3"), "0 of 1 pods ready")
 	})
 	t.Run("a pod that came before the list", func(t *testing.T) {
-		d := newDoubting(t, v1alpha1.Continuous)
+		d := newConfirming(t, v1alpha1.Continuous)
 		d.ApplyPod(db("db-0", "10"))
 		d.confirm("10")
 		d.ApplyPod(app("late", "12"))

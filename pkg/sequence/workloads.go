@@ -160,3 +160,13 @@ func remove[K comparable, V comparable](index map[K]map[V]struct{}, key K, value
 		delete(index, key)
 	}
 }
+
+func bump(counts *map[string]int, key string, sign int) {
+	if *counts == nil {
+		*counts = map[string]int{}
+	}
+	(*counts)[key] += sign
+	if (*counts)[key] == 0 {
+		delete(*counts, key)
+	}
+}

@@ -9,7 +9,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// setDryRun says whether a sequence holds nothing.
+// setDryRun reports whether a sequence holds nothing.
 func (s *story) setDryRun(sequence string, dryRun bool) {
 	s.Helper()
 	// A patch, because a dry run has its status written every second.

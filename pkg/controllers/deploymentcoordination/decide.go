@@ -292,7 +292,7 @@ func (d *deliberation) activate(m *member) {
 
 func (d *deliberation) clearActive() { d.status.ActiveDeployment, d.status.ActiveSince = "", nil }
 
-// hold says whether the Deployment is to be paused, and has it so.
+// hold reports whether the Deployment is to be paused, and has it so.
 func (d *deliberation) hold(m *member) {
 	m.state.Paused = false
 	if m.Elsewhere {

@@ -134,7 +134,7 @@ func (w *Workload) StartedAfter(other *Workload) bool {
 // String names the workload as messages do.
 func (w *Workload) String() string { return fmt.Sprintf("%s %s", w.Kind, w.Name) }
 
-// Pause says whether a Deployment is paused, and which DeploymentCoordination paused it, if one did.
+// Pause reports whether a Deployment is paused, and which DeploymentCoordination paused it, if one did.
 type Pause struct {
 	Paused bool
 	By     string

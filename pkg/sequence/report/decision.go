@@ -11,7 +11,7 @@ import (
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
-// Decision says whether a pod may be scheduled now, and if not, what it waits for. The zero value holds nothing.
+// Decision reports whether a pod may be scheduled now, and if not, what it waits for. The zero value holds nothing.
 type Decision struct {
 	// Held reports whether the pod must wait.
 	Held bool

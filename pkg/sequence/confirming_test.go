@@ -17,8 +17,8 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// doubting is an engine that confirms what it releases, and that knows a sequence of a StatefulSet's pods and a pod "app".
-type doubting struct {
+// confirming is an engine that confirms what it releases, and that knows a sequence of a StatefulSet's pods and a pod "app".
+type confirming struct {
 	*testing.T
 	*Engine
 	moments *[]happening
@@ -31,33 +31,33 @@ type happening struct {
 }
 
 // note notes when the engine was told of a version.
-func (d doubting) note(version string, changes Changes) Changes {
+func (d confirming) note(version string, changes Changes) Changes {
 	*d.moments = append(*d.moments, happening{version, d.Moment()})
 	return changes
 }
 
-func (d doubting) ApplyPod(pod *corev1.Pod) Changes {
+func (d confirming) ApplyPod(pod *corev1.Pod) Changes {
 	return d.note(pod.ResourceVersion, d.Engine.ApplyPod(pod))
 }
 
-func (d doubting) ApplyWorkload(object metav1.Object) Changes {
+func (d confirming) ApplyWorkload(object metav1.Object) Changes {
 	return d.note(object.GetResourceVersion(), d.Engine.ApplyWorkload(object))
 }
 
-func (d doubting) ReplacePods(pods []*corev1.Pod, version string) Changes {
+func (d confirming) ReplacePods(pods []*corev1.Pod, version string) Changes {
 	return d.note(version, d.Engine.ReplacePods(pods, version))
 }
 
-func (d doubting) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, version string) Changes {
+func (d confirming) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, version string) Changes {
 	return d.note(version, d.Engine.ReplaceWorkloads(kind, objects, version))
 }
 
-func (d doubting) RemoveSequence(key types.NamespacedName, version string) Changes {
+func (d confirming) RemoveSequence(key types.NamespacedName, version string) Changes {
 	return d.note(version, d.Engine.RemoveSequence(key, version))
 }
 
 // confirm has the engine told of everything up to a version.
-func (d doubting) confirm(version string) Changes {
+func (d confirming) confirm(version string) Changes {
 	moment := uint64(0)
 	for _, h := range *d.moments {
 		if !inventory.Newer(h.version, version) {
@@ -67,12 +67,12 @@ func (d doubting) confirm(version string) Changes {
 	return d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfWorkloads}, moment)
 }
 
-func newDoubtful(t *testing.T) doubting {
-	return doubting{T: t, Engine: NewEngine(Config{SchedulerNames: []string{oracleScheduler}}), moments: &[]happening{}}
+func newEmptyConfirming(t *testing.T) confirming {
+	return confirming{T: t, Engine: NewEngine(Config{SchedulerNames: []string{oracleScheduler}}), moments: &[]happening{}}
 }
 
-func newDoubting(t *testing.T, mode v1alpha1.EnforcementMode) doubting {
-	d := newDoubtful(t)
+func newConfirming(t *testing.T, mode v1alpha1.EnforcementMode) confirming {
+	d := newEmptyConfirming(t)
 	sequence := MakeSequence(oracleNamespace, "shop").UID("shop").Label("db", "tier", "db").Label("app", "tier", "app").Mode(mode).Obj()
 	sequence.ResourceVersion = "1"
 	d.ApplyWorkload(statefulSet(1, "2"))
@@ -108,7 +108,7 @@ func broken(name, version string) *corev1.Pod {
 	return pod
 }
 
-func (d doubting) expect(changes Changes, questions Questions, released ...string) {
+func (d confirming) expect(changes Changes, questions Questions, released ...string) {
 	d.Helper()
 	var names []string
 	for _, r := range changes.Released {
@@ -126,7 +126,7 @@ func (d doubting) expect(changes Changes, questions Questions, released ...strin
 	assert.Equal(d, released, names)
 }
 
-func (d doubting) expectHeld(pod *corev1.Pod, message string) {
+func (d confirming) expectHeld(pod *corev1.Pod, message string) {
 	d.Helper()
 	decision := d.Decide(pod)
 	require.True(d, decision.Held)

@@ -9,30 +9,30 @@ import (
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 )
 
-// maker is what made a pod.
-type maker struct {
+// podOwner is what made a pod.
+type podOwner struct {
 	controlled bool           // something did
 	workload   *workloadFacts // nil when it is of an unknown kind, or gone
 }
 
-// makerOf sees through the ReplicaSets of Deployments.
-func (ns *namespace) makerOf(p *podFacts) maker {
+// ownerOf sees through the ReplicaSets of Deployments.
+func (ns *namespace) ownerOf(p *podFacts) podOwner {
 	if p.owner.uid == "" {
-		return maker{}
+		return podOwner{}
 	}
 	w := ns.workloads[p.owner.uid]
 	if w != nil && w.ofDeployment() {
 		w = ns.workloads[w.owner.uid]
 	}
-	return maker{controlled: true, workload: w}
+	return podOwner{controlled: true, workload: w}
 }
 
-// ofDeployment says whether this is a ReplicaSet that is counted with its Deployment.
+// ofDeployment reports whether this is a ReplicaSet that is counted with its Deployment.
 func (f *workloadFacts) ofDeployment() bool {
 	return f.kind == "ReplicaSet" && f.owner.kind == "Deployment" && strings.HasPrefix(f.owner.apiVersion, "apps/")
 }
 
-// counts says whether pods are expected of a workload: of one that is on its way out none are, a Deployment's ReplicaSets
+// counts reports whether pods are expected of a workload: of one that is on its way out none are, a Deployment's ReplicaSets
 // are counted with it, and of a CronJob's Jobs only the newest is.
 func (ns *namespace) counts(f *workloadFacts) bool {
 	return !f.terminating && !f.ofDeployment() && !ns.superseded(f)
@@ -103,5 +103,5 @@ func (f *workloadFacts) ordinalOf(pod string) (int, bool) {
 	return ordinal, err == nil && strconv.Itoa(ordinal) == digits
 }
 
-// inRange says whether an ordinal is one that the StatefulSet wants.
+// inRange reports whether an ordinal is one that the StatefulSet wants.
 func (o ordinals) inRange(ordinal int) bool { return o.start <= ordinal && ordinal < o.end }
