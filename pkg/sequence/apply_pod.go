@@ -43,7 +43,7 @@ func (k *knowledge) replacePods(objects []*corev1.Pod, tx *transaction) {
 }
 
 func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transaction) {
-	ns := k.namespaces.get(view.Namespace)
+	ns := k.namespaces.ensure(view.Namespace)
 	p := ns.pods[view.Name]
 	if p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
 		return
@@ -90,8 +90,8 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	}
 	delete(ns.pods, name)
 	k.published.forget(p)
-	k.questions.forgetAskedPod(p)
-	k.endDryRuns(p, p.memberships, true)
+	k.questions.forgetPod(p)
+	p.endDryRuns(p.memberships, true, k.now)
 	p.touch(tx)
 	k.withdraw(p, tx)
 	k.nodes.declassify(p)
@@ -118,7 +118,7 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	memberships := p.memberships
 	k.shared.Keep(&view.Pod, &p.Pod)
 	if view.Bound() {
-		k.questions.forgetAskedPod(p)
+		k.questions.forgetPod(p)
 	}
 	view.follow(p, replace, tx)
 	k.withdraw(p, tx)
@@ -129,7 +129,7 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	*p = *view
 	if p.memberships = memberships; replace {
 		p.memberships = n.place(p)
-		k.endDryRuns(p, memberships, before.UID != p.UID)
+		p.endDryRuns(memberships, before.UID != p.UID, k.now)
 	}
 	k.enlist(p, tx)
 	for _, m := range p.memberships {
@@ -150,7 +150,7 @@ func (k *knowledge) withdraw(p *pod, tx *transaction) {
 	k.delist(p, tx)
 }
 
-// enlist makes a pod known to its owner.
+// enlist makes a pod known to its owner and its PodGroups.
 func (k *knowledge) enlist(p *pod, tx *transaction) {
 	k.workloads.countOnNode(p, +1, tx)
 	if len(p.memberships) == 0 {

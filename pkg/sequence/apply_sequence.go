@@ -1,7 +1,9 @@
 package sequence
 
 import (
+	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -150,5 +152,63 @@ func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
 			k.enlist(p, tx)
 			return
 		}
+	}
+}
+
+// list makes the sequence known to its namespaces, with its domains and the workloads it selects, but no pods yet. A namespace
+// that does not allow the sequence knows nothing of it.
+func (k *knowledge) list(s *sequence, tx *transaction) {
+	k.sequences[s.Key] = s
+	s.listed, s.podGroupsKnown, s.knowledge, s.listedAt = true, k.podGroups, k, k.questions.moment.Load()
+	k.consents.list(s)
+	if s.refused() {
+		k.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
+		s.domainAt("")
+		return
+	}
+	k.reachAll(s, tx)
+	s.domainAt("")
+	if s.PerNode {
+		k.perNode[s] = struct{}{}
+		for _, g := range s.groups {
+			g.watchedSince = k.now.Truncate(time.Second)
+		}
+		if s.Eager {
+			for name := range k.nodes.byName {
+				s.domainAt(name)
+			}
+		}
+	}
+	for name := range s.reaches {
+		for w := range k.workloads.byNamespace[name] {
+			k.placeIn(w, s, false, tx)
+		}
+	}
+}
+
+// unlist undoes list.
+func (k *knowledge) unlist(s *sequence, tx *transaction) {
+	delete(k.sequences, s.Key)
+	delete(k.perNode, s)
+	delete(k.selectors, s)
+	s.listed = false
+	for _, d := range s.domains {
+		k.alarms.Set(&d.alarm, time.Time{})
+		k.questions.forgetDomain(d)
+	}
+	k.consents.unlist(s)
+	if s.refused() {
+		tx.namespaces = append(tx.namespaces, s.Namespace)
+		return
+	}
+	for _, g := range s.groups {
+		for demand := range g.demands {
+			delete(demand.workload.demands, s)
+			k.workloads.forgetDue(demand.workload)
+		}
+	}
+	for name := range maps.Clone(s.reaches) {
+		k.namespaces.leave(s, name, tx)
+		k.forgetIfEmpty(name, k.namespaces[name])
 	}
 }

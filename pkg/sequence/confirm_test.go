@@ -93,7 +93,7 @@ func TestAWaitThatIsOverIsConfirmed(t *testing.T) {
 }
 
 // Here the watch of one kind is ahead of that of another.
-func TestWhatIsSureIsDoubtedAgain(t *testing.T) {
+func TestWhatIsConfirmedIsConfirmedAgain(t *testing.T) {
 	t.Run("when what is needed changes", func(t *testing.T) {
 		d := newEmptyConfirming(t)
 		d.ApplyWorkload(statefulSet(2, "2"))
@@ -193,7 +193,7 @@ func TestOnlyWhatMattersIsAskedAbout(t *testing.T) {
 	})
 }
 
-func TestTheStatusOfNodesIsNotKeptByOthersInDoubt(t *testing.T) {
+func TestTheStatusOfNodesIsNotKeptByOthersThatAreUnconfirmed(t *testing.T) {
 	d := newConfirming(t, v1alpha1.BootstrapOnly)
 	d.ApplyPod(db("db-0", "10"))
 	agents := types.NamespacedName{Namespace: oracleNamespace, Name: "agents"}

@@ -1,15 +1,12 @@
 package sequence
 
 import (
-	"maps"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -20,8 +17,8 @@ import (
 
 // consents knows which namespaces there are, whom each lets hold its pods, and its labels.
 type consents struct {
-	// lists are of all namespaces that there are.
-	lists map[string]namespaceFacts
+	// facts are of all namespaces that there are.
+	facts map[string]namespaceFacts
 	// foreign are the sequences that point to a namespace from another one, and refused counts those of them that it does
 	// not allow.
 	foreign map[string]map[*sequence]struct{}
@@ -37,57 +34,7 @@ type namespaceFacts struct {
 }
 
 func newConsents() consents {
-	return consents{lists: map[string]namespaceFacts{}, foreign: map[string]map[*sequence]struct{}{}, refused: map[string]int{}}
-}
-
-// replaceNamespaces enters all namespaces that there are.
-func (k *knowledge) replaceNamespaces(objects []*corev1.Namespace, tx *transaction) {
-	present := make(map[string]struct{}, len(objects))
-	for _, object := range objects {
-		present[object.Name] = struct{}{}
-		k.setNamespace(object, tx)
-	}
-	for name := range k.consents.lists {
-		if _, ok := present[name]; !ok {
-			k.dropNamespace(name, tx)
-		}
-	}
-}
-
-func (k *knowledge) setNamespace(object *corev1.Namespace, tx *transaction) {
-	before, known := k.consents.lists[object.Name]
-	if known && !inventory.Newer(object.ResourceVersion, before.version) {
-		return
-	}
-	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
-	k.consents.lists[object.Name] = namespaceFacts{text, object.Labels, object.ResourceVersion}
-	if !known || before.text != text {
-		k.consultAll(object.Name, tx)
-	}
-	if before.version == "" || object.ResourceVersion == "" || !maps.Equal(before.labels, object.Labels) {
-		k.relabel(object.Name, tx)
-	}
-}
-
-func (k *knowledge) dropNamespace(namespace string, tx *transaction) {
-	delete(k.consents.lists, namespace)
-	k.consultAll(namespace, tx)
-	k.relabel(namespace, tx)
-}
-
-// consultAll looks anew at the sequences that point to a namespace from elsewhere.
-func (k *knowledge) consultAll(namespace string, tx *transaction) {
-	var changed []*sequence
-	for s := range k.consents.foreign[namespace] {
-		if s.refusal != k.consents.refusal(s.Sequence) {
-			changed = append(changed, s)
-		}
-	}
-	for _, s := range changed {
-		next := newSequence(s.Sequence, s.object, nil)
-		k.consents.consult(next, s, k.now)
-		k.swap(s, next, tx)
-	}
+	return consents{facts: map[string]namespaceFacts{}, foreign: map[string]map[*sequence]struct{}{}, refused: map[string]int{}}
 }
 
 // consult asks the target namespace of a new sequence whether it allows it. old is what the sequence takes the place of; nil
@@ -136,6 +83,6 @@ func (c *consents) unlist(s *sequence) {
 
 // refusal says why the target namespace of a sequence does not allow it; empty if it does.
 func (c *consents) refusal(s *spec.Sequence) string {
-	list, exists := c.lists[s.Namespace]
+	list, exists := c.facts[s.Namespace]
 	return s.Refusal(list.text, exists)
 }

@@ -137,20 +137,6 @@ func (k *knowledge) holds(p *pod, m membership) bool {
 	return p.memberships != nil && p.Wants() != nil && !p.Terminating && k.settings.isOurs(p)
 }
 
-// reasonOf returns what a pod waits for that this sequence holds.
-func (k *knowledge) reasonOf(p *pod, m *membership) reason {
-	r := reason{sequence: m.sequence}
-	if !m.sequence.PerNode || p.pin == nil {
-		return r
-	}
-	if n := k.nodes.nodeOfPin(p.pin.Pin); n == nil {
-		r.group = -1
-	} else if waitsFor := m.sequence.currentOn(n) & m.sequence.groups[m.group].Awaited; waitsFor != 0 {
-		r.group = int8(waitsFor.First()) + 1
-	}
-	return r
-}
-
 // describe says what the domain waits for.
 func (d *domain) describe(decision *report.Decision, now time.Time) {
 	waitsFor := d.waitsFor(decision.Group)

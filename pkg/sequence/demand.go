@@ -79,14 +79,14 @@ func (d *demand) countClaimed(p *pod, revision string, sign int) {
 	}
 }
 
-// touch has the group settled that the demand counts in.
+// touch has the domain settled in which the demand counts. In scope Node none does.
 func (d *demand) touch(tx *transaction) {
 	if !d.sequence.PerNode {
 		tx.touch(d.sequence.nodeless)
 	}
 }
 
-// update enters what has changed, and has the group settled. completed says that the workload is a Job that has completed just now:
+// update enters what has changed, and has the domain settled. completed says that the workload is a Job that has completed just now:
 // since when the group is satisfied, it says itself.
 func (d *demand) update(completed bool, tx *transaction) {
 	if d.sequence.PerNode {

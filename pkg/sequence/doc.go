@@ -18,16 +18,18 @@
 //	inventory     what the API said of pods, workloads and nodes; the table of workload kinds
 //	spec          a PodSequence compiled: groups, predecessors, selectors, problems
 //
-// In this package the Engine takes events in (engine.go) and answers questions, and has the only locks. What is known, and what
-// follows from it, is a type without a lock (knowledge.go). Its parts are types of their own, which know nothing of one another:
+// In this package the Engine takes events in (engine.go) and answers questions. Two locks of its own keep events apart and have readers
+// wait for them. What is known, and what follows from it, is the type knowledge (knowledge.go). Its parts are types of their own, of
+// which none has another. They meet in pods, sequences and transactions:
 //
+//	settings    what the operator decided (settings.go)
 //	namespaces  pods by namespace, and the sequences that reach it (namespace.go)
-//	workloads   who owns which pods, and what pods give to the sums of groups (workloads.go, count.go)
+//	consents    which namespaces there are, with their labels, and whom they let hold their pods (consent.go)
+//	workloads   who owns which pods, and what pods give to the sums of groups (workloads.go, count.go, due.go)
 //	podGroups   how many pods PodGroups ask for (podgroup.go)
 //	nodes       who may use which node: equivalence classes and pins (node.go, equivalenceclass.go, pin.go)
-//	consents    which namespaces let whom hold their pods (consent.go)
-//	questions   what was asked before something counts, and what is known of the answers (confirm.go)
-//	published   what readers see without a lock (verdict.go)
+//	questions   how far events have come, what was asked before something counts, and what is known of the answers (questions.go)
+//	published   what readers see without a lock (published.go, verdict.go)
 //
 // What needs several of them is a method of knowledge: the apply_ files enter events, settle.go works out what a transaction changed
 // and publishes it, judge.go says what a pod may do now, and changes.go how that differs from what was published.

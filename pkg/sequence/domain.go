@@ -7,6 +7,7 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
+	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -35,7 +36,7 @@ type domain struct {
 
 	evaluated bool            // it has been settled at least once
 	touched   bool            // it will be settled at the end of this transaction
-	published publishedDomain // when it was last settled; guarded by the sequence's lanesMu
+	published publishedDomain // when it was last settled; guarded by the sequence's domainsMu
 }
 
 // publishedDomain is how far a domain was when it was last published.
@@ -181,4 +182,17 @@ func (d *domain) carry(old *domain, same spec.Same) {
 	if s.Suspended {
 		d.ReleasedBefore |= same.Set(old.ReleasedBefore)
 	}
+}
+
+// nodeCreatedAt is when the domain's node was created; zero in the cluster, and while the node is not known.
+func (d *domain) nodeCreatedAt() time.Time {
+	if d.node == nil {
+		return time.Time{}
+	}
+	return d.node.Object.CreationTimestamp.Time
+}
+
+// isDone reports whether a member has reached what its group requires.
+func (d *domain) isDone(p *pod, g *group) bool {
+	return readiness.IsDone(&p.Pod, g.Required, d.nodeCreatedAt())
 }

@@ -159,10 +159,10 @@ func (d *dryRun) forget(p *pod, now time.Time) {
 }
 
 // endDryRuns notes that a pod is gone, or, if it is not, to which sequences it belongs no more.
-func (k *knowledge) endDryRuns(p *pod, before []membership, gone bool) {
+func (p *pod) endDryRuns(before []membership, gone bool, now time.Time) {
 	for _, m := range before {
 		if dry := m.sequence.dry; dry != nil && (gone || !p.isMemberOf(m.sequence)) {
-			dry.forget(p, k.now)
+			dry.forget(p, now)
 		}
 	}
 }

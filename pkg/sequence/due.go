@@ -40,8 +40,8 @@ func (all *nodes) dueOn(w *workload) map[string]struct{} {
 }
 
 // enterDue works out which DaemonSets should run on a node that is new or has changed. due gets their groups.
-func (k *knowledge) enterDue(view *node, due map[*sequence][]int) {
-	for w := range k.workloads.daemons {
+func (all *workloads) enterDue(view *node, due map[*sequence][]int) {
+	for w := range all.daemons {
 		runs := readiness.IsDueOn(&w.Workload, &view.Node)
 		if w.setDue(view.Name, runs); !runs {
 			continue
@@ -82,7 +82,7 @@ func (w *workload) setDue(name string, due bool) {
 	}
 }
 
-// forgetDue releases of where a DaemonSet is due when no sequence of node scope selects it any more.
+// forgetDue forgets where a DaemonSet is due when no sequence of node scope selects it any more.
 func (all *workloads) forgetDue(w *workload) {
 	for s := range w.demands {
 		if s.PerNode {

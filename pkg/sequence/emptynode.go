@@ -106,7 +106,7 @@ func (s *sequence) newDomain(name string, before *node) *domain {
 	return d
 }
 
-// takeOver has a new domain begin where the empty node was; nil if there was none.
+// takeOver has a new domain begin where the empty node was. before is that node, nil if there was none.
 func (d *domain) takeOver(before *node) {
 	s := d.sequence
 	if !s.PerNode {
@@ -120,7 +120,7 @@ func (d *domain) takeOver(before *node) {
 		return
 	}
 	d.published = publishedDomain{Standing: s.onEmptyNode(before)}
-	if d.node.listedAt < moment { // it is not another node of that name: something comes to a empty node
+	if d.node.listedAt < moment { // it is not another node of that name: something comes to an empty node
 		d.Passed, d.Released, d.ReleasedBefore, d.evaluated = d.published.Passed, d.published.Released, d.published.Released, true
 		_, d.Reached = s.ReachedOn(before.Object.Labels)
 		d.onTheWay = d.published.OnTheWay
@@ -161,4 +161,9 @@ func (d *domain) isVoid(state *groupState) bool {
 		}
 	}
 	return true
+}
+
+// empty reports whether nothing counts in the domain.
+func (d *domain) empty() bool {
+	return !slices.ContainsFunc(d.groupStates, func(state *groupState) bool { return len(state.members) > 0 })
 }

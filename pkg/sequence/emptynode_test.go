@@ -111,7 +111,7 @@ func TestASequenceTakesMemoryWhereItHasSomething(t *testing.T) {
 }
 
 // Asking whether a node is open where nothing of a sequence is must not cost more than asking where something is.
-func TestAskingForABlankNodeAllocatesNothing(t *testing.T) {
+func TestAskingForAnEmptyNodeAllocatesNothing(t *testing.T) {
 	engine := newEngine()
 	engine.ApplyNode(fleetNode(0, "1"))
 	engine.ApplySequence(longNodeSequence(func(w *SequenceWrapper) { w.NodeSelector("zone", "0") }))
@@ -137,8 +137,8 @@ func TestPodsThatTolerateDifferentThingsTakeLittleMemoryForEachNode(t *testing.T
 	runtime.KeepAlive(engine)
 }
 
-// checkBlanks sees that nothing is said of nodes without a domain but what a domain would say.
-func (c *comparison) checkBlanks() error {
+// checkEmptyNodes sees that nothing is said of nodes without a domain but what a domain would say.
+func (c *comparison) checkEmptyNodes() error {
 	for s := range c.engine.perNode {
 		for name, n := range c.engine.nodes.byName {
 			switch d := s.domains[name]; {

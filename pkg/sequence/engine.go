@@ -183,12 +183,12 @@ func (e *Engine) ReplaceNodes(objects []*corev1.Node, version string) Changes {
 
 // ApplyNamespace tells the engine of a namespace that was added or changed. A version older than the one it has is ignored.
 func (e *Engine) ApplyNamespace(object *corev1.Namespace) Changes {
-	return e.settleAt(object.ResourceVersion, func(tx *transaction) { e.setNamespace(object, tx) })
+	return e.settleAt(object.ResourceVersion, func(tx *transaction) { e.applyNamespace(object, tx) })
 }
 
 // RemoveNamespace tells the engine that a namespace is gone.
 func (e *Engine) RemoveNamespace(object *corev1.Namespace) Changes {
-	return e.settleAt(object.ResourceVersion, func(tx *transaction) { e.dropNamespace(object.Name, tx) })
+	return e.settleAt(object.ResourceVersion, func(tx *transaction) { e.removeNamespace(object.Name, tx) })
 }
 
 // ReplaceNamespaces tells the engine of all namespaces that there are at a version.

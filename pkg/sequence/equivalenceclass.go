@@ -97,7 +97,7 @@ func (c *equivalenceClass) refresh(n *node, tx *transaction) {
 	}
 }
 
-// requirements are all requirements of unbound pods, and equivalence classes all equivalence classes, by what makes them the same.
+// requirements are all requirements of unbound pods, and their equivalence classes, by what makes them the same.
 type requirements struct {
 	byKey   map[string]*requirement
 	classes map[string]*equivalenceClass

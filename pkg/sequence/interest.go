@@ -27,18 +27,3 @@ func (e *Engine) KnowsUnbound(object *corev1.Pod) bool {
 	found, ok := e.published.pods.Load(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
 	return ok && found.(*publishedPod).uid == object.UID
 }
-
-// forgetNamespace forgets the workloads of a namespace, and most of its pods.
-func (k *knowledge) forgetNamespace(name string, tx *transaction) {
-	if ns := k.namespaces[name]; ns != nil && len(ns.sequences) > 0 {
-		return
-	}
-	for w := range k.workloads.of[name] {
-		k.workloads.remove(w.UID, tx)
-	}
-	for _, p := range k.namespaces.pods(name) {
-		if p.Bound() || p.Succeeded || p.Failed {
-			k.removePod(name, p.Name, p.UID, tx)
-		}
-	}
-}

@@ -46,7 +46,7 @@ func (k *knowledge) judge(p *pod) verdict {
 		v.lift = p.liftable()
 		return v
 	}
-	v.held, v.reason = true, k.reasonOf(p, holding)
+	v.held, v.reason = true, k.nodes.reasonOf(p, holding)
 	return v
 }
 

@@ -9,17 +9,17 @@ import (
 	"example.com/podsequence/pkg/sequence/progress"
 )
 
-// knowledge is what the API server last said, and what follows from it. It has no lock: the Engine sees to it that one event at a
-// time changes it, and that nobody looks at it meanwhile but at what is published and at pods that are not seen yet.
+// knowledge is what the API server last said, and what follows from it. The Engine's locks see to it that one event at a time changes it,
+// and that nobody looks at it meanwhile, except at what says that it takes no lock: published, unseen, the settings, and the moment.
 //
-// Each of its parts has one job and knows nothing of the others. What needs several of them is a method of knowledge: to enter what
-// changed, to settle what follows, to judge pods.
+// Each of its parts has one job, and none has another. What needs several of them is a method of knowledge: to enter what changed, to
+// settle what follows, to judge pods.
 type knowledge struct {
 	settings settings
 	now      time.Time // of the last Tick
 	settled  uint64    // counts the transactions that were settled
 
-	// What the API server said.
+	// What the API server said, by part.
 	namespaces namespaces
 	consents   consents
 	workloads  workloads

@@ -52,7 +52,7 @@ func (all namespaces) pods(namespace string) map[string]*pod {
 	return nil
 }
 
-func (all namespaces) get(name string) *namespace {
+func (all namespaces) ensure(name string) *namespace {
 	ns := all[name]
 	if ns == nil {
 		ns = &namespace{
@@ -105,7 +105,7 @@ func (all namespaces) podsOf(namespace string) iter.Seq[*pod] {
 
 // enter makes the sequence known to a namespace. Pods and workloads come later.
 func (all namespaces) enter(s *sequence, name string, reach spec.Reach, tx *transaction) {
-	ns := all.get(name)
+	ns := all.ensure(name)
 	s.reaches[name], ns.sequences[s] = reach, reach
 	ns.matchCost += s.MatchCost()
 	tx.namespaces = append(tx.namespaces, name)

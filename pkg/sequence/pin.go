@@ -109,3 +109,17 @@ func (all *nodes) touchPinsTo(node string, s *sequence, before, now placement.St
 		}
 	}
 }
+
+// reasonOf returns what a pod waits for that this sequence holds.
+func (all *nodes) reasonOf(p *pod, m *membership) reason {
+	r := reason{sequence: m.sequence}
+	if !m.sequence.PerNode || p.pin == nil {
+		return r
+	}
+	if n := all.nodeOfPin(p.pin.Pin); n == nil {
+		r.group = -1
+	} else if waitsFor := m.sequence.currentOn(n) & m.sequence.groups[m.group].Awaited; waitsFor != 0 {
+		r.group = int8(waitsFor.First()) + 1
+	}
+	return r
+}

@@ -28,7 +28,7 @@ type unbound struct {
 	pin   *pin
 
 	confirmed uint64    // a moment until which no change that matters to it is missing
-	asks      []Subject // what must be known before it may be scheduled, see confirm.go
+	asks      []Subject // what must be known before it may be scheduled, see questions.go
 	published *publishedPod
 }
 
@@ -94,4 +94,14 @@ func liftable(gates []string, memberships []membership) []string {
 		}
 	}
 	return lift
+}
+
+// isMemberOf reports whether the pod belongs to a sequence.
+func (p *pod) isMemberOf(s *sequence) bool {
+	for _, m := range p.memberships {
+		if m.sequence == s {
+			return true
+		}
+	}
+	return false
 }

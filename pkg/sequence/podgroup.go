@@ -22,7 +22,7 @@ type podGroups map[podgroups.Reference]*podGroup
 
 // apply enters how many pods a PodGroup asks for.
 func (all podGroups) apply(reference podgroups.Reference, minimum int, tx *transaction) {
-	g := all.groupFor(reference)
+	g := all.ensure(reference)
 	if g.minimum != minimum {
 		g.minimum = minimum
 		for p := range g.pods {
@@ -34,7 +34,7 @@ func (all podGroups) apply(reference podgroups.Reference, minimum int, tx *trans
 	all.forgetIfEmpty(g)
 }
 
-func (all podGroups) groupFor(reference podgroups.Reference) *podGroup {
+func (all podGroups) ensure(reference podgroups.Reference) *podGroup {
 	g := all[reference]
 	if g == nil {
 		g = &podGroup{reference: reference, pods: map[*pod]struct{}{}}
@@ -52,13 +52,13 @@ func (all podGroups) forgetIfEmpty(g *podGroup) {
 // enlist and delist make a pod that belongs to some sequence known to its PodGroups, and unknown again.
 func (all podGroups) enlist(p *pod) {
 	for _, reference := range p.PodGroups() {
-		all.groupFor(reference).pods[p] = struct{}{}
+		all.ensure(reference).pods[p] = struct{}{}
 	}
 }
 
 func (all podGroups) delist(p *pod) {
 	for _, reference := range p.PodGroups() {
-		g := all.groupFor(reference)
+		g := all.ensure(reference)
 		delete(g.pods, p)
 		all.forgetIfEmpty(g)
 	}

@@ -1,9 +1,6 @@
 package sequence
 
 import (
-	"maps"
-	"time"
-
 	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -25,7 +22,7 @@ func (k *knowledge) reachAll(s *sequence, tx *transaction) {
 		enter(name)
 	}
 	if s.SelectsNamespaces() {
-		for name := range k.consents.lists {
+		for name := range k.consents.facts {
 			if _, entered := s.reaches[name]; !entered {
 				enter(name)
 			}
@@ -39,17 +36,8 @@ func (k *knowledge) reachAll(s *sequence, tx *transaction) {
 // reachOf is which groups of the sequence may have members in a namespace, as far as the engine knows of it. A Namespace without a
 // version is one of which only the name is known.
 func (c *consents) reachOf(s *sequence, name string) spec.Reach {
-	facts := c.lists[name]
+	facts := c.facts[name]
 	return s.Reach(name, facts.labels, facts.version != "")
-}
-
-// relabel has the sequences that select namespaces look at one that came, went, or changed its labels.
-func (k *knowledge) relabel(name string, tx *transaction) {
-	for s := range k.selectors {
-		if reach := k.consents.reachOf(s, name); !reach.Equal(s.reaches[name]) {
-			k.changeReach(s, name, reach, tx)
-		}
-	}
 }
 
 // changeReach has other groups of a sequence than before have members in a namespace.
@@ -57,7 +45,7 @@ func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *
 	// The pods and workloads that come or go with the namespace are as of now, and not as of the event: that may be late.
 	now := k.questions.nowMoment()
 	before := s.reaches[name]
-	ns := k.namespaces.get(name)
+	ns := k.namespaces.ensure(name)
 	pods := map[*pod]struct{}{}
 	for _, p := range ns.pods {
 		if p.isMemberOf(s) {
@@ -66,7 +54,7 @@ func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *
 			k.drop(p, s, tx)
 		}
 	}
-	for w := range k.workloads.of[name] {
+	for w := range k.workloads.byNamespace[name] {
 		if demand := w.demands[s]; demand != nil {
 			k.workloads.withdrawDemand(demand, tx)
 		}
@@ -76,7 +64,7 @@ func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *
 	}
 	if !reach.IsEmpty() {
 		k.namespaces.enter(s, name, reach, tx)
-		for w := range k.workloads.of[name] {
+		for w := range k.workloads.byNamespace[name] {
 			k.placeIn(w, s, false, tx)
 		}
 		k.addMembersIn(s, ns, pods, tx)
@@ -121,16 +109,6 @@ func (s *sequence) confirmGroupsAnew(before, after spec.Reach, now Question, tx 
 	}
 }
 
-// isMemberOf reports whether the pod belongs to a sequence.
-func (p *pod) isMemberOf(s *sequence) bool {
-	for _, m := range p.memberships {
-		if m.sequence == s {
-			return true
-		}
-	}
-	return false
-}
-
 // addMembers enters all pods into the sequence that belong to it. pods gets them.
 func (k *knowledge) addMembers(s *sequence, pods map[*pod]struct{}, tx *transaction) {
 	for name := range s.reaches {
@@ -145,63 +123,5 @@ func (k *knowledge) addMembersIn(s *sequence, ns *namespace, pods map[*pod]struc
 			pods[p] = struct{}{}
 			k.add(p, m, tx)
 		}
-	}
-}
-
-// list makes the sequence known to its namespaces, with its domains and the workloads it selects, but no pods yet. A namespace
-// that does not allow the sequence knows nothing of it.
-func (k *knowledge) list(s *sequence, tx *transaction) {
-	k.sequences[s.Key] = s
-	s.listed, s.podGroupsKnown, s.knowledge, s.listedAt = true, k.podGroups, k, k.questions.moment.Load()
-	k.consents.list(s)
-	if s.refused() {
-		k.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
-		s.domainAt("")
-		return
-	}
-	k.reachAll(s, tx)
-	s.domainAt("")
-	if s.PerNode {
-		k.perNode[s] = struct{}{}
-		for _, g := range s.groups {
-			g.watchedSince = k.now.Truncate(time.Second)
-		}
-		if s.Eager {
-			for name := range k.nodes.byName {
-				s.domainAt(name)
-			}
-		}
-	}
-	for name := range s.reaches {
-		for w := range k.workloads.of[name] {
-			k.placeIn(w, s, false, tx)
-		}
-	}
-}
-
-// unlist undoes list.
-func (k *knowledge) unlist(s *sequence, tx *transaction) {
-	delete(k.sequences, s.Key)
-	delete(k.perNode, s)
-	delete(k.selectors, s)
-	s.listed = false
-	for _, d := range s.domains {
-		k.alarms.Set(&d.alarm, time.Time{})
-		k.questions.forgetAsked(d)
-	}
-	k.consents.unlist(s)
-	if s.refused() {
-		tx.namespaces = append(tx.namespaces, s.Namespace)
-		return
-	}
-	for _, g := range s.groups {
-		for demand := range g.demands {
-			delete(demand.workload.demands, s)
-			k.workloads.forgetDue(demand.workload)
-		}
-	}
-	for name := range maps.Clone(s.reaches) {
-		k.namespaces.leave(s, name, tx)
-		k.forgetIfEmpty(name, k.namespaces[name])
 	}
 }

@@ -165,7 +165,7 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 
 // ungoverned reports the pods of groups that must still wait and that nothing can hold: they belong to another
 // scheduler and carry no gate of ours.
-func (by *settings) ungoverned(s *sequence) (spec.Problem, bool) {
+func (set *settings) ungoverned(s *sequence) (spec.Problem, bool) {
 	var names []string
 	for _, d := range s.domains {
 		for i, g := range s.groups {
@@ -174,7 +174,7 @@ func (by *settings) ungoverned(s *sequence) (spec.Problem, bool) {
 			}
 			for p := range d.peek(i).members {
 				_, _, proven := p.provenGroup(s) // it was held, and released in its turn
-				if !proven && !by.isOurs(p) && !p.HasGate(s.Gate) {
+				if !proven && !set.isOurs(p) && !p.HasGate(s.Gate) {
 					names = append(names, s.nameOf(p))
 				}
 			}
@@ -183,21 +183,21 @@ func (by *settings) ungoverned(s *sequence) (spec.Problem, bool) {
 	if len(names) == 0 {
 		return spec.Problem{}, false
 	}
-	return report.Ungoverned(names, s.Sequence, by.SchedulerNames), true
+	return report.Ungoverned(names, s.Sequence, set.SchedulerNames), true
 }
 
 // unsupportedPods reports gated pods that no scheduler of ours can place on a node in order.
-func (by *settings) unsupportedPods(s *sequence) (spec.Problem, bool) {
+func (set *settings) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	if !s.PerNode {
 		return spec.Problem{}, false
 	}
-	if by.ClusterScopeOnly {
+	if set.ClusterScopeOnly {
 		return report.UnsupportedScope(), true
 	}
 	var names []string
 	for i := range s.groups {
 		for p := range s.nodeless.peek(i).members {
-			if by.unsupported(p, membership{s, i}) {
+			if set.unsupported(p, membership{s, i}) {
 				names = append(names, s.nameOf(p))
 			}
 		}
@@ -205,7 +205,7 @@ func (by *settings) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	if len(names) == 0 {
 		return spec.Problem{}, false
 	}
-	return report.UnsupportedPods(names, by.SchedulerNames), true
+	return report.UnsupportedPods(names, set.SchedulerNames), true
 }
 
 // Waiting are the unbound members of groups that must still wait.

@@ -49,7 +49,7 @@ type sequence struct {
 	// listed reports whether the engine still goes by this sequence.
 	listed bool
 
-	// PodGroups counts, for each PodGroup that pods name, how many of them each group has.
+	// podGroups counts, for each PodGroup that pods name, how many of them each group has.
 	podGroups map[podgroups.Reference]map[int]int
 	// podGroupsKnown are all PodGroups that the engine knows.
 	podGroupsKnown podGroups

@@ -27,18 +27,18 @@ func newSettings(config Config) settings {
 }
 
 // isOurs reports whether our scheduler places the pod.
-func (by *settings) isOurs(p *pod) bool { return by.schedulerNames.Has(p.SchedulerName) }
+func (set *settings) isOurs(p *pod) bool { return set.schedulerNames.Has(p.SchedulerName) }
 
 // unsupported reports whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the
 // gate, but its scheduler is not ours.
-func (by *settings) unsupported(p *pod, m membership) bool {
+func (set *settings) unsupported(p *pod, m membership) bool {
 	return m.sequence.PerNode && !m.sequence.DryRun && p.HasGate(m.sequence.Gate) &&
-		(by.ClusterScopeOnly || !by.isOurs(p))
+		(set.ClusterScopeOnly || !set.isOurs(p))
 }
 
 // needs returns the pod's places that keep it from some nodes, sorted by sequence.
-func (by *settings) needs(p *pod) []membership {
-	if p.Wants() == nil || p.Terminating || !by.isOurs(p) {
+func (set *settings) needs(p *pod) []membership {
+	if p.Wants() == nil || p.Terminating || !set.isOurs(p) {
 		return nil
 	}
 	var needs []membership

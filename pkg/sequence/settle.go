@@ -1,9 +1,6 @@
 package sequence
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // settle works out what the transaction changed, and publishes it. What differs from what was published is reported.
 //
@@ -23,11 +20,11 @@ func (k *knowledge) settle(tx *transaction) Changes {
 		}
 	}
 	k.nodes.refreshClasses(tx)
-	k.published.setNodes(tx.nodes, &k.nodes)
+	k.published.storeNodes(tx.nodes, &k.nodes)
 	k.publishDomains(tx)
 	k.nodes.touchPins(tx)
 	for _, name := range tx.namespaces {
-		k.published.setNamespace(name, k.namespaces[name])
+		k.published.storeNamespace(name, k.namespaces[name])
 	}
 	for _, p := range tx.entered {
 		k.settleEntered(&changes, p)
@@ -93,9 +90,4 @@ func (k *knowledge) publishNoQuestions(tx *transaction) {
 	if len(k.selectors) == 0 {
 		k.published.selectors.Store(false)
 	}
-}
-
-// empty reports whether nothing counts in the domain.
-func (d *domain) empty() bool {
-	return !slices.ContainsFunc(d.groupStates, func(state *groupState) bool { return len(state.members) > 0 })
 }

@@ -113,7 +113,7 @@ func (d *domain) readyTimes(i int, k *knowledge) readiness.Times {
 		}
 		return times
 	}
-	ofShare := map[*demand]readiness.Times{}
+	ofDemand := map[*demand]readiness.Times{}
 	for p := range d.peek(i).members {
 		if !d.isDone(p, g) {
 			continue
@@ -124,7 +124,7 @@ func (d *domain) readyTimes(i int, k *knowledge) readiness.Times {
 		case d.isNode(), part == nil && !owner.unseen:
 			times.Add(p.ReadyAt.Time(), 1)
 		case part != nil && readiness.Expects(&part.workload.Workload, &p.Pod, owner.revision):
-			ofShare[part] = append(ofShare[part], readiness.Time{At: p.ReadyAt.Time(), Pods: 1})
+			ofDemand[part] = append(ofDemand[part], readiness.Time{At: p.ReadyAt.Time(), Pods: 1})
 		}
 	}
 	if d.isNode() {
@@ -135,7 +135,7 @@ func (d *domain) readyTimes(i int, k *knowledge) readiness.Times {
 			times.Add(part.workload.CompletedAt, part.entered.Need)
 			continue
 		}
-		times.AddDemand(part.entered.Need, ofShare[part])
+		times.AddDemand(part.entered.Need, ofDemand[part])
 	}
 	return times
 }

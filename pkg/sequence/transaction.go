@@ -9,7 +9,7 @@ import (
 // transaction is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
 type transaction struct {
 	Question        // about everything until this event
-	number   uint64 // of the transactions that were settled, with this one; 0 until it is settled
+	number   uint64 // of the transactions that were settled, with this one; 0 until settling begins
 	version  string // of this event; of what came late it is older than that of the question
 	// relisted reports that it is a list, which hides what happened since the last event before it.
 	relisted bool
@@ -35,35 +35,6 @@ type transaction struct {
 	namespaces []string
 	// edited are sequences whose waiting pods may wait for something else though no group was passed.
 	edited []types.NamespacedName
-}
-
-// at makes the transaction of an event of this version. The compiler inlines it, so that the transaction of a pod's event is on the
-// stack.
-func (q *questions) at(version string) *transaction {
-	return &transaction{Question: q.nextMoment(version), version: version}
-}
-
-// nextMoment counts an event of this version. Who misses nothing from before a later moment misses nothing from before an earlier one:
-// the question is about the newest version, whatever that of the event.
-func (q *questions) nextMoment(version string) Question {
-	if inventory.Behind(q.newest, version) {
-		q.newest = version
-	}
-	return Question{Moment: q.moment.Add(1), Version: q.newest}
-}
-
-// relistedAt makes the transaction of a list of this version.
-func (q *questions) relistedAt(version string) *transaction {
-	tx := q.at(version)
-	tx.relisted = true
-	return tx
-}
-
-// relistedOf makes the transaction of a list of what questions about these kinds are about.
-func (q *questions) relistedOf(kinds Kinds, version string) *transaction {
-	tx := q.relistedAt(version)
-	q.relisted.Add(kinds, tx.Question)
-	return tx
 }
 
 // touchedDomain is a domain, and how far it was before the transaction as of when it is published anew.

@@ -26,9 +26,9 @@ func (e *Engine) Unlisted(kind inventory.Kind, namespace string, listed sets.Set
 		}
 		return gone
 	}
-	ofNamespaces := e.workloads.of
+	ofNamespaces := e.workloads.byNamespace
 	if namespace != "" {
-		ofNamespaces = map[string]map[*workload]struct{}{namespace: e.workloads.of[namespace]}
+		ofNamespaces = map[string]map[*workload]struct{}{namespace: e.workloads.byNamespace[namespace]}
 	}
 	for _, workloads := range ofNamespaces {
 		for w := range workloads {

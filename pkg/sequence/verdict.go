@@ -1,15 +1,8 @@
 package sequence
 
 import (
-	"maps"
-	"sync"
-	"sync/atomic"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // The scheduler asks about pods under the lock of its queue, and in the one scheduling cycle that all its pods share. So it
@@ -52,7 +45,7 @@ func (e *Engine) Verdict(object *corev1.Pod) Verdict {
 func (e *Engine) verdict(object *corev1.Pod) Verdict {
 	seen, known := e.published.find(object)
 	if !known {
-		if memberships, released := e.matchUnseen(object); released {
+		if memberships, released := e.published.matchUnseen(object, &e.settings); released {
 			return Verdict{FirstSeen: seen.sighting(object), memberships: memberships}
 		}
 		e.Remember(object)
@@ -85,118 +78,15 @@ func (e *Engine) FirstSeen(object *corev1.Pod) Sighting {
 	return e.published.sighting(object.Namespace, seen.sighting(object))
 }
 
-// published is what can be read without a lock.
-type published struct {
-	pods       sync.Map    // *publishedPod by types.NamespacedName: those without a node
-	namespaces sync.Map    // *publishedNamespace by name: those that have sequences
-	nodes      sync.Map    // *node by name
-	refusing   sync.Map    // names of namespaces that do not allow some sequence
-	selectors  atomic.Bool // some sequence selects namespaces by label
-}
-
-// asksNamespaces reports what Sighting.AsksNamespaces says.
-func (p *published) asksNamespaces(namespace string) bool {
-	_, refuses := p.refusing.Load(namespace)
-	return refuses || p.selectors.Load()
-}
-
-// publishedPod is what the engine says of a pod. Readers find all but held and times.released as it always was.
-type publishedPod struct {
-	uid             types.UID
-	resourceVersion string
-	memberships     []membership // as of the pod: no element is ever written to
-	limits          *limits      // nil if nothing keeps the pod from any node
-	held            atomic.Bool
-
-	// opened and reason are for the engine alone, see verdict.
-	opened uint64
-	reason reason
-
-	times     publishedTimes
-	firstSeen Sighting
-	// placed is as much of the pod as decides its memberships and the nodes for it, and its gates.
-	placed inventory.Pod
-}
-
-// sighting completes the sighting of a pod with whether it matters what Namespaces say. It takes no lock.
-func (p *published) sighting(namespace string, seen Sighting) Sighting {
-	seen.AsksNamespaces = p.asksNamespaces(namespace)
-	return seen
-}
-
-// needs returns the pod's places that keep it from some nodes.
-func (p *publishedPod) needs() []membership {
-	if p.limits == nil {
-		return nil
-	}
-	return p.limits.needs
-}
-
-// publishedNamespace has the sequences of a namespace, if a pod can be matched with them in a short time.
-type publishedNamespace struct {
-	sequences map[*sequence]spec.Reach
-	tooMany   bool
-}
-
-// find returns what is published of a pod of this name. It is known if it is about this version of the pod, about a newer
-// one, or about one that belongs to the same groups and may use the same nodes.
-func (p *published) find(object *corev1.Pod) (seen *publishedPod, known bool) {
-	found, ok := p.pods.Load(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
-	if !ok {
-		return nil, false
-	}
-	seen = found.(*publishedPod)
-	return seen, !inventory.Newer(object.ResourceVersion, seen.resourceVersion) ||
-		(seen.uid == object.UID && seen.holdsFor(object))
-}
-
-// holdsFor reports whether what is published holds for another version of the pod.
-func (p *publishedPod) holdsFor(object *corev1.Pod) bool {
-	view := inventory.ViewPod(object)
-	return p.placed.SameVerdict(&view)
-}
-
-func (p *publishedPod) sighting(object *corev1.Pod) Sighting {
-	if p == nil || p.uid != object.UID || len(object.Spec.SchedulingGates) == 0 && len(p.placed.Gates()) > 0 {
-		return Sighting{Version: object.ResourceVersion}
-	}
-	return p.firstSeen
-}
-
-// matchUnseen works out the memberships of a pod that is not known, and whether it is confirmed that all its sequences release it.
-func (k *knowledge) matchUnseen(object *corev1.Pod) (memberships []membership, released bool) {
-	found, any := k.published.namespaces.Load(object.Namespace)
-	if !any {
-		return nil, true
-	}
-	namespace := found.(*publishedNamespace)
-	if namespace.tooMany {
-		return nil, false
-	}
-	view := viewPod(object)
-	for s, reach := range namespace.sequences {
-		m, has := s.place(view, reach)
-		if has && !k.settings.releasesUnseen(view, m) {
-			return nil, false
-		}
-		if has {
-			memberships = append(memberships, m)
-		}
-	}
-	// What one sequence releases it releases from then on, unless it is edited or deleted. So they all release the pod now.
-	again, _ := k.published.namespaces.Load(object.Namespace)
-	return memberships, again == found
-}
-
 // releasesUnseen reports whether the sequence releases such a pod permanently. Elsewhere a change from before the pod may not
 // be known yet, see earlyIn.
-func (by *settings) releasesUnseen(view *pod, m membership) bool {
+func (set *settings) releasesUnseen(view *pod, m membership) bool {
 	s := m.sequence
 	switch {
 	case s.DryRun:
 		return true
 	case s.PerNode:
-		return m.waitsForNothing() && !by.unsupported(view, m)
+		return m.waitsForNothing() && !set.unsupported(view, m)
 	case s.Continuous && s.groups[m.group].Awaited != 0:
 		return false
 	}
@@ -231,16 +121,6 @@ func (k *knowledge) publish(p *pod) verdict {
 	return is
 }
 
-func (p *published) forget(gone *pod) {
-	if gone.published != nil {
-		gone.published = nil
-		p.pods.Delete(types.NamespacedName{Namespace: gone.Namespace, Name: gone.Name})
-	}
-	if gone.Bound() {
-		gone.unbound = bound
-	}
-}
-
 // sameSlice reports whether two slices of memberships are one. What is in them is never overwritten.
 func sameSlice(a, b []membership) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
@@ -248,27 +128,3 @@ func sameSlice(a, b []membership) bool {
 
 // MaxMatchCost bounds what is done for a pod that the engine does not know, in labels that are compared: about 0.1 ms.
 const MaxMatchCost = 2000
-
-// setNamespace has the sequences of a namespace read from now on.
-func (p *published) setNamespace(name string, ns *namespace) {
-	if ns == nil || len(ns.sequences) == 0 {
-		p.namespaces.Delete(name)
-		return
-	}
-	view := &publishedNamespace{tooMany: ns.matchCost > MaxMatchCost}
-	if !view.tooMany {
-		view.sequences = maps.Clone(ns.sequences)
-	}
-	p.namespaces.Store(name, view)
-}
-
-// setNodes has the nodes read from now on on which sequences have nothing, see emptynode.go.
-func (p *published) setNodes(names []string, all *nodes) {
-	for _, name := range names {
-		if n := all.byName[name]; n != nil {
-			p.nodes.Store(name, n)
-		} else {
-			p.nodes.Delete(name)
-		}
-	}
-}

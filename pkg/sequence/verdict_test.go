@@ -92,7 +92,7 @@ func checkPublishedSequences(e *Engine) error {
 			for name := range s.NamedNamespaces() {
 				reaches(s, name)
 			}
-			for name := range e.consents.lists {
+			for name := range e.consents.facts {
 				reaches(s, name)
 			}
 		}

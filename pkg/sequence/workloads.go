@@ -1,20 +1,41 @@
 package sequence
 
 import (
-	"k8s.io/apimachinery/pkg/types"
-
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
+// workload is a workload, and what it is to the engine.
+type workload struct {
+	inventory.Workload
+
+	// demands has the workload's place in each sequence whose groups select its pods.
+	demands map[*sequence]*demand
+
+	// due are the nodes that a DaemonSet should run on; kept only while a sequence of scope Node selects it. onNode counts the pods
+	// that it has on each.
+	due    map[string]struct{}
+	onNode map[string]int
+}
+
+// viewWorkload is the workload as the engine has not entered it yet; nil for an object of a kind that is not in the table.
+func viewWorkload(object metav1.Object) *workload {
+	w := &workload{demands: map[*sequence]*demand{}}
+	if !w.View(object) {
+		return nil
+	}
+	return w
+}
+
 // workloads are the objects that make pods, and how they hang together.
 type workloads struct {
-	byUID  map[types.UID]*workload
-	byName map[inventory.WorkloadKey]*workload
-	// of has the workloads of each namespace.
-	of map[string]map[*workload]struct{}
+	byUID       map[types.UID]*workload
+	byName      map[inventory.WorkloadKey]*workload
+	byNamespace map[string]map[*workload]struct{}
 	// ownedWorkloads are the ReplicaSets of a Deployment, or the Jobs of a CronJob, by the owner's UID.
 	ownedWorkloads map[types.UID]map[*workload]struct{}
 	// ownedPods are the pods that belong to some sequence, by the UID of their controller, known or not.
@@ -25,7 +46,7 @@ type workloads struct {
 
 func newWorkloads() workloads {
 	return workloads{
-		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, of: map[string]map[*workload]struct{}{},
+		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, byNamespace: map[string]map[*workload]struct{}{},
 		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: map[types.UID]map[*pod]struct{}{},
 		daemons: map[*workload]struct{}{},
 	}
@@ -34,7 +55,7 @@ func newWorkloads() workloads {
 func (all *workloads) learn(view *workload) {
 	all.byUID[view.UID] = view
 	all.byName[view.Key()] = view
-	insert(all.of, view.Namespace, view)
+	insert(all.byNamespace, view.Namespace, view)
 	if view.Owner != "" {
 		insert(all.ownedWorkloads, view.Owner, view)
 	}
@@ -43,7 +64,7 @@ func (all *workloads) learn(view *workload) {
 func (all *workloads) forget(old *workload) {
 	delete(all.byUID, old.UID)
 	delete(all.byName, old.Key())
-	remove(all.of, old.Namespace, old)
+	remove(all.byNamespace, old.Namespace, old)
 	if old.Owner != "" {
 		remove(all.ownedWorkloads, old.Owner, old)
 	}
@@ -144,29 +165,5 @@ func (all *workloads) settleRevisions(w *workload, tx *transaction) {
 		for _, demand := range deployment.demands {
 			demand.update(false, tx)
 		}
-	}
-}
-
-func insert[K comparable, V comparable](index map[K]map[V]struct{}, key K, value V) {
-	if index[key] == nil {
-		index[key] = map[V]struct{}{}
-	}
-	index[key][value] = struct{}{}
-}
-
-func remove[K comparable, V comparable](index map[K]map[V]struct{}, key K, value V) {
-	delete(index[key], value)
-	if len(index[key]) == 0 {
-		delete(index, key)
-	}
-}
-
-func bump(counts *map[string]int, key string, sign int) {
-	if *counts == nil {
-		*counts = map[string]int{}
-	}
-	(*counts)[key] += sign
-	if (*counts)[key] == 0 {
-		delete(*counts, key)
 	}
 }

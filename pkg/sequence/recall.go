@@ -4,21 +4,7 @@ import (
 	"time"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/readiness"
 )
-
-// nodeCreatedAt is when the domain's node was created; zero in the cluster, and while the node is not known.
-func (d *domain) nodeCreatedAt() time.Time {
-	if d.node == nil {
-		return time.Time{}
-	}
-	return d.node.Object.CreationTimestamp.Time
-}
-
-// isDone reports whether a member has reached what its group requires.
-func (d *domain) isDone(p *pod, g *group) bool {
-	return readiness.IsDone(&p.Pod, g.Required, d.nodeCreatedAt())
-}
 
 // recall takes from status what cannot be seen in the world any more.
 func (s *sequence) recall() {

@@ -21,6 +21,35 @@ type questions struct {
 
 func newQuestions() questions { return questions{unconfirmed: map[string]*unconfirmed{}} }
 
+// at makes the transaction of an event of this version. The compiler inlines it, so that the transaction of a pod's event is on the
+// stack.
+func (q *questions) at(version string) *transaction {
+	return &transaction{Question: q.nextMoment(version), version: version}
+}
+
+// nextMoment counts an event of this version. Who misses nothing from before a later moment misses nothing from before an earlier one:
+// the question is about the newest version, whatever that of the event.
+func (q *questions) nextMoment(version string) Question {
+	if inventory.Behind(q.newest, version) {
+		q.newest = version
+	}
+	return Question{Moment: q.moment.Add(1), Version: q.newest}
+}
+
+// relistedAt makes the transaction of a list of this version.
+func (q *questions) relistedAt(version string) *transaction {
+	tx := q.at(version)
+	tx.relisted = true
+	return tx
+}
+
+// relistedOf makes the transaction of a list of what questions about these kinds are about.
+func (q *questions) relistedOf(kinds Kinds, version string) *transaction {
+	tx := q.relistedAt(version)
+	q.relisted.Add(kinds, tx.Question)
+	return tx
+}
+
 // unconfirmed are what waits for an answer about one namespace, or, without a name, about all of them.
 type unconfirmed struct {
 	known   confirmation.Known
@@ -89,7 +118,7 @@ func (s *sequence) namespacesOf(group int) map[string]struct{} { return s.groups
 
 // askForPod has a pod wait that would go if nothing was missing.
 func (q *questions) askForPod(p *pod, m *membership, changes *Changes) {
-	q.forgetAskedPod(p)
+	q.forgetPod(p)
 	question := p.placed.And(q.relisted.Of(m.sequence.groups[m.group].subjectsBefore))
 	for _, subject := range m.sequence.groups[m.group].subjectsBefore {
 		if q.known(subject) < question.Moment {
@@ -100,8 +129,8 @@ func (q *questions) askForPod(p *pod, m *membership, changes *Changes) {
 	}
 }
 
-// forgetAskedPod has a pod, and forgetAsked a domain, not be looked at when an answer comes.
-func (q *questions) forgetAskedPod(p *pod) {
+// forgetPod has a pod, and forgetDomain a domain, not be looked at when an answer comes.
+func (q *questions) forgetPod(p *pod) {
 	if len(p.asks) == 0 {
 		return // nobody writes to what all bound pods share
 	}
@@ -113,7 +142,7 @@ func (q *questions) forgetAskedPod(p *pod) {
 	p.asks = nil
 }
 
-func (q *questions) forgetAsked(d *domain) {
+func (q *questions) forgetDomain(d *domain) {
 	for _, subject := range d.asks {
 		if u := q.unconfirmed[subject.Namespace]; u != nil {
 			delete(u.domains, d)
@@ -126,7 +155,7 @@ func (q *questions) forgetAsked(d *domain) {
 func (q *questions) askForDomain(d *domain, changes *Changes) {
 	s := d.sequence
 	d.unconfirmed = false
-	q.forgetAsked(d)
+	q.forgetDomain(d)
 	ask := func(i int, question Question) {
 		d.unconfirmed = true
 		for _, subject := range s.groups[i].subjects {

@@ -1,0 +1,84 @@
+package sequence
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
+)
+
+// replaceNamespaces enters all namespaces that there are.
+func (k *knowledge) replaceNamespaces(objects []*corev1.Namespace, tx *transaction) {
+	present := make(map[string]struct{}, len(objects))
+	for _, object := range objects {
+		present[object.Name] = struct{}{}
+		k.applyNamespace(object, tx)
+	}
+	for name := range k.consents.facts {
+		if _, ok := present[name]; !ok {
+			k.removeNamespace(name, tx)
+		}
+	}
+}
+
+func (k *knowledge) applyNamespace(object *corev1.Namespace, tx *transaction) {
+	before, known := k.consents.facts[object.Name]
+	if known && !inventory.Newer(object.ResourceVersion, before.version) {
+		return
+	}
+	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
+	k.consents.facts[object.Name] = namespaceFacts{text, object.Labels, object.ResourceVersion}
+	if !known || before.text != text {
+		k.consultAll(object.Name, tx)
+	}
+	if before.version == "" || object.ResourceVersion == "" || !maps.Equal(before.labels, object.Labels) {
+		k.relabel(object.Name, tx)
+	}
+}
+
+func (k *knowledge) removeNamespace(namespace string, tx *transaction) {
+	delete(k.consents.facts, namespace)
+	k.consultAll(namespace, tx)
+	k.relabel(namespace, tx)
+}
+
+// consultAll looks anew at the sequences that point to a namespace from elsewhere.
+func (k *knowledge) consultAll(namespace string, tx *transaction) {
+	var changed []*sequence
+	for s := range k.consents.foreign[namespace] {
+		if s.refusal != k.consents.refusal(s.Sequence) {
+			changed = append(changed, s)
+		}
+	}
+	for _, s := range changed {
+		next := newSequence(s.Sequence, s.object, nil)
+		k.consents.consult(next, s, k.now)
+		k.swap(s, next, tx)
+	}
+}
+
+// relabel has the sequences that select namespaces look at one that came, went, or changed its labels.
+func (k *knowledge) relabel(name string, tx *transaction) {
+	for s := range k.selectors {
+		if reach := k.consents.reachOf(s, name); !reach.Equal(s.reaches[name]) {
+			k.changeReach(s, name, reach, tx)
+		}
+	}
+}
+
+// forgetNamespace forgets the workloads of a namespace, and most of its pods.
+func (k *knowledge) forgetNamespace(name string, tx *transaction) {
+	if ns := k.namespaces[name]; ns != nil && len(ns.sequences) > 0 {
+		return
+	}
+	for w := range k.workloads.byNamespace[name] {
+		k.workloads.remove(w.UID, tx)
+	}
+	for _, p := range k.namespaces.pods(name) {
+		if p.Bound() || p.Succeeded || p.Failed {
+			k.removePod(name, p.Name, p.UID, tx)
+		}
+	}
+}

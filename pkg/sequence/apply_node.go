@@ -1,0 +1,98 @@
+package sequence
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+)
+
+// replaceNodes enters all nodes that there are.
+func (k *knowledge) replaceNodes(objects []*corev1.Node, tx *transaction) {
+	present := make(map[string]struct{}, len(objects))
+	for _, object := range objects {
+		present[object.Name] = struct{}{}
+		k.applyNode(object, tx)
+	}
+	for name := range k.nodes.byName {
+		if _, ok := present[name]; !ok {
+			k.removeNode(name, tx)
+		}
+	}
+}
+
+func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
+	view, old := &node{Node: inventory.ViewNode(object)}, k.nodes.byName[object.Name]
+	if old != nil {
+		if !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
+			return
+		}
+		if old.Same(&view.Node) {
+			old.ResourceVersion = view.ResourceVersion
+			return
+		}
+		k.nodes.unlistHost(old)
+		tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: old.Hostname()}})
+	}
+	if view.seenAt, view.listedAt = k.now.Truncate(time.Second), k.questions.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
+		view.seenAt, view.listedAt = old.seenAt, old.listedAt
+	}
+	k.nodes.enter(view, old)
+	tx.nodes = append(tx.nodes, view.Name)
+	insert(k.nodes.hosts, view.Hostname(), view.Name)
+	due := map[*sequence][]int{}
+	k.workloads.enterDue(view, due)
+	for s := range k.perNode {
+		d := s.domains[view.Name]
+		if _, isDue := due[s]; d == nil && !isDue && !s.Eager && s.nodeRecords[view.Name] == nil {
+			tx.touchEmptyNode(s, view.Name, old)
+			continue
+		}
+		switch {
+		case d == nil:
+			d = s.newDomain(view.Name, old)
+		case d.node == nil || d.node.Object.UID != view.Object.UID:
+			d.reset()
+		}
+		d.setNode(view)
+		if record := s.nodeRecords[view.Name]; record != nil {
+			d.recall(record)
+		}
+		tx.touch(d)
+		for _, group := range due[s] {
+			d.groupState(group)
+		}
+	}
+	for r := range k.nodes.requirements.all() {
+		r.match(view, tx)
+	}
+	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: view.Hostname()}, added: old == nil || old.Hostname() != view.Hostname()})
+}
+
+func (k *knowledge) removeNode(name string, tx *transaction) {
+	n := k.nodes.byName[name]
+	if n == nil {
+		return
+	}
+	delete(k.nodes.byName, name)
+	tx.nodes = append(tx.nodes, name)
+	k.nodes.unlistHost(n)
+	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: n.Hostname()}})
+	for w := range k.workloads.daemons {
+		w.setDue(name, false)
+	}
+	for r := range k.nodes.requirements.all() {
+		r.unmatch(n, tx)
+	}
+	k.nodes.slots[n.slot] = nil
+	for s := range k.perNode {
+		d := s.domains[name]
+		if d == nil {
+			tx.touchEmptyNode(s, name, n)
+			continue
+		}
+		d.setNode(nil)
+		tx.touch(d)
+	}
+}
