@@ -30,7 +30,7 @@ const introduction = `# Performance
 What order costs, beside what people use instead. ` + "`make bench`" + ` measures all of it and writes this page; ` + "`make bench ROW=5`" + `
 measures one row, ` + "`make bench SHORT=1`" + ` only tries whether all of them can be measured.
 
-The variants of a row are measured in turn on the same machine, A B A B, and compared turn by turn. What is said is the median of
+The variants of a row are measured in turn on the same machine, and compared turn by turn. What is said is the median of
 these comparisons, with the interval in which the median of infinitely many lies with a confidence of at least 90 %, whatever
 their distribution (with five turns it is the range of all, 94 %; with nine the second to the eighth, 96 %). A verdict is about
 the median. An aim that is missed stays here, with the reason if it is known. There are ten rows: those that are not here have

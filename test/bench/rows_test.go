@@ -136,7 +136,8 @@ func nameOf(rows []row) string {
 	return strings.Join(names, ",")
 }
 
-// measure measures all variants of rows of a series in turn, as often as the row asks that asks for most turns.
+// measure measures all variants of rows of a series in turn, as often as the row asks that asks for most turns. Each turn begins with
+// another variant, so that none always comes after the same one.
 func measure(b *testing.B, rows []row) map[string][]measurement {
 	turns := 0
 	var variants []variant
@@ -154,8 +155,9 @@ func measure(b *testing.B, rows []row) map[string][]measurement {
 	}
 	measured := map[string][]measurement{}
 	for turn := range turns {
-		for i, v := range variants {
-			began := time.Now()
+		for place := range variants {
+			i := (place + turn) % len(variants)
+			v, began := variants[i], time.Now()
 			m := run[i](turn)
 			measured[v.name] = append(measured[v.name], m)
 			progress("%s, turn %d of %d, %s: %s; took %.0f s", nameOf(rows), turn+1, turns, v.name, m, time.Since(began).Seconds())
