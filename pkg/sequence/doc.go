@@ -39,9 +39,10 @@
 // A sequence is a PodSequence or a ClusterPodSequence. It reaches the namespaces where its groups may have members.
 //
 // A domain is where a sequence passes its groups in order: the cluster, or one node. A group waits for the groups that it
-// depends on, and for theirs, but for those that are skipped. In a domain each group has a group
-// state: the sums of its members, and what follows from them. A demand is what a workload wants of the group that selects
-// the pods it owns. Unbound pods that may use the same nodes form an equivalence class; those that ask for one node have a
+// depends on, and for theirs, but for those that are skipped. In a domain each group has a group state: the sums of its
+// members, which are the pods that belong to it, and what follows from them. A member is done when it has reached what its group
+// requires. A demand is what a workload wants of the group that selects the pods it owns. A DaemonSet is due on the nodes where it
+// should have a pod. Unbound pods that may use the same nodes form an equivalence class; those that ask for one node have a
 // pin. A transaction is one event: objects are entered one by one, and only then does the engine settle what that changes.
 // What looks satisfied is unconfirmed until it is known that no event is missing. Published is what readers see without a
 // lock. A verdict is what the engine says of one pod that has no node. An empty node is one where a sequence has nothing.
@@ -55,7 +56,7 @@
 //     definition of the group, or of one before it, changes; in mode Continuous it lasts as long as the group is satisfied.
 //   - A pod may be scheduled when, in every sequence it belongs to, all groups that its own waits for are passed: in the
 //     cluster, or on some node that suits it.
-//   - Every event reports exactly the pods it released: those that had to wait before and need not now. What it reports of
+//   - Every event reports the pods it released: those that had to wait before and need not now. What it reports of
 //     pods is how their verdicts differ from those that were published, whatever the order in which they are looked at.
 //   - The sums of every group are what the rules of readiness make of the facts, whatever the order of events.
 //   - What is kept follows from the objects that there are: not from numbers in them, nor from what they once were, nor from

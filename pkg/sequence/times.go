@@ -181,7 +181,7 @@ func (d *domain) progressFacts() progress.Domain {
 	s := d.sequence
 	facts := progress.Domain{Sequence: s.Sequence, Facts: d, Refused: s.refused(), OnNode: d.isNode(), Known: d.node != nil}
 	if s.firstReleased.Load() {
-		facts.Begun = spec.Before(1)
+		facts.ReleasedAtFirst = spec.Before(1)
 	}
 	return facts
 }

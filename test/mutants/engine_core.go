@@ -40,7 +40,7 @@ func ofEngine() []mutant {
 		{enginePath + "questions.go", "state.witness.Relisted(relisted)", "_ = relisted",
 			"a group that was ready for a moment before a list is passed", engine, ""},
 		{enginePath + "questions.go", "max(p.placed.Moment, q.relisted.Of(s.groups[m.group].subjectsBefore).Moment)", "p.placed.Moment",
-			"a pod that came before a list is let go as of before it", engine, ""},
+			"a pod that came before a list is released as of before it", engine, ""},
 		{enginePath + "questions.go", "state.satisfied && !d.confirmedSinceReached(i) {", "state.lacked && !d.confirmedSinceReached(i) {",
 			"a group is passed that broke before it was reached", engine, ""},
 		{enginePath + "questions.go", "!s.DryRun && (s.PerNode || s.Continuous) &&", "!s.DryRun && s.PerNode &&",

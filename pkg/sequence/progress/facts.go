@@ -15,8 +15,8 @@ type Domain struct {
 	Refused bool
 	// OnNode reports that the domain is a node. Known reports that there is such a node, as far as anybody knows.
 	OnNode, Known bool
-	// Begun are groups that had been released as soon as there was the sequence, so that a suspension does not hold them.
-	Begun spec.GroupSet
+	// ReleasedAtFirst are groups that had been released as soon as there was the sequence, so that a suspension does not hold them.
+	ReleasedAtFirst spec.GroupSet
 }
 
 // Facts are what is known of the groups of a domain.

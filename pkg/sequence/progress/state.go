@@ -72,7 +72,7 @@ func (s *State) Advance(d Domain, now time.Time) {
 		s.Passed, s.passedAt, s.lastPass = 0, s.passedAt[:0], time.Time{}
 	}
 	if !d.Refused {
-		s.ReleasedBefore |= d.Begun
+		s.ReleasedBefore |= d.ReleasedAtFirst
 	}
 	s.Reached, s.Released = 0, 0
 	for i, g := range d.Groups[:min(len(d.Groups), spec.MaxGroups)] {

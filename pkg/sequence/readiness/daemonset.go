@@ -8,6 +8,13 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
+// A DaemonSet wants two things, by scope:
+//
+//   - in the cluster, as any workload (demand.go): as many of its own pods as Kubernetes counts as desired, of its newest revision, unless
+//     it replaces pods only when they are deleted. The view of a DaemonSet has both numbers, see inventory.WorkloadKinds;
+//   - on each node where it is due, which is what follows: a pod that is there, whatever its revision. The pod is a member of the group
+//     like others: OnNode says what it gives to it.
+
 // IsDueOn reports whether the DaemonSet should have a pod on the node, by Kubernetes' own rule.
 func IsDueOn(w *inventory.Workload, n *inventory.Node) bool {
 	should, _ := daemon.NodeShouldRunDaemonPod(logr.Discard(), n.Object, w.Object.(*appsv1.DaemonSet))

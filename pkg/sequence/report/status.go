@@ -214,7 +214,7 @@ func (r Report) groupPhase(i int) v1alpha1.GroupPhase {
 }
 
 // known is the time in the API's type and whole seconds; now if it is not known, as when a group was passed on other
-// evidence than its pods' readiness.
+// proof than its pods' readiness.
 func known(t, now time.Time) *metav1.Time {
 	if t.IsZero() || t.After(now) {
 		t = now
