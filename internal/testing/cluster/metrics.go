@@ -2,10 +2,12 @@ package cluster
 
 import (
 	"crypto/tls"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -96,8 +98,16 @@ func (c *Cluster) fetch(t testing.TB, component, path string, client *http.Clien
 	t.Helper()
 	url, err := c.URL(component)
 	require.NoError(t, err)
-	response, err := client.Get(url + path)
-	require.NoError(t, err)
+	var response *http.Response
+	// A program that has just started may not listen yet.
+	Await(t, component+" to listen at "+url, func() bool {
+		response, err = client.Get(url + path)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return false
+		}
+		require.NoError(t, err)
+		return true
+	})
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
