@@ -107,7 +107,8 @@ func (d *domain) evaluate(k *knowledge, tx *transaction) {
 			g.watchedSince = k.now.Truncate(time.Second)
 		}
 		state.witness.Notice(tx.version, !tx.relisted && !k.questions.split)
-		state.since = d.satisfiedSince(i, satisfied, k)
+		sinceFacts := d.sinceFacts(i, satisfied, k)
+		state.since = sinceFacts.Since()
 		state.satisfied, state.lacked, state.dirty, state.turned = satisfied, false, false, time.Time{}
 		d.settleConfirmation(i, k)
 	}

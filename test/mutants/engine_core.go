@@ -92,7 +92,7 @@ func ofEngine() []mutant {
 			"after a restart a suspended sequence holds what it had released", engine, ""},
 		{enginePath + "inherit.go", "demand.done, demand.claimed = counted.done, counted.claimed", "demand.done = counted.done",
 			"after an edit pods are expected again that earlier groups have", engine, ""},
-		{enginePath + "times.go", "case !d.evaluated && state.since.IsZero() && !state.lacked:", "case !d.evaluated && state.since.IsZero():",
+		{enginePath + "since.go", "!d.evaluated && state.since.IsZero() && !state.lacked", "!d.evaluated && state.since.IsZero()",
 			"a wait does not begin anew for a group that an edit completed", engine, ""},
 		{enginePath + "unseen.go", "if u.brought == \"\" || inventory.Newer(version, u.brought) {", "if version != \"\" {",
 			"pods are remembered that are gone", engine, ""},
