@@ -201,16 +201,25 @@ const (
 )
 
 // kinds has the names of the kinds that are known by name, as kubectl has them.
-var kinds = map[string]string{
-	"po": "pod", "pods": "pod", "pod": "pod",
-	"deploy": "Deployment", "deployment": "Deployment", "deployments": "Deployment",
-	"rs": "ReplicaSet", "replicaset": "ReplicaSet", "replicasets": "ReplicaSet",
-	"sts": "StatefulSet", "statefulset": "StatefulSet", "statefulsets": "StatefulSet",
-	"ds": "DaemonSet", "daemonset": "DaemonSet", "daemonsets": "DaemonSet",
-	"job": "Job", "jobs": "Job",
-	"rc": "ReplicationController", "replicationcontroller": "ReplicationController", "replicationcontrollers": "ReplicationController",
-	"podseq": kindPodSequence, "podsequence": kindPodSequence, "podsequences": kindPodSequence,
-	"cpodseq": kindClusterPodSequence, "clusterpodsequence": kindClusterPodSequence, "clusterpodsequences": kindClusterPodSequence,
+var kinds = kindsByName()
+
+func kindsByName() map[string]string {
+	names := map[string]string{
+		"po": "pod", "pods": "pod", "pod": "pod",
+		"podseq": kindPodSequence, "podsequence": kindPodSequence, "podsequences": kindPodSequence,
+		"cpodseq": kindClusterPodSequence, "clusterpodsequence": kindClusterPodSequence, "clusterpodsequences": kindClusterPodSequence,
+	}
+	for _, row := range sequence.WorkloadKinds() {
+		kind := string(row.Kind)
+		names[strings.ToLower(kind)], names[row.Resource.Resource] = kind, kind
+	}
+	for short, kind := range map[string]sequence.WorkloadKind{
+		"deploy": sequence.KindDeployment, "rs": sequence.KindReplicaSet, "sts": sequence.KindStatefulSet, "ds": sequence.KindDaemonSet,
+		"rc": sequence.KindReplicationController,
+	} {
+		names[short] = string(kind)
+	}
+	return names
 }
 
 // splitArgument splits KIND/NAME. The kind is empty if there is none, and as the user wrote it if it is not known.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -152,16 +151,12 @@ func enter(objects *snapshot.Objects, object *unstructured.Unstructured) {
 	case *corev1.Namespace:
 		objects.Namespaces = append(objects.Namespaces, o)
 	case metav1.Object:
-		kind := sequence.WorkloadKind(object.GetKind())
-		if slices.Contains(workloadKinds, kind) {
-			objects.Workloads[kind] = append(objects.Workloads[kind], o)
+		for _, kind := range sequence.WorkloadKinds() {
+			if kind.Resource.GroupVersion().WithKind(string(kind.Kind)) == object.GroupVersionKind() {
+				objects.Workloads[kind.Kind] = append(objects.Workloads[kind.Kind], o)
+			}
 		}
 	}
-}
-
-// workloadKinds are the kinds that the engine takes.
-var workloadKinds = []sequence.WorkloadKind{
-	sequence.KindDeployment, sequence.KindReplicaSet, sequence.KindReplicationController, sequence.KindStatefulSet, sequence.KindDaemonSet, sequence.KindJob,
 }
 
 // prepareOffline takes for granted what files do not say: that namespaces exist, and allow the sequences that point to them.

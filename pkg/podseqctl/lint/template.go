@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -33,37 +32,17 @@ const maxOrdinals = 256
 // templates returns everything in the snapshot that makes pods by itself, and pods that nothing makes.
 func templates(s *snapshot.Snapshot) []*template {
 	var all []*template
-	add := func(kind sequence.WorkloadKind, object metav1.Object, spec *corev1.PodTemplateSpec, names ...string) {
-		t := &template{kind: kind, object: object}
-		for _, name := range names {
-			t.pods = append(t.pods, podOf(object.GetNamespace(), name, spec))
-		}
-		all = append(all, t)
-	}
-	const any = " " // the name of no pod
-	for _, kind := range []sequence.WorkloadKind{
-		sequence.KindDeployment, sequence.KindReplicaSet, sequence.KindStatefulSet, sequence.KindDaemonSet, sequence.KindJob, sequence.KindReplicationController,
-	} {
-		for _, object := range s.Workloads[kind] {
-			if metav1.GetControllerOfNoCopy(object) != nil && kind == sequence.KindReplicaSet {
-				continue // its Deployment speaks for it
+	for _, kind := range sequence.WorkloadKinds() {
+		for _, object := range s.Workloads[kind.Kind] {
+			spec := kind.Template(object)
+			if spec == nil || kind.Kind == sequence.KindReplicaSet && metav1.GetControllerOfNoCopy(object) != nil {
+				continue // it makes no pods, or its Deployment speaks for it
 			}
-			switch o := object.(type) {
-			case *appsv1.Deployment:
-				add(kind, o, &o.Spec.Template, any)
-			case *appsv1.ReplicaSet:
-				add(kind, o, &o.Spec.Template, any)
-			case *appsv1.DaemonSet:
-				add(kind, o, &o.Spec.Template, any)
-			case *batchv1.Job:
-				add(kind, o, &o.Spec.Template, any)
-			case *corev1.ReplicationController:
-				if o.Spec.Template != nil {
-					add(kind, o, o.Spec.Template, any)
-				}
-			case *appsv1.StatefulSet:
-				add(kind, o, &o.Spec.Template, memberNames(o)...)
+			t := &template{kind: kind.Kind, object: object}
+			for _, name := range podNames(object) {
+				t.pods = append(t.pods, podOf(object.GetNamespace(), name, spec))
 			}
+			all = append(all, t)
 		}
 	}
 	for _, pod := range s.Pods {
@@ -88,7 +67,12 @@ func podOf(namespace, name string, spec *corev1.PodTemplateSpec) *corev1.Pod {
 	return pod
 }
 
-func memberNames(set *appsv1.StatefulSet) []string {
+// podNames returns the names of the pods that a workload makes, if they are known, else one that is none.
+func podNames(object metav1.Object) []string {
+	set, ok := object.(*appsv1.StatefulSet)
+	if !ok {
+		return []string{" "}
+	}
 	first := 0
 	if set.Spec.Ordinals != nil {
 		first = int(set.Spec.Ordinals.Start)

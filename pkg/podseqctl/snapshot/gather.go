@@ -7,13 +7,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
@@ -221,30 +220,9 @@ func (g *gatherer) podsAndWorkloads(ctx context.Context, namespace string) error
 		}
 		return err
 	})
-	list("Deployments", func() error {
-		found, err := g.core.AppsV1().Deployments(namespace).List(ctx, options)
-		return addWorkloads(g, sequence.KindDeployment, found, err)
-	})
-	list("ReplicaSets", func() error {
-		found, err := g.core.AppsV1().ReplicaSets(namespace).List(ctx, options)
-		return addWorkloads(g, sequence.KindReplicaSet, found, err)
-	})
-	list("StatefulSets", func() error {
-		found, err := g.core.AppsV1().StatefulSets(namespace).List(ctx, options)
-		return addWorkloads(g, sequence.KindStatefulSet, found, err)
-	})
-	list("DaemonSets", func() error {
-		found, err := g.core.AppsV1().DaemonSets(namespace).List(ctx, options)
-		return addWorkloads(g, sequence.KindDaemonSet, found, err)
-	})
-	list("Jobs", func() error {
-		found, err := g.core.BatchV1().Jobs(namespace).List(ctx, options)
-		return addWorkloads(g, sequence.KindJob, found, err)
-	})
-	list("ReplicationControllers", func() error {
-		found, err := g.core.CoreV1().ReplicationControllers(namespace).List(ctx, options)
-		return addWorkloads(g, sequence.KindReplicationController, found, err)
-	})
+	for _, kind := range sequence.WorkloadKinds() {
+		list(string(kind.Kind)+"s", func() error { return g.workloads(ctx, namespace, kind) })
+	}
 	if err != nil {
 		return err
 	}
@@ -262,14 +240,23 @@ func (g *gatherer) podsAndWorkloads(ctx context.Context, namespace string) error
 	return g.readPodGroups(ctx, namespace)
 }
 
-func addWorkloads(g *gatherer, kind sequence.WorkloadKind, list runtime.Object, err error) error {
+// workloads reads those of one kind.
+func (g *gatherer) workloads(ctx context.Context, namespace string, kind sequence.WorkloadRow) error {
+	found, err := g.dynamic.Resource(kind.Resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	return meta.EachListItem(list, func(item runtime.Object) error {
-		g.Workloads[kind] = append(g.Workloads[kind], item.(metav1.Object))
-		return nil
-	})
+	for i := range found.Items {
+		object, err := scheme.Scheme.New(found.Items[i].GroupVersionKind())
+		if err == nil {
+			err = scheme.Scheme.Convert(&found.Items[i], object, nil)
+		}
+		if err != nil {
+			return err
+		}
+		g.Workloads[kind.Kind] = append(g.Workloads[kind.Kind], object.(metav1.Object))
+	}
+	return nil
 }
 
 func pointers[T any](items []T) []*T {

@@ -35,6 +35,8 @@ type WorkloadKind struct {
 	Resource schema.GroupVersionResource
 	// Object is an empty object of this kind.
 	Object metav1.Object
+	// Template returns what an object of this kind makes its pods of; nil for one without a template, or of another kind.
+	Template func(object metav1.Object) *corev1.PodTemplateSpec
 	// view reads the facts of an object; it reports whether the object is of this kind.
 	view func(w *Workload, object metav1.Object) bool
 }
@@ -42,26 +44,45 @@ type WorkloadKind struct {
 // WorkloadKinds is the table of all kinds of workloads that a group can expect pods of. Owners of other kinds are as good as
 // none: each of their pods counts by itself.
 var WorkloadKinds = []WorkloadKind{
-	row(KindDaemonSet, appsv1.SchemeGroupVersion.WithResource("daemonsets"), viewDaemonSet),
-	row(KindDeployment, appsv1.SchemeGroupVersion.WithResource("deployments"), viewDeployment),
-	row(KindReplicaSet, appsv1.SchemeGroupVersion.WithResource("replicasets"), viewReplicaSet),
-	row(KindStatefulSet, appsv1.SchemeGroupVersion.WithResource("statefulsets"), viewStatefulSet),
-	row(KindJob, batchv1.SchemeGroupVersion.WithResource("jobs"), viewJob),
-	row(KindReplicationController, corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), viewReplicationController),
+	row(KindDaemonSet, appsv1.SchemeGroupVersion.WithResource("daemonsets"),
+		func(o *appsv1.DaemonSet) *corev1.PodTemplateSpec { return &o.Spec.Template }, viewDaemonSet),
+	row(KindDeployment, appsv1.SchemeGroupVersion.WithResource("deployments"),
+		func(o *appsv1.Deployment) *corev1.PodTemplateSpec { return &o.Spec.Template }, viewDeployment),
+	row(KindReplicaSet, appsv1.SchemeGroupVersion.WithResource("replicasets"),
+		func(o *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &o.Spec.Template }, viewReplicaSet),
+	row(KindStatefulSet, appsv1.SchemeGroupVersion.WithResource("statefulsets"),
+		func(o *appsv1.StatefulSet) *corev1.PodTemplateSpec { return &o.Spec.Template }, viewStatefulSet),
+	row(KindJob, batchv1.SchemeGroupVersion.WithResource("jobs"),
+		func(o *batchv1.Job) *corev1.PodTemplateSpec { return &o.Spec.Template }, viewJob),
+	row(KindReplicationController, corev1.SchemeGroupVersion.WithResource("replicationcontrollers"),
+		func(o *corev1.ReplicationController) *corev1.PodTemplateSpec { return o.Spec.Template }, viewReplicationController),
 }
 
 func row[T any, P interface {
 	*T
 	metav1.Object
-}](kind Kind, resource schema.GroupVersionResource, view func(*Workload, P)) WorkloadKind {
-	return WorkloadKind{kind, resource, P(new(T)), func(w *Workload, object metav1.Object) bool {
-		typed, ok := object.(P)
-		if ok {
+}](kind Kind, resource schema.GroupVersionResource, template func(P) *corev1.PodTemplateSpec, view func(*Workload, P)) WorkloadKind {
+	return WorkloadKind{
+		Kind: kind, Resource: resource, Object: P(new(T)),
+		Template: func(object metav1.Object) *corev1.PodTemplateSpec {
+			if typed, ok := object.(P); ok {
+				return template(typed)
+			}
+			return nil
+		},
+		view: func(w *Workload, object metav1.Object) bool {
+			typed, ok := object.(P)
+			if !ok {
+				return false
+			}
 			w.Kind = kind
+			if of := template(typed); of != nil {
+				w.Labels = of.Labels
+			}
 			view(w, typed)
-		}
-		return ok
-	}}
+			return true
+		},
+	}
 }
 
 // isWorkload reports whether an owner is of a kind in the table.
@@ -79,7 +100,6 @@ func isWorkload(ref *metav1.OwnerReference) bool {
 }
 
 func viewDeployment(w *Workload, o *appsv1.Deployment) {
-	w.Labels = o.Spec.Template.Labels
 	w.Object = &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: o.Spec.Template}}
 	w.Expected = int(ptr.Deref(o.Spec.Replicas, 1))
 	w.Observed = o.Status.ObservedGeneration >= o.Generation
@@ -88,7 +108,6 @@ func viewDeployment(w *Workload, o *appsv1.Deployment) {
 }
 
 func viewReplicaSet(w *Workload, o *appsv1.ReplicaSet) {
-	w.Labels = o.Spec.Template.Labels
 	w.Object = &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Name: o.Name, UID: o.UID, CreationTimestamp: o.CreationTimestamp},
 		Spec:       appsv1.ReplicaSetSpec{Template: o.Spec.Template},
@@ -99,15 +118,11 @@ func viewReplicaSet(w *Workload, o *appsv1.ReplicaSet) {
 }
 
 func viewReplicationController(w *Workload, o *corev1.ReplicationController) {
-	if o.Spec.Template != nil {
-		w.Labels = o.Spec.Template.Labels
-	}
 	w.Expected = int(ptr.Deref(o.Spec.Replicas, 1))
 	w.Observed = o.Status.ObservedGeneration >= o.Generation
 }
 
 func viewStatefulSet(w *Workload, o *appsv1.StatefulSet) {
-	w.Labels = o.Spec.Template.Labels
 	w.Expected = int(ptr.Deref(o.Spec.Replicas, 1))
 	w.Observed = o.Status.ObservedGeneration >= o.Generation
 	if o.Spec.Ordinals != nil {
@@ -120,7 +135,6 @@ func viewStatefulSet(w *Workload, o *appsv1.StatefulSet) {
 }
 
 func viewDaemonSet(w *Workload, o *appsv1.DaemonSet) {
-	w.Labels = o.Spec.Template.Labels
 	w.Object = &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{Generation: o.Generation}, Spec: appsv1.DaemonSetSpec{Template: o.Spec.Template},
 	}
@@ -131,7 +145,6 @@ func viewDaemonSet(w *Workload, o *appsv1.DaemonSet) {
 }
 
 func viewJob(w *Workload, o *batchv1.Job) {
-	w.Labels = o.Spec.Template.Labels
 	w.PodGroups = podgroups.Of(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Labels: o.Spec.Template.Labels, Annotations: o.Spec.Template.Annotations},
 		Spec:       o.Spec.Template.Spec,
