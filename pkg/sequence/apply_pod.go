@@ -60,7 +60,7 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 		ns.pods[view.Name] = p
 	}
 	isNew := p.UID != view.UID
-	replace := isNew || !p.SameMembership(&view.Pod)
+	replace := isNew || !p.SameMembership(&view.VerdictFacts)
 	p.touch(tx)
 	k.update(ns, p, view, replace, prepared, tx)
 	p.recordProofs(tx)

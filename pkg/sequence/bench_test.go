@@ -9,6 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 
 	. "example.com/podsequence/internal/testing"
 )
@@ -71,24 +74,45 @@ func BenchmarkRelease(b *testing.B) {
 	}
 }
 
-// BenchmarkTerminalPods measures what pods cost that have ended and are still there: how long it takes to learn of all of
-// them at the start, and how much is kept of each.
-func BenchmarkTerminalPods(b *testing.B) {
+// BenchmarkManyPods measures what pods of a namespace of interest cost: how long it takes to learn of all of them at the start, and
+// how much is kept of each.
+func BenchmarkManyPods(b *testing.B) {
 	const pods = 50_000
-	for name, groups := range map[string]func(*SequenceWrapper) *SequenceWrapper{
-		"of no sequence": func(s *SequenceWrapper) *SequenceWrapper { return s.Pods("Database", "db-0") },
-		"of a sequence":  func(s *SequenceWrapper) *SequenceWrapper { return s.Label("Import", "tier", "import") },
+	ofNone := MakeSequence(oracleNamespace, "shop").UID("shop").Pods("Database", "db-0")
+	imports := MakeSequence(oracleNamespace, "shop").UID("shop").Label("Import", "tier", "import")
+	waiting := MakeSequence(oracleNamespace, "shop").UID("shop").Pods("Database", "db-0").Label("Import", "tier", "import")
+	onNodes := MakeSequence(oracleNamespace, "shop").UID("shop").Label("Driver", "tier", "driver").Label("Import", "tier", "import")
+	onNodes.Spec.Scope = v1alpha1.ScopeNode
+	ended := func(p *st.PodWrapper, i int) *st.PodWrapper {
+		return p.Phase(corev1.PodSucceeded).Node("node-" + strconv.Itoa(i%100))
+	}
+	unbound := func(p *st.PodWrapper, _ int) *st.PodWrapper {
+		spec := &p.Obj().Spec
+		for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} { // as admission adds them
+			spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
+				Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300)),
+			})
+		}
+		return p
+	}
+	for name, of := range map[string]struct {
+		sequence *SequenceWrapper
+		state    func(*st.PodWrapper, int) *st.PodWrapper
+	}{
+		"that have ended, of no sequence": {ofNone, ended},
+		"that have ended, of a sequence":  {imports, ended},
+		"that wait in the cluster":        {waiting, unbound},
+		"that wait for a node":            {onNodes, unbound},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				before := heapInUse()
 				engine := newEngine()
-				engine.ApplySequence(groups(MakeSequence(oracleNamespace, "shop").UID("shop")).Obj())
+				engine.ApplySequence(of.sequence.Obj())
 				list := make([]*corev1.Pod, pods)
 				for i := range list {
-					made := makePod("import-"+strconv.Itoa(i), "1").Label("tier", "import").Node("node-" + strconv.Itoa(i%100)).
-						Phase(corev1.PodSucceeded).Container("example.com/import").Obj()
+					made := of.state(makePod("import-"+strconv.Itoa(i), "1").Label("tier", "import").Container("example.com/import"), i).Obj()
 					received, err := json.Marshal(made)
 					require.NoError(b, err)
 					list[i] = &corev1.Pod{}

@@ -19,7 +19,7 @@ func (e *Engine) HeldPods() HeldPods {
 	var all HeldPods
 	e.published.pods.Range(func(_, value any) bool {
 		pod := value.(*publishedPod)
-		if !pod.held.Load() || pod.placed.Terminating {
+		if !pod.held.Load() || pod.facts.Terminating {
 			return true
 		}
 		all.Pods++

@@ -67,7 +67,7 @@ func (p *publishedPod) verdict(uid types.UID) verdict {
 	}
 	v := verdict{held: p.held.Load(), reason: p.reason, limits: p.limits, opened: p.opened}
 	if !v.held {
-		v.lift = liftable(p.placed.Gates(), p.memberships)
+		v.lift = liftable(p.facts.Gates(), p.memberships)
 	}
 	return v
 }

@@ -80,7 +80,7 @@ func (all namespaces) find(object *corev1.Pod) (p *pod, known bool) {
 		return newPod(), false
 	}
 	unseen := viewPod(object)
-	if p != nil && p.UID == object.UID && p.SameVerdict(&unseen.Pod) {
+	if p != nil && p.UID == object.UID && p.SameVerdict(&unseen.VerdictFacts) {
 		return p, true
 	}
 	unseen.memberships = ns.place(unseen)

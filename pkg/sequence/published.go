@@ -47,8 +47,7 @@ type publishedPod struct {
 
 	times     publishedTimes
 	firstSeen Sighting
-	// placed is as much of the pod as decides its memberships and the nodes for it, and its gates.
-	placed inventory.Pod
+	facts     inventory.VerdictFacts
 }
 
 // needs returns the pod's places that keep it from some nodes.
@@ -62,11 +61,11 @@ func (p *publishedPod) needs() []membership {
 // holdsFor reports whether what is published holds for another version of the pod.
 func (p *publishedPod) holdsFor(object *corev1.Pod) bool {
 	view := inventory.ViewPod(object)
-	return p.placed.SameVerdict(&view)
+	return p.facts.SameVerdict(&view.VerdictFacts)
 }
 
 func (p *publishedPod) sighting(object *corev1.Pod) Sighting {
-	if p == nil || p.uid != object.UID || len(object.Spec.SchedulingGates) == 0 && len(p.placed.Gates()) > 0 {
+	if p == nil || p.uid != object.UID || len(object.Spec.SchedulingGates) == 0 && len(p.facts.Gates()) > 0 {
 		return Sighting{Version: object.ResourceVersion}
 	}
 	return p.firstSeen

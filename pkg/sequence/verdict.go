@@ -108,7 +108,7 @@ func (k *knowledge) publish(p *pod) verdict {
 	}
 	p.published = &publishedPod{
 		uid: p.UID, resourceVersion: p.ResourceVersion, firstSeen: p.firstSeen,
-		placed:      p.VerdictFacts(),
+		facts:       p.VerdictFacts,
 		memberships: p.memberships, limits: is.limits, opened: is.opened, reason: is.reason,
 	}
 	p.published.held.Store(is.held)

@@ -40,7 +40,7 @@ func checkPublished(e *Engine) error {
 				return fmt.Errorf("%s: no verdict is published", p.Name)
 			case got.held.Load() == e.mayBeScheduled(p):
 				return fmt.Errorf("%s: the published verdict is held %t, and that of the engine is not", p.Name, got.held.Load())
-			case got.uid != p.UID, got.resourceVersion != p.ResourceVersion, got.firstSeen != p.firstSeen, !got.placed.SameMembership(&p.Pod):
+			case got.uid != p.UID, got.resourceVersion != p.ResourceVersion, got.firstSeen != p.firstSeen, !got.facts.SameMembership(&p.VerdictFacts):
 				return fmt.Errorf("%s: what is published is of version %s of %s, want %s of %s", p.Name, got.resourceVersion, got.uid, p.ResourceVersion, p.UID)
 			case !slices.Equal(got.memberships, p.memberships):
 				return fmt.Errorf("%s: published memberships are %v, want %v", p.Name, got.memberships, p.memberships)

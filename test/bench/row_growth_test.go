@@ -38,9 +38,13 @@ func growthRow() row {
 			figure: event.figure + large, toFigure: event.figure + small, atMost: new(1.2),
 		})
 	}
-	r.claims = append(r.claims, claim{
-		text: "live heap for a pod that has ended, in bytes", of: engine, figure: "TerminalPods B/pod, of a sequence", atMost: new(600.0),
-	})
+	for _, pods := range []struct{ text, kind string }{
+		{"live heap for a pod that has ended, in bytes", "that have ended, of a sequence"},
+		{"for one that waits in the cluster", "that wait in the cluster"},
+		{"for one that waits for a node", "that wait for a node"},
+	} {
+		r.claims = append(r.claims, claim{text: pods.text, of: engine, figure: "ManyPods B/pod, " + pods.kind, atMost: new(600.0)})
+	}
 	for _, c := range []struct {
 		text, of, unit, with, without string
 		atMost                        *float64
@@ -72,7 +76,7 @@ func measureEngine(b *testing.B, _ int) measurement {
 		require.True(b, known, "%s reports no time", r.Name)
 		m.figures[name+" ns, "+size] = seconds * nanoseconds
 	}
-	for _, r := range runBenchmarks(b, "./pkg/sequence", "^BenchmarkTerminalPods$", "1x") {
+	for _, r := range runBenchmarks(b, "./pkg/sequence", "^BenchmarkManyPods$", "1x") {
 		name, kind, _ := strings.Cut(strings.TrimSuffix(r.Name.String(), gomaxprocs(r)), "/")
 		bytes, known := r.Value("B/pod")
 		require.True(b, known, "%s reports no memory", r.Name)

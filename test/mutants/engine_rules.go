@@ -50,7 +50,7 @@ func ofReadiness() []mutant {
 			"a Job is expected to have more pods at once than it may", engine, ""},
 		{inventoryPath + "version.go", "return err != nil || order > 0", "return err != nil || order != 0",
 			"an older version of an object takes the place of a newer one", engine, ""},
-		{inventoryPath + "pod.go", "return p.SameMembership(other) && p.Wants().Equal(other.Wants())", "return p.SameMembership(other)",
+		{inventoryPath + "pod.go", "return f.SameMembership(other) && f.Wants().Equal(other.Wants())", "return f.SameMembership(other)",
 			"what was said of a pod is said of it though it tolerates other nodes since", engine, ""},
 	}
 }

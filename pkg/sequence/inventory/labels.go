@@ -3,11 +3,8 @@ package inventory
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
-
-	"example.com/podsequence/pkg/intern"
 )
 
 // Labels are the labels of a pod. They are read only. Facts that were just read have the map of their object, and facts that
@@ -78,49 +75,4 @@ func (l *Labels) Equal(other *Labels) bool {
 		}
 	}
 	return true
-}
-
-// maxShared bounds how many sets of labels, and how many sets of names, are remembered.
-const maxShared = 512
-
-// Shared has pods that are kept share what many have in common. It is not safe for concurrent use.
-type Shared struct {
-	labels intern.Table[*labelSet]
-	names  intern.Table[*[]string]
-}
-
-// Keep has the facts of a pod take as little memory as they can, before they are kept. before are the facts of the same pod that
-// they replace; they may be the zero value.
-func (s *Shared) Keep(p, before *Pod) {
-	switch {
-	case p.Labels.Len() == 0:
-		p.Labels = Labels{}
-	case before.Labels.kept != nil && before.Labels.Equal(&p.Labels):
-		p.Labels = before.Labels
-	case p.Labels.kept == nil:
-		p.Labels = Labels{kept: s.set(p.Labels.object, p.Name)}
-	}
-}
-
-func (s *Shared) set(object map[string]string, pod string) *labelSet {
-	sorted := slices.Sorted(maps.Keys(object))
-	var key strings.Builder
-	for _, name := range sorted {
-		key.WriteString(name)
-		key.WriteByte(0)
-	}
-	names := s.names.Get(key.String(), maxShared, func() *[]string { return &sorted })
-	for _, name := range *names {
-		key.WriteString(object[name])
-		key.WriteByte(0)
-	}
-	return s.labels.Get(key.String(), maxShared, func() *labelSet {
-		set := &labelSet{names, make([]string, len(*names))}
-		for i, name := range *names {
-			if set.values[i] = object[name]; set.values[i] == pod {
-				set.values[i] = pod // as the pods of a StatefulSet have it
-			}
-		}
-		return set
-	})
 }

@@ -20,7 +20,7 @@ func TestKeptLabelsSayWhatTheObjectSaid(t *testing.T) {
 	shared := &Shared{}
 	for range 2 { // the second time all are shared
 		for _, object := range someLabels {
-			p := &Pod{Name: "db-0", Labels: LabelsOf(object)}
+			p := &Pod{Name: "db-0", VerdictFacts: VerdictFacts{Labels: LabelsOf(object)}}
 			shared.Keep(p, &Pod{})
 			assert.Nil(t, p.Labels.object, "nothing of the object is kept")
 			assert.Equal(t, len(object), p.Labels.Len())
@@ -41,7 +41,7 @@ func TestKeptLabelsSayWhatTheObjectSaid(t *testing.T) {
 func TestLabelsAreEqualHoweverTheyAreKept(t *testing.T) {
 	shared, others := &Shared{}, &Shared{}
 	keep := func(s *Shared, object map[string]string) Labels {
-		p := &Pod{Labels: LabelsOf(object)}
+		p := &Pod{VerdictFacts: VerdictFacts{Labels: LabelsOf(object)}}
 		s.Keep(p, &Pod{})
 		return p.Labels
 	}
@@ -59,7 +59,7 @@ func TestLabelsAreEqualHoweverTheyAreKept(t *testing.T) {
 func TestPodsShareTheirLabels(t *testing.T) {
 	shared := &Shared{}
 	pod := func(name string, object map[string]string) *Pod {
-		p := &Pod{Name: name, Labels: LabelsOf(object)}
+		p := &Pod{Name: name, VerdictFacts: VerdictFacts{Labels: LabelsOf(object)}}
 		shared.Keep(p, &Pod{})
 		return p
 	}
@@ -71,7 +71,7 @@ func TestPodsShareTheirLabels(t *testing.T) {
 	third := pod(name, map[string]string{"app": "db", "pod": strings.Clone(name)})
 	assert.Same(t, unsafe.StringData(name), unsafe.StringData(third.Labels.Get("pod")), "a label with the name of the pod costs no string")
 
-	again := &Pod{Labels: LabelsOf(map[string]string{"app": "db", "pod": "db-2"})}
+	again := &Pod{VerdictFacts: VerdictFacts{Labels: LabelsOf(map[string]string{"app": "db", "pod": "db-2"})}}
 	shared = &Shared{} // it remembers nothing
 	shared.Keep(again, third)
 	assert.Same(t, third.Labels.kept, again.Labels.kept, "a new version of a pod keeps the labels of the old one")
@@ -83,7 +83,7 @@ func TestVeryManyLabels(t *testing.T) {
 		object[fmt.Sprint("name-", n)] = fmt.Sprint(n)
 	}
 	shared := &Shared{}
-	p := &Pod{Labels: LabelsOf(object)}
+	p := &Pod{VerdictFacts: VerdictFacts{Labels: LabelsOf(object)}}
 	shared.Keep(p, &Pod{})
 	assert.Zero(t, shared.labels.Len(), "they do not outlast the pod")
 	assert.Zero(t, shared.names.Len())
@@ -98,7 +98,7 @@ func TestVeryManyLabels(t *testing.T) {
 func TestWhatSharedRemembersIsBounded(t *testing.T) {
 	shared := &Shared{}
 	for n := range 10 * maxShared {
-		shared.Keep(&Pod{Labels: LabelsOf(map[string]string{fmt.Sprint(n): ""})}, &Pod{})
+		shared.Keep(&Pod{VerdictFacts: VerdictFacts{Labels: LabelsOf(map[string]string{fmt.Sprint(n): ""})}}, &Pod{})
 	}
 	assert.LessOrEqual(t, shared.labels.Len(), 2*maxShared)
 	assert.LessOrEqual(t, shared.names.Len(), 2*maxShared)

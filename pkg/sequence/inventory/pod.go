@@ -19,22 +19,27 @@ type Pod struct {
 	ResourceVersion string
 	CreatedAt       Timestamp
 	SchedulerName   string
-	Labels          Labels
+	VerdictFacts
 
-	Node        string // empty while it has none
-	Terminating bool
-	Failed      bool
-	Succeeded   bool
-	Ready       bool      // condition Ready, or succeeded
-	ReadyAt     Timestamp // when Ready last became true; zero while not ready
-
-	Owner OwnerReference
+	Node      string // empty while it has none
+	Failed    bool
+	Succeeded bool
+	Ready     bool      // condition Ready, or succeeded
+	ReadyAt   Timestamp // when Ready last became true; zero while not ready
 
 	proof marks
+}
+
+// VerdictFacts are those of a pod that decide which groups it belongs to and which nodes suit it, and its gates.
+type VerdictFacts struct {
+	Labels      Labels
+	Owner       OwnerReference
+	Terminating bool
+
 	extra *extra // nil: it has nothing of that
 }
 
-// extra is what most pods do not have once they have a node.
+// extra is what most pods do not have once they have a node. It is never written to: pods share it, see Shared.
 type extra struct {
 	gates     []string
 	podGroups []podgroups.Reference
@@ -57,13 +62,11 @@ func ViewPod(p *corev1.Pod) Pod {
 		ResourceVersion: p.ResourceVersion,
 		CreatedAt:       TimestampOf(p.CreationTimestamp.Time),
 		SchedulerName:   p.Spec.SchedulerName,
-		Labels:          LabelsOf(p.Labels),
+		VerdictFacts:    VerdictFacts{Labels: LabelsOf(p.Labels), Terminating: p.DeletionTimestamp != nil, extra: viewExtra(p)},
 		Node:            p.Spec.NodeName,
-		Terminating:     p.DeletionTimestamp != nil,
 		Failed:          p.Status.Phase == corev1.PodFailed,
 		Succeeded:       p.Status.Phase == corev1.PodSucceeded,
 		proof:           proofMarks(p),
-		extra:           viewExtra(p),
 	}
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		view.Owner = OwnerReference{UID: ref.UID, Known: isWorkload(ref)}
@@ -133,48 +136,43 @@ func (p *Pod) IsReplaced() bool { return p.Failed && p.Owner.UID != "" }
 func (p *Pod) IsLost() bool { return p.Failed && p.Owner.UID == "" }
 
 // Gates returns the scheduling gates that the pod carries.
-func (p *Pod) Gates() []string { return p.few().gates }
+func (f *VerdictFacts) Gates() []string { return f.few().gates }
 
 // HasGate reports whether the pod carries a scheduling gate.
-func (p *Pod) HasGate(name string) bool { return slices.Contains(p.Gates(), name) }
+func (f *VerdictFacts) HasGate(name string) bool { return slices.Contains(f.Gates(), name) }
 
 // PodGroups returns the PodGroups that the pod names.
-func (p *Pod) PodGroups() []podgroups.Reference { return p.few().podGroups }
+func (f *VerdictFacts) PodGroups() []podgroups.Reference { return f.few().podGroups }
 
 // Wants returns where the pod may be placed; nil once it has a node.
-func (p *Pod) Wants() *NodeRequirement { return p.few().wants }
+func (f *VerdictFacts) Wants() *NodeRequirement { return f.few().wants }
 
 // ProofMarks returns which sequences released the pod, and in which groups; empty if nothing proves a release.
 func (p *Pod) ProofMarks() []string { return p.proof.list() }
 
-func (p *Pod) few() extra {
-	if p.extra == nil {
+func (f *VerdictFacts) few() extra {
+	if f.extra == nil {
 		return extra{}
 	}
-	return *p.extra
-}
-
-// VerdictFacts returns as much of the pod as SameVerdict looks at, and its gates.
-func (p *Pod) VerdictFacts() Pod {
-	return Pod{Terminating: p.Terminating, Owner: p.Owner, Labels: p.Labels, extra: p.extra}
+	return *f.extra
 }
 
 // SameMembership reports whether both versions belong to the same groups of any sequences, and count there the same way.
-func (p *Pod) SameMembership(other *Pod) bool {
-	return p.Terminating == other.Terminating && p.Owner == other.Owner && p.Labels.Equal(&other.Labels) &&
-		slices.Equal(p.PodGroups(), other.PodGroups())
+func (f *VerdictFacts) SameMembership(other *VerdictFacts) bool {
+	return f.Terminating == other.Terminating && f.Owner == other.Owner && f.Labels.Equal(&other.Labels) &&
+		slices.Equal(f.PodGroups(), other.PodGroups())
 }
 
 // SameVerdict reports whether what is said of one version of a pod without a node holds for the other: both belong to the same
 // groups, and may use the same nodes.
-func (p *Pod) SameVerdict(other *Pod) bool {
-	return p.SameMembership(other) && p.Wants().Equal(other.Wants())
+func (f *VerdictFacts) SameVerdict(other *VerdictFacts) bool {
+	return f.SameMembership(other) && f.Wants().Equal(other.Wants())
 }
 
 // CountsAs reports whether another version of the pod differs in nothing that any sequence looks at. To count it anew would take
 // as long as it has sequences, and people may annotate pods as often as they like.
 func (p *Pod) CountsAs(other *Pod) bool {
-	return p.UID == other.UID && p.SameMembership(other) && p.Node == other.Node && p.SchedulerName == other.SchedulerName &&
+	return p.UID == other.UID && p.SameMembership(&other.VerdictFacts) && p.Node == other.Node && p.SchedulerName == other.SchedulerName &&
 		p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
 		p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
 		slices.Equal(p.Gates(), other.Gates()) && p.Wants().Equal(other.Wants())

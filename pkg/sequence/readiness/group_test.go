@@ -122,7 +122,7 @@ func TestWhatAWorkloadWants(t *testing.T) {
 func TestHowAMemberCounts(t *testing.T) {
 	created := time.Unix(1_700_000_000, 0)
 	readyBefore := &inventory.Pod{Ready: true, ReadyAt: inventory.TimestampOf(created.Add(-time.Minute)), CreatedAt: inventory.TimestampOf(created.Add(-time.Hour))}
-	failed, replaced := &inventory.Pod{Failed: true}, &inventory.Pod{Failed: true, Owner: inventory.OwnerReference{UID: types.UID("u")}}
+	failed, replaced := &inventory.Pod{Failed: true}, &inventory.Pod{Failed: true, VerdictFacts: inventory.VerdictFacts{Owner: inventory.OwnerReference{UID: types.UID("u")}}}
 	assert.Equal(t, Members{Expected: 1, Ready: 1}, ByItself(readyBefore, v1alpha1.RequireReady, time.Time{}))
 	assert.Equal(t, Members{Expected: 1, Stale: 1}, ByItself(readyBefore, v1alpha1.RequireReady, created), "it was ready on another node of this name")
 	assert.Equal(t, Members{Expected: 1, Failed: 1}, ByItself(failed, v1alpha1.RequireReady, time.Time{}))

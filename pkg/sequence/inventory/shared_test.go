@@ -1,0 +1,76 @@
+package inventory
+
+import (
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/pkg/podgroups"
+)
+
+// waitingPods has pods without a node of which any two differ in what they ask of a node, or in their gates or PodGroups.
+var waitingPods = map[string]func(*corev1.Pod){
+	"nothing":              func(*corev1.Pod) {},
+	"a gate":               func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}} },
+	"two gates":            func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}, {Name: "b"}} },
+	"a gate of both names": func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "ab"}} },
+	"a node selector":      func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b"} },
+	"two labels of a node": func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b", "c": "d"} },
+	"a toleration":         func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "a"}} },
+	"a toleration for a time": func(p *corev1.Pod) {
+		p.Spec.Tolerations = []corev1.Toleration{{Key: "a", TolerationSeconds: new(int64(300))}}
+	},
+	"affinity": func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{}}}
+	},
+	"another affinity": func(p *corev1.Pod) { p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}} },
+	"a PodGroup":       func(p *corev1.Pod) { p.Labels = map[string]string{podgroups.CoschedulingLabel: "a"} },
+	"another PodGroup": func(p *corev1.Pod) { p.Labels = map[string]string{podgroups.CoschedulingLabel: "b"} },
+}
+
+func TestPodsShareWhatTheyAskOfANode(t *testing.T) {
+	shared := &Shared{}
+	keep := func(name string, change func(*corev1.Pod)) *Pod {
+		object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: strings.Clone("shop"), Name: name}, Spec: corev1.PodSpec{SchedulerName: strings.Clone("ours")}}
+		change(object)
+		view := ViewPod(object)
+		shared.Keep(&view, &Pod{})
+		same := ViewPod(object)
+		assert.True(t, view.CountsAs(&same), "nothing is lost")
+		return &view
+	}
+	kept := map[string]*Pod{}
+	for name, change := range waitingPods {
+		kept[name] = keep("first", change)
+	}
+	for name, change := range waitingPods {
+		again := keep("second", change)
+		for other, first := range kept {
+			if name == other {
+				assert.Same(t, first.extra, again.extra, name)
+				continue
+			}
+			assert.NotSame(t, first.extra, again.extra, "%s and %s", name, other)
+			assert.False(t, first.CountsAs(again), "%s and %s", name, other)
+		}
+		assert.Same(t, unsafe.StringData(kept[name].Namespace), unsafe.StringData(again.Namespace))
+		assert.Same(t, unsafe.StringData(kept[name].SchedulerName), unsafe.StringData(again.SchedulerName))
+	}
+}
+
+func TestWhatIsSharedIsBounded(t *testing.T) {
+	shared := &Shared{}
+	for n := range 3 * maxShared {
+		view := ViewPod(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: strings.Repeat("a", n)},
+			Spec:       corev1.PodSpec{SchedulerName: strings.Repeat("b", n), NodeSelector: map[string]string{strings.Repeat("c", n): ""}},
+		})
+		shared.Keep(&view, &Pod{})
+	}
+	assert.LessOrEqual(t, shared.texts.Len(), 2*maxShared)
+	assert.LessOrEqual(t, shared.extras.Len(), 2*maxShared)
+}
