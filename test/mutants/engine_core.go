@@ -17,7 +17,7 @@ func ofEngine() []mutant {
 			"a gate is lifted though sequences from before the release may be missing", engine, ""},
 		{enginePath + "lift.go", `metadata := map[string]any{"uid": lift.UID}`, `metadata := map[string]any{}`,
 			"the gate of another pod of the same name is lifted", engine, ""},
-		{enginePath + "published.go", " || len(object.Spec.SchedulingGates) == 0 && len(p.placed.Gates()) > 0 {", " {",
+		{enginePath + "published.go", " || len(object.Spec.SchedulingGates) == 0 && len(p.facts.Gates()) > 0 {", " {",
 			"the queue sees first that gates are gone, and does not ask anew", engine, ""},
 		{enginePath + "verdict.go", "case s.Continuous && s.groups[m.group].Awaited != 0:", "case s.Continuous && s.DryRun:",
 			"a pod that the engine does not know is released though a group may have broken", engine, ""},
