@@ -36,7 +36,8 @@ const (
 	soakRow = 11
 	// podsPerApplication of the soak, which has three tiers.
 	podsPerApplication = 1000
-	// rolloutEvery is how often the second tier of an application gets a new template.
+	// rolloutEvery is how often the second tier of an application gets a new template, if the one before it has rolled out: else a
+	// slow machine would have ever more to do.
 	rolloutEvery = 20 * time.Second
 	// probeEvery is how often it is measured how long one tier takes to follow the other.
 	probeEvery = 5 * time.Second
@@ -135,8 +136,12 @@ func (s *soak) last(long time.Duration) {
 	for round, probe := 0, 0; ; {
 		select {
 		case <-end.C:
+			progress("soak: %d rollouts, %d probes", round, probe)
 			return
 		case <-rollouts.C:
+			if round > 0 && !s.hasRolledOut(s.applications[(round-1)%len(s.applications)]) {
+				continue
+			}
 			s.rollOut(s.applications[round%len(s.applications)], round)
 			round++
 		case <-probes.C:
@@ -155,6 +160,14 @@ func (s *soak) rollOut(namespace string, round int) {
 	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"bench.podsequence.example.com/round":"%d"}}}}}`, round)
 	_, err := s.core.AppsV1().Deployments(namespace).Patch(s.ctx, "app", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(s.b, err)
+}
+
+func (s *soak) hasRolledOut(namespace string) bool {
+	s.b.Helper()
+	d, err := s.core.AppsV1().Deployments(namespace).Get(s.ctx, "app", metav1.GetOptions{})
+	require.NoError(s.b, err)
+	return d.Status.ObservedGeneration >= d.Generation && d.Status.UpdatedReplicas == *d.Spec.Replicas &&
+		d.Status.AvailableReplicas == *d.Spec.Replicas && d.Status.Replicas == *d.Spec.Replicas
 }
 
 // look notes how much memory our programs have.
