@@ -74,9 +74,9 @@ func BenchmarkRelease(b *testing.B) {
 	}
 }
 
-// BenchmarkManyPods measures what pods of a namespace of interest cost: how long it takes to learn of all of them at the start, and
+// BenchmarkPodMemory measures what pods of a namespace of interest cost: how long it takes to learn of all of them at the start, and
 // how much is kept of each.
-func BenchmarkManyPods(b *testing.B) {
+func BenchmarkPodMemory(b *testing.B) {
 	const pods = 50_000
 	ofNone := MakeSequence(oracleNamespace, "shop").UID("shop").Pods("Database", "db-0")
 	imports := MakeSequence(oracleNamespace, "shop").UID("shop").Label("Import", "tier", "import")

@@ -43,7 +43,7 @@ func growthRow() row {
 		{"for one that waits in the cluster", "that wait in the cluster"},
 		{"for one that waits for a node", "that wait for a node"},
 	} {
-		r.claims = append(r.claims, claim{text: pods.text, of: engine, figure: "ManyPods B/pod, " + pods.kind, atMost: new(600.0)})
+		r.claims = append(r.claims, claim{text: pods.text, of: engine, figure: "PodMemory B/pod, " + pods.kind, atMost: new(600.0)})
 	}
 	for _, c := range []struct {
 		text, of, unit, with, without string
@@ -76,7 +76,7 @@ func measureEngine(b *testing.B, _ int) measurement {
 		require.True(b, known, "%s reports no time", r.Name)
 		m.figures[name+" ns, "+size] = seconds * nanoseconds
 	}
-	for _, r := range runBenchmarks(b, "./pkg/sequence", "^BenchmarkManyPods$", "1x") {
+	for _, r := range runBenchmarks(b, "./pkg/sequence", "^BenchmarkPodMemory$", "1x") {
 		name, kind, _ := strings.Cut(strings.TrimSuffix(r.Name.String(), gomaxprocs(r)), "/")
 		bytes, known := r.Value("B/pod")
 		require.True(b, known, "%s reports no memory", r.Name)
