@@ -107,8 +107,8 @@ func (d *domain) evaluate(k *knowledge, tx *transaction) {
 			g.watchedSince = k.now.Truncate(time.Second)
 		}
 		state.witness.Notice(tx.version, !tx.relisted && !k.questions.split)
-		sinceFacts := d.sinceFacts(i, satisfied, k)
-		state.since = sinceFacts.Since()
+		sinceFacts := d.sinceFacts(i, satisfied, k.now)
+		state.since = sinceFacts.Since(func() time.Time { return d.readySince(i, k) })
 		state.satisfied, state.lacked, state.dirty, state.turned = satisfied, false, false, time.Time{}
 		d.settleConfirmation(i, k)
 	}

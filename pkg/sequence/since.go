@@ -9,14 +9,13 @@ import (
 )
 
 // sinceFacts are what the rule looks at that says since when a group is satisfied.
-func (d *domain) sinceFacts(i int, satisfied bool, k *knowledge) readiness.SinceFacts {
+func (d *domain) sinceFacts(i int, satisfied bool, now time.Time) readiness.SinceFacts {
 	state := d.peek(i)
 	facts := readiness.SinceFacts{
 		Satisfied: satisfied, Waits: d.sequence.groups[i].Wait > 0,
 		FirstLook: !d.evaluated && state.since.IsZero() && !state.lacked,
 		Before:    state.satisfied, SinceBefore: state.since, Turned: state.turned,
-		Ready: func() time.Time { return d.readySince(i, k) },
-		Now:   k.now,
+		Now: now,
 	}
 	if facts.FirstLook {
 		facts.Recorded, facts.IsRecorded = d.recordedSince(i)

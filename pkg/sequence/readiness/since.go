@@ -20,9 +20,6 @@ type SinceFacts struct {
 	Turned time.Time
 	// Waits reports that the group has a waitDuration, which begins anew after each break.
 	Waits bool
-	// Ready returns when the last of the pods that the group needs turned ready, as the pods themselves say; zero if it needs
-	// none. It looks at all of them.
-	Ready func() time.Time
 	// Recorded is since when the group is satisfied as status says; zero if it says that the group is not. IsRecorded reports
 	// that it speaks of the group as it is defined now, RecordedAt when it was last written. They matter at the first look.
 	Recorded   time.Time
@@ -32,28 +29,30 @@ type SinceFacts struct {
 	Now time.Time
 }
 
-// Since returns since when the group is satisfied, without a break as far as anything says; zero if it is not.
-func (f *SinceFacts) Since() time.Time {
+// Since returns since when the group is satisfied, without a break as far as anything says; zero if it is not. ready returns when
+// the last of the pods that the group needs turned ready, as the pods themselves say; zero if it needs none. It looks at all of
+// them, so it is only called where it matters.
+func (f *SinceFacts) Since(ready func() time.Time) time.Time {
 	switch {
 	case !f.Satisfied:
 		return time.Time{}
 	case f.FirstLook:
-		return f.sinceFirstLook()
+		return f.sinceFirstLook(ready())
 	case !f.Before && f.Turned.IsZero():
 		// Something else than a pod's readiness completed it, and no object says when.
-		return latest(f.Now.Truncate(time.Second), f.notLaterThanNow(f.Ready()))
+		return latest(f.Now.Truncate(time.Second), f.notLaterThanNow(ready()))
 	case !f.Before:
-		return f.notLaterThanNow(latest(f.Turned, f.Ready()))
+		return f.notLaterThanNow(latest(f.Turned, ready()))
 	case f.Waits && f.Turned.After(f.SinceBefore):
 		// A pod that is needed turned ready again: there was a break, even if only its end was seen.
-		return latest(f.SinceBefore, f.notLaterThanNow(f.Ready()))
+		return latest(f.SinceBefore, f.notLaterThanNow(ready()))
 	}
 	return f.SinceBefore
 }
 
-func (f *SinceFacts) sinceFirstLook() time.Time {
+func (f *SinceFacts) sinceFirstLook(ready time.Time) time.Time {
 	var since time.Time
-	switch ready := f.Ready(); {
+	switch {
 	case !f.IsRecorded:
 		since = ready
 	case !f.Recorded.IsZero() && f.Waits:
