@@ -133,6 +133,7 @@ func (s *soak) last(long time.Duration) {
 	defer probes.Stop()
 	defer looks.Stop()
 	s.look()
+	began := time.Now() // the rollout under way
 	for round, probe := 0, 0; ; {
 		select {
 		case <-end.C:
@@ -140,8 +141,10 @@ func (s *soak) last(long time.Duration) {
 			return
 		case <-rollouts.C:
 			if round > 0 && !s.hasRolledOut(s.applications[(round-1)%len(s.applications)]) {
+				require.Less(s.b, time.Since(began), patience, "rollout %d does not end", round)
 				continue
 			}
+			began = time.Now()
 			s.rollOut(s.applications[round%len(s.applications)], round)
 			round++
 		case <-probes.C:
