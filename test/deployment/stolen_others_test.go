@@ -18,6 +18,7 @@ import (
 
 	appsapi "example.com/podsequence/apis/apps/v1"
 	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // The API server copies labels and annotations of a Binding to the pod.
@@ -97,9 +98,8 @@ func TestAStolenTokenOfTheControllerOnlyPausesDeployments(t *testing.T) {
 	stolen.expectAccepted(map[string]attempt{
 		"to pause": patch(`{"spec":{"paused":true},"metadata":{"annotations":{"apps.containerinfra.nl/paused-by":"a","apps.containerinfra.nl/pause-reason":"b"}}}`),
 	})
-	paused := get(s, &appsv1.Deployment{}, ns, "shop")
-	paused.Spec.Paused, paused.Annotations[appsapi.PausedByAnnotation] = true, "nobody"
-	require.NoError(s, s.cluster.API.Update(s.Context(), paused))
+	paused := fmt.Sprintf(`{"spec":{"paused":true},"metadata":{"annotations":{%q:"nobody"}}}`, appsapi.PausedByAnnotation)
+	require.NoError(s, s.cluster.API.Patch(s.Context(), get(s, &appsv1.Deployment{}, ns, "shop"), cluster.Merge(s, paused)))
 	stolen.expectAccepted(map[string]attempt{
 		"to unpause": patch(`{"spec":{"paused":null},"metadata":{"annotations":{"apps.containerinfra.nl/paused-by":null}}}`),
 	})

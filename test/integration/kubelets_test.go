@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,8 +19,7 @@ import (
 // restartKubelets ends KWOK's waits.
 func (s *story) restartKubelets() {
 	s.Helper()
-	require.NoError(s, s.Cluster.Kill(s.Ctx, controlplane.Kwok))
-	require.NoError(s, s.Cluster.StartComponent(s.Ctx, controlplane.Kwok))
+	s.Restart(controlplane.Kwok)
 }
 
 // kubeletPatience is how long a pod may stay as it is although it is bound, and to be ready soon.

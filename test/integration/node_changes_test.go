@@ -8,8 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 
 	"example.com/podsequence/internal/controlplane"
 	"example.com/podsequence/internal/testing/cluster"
@@ -174,26 +172,17 @@ func TestNodesThatChangeWhilePodsWait(t *testing.T) {
 
 func (s *nodeStory) changeDaemonSet(name string, change func(*appsv1.DaemonSet)) {
 	s.Helper()
-	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		d := &appsv1.DaemonSet{}
-		if err := s.API.Get(s.Ctx, types.NamespacedName{Namespace: s.Namespace, Name: name}, d); err != nil {
-			return err
-		}
-		change(d)
-		return s.API.Update(s.Ctx, d)
-	}))
+	cluster.Change(s.Story, &appsv1.DaemonSet{ObjectMeta: s.Meta(name)}, change)
 }
 
 // setNodeReady is what the node's kubelet would report.
 func (s *nodeStory) setNodeReady(name string, status corev1.ConditionStatus) {
 	s.Helper()
-	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		node := s.getNode(name)
+	cluster.ChangeStatus(s.Story, s.getNode(name), func(node *corev1.Node) {
 		for i := range node.Status.Conditions {
 			if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
 				c.Status, c.LastHeartbeatTime, c.LastTransitionTime = status, metav1.Now(), metav1.Now()
 			}
 		}
-		return s.API.Status().Update(s.Ctx, node)
-	}))
+	})
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	. "example.com/podsequence/internal/testing"
@@ -107,11 +106,7 @@ func (s *nodeStory) getNode(name string) *corev1.Node {
 
 func (s *nodeStory) changeNode(name string, change func(*corev1.Node)) {
 	s.Helper()
-	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		node := s.getNode(name)
-		change(node)
-		return s.API.Update(s.Ctx, node)
-	}))
+	cluster.Change(s.Story, s.getNode(name), change)
 }
 
 // awaitTakesPods waits until the node is ready, and the taint that says it is not has gone.

@@ -121,9 +121,7 @@ func TestTheProofKeepsProgress(t *testing.T) {
 				require.NoError(t, env.Kill(s.Ctx, program))
 			}
 			s.remove(s.getPod("db"))
-			ps := s.getSequence("shop")
-			ps.Status = v1alpha1.PodSequenceStatus{}
-			require.NoError(t, s.API.Status().Update(s.Ctx, ps))
+			cluster.ChangeStatus(s.Story, s.getSequence("shop"), func(ps *v1alpha1.PodSequence) { ps.Status = v1alpha1.PodSequenceStatus{} })
 			for _, program := range ours {
 				require.NoError(t, env.StartComponent(s.Ctx, program))
 			}

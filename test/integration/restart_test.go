@@ -20,14 +20,11 @@ func TestSchedulerKilledInTheMiddle(t *testing.T) {
 	s.createPods(s.pod("db"), s.gated("app"), s.pod("web"))
 	s.awaitBound("db")
 
-	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceScheduler))
-	s.makeReady("db") // nobody is there to see it
-	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceScheduler))
+	s.Without(controlplane.PodSequenceScheduler, func() { s.makeReady("db") })
 	s.awaitBound("app")
 	s.expectHeld("web")
 
-	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceScheduler))
-	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceScheduler))
+	s.Restart(controlplane.PodSequenceScheduler)
 	s.expectHeld("web")
 	s.makeReady("app")
 	s.awaitBound("web")

@@ -3,21 +3,16 @@ package integration
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // setSkip says of a group whether others wait for it.
 func (s *story) setSkip(sequence string, group int, skip bool) {
 	s.Helper()
-	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // status is written meanwhile
-		ps := s.getSequence(sequence)
-		ps.Spec.PodGroups[group].Skip = skip
-		return s.API.Update(s.Ctx, ps)
-	}))
+	cluster.Change(s.Story, s.getSequence(sequence), func(ps *v1alpha1.PodSequence) { ps.Spec.PodGroups[group].Skip = skip })
 }
 
 func TestNobodyWaitsForAGroupWithSkip(t *testing.T) {

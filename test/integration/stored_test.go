@@ -9,12 +9,12 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // Sequences may have been stored when the definition of their kind allowed more than it does today.
@@ -68,12 +68,10 @@ func TestSequencesThatCannotBeRead(t *testing.T) {
 		s.expectHeld("web", "app", "two")
 		s.awaitHeldFor("web", `group 2/3 "Application" of PodSequence `+s.Namespace+`/no-names`)
 
-		require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // status is written meanwhile
-			object := s.unstructured("no-names")
+		cluster.Change(s.Story, s.unstructured("no-names"), func(object *unstructured.Unstructured) {
 			second := object.Object["spec"].(map[string]any)["podGroups"].([]any)[1].(map[string]any)
 			require.NoError(s, unstructured.SetNestedStringSlice(second, []string{"app"}, "pods"))
-			return s.API.Update(s.Ctx, object)
-		}))
+		})
 		s.awaitBound("app")
 		s.expectHeld("web", "two")
 		s.makeReady("app")

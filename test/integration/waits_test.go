@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
@@ -66,8 +65,7 @@ func TestARestartNeitherShortensNorRestartsAWait(t *testing.T) {
 	s.makeReady("db")
 	s.Await("a part of the wait to be over", func() bool { return time.Since(s.readyAt("db")) > wait/2 })
 	s.expectHeld("app")
-	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceScheduler))
-	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceScheduler))
+	s.Restart(controlplane.PodSequenceScheduler)
 	restarted := time.Now()
 	s.awaitBound("app")
 	assert.False(t, s.placedAt("app").Before(overAt(s.readyAt("db"), wait)), "the wait was cut short")
@@ -80,15 +78,13 @@ func TestAReadyTimeInTheFutureCountsAsNow(t *testing.T) {
 	s.Create(s.sequence("shop").Group(waiting("1s", "db")).Pods("Application", "app").Obj())
 	s.createPods(s.pod("db").Annotation(cluster.ReadyAfter, "1h"), s.pod("app"))
 	s.Await("db to run", func() bool { return s.getPod("db").Status.Phase == corev1.PodRunning })
-	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // others write to it, too
-		db := s.getPod("db")
+	cluster.ChangeStatus(s.Story, s.getPod("db"), func(db *corev1.Pod) {
 		for i := range db.Status.Conditions {
 			if c := &db.Status.Conditions[i]; c.Type == corev1.PodReady {
 				c.Status, c.LastTransitionTime = corev1.ConditionTrue, metav1.NewTime(time.Now().Add(time.Hour))
 			}
 		}
-		return s.API.Status().Update(s.Ctx, db)
-	}))
+	})
 	s.awaitBound("app")
 }
 

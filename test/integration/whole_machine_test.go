@@ -72,8 +72,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d pods", victim, pods), func(t *testing.T) {
 				s := newStoryIn(t, env)
 				s.startMany(pods)
-				require.NoError(t, s.Cluster.Kill(s.Ctx, victim))
-				require.NoError(t, s.Cluster.StartComponent(s.Ctx, victim))
+				s.Restart(victim)
 				if victim == controlplane.APIServer || victim == controlplane.Etcd {
 					s.restartKubelets()
 				}

@@ -1,10 +1,8 @@
 package cluster
 
 import (
-	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -15,14 +13,10 @@ import (
 func (s *Story) AllowAnything(definition string, refused client.Object) (restore func()) {
 	s.Helper()
 	replace := func(with *apiextensionsv1.CustomResourceValidation) (before *apiextensionsv1.CustomResourceValidation) {
-		require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error { // its conditions are written meanwhile
-			found := &apiextensionsv1.CustomResourceDefinition{}
-			if err := s.API.Get(s.Ctx, types.NamespacedName{Name: definition}, found); err != nil {
-				return err
-			}
-			before, found.Spec.Versions[0].Schema = found.Spec.Versions[0].Schema, with
-			return s.API.Update(s.Ctx, found)
-		}))
+		found := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definition}}
+		Change(s, found, func(d *apiextensionsv1.CustomResourceDefinition) {
+			before, d.Spec.Versions[0].Schema = d.Spec.Versions[0].Schema, with
+		})
 		return before
 	}
 	schema := replace(&apiextensionsv1.CustomResourceValidation{

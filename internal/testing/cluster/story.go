@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/internal/controlplane"
@@ -124,6 +126,32 @@ func (s *Story) Patch(object client.Object, patch any) {
 	require.NoError(s, s.API.Patch(s.Ctx, object, Merge(s, patch)), "patch %T %s", object, object.GetName())
 }
 
+// Change edits an object, once more whenever somebody else wrote to it meanwhile. The one given says which.
+func Change[T client.Object](s *Story, which T, edit func(T)) {
+	s.Helper()
+	change(s, which, edit, func(edited T) error { return s.API.Update(s.Ctx, edited) })
+}
+
+// ChangeStatus is Change of a status.
+func ChangeStatus[T client.Object](s *Story, which T, edit func(T)) {
+	s.Helper()
+	change(s, which, edit, func(edited T) error { return s.API.Status().Update(s.Ctx, edited) })
+}
+
+func change[T client.Object](s *Story, which T, edit func(T), update func(T) error) {
+	s.Helper()
+	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		// Decoding into an object that has been used leaves fields that are there no more.
+		found := reflect.New(reflect.TypeOf(which).Elem()).Interface().(T)
+		found.GetObjectKind().SetGroupVersionKind(which.GetObjectKind().GroupVersionKind()) // which an unstructured one needs
+		if err := s.API.Get(s.Ctx, client.ObjectKeyFromObject(which), found); err != nil {
+			return err
+		}
+		edit(found)
+		return update(found)
+	}), "change %T %s", which, which.GetName())
+}
+
 // Merge makes a merge patch of JSON, or of what is encoded as such.
 func Merge(t testing.TB, patch any) client.Patch {
 	t.Helper()
@@ -152,12 +180,18 @@ func (s *Story) Events(name string) []eventsv1.Event {
 	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return name != "" && e.Regarding.Name != name })
 }
 
-// Without has something happen while a component is down.
+// Without has something happen while a component is down. It is up again even if the test fails: others share the cluster.
 func (s *Story) Without(component string, happens func()) {
 	s.Helper()
 	require.NoError(s, s.Cluster.Kill(s.Ctx, component))
+	defer func() { require.NoError(s, s.Cluster.StartComponent(s.Ctx, component)) }()
 	happens()
-	require.NoError(s, s.Cluster.StartComponent(s.Ctx, component))
+}
+
+// Restart kills a component and starts it.
+func (s *Story) Restart(component string) {
+	s.Helper()
+	s.Without(component, func() {})
 }
 
 // WithoutController has something happen that our controller does not see happen.

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/podsequence/apis/apps/v1"
@@ -139,11 +138,7 @@ func (s *story) status(name string) *v1.DeploymentCoordinationStatus {
 // update changes a Deployment in one request.
 func (s *story) update(name string, edit func(*appsv1.Deployment)) {
 	s.Helper()
-	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		d := s.get(name)
-		edit(d)
-		return s.API.Update(s.Ctx, d)
-	}))
+	cluster.Change(s.Story, &appsv1.Deployment{ObjectMeta: s.Meta(name)}, edit)
 }
 
 // image changes the template of a Deployment; its new pods are ready when ready says so.

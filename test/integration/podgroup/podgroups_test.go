@@ -76,8 +76,7 @@ func TestSizeByCoscheduling(t *testing.T) {
 	s.Create(shrinking, s.pod("shrinking-0", "shrinking", in("shrinking")), s.pod("shrinking-1", "shrinking", in("shrinking")))
 	s.awaitRunning("shrinking", 2)
 	s.expectNoLabels("shrinking")
-	shrinking.Spec.MinMember = 2
-	require.NoError(t, s.API.Update(s.Ctx, shrinking))
+	s.Patch(shrinking, `{"spec":{"minMember":2}}`)
 	s.awaitLabels("shrinking", 2)
 	deleted := s.coscheduling("deleted", 5)
 	s.Create(deleted, s.pod("deleted-0", "deleted", in("deleted")))
@@ -148,8 +147,7 @@ func TestSizeByAPodGroupOfKubernetes(t *testing.T) {
 	s.Create(shrinking, s.pod("shrinking-0", "shrinking", inPodGroup("shrinking"), placed))
 	s.awaitRunning("shrinking", 1)
 	s.expectNoLabels("shrinking")
-	shrinking.Spec.SchedulingPolicy.Gang.MinCount = 1
-	require.NoError(t, s.API.Update(s.Ctx, shrinking))
+	s.Patch(shrinking, `{"spec":{"schedulingPolicy":{"gang":{"minCount":1}}}}`)
 	s.awaitLabels("shrinking", 1)
 
 	t.Log("the scheduler places a gang")
@@ -184,7 +182,6 @@ func TestPodGroupsOfKubernetesBecomeAvailable(t *testing.T) {
 	s.Create(s.pod("pod-0", "gang", inPodGroup("gang"), placed))
 	s.awaitRunning("gang", 1)
 	s.expectNoLabels("gang")
-	group.Spec.SchedulingPolicy.Gang.MinCount = 1
-	require.NoError(t, s.API.Update(s.Ctx, group))
+	s.Patch(group, `{"spec":{"schedulingPolicy":{"gang":{"minCount":1}}}}`)
 	s.awaitLabels("gang", 1)
 }

@@ -1,7 +1,6 @@
 package sequentialjob
 
 import (
-	"context"
 	"slices"
 	"testing"
 
@@ -10,22 +9,15 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/internal/testing/cluster"
 )
 
 // Objects may have been stored when the definition allowed more than it does today.
 func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
 	s := newStoryOfVictims(t)
-	t.Cleanup(func() {
-		if _, err := s.Cluster.PID(controlplane.PodSequenceController); err != nil {
-			assert.NoError(t, s.Cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
-		}
-	})
-	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceController))
 	broken := map[string]struct {
 		spec string
 		want string
@@ -37,13 +29,14 @@ func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
 		"not-decodable": {`{containers: [{name: a, image: i}], backoffLimit: few}`, "the object cannot be decoded"},
 	}
 	const unwritable = "unwritable" // the API server refuses to write even its status
-	restore := s.AllowAnything("sequentialjobs.batch.example.com", s.fromYAML("refused", `{containers: "many"}`))
-	for name, object := range broken {
-		s.AwaitCreated(s.fromYAML(name, object.spec))
-	}
-	s.AwaitCreated(s.fromYAML(unwritable, `{containers: many}`))
-	restore()
-	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceController))
+	s.WithoutController(func() {
+		restore := s.AllowAnything("sequentialjobs.batch.example.com", s.fromYAML("refused", `{containers: "many"}`))
+		for name, object := range broken {
+			s.AwaitCreated(s.fromYAML(name, object.spec))
+		}
+		s.AwaitCreated(s.fromYAML(unwritable, `{containers: many}`))
+		restore()
+	})
 
 	s.fence() // the others are not kept waiting
 	for name, object := range broken {
@@ -74,19 +67,14 @@ func TestAStepRunsOfAnObjectThatCannotBeDecodedAnyMore(t *testing.T) {
 	s.complete("etl", 0)
 	s.awaitRunning("etl", 1)
 	s.Await("status to say so", func() bool { return s.get("etl").Status.Step == "2/3" })
-	t.Cleanup(func() {
-		if _, err := s.Cluster.PID(controlplane.PodSequenceController); err != nil {
-			assert.NoError(t, s.Cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
-		}
-	})
-	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceController))
-	restore := s.AllowAnything("sequentialjobs.batch.example.com", s.fromYAML("refused", `{containers: "many"}`))
 	stored := s.fromYAML("etl", "{}")
-	s.Await("the object to be changed", func() bool {
-		return s.API.Patch(s.Ctx, stored, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"backoffLimit":"few"}}`))) == nil
+	s.WithoutController(func() {
+		restore := s.AllowAnything("sequentialjobs.batch.example.com", s.fromYAML("refused", `{containers: "many"}`))
+		s.Await("the object to be changed", func() bool {
+			return s.API.Patch(s.Ctx, stored, cluster.Merge(s, `{"spec":{"backoffLimit":"few"}}`)) == nil
+		})
+		restore()
 	})
-	restore()
-	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceController))
 
 	s.Await("the object to have failed", func() bool {
 		require.NoError(t, s.API.Get(s.Ctx, s.Key("etl"), stored))

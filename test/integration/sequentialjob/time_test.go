@@ -1,7 +1,6 @@
 package sequentialjob
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,14 +8,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
 )
 
 func TestSuspendedInTheMiddleAndResumed(t *testing.T) {
@@ -101,14 +98,9 @@ func TestTheDeadlineHoldsWhileTheControllerIsAway(t *testing.T) {
 	s.patchSpec("etl", map[string]any{"activeDeadlineSeconds": deadline})
 	s.Await("the Job to have less", func() bool { return *s.job("etl-1").Spec.ActiveDeadlineSeconds <= deadline })
 
-	t.Cleanup(func() {
-		if _, err := s.Cluster.PID(controlplane.PodSequenceController); err != nil {
-			assert.NoError(t, s.Cluster.StartComponent(context.Background(), controlplane.PodSequenceController))
-		}
+	s.WithoutController(func() {
+		s.Await("the Job to fail by itself", func() bool { return s.hasFailedFor("etl-1", batchv1.JobReasonDeadlineExceeded) })
 	})
-	require.NoError(t, s.Cluster.Kill(s.Ctx, controlplane.PodSequenceController))
-	s.Await("the Job to fail by itself", func() bool { return s.hasFailedFor("etl-1", batchv1.JobReasonDeadlineExceeded) })
-	require.NoError(t, s.Cluster.StartComponent(s.Ctx, controlplane.PodSequenceController))
 	object = s.awaitPhase("etl", v1alpha1.PhaseFailed)
 	s.expectCondition(object, v1alpha1.ConditionFailed, v1alpha1.ReasonDeadlineExceeded)
 	assert.Contains(t, object.Status.Message, fmt.Sprintf("not completed within %d seconds", deadline))
