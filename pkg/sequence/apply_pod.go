@@ -17,9 +17,9 @@ func (k *knowledge) prepareClass(view *pod) *equivalenceClass {
 	if p := ns.pods[view.Name]; p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
 		return nil
 	}
-	view.memberships = ns.place(view)
+	view.setMemberships(ns.place(view))
 	needs := k.settings.needs(view)
-	view.memberships = nil
+	view.setMemberships(nil)
 	if len(needs) == 0 || view.Wants().Pin() != nil {
 		return nil
 	}
@@ -48,8 +48,10 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	if p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
 		return
 	}
-	if p != nil && !tx.relisted && p.CountsAs(&view.Pod) {
-		p.ResourceVersion = view.ResourceVersion
+	if p != nil && !tx.relisted && p.CountsAs(view.Pod) {
+		renewed := *p.Pod
+		renewed.ResourceVersion = view.ResourceVersion
+		p.Pod = &renewed
 		tx.entered = append(tx.entered, p)
 		return
 	}
@@ -73,7 +75,7 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 
 // touch has the domains settled that the pod counts in.
 func (p *pod) touch(tx *transaction) {
-	for _, m := range p.memberships {
+	for _, m := range p.memberships() {
 		tx.touch(m.sequence.domainOf(p))
 	}
 }
@@ -91,17 +93,17 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	delete(ns.pods, name)
 	k.published.forget(p)
 	k.questions.forgetPod(p)
-	p.endDryRuns(p.memberships, true, k.now)
+	p.endDryRuns(p.memberships(), true, k.now)
 	p.touch(tx)
 	k.withdraw(p, tx)
 	k.nodes.declassify(p)
-	p.memberships = nil
+	p.setMemberships(nil)
 	k.forgetIfEmpty(namespace, ns)
 }
 
 // recordProofs draws the conclusions from the proof on a pod: the groups before its own had been passed.
 func (p *pod) recordProofs(tx *transaction) {
-	for _, m := range p.memberships {
+	for _, m := range p.memberships() {
 		s := m.sequence
 		group, passed, ok := p.provenGroup(s)
 		if !ok {
@@ -115,8 +117,7 @@ func (p *pod) recordProofs(tx *transaction) {
 // update turns p into view. Sums are kept by taking the old state out and entering the new; memberships are worked out
 // anew only if they may have changed.
 func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *equivalenceClass, tx *transaction) {
-	memberships := p.memberships
-	k.shared.Keep(&view.Pod, &p.Pod)
+	k.shared.Keep(view.Pod, p.Pod)
 	if view.Bound() {
 		k.questions.forgetPod(p)
 	}
@@ -127,12 +128,12 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	}
 	before := *p
 	*p = *view
-	if p.memberships = memberships; replace {
-		p.memberships = n.place(p)
-		p.endDryRuns(memberships, before.UID != p.UID, k.now)
+	if p.places = before.places; replace {
+		p.setMemberships(n.place(p))
+		p.endDryRuns(before.memberships(), before.UID != p.UID, k.now)
 	}
 	k.enlist(p, tx)
-	for _, m := range p.memberships {
+	for _, m := range p.memberships() {
 		if before.UID != p.UID {
 			k.workloads.join(p, m, nil)
 		} else {
@@ -144,7 +145,7 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 
 // withdraw takes the pod out of the sums that count it.
 func (k *knowledge) withdraw(p *pod, tx *transaction) {
-	for _, m := range p.memberships {
+	for _, m := range p.memberships() {
 		k.workloads.leave(p, m)
 	}
 	k.delist(p, tx)
@@ -153,7 +154,7 @@ func (k *knowledge) withdraw(p *pod, tx *transaction) {
 // enlist makes a pod known to its owner and its PodGroups.
 func (k *knowledge) enlist(p *pod, tx *transaction) {
 	k.workloads.countOnNode(p, +1, tx)
-	if len(p.memberships) == 0 {
+	if len(p.memberships()) == 0 {
 		return
 	}
 	k.podGroups.enlist(p)
@@ -165,7 +166,7 @@ func (k *knowledge) enlist(p *pod, tx *transaction) {
 // delist undoes enlist.
 func (k *knowledge) delist(p *pod, tx *transaction) {
 	k.workloads.countOnNode(p, -1, tx)
-	if len(p.memberships) == 0 {
+	if len(p.memberships()) == 0 {
 		return
 	}
 	k.podGroups.delist(p)

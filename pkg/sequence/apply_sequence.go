@@ -137,18 +137,18 @@ func (s *sequence) members() map[*pod]struct{} {
 // add enters a pod into a sequence, drop takes it out.
 func (k *knowledge) add(p *pod, m membership, tx *transaction) {
 	k.delist(p, tx)
-	p.memberships = append(p.memberships, m)
+	p.setMemberships(append(p.memberships(), m))
 	k.enlist(p, tx)
 	k.workloads.join(p, m, p) // that it is ready is no news
 }
 
 func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
-	for i, m := range p.memberships {
+	for i, m := range p.memberships() {
 		if m.sequence == s {
 			k.workloads.leave(p, m)
 			k.nodes.declassify(p)
 			k.delist(p, tx)
-			p.memberships = append(p.memberships[:i:i], p.memberships[i+1:]...)
+			p.setMemberships(append(p.memberships()[:i:i], p.memberships()[i+1:]...))
 			k.enlist(p, tx)
 			return
 		}

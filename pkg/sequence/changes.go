@@ -78,7 +78,7 @@ func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 		}
 	case was.held, was.gains(is), was.liftsMore(is):
 		if len(is.lift) > 0 {
-			p.released = k.questions.presentSighting()
+			p.released = new(k.questions.nowMoment())
 		}
 		c.Released = append(c.Released, Release{
 			Namespace: p.Namespace, Name: p.Name, UID: p.UID, SchedulerName: p.SchedulerName, CreatedAt: p.CreatedAt.Time(), Gates: is.lift,

@@ -32,13 +32,13 @@ func (all *workloads) count(p *pod, m membership, sign int, fresh bool) {
 	s := m.sequence
 	d := s.domainOf(p)
 	if s.PerNode {
-		d.enter(p, m.group, readiness.OnNode(&p.Pod, s.groups[m.group].Required, d.nodeCreatedAt()), sign, fresh)
+		d.enter(p, m.group, readiness.OnNode(p.Pod, s.groups[m.group].Required, d.nodeCreatedAt()), sign, fresh)
 		return
 	}
 
 	naming := s.Names(p.Namespace)[p.Name]
 	for _, i := range naming {
-		d.enter(p, i, readiness.Named(&p.Pod, s.groups[i].Required), sign, fresh)
+		d.enter(p, i, readiness.Named(p.Pod, s.groups[i].Required), sign, fresh)
 	}
 	owner := all.ownerOf(p)
 	var part *demand
@@ -49,10 +49,10 @@ func (all *workloads) count(p *pod, m membership, sign int, fresh bool) {
 		part.countClaimed(p, owner.revision, sign)
 	}
 	required := s.groups[m.group].Required
-	switch readiness.RoleOf(&p.Pod, len(naming) > 0 && naming[0] == m.group, part != nil && part.group == m.group, owner.unseen) {
+	switch readiness.RoleOf(p.Pod, len(naming) > 0 && naming[0] == m.group, part != nil && part.group == m.group, owner.unseen) {
 	case readiness.RoleOwned:
 		state := d.groupState(m.group)
-		if p.Done(required) && part.workload.Wants(&p.Pod) {
+		if p.Done(required) && part.workload.Wants(p.Pod) {
 			part.countDone(owner.revision, sign)
 			if fresh && readiness.IsCurrent(&part.workload.Workload, owner.revision) {
 				state.turned = latest(state.turned, p.ReadyAt.Time())
@@ -61,7 +61,7 @@ func (all *workloads) count(p *pod, m membership, sign int, fresh bool) {
 	case readiness.RoleUnseen:
 		d.enter(p, m.group, readiness.UnseenOwner(), sign, fresh)
 	case readiness.RoleByItself:
-		d.enter(p, m.group, readiness.ByItself(&p.Pod, required, d.nodeCreatedAt()), sign, fresh)
+		d.enter(p, m.group, readiness.ByItself(p.Pod, required, d.nodeCreatedAt()), sign, fresh)
 	}
 }
 
@@ -77,7 +77,7 @@ func (d *domain) enter(p *pod, group int, given readiness.Members, sign int, fre
 // recount takes pods out of the sums, or enters them again.
 func (all *workloads) recount(pods []*pod, sign int, tx *transaction) {
 	for _, p := range pods {
-		for _, m := range p.memberships {
+		for _, m := range p.memberships() {
 			all.count(p, m, sign, false)
 			tx.touch(m.sequence.domainOf(p))
 		}

@@ -44,7 +44,7 @@ func (k *knowledge) mayBeScheduled(p *pod) bool { return k.isReleased(p) && !k.q
 
 // isReleased reports whether every sequence that has the pod releases it.
 func (k *knowledge) isReleased(p *pod) bool {
-	for _, m := range p.memberships {
+	for _, m := range p.memberships() {
 		if m.sequence.DryRun {
 			continue
 		}
@@ -62,13 +62,13 @@ func (k *knowledge) isReleased(p *pod) bool {
 // holding is the pod's place in the sequence that holds it, the first by namespace and name; nil if none does.
 func (k *knowledge) holding(p *pod) *membership {
 	var holding *membership
-	for i := range p.memberships {
-		m := &p.memberships[i]
+	for i := range p.memberships() {
+		m := &p.memberships()[i]
 		if k.holds(p, *m) && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
 			holding = m
 		}
 	}
-	if holding == nil && len(p.memberships) > 1 && !k.nodes.isReleasedOnNodes(p) {
+	if holding == nil && len(p.memberships()) > 1 && !k.nodes.isReleasedOnNodes(p) {
 		holding = &p.limits().needs[0] // no sequence by itself, but on every node some sequence
 	}
 	return holding
@@ -134,7 +134,7 @@ func (k *knowledge) holds(p *pod, m membership) bool {
 	case p.pin != nil:
 		return !k.nodes.isReleasedOnNodes(p) && !k.nodes.openOnPin(p.pin.Pin, m)
 	}
-	return p.memberships != nil && p.Wants() != nil && !p.Terminating && k.settings.isOurs(p)
+	return p.memberships() != nil && p.Wants() != nil && !p.Terminating && k.settings.isOurs(p)
 }
 
 // describe says what the domain waits for.

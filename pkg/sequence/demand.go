@@ -73,7 +73,7 @@ func (d *demand) countDone(revision string, sign int) {
 }
 
 func (d *demand) countClaimed(p *pod, revision string, sign int) {
-	if readiness.IsClaimed(&d.workload.Workload, &p.Pod, d.names(), d.group) {
+	if readiness.IsClaimed(&d.workload.Workload, p.Pod, d.names(), d.group) {
 		bump(&d.claimed, revision, sign)
 		d.refresh()
 	}

@@ -29,7 +29,7 @@
 //	podGroups   how many pods PodGroups ask for (podgroup.go)
 //	nodes       who may use which node: equivalence classes and pins (node.go, equivalenceclass.go, pin.go)
 //	questions   how far events have come, what was asked before something counts, and what is known of the answers (questions.go)
-//	published   what readers see without a lock (published.go, verdict.go)
+//	published   what readers see without waiting for an event (published.go, podtable.go, verdict.go)
 //
 // What needs several of them is a method of knowledge: the apply_ files enter events, settle.go works out what a transaction changed
 // and publishes it, judge.go says what a pod may do now, and changes.go how that differs from what was published.
@@ -44,8 +44,9 @@
 // requires. A demand is what a workload wants of the group that selects the pods it owns. A DaemonSet is due on the nodes where it
 // should have a pod. Unbound pods that may use the same nodes form an equivalence class; those that ask for one node have a
 // pin. A transaction is one event: objects are entered one by one, and only then does the engine settle what that changes.
-// What looks satisfied is unconfirmed until it is known that no event is missing. Published is what readers see without a
-// lock. A verdict is what the engine says of one pod that has no node. An empty node is one where a sequence has nothing.
+// What looks satisfied is unconfirmed until it is known that no event is missing. Published is what readers see without
+// waiting for an event. A verdict is what the engine says of one pod that has no node. An empty node is one where a sequence has
+// nothing.
 //
 // # Invariants
 //

@@ -195,5 +195,5 @@ func (d *domain) nodeCreatedAt() time.Time {
 
 // isDone reports whether a member has reached what its group requires.
 func (d *domain) isDone(p *pod, g *group) bool {
-	return readiness.IsDone(&p.Pod, g.Required, d.nodeCreatedAt())
+	return readiness.IsDone(p.Pod, g.Required, d.nodeCreatedAt())
 }

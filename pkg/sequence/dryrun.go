@@ -64,7 +64,7 @@ func (s *sequence) carryDryRun(old *sequence, now time.Time) {
 
 // noteDryRuns notes what sequences with a dry run would do with a pod.
 func (k *knowledge) noteDryRuns(p *pod) {
-	for _, m := range p.memberships {
+	for _, m := range p.memberships() {
 		if dry := m.sequence.dry; dry != nil {
 			k.noteDryRun(dry, p, m)
 		}
@@ -111,7 +111,7 @@ func (t trusting) Readiness(group int) progress.Readiness {
 // noteSighted notes which sequences with a dry run would have held a pod before it got the node with which it is first seen. Nobody
 // says that for pods of other schedulers, and under Continuous: the group of the pod may have been released then.
 func (k *knowledge) noteSighted(p sighted) {
-	for _, m := range p.memberships {
+	for _, m := range p.memberships() {
 		s := m.sequence
 		if s.dry == nil || (p.in != nil && p.in != s) || !p.Bound() || p.Terminating || s.Continuous || !k.settings.isOurs(p.pod) ||
 			p.CreatedAt.Time().Before(s.created) || s.domainOf(p.pod).releases(m.group) || m.waitsForAnswer(k.now) {

@@ -228,7 +228,7 @@ func (all *nodes) listClass(c *equivalenceClass) {
 
 // openTo reports whether the node is open to the pod in every sequence that has it.
 func (p *pod) openTo(name string) bool {
-	for _, m := range p.memberships {
+	for _, m := range p.memberships() {
 		if m.sequence.PerNode && !m.sequence.DryRun && !m.waitsForNothing() && m.sequence.stateOn(name, m.group) != placement.Open {
 			return false
 		}

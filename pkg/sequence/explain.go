@@ -28,10 +28,10 @@ func (e *Engine) Places(object *corev1.Pod) []Place {
 	defer e.mu.RUnlock()
 
 	p, _ := e.namespaces.find(object)
-	places := make([]Place, 0, len(p.memberships))
-	for _, m := range p.memberships {
+	places := make([]Place, 0, len(p.memberships()))
+	for _, m := range p.memberships() {
 		alone := *p
-		alone.memberships = []membership{m}
+		alone.setMemberships([]membership{m})
 		places = append(places, Place{
 			Sequence: m.sequence.Key, Group: m.group, Decision: e.decision(&alone),
 			Governed: e.settings.isOurs(p) || p.HasGate(m.sequence.Gate),
@@ -56,7 +56,7 @@ func (e *Engine) NodesOnTheWay(object *corev1.Pod, key types.NamespacedName) []s
 	}
 	var nodes []string
 	suits := placement.NewRequirement(wants)
-	for _, m := range p.memberships {
+	for _, m := range p.memberships() {
 		if m.sequence.Key != key || !m.sequence.PerNode {
 			continue
 		}

@@ -23,13 +23,13 @@ func TestHeldPods(t *testing.T) {
 	engine.ApplyPod(created("one", "4", 700))
 	engine.ApplyPod(two)
 	engine.ApplyPod(three)
-	assert.Equal(t, HeldPods{2, time.Unix(800, 0)}, engine.HeldPods(), "nothing holds the first group")
+	assert.Equal(t, HeldPods{2, time.Unix(800, 0).UTC()}, engine.HeldPods(), "nothing holds the first group")
 	assert.Zero(t, engine.ReleasedAt(two))
 
 	engine.Tick(time.Unix(1010, 0))
 	ready := makePod("one", "7").Node("n").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj()
 	engine.ApplyPod(ready)
-	assert.Equal(t, HeldPods{1, time.Unix(800, 0)}, engine.HeldPods())
+	assert.Equal(t, HeldPods{1, time.Unix(800, 0).UTC()}, engine.HeldPods())
 	assert.Equal(t, time.Unix(1010, 0), engine.ReleasedAt(two))
 	assert.Zero(t, engine.ReleasedAt(three))
 

@@ -19,9 +19,10 @@ func (s *sequence) inherit(old *sequence) {
 		state, was := d.groupState(i), before.peek(i)
 		state.members, state.podGroups, state.sums = was.members, was.podGroups, was.sums
 		for p := range state.members {
-			at := slices.IndexFunc(p.memberships, func(m membership) bool { return m.sequence == old })
-			p.memberships = slices.Clone(p.memberships) // others read it
-			p.memberships[at].sequence = s
+			at := slices.IndexFunc(p.memberships(), func(m membership) bool { return m.sequence == old })
+			memberships := slices.Clone(p.memberships()) // others read it
+			memberships[at].sequence = s
+			p.setMemberships(memberships)
 		}
 		for counted := range g.demands {
 			demand := counted.workload.demands[s]

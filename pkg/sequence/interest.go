@@ -22,8 +22,8 @@ func TargetNamespace(ps *v1alpha1.PodSequence) string {
 // Consents reports whether the annotation that lists them allows PodSequences of a namespace.
 func Consents(list, namespace string) bool { return spec.Allows(list, namespace) }
 
-// KnowsUnbound reports whether the engine knows the pod, and knows it without a node. It takes no lock.
+// KnowsUnbound reports whether the engine knows the pod, and knows it without a node. It waits for no event.
 func (e *Engine) KnowsUnbound(object *corev1.Pod) bool {
-	found, ok := e.published.pods.Load(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
-	return ok && found.(*publishedPod).uid == object.UID
+	seen := e.published.pods.load(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+	return seen != nil && seen.UID == object.UID
 }

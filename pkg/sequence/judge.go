@@ -62,12 +62,12 @@ func (v verdict) liftsMore(is verdict) bool {
 
 // verdict returns what is published of a pod with a UID; zero if nothing is.
 func (p *publishedPod) verdict(uid types.UID) verdict {
-	if p == nil || p.uid != uid {
+	if p == nil || p.UID != uid {
 		return verdict{}
 	}
 	v := verdict{held: p.held.Load(), reason: p.reason, limits: p.limits, opened: p.opened}
 	if !v.held {
-		v.lift = liftable(p.facts.Gates(), p.memberships)
+		v.lift = liftable(p.Gates(), p.memberships())
 	}
 	return v
 }

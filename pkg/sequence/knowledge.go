@@ -10,7 +10,7 @@ import (
 )
 
 // knowledge is what the API server last said, and what follows from it. The Engine's locks see to it that one event at a time changes it,
-// and that nobody looks at it meanwhile, except at what says that it takes no lock: published, unseen, the settings, and the moment.
+// and that nobody looks at it meanwhile, except at what says that it waits for no event: published, unseen, the settings, and the moment.
 //
 // Each of its parts has one job, and none has another. What needs several of them is a method of knowledge: to enter what changed, to
 // settle what follows, to judge pods.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -38,14 +39,14 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 	if p == nil || p.Bound() || !e.mayBeScheduled(p) {
 		return Lift{}
 	}
-	labels := p.Labels // the pod's own may be replaced when the lock is released
-	seen := p.released
+	seen := ptr.Deref(p.released, Question{})
 	if e.settings.isOurs(p) {
 		seen = p.firstSeen // whoever schedules it asks again when the gates are gone
 	}
 	return Lift{
-		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &labels}, Gates: p.liftable(),
-		Proof: proofOf(p.UID, p.memberships, false), Sighting: e.published.sighting(p.Namespace, seen), Now: e.published.sighting(p.Namespace, e.questions.presentSighting()),
+		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &p.Labels}, Gates: p.liftable(),
+		Proof: proofOf(p.UID, p.memberships(), false), Sighting: e.published.sighting(p.Namespace, seen),
+		Now: e.published.sighting(p.Namespace, e.questions.nowMoment()),
 	}
 }
 

@@ -83,7 +83,7 @@ func (all namespaces) find(object *corev1.Pod) (p *pod, known bool) {
 	if p != nil && p.UID == object.UID && p.SameVerdict(&unseen.VerdictFacts) {
 		return p, true
 	}
-	unseen.memberships = ns.place(unseen)
+	unseen.setMemberships(ns.place(unseen))
 	return unseen, false
 }
 

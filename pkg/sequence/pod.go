@@ -8,27 +8,26 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// pod is a pod, and what it is to the engine.
+// pod is a pod, and what it is to the engine. What it points to is shared: with other pods, and with who reads what is published.
 type pod struct {
-	inventory.Pod
-	*unbound // never nil, see newPod
+	*inventory.Pod // never nil, and never written to: another version takes its place
+	*unbound       // never nil, see newPod
 
-	memberships []membership // no element is ever written to: who reads what is published reads them too
+	places *[]membership // see memberships; never written to
 }
 
 // unbound is what matters of a pod only while it has no node. Pods that have one share a value that nobody writes to.
 type unbound struct {
-	firstSeen Sighting // when the engine came to know it, or came to know it without gates
-	released  Sighting // when it last was released with gates to lift
-	placed    Question // when what it belongs to last changed, in itself or in a sequence
+	firstSeen Question  // asks for all from before the engine came to know it, or came to know it without gates
+	released  *Question // the same of when it last was released with gates to lift; nil if it was not
+	placed    Question  // the same of when what it belongs to last changed, in itself or in a sequence
 
 	// class has the unbound pods with the same wants and the same places in sequences of node scope; nil for a pod that
 	// no such sequence keeps from any node, and for one that is pinned.
 	class *equivalenceClass
 	pin   *pin
 
-	confirmed uint64    // a moment until which no change that matters to it is missing
-	asks      []Subject // what must be known before it may be scheduled, see questions.go
+	confirmed uint64 // a moment until which no change that matters to it is missing
 	published *publishedPod
 }
 
@@ -36,7 +35,7 @@ type unbound struct {
 var bound = &unbound{}
 
 // newPod returns a pod of which nothing is known.
-func newPod() *pod { return &pod{unbound: bound} }
+func newPod() *pod { return &pod{Pod: &inventory.Pod{}, unbound: bound} }
 
 // membership is a pod's place in one sequence.
 type membership struct {
@@ -44,12 +43,35 @@ type membership struct {
 	group    int
 }
 
+// memberships are the pod's places, in no more than one group of a sequence. No element is ever written to.
+func (p *pod) memberships() []membership { return membershipsIn(p.places) }
+
+func membershipsIn(places *[]membership) []membership {
+	if places == nil {
+		return nil
+	}
+	return *places
+}
+
+// setMemberships gives the pod its places. Most pods have one, and all that have only that share it.
+func (p *pod) setMemberships(memberships []membership) {
+	switch len(memberships) {
+	case 0:
+		p.places = nil
+	case 1:
+		p.places = memberships[0].sequence.groups[memberships[0].group].onlyPlace
+	default:
+		p.places = &memberships
+	}
+}
+
 // viewPod is the pod as the engine has not entered it yet.
 func viewPod(object *corev1.Pod) *pod {
-	view := &pod{Pod: inventory.ViewPod(object), unbound: bound}
+	facts := inventory.ViewPod(object)
+	view := &pod{Pod: &facts, unbound: bound}
 	if !view.Bound() {
 		view.unbound = &unbound{
-			firstSeen: Sighting{Version: object.ResourceVersion},
+			firstSeen: Question{Version: object.ResourceVersion},
 			placed:    Question{Moment: math.MaxUint64, Version: object.ResourceVersion}, // until it is entered
 		}
 	}
@@ -64,7 +86,7 @@ func (p *pod) follow(before *pod, replace bool, tx *transaction) {
 		}
 		return
 	}
-	p.published, p.placed.Moment, p.asks = before.published, tx.Moment, before.asks
+	p.published, p.placed.Moment = before.published, tx.Moment
 	p.class, p.pin = before.class, before.pin // see classify
 	if before.UID == p.UID && !before.Bound() {
 		p.released, p.confirmed = before.released, before.confirmed
@@ -81,7 +103,7 @@ func (p *pod) follow(before *pod, replace bool, tx *transaction) {
 }
 
 // liftable returns the pod's gates that its sequences may lift.
-func (p *pod) liftable() []string { return liftable(p.Gates(), p.memberships) }
+func (p *pod) liftable() []string { return liftable(p.Gates(), p.memberships()) }
 
 func liftable(gates []string, memberships []membership) []string {
 	var lift []string
@@ -98,7 +120,7 @@ func liftable(gates []string, memberships []membership) []string {
 
 // isMemberOf reports whether the pod belongs to a sequence.
 func (p *pod) isMemberOf(s *sequence) bool {
-	for _, m := range p.memberships {
+	for _, m := range p.memberships() {
 		if m.sequence == s {
 			return true
 		}

@@ -26,7 +26,7 @@ func (all podGroups) apply(reference podgroups.Reference, minimum int, tx *trans
 	if g.minimum != minimum {
 		g.minimum = minimum
 		for p := range g.pods {
-			for _, m := range p.memberships {
+			for _, m := range p.memberships() {
 				tx.touchGroup(m.sequence.domainOf(p), m.group)
 			}
 		}

@@ -12,9 +12,9 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// published is what can be read without a lock.
+// published is what can be read without waiting for an event.
 type published struct {
-	pods       sync.Map    // *publishedPod by types.NamespacedName: those without a node
+	pods       podTable    // those without a node
 	namespaces sync.Map    // *publishedNamespace by name: those that have sequences
 	nodes      sync.Map    // *node by name
 	refusing   sync.Map    // names of namespaces that do not allow some sequence
@@ -27,28 +27,26 @@ func (p *published) asksNamespaces(namespace string) bool {
 	return refuses || p.selectors.Load()
 }
 
-// sighting completes the sighting of a pod with whether it matters what Namespaces say. It takes no lock.
-func (p *published) sighting(namespace string, seen Sighting) Sighting {
-	seen.AsksNamespaces = p.asksNamespaces(namespace)
-	return seen
+// sighting is that of a pod of a namespace, with whether it matters what Namespaces say. It takes no lock.
+func (p *published) sighting(namespace string, seen Question) Sighting {
+	return Sighting{Version: seen.Version, Moment: seen.Moment, AsksNamespaces: p.asksNamespaces(namespace)}
 }
 
-// publishedPod is what the engine says of a pod. Readers find all but held and times.released as it always was.
+// publishedPod is what the engine says of a pod. Readers find all but held and releasedAt as it always was.
 type publishedPod struct {
-	uid             types.UID
-	resourceVersion string
-	memberships     []membership // as of the pod: no element is ever written to
-	limits          *limits      // nil if nothing keeps the pod from any node
-	held            atomic.Bool
+	*inventory.Pod               // the version that it is about
+	places         *[]membership // as of the pod
+	firstSeen      Question      // the same
+	limits         *limits       // nil if nothing keeps the pod from any node
+	held           atomic.Bool
+	releasedAt     atomic.Int64 // when it was held last, in nanoseconds; 0 while it is held, and if it never was. For metrics.
 
 	// opened and reason are for the engine alone, see verdict.
 	opened uint64
 	reason reason
-
-	times     publishedTimes
-	firstSeen Sighting
-	facts     inventory.VerdictFacts
 }
+
+func (p *publishedPod) memberships() []membership { return membershipsIn(p.places) }
 
 // needs returns the pod's places that keep it from some nodes.
 func (p *publishedPod) needs() []membership {
@@ -61,12 +59,13 @@ func (p *publishedPod) needs() []membership {
 // holdsFor reports whether what is published holds for another version of the pod.
 func (p *publishedPod) holdsFor(object *corev1.Pod) bool {
 	view := inventory.ViewPod(object)
-	return p.facts.SameVerdict(&view.VerdictFacts)
+	return p.SameVerdict(&view.VerdictFacts)
 }
 
-func (p *publishedPod) sighting(object *corev1.Pod) Sighting {
-	if p == nil || p.uid != object.UID || len(object.Spec.SchedulingGates) == 0 && len(p.facts.Gates()) > 0 {
-		return Sighting{Version: object.ResourceVersion}
+// firstSeenAs asks for all from before the pod was first seen, without gates if the object has none.
+func (p *publishedPod) firstSeenAs(object *corev1.Pod) Question {
+	if p == nil || p.UID != object.UID || len(object.Spec.SchedulingGates) == 0 && len(p.Gates()) > 0 {
+		return Question{Version: object.ResourceVersion}
 	}
 	return p.firstSeen
 }
@@ -80,13 +79,9 @@ type publishedNamespace struct {
 // find returns what is published of a pod of this name. It is known if it is about this version of the pod, about a newer
 // one, or about one that belongs to the same groups and may use the same nodes.
 func (p *published) find(object *corev1.Pod) (seen *publishedPod, known bool) {
-	found, ok := p.pods.Load(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
-	if !ok {
-		return nil, false
-	}
-	seen = found.(*publishedPod)
-	return seen, !inventory.Newer(object.ResourceVersion, seen.resourceVersion) ||
-		(seen.uid == object.UID && seen.holdsFor(object))
+	seen = p.pods.load(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+	return seen, seen != nil && (!inventory.Newer(object.ResourceVersion, seen.ResourceVersion) ||
+		(seen.UID == object.UID && seen.holdsFor(object)))
 }
 
 // matchUnseen works out the memberships of a pod that is not known, and whether it is confirmed that all its sequences release it.
@@ -118,7 +113,7 @@ func (p *published) matchUnseen(object *corev1.Pod, set *settings) (memberships 
 func (p *published) forget(gone *pod) {
 	if gone.published != nil {
 		gone.published = nil
-		p.pods.Delete(types.NamespacedName{Namespace: gone.Namespace, Name: gone.Name})
+		p.pods.delete(types.NamespacedName{Namespace: gone.Namespace, Name: gone.Name})
 	}
 	if gone.Bound() {
 		gone.unbound = bound

@@ -16,10 +16,13 @@ type questions struct {
 	split       bool          // see Engine.VersionsIncomparable
 	relisted    confirmation.Relisted
 	unconfirmed map[string]*unconfirmed // by namespace
+	askedForPod map[*pod][]Subject      // what must be known before the pod may be scheduled
 	reachedAsOf reachedAsOf
 }
 
-func newQuestions() questions { return questions{unconfirmed: map[string]*unconfirmed{}} }
+func newQuestions() questions {
+	return questions{unconfirmed: map[string]*unconfirmed{}, askedForPod: map[*pod][]Subject{}}
+}
 
 // at makes the transaction of an event of this version. The compiler inlines it, so that the transaction of a pod's event is on the
 // stack.
@@ -67,9 +70,13 @@ func (q *questions) confirm(subject Subject, moment uint64, tx *transaction) {
 		tx.touch(d)
 	}
 	for p := range u.pods {
+		q.forgetPod(p)
 		tx.pods = append(tx.pods, p)
 	}
 	u.domains, u.pods = map[*domain]struct{}{}, map[*pod]struct{}{} // what is still unconfirmed comes back
+	if len(q.askedForPod) == 0 {
+		q.askedForPod = map[*pod][]Subject{} // a map keeps the room that it once needed
+	}
 }
 
 // known is the moment up to which no event of the subject is missing.
@@ -123,7 +130,7 @@ func (q *questions) askForPod(p *pod, m *membership, changes *Changes) {
 	for _, subject := range m.sequence.groups[m.group].subjectsBefore {
 		if q.known(subject) < question.Moment {
 			q.unconfirmedIn(subject.Namespace).pods[p] = struct{}{}
-			p.asks = append(p.asks, subject)
+			q.askedForPod[p] = append(q.askedForPod[p], subject)
 			changes.ask(subject, question)
 		}
 	}
@@ -131,15 +138,12 @@ func (q *questions) askForPod(p *pod, m *membership, changes *Changes) {
 
 // forgetPod has a pod, and forgetDomain a domain, not be looked at when an answer comes.
 func (q *questions) forgetPod(p *pod) {
-	if len(p.asks) == 0 {
-		return // nobody writes to what all bound pods share
-	}
-	for _, subject := range p.asks {
+	for _, subject := range q.askedForPod[p] {
 		if u := q.unconfirmed[subject.Namespace]; u != nil {
 			delete(u.pods, p)
 		}
 	}
-	p.asks = nil
+	delete(q.askedForPod, p)
 }
 
 func (q *questions) forgetDomain(d *domain) {
@@ -284,19 +288,14 @@ func (q *questions) earlyIn(p *pod) (*membership, bool) {
 	if p.Bound() || p.confirmed >= p.placed.Moment {
 		return nil, false
 	}
-	for i := range p.memberships {
-		m := &p.memberships[i]
+	for i := range p.memberships() {
+		m := &p.memberships()[i]
 		if s := m.sequence; s.groups[m.group].Awaited != 0 && !s.DryRun && (s.PerNode || s.Continuous) &&
 			q.knownOfAll(s.groups[m.group].subjectsBefore) < max(p.placed.Moment, q.relisted.Of(s.groups[m.group].subjectsBefore).Moment) {
 			return m, true
 		}
 	}
 	return nil, false
-}
-
-// presentSighting is that of a pod that is seen at this moment.
-func (q *questions) presentSighting() Sighting {
-	return Sighting{Version: q.newest, Moment: q.moment.Load()}
 }
 
 // nowMoment is a question about everything until now.

@@ -71,6 +71,9 @@ type group struct {
 	// demands are the workloads whose pods this group selects.
 	demands map[*demand]struct{}
 
+	// onlyPlace are the memberships of a pod that has only this one.
+	onlyPlace *[]membership
+
 	// namespaces are those where the group may have members. subjects are what matters to whether it is satisfied, and
 	// subjectsBefore what matters to whether the groups are satisfied that must be passed before it.
 	namespaces               map[string]struct{}
@@ -83,8 +86,10 @@ func newSequence(compiled *spec.Sequence, object *v1alpha1.PodSequence, cluster 
 		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: object, cluster: cluster, created: object.CreationTimestamp.Time,
 		domains: map[string]*domain{}, reaches: map[string]spec.Reach{}, classes: map[*equivalenceClass]struct{}{},
 	}
+	places, onlyPlaces := make([]membership, len(s.groups)), make([][]membership, len(s.groups))
 	for i, g := range compiled.Groups {
-		s.groups[i] = &group{Group: g, demands: map[*demand]struct{}{}, namespaces: map[string]struct{}{}}
+		places[i], onlyPlaces[i] = membership{s, i}, places[i:i+1:i+1]
+		s.groups[i] = &group{Group: g, demands: map[*demand]struct{}{}, namespaces: map[string]struct{}{}, onlyPlace: &onlyPlaces[i]}
 	}
 	s.dry = newDryRun(s)
 	return s

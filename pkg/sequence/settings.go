@@ -42,7 +42,7 @@ func (set *settings) needs(p *pod) []membership {
 		return nil
 	}
 	var needs []membership
-	for _, m := range p.memberships {
+	for _, m := range p.memberships() {
 		if m.sequence.PerNode && !m.sequence.DryRun && !m.waitsForNothing() {
 			needs = append(needs, m)
 		}

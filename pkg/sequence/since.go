@@ -87,7 +87,7 @@ func (d *domain) readyTimes(i int, k *knowledge) readiness.Times {
 		switch {
 		case d.isNode(), part == nil && !owner.unseen:
 			times.Add(p.ReadyAt.Time(), 1)
-		case part != nil && readiness.Expects(&part.workload.Workload, &p.Pod, owner.revision):
+		case part != nil && readiness.Expects(&part.workload.Workload, p.Pod, owner.revision):
 			ofDemand[part] = append(ofDemand[part], readiness.Time{At: p.ReadyAt.Time(), Pods: 1})
 		}
 	}

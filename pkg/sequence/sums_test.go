@@ -160,7 +160,7 @@ func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums
 	sums.pods[p.UID] = struct{}{}
 	if s.PerNode {
 		created := (&domain{node: e.nodes.byName[name]}).nodeCreatedAt()
-		sums.members.Add(readiness.OnNode(&p.Pod, required, created), +1)
+		sums.members.Add(readiness.OnNode(p.Pod, required, created), +1)
 		return
 	}
 	for _, reference := range p.PodGroups() {
@@ -168,22 +168,22 @@ func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums
 	}
 	naming := s.Names(p.Namespace)[p.Name]
 	for _, i := range naming {
-		sumsOf("", i).members.Add(readiness.Named(&p.Pod, s.Groups[i].Required), +1)
+		sumsOf("", i).members.Add(readiness.Named(p.Pod, s.Groups[i].Required), +1)
 	}
 	owner := e.workloads.ownerOf(p)
 	group, selected := groupOf[owner.workload]
-	if selected && group > m.group && readiness.IsClaimed(&owner.workload.Workload, &p.Pod, s.Names(p.Namespace), group) {
+	if selected && group > m.group && readiness.IsClaimed(&owner.workload.Workload, p.Pod, s.Names(p.Namespace), group) {
 		claimed[owner.workload][owner.revision]++
 	}
-	switch readiness.RoleOf(&p.Pod, len(naming) > 0 && naming[0] == m.group, selected && group == m.group, owner.unseen) {
+	switch readiness.RoleOf(p.Pod, len(naming) > 0 && naming[0] == m.group, selected && group == m.group, owner.unseen) {
 	case readiness.RoleOwned:
-		if p.Done(required) && owner.workload.Wants(&p.Pod) {
+		if p.Done(required) && owner.workload.Wants(p.Pod) {
 			done[owner.workload][owner.revision]++
 		}
 	case readiness.RoleUnseen:
 		sums.members.Add(readiness.UnseenOwner(), +1)
 	case readiness.RoleByItself:
-		sums.members.Add(readiness.ByItself(&p.Pod, required, time.Time{}), +1)
+		sums.members.Add(readiness.ByItself(p.Pod, required, time.Time{}), +1)
 	}
 }
 

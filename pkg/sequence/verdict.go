@@ -7,7 +7,7 @@ import (
 
 // The scheduler asks about pods under the lock of its queue, and in the one scheduling cycle that all its pods share. So it
 // must not wait for an event, however much work that is. The engine publishes its verdict on every pod that has no node, and
-// which sequences a namespace has. Who reads that takes no lock.
+// which sequences a namespace has. Who reads that waits for no event.
 //
 // An event publishes what it changed before it returns its Changes, and only when all groups stand where they will stand. A
 // reader sees what held before the event or after it, pod by pod. To see the former is to have asked before the event.
@@ -36,25 +36,26 @@ func (v Verdict) Proof(pod *corev1.Pod) string {
 // remembers to report its release when it comes to know it.
 func (e *Engine) Verdict(object *corev1.Pod) Verdict {
 	asks := e.published.asksNamespaces(object.Namespace)
-	v := e.verdict(object)
+	seen, held, memberships := e.verdict(object)
+	v := Verdict{Held: held, FirstSeen: e.published.sighting(object.Namespace, seen.firstSeenAs(object)), memberships: memberships}
 	// Before and after: it was either when the rest was read.
-	v.FirstSeen.AsksNamespaces = asks || e.published.asksNamespaces(object.Namespace)
+	v.FirstSeen.AsksNamespaces = asks || v.FirstSeen.AsksNamespaces
 	return v
 }
 
-func (e *Engine) verdict(object *corev1.Pod) Verdict {
+func (e *Engine) verdict(object *corev1.Pod) (seen *publishedPod, held bool, memberships []membership) {
 	seen, known := e.published.find(object)
 	if !known {
 		if memberships, released := e.published.matchUnseen(object, &e.settings); released {
-			return Verdict{FirstSeen: seen.sighting(object), memberships: memberships}
+			return seen, false, memberships
 		}
 		e.Remember(object)
 		// Once more: an event that brought the pod before the note does not know of the note.
 		if seen, known = e.published.find(object); !known {
-			return Verdict{Held: true, FirstSeen: seen.sighting(object)}
+			return seen, true, nil
 		}
 	}
-	return Verdict{Held: seen.held.Load(), FirstSeen: seen.sighting(object), memberships: seen.memberships}
+	return seen, seen.held.Load(), seen.memberships()
 }
 
 // Why says in words what a held pod waits for, as Decide does. It is empty if an event is under way: it does not wait to find
@@ -75,7 +76,7 @@ func (e *Engine) Why(object *corev1.Pod) string {
 // it on a node, it is the version of the object.
 func (e *Engine) FirstSeen(object *corev1.Pod) Sighting {
 	seen, _ := e.published.find(object)
-	return e.published.sighting(object.Namespace, seen.sighting(object))
+	return e.published.sighting(object.Namespace, seen.firstSeenAs(object))
 }
 
 // releasesUnseen reports whether the sequence releases such a pod permanently. Elsewhere a change from before the pod may not
@@ -101,29 +102,21 @@ func (k *knowledge) publish(p *pod) verdict {
 		return verdict{}
 	}
 	is, old := k.judge(p), p.published
-	if old != nil && old.uid == p.UID && old.resourceVersion == p.ResourceVersion && sameSlice(old.memberships, p.memberships) && old.limits == is.limits {
+	if old != nil && old.Pod == p.Pod && old.places == p.places && old.limits == is.limits {
 		old.opened, old.reason = is.opened, is.reason
-		old.times.note(old.held.Swap(is.held), is.held, k.now)
+		old.noteRelease(old.held.Swap(is.held), is.held, k.now)
 		return is
 	}
 	p.published = &publishedPod{
-		uid: p.UID, resourceVersion: p.ResourceVersion, firstSeen: p.firstSeen,
-		facts:       p.VerdictFacts,
-		memberships: p.memberships, limits: is.limits, opened: is.opened, reason: is.reason,
+		Pod: p.Pod, places: p.places, firstSeen: p.firstSeen, limits: is.limits, opened: is.opened, reason: is.reason,
 	}
 	p.published.held.Store(is.held)
-	p.published.times.created = p.CreatedAt.Time().Unix()
-	if old != nil && old.uid == p.UID {
-		p.published.times.released.Store(old.times.released.Load())
-		p.published.times.note(old.held.Load(), is.held, k.now)
+	if old != nil && old.UID == p.UID {
+		p.published.releasedAt.Store(old.releasedAt.Load())
+		p.published.noteRelease(old.held.Load(), is.held, k.now)
 	}
-	k.published.pods.Store(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.published)
+	k.published.pods.store(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.published)
 	return is
-}
-
-// sameSlice reports whether two slices of memberships are one. What is in them is never overwritten.
-func sameSlice(a, b []membership) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // MaxMatchCost bounds what is done for a pod that the engine does not know, in labels that are compared: about 0.1 ms.

@@ -94,7 +94,7 @@ func (all *workloads) ownerOf(p *pod) owner {
 		}
 		return owner{unseen: true}
 	}
-	return owner{workload: controller, revision: controller.RevisionOf(&p.Pod)}
+	return owner{workload: controller, revision: controller.RevisionOf(p.Pod)}
 }
 
 // newestReplicaSet is the one that has the Deployment's template, by Kubernetes' own rule; empty if there is none yet.

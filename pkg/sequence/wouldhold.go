@@ -53,10 +53,10 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 		return Hold{}
 	}
 	p := viewPod(object)
-	p.memberships = ns.place(p)
+	p.setMemberships(ns.place(p))
 	var holding *membership
-	for i := range p.memberships {
-		m := &p.memberships[i]
+	for i := range p.memberships() {
+		m := &p.memberships()[i]
 		governed := e.settings.isOurs(p) || p.HasGate(m.sequence.Gate)
 		if governed && m.blocked() && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
 			holding = m
@@ -141,7 +141,7 @@ func (search *pausedSearch) group(s *sequence, i int) {
 		if p.Bound() {
 			continue
 		}
-		for _, m := range p.memberships {
+		for _, m := range p.memberships() {
 			if m.sequence != s && !m.sequence.PerNode {
 				search.groups(m.sequence, m.lacking())
 			}
