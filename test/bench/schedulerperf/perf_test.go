@@ -43,6 +43,7 @@ func BenchmarkPerfScheduling(b *testing.B) {
 	content, err := json.Marshal(map[string]float64{
 		"pods": float64(watch.bound), "seconds": watch.took().Seconds(),
 		"pods/s":    float64(watch.bound-1) / watch.took().Seconds(),
+		"CPU us":    float64(watch.spent().Microseconds()) / float64(watch.bound-1),
 		"changes/s": churn.rate(),
 	})
 	if err != nil {
