@@ -3,13 +3,14 @@ package sequence
 import (
 	"hash/maphash"
 	"iter"
+	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// podTable has what is published of pods by namespace and name. Who reads waits at most until one entry is stored. A sync.Map has
-// readers wait for nothing, but takes 140 bytes a pod, and this takes 60. The zero value is an empty table.
+// podTable has what is published of pods by namespace and name. Who reads waits until one entry is stored, at most until all looks at
+// a part. A sync.Map has readers wait for nothing, but takes 140 bytes a pod, and this takes 60. The zero value is an empty table.
 type podTable struct {
 	parts [64]podTablePart
 }
@@ -17,12 +18,14 @@ type podTable struct {
 type podTablePart struct {
 	mu   sync.RWMutex
 	pods map[types.NamespacedName]*publishedPod
+	most int // that it has had room for
 }
 
 var podTableSeed = maphash.MakeSeed()
 
 func (t *podTable) part(key types.NamespacedName) *podTablePart {
-	return &t.parts[maphash.String(podTableSeed, key.Name)%uint64(len(t.parts))]
+	hash := maphash.String(podTableSeed, key.Namespace) + 3*maphash.String(podTableSeed, key.Name)
+	return &t.parts[hash%uint64(len(t.parts))]
 }
 
 // load returns nil if nothing is published of the pod.
@@ -42,14 +45,16 @@ func (t *podTable) store(key types.NamespacedName, pod *publishedPod) {
 		part.pods = map[types.NamespacedName]*publishedPod{}
 	}
 	part.pods[key] = pod
+	part.most = max(part.most, len(part.pods))
 }
 
 func (t *podTable) delete(key types.NamespacedName) {
 	part := t.part(key)
 	part.mu.Lock()
 	defer part.mu.Unlock()
-	if delete(part.pods, key); len(part.pods) == 0 {
-		part.pods = nil // a map keeps the room that it once needed
+	if delete(part.pods, key); len(part.pods) <= part.most/4 { // a map keeps the room that it once needed
+		part.most = len(part.pods)
+		part.pods = maps.Collect(maps.All(part.pods))
 	}
 }
 

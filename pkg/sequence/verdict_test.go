@@ -325,12 +325,18 @@ func TestNoEventLetsAPodPassThatMustWaitBeforeAndAfter(t *testing.T) {
 				if !assert.True(t, engine.Verdict(p).Held, p.Name) {
 					return
 				}
+				if !assert.True(t, engine.KnowsUnbound(p)) || !assert.NotZero(t, engine.FirstSeen(p)) || !assert.Zero(t, engine.ReleasedAt(p)) {
+					return
+				}
 				if placements[i] == nil {
 					placements[i] = engine.Placement(p)
 				}
 				if !assert.NotNil(t, placements[i], p.Name) || !assert.True(t, placements[i].Open(node.Name).Held, p.Name) {
 					return
 				}
+			}
+			if !assert.Equal(t, len(pods), engine.HeldPods().Pods) {
+				return
 			}
 			select {
 			case asked <- struct{}{}:
@@ -345,9 +351,14 @@ func TestNoEventLetsAPodPassThatMustWaitBeforeAndAfter(t *testing.T) {
 		list := make([]*corev1.Pod, len(pods))
 		for i, p := range pods {
 			list[i] = p.DeepCopy()
-			list[i].ResourceVersion = strconv.Itoa(version)
+			list[i].ResourceVersion = strconv.Itoa(version * 10)
 		}
-		engine.ReplacePods(list, strconv.Itoa(version))
+		engine.ReplacePods(list, strconv.Itoa(version*10))
+		for _, p := range list { // another version that differs in nothing else
+			next := p.DeepCopy()
+			next.ResourceVersion = strconv.Itoa(version*10 + 1)
+			engine.ApplyPod(next)
+		}
 		if version%20 == 0 {
 			select {
 			case <-asked: // it has asked of all since the last time

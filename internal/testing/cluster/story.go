@@ -183,8 +183,8 @@ func (s *Story) Events(name string) []eventsv1.Event {
 // Without has something happen while a component is down. It is up again even if the test fails: others share the cluster.
 func (s *Story) Without(component string, happens func()) {
 	s.Helper()
-	require.NoError(s, s.Cluster.Kill(s.Ctx, component))
 	defer func() { require.NoError(s, s.Cluster.StartComponent(s.Ctx, component)) }()
+	require.NoError(s, s.Cluster.Kill(s.Ctx, component))
 	happens()
 }
 
