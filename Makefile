@@ -177,6 +177,9 @@ docker-build: ## Build the images of both programs with Docker, of the name IMG;
 # All packages that tests are linked from, but for those that only a test has.
 test_packages := -deps -test -f '{{if and .GoFiles (ne .Name "main") (not .ForTest) (not .Standard)}}{{.ImportPath}}{{end}}' ./...
 
+# Tests import a loader of Go plugins, Kustomize's, so that by default the C compiler's linker takes part: twice the work.
+go_test := $(GO) test -vet=off -ldflags=-linkmode=internal
+
 # Compilers and tests have memory enough, and too few processors, to collect garbage often.
 test: export GOGC ?= 400
 .PHONY: test
@@ -185,11 +188,11 @@ test: ## Run all tests, on a real control plane where they need one
 	@$(MAKE) --no-print-directory -j 2 build build-helm
 	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
 	@# `make verify` has go vet look at everything.
-	$(GO) test -vet=off $$($(GO) list ./... | grep -v /test/)
+	$(go_test) $$($(GO) list ./... | grep -v /test/)
 	for module in images charts; do $(GO) -C hack/$$module test -vet=off ./... || exit 1; done
-	# Two packages at a time leave a fifth of two processors idle: tests wait for one another. One package has benchmarks only,
-	# and takes long to link.
-	$(GO) test -vet=off -p 3 -timeout 90m $$($(GO) list ./test/... | grep -v /schedulerperf)
+	# Two packages at a time leave a fifth of two processors idle: tests wait for one another. Those that wait most begin first, or they
+	# would be alone at the end. One package has benchmarks only, and takes long to link.
+	$(go_test) -p 3 -timeout 90m $$($(GO) list ./test/integration ./test/prove ./test/bench ./test/... | grep -v /schedulerperf)
 
 STEPS ?= 2000000
 

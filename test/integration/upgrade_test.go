@@ -39,13 +39,14 @@ func anEarlierRelease(t *testing.T) release {
 	return release{filepath.Join(*earlierRelease, "bin"), os.DirFS(filepath.Join(*earlierRelease, "manifests"))}
 }
 
-// A thousand pods are held while our programs, our kinds and all else that we install are replaced. None is released early, none
-// is forgotten, and what was passed before stays passed, though the pods that passed it are gone. `make upgrade-test` does so from
-// a real earlier release, and back to it.
-func TestUpgradeAndRollBackWithAThousandPodsHeld(t *testing.T) {
+// Pods of twenty sequences are held while our programs, our kinds and all else that we install are replaced. None is released early,
+// none is forgotten, and what was passed before stays passed, though the pods that passed it are gone. `make upgrade-test` does so
+// from a real earlier release, and back to it, with a thousand pods.
+func TestUpgradeAndRollBackWhilePodsAreHeld(t *testing.T) {
 	t.Parallel()
-	changes := map[string][2]release{"upgrade": {anEarlierRelease(t), thisRelease(t)}}
+	changes, podsOfShop := map[string][2]release{"upgrade": {anEarlierRelease(t), thisRelease(t)}}, int32(10)
 	if *earlierRelease != "" {
+		podsOfShop = 50
 		changes["roll-back"] = [2]release{thisRelease(t), anEarlierRelease(t)}
 	}
 	for name, change := range changes {
@@ -53,7 +54,7 @@ func TestUpgradeAndRollBackWithAThousandPodsHeld(t *testing.T) {
 			from, to := change[0], change[1]
 			env := startCluster(t, controlplane.Options{Bin: from.bin, Manifests: from.manifests})
 			s := newStoryIn(t, env)
-			shops := s.holdThousand()
+			shops := s.holdShops(podsOfShop)
 
 			for _, program := range []string{controlplane.PodSequenceController, controlplane.PodSequenceScheduler} {
 				require.NoError(t, env.ApplyOf(s.Ctx, to.manifests, "sandbox"))
@@ -72,17 +73,15 @@ func TestUpgradeAndRollBackWithAThousandPodsHeld(t *testing.T) {
 				s.makeReady(shop+"-db", shop+"-late")
 			}
 			for _, shop := range shops {
-				s.Await("all pods of "+shop+" to be bound", func() bool { return len(s.boundPods(shop)) == podsOfShop })
+				s.Await("all pods of "+shop+" to be bound", func() bool { return len(s.boundPods(shop)) == int(podsOfShop) })
 			}
 		})
 	}
 }
 
-const podsOfShop = 50
-
-// holdThousand makes twenty sequences whose first group is passed and gone, and whose second is not ready. The third has fifty
-// pods, in every fourth sequence gated ones of another scheduler.
-func (s *story) holdThousand() (shops []string) {
+// holdShops makes twenty sequences whose first group is passed and gone, and whose second is not ready. The third has so many pods, in
+// every fourth sequence gated ones of another scheduler.
+func (s *story) holdShops(podsOfShop int32) (shops []string) {
 	s.Helper()
 	for i := range 20 {
 		shop := fmt.Sprintf("shop-%d", i)
@@ -106,7 +105,7 @@ func (s *story) holdThousand() (shops []string) {
 	for _, shop := range shops {
 		s.AwaitGone(s.Pod(shop + "-init"))
 		s.Await("the pods of "+shop, func() bool {
-			return len(s.podsOf(shop, func(*corev1.Pod) bool { return true })) == podsOfShop
+			return len(s.podsOf(shop, func(*corev1.Pod) bool { return true })) == int(podsOfShop)
 		})
 	}
 	return shops

@@ -68,7 +68,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		controlplane.PodSequenceScheduler, controlplane.PodSequenceController, controlplane.ControllerManager,
 		controlplane.APIServer, controlplane.Etcd,
 	} {
-		for _, pods := range []int{50, 200} {
+		for _, pods := range []int{30, 120} {
 			t.Run(fmt.Sprintf("%s, %d pods", victim, pods), func(t *testing.T) {
 				s := newStoryIn(t, env)
 				s.startMany(pods)
