@@ -100,8 +100,8 @@ func (d *domain) evaluate(k *knowledge, tx *transaction) {
 			question, version = k.questions.nowMoment(), k.questions.newest // until now nothing of it was looked at
 		}
 		state.changed, state.asOf = state.changed.And(question), inventory.Newest(state.asOf, version)
-		if need.Ready = 0; !state.satisfied || need != state.needThen || tx.relisted {
-			state.question, state.needThen, state.confirmed = state.changed, need, false
+		if need.Ready = 0; !state.satisfied || need != state.lastNeed || tx.relisted {
+			state.question, state.lastNeed, state.confirmed = state.changed, need, false
 		}
 		if g := d.sequence.groups[i]; g.watchedSince.IsZero() {
 			g.watchedSince = k.now.Truncate(time.Second)
@@ -127,7 +127,7 @@ func (d *domain) advance(now time.Time) {
 	d.Advance(facts, now)
 	d.askAgainOfReached()
 	d.wake = d.NextWake(facts, now)
-	d.onTheWay = d.OnTheWay(facts, func(group int) bool { return d.need(group).Expected > 0 }, now)
+	d.onTheWay = d.OnTheWay(facts, d.expects, now)
 	if d.isNode() && len(d.groupStates) == 0 {
 		d.Compact(s.Sequence)
 	}
@@ -174,7 +174,7 @@ func (d *domain) carry(old *domain, same spec.Same) {
 		if before := old.find(earlier); before != nil && before.satisfied {
 			state := d.groupState(i)
 			state.satisfied, state.confirmed, state.waitConfirmed, state.since = true, before.confirmed, before.waitConfirmed, before.since
-			state.changed, state.question, state.asOf, state.needThen = before.changed, before.question, before.asOf, before.needThen
+			state.changed, state.question, state.asOf, state.lastNeed = before.changed, before.question, before.asOf, before.lastNeed
 		} else if state := d.find(i); state != nil && old.evaluated {
 			state.lacked = !old.looksSatisfied(earlier)
 		}

@@ -23,7 +23,7 @@ type groupState struct {
 	changed, question Question
 	asOf              string         // the newest version of the events that changed these sums
 	reachedAsOf       Question       // about everything until the groups were passed that it waits for, if it was reached since
-	needThen          readiness.Need // what was needed then; ready is not looked at
+	lastNeed          readiness.Need // what was needed when it was last evaluated; ready is not looked at
 
 	satisfied     bool
 	lacked        bool      // it was not satisfied under the spec before, and has not been looked at since
@@ -53,6 +53,12 @@ func (d *domain) facts(i int) readiness.Group {
 func (d *domain) need(i int) readiness.Need {
 	facts := d.facts(i)
 	return facts.Need()
+}
+
+// expects reports whether the group has a pod in this domain, or should have one, as of when it was last evaluated.
+func (d *domain) expects(group int) bool {
+	state := d.find(group)
+	return state != nil && state.lastNeed.Expected > 0
 }
 
 // missing is the number of DaemonSets that should have a pod on the domain's node and have not.

@@ -98,7 +98,7 @@ func (s *sequence) confirmGroupsAnew(before, after spec.Reach, now Question, tx 
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if before.Has(state.group) != after.Has(state.group) {
-				state.dirty, state.needThen, state.changed = true, readiness.Need{Required: -1}, state.changed.And(now)
+				state.dirty, state.lastNeed, state.changed = true, readiness.Need{Required: -1}, state.changed.And(now)
 				state.witness = confirmation.Witness{}
 				tx.touch(d)
 			}

@@ -100,8 +100,9 @@ func (s *State) passIfDone(d Domain, group int, now time.Time) {
 	var at time.Time
 	ok := false
 	if s.Reached.Has(group) {
-		s.noteSatisfied(d, group, now)
-		at, ok = s.IsDone(d, group, now)
+		readiness := d.Readiness(group)
+		s.noteSatisfied(d, group, &readiness, now)
+		at, ok = s.isDone(d, group, &readiness, now)
 	}
 	if !ok && !proven {
 		return
@@ -118,10 +119,15 @@ func (s *State) passIfDone(d Domain, group int, now time.Time) {
 
 // IsDone reports whether a group that is reached is passed now, and when it was.
 func (s *State) IsDone(d Domain, group int, now time.Time) (at time.Time, ok bool) {
+	readiness := d.Readiness(group)
+	return s.isDone(d, group, &readiness, now)
+}
+
+func (s *State) isDone(d Domain, group int, readiness *Readiness, now time.Time) (at time.Time, ok bool) {
 	if d.OnNode && !d.Known {
 		return time.Time{}, false // it may be gone, and it is not known which groups are for it
 	}
-	g, readiness := d.Groups[group], d.Readiness(group)
+	g := d.Groups[group]
 	if readiness.Elsewhere {
 		return s.skippedAt(d, group), true
 	}
@@ -143,8 +149,7 @@ func (s *State) IsDone(d Domain, group int, now time.Time) (at time.Time, ok boo
 // noteSatisfied remembers of a released group that it was satisfied: it has no time-out any more. One that was too late, and
 // that the groups after it no longer wait for, must have been satisfied for as long as they would have waited. One that is not for
 // this node is not looked at.
-func (s *State) noteSatisfied(d Domain, group int, now time.Time) {
-	readiness := d.Readiness(group)
+func (s *State) noteSatisfied(d Domain, group int, readiness *Readiness, now time.Time) {
 	if (!readiness.Confirmed && !readiness.Witnessed) || readiness.Elsewhere || readiness.NeedsNothing || (d.Suspended && !s.Released.Has(group)) {
 		return
 	}
