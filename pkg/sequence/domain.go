@@ -99,7 +99,11 @@ func (d *domain) evaluate(k *knowledge, tx *transaction) {
 		if state.changed.Moment == 0 {
 			question, version = k.questions.nowMoment(), k.questions.newest // until now nothing of it was looked at
 		}
-		state.changed, state.asOf = state.changed.And(question), inventory.Newest(state.asOf, version)
+		state.changed = state.changed.And(question)
+		if version != question.Version { // else it is the newest of all
+			version = inventory.Newest(state.asOf, version)
+		}
+		state.asOf = version
 		if need.Ready = 0; !state.satisfied || need != state.lastNeed || tx.relisted {
 			state.question, state.lastNeed, state.confirmed = state.changed, need, false
 		}

@@ -31,7 +31,7 @@ func (w *Witness) Call(question Question, asOf string, since time.Time) {
 // Notice takes an event of a version that changed the group. One from before what was noted speaks against it: it was missing. So
 // does one of which nobody can say when it happened.
 func (w *Witness) Notice(version string, comparable bool) {
-	if !comparable || !inventory.Behind(w.AsOf, version) {
+	if w.Waits() && (!comparable || !inventory.Behind(w.AsOf, version)) {
 		w.Question = Question{}
 	}
 }

@@ -181,8 +181,10 @@ func (s *State) NextWake(d Domain, now time.Time) time.Time {
 		}
 	}
 	for i := range s.Undecided(d).All() {
-		if readiness := d.Readiness(i); readiness.Satisfied {
-			soonest(WaitOver(d.Groups[i], readiness.Since))
+		if g := d.Groups[i]; g.Wait > 0 {
+			if readiness := d.Readiness(i); readiness.Satisfied {
+				soonest(WaitOver(g, readiness.Since))
+			}
 		}
 	}
 	for i := range s.Current().All() {
