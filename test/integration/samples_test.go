@@ -92,6 +92,7 @@ func TestSampleGPUWorkers(t *testing.T) {
 	for _, name := range []string{"node-2", "node-3"} {
 		s.giveGPUs(name)
 	}
+	s.awaitSeenByDaemonSets("nvidia.com/gpu.present", 2)
 	s.applySample("gpu-workers.yaml")
 	plugins := s.awaitWorking("device-plugin", 2)
 	s.makeReady(plugins[0])
@@ -125,6 +126,19 @@ func (s *story) giveGPUs(name string) {
 	}
 	set(`"true"`, `"2"`)
 	s.Cleanup(func() { set("null", "null") })
+}
+
+// awaitSeenByDaemonSets waits until the controller of DaemonSets knows that so many nodes have a label. Until then it wants no pod there,
+// and a group is satisfied with that.
+func (s *story) awaitSeenByDaemonSets(label string, nodes int32) {
+	s.Helper()
+	set := s.daemonSet("seen", "seen")
+	set.Spec.Template.Spec.NodeSelector = map[string]string{label: "true"}
+	s.Create(set)
+	s.Await("DaemonSets to want pods on nodes with "+label, func() bool {
+		return cluster.Get(s.Story, &appsv1.DaemonSet{}, set.Name).Status.DesiredNumberScheduled == nodes
+	})
+	s.Delete(set)
 }
 
 // The last group has every pod of the namespace, so there is no room for a fence in it.
