@@ -100,7 +100,7 @@ func (d *domain) evaluate(k *knowledge, tx *transaction) {
 			question, version = k.questions.nowMoment(), k.questions.newest // until now nothing of it was looked at
 		}
 		state.changed = state.changed.And(question)
-		if version != question.Version { // else it is the newest of all
+		if version == "" || version != question.Version { // else it is the newest of all
 			version = inventory.Newest(state.asOf, version)
 		}
 		state.asOf = version

@@ -153,7 +153,8 @@ func (s *State) noteSatisfied(d Domain, group int, readiness *Readiness, now tim
 	if (!readiness.Confirmed && !readiness.Witnessed) || readiness.Elsewhere || readiness.NeedsNothing || (d.Suspended && !s.Released.Has(group)) {
 		return
 	}
-	if !s.TimedOut(d, group, now) || !now.Before(WaitOver(d.Groups[group], readiness.Since)) {
+	g := d.Groups[group]
+	if !s.TimedOut(d, group, now) || g.Wait == 0 || !now.Before(WaitOver(g, readiness.Since)) {
 		s.Once.Add(group)
 	}
 }

@@ -139,6 +139,18 @@ func TestAGroupIsInTimeIfItWasReadyBeforeItsDeadline(t *testing.T) {
 	}
 }
 
+// The clock of this machine may have been set back since. Without a wait nothing will look at the group again at that time.
+func TestALateGroupWithoutAWaitIsSatisfiedOnceThoughTheClockIsBehindIt(t *testing.T) {
+	d := Domain{Sequence: diamond(), Facts: facts{ready: map[int]int{0: 20}, origin: Origin{Created: epoch}}}
+	d.Continuous, d.Groups[0].Timeout, d.Groups[0].ContinueOnTimeout = true, 10*time.Second, true
+	s := State{}
+	s.Advance(d, at(15))
+	assert.Zero(t, s.NextWake(d, at(15)))
+	d.Facts = facts{origin: Origin{Created: epoch}}
+	s.Advance(d, at(30))
+	assert.False(t, s.Reached.Has(1), "the group broke after it was satisfied: it has no time-out any more")
+}
+
 func TestATimeoutOnANodeCountsAnewWhereNobodySawThatItWasOver(t *testing.T) {
 	tests := map[string]struct {
 		watched      int
