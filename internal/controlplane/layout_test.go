@@ -64,3 +64,18 @@ func TestPortsAreDistinctAndFree(t *testing.T) {
 		seen[port] = true
 	}
 }
+
+// A component that was killed comes back to its port, whatever cluster was started meanwhile.
+func TestAPortIsNotHandedOutAgainSoon(t *testing.T) {
+	seen := map[int]bool{}
+	for range 50 {
+		pool := &portPool{}
+		for range 10 {
+			port, err := pool.take()
+			require.NoError(t, err)
+			assert.False(t, seen[port], "port %d is handed out again", port)
+			seen[port] = true
+		}
+		pool.release() // as if the components were down
+	}
+}
