@@ -92,8 +92,60 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 			steps: []step{order("s", named("a"), tier("db"), tier("app")), deployment("db", "db", 1, imageOfDeployment("v2")), dbSet,
 				up("db", "db-1", "a")}, wantEarly: true,
 		},
-		"a StatefulSet on its way out asks for nothing": {
-			steps: []step{tiers, statefulSet("db", "db", 2, goingOut), create("own", labelled("tier", "db")), ready("own")},
+		"a StatefulSet on its way out satisfies nobody": {
+			steps: []step{tiers, statefulSet("db", "db", 2, goingOut), up("db", "db", "db-0", "db-1")}, wantEarly: true,
+		},
+		"a StatefulSet on its way out asks for what it asked for": {
+			steps: []step{tiers, statefulSet("db", "db", 2, goingOut), create("own", labelled("tier", "db")), ready("own")}, wantEarly: true,
+		},
+		"a number is not reached by pods of a StatefulSet on its way out": {
+			steps: []step{quorum("1"), statefulSet("db", "db", 2, goingOut), up("db", "db", "db-0")}, wantEarly: true,
+		},
+		"a StatefulSet that is gone asks for nothing": {
+			steps: []step{tiers, statefulSet("db", "db", 2), create("own", labelled("tier", "db")), statefulSet("db", "db", 2, goingOut),
+				statefulSet("db", "db", 2, setIsGone), ready("own")},
+		},
+		"a complete Job on its way out is complete": {
+			steps: []step{order("s", tier("db", completed), tier("app")), job("db", "db", 1, 1, completeJob, jobGoesOut)},
+		},
+		"a Job on its way out that is not complete": {
+			steps: []step{order("s", tier("db", completed), tier("app")), job("db", "db", 2, 2, jobGoesOut),
+				job("seed", "db", 1, 1, completeJob), create("a", labelled("tier", "db"), of("db"), succeeded)}, wantEarly: true,
+		},
+		"a Job that failed and is gone is still missing": {
+			steps: []step{order("s", tier("db", completed), tier("app")), job("db", "db", 1, 1, failedJob), job("seed", "db", 1, 1, completeJob),
+				job("db", "db", 1, 1, failedJob, jobIsGone)}, wantEarly: true,
+		},
+		"a Job that failed and was created again says for itself what it is": {
+			steps: []step{order("s", tier("db", completed), tier("app")), job("db", "db", 1, 1, failedJob), job("db", "db", 1, 1, failedJob, jobIsGone),
+				job("db", "db", 1, 1, madeAgain, completeJob)},
+		},
+		"a Job that failed and is gone from before the sequence is not missing": {
+			steps: []step{job("db", "db", 1, 1, failedJob), job("db", "db", 1, 1, failedJob, jobIsGone),
+				order("s", tier("db", completed), tier("app")), job("seed", "db", 1, 1, completeJob)},
+		},
+		"a pod that failed and is gone is still missing": {
+			steps: []step{tiers, create("a", labelled("tier", "db"), failed), create("b", labelled("tier", "db")), remove("a"), ready("b")}, wantEarly: true,
+		},
+		"a pod that failed and was created again": {
+			steps: []step{tiers, create("a", labelled("tier", "db"), failed), create("b", labelled("tier", "db")), remove("a"),
+				create("a", labelled("tier", "db")), ready("a"), ready("b")},
+		},
+		"a pod that failed and is being deleted is still missing": {
+			steps:     []step{tiers, create("a", labelled("tier", "db"), failed), create("b", labelled("tier", "db")), terminate("a"), ready("b")},
+			wantEarly: true,
+		},
+		"an older Job of a CronJob does not take the place of one that went before it was complete": {
+			steps: []step{tiers, job("new", "db", 1, 1, ofCronJob(1)), job("old", "db", 1, 1, completeJob, ofCronJob(0)),
+				job("new", "db", 1, 1, ofCronJob(1), jobIsGone)}, wantEarly: true,
+		},
+		"a DaemonSet's pod of an old generation and the newest hash": {
+			steps: []step{tiers, daemonSet("db", "db", 2, templateGeneration("3")),
+				create("a", labelled("tier", "db", "pod-template-generation", "3", "controller-revision-hash", "h"), of("db"), isNow(corev1.ConditionTrue)),
+				create("b", labelled("tier", "db", "pod-template-generation", "1", "controller-revision-hash", "h"), of("db"), isNow(corev1.ConditionTrue))},
+		},
+		"a DaemonSet's pod of an old generation that its controller takes for up to date": {
+			steps: []step{tiers, daemonSet("db", "db", 1, templateGeneration("2"), allUpdated), up("db", "db", "a")},
 		},
 		"a DaemonSet with a pod missing": {steps: []step{tiers, daemonSet("db", "db", 2), up("db", "db", "a")}, wantEarly: true},
 		"a DaemonSet with all":           {steps: []step{tiers, daemonSet("db", "db", 2), up("db", "db", "a", "b")}},

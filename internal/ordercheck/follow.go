@@ -9,6 +9,12 @@ import (
 func (v *version) followPod(was *podFacts, w *world, e event) {
 	if len(v.groupsIn(e.pod.Namespace)) > 0 {
 		touched := v.touchedBy(was, w)
+		if e.pod.failed && e.pod.owner.uid == "" {
+			v.knew.Insert(e.pod.uid)
+		}
+		if len(w.in(e.pod.Namespace).lost) > 0 || was != nil && was.failed {
+			touched = touched.Union(v.bySelector()) // one of the lost may have a successor, or be one more
+		}
 		v.displace(e.pod.NamespacedName)
 		current := w.get(e.pod.Namespace, e.pod.Name)
 		if current != nil {
@@ -74,6 +80,9 @@ func (v *version) followWorkload(was *workloadFacts, w *world, e event) {
 			delete(v.homes, f.uid)
 		} else {
 			v.house(f)
+		}
+		if f.job != nil && f.job.failed && !e.deleted {
+			v.knew.Insert(f.uid)
 		}
 		switch {
 		case !v.perNode:

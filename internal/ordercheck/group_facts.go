@@ -62,6 +62,9 @@ type enough struct {
 	number  int
 }
 
+// none reports whether a group needs no member, whatever there is of it.
+func (e enough) none() bool { return e.text != "" && !e.percent && e.number <= 0 }
+
 // of is how many of the expected members are enough.
 func (e enough) of(expected int) int {
 	switch {

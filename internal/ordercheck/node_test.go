@@ -90,9 +90,9 @@ func TestJudgeLooksAtEachNode(t *testing.T) {
 				create("too-1", labelled("tier", "csi"), of("csi-too"), at("node-1")), edit("too-1", failed), passing(late), app},
 			wantEarly: []string{"shop/app"}, wantBindings: 3,
 		},
-		"a DaemonSet on its way out is not waited for": {
-			steps:        []step{nodes, driver, csi, on1, ready("csi-1"), daemonSet("csi-too", "csi", 2, leaving), passing(late), app},
-			wantBindings: 2,
+		"a DaemonSet on its way out is waited for until it is gone": {
+			steps:     []step{nodes, driver, csi, on1, ready("csi-1"), daemonSet("csi-too", "csi", 2, leaving), passing(late), app},
+			wantEarly: []string{"shop/app"}, wantBindings: 2,
 		},
 		"a terminating driver pod does not stand for its DaemonSet": {
 			steps: []step{nodes, driver, csi, on1, create("own", labelled("tier", "csi"), at("node-1")), ready("csi-1"), ready("own"),

@@ -109,11 +109,15 @@ func randomSteps(random *rand.Rand) []step {
 		if random.IntN(2) == 0 {
 			owned = of([]string{letter + "-set-0", letter + "-set-1", letter, "unknown"}[random.IntN(4)])
 		}
-		roll, replicas := random.IntN(14), int32(random.IntN(3))
+		roll, replicas := random.IntN(16), int32(random.IntN(3))
 		relabelled := relabel()
 		steps = append(steps, inside(space, func(s *story) {
 			_, exists := s.pods[name]
 			switch {
+			case roll == 15:
+				statefulSet(letter, []string{"a", "b"}[replicas%2], replicas+1, goingOut)(s)
+			case roll == 14:
+				statefulSet(letter, []string{"a", "b"}[replicas%2], replicas+1, setIsGone)(s)
 			case roll == 13:
 				relabelled(s)
 				passing(3 * time.Second)(s) // or what a scheduler may not have seen would excuse something
@@ -149,12 +153,15 @@ type aloud struct {
 	workloads map[types.UID]*workloadFacts
 	spaces    map[string]labels.Set
 	passed    map[string]sets.Set[int]
+	// lost has, by sequence, the pods without a controller that failed and were deleted while it selected them.
+	lost map[string]map[types.NamespacedName]*podFacts
 }
 
 // readAloud returns "resource version, sequence" for each violation, and how many questions it asked.
 func readAloud(history History) (violations []string, asked int) {
 	w := aloud{
 		map[types.NamespacedName]*podFacts{}, map[types.UID]*workloadFacts{}, map[string]labels.Set{}, map[string]sets.Set[int]{},
+		map[string]map[types.NamespacedName]*podFacts{},
 	}
 	var sequences []*sequenceFacts
 	for _, e := range history.events {
@@ -162,11 +169,22 @@ func readAloud(history History) (violations []string, asked int) {
 		case e.sequence != nil:
 			sequences = append(sequences, e.sequence)
 			w.passed[e.sequence.Name] = sets.New[int]()
+			w.lost[e.sequence.Name] = map[types.NamespacedName]*podFacts{}
+		case e.workload != nil && e.deleted:
+			delete(w.workloads, e.workload.uid)
 		case e.workload != nil:
 			w.workloads[e.workload.uid] = e.workload
 		case e.home != nil:
 			w.spaces[e.home.name] = e.home.labels
+			for _, s := range sequences {
+				for name, p := range w.lost[s.Name] {
+					if w.lostFrom(s, p) < 0 {
+						delete(w.lost[s.Name], name)
+					}
+				}
+			}
 		default:
+			w.lose(sequences, e)
 			before := w.pods[e.pod.NamespacedName]
 			bound := e.pod.node != "" && (before == nil || before.node == "") && !e.deleted && !e.pod.terminating
 			for _, s := range sequences {
@@ -193,6 +211,30 @@ func readAloud(history History) (violations []string, asked int) {
 		}
 	}
 	return violations, asked
+}
+
+// lose notes a pod that failed and goes, and ends that when there is another one of its name.
+func (w aloud) lose(sequences []*sequenceFacts, e event) {
+	before := w.pods[e.pod.NamespacedName]
+	for _, s := range sequences {
+		goes := before != nil && before.uid == e.pod.uid && (e.deleted || e.pod.terminating)
+		switch {
+		case goes && before.failed && !before.terminating && before.owner.uid == "":
+			if w.lostFrom(s, before) >= 0 {
+				w.lost[s.Name][before.NamespacedName] = before
+			}
+		case !e.deleted && !e.pod.terminating:
+			delete(w.lost[s.Name], e.pod.NamespacedName)
+		}
+	}
+}
+
+// lostFrom is the group by label that loses a pod, or -1: a group by name expects the name anyway.
+func (w aloud) lostFrom(s *sequenceFacts, p *podFacts) int {
+	if slices.ContainsFunc(s.groups, func(g groupFacts) bool { return slices.Contains(g.names, p.Name) && w.livesIn(g, p.Namespace) }) {
+		return -1
+	}
+	return w.groupOf(s, p)
 }
 
 // isOpen asks every group that a group depends on, and has those ask theirs.
@@ -243,9 +285,17 @@ func (w aloud) satisfied(s *sequenceFacts, group int) bool {
 		})
 	}
 	asked, have, things, allHave := 0, 0, 0, true
+	for _, p := range w.lost[s.Name] {
+		if w.lostFrom(s, p) == group {
+			things, asked, allHave = things+1, asked+1, false
+		}
+	}
 	for uid, set := range w.workloads {
 		if homeOf(set) != group {
 			continue
+		}
+		if set.terminating {
+			return false
 		}
 		claimed, got := sets.New[string](), 0
 		for _, p := range w.pods {

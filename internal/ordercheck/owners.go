@@ -3,9 +3,11 @@ package ordercheck
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 )
 
@@ -32,23 +34,25 @@ func (f *workloadFacts) ofDeployment() bool {
 	return f.kind == "ReplicaSet" && f.owner.kind == "Deployment" && strings.HasPrefix(f.owner.apiVersion, "apps/")
 }
 
-// counts reports whether pods are expected of a workload: of one that is on its way out none are, a Deployment's ReplicaSets
-// are counted with it, and of a CronJob's Jobs only the newest is.
-func (ns *namespace) counts(f *workloadFacts) bool {
-	return !f.terminating && !f.ofDeployment() && !ns.superseded(f)
-}
+// counts reports whether pods are expected of a workload, also of one that is on its way out: a Deployment's ReplicaSets are counted
+// with it, and of a CronJob's Jobs only the newest is.
+func (ns *namespace) counts(f *workloadFacts) bool { return !f.ofDeployment() && !ns.superseded(f) }
 
 func (ns *namespace) superseded(f *workloadFacts) bool {
 	if f.kind != "Job" || f.owner.kind != "CronJob" || !strings.HasPrefix(f.owner.apiVersion, "batch/") {
 		return false
 	}
 	for uid := range ns.owning[f.owner.uid] {
-		other := ns.workloads[uid]
-		if other.kind == "Job" && (other.created.After(f.created) || other.created.Equal(f.created) && other.Name > f.Name) {
+		if other := ns.workloads[uid]; other.kind == "Job" && other.youngerThan(f.created, f.Name) {
 			return true
 		}
 	}
-	return false
+	return f.created.Before(ns.unfinished[f.owner.uid])
+}
+
+// youngerThan reports whether a Job of a CronJob is younger than one that was created then under a name.
+func (f *workloadFacts) youngerThan(created time.Time, name string) bool {
+	return f.created.After(created) || f.created.Equal(created) && f.Name > name
 }
 
 // currentOf returns a test for the pods of a workload's current revision.
@@ -60,14 +64,25 @@ func (ns *namespace) currentOf(f *workloadFacts) func(*podFacts) bool {
 	if f.revision.label == "" {
 		return func(*podFacts) bool { return true }
 	}
-	return func(p *podFacts) bool { return p.labels.Get(f.revision.label) == f.revision.value }
+	hashes := sets.New[string]()
+	if f.kind == "DaemonSet" {
+		ns.podsOf(f, func(p *pod) {
+			if p.labels.Get(f.revision.label) == f.revision.value {
+				hashes.Insert(p.labels.Get(appsv1.DefaultDaemonSetUniqueLabelKey))
+			}
+		})
+	}
+	return func(p *podFacts) bool {
+		hash := p.labels.Get(appsv1.DefaultDaemonSetUniqueLabelKey)
+		return p.labels.Get(f.revision.label) == f.revision.value || hash != "" && hashes.Has(hash)
+	}
 }
 
 // newestReplicaSet returns none if the Deployment's controller has not made it yet.
 func (ns *namespace) newestReplicaSet(deployment *workloadFacts) types.UID {
 	var sets []*appsv1.ReplicaSet
 	for uid := range ns.owning[deployment.uid] {
-		if set, ok := ns.workloads[uid].object.(*appsv1.ReplicaSet); ok {
+		if set, ok := ns.workloads[uid].object.(*appsv1.ReplicaSet); ok && !ns.workloads[uid].terminating {
 			sets = append(sets, set)
 		}
 	}

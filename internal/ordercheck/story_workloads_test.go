@@ -1,6 +1,7 @@
 package ordercheck
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -14,15 +15,18 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// write creates or changes an object that is neither a pod nor a PodSequence. Its UID is its name.
+// write creates or changes an object that is neither a pod nor a PodSequence. Its UID is its name, unless it has another, and one with
+// the finalizer "gone" is deleted.
 func write[O metav1.Object](factsOf func(O) facts, object O) step {
 	return func(s *story) {
 		object.SetNamespace(s.namespace)
-		object.SetUID(types.UID(object.GetName()))
+		if object.GetUID() == "" {
+			object.SetUID(types.UID(object.GetName()))
+		}
 		if created := object.GetCreationTimestamp(); created.IsZero() {
 			object.SetCreationTimestamp(s.whole())
 		}
-		s.changed(factsOf(object), false)
+		s.changed(factsOf(object), slices.Contains(object.GetFinalizers(), "gone"))
 	}
 }
 
@@ -98,6 +102,8 @@ func startingAt(ordinal int32) func(*appsv1.StatefulSet) {
 }
 
 func goingOut(s *appsv1.StatefulSet) { s.DeletionTimestamp = &metav1.Time{Time: storyBegin} }
+
+func setIsGone(s *appsv1.StatefulSet) { s.Finalizers = []string{"gone"} }
 
 func daemonSet(name, tier string, desired int32, edits ...func(*appsv1.DaemonSet)) step {
 	d := &appsv1.DaemonSet{ObjectMeta: meta(name)}
@@ -245,4 +251,18 @@ func schedulerGoesOn(s *story) {
 // lagging has the API server show from now on what was so much earlier.
 func lagging(by time.Duration) step {
 	return func(s *story) { s.lags = append(s.lags, Lag{From: s.now, To: s.now.Add(time.Hour), By: by}) }
+}
+
+func failedJob(j *batchv1.Job) {
+	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+}
+
+func jobGoesOut(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: storyBegin} }
+
+func jobIsGone(j *batchv1.Job) { j.Finalizers = []string{"gone"} }
+
+func madeAgain(j *batchv1.Job) { j.UID = "again" }
+
+func allUpdated(d *appsv1.DaemonSet) {
+	d.Status.UpdatedNumberScheduled = d.Status.DesiredNumberScheduled
 }

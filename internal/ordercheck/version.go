@@ -35,8 +35,11 @@ type version struct {
 	homes   map[types.UID]place            // workload to the group whose selector takes its pods
 	// passedAs has the definitions under which groups of this sequence were passed, in this version or another.
 	passedAs sets.Set[string]
-	cluster  *domain            // nil if the order holds on each node
-	nodes    map[string]*domain // nil if it holds across the cluster
+	// knew are the Jobs and pods that were there under this sequence, in any version, as far as they failed; forgiven those of them
+	// that it need not mind any more now that they are lost.
+	knew, forgiven sets.Set[types.UID]
+	cluster        *domain            // nil if the order holds on each node
+	nodes          map[string]*domain // nil if it holds across the cluster
 }
 
 // place is the group that expects the pods of a workload.
@@ -103,9 +106,12 @@ func newVersion(f *sequenceFacts, rules *rules, old *version, w *world, e event)
 		naming:        map[types.NamespacedName][]int{},
 		homes:         map[types.UID]place{},
 		passedAs:      sets.New[string](),
+		knew:          sets.New[types.UID](),
+		forgiven:      sets.New[types.UID](),
 	}
 	if old != nil {
-		v.passedAs = old.passedAs
+		v.passedAs, v.knew, v.forgiven = old.passedAs, old.knew, old.forgiven
+		old.forgive(w)
 	}
 	for i, group := range f.groups {
 		v.all = append(v.all, i)
@@ -136,6 +142,8 @@ func newVersion(f *sequenceFacts, rules *rules, old *version, w *world, e event)
 			v.takeOver(v.cluster, old.cluster, old, e)
 			v.resume()
 		}
+		v.know(w)
+		v.forgive(w)
 		for g := range f.groups {
 			v.cluster.update(g, v.weigh(g, w), e, news{})
 		}

@@ -86,16 +86,21 @@ func (v *version) weigh(g int, w *world) outcome {
 		return v.weighNames(g, w)
 	}
 	demands, expected, observed := v.demands(g, w)
+	gone, expectedOfGone := v.lostIn(g, w)
+	expected += expectedOfGone
 	out := outcome{count: readyCount{ready: v.members[g].ready, of: max(len(v.members[g].readiness), expected, group.atLeast)}}
 	all := group.enough.text == ""
 	var times turns
+	if all && len(gone) > 0 {
+		return out
+	}
 	ready, singles := 0, 0
 	for name := range v.members[g].readiness {
 		ns := w.in(name.Namespace)
 		p := ns.pods[name.Name]
 		owner := ns.ownerOf(p.podFacts)
 		done := p.has(group.reached)
-		if owner.workload != nil && !owner.workload.terminating && v.homeOf(owner.workload) == g {
+		if owner.workload != nil && v.homeOf(owner.workload) == g {
 			// One that is not wanted, or of a Job that a newer one superseded, does not count at all.
 			if s := demands[owner.workload.uid]; s != nil && done && s.wants(p.podFacts) {
 				s.ready++
@@ -115,8 +120,9 @@ func (v *version) weigh(g int, w *world) outcome {
 		}
 	}
 	expected += singles
-	short := false
+	short, goes := false, false
 	for _, s := range demands {
+		goes = goes || s.goes()
 		if s.complete() {
 			s.ready = s.expects(group.reached)
 			s.times = turns{{s.job.completedAt, s.need}}
@@ -128,8 +134,9 @@ func (v *version) weigh(g int, w *world) outcome {
 		}
 	}
 	enough := group.enough.of(max(expected, group.atLeast))
-	something := len(demands)+singles > 0
+	something := len(demands)+singles+len(gone) > 0
 	switch {
+	case goes && !group.enough.none(): // it satisfies nobody
 	case all:
 		out.satisfied = something && observed && !short && ready >= group.atLeast
 		enough = ready
@@ -241,6 +248,8 @@ func (v *version) lacksOf(g int, w *world) []string {
 			}
 		}
 		switch {
+		case s.goes():
+			lacks = append(lacks, fmt.Sprintf("%s was being deleted", v.call(s.workloadFacts)))
 		case !s.observed:
 			lacks = append(lacks, fmt.Sprintf("the newest spec of %s was not yet observed", v.call(s.workloadFacts)))
 		case s.complete():
@@ -249,6 +258,10 @@ func (v *version) lacksOf(g int, w *world) []string {
 		case s.ready < s.need:
 			lacks = append(lacks, fmt.Sprintf("%s had %d of %d pods ready", v.call(s.workloadFacts), s.ready, s.need))
 		}
+	}
+	gone, _ := v.lostIn(g, w)
+	for _, l := range gone {
+		lacks = append(lacks, fmt.Sprintf("%s had failed and was deleted", l))
 	}
 	slices.Sort(lacks)
 	return lacks

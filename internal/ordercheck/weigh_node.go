@@ -37,6 +37,7 @@ func (v *version) weighOn(node string, g int, w *world) outcome {
 	out.count.of = max(out.count.of+missing, group.atLeast)
 	enough := group.enough.of(out.count.of)
 	switch {
+	case v.goesOn(facts, g, w) && !group.enough.none(): // it satisfies nobody
 	case group.enough.text == "":
 		out.satisfied = members > 0 && out.count.ready == members && missing == 0 && members >= group.atLeast
 	case group.enough.percent:
@@ -83,7 +84,7 @@ func (v *version) dueOn(node *nodeFacts, g int, w *world) []*workloadFacts {
 	var due []*workloadFacts
 	for uid, home := range v.homes {
 		f := w.in(home.namespace).workloads[uid]
-		if home.group != g || f.terminating {
+		if home.group != g {
 			continue
 		}
 		if set, ok := f.object.(*appsv1.DaemonSet); ok {
@@ -93,6 +94,11 @@ func (v *version) dueOn(node *nodeFacts, g int, w *world) []*workloadFacts {
 		}
 	}
 	return due
+}
+
+// goesOn reports whether a DaemonSet is being deleted that should run on a node.
+func (v *version) goesOn(node *nodeFacts, g int, w *world) bool {
+	return slices.ContainsFunc(v.dueOn(node, g, w), (*workloadFacts).goes)
 }
 
 // firstReleaseOn is when a group that no other is ahead of was released on a node, at the earliest.

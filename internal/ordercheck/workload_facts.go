@@ -41,9 +41,11 @@ type workloadStatus struct {
 	owner       owner
 	revision    revisionOf
 	complete    bool
+	failed      bool
 }
 
-// revisionOf says which label the pods of the current revision have. Without a label all pods are of it.
+// revisionOf says which label the pods of the current revision have. Without a label all pods are of it. Of a DaemonSet it is the
+// generation of the template, and pods with the hash of one that has it are of the current revision, too.
 type revisionOf struct {
 	label, value string
 }
@@ -57,6 +59,7 @@ type jobFacts struct {
 	completions int
 	complete    bool
 	completedAt time.Time
+	failed      bool
 }
 
 func factsOfWorkload(kind string, object metav1.Object, spec workloadFacts) *workloadFacts {
@@ -71,6 +74,7 @@ func factsOfWorkload(kind string, object metav1.Object, spec workloadFacts) *wor
 	spec.statusOnly = workloadStatus{
 		expected: spec.expected, observed: spec.observed, terminating: spec.terminating,
 		owner: spec.owner, revision: spec.revision, complete: spec.job != nil && spec.job.complete,
+		failed: spec.job != nil && spec.job.failed,
 	}
 	return &spec
 }
@@ -133,7 +137,8 @@ func factsOfDaemonSet(d *appsv1.DaemonSet) facts {
 		object:   &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: d.Spec.Template}},
 	}
 	generation, known := d.Annotations[appsv1.DeprecatedTemplateGeneration]
-	if known && d.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType {
+	allUpdated := f.observed && f.expected > 0 && int(d.Status.UpdatedNumberScheduled) >= f.expected // its controller says so
+	if known && !allUpdated && d.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType {
 		f.revision = revisionOf{"pod-template-generation", generation}
 	}
 	return factsOfWorkload("DaemonSet", d, f)
@@ -143,9 +148,8 @@ func factsOfJob(j *batchv1.Job) facts {
 	parallelism := number(j.Spec.Parallelism, 1)
 	job := &jobFacts{completions: number(j.Spec.Completions, parallelism)}
 	for _, c := range j.Status.Conditions {
-		if c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue {
-			job.complete = true
-		}
+		job.complete = job.complete || c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue
+		job.failed = job.failed || c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue
 	}
 	if j.Status.CompletionTime != nil {
 		job.completedAt = j.Status.CompletionTime.Time
@@ -167,6 +171,9 @@ func (f *workloadFacts) expects(reached v1alpha1.RequiredStatus) int {
 }
 
 func (f *workloadFacts) complete() bool { return f.job != nil && f.job.complete }
+
+// goes reports whether the workload is being deleted: it satisfies nobody until it is gone, but for a Job that is complete.
+func (f *workloadFacts) goes() bool { return f.terminating && !f.complete() }
 
 func (f *workloadFacts) String() string { return f.kind + " " + f.Name }
 

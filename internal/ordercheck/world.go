@@ -26,6 +26,9 @@ type namespace struct {
 	onNode    map[string]map[string]*pod        // by the node they are bound to, then by name
 	workloads map[types.UID]*workloadFacts      // by UID
 	owning    map[types.UID]sets.Set[types.UID] // workloads by the UID of their controller
+	// unfinished is, by the UID of a CronJob that still has Jobs, when the newest of its Jobs was created that went before it was complete.
+	unfinished map[types.UID]time.Time
+	lost       []*lost // what failed, is gone, and has no successor yet
 }
 
 // pod is one pod, from its creation to its deletion.
@@ -36,6 +39,8 @@ type pod struct {
 	// lifted has the sequences whose gate the pod lost while another scheduler than ours had it. Nobody can hold it afterwards.
 	lifted    map[types.UID]lift
 	readySeen time.Time // the earliest that it can have turned ready; zero when it is not
+	// unreadySeen is when it was last seen not to be ready, at the earliest.
+	unreadySeen time.Time
 }
 
 // never is later than any revision.
@@ -64,6 +69,7 @@ func (w *world) in(name string) *namespace {
 		ns = &namespace{
 			pods: map[string]*pod{}, owned: map[types.UID]map[string]*pod{}, onNode: map[string]map[string]*pod{},
 			workloads: map[types.UID]*workloadFacts{}, owning: map[types.UID]sets.Set[types.UID]{},
+			unfinished: map[types.UID]time.Time{},
 		}
 		w.byNamespace[name] = ns
 	}
@@ -88,16 +94,22 @@ func (w *world) put(e event) (p *pod, bound bool) {
 		w.remove(f.Namespace, f.Name)
 		p = &pod{podFacts: &podFacts{}, created: e.revision, ungated: never, lifted: map[types.UID]lift{}}
 	} else {
+		if f.terminating {
+			ns.losePod(p.podFacts)
+		}
 		w.remove(f.Namespace, f.Name)
 	}
+	ns.findPod(f)
 	bound = p.node == "" && f.node != ""
 	switch {
 	case !f.ready:
-		p.readySeen = time.Time{}
+		p.readySeen, p.unreadySeen = time.Time{}, e.earliest.Truncate(time.Second)
 	case !p.ready || !f.readyAt.Equal(p.readyAt):
 		p.readySeen = e.earliest
 		if !f.readyAt.IsZero() {
-			p.readySeen = earlier(f.readyAt, e.earliest)
+			// The clock of a kubelet may be wrong, that of the API server is not.
+			told := later(later(f.readyAt, p.unreadySeen), later(f.createdAt, f.boundAt))
+			p.readySeen = earlier(told, e.earliest)
 		}
 	}
 	p.podFacts = f
@@ -126,6 +138,7 @@ func (w *world) remove(namespace, name string) {
 // end removes a pod, but leaves a later one of the same name alone.
 func (w *world) end(f *podFacts) {
 	if p := w.get(f.Namespace, f.Name); p != nil && p.uid == f.uid {
+		w.in(f.Namespace).losePod(p.podFacts)
 		w.remove(f.Namespace, f.Name)
 	}
 }
@@ -150,11 +163,16 @@ func unindex[K comparable](by map[K]map[string]*pod, key K, p *pod) {
 func (w *world) putWorkload(f *workloadFacts, deleted bool) {
 	ns := w.in(f.Namespace)
 	if deleted {
+		ns.loseJob(f)
 		delete(ns.workloads, f.uid)
 		ns.owning[f.owner.uid].Delete(f.uid)
+		if ns.owning[f.owner.uid].Len() == 0 {
+			delete(ns.unfinished, f.owner.uid)
+		}
 		return
 	}
 	ns.workloads[f.uid] = f
+	ns.findJob(f)
 	if f.owner.uid != "" {
 		if ns.owning[f.owner.uid] == nil {
 			ns.owning[f.owner.uid] = sets.New[types.UID]()

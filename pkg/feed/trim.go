@@ -62,8 +62,9 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 			pod.Spec.NodeSelector, pod.Spec.Affinity, pod.Spec.Tolerations
 	}
 	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
-			trimmed.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime}}
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
+			trimmed.Status.Conditions = append(trimmed.Status.Conditions,
+				corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 		}
 	}
 	for i := range pod.Status.ContainerStatuses {

@@ -50,7 +50,10 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 		},
 		Status: corev1.PodStatus{
 			Phase:      corev1.PodSucceeded,
-			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}},
+			Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now},
+				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now},
+			},
 			ContainerStatuses: []corev1.ContainerStatus{{
 				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: now}},
 			}},
@@ -60,7 +63,7 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 	whole.Annotations = map[string]string{"large": "text"}
 	whole.Spec.Containers = []corev1.Container{{Name: "c"}}
-	whole.Status.Conditions = append(whole.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled})
+	whole.Status.Conditions = append(whole.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady})
 	whole.Status.ContainerStatuses[0].Image = "image"
 	assert.Equal(t, pod, trimPod(whole))
 

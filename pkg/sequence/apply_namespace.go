@@ -64,6 +64,7 @@ func (k *knowledge) relabel(name string, tx *transaction) {
 	for s := range k.selectors {
 		if reach := k.consents.reachOf(s, name); !reach.Equal(s.reaches[name]) {
 			k.changeReach(s, name, reach, tx)
+			k.reviewFailures(s, tx)
 		}
 	}
 }
@@ -75,6 +76,7 @@ func (k *knowledge) forgetNamespace(name string, tx *transaction) {
 	}
 	for w := range k.workloads.byNamespace[name] {
 		k.workloads.remove(w.UID, tx)
+		k.workloads.forgetUnfinished(w.Owner)
 	}
 	for _, p := range k.namespaces.pods(name) {
 		if p.Bound() || p.Succeeded || p.Failed {

@@ -48,9 +48,14 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	if p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
 		return
 	}
+	if p != nil {
+		view.SeenAt(k.now, p.Pod)
+	} else {
+		view.SeenAt(k.now, nil)
+	}
 	if p != nil && !tx.relisted && p.CountsAs(view.Pod) {
 		renewed := *p.Pod
-		renewed.ResourceVersion = view.ResourceVersion
+		renewed.ResourceVersion, renewed.ReadyAt = view.ResourceVersion, view.ReadyAt
 		p.Pod = &renewed
 		tx.entered = append(tx.entered, p)
 		return
@@ -64,11 +69,15 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	isNew := p.UID != view.UID
 	replace := isNew || !p.SameMembership(&view.VerdictFacts)
 	p.touch(tx)
+	if !isNew && view.Terminating && !p.Terminating {
+		k.noteDeletedPod(p, tx)
+	}
 	k.update(ns, p, view, replace, prepared, tx)
 	p.recordProofs(tx)
 	p.touch(tx)
 	tx.entered = append(tx.entered, p)
 	if isNew {
+		k.notePod(p, tx)
 		tx.sighted = append(tx.sighted, sighted{p, nil})
 	}
 }
@@ -90,6 +99,7 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	if p == nil || p.UID != uid {
 		return
 	}
+	k.noteDeletedPod(p, tx)
 	delete(ns.pods, name)
 	k.published.forget(p)
 	k.questions.forgetPod(p)
@@ -160,6 +170,7 @@ func (k *knowledge) enlist(p *pod, tx *transaction) {
 	k.podGroups.enlist(p)
 	if p.Owner.UID != "" {
 		insert(k.workloads.ownedPods, p.Owner.UID, p)
+		k.workloads.countRevision(p, +1, tx)
 	}
 }
 
@@ -172,6 +183,7 @@ func (k *knowledge) delist(p *pod, tx *transaction) {
 	k.podGroups.delist(p)
 	if p.Owner.UID != "" {
 		remove(k.workloads.ownedPods, p.Owner.UID, p)
+		k.workloads.countRevision(p, -1, tx)
 	}
 }
 

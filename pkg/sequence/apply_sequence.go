@@ -37,6 +37,7 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 		resumed, records, released := old.resumedAt(), old.nodeRecords, old.firstReleased.Load()
 		old.object, old.cluster = ps, stored.Cluster
 		old.recall()
+		k.recallFailures(old, tx)
 		for _, d := range old.domains {
 			was, is := records[d.name], old.nodeRecords[d.name]
 			if !d.isNode() || !sameTimeOuts(was, is) || (was != nil && is == nil) || !old.resumedAt().Equal(resumed) {
@@ -81,6 +82,7 @@ func (k *knowledge) swap(old, next *sequence, tx *transaction) {
 	}
 	if next != nil {
 		tx.edited = append(tx.edited, next.Key)
+		next.cameAt(old, tx)
 		k.list(next, tx)
 		if inherit {
 			next.inherit(old)
@@ -89,8 +91,10 @@ func (k *knowledge) swap(old, next *sequence, tx *transaction) {
 		}
 		if old != nil && !old.refused() && !next.refused() {
 			next.carry(old, k)
+			k.carryFailures(next, old, tx)
 		}
 		next.recall()
+		k.recallFailures(next, tx)
 		next.carryDryRun(old, k.now)
 		for p := range pods {
 			p.recordProofs(tx)
@@ -196,6 +200,7 @@ func (k *knowledge) unlist(s *sequence, tx *transaction) {
 		k.alarms.Set(&d.alarm, time.Time{})
 		k.questions.forgetDomain(d)
 	}
+	k.forgetFailures(s)
 	k.consents.unlist(s)
 	if s.refused() {
 		tx.namespaces = append(tx.namespaces, s.Namespace)

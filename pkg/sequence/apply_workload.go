@@ -29,7 +29,7 @@ func (k *knowledge) replaceWorkloads(kind inventory.Kind, views []*workload, tx 
 	}
 	for uid, w := range k.workloads.byUID {
 		if _, ok := present[uid]; !ok && w.Kind == kind {
-			k.workloads.remove(uid, tx)
+			k.removeWorkload(uid, tx)
 		}
 	}
 }
@@ -41,6 +41,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 			return
 		}
 		k.workloads.remove(before.UID, tx) // deleted and made again, and the engine saw only the second
+		defer k.workloads.forgetUnfinished(before.Owner)
 	}
 	old := k.workloads.byUID[view.UID]
 	if old != nil && !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
@@ -58,6 +59,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 		view.onNode = old.onNode
 	}
 	k.workloads.learn(view)
+	k.noteJob(view, tx)
 	if view.Kind == inventory.KindDaemonSet && old == nil {
 		for _, p := range k.namespaces.pods(view.Namespace) {
 			if p.Owner.UID == view.UID {
@@ -66,6 +68,9 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 		}
 	}
 	k.workloads.settleRevisions(view, tx)
+	if old != nil && old.Owner != view.Owner { // orphaned, or adopted
+		k.workloads.settleRevisions(old, tx)
+	}
 	k.placeWorkload(view, view.Complete && (old == nil || !old.Complete), tx)
 	k.workloads.recount(pods, +1, tx)
 }
@@ -75,10 +80,10 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	for _, demand := range w.demands {
 		demand.touch(tx)
 	}
-	due, completed := w.due, view.Complete && !w.Complete
-	demands, superseded, onNode, revision := w.demands, w.Superseded, w.onNode, w.Revision
+	due, completed, going := w.due, view.Complete && !w.Complete, view.IsGoing() != w.IsGoing()
+	demands, superseded, onNode, revision, hashes := w.demands, w.Superseded, w.onNode, w.Revision, w.NewestHashes
 	*w = *view
-	w.demands, w.Superseded, w.onNode = demands, superseded, onNode
+	w.demands, w.Superseded, w.onNode, w.NewestHashes = demands, superseded, onNode, hashes
 	if w.Kind == inventory.KindDeployment {
 		w.Revision = revision
 	}
@@ -87,10 +92,22 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	} else {
 		w.touchDue(due, tx)
 	}
+	if going {
+		w.touchDue(nil, tx) // nobody waits for it as before
+	}
 	all.settleRevisions(w, tx)
 	for _, demand := range w.demands {
 		demand.countNames()
 		demand.update(completed, tx)
+	}
+}
+
+// removeWorkload takes out a workload that was deleted.
+func (k *knowledge) removeWorkload(uid types.UID, tx *transaction) {
+	if w := k.workloads.byUID[uid]; w != nil {
+		k.noteDeletedJob(w, tx)
+		k.workloads.remove(uid, tx)
+		k.workloads.forgetUnfinished(w.Owner)
 	}
 }
 
@@ -99,6 +116,7 @@ func (all *workloads) remove(uid types.UID, tx *transaction) {
 	if w == nil {
 		return
 	}
+	all.noteUnfinished(w)
 	pods := all.podsOf(w)
 	all.recount(pods, -1, tx)
 	all.unplace(w, tx)

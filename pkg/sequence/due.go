@@ -13,7 +13,7 @@ import (
 // prepareDue works out, before the lock is taken, on which nodes a DaemonSet should run, if any sequence of node scope may
 // ask and the answer may have changed. Writers come one at a time, so what they read stays as it is.
 func (k *knowledge) prepareDue(view *workload) {
-	if view.Kind != inventory.KindDaemonSet || len(k.perNode) == 0 || view.Terminating {
+	if view.Kind != inventory.KindDaemonSet || len(k.perNode) == 0 {
 		return
 	}
 	old := k.workloads.byUID[view.UID]

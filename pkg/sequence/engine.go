@@ -146,7 +146,7 @@ func (e *Engine) ApplyWorkload(object metav1.Object) Changes {
 
 // RemoveWorkload tells the engine that a workload is gone.
 func (e *Engine) RemoveWorkload(object metav1.Object) Changes {
-	return e.settleAt(object.GetResourceVersion(), func(tx *transaction) { e.workloads.remove(object.GetUID(), tx) })
+	return e.settleAt(object.GetResourceVersion(), func(tx *transaction) { e.removeWorkload(object.GetUID(), tx) })
 }
 
 // ReplaceWorkloads tells the engine of all workloads of one kind that there are at a version, in one step.

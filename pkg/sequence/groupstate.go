@@ -41,7 +41,9 @@ func (d *domain) facts(i int) readiness.Group {
 	g, state := d.sequence.groups[i], d.peek(i)
 	facts := readiness.Group{Group: g.Group, Members: &state.sums, Demands: &state.demands, OnNode: d.isNode()}
 	if facts.OnNode {
-		facts.MissingOnNode = d.missing(g)
+		facts.MissingOnNode, facts.GoingOnNode = d.missing(g)
+	} else if len(d.sequence.failures.byUID) > 0 {
+		facts.Lost = d.sequence.lost(i)
 	}
 	if len(state.podGroups) > 0 && g.MinAvailable == nil {
 		facts.PodGroupMinimum, facts.PodGroupShort = state.podGroups.Need(d.sequence.minimum, g.completedPodGroup)
@@ -61,16 +63,20 @@ func (d *domain) expects(group int) bool {
 	return state != nil && state.lastNeed.Expected > 0
 }
 
-// missing is the number of DaemonSets that should have a pod on the domain's node and have not.
-func (d *domain) missing(g *group) int {
-	missing := 0
+// missing counts the DaemonSets that should have a pod on the domain's node and have not, and going those that should have one there
+// and are being deleted.
+func (d *domain) missing(g *group) (missing, going int) {
 	for demand := range g.demands {
 		w := demand.workload
-		if _, due := w.due[d.name]; readiness.IsMissing(due, w.onNode[d.name]) {
+		_, due := w.due[d.name]
+		if readiness.IsMissing(due, w.onNode[d.name]) {
 			missing++
 		}
+		if due && w.IsGoing() {
+			going++
+		}
 	}
-	return missing
+	return missing, going
 }
 
 // find returns the sums of a group; nil if nothing of it is or was here.

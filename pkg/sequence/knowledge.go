@@ -24,6 +24,7 @@ type knowledge struct {
 	consents   consents
 	workloads  workloads
 	podGroups  podGroups
+	failures   failures
 	nodes      nodes
 	shared     inventory.Shared
 
@@ -50,6 +51,7 @@ func newKnowledge(config Config) knowledge {
 		perNode:    map[*sequence]struct{}{},
 		selectors:  map[*sequence]struct{}{},
 		podGroups:  podGroups{},
+		failures:   newFailures(),
 		questions:  newQuestions(),
 		unseen:     unseenPods{versions: map[types.UID]string{}},
 	}

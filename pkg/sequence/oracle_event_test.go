@@ -3,6 +3,7 @@ package sequence
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +41,11 @@ type event struct {
 }
 
 func (e event) tellOracle(o *oracle) {
+	asOf := e.asOf
+	if e.object != nil {
+		asOf = e.object.GetResourceVersion()
+	}
+	o.version, _ = strconv.Atoi(asOf) // 0 if it has none
 	switch e.verb {
 	case verbApply:
 		o.apply(e.kind, e.object)
@@ -274,6 +280,7 @@ func (c *comparison) count() {
 				see(scope+"workload in a group that is satisfied by all", g.satisfied && g.expected > 0 && v.Spec.PodGroups[i].MinAvailable == nil)
 				see(scope+"workload in a group that is not", !g.satisfied)
 			}
+			see(scope+"a failed member is gone", len(v.memory.failures) > 0)
 			see(scope+"all groups passed", course.current == n)
 			see(scope+"some groups passed", course.current > 0 && course.current < n)
 			see(scope+"suspended with more to release", course.suspended && course.current < n && !course.released[course.current])
@@ -307,6 +314,10 @@ func (c *comparison) count() {
 		see("pod may go", !answer.held)
 		see("pod may go to some nodes only", !answer.held && answer.open.Len() > 0 && answer.open.Len() < c.before.nodes.Len())
 	}
+	for _, w := range c.oracle.byUID {
+		see("workload that is being deleted", w.GetDeletionTimestamp() != nil)
+	}
+	see("Job of a CronJob went before it was complete, others are left", len(c.oracle.unfinished) > 0)
 	for _, p := range c.oracle.pods {
 		see("pod of a controller not seen", c.oracle.ownerOf[p].unseen)
 		if by := c.oracle.ownerOf[p]; by.object != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,6 +48,19 @@ type oracle struct {
 	newestOf map[types.UID]*appsv1.ReplicaSet // by Deployment
 	views    map[string]*view
 
+	// version is that of the event; 0 if it has none.
+	version int
+	// superseded are the Jobs that a newer one of their CronJob superseded when last looked at, and unfinished is, by CronJob, the newest
+	// of its Jobs that went before it was complete.
+	wasSuperseded sets.Set[types.UID]
+	unfinished    map[types.UID]metav1.Object
+	// readyAt is since when each pod is done, whatever its kubelet says, or since when it was last seen not to be.
+	readyAt map[types.UID]time.Time
+	// readyNow and readyBefore are the same as of when last looked at, and the time before.
+	readyNow, readyBefore map[types.UID]time.Time
+	// selected are the pods that some sequence has.
+	selected sets.Set[types.UID]
+
 	// dryRuns are counts of what sequences with a dry run would hold, by UID. seen are the pods, and known the sequences that are
 	// allowed, that there were after the event before.
 	dryRuns     map[types.UID]*dryCount
@@ -77,6 +91,13 @@ type memory struct {
 	released         sets.Set[place]
 	// resumed is when a suspension was lifted.
 	resumed time.Time
+
+	// failures are members that failed and are gone, and ended those that count no more though status may have them.
+	failures map[types.UID]oracleFailure
+	ended    sets.Set[types.UID]
+	// came is the version of the event with which the sequence came, and recalled that in which status was last looked at.
+	came     int
+	recalled string
 }
 
 // place is a group, by its definition and those of the groups before it, and the node, which is empty for the whole cluster.
@@ -104,6 +125,7 @@ func newOracle(definitions map[string]string) *oracle {
 	return &oracle{
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
+		wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
 		dryRuns: map[types.UID]*dryCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
 	}
 }
@@ -114,8 +136,37 @@ func (o *oracle) apply(kind string, object metav1.Object) {
 		o.objects[kind] = map[string]metav1.Object{}
 	}
 	if o.isNews(kind, object) {
+		if p, ok := object.(*corev1.Pod); ok {
+			o.seePod(p)
+		}
 		o.objects[kind][oracleKey(object)] = object
 	}
+}
+
+// seePod notes since when a pod is done: not since before it was created, bound, or last seen not to be done.
+func (o *oracle) seePod(p *corev1.Pod) {
+	old, _ := o.objects["Pod"][oracleKey(p)].(*corev1.Pod)
+	ready, at := said(p, v1alpha1.RequireReady)
+	if !ready {
+		o.readyAt[p.UID] = o.second()
+		return
+	}
+	if !at.IsZero() {
+		at = later(at, p.CreationTimestamp.Time)
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+				at = later(at, c.LastTransitionTime.Time)
+			}
+		}
+		if old != nil && old.UID == p.UID {
+			wasReady, _ := said(old, v1alpha1.RequireReady)
+			ended := p.Status.Phase == corev1.PodSucceeded && old.Status.Phase != corev1.PodSucceeded
+			if !wasReady || ended {
+				at = later(at, o.readyAt[p.UID])
+			}
+		}
+	}
+	o.readyAt[p.UID] = at
 }
 
 // isNews reports whether the object is newer than what was told of it.
@@ -139,6 +190,11 @@ func (o *oracle) remove(kind string, object metav1.Object) {
 }
 
 func (o *oracle) replace(kind string, objects []metav1.Object) {
+	for _, object := range objects {
+		if p, ok := object.(*corev1.Pod); ok && o.isNews(kind, p) {
+			o.seePod(p)
+		}
+	}
 	o.objects[kind] = map[string]metav1.Object{}
 	for _, object := range objects {
 		o.objects[kind][oracleKey(object)] = object
@@ -163,6 +219,11 @@ func (o *oracle) node(name string) *corev1.Node {
 func (o *oracle) settle() {
 	o.nodes = all[*corev1.Node](o, "Node")
 	o.before = o.byUID
+	o.readyBefore = o.readyNow
+	maps.DeleteFunc(o.readyAt, func(uid types.UID, _ time.Time) bool { // of pods that are gone
+		return !slices.ContainsFunc(all[*corev1.Pod](o, "Pod"), func(p *corev1.Pod) bool { return p.UID == uid })
+	})
+	o.readyNow = maps.Clone(o.readyAt)
 	for _, p := range o.pods {
 		o.before[p.UID] = p
 	}
@@ -177,12 +238,14 @@ func (o *oracle) settle() {
 	for _, d := range all[*appsv1.Deployment](o, "Deployment") {
 		o.newestOf[d.UID] = o.newest(d)
 	}
+	o.noteUnfinished()
 	o.ownerOf = map[*corev1.Pod]podOwner{}
 	for _, p := range o.pods {
 		o.ownerOf[p] = o.findOwner(p)
 	}
 	o.views = map[string]*view{}
 	present := sets.New[types.UID]()
+	o.selected = o.membersOfAny()
 	for _, ps := range o.consented() {
 		o.views[ps.Name] = o.look(ps, nil)
 		present.Insert(ps.UID)
@@ -190,6 +253,12 @@ func (o *oracle) settle() {
 	for _, cluster := range all[*v1alpha1.ClusterPodSequence](o, "ClusterPodSequence") {
 		o.views[cluster.Name] = o.look(inCommon(cluster), cluster)
 		present.Insert(cluster.UID)
+	}
+	o.wasSuperseded = sets.New[types.UID]()
+	for _, j := range all[*batchv1.Job](o, "Job") {
+		if o.superseded(j) {
+			o.wasSuperseded.Insert(j.UID)
+		}
 	}
 	maps.DeleteFunc(o.memories, func(uid types.UID, _ *memory) bool { return !present.Has(uid) })
 	o.countDryRuns()
@@ -207,6 +276,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 			scope:  ps.Spec.Scope,
 			awaits: map[string]string{}, satisfied: map[place]satisfaction{}, once: sets.New[place](), watched: map[place]time.Time{}, edited: map[place]time.Time{},
 			reached: sets.New[place](), released: sets.New[place](),
+			failures: map[types.UID]oracleFailure{}, ended: sets.New[types.UID](), came: o.version,
 		}
 		o.memories[ps.UID] = v.memory
 	}
@@ -221,6 +291,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 		}
 	}
 
+	o.noteFailures(v)
 	if ps.Spec.Scope == v1alpha1.ScopeNode {
 		for _, node := range o.nodes {
 			v.courses[node.Name] = &course{node: node.Name}
@@ -243,6 +314,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 		}
 	}
 	o.remember(v)
+	o.reviewFailures(v)
 	return v
 }
 
@@ -303,8 +375,36 @@ func oracleSelects(selector *v1alpha1.LabelSelector, podLabels map[string]string
 	return true
 }
 
-// done reports whether the pod has reached what the group requires, and when it did.
-func done(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
+// done reports whether the pod has reached what the group requires, and when it did as far as its kubelet can be believed.
+func (o *oracle) done(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
+	done, _ := said(p, required)
+	if !done {
+		return false, time.Time{}
+	}
+	return true, o.readyAt[p.UID]
+}
+
+// membersOfAny are the pods that some sequence has.
+func (o *oracle) membersOfAny() sets.Set[types.UID] {
+	members := sets.New[types.UID]()
+	see := func(v *view) {
+		for _, p := range o.pods {
+			if groupOf(v, p) >= 0 {
+				members.Insert(p.UID)
+			}
+		}
+	}
+	for _, ps := range o.consented() {
+		see(&view{PodSequence: ps, oracle: o})
+	}
+	for _, cluster := range all[*v1alpha1.ClusterPodSequence](o, "ClusterPodSequence") {
+		see(&view{PodSequence: inCommon(cluster), cluster: cluster, oracle: o})
+	}
+	return members
+}
+
+// said is what the kubelet says of whether, and since when, the pod has reached what the group requires.
+func said(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
 	if p.Status.Phase == corev1.PodSucceeded {
 		var last time.Time
 		for _, s := range p.Status.ContainerStatuses {

@@ -33,7 +33,7 @@ func (o *oracle) countOnNode(v *view, i int, node string) groupCount {
 			continue // it is replaced
 		}
 		members++
-		ok, at := done(p, requirementOf(g))
+		ok, at := o.done(p, requirementOf(g))
 		if now := o.node(node); now != nil && p.CreationTimestamp.Before(&now.CreationTimestamp) && at.Before(now.CreationTimestamp.Time) {
 			continue // it was ready on another node of that name
 		}
@@ -48,7 +48,9 @@ func (o *oracle) countOnNode(v *view, i int, node string) groupCount {
 		c.expected = max(c.expected, int(g.ExpectedPods))
 	}
 
+	going := slices.ContainsFunc(o.due(v, i, node), func(ds *appsv1.DaemonSet) bool { return ds.DeletionTimestamp != nil })
 	switch {
+	case going && !needsNone(g):
 	case g.MinAvailable == nil:
 		c.satisfied = members > 0 && c.ready == members && missing == 0 && c.ready >= c.expected
 		c.enough = math.MaxInt

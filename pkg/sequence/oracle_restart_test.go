@@ -169,6 +169,9 @@ func stored(status v1alpha1.PodSequenceStatus) (read v1alpha1.PodSequenceStatus,
 			utc(t)
 		}
 	}
+	for i := range read.Failures {
+		utc(&read.Failures[i].CreatedAt)
+	}
 	for i := range read.Conditions {
 		utc(&read.Conditions[i].LastTransitionTime)
 	}

@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
@@ -49,9 +50,6 @@ func (c groupCount) readySince() time.Time {
 
 // placedIn is the first group by selector that selects the workload's pods, or -1.
 func placedIn(v *view, w metav1.Object) int {
-	if w.GetDeletionTimestamp() != nil {
-		return -1
-	}
 	if owner := metav1.GetControllerOf(w); owner != nil && isKind(w, "ReplicaSet") && ownerKind(owner) == "Deployment" {
 		return -1
 	}
@@ -131,16 +129,53 @@ func (o *oracle) superseded(w metav1.Object) bool {
 	if !isKind(w, "Job") || cron == nil || cron.Kind != "CronJob" || !strings.HasPrefix(cron.APIVersion, "batch/") {
 		return false
 	}
+	if gone := o.unfinished[cron.UID]; gone != nil && w.GetCreationTimestamp().Time.Before(gone.GetCreationTimestamp().Time) {
+		return true
+	}
 	for _, other := range all[*batchv1.Job](o, "Job") {
-		if ref := metav1.GetControllerOf(other); ref == nil || ref.UID != cron.UID || other.DeletionTimestamp != nil {
-			continue
-		}
-		mine, its := w.GetCreationTimestamp(), other.CreationTimestamp
-		if its.After(mine.Time) || (its.Equal(&mine) && other.Name > w.GetName()) {
+		if ref := metav1.GetControllerOf(other); ref != nil && ref.UID == cron.UID && startedAfter(other, w) {
 			return true
 		}
 	}
 	return false
+}
+
+// startedAfter reports whether one Job of a CronJob is newer than another.
+func startedAfter(a, b metav1.Object) bool {
+	mine, its := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	return mine.After(its.Time) || (mine.Equal(&its) && a.GetName() > b.GetName())
+}
+
+// cronJobOf is the CronJob of a Job; empty if it has none.
+func cronJobOf(w metav1.Object) types.UID {
+	ref := metav1.GetControllerOf(w)
+	if !isKind(w, "Job") || ref == nil || ref.Kind != "CronJob" || !strings.HasPrefix(ref.APIVersion, "batch/") {
+		return ""
+	}
+	return ref.UID
+}
+
+// noteUnfinished remembers Jobs of CronJobs that went before they were complete, as long as the CronJob has Jobs.
+func (o *oracle) noteUnfinished() {
+	for uid, w := range o.before {
+		complete, _ := jobCompletedAt(w)
+		cron := cronJobOf(w)
+		if cron == "" || complete || o.byUID[uid] != nil {
+			continue
+		}
+		if gone := o.unfinished[cron]; gone == nil || startedAfter(w, gone) {
+			o.unfinished[cron] = w
+		}
+	}
+	for cron := range o.unfinished {
+		left := false
+		for _, j := range all[*batchv1.Job](o, "Job") {
+			left = left || cronJobOf(j) == cron
+		}
+		if !left {
+			delete(o.unfinished, cron)
+		}
+	}
 }
 
 func oracleReplicas(n *int32) int {
@@ -197,7 +232,7 @@ func wanted(w metav1.Object, required v1alpha1.RequiredStatus) (expected int, ob
 func (o *oracle) newest(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	var sets []*appsv1.ReplicaSet
 	for _, rs := range all[*appsv1.ReplicaSet](o, "ReplicaSet") {
-		if ref := metav1.GetControllerOf(rs); ref != nil && ref.UID == d.UID {
+		if ref := metav1.GetControllerOf(rs); ref != nil && ref.UID == d.UID && rs.DeletionTimestamp == nil {
 			sets = append(sets, rs)
 		}
 	}
@@ -219,10 +254,31 @@ func (o *oracle) isCurrent(p *corev1.Pod, by podOwner) bool {
 		return p.Labels[appsv1.ControllerRevisionHashLabelKey] == w.Status.UpdateRevision
 	case *appsv1.DaemonSet:
 		generation, ok := w.Annotations[appsv1.DeprecatedTemplateGeneration]
-		return !ok || w.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType ||
-			p.Labels["pod-template-generation"] == generation
+		desired := w.Status.DesiredNumberScheduled
+		if !ok || w.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType ||
+			(desired > 0 && w.Status.UpdatedNumberScheduled >= desired && w.Status.ObservedGeneration >= w.Generation) {
+			return true
+		}
+		for _, sibling := range o.pods { // which hash is the newest
+			if metav1.IsControlledBy(sibling, w) && o.selected.Has(sibling.UID) && sibling.Labels["pod-template-generation"] == generation &&
+				isOfHash(p, sibling.Labels["controller-revision-hash"]) {
+				return true
+			}
+		}
+		return p.Labels["pod-template-generation"] == generation
 	}
 	return true
+}
+
+// isOfHash reports whether a pod that a DaemonSet made has this hash.
+func isOfHash(p *corev1.Pod, hash string) bool {
+	_, made := p.Labels["pod-template-generation"]
+	return made && hash != "" && p.Labels["controller-revision-hash"] == hash
+}
+
+// needsNone reports whether the group is satisfied whatever there is of it.
+func needsNone(g v1alpha1.PodGroup) bool {
+	return g.MinAvailable != nil && g.MinAvailable.Type == intstr.Int && g.MinAvailable.IntVal <= 0
 }
 
 // count is what group i has in the whole cluster.
@@ -235,7 +291,7 @@ func (o *oracle) count(v *view, i int) groupCount {
 		return o.countNames(v, i)
 	}
 	c := groupCount{times: map[string]time.Time{}}
-	reliable, anything, short := true, false, false
+	reliable, anything, short, going := true, false, false, false
 
 	for uid, in := range v.placedIn {
 		w := o.byUID[uid]
@@ -243,6 +299,8 @@ func (o *oracle) count(v *view, i int) groupCount {
 			continue
 		}
 		anything = true
+		complete, at := jobCompletedAt(w)
+		going = going || (w.GetDeletionTimestamp() != nil && !complete)
 		expected, observed := wanted(w, requirementOf(g))
 		claimed, ordinals := sets.New[string](), ordinalsOf(w)
 		for name := range ordinals {
@@ -262,14 +320,13 @@ func (o *oracle) count(v *view, i int) groupCount {
 			if in < i && p.Status.Phase != corev1.PodFailed {
 				claimed.Insert(p.Name)
 			}
-			if ok, at := done(p, requirementOf(g)); in == i && ok {
+			if ok, at := o.done(p, requirementOf(g)); in == i && ok {
 				ready++
 				c.times[string(p.UID)] = at
 				times = append(times, at)
 			}
 		}
 		need := max(0, expected-claimed.Len())
-		complete, at := jobCompletedAt(w)
 		if complete {
 			ready, times = expected, nil
 			for n := range need {
@@ -293,7 +350,7 @@ func (o *oracle) count(v *view, i int) groupCount {
 			continue
 		}
 		by := o.ownerOf[p]
-		if by.object != nil && by.object.GetDeletionTimestamp() == nil {
+		if by.object != nil {
 			if in, placed := v.placedIn[by.object.GetUID()]; placed && in == i {
 				continue // counted with its workload, or not at all
 			}
@@ -308,13 +365,19 @@ func (o *oracle) count(v *view, i int) groupCount {
 		}
 		anything = true
 		c.expected++
-		if ok, at := done(p, requirementOf(g)); ok {
+		if ok, at := o.done(p, requirementOf(g)); ok {
 			c.ready++
 			c.sure++
 			c.times[string(p.UID)] = at
 			c.needed = append(c.needed, at)
 		} else {
 			short = true
+		}
+	}
+	for _, f := range v.memory.failures {
+		if in := o.groupOfFailure(v, f); in == i {
+			anything, short = true, true
+			c.expected += max(1, int(f.Pods))
 		}
 	}
 
@@ -332,6 +395,7 @@ func (o *oracle) count(v *view, i int) groupCount {
 		c.enough = percentOf(g.MinAvailable, c.expected)
 		c.satisfied = anything && reliable && c.ready >= c.enough
 	}
+	c.satisfied = c.satisfied && (!going || needsNone(g))
 	return c
 }
 
@@ -365,7 +429,7 @@ func (o *oracle) countNames(v *view, i int) groupCount {
 	names := sets.New(g.Pods...)
 	c := groupCount{times: map[string]time.Time{}, expected: names.Len(), enough: names.Len()}
 	for _, p := range o.pods {
-		if ok, at := done(p, requirementOf(g)); ok && names.Has(p.Name) && v.in(i, p.Namespace) && p.DeletionTimestamp == nil {
+		if ok, at := o.done(p, requirementOf(g)); ok && names.Has(p.Name) && v.in(i, p.Namespace) && p.DeletionTimestamp == nil {
 			c.ready++
 			c.sure++
 			c.times[string(p.UID)] = at

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/daemon"
+	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 	"k8s.io/utils/ptr"
 )
@@ -42,18 +43,24 @@ func (w *world) stepWorkloads(*comparison) []event {
 	}
 	object := w.objects[kind][key].(runtime.Object).DeepCopyObject().(metav1.Object)
 	if object.GetDeletionTimestamp() != nil {
-		w.drop(kind, object)
+		w.stepDeletion(kind, object)
 		return nil
 	}
-	switch w.IntN(24) {
+	choice := w.IntN(24)
+	if w.truthful && choice < 2 && isUnfinishedOfCron(object) {
+		choice = 23 // that there was a newer Job, no object tells a new engine
+	}
+	switch choice {
 	case 0:
-		if w.oneIn(2) {
-			now := metav1.NewTime(w.clock.Truncate(time.Second))
-			object.SetDeletionTimestamp(&now)
-			break
+		if w.oneIn(3) { // in the background
+			w.drop(kind, object)
+			return nil
 		}
-		w.drop(kind, object)
-		return nil
+		now := metav1.NewTime(w.clock.Truncate(time.Second))
+		object.SetDeletionTimestamp(&now)
+		if object.GetGeneration() > 0 && w.oneIn(2) {
+			object.SetGeneration(object.GetGeneration() + 1) // as the API server does
+		}
 	case 1: // gone and made again, with only the second event seen
 		object = w.newWorkload(kind, namespace, name)
 	case 2, 3:
@@ -70,6 +77,61 @@ func (w *world) stepWorkloads(*comparison) []event {
 	}
 	w.put(kind, object)
 	return nil
+}
+
+// isUnfinishedOfCron reports whether the object is a Job of a CronJob that is not complete.
+func isUnfinishedOfCron(object metav1.Object) bool {
+	complete, _ := jobCompletedAt(object)
+	return cronJobOf(object) != "" && !complete
+}
+
+// stepDeletion goes on with a workload that is being deleted: its controller sees it, what it owns goes first or is orphaned, and at last
+// it is gone.
+func (w *world) stepDeletion(kind string, object metav1.Object) {
+	if w.oneIn(3) && w.observe(kind, object) {
+		return
+	}
+	orphan := w.oneIn(3)
+	for _, set := range sorted[*appsv1.ReplicaSet](w, "ReplicaSet") {
+		if !metav1.IsControlledBy(set, object) {
+			continue
+		}
+		set = set.DeepCopy()
+		switch {
+		case orphan:
+			set.OwnerReferences = nil
+			w.put("ReplicaSet", set)
+			return
+		case set.DeletionTimestamp == nil:
+			now := metav1.NewTime(w.clock.Truncate(time.Second))
+			set.DeletionTimestamp = &now
+			w.put("ReplicaSet", set)
+			return
+		}
+	}
+	for _, p := range sorted[*corev1.Pod](w, "Pod") {
+		if !w.isOf(p, object) || w.oneIn(4) {
+			continue
+		}
+		p = p.DeepCopy()
+		switch {
+		case orphan:
+			p.OwnerReferences = nil
+			w.put("Pod", p)
+		case p.DeletionTimestamp == nil:
+			now := metav1.NewTime(w.clock.Truncate(time.Second))
+			p.DeletionTimestamp = &now
+			w.put("Pod", p)
+		default:
+			w.drop("Pod", p)
+		}
+		if !w.oneIn(4) {
+			return
+		}
+	}
+	if !(w.truthful && isUnfinishedOfCron(object)) {
+		w.drop(kind, object)
+	}
 }
 
 func (w *world) newWorkload(kind, namespace, name string) metav1.Object {
@@ -187,11 +249,12 @@ func (w *world) control(kind string, object metav1.Object) {
 		}
 	case *appsv1.DaemonSet:
 		extra["pod-template-generation"] = object.Annotations[appsv1.DeprecatedTemplateGeneration]
+		extra["controller-revision-hash"] = "hash-" + object.Spec.Template.Annotations["revision"]
 		for _, node := range w.dueNodes(object) {
 			names = append(names, object.Name+"-"+node)
 		}
 	case *batchv1.Job:
-		if ok, _ := jobCompletedAt(object); ok {
+		if ok, _ := jobCompletedAt(object); ok || len(object.Status.Conditions) > 0 {
 			return
 		}
 	}
@@ -208,15 +271,20 @@ func (w *world) control(kind string, object metav1.Object) {
 		keep[name] = true
 	}
 	for _, p := range sorted[*corev1.Pod](w, "Pod") { // delete one that is too many or too old
-		if w.isOf(p, object) && (!keep[p.Name] || !maps.Equal(p.Labels, w.podLabels(parent, extra))) {
+		if w.isOf(p, object) && (!keep[p.Name] || !maps.Equal(p.Labels, w.podLabels(parent, extra))) && !(kind == "DaemonSet" && w.oneIn(2)) {
 			w.drop("Pod", p)
 			return
 		}
 	}
+	if j, ok := object.(*batchv1.Job); ok && w.oneIn(5) {
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded"}}
+		w.put(kind, j)
+		return
+	}
 	if j, ok := object.(*batchv1.Job); ok && w.oneIn(2) {
 		last := w.apiTime()
 		for _, p := range sorted[*corev1.Pod](w, "Pod") {
-			succeeded, at := done(p, "Complete")
+			succeeded, at := said(p, "Complete")
 			if w.isOf(p, j) && !succeeded {
 				return
 			}
@@ -256,13 +324,29 @@ func (w *world) observe(kind string, object metav1.Object) bool {
 	case *appsv1.DaemonSet:
 		news = status(&object.Status.ObservedGeneration)
 		desired := int32(len(w.dueNodes(object)))
-		news = news || desired != object.Status.DesiredNumberScheduled
-		object.Status.DesiredNumberScheduled = desired
+		updated := w.updatedPods(object)
+		news = news || desired != object.Status.DesiredNumberScheduled || updated != object.Status.UpdatedNumberScheduled
+		object.Status.DesiredNumberScheduled, object.Status.UpdatedNumberScheduled = desired, updated
 	}
 	if news {
 		w.put(kind, object)
 	}
 	return news
+}
+
+// updatedPods counts the pods of a DaemonSet that its controller takes for up to date.
+func (w *world) updatedPods(ds *appsv1.DaemonSet) int32 {
+	generation, err := daemonutil.GetTemplateGeneration(ds)
+	if err != nil {
+		return 0
+	}
+	updated := int32(0)
+	for _, p := range sorted[*corev1.Pod](w, "Pod") {
+		if metav1.IsControlledBy(p, ds) && daemonutil.IsPodUpdated(p, "hash-"+ds.Spec.Template.Annotations["revision"], generation) {
+			updated++
+		}
+	}
+	return updated
 }
 
 // dueNodes are the nodes that the DaemonSet should run on; two, where there are none in this world.

@@ -24,6 +24,7 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 		UID: s.UID, Generation: s.Generation, Object: s.object, Cluster: s.cluster, PerNode: s.PerNode, Continuous: s.Continuous, Suspended: s.Suspended, Refused: s.refused(),
 		Groups: make([]report.Group, len(s.groups)), Problems: s.problems(),
 	}
+	r.Failures = report.Failures(s.allFailures())
 	if s.dry != nil {
 		r.DryRun = s.dry.report(s, e.now)
 	}
@@ -101,6 +102,8 @@ func (d *domain) failure(i int, now time.Time) *spec.Problem {
 		return ptr.To(report.PodFailed(d.where(i), d.failedPods(i)))
 	case state.demands.Failed > 0:
 		return ptr.To(report.JobFailed(d.where(i), d.failedJobs(i)))
+	case d.node == nil && len(d.sequence.failuresIn(i)) > 0:
+		return ptr.To(report.Lost(d.where(i), d.sequence.failuresIn(i), d.sequence.Cluster))
 	case !g.ContinueOnTimeout && d.timedOut(i, now):
 		return ptr.To(report.TimedOut(d.where(i), g.Timeout, d.need(i), d.pausedWorkloads(i)))
 	}

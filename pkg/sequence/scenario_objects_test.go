@@ -135,6 +135,15 @@ func (s *scenario) parseNamespace(t *testing.T, d *datadriven.TestData, name str
 	return ns
 }
 
+// timeArgument reads a time, which is given as since the beginning.
+func timeArgument(t *testing.T, d *datadriven.TestData, value string) metav1.Time {
+	since, err := time.ParseDuration(value)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	return metav1.NewTime(scenarioEpoch.Add(since))
+}
+
 func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: oracleNamespace, Name: name, UID: types.UID("uid-of-" + name),
@@ -173,11 +182,13 @@ func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *
 		case "ready":
 			ready(s.now())
 		case "ready-at":
-			at, err := time.ParseDuration(value)
-			if err != nil {
-				d.Fatalf(t, "%v", err)
-			}
-			ready(metav1.NewTime(scenarioEpoch.Add(at)))
+			ready(timeArgument(t, d, value))
+		case "created":
+			p.CreationTimestamp = timeArgument(t, d, value)
+		case "bound-at": // after ready or ready-at
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+				Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: timeArgument(t, d, value),
+			})
 		case "phase":
 			p.Status.Phase = corev1.PodPhase(value)
 		case "terminating":
@@ -278,8 +289,8 @@ func (s *scenario) parseNode(t *testing.T, d *datadriven.TestData, name string) 
 //
 //	deployment, replicaset, replicationcontroller  replicas=N
 //	statefulset    replicas=N start=N update=REVISION partition=N on-delete
-//	daemonset      desired=N template-generation=N on-delete
-//	job            parallelism=N completions=N complete
+//	daemonset      desired=N updated=N template-generation=N on-delete
+//	job            parallelism=N completions=N complete failed
 func (s *scenario) parseWorkload(t *testing.T, d *datadriven.TestData, name string) metav1.Object {
 	w := map[string]metav1.Object{
 		"deployment": &appsv1.Deployment{}, "replicaset": &appsv1.ReplicaSet{}, "statefulset": &appsv1.StatefulSet{},
@@ -369,6 +380,7 @@ func (s *scenario) setWorkload(t *testing.T, d *datadriven.TestData, w metav1.Ob
 		set["on-delete"] = func() { strategy.Type = appsv1.OnDeleteStatefulSetStrategyType }
 	case *appsv1.DaemonSet:
 		set["desired"] = func() { w.Status.DesiredNumberScheduled = *size() }
+		set["updated"] = func() { w.Status.UpdatedNumberScheduled = *size() }
 		set["template-generation"] = func() {
 			w.Annotations = map[string]string{appsv1.DeprecatedTemplateGeneration: value}
 		}
@@ -379,6 +391,11 @@ func (s *scenario) setWorkload(t *testing.T, d *datadriven.TestData, w metav1.Ob
 		set["complete"] = func() {
 			w.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 			w.Status.CompletionTime = ptr.To(s.now())
+		}
+		set["failed"] = func() {
+			w.Status.Conditions = []batchv1.JobCondition{{
+				Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "too often",
+			}}
 		}
 	}
 	if set[key] == nil {

@@ -49,6 +49,11 @@ type sequence struct {
 	// listed reports whether the engine still goes by this sequence.
 	listed bool
 
+	// came is the version of the event with which the sequence began to count, in its scope; empty if nobody knows.
+	came string
+	// failures are those of members that failed and are gone.
+	failures failuresOf
+
 	// podGroups counts, for each PodGroup that pods name, how many of them each group has.
 	podGroups map[podgroups.Reference]map[int]int
 	// podGroupsKnown are all PodGroups that the engine knows.

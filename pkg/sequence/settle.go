@@ -52,6 +52,9 @@ func (k *knowledge) settle(tx *transaction) Changes {
 func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
 	d.evaluate(k, tx)
 	d.advance(k.now)
+	if len(d.sequence.failures.byUID) > 0 {
+		k.reviewFailures(d.sequence, tx)
+	}
 	k.alarms.Set(&d.alarm, d.wake)
 	k.questions.askForDomain(d, changes)
 	changes.touch(d.sequence.Key)

@@ -53,11 +53,11 @@ func checkWorkload(e *Engine, w *workload) error {
 		}
 	}
 	if w.Kind == inventory.KindJob && w.Owner != "" {
-		want := false
+		want := w.CreatedAt.Before(e.workloads.unfinished[w.Owner])
 		for other := range siblings.ownedWorkloads[w.Owner] {
-			want = want || (other.Kind == w.Kind && !other.Terminating && (w.Terminating || other.StartedAfter(&w.Workload)))
+			want = want || (other.Kind == w.Kind && other.StartedAfter(&w.Workload))
 		}
-		if w.Superseded != want && !w.Terminating {
+		if w.Superseded != want {
 			return fmt.Errorf("superseded is %t, want %t", w.Superseded, want)
 		}
 	}

@@ -1,6 +1,9 @@
 package sequence
 
 import (
+	"maps"
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,8 +41,13 @@ type workloads struct {
 	byNamespace map[string]map[*workload]struct{}
 	// ownedWorkloads are the ReplicaSets of a Deployment, or the Jobs of a CronJob, by the owner's UID.
 	ownedWorkloads map[types.UID]map[*workload]struct{}
+	// unfinished is, by the UID of a CronJob that still has Jobs, when the newest of its Jobs was created that were deleted before they
+	// were complete.
+	unfinished map[types.UID]time.Time
 	// ownedPods are the pods that belong to some sequence, by the UID of their controller, known or not.
 	ownedPods map[types.UID]map[*pod]struct{}
+	// daemonPods counts, by the UID of a DaemonSet, its pods that belong to some sequence, by revision.
+	daemonPods map[types.UID]map[string]int
 	// daemons are the DaemonSets that sequences of scope Node select.
 	daemons map[*workload]struct{}
 }
@@ -48,7 +56,7 @@ func newWorkloads() workloads {
 	return workloads{
 		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, byNamespace: map[string]map[*workload]struct{}{},
 		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: map[types.UID]map[*pod]struct{}{},
-		daemons: map[*workload]struct{}{},
+		daemons: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, daemonPods: map[types.UID]map[string]int{},
 	}
 }
 
@@ -108,22 +116,70 @@ func (all *workloads) newestReplicaSet(deployment *workload) string {
 	return readiness.NewestReplicaSet(&deployment.Workload, sets)
 }
 
-// supersede marks the Jobs of a CronJob that have a newer sibling, and returns those that it marked or unmarked.
+// supersede marks the Jobs of a CronJob that have a newer sibling, or had one that went before it was complete, and returns those
+// that it marked or unmarked.
 func (all *workloads) supersede(cronJob types.UID) []*workload {
 	var newest *workload
 	for job := range all.ownedWorkloads[cronJob] {
-		if job.Kind == inventory.KindJob && !job.Terminating && (newest == nil || job.StartedAfter(&newest.Workload)) {
+		if job.Kind == inventory.KindJob && (newest == nil || job.StartedAfter(&newest.Workload)) {
 			newest = job
 		}
 	}
 	var changed []*workload
 	for job := range all.ownedWorkloads[cronJob] {
-		if job.Kind == inventory.KindJob && job.Superseded != (job != newest) {
-			job.Superseded = job != newest
+		superseded := job != newest || job.CreatedAt.Before(all.unfinished[cronJob])
+		if job.Kind == inventory.KindJob && job.Superseded != superseded {
+			job.Superseded = superseded
 			changed = append(changed, job)
 		}
 	}
 	return changed
+}
+
+// noteUnfinished remembers a Job of a CronJob that goes before it is complete: an older one that was complete is no newer for it.
+func (all *workloads) noteUnfinished(w *workload) {
+	if w.Kind != inventory.KindJob || w.Owner == "" || w.Complete {
+		return
+	}
+	all.unfinished[w.Owner] = latest(all.unfinished[w.Owner], w.CreatedAt)
+}
+
+// forgetUnfinished forgets the unfinished Job of a CronJob that has no Jobs left.
+func (all *workloads) forgetUnfinished(cronJob types.UID) {
+	if len(all.ownedWorkloads[cronJob]) == 0 {
+		delete(all.unfinished, cronJob)
+	}
+}
+
+// countRevision counts a pod of a DaemonSet by its revision.
+func (all *workloads) countRevision(p *pod, sign int, tx *transaction) {
+	if p.DaemonRevision() == "" || p.Owner.UID == "" {
+		return
+	}
+	byRevision, revision := all.daemonPods[p.Owner.UID], p.DaemonRevision()
+	before := byRevision[revision]
+	bump(&byRevision, revision, sign)
+	all.daemonPods[p.Owner.UID] = byRevision
+	if len(byRevision) == 0 {
+		delete(all.daemonPods, p.Owner.UID)
+	}
+	if w := all.byUID[p.Owner.UID]; w != nil && (before == 0 || before+sign == 0) {
+		all.settleRevisions(w, tx)
+	}
+}
+
+// newestHashes are the template hashes of the pods of the DaemonSet's newest generation; nil if there are none.
+func (all *workloads) newestHashes(w *workload) map[string]struct{} {
+	var hashes map[string]struct{}
+	for revision := range all.daemonPods[w.UID] {
+		if generation, hash := inventory.SplitDaemonRevision(revision); generation == w.Revision && hash != "" {
+			if hashes == nil {
+				hashes = map[string]struct{}{}
+			}
+			hashes[hash] = struct{}{}
+		}
+	}
+	return hashes
 }
 
 // podsOf are the pods whose counting depends on the workload: its own, and those of a Deployment's ReplicaSets.
@@ -143,13 +199,21 @@ func (all *workloads) podsOf(w *workload) []*pod {
 	return pods
 }
 
-// settleRevisions works out which revision of a Deployment, and which Job of a CronJob, is the newest.
+// settleRevisions works out which revision of a Deployment or DaemonSet, and which Job of a CronJob, is the newest.
 func (all *workloads) settleRevisions(w *workload, tx *transaction) {
 	deployment := w
 	switch {
 	case w.Kind == inventory.KindJob && w.Owner != "":
 		for _, job := range all.supersede(w.Owner) {
 			for _, demand := range job.demands {
+				demand.update(false, tx)
+			}
+		}
+		return
+	case w.Kind == inventory.KindDaemonSet:
+		if hashes := all.newestHashes(w); !maps.Equal(hashes, w.NewestHashes) {
+			w.NewestHashes = hashes
+			for _, demand := range w.demands {
 				demand.update(false, tx)
 			}
 		}

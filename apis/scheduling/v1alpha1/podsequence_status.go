@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Phase sums a sequence up in one word.
@@ -102,6 +103,9 @@ const MaxListedNodes = 256
 // MaxListedPods is where lists of pod names in status are cut; the message tells of the cut.
 const MaxListedPods = 100
 
+// MaxFailures is how many members that failed a sequence remembers.
+const MaxFailures = 64
+
 // PodSequenceStatus is what podsequence-controller last saw.
 type PodSequenceStatus struct {
 	// ObservedGeneration is the generation of the spec that this status describes.
@@ -131,6 +135,15 @@ type PodSequenceStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Groups []GroupStatus `json:"groups,omitempty"`
+
+	// Failures are the Jobs and the pods without a controller that failed in groups by label that are not passed, at most 64. A
+	// failure stays on record, also when the object is deleted, until the object is created again under its name (for a Job of a
+	// CronJob: until the CronJob has a newer Job), an edit takes it out of its group, or the group is skipped. Only for scope Cluster.
+	// +optional
+	// +listType=map
+	// +listMapKey=uid
+	// +kubebuilder:validation:MaxItems=64
+	Failures []Failure `json:"failures,omitempty"`
 
 	// CurrentGroupPods are the members of the current group, sorted, at most 100.
 	// +optional
@@ -173,6 +186,35 @@ type PodSequenceStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Failure is a Job or a pod that failed.
+type Failure struct {
+	// Kind is Job or Pod.
+	Kind string `json:"kind"`
+
+	// Namespace is where it is, or was.
+	Namespace string `json:"namespace"`
+
+	// Name is its name.
+	Name string `json:"name"`
+
+	// UID tells it from a successor with the same name.
+	UID types.UID `json:"uid"`
+
+	// CreatedAt is when it was created.
+	CreatedAt metav1.Time `json:"createdAt"`
+
+	// Pods is the number of pods that its group expects of it.
+	Pods int32 `json:"pods"`
+
+	// CronJobUID is the UID of the CronJob that owns it. Absent if none does.
+	// +optional
+	CronJobUID types.UID `json:"cronJobUID,omitempty"`
+
+	// Labels are those of the pod, or of the pod template of the Job: they say which group it belongs to.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // DryRunStatus is what a sequence would have held had spec.dryRun not been true.

@@ -141,7 +141,10 @@ func viewDaemonSet(w *Workload, o *appsv1.DaemonSet) {
 	w.Expected = int(o.Status.DesiredNumberScheduled)
 	w.Observed = o.Status.ObservedGeneration >= o.Generation
 	w.Revision = o.Annotations[appsv1.DeprecatedTemplateGeneration]
-	w.AllCurrent = w.Revision == "" || o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
+	// Its controller counts the nodes whose pod it takes for up to date. Once that is all of them they stay so: the pods that it
+	// makes later are of the newest template, too.
+	allUpdated := w.Observed && w.Expected > 0 && int(o.Status.UpdatedNumberScheduled) >= w.Expected
+	w.AllCurrent = w.Revision == "" || allUpdated || o.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
 }
 
 func viewJob(w *Workload, o *batchv1.Job) {

@@ -49,6 +49,18 @@ func (l *Labels) Has(name string) bool {
 	return has
 }
 
+// Map returns the labels in a map of their own; nil if there are none.
+func (l *Labels) Map() map[string]string {
+	if l.kept == nil {
+		return maps.Clone(l.object)
+	}
+	all := make(map[string]string, len(l.kept.values))
+	for i, name := range *l.kept.names {
+		all[name] = l.kept.values[i]
+	}
+	return all
+}
+
 // Len returns the number of labels.
 func (l *Labels) Len() int {
 	if l.kept == nil {

@@ -24,8 +24,10 @@ type Pod struct {
 	Node      string // empty while it has none
 	Failed    bool
 	Succeeded bool
-	Ready     bool      // condition Ready, or succeeded
-	ReadyAt   Timestamp // when Ready last became true; zero while not ready
+	Ready     bool // condition Ready, or succeeded
+	// ReadyAt is when Ready last became true, as far as anybody can believe the kubelet; zero if it does not say. While the pod is not
+	// ready it is when it was last seen so, see SeenAt.
+	ReadyAt Timestamp
 
 	proof marks
 }
@@ -72,8 +74,41 @@ func ViewPod(p *corev1.Pod) Pod {
 		view.Owner = OwnerReference{UID: ref.UID, Known: isWorkload(ref)}
 	}
 	ready, since := readiness(p)
+	if !since.IsZero() {
+		// A kubelet's clock may be wrong. The API server says when the pod was created and bound.
+		since = latest(since, latest(p.CreationTimestamp.Time, boundAt(p)))
+	}
 	view.Ready, view.ReadyAt = ready, TimestampOf(since)
 	return view
+}
+
+// SeenAt notes when this version was seen, and which version was known before; nil if none was. A pod did not turn ready before it was
+// last seen not to be, nor end before it was ready, whatever the kubelet's clock says.
+func (p *Pod) SeenAt(now time.Time, before *Pod) {
+	switch {
+	case !p.Ready:
+		p.ReadyAt = TimestampOf(now.Truncate(time.Second))
+	case before == nil || before.UID != p.UID || p.ReadyAt == 0:
+	case !before.Ready, p.Succeeded && !before.Succeeded:
+		p.ReadyAt = max(p.ReadyAt, before.ReadyAt)
+	}
+}
+
+// boundAt is when the pod got its node, as the API server notes in the condition PodScheduled; zero if it does not say.
+func boundAt(p *corev1.Pod) time.Time {
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func viewExtra(p *corev1.Pod) *extra {
@@ -174,6 +209,6 @@ func (f *VerdictFacts) SameVerdict(other *VerdictFacts) bool {
 func (p *Pod) CountsAs(other *Pod) bool {
 	return p.UID == other.UID && p.SameMembership(&other.VerdictFacts) && p.Node == other.Node && p.SchedulerName == other.SchedulerName &&
 		p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
-		p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
+		(!p.Ready || p.ReadyAt == other.ReadyAt) && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
 		slices.Equal(p.Gates(), other.Gates()) && p.Wants().Equal(other.Wants())
 }

@@ -37,9 +37,12 @@ type Workload struct {
 	ExpectedComplete int // for RequireComplete; Jobs only
 	// Observed reports that its controller has seen its newest generation.
 	Observed bool
-	// Revision marks the pods of the newest template, see RevisionOf. It is not looked at if AllCurrent.
-	Revision     string
-	AllCurrent   bool
+	// Revision marks the pods of the newest template, see RevisionOf; of a DaemonSet it is the template generation only. It is
+	// not looked at if AllCurrent.
+	Revision   string
+	AllCurrent bool
+	// NewestHashes are, of a DaemonSet, the template hashes of its pods of the newest generation, see IsUpToDate.
+	NewestHashes map[string]struct{}
 	FirstOrdinal int // of a StatefulSet
 	Pause        Pause
 
@@ -76,10 +79,13 @@ type WorkloadKey struct {
 // Key returns what another object has that is made in the place of this one.
 func (w *Workload) Key() WorkloadKey { return WorkloadKey{w.Kind, w.Namespace, w.Name} }
 
-// Counts reports whether the workload says by itself what to expect. A Deployment speaks for its ReplicaSets.
-func (w *Workload) Counts() bool {
-	return !w.Terminating && (w.Kind != KindReplicaSet || w.Owner == "")
-}
+// Counts reports whether the workload says by itself what to expect. A Deployment speaks for its ReplicaSets. A workload that
+// is being deleted expects what it expected, until it is gone.
+func (w *Workload) Counts() bool { return w.Kind != KindReplicaSet || w.Owner == "" }
+
+// IsGoing reports whether the workload is being deleted before its work is done. What goes away satisfies nobody. A complete
+// Job has done its work, and whoever deletes it takes nothing back.
+func (w *Workload) IsGoing() bool { return w.Terminating && !w.Complete }
 
 // Expects returns the number of pods that the workload should own.
 func (w *Workload) Expects(required v1alpha1.RequiredStatus) int {
@@ -95,9 +101,45 @@ func (w *Workload) RevisionOf(p *Pod) string {
 	case KindStatefulSet:
 		return p.Labels.Get(appsv1.StatefulSetRevisionLabel)
 	case KindDaemonSet:
-		return p.Labels.Get("pod-template-generation") // extensions/v1beta1 DaemonSetTemplateGenerationKey
+		return p.DaemonRevision()
 	}
 	return ""
+}
+
+// IsUpToDate reports whether a pod of a revision is up to date to the workload's own controller.
+//
+// To that of DaemonSets it is if its template generation or its hash is the newest (IsPodUpdated in pkg/controller/daemon/util of
+// Kubernetes): after a roll-back, and when a DaemonSet adopts pods, the hash is the newest and the generation is not. Which hash is the
+// newest no DaemonSet says, but its pods of the newest generation have it.
+func (w *Workload) IsUpToDate(revision string) bool {
+	if w.AllCurrent || w.Revision == revision {
+		return true
+	}
+	if w.Kind != KindDaemonSet {
+		return false
+	}
+	generation, hash := SplitDaemonRevision(revision)
+	_, newest := w.NewestHashes[hash]
+	return generation == w.Revision || newest
+}
+
+// templateGenerationLabel is DaemonSetTemplateGenerationKey of extensions/v1beta1.
+const templateGenerationLabel = "pod-template-generation"
+
+// DaemonRevision returns the revision of a DaemonSet's pod: the generation and the hash of the template that it was made from. It is
+// empty for a pod without that generation, which no DaemonSet of today makes.
+func (p *Pod) DaemonRevision() string {
+	generation, has := p.Labels.Lookup(templateGenerationLabel)
+	if !has {
+		return ""
+	}
+	return generation + "/" + p.Labels.Get(appsv1.DefaultDaemonSetUniqueLabelKey)
+}
+
+// SplitDaemonRevision undoes DaemonRevision.
+func SplitDaemonRevision(revision string) (generation, hash string) {
+	generation, hash, _ = strings.Cut(revision, "/")
+	return generation, hash
 }
 
 // OwnsName reports whether the name is that of a pod which this StatefulSet should have.

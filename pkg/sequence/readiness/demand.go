@@ -25,6 +25,7 @@ type Demands struct {
 	Short      int // workloads that have too few
 	Unobserved int // workloads whose controller has not seen the newest generation
 	Failed     int // Jobs that failed
+	Going      int // workloads that are being deleted
 }
 
 // Add adds the other sums, or subtracts them if sign is -1.
@@ -36,6 +37,7 @@ func (d *Demands) Add(other Demands, sign int) {
 	d.Short += sign * other.Short
 	d.Unobserved += sign * other.Unobserved
 	d.Failed += sign * other.Failed
+	d.Going += sign * other.Going
 }
 
 // Sum returns what the workload adds to the group. Each workload counts by itself: it is short if too few of its own pods are
@@ -62,6 +64,9 @@ func (d Demand) Sum() Demands {
 	if w.Failed {
 		sum.Failed = 1
 	}
+	if w.IsGoing() {
+		sum.Going = 1
+	}
 	return sum
 }
 
@@ -71,17 +76,16 @@ func CountsPods(w *inventory.Workload) bool { return w.Counts() && !w.Superseded
 
 // IsCurrent reports whether pods of a revision count for the workload: those of its newest template, or all.
 func IsCurrent(w *inventory.Workload, revision string) bool {
-	return CountsPods(w) && (w.AllCurrent || w.Revision == revision)
+	return CountsPods(w) && w.IsUpToDate(revision)
 }
 
 // Current returns how many of the pods, counted by revision, are of a revision that counts.
 func Current(w *inventory.Workload, byRevision map[string]int) int {
-	if !w.AllCurrent {
-		return byRevision[w.Revision]
-	}
 	sum := 0
-	for _, n := range byRevision {
-		sum += n
+	for revision, n := range byRevision {
+		if w.IsUpToDate(revision) {
+			sum += n
+		}
 	}
 	return sum
 }

@@ -14,9 +14,12 @@ type Group struct {
 	Members *Members
 	Demands *Demands
 
-	// OnNode reports that the domain is a node, and MissingOnNode counts the DaemonSets that lack a pod there.
-	OnNode        bool
-	MissingOnNode int
+	// OnNode reports that the domain is a node. MissingOnNode counts the DaemonSets that lack a pod there, and GoingOnNode those
+	// that should have one there and are being deleted.
+	OnNode                     bool
+	MissingOnNode, GoingOnNode int
+	// Lost are the members that failed and are gone.
+	Lost Lost
 
 	// PodGroupMinimum is how many pods the PodGroups of the members ask for. PodGroupShort reports that one of them has too
 	// few. Both are only looked at without minAvailable.
@@ -39,6 +42,9 @@ type Need struct {
 	Stale int
 	// Unseen reports that a pod's owner is not known yet, and Incomplete that a Job is not complete though its pods are.
 	Unseen, Incomplete bool
+	// Going reports that a workload is being deleted, and Lost counts the members that failed and are gone.
+	Going bool
+	Lost  int
 }
 
 // Need returns what the group waits for.
@@ -76,7 +82,7 @@ func (g *Group) needOnNode() Need {
 	expected := g.Members.Expected + g.MissingOnNode
 	return Need{
 		Expected: expected, Ready: g.Members.Ready, Missing: g.MissingOnNode, Stale: g.Members.Stale,
-		Certain: true, Nothing: expected == 0,
+		Certain: true, Nothing: expected == 0, Going: g.GoingOnNode > 0,
 	}
 }
 
@@ -90,8 +96,11 @@ func (g *Group) needByName() Need {
 
 // needByLabel returns what a group by label waits for: what workloads want of it, and the members that count by themselves.
 func (g *Group) needByLabel() Need {
-	n := Need{Expected: g.Members.Expected + g.Demands.Need, Ready: g.Members.Ready + g.Demands.Ready}
-	n.Nothing = g.Demands.Workloads == 0 && g.Members.Expected == 0
+	n := Need{
+		Expected: g.Members.Expected + g.Demands.Need + g.Lost.Pods, Ready: g.Members.Ready + g.Demands.Ready,
+		Going: g.Demands.Going > 0, Lost: g.Lost.Objects,
+	}
+	n.Nothing = g.Demands.Workloads == 0 && g.Members.Expected == 0 && g.Lost.Objects == 0
 	n.Certain = g.Members.Unseen == 0 && g.Demands.Unobserved == 0
 	n.Unseen = g.Members.Unseen > 0
 	n.Incomplete = g.Demands.Short > 0 && n.Ready >= n.Expected
@@ -99,9 +108,13 @@ func (g *Group) needByLabel() Need {
 }
 
 // IsSatisfied reports whether enough of the expected members are done now. need is what Need returns. A group of which
-// nothing is known to expect is not satisfied: its pods may yet come.
+// nothing is known to expect is not satisfied: its pods may yet come. Neither is one with a workload that is being deleted, unless it
+// needs no pods: what goes away satisfies nobody.
 func (g *Group) IsSatisfied(need Need) bool {
 	if g.Unreadable || need.Nothing || !need.Certain || need.PodGroupShort || need.Ready < need.Required {
+		return false
+	}
+	if need.Going && !g.needsNone() {
 		return false
 	}
 	// Every workload by itself: the sums hide nothing, because a surplus is not entered. But a Job may have all the
@@ -109,8 +122,20 @@ func (g *Group) IsSatisfied(need Need) bool {
 	return g.MinAvailable != nil || g.Demands.Short == 0
 }
 
+// needsNone reports whether the group says that it needs no member.
+func (g *Group) needsNone() bool {
+	return g.MinAvailable != nil && g.MinAvailable.Type == intstr.Int && g.MinAvailable.IntVal <= 0
+}
+
 // NothingMatches reports that no pod and no workload matches the group, and nobody said how many there must be.
 func (n Need) NothingMatches() bool { return n.Nothing && n.Required == 0 }
+
+func lostText(lost int) string {
+	if lost == 1 {
+		return "a member failed and was deleted: create it again, or skip the group"
+	}
+	return fmt.Sprintf("%d members failed and were deleted: create them again, or skip the group", lost)
+}
 
 // String says how far a group is.
 func (n Need) String() string {
@@ -126,6 +151,10 @@ func (n Need) String() string {
 		text += ", but a PodGroup needs more"
 	case n.Unseen:
 		text += ", a pod's owner is not known yet"
+	case n.Going:
+		text += ", a workload of the group is being deleted"
+	case n.Lost > 0:
+		text += ", " + lostText(n.Lost)
 	case n.Incomplete && n.Required == n.Expected:
 		text += ", a Job is not complete yet"
 	case !n.Certain:

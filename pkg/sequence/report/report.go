@@ -39,6 +39,9 @@ type Report struct {
 
 	Problems []spec.Problem
 
+	// Failures are the members that failed in groups that are not passed, as status has them.
+	Failures []v1alpha1.Failure
+
 	// DryRun is what the sequence would have held; nil unless its spec has dryRun.
 	DryRun *DryRun
 

@@ -23,6 +23,7 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 		Phase:              r.phase(),
 		CurrentIndex:       ptr.To(int32(r.Current)),
 		Groups:             r.groupStatuses(ps, now),
+		Failures:           r.Failures,
 		Conditions:         slices.Clone(ps.Status.Conditions),
 	}
 	if r.PerNode {

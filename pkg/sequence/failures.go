@@ -1,0 +1,314 @@
+package sequence
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
+)
+
+// A Job or a pod without a controller that failed keeps its group from being satisfied also when it is deleted: by its time to live, by
+// a tool that prunes, or by a person who is about to create it again. The engine sees the deletion, and status has the record for
+// engines that did not. A failure ends when the object has a successor, when its group is skipped or passed, and when an edit takes the
+// object out of all groups.
+
+// failure is a member that failed and is gone.
+type failure struct {
+	v1alpha1.Failure
+	// recorded reports that the engine has it from status, and so forgets it when status does.
+	recorded bool
+}
+
+func (f *failure) key() inventory.WorkloadKey {
+	return inventory.WorkloadKey{Kind: inventory.Kind(f.Kind), Namespace: f.Namespace, Name: f.Name}
+}
+
+// isSucceededBy reports whether a Job takes the place of the failed one.
+func (f *failure) isSucceededBy(w *inventory.Workload) bool {
+	switch {
+	case f.UID == w.UID:
+		return false
+	case f.key() == w.Key():
+		return true
+	}
+	failed := inventory.Workload{Name: f.Name, CreatedAt: f.CreatedAt.Time}
+	return f.CronJobUID != "" && f.CronJobUID == w.Owner && w.StartedAfter(&failed)
+}
+
+// failuresOf are the failures of one sequence.
+type failuresOf struct {
+	byUID map[types.UID]*failure
+	// ended are those that status may still have.
+	ended map[types.UID]struct{}
+}
+
+// failures are the sequences that remember failures, by what ends these.
+type failures struct {
+	byKey     map[inventory.WorkloadKey]map[*sequence]struct{}
+	byCronJob map[types.UID]map[*sequence]struct{}
+}
+
+func newFailures() failures {
+	return failures{byKey: map[inventory.WorkloadKey]map[*sequence]struct{}{}, byCronJob: map[types.UID]map[*sequence]struct{}{}}
+}
+
+// failedJob and failedPod are the records of what has failed.
+func failedJob(w *inventory.Workload, required v1alpha1.RequiredStatus) v1alpha1.Failure {
+	return v1alpha1.Failure{
+		Kind: string(inventory.KindJob), Namespace: w.Namespace, Name: w.Name, UID: w.UID, CreatedAt: metav1.NewTime(w.CreatedAt),
+		Pods: int32(min(max(w.Expects(required), 1), maxPodsOfFailure)), CronJobUID: w.Owner, Labels: w.Labels,
+	}
+}
+
+func failedPod(p *pod) v1alpha1.Failure {
+	return v1alpha1.Failure{
+		Kind: string(inventory.KindPod), Namespace: p.Namespace, Name: p.Name, UID: p.UID, CreatedAt: metav1.NewTime(p.CreatedAt.Time()),
+		Pods: 1, Labels: p.Labels.Map(),
+	}
+}
+
+// maxPodsOfFailure bounds a number of the API that others may have written to status.
+const maxPodsOfFailure = 1 << 30
+
+// noteDeletedJob remembers a Job that failed and is being removed, in all sequences that count it.
+func (k *knowledge) noteDeletedJob(w *workload, tx *transaction) {
+	if !readiness.IsFailedJob(&w.Workload) {
+		return
+	}
+	for s, demand := range w.demands {
+		if s.wasThereAt(tx) {
+			k.remember(s, &failure{Failure: failedJob(&w.Workload, s.groups[demand.group].Required)}, tx)
+		}
+	}
+}
+
+// noteDeletedPod remembers a pod that failed without a controller, and is a member no longer. A group by name expects the name anyway.
+func (k *knowledge) noteDeletedPod(p *pod, tx *transaction) {
+	if !p.IsLost() {
+		return
+	}
+	for _, m := range p.memberships() {
+		if len(m.sequence.Names(p.Namespace)[p.Name]) == 0 && m.sequence.wasThereAt(tx) {
+			k.remember(m.sequence, &failure{Failure: failedPod(p)}, tx)
+		}
+	}
+}
+
+// wasThereAt reports whether the sequence was there when the event happened, which may come late.
+func (s *sequence) wasThereAt(tx *transaction) bool {
+	return tx.version == "" || s.knowledge.questions.split || !inventory.Behind(tx.version, s.came)
+}
+
+// cameAt notes since when the sequence counts, which may be since before an edit.
+func (s *sequence) cameAt(old *sequence, tx *transaction) {
+	if s.came = tx.version; old != nil && old.UID == s.UID && old.PerNode == s.PerNode && !old.refused() {
+		s.came = old.came
+	}
+}
+
+// groupOfFailure is the group that would select the failed member.
+func (s *sequence) groupOfFailure(f *failure) (int, bool) {
+	return s.Selecting(labels.Set(f.Labels), len(s.groups), s.reaches[f.Namespace])
+}
+
+// remember keeps a failure as long as the sequence must. What it need not keep it takes for ended.
+func (k *knowledge) remember(s *sequence, f *failure, tx *transaction) {
+	group, selected := s.groupOfFailure(f)
+	switch {
+	case s.PerNode, s.refused(), len(s.failures.byUID) >= v1alpha1.MaxFailures:
+		return
+	case !selected, s.groups[group].Skip, !s.Continuous && s.nodeless.Passed.Has(group):
+		s.failures.end(f.UID)
+		return
+	}
+	if s.failures.byUID == nil {
+		s.failures.byUID = map[types.UID]*failure{}
+	}
+	s.failures.byUID[f.UID] = f
+	insert(k.failures.byKey, f.key(), s)
+	if f.CronJobUID != "" {
+		insert(k.failures.byCronJob, f.CronJobUID, s)
+	}
+	tx.touchGroup(s.nodeless, group)
+}
+
+func (all *failuresOf) end(uid types.UID) {
+	if all.ended == nil {
+		all.ended = map[types.UID]struct{}{}
+	}
+	all.ended[uid] = struct{}{}
+}
+
+// drop forgets a failure.
+func (k *knowledge) dropFailure(s *sequence, f *failure, tx *transaction) {
+	delete(s.failures.byUID, f.UID)
+	if !slices.ContainsFunc(slices.Collect(maps.Values(s.failures.byUID)), func(other *failure) bool { return other.key() == f.key() }) {
+		remove(k.failures.byKey, f.key(), s)
+	}
+	if f.CronJobUID != "" && !slices.ContainsFunc(slices.Collect(maps.Values(s.failures.byUID)), func(other *failure) bool { return other.CronJobUID == f.CronJobUID }) {
+		remove(k.failures.byCronJob, f.CronJobUID, s)
+	}
+	if group, selected := s.groupOfFailure(f); selected {
+		tx.touchGroup(s.nodeless, group)
+	}
+}
+
+// noteJob ends the failures that a Job succeeds, and forgets that of the Job itself: it is there.
+func (k *knowledge) noteJob(w *workload, tx *transaction) {
+	if w.Kind != inventory.KindJob {
+		return
+	}
+	for _, known := range []map[*sequence]struct{}{maps.Clone(k.failures.byKey[w.Key()]), maps.Clone(k.failures.byCronJob[w.Owner])} {
+		for s := range known {
+			for uid, f := range s.failures.byUID {
+				if f.isSucceededBy(&w.Workload) {
+					s.failures.end(uid)
+				} else if uid != w.UID {
+					continue
+				}
+				k.dropFailure(s, f, tx)
+			}
+		}
+	}
+}
+
+// notePod is noteJob for a pod.
+func (k *knowledge) notePod(p *pod, tx *transaction) {
+	key := inventory.WorkloadKey{Kind: inventory.KindPod, Namespace: p.Namespace, Name: p.Name}
+	for s := range maps.Clone(k.failures.byKey[key]) {
+		for uid, f := range s.failures.byUID {
+			switch {
+			case f.key() != key, uid == p.UID && p.Terminating:
+				continue
+			case uid != p.UID:
+				s.failures.end(uid)
+			}
+			k.dropFailure(s, f, tx)
+		}
+	}
+}
+
+// stands reports whether nothing that is known ends the failure: neither is the object there, nor a successor.
+func (k *knowledge) stands(f *failure) bool {
+	if inventory.Kind(f.Kind) == inventory.KindPod {
+		p := k.namespaces.pods(f.Namespace)[f.Name]
+		return p == nil || (p.UID == f.UID && p.Terminating)
+	}
+	if k.workloads.byName[f.key()] != nil {
+		return false
+	}
+	for job := range k.workloads.ownedWorkloads[f.CronJobUID] {
+		if f.CronJobUID != "" && f.isSucceededBy(&job.Workload) {
+			return false
+		}
+	}
+	return true
+}
+
+// recallFailures takes from status the failures that the engine did not see.
+func (k *knowledge) recallFailures(s *sequence, tx *transaction) {
+	if s.PerNode || s.refused() {
+		return
+	}
+	listed := map[types.UID]struct{}{}
+	for _, recorded := range s.object.Status.Failures {
+		listed[recorded.UID] = struct{}{}
+		f := &failure{Failure: recorded, recorded: true}
+		_, ended := s.failures.ended[f.UID]
+		if s.failures.byUID[f.UID] == nil && !ended && k.stands(f) {
+			k.remember(s, f, tx)
+		}
+	}
+	for uid, f := range s.failures.byUID {
+		if _, is := listed[uid]; f.recorded && !is {
+			k.dropFailure(s, f, tx)
+		}
+	}
+	maps.DeleteFunc(s.failures.ended, func(uid types.UID, _ struct{}) bool { _, is := listed[uid]; return !is })
+}
+
+// carryFailures takes over what an earlier spec of the same object remembered. The edit may have taken members out, or skip their group.
+func (k *knowledge) carryFailures(s, old *sequence, tx *transaction) {
+	if s.UID != old.UID || s.PerNode || old.PerNode {
+		return
+	}
+	s.failures.ended = old.failures.ended
+	for _, f := range old.failures.byUID {
+		k.remember(s, f, tx)
+	}
+}
+
+// forgetFailures forgets those of a sequence that counts no longer.
+func (k *knowledge) forgetFailures(s *sequence) {
+	for _, f := range s.failures.byUID {
+		remove(k.failures.byKey, f.key(), s)
+		remove(k.failures.byCronJob, f.CronJobUID, s)
+	}
+}
+
+// reviewFailures forgets the failures in groups that are passed permanently, or that do not select their members any more.
+func (k *knowledge) reviewFailures(s *sequence, tx *transaction) {
+	for uid, f := range s.failures.byUID {
+		if group, selected := s.groupOfFailure(f); !selected || (!s.Continuous && s.nodeless.Passed.Has(group)) {
+			s.failures.end(uid)
+			k.dropFailure(s, f, tx)
+		}
+	}
+}
+
+// lost sums up the failures in a group.
+func (s *sequence) lost(group int) (lost readiness.Lost) {
+	for _, f := range s.failuresIn(group) {
+		lost.Add(int(f.Pods))
+	}
+	return lost
+}
+
+// failuresIn are the failures in a group, of members that are gone.
+func (s *sequence) failuresIn(group int) []v1alpha1.Failure {
+	var in []v1alpha1.Failure
+	for _, f := range s.failures.byUID {
+		if at, selected := s.groupOfFailure(f); selected && at == group {
+			in = append(in, f.Failure)
+		}
+	}
+	return in
+}
+
+// allFailures are the failures that status is to have: of members that are gone, and of those that may go.
+func (s *sequence) allFailures() []v1alpha1.Failure {
+	if s.PerNode || s.refused() {
+		return nil
+	}
+	var all []v1alpha1.Failure
+	for _, f := range s.failures.byUID {
+		all = append(all, f.Failure)
+	}
+	for i, g := range s.groups {
+		if g.Skip || (!s.Continuous && s.nodeless.Passed.Has(i)) {
+			continue
+		}
+		state := s.nodeless.peek(i)
+		if state.demands.Failed > 0 {
+			for demand := range g.demands {
+				if readiness.IsFailedJob(&demand.workload.Workload) {
+					all = append(all, failedJob(&demand.workload.Workload, g.Required))
+				}
+			}
+		}
+		if state.sums.Failed > 0 {
+			for p := range state.members {
+				if p.IsLost() && len(s.Names(p.Namespace)[p.Name]) == 0 {
+					all = append(all, failedPod(p))
+				}
+			}
+		}
+	}
+	return all
+}

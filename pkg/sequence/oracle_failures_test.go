@@ -1,0 +1,151 @@
+package sequence
+
+import (
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// oracleFailure is a Job or a pod that failed and is gone.
+type oracleFailure struct {
+	v1alpha1.Failure
+	recorded bool // as status says
+}
+
+// noteFailures works out which members failed and are gone.
+func (o *oracle) noteFailures(v *view) {
+	m := v.memory
+	if v.Spec.Scope == v1alpha1.ScopeNode {
+		return
+	}
+	for uid, f := range m.failures {
+		successor, itself := o.succeeds(f)
+		group := o.groupOfFailure(v, f)
+		if successor || group < 0 || v.Spec.PodGroups[group].Skip {
+			m.ended.Insert(uid)
+			delete(m.failures, uid)
+		} else if itself {
+			delete(m.failures, uid)
+		}
+	}
+	for _, was := range o.before {
+		if f, failed := o.wentFailed(v, was); failed && (o.version == 0 || o.version >= m.came) {
+			o.rememberFailure(v, f)
+		}
+	}
+	if m.recalled == v.ResourceVersion {
+		return
+	}
+	m.recalled = v.ResourceVersion
+	listed := map[types.UID]bool{}
+	for _, recorded := range v.Status.Failures {
+		listed[recorded.UID] = true
+		f := oracleFailure{recorded, true}
+		successor, itself := o.succeeds(f)
+		if _, known := m.failures[f.UID]; !known && !m.ended.Has(f.UID) && !successor && !itself {
+			o.rememberFailure(v, f)
+		}
+	}
+	maps.DeleteFunc(m.failures, func(uid types.UID, f oracleFailure) bool { return f.recorded && !listed[uid] })
+	for uid := range m.ended {
+		if !listed[uid] {
+			m.ended.Delete(uid)
+		}
+	}
+}
+
+func (o *oracle) rememberFailure(v *view, f oracleFailure) {
+	m := v.memory
+	group := o.groupOfFailure(v, f)
+	if group < 0 || v.Spec.PodGroups[group].Skip || o.isPassedForGood(v, group) {
+		m.ended.Insert(f.UID)
+		return
+	}
+	m.failures[f.UID] = f
+}
+
+// reviewFailures forgets failures in groups that have been passed.
+func (o *oracle) reviewFailures(v *view) {
+	for uid, f := range v.memory.failures {
+		if group := o.groupOfFailure(v, f); group < 0 || o.isPassedForGood(v, group) {
+			v.memory.ended.Insert(uid)
+			delete(v.memory.failures, uid)
+		}
+	}
+}
+
+func (o *oracle) isPassedForGood(v *view, group int) bool {
+	_, passed := v.memory.passes[v.definitions[group]]
+	return passed && v.Spec.Mode() == v1alpha1.BootstrapOnly
+}
+
+// wentFailed reports whether something that had failed when last looked at has gone, without a successor.
+func (o *oracle) wentFailed(v *view, was metav1.Object) (oracleFailure, bool) {
+	switch was := was.(type) {
+	case *batchv1.Job:
+		group := placedIn(v, was)
+		failed := false
+		for _, c := range was.Status.Conditions {
+			failed = failed || (c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue)
+		}
+		if !failed || group < 0 || o.byUID[was.UID] != nil || o.objects["Job"][oracleKey(was)] != nil || o.wasSuperseded.Has(was.UID) {
+			return oracleFailure{}, false
+		}
+		expected, _ := wanted(was, requirementOf(v.Spec.PodGroups[group]))
+		return oracleFailure{v1alpha1.Failure{
+			Kind: "Job", Namespace: was.Namespace, Name: was.Name, UID: was.UID, CreatedAt: was.CreationTimestamp,
+			Pods: int32(max(1, expected)), CronJobUID: cronJobOf(was), Labels: was.Spec.Template.Labels,
+		}, false}, true
+	case *corev1.Pod:
+		if was.Status.Phase != corev1.PodFailed || metav1.GetControllerOf(was) != nil || was.DeletionTimestamp != nil {
+			return oracleFailure{}, false
+		}
+		now, there := o.objects["Pod"][oracleKey(was)].(*corev1.Pod)
+		if there && (now.UID != was.UID || now.DeletionTimestamp == nil) {
+			return oracleFailure{}, false
+		}
+		f := oracleFailure{v1alpha1.Failure{
+			Kind: "Pod", Namespace: was.Namespace, Name: was.Name, UID: was.UID, CreatedAt: was.CreationTimestamp, Pods: 1, Labels: was.Labels,
+		}, false}
+		for i, g := range v.Spec.PodGroups {
+			for _, name := range g.Pods {
+				if name == was.Name && makesSense(g) && v.in(i, was.Namespace) {
+					return f, false
+				}
+			}
+		}
+		return f, groupOf(v, was) >= 0
+	}
+	return oracleFailure{}, false
+}
+
+// groupOfFailure is the first group by label that what failed would belong to, or -1.
+func (o *oracle) groupOfFailure(v *view, f oracleFailure) int {
+	for i, g := range v.Spec.PodGroups {
+		if makesSense(g) && g.PodSelector != nil && v.in(i, f.Namespace) && oracleSelects(g.PodSelector, f.Labels) {
+			return i
+		}
+	}
+	return -1
+}
+
+// succeeds reports whether what failed has a successor, or is there itself.
+func (o *oracle) succeeds(f oracleFailure) (successor, itself bool) {
+	there := o.objects[f.Kind][oracleName(f.Namespace, f.Name)]
+	if there != nil {
+		successor = there.GetUID() != f.UID
+		itself = !successor && (f.Kind == "Job" || there.GetDeletionTimestamp() == nil)
+	}
+	if f.Kind == "Job" && f.CronJobUID != "" {
+		failed := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: f.Name, CreationTimestamp: f.CreatedAt}}
+		for _, j := range all[*batchv1.Job](o, "Job") {
+			successor = successor || (cronJobOf(j) == f.CronJobUID && j.UID != f.UID && startedAfter(j, failed))
+		}
+	}
+	return successor, itself
+}
