@@ -60,6 +60,7 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 	if pod.Spec.NodeName == "" {
 		trimmed.Spec.NodeSelector, trimmed.Spec.Affinity, trimmed.Spec.Tolerations =
 			pod.Spec.NodeSelector, pod.Spec.Affinity, pod.Spec.Tolerations
+		trimmed.Status.NominatedNodeName = pod.Status.NominatedNodeName
 	}
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {

@@ -49,7 +49,8 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 			NodeSelector:    map[string]string{"a": "b"}, Affinity: &corev1.Affinity{}, Tolerations: []corev1.Toleration{{Key: "k"}},
 		},
 		Status: corev1.PodStatus{
-			Phase:      corev1.PodSucceeded,
+			Phase:             corev1.PodSucceeded,
+			NominatedNodeName: "n",
 			Conditions: []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now},
 				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now},
@@ -71,6 +72,7 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 	bound := trimPod(whole)
 	assert.Equal(t, "n", bound.Spec.NodeName)
 	assert.Nil(t, bound.Spec.Affinity, "its place is no question any more")
+	assert.Empty(t, bound.Status.NominatedNodeName)
 
 	var store cache.ReflectorStore = (&Feed{}).pods()
 	trimmed, err := store.(cache.TransformingStore).Transformer()(whole)

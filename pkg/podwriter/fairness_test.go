@@ -37,6 +37,8 @@ func (c crowd) Lift(pod types.NamespacedName) sequence.Lift {
 	return sequence.Lift{Gates: []string{gate}, Pod: sequence.Identity{Namespace: pod.Namespace, Name: pod.Name}}
 }
 
+func (c crowd) Nomination(types.NamespacedName) sequence.Nomination { return sequence.Nomination{} }
+
 func (c crowd) Waiting(types.NamespacedName) []types.NamespacedName { return c.pods }
 
 // writesBefore asks for a write to each of many pods of one namespace, then for a write to one pod of another, and returns

@@ -29,6 +29,8 @@ type stage struct {
 	app     atomic.Pointer[corev1.Pod]
 	patches atomic.Int64
 	last    atomic.Pointer[string]
+	// subresource is that of the last patch.
+	subresource atomic.Value
 	// refusal is what the API server says to the next patch; nil for success.
 	refusal atomic.Pointer[error]
 	writer  *Writer
@@ -51,6 +53,7 @@ func play(t *testing.T, options Options, story func(t *testing.T, s *stage)) {
 			s.patches.Add(1)
 			text := string(action.(clienttesting.PatchAction).GetPatch())
 			s.last.Store(&text)
+			s.subresource.Store(action.GetSubresource())
 			if refusal := s.refusal.Swap(nil); refusal != nil {
 				return true, nil, *refusal
 			}
@@ -75,10 +78,13 @@ func (s *stage) change(edit func(*corev1.Pod)) {
 	s.app.Store(app)
 }
 
-func (s *stage) databaseReady() {
+func (s *stage) databaseReady() { s.answer(s.engine.ApplyPod(s.database())) }
+
+// database is a pod that is ready.
+func (s *stage) database() *corev1.Pod {
 	db := st.MakePod().Namespace("shop").Name("db").UID("db").Node("n").Phase(corev1.PodSucceeded).Obj()
 	db.ResourceVersion = "6"
-	s.answer(s.engine.ApplyPod(db))
+	return db
 }
 
 // answer answers the engine's questions: nothing is missing here.

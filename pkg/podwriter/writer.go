@@ -1,5 +1,5 @@
-// Package podwriter makes the two writes that holding pods asks for besides binding: it lifts the gates of pods that may
-// go, and tells a pod that must wait what it waits for.
+// Package podwriter makes the writes that holding pods asks for besides binding: it lifts the gates of pods that may be
+// scheduled, tells a pod that must wait what it waits for, and clears its nomination.
 package podwriter
 
 import (
@@ -30,6 +30,9 @@ const (
 	lifters = 16
 	// explainDelay keeps pods that are released soon after their creation from being written to at all.
 	explainDelay = time.Second
+	// nominationDelay keeps the nominations of pods that wait for a moment only, such as after a restart until it is known whether a
+	// change is missing. It is shorter than explainDelay, so that the explanation is made from the version without nomination.
+	nominationDelay = explainDelay / 2
 	// explainQPS bounds the writes for people, so that they never compete with bindings.
 	explainQPS = 50
 	// explainQPSPerNamespace bounds those of one namespace, and explainBurst how many of it there are at once after a pause: one of
@@ -45,6 +48,7 @@ type PodGetter func(ctx context.Context, pod types.NamespacedName) (*corev1.Pod,
 type Decider interface {
 	Decide(pod *corev1.Pod) sequence.Decision
 	Lift(pod types.NamespacedName) sequence.Lift
+	Nomination(pod types.NamespacedName) sequence.Nomination
 	Waiting(sequence types.NamespacedName) []types.NamespacedName
 }
 
@@ -63,7 +67,7 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Writer writes to pods. Both kinds of write are derived from the engine and the cache when their turn comes, so that
+// Writer writes to pods. Every write is derived from the engine and the cache when their turn comes, so that
 // asking for one twice, too early or too late does no harm.
 type Writer struct {
 	client  kubernetes.Interface
@@ -76,6 +80,7 @@ type Writer struct {
 	// The queues serve namespaces in turn: many pods of one do not delay those of another.
 	lifts        workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	explanations workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	nominations  workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// advanced are sequences whose waiting pods are to be explained anew.
 	advanced workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// parked are the pods whose lift waits for what may take long. They occupy no worker.
@@ -106,12 +111,18 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 		budget:       statusbudget.NewWithBurst(options.Clock, explainQPSPerNamespace, explainBurst),
 		lifts:        queue("podsequence_lift"),
 		explanations: queue("podsequence_explain"),
+		nominations:  queue("podsequence_nomination"),
 		advanced:     queue("podsequence_advance"),
 	}
 }
 
 // Lift asks for the gates of a pod to be lifted, if the engine says so when the time comes.
 func (w *Writer) Lift(pod types.NamespacedName) { w.lifts.Add(pod) }
+
+// ClearNomination asks for the nomination of a pod to be cleared, if the engine says so in a moment from now.
+func (w *Writer) ClearNomination(pod types.NamespacedName) {
+	w.nominations.AddAfter(pod, nominationDelay)
+}
 
 // Explain asks for a pod to be told what it waits for, if it still waits a second from now; or, if it waits only for
 // gates of others by then, to be told that no longer.
@@ -136,10 +147,12 @@ func (w *Writer) Run(ctx context.Context) {
 		workers.Go(func() { w.work(ctx, w.lifts, w.lift) })
 	}
 	workers.Go(func() { w.work(ctx, w.explanations, w.explain) })
+	workers.Go(func() { w.work(ctx, w.nominations, w.clearNomination) })
 	workers.Go(func() { w.work(ctx, w.advanced, w.explainAll) })
 	<-ctx.Done()
 	w.lifts.ShutDown()
 	w.explanations.ShutDown()
+	w.nominations.ShutDown()
 	w.advanced.ShutDown()
 	workers.Wait()
 	w.parked.wait()
@@ -206,6 +219,25 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 	return nil
 }
 
+// clearNomination gives back the room that is kept for a pod that must wait. The patch is made from the version that the engine knows,
+// not from a cache that may not have the nomination yet.
+func (w *Writer) clearNomination(ctx context.Context, pod types.NamespacedName) error {
+	nomination := w.decider.Nomination(pod)
+	switch {
+	case nomination.UID == "":
+		return nil
+	case nomination.Confirming:
+		return errUnknown
+	}
+	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
+		nomination.ClearPatch(), metav1.PatchOptions{}, "status")
+	if err != nil {
+		return fmt.Errorf("clear the nomination of a held pod: %w", err)
+	}
+	klog.FromContext(ctx).V(3).Info("Cleared the nomination of a held pod", "pod", pod)
+	return nil
+}
+
 func (w *Writer) explainAll(_ context.Context, sequence types.NamespacedName) error {
 	for _, pod := range w.decider.Waiting(sequence) {
 		w.explanations.Add(pod)
@@ -253,7 +285,7 @@ func (w *Writer) explanation(ctx context.Context, key types.NamespacedName) (*co
 	return pod, nil, nil // it is about to go
 }
 
-// errUnknown has a pod explained again, with back-off: nobody reports when what is unknown becomes known, or when the
+// errUnknown has a pod looked at again, with back-off: nobody reports when what is unknown becomes known, or when the
 // reason changes why it is not.
 var errUnknown = errors.New("what the pod waits for is not known yet")
 

@@ -37,10 +37,10 @@ func (a answering) answer(changes Changes) Changes {
 
 // with is what both changed, one after the other.
 func (c Changes) with(next Changes) Changes {
-	if len(c.Released)+len(c.Held) == 0 {
-		c.Released, c.Held = next.Released, next.Held // nothing to merge, which benchmarks of releases would measure
+	if len(c.Released)+len(c.Held)+len(c.Nominated) == 0 {
+		c.Released, c.Held, c.Nominated = next.Released, next.Held, next.Nominated // nothing to merge, which benchmarks of releases would measure
 	} else {
-		c.Released, c.Held = c.podsWith(next)
+		c.Released, c.Held, c.Nominated = c.podsWith(next)
 	}
 	for key := range next.Sequences {
 		c.touch(key)
@@ -52,16 +52,18 @@ func (c Changes) with(next Changes) Changes {
 	return c
 }
 
-// podsWith returns the pods that both released, and that both held. A pod that is released again was not released before, nor held.
-func (c Changes) podsWith(next Changes) ([]Release, []types.NamespacedName) {
+// podsWith returns the pods that both released, that both held, and that were nominated. A pod that is released again was not released
+// before, nor held.
+func (c Changes) podsWith(next Changes) (released []Release, held, nominated []types.NamespacedName) {
 	again, names := sets.New[types.UID](), sets.New[types.NamespacedName]()
 	for _, r := range next.Released {
 		again.Insert(r.UID)
 		names.Insert(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 	}
-	released := slices.DeleteFunc(slices.Clone(c.Released), func(r Release) bool { return again.Has(r.UID) })
-	held := slices.DeleteFunc(slices.Clone(c.Held), names.Has)
-	return append(released, next.Released...), append(held, next.Held...)
+	released = slices.DeleteFunc(slices.Clone(c.Released), func(r Release) bool { return again.Has(r.UID) })
+	held = slices.DeleteFunc(slices.Clone(c.Held), names.Has)
+	nominated = slices.DeleteFunc(slices.Clone(c.Nominated), names.Has)
+	return append(released, next.Released...), append(held, next.Held...), append(nominated, next.Nominated...)
 }
 
 func (a answering) ApplyPod(object *corev1.Pod) Changes  { return a.answer(a.Engine.ApplyPod(object)) }

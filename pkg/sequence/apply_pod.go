@@ -55,7 +55,7 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	}
 	if p != nil && !tx.relisted && p.CountsAs(view.Pod) {
 		renewed := *p.Pod
-		renewed.ResourceVersion, renewed.ReadyAt = view.ResourceVersion, view.ReadyAt
+		renewed.ResourceVersion, renewed.ReadyAt, renewed.Nominated = view.ResourceVersion, view.ReadyAt, view.Nominated
 		p.Pod = &renewed
 		tx.entered = append(tx.entered, p)
 		return

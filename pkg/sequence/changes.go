@@ -17,6 +17,9 @@ type Changes struct {
 	// Held are pods that must wait from now on, or wait for another sequence than before, or on the one node that they ask
 	// for wait for another group.
 	Held []types.NamespacedName
+	// Nominated are pods of our scheduler that must wait and for which a nomination keeps room, see Engine.Nomination. Each is
+	// reported when it must wait from now on, and with each version that comes while it does.
+	Nominated []types.NamespacedName
 	// Advanced are the sequences whose waiting pods wait for another group than before: see Engine.Waiting.
 	Advanced []types.NamespacedName
 	// Questions are those that this event raised, or raised anew: see Engine.Confirm.
@@ -37,7 +40,8 @@ type Release struct {
 
 // Empty reports whether nothing was brought about. Questions are not news to anybody but who answers them.
 func (c *Changes) Empty() bool {
-	return len(c.Released) == 0 && len(c.Sequences) == 0 && len(c.Held) == 0 && len(c.Advanced) == 0
+	return len(c.Released) == 0 && len(c.Sequences) == 0 && len(c.Held) == 0 && len(c.Nominated) == 0 &&
+		len(c.Advanced) == 0
 }
 
 func (c *Changes) touch(key types.NamespacedName) {
@@ -58,6 +62,7 @@ func (k *knowledge) settlePod(c *Changes, p *pod) {
 // note, and holds it.
 func (k *knowledge) settleEntered(c *Changes, p *pod) {
 	was := p.published.verdict(p.UID)
+	was.nominated = false // this version may have another nomination
 	is := k.publish(p)
 	if k.unseen.take(p.UID, p.ResourceVersion) {
 		was = verdict{held: true}
@@ -74,7 +79,10 @@ func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 		fallthrough
 	case is.held:
 		if !was.held || was.reason != is.reason {
-			c.Held = append(c.Held, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+			c.Held = append(c.Held, p.key())
+		}
+		if is.nominated && !was.nominated {
+			c.Nominated = append(c.Nominated, p.key())
 		}
 	case was.held, was.gains(is), was.liftsMore(is):
 		if len(is.lift) > 0 {

@@ -13,6 +13,8 @@ type verdict struct {
 	reason reason      // what it waits for; zero if it is not held
 	early  *membership // its place in a sequence that holds it only until it is known that no event is missing; nil if none does
 
+	// nominated reports that it is held, and that a nomination keeps room for it which our scheduler has to give back.
+	nominated bool
 	// limits keep it from some nodes, of which one opened last in the transaction opened.
 	limits *limits
 	opened uint64
@@ -47,6 +49,7 @@ func (k *knowledge) judge(p *pod) verdict {
 		return v
 	}
 	v.held, v.reason = true, k.nodes.reasonOf(p, holding)
+	v.nominated = p.Nominated && k.settings.isOurs(p)
 	return v
 }
 
@@ -66,6 +69,7 @@ func (p *publishedPod) verdict(uid types.UID) verdict {
 		return verdict{}
 	}
 	v := verdict{held: p.held.Load(), reason: p.reason, limits: p.limits, opened: p.opened}
+	v.nominated = v.held && p.Nominated
 	if !v.held {
 		v.lift = liftable(p.Gates(), p.memberships())
 	}

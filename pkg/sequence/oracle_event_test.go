@@ -216,6 +216,9 @@ func describeObject(object metav1.Object) string {
 	case *corev1.Pod:
 		fmt.Fprintf(&b, " scheduler=%s node=%q phase=%s", object.Spec.SchedulerName, object.Spec.NodeName, object.Status.Phase)
 		marshal("gates", object.Spec.SchedulingGates)
+		if node := object.Status.NominatedNodeName; node != "" {
+			fmt.Fprintf(&b, " nominated=%s", node)
+		}
 		marshal("spec", object.Spec.NodeSelector, object.Spec.Affinity, object.Spec.Tolerations)
 		if proof := object.Annotations[v1alpha1.ReleasedAnnotation]; proof != "" {
 			fmt.Fprintf(&b, " released=%q", proof)

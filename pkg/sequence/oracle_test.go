@@ -207,6 +207,7 @@ func (c *comparison) do(e event) error {
 	for _, check := range []func() error{
 		c.checkPods, c.checkReports, c.checkDryRuns, c.checkConsent, c.checkEmptyNodes, func() error { return checkPublished(c.engine.Engine) }, func() error { return checkSums(c.engine.Engine) },
 		func() error { return c.checkReleased(changes, before, c.before) },
+		func() error { return c.checkNominations(changes, before, c.before) },
 		func() error { return c.checkSequences(changes, before, c.before) },
 		func() error { return c.checkWake(e, changes, before, c.before) },
 	} {

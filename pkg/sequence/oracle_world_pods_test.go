@@ -96,7 +96,7 @@ func (w *world) change(c *comparison, p *corev1.Pod) {
 	if w.isOver(p) {
 		return
 	}
-	switch w.IntN(13) {
+	switch w.IntN(15) {
 	case 0, 1, 2:
 		if p.Spec.NodeName == "" && c.oracle.held(p) && !w.oneIn(5) {
 			return
@@ -131,6 +131,8 @@ func (w *world) change(c *comparison, p *corev1.Pod) {
 			return
 		}
 		w.lift(c, p)
+	case 11, 12:
+		p.Status.NominatedNodeName = pick(w, "", "node-0", "node-1")
 	default:
 		w.drop("Pod", p)
 		return

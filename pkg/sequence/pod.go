@@ -4,6 +4,7 @@ import (
 	"math"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
 )
@@ -36,6 +37,10 @@ var bound = &unbound{}
 
 // newPod returns a pod of which nothing is known.
 func newPod() *pod { return &pod{Pod: &inventory.Pod{}, unbound: bound} }
+
+func (p *pod) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
 
 // membership is a pod's place in one sequence.
 type membership struct {

@@ -228,7 +228,7 @@ func (e *Engine) Waiting(key types.NamespacedName) []types.NamespacedName {
 		}
 		for p := range d.peek(i).members {
 			if !p.Bound() && !e.mayBeScheduled(p) {
-				waiting = append(waiting, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+				waiting = append(waiting, p.key())
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package sequence
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // The scheduler asks about pods under the lock of its queue, and in the one scheduling cycle that all its pods share. So it
@@ -115,7 +114,7 @@ func (k *knowledge) publish(p *pod) verdict {
 		p.published.releasedAt.Store(old.releasedAt.Load())
 		p.published.noteRelease(old.held.Load(), is.held, k.now)
 	}
-	k.published.pods.store(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.published)
+	k.published.pods.store(p.key(), p.published)
 	return is
 }
 

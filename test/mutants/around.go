@@ -76,6 +76,8 @@ func ofPlugin() []mutant {
 			"pods are bound without the proof of their release", plugin, ""},
 		{pluginPath + "holder.go", "\t\t\tf.writer.Lift(key)\n", "",
 			"gates are not lifted", plugin, ""},
+		{pluginPath + "holder.go", "\t\tf.writer.ClearNomination(pod)\n", "\t\t_ = pod\n",
+			"a held pod keeps the room that it was promised", plugin, ""},
 		{pluginPath + "holder.go", "err == nil && pod.UID == uid {", "err == nil && uid != \"\" {",
 			"another pod of the same name is activated", plugin,
 			"PreEnqueue asks about whatever is activated"},
@@ -103,5 +105,7 @@ func ofWriter() []mutant {
 			"a bound pod is told what it waits for", writer, ""},
 		{writerPath + "writer.go", "case apierrors.IsConflict(err):\n\t\t\t// The pod, or its name's owner, has changed: the patch is dropped, and worked out anew from what is there now.\n\t\t\tqueue.AddRateLimited(pod)", "case apierrors.IsConflict(err):",
 			"a patch that comes too late is not made anew", writer, ""},
+		{writerPath + "writer.go", "case nomination.Confirming:", "case nomination.Confirming && nomination.UID == \"\":",
+			"a restart takes the nominations of released pods", writer, ""},
 	}
 }

@@ -190,6 +190,9 @@ func (h *holder) act(logger klog.Logger, f *feeding, changes sequence.Changes) {
 	for _, pod := range changes.Held {
 		f.writer.Explain(pod)
 	}
+	for _, pod := range changes.Nominated {
+		f.writer.ClearNomination(pod)
+	}
 	for _, key := range changes.Advanced {
 		f.writer.ExplainAll(key)
 	}

@@ -22,6 +22,7 @@ type Pod struct {
 	VerdictFacts
 
 	Node      string // empty while it has none
+	Nominated bool   // it has no node, and room is kept for it on one (status.nominatedNodeName)
 	Failed    bool
 	Succeeded bool
 	Ready     bool // condition Ready, or succeeded
@@ -66,6 +67,7 @@ func ViewPod(p *corev1.Pod) Pod {
 		SchedulerName:   p.Spec.SchedulerName,
 		VerdictFacts:    VerdictFacts{Labels: LabelsOf(p.Labels), Terminating: p.DeletionTimestamp != nil, extra: viewExtra(p)},
 		Node:            p.Spec.NodeName,
+		Nominated:       p.Spec.NodeName == "" && p.Status.NominatedNodeName != "",
 		Failed:          p.Status.Phase == corev1.PodFailed,
 		Succeeded:       p.Status.Phase == corev1.PodSucceeded,
 		proof:           proofMarks(p),
@@ -205,7 +207,7 @@ func (f *VerdictFacts) SameVerdict(other *VerdictFacts) bool {
 }
 
 // CountsAs reports whether another version of the pod differs in nothing that any sequence looks at. To count it anew would take
-// as long as it has sequences, and people may annotate pods as often as they like.
+// as long as it has sequences, and people may annotate pods as often as they like. A nomination changes nothing for any sequence.
 func (p *Pod) CountsAs(other *Pod) bool {
 	return p.UID == other.UID && p.SameMembership(&other.VerdictFacts) && p.Node == other.Node && p.SchedulerName == other.SchedulerName &&
 		p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&

@@ -1,0 +1,60 @@
+package podsequence
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// The database is not ready any more when the application, for which somebody was evicted, waits for its room.
+func TestAPodThatIsHeldAgainGivesBackTheRoomThatItWasPromised(t *testing.T) {
+	s := newStage(t)
+	patches := s.patches()
+	s.nodes("n1")
+	s.continuously("driver-n1")
+	app := pod("later", "5").NominatedNodeName("n1").Obj()
+	s.told(s.engine.ApplyPod(app))
+	s.comes(app)
+	require.Equal(t, []string{"later"}, s.active())
+	require.Len(t, s.queue.NominatedPodsForNode("n1"), 1)
+
+	s.driver("n1", "6", v1.ConditionFalse)
+	assert.JSONEq(t, `{"metadata":{"uid":"later","resourceVersion":"5"},"status":{"nominatedNodeName":null}}`, s.awaitPatch(patches))
+
+	cleared := pod("later", "7").Obj()
+	require.NoError(t, s.informer().Add(cleared))
+	s.queue.Update(t.Context(), app, cleared)
+	assert.Empty(t, s.queue.NominatedPodsForNode("n1"), "other pods count it no more")
+}
+
+// patches has every patch of a pod sent to a channel.
+func (s *stage) patches() <-chan string {
+	patches := make(chan string, 10)
+	s.client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		patches <- string(action.(clienttesting.PatchAction).GetPatch())
+		return true, &v1.Pod{}, nil
+	})
+	return patches
+}
+
+// awaitPatch lets time pass until a pod is written to.
+func (s *stage) awaitPatch(patches <-chan string) string {
+	s.Helper()
+	deadline := time.After(30 * time.Second)
+	for {
+		select {
+		case patch := <-patches:
+			return patch
+		case <-deadline:
+			require.Fail(s, "no pod is written to")
+			return ""
+		case <-time.After(10 * time.Millisecond):
+			s.clock.Step(100 * time.Millisecond)
+		}
+	}
+}
