@@ -78,6 +78,8 @@ func ofPlugin() []mutant {
 			"gates are not lifted", plugin, ""},
 		{pluginPath + "holder.go", "\t\tf.writer.ClearNomination(pod)\n", "\t\t_ = pod\n",
 			"a held pod keeps the room that it was promised", plugin, ""},
+		{pluginPath + "holder.go", "\t\th.stopBinding(pod)\n", "",
+			"a held pod keeps its node until its volumes are there", plugin, ""},
 		{pluginPath + "holder.go", "err == nil && pod.UID == uid {", "err == nil && uid != \"\" {",
 			"another pod of the same name is activated", plugin,
 			"PreEnqueue asks about whatever is activated"},

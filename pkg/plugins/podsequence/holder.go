@@ -188,6 +188,7 @@ func (h *holder) act(logger klog.Logger, f *feeding, changes sequence.Changes) {
 	}
 	h.activate(logger, ready)
 	for _, pod := range changes.Held {
+		h.stopBinding(pod)
 		f.writer.Explain(pod)
 	}
 	for _, pod := range changes.Nominated {
@@ -210,6 +211,20 @@ func (h *holder) activate(logger klog.Logger, ready map[types.UID]types.Namespac
 	if len(pods) > 0 {
 		logger.V(4).Info("Activating released pods", "count", len(pods))
 		h.handle.Activate(logger, pods)
+	}
+}
+
+// stopBinding ends what comes before the binding of a pod that must wait: Permit may wait for others and PreBind for volumes, for minutes,
+// and the scheduler counts the pod on its node meanwhile. Bind would refuse it in the end. The pod goes to back-off, or to the
+// unschedulable ones, and what it had reserved is given back.
+func (h *holder) stopBinding(key types.NamespacedName) {
+	pod, err := h.pods.Pods(key.Namespace).Get(key.Name)
+	if err != nil || !h.profiles.Has(pod.Spec.SchedulerName) {
+		return
+	}
+	h.handle.RejectWaitingPod(pod.UID)
+	if binding := h.handle.GetPodInPreBind(pod.UID); binding != nil {
+		binding.CancelPod("the pod must wait for its turn in a PodSequence again")
 	}
 }
 

@@ -1,6 +1,8 @@
 package podsequence
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -30,6 +32,38 @@ func TestAPodThatIsHeldAgainGivesBackTheRoomThatItWasPromised(t *testing.T) {
 	require.NoError(t, s.informer().Add(cleared))
 	s.queue.Update(t.Context(), app, cleared)
 	assert.Empty(t, s.queue.NominatedPodsForNode("n1"), "other pods count it no more")
+}
+
+// Volumes may take minutes to be provisioned. The scheduler counts the pod on its node meanwhile.
+func TestAPodThatIsHeldAgainBeforeItIsBoundLeavesItsNode(t *testing.T) {
+	s := newStage(t)
+	s.nodes("n1")
+	s.continuously("driver-n1")
+	bindings := s.binds()
+	app := pod("later", "5").Obj()
+	s.told(s.engine.ApplyPod(app))
+	s.comes(app)
+	s.preBind = func(ctx context.Context) error {
+		s.driver("n1", "6", v1.ConditionFalse)
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(30 * time.Second):
+			return errors.New("the volumes were waited for")
+		}
+	}
+	assert.ErrorContains(t, s.tryOne().AsError(), "must wait for its turn in a PodSequence again")
+	assumed, err := s.Cache.IsAssumedPod(app)
+	require.NoError(t, err)
+	assert.False(t, assumed)
+	assert.Empty(t, bindings)
+	assert.Empty(t, s.active())
+
+	s.preBind = nil
+	s.driver("n1", "7", v1.ConditionTrue)
+	s.comesBack(app)
+	s.ScheduleOne(t.Context())
+	assert.Equal(t, "n1", (<-bindings).Target.Name)
 }
 
 // patches has every patch of a pod sent to a channel.

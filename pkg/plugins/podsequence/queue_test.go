@@ -56,6 +56,8 @@ type stage struct {
 	admitted map[string]int          // how often PreEnqueue was asked, by pod
 	// beforeReserve and beforeBind are what happens in a scheduling cycle after a node was chosen.
 	beforeReserve, beforeBind func(node string)
+	// preBind is what has to be done before a pod is bound; nil if nothing.
+	preBind func(ctx context.Context) error
 }
 
 // known is a source that knows what it is told to know.
@@ -100,6 +102,20 @@ func (a *asking) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
 func (a *asking) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	a.stage.beforeReserve(node)
 	return a.PodSequence.Reserve(ctx, state, pod, node)
+}
+
+func (a *asking) PreBindPreFlight(context.Context, fwk.CycleState, *v1.Pod, string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+	if a.stage.preBind == nil {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	return nil, nil
+}
+
+func (a *asking) PreBind(ctx context.Context, _ fwk.CycleState, _ *v1.Pod, _ string) *fwk.Status {
+	if a.stage.preBind == nil {
+		return nil
+	}
+	return fwk.AsStatus(a.stage.preBind(ctx))
 }
 
 func (a *asking) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
