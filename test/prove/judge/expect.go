@@ -128,6 +128,7 @@ func (f *facts) expectOfSequence(d *demands, s *sequence) {
 			"%s does not say that namespace %s does not allow it", s, s.target)
 		return
 	}
+	f.expectOfFailures(d, s)
 	if s.spec.Scope == v1alpha1.ScopeNode || s.spec.Suspend {
 		return
 	}
@@ -138,6 +139,18 @@ func (f *facts) expectOfSequence(d *demands, s *sequence) {
 	}
 	if lacking := f.lacksNamed(s); lacking != "" && s.spec.Mode() == v1alpha1.Continuous {
 		d.ask(status.Phase != v1alpha1.PhaseCompleted, "%s is %s, but pod %s is not there", s, status.Phase, lacking)
+	}
+}
+
+// expectOfFailures asks that no failure outlives a successor of its object: then nobody would ever end it.
+func (f *facts) expectOfFailures(d *demands, s *sequence) {
+	for _, failure := range s.status.Failures {
+		succeeded := slices.ContainsFunc(f.workloads, func(w workload) bool {
+			return w.kind == failure.Kind && w.meta.GetNamespace() == failure.Namespace && w.meta.GetName() == failure.Name && w.meta.GetUID() != failure.UID
+		}) || slices.ContainsFunc(f.pods, func(pod corev1.Pod) bool {
+			return failure.Kind == "Pod" && pod.Namespace == failure.Namespace && pod.Name == failure.Name && pod.UID != failure.UID
+		})
+		d.ask(!succeeded, "%s keeps on record that %s %s/%s failed, which was created again", s, failure.Kind, failure.Namespace, failure.Name)
 	}
 }
 

@@ -165,11 +165,15 @@ func (f *facts) note(object metav1.Object) {
 	f.versions[kind+" "+strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")] = object.GetResourceVersion()
 }
 
-// add takes a workload of the world that is not being deleted.
+// add takes a workload of the world. One that is being deleted is settled only when it is gone.
 func (f *facts) add(kind string, object metav1.Object, template *corev1.PodTemplateSpec, settled, complete bool) {
-	if f.knows(object) && object.GetDeletionTimestamp() == nil {
-		f.workloads = append(f.workloads, workload{meta: object, kind: kind, template: template, settled: settled, complete: complete})
+	if !f.knows(object) {
+		return
 	}
+	if object.GetDeletionTimestamp() != nil {
+		settled = false // it satisfies nobody
+	}
+	f.workloads = append(f.workloads, workload{meta: object, kind: kind, template: template, settled: settled, complete: complete})
 }
 
 func (f *facts) addDeployment(d *appsv1.Deployment) {

@@ -151,6 +151,9 @@ func (f *facts) satisfied(s *sequence, index int) bool {
 		return f.namesReached(s, g)
 	}
 	workloads, members := f.workloadsOf(s, index), f.members(s, index)
+	if f.hasFailures(s, index) {
+		return false
+	}
 	for _, w := range workloads {
 		if !w.settled || g.RequiredStatus == v1alpha1.RequireComplete && w.kind == "Job" && !w.complete {
 			return false
@@ -169,6 +172,15 @@ func (f *facts) satisfied(s *sequence, index int) bool {
 		}
 	}
 	return len(workloads)+len(members) > 0 && count >= least(g)
+}
+
+// hasFailures reports whether status says that a member of a group failed and is gone, see expectOfFailures.
+func (f *facts) hasFailures(s *sequence, index int) bool {
+	return slices.ContainsFunc(s.status.Failures, func(failure v1alpha1.Failure) bool {
+		return slices.IndexFunc(s.spec.PodGroups, func(g group) bool {
+			return f.livesIn(&g, failure.Namespace) && selects(g.PodSelector, failure.Labels)
+		}) == index
+	})
 }
 
 // least is how many members a group by label needs, whatever its workloads want.

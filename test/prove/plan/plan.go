@@ -21,7 +21,8 @@ const (
 	Create      Verb = "create"       // KIND NAME OBJECT
 	Patch       Verb = "patch"        // KIND NAME MERGE-PATCH
 	PatchStatus Verb = "patch-status" // KIND NAME MERGE-PATCH
-	Delete      Verb = "delete"       // KIND NAME
+	Delete      Verb = "delete"       // KIND NAME, in the background
+	DeleteAs    Verb = "delete-as"    // POLICY KIND NAME; the policy is Foreground, Background or Orphan
 	PatchPods   Verb = "patch-pods"   // NAMESPACE LABELS MERGE-PATCH, for all pods there are with these labels
 	DeletePods  Verb = "delete-pods"  // NAMESPACE LABELS
 )
@@ -54,7 +55,7 @@ type shape struct {
 }
 
 var shapes = map[Verb]shape{
-	Create: {args: 2, body: true}, Patch: {args: 2, body: true}, PatchStatus: {args: 2, body: true}, Delete: {args: 2},
+	Create: {args: 2, body: true}, Patch: {args: 2, body: true}, PatchStatus: {args: 2, body: true}, Delete: {args: 2}, DeleteAs: {args: 3},
 	PatchPods: {args: 2, body: true}, DeletePods: {args: 2},
 	Kill: {args: 1, fault: true}, Start: {args: 1, fault: true}, Stop: {args: 1, fault: true}, Continue: {args: 1, fault: true},
 	CrashBefore: {args: 2, fault: true}, CrashAfter: {args: 2, fault: true},

@@ -85,6 +85,10 @@ func (p *Player) try(ctx context.Context, step plan.Step) error {
 	case plan.Create:
 		return p.create(ctx, step)
 	}
+	policy := metav1.DeletePropagationBackground
+	if step.Verb == plan.DeleteAs {
+		policy, step.Args = metav1.DeletionPropagation(step.Args[0]), step.Args[1:]
+	}
 	object, err := named(step)
 	if err != nil {
 		return err
@@ -95,8 +99,8 @@ func (p *Player) try(ctx context.Context, step plan.Step) error {
 		return p.Site.API.Patch(ctx, object, patch)
 	case plan.PatchStatus:
 		return p.Site.API.Status().Patch(ctx, object, patch)
-	case plan.Delete:
-		return p.Site.API.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	case plan.Delete, plan.DeleteAs:
+		return p.Site.API.Delete(ctx, object, client.PropagationPolicy(policy))
 	}
 	return fmt.Errorf("%s is nothing to do to an object", step.Verb)
 }

@@ -35,6 +35,8 @@ type app struct {
 	kind, namespace, name, tier string
 	template                    corev1.PodTemplateSpec
 	replicas                    int32
+	// ttl is the time to live of a Job that has ended; nil for none.
+	ttl *int32
 }
 
 func (a *app) labels() map[string]string {
@@ -110,6 +112,12 @@ func (w *world) inventTemplate(a *app) corev1.PodTemplateSpec {
 	}
 	if a.kind == "Job" {
 		spec.RestartPolicy = corev1.RestartPolicyNever
+		if w.chance(25) {
+			annotations[failAfter] = one(w.dice, "0s", "1s")
+		}
+		if w.chance(40) {
+			a.ttl = ptr.To(one[int32](w.dice, 0, 1, 3))
+		}
 	}
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: a.labels(), Annotations: annotations}, Spec: spec}
 }
@@ -144,6 +152,7 @@ func (a *app) object() metav1.Object {
 	case "Job":
 		return &batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: a.kind}, ObjectMeta: meta, Spec: batchv1.JobSpec{
 			Parallelism: ptr.To(max(a.replicas, 1)), Completions: ptr.To(max(a.replicas, 1)), Template: a.template,
+			BackoffLimit: ptr.To[int32](0), TTLSecondsAfterFinished: a.ttl,
 		}}
 	}
 	panic("unknown kind " + a.kind)
@@ -160,7 +169,12 @@ func (w *world) editApp(at time.Duration) {
 		a.replicas = int32(w.between(0, 4))
 		w.patch(at, a.kind, a.namespace, a.name, object{"spec": object{"replicas": a.replicas}})
 	case choice == 1 && !bare && a.kind != "Job":
-		w.patch(at, a.kind, a.namespace, a.name, object{"spec": object{"template": object{"metadata": object{"annotations": object{"revision": at.String()}}}}})
+		rollTo := func(at time.Duration, revision any) {
+			w.patch(at, a.kind, a.namespace, a.name, object{"spec": object{"template": object{"metadata": object{"annotations": object{"revision": revision}}}}})
+		}
+		if rollTo(at, at.String()); w.chance(40) {
+			rollTo(later, nil) // back again
+		}
 	case choice == 2 && bare:
 		w.patch(at, a.kind, a.namespace, a.name, object{"metadata": object{"labels": object{tierLabel: one(w.dice, w.tiers...)}}})
 	case choice == 3 || choice == 2:
@@ -174,7 +188,7 @@ func (w *world) editApp(at time.Duration) {
 			w.create(later, a.kind, a.object())
 		}
 	case choice == 5:
-		w.remove(at, a.kind, a.namespace, a.name)
+		w.removeAs(at, one(w.dice, metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan), a.kind, a.namespace, a.name)
 		if w.chance(70) {
 			w.create(later, a.kind, a.object())
 		}

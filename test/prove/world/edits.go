@@ -9,15 +9,50 @@ import (
 func (w *world) inventEdits() {
 	for range w.between(4, 14) {
 		at := w.moment(editsFrom, editsTo)
-		switch choice := w.IntN(10); {
-		case choice < 5:
+		switch choice := w.IntN(20); {
+		case choice < 10:
 			w.editApp(at)
-		case choice < 8:
+		case choice < 16:
 			w.editSequence(at)
-		case choice < 9:
+		case choice < 18:
 			w.editNode(at)
+		case choice < 19:
+			w.restore(at)
 		default:
 			w.editNamespace(at)
+		}
+	}
+}
+
+// restore has all that is in a namespace deleted and created again, as tools restore a backup: pods first, then workloads, and custom
+// resources last. They have other UIDs then, and sequences no status.
+func (w *world) restore(at time.Duration) {
+	namespace := one(w.dice, w.namespaces...)
+	var pods, workloads []*app
+	for _, a := range w.apps {
+		switch {
+		case a.namespace != namespace:
+		case a.kind == "Pod":
+			pods = append(pods, a)
+		default:
+			workloads = append(workloads, a)
+		}
+	}
+	for _, s := range w.sequences {
+		if s.namespace == namespace {
+			w.remove(at, s.kind(), s.namespace, s.name)
+		}
+	}
+	for _, a := range append(workloads, pods...) {
+		w.remove(at, a.kind, a.namespace, a.name)
+	}
+	at += 2 * time.Second
+	for i, a := range append(pods, workloads...) {
+		w.create(at+time.Duration(i)*50*time.Millisecond, a.kind, a.object())
+	}
+	for _, s := range w.sequences {
+		if s.namespace == namespace {
+			w.create(at+w.moment(time.Second, 2*time.Second), s.kind(), s.object())
 		}
 	}
 }
