@@ -32,7 +32,7 @@
 //
 // By BootstrapOnly the pass of a group holds permanently while it and the groups ahead of it are defined as they were; an edit
 // that is taken back restores it. A group with skip is passed as any other, and nobody waits for it meanwhile; when the skip is
-// taken back, those behind it wait for it unless it was passed. A dry run is never violated. Groups pass during it, and a pod that
+// taken back, those behind it wait for it unless it was passed. A dry run is never violated, unless it is suspended. Groups pass during it, and a pod that
 // is bound then proves nothing. Another PodSequence of the same name starts from
 // nothing. There resource versions alone decide, and nothing is allowed for. By Continuous, and on nodes, it is enough that each group ahead was passed at
 // some moment of the 2 s before the binding.

@@ -27,7 +27,7 @@ type sequenceFacts struct {
 	perNode    bool // the order holds on each node by itself
 	continuous bool // a group counts only while it is satisfied
 	suspended  bool
-	dryRun     bool // it holds nothing
+	dryRun     bool // it holds nothing, for it is a dry run and not suspended
 	timed      bool // some group has a wait or a time-out
 	groups     []groupFacts
 	// definitions stand, for each group, for what defines it and those ahead of it.
@@ -155,7 +155,7 @@ func sequenceFactsOf(sequence *v1alpha1.PodSequence, kind string, homeOf func(gr
 		perNode:        spec.Scope == v1alpha1.ScopeNode,
 		continuous:     spec.Scope == v1alpha1.ScopeNode || spec.EnforcementMode == v1alpha1.Continuous,
 		suspended:      spec.Suspend,
-		dryRun:         spec.DryRun,
+		dryRun:         spec.DryRun && !spec.Suspend,
 		hashes:         hashesOnRecord(sequence),
 		recorded:       recordedGroups(sequence, func(g v1alpha1.GroupStatus) bool { return g.PassedAt != nil }),
 		recordedReleased: recordedGroups(sequence,

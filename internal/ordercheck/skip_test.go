@@ -84,8 +84,18 @@ func TestJudgeKnowsDryRuns(t *testing.T) {
 					steps:     []step{onTheNode, order("s", groups(fix, dryRunning)...), order("real", groups(fix)...), passing(late), started("app")},
 					wantEarly: []string{"shop/app"}, wantBindings: 1,
 				},
-				"a suspended dry run holds nothing either": {
-					steps: []step{onTheNode, order("s", groups(fix, suspended, dryRunning)...), passing(late), started("db", "app")},
+				"a suspended sequence holds its pods, dry run or not": {
+					steps:     []step{onTheNode, order("s", groups(fix, suspended, dryRunning)...), passing(late), started("db", "app")},
+					wantEarly: []string{"shop/db", "shop/app"}, wantBindings: 2,
+				},
+				"a dry run that is suspended holds what comes": {
+					steps: []step{onTheNode, order("s", groups(fix, dryRunning)...), passing(late), started("app"),
+						reorder("s", groups(fix, suspended, dryRunning)...), passing(late), started("app-2")},
+					wantEarly: []string{"shop/app-2"}, wantBindings: 1,
+				},
+				"a suspended sequence that is resumed as a dry run holds nothing any more": {
+					steps: []step{onTheNode, order("s", groups(fix, suspended, dryRunning)...), passing(late),
+						reorder("s", groups(fix, dryRunning)...), started("app")},
 				},
 				"a pod of another scheduler may lose its gate out of turn": {
 					steps: []step{onTheNode, order("s", groups(fix, dryRunning)...), passing(late),

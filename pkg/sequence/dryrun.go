@@ -13,8 +13,8 @@ import (
 	"example.com/podsequence/pkg/sequence/report"
 )
 
-// A sequence with spec.dryRun holds nothing and leaves no proof, but it has members, and passes its groups as any other. Which pods
-// it would hold is noted when they are seen without a node. They get one at once, so a note lasts beyond that: until the sequence
+// A sequence with spec.dryRun holds nothing and leaves no proof, but it has members, and passes its groups as any other. While it is
+// suspended it holds its pods as if it had no dry run. Which pods it would hold is noted when they are seen without a node. They get one at once, so a note lasts beyond that: until the sequence
 // would have released the pod, or the pod is gone or belongs to the sequence no more. A pod that is first seen with a node is noted
 // if it would have been held before it got that.
 //
@@ -35,7 +35,7 @@ type dryRun struct {
 
 // newDryRun returns what status says of a dry run; nil if the sequence has none.
 func newDryRun(s *sequence) *dryRun {
-	if !s.DryRun {
+	if !s.DryRunRequested {
 		return nil
 	}
 	d := &dryRun{held: map[*pod]time.Time{}, counted: map[*pod]struct{}{}, recorded: map[string]struct{}{}}

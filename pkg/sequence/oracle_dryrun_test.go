@@ -27,6 +27,10 @@ type dryCount struct {
 	unknown bool
 }
 
+// onlySays reports whether the sequence holds nothing and only says what it would hold. A suspended one holds its pods, whatever else
+// its spec says.
+func onlySays(v *view) bool { return v.Spec.DryRun && !v.Spec.Suspend }
+
 // countDryRuns goes on with all counts.
 func (o *oracle) countDryRuns() {
 	there := sets.New[types.UID]()

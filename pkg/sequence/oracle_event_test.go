@@ -286,6 +286,7 @@ func (c *comparison) count() {
 			see(scope+"a failed member is gone", len(v.memory.failures) > 0)
 			see(scope+"all groups passed", course.current == n)
 			see(scope+"some groups passed", course.current > 0 && course.current < n)
+			see(scope+"suspended with a dry run", course.suspended && v.Spec.DryRun)
 			see(scope+"suspended with more to release", course.suspended && course.current < n && !course.released[course.current])
 			under := 0
 			for i, g := range v.Spec.PodGroups {

@@ -457,7 +457,7 @@ func (o *oracle) releasedIn(v *view, p *corev1.Pod) (group int, skipped []int) {
 // held reports whether the pod must wait.
 func (o *oracle) held(p *corev1.Pod) bool {
 	for _, v := range o.views {
-		if v.Spec.Scope != v1alpha1.ScopeNode && !v.Spec.DryRun {
+		if v.Spec.Scope != v1alpha1.ScopeNode && !onlySays(v) {
 			if i := groupOf(v, p); i >= 0 && !v.courses[""].mayStart(i) {
 				return true
 			}
@@ -469,7 +469,7 @@ func (o *oracle) held(p *corev1.Pod) bool {
 // mayBreak reports whether what the pod waits for may stop being ready.
 func (o *oracle) mayBreak(p *corev1.Pod) bool {
 	for _, v := range o.views {
-		if i := groupOf(v, p); i >= 0 && !waitsForNone(v.PodSequence, i) && !v.Spec.DryRun && v.Spec.Mode() == v1alpha1.Continuous {
+		if i := groupOf(v, p); i >= 0 && !waitsForNone(v.PodSequence, i) && !onlySays(v) && v.Spec.Mode() == v1alpha1.Continuous {
 			return true
 		}
 	}

@@ -120,7 +120,7 @@ func (o *oracle) applies(g v1alpha1.PodGroup, name string) bool {
 func (o *oracle) nodeViews(p *corev1.Pod) []*view {
 	var views []*view
 	for _, v := range o.views {
-		if v.Spec.Scope == v1alpha1.ScopeNode && !v.Spec.DryRun && groupOf(v, p) >= 0 {
+		if v.Spec.Scope == v1alpha1.ScopeNode && !onlySays(v) && groupOf(v, p) >= 0 {
 			views = append(views, v)
 		}
 	}

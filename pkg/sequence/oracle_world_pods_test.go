@@ -184,7 +184,7 @@ func (w *world) mark(c *comparison, p *corev1.Pod, released func(v *view, group 
 	proof := string(p.UID)
 	for _, name := range slices.Sorted(maps.Keys(c.oracle.views)) {
 		v := c.oracle.views[name]
-		if i := groupOf(v, p); i >= 0 && !v.Spec.DryRun && released(v, i) {
+		if i := groupOf(v, p); i >= 0 && !onlySays(v) && released(v, i) {
 			proof += " " + string(v.UID) + "/" + c.hashes[v.definitions[i]]
 			for j, g := range v.Spec.PodGroups {
 				if g.Skip && precedes(v.PodSequence, j, i) {

@@ -79,7 +79,7 @@ func (w *world) randomSequence(name string) *v1alpha1.PodSequence {
 	if w.oneIn(10) {
 		s.Suspend()
 	}
-	s.Spec.DryRun = w.oneIn(12)
+	s.Spec.DryRun = w.oneIn(12) || (s.Spec.Suspend && w.oneIn(4))
 	return s.Obj()
 }
 

@@ -39,7 +39,7 @@ const (
 	ConditionDegraded    = "Degraded"    // something keeps the sequence from doing what its spec says
 	ConditionSuspended   = "Suspended"   // nothing more is released, because spec.suspend says so
 	ConditionSkipped     = "Skipped"     // some group has skip: no group waits for it
-	ConditionDryRun      = "DryRun"      // nothing is held, because spec.dryRun says so
+	ConditionDryRun      = "DryRun"      // spec.dryRun is true: nothing is held, unless it is suspended
 	ConditionCompleted   = "Completed"   // every group is passed: status.phase is Completed
 )
 

@@ -153,7 +153,7 @@ type PodSequenceSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 
 	// DryRun lets all pods start at once while it is true; status.dryRun says which pods would have been held. Use it to try a
-	// sequence on workloads in production. Defaults to false.
+	// sequence on workloads in production. While suspend is true as well, pods are held all the same. Defaults to false.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 }

@@ -32,13 +32,20 @@ func (r Report) describeDryRun(status *v1alpha1.PodSequenceStatus, before *v1alp
 	if before != nil && before.HeldNow == status.DryRun.HeldNow && before.HeldTotal == status.DryRun.HeldTotal && slices.Equal(before.Pods, status.DryRun.Pods) {
 		status.DryRun.LongestSeconds = before.LongestSeconds
 	}
-	status.Message += fmt.Sprintf(" (dry run: no pod is held, %d would be)", len(pods))
+	if r.Suspended {
+		status.Message += fmt.Sprintf(" (dry run: %d pods would be held)", len(pods))
+	} else {
+		status.Message += fmt.Sprintf(" (dry run: no pod is held, %d would be)", len(pods))
+	}
 }
 
 // dryRunCondition is the condition DryRun. A sequence that never had a dry run has none.
 func (r Report) dryRunCondition(before []metav1.Condition) []metav1.Condition {
 	condition := metav1.Condition{Type: v1alpha1.ConditionDryRun, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonEnforced, Message: "spec.dryRun is false"}
 	switch {
+	case r.DryRun != nil && r.Suspended:
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonSuspended
+		condition.Message = "spec.dryRun is true, but spec.suspend is true as well and wins: pods are held until you set spec.suspend to false"
 	case r.DryRun != nil:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonDryRun
 		condition.Message = "spec.dryRun is true: no pod is held, and gates are lifted at once"

@@ -31,7 +31,11 @@ type Sequence struct {
 	PerNode    bool // scope Node
 	Continuous bool // a group counts only while it is satisfied
 	Suspended  bool
-	DryRun     bool // nothing is held
+	// DryRunRequested reports that the spec has dryRun: status says which pods the sequence holds, or would hold.
+	DryRunRequested bool
+	// DryRun reports that nothing is held for that reason. A suspended sequence holds its pods all the same. Every rule about what is
+	// held, released or proven asks this field, and not DryRunRequested.
+	DryRun bool
 
 	Gate        string
 	GateAllowed bool
@@ -104,10 +108,11 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 		PerNode:    ps.Spec.Scope == v1alpha1.ScopeNode,
 		Continuous: ps.Spec.Mode() == v1alpha1.Continuous,
 		Suspended:  ps.Spec.Suspend,
-		DryRun:     ps.Spec.DryRun,
 		Gate:       ps.Spec.SchedulingGateName,
 		byName:     map[string]map[string][]int{},
 	}
+	s.DryRunRequested = ps.Spec.DryRun
+	s.DryRun = s.DryRunRequested && !s.Suspended
 	if s.Namespace == "" {
 		s.Namespace = ps.Namespace
 	}

@@ -82,9 +82,9 @@ func (f *facts) mayRun(pod *corev1.Pod) string {
 			switch {
 			case s.spec.Scope == v1alpha1.ScopeNode && pod.Spec.SchedulerName != ourScheduler:
 				return "" // it stays gated
-			case s.spec.DryRun:
 			case s.spec.Suspend:
 				return ""
+			case s.spec.DryRun:
 			case s.spec.Scope == v1alpha1.ScopeNode:
 				onNodes = append(onNodes, s)
 			case !f.open(s, index):

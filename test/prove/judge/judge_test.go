@@ -149,6 +149,7 @@ func TestWhatMustBeSo(t *testing.T) {
 		"a failed pod of nobody is not ready":             {[]thing{order(), node("n1"), pod("db", "db", failed), pod("app", "app")}, nil},
 		"what is suspended need not go on":                {[]thing{order(suspended), node("n1"), pod("db", "db")}, nil},
 		"a dry run holds nothing":                         {[]thing{order(dryRun), node("n1"), pod("app", "app")}, []string{appWaits}},
+		"a suspended sequence may hold, dry run or not":   {[]thing{order(dryRun, suspended), node("n1"), pod("app", "app")}, nil},
 		"a skipped group holds nothing":                   {[]thing{order(skipFirst), node("n1"), pod("app", "app")}, []string{appWaits}},
 		"nor does one on which none depends":              {[]thing{order(free), node("n1"), pod("app", "app")}, []string{appWaits}},
 		"a workload that wants more pods is not ready":    {[]thing{order(), node("n1"), deployment(2, 1), pod("db", "db", ready), pod("app", "app")}, nil},
