@@ -83,6 +83,8 @@ type Writer struct {
 	nominations  workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// advanced are sequences whose waiting pods are to be explained anew.
 	advanced workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	// matched are sequences whose waiting pods are to be explained anew if they were told that nothing matches.
+	matched workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// parked are the pods whose lift waits for what may take long. They occupy no worker.
 	parked parked
 }
@@ -113,6 +115,7 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 		explanations: queue("podsequence_explain"),
 		nominations:  queue("podsequence_nomination"),
 		advanced:     queue("podsequence_advance"),
+		matched:      queue("podsequence_match"),
 	}
 }
 
@@ -140,6 +143,14 @@ func (w *Writer) ExplainAll(sequence types.NamespacedName) {
 	}
 }
 
+// ExplainMatched asks for the pods that a sequence holds to be told what they wait for, but for those that were told so before and
+// not that nothing matches their group: that would be a write for each pod whenever what matches comes and goes.
+func (w *Writer) ExplainMatched(sequence types.NamespacedName) {
+	if w.options.Explains != nil {
+		w.matched.AddAfter(sequence, explainDelay)
+	}
+}
+
 // Run writes until the context ends.
 func (w *Writer) Run(ctx context.Context) {
 	var workers sync.WaitGroup
@@ -149,11 +160,13 @@ func (w *Writer) Run(ctx context.Context) {
 	workers.Go(func() { w.work(ctx, w.explanations, w.explain) })
 	workers.Go(func() { w.work(ctx, w.nominations, w.clearNomination) })
 	workers.Go(func() { w.work(ctx, w.advanced, w.explainAll) })
+	workers.Go(func() { w.work(ctx, w.matched, w.explainMatched) })
 	<-ctx.Done()
 	w.lifts.ShutDown()
 	w.explanations.ShutDown()
 	w.nominations.ShutDown()
 	w.advanced.ShutDown()
+	w.matched.ShutDown()
 	workers.Wait()
 	w.parked.wait()
 }
@@ -241,6 +254,15 @@ func (w *Writer) clearNomination(ctx context.Context, pod types.NamespacedName) 
 func (w *Writer) explainAll(_ context.Context, sequence types.NamespacedName) error {
 	for _, pod := range w.decider.Waiting(sequence) {
 		w.explanations.Add(pod)
+	}
+	return nil
+}
+
+func (w *Writer) explainMatched(ctx context.Context, of types.NamespacedName) error {
+	for _, key := range w.decider.Waiting(of) {
+		if pod, err := w.getPod(ctx, key); err == nil && !sequence.TellsMatch(pod) {
+			w.explanations.Add(key)
+		}
 	}
 	return nil
 }

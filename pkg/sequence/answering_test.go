@@ -46,6 +46,9 @@ func (c Changes) with(next Changes) Changes {
 		c.touch(key)
 	}
 	c.Advanced = append(slices.Clone(c.Advanced), next.Advanced...)
+	for key := range next.Matched {
+		c.match(key)
+	}
 	for subject, question := range next.Questions {
 		c.ask(subject, question)
 	}

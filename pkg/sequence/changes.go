@@ -22,6 +22,9 @@ type Changes struct {
 	Nominated []types.NamespacedName
 	// Advanced are the sequences whose waiting pods wait for another group than before: see Engine.Waiting.
 	Advanced []types.NamespacedName
+	// Matched are the sequences with a group that pods or workloads match from now on. Pods that wait for the group may have been told
+	// that nothing matches it: see Engine.Waiting.
+	Matched sets.Set[types.NamespacedName]
 	// Questions are those that this event raised, or raised anew: see Engine.Confirm.
 	Questions Questions
 }
@@ -41,7 +44,7 @@ type Release struct {
 // Empty reports whether nothing was brought about. Questions are not news to anybody but who answers them.
 func (c *Changes) Empty() bool {
 	return len(c.Released) == 0 && len(c.Sequences) == 0 && len(c.Held) == 0 && len(c.Nominated) == 0 &&
-		len(c.Advanced) == 0
+		len(c.Advanced) == 0 && len(c.Matched) == 0
 }
 
 func (c *Changes) touch(key types.NamespacedName) {
@@ -49,6 +52,13 @@ func (c *Changes) touch(key types.NamespacedName) {
 		c.Sequences = sets.New[types.NamespacedName]()
 	}
 	c.Sequences.Insert(key)
+}
+
+func (c *Changes) match(key types.NamespacedName) {
+	if c.Matched == nil {
+		c.Matched = sets.New[types.NamespacedName]()
+	}
+	c.Matched.Insert(key)
 }
 
 // settlePod publishes the verdict on a pod, and reports how it differs from the one that was published. To look at a pod twice
@@ -97,11 +107,16 @@ func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 
 // settleDomain reports what the sequence of a domain waits for from now on, and what the domain means to pods.
 func (k *knowledge) settleDomain(c *Changes, d touchedDomain) {
-	s := d.sequence
-	if s.DryRun || s.PerNode {
+	s, before, now := d.sequence, d.before, d.published
+	if s.DryRun {
 		return
 	}
-	before, now := d.before, d.published
+	if before.nothing&^now.nothing&d.Current() != 0 && (!s.PerNode || k.nodes.hasPinned(d.node)) {
+		c.match(s.Key)
+	}
+	if s.PerNode {
+		return
+	}
 	// If the group is not passed, what it waits for is known only when it is confirmed.
 	if before.Passed != now.Passed || (before.unconfirmed && !now.unconfirmed) {
 		c.Advanced = append(c.Advanced, s.Key)

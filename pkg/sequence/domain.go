@@ -3,6 +3,8 @@ package sequence
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/placement"
@@ -44,6 +46,8 @@ type publishedDomain struct {
 	placement.Standing
 	// unconfirmed reports that the domain would go on if it was confirmed that no event is missing.
 	unconfirmed bool
+	// nothing are the groups under way that no pod and no workload matches, see readiness.Need.
+	nothing spec.GroupSet
 	// unpublished marks the domains of a sequence that is new, or new in this form.
 	unpublished bool
 }
@@ -62,8 +66,27 @@ func (d *domain) current() int {
 func (d *domain) publish() (before publishedDomain) {
 	d.sequence.domainsMu.Lock()
 	defer d.sequence.domainsMu.Unlock()
-	before, d.published = d.published, publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed}
+	before, d.published = d.published, publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed, nothing: d.nothing()}
 	return before
+}
+
+// nothing returns the groups under way that no pod and no workload matches, as of when they were last evaluated.
+func (d *domain) nothing() spec.GroupSet {
+	nothing := spec.GroupSet(0)
+	for i := range d.Current().All() {
+		if d.nothingMatches(i) {
+			nothing.Add(i)
+		}
+	}
+	return nothing
+}
+
+func (d *domain) nothingMatches(i int) bool {
+	if state := d.find(i); state != nil {
+		return state.lastNeed.NothingMatches()
+	}
+	minAvailable := d.sequence.groups[i].MinAvailable
+	return minAvailable == nil || minAvailable.Type == intstr.String // else it is said how many there must be
 }
 
 // domainOf is the domain in which the pod counts.

@@ -123,7 +123,7 @@ func (d *domain) takeOver(before *node) {
 	if d.node.listedAt < moment { // it is not another node of that name: something comes to an empty node
 		d.Passed, d.Released, d.ReleasedBefore, d.evaluated = d.published.Passed, d.published.Released, d.published.Released, true
 		_, d.Reached = s.ReachedOn(before.Object.Labels)
-		d.onTheWay = d.published.OnTheWay
+		d.onTheWay, d.published.nothing = d.published.OnTheWay, d.nothing()
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	. "example.com/podsequence/internal/testing"
 )
@@ -50,19 +52,51 @@ func TestPlacesSayWhatEachSequenceDoesByItself(t *testing.T) {
 	}
 }
 
-// A held pod is written to once for each group that it waits for. So its message must stay true when pods match the group later.
-func TestAHeldPodIsNotWrittenToAgainWhenPodsMatchItsGroupLater(t *testing.T) {
-	engine := newEngine()
-	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Database", "tier", "db").Label("App", "tier", "app").Obj())
-	app := makePod("app", "2").Label("tier", "app").Obj()
-	changes := engine.ApplyPod(app)
-	require.Len(t, changes.Held, 1)
-	require.Contains(t, engine.Decide(app).Message(), "no pod matched it when this was written")
+// A pod that was told that nothing matches is worth one more write when something does.
+func TestHeldPodsAreToldWhenSomethingMatchesTheirGroup(t *testing.T) {
+	shop := MakeSequence(oracleNamespace, "shop").UID("shop").Label("Database", "tier", "db").Label("App", "tier", "app")
+	t.Run("in the cluster", func(t *testing.T) {
+		engine := newEngine()
+		engine.ApplySequence(shop.Obj())
+		app := makePod("app", "2").Label("tier", "app").Obj()
+		changes := engine.ApplyPod(app)
+		require.Len(t, changes.Held, 1)
+		require.Contains(t, engine.Decide(app).Message(), "no pod matched it when this was written")
 
-	changes = engine.ApplyPod(makePod("db", "3").Label("tier", "db").Obj())
-	assert.Empty(t, changes.Held)
-	assert.Empty(t, changes.Advanced)
-	report, ok := engine.Report(shopKey)
-	require.True(t, ok)
-	assert.Equal(t, "0 of 1 pods ready", report.Groups[0].Progress, "status is written anew")
+		changes = engine.ApplyPod(makePod("db", "3").Label("tier", "db").Obj())
+		assert.Equal(t, sets.New(shopKey), changes.Matched)
+		assert.Empty(t, changes.Held)
+		assert.Empty(t, changes.Advanced)
+		assert.False(t, changes.Empty())
+
+		changes = engine.ApplyPod(makePod("db-1", "4").Label("tier", "db").Obj())
+		assert.Empty(t, changes.Matched, "something matched already")
+		report, ok := engine.Report(shopKey)
+		require.True(t, ok)
+		assert.Equal(t, "0 of 2 pods ready", report.Groups[0].Progress, "status is written anew")
+	})
+	t.Run("on a node that a pod asks for", func(t *testing.T) {
+		engine := newEngine()
+		engine.ApplyNode(fleetNode(1, "1"))
+		engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Driver", "app", "driver").Label("App", "tier", "app").NodeScope().Obj())
+		app := makePod("app", "2").Label("tier", "app").NodeAffinityIn("metadata.name", []string{"node-1"}, st.NodeSelectorTypeMatchFields).Obj()
+		require.Len(t, engine.ApplyPod(app).Held, 1)
+		require.Contains(t, engine.Decide(app).Message(), "no pod matched it when this was written")
+		assert.Equal(t, sets.New(shopKey), engine.ApplyPod(driver(1, "3", corev1.ConditionFalse)).Matched)
+	})
+	t.Run("on a node that no pod asks for", func(t *testing.T) {
+		engine := newEngine()
+		engine.ApplyNode(fleetNode(1, "1"))
+		engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Driver", "app", "driver").Label("App", "tier", "app").NodeScope().Obj())
+		engine.ApplyPod(makePod("app", "2").Label("tier", "app").Obj())
+		assert.Empty(t, engine.ApplyPod(driver(1, "3", corev1.ConditionFalse)).Matched)
+	})
+	t.Run("nobody is held by a dry run", func(t *testing.T) {
+		engine := newEngine()
+		trial := shop.Obj()
+		trial.Spec.DryRun = true
+		engine.ApplySequence(trial)
+		engine.ApplyPod(makePod("app", "2").Label("tier", "app").Obj())
+		assert.Empty(t, engine.ApplyPod(makePod("db", "3").Label("tier", "db").Obj()).Matched)
+	})
 }

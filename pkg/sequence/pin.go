@@ -35,6 +35,11 @@ func (all *nodes) nodeOfPin(p inventory.Pin) *node {
 	return first
 }
 
+// hasPinned reports whether some pod asks for this node. n may be nil.
+func (all *nodes) hasPinned(n *node) bool {
+	return n != nil && (len(all.pinned[inventory.Pin{Node: n.Name}]) > 0 || len(all.pinned[inventory.Pin{Host: n.Hostname()}]) > 0)
+}
+
 // openOnPin reports whether the sequence releases the pod to some node that the pin means.
 func (all *nodes) openOnPin(p inventory.Pin, m membership) bool {
 	for name := range all.nodesOf(p) {

@@ -103,6 +103,8 @@ func ofWriter() []mutant {
 			"a gate is lifted though a sequence holds the pod that has become known", writer, ""},
 		{writerPath + "writer.go", "\t\t\tw.parked.add(ctx, pod, later, w.lifts.Add)\n", "\t\t\tw.lifts.Forget(pod)\n",
 			"a gate that has to wait for a list is never lifted", writer, ""},
+		{writerPath + "writer.go", "!sequence.TellsMatch(pod)", "pod != nil",
+			"held pods are written to whenever what matches comes and goes", writer, ""},
 		{writerPath + "writer.go", `if pod.Spec.NodeName != "" || !w.options.Explains(pod) {`, `if !w.options.Explains(pod) {`,
 			"a bound pod is told what it waits for", writer, ""},
 		{writerPath + "writer.go", "case apierrors.IsConflict(err):\n\t\t\t// The pod, or its name's owner, has changed: the patch is dropped, and worked out anew from what is there now.\n\t\t\tqueue.AddRateLimited(pod)", "case apierrors.IsConflict(err):",

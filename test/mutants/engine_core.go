@@ -69,6 +69,8 @@ func ofEngine() []mutant {
 			"pods are published as released whose group is held again", engine, ""},
 		{enginePath + "changes.go", "if k.unseen.take(p.UID, p.ResourceVersion) {", "if false {",
 			"the release of a pod that was asked about before it was known is not reported", engine, ""},
+		{enginePath + "changes.go", "c.match(s.Key)", "_ = s.Key",
+			"a held pod says that nothing matches although something does", engine, ""},
 		{enginePath + "domain.go", "d.Once |= same.Set(old.Once)", "d.Once |= 0",
 			"after an edit a group that was ready in time is too late", engine, ""},
 		{enginePath + "domain.go", "d.State, d.evaluated = progress.State{Reached: d.Reached, Released: d.Released}, false", "d.evaluated = false",

@@ -49,6 +49,7 @@ type podRequests interface {
 	Lift(pod types.NamespacedName)
 	Explain(pod types.NamespacedName)
 	ExplainAll(sequence types.NamespacedName)
+	ExplainMatched(sequence types.NamespacedName)
 }
 
 // Start feeds the engine until the context ends. The reconciler calls it once, when this process has come to lead.
@@ -90,6 +91,9 @@ func (d *dispatcher) dispatch(changes sequence.Changes) {
 	}
 	for _, key := range changes.Advanced {
 		d.writer.ExplainAll(key)
+	}
+	for key := range changes.Matched {
+		d.writer.ExplainMatched(key)
 	}
 }
 

@@ -197,6 +197,9 @@ func (h *holder) act(logger klog.Logger, f *feeding, changes sequence.Changes) {
 	for _, key := range changes.Advanced {
 		f.writer.ExplainAll(key)
 	}
+	for key := range changes.Matched {
+		f.writer.ExplainMatched(key)
+	}
 }
 
 // activate puts pods into the queue. One that is not in the cache is not in the queue either: it will meet the engine when

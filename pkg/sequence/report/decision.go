@@ -64,11 +64,14 @@ func (d Decision) Confirming() bool {
 	return d.Held && (d.Reason == HeldUnconfirmed || d.Reason == HeldEarly)
 }
 
-// Message says in words what a held pod waits for. The pod shows it until it waits for another group: that no pod matches the group
-// may have changed long before, and is said of the moment of writing.
+// nothingMatched is said in the message of a pod of a group that nothing matches.
+const nothingMatched = "no pod matched it when this was written"
+
+// Message says in words what a held pod waits for. The pod shows it until it waits for another group, or something matches a group
+// that nothing matched. That is written a moment later, if at all, so what the message says of it is said of the moment of writing.
 func (d Decision) Message() string {
 	if d.Need.NothingMatches() {
-		return d.message("no pod matched it when this was written")
+		return d.message(nothingMatched)
 	}
 	return d.MessageNow()
 }
