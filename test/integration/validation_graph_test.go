@@ -30,9 +30,36 @@ func groupRules(home string) map[string]ruleTest {
 		"a diamond": {spec: spec(
 			"name: db, pods: [a]", "name: left, pods: [b], dependsOn: [db]", "name: right, pods: [c], dependsOn: [db]",
 			"pods: [d], dependsOn: [left, right]")},
-		"a group that waits for none": {spec: spec("pods: [a]", "pods: [b], dependsOn: []")},
-		"names that nobody depends on may be the same": {
+		"a group that waits for none":            {spec: spec("pods: [a]", "pods: [b], dependsOn: []")},
+		"names in any script":                    {spec: spec(`name: "Données, 2e étage"`+", pods: [a]", "name: データベース, pods: [b]", `name: "a \"b\"", pods: [c]`)},
+		"the name that the group has by default": {spec: spec("name: Group 1, pods: [a]", "pods: [b]", `name: "", pods: [c]`, "name: Group 5, pods: [d]")},
+		"a name of two groups": {
 			spec: spec("name: x, pods: [a]", "name: x, pods: [b]", "name: z, pods: [c]", "pods: [d], dependsOn: [z]"),
+			want: []string{"spec.podGroups", "names in podGroups must differ", "give each group its own podGroups[].name"},
+		},
+		"a name that an earlier group has by default": {
+			spec: spec("pods: [a]", "name: Group 1, pods: [b]"),
+			want: []string{"spec.podGroups", "names in podGroups must differ", `a group without a name is called "Group <n>"`},
+		},
+		"a name that a later group has by default": {
+			spec: spec("name: Group 2, pods: [a]", `name: "", pods: [b]`),
+			want: []string{"spec.podGroups", "names in podGroups must differ"},
+		},
+		"the longest names, and two of them the same": {
+			spec: many(64, func(i int) string {
+				return fmt.Sprintf("name: %s%02d, podSelector: {}", strings.Repeat("x", 61), min(i, 62))
+			}),
+			want: []string{"spec.podGroups", "names in podGroups must differ"},
+		},
+		"a line break in a name": {
+			spec: spec(`name: "a\nReady: True", pods: [a]`),
+			want: []string{"spec.podGroups", "podGroups[].name must not contain control characters", "remove them"},
+		},
+		"an escape sequence in a name": {
+			spec: spec("pods: [a]", `name: "\e[31mred", pods: [b]`), want: []string{"podGroups[].name must not contain control characters"},
+		},
+		"a name that turns the direction of what follows": {
+			spec: spec(`name: "a\u202eb", pods: [a]`), want: []string{"podGroups[].name must not contain control characters"},
 		},
 		"the largest graph": {spec: many(64, func(i int) string {
 			names := repeat(min(i, 16), func(j int) string { return groupName(i - 1 - j) })

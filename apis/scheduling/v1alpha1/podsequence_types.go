@@ -114,6 +114,8 @@ type PodSequenceSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:XValidation:rule="[self.map(group, has(group.name) ? group.name : '')].all(names, self.all(i, group, !has(group.dependsOn) || group.dependsOn.all(name, names.indexOf(name) >= 0 && names.indexOf(name) < i)))",message="podGroups[].dependsOn must name groups that are listed earlier: correct the name, or list that group before this one"
 	// +kubebuilder:validation:XValidation:rule="[self.map(group, has(group.name) ? group.name : '')].all(names, self.all(group, !has(group.dependsOn) || group.dependsOn.all(name, names.indexOf(name) == names.lastIndexOf(name))))",message="a name in podGroups[].dependsOn must belong to one group only: give each group its own name"
+	// +kubebuilder:validation:XValidation:rule="self.all(i, group, (oldSelf.hasValue() && i < oldSelf.value().size() && (has(oldSelf.value()[i].name) ? oldSelf.value()[i].name : '') == (has(group.name) ? group.name : '')) || !self.exists(j, other, i != j && (has(group.name) && group.name != '' ? (has(other.name) && other.name != '' ? group.name == other.name : group.name.matches('^Group [1-9][0-9]?$') && int(group.name.substring(6)) == j + 1) : has(other.name) && other.name.matches('^Group [1-9][0-9]?$') && int(other.name.substring(6)) == i + 1)))",message="names in podGroups must differ, and a group without a name is called \"Group <n>\", n from 1: give each group its own podGroups[].name",optionalOldSelf=true
+	// +kubebuilder:validation:XValidation:rule="self.all(i, group, !has(group.name) || !group.name.matches('[\\\\p{Cc}\\\\x{2028}\\\\x{2029}\\\\x{202a}-\\\\x{202e}\\\\x{2066}-\\\\x{2069}]') || (oldSelf.hasValue() && i < oldSelf.value().size() && (has(oldSelf.value()[i].name) ? oldSelf.value()[i].name : '') == (has(group.name) ? group.name : '')))",message="podGroups[].name must not contain control characters such as a line break: remove them",optionalOldSelf=true
 	PodGroups []PodGroup `json:"podGroups"`
 
 	// Scope is Cluster or Node. Cluster: a group starts when the groups before it are ready everywhere. Node: a pod of a group
@@ -175,8 +177,8 @@ func (s *PodSequenceSpec) Mode() EnforcementMode {
 // +kubebuilder:validation:XValidation:rule="!has(self.expectedPods) || !has(self.pods)",message="expectedPods is only for podSelector: remove it, because every pod that pods names is expected anyway"
 // +kubebuilder:validation:XValidation:rule="has(self.pods) != has(self.podSelector)",message="set exactly one of pods and podSelector: name the members in pods, or select them by label with podSelector"
 type PodGroup struct {
-	// Name is the name of the group in messages, events and dependsOn, up to 63 characters, such as Database. Defaults to
-	// "Group <n>" in messages, n from 1.
+	// Name is the name of the group in messages, events and dependsOn, up to 63 characters, none of them a control character, such
+	// as Database. No other group may have this name. Defaults to "Group <n>" in messages, n from 1.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
