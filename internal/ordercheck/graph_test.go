@@ -56,6 +56,11 @@ func TestJudgeKnowsGraphs(t *testing.T) {
 				create("left", isReadyOnNode), started("top")},
 			wantEarly: []string{"shop/left", "shop/top"}, wantBindings: 2,
 		},
+		"a name that another group has by default is that of the group with the name": {
+			steps: []step{order("s", named("x"), vertex("Group 1", after()), vertex("top", after("Group 1"))),
+				startedAndReady("Group 1"), started("top")},
+			wantBindings: 2,
+		},
 		"a group with an empty list waits for none": {
 			steps: []step{order("s", vertex("db", nil), vertex("free", after())), started("free")}, wantBindings: 1,
 		},

@@ -19,6 +19,7 @@ import (
 type groupFacts struct {
 	label        string // how messages call it: 1/3 "Database"
 	name         string
+	unnamed      bool // the spec gives it no name: it has the one by default
 	names        []string
 	selector     labels.Selector
 	nodeSelector map[string]v1alpha1.LabelValue
@@ -83,7 +84,7 @@ func readGroup(group *v1alpha1.PodGroup, index, of int) (groupFacts, error) {
 		atLeast: int(group.ExpectedPods), skip: group.Skip, dependsOn: group.DependsOn,
 	}
 	if group.Name == "" {
-		f.name = fmt.Sprintf("Group %d", index+1)
+		f.name, f.unnamed = fmt.Sprintf("Group %d", index+1), true
 	}
 	f.label += fmt.Sprintf(" %q", f.name)
 	var err error

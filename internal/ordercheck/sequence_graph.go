@@ -17,17 +17,22 @@ func (f *sequenceFacts) order() {
 		g := &f.groups[i]
 		ahead := sets.New[int]()
 		for before := range i {
-			if g.dependsOn == nil || slices.Contains(g.dependsOn, f.groups[before].name) {
+			if g.dependsOn == nil || f.groups[before].isCalledOneOf(g.dependsOn) {
 				ahead.Insert(before).Insert(f.groups[before].ahead...)
 			}
 		}
 		for _, name := range g.dependsOn {
-			if !slices.ContainsFunc(f.groups[:i], func(other groupFacts) bool { return other.name == name }) {
+			if !slices.ContainsFunc(f.groups[:i], func(other groupFacts) bool { return other.isCalledOneOf([]string{name}) }) {
 				f.unclear = fmt.Sprintf("group %s depends on %q, which no group before it is called", g.label, name)
 			}
 		}
 		g.ahead = sets.List(ahead)
 	}
+}
+
+// isCalledOneOf reports whether the spec gives the group one of these names. The name that a group has by default is none.
+func (g groupFacts) isCalledOneOf(names []string) bool {
+	return !g.unnamed && slices.Contains(names, g.name)
 }
 
 // define works out the definitions: that of a group differs from another if that asks for anything else, or if anything ahead

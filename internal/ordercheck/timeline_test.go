@@ -34,6 +34,17 @@ func TestTimelineTellsEachStep(t *testing.T) {
 		timeline.String())
 }
 
+func TestTimelineQuotesNamesThatAreNotPlain(t *testing.T) {
+	history := tell(
+		order("tiers", group(v1alpha1.PodGroup{Name: "a\nb", Pods: []string{"db"}}),
+			group(v1alpha1.PodGroup{Name: "web, db", Pods: []string{"web"}, DependsOn: after("a\nb")})),
+		create("db"), create("web"))
+	timeline, err := NewTimeline(history, shopTiers)
+	require.NoError(t, err)
+	assert.Contains(t, timeline.String(), `1 "a\nb" `)
+	assert.Contains(t, timeline.String(), `2 "web, db"  "a\nb" `)
+}
+
 func TestTimelineOfNodesGoesNodeByNode(t *testing.T) {
 	timeline, err := NewTimeline(tell(
 		order("tiers", perNode, tier("csi"), named("app", "app-2")), create("app"), create("app-2"),

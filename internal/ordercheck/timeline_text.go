@@ -3,6 +3,8 @@ package ordercheck
 import (
 	"cmp"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -35,7 +37,7 @@ func (t Timeline) String() string {
 	}
 	fmt.Fprintln(table, node("NODE")+"GROUP\t"+after("AFTER")+"POD\tCREATED\tRELEASED\tBOUND\tREADY\t")
 	for _, pod := range t.Pods {
-		fmt.Fprintf(table, "%s%d %s\t%s%s\t%s\t%s\t%s\t%s\t|%s|\n", node(cmp.Or(pod.Node, "-")), pod.Group.Index+1, pod.Group.Name,
+		fmt.Fprintf(table, "%s%d %s\t%s%s\t%s\t%s\t%s\t%s\t|%s|\n", node(cmp.Or(pod.Node, "-")), pod.Group.Index+1, shownName(pod.Group.Name),
 			after(pod.Group.after()), pod.Name, t.seconds(pod.Created), t.seconds(pod.Released), t.seconds(pod.Bound), t.seconds(pod.Ready), t.bar(pod))
 	}
 	_ = table.Flush() // a strings.Builder takes everything
@@ -50,7 +52,21 @@ func (g Group) after() string {
 	case len(g.DependsOn) == 0:
 		return "-"
 	}
-	return strings.Join(g.DependsOn, ", ")
+	names := make([]string, len(g.DependsOn))
+	for i, name := range g.DependsOn {
+		names[i] = shownName(name)
+	}
+	return strings.Join(names, ", ")
+}
+
+var plainName = regexp.MustCompile(`^[\pL\pM\pN]+([-_./&+ ][\pL\pM\pN]+)*$`)
+
+// shownName quotes a name that may be taken for something else.
+func shownName(name string) string {
+	if plainName.MatchString(name) {
+		return name
+	}
+	return strconv.Quote(name)
 }
 
 // seconds has a dash for what did not happen or was not seen.

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+
+	"example.com/podsequence/pkg/podseqctl/text"
 )
 
 // completeSequences completes the names of sequences.
@@ -43,7 +45,11 @@ func (t *tool) completeGroups(cmd *cobra.Command, args []string, toComplete stri
 		}
 		var titles []string
 		for i := range s.Spec.PodGroups {
-			titles = append(titles, s.Title(i))
+			title := s.Title(i)
+			if named, err := s.GroupNamed(title); err != nil || named != i || text.OneLine(title) != title {
+				title = s.Place(i)
+			}
+			titles = append(titles, title)
 		}
 		return titles, cobra.ShellCompDirectiveNoFileComp
 	}

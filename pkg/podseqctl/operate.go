@@ -42,7 +42,7 @@ func (t *tool) newSkip() *cobra.Command {
 	return t.newChange(&cobra.Command{
 		Use:   "skip NAME GROUP --reason WHY",
 		Short: "Let no group wait for this one; its own pods still start in their turn",
-		Example: `  # Go on without the migration. GROUP is a name, or a number from 1.
+		Example: `  # Go on without the migration. GROUP is a name, a number from 1, or a place such as 2/3.
   kubectl podseq skip backend Migration --reason "fixed by hand, see the incident"`,
 		Args: cobra.ExactArgs(2), ValidArgsFunction: t.completeGroups,
 	}, true, func(s *snapshot.Sequence, args []string) (operate.Change, error) { return skip(s, args, true) })

@@ -74,6 +74,9 @@ func KindsWith(kind WorkloadKind) Kinds { return confirmation.KindsWith(kind) }
 func Read(stored map[string]any) Stored        { return spec.Read(stored) }
 func ReadCluster(stored map[string]any) Stored { return spec.ReadCluster(stored) }
 
+// DisplayName returns the name of a group as it is printed where names are not quoted anyway: quoted if it is not plain.
+func DisplayName(name string) string { return spec.DisplayName(name) }
+
 // NameOf names a PodSequence, or a ClusterPodSequence if the key has no namespace, as messages do.
 func NameOf(key types.NamespacedName) string { return report.NameOf(key) }
 

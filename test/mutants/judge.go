@@ -43,6 +43,7 @@ var (
 	confirmations  = judge{"pkg/sequence/confirmation", everyTest}
 	feed           = judge{"pkg/feed", everyTest}
 	plugin         = judge{"pkg/plugins/podsequence", everyTest}
+	commands       = judge{"pkg/podseqctl", everyTest}
 	writer         = judge{"pkg/podwriter", everyTest}
 	statuses       = judge{"pkg/controllers/podsequence", everyTest}
 	sequentialJobs = judge{"pkg/controllers/sequentialjob", everyTest}

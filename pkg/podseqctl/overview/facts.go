@@ -8,6 +8,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
 	"example.com/podsequence/pkg/podseqctl/text"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // passed counts the groups that no group waits for any more.
@@ -39,19 +40,22 @@ func after(s *snapshot.Sequence, i int) string {
 	case len(names) == 0:
 		return "-"
 	}
-	return strings.Join(names, ", ")
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = sequence.DisplayName(name)
+	}
+	return strings.Join(shown, ", ")
 }
 
 // openBefore returns the groups that a group waits for directly and that are not passed.
 func openBefore(s *snapshot.Sequence, i int) []string {
 	var open []string
 	for j := range i {
-		title, names := s.Title(j), s.Spec.PodGroups[i].DependsOn
-		if names != nil && !slices.Contains(names, title) {
+		if names := s.Spec.PodGroups[i].DependsOn; names != nil && !slices.Contains(names, s.Spec.PodGroups[j].Name) {
 			continue
 		}
 		if j >= len(s.Status.Groups) || !isDone(s.Status.Groups[j].Phase) {
-			open = append(open, title)
+			open = append(open, sequence.DisplayName(s.Title(j)))
 		}
 	}
 	return open

@@ -12,6 +12,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
 	"example.com/podsequence/pkg/podseqctl/text"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // Printer prints sequences.
@@ -57,7 +58,7 @@ func (p *Printer) Detail(s *snapshot.Sequence) {
 	fmt.Fprintf(p.Out, "%s   %s   scope %s, %s   %s passed\n", p.Style.Paint(text.Heading, s.String()), p.Style.Paint(phaseColour(s), phase(s)),
 		s.Spec.Scope, s.Spec.EnforcementMode, text.Bar(passed(status), len(s.Spec.PodGroups)))
 	if status.Message != "" {
-		fmt.Fprintln(p.Out, status.Message)
+		fmt.Fprintln(p.Out, text.OneLine(status.Message))
 	}
 	p.problems(s)
 	fmt.Fprintln(p.Out)
@@ -83,7 +84,7 @@ func (p *Printer) problems(s *snapshot.Sequence) {
 		v1alpha1.ConditionDegraded, v1alpha1.ConditionSuspended, v1alpha1.ConditionSkipped, v1alpha1.ConditionDryRun,
 	} {
 		if c := meta.FindStatusCondition(status.Conditions, conditionType); c != nil && meta.IsStatusConditionTrue(status.Conditions, conditionType) {
-			fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, fmt.Sprintf("%s: %s (%s, since %s)", c.Type, c.Message, c.Reason, text.Age(c.LastTransitionTime.Time, p.Now))))
+			fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, fmt.Sprintf("%s: %s (%s, since %s)", c.Type, text.OneLine(c.Message), c.Reason, text.Age(c.LastTransitionTime.Time, p.Now))))
 		}
 	}
 	if d := status.DryRun; d != nil {
@@ -104,7 +105,7 @@ func (p *Printer) groups(s *snapshot.Sequence) {
 		if i < len(s.Status.Groups) {
 			record = s.Status.Groups[i]
 		}
-		cells := []text.Cell{{Text: fmt.Sprint(i + 1)}, {Text: s.Title(i)}}
+		cells := []text.Cell{{Text: fmt.Sprint(i + 1)}, {Text: sequence.DisplayName(s.Title(i))}}
 		if graph {
 			cells = append(cells, text.Cell{Text: after(s, i)})
 		}
@@ -147,7 +148,7 @@ func (p *Printer) nodes(s *snapshot.Sequence) {
 	for _, n := range s.Status.NodeStatus {
 		current := "-"
 		if int(n.CurrentIndex) < len(s.Spec.PodGroups) {
-			current = fmt.Sprintf("%d/%d %s", n.CurrentIndex+1, len(s.Spec.PodGroups), s.Title(int(n.CurrentIndex)))
+			current = fmt.Sprintf("%d/%d %s", n.CurrentIndex+1, len(s.Spec.PodGroups), sequence.DisplayName(s.Title(int(n.CurrentIndex))))
 		}
 		message := ""
 		if c := meta.FindStatusCondition(n.Conditions, v1alpha1.ConditionReady); c != nil && !meta.IsStatusConditionTrue(n.Conditions, v1alpha1.ConditionReady) {

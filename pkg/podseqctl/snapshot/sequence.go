@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -97,20 +98,32 @@ func (s *Sequence) Where(group int) string {
 	return fmt.Sprintf("group %d/%d %q", group+1, len(s.Spec.PodGroups), s.Title(group))
 }
 
-// GroupNamed returns the 0-based index of a group by its title, or by its number from 1.
+// Place returns what names a group on the command line whatever groups are called, such as: 2/3.
+func (s *Sequence) Place(group int) string {
+	return fmt.Sprintf("%d/%d", group+1, len(s.Spec.PodGroups))
+}
+
+// GroupNamed returns the 0-based index of a group by its place, its title, or its number from 1. It fails if title and number may mean
+// several groups: stored sequences may have groups of the same name.
 func (s *Sequence) GroupNamed(name string) (int, error) {
-	var titles []string
+	var titles, places []string
+	var matching []int
 	for i := range s.Spec.PodGroups {
-		if s.Title(i) == name {
+		if s.Place(i) == name {
 			return i, nil
 		}
-		titles = append(titles, fmt.Sprintf("%q", s.Title(i)))
+		if s.Title(i) == name || strconv.Itoa(i+1) == name {
+			matching, places = append(matching, i), append(places, fmt.Sprintf("%s for %s", s.Place(i), s.Where(i)))
+		}
+		titles = append(titles, strconv.Quote(s.Title(i)))
 	}
-	var number int
-	if _, err := fmt.Sscanf(name, "%d", &number); err == nil && fmt.Sprint(number) == name && number >= 1 && number <= len(titles) {
-		return number - 1, nil
+	switch len(matching) {
+	case 0:
+		return 0, fmt.Errorf("%s has no group %q: give one of %s, or its number from 1 to %d", s, name, strings.Join(titles, ", "), len(titles))
+	case 1:
+		return matching[0], nil
 	}
-	return 0, fmt.Errorf("%s has no group %q: give one of %s, or its number from 1 to %d", s, name, strings.Join(titles, ", "), len(titles))
+	return 0, fmt.Errorf("%q may be several groups of %s: give %s", name, s, strings.Join(places, ", or "))
 }
 
 // Gate returns the scheduling gate that the sequence lifts.

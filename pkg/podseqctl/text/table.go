@@ -3,7 +3,9 @@ package text
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -26,7 +28,30 @@ type Table struct {
 func NewTable(header ...string) *Table { return &Table{header: header} }
 
 // Add adds a row.
-func (t *Table) Add(cells ...Cell) { t.rows = append(t.rows, cells) }
+func (t *Table) Add(cells ...Cell) {
+	for i := range cells {
+		cells[i].Text = OneLine(cells[i].Text)
+	}
+	t.rows = append(t.rows, cells)
+}
+
+// OneLine returns the text with characters escaped that are not printable: what objects say neither breaks lines nor turns colours.
+func OneLine(text string) string {
+	if strings.IndexFunc(text, isNotPrintable) < 0 {
+		return text
+	}
+	var line strings.Builder
+	for _, r := range text {
+		if isNotPrintable(r) {
+			line.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			line.WriteRune(r)
+		}
+	}
+	return line.String()
+}
+
+func isNotPrintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // Row adds a row of plain cells.
 func (t *Table) Row(texts ...string) {

@@ -6,6 +6,8 @@ import (
 	"html/template"
 	"io"
 	"time"
+
+	"example.com/podsequence/pkg/sequence"
 )
 
 // page is a document that needs nothing else: it can be attached to a ticket.
@@ -66,5 +68,5 @@ func (d document) SinceAny(at *time.Time) string { return d.Timeline.since(at) }
 
 // Title names a group.
 func (d document) Title(group int) string {
-	return fmt.Sprintf("%d. %s", group+1, d.Timeline.Groups[group].Title)
+	return fmt.Sprintf("%d. %s", group+1, sequence.DisplayName(d.Timeline.Groups[group].Title))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/podsequence/pkg/podseqctl/text"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // barWidth is the number of characters that stand for the whole time.
@@ -42,15 +43,15 @@ func (t *Timeline) Text(out io.Writer, style text.Style, all bool) {
 			if p.Critical {
 				name, colour = "* "+name, text.Bad
 			}
-			table.Add(text.Cell{Text: fmt.Sprintf("%d %s", i+1, g.Title)}, text.Cell{Text: name, Colour: colour}, text.Cell{Text: cmp.Or(p.Node, "-")},
+			table.Add(text.Cell{Text: g.label(i)}, text.Cell{Text: name, Colour: colour}, text.Cell{Text: cmp.Or(p.Node, "-")},
 				text.Cell{Text: t.since(&p.Created)}, text.Cell{Text: t.since(p.Released)}, text.Cell{Text: t.since(p.Bound)},
 				text.Cell{Text: t.since(p.Ready)}, text.Cell{Text: "|" + t.bar(p) + "|"})
 		}
 		if more > 0 {
-			table.Row(fmt.Sprintf("%d %s", i+1, g.Title), fmt.Sprintf("%d faster pods; --all lists them", more))
+			table.Row(g.label(i), fmt.Sprintf("%d faster pods; --all lists them", more))
 		}
 		if len(g.Pods) == 0 {
-			table.Row(fmt.Sprintf("%d %s", i+1, g.Title), "no pods")
+			table.Row(g.label(i), "no pods")
 		}
 	}
 	table.Print(out, style)
@@ -65,6 +66,9 @@ func (t *Timeline) Text(out io.Writer, style text.Style, all bool) {
 		}
 	}
 }
+
+// label names the group with this 0-based index in a table.
+func (g *Group) label(i int) string { return fmt.Sprintf("%d %s", i+1, sequence.DisplayName(g.Title)) }
 
 // listed returns the pods to list, and how many are left out.
 func (g *Group) listed(all bool) ([]Pod, int) {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // describeNodes fills in what status says of nodes. Nodes that are still waiting come first, so that they are not cut off.
@@ -33,7 +34,7 @@ func (r Report) describeNodes(status *v1alpha1.PodSequenceStatus, ps *v1alpha1.P
 
 	status.CurrentGroup = "-"
 	if !r.Completed() && r.Current < len(r.Groups) {
-		status.CurrentGroup = fmt.Sprintf("%d/%d %s", r.Current+1, len(r.Groups), r.Groups[r.Current].Title)
+		status.CurrentGroup = fmt.Sprintf("%d/%d %s", r.Current+1, len(r.Groups), spec.DisplayName(r.Groups[r.Current].Title))
 	}
 	var ready, expected int
 	for _, g := range r.Groups {
