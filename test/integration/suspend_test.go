@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -54,6 +55,24 @@ func TestASequenceCreatedSuspendedReleasesNothing(t *testing.T) {
 	s.expectHeld("db", "app", "web")
 	s.setSuspended("shop", false)
 	s.startInOrder()
+}
+
+func TestSuspendWinsOverDryRun(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	sequence := s.threeTiers().Obj()
+	sequence.Spec.Suspend, sequence.Spec.DryRun = true, true
+	s.Create(sequence)
+	s.createPods(s.pod("db"), s.gated("app").SchedulerName(stockScheduler), s.pod("web"))
+	s.expectHeld("db", "app", "web")
+	s.Await("status to say what is held", func() bool {
+		held := s.getSequence("shop").Status.DryRun
+		return held != nil && slices.Equal([]string{"app", "db", "web"}, held.Pods)
+	})
+	s.awaitCondition("shop", v1alpha1.ConditionDryRun, metav1.ConditionTrue, v1alpha1.ReasonSuspended)
+	s.setSuspended("shop", false)
+	s.awaitBound("db", "app", "web")
+	s.awaitCondition("shop", v1alpha1.ConditionDryRun, metav1.ConditionTrue, v1alpha1.ReasonDryRun)
 }
 
 // Where no driver is on the way a pod that waits for one is scheduled, so that an autoscaler sees it, and loses its gate for that.

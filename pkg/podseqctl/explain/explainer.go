@@ -99,7 +99,11 @@ func (e *Explainer) suspended(s *snapshot.Sequence) Reason {
 	if c := findCondition(s.Status.Conditions, v1alpha1.ConditionSuspended); c != nil && c.Status == metav1.ConditionTrue {
 		message = fmt.Sprintf("it has been suspended for %s: no more pods are released", e.ago(c.LastTransitionTime.Time))
 	}
-	return Reason{Subject: s.String(), State: Stuck, Message: message + "; kubectl podseq resume " + e.argument(s)}
+	message += "; kubectl podseq resume " + e.argument(s)
+	if s.Spec.DryRun {
+		message += " releases all its pods at once, because spec.dryRun is true as well"
+	}
+	return Reason{Subject: s.String(), State: Stuck, Message: message}
 }
 
 // argument returns what names the sequence on a command line.
