@@ -14,9 +14,9 @@ import (
 )
 
 // A sequence with spec.dryRun holds nothing and leaves no proof, but it has members, and passes its groups as any other. While it is
-// suspended it holds its pods as if it had no dry run. Which pods it would hold is noted when they are seen without a node. They get one at once, so a note lasts beyond that: until the sequence
-// would have released the pod, or the pod is gone or belongs to the sequence no more. A pod that is first seen with a node is noted
-// if it would have been held before it got that.
+// suspended it holds its pods as if it had no dry run. Which pods it would hold is noted when they are seen without a node. They get
+// one at once, so a note lasts beyond that: until the sequence would have released the pod, or the pod is gone or belongs to the
+// sequence no more. A pod that is first seen with a node is noted if it would have been held before it got that.
 //
 // Notes are for people: nothing is decided by them. Status keeps the sums of them over restarts, and the names of the first pods.
 
