@@ -55,7 +55,8 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	}
 	if p != nil && !tx.relisted && p.CountsAs(view.Pod) {
 		renewed := *p.Pod
-		renewed.ResourceVersion, renewed.ReadyAt, renewed.Nominated = view.ResourceVersion, view.ReadyAt, view.Nominated
+		renewed.ResourceVersion, renewed.Nominated = view.ResourceVersion, view.Nominated
+		renewed.SeenAt(k.now, p.Pod)
 		p.Pod = &renewed
 		tx.entered = append(tx.entered, p)
 		return

@@ -1,11 +1,15 @@
 package sequence
 
 import (
+	"maps"
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 )
 
 // prepareWorkloads reads the workloads of one kind from a list of them, before the lock is taken.
@@ -59,6 +63,12 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 		view.onNode = old.onNode
 	}
 	k.workloads.learn(view)
+	if old != nil {
+		view.peers = old.peers
+	}
+	if view.Failed && (old == nil || !old.Failed) {
+		tx.failed = append(tx.failed, view)
+	}
 	k.noteJob(view, tx)
 	if view.Kind == inventory.KindDaemonSet && old == nil {
 		for _, p := range k.namespaces.pods(view.Namespace) {
@@ -81,9 +91,12 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 		demand.touch(tx)
 	}
 	due, completed, going := w.due, view.Complete && !w.Complete, view.IsGoing() != w.IsGoing()
-	demands, superseded, onNode, revision, hashes := w.demands, w.Superseded, w.onNode, w.Revision, w.NewestHashes
+	demands, superseded, onNode, revision, hashes, peers, failed := w.demands, w.Superseded, w.onNode, w.Revision, w.NewestHashes, w.peers, w.Failed
 	*w = *view
-	w.demands, w.Superseded, w.onNode, w.NewestHashes = demands, superseded, onNode, hashes
+	w.demands, w.Superseded, w.onNode, w.NewestHashes, w.peers = demands, superseded, onNode, hashes, peers
+	if w.Failed && !failed {
+		tx.failed = append(tx.failed, w)
+	}
 	if w.Kind == inventory.KindDeployment {
 		w.Revision = revision
 	}
@@ -104,11 +117,17 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 
 // removeWorkload takes out a workload that was deleted.
 func (k *knowledge) removeWorkload(uid types.UID, tx *transaction) {
-	if w := k.workloads.byUID[uid]; w != nil {
-		k.noteDeletedJob(w, tx)
-		k.workloads.remove(uid, tx)
-		k.workloads.forgetUnfinished(w.Owner)
+	w := k.workloads.byUID[uid]
+	if w == nil {
+		return
 	}
+	var counted []*demand
+	if readiness.IsFailedJob(&w.Workload) {
+		counted = slices.Collect(maps.Values(w.demands))
+	}
+	k.workloads.remove(uid, tx)
+	k.workloads.forgetUnfinished(w.Owner)
+	k.rememberJob(w, counted, tx)
 }
 
 func (all *workloads) remove(uid types.UID, tx *transaction) {

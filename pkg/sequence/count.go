@@ -14,7 +14,7 @@ func (all *workloads) join(p *pod, m membership, before *pod) {
 	}
 	state.members[p] = struct{}{}
 	required := m.sequence.groups[m.group].Required
-	fresh := before == nil || !before.Done(required) || before.ReadyAt != p.ReadyAt
+	fresh := before == nil || !before.Done(required) || before.ReadySince() != p.ReadySince()
 	all.count(p, m, +1, fresh)
 	m.countPodGroups(p, +1)
 }
@@ -55,7 +55,7 @@ func (all *workloads) count(p *pod, m membership, sign int, fresh bool) {
 		if p.Done(required) && part.workload.Wants(p.Pod) {
 			part.countDone(owner.revision, sign)
 			if fresh && readiness.IsCurrent(&part.workload.Workload, owner.revision) {
-				state.turned = latest(state.turned, p.ReadyAt.Time())
+				state.turned = latest(state.turned, p.ReadySince().Time())
 			}
 		}
 	case readiness.RoleUnseen:
@@ -70,7 +70,7 @@ func (d *domain) enter(p *pod, group int, given readiness.Members, sign int, fre
 	state := d.groupState(group)
 	state.sums.Add(given, sign)
 	if fresh && given.Ready > 0 {
-		state.turned = latest(state.turned, p.ReadyAt.Time())
+		state.turned = latest(state.turned, p.ReadySince().Time())
 	}
 }
 

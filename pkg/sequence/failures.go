@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
@@ -29,16 +30,24 @@ func (f *failure) key() inventory.WorkloadKey {
 	return inventory.WorkloadKey{Kind: inventory.Kind(f.Kind), Namespace: f.Namespace, Name: f.Name}
 }
 
-// isSucceededBy reports whether a Job takes the place of the failed one.
+// isSucceededBy reports whether a Job takes the place of the failed one: one of its name, a newer one of its CronJob, or one of the same
+// purpose that was created after the failure under a new name, as each release brings one.
 func (f *failure) isSucceededBy(w *inventory.Workload) bool {
 	switch {
-	case f.UID == w.UID:
+	case f.Kind != string(w.Kind), f.UID == w.UID:
 		return false
 	case f.key() == w.Key():
 		return true
+	case f.CronJobUID != "":
+		failed := inventory.Workload{Name: f.Name, CreatedAt: f.CreatedAt.Time}
+		return f.CronJobUID == w.Owner && w.StartedAfter(&failed)
 	}
-	failed := inventory.Workload{Name: f.Name, CreatedAt: f.CreatedAt.Time}
-	return f.CronJobUID != "" && f.CronJobUID == w.Owner && w.StartedAfter(&failed)
+	return f.hasRoleOf(w) && !slices.Contains(f.Peers, w.Name)
+}
+
+// hasRoleOf reports whether a Job that was created after the failure is of the same purpose.
+func (f *failure) hasRoleOf(w *inventory.Workload) bool {
+	return f.FailedAt != nil && w.CreatedAt.After(f.FailedAt.Time) && f.Namespace == w.Namespace && inventory.SamePurpose(f.Labels, w.Labels)
 }
 
 // failuresOf are the failures of one sequence.
@@ -48,22 +57,40 @@ type failuresOf struct {
 	ended map[types.UID]struct{}
 }
 
-// failures are the sequences that remember failures, by what ends these.
-type failures struct {
-	byKey     map[inventory.WorkloadKey]map[*sequence]struct{}
-	byCronJob map[types.UID]map[*sequence]struct{}
-}
-
-func newFailures() failures {
-	return failures{byKey: map[inventory.WorkloadKey]map[*sequence]struct{}{}, byCronJob: map[types.UID]map[*sequence]struct{}{}}
-}
+// failures are the sequences that remember failures, by the namespace of what failed: there its successors are created.
+type failures map[string]map[*sequence]struct{}
 
 // failedJob and failedPod are the records of what has failed.
-func failedJob(w *inventory.Workload, required v1alpha1.RequiredStatus) v1alpha1.Failure {
-	return v1alpha1.Failure{
+func (s *sequence) failedJob(w *workload, group int) v1alpha1.Failure {
+	f := v1alpha1.Failure{
 		Kind: string(inventory.KindJob), Namespace: w.Namespace, Name: w.Name, UID: w.UID, CreatedAt: metav1.NewTime(w.CreatedAt),
-		Pods: int32(min(max(w.Expects(required), 1), maxPodsOfFailure)), CronJobUID: w.Owner, Labels: w.Labels,
+		Pods: int32(min(max(w.Expects(s.groups[group].Required), 1), maxPodsOfFailure)), CronJobUID: w.Owner, Labels: w.Labels,
+		FailedAt: ptr.To(metav1.NewTime(w.FailedAt)), Peers: w.peers,
 	}
+	// A program that was started after the failure does not know the peers that are gone since.
+	for _, recorded := range s.object.Status.Failures {
+		if recorded.UID == w.UID {
+			f.Peers = peers(slices.Concat(f.Peers, recorded.Peers))
+		}
+	}
+	return f
+}
+
+// peers are the names of Jobs as status may have them.
+func peers(names []string) []string {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	return names[:min(len(names), v1alpha1.MaxPeers)]
+}
+
+// notePeers remembers, when a Job is first seen to have failed, which others of its purpose there are.
+func (all *workloads) notePeers(w *workload) {
+	var names []string
+	for other := range all.byNamespace[w.Namespace] {
+		if other.Kind == w.Kind && other.UID != w.UID && inventory.SamePurpose(other.Labels, w.Labels) {
+			names = append(names, other.Name)
+		}
+	}
+	w.peers = peers(names)
 }
 
 func failedPod(p *pod) v1alpha1.Failure {
@@ -76,14 +103,12 @@ func failedPod(p *pod) v1alpha1.Failure {
 // maxPodsOfFailure bounds a number of the API that others may have written to status.
 const maxPodsOfFailure = 1 << 30
 
-// noteDeletedJob remembers a Job that failed and is being removed, in all sequences that count it.
-func (k *knowledge) noteDeletedJob(w *workload, tx *transaction) {
-	if !readiness.IsFailedJob(&w.Workload) {
-		return
-	}
-	for s, demand := range w.demands {
-		if s.wasThereAt(tx) {
-			k.remember(s, &failure{Failure: failedJob(&w.Workload, s.groups[demand.group].Required)}, tx)
+// rememberJob remembers a Job that failed and was deleted, in all sequences that counted it.
+func (k *knowledge) rememberJob(w *workload, counted []*demand, tx *transaction) {
+	for _, demand := range counted {
+		s := demand.sequence
+		if f := (&failure{Failure: s.failedJob(w, demand.group)}); s.wasThereAt(tx) && k.stands(f) {
+			k.remember(s, f, tx)
 		}
 	}
 }
@@ -131,10 +156,7 @@ func (k *knowledge) remember(s *sequence, f *failure, tx *transaction) {
 		s.failures.byUID = map[types.UID]*failure{}
 	}
 	s.failures.byUID[f.UID] = f
-	insert(k.failures.byKey, f.key(), s)
-	if f.CronJobUID != "" {
-		insert(k.failures.byCronJob, f.CronJobUID, s)
-	}
+	insert(k.failures, f.Namespace, s)
 	tx.touchGroup(s.nodeless, group)
 }
 
@@ -145,14 +167,21 @@ func (all *failuresOf) end(uid types.UID) {
 	all.ended[uid] = struct{}{}
 }
 
-// drop forgets a failure.
+// areIn reports whether anything in a namespace failed.
+func (all *failuresOf) areIn(namespace string) bool {
+	for _, f := range all.byUID {
+		if f.Namespace == namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// dropFailure forgets a failure.
 func (k *knowledge) dropFailure(s *sequence, f *failure, tx *transaction) {
 	delete(s.failures.byUID, f.UID)
-	if !slices.ContainsFunc(slices.Collect(maps.Values(s.failures.byUID)), func(other *failure) bool { return other.key() == f.key() }) {
-		remove(k.failures.byKey, f.key(), s)
-	}
-	if f.CronJobUID != "" && !slices.ContainsFunc(slices.Collect(maps.Values(s.failures.byUID)), func(other *failure) bool { return other.CronJobUID == f.CronJobUID }) {
-		remove(k.failures.byCronJob, f.CronJobUID, s)
+	if !s.failures.areIn(f.Namespace) {
+		remove(k.failures, f.Namespace, s)
 	}
 	if group, selected := s.groupOfFailure(f); selected {
 		tx.touchGroup(s.nodeless, group)
@@ -164,16 +193,14 @@ func (k *knowledge) noteJob(w *workload, tx *transaction) {
 	if w.Kind != inventory.KindJob {
 		return
 	}
-	for _, known := range []map[*sequence]struct{}{maps.Clone(k.failures.byKey[w.Key()]), maps.Clone(k.failures.byCronJob[w.Owner])} {
-		for s := range known {
-			for uid, f := range s.failures.byUID {
-				if f.isSucceededBy(&w.Workload) {
-					s.failures.end(uid)
-				} else if uid != w.UID {
-					continue
-				}
-				k.dropFailure(s, f, tx)
+	for s := range maps.Clone(k.failures[w.Namespace]) {
+		for uid, f := range s.failures.byUID {
+			if f.isSucceededBy(&w.Workload) {
+				s.failures.end(uid)
+			} else if uid != w.UID {
+				continue
 			}
+			k.dropFailure(s, f, tx)
 		}
 	}
 }
@@ -181,7 +208,7 @@ func (k *knowledge) noteJob(w *workload, tx *transaction) {
 // notePod is noteJob for a pod.
 func (k *knowledge) notePod(p *pod, tx *transaction) {
 	key := inventory.WorkloadKey{Kind: inventory.KindPod, Namespace: p.Namespace, Name: p.Name}
-	for s := range maps.Clone(k.failures.byKey[key]) {
+	for s := range maps.Clone(k.failures[p.Namespace]) {
 		for uid, f := range s.failures.byUID {
 			switch {
 			case f.key() != key, uid == p.UID && p.Terminating:
@@ -200,11 +227,8 @@ func (k *knowledge) stands(f *failure) bool {
 		p := k.namespaces.pods(f.Namespace)[f.Name]
 		return p == nil || (p.UID == f.UID && p.Terminating)
 	}
-	if k.workloads.byName[f.key()] != nil {
-		return false
-	}
-	for job := range k.workloads.ownedWorkloads[f.CronJobUID] {
-		if f.CronJobUID != "" && f.isSucceededBy(&job.Workload) {
+	for w := range k.workloads.byNamespace[f.Namespace] {
+		if f.isSucceededBy(&w.Workload) || w.UID == f.UID {
 			return false
 		}
 	}
@@ -247,8 +271,7 @@ func (k *knowledge) carryFailures(s, old *sequence, tx *transaction) {
 // forgetFailures forgets those of a sequence that counts no longer.
 func (k *knowledge) forgetFailures(s *sequence) {
 	for _, f := range s.failures.byUID {
-		remove(k.failures.byKey, f.key(), s)
-		remove(k.failures.byCronJob, f.CronJobUID, s)
+		remove(k.failures, f.Namespace, s)
 	}
 }
 
@@ -298,7 +321,7 @@ func (s *sequence) allFailures() []v1alpha1.Failure {
 		if state.demands.Failed > 0 {
 			for demand := range g.demands {
 				if readiness.IsFailedJob(&demand.workload.Workload) {
-					all = append(all, failedJob(&demand.workload.Workload, g.Required))
+					all = append(all, s.failedJob(demand.workload, i))
 				}
 			}
 		}

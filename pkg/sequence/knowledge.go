@@ -51,7 +51,7 @@ func newKnowledge(config Config) knowledge {
 		perNode:    map[*sequence]struct{}{},
 		selectors:  map[*sequence]struct{}{},
 		podGroups:  podGroups{},
-		failures:   newFailures(),
+		failures:   failures{},
 		questions:  newQuestions(),
 		unseen:     unseenPods{versions: map[types.UID]string{}},
 	}

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"maps"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,31 @@ import (
 type oracleFailure struct {
 	v1alpha1.Failure
 	recorded bool // as status says
+}
+
+// failedAt is when a Job failed; nil if it did not.
+func failedAt(j *batchv1.Job) *metav1.Time {
+	for i := range j.Status.Conditions {
+		if c := &j.Status.Conditions[i]; c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
+			return &c.LastTransitionTime
+		}
+	}
+	return nil
+}
+
+// notePeers remembers which Jobs of the same labels there were when one was first seen to have failed.
+func (o *oracle) notePeers() {
+	for _, j := range all[*batchv1.Job](o, "Job") {
+		if _, noted := o.peers[j.UID]; noted || failedAt(j) == nil {
+			continue
+		}
+		o.peers[j.UID] = []string{}
+		for _, other := range all[*batchv1.Job](o, "Job") {
+			if other.Namespace == j.Namespace && other.UID != j.UID && maps.Equal(other.Spec.Template.Labels, j.Spec.Template.Labels) {
+				o.peers[j.UID] = append(o.peers[j.UID], other.Name)
+			}
+		}
+	}
 }
 
 // noteFailures works out which members failed and are gone.
@@ -89,18 +115,21 @@ func (o *oracle) wentFailed(v *view, was metav1.Object) (oracleFailure, bool) {
 	switch was := was.(type) {
 	case *batchv1.Job:
 		group := placedIn(v, was)
-		failed := false
-		for _, c := range was.Status.Conditions {
-			failed = failed || (c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue)
-		}
-		if !failed || group < 0 || o.byUID[was.UID] != nil || o.objects["Job"][oracleKey(was)] != nil || o.wasSuperseded.Has(was.UID) {
+		if failedAt(was) == nil || group < 0 || o.byUID[was.UID] != nil || o.objects["Job"][oracleKey(was)] != nil || o.wasSuperseded.Has(was.UID) {
 			return oracleFailure{}, false
 		}
 		expected, _ := wanted(was, requirementOf(v.Spec.PodGroups[group]))
-		return oracleFailure{v1alpha1.Failure{
-			Kind: "Job", Namespace: was.Namespace, Name: was.Name, UID: was.UID, CreatedAt: was.CreationTimestamp,
-			Pods: int32(max(1, expected)), CronJobUID: cronJobOf(was), Labels: was.Spec.Template.Labels,
-		}, false}, true
+		f := oracleFailure{v1alpha1.Failure{
+			Kind: "Job", Namespace: was.Namespace, Name: was.Name, UID: was.UID, CreatedAt: was.CreationTimestamp, FailedAt: failedAt(was),
+			Pods: int32(max(1, expected)), CronJobUID: cronJobOf(was), Labels: was.Spec.Template.Labels, Peers: o.peers[was.UID],
+		}, false}
+		for _, recorded := range v.Status.Failures {
+			if recorded.UID == was.UID {
+				f.Peers = append(slices.Clone(f.Peers), recorded.Peers...)
+			}
+		}
+		successor, _ := o.succeeds(f)
+		return f, !successor
 	case *corev1.Pod:
 		if was.Status.Phase != corev1.PodFailed || metav1.GetControllerOf(was) != nil || was.DeletionTimestamp != nil {
 			return oracleFailure{}, false
@@ -140,6 +169,13 @@ func (o *oracle) succeeds(f oracleFailure) (successor, itself bool) {
 	if there != nil {
 		successor = there.GetUID() != f.UID
 		itself = !successor && (f.Kind == "Job" || there.GetDeletionTimestamp() == nil)
+	}
+	if f.Kind == "Job" && f.CronJobUID == "" && f.FailedAt != nil {
+		for _, j := range all[*batchv1.Job](o, "Job") {
+			repeats := j.Namespace == f.Namespace && j.UID != f.UID && j.CreationTimestamp.After(f.FailedAt.Time) &&
+				maps.Equal(j.Spec.Template.Labels, f.Labels) // worlds have no labels of versions
+			successor = successor || (repeats && !slices.Contains(f.Peers, j.Name))
+		}
 	}
 	if f.Kind == "Job" && f.CronJobUID != "" {
 		failed := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: f.Name, CreationTimestamp: f.CreatedAt}}

@@ -56,8 +56,12 @@ type oracle struct {
 	unfinished    map[types.UID]metav1.Object
 	// readyAt is since when each pod is done, whatever its kubelet says, or since when it was last seen not to be.
 	readyAt map[types.UID]time.Time
+	// notBefore is, of a pod that is done, when it was last seen in another state.
+	notBefore map[types.UID]time.Time
 	// readyNow and readyBefore are the same as of when last looked at, and the time before.
 	readyNow, readyBefore map[types.UID]time.Time
+	// peers are the Jobs that were there beside one that failed, by its UID.
+	peers map[types.UID][]string
 	// selected are the pods that some sequence has.
 	selected sets.Set[types.UID]
 
@@ -125,8 +129,9 @@ func newOracle(definitions map[string]string) *oracle {
 	return &oracle{
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
-		wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
-		dryRuns: map[types.UID]*dryCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
+		peers: map[types.UID][]string{}, wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
+		notBefore: map[types.UID]time.Time{},
+		dryRuns:   map[types.UID]*dryCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
 	}
 }
 
@@ -152,18 +157,15 @@ func (o *oracle) seePod(p *corev1.Pod) {
 		return
 	}
 	if !at.IsZero() {
-		at = later(at, p.CreationTimestamp.Time)
-		for _, c := range p.Status.Conditions {
-			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
-				at = later(at, c.LastTransitionTime.Time)
-			}
-		}
+		at = ofAPI(p, at)
 		if old != nil && old.UID == p.UID {
 			wasReady, _ := said(old, v1alpha1.RequireReady)
 			ended := p.Status.Phase == corev1.PodSucceeded && old.Status.Phase != corev1.PodSucceeded
-			if !wasReady || ended {
-				at = later(at, o.readyAt[p.UID])
+			switch {
+			case !wasReady, ended:
+				o.notBefore[p.UID] = o.readyAt[p.UID]
 			}
+			at = later(at, o.notBefore[p.UID])
 		}
 	}
 	o.readyAt[p.UID] = at
@@ -215,6 +217,19 @@ func (o *oracle) node(name string) *corev1.Node {
 	return node
 }
 
+// ofAPI is a time that a kubelet wrote, but not before the pod was created and bound.
+func ofAPI(p *corev1.Pod, at time.Time) time.Time {
+	if at.IsZero() {
+		return at
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			at = later(at, c.LastTransitionTime.Time)
+		}
+	}
+	return later(at, p.CreationTimestamp.Time)
+}
+
 // settle works everything out.
 func (o *oracle) settle() {
 	o.nodes = all[*corev1.Node](o, "Node")
@@ -239,6 +254,7 @@ func (o *oracle) settle() {
 		o.newestOf[d.UID] = o.newest(d)
 	}
 	o.noteUnfinished()
+	o.notePeers()
 	o.ownerOf = map[*corev1.Pod]podOwner{}
 	for _, p := range o.pods {
 		o.ownerOf[p] = o.findOwner(p)

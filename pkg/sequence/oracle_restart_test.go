@@ -171,6 +171,7 @@ func stored(status v1alpha1.PodSequenceStatus) (read v1alpha1.PodSequenceStatus,
 	}
 	for i := range read.Failures {
 		utc(&read.Failures[i].CreatedAt)
+		utc(read.Failures[i].FailedAt)
 	}
 	for i := range read.Conditions {
 		utc(&read.Conditions[i].LastTransitionTime)

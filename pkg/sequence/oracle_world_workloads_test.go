@@ -3,6 +3,7 @@ package sequence
 import (
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,7 +27,7 @@ func (w *world) stepWorkloads(*comparison) []event {
 	case 2, 3:
 		kind, name = "DaemonSet", pick(w, "agent", "log")
 	case 4:
-		kind, name = "Job", "load"
+		kind, name = "Job", pick(w, "load", "load-2")
 	case 5:
 		kind, name = "Job", "cron-"+strconv.Itoa(w.IntN(3))
 	case 6:
@@ -155,7 +156,7 @@ func (w *world) newWorkload(kind, namespace, name string) metav1.Object {
 		object = &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{appsv1.DeprecatedTemplateGeneration: "1"}}}
 	case "Job":
 		j := &batchv1.Job{}
-		if name != "load" {
+		if strings.HasPrefix(name, "cron-") {
 			j.OwnerReferences = []metav1.OwnerReference{controllerRef("batch/v1", "CronJob", "cron", "uid-of-cron-"+namespace)}
 		}
 		object = j
@@ -277,7 +278,7 @@ func (w *world) control(kind string, object metav1.Object) {
 		}
 	}
 	if j, ok := object.(*batchv1.Job); ok && w.oneIn(5) {
-		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded"}}
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", LastTransitionTime: metav1.NewTime(w.clock.Truncate(time.Second))}}
 		w.put(kind, j)
 		return
 	}

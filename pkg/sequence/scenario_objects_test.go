@@ -394,7 +394,7 @@ func (s *scenario) setWorkload(t *testing.T, d *datadriven.TestData, w metav1.Ob
 		}
 		set["failed"] = func() {
 			w.Status.Conditions = []batchv1.JobCondition{{
-				Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "too often",
+				Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "too often", LastTransitionTime: s.now(),
 			}}
 		}
 	}

@@ -10,6 +10,9 @@ func (k *knowledge) settle(tx *transaction) Changes {
 	changes := Changes{}
 	k.settled++
 	tx.number = k.settled
+	for _, w := range tx.failed {
+		k.workloads.notePeers(w)
+	}
 	for _, key := range tx.edited {
 		changes.touch(key)
 		changes.Advanced = append(changes.Advanced, key)

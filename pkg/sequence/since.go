@@ -71,7 +71,7 @@ func (d *domain) readyTimes(i int, k *knowledge) readiness.Times {
 		for j := range i + 1 { // a pod that this group names may start with an earlier one
 			for p := range d.peek(j).members {
 				if g.NamesPod(p.Namespace, p.Name) && p.Done(g.Required) {
-					times.Add(p.ReadyAt.Time(), 1)
+					times.Add(p.ReadySince().Time(), 1)
 				}
 			}
 		}
@@ -86,9 +86,9 @@ func (d *domain) readyTimes(i int, k *knowledge) readiness.Times {
 		part := s.demandIn(i, owner.workload)
 		switch {
 		case d.isNode(), part == nil && !owner.unseen:
-			times.Add(p.ReadyAt.Time(), 1)
+			times.Add(p.ReadySince().Time(), 1)
 		case part != nil && readiness.Expects(&part.workload.Workload, p.Pod, owner.revision):
-			ofDemand[part] = append(ofDemand[part], readiness.Time{At: p.ReadyAt.Time(), Pods: 1})
+			ofDemand[part] = append(ofDemand[part], readiness.Time{At: p.ReadySince().Time(), Pods: 1})
 		}
 	}
 	if d.isNode() {

@@ -23,6 +23,9 @@ type workload struct {
 	// that it has on each.
 	due    map[string]struct{}
 	onNode map[string]int
+
+	// peers are, of a Job that failed, the Jobs of its purpose that were there then, see failure.
+	peers []string
 }
 
 // viewWorkload is the workload as the engine has not entered it yet; nil for an object of a kind that is not in the table.

@@ -103,6 +103,9 @@ const MaxListedNodes = 256
 // MaxListedPods is where lists of pod names in status are cut; the message tells of the cut.
 const MaxListedPods = 100
 
+// MaxPeers is how many Jobs beside one that failed are remembered.
+const MaxPeers = 32
+
 // MaxFailures is how many members that failed a sequence remembers.
 const MaxFailures = 64
 
@@ -137,8 +140,10 @@ type PodSequenceStatus struct {
 	Groups []GroupStatus `json:"groups,omitempty"`
 
 	// Failures are the Jobs and the pods without a controller that failed in groups by label that are not passed, at most 64. A
-	// failure stays on record, also when the object is deleted, until the object is created again under its name (for a Job of a
-	// CronJob: until the CronJob has a newer Job), an edit takes it out of its group, or the group is skipped. Only for scope Cluster.
+	// failure stays on record, also when the object is deleted, until it has a successor, an edit takes it out of its group, or the
+	// group is skipped. The successor of a pod has its name. That of a Job has its name, or is a newer Job of its CronJob, or was created
+	// after the failure for the same purpose: with the same labels in its pod template, not counting those of versions, and under a name
+	// that no such Job had. Only for scope Cluster.
 	// +optional
 	// +listType=map
 	// +listMapKey=uid
@@ -211,6 +216,17 @@ type Failure struct {
 	// CronJobUID is the UID of the CronJob that owns it. Absent if none does.
 	// +optional
 	CronJobUID types.UID `json:"cronJobUID,omitempty"`
+
+	// FailedAt is when a Job failed.
+	// +optional
+	FailedAt *metav1.Time `json:"failedAt,omitempty"`
+
+	// Peers are the names of the Jobs that had the same labels in their pod templates when a Job failed, at most 32. They are no
+	// successors of it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Peers []string `json:"peers,omitempty"`
 
 	// Labels are those of the pod, or of the pod template of the Job: they say which group it belongs to.
 	// +optional

@@ -141,6 +141,15 @@ func (in *DryRunStatus) DeepCopy() *DryRunStatus {
 func (in *Failure) DeepCopyInto(out *Failure) {
 	*out = *in
 	in.CreatedAt.DeepCopyInto(&out.CreatedAt)
+	if in.FailedAt != nil {
+		in, out := &in.FailedAt, &out.FailedAt
+		*out = (*in).DeepCopy()
+	}
+	if in.Peers != nil {
+		in, out := &in.Peers, &out.Peers
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Labels != nil {
 		in, out := &in.Labels, &out.Labels
 		*out = make(map[string]string, len(*in))

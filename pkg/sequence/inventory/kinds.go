@@ -170,7 +170,7 @@ func viewJob(w *Workload, o *batchv1.Job) {
 				w.CompletedAt = o.Status.CompletionTime.Time
 			}
 		case batchv1.JobFailed:
-			w.Failed, w.Failure = true, fmt.Sprintf("%s: %s", c.Reason, c.Message)
+			w.Failed, w.FailedAt, w.Failure = true, c.LastTransitionTime.Time, fmt.Sprintf("%s: %s", c.Reason, c.Message)
 		}
 	}
 }

@@ -26,9 +26,11 @@ type Pod struct {
 	Failed    bool
 	Succeeded bool
 	Ready     bool // condition Ready, or succeeded
-	// ReadyAt is when Ready last became true, as far as anybody can believe the kubelet; zero if it does not say. While the pod is not
-	// ready it is when it was last seen so, see SeenAt.
+	// ReadyAt is when Ready last became true, as the API says: not before the pod was created and bound, whatever the kubelet's clock
+	// says. It is zero while the pod is not ready, and if nobody says when.
 	ReadyAt Timestamp
+	// unreadyAt is when the pod was last seen not to be ready, see SeenAt.
+	unreadyAt Timestamp
 
 	proof marks
 }
@@ -89,11 +91,21 @@ func ViewPod(p *corev1.Pod) Pod {
 func (p *Pod) SeenAt(now time.Time, before *Pod) {
 	switch {
 	case !p.Ready:
-		p.ReadyAt = TimestampOf(now.Truncate(time.Second))
-	case before == nil || before.UID != p.UID || p.ReadyAt == 0:
-	case !before.Ready, p.Succeeded && !before.Succeeded:
-		p.ReadyAt = max(p.ReadyAt, before.ReadyAt)
+		p.unreadyAt = TimestampOf(now.Truncate(time.Second))
+	case before == nil || before.UID != p.UID:
+	case p.Succeeded && !before.Succeeded:
+		p.unreadyAt = max(before.unreadyAt, before.ReadyAt)
+	default:
+		p.unreadyAt = before.unreadyAt
 	}
+}
+
+// ReadySince returns since when the pod is ready; zero while it is not, and if nobody says since when.
+func (p *Pod) ReadySince() Timestamp {
+	if p.ReadyAt == 0 {
+		return 0
+	}
+	return max(p.ReadyAt, p.unreadyAt)
 }
 
 // boundAt is when the pod got its node, as the API server notes in the condition PodScheduled; zero if it does not say.
@@ -211,6 +223,6 @@ func (f *VerdictFacts) SameVerdict(other *VerdictFacts) bool {
 func (p *Pod) CountsAs(other *Pod) bool {
 	return p.UID == other.UID && p.SameMembership(&other.VerdictFacts) && p.Node == other.Node && p.SchedulerName == other.SchedulerName &&
 		p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
-		(!p.Ready || p.ReadyAt == other.ReadyAt) && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
+		p.ReadySince() == other.ReadySince() && p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
 		slices.Equal(p.Gates(), other.Gates()) && p.Wants().Equal(other.Wants())
 }

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	coordinationv1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -49,6 +51,7 @@ type Workload struct {
 	Complete    bool // Jobs only
 	CompletedAt time.Time
 	Failed      bool
+	FailedAt    time.Time
 	Failure     string
 
 	// Superseded marks a Job of a CronJob that has a newer one.
@@ -158,6 +161,24 @@ func (w *Workload) OwnsName(name string) bool {
 // Wants reports whether a pod that it owns is one of those that it should have: a StatefulSet that is being scaled down still
 // has more.
 func (w *Workload) Wants(p *Pod) bool { return w.Kind != KindStatefulSet || w.OwnsName(p.Name) }
+
+// generatedLabels are those that differ between Jobs of one purpose: the Job controller gives the first four to a template, and charts
+// say with the others which version they are.
+var generatedLabels = sets.New("controller-uid", "job-name", batchv1.ControllerUidLabel, batchv1.JobNameLabel,
+	"helm.sh/chart", "app.kubernetes.io/version")
+
+// SamePurpose reports whether Jobs with these labels in their templates are of one purpose: the later may repeat what the earlier did.
+func SamePurpose(a, b map[string]string) bool {
+	within := func(a, b map[string]string) bool {
+		for key, value := range a {
+			if other, has := b[key]; !generatedLabels.Has(key) && (!has || other != value) {
+				return false
+			}
+		}
+		return true
+	}
+	return within(a, b) && within(b, a)
+}
 
 // SamePods reports whether another version of the workload leaves its pods where they are counted.
 func (w *Workload) SamePods(other *Workload) bool {
