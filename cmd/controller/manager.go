@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -22,14 +21,11 @@ import (
 	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
 	"example.com/podsequence/pkg/controllers/sequentialjob"
+	"example.com/podsequence/pkg/installation"
 )
 
 const (
 	leaseName = "podsequence-controller"
-	// systemNamespace is where our manifests install us.
-	systemNamespace = "podsequence-system"
-	// inClusterNamespace is a file that pods have.
-	inClusterNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
 // newManager makes a manager with all controllers, ready to start.
@@ -153,8 +149,8 @@ func (l leaderElection) resourceNamespace() string {
 	if l.namespace != "" {
 		return l.namespace
 	}
-	if _, err := os.Stat(inClusterNamespace); err == nil {
+	if installation.InPod() {
 		return ""
 	}
-	return systemNamespace
+	return installation.DefaultNamespace
 }

@@ -13,6 +13,7 @@ import (
 	"example.com/podsequence/pkg/controllers/deploymentcoordination"
 	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
+	"example.com/podsequence/pkg/installation"
 )
 
 // options are what the flags say.
@@ -55,8 +56,11 @@ func defaultOptions() *options {
 		sequences: podsequence.Options{
 			SchedulerNames: []string{"podsequence-scheduler"},
 			GatePrefixes:   []string{"podsequence.example.com/"},
-			ReleaseGates:   true,
-			ExplainWaits:   true,
+			// That of the pod, or where the manifests install.
+			InstallationNamespace: installation.Namespace(),
+
+			ReleaseGates: true,
+			ExplainWaits: true,
 
 			StatusWritesPerNamespace: podsequence.DefaultStatusWritesPerNamespace,
 		},
@@ -112,6 +116,9 @@ func (o *options) addSequenceFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.sequences.GatePrefixes, "gate-prefixes", o.sequences.GatePrefixes,
 		"Prefixes of the scheduling gates that may be lifted, each a DNS name and '/', such as podsequence.example.com/. "+
 			"Other gates are never lifted, and a PodSequence that names one is Degraded, GateNotAllowed. Give podsequence-scheduler the same prefixes.")
+	flags.StringVar(&o.sequences.InstallationNamespace, "installation-namespace", o.sequences.InstallationNamespace,
+		"Namespace where PodSequence itself runs. A namespaceSelector does not select it, and the programs of PodSequence are not held there. "+
+			"The default is the namespace of the pod, and podsequence-system outside of a cluster. Give podsequence-scheduler the same.")
 	flags.BoolVar(&o.sequences.ExplainWaits, "explain-waits", o.sequences.ExplainWaits,
 		"Write into the PodScheduled condition of a gated pod what the pod waits for.")
 	flags.IntVar(&o.sequences.StatusWritesPerNamespace, "status-writes-per-namespace", o.sequences.StatusWritesPerNamespace,
@@ -140,6 +147,9 @@ func (o *options) validate() error {
 		validateNames("gate-prefixes", o.sequences.GatePrefixes, validateGatePrefix),
 		validateLabelKey("pod-group-name-label", o.groups.NameLabel),
 		validateLabelKey("pod-group-ready-label", o.groups.ReadyLabel),
+	}
+	if problems := validation.IsDNS1123Label(o.sequences.InstallationNamespace); len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("--installation-namespace: %q is not the name of a namespace: %s", o.sequences.InstallationNamespace, problems[0]))
 	}
 	if o.groups.NameLabel == o.groups.ReadyLabel {
 		errs = append(errs, fmt.Errorf("--pod-group-name-label and --pod-group-ready-label: both are %q", o.groups.NameLabel))

@@ -55,8 +55,27 @@ func TestJudgeLooksAcrossNamespaces(t *testing.T) {
 				},
 				"every namespace": {
 					steps: []step{n, across("s", with(fix), in(tier("csi"), "kube-system"), everywhere(tier("app"))), passing(late), appIn("one"),
-						inside("kube-system", create("app", labelled("tier", "app")), bind("app"))},
-					wantEarly: []string{"one/app-one", "kube-system/app"}, wantBindings: 2,
+						inside("kube-system", create("app", labelled("tier", "app")), bind("app")),
+						inside("podsequence-system", create("app", labelled("tier", "app")), bind("app"))},
+					wantEarly: []string{"one/app-one"}, wantBindings: 1,
+				},
+				"system namespaces that are listed": {
+					steps: []step{n, across("s", with(fix), in(tier("csi"), "kube-system"), in(tier("app"), "kube-system", "podsequence-system")), passing(late),
+						inside("kube-system", create("app", labelled("tier", "app")), bind("app")),
+						inside("podsequence-system", create("app", labelled("tier", "app")), bind("app"))},
+					wantEarly: []string{"kube-system/app", "podsequence-system/app"}, wantBindings: 2,
+				},
+				"pods of PodSequence itself wait for nothing": {
+					steps: []step{n, across("s", with(fix), in(tier("csi"), "kube-system"), in(everythingElse, "podsequence-system", "one")), passing(late),
+						inside("podsequence-system", create("us", labelled("app.kubernetes.io/name", "podsequence")), bind("us")),
+						inside("one", create("us", labelled("app.kubernetes.io/name", "podsequence")), bind("us"))},
+					wantEarly: []string{"one/us"}, wantBindings: 1,
+				},
+				"nor is anything ready by them": {
+					steps: []step{n, across("s", with(fix), in(everythingElse, "podsequence-system"), in(tier("app"), apps...)),
+						inside("podsequence-system", create("us", labelled("app.kubernetes.io/name", "podsequence"), onNode)), ready("us"),
+						passing(late), appIn("one")},
+					wantEarly: []string{"one/app-one"}, wantBindings: 1,
 				},
 				"a namespace that appears counts at once": {
 					steps:     []step{n, labelledApps(with(fix)), passing(late), namespaceWith("one", "csi", "yes"), appIn("one")},
@@ -165,7 +184,7 @@ func TestJudgeLooksAcrossNamespaces(t *testing.T) {
 // The verdict on one namespace follows what its pods wait for in others.
 func TestJudgeOfOneNamespaceFollowsWhatItsPodsWaitFor(t *testing.T) {
 	sequence := across("s", inLabelled(tier("csi"), "drivers", "yes"), in(tier("app"), "one", "two"))
-	driver := inside("kube-system", create("csi", labelled("tier", "csi")), bind("csi"))
+	driver := inside("storage", create("csi", labelled("tier", "csi")), bind("csi"))
 	tests := map[string]struct {
 		steps []step
 		early int
@@ -173,12 +192,12 @@ func TestJudgeOfOneNamespaceFollowsWhatItsPodsWaitFor(t *testing.T) {
 		"the driver is ready":     {steps: []step{driver, ready("csi")}},
 		"the driver is not ready": {steps: []step{driver}, early: 1},
 		"the namespace of the driver has the label no more": {
-			steps: []step{driver, namespaceWith("kube-system"), passing(4 * time.Second), ready("csi")}, early: 1,
+			steps: []step{driver, namespaceWith("storage"), passing(4 * time.Second), ready("csi")}, early: 1,
 		},
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
-			steps := append([]step{namespaceWith("kube-system", "drivers", "yes"), sequence}, test.steps...)
+			steps := append([]step{namespaceWith("storage", "drivers", "yes"), sequence}, test.steps...)
 			steps = append(steps, passing(4*time.Second))
 			for _, namespace := range []string{"one", "two", "three"} {
 				steps = append(steps, inside(namespace, create("app-"+namespace, labelled("tier", "app")), bind("app-"+namespace)))

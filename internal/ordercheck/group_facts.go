@@ -44,7 +44,7 @@ type home struct {
 // includes reports whether a namespace with these labels is one of those where the members live.
 func (h home) includes(namespace string, labelled labels.Set) bool {
 	if h.selector != nil {
-		return h.selector.Matches(labelled)
+		return !mustBeNamed(namespace) && h.selector.Matches(labelled)
 	}
 	return slices.Contains(h.names, namespace)
 }

@@ -61,6 +61,13 @@ func randomGraph(random *rand.Rand, groups []*v1alpha1.PodGroup) {
 }
 
 func randomSteps(random *rand.Rand) []step {
+	// The other namespace is one that no labels select in some histories, and has pods of our own in some of these.
+	far := []string{"far", "far", "kube-system", "podsequence-system"}[random.IntN(4)]
+	ours := func(p *corev1.Pod) {
+		if random.IntN(3) == 0 {
+			p.Labels["app.kubernetes.io/name"] = "podsequence"
+		}
+	}
 	least := func(g *v1alpha1.PodGroup) {
 		if number := []string{"", "", "1", "50%"}[random.IntN(4)]; number != "" {
 			enoughOf(number)(g)
@@ -78,7 +85,7 @@ func randomSteps(random *rand.Rand) []step {
 		s.Spec.DryRun = random.IntN(10) == 0
 	}
 	placed := []acrossFix{
-		in(named("p-0"), testNamespace), in(named("q-1"), "far"), in(tier("a", least), "far"), in(tier("b", least), testNamespace, "far"),
+		in(named("p-0"), testNamespace), in(named("q-1"), far), in(tier("a", least), far), in(tier("b", least), testNamespace, far),
 		inLabelled(tier("a", least), "team", "x"), everywhere(everythingElse),
 	}
 	random.Shuffle(len(placed), func(i, j int) { placed[i], placed[j] = placed[j], placed[i] })
@@ -90,7 +97,7 @@ func randomSteps(random *rand.Rand) []step {
 		randomGraph(random, all)
 	}
 	relabel := func() step {
-		return namespaceWith([]string{testNamespace, "far"}[random.IntN(2)], "team", []string{"x", "y"}[random.IntN(2)])
+		return namespaceWith([]string{testNamespace, far}[random.IntN(2)], "team", []string{"x", "y"}[random.IntN(2)])
 	}
 	steps := []step{
 		relabel(), relabel(),
@@ -101,7 +108,7 @@ func randomSteps(random *rand.Rand) []step {
 	for range 60 {
 		space, letter := testNamespace, "p"
 		if random.IntN(3) == 0 {
-			space, letter = "far", "q"
+			space, letter = far, "q"
 		}
 		name := fmt.Sprintf("%s-%d", letter, random.IntN(7))
 		label := labelled("tier", []string{"a", "b", "c"}[random.IntN(3)])
@@ -126,7 +133,7 @@ func randomSteps(random *rand.Rand) []step {
 			case roll == 11:
 				ownReplicaSet(fmt.Sprintf("%s-set-%d", letter, replicas%2), []string{"a", "b"}[replicas%2], replicas)(s)
 			case !exists:
-				create(name, gated, label, owned)(s)
+				create(name, gated, label, owned, ours)(s)
 			case roll < 2:
 				bind(name)(s)
 			case roll < 6:
@@ -252,10 +259,18 @@ func (w aloud) isOpen(s *sequenceFacts, group int) bool {
 }
 
 func (w aloud) livesIn(g groupFacts, namespace string) bool {
-	return slices.Contains(g.home.names, namespace) || g.home.selector != nil && g.home.selector.Matches(w.spaces[namespace])
+	bySelector := g.home.selector != nil && g.home.selector.Matches(w.spaces[namespace])
+	return slices.Contains(g.home.names, namespace) || bySelector && namespace != "kube-system" && namespace != "podsequence-system"
+}
+
+func oursAloud(namespace string, l map[string]string) bool {
+	return namespace+" "+l["app.kubernetes.io/name"] == "podsequence-system podsequence"
 }
 
 func (w aloud) groupOf(s *sequenceFacts, p *podFacts) int {
+	if oursAloud(p.Namespace, p.labels) {
+		return -1
+	}
 	return slices.IndexFunc(s.groups, func(g groupFacts) bool { return w.livesIn(g, p.Namespace) && g.takes(p) })
 }
 
@@ -270,7 +285,9 @@ func wantedAloud(set *workloadFacts, name string) bool {
 
 func (w aloud) satisfied(s *sequenceFacts, group int) bool {
 	g := s.groups[group]
-	up := func(p *podFacts) bool { return p != nil && p.ready && !p.terminating }
+	up := func(p *podFacts) bool {
+		return p != nil && p.ready && !p.terminating && !oursAloud(p.Namespace, p.labels)
+	}
 	for _, name := range g.names {
 		if !up(w.pods[types.NamespacedName{Namespace: g.home.names[0], Name: name}]) {
 			return false
@@ -280,6 +297,9 @@ func (w aloud) satisfied(s *sequenceFacts, group int) bool {
 		return true
 	}
 	homeOf := func(set *workloadFacts) int {
+		if oursAloud(set.Namespace, set.template) {
+			return -1
+		}
 		return slices.IndexFunc(s.groups, func(g groupFacts) bool {
 			return w.livesIn(g, set.Namespace) && g.selector != nil && g.selector.Matches(set.template)
 		})

@@ -234,6 +234,9 @@ func (f *sequenceFacts) groupsIn(namespace string, labelled labels.Set) []int {
 // groupOf returns the index of the first group that takes the pod, and whether there is one. in are the groups whose members may
 // live in its namespace.
 func (f *sequenceFacts) groupOf(pod *podFacts, in []int) (int, bool) {
+	if isOurs(pod.Namespace, pod.labels) {
+		return 0, false
+	}
 	for _, g := range in {
 		if f.groups[g].takes(pod) {
 			return g, true

@@ -244,7 +244,7 @@ func (v *version) displace(name types.NamespacedName) {
 
 // house finds the group that expects a workload's pods.
 func (v *version) house(f *workloadFacts) {
-	if group, ok := v.placeOf(f.template, v.groupsIn(f.Namespace)); ok {
+	if group, ok := v.placeOf(f.template, v.groupsIn(f.Namespace)); ok && !isOurs(f.Namespace, f.template) {
 		v.homes[f.uid] = place{f.Namespace, group}
 	} else {
 		delete(v.homes, f.uid)

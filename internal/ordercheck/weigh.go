@@ -157,7 +157,7 @@ func (v *version) weighNames(g int, w *world) outcome {
 	out := outcome{count: readyCount{of: len(group.names)}}
 	var times turns
 	for _, name := range group.names {
-		if p := w.get(group.home.names[0], name); p != nil && !p.terminating && p.has(group.reached) {
+		if p := w.get(group.home.names[0], name); p != nil && !p.terminating && p.has(group.reached) && !isOurs(p.Namespace, p.labels) {
 			out.count.ready++
 			times.add(p.readySeen, 1)
 		}

@@ -150,6 +150,7 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 		return nil, err
 	}
 	f.interest = newInterest(len(f.scoped))
+	f.interest.installation = engine.InstallationNamespace()
 	for _, kind := range f.world {
 		f.asked = append(f.asked, asked(metadata, engine, kind))
 	}

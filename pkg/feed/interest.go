@@ -21,8 +21,10 @@ const linger = time.Minute
 //
 // All fields but kept and kick are guarded by Feed.deliver.
 type interest struct {
-	kinds  int // of pods and workloads
-	spaces map[string]*space
+	kinds int // of pods and workloads
+	// installation is where PodSequence itself runs, see sequence.Config.
+	installation string
+	spaces       map[string]*space
 	// targets has the namespace of which each PodSequence speaks, and counted the namespaces in which each sequence that is allowed
 	// to speak of them does.
 	targets map[types.NamespacedName]string
@@ -108,7 +110,7 @@ func (i *interest) holdBack(ps sequence.Stored, now time.Time) bool {
 	}
 	// One that is not allowed has no members, but the engine may be behind with consent, too.
 	sp.held[key] = ps
-	i.kept.keep(target, key, sequence.InterestOf(ps))
+	i.kept.keep(target, key, sequence.InterestOf(ps, i.installation))
 	i.unsettled = true // if it is an edit, pods may wait no more that the sequence spoke of before
 	return true
 }
@@ -280,7 +282,7 @@ func (i *interest) inherit(sp, old *space) {
 	for key, ps := range old.held {
 		if _, newer := sp.held[key]; !newer {
 			sp.held[key] = ps
-			i.kept.keep(sp.name, key, sequence.InterestOf(ps))
+			i.kept.keep(sp.name, key, sequence.InterestOf(ps, i.installation))
 		}
 	}
 	if sp.namespace == nil {

@@ -29,14 +29,14 @@ func (i *interest) holdCluster(key types.NamespacedName, stored sequence.Stored,
 		c = &clusterSequence{}
 		i.clusters[key] = c
 	}
-	c.interest = sequence.InterestOf(stored)
+	c.interest = sequence.InterestOf(stored, i.installation)
 	targets := map[string]struct{}{}
 	for _, name := range c.interest.Names {
 		targets[name] = struct{}{}
 	}
 	if c.interest.SelectsAny() {
 		i.kept.namespaces(func(name string, labels map[string]string) {
-			if c.interest.Selects(labels) {
+			if c.interest.Selects(name, labels) {
 				targets[name] = struct{}{}
 			}
 		})
@@ -88,7 +88,7 @@ func (i *interest) setLabels(name string, labels map[string]string, exists bool,
 		if c.names(name) || !c.interest.SelectsAny() {
 			continue
 		}
-		if exists && c.interest.Selects(labels) {
+		if exists && c.interest.Selects(name, labels) {
 			i.add(key, name, &c.interest)
 		} else {
 			i.leave(key, name, now)

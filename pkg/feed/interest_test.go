@@ -133,7 +133,9 @@ func newInterestWorld(t *testing.T, seed uint64, seen map[string]int) *interestW
 // sequenceResources are those of PodSequences and of ClusterPodSequences.
 var sequenceResources = []schema.GroupVersionResource{v1alpha1.PodSequenceResource, v1alpha1.ClusterPodSequenceResource}
 
-func ours() sequence.Config { return sequence.Config{SchedulerNames: []string{"ours"}} }
+func ours() sequence.Config {
+	return sequence.Config{SchedulerNames: []string{"ours"}, InstallationNamespace: "podsequence-system"}
+}
 
 // feedOf is a feed of pods, Jobs, Namespaces and PodSequences.
 func feedOf(server *apiServer) *Feed {
@@ -148,6 +150,7 @@ func feedOf(server *apiServer) *Feed {
 	pods.scope.list, pods.scope.watch = server.kind("pods").list, server.kind("pods").watch
 	jobs.scope.list, jobs.scope.watch = server.kind("jobs").list, server.kind("jobs").watch
 	f.interest = newInterest(len(f.scoped))
+	f.interest.installation = engine.InstallationNamespace()
 	namespaces := newObjectStore(f, f.applyNamespace, f.removeNamespace, f.replaceNamespaces)
 	f.world = []watchedKind{
 		{resource: corev1.SchemeGroupVersion.WithResource("pods"), source: pods.scope, object: &corev1.Pod{}, store: pods, kind: sequence.KindPod},

@@ -27,7 +27,7 @@ import (
 
 // While a sequence is kept back, because what is in its namespaces is being listed, the pods wait that it may hold, and no others.
 func TestPodsWaitForSequencesThatAreKeptBack(t *testing.T) {
-	db := map[string]string{"tier": "db"}
+	db, itself := map[string]string{"tier": "db"}, map[string]string{"tier": "db", "app.kubernetes.io/name": "podsequence"}
 	dryRun := databasesOfRed()
 	dryRun.Spec.DryRun = true
 	costly, ownCostly := acrossSequence(in("blue")), MakeSequence("plain", "new").UID("new")
@@ -51,6 +51,10 @@ func TestPodsWaitForSequencesThatAreKeptBack(t *testing.T) {
 		"a dry run has no pod wait":                                             {dryRun, "red", "db-0", db, false},
 		"an empty selector has the pods of all namespaces wait":                 {acrossSequence(everywhere()), "plain", "db-0", db, true},
 		"an empty selector has no pod wait that no group selects":               {acrossSequence(everywhere()), "plain", "web", nil, false},
+		"an empty selector has no pod of kube-system wait":                      {acrossSequence(everywhere()), "kube-system", "db-0", db, false},
+		"an empty selector has no pod wait where PodSequence is installed":      {acrossSequence(everywhere()), "podsequence-system", "db-0", db, false},
+		"a pod of kube-system waits if that is listed":                          {acrossSequence(in("kube-system")), "kube-system", "db-0", db, true},
+		"a pod of PodSequence itself goes on":                                   {acrossSequence(in("podsequence-system")), "podsequence-system", "db-0", itself, false},
 		"a pod waits in a namespace that exists, though others do not":          {acrossSequence(in("plain", "nowhere")), "plain", "db-0", db, true},
 		"all pods wait if it may take long to find out which":                   {costly, "plain", "web", nil, true},
 		"all pods of a namespace wait if it may take long to find out which":    {ownCostly.Obj(), "plain", "web", nil, true},
@@ -192,11 +196,11 @@ type keptWorld struct {
 	advances atomic.Int64 // both kinds of sequences count
 }
 
-// playKept has a feed watch the namespaces red, blue and plain.
+// playKept has a feed watch the namespaces red, blue and plain, and those of the system.
 func playKept(t *testing.T, story func(w *keptWorld)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &keptWorld{T: t, server: newAPIServer(1)}
-		for _, name := range []string{"red", "blue", "plain"} {
+		for _, name := range []string{"red", "blue", "plain", "kube-system", "podsequence-system"} {
 			w.writeNamespace(watch.Added, name, map[string]string{"team": name})
 		}
 		w.server.installKinds()

@@ -20,7 +20,9 @@ import (
 type answering struct{ *Engine }
 
 func newEngine() answering {
-	return answering{NewEngine(Config{SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"}})}
+	return answering{NewEngine(Config{
+		SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"}, InstallationNamespace: oracleInstallation,
+	})}
 }
 
 // answer answers what is asked, and what the answers raise.

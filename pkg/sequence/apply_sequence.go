@@ -50,7 +50,7 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 		}
 		return
 	}
-	next := newSequence(spec.Compile(stored, k.settings.GatePrefixes), ps, stored.Cluster)
+	next := newSequence(spec.Compile(stored, k.settings.GatePrefixes).InstalledIn(k.settings.InstallationNamespace), ps, stored.Cluster)
 	k.consents.consult(next, old, k.now)
 	k.swap(old, next, tx)
 }

@@ -159,7 +159,7 @@ func (k *knowledge) placeIn(w *workload, s *sequence, completed bool, tx *transa
 	if !w.Counts() {
 		return
 	}
-	group, ok := s.Selecting(labels.Set(w.Labels), len(s.groups), s.reaches[w.Namespace])
+	group, ok := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), s.reaches[w.Namespace])
 	if !ok || (s.PerNode && w.Kind != inventory.KindDaemonSet) {
 		return
 	}

@@ -64,14 +64,14 @@ func (c *Changes) match(key types.NamespacedName) {
 // settlePod publishes the verdict on a pod, and reports how it differs from the one that was published. To look at a pod twice
 // reports nothing twice.
 func (k *knowledge) settlePod(c *Changes, p *pod) {
-	was := p.published.verdict(p.UID)
+	was := k.settings.published(p.published, p.UID)
 	k.report(c, p, was, k.publish(p))
 }
 
 // settleEntered is settlePod for a new version of a pod. Who asked about the pod before the verdict was published has left a
 // note, and holds it.
 func (k *knowledge) settleEntered(c *Changes, p *pod) {
-	was := p.published.verdict(p.UID)
+	was := k.settings.published(p.published, p.UID)
 	was.nominated = false // this version may have another nomination
 	is := k.publish(p)
 	if k.unseen.take(p.UID, p.ResourceVersion) {

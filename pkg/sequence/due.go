@@ -21,7 +21,7 @@ func (k *knowledge) prepareDue(view *workload) {
 		return
 	}
 	for s := range k.perNode {
-		if _, ok := s.Selecting(labels.Set(view.Labels), len(s.groups), s.reaches[view.Namespace]); ok {
+		if _, ok := s.GroupOfTemplate(view.Namespace, labels.Set(view.Labels), s.reaches[view.Namespace]); ok {
 			view.due = k.nodes.dueOn(view)
 			return
 		}

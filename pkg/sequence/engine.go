@@ -28,6 +28,9 @@ type Engine struct {
 // NewEngine returns an engine that knows nothing.
 func NewEngine(config Config) *Engine { return &Engine{knowledge: newKnowledge(config)} }
 
+// InstallationNamespace returns what Config says of where PodSequence itself runs.
+func (e *Engine) InstallationNamespace() string { return e.settings.InstallationNamespace }
+
 // settleAfter enters one event, and returns what that changed.
 func (e *Engine) settleAfter(enter func() *transaction) Changes {
 	e.enter.Lock()

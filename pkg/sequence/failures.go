@@ -139,7 +139,7 @@ func (s *sequence) cameAt(old *sequence, tx *transaction) {
 
 // groupOfFailure is the group that would select the failed member.
 func (s *sequence) groupOfFailure(f *failure) (int, bool) {
-	return s.Selecting(labels.Set(f.Labels), len(s.groups), s.reaches[f.Namespace])
+	return s.GroupOfTemplate(f.Namespace, labels.Set(f.Labels), s.reaches[f.Namespace])
 }
 
 // remember keeps a failure as long as the sequence must. What it need not keep it takes for ended.

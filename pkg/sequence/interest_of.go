@@ -10,10 +10,8 @@ import (
 // Interest says of which namespaces, and of which of their pods, a sequence speaks, as its spec has it.
 type Interest struct {
 	// Names are the namespaces that it names, whether they exist or not.
-	Names []string
-	// selectors select further ones by their labels.
-	selectors []labels.Selector
-	sequence  *spec.Sequence
+	Names    []string
+	sequence *spec.Sequence
 }
 
 // Identity is as much of a pod as decides, with the labels of its namespace, to which group of a sequence it belongs.
@@ -27,28 +25,23 @@ func IdentityOf(pod *corev1.Pod) Identity {
 	return Identity{Namespace: pod.Namespace, Name: pod.Name, Labels: labels.Set(pod.Labels)}
 }
 
-// InterestOf returns of which namespaces a PodSequence or a ClusterPodSequence speaks.
-func InterestOf(stored Stored) Interest {
-	compiled := spec.Compile(stored, nil)
-	interest := Interest{selectors: compiled.NamespaceSelectors(), sequence: compiled}
+// InterestOf returns of which namespaces a PodSequence or a ClusterPodSequence speaks. installation is Config.InstallationNamespace.
+func InterestOf(stored Stored, installation string) Interest {
+	compiled := spec.Compile(stored, nil).InstalledIn(installation)
+	interest := Interest{sequence: compiled}
 	for name := range compiled.NamedNamespaces() {
 		interest.Names = append(interest.Names, name)
 	}
 	return interest
 }
 
-// Selects reports whether the sequence selects a namespace with these labels, whatever its name.
-func (i Interest) Selects(namespaceLabels map[string]string) bool {
-	for _, selector := range i.selectors {
-		if selector.Matches(labels.Set(namespaceLabels)) {
-			return true
-		}
-	}
-	return false
+// Selects reports whether the sequence selects a namespace by these labels.
+func (i Interest) Selects(namespace string, namespaceLabels map[string]string) bool {
+	return i.sequence.SelectsNamespace(namespace, namespaceLabels)
 }
 
 // SelectsAny reports whether the sequence selects namespaces by their labels.
-func (i Interest) SelectsAny() bool { return len(i.selectors) > 0 }
+func (i Interest) SelectsAny() bool { return i.sequence.SelectsNamespaces() }
 
 // MayHold reports whether the sequence holds the pod if it has not come far enough. exists reports whether the pod's namespace is
 // known to exist; its labels count only then.
@@ -63,7 +56,7 @@ func (i Interest) MayHold(pod Identity, namespaceLabels map[string]string, exist
 
 // DependsOnNamespace reports whether the labels of the pod's namespace may decide that the sequence holds the pod.
 func (i Interest) DependsOnNamespace(pod Identity) bool {
-	if i.sequence.DryRun {
+	if i.sequence.DryRun || !i.sequence.IsSelectable(pod.Namespace) {
 		return false
 	}
 	for _, g := range i.sequence.Groups {

@@ -45,7 +45,7 @@ func (k *knowledge) judge(p *pod) verdict {
 		v.early, holding = early, early
 	}
 	if holding == nil {
-		v.lift = p.liftable()
+		v.lift = k.settings.liftable(p.Pod, p.memberships())
 		return v
 	}
 	v.held, v.reason = true, k.nodes.reasonOf(p, holding)
@@ -63,15 +63,15 @@ func (v verdict) liftsMore(is verdict) bool {
 	return slices.ContainsFunc(is.lift, func(gate string) bool { return !slices.Contains(v.lift, gate) })
 }
 
-// verdict returns what is published of a pod with a UID; zero if nothing is.
-func (p *publishedPod) verdict(uid types.UID) verdict {
+// published returns what is published of a pod with a UID; zero if nothing is.
+func (set *settings) published(p *publishedPod, uid types.UID) verdict {
 	if p == nil || p.UID != uid {
 		return verdict{}
 	}
 	v := verdict{held: p.held.Load(), reason: p.reason, limits: p.limits, opened: p.opened}
 	v.nominated = v.held && p.Nominated
 	if !v.held {
-		v.lift = liftable(p.Gates(), p.memberships())
+		v.lift = set.liftable(p.Pod, p.memberships())
 	}
 	return v
 }

@@ -44,7 +44,7 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 		seen = p.firstSeen // whoever schedules it asks again when the gates are gone
 	}
 	return Lift{
-		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &p.Labels}, Gates: p.liftable(),
+		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &p.Labels}, Gates: e.settings.liftable(p.Pod, p.memberships()),
 		Proof: proofOf(p.UID, p.memberships(), false), Sighting: e.published.sighting(p.Namespace, seen),
 		Now: e.published.sighting(p.Namespace, e.questions.nowMoment()),
 	}

@@ -155,6 +155,9 @@ func (o *oracle) wentFailed(v *view, was metav1.Object) (oracleFailure, bool) {
 
 // groupOfFailure is the first group by label that what failed would belong to, or -1.
 func (o *oracle) groupOfFailure(v *view, f oracleFailure) int {
+	if isOurs(f.Namespace, f.Labels) {
+		return -1
+	}
 	for i, g := range v.Spec.PodGroups {
 		if makesSense(g) && g.PodSelector != nil && v.in(i, f.Namespace) && oracleSelects(g.PodSelector, f.Labels) {
 			return i

@@ -353,7 +353,7 @@ func targetOf(ps *v1alpha1.PodSequence) string {
 func makesSense(g v1alpha1.PodGroup) bool { return (len(g.Pods) > 0) != (g.PodSelector != nil) }
 
 func groupOf(v *view, p *corev1.Pod) int {
-	if p.DeletionTimestamp != nil {
+	if p.DeletionTimestamp != nil || isOurs(p.Namespace, p.Labels) {
 		return -1
 	}
 	for i, g := range v.Spec.PodGroups {
@@ -492,10 +492,13 @@ func (o *oracle) mayBreak(p *corev1.Pod) bool {
 	return len(o.nodeViews(p)) > 0
 }
 
-// liftable reports whether the pod carries a gate that a sequence it belongs to lifts.
+// liftable reports whether the pod carries a gate that a sequence it belongs to lifts, or any if the pod is PodSequence's own.
 func (o *oracle) liftable(p *corev1.Pod) bool {
 	if len(p.Spec.SchedulingGates) == 0 {
 		return false
+	}
+	if isOurs(p.Namespace, p.Labels) {
+		return true
 	}
 	for _, v := range o.views {
 		if groupOf(v, p) >= 0 && carries(p, v.PodSequence) {

@@ -14,7 +14,15 @@ import (
 // Worlds with several namespaces of pods, and ClusterPodSequences over them. The namespaces come, go, and change their labels; pods
 // and workloads of the same name live in several of them.
 
-var oracleNamespaces = []string{oracleNamespace, "web", "infra"}
+var oracleNamespaces = []string{oracleNamespace, "web", "infra", "kube-system", oracleInstallation}
+
+// oracleInstallation is where PodSequence itself runs.
+const oracleInstallation = "podsequence-system"
+
+// isOurs reports whether pods with these labels are PodSequence's own. They belong to nothing.
+func isOurs(namespace string, podLabels map[string]string) bool {
+	return namespace == "podsequence-system" && podLabels["app.kubernetes.io/name"] == "podsequence"
+}
 
 // oracleName is under which name objects of a namespace are kept: in the namespace of the simpler worlds their own.
 func oracleName(namespace, name string) string {
@@ -36,6 +44,9 @@ func (v *view) in(i int, namespace string) bool {
 	g := v.cluster.Spec.PodGroups[i]
 	if g.NamespaceSelector == nil {
 		return slices.Contains(g.Namespaces, namespace)
+	}
+	if namespace == "kube-system" || namespace == "podsequence-system" {
+		return false // these must be listed
 	}
 	object, exists := v.oracle.objects["Namespace"][namespace]
 	return exists && oracleSelects(g.NamespaceSelector, object.GetLabels())
@@ -76,6 +87,9 @@ func withStatus(object metav1.Object, status v1alpha1.PodSequenceStatus, fields 
 func (w *world) anyNamespace() string {
 	if w.namespaces == 0 {
 		return oracleNamespace
+	}
+	if w.oneIn(2) {
+		return pick(w, oracleNamespaces[:3]...)
 	}
 	return pick(w, oracleNamespaces...)
 }

@@ -53,6 +53,9 @@ func placedIn(v *view, w metav1.Object) int {
 	if owner := metav1.GetControllerOf(w); owner != nil && isKind(w, "ReplicaSet") && ownerKind(owner) == "Deployment" {
 		return -1
 	}
+	if isOurs(w.GetNamespace(), templateOf(w).Labels) {
+		return -1
+	}
 	for i, g := range v.Spec.PodGroups {
 		if makesSense(g) && g.PodSelector != nil && v.in(i, w.GetNamespace()) && oracleSelects(g.PodSelector, templateOf(w).Labels) {
 			return i
@@ -429,7 +432,8 @@ func (o *oracle) countNames(v *view, i int) groupCount {
 	names := sets.New(g.Pods...)
 	c := groupCount{times: map[string]time.Time{}, expected: names.Len(), enough: names.Len()}
 	for _, p := range o.pods {
-		if ok, at := o.done(p, requirementOf(g)); ok && names.Has(p.Name) && v.in(i, p.Namespace) && p.DeletionTimestamp == nil {
+		if ok, at := o.done(p, requirementOf(g)); ok && names.Has(p.Name) && v.in(i, p.Namespace) && p.DeletionTimestamp == nil &&
+			!isOurs(p.Namespace, p.Labels) {
 			c.ready++
 			c.sure++
 			c.times[string(p.UID)] = at

@@ -255,5 +255,8 @@ func (w *world) randomLabels() map[string]string {
 			l[key] = pick(w, "a", "b", "c")
 		}
 	}
+	if w.namespaces > 0 && w.oneIn(4) {
+		l["app.kubernetes.io/name"] = "podsequence" // which makes a pod our own in one namespace only
+	}
 	return l
 }

@@ -107,9 +107,7 @@ func (p *pod) follow(before *pod, replace bool, tx *transaction) {
 	}
 }
 
-// liftable returns the pod's gates that its sequences may lift.
-func (p *pod) liftable() []string { return liftable(p.Gates(), p.memberships()) }
-
+// liftable returns the gates that some sequence may lift.
 func liftable(gates []string, memberships []membership) []string {
 	var lift []string
 	for _, gate := range gates {

@@ -3,7 +3,12 @@ package sequence
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Config is what the operator of the cluster decides.
@@ -12,6 +17,8 @@ type Config struct {
 	SchedulerNames []string
 	// GatePrefixes are the beginnings of gate names that may be lifted.
 	GatePrefixes []string
+	// InstallationNamespace is where PodSequence itself runs; empty if that is not known. See spec.IsSelectable and spec.IsOwn.
+	InstallationNamespace string
 	// ClusterScopeOnly reports that the engine does not see nodes: sequences of node scope are reported and release nothing.
 	ClusterScopeOnly bool
 }
@@ -28,6 +35,31 @@ func newSettings(config Config) settings {
 
 // isOurs reports whether our scheduler places the pod.
 func (set *settings) isOurs(p *pod) bool { return set.schedulerNames.Has(p.SchedulerName) }
+
+// IsOwn reports whether the pod belongs to PodSequence itself: nothing holds it.
+func (c *Config) IsOwn(pod *corev1.Pod) bool {
+	return spec.IsOwn(c.InstallationNamespace, pod.Namespace, labels.Set(pod.Labels))
+}
+
+// IsSelectable reports whether a namespaceSelector may select the namespace, if its labels match.
+func (c *Config) IsSelectable(namespace string) bool {
+	return spec.IsSelectable(c.InstallationNamespace, namespace)
+}
+
+// liftable returns the gates of a pod that may be lifted when nothing holds it: those of its sequences. Of a pod of PodSequence
+// itself these are all that anybody may lift, for it has no sequence that would.
+func (set *settings) liftable(p *inventory.Pod, memberships []membership) []string {
+	if len(p.Gates()) == 0 || !spec.IsOwn(set.InstallationNamespace, p.Namespace, &p.Labels) {
+		return liftable(p.Gates(), memberships)
+	}
+	var lift []string
+	for _, gate := range p.Gates() {
+		if spec.IsGateAllowed(gate, set.GatePrefixes) {
+			lift = append(lift, gate)
+		}
+	}
+	return lift
+}
 
 // unsupported reports whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the
 // gate, but its scheduler is not ours.

@@ -109,7 +109,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 	reach := func(namespace string) spec.Reach { return e.consents.reachOf(s, namespace) }
 	if !s.refused() {
 		for _, w := range e.workloads.byUID {
-			if group, ok := s.Selecting(labels.Set(w.Labels), len(s.Groups), reach(w.Namespace)); ok && w.Counts() && !s.PerNode {
+			if group, ok := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), reach(w.Namespace)); ok && w.Counts() && !s.PerNode {
 				groupOf[w], done[w], claimed[w] = group, map[string]int{}, map[string]int{}
 			}
 		}

@@ -62,7 +62,7 @@ func checkPublished(e *Engine) error {
 // checkVerdict sees that the next event will be compared with what is true now.
 func checkVerdict(e *Engine, p *pod, published *publishedPod) error {
 	confirmed := p.confirmed
-	said, is := published.verdict(p.UID), e.judge(p)
+	said, is := e.settings.published(published, p.UID), e.judge(p)
 	p.confirmed = confirmed
 	if is.early != nil {
 		is.reason = said.reason // of several sequences it may be any

@@ -44,6 +44,8 @@ type Options struct {
 	SchedulerNames []string
 	// GatePrefixes are the beginnings of gate names that may be lifted.
 	GatePrefixes []string
+	// InstallationNamespace is where PodSequence itself runs.
+	InstallationNamespace string
 	// ReleaseGates has the gates of all other schedulers' pods lifted here.
 	ReleaseGates bool
 	// ExplainWaits has those pods say what they wait for. It does nothing without ReleaseGates.
@@ -61,9 +63,10 @@ func (o Options) clusterScopeOnly() bool { return len(o.SchedulerNames) == 0 }
 // says what the sequences hold.
 func Add(mgr manager.Manager, options Options) (*Holds, error) {
 	engine := sequence.NewEngine(sequence.Config{
-		SchedulerNames:   options.SchedulerNames,
-		GatePrefixes:     options.GatePrefixes,
-		ClusterScopeOnly: options.clusterScopeOnly(),
+		SchedulerNames:        options.SchedulerNames,
+		GatePrefixes:          options.GatePrefixes,
+		InstallationNamespace: options.InstallationNamespace,
+		ClusterScopeOnly:      options.clusterScopeOnly(),
 	})
 	d := &dispatcher{ours: sets.New(options.SchedulerNames...)}
 	if options.HoldsChanged != nil {

@@ -1,14 +1,19 @@
 package podsequence
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
+
+	"example.com/podsequence/pkg/installation"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // Args are the plugin's arguments in a KubeSchedulerConfiguration, under pluginConfig. Profiles that enable the plugin
@@ -17,6 +22,11 @@ type Args struct {
 	// GatePrefixes are the beginnings of scheduling gates that may be lifted; a sequence that names another gate is
 	// reported and its gate left alone. Each is a DNS name followed by '/'. Defaults to podsequence.example.com/.
 	GatePrefixes []string `json:"gatePrefixes,omitempty"`
+
+	// InstallationNamespace is the namespace of podsequence-controller. A namespaceSelector does not select it, and the pods of
+	// PodSequence itself are not held there. Give the controller the same. Defaults to the namespace of the scheduler's own pod, or to
+	// podsequence-system if it does not run in a pod with a ServiceAccount.
+	InstallationNamespace string `json:"installationNamespace,omitempty"`
 
 	// ExplainWaits has held pods say in their PodScheduled condition what they wait for. Defaults to true.
 	ExplainWaits *bool `json:"explainWaits,omitempty"`
@@ -44,6 +54,7 @@ func parseArgs(obj runtime.Object) (Args, error) {
 		explain := true
 		args.ExplainWaits = &explain
 	}
+	args.InstallationNamespace = cmp.Or(args.InstallationNamespace, installation.Namespace())
 	return args, args.validate()
 }
 
@@ -55,9 +66,19 @@ func (a Args) validate() error {
 			errs = append(errs, fmt.Errorf("gatePrefixes[%d]: %q must be a DNS name followed by '/', such as %s", i, prefix, DefaultGatePrefix))
 		}
 	}
+	if problems := validation.IsDNS1123Label(a.InstallationNamespace); len(problems) > 0 {
+		errs = append(errs, fmt.Errorf("installationNamespace: %q is not the name of a namespace: %s", a.InstallationNamespace, problems[0]))
+	}
 	return errors.Join(errs...)
 }
 
+// isOwn reports whether the pod belongs to PodSequence itself.
+func (a Args) isOwn(pod *v1.Pod) bool {
+	config := sequence.Config{InstallationNamespace: a.InstallationNamespace}
+	return config.IsOwn(pod)
+}
+
 func (a Args) equal(other Args) bool {
-	return slices.Equal(a.GatePrefixes, other.GatePrefixes) && *a.ExplainWaits == *other.ExplainWaits
+	return slices.Equal(a.GatePrefixes, other.GatePrefixes) && a.InstallationNamespace == other.InstallationNamespace &&
+		*a.ExplainWaits == *other.ExplainWaits
 }

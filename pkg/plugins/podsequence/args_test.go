@@ -15,11 +15,11 @@ func TestParseArgs(t *testing.T) {
 		wantError string
 	}{
 		"no arguments have defaults": {
-			raw: ``, want: Args{GatePrefixes: []string{DefaultGatePrefix}, ExplainWaits: new(true)},
+			raw: ``, want: Args{GatePrefixes: []string{DefaultGatePrefix}, InstallationNamespace: "podsequence-system", ExplainWaits: new(true)},
 		},
 		"arguments given are kept": {
-			raw:  `{"gatePrefixes": ["a.example.com/", "b.example.com/"], "explainWaits": false}`,
-			want: Args{GatePrefixes: []string{"a.example.com/", "b.example.com/"}, ExplainWaits: new(false)},
+			raw:  `{"gatePrefixes": ["a.example.com/", "b.example.com/"], "installationNamespace": "ordering", "explainWaits": false}`,
+			want: Args{GatePrefixes: []string{"a.example.com/", "b.example.com/"}, InstallationNamespace: "ordering", ExplainWaits: new(false)},
 		},
 		"a misspelt argument is told": {
 			raw: `{"gatePrefix": ["a.example.com/"]}`, wantError: `unknown field "gatePrefix"`,
@@ -29,6 +29,9 @@ func TestParseArgs(t *testing.T) {
 		},
 		"an empty prefix, which would allow every gate, is told": {
 			raw: `{"gatePrefixes": ["a.example.com/", ""]}`, wantError: `gatePrefixes[1]: ""`,
+		},
+		"an installation that is no namespace is told": {
+			raw: `{"installationNamespace": "a/b"}`, wantError: `installationNamespace: "a/b" is not the name of a namespace`,
 		},
 		"a prefix that is no name is told": {
 			raw: `{"gatePrefixes": ["A B/"]}`, wantError: `gatePrefixes[0]: "A B/"`,

@@ -19,8 +19,11 @@ const (
 )
 
 // decide answers for one pod. It waits for no event, so what it says of a pod that a sequence holds is not what the pod waits
-// for: see why.
+// for: see why. A pod of PodSequence itself is not asked about: without it, what the others wait for may never become known.
 func (h *holder) decide(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
+	if h.args.isOwn(pod) {
+		return sequence.Verdict{}, nil
+	}
 	f := h.feeding.Load()
 	if f == nil {
 		if f = h.refuseUnasked(pod); f == nil {

@@ -127,8 +127,9 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 	}
 
 	engine := sequence.NewEngine(sequence.Config{
-		SchedulerNames: sets.List(h.profiles),
-		GatePrefixes:   h.args.GatePrefixes,
+		SchedulerNames:        sets.List(h.profiles),
+		GatePrefixes:          h.args.GatePrefixes,
+		InstallationNamespace: h.args.InstallationNamespace,
 	})
 	f := &feeding{engine: engine}
 	source, err := feed.New(h.handle.KubeConfig(), engine, feed.Options{

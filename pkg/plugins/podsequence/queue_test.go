@@ -217,6 +217,20 @@ func TestHeldPodsInTheQueue(t *testing.T) {
 		s.databaseReady("7")
 		assert.Equal(t, []string{"app", "free"}, s.active())
 	})
+	t.Run("a pod of PodSequence itself waits for nothing, not even for what is not known", func(t *testing.T) {
+		own := func(name string) *v1.Pod {
+			return pod(name, "5").Namespace("podsequence-system").Label("app.kubernetes.io/name", "podsequence").Obj()
+		}
+		s := newStage(t)
+		s.comes(own("without-a-sequence"))
+		s.told(s.engine.ApplySequence(MakeSequence("podsequence-system", "all").UID("all").Pods("Database", "db").Label("Rest", "", "").Obj()))
+		s.comes(own("of-a-sequence"))
+		s.known.missing = "podsequences cannot be listed: forbidden"
+		s.comes(own("before-everything-is-known"))
+		s.comes(pod("elsewhere", "6").Label("app.kubernetes.io/name", "podsequence").Obj())
+		s.comes(pod("other", "6").Namespace("podsequence-system").Obj())
+		assert.Equal(t, []string{"before-everything-is-known", "of-a-sequence", "without-a-sequence"}, s.active())
+	})
 	t.Run("the scheduler sees a pod before the engine does", func(t *testing.T) {
 		s := newStage(t)
 		s.databaseFirst()

@@ -6,15 +6,18 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// GroupOf returns the group of a pod that is not terminating: the first that names or selects it.
-// reach is that of its namespace.
+// GroupOf returns the group of a pod that is not terminating: the first that names or selects it. A pod of PodSequence itself has
+// none. reach is that of its namespace.
 func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, reach Reach) (group int, ok bool) {
+	if s.isOwn(namespace, podLabels) {
+		return 0, false
+	}
 	naming := s.byName[namespace][name]
 	limit := len(s.Groups)
 	if len(naming) > 0 {
 		limit = naming[0]
 	}
-	if i, ok := s.Selecting(podLabels, limit, reach); ok {
+	if i, ok := s.selecting(podLabels, limit, reach); ok {
 		return i, true
 	}
 	if len(naming) > 0 {
@@ -23,8 +26,17 @@ func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, reac
 	return 0, false
 }
 
-// Selecting returns the first of the groups before limit that selects pods with these labels in a namespace with this reach.
-func (s *Sequence) Selecting(podLabels labels.Labels, limit int, reach Reach) (group int, ok bool) {
+// GroupOfTemplate returns the group of a workload whose pods have these labels: the first that selects them. reach is that of its
+// namespace.
+func (s *Sequence) GroupOfTemplate(namespace string, podLabels labels.Labels, reach Reach) (group int, ok bool) {
+	if s.isOwn(namespace, podLabels) {
+		return 0, false
+	}
+	return s.selecting(podLabels, len(s.Groups), reach)
+}
+
+// selecting returns the first of the groups before limit that selects pods with these labels in a namespace with this reach.
+func (s *Sequence) selecting(podLabels labels.Labels, limit int, reach Reach) (group int, ok bool) {
 	for i, g := range s.Groups[:limit] {
 		if g.Selector != nil && reach.Has(i) && g.Selector.Matches(podLabels) {
 			return i, true

@@ -34,17 +34,17 @@ type where struct {
 	selector labels.Selector
 }
 
-// reaches reports whether members may live in a namespace with these labels. exists reports whether the labels are known.
-func (w *where) reaches(namespace string, namespaceLabels map[string]string, exists bool) bool {
+// reaches reports whether members may live in a namespace with these labels. selectable reports whether they may select it.
+func (w *where) reaches(namespace string, namespaceLabels map[string]string, selectable bool) bool {
 	if w.selector != nil {
-		return exists && w.selector.Matches(labels.Set(namespaceLabels))
+		return selectable && w.selector.Matches(labels.Set(namespaceLabels))
 	}
 	_, named := w.names[namespace]
 	return named
 }
 
 // Reach returns the groups that may have members in a namespace. exists reports whether the Namespace is known to exist; its
-// labels select it only then.
+// labels select it only then, and not if it is one that has to be named.
 func (s *Sequence) Reach(namespace string, namespaceLabels map[string]string, exists bool) Reach {
 	if !s.Cluster {
 		if namespace != s.Namespace {
@@ -52,9 +52,9 @@ func (s *Sequence) Reach(namespace string, namespaceLabels map[string]string, ex
 		}
 		return s.every
 	}
-	reach := make(Reach, len(s.every))
+	reach, selectable := make(Reach, len(s.every)), exists && s.IsSelectable(namespace)
 	for i, g := range s.Groups {
-		if g.where.reaches(namespace, namespaceLabels, exists) {
+		if g.where.reaches(namespace, namespaceLabels, selectable) {
 			reach.add(i)
 		}
 	}
@@ -83,15 +83,11 @@ func (s *Sequence) SelectsNamespaces() bool {
 	return slices.ContainsFunc(s.Groups, (*Group).SelectsNamespaces)
 }
 
-// NamespaceSelectors returns what selects namespaces by label.
-func (s *Sequence) NamespaceSelectors() []labels.Selector {
-	var selectors []labels.Selector
-	for _, g := range s.Groups {
-		if g.where.selector != nil {
-			selectors = append(selectors, g.where.selector)
-		}
-	}
-	return selectors
+// SelectsNamespace reports whether any group has its members in the namespace because of its labels.
+func (s *Sequence) SelectsNamespace(namespace string, namespaceLabels map[string]string) bool {
+	return s.IsSelectable(namespace) && slices.ContainsFunc(s.Groups, func(g *Group) bool {
+		return g.SelectsNamespaces() && g.where.selector.Matches(labels.Set(namespaceLabels))
+	})
 }
 
 // NamesPod reports whether the group names a pod.

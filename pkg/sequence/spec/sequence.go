@@ -49,6 +49,8 @@ type Sequence struct {
 	// group selects it.
 	byName map[string]map[string][]int
 	every  Reach // all groups
+	// installation is the namespace where PodSequence itself runs; empty if that is not known.
+	installation string
 	// Eager is for scope Node: nodes where nothing of the sequence is may differ in more than their labels, see
 	// compileEmptyNodes.
 	Eager bool
@@ -121,7 +123,7 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 	}
 	s.compileGroups(stored)
 	s.every = everyGroup(len(s.Groups))
-	s.GateAllowed = slices.ContainsFunc(gatePrefixes, func(prefix string) bool { return strings.HasPrefix(s.Gate, prefix) })
+	s.GateAllowed = IsGateAllowed(s.Gate, gatePrefixes)
 	if !s.GateAllowed {
 		s.problem(v1alpha1.ReasonGateNotAllowed,
 			"spec.schedulingGateName %q is never lifted: use a gate that begins with %s, or ask the cluster administrator to allow its prefix",
@@ -132,6 +134,11 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 	}
 	s.compileEmptyNodes()
 	return s
+}
+
+// IsGateAllowed reports whether a gate begins with one of the prefixes.
+func IsGateAllowed(gate string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(gate, prefix) })
 }
 
 // compileGroups makes the groups, with what comes before them and what stands for their definitions.

@@ -39,7 +39,7 @@ func (f *facts) livesIn(g *group, name string) bool {
 		return slices.Contains(g.Namespaces, name)
 	}
 	namespace := f.namespaces[name]
-	return namespace != nil && selects(g.NamespaceSelector, namespace.Labels)
+	return namespace != nil && name != "kube-system" && name != "podsequence-system" && selects(g.NamespaceSelector, namespace.Labels)
 }
 
 func selects(selector *v1alpha1.LabelSelector, of map[string]string) bool {
