@@ -166,6 +166,7 @@ var needs = map[string][]string{
 		"Deployment podsequence-scheduler",
 		"ValidatingAdmissionPolicy podsequence-cross-namespace",
 		"ValidatingAdmissionPolicy podsequence-proof",
+		"ValidatingAdmissionPolicy podsequence-warnings",
 		"MutatingAdmissionPolicy proof.podsequence.example.com",
 		"MutatingAdmissionPolicy routing.podsequence.example.com",
 		"MutatingAdmissionPolicy opt-in.podsequence.example.com",
