@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/podseqctl/lint"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
 	"example.com/podsequence/pkg/podseqctl/text"
@@ -138,6 +140,16 @@ func enter(objects *snapshot.Objects, object *unstructured.Unstructured) {
 	if object.GroupVersionKind().Group == v1alpha1.GroupVersion.Group {
 		if s, err := snapshot.NewSequence(object); err == nil {
 			objects.Sequences = append(objects.Sequences, s)
+		}
+		return
+	}
+	if object.GetKind() == "PodGroup" {
+		for _, kind := range []podgroups.Kind{podgroups.Coscheduling, podgroups.Native} {
+			if strings.HasSuffix(string(kind), "."+object.GroupVersionKind().Group) {
+				if group, err := snapshot.NewPodGroup(kind, object); err == nil {
+					objects.PodGroups = append(objects.PodGroups, group)
+				}
+			}
 		}
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/pkg/podseqctl/snapshot"
@@ -41,6 +42,8 @@ func (l *linter) template(t *template) {
 		l.progressDeadline(t, o)
 	case *appsv1.StatefulSet:
 		l.split(t, o)
+	case *batchv1.Job:
+		l.activeDeadline(t, o)
 	}
 }
 
@@ -71,6 +74,32 @@ func (l *linter) progressDeadline(t *template, d *appsv1.Deployment) {
 			l.addTo(t, Note, "ProgressDeadline", "it reports ProgressDeadlineExceeded if the groups before %s take longer than %s: "+
 				"set timeout there, or a longer progressDeadlineSeconds, if something waits for the rollout", where, deadline)
 		}
+	}
+}
+
+// activeDeadline looks at whether a Job may fail because its pods wait: its controller counts activeDeadlineSeconds from when it
+// creates the first pod, and not from when one runs.
+func (l *linter) activeDeadline(t *template, job *batchv1.Job) {
+	if job.Spec.ActiveDeadlineSeconds == nil || ptr.Deref(job.Spec.Suspend, false) {
+		return
+	}
+	deadline := time.Duration(*job.Spec.ActiveDeadlineSeconds) * time.Second
+	for _, place := range t.places[0] {
+		s := l.Snapshot.Sequence(place.Sequence)
+		if len(l.Predecessors(s, place.Group)) == 0 || !place.Governed || s.Spec.DryRun {
+			continue
+		}
+		least, most, bounded := l.wait(s, place.Group)
+		how := "may wait for longer in"
+		switch {
+		case s.PerNode():
+		case least >= deadline:
+			how = fmt.Sprintf("wait for at least %s in", least)
+		case bounded && most < deadline:
+			continue
+		}
+		l.addTo(t, Warning, "ActiveDeadline", "its activeDeadlineSeconds of %d count while its pods are held, and these %s %s of %s: the Job then fails without having run; "+
+			"set activeDeadlineSeconds in its pod template instead, where it counts from when a pod starts", int(deadline.Seconds()), how, s.Where(place.Group), s)
 	}
 }
 
@@ -137,6 +166,13 @@ func (l *linter) circles() {
 				}
 				before[later][earlier] = s.String()
 			}
+		}
+	}
+	l.gangWaits(before)
+	for _, t := range l.templates {
+		if why := before[t][t]; why != "" {
+			l.gangOfOne(t, why)
+			delete(before[t], t)
 		}
 	}
 	said := map[*template]bool{}

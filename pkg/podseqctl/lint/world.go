@@ -44,6 +44,7 @@ func World(s *snapshot.Snapshot, options Options) Findings {
 		l.spec(each)
 		l.problems(each)
 		for i := range each.Spec.PodGroups {
+			l.system(each, i)
 			l.group(each, i)
 		}
 	}
@@ -131,14 +132,15 @@ func (l *linter) group(s *snapshot.Sequence, i int) {
 	}
 	g := s.Spec.PodGroups[i]
 	members, selected := l.membersOf(s, i)
+	earlier, isRest := l.shadowing(s, i, members, selected)
 	switch {
-	case g.PodSelector != nil && len(members) == 0 && len(selected) > 0:
-		earlier := "an earlier group"
-		if group, ok := placeIn(selected[0].places, s); ok {
-			earlier = s.Where(group)
-		}
+	case earlier != "":
 		l.add(s, Warning, "Shadowed", "%s selects %s, which %s has already: list the narrower group first", s.Where(i), selected[0], earlier)
+	case len(members) == 0 && l.ownIn(s, i) != nil && g.ExpectedPods == 0:
+		l.add(s, Warning, "MatchesNothing", "%s selects nothing but pods of PodSequence itself, such as those of %s, which belong to no sequence: groups that wait for it wait until it has others; "+
+			"remove the group, or correct podSelector", s.Where(i), l.ownIn(s, i))
 	case l.offline && g.NamespaceSelector != nil: // the files need not have the namespaces
+	case isRest && !l.isAwaited(s, i): // what it is for is not there yet
 	case g.PodSelector != nil && len(members) == 0 && g.ExpectedPods == 0 && len(l.templates) > 0:
 		l.add(s, Warning, "MatchesNothing", "%s selects no workload and no pod%s: correct podSelector or the labels of the pod template, "+
 			"or set expectedPods if the owner of its pods is of a kind that PodSequence does not know", s.Where(i), l.amongFiles())
@@ -149,6 +151,22 @@ func (l *linter) group(s *snapshot.Sequence, i int) {
 		l.member(s, i, t)
 	}
 	l.minAvailable(s, i, members)
+}
+
+// shadowing names the earlier group that has all that a group selects; empty if there is none. It reports isRest instead if the group
+// may have members that the earlier group can never have: then it is for the rest, and there is no rest now.
+func (l *linter) shadowing(s *snapshot.Sequence, i int, members, selected []*template) (earlier string, isRest bool) {
+	if s.Spec.PodGroups[i].PodSelector == nil || len(members) > 0 || len(selected) == 0 {
+		return "", false
+	}
+	group, ok := placeIn(selected[0].places, s)
+	switch {
+	case !ok:
+		return "an earlier group", false
+	case hasMoreThan(s, i, group):
+		return "", true
+	}
+	return s.Where(group), false
 }
 
 func (l *linter) amongFiles() string {
@@ -162,6 +180,9 @@ func (l *linter) amongFiles() string {
 func (l *linter) membersOf(s *snapshot.Sequence, i int) (members, selected []*template) {
 	selector, err := sequence.SelectorOf(s.Spec.PodGroups[i].PodSelector)
 	for _, t := range l.templates {
+		if len(t.pods) > 0 && l.Config.IsOwn(t.pods[0]) {
+			continue // it belongs to no sequence
+		}
 		for n, places := range t.places {
 			if slices.ContainsFunc(places, func(p sequence.Place) bool { return p.Sequence == s.Key() && p.Group == i }) {
 				members = append(members, t)

@@ -136,7 +136,7 @@ func (g *gatherer) relevant(namespace string, all bool) []string {
 			if kept[each] {
 				continue
 			}
-			targets := g.targets(each)
+			targets := g.targets(each, sequence.Config{})
 			touches := func(name string) bool { return reached[name] }
 			if !all && !slices.ContainsFunc(targets, touches) && each.Key().Namespace != namespace {
 				continue
@@ -157,7 +157,7 @@ func (g *gatherer) relevant(namespace string, all bool) []string {
 }
 
 // targets returns the namespaces of a sequence's pods, as far as namespaces may be read.
-func (o *Objects) targets(of *Sequence) []string {
+func (o *Objects) targets(of *Sequence, config sequence.Config) []string {
 	names, _ := of.namespacesByName()
 	for _, group := range of.Spec.PodGroups {
 		if group.NamespaceSelector == nil {
@@ -168,7 +168,7 @@ func (o *Objects) targets(of *Sequence) []string {
 			continue
 		}
 		for _, namespace := range o.Namespaces {
-			if selector.Matches(labels.Set(namespace.Labels)) {
+			if config.IsSelectable(namespace.Name) && selector.Matches(labels.Set(namespace.Labels)) {
 				names = append(names, namespace.Name)
 			}
 		}

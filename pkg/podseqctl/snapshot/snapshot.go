@@ -113,7 +113,7 @@ func (s *Snapshot) missing(each *Sequence) string {
 		return "you may not read namespaces"
 	}
 	if !all {
-		names = s.targets(each)
+		names = s.targets(each, s.Config)
 	}
 	for _, name := range names {
 		if !s.Complete[name] {
