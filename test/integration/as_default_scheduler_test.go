@@ -72,6 +72,8 @@ func TestAsDefaultScheduler(t *testing.T) {
 		s.makeReady("app")
 		s.awaitBound("web")
 	})
+	t.Run("the cluster does not lock itself out", func(t *testing.T) { theClusterDoesNotLockItselfOut(t, env) })
+	t.Run("pods of PodSequence itself are never held", func(t *testing.T) { podsOfPodSequenceAreNeverHeld(t, env) })
 	t.Run("pods without a sequence are scheduled as ever", func(t *testing.T) {
 		s := newStoryIn(t, env)
 		deployment := s.deployment("any", 3)
