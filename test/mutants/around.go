@@ -44,6 +44,8 @@ func ofFeed() []mutant {
 			"pods are released before all namespaces of interest are complete", feed, ""},
 		{feedPath + "step.go", "if f.synced && !changes.Empty() {", "if !changes.Empty() {",
 			"pods are released before everything is known", feed, ""},
+		{feedPath + "interest_cluster.go", "sequence.InterestOf(stored, i.installation)", "sequence.InterestOf(stored, \"\")",
+			"pods of the installation wait for a sequence that is kept back", feed, ""},
 		{feedPath + "keptback.go", "holds = holds || interest.MayHold(pod, labels, exists)", "holds = holds || interest.MatchCost() < 0",
 			"a pod does not wait for a sequence that is kept back", feed, ""},
 	}
@@ -52,6 +54,8 @@ func ofFeed() []mutant {
 // ofPlugin are about the scheduler's queue and cycle.
 func ofPlugin() []mutant {
 	return []mutant{
+		{pluginPath + "decide.go", "if h.args.isOwn(pod) {", "if h.args.isOwn(pod) && pod == nil {",
+			"PodSequence itself waits until everything is known", plugin, ""},
 		{pluginPath + "decide.go", "if !f.feed.Synced() {", "if !f.feed.Synced() && pod == nil {",
 			"pods are released before everything is known", plugin, ""},
 		{pluginPath + "decide.go", "if f.feed.CaughtUp(sequence.IdentityOf(pod), verdict.FirstSeen) {", "if f.feed.CaughtUp(sequence.IdentityOf(pod), verdict.FirstSeen) || pod != nil {",

@@ -5,6 +5,20 @@ const enginePath = "pkg/sequence/"
 // ofEngine are about what the engine keeps, confirms and publishes.
 func ofEngine() []mutant {
 	return []mutant{
+		{specPath + "system.go", "return namespace != metav1.NamespaceSystem && namespace != installation", "return namespace != installation",
+			"a namespaceSelector selects kube-system", engine, ""},
+		{specPath + "system.go", "return namespace != metav1.NamespaceSystem && namespace != installation", "return namespace != metav1.NamespaceSystem",
+			"a namespaceSelector selects the namespace of the installation", engine, ""},
+		{specPath + "system.go", "namespace == installation && podLabels", "podLabels",
+			"a label makes any pod one of PodSequence itself", engine, ""},
+		{specPath + "membership.go", "\tif s.isOwn(namespace, podLabels) {\n\t\treturn 0, false\n\t}\n\tnaming", "\tnaming",
+			"pods of PodSequence itself belong to sequences", engine, ""},
+		{specPath + "membership.go", "\tif s.isOwn(namespace, podLabels) {\n\t\treturn 0, false\n\t}\n\treturn s.selecting", "\treturn s.selecting",
+			"groups wait for workloads of PodSequence itself", engine, ""},
+		{enginePath + "settings.go", "if len(p.Gates()) == 0 || !spec.IsOwn(", "if len(p.Gates()) >= 0 || !spec.IsOwn(",
+			"gates on pods of PodSequence itself are not lifted", engine, ""},
+		{enginePath + "settings.go", "if spec.IsGateAllowed(gate, set.GatePrefixes) {", "if gate != \"\" {",
+			"gates of other systems are lifted from pods of PodSequence itself", engine, ""},
 		{enginePath + "decision.go", "return k.isReleased(p) && !k.questions.isEarly(p)", "return k.isReleased(p)",
 			"gates are lifted before it is confirmed that nothing is missing", engine, ""},
 		{enginePath + "failures.go", "if !p.IsLost() {", "if !p.IsLost() || p.IsLost() {",

@@ -134,7 +134,15 @@ func (e *Explainer) gangs(pod *corev1.Pod) []Reason {
 	for _, reference := range podgroups.Of(pod) {
 		key := reference.String()
 		minimum, known := e.PodGroupMinimum(reference)
-		if !known || slices.Contains(e.path, key) {
+		if !known || len(e.path) > 0 && e.path[len(e.path)-1] == key {
+			continue
+		}
+		if slices.Contains(e.path, key) {
+			reasons = append(reasons, Reason{
+				Subject: "PodGroup " + e.short(reference.Namespace, reference.Name), State: Stuck,
+				Message: "everything above waits for this, and pods of this PodGroup wait for each other by sequences: none of them ever starts; " +
+					"put all its pods into one group of one sequence",
+			})
 			continue
 		}
 		members, bound := 0, 0
