@@ -5,7 +5,7 @@ const enginePath = "pkg/sequence/"
 // ofEngine are about what the engine keeps, confirms and publishes.
 func ofEngine() []mutant {
 	return []mutant{
-		{specPath + "system.go", "return namespace != metav1.NamespaceSystem && namespace != installation", "return namespace != installation",
+		{specPath + "system.go", "return namespace != metav1.NamespaceSystem && namespace != installation", "return metav1.NamespaceSystem != `` && namespace != installation",
 			"a namespaceSelector selects kube-system", engine, ""},
 		{specPath + "system.go", "return namespace != metav1.NamespaceSystem && namespace != installation", "return namespace != metav1.NamespaceSystem",
 			"a namespaceSelector selects the namespace of the installation", engine, ""},

@@ -100,7 +100,7 @@ func ofOrder() []mutant {
 			"recorded passes hold though requiredStatus changed", engine, ""},
 		{specPath + "consent.go", `return entry == "*" || entry == namespace`, `return entry != ""`,
 			"consent for one namespace is consent for all", engine, ""},
-		{specPath + "reach.go", "return exists && w.selector.Matches(", "return w.selector.Matches(",
+		{specPath + "reach.go", "return selectable && w.selector.Matches(", "return w.selector.Matches(",
 			"a namespace that does not exist is selected", engine, ""},
 	}
 }
