@@ -149,7 +149,8 @@ func (o *options) validate() error {
 		validateLabelKey("pod-group-ready-label", o.groups.ReadyLabel),
 	}
 	if problems := validation.IsDNS1123Label(o.sequences.InstallationNamespace); len(problems) > 0 {
-		errs = append(errs, fmt.Errorf("--installation-namespace: %q is not the name of a namespace: %s", o.sequences.InstallationNamespace, problems[0]))
+		errs = append(errs, fmt.Errorf("--installation-namespace: %q is not the name of a namespace: %s",
+			o.sequences.InstallationNamespace, problems[0]))
 	}
 	if o.groups.NameLabel == o.groups.ReadyLabel {
 		errs = append(errs, fmt.Errorf("--pod-group-name-label and --pod-group-ready-label: both are %q", o.groups.NameLabel))

@@ -54,8 +54,11 @@ type tool struct {
 func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Command {
 	t := &tool{
 		IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), clock: options.Clock, source: options.Source,
-		config: sequence.Config{SchedulerNames: []string{"podsequence-scheduler"}, GatePrefixes: []string{"podsequence.example.com/"}, InstallationNamespace: installation.DefaultNamespace},
-		style:  text.StyleFor(streams.Out),
+		config: sequence.Config{
+			SchedulerNames: []string{"podsequence-scheduler"}, GatePrefixes: []string{"podsequence.example.com/"},
+			InstallationNamespace: installation.DefaultNamespace,
+		},
+		style: text.StyleFor(streams.Out),
 	}
 	if t.clock == nil {
 		t.clock = clock.RealClock{}
@@ -82,7 +85,8 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 	t.flags.AddFlags(flags)
 	flags.StringSliceVar(&t.config.SchedulerNames, "scheduler-names", t.config.SchedulerNames, "`names` of the profiles of podsequence-scheduler; give what the controller has in its flag of this name")
 	flags.StringSliceVar(&t.config.GatePrefixes, "gate-prefixes", t.config.GatePrefixes, "`prefixes` of the gates that may be lifted; give what the controller has in its flag of this name")
-	flags.StringVar(&t.config.InstallationNamespace, "installation-namespace", t.config.InstallationNamespace, "`namespace` where PodSequence itself runs")
+	flags.StringVar(&t.config.InstallationNamespace, "installation-namespace", t.config.InstallationNamespace,
+		"`namespace` where PodSequence itself runs")
 	command.AddCommand(t.newGet(), t.newWhy(), t.newTree(), t.newTimeline(), t.newLint(), t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip())
 	return command
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
 	"example.com/podsequence/pkg/sequence"
 )
@@ -51,7 +52,8 @@ func (l *linter) systemNamespace(s *snapshot.Sequence, i int, namespace string) 
 			continue
 		}
 		for n, pod := range t.pods {
-			if pod.Spec.NodeName == "" && slices.ContainsFunc(t.places[n], func(p sequence.Place) bool { return p.Sequence == s.Key() && p.Group == i && p.Governed }) {
+			isHeld := func(p sequence.Place) bool { return p.Sequence == s.Key() && p.Group == i && p.Governed }
+			if pod.Spec.NodeName == "" && slices.ContainsFunc(t.places[n], isHeld) {
 				held = append(held, t.String())
 				break
 			}
@@ -89,8 +91,8 @@ func (l *linter) leavesOut(s *snapshot.Sequence, i int) {
 	}) {
 		severity = Warning // it waits for nobody, and others wait for it
 	}
-	l.add(s, severity, "SystemNamespace", "%s leaves out %s: a namespaceSelector never selects namespaces of the system, whatever their labels; "+
-		"add a group with namespaces: [%s] if you mean the pods there", s.Where(i), strings.Join(out, " and "), strings.Join(out, ", "))
+	l.add(s, severity, "SystemNamespace", "%s leaves out %s: a namespaceSelector never selects namespaces of the system, "+
+		"whatever their labels; add a group with namespaces: [%s] if you mean the pods there", s.Where(i), strings.Join(out, " and "), strings.Join(out, ", "))
 }
 
 // openToOthers warns of a group that others wait for and that has members in namespaces that anybody may come to have.
@@ -100,9 +102,9 @@ func (l *linter) openToOthers(s *snapshot.Sequence, i int) {
 		return
 	}
 	if selector.Matches(labels.Set{}) {
-		l.add(s, Warning, "OpenToTenants", "other groups wait for %s, and its namespaceSelector selects namespaces that have no labels: whoever may create pods in one of them "+
-			"can hold the pods of later groups with a pod that is never ready, or release them with one that is, if minAvailable is set; select only namespaces whose users you trust with that",
-			s.Where(i))
+		l.add(s, Warning, "OpenToTenants", "other groups wait for %s, and its namespaceSelector selects namespaces that have no labels: "+
+			"whoever may create pods in one of them can hold the pods of later groups with a pod that is never ready, "+
+			"or release them with one that is, if minAvailable is set; select only namespaces whose users you trust with that", s.Where(i))
 	}
 }
 
@@ -148,12 +150,16 @@ func (l *linter) ownIn(s *snapshot.Sequence, i int) *template {
 // hasMoreThan reports whether a group may have members that an earlier one can never have, in other namespaces or with other labels.
 func hasMoreThan(s *snapshot.Sequence, i, earlier int) bool {
 	g, before := s.Spec.PodGroups[i], s.Spec.PodGroups[earlier]
-	isEmpty := g.PodSelector != nil && len(g.PodSelector.MatchLabels) == 0 && len(g.PodSelector.MatchExpressions) == 0
-	beforeIsEmpty := before.PodSelector != nil && len(before.PodSelector.MatchLabels) == 0 && len(before.PodSelector.MatchExpressions) == 0
-	if isEmpty && !beforeIsEmpty || g.NamespaceSelector != nil && before.NamespaceSelector == nil && s.IsCluster() {
+	if isEmpty(g.PodSelector) && !isEmpty(before.PodSelector) || g.NamespaceSelector != nil && before.NamespaceSelector == nil && s.IsCluster() {
 		return true
 	}
-	return before.NamespaceSelector == nil && slices.ContainsFunc(g.Namespaces, func(name string) bool { return !slices.Contains(before.Namespaces, name) })
+	return before.NamespaceSelector == nil &&
+		slices.ContainsFunc(g.Namespaces, func(name string) bool { return !slices.Contains(before.Namespaces, name) })
+}
+
+// isEmpty reports whether a selector selects everything.
+func isEmpty(selector *v1alpha1.LabelSelector) bool {
+	return selector != nil && len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0
 }
 
 // firstOf names the first few.

@@ -98,8 +98,9 @@ func (l *linter) activeDeadline(t *template, job *batchv1.Job) {
 		case bounded && most < deadline:
 			continue
 		}
-		l.addTo(t, Warning, "ActiveDeadline", "its activeDeadlineSeconds of %d count while its pods are held, and these %s %s of %s: the Job then fails without having run; "+
-			"set activeDeadlineSeconds in its pod template instead, where it counts from when a pod starts", int(deadline.Seconds()), how, s.Where(place.Group), s)
+		l.addTo(t, Warning, "ActiveDeadline", "its activeDeadlineSeconds of %d count while its pods are held, and these %s %s of %s: "+
+			"the Job then fails without having run; set activeDeadlineSeconds in its pod template instead, where it counts from when a pod starts",
+			int(deadline.Seconds()), how, s.Where(place.Group), s)
 	}
 }
 

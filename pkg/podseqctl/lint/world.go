@@ -137,10 +137,10 @@ func (l *linter) group(s *snapshot.Sequence, i int) {
 	case earlier != "":
 		l.add(s, Warning, "Shadowed", "%s selects %s, which %s has already: list the narrower group first", s.Where(i), selected[0], earlier)
 	case len(members) == 0 && l.ownIn(s, i) != nil && g.ExpectedPods == 0:
-		l.add(s, Warning, "MatchesNothing", "%s selects nothing but pods of PodSequence itself, such as those of %s, which belong to no sequence: groups that wait for it wait until it has others; "+
-			"remove the group, or correct podSelector", s.Where(i), l.ownIn(s, i))
+		l.add(s, Warning, "MatchesNothing", "%s selects nothing but pods of PodSequence itself, such as those of %s, which belong to no sequence: "+
+			"groups that wait for it wait until it has others; remove the group, or correct podSelector", s.Where(i), l.ownIn(s, i))
 	case l.offline && g.NamespaceSelector != nil: // the files need not have the namespaces
-	case isRest && !l.isAwaited(s, i): // what it is for is not there yet
+	case (isRest || isEmpty(g.PodSelector)) && len(s.Spec.PodGroups) > 1 && !l.isAwaited(s, i): // what it is for is not there yet
 	case g.PodSelector != nil && len(members) == 0 && g.ExpectedPods == 0 && len(l.templates) > 0:
 		l.add(s, Warning, "MatchesNothing", "%s selects no workload and no pod%s: correct podSelector or the labels of the pod template, "+
 			"or set expectedPods if the owner of its pods is of a kind that PodSequence does not know", s.Where(i), l.amongFiles())
