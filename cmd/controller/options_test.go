@@ -84,6 +84,10 @@ func TestFlags(t *testing.T) {
 			args: []string{"--leader-elect-resource-namespace=A"},
 			want: `--leader-elect-resource-namespace: "A" is not the name of a namespace`,
 		},
+		"an installation that cannot be": {
+			args: []string{"--installation-namespace="},
+			want: `--installation-namespace: "" is not the name of a namespace`,
+		},
 		"times of a lease that is not used": {
 			args: []string{"--leader-elect=false", "--leader-elect-lease-duration=0"},
 		},

@@ -137,6 +137,7 @@ func TestGatesAndTheSchedulersNameReachAllThatUseThem(t *testing.T) {
 	assert.Equal(t, "in-order", profile["schedulerName"])
 	assert.Equal(t, object{
 		"gatePrefixes": []any{"podsequence.example.com/", "order.example.org/"}, "explainWaits": false,
+		"installationNamespace": "podsequence-system",
 	}, profile["pluginConfig"].([]any)[0].(object)["args"])
 }
 

@@ -117,8 +117,8 @@ type ClusterPodGroup struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// NamespaceSelector selects the namespaces of the members by their labels. {} selects every namespace. Set either namespaces
-	// or namespaceSelector.
+	// NamespaceSelector selects the namespaces of the members by their labels. {} selects every namespace. It never selects kube-system
+	// nor the namespace where PodSequence is installed: list these in namespaces. Set either namespaces or namespaceSelector.
 	// +optional
 	NamespaceSelector *LabelSelector `json:"namespaceSelector,omitempty"`
 }
