@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // trimNamespace keeps of a namespace what the engine looks at.
@@ -39,6 +40,15 @@ func trimSequence(stored *unstructured.Unstructured) {
 	}
 }
 
+// trimContainers returns one container that requests what the whole pod does; none if it requests nothing.
+func trimContainers(pod *corev1.Pod) []corev1.Container {
+	requests := sequence.RequestsOf(pod)
+	if len(requests) == 0 {
+		return nil
+	}
+	return []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests.List()}}}
+}
+
 // trimPod keeps of a pod what the engine looks at. While a list comes in many pods are in memory at once, those that
 // ended long ago among them, and the engine has not taken from them what it keeps.
 func trimPod(pod *corev1.Pod) *corev1.Pod {
@@ -61,6 +71,7 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		trimmed.Spec.NodeSelector, trimmed.Spec.Affinity, trimmed.Spec.Tolerations =
 			pod.Spec.NodeSelector, pod.Spec.Affinity, pod.Spec.Tolerations
 		trimmed.Status.NominatedNodeName = pod.Status.NominatedNodeName
+		trimmed.Spec.Priority, trimmed.Spec.Containers = pod.Spec.Priority, trimContainers(pod)
 	}
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,6 +36,10 @@ func TestOfAStoredPodSequenceIsKeptWhenStatusWasWritten(t *testing.T) {
 	assert.Equal(t, want, got.PodSequence)
 }
 
+func requests(milli int64) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milli, resource.DecimalSI)}}
+}
+
 func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 	now := metav1.Now()
 	meta := metav1.ObjectMeta{
@@ -47,6 +52,7 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 			SchedulerName: "s", SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}},
 			SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: new("gang")},
 			NodeSelector:    map[string]string{"a": "b"}, Affinity: &corev1.Affinity{}, Tolerations: []corev1.Toleration{{Key: "k"}},
+			Priority: new(int32(3)), Containers: []corev1.Container{{Resources: requests(1100)}},
 		},
 		Status: corev1.PodStatus{
 			Phase:             corev1.PodSucceeded,
@@ -63,7 +69,7 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 	whole := pod.DeepCopy()
 	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 	whole.Annotations = map[string]string{"large": "text"}
-	whole.Spec.Containers = []corev1.Container{{Name: "c"}}
+	whole.Spec.Containers = []corev1.Container{{Name: "c", Resources: requests(1000)}, {Name: "d", Resources: requests(100)}}
 	whole.Status.Conditions = append(whole.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady})
 	whole.Status.ContainerStatuses[0].Image = "image"
 	assert.Equal(t, pod, trimPod(whole))
@@ -73,6 +79,7 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 	assert.Equal(t, "n", bound.Spec.NodeName)
 	assert.Nil(t, bound.Spec.Affinity, "its place is no question any more")
 	assert.Empty(t, bound.Status.NominatedNodeName)
+	assert.Nil(t, bound.Spec.Containers)
 
 	var store cache.ReflectorStore = (&Feed{}).pods()
 	trimmed, err := store.(cache.TransformingStore).Transformer()(whole)

@@ -112,6 +112,10 @@ func (a answering) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object
 	return a.answer(a.Engine.ReplaceWorkloads(kind, objects, version))
 }
 
+func (a answering) ApplyNodeUse(node string, used Resources) Changes {
+	return a.answer(a.Engine.ApplyNodeUse(node, used))
+}
+
 func (a answering) ApplyNode(object *corev1.Node) Changes {
 	return a.answer(a.Engine.ApplyNode(object))
 }

@@ -38,7 +38,9 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	if view.seenAt, view.listedAt = k.now.Truncate(time.Second), k.questions.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
 		view.seenAt, view.listedAt = old.seenAt, old.listedAt
 	}
-	k.nodes.enter(view, old)
+	if k.nodes.enter(view, old); old != nil {
+		k.nodes.changeRoom(old, view, tx)
+	}
 	tx.nodes = append(tx.nodes, view.Name)
 	insert(k.nodes.hosts, view.Hostname(), view.Name)
 	due := map[*sequence][]int{}

@@ -132,11 +132,11 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	if view.Bound() {
 		k.questions.forgetPod(p)
 	}
-	view.follow(p, replace, tx)
-	k.withdraw(p, tx)
-	if view.Bound() {
+	if view.Bound() || (p.class != nil && !p.sameTurn(view)) {
 		k.nodes.declassify(p)
 	}
+	view.follow(p, replace, tx)
+	k.withdraw(p, tx)
 	before := *p
 	*p = *view
 	if p.places = before.places; replace {

@@ -1,6 +1,8 @@
 package sequence
 
 import (
+	"iter"
+	"maps"
 	"slices"
 	"time"
 
@@ -125,7 +127,8 @@ func (k *knowledge) settleDomain(c *Changes, d touchedDomain) {
 		return // its pods are looked at by themselves
 	}
 	for i := range (before.Released ^ now.Released).All() {
-		k.settlePods(c, d.peek(i).members)
+		members := d.peek(i).members
+		k.settlePods(c, maps.Keys(members), len(members))
 	}
 }
 
@@ -134,15 +137,15 @@ func (k *knowledge) settleClass(c *Changes, class *equivalenceClass) {
 	was := class.published
 	class.touched, class.published = false, class.verdict()
 	if was != class.published {
-		k.settlePods(c, class.pods)
+		k.settlePods(c, class.line.all(), class.line.len())
 	}
 }
 
 // settlePods is settlePod for pods of which most often all are released if one is.
-func (k *knowledge) settlePods(c *Changes, pods map[*pod]struct{}) {
+func (k *knowledge) settlePods(c *Changes, pods iter.Seq[*pod], count int) {
 	for p := range pods {
 		if k.settlePod(c, p); len(c.Released) == 1 {
-			c.Released = slices.Grow(c.Released, len(pods))
+			c.Released = slices.Grow(c.Released, count)
 		}
 	}
 }

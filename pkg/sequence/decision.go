@@ -130,7 +130,7 @@ func (k *knowledge) holds(p *pod, m membership) bool {
 	case m.waitsForNothing():
 		return false
 	case p.class != nil:
-		return p.class.nodes.Held() && p.class.waitsFor(m)
+		return p.class.holds(p) && p.class.waitsFor(m)
 	case p.pin != nil:
 		return !k.nodes.isReleasedOnNodes(p) && !k.nodes.openOnPin(p.pin.Pin, m)
 	}

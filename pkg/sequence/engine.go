@@ -184,6 +184,16 @@ func (e *Engine) ReplaceNodes(objects []*corev1.Node, version string) Changes {
 	return e.settleListed(version, func(tx *transaction) { e.replaceNodes(objects, tx) })
 }
 
+// ApplyNodeUse tells the engine what all pods on a node ask for together, whatever sequences they belong to. Without that, it takes
+// all that the node offers for free.
+func (e *Engine) ApplyNodeUse(node string, used Resources) Changes {
+	return e.settleAfter(func() *transaction {
+		tx := &transaction{}
+		e.nodes.use(node, used, tx)
+		return tx
+	})
+}
+
 // ApplyNamespace tells the engine of a namespace that was added or changed. A version older than the one it has is ignored.
 func (e *Engine) ApplyNamespace(object *corev1.Namespace) Changes {
 	return e.settleAt(object.ResourceVersion, func(tx *transaction) { e.applyNamespace(object, tx) })

@@ -19,14 +19,16 @@ type requirement struct {
 	classes  map[*equivalenceClass]struct{}
 }
 
-// equivalenceClass has the unbound pods that may use exactly the same nodes: they ask the same of a node and have the same places in
-// sequences of node scope.
+// equivalenceClass has the unbound pods that may use exactly the same nodes: they ask the same of a node, also of its resources, and
+// have the same places in sequences of node scope.
 type equivalenceClass struct {
 	limits
 	key, requirementKey string
 	requirement         *requirement
-	pods                map[*pod]struct{}
+	requests            inventory.Resources
+	line                line
 	nodes               placement.Nodes
+	room                int // for how many pods there is room on the nodes that are on the way, see room.go
 
 	published classVerdict
 	touched   bool // it will be looked at when the transaction is settled
@@ -93,7 +95,7 @@ func (c *equivalenceClass) refresh(n *node, tx *transaction) {
 		if now == placement.Open {
 			c.opened = tx.number
 		}
-		c.nodes.Set(n.slot, now)
+		c.set(n, now)
 	}
 }
 
@@ -111,6 +113,7 @@ func (all *nodes) classFor(wants *inventory.NodeRequirement, needs []membership)
 	requirementKey := wants.Key()
 	key := strings.Builder{}
 	key.WriteString(requirementKey)
+	key.WriteString(wants.Requests.Key())
 	for _, m := range needs {
 		fmt.Fprintf(&key, "|%p %d", m.sequence, m.group)
 	}
@@ -120,7 +123,7 @@ func (all *nodes) classFor(wants *inventory.NodeRequirement, needs []membership)
 	c := &equivalenceClass{
 		limits: limits{needs: needs}, key: key.String(), requirementKey: requirementKey,
 		requirement: all.requirements.byKey[requirementKey],
-		pods:        map[*pod]struct{}{}, nodes: placement.NewNodes(len(all.slots)),
+		requests:    wants.Requests, line: newLine(), nodes: placement.NewNodes(len(all.slots)),
 	}
 	if c.requirement == nil {
 		c.requirement = &requirement{Requirement: placement.NewRequirement(wants), classes: map[*equivalenceClass]struct{}{}}
@@ -132,7 +135,7 @@ func (all *nodes) classFor(wants *inventory.NodeRequirement, needs []membership)
 	}
 	for _, n := range all.byName {
 		if c.requirement.suitable.Has(n.slot) {
-			c.nodes.Set(n.slot, c.stateOn(n.Name))
+			c.set(n, c.stateOn(n.Name))
 		}
 	}
 	return c
@@ -146,7 +149,7 @@ func (r *requirement) match(n *node, tx *transaction) {
 		r.suitable.Add(n.slot)
 		for c := range r.classes {
 			tx.touchClass(c)
-			c.nodes.Set(n.slot, placement.Closed)
+			c.set(n, placement.Closed)
 			tx.refresh = append(tx.refresh, classNode{c, n})
 		}
 	case before && !after:
@@ -159,7 +162,7 @@ func (r *requirement) unmatch(n *node, tx *transaction) {
 	for c := range r.classes {
 		if c.nodes.At(n.slot) != placement.Unsuitable {
 			tx.touchClass(c)
-			c.nodes.Set(n.slot, placement.Unsuitable)
+			c.set(n, placement.Unsuitable)
 		}
 	}
 }
@@ -187,11 +190,12 @@ func (all *nodes) classify(p *pod, needs []membership, prepared *equivalenceClas
 		return
 	}
 	all.declassify(p)
-	if len(c.pods) == 0 {
+	if c.line.len() == 0 {
 		all.listClass(c)
 	}
 	p.class = c
-	c.pods[p] = struct{}{}
+	c.line.push(p, c.room)
+	all.divide(c)
 }
 
 func (all *nodes) declassify(p *pod) {
@@ -204,7 +208,8 @@ func (all *nodes) declassify(p *pod) {
 		return
 	}
 	p.class = nil
-	if delete(c.pods, p); len(c.pods) > 0 {
+	if c.line.remove(p); c.line.len() > 0 {
+		all.divide(c)
 		return
 	}
 	delete(all.requirements.classes, c.key)
@@ -240,7 +245,7 @@ func (p *pod) openTo(name string) bool {
 func (all *nodes) isReleasedOnNodes(p *pod) bool {
 	switch {
 	case p.class != nil:
-		return !p.class.nodes.Held()
+		return !p.class.holds(p)
 	case p.pin == nil:
 		return true
 	}
@@ -266,4 +271,5 @@ func (all *nodes) refreshClasses(tx *transaction) {
 	for _, entry := range tx.refresh {
 		entry.class.refresh(entry.node, tx)
 	}
+	all.settleRoom(tx)
 }

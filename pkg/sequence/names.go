@@ -36,6 +36,8 @@ type (
 	Decision = report.Decision
 	// WorkloadKind is a kind of object that owns pods, or that of pods.
 	WorkloadKind = inventory.Kind
+	// Resources are amounts of resources.
+	Resources = inventory.Resources
 	// WorkloadRow is a row in the table of workload kinds.
 	WorkloadRow = inventory.WorkloadKind
 )
@@ -46,6 +48,9 @@ func SelectorOf(in *v1alpha1.LabelSelector) (labels.Selector, error) { return sp
 
 // WorkloadKinds returns the table of the kinds of workloads that the engine takes.
 func WorkloadKinds() []WorkloadRow { return inventory.WorkloadKinds }
+
+// RequestsOf returns what a pod asks of its node, without that it is one pod.
+func RequestsOf(pod *corev1.Pod) Resources { return inventory.RequestsOf(pod) }
 
 // The kinds of workloads that the engine takes, and pods.
 const (

@@ -14,6 +14,8 @@ type node struct {
 	slot     int       // its place in nodes.slots
 	seenAt   time.Time // when the engine came to know it
 	listedAt uint64    // the engine's moment then
+	// used is what the pods on it ask for, as far as anybody said, see Engine.ApplyNodeUse.
+	used inventory.Resources
 }
 
 // nodes are all nodes, and who wants to go to which.
@@ -24,6 +26,9 @@ type nodes struct {
 
 	requirements requirements
 	pinned       map[inventory.Pin]map[*pod]struct{}
+
+	used  map[string]inventory.Resources // by name, also of nodes that are not known yet
+	moved []*pod                         // in this transaction within the room of their equivalence class, or out of it
 }
 
 func newNodes() nodes {
@@ -32,12 +37,14 @@ func newNodes() nodes {
 		hosts:        map[string]map[string]struct{}{},
 		requirements: requirements{byKey: map[string]*requirement{}, classes: map[string]*equivalenceClass{}},
 		pinned:       map[inventory.Pin]map[*pod]struct{}{},
+		used:         map[string]inventory.Resources{},
 	}
 }
 
 // enter gives the node the slot of its earlier version, or any that is free.
 func (all *nodes) enter(n, before *node) {
 	all.byName[n.Name] = n
+	n.used = all.used[n.Name]
 	if before != nil {
 		n.slot = before.slot
 	} else if n.slot = len(all.slots); len(all.byName) <= len(all.slots) {

@@ -26,6 +26,7 @@ const (
 	verbReplace verb = "replace" // all objects of a kind at once
 	verbTick    verb = "tick"
 	verbRestart verb = "restart"
+	verbUse     verb = "use" // what the pods on a node ask for
 )
 
 // event is something that engine and oracle are told.
@@ -36,6 +37,8 @@ type event struct {
 	objects []metav1.Object
 	asOf    string // the version of a list, where that matters
 	at      time.Time
+	node    string
+	used    corev1.ResourceList
 	// askFirst has the engine asked about the pod before it is told of it.
 	askFirst bool
 }
@@ -55,6 +58,8 @@ func (e event) tellOracle(o *oracle) {
 		o.replace(e.kind, e.objects)
 	case verbTick:
 		o.now = e.at
+	case verbUse:
+		o.used[e.node] = e.used
 	}
 }
 
@@ -64,6 +69,7 @@ type toldEngine interface {
 	RemovePod(object *corev1.Pod) Changes
 	ReplacePods(objects []*corev1.Pod, version string) Changes
 	ApplyNode(object *corev1.Node) Changes
+	ApplyNodeUse(node string, used Resources) Changes
 	RemoveNode(name string) Changes
 	ReplaceNodes(objects []*corev1.Node, version string) Changes
 	ApplyNamespace(object *corev1.Namespace) Changes
@@ -112,6 +118,8 @@ func (e event) tellEngine(engine toldEngine) Changes {
 		return engine.RemoveWorkload(e.object)
 	case verbReplace:
 		return e.replaceInEngine(engine)
+	case verbUse:
+		return engine.ApplyNodeUse(e.node, inventory.ResourcesOf(e.used))
 	default:
 		return engine.Tick(e.at)
 	}
@@ -164,6 +172,8 @@ func (e event) String() string {
 			ask = " (asked of before)"
 		}
 		return fmt.Sprintf("apply %s %s%s", e.kind, describeObject(e.object), ask)
+	case verbUse:
+		return fmt.Sprintf("use %s %v", e.node, inventory.ResourcesOf(e.used))
 	case verbRemove:
 		return fmt.Sprintf("remove %s %s %s", e.kind, e.object.GetName(), e.object.GetUID())
 	case verbReplace:
@@ -219,7 +229,7 @@ func describeObject(object metav1.Object) string {
 		if node := object.Status.NominatedNodeName; node != "" {
 			fmt.Fprintf(&b, " nominated=%s", node)
 		}
-		marshal("spec", object.Spec.NodeSelector, object.Spec.Affinity, object.Spec.Tolerations)
+		marshal("spec", object.Spec.NodeSelector, object.Spec.Affinity, object.Spec.Tolerations, object.Spec.Containers, object.Spec.Priority)
 		if proof := object.Annotations[v1alpha1.ReleasedAnnotation]; proof != "" {
 			fmt.Fprintf(&b, " released=%q", proof)
 		}
@@ -230,7 +240,7 @@ func describeObject(object metav1.Object) string {
 			fmt.Fprintf(&b, " finished@%s", s.State.Terminated.FinishedAt.Format(clockLayout))
 		}
 	case *corev1.Node:
-		marshal("spec", object.Spec)
+		marshal("spec", object.Spec, object.Status.Allocatable)
 	case *corev1.Namespace:
 		marshal("annotations", object.Annotations)
 	case *v1alpha1.ClusterPodSequence:
@@ -316,6 +326,8 @@ func (c *comparison) count() {
 	for _, answer := range c.before.pods {
 		see("pod held", answer.held)
 		see("pod may go", !answer.held)
+		see("pod held for a node on the way", answer.held && answer.coming > 0)
+		see("pod let through for lack of room", !answer.held && answer.coming > 0)
 		see("pod may go to some nodes only", !answer.held && answer.open.Len() > 0 && answer.open.Len() < c.before.nodes.Len())
 	}
 	for _, w := range c.oracle.byUID {

@@ -35,6 +35,8 @@ type oracle struct {
 	// definitions tells what a hash in a recorded status stands for.
 	definitions map[string]string
 
+	// used is what is used of nodes.
+	used map[string]corev1.ResourceList
 	// shouldRun keeps Kubernetes' answers: they take most of the time otherwise.
 	shouldRun map[pairing]bool
 
@@ -130,8 +132,8 @@ func newOracle(definitions map[string]string) *oracle {
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
 		peers: map[types.UID][]string{}, wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
-		notBefore: map[types.UID]time.Time{},
-		dryRuns:   map[types.UID]*dryCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
+		notBefore: map[types.UID]time.Time{}, used: map[string]corev1.ResourceList{},
+		dryRuns: map[types.UID]*dryCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
 	}
 }
 

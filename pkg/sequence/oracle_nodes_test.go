@@ -178,13 +178,18 @@ func (o *oracle) heldByNodes(p *corev1.Pod) bool {
 	if names, pinned := o.pinnedTo(p); pinned {
 		return !slices.ContainsFunc(names, func(name string) bool { return o.mayPlace(p, name) })
 	}
+	coming, _ := o.coming(p)
+	return len(coming) > 0 && o.hasTurn(p, coming)
+}
 
-	coming := false
+// coming are the nodes that are on the way to the pod, which is not pinned; open reports that one is open, and then there are none.
+func (o *oracle) coming(p *corev1.Pod) (coming []*corev1.Node, open bool) {
+	views := o.nodeViews(p)
 	for _, node := range o.nodes {
 		switch {
 		case !suitable(p, node):
 		case o.mayPlace(p, node.Name):
-			return false
+			return nil, true
 		default:
 			all := true
 			for _, v := range views {
@@ -192,10 +197,12 @@ func (o *oracle) heldByNodes(p *corev1.Pod) bool {
 					all = false
 				}
 			}
-			coming = coming || all
+			if all {
+				coming = append(coming, node)
+			}
 		}
 	}
-	return coming
+	return coming, false
 }
 
 // pinnedTo are the nodes that the pod is pinned to, if it is.

@@ -155,6 +155,7 @@ type podAnswer struct {
 	// anywhere reports whether it may be scheduled to nodes that nobody knows.
 	suits, open sets.Set[string]
 	anywhere    bool
+	coming      int // how many nodes are on the way to it, if none is open
 }
 
 func newComparison(seen counters) *comparison {
@@ -231,6 +232,10 @@ func (c *comparison) ask() answers {
 		answer := podAnswer{
 			held: c.oracle.held(p), liftable: c.oracle.liftable(p), anywhere: c.oracle.mayPlace(p, "unknown"),
 			suits: sets.New[string](), open: sets.New[string](),
+		}
+		if p.Spec.SchedulerName == oracleScheduler {
+			nodes, _ := c.oracle.coming(p)
+			answer.coming = len(nodes)
 		}
 		for _, node := range c.oracle.nodes {
 			if c.oracle.mayPlace(p, node.Name) {

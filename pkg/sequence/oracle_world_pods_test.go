@@ -119,6 +119,7 @@ func (w *world) change(c *comparison, p *corev1.Pod) {
 			p.Labels = w.randomLabels()
 			break
 		}
+		p.Spec.Containers = w.randomRequests()
 		p.Spec.Tolerations = append(p.Spec.Tolerations, w.randomPodSpec().Tolerations...)
 	case 8:
 		now := metav1.NewTime(w.clock.Truncate(time.Second))
@@ -256,6 +257,10 @@ func (w *world) randomPodSpec() corev1.PodSpec {
 	}
 	if w.theme.nodes == 0 {
 		return spec
+	}
+	spec.Containers = w.randomRequests()
+	if w.oneIn(8) {
+		spec.Priority = new(int32(7))
 	}
 	switch w.IntN(10) {
 	case 0, 1:

@@ -93,6 +93,9 @@ func (w *world) step(c *comparison) []event {
 			break
 		}
 	}
+	if w.nodes > 0 && w.oneIn(10) {
+		out = append(out, w.stepUse())
+	}
 	if w.oneIn(6) {
 		return out // the watches lag
 	}
@@ -222,11 +225,12 @@ func (w *world) stepNodes(*comparison) []event {
 		node = &corev1.Node{}
 		node.Name = name
 		node.Labels = map[string]string{corev1.LabelHostname: name, "pool": pick(w, "a", "b")}
+		node.Status.Allocatable = w.randomRoom()
 		w.put("Node", node)
 		return nil
 	}
 	node = node.DeepCopy()
-	switch w.IntN(8) {
+	switch w.IntN(9) {
 	case 0:
 		w.drop("Node", node)
 		return nil
@@ -241,6 +245,8 @@ func (w *world) stepNodes(*comparison) []event {
 		}
 	case 6:
 		node.Spec.Unschedulable = !node.Spec.Unschedulable
+	case 7:
+		node.Status.Allocatable = w.randomRoom()
 	default:
 		node.Status.Phase = pick(w, corev1.NodeRunning, corev1.NodePending) // nothing that matters
 	}

@@ -27,6 +27,7 @@ type unbound struct {
 	// no such sequence keeps from any node, and for one that is pinned.
 	class *equivalenceClass
 	pin   *pin
+	seat  seat // in the class
 
 	confirmed uint64 // a moment until which no change that matters to it is missing
 	published *publishedPod
@@ -92,7 +93,7 @@ func (p *pod) follow(before *pod, replace bool, tx *transaction) {
 		return
 	}
 	p.published, p.placed.Moment = before.published, tx.Moment
-	p.class, p.pin = before.class, before.pin // see classify
+	p.class, p.pin, p.seat = before.class, before.pin, before.seat // see classify
 	if before.UID == p.UID && !before.Bound() {
 		p.released, p.confirmed = before.released, before.confirmed
 		if len(p.Gates()) > 0 || len(before.Gates()) == 0 {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -35,10 +36,12 @@ import (
 //	remove-sequence NAME
 //	pod NAME [in=NS] [uid=U] [labels=(k=v,k=v)] [scheduler=S] [gates=(g,g)] [bound] [node=N] [ready] [ready-at=D] [bound-at=D] [created=D] [phase=P]
 //	         [terminating] [owner=KIND/NAME] [released-by=(SEQUENCE,GROUP)] [revision=R] [pinned=N] [node-selector=(k=v)] [tolerates=KEY]
+//	         [requests=(RESOURCE=N,...)] [priority=N]
 //	remove-pod NAME
 //	deployment | replicaset | statefulset | daemonset | job | replicationcontroller NAME ...    see scenario_objects_test.go
 //	remove-deployment NAME, and so on
-//	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned]
+//	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned] [offers=(RESOURCE=N,...)]
+//	node-use NAME [used=(RESOURCE=N,...)]    what the pods on the node ask for together
 //	remove-node NAME
 //	namespace NAME [allow=(NS,NS)] [labels=(k=v)]
 //	remove-namespace NAME
@@ -156,6 +159,12 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 		node := s.parseNode(t, d, name)
 		s.nodes[name] = node
 		return s.describe(s.tell().ApplyNode(node))
+	case "node-use":
+		var used corev1.ResourceList
+		if len(d.CmdArgs) > 1 {
+			used = resourcesOf(strings.Join(d.CmdArgs[1].Vals, " "))
+		}
+		return s.describe(s.tell().ApplyNodeUse(name, inventory.ResourcesOf(used)))
 	case "remove-node":
 		delete(s.nodes, name)
 		return s.describe(s.tell().RemoveNode(name))

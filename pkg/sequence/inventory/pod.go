@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
@@ -131,7 +132,7 @@ func viewExtra(p *corev1.Pod) *extra {
 		few.gates = append(few.gates, gate.Name)
 	}
 	if p.Spec.NodeName == "" {
-		few.wants = &NodeRequirement{p.Spec.NodeSelector, p.Spec.Affinity, p.Spec.Tolerations}
+		few.wants = &NodeRequirement{p.Spec.NodeSelector, p.Spec.Affinity, p.Spec.Tolerations, RequestsOf(p), corev1helpers.PodPriority(p)}
 	}
 	if few.gates == nil && few.podGroups == nil && few.wants == nil {
 		return nil

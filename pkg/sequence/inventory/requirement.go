@@ -10,11 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// NodeRequirement is the part of a pod's spec that says which nodes suit it.
+// NodeRequirement is the part of a pod's spec that says which nodes suit it, what it takes there, and when it is its turn.
 type NodeRequirement struct {
 	NodeSelector map[string]string
 	Affinity     *corev1.Affinity
 	Tolerations  []corev1.Toleration
+	Requests     Resources
+	Priority     int32
 }
 
 // Equal reports whether both say the same; either may be nil.
@@ -23,10 +25,10 @@ func (w *NodeRequirement) Equal(other *NodeRequirement) bool {
 		return w == other
 	}
 	return maps.Equal(w.NodeSelector, other.NodeSelector) && equality.Semantic.DeepEqual(w.Affinity, other.Affinity) &&
-		equality.Semantic.DeepEqual(w.Tolerations, other.Tolerations)
+		equality.Semantic.DeepEqual(w.Tolerations, other.Tolerations) && w.Requests.Equal(other.Requests) && w.Priority == other.Priority
 }
 
-// Key is the same for pods that ask the same of a node.
+// Key is the same for pods that ask the same of a node, whatever its resources.
 func (w *NodeRequirement) Key() string {
 	var required *corev1.NodeSelector
 	if w.Affinity != nil && w.Affinity.NodeAffinity != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,6 +87,8 @@ func (e *extra) key() string {
 		}
 		key.WriteByte(2)
 		key.Write(encoded)
+		key.WriteString(e.wants.Requests.Key())
+		key.WriteString(strconv.Itoa(int(e.wants.Priority)))
 	}
 	return key.String()
 }

@@ -85,3 +85,28 @@ func TestWhichNodesSuit(t *testing.T) {
 	tolerant := NewRequirement(&inventory.NodeRequirement{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}})
 	assert.True(t, tolerant.Suits(node(nil, true, dedicated)))
 }
+
+func TestRoom(t *testing.T) {
+	offers := inventory.Resources{{Name: "cpu", Amount: 4000}, {Name: "example.com/gpu", Amount: 2}, {Name: "pods", Amount: 10}}
+	tests := map[string]struct {
+		offers, used, requests inventory.Resources
+		want                   int
+	}{
+		"a node that has not said what it offers": {requests: inventory.Resources{{Name: "cpu", Amount: 1}}, want: unlimited},
+		"pods that ask for nothing":               {offers: offers, want: 10},
+		"by the number of pods":                   {offers: offers, used: inventory.Resources{{Name: "pods", Amount: 7}}, want: 3},
+		"by what is scarcest": {
+			offers: offers, requests: inventory.Resources{{Name: "cpu", Amount: 1000}, {Name: "example.com/gpu", Amount: 1}}, want: 2,
+		},
+		"by what is left": {
+			offers: offers, used: inventory.Resources{{Name: "cpu", Amount: 1500}}, requests: inventory.Resources{{Name: "cpu", Amount: 1000}}, want: 2,
+		},
+		"a resource that the node does not list": {offers: offers, requests: inventory.Resources{{Name: "example.com/fpga", Amount: 1}}},
+		"a node that is too full": {
+			offers: offers, used: inventory.Resources{{Name: "cpu", Amount: 9000}}, requests: inventory.Resources{{Name: "cpu", Amount: 1000}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, Room(test.offers, test.used, test.requests)) })
+	}
+}

@@ -1,0 +1,76 @@
+package inventory
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+func amounts(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+func container(pairs ...string) corev1.Container {
+	return corev1.Container{Resources: corev1.ResourceRequirements{Requests: amounts(pairs...)}}
+}
+
+func TestWhatAPodRequests(t *testing.T) {
+	sidecar := container("cpu", "50m")
+	sidecar.RestartPolicy = new(corev1.ContainerRestartPolicyAlways)
+	tests := map[string]struct {
+		spec corev1.PodSpec
+		want Resources
+	}{
+		"nothing":           {spec: corev1.PodSpec{Containers: []corev1.Container{{}}}},
+		"an amount of zero": {spec: corev1.PodSpec{Containers: []corev1.Container{container("cpu", "0")}}},
+		"several containers": {
+			spec: corev1.PodSpec{Containers: []corev1.Container{container("cpu", "100m", "example.com/gpu", "1"), container("cpu", "1", "memory", "1Ki")}},
+			want: Resources{{"cpu", 1100}, {"example.com/gpu", 1}, {"memory", 1024}},
+		},
+		"an init container that asks for more, and a sidecar": {
+			spec: corev1.PodSpec{
+				InitContainers: []corev1.Container{sidecar, container("cpu", "2")}, Containers: []corev1.Container{container("cpu", "1")},
+			},
+			want: Resources{{"cpu", 2050}},
+		},
+		"overhead": {
+			spec: corev1.PodSpec{Overhead: amounts("cpu", "10m"), Containers: []corev1.Container{container("cpu", "1")}},
+			want: Resources{{"cpu", 1010}},
+		},
+		"for the whole pod": {
+			spec: corev1.PodSpec{
+				Resources: &corev1.ResourceRequirements{Requests: amounts("cpu", "3")}, Containers: []corev1.Container{container("cpu", "1")},
+			},
+			want: Resources{{"cpu", 3000}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := RequestsOf(&corev1.Pod{Spec: test.spec})
+			assert.True(t, test.want.Equal(got), "%v, want %v", got, test.want)
+			assert.True(t, got.Equal(ResourcesOf(got.List())), "%v", got.List())
+		})
+	}
+}
+
+func TestResourcesAreAdded(t *testing.T) {
+	sum := Resources(nil).Plus(Resources{{"cpu", 2}, {"pods", 1}}, 1).Plus(Resources{{"b", 1}, {"cpu", 1}}, 2)
+	assert.Equal(t, Resources{{"b", 2}, {"cpu", 4}, {"pods", 1}}, sum)
+	assert.Equal(t, Resources{{"cpu", 4}}, sum.Plus(Resources{{"b", 2}, {"pods", 1}}, -1))
+	assert.Equal(t, Resources{{"b", 2}, {"cpu", 4}, {"pods", 1}}, sum, "no value is written to")
+}
+
+func TestANodeThatOffersSomethingElseIsNotTheSame(t *testing.T) {
+	node := func(pairs ...string) Node {
+		return ViewNode(&corev1.Node{Status: corev1.NodeStatus{Allocatable: amounts(pairs...)}})
+	}
+	before, same, other := node("cpu", "1000m"), node("cpu", "1"), node("cpu", "1", "example.com/gpu", "1")
+	assert.True(t, before.Same(&same))
+	assert.False(t, before.Same(&other))
+}

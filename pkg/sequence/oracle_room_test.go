@@ -1,0 +1,147 @@
+package sequence
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// hasTurn reports whether there is room for the pod on the nodes that are coming, beside those like it that come before it.
+func (o *oracle) hasTurn(p *corev1.Pod, coming []*corev1.Node) bool {
+	for _, node := range coming {
+		if node.Status.Allocatable == nil {
+			return true
+		}
+	}
+	places, before := 0, 0
+	for _, node := range coming {
+		on := 0
+		for o.fits(p, node, on+1) {
+			on++
+		}
+		places += on
+	}
+	for _, other := range o.pods {
+		if other != p && o.isLike(p, other) && o.comesBefore(other, p) {
+			before++
+		}
+	}
+	return before < places
+}
+
+// fits reports whether so many pods like this one fit on the node beside those that are there.
+func (o *oracle) fits(p *corev1.Pod, node *corev1.Node, pods int) bool {
+	used := o.used[node.Name]
+	have, count := node.Status.Allocatable[corev1.ResourcePods], used[corev1.ResourcePods]
+	if have.Value() < count.Value()+int64(pods) {
+		return false
+	}
+	for _, c := range p.Spec.Containers {
+		for name, want := range c.Resources.Requests {
+			have, sum := node.Status.Allocatable[name], used[name]
+			for range pods {
+				sum.Add(want)
+			}
+			if want.Sign() > 0 && have.Cmp(sum) < 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isLike reports whether both pods wait for nodes, may use the same ones, and ask for the same there.
+func (o *oracle) isLike(p, other *corev1.Pod) bool {
+	if other.Spec.NodeName != "" || other.DeletionTimestamp != nil || other.Spec.SchedulerName != oracleScheduler {
+		return false
+	}
+	if _, pinned := o.pinnedTo(other); pinned {
+		return false
+	}
+	return o.inLine(p) == o.inLine(other)
+}
+
+// inLine says what pods have in common that wait for the same.
+func (o *oracle) inLine(p *corev1.Pod) string {
+	type part struct {
+		Sequence string
+		Group    int
+	}
+	line := struct {
+		Selector    map[string]string
+		Affinity    *corev1.Affinity
+		Tolerations []corev1.Toleration
+		Requests    []corev1.ResourceRequirements
+		Parts       []part
+	}{Selector: p.Spec.NodeSelector, Affinity: p.Spec.Affinity, Tolerations: p.Spec.Tolerations}
+	for _, c := range p.Spec.Containers {
+		line.Requests = append(line.Requests, c.Resources)
+	}
+	for _, v := range o.nodeViews(p) {
+		if i := groupOf(v, p); !waitsForNone(v.PodSequence, i) || v.Spec.Suspend {
+			line.Parts = append(line.Parts, part{v.Name, i})
+		}
+	}
+	slices.SortFunc(line.Parts, func(a, b part) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	text, err := json.Marshal(line)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// comesBefore reports whether the scheduler would try the one pod before the other.
+func (o *oracle) comesBefore(one, other *corev1.Pod) bool {
+	priority := func(p *corev1.Pod) int32 {
+		if p.Spec.Priority == nil {
+			return 0
+		}
+		return *p.Spec.Priority
+	}
+	if a, b := priority(one), priority(other); a != b {
+		return a > b
+	}
+	if !one.CreationTimestamp.Equal(&other.CreationTimestamp) {
+		return one.CreationTimestamp.Before(&other.CreationTimestamp)
+	}
+	if one.Namespace != other.Namespace {
+		return one.Namespace < other.Namespace
+	}
+	return one.Name < other.Name
+}
+
+// randomRequests are those of a pod, most often of few kinds, so that pods compete.
+func (w *world) randomRequests() []corev1.Container {
+	amounts := pick(w, "", "", "cpu=1", "cpu=2", "example.com/gpu=1")
+	if amounts == "" {
+		return nil
+	}
+	return []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: resourcesOf(amounts)}}}
+}
+
+// randomRoom is what a node offers, or what is used of it.
+func (w *world) randomRoom() corev1.ResourceList {
+	return resourcesOf(pick(w, "", "pods=1", "pods=3", "pods=9 cpu=1", "pods=9 cpu=4500m", "pods=9 cpu=2 example.com/gpu=1", "pods=9 example.com/gpu=2"))
+}
+
+// resourcesOf reads amounts, such as: cpu=1 pods=10.
+func resourcesOf(text string) corev1.ResourceList {
+	var list corev1.ResourceList
+	for pair := range strings.FieldsSeq(text) {
+		if list == nil {
+			list = corev1.ResourceList{}
+		}
+		name, amount, _ := strings.Cut(pair, "=")
+		list[corev1.ResourceName(name)] = resource.MustParse(amount)
+	}
+	return list
+}
+
+// stepUse has somebody say what is used of a node.
+func (w *world) stepUse() event {
+	return event{verb: verbUse, node: pick(w, "node-0", "node-1", "node-2", "node-3"), used: w.randomRoom()}
+}

@@ -1,0 +1,188 @@
+package sequence
+
+import (
+	"cmp"
+	"container/heap"
+	"iter"
+	"strings"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/placement"
+)
+
+// No more pods are held for nodes on the way than fit there. The pods of an equivalence class ask for the same resources, so it
+// has one number, its room: how many of them fit on the nodes that are on the way to it. The first of its pods, in the order in
+// which the scheduler's queue has them, are held for this room; the others are let through.
+//
+// Each equivalence class counts by itself, though several may wait for the same nodes. So pods may be held that do not fit
+// because those of another class take the room. No pod is let through that fits.
+
+// line has the pods of an equivalence class. Those that the room is for are apart from those for which it is too small.
+type line struct {
+	within podHeap // the last of them on top
+	beyond podHeap // the first of them on top
+}
+
+// seat is a pod's place in the line of its equivalence class.
+type seat struct {
+	index  int32
+	within bool // the room is for the pod
+}
+
+func newLine() line { return line{within: podHeap{last: true}} }
+
+func (l *line) len() int { return len(l.within.pods) + len(l.beyond.pods) }
+
+// all returns the pods in no order. The line must not change meanwhile.
+func (l *line) all() iter.Seq[*pod] {
+	return func(yield func(*pod) bool) {
+		for _, some := range [2]*podHeap{&l.within, &l.beyond} {
+			for _, p := range some.pods {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (l *line) push(p *pod, room int) {
+	if len(l.within.pods) < room || (len(l.within.pods) > 0 && p.before(l.within.pods[0])) {
+		heap.Push(&l.within, p)
+	} else {
+		heap.Push(&l.beyond, p)
+	}
+}
+
+func (l *line) remove(p *pod) {
+	if p.seat.within {
+		heap.Remove(&l.within, int(p.seat.index))
+	} else {
+		heap.Remove(&l.beyond, int(p.seat.index))
+	}
+}
+
+// divide gives the room to the first pods of the line, and passes those to moved for which that is new.
+func (l *line) divide(room int, moved func(*pod)) {
+	shift := func(from, to *podHeap) {
+		p := heap.Pop(from).(*pod)
+		heap.Push(to, p)
+		moved(p)
+	}
+	for len(l.within.pods) > room {
+		shift(&l.within, &l.beyond)
+	}
+	for len(l.within.pods) < room && len(l.beyond.pods) > 0 {
+		shift(&l.beyond, &l.within)
+	}
+}
+
+// before reports whether the scheduler's queue has the pod before another one: by priority, and then the older one.
+func (p *pod) before(other *pod) bool {
+	return cmp.Or(
+		cmp.Compare(other.Wants().Priority, p.Wants().Priority), p.CreatedAt.Time().Compare(other.CreatedAt.Time()),
+		strings.Compare(p.Namespace, other.Namespace), strings.Compare(p.Name, other.Name),
+	) < 0
+}
+
+// sameTurn reports whether another version of the pod has the same place in the line.
+func (p *pod) sameTurn(other *pod) bool {
+	return p.UID == other.UID && p.CreatedAt == other.CreatedAt && p.Wants().Priority == other.Wants().Priority
+}
+
+// podHeap implements heap.Interface.
+type podHeap struct {
+	pods []*pod
+	last bool // on top is the last pod, and they have a room
+}
+
+func (h *podHeap) Len() int           { return len(h.pods) }
+func (h *podHeap) Less(i, j int) bool { return h.pods[i].before(h.pods[j]) != h.last }
+
+func (h *podHeap) Swap(i, j int) {
+	h.pods[i], h.pods[j] = h.pods[j], h.pods[i]
+	h.pods[i].seat.index, h.pods[j].seat.index = int32(i), int32(j)
+}
+
+// Push implements heap.Interface.
+func (h *podHeap) Push(x any) {
+	p := x.(*pod)
+	p.seat = seat{index: int32(len(h.pods)), within: h.last}
+	h.pods = append(h.pods, p)
+}
+
+// Pop implements heap.Interface.
+func (h *podHeap) Pop() any {
+	end := len(h.pods) - 1
+	p := h.pods[end]
+	h.pods[end] = nil
+	h.pods = h.pods[:end]
+	return p
+}
+
+// holds reports whether the pod, which is of this equivalence class, must wait for nodes that are on the way.
+func (c *equivalenceClass) holds(p *pod) bool { return c.nodes.Held() && p.seat.within }
+
+// set enters what a node is to the equivalence class.
+func (c *equivalenceClass) set(n *node, state placement.State) {
+	if c.nodes.At(n.slot) == placement.OnTheWay {
+		c.room -= n.roomFor(c.requests)
+	}
+	if c.nodes.Set(n.slot, state); state == placement.OnTheWay {
+		c.room += n.roomFor(c.requests)
+	}
+}
+
+func (n *node) roomFor(requests inventory.Resources) int {
+	return placement.Room(n.Allocatable, n.used, requests)
+}
+
+// changeRoom has the equivalence classes that wait for a node look at its room as it is now. before is the node as it was.
+func (all *nodes) changeRoom(before, now *node, tx *transaction) {
+	for r := range all.requirements.all() {
+		if !r.suitable.Has(now.slot) {
+			continue
+		}
+		for c := range r.classes {
+			more := now.roomFor(c.requests) - before.roomFor(c.requests)
+			if more != 0 && c.nodes.At(now.slot) == placement.OnTheWay {
+				c.room += more
+				tx.touchClass(c)
+			}
+		}
+	}
+}
+
+// use enters what the pods on a node ask for.
+func (all *nodes) use(name string, used inventory.Resources, tx *transaction) {
+	if len(used) == 0 {
+		delete(all.used, name)
+	} else {
+		all.used[name] = used
+	}
+	if n := all.byName[name]; n != nil && !n.used.Equal(used) {
+		before := &node{Node: inventory.Node{Allocatable: n.Allocatable}, used: n.used}
+		n.used = used
+		all.changeRoom(before, n, tx)
+	}
+}
+
+// divide gives the pods of the equivalence class the room that there is now.
+func (all *nodes) divide(c *equivalenceClass) {
+	c.line.divide(c.room, func(p *pod) { all.moved = append(all.moved, p) })
+}
+
+// settleRoom has those pods looked at that are within the room now and were not, or the other way round. If the whole equivalence
+// class is held now, or is not any more, all its pods are looked at anyway.
+func (all *nodes) settleRoom(tx *transaction) {
+	for _, c := range tx.classes {
+		all.divide(c)
+	}
+	for _, p := range all.moved {
+		if p.class != nil && p.class.nodes.Held() && p.class.published.held {
+			tx.pods = append(tx.pods, p)
+		}
+	}
+	clear(all.moved)
+	all.moved = all.moved[:0]
+}
