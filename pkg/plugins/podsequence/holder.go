@@ -25,6 +25,7 @@ type holder struct {
 	args   Args
 	handle fwk.Handle
 	pods   listersv1.PodLister
+	use    *nodeUse
 
 	// profiles are the scheduler names that this holder acts for. They are complete before run begins: the framework
 	// makes all profiles before it starts any informer.
@@ -98,6 +99,9 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 	pods := factory.Core().V1().Pods()
 	h := newHolder(args, pods.Lister(), handle.ProfileName())
 	h.handle = handle
+	if _, err := pods.Informer().AddEventHandler(h.use); err != nil {
+		return nil, fmt.Errorf("watch what pods take on nodes: %w", err)
+	}
 	holders[factory] = h
 	nodesSynced, podsSynced := factory.Core().V1().Nodes().Informer().HasSyncedChecker().Done(), pods.Informer().HasSyncedChecker().Done()
 	go func() {
@@ -111,7 +115,7 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 
 func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
 	return &holder{
-		args: args, pods: pods, profiles: sets.New(profile),
+		args: args, pods: pods, use: newNodeUse(), profiles: sets.New(profile),
 		unasked: map[types.UID]*v1.Pod{}, early: map[types.UID]earlyPod{},
 		binds: make(chan struct{}, maxBindsAtOnce),
 	}
@@ -149,6 +153,11 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 	running.Go(func() {
 		if await(ctx, podsSynced) {
 			f.writer.Run(ctx)
+		}
+	})
+	running.Go(func() {
+		if await(ctx, podsSynced) { // not once for each pod of the first list
+			h.use.publish(ctx, source.ApplyNodeUse)
 		}
 	})
 	source.Run(ctx)
