@@ -49,11 +49,11 @@ func SelectorOf(in *v1alpha1.LabelSelector) (labels.Selector, error) { return sp
 // WorkloadKinds returns the table of the kinds of workloads that the engine takes.
 func WorkloadKinds() []WorkloadRow { return inventory.WorkloadKinds }
 
-// OnePod is what a pod takes of the number of pods that a node may have.
-var OnePod = Resources{{Name: corev1.ResourcePods, Amount: 1}}
-
 // RequestsOf returns what a pod asks of its node, without that it is one pod.
 func RequestsOf(pod *corev1.Pod) Resources { return inventory.RequestsOf(pod) }
+
+// TakenBy returns what a pod takes of its node, also of the number of pods there; nothing if it has no node or has ended.
+func TakenBy(pod *corev1.Pod) Resources { return inventory.TakenBy(pod) }
 
 // The kinds of workloads that the engine takes, and pods.
 const (

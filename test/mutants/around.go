@@ -12,6 +12,8 @@ func ofFeed() []mutant {
 	return []mutant{
 		{feedPath + "known.go", "return pod.Moment > 0 && pod.Moment <= k.moment", "return pod.Moment <= k.moment",
 			"a list answers for a pod that the engine has not seen", feed, ""},
+		{feedPath + "trim.go", "trimmed.Spec.Priority, trimmed.Spec.Containers = pod.Spec.Priority, trimContainers(pod)", "trimmed.Spec.Containers = nil",
+			"pods that were listed request nothing", feed, ""},
 		{feedPath + "known.go", "if comparable && !after(", "if (comparable || pod.Moment > 0) && !after(",
 			"versions of two etcds are compared", feed, ""},
 		{feedPath + "kind.go", "if established(&definitions.Items[i]) {", "if false && established(&definitions.Items[i]) {",
@@ -91,6 +93,8 @@ func ofPlugin() []mutant {
 			"pods are evicted for one that no eviction helps", plugin, ""},
 		{pluginPath + "holder.go", "if !h.args.equal(args) {", "if false {",
 			"profiles with other arguments share an engine", plugin, ""},
+		{pluginPath + "nodeuse.go", "u.add(nodeBefore, takenBefore, -1)", "u.add(nodeBefore, nil, -1)",
+			"pods that are gone still use their nodes", plugin, ""},
 		{pluginPath + "nodes.go", "if d := data.(placement).Open(node); d.Held {", "if d := data.(placement).Open(node); d.Held && d.Groups < 0 {",
 			"every node is open", plugin, ""},
 	}

@@ -71,10 +71,13 @@ func (u *nodeUse) add(node string, taken sequence.Resources, times int64) {
 // taken returns on which node a pod takes something, and what; no node if it takes nothing.
 func taken(obj any) (node string, all sequence.Resources) {
 	pod, ok := obj.(*v1.Pod)
-	if !ok || pod.Spec.NodeName == "" || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+	if !ok {
 		return "", nil
 	}
-	return pod.Spec.NodeName, sequence.RequestsOf(pod).Plus(sequence.OnePod, 1)
+	if all = sequence.TakenBy(pod); all == nil {
+		return "", nil
+	}
+	return pod.Spec.NodeName, all
 }
 
 // publish passes on the sums that change until the context ends. What changes while one is passed on is passed on once.

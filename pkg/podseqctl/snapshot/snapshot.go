@@ -74,6 +74,9 @@ func (s *Snapshot) feed() {
 	s.confirm(e.Tick(s.Now))
 	s.confirm(e.ReplaceNamespaces(s.Namespaces, version))
 	s.confirm(e.ReplaceNodes(s.Nodes, version))
+	for node, used := range s.nodeUse() {
+		s.confirm(e.ApplyNodeUse(node, used))
+	}
 	for kind, objects := range s.Workloads {
 		s.confirm(e.ReplaceWorkloads(kind, objects, version))
 	}
@@ -94,6 +97,17 @@ func (s *Snapshot) feed() {
 	s.confirm(e.ReplaceSequences(stored, version))
 	s.confirm(e.ReplaceClusterSequences(cluster, version))
 	s.confirm(e.Tick(s.Now))
+}
+
+// nodeUse is what the pods that were read take of their nodes. There may be more pods on these nodes, of other namespaces.
+func (s *Snapshot) nodeUse() map[string]sequence.Resources {
+	used := map[string]sequence.Resources{}
+	for _, pod := range s.Pods {
+		if taken := sequence.TakenBy(pod); taken != nil {
+			used[pod.Spec.NodeName] = used[pod.Spec.NodeName].Plus(taken, 1)
+		}
+	}
+	return used
 }
 
 // confirm answers the engine's questions: nothing is missing from a snapshot.
