@@ -189,7 +189,7 @@ func (e *Engine) ReplaceNodes(objects []*corev1.Node, version string) Changes {
 func (e *Engine) ApplyNodeUse(node string, used Resources) Changes {
 	return e.settleAfter(func() *transaction {
 		tx := &transaction{}
-		e.nodes.use(node, used, tx)
+		e.nodes.use(node, used)
 		return tx
 	})
 }

@@ -175,10 +175,11 @@ func (all *nodes) classify(p *pod, needs []membership, prepared *equivalenceClas
 		return
 	}
 	if at := p.Wants().Pin(); at != nil {
-		if p.pin == nil || p.pin.Pin != *at || !slices.Equal(p.pin.needs, needs) {
+		if p.pin == nil || p.pin.Pin != *at || !slices.Equal(p.pin.needs, needs) || !p.pin.requests.Equal(p.Wants().Requests) {
 			all.declassify(p)
-			p.pin = &pin{Pin: *at, limits: limits{needs: needs}}
+			p.pin = &pin{Pin: *at, limits: limits{needs: needs}, requests: p.Wants().Requests}
 			insert(all.pinned, *at, p)
+			all.reserve(p.pin, +1)
 		}
 		return
 	}
@@ -201,6 +202,7 @@ func (all *nodes) classify(p *pod, needs []membership, prepared *equivalenceClas
 func (all *nodes) declassify(p *pod) {
 	if p.pin != nil {
 		remove(all.pinned, p.pin.Pin, p)
+		all.reserve(p.pin, -1)
 		p.pin = nil
 	}
 	c := p.class

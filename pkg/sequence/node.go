@@ -14,8 +14,8 @@ type node struct {
 	slot     int       // its place in nodes.slots
 	seenAt   time.Time // when the engine came to know it
 	listedAt uint64    // the engine's moment then
-	// used is what the pods on it ask for, as far as anybody said, see Engine.ApplyNodeUse.
-	used inventory.Resources
+	// taken is what pods that are bound there or pinned to it request, see room.go.
+	taken inventory.Resources
 }
 
 // nodes are all nodes, and who wants to go to which.
@@ -27,8 +27,13 @@ type nodes struct {
 	requirements requirements
 	pinned       map[inventory.Pin]map[*pod]struct{}
 
-	used  map[string]inventory.Resources // by name, also of nodes that are not known yet
-	moved []*pod                         // in this transaction within the room of their equivalence class, or out of it
+	used     map[string]inventory.Resources // by name, also of nodes that are not known yet, see Engine.ApplyNodeUse
+	reserved map[string]inventory.Resources // the same of what pods request that are pinned there by name
+
+	// What changed in this transaction: the names of nodes of which more or less is taken, and pods that are within the room of
+	// their equivalence class now and were not, or the other way round.
+	retaken []string
+	moved   []*pod
 }
 
 func newNodes() nodes {
@@ -38,13 +43,14 @@ func newNodes() nodes {
 		requirements: requirements{byKey: map[string]*requirement{}, classes: map[string]*equivalenceClass{}},
 		pinned:       map[inventory.Pin]map[*pod]struct{}{},
 		used:         map[string]inventory.Resources{},
+		reserved:     map[string]inventory.Resources{},
 	}
 }
 
 // enter gives the node the slot of its earlier version, or any that is free.
 func (all *nodes) enter(n, before *node) {
 	all.byName[n.Name] = n
-	n.used = all.used[n.Name]
+	n.taken = all.takenOn(n.Name)
 	if before != nil {
 		n.slot = before.slot
 	} else if n.slot = len(all.slots); len(all.byName) <= len(all.slots) {

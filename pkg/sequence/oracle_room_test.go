@@ -33,9 +33,9 @@ func (o *oracle) hasTurn(p *corev1.Pod, coming []*corev1.Node) bool {
 	return before < places
 }
 
-// fits reports whether so many pods like this one fit on the node beside those that are there.
+// fits reports whether so many pods like this one fit on the node beside those that are there, and those that will go nowhere else.
 func (o *oracle) fits(p *corev1.Pod, node *corev1.Node, pods int) bool {
-	used := o.used[node.Name]
+	used := o.usedWithPinned(node.Name)
 	have, count := node.Status.Allocatable[corev1.ResourcePods], used[corev1.ResourcePods]
 	if have.Value() < count.Value()+int64(pods) {
 		return false
@@ -52,6 +52,35 @@ func (o *oracle) fits(p *corev1.Pod, node *corev1.Node, pods int) bool {
 		}
 	}
 	return true
+}
+
+func (o *oracle) usedWithPinned(node string) corev1.ResourceList {
+	used := corev1.ResourceList{}
+	add := func(list corev1.ResourceList) {
+		for name, amount := range list {
+			sum := used[name]
+			sum.Add(amount)
+			used[name] = sum
+		}
+	}
+	add(o.used[node])
+	for _, p := range o.pods {
+		names, pinned := o.pinnedTo(p)
+		if !pinned || names == nil || p.Spec.Affinity == nil || names[0] != node || !o.waitsForNodes(p) {
+			continue
+		}
+		add(resourcesOf("pods=1"))
+		for _, c := range p.Spec.Containers {
+			add(c.Resources.Requests)
+		}
+	}
+	return used
+}
+
+// waitsForNodes reports whether the pod has no node yet, and some sequence keeps it from some.
+func (o *oracle) waitsForNodes(p *corev1.Pod) bool {
+	return p.Spec.NodeName == "" && p.DeletionTimestamp == nil && p.Spec.SchedulerName == oracleScheduler &&
+		slices.ContainsFunc(o.nodeViews(p), func(v *view) bool { return !waitsForNone(v.PodSequence, groupOf(v, p)) || v.Spec.Suspend })
 }
 
 // isLike reports whether both pods wait for nodes, may use the same ones, and ask for the same there.

@@ -14,6 +14,7 @@ import (
 type pin struct {
 	inventory.Pin
 	limits
+	requests inventory.Resources // as reserved, see nodes.reserve
 }
 
 // nodesOf are the names of the nodes that a pin means: usually one.

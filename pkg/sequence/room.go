@@ -14,6 +14,9 @@ import (
 // has one number, its room: how many of them fit on the nodes that are on the way to it. The first of its pods, in the order in
 // which the scheduler's queue has them, are held for this room; the others are let through.
 //
+// Of a node, what its pods request is taken, and what pods request that are pinned to it by name and not bound yet, as those of
+// DaemonSets are.
+//
 // Each equivalence class counts by itself, though several may wait for the same nodes. So pods may be held that do not fit
 // because those of another class take the room. No pod is let through that fits.
 
@@ -134,7 +137,7 @@ func (c *equivalenceClass) set(n *node, state placement.State) {
 }
 
 func (n *node) roomFor(requests inventory.Resources) int {
-	return placement.Room(n.Allocatable, n.used, requests)
+	return placement.Room(n.Allocatable, n.taken, requests)
 }
 
 // changeRoom has the equivalence classes that wait for a node look at its room as it is now. before is the node as it was.
@@ -153,18 +156,50 @@ func (all *nodes) changeRoom(before, now *node, tx *transaction) {
 	}
 }
 
-// use enters what the pods on a node ask for.
-func (all *nodes) use(name string, used inventory.Resources, tx *transaction) {
-	if len(used) == 0 {
-		delete(all.used, name)
-	} else {
-		all.used[name] = used
+// use enters what the pods that are bound to a node request.
+func (all *nodes) use(name string, used inventory.Resources) {
+	enterResources(all.used, name, used)
+	all.retaken = append(all.retaken, name)
+}
+
+// reserve enters what a pod requests that is pinned to a node by name, or takes it out. While the pod is being bound it may
+// count twice or not at all for a moment: what is used of the node is known from elsewhere.
+func (all *nodes) reserve(at *pin, sign int64) {
+	if at.Node == "" {
+		return
 	}
-	if n := all.byName[name]; n != nil && !n.used.Equal(used) {
-		before := &node{Node: inventory.Node{Allocatable: n.Allocatable}, used: n.used}
-		n.used = used
+	enterResources(all.reserved, at.Node, all.reserved[at.Node].Plus(at.requests, sign).Plus(inventory.OnePod, sign))
+	all.retaken = append(all.retaken, at.Node)
+}
+
+func enterResources(of map[string]inventory.Resources, node string, now inventory.Resources) {
+	if len(now) == 0 {
+		delete(of, node)
+	} else {
+		of[node] = now
+	}
+}
+
+func (all *nodes) takenOn(name string) inventory.Resources {
+	if reserved := all.reserved[name]; len(reserved) > 0 {
+		return all.used[name].Plus(reserved, 1)
+	}
+	return all.used[name]
+}
+
+// retake has the equivalence classes look at the room of nodes of which more or less is taken now.
+func (all *nodes) retake(tx *transaction) {
+	for _, name := range all.retaken {
+		n, taken := all.byName[name], all.takenOn(name)
+		if n == nil || n.taken.Equal(taken) {
+			continue
+		}
+		before := &node{Node: inventory.Node{Allocatable: n.Allocatable}, taken: n.taken}
+		n.taken = taken
 		all.changeRoom(before, n, tx)
 	}
+	clear(all.retaken)
+	all.retaken = all.retaken[:0]
 }
 
 // divide gives the pods of the equivalence class the room that there is now.
@@ -175,6 +210,7 @@ func (all *nodes) divide(c *equivalenceClass) {
 // settleRoom has those pods looked at that are within the room now and were not, or the other way round. If the whole equivalence
 // class is held now, or is not any more, all its pods are looked at anyway.
 func (all *nodes) settleRoom(tx *transaction) {
+	all.retake(tx)
 	for _, c := range tx.classes {
 		all.divide(c)
 	}
