@@ -19,18 +19,20 @@ type namespaceFacts struct {
 	// allows is the list of namespaces whose sequences may hold its pods, as it is written.
 	allows string
 	labels labels.Set
+	going  bool // it is being deleted, and with it all that is in it
 }
 
 func factsOfNamespace(namespace *corev1.Namespace) facts {
 	return &namespaceFacts{
 		stamp: newestStamp(namespace), name: namespace.Name,
 		allows: namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation], labels: namespace.Labels,
+		going: namespace.DeletionTimestamp != nil,
 	}
 }
 
 func (f *namespaceFacts) says(other facts) bool {
 	o, ok := other.(*namespaceFacts)
-	return ok && f.allows == o.allows && maps.Equal(f.labels, o.labels)
+	return ok && f.allows == o.allows && f.going == o.going && maps.Equal(f.labels, o.labels)
 }
 
 func (f *namespaceFacts) as(e event) event {
@@ -58,9 +60,15 @@ func (w *world) putNamespace(f *namespaceFacts, deleted bool) {
 	if deleted {
 		delete(w.allows, f.name)
 		delete(w.labels, f.name)
+		w.going.Delete(f.name)
 		return
 	}
 	w.allows[f.name], w.labels[f.name] = f.allows, f.labels
+	if f.going {
+		w.going.Insert(f.name)
+	} else {
+		w.going.Delete(f.name) // another one of the name
+	}
 }
 
 // refused is a sequence that the namespace to which it points does not allow. It is out of force.

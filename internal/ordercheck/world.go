@@ -15,6 +15,7 @@ type world struct {
 	nodes       map[string]*nodeFacts
 	allows      map[string]string              // by namespace, whose sequences it lets hold its pods
 	labels      map[string]labels.Set          // by namespace
+	going       sets.Set[string]               // namespaces that are being deleted
 	seen        sets.Set[types.NamespacedName] // names that some pod has had
 	wasReady    sets.Set[types.NamespacedName] // names of which some pod has been ready
 }
@@ -58,6 +59,7 @@ func newWorld() *world {
 		nodes:       map[string]*nodeFacts{},
 		allows:      map[string]string{},
 		labels:      map[string]labels.Set{},
+		going:       sets.New[string](),
 		seen:        sets.New[types.NamespacedName](),
 		wasReady:    sets.New[types.NamespacedName](),
 	}

@@ -11,7 +11,9 @@ import (
 
 // trimNamespace keeps of a namespace what the engine looks at.
 func trimNamespace(namespace *corev1.Namespace) *corev1.Namespace {
-	trimmed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion, Labels: namespace.Labels}}
+	trimmed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion, Labels: namespace.Labels,
+		DeletionTimestamp: namespace.DeletionTimestamp,
+	}}
 	if list, given := namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation]; given {
 		trimmed.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: list}
 	}

@@ -29,7 +29,11 @@ func (k *knowledge) applyNamespace(object *corev1.Namespace, tx *transaction) {
 		return
 	}
 	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
-	k.consents.facts[object.Name] = namespaceFacts{text, object.Labels, object.ResourceVersion}
+	going := object.DeletionTimestamp != nil
+	k.consents.facts[object.Name] = namespaceFacts{text, object.Labels, object.ResourceVersion, going}
+	if before.going != going {
+		k.workloads.setNamespaceGoing(object.Name, going, tx)
+	}
 	if !known || before.text != text {
 		k.consultAll(object.Name, tx)
 	}
@@ -39,6 +43,9 @@ func (k *knowledge) applyNamespace(object *corev1.Namespace, tx *transaction) {
 }
 
 func (k *knowledge) removeNamespace(namespace string, tx *transaction) {
+	if k.consents.facts[namespace].going {
+		k.workloads.setNamespaceGoing(namespace, false, tx)
+	}
 	delete(k.consents.facts, namespace)
 	k.consultAll(namespace, tx)
 	k.relabel(namespace, tx)

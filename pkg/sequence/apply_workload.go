@@ -51,6 +51,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 	if old != nil && !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
 		return
 	}
+	view.NamespaceGoing = k.consents.facts[view.Namespace].going
 	if old != nil && old.SamePods(&view.Workload) {
 		k.workloads.refresh(old, view, tx)
 		return
@@ -92,7 +93,7 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	}
 	due, completed, going := w.due, view.Complete && !w.Complete, view.IsGoing() != w.IsGoing()
 	demands, superseded, onNode, revision, hashes, peers, failed := w.demands, w.Superseded, w.onNode, w.Revision, w.NewestHashes, w.peers, w.Failed
-	*w = *view
+	*w = *view // whether its namespace goes has been entered into the view
 	w.demands, w.Superseded, w.onNode, w.NewestHashes, w.peers = demands, superseded, onNode, hashes, peers
 	if w.Failed && !failed {
 		tx.failed = append(tx.failed, w)
@@ -112,6 +113,17 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	for _, demand := range w.demands {
 		demand.countNames()
 		demand.update(completed, tx)
+	}
+}
+
+// setNamespaceGoing enters whether the namespace of workloads is being deleted.
+func (all *workloads) setNamespaceGoing(namespace string, going bool, tx *transaction) {
+	for w := range all.byNamespace[namespace] {
+		w.NamespaceGoing = going
+		for _, demand := range w.demands {
+			demand.update(false, tx)
+		}
+		w.touchDue(nil, tx)
 	}
 }
 

@@ -194,7 +194,7 @@ func TestAGroupOfTwoNamespacesIsConfirmedInBoth(t *testing.T) {
 			waits := makePod("app", "3").Namespace("app").Label("tier", "app").Obj()
 			s.settle(s.ApplyPod(waits))
 			asked := s.ApplyPod(readyPod("db", "db-0", "store", "10")).Questions
-			require.Len(s, asked, 2)
+			require.Len(s, asked, 3, "about both namespaces, and about which there are")
 			for subject, question := range asked {
 				if subject.Namespace == first {
 					s.Confirm(subject, question.Moment)

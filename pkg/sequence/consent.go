@@ -31,6 +31,8 @@ type namespaceFacts struct {
 	text    string
 	labels  map[string]string
 	version string
+	// going reports that the namespace is being deleted, and with it, one after the other, all that is in it.
+	going bool
 }
 
 func newConsents() consents {

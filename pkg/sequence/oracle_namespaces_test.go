@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,8 +113,12 @@ func (w *world) stepNamespaces(*comparison) []event {
 			w.drop("Namespace", namespace)
 			return nil
 		case 1: // gone and made again, with only the second event seen
-			namespace.UID = ""
+			namespace.UID, namespace.DeletionTimestamp = "", nil
 		}
+	}
+	if namespace.UID != "" && w.oneIn(6) {
+		now := metav1.NewTime(w.clock.Truncate(time.Second))
+		namespace.DeletionTimestamp = &now
 	}
 	namespace.Labels = w.namespaceLabels()
 	w.put("Namespace", namespace)

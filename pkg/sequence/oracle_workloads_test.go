@@ -279,6 +279,12 @@ func isOfHash(p *corev1.Pod, hash string) bool {
 	return made && hash != "" && p.Labels["controller-revision-hash"] == hash
 }
 
+// namespaceGoes reports whether the namespace of a workload is being deleted.
+func (o *oracle) namespaceGoes(w metav1.Object) bool {
+	namespace := o.objects["Namespace"][w.GetNamespace()]
+	return namespace != nil && namespace.GetDeletionTimestamp() != nil
+}
+
 // needsNone reports whether the group is satisfied whatever there is of it.
 func needsNone(g v1alpha1.PodGroup) bool {
 	return g.MinAvailable != nil && g.MinAvailable.Type == intstr.Int && g.MinAvailable.IntVal <= 0
@@ -303,7 +309,7 @@ func (o *oracle) count(v *view, i int) groupCount {
 		}
 		anything = true
 		complete, at := jobCompletedAt(w)
-		going = going || (w.GetDeletionTimestamp() != nil && !complete)
+		going = going || (w.GetDeletionTimestamp() != nil && !complete) || o.namespaceGoes(w)
 		expected, observed := wanted(w, requirementOf(g))
 		claimed, ordinals := sets.New[string](), ordinalsOf(w)
 		for name := range ordinals {

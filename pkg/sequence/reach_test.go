@@ -16,7 +16,7 @@ import (
 
 var csiKey = types.NamespacedName{Name: "csi"}
 
-// What turns ready across namespaces is confirmed for all of them, and for the Namespaces where labels select them.
+// What turns ready across namespaces is confirmed for all of them, and for the Namespaces: labels may select them, and they may be going.
 func TestWhatIsAskedAcrossNamespaces(t *testing.T) {
 	tests := map[string]struct {
 		namespaces []string
@@ -24,8 +24,11 @@ func TestWhatIsAskedAcrossNamespaces(t *testing.T) {
 		known      int // namespaces of the red team
 		want       []Subject
 	}{
-		"one namespace":          {namespaces: []string{"a"}, want: []Subject{{Namespace: "a", Kinds: OfWorkloads}}},
-		"each of a few":          {namespaces: []string{"a", "b"}, want: []Subject{{Namespace: "a", Kinds: OfWorkloads}, {Namespace: "b", Kinds: OfWorkloads}}},
+		"one namespace": {namespaces: []string{"a"}, want: []Subject{{Namespace: "a", Kinds: OfWorkloads}, {Kinds: OfNamespaces}}},
+		"each of a few": {
+			namespaces: []string{"a", "b"},
+			want:       []Subject{{Namespace: "a", Kinds: OfWorkloads}, {Namespace: "b", Kinds: OfWorkloads}, {Kinds: OfNamespaces}},
+		},
 		"none that is selected":  {selector: &v1alpha1.LabelSelector{}, want: []Subject{{Kinds: OfNamespaces}}},
 		"one that is selected":   {selector: &v1alpha1.LabelSelector{}, known: 1, want: []Subject{{Namespace: "team-0", Kinds: OfWorkloads}, {Kinds: OfNamespaces}}},
 		"many that are selected": {selector: &v1alpha1.LabelSelector{}, known: confirmation.ManyNamespaces + 1, want: []Subject{{Kinds: OfWorkloads}, {Kinds: OfNamespaces}}},

@@ -127,6 +127,10 @@ func (s *scenario) parseNamespace(t *testing.T, d *datadriven.TestData, name str
 			addLabels(ns.Labels, arg.Vals)
 			continue
 		}
+		if arg.Key == "terminating" {
+			ns.DeletionTimestamp = ptr.To(s.now())
+			continue
+		}
 		if arg.Key != "allow" {
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}

@@ -43,7 +43,7 @@ import (
 //	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned] [offers=(RESOURCE=N,...)]
 //	node-use NAME [used=(RESOURCE=N,...)]    what the pods on the node ask for together
 //	remove-node NAME
-//	namespace NAME [allow=(NS,NS)] [labels=(k=v)]
+//	namespace NAME [allow=(NS,NS)] [labels=(k=v)] [terminating]
 //	remove-namespace NAME
 //	sleep DURATION      lets time pass, and tells when the engine wants to be told of the time next
 //	why NAME            what the pod waits for

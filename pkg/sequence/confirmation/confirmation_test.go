@@ -22,6 +22,7 @@ func TestLabelsOfNamespacesMatterToAllGroupsListedAfterOneThatSelectsThem(t *tes
 		{PodGroup: everything, Namespaces: []string{"web"}},
 	}
 	s := spec.Compile(spec.OfCluster(cluster), nil)
+	s.Cluster = false // else it matters to all groups whether their namespaces are being deleted
 	web := func(int) map[string]struct{} { return map[string]struct{}{"web": {}} }
 	namespaces := Subject{Kinds: OfNamespaces}
 	assert.NotContains(t, SubjectsOf(s, 0b1, web), namespaces)

@@ -42,7 +42,7 @@ func SubjectsOf(s *spec.Sequence, groups spec.GroupSet, namespaces func(group in
 			subjects = append(subjects, Subject{Namespace: name, Kinds: widest})
 		}
 	}
-	if selects {
+	if selects || (s.Cluster && groups != 0) { // what goes with its namespace satisfies nobody
 		subjects = append(subjects, Subject{Kinds: OfNamespaces})
 	}
 	return subjects
