@@ -17,7 +17,11 @@
 //   - a group by selector is satisfied when every workload whose template it selects has, by itself, as many such pods of
 //     its current revision as it should have, and every other member is one, too. Of a StatefulSet only the ordinals count
 //     that it should have. Pods that an earlier group has, and that have not failed, are not expected again. minAvailable
-//     asks for less, and expectedPods for more;
+//     asks for less, and expectedPods for more. While a workload is being deleted, or the namespace that it is in, it is not,
+//     unless the workload is a complete Job;
+//   - a Job that failed, and a pod that failed and has no controller, is expected by its group by selector when it is deleted,
+//     until it has a successor: one of its name, or of the same CronJob or purpose and newer. A sequence that skips the group,
+//     passes it permanently or takes the object out of it does not mind it any more;
 //   - on a node, a group is satisfied when it has a member there, all that it has there are such pods, and every DaemonSet
 //     that it selects and that should run there has a pod there that has not failed. What a pod reached before the Node
 //     object was created does not count. A group is skipped where its nodeSelector does not match;

@@ -2,6 +2,7 @@ package ordercheck
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -119,6 +120,15 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 		"a Job that failed and was created again says for itself what it is": {
 			steps: []step{order("s", tier("db", completed), tier("app")), job("db", "db", 1, 1, failedJob), job("db", "db", 1, 1, failedJob, jobIsGone),
 				job("db", "db", 1, 1, madeAgain, completeJob)},
+		},
+		"a Job that was created after the failure to do the same is a successor": {
+			steps: []step{order("s", tier("db", completed), tier("app")), job("v1", "db", 1, 1, failedJob), passing(2 * time.Second),
+				job("v2", "db", 1, 1, completeJob), job("v1", "db", 1, 1, failedJob, jobIsGone)},
+		},
+		"a Job that was there beside the one that failed is no successor": {
+			steps: []step{order("s", tier("db", completed), tier("app")), job("seed", "db", 1, 1), job("db", "db", 1, 1, failedJob),
+				passing(2 * time.Second), job("db", "db", 1, 1, failedJob, jobIsGone), job("seed", "db", 1, 1, jobIsGone),
+				job("seed", "db", 1, 1, madeAgain, completeJob)}, wantEarly: true,
 		},
 		"a Job that failed and is gone from before the sequence is not missing": {
 			steps: []step{job("db", "db", 1, 1, failedJob), job("db", "db", 1, 1, failedJob, jobIsGone),

@@ -1,11 +1,14 @@
 package ordercheck
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // lost is a Job, or a pod without a controller, that failed and was deleted. Its group expects it until it has a successor.
@@ -17,6 +20,9 @@ type lost struct {
 	cronJob types.UID  // of a Job; empty if it has none
 	labels  labels.Set // of the pod, or of the Job's pods
 	of      func(groupFacts) int
+	// failedAt is when a Job failed, and peers are the names of Jobs of its purpose that were there then.
+	failedAt time.Time
+	peers    sets.Set[string]
 }
 
 func (l *lost) String() string {
@@ -36,25 +42,65 @@ func (ns *namespace) loseJob(f *workloadFacts) {
 		cronJob = ""
 	}
 	if f.job.failed && !ns.superseded(f) {
-		ns.lost = append(ns.lost, &lost{
+		l := &lost{
 			NamespacedName: f.NamespacedName, uid: f.uid, created: f.created, cronJob: cronJob, labels: f.template,
-			of: func(g groupFacts) int { return max(1, f.expects(g.reached)) },
-		})
+			of:       func(g groupFacts) int { return max(1, f.expects(g.reached)) },
+			failedAt: f.job.failedAt, peers: ns.peers[f.uid],
+		}
+		succeeded := false
+		for _, other := range ns.workloads {
+			succeeded = succeeded || other.uid != f.uid && l.isSucceededBy(other)
+		}
+		if !succeeded {
+			ns.lost = append(ns.lost, l)
+		}
 	}
+	delete(ns.peers, f.uid)
 	if cronJob != "" && !f.complete() {
 		ns.unfinished[cronJob] = later(ns.unfinished[cronJob], f.created)
 	}
 }
 
-// findJob ends what a Job succeeds.
+// findJob ends what a Job succeeds, and notes what others there are when it fails.
 func (ns *namespace) findJob(f *workloadFacts) {
 	if f.job == nil {
 		return
 	}
-	ns.lost = slices.DeleteFunc(ns.lost, func(l *lost) bool {
-		younger := l.cronJob != "" && l.cronJob == f.owner.uid && f.youngerThan(l.created, l.Name)
-		return !l.pod && (l.Name == f.Name || younger)
-	})
+	ns.lost = slices.DeleteFunc(ns.lost, func(l *lost) bool { return l.isSucceededBy(f) })
+	if f.job.failed && ns.peers[f.uid] == nil {
+		ns.peers[f.uid] = sets.New[string]()
+		for _, other := range ns.workloads {
+			if other.job != nil && other.uid != f.uid && samePurpose(other.template, f.template) {
+				ns.peers[f.uid].Insert(other.Name)
+			}
+		}
+	}
+}
+
+// isSucceededBy reports whether a Job takes the place of a lost one: by its name, as a younger one of the CronJob, or because it was
+// created after the failure to do the same.
+func (l *lost) isSucceededBy(f *workloadFacts) bool {
+	switch {
+	case l.pod, f.job == nil:
+		return false
+	case l.Name == f.Name:
+		return true
+	case l.cronJob != "":
+		return l.cronJob == f.owner.uid && f.youngerThan(l.created, l.Name)
+	}
+	return !l.failedAt.IsZero() && f.created.After(l.failedAt) && samePurpose(f.template, l.labels) && !l.peers.Has(f.Name)
+}
+
+// samePurpose compares the labels of two templates, but for those that differ from Job to Job and from version to version.
+func samePurpose(a, b labels.Set) bool {
+	purpose := func(all labels.Set) labels.Set {
+		all = maps.Clone(all)
+		maps.DeleteFunc(all, func(key, _ string) bool {
+			return strings.HasSuffix(key, "controller-uid") || strings.HasSuffix(key, "job-name") || key == "helm.sh/chart" || key == "app.kubernetes.io/version"
+		})
+		return all
+	}
+	return maps.Equal(purpose(a), purpose(b))
 }
 
 // losePod notes a pod that goes: it is being deleted, or gone.

@@ -254,7 +254,9 @@ func lagging(by time.Duration) step {
 }
 
 func failedJob(j *batchv1.Job) {
-	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+	j.Status.Conditions = []batchv1.JobCondition{
+		{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(storyBegin)},
+	}
 }
 
 func jobGoesOut(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: storyBegin} }

@@ -60,6 +60,7 @@ type jobFacts struct {
 	complete    bool
 	completedAt time.Time
 	failed      bool
+	failedAt    time.Time
 }
 
 func factsOfWorkload(kind string, object metav1.Object, spec workloadFacts) *workloadFacts {
@@ -149,7 +150,9 @@ func factsOfJob(j *batchv1.Job) facts {
 	job := &jobFacts{completions: number(j.Spec.Completions, parallelism)}
 	for _, c := range j.Status.Conditions {
 		job.complete = job.complete || c.Type == batchv1.JobComplete && c.Status == corev1.ConditionTrue
-		job.failed = job.failed || c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue
+		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
+			job.failed, job.failedAt = true, c.LastTransitionTime.Time
+		}
 	}
 	if j.Status.CompletionTime != nil {
 		job.completedAt = j.Status.CompletionTime.Time

@@ -30,6 +30,8 @@ type namespace struct {
 	// unfinished is, by the UID of a CronJob that still has Jobs, when the newest of its Jobs was created that went before it was complete.
 	unfinished map[types.UID]time.Time
 	lost       []*lost // what failed, is gone, and has no successor yet
+	// peers are, by the UID of a Job that failed, the names of Jobs of its purpose that were there then.
+	peers map[types.UID]sets.Set[string]
 }
 
 // pod is one pod, from its creation to its deletion.
@@ -71,7 +73,7 @@ func (w *world) in(name string) *namespace {
 		ns = &namespace{
 			pods: map[string]*pod{}, owned: map[types.UID]map[string]*pod{}, onNode: map[string]map[string]*pod{},
 			workloads: map[types.UID]*workloadFacts{}, owning: map[types.UID]sets.Set[types.UID]{},
-			unfinished: map[types.UID]time.Time{},
+			unfinished: map[types.UID]time.Time{}, peers: map[types.UID]sets.Set[string]{},
 		}
 		w.byNamespace[name] = ns
 	}

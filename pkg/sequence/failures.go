@@ -65,7 +65,10 @@ func (s *sequence) failedJob(w *workload, group int) v1alpha1.Failure {
 	f := v1alpha1.Failure{
 		Kind: string(inventory.KindJob), Namespace: w.Namespace, Name: w.Name, UID: w.UID, CreatedAt: metav1.NewTime(w.CreatedAt),
 		Pods: int32(min(max(w.Expects(s.groups[group].Required), 1), maxPodsOfFailure)), CronJobUID: w.Owner, Labels: w.Labels,
-		FailedAt: ptr.To(metav1.NewTime(w.FailedAt)), Peers: w.peers,
+		Peers: w.peers,
+	}
+	if !w.FailedAt.IsZero() {
+		f.FailedAt = ptr.To(metav1.NewTime(w.FailedAt))
 	}
 	// A program that was started after the failure does not know the peers that are gone since.
 	for _, recorded := range s.object.Status.Failures {
