@@ -12,6 +12,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/report"
 )
 
 // A Job or a pod without a controller that failed keeps its group from being satisfied also when it is deleted: by its time to live, by
@@ -103,6 +104,17 @@ func failedPod(p *pod) v1alpha1.Failure {
 	}
 }
 
+// isLarge reports whether labels are so many that status, which everybody who watches it carries, cannot have them. Nobody writes such
+// labels but to do harm.
+func isLarge(all map[string]string) bool {
+	const most = 2 << 10
+	size := 0
+	for name, value := range all {
+		size += len(name) + len(value)
+	}
+	return size > most
+}
+
 // maxPodsOfFailure bounds a number of the API that others may have written to status.
 const maxPodsOfFailure = 1 << 30
 
@@ -149,7 +161,7 @@ func (s *sequence) groupOfFailure(f *failure) (int, bool) {
 func (k *knowledge) remember(s *sequence, f *failure, tx *transaction) {
 	group, selected := s.groupOfFailure(f)
 	switch {
-	case s.PerNode, s.refused(), len(s.failures.byUID) >= v1alpha1.MaxFailures:
+	case s.PerNode, s.refused(), len(s.failures.byUID) >= v1alpha1.MaxFailures, isLarge(f.Labels):
 		return
 	case !selected, s.groups[group].Skip, !s.Continuous && s.nodeless.Passed.Has(group):
 		s.failures.end(f.UID)
@@ -307,14 +319,14 @@ func (s *sequence) failuresIn(group int) []v1alpha1.Failure {
 	return in
 }
 
-// allFailures are the failures that status is to have: of members that are gone, and of those that may go.
+// allFailures are the failures that status is to have: first of members that are gone, and then of those that may go.
 func (s *sequence) allFailures() []v1alpha1.Failure {
 	if s.PerNode || s.refused() {
 		return nil
 	}
-	var all []v1alpha1.Failure
+	var all, gone []v1alpha1.Failure
 	for _, f := range s.failures.byUID {
-		all = append(all, f.Failure)
+		gone = append(gone, f.Failure)
 	}
 	for i, g := range s.groups {
 		if g.Skip || (!s.Continuous && s.nodeless.Passed.Has(i)) {
@@ -336,5 +348,6 @@ func (s *sequence) allFailures() []v1alpha1.Failure {
 			}
 		}
 	}
-	return all
+	all = slices.DeleteFunc(all, func(f v1alpha1.Failure) bool { return isLarge(f.Labels) })
+	return report.Failures(append(gone, report.Failures(all, v1alpha1.MaxFailures-len(gone))...), v1alpha1.MaxFailures)
 }

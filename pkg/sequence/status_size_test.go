@@ -10,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -71,4 +73,39 @@ func TestStatusOfTenThousandPodsIsSmall(t *testing.T) {
 	}
 	_, size := statusSize(t, engine, "large")
 	assert.Less(t, size, maxStatusSize)
+}
+
+func TestStatusOfManyFailuresIsSmall(t *testing.T) {
+	engine := newEngine()
+	engine.ApplySequence(MakeSequence(oracleNamespace, "failed").UID("failed").Label("Migrations", "tier", "migrate").Pods("Application", "app").Obj())
+	failed := func(i, bytes int) *batchv1.Job {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+			Namespace: oracleNamespace, Name: fmt.Sprintf("%s-%03d", strings.Repeat("j", 50), i), UID: types.UID(strconv.Itoa(i)),
+			ResourceVersion: strconv.Itoa(i + 1),
+		}}
+		job.Spec.Template.Labels = map[string]string{"tier": "migrate"}
+		for at := 0; at < bytes; at += 100 {
+			job.Spec.Template.Labels[fmt.Sprintf("%040d", at)] = strings.Repeat("v", 60)
+		}
+		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+		return job
+	}
+	for i := range 200 {
+		engine.ApplyWorkload(failed(i, 1900))
+	}
+	for i := range 100 {
+		engine.RemoveWorkload(failed(i, 1900))
+	}
+	status, size := statusSize(t, engine, "failed")
+	assert.Less(t, size, maxStatusSize)
+	assert.Len(t, status.Failures, v1alpha1.MaxFailures)
+	for _, f := range status.Failures {
+		i, err := strconv.Atoi(string(f.UID))
+		require.NoError(t, err)
+		assert.Less(t, i, 100, "those that are gone come first")
+	}
+
+	engine.ApplyWorkload(failed(300, 1<<20))
+	_, again := statusSize(t, engine, "failed")
+	assert.InDelta(t, size, again, 1000, "labels without bound")
 }

@@ -9,12 +9,12 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// Failures brings failures into the form in which status has them: in the same order every time, and no more than it may have.
-func Failures(all []v1alpha1.Failure) []v1alpha1.Failure {
+// Failures brings failures into the form in which status has them: in the same order every time, and no more than so many.
+func Failures(all []v1alpha1.Failure, most int) []v1alpha1.Failure {
 	slices.SortFunc(all, func(a, b v1alpha1.Failure) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
-	return all[:min(len(all), v1alpha1.MaxFailures)]
+	return all[:min(len(all), most)]
 }
 
 // Lost is about a group with members that failed and are gone. anywhere has them named with their namespaces.
