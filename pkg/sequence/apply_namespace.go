@@ -72,6 +72,7 @@ func (k *knowledge) relabel(name string, tx *transaction) {
 		if reach := k.consents.reachOf(s, name); !reach.Equal(s.reaches[name]) {
 			k.changeReach(s, name, reach, tx)
 			k.reviewFailures(s, tx)
+			k.findSuccessors(s, tx)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package sequence
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -31,9 +32,9 @@ func (f *failure) key() inventory.WorkloadKey {
 	return inventory.WorkloadKey{Kind: inventory.Kind(f.Kind), Namespace: f.Namespace, Name: f.Name}
 }
 
-// isSucceededBy reports whether a Job takes the place of the failed one: one of its name, a newer one of its CronJob, or one of the same
-// purpose that was created after the failure under a new name, as each release brings one.
-func (f *failure) isSucceededBy(w *inventory.Workload) bool {
+// isSucceededBy reports whether a Job takes the place of one that failed: one of its name, a newer one of its CronJob, or one of the same
+// purpose and group that was created after the failure under a new name, as each release brings one.
+func (s *sequence) isSucceededBy(f *failure, w *inventory.Workload) bool {
 	switch {
 	case f.Kind != string(w.Kind), f.UID == w.UID:
 		return false
@@ -43,7 +44,14 @@ func (f *failure) isSucceededBy(w *inventory.Workload) bool {
 		failed := inventory.Workload{Name: f.Name, CreatedAt: f.CreatedAt.Time}
 		return f.CronJobUID == w.Owner && w.StartedAfter(&failed)
 	}
-	return f.hasRoleOf(w) && !slices.Contains(f.Peers, w.Name)
+	return f.hasRoleOf(w) && !slices.Contains(f.Peers, w.Name) && s.inGroupOf(f, w)
+}
+
+// inGroupOf reports whether the failed member's group selects the pods of a Job, too.
+func (s *sequence) inGroupOf(f *failure, w *inventory.Workload) bool {
+	group, selected := s.groupOfFailure(f)
+	at, is := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), s.reaches[w.Namespace])
+	return selected && is && at == group
 }
 
 // hasRoleOf reports whether a Job that was created after the failure is of the same purpose.
@@ -86,15 +94,39 @@ func peers(names []string) []string {
 	return names[:min(len(names), v1alpha1.MaxPeers)]
 }
 
-// notePeers remembers, when a Job is first seen to have failed, which others of its purpose there are.
-func (all *workloads) notePeers(w *workload) {
-	var names []string
-	for other := range all.byNamespace[w.Namespace] {
-		if other.Kind == w.Kind && other.UID != w.UID && inventory.SamePurpose(other.Labels, w.Labels) {
-			names = append(names, other.Name)
+// notePeers remembers of Jobs, when they are first seen to have failed, which others of their purpose there were then. One that was
+// created later is none, though it was there when the program started.
+func (all *workloads) notePeers(failed []*workload) {
+	type purpose struct{ namespace, labels string }
+	purposeOf := func(w *workload) purpose { return purpose{w.Namespace, inventory.PurposeOf(w.Labels)} }
+	same, namespaces := map[purpose][]*workload{}, map[string]struct{}{}
+	for _, w := range failed {
+		same[purposeOf(w)], namespaces[w.Namespace] = nil, struct{}{}
+	}
+	for namespace := range namespaces {
+		for w := range all.byNamespace[namespace] {
+			if w.Kind != inventory.KindJob {
+				continue
+			}
+			if jobs, asked := same[purposeOf(w)]; asked {
+				same[purposeOf(w)] = append(jobs, w)
+			}
 		}
 	}
-	w.peers = peers(names)
+	for _, jobs := range same {
+		slices.SortFunc(jobs, func(a, b *workload) int { return strings.Compare(a.Name, b.Name) })
+	}
+	for _, w := range failed {
+		w.peers = nil
+		for _, other := range same[purposeOf(w)] {
+			if len(w.peers) == v1alpha1.MaxPeers {
+				break
+			}
+			if other.UID != w.UID && !other.CreatedAt.After(w.FailedAt) {
+				w.peers = append(w.peers, other.Name)
+			}
+		}
+	}
 }
 
 func failedPod(p *pod) v1alpha1.Failure {
@@ -122,7 +154,7 @@ const maxPodsOfFailure = 1 << 30
 func (k *knowledge) rememberJob(w *workload, counted []*demand, tx *transaction) {
 	for _, demand := range counted {
 		s := demand.sequence
-		if f := (&failure{Failure: s.failedJob(w, demand.group)}); s.wasThereAt(tx) && k.stands(f) {
+		if f := (&failure{Failure: s.failedJob(w, demand.group)}); s.wasThereAt(tx) && k.stands(s, f) {
 			k.remember(s, f, tx)
 		}
 	}
@@ -210,7 +242,7 @@ func (k *knowledge) noteJob(w *workload, tx *transaction) {
 	}
 	for s := range maps.Clone(k.failures[w.Namespace]) {
 		for uid, f := range s.failures.byUID {
-			if f.isSucceededBy(&w.Workload) {
+			if s.isSucceededBy(f, &w.Workload) {
 				s.failures.end(uid)
 			} else if uid != w.UID {
 				continue
@@ -237,13 +269,13 @@ func (k *knowledge) notePod(p *pod, tx *transaction) {
 }
 
 // stands reports whether nothing that is known ends the failure: neither is the object there, nor a successor.
-func (k *knowledge) stands(f *failure) bool {
+func (k *knowledge) stands(s *sequence, f *failure) bool {
 	if inventory.Kind(f.Kind) == inventory.KindPod {
 		p := k.namespaces.pods(f.Namespace)[f.Name]
 		return p == nil || (p.UID == f.UID && p.Terminating)
 	}
 	for w := range k.workloads.byNamespace[f.Namespace] {
-		if f.isSucceededBy(&w.Workload) || w.UID == f.UID {
+		if w.UID == f.UID || s.isSucceededBy(f, &w.Workload) {
 			return false
 		}
 	}
@@ -260,7 +292,7 @@ func (k *knowledge) recallFailures(s *sequence, tx *transaction) {
 		listed[recorded.UID] = struct{}{}
 		f := &failure{Failure: recorded, recorded: true}
 		_, ended := s.failures.ended[f.UID]
-		if s.failures.byUID[f.UID] == nil && !ended && k.stands(f) {
+		if s.failures.byUID[f.UID] == nil && !ended && k.stands(s, f) {
 			k.remember(s, f, tx)
 		}
 	}
@@ -280,6 +312,17 @@ func (k *knowledge) carryFailures(s, old *sequence, tx *transaction) {
 	s.failures.ended = old.failures.ended
 	for _, f := range old.failures.byUID {
 		k.remember(s, f, tx)
+	}
+	k.findSuccessors(s, tx)
+}
+
+// findSuccessors ends the failures to whose groups a successor came by an edit, or with the labels of a namespace.
+func (k *knowledge) findSuccessors(s *sequence, tx *transaction) {
+	for uid, f := range s.failures.byUID {
+		if !k.stands(s, f) {
+			s.failures.end(uid)
+			k.dropFailure(s, f, tx)
+		}
 	}
 }
 

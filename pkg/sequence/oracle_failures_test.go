@@ -36,7 +36,8 @@ func (o *oracle) notePeers() {
 		}
 		o.peers[j.UID] = []string{}
 		for _, other := range all[*batchv1.Job](o, "Job") {
-			if other.Namespace == j.Namespace && other.UID != j.UID && maps.Equal(other.Spec.Template.Labels, j.Spec.Template.Labels) {
+			if other.Namespace == j.Namespace && other.UID != j.UID && !other.CreationTimestamp.After(failedAt(j).Time) &&
+				maps.Equal(other.Spec.Template.Labels, j.Spec.Template.Labels) {
 				o.peers[j.UID] = append(o.peers[j.UID], other.Name)
 			}
 		}
@@ -50,7 +51,7 @@ func (o *oracle) noteFailures(v *view) {
 		return
 	}
 	for uid, f := range m.failures {
-		successor, itself := o.succeeds(f)
+		successor, itself := o.succeeds(v, f)
 		group := o.groupOfFailure(v, f)
 		if successor || group < 0 || v.Spec.PodGroups[group].Skip {
 			m.ended.Insert(uid)
@@ -72,7 +73,7 @@ func (o *oracle) noteFailures(v *view) {
 	for _, recorded := range v.Status.Failures {
 		listed[recorded.UID] = true
 		f := oracleFailure{recorded, true}
-		successor, itself := o.succeeds(f)
+		successor, itself := o.succeeds(v, f)
 		if _, known := m.failures[f.UID]; !known && !m.ended.Has(f.UID) && !successor && !itself {
 			o.rememberFailure(v, f)
 		}
@@ -128,7 +129,7 @@ func (o *oracle) wentFailed(v *view, was metav1.Object) (oracleFailure, bool) {
 				f.Peers = append(slices.Clone(f.Peers), recorded.Peers...)
 			}
 		}
-		successor, _ := o.succeeds(f)
+		successor, _ := o.succeeds(v, f)
 		return f, !successor
 	case *corev1.Pod:
 		if was.Status.Phase != corev1.PodFailed || metav1.GetControllerOf(was) != nil || was.DeletionTimestamp != nil {
@@ -167,7 +168,7 @@ func (o *oracle) groupOfFailure(v *view, f oracleFailure) int {
 }
 
 // succeeds reports whether what failed has a successor, or is there itself.
-func (o *oracle) succeeds(f oracleFailure) (successor, itself bool) {
+func (o *oracle) succeeds(v *view, f oracleFailure) (successor, itself bool) {
 	there := o.objects[f.Kind][oracleName(f.Namespace, f.Name)]
 	if there != nil {
 		successor = there.GetUID() != f.UID
@@ -175,8 +176,9 @@ func (o *oracle) succeeds(f oracleFailure) (successor, itself bool) {
 	}
 	if f.Kind == "Job" && f.CronJobUID == "" && f.FailedAt != nil {
 		for _, j := range all[*batchv1.Job](o, "Job") {
-			repeats := j.Namespace == f.Namespace && j.UID != f.UID && j.CreationTimestamp.After(f.FailedAt.Time) &&
-				maps.Equal(j.Spec.Template.Labels, f.Labels) // worlds have no labels of versions
+			group := o.groupOfFailure(v, f)
+			repeats := j.Namespace == f.Namespace && j.UID != f.UID && j.CreationTimestamp.After(f.FailedAt.Time) && group >= 0 &&
+				group == placedIn(v, j) && maps.Equal(j.Spec.Template.Labels, f.Labels) // worlds have no labels of versions
 			successor = successor || (repeats && !slices.Contains(f.Peers, j.Name))
 		}
 	}

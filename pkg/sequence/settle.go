@@ -10,8 +10,8 @@ func (k *knowledge) settle(tx *transaction) Changes {
 	changes := Changes{}
 	k.settled++
 	tx.number = k.settled
-	for _, w := range tx.failed {
-		k.workloads.notePeers(w)
+	if len(tx.failed) > 0 {
+		k.workloads.notePeers(tx.failed)
 	}
 	for _, key := range tx.edited {
 		changes.touch(key)

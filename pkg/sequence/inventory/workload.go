@@ -3,6 +3,7 @@ package inventory
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -169,18 +170,20 @@ func (w *Workload) Wants(p *Pod) bool { return w.Kind != KindStatefulSet || w.Ow
 var generatedLabels = sets.New("controller-uid", "job-name", batchv1.ControllerUidLabel, batchv1.JobNameLabel,
 	"helm.sh/chart", "app.kubernetes.io/version")
 
-// SamePurpose reports whether Jobs with these labels in their templates are of one purpose: the later may repeat what the earlier did.
-func SamePurpose(a, b map[string]string) bool {
-	within := func(a, b map[string]string) bool {
-		for key, value := range a {
-			if other, has := b[key]; !generatedLabels.Has(key) && (!has || other != value) {
-				return false
-			}
+// PurposeOf returns what Jobs with these labels in their templates are for: the same text for those of which a later one may repeat what
+// an earlier one did.
+func PurposeOf(labels map[string]string) string {
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if !generatedLabels.Has(key) {
+			text.WriteString(key + "=" + labels[key] + ",")
 		}
-		return true
 	}
-	return within(a, b) && within(b, a)
+	return text.String()
 }
+
+// SamePurpose reports whether Jobs with these labels in their templates are of one purpose.
+func SamePurpose(a, b map[string]string) bool { return PurposeOf(a) == PurposeOf(b) }
 
 // SamePods reports whether another version of the workload leaves its pods where they are counted.
 func (w *Workload) SamePods(other *Workload) bool {

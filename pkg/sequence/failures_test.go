@@ -1,0 +1,51 @@
+package sequence
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/sequence/inventory"
+)
+
+var failuresEpoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// makeJob is a Job that was created some seconds after the beginning, and ended some seconds after that if a condition is given.
+func makeJob(name, version string, created, ended int, condition batchv1.JobConditionType, labels map[string]string) *batchv1.Job {
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Namespace: oracleNamespace, Name: name, UID: types.UID(name), ResourceVersion: version,
+		CreationTimestamp: metav1.NewTime(failuresEpoch.Add(time.Duration(created) * time.Second)),
+	}}
+	j.Spec.Template.Labels = labels
+	if condition != "" {
+		j.Status.Conditions = []batchv1.JobCondition{{
+			Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(failuresEpoch.Add(time.Duration(ended) * time.Second)),
+		}}
+	}
+	return j
+}
+
+// A program that is started when the successor is there takes it for the successor, though it is there when the failure is first seen.
+func TestSuccessorThatWasThereBeforeTheProgram(t *testing.T) {
+	engine, template := newEngine(), map[string]string{"app": "migration"}
+	engine.Tick(failuresEpoch.Add(time.Minute))
+	engine.ReplaceWorkloads(inventory.KindJob, []metav1.Object{
+		makeJob("migrate-41", "1", 0, 10, batchv1.JobFailed, template), makeJob("migrate-42", "2", 20, 0, "", template),
+	}, "2")
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Mode(v1alpha1.Continuous).
+		Label("Migration", "app", "migration").Complete().Label("Web", "app", "web").Obj())
+	engine.ApplyPod(makePod("web", "4").Label("app", "web").Obj())
+	engine.RemoveWorkload(makeJob("migrate-41", "5", 0, 10, batchv1.JobFailed, template))
+	engine.ApplyWorkload(makeJob("migrate-42", "6", 20, 60, batchv1.JobComplete, template))
+
+	report, _ := engine.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
+	assert.Empty(t, report.Failures)
+	assert.True(t, report.Groups[0].Satisfied, report.Groups[0].Progress)
+}
