@@ -65,7 +65,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 	}
 	k.workloads.learn(view)
 	if old != nil {
-		view.peers = old.peers
+		view.peers, view.replaced = old.peers, old.replaced
 	}
 	if view.Failed && (old == nil || !old.Failed) {
 		tx.failed = append(tx.failed, view)
@@ -92,9 +92,10 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 		demand.touch(tx)
 	}
 	due, completed, going := w.due, view.Complete && !w.Complete, view.IsGoing() != w.IsGoing()
-	demands, superseded, onNode, revision, hashes, peers, failed := w.demands, w.Superseded, w.onNode, w.Revision, w.NewestHashes, w.peers, w.Failed
+	demands, superseded, onNode, revision, hashes, failed := w.demands, w.Superseded, w.onNode, w.Revision, w.NewestHashes, w.Failed
+	view.peers, view.replaced = w.peers, w.replaced
 	*w = *view // whether its namespace goes has been entered into the view
-	w.demands, w.Superseded, w.onNode, w.NewestHashes, w.peers = demands, superseded, onNode, hashes, peers
+	w.demands, w.Superseded, w.onNode, w.NewestHashes = demands, superseded, onNode, hashes
 	if w.Failed && !failed {
 		tx.failed = append(tx.failed, w)
 	}

@@ -154,7 +154,10 @@ const maxPodsOfFailure = 1 << 30
 func (k *knowledge) rememberJob(w *workload, counted []*demand, tx *transaction) {
 	for _, demand := range counted {
 		s := demand.sequence
-		if f := (&failure{Failure: s.failedJob(w, demand.group)}); s.wasThereAt(tx) && k.stands(s, f) {
+		f := &failure{Failure: s.failedJob(w, demand.group)}
+		if w.replaced {
+			s.endFailure(f.UID)
+		} else if s.wasThereAt(tx) && k.stands(s, f) {
 			k.remember(s, f, tx)
 		}
 	}
@@ -196,7 +199,7 @@ func (k *knowledge) remember(s *sequence, f *failure, tx *transaction) {
 	case s.PerNode, s.refused(), len(s.failures.byUID) >= v1alpha1.MaxFailures, isLarge(f.Labels):
 		return
 	case !selected, s.groups[group].Skip, !s.Continuous && s.nodeless.Passed.Has(group):
-		s.failures.end(f.UID)
+		s.endFailure(f.UID)
 		return
 	}
 	if s.failures.byUID == nil {
@@ -207,11 +210,25 @@ func (k *knowledge) remember(s *sequence, f *failure, tx *transaction) {
 	tx.touchGroup(s.nodeless, group)
 }
 
-func (all *failuresOf) end(uid types.UID) {
-	if all.ended == nil {
-		all.ended = map[types.UID]struct{}{}
+// endFailure notes that a failure is over though status may have it. Of very many only those are kept that status has now.
+func (s *sequence) endFailure(uid types.UID) {
+	if s.failures.ended == nil {
+		s.failures.ended = map[types.UID]struct{}{}
 	}
-	all.ended[uid] = struct{}{}
+	if len(s.failures.ended) >= maxEnded {
+		s.forgetEnded()
+	}
+	s.failures.ended[uid] = struct{}{}
+}
+
+// maxEnded is more than can end between two versions of status, unless somebody makes members that fail in order to have them remembered.
+const maxEnded = 4 * v1alpha1.MaxFailures
+
+// forgetEnded forgets those that ended and that status does not have.
+func (s *sequence) forgetEnded() {
+	maps.DeleteFunc(s.failures.ended, func(uid types.UID, _ struct{}) bool {
+		return !slices.ContainsFunc(s.object.Status.Failures, func(f v1alpha1.Failure) bool { return f.UID == uid })
+	})
 }
 
 // areIn reports whether anything in a namespace failed.
@@ -243,7 +260,7 @@ func (k *knowledge) noteJob(w *workload, tx *transaction) {
 	for s := range maps.Clone(k.failures[w.Namespace]) {
 		for uid, f := range s.failures.byUID {
 			if s.isSucceededBy(f, &w.Workload) {
-				s.failures.end(uid)
+				s.endFailure(uid)
 			} else if uid != w.UID {
 				continue
 			}
@@ -261,7 +278,7 @@ func (k *knowledge) notePod(p *pod, tx *transaction) {
 			case f.key() != key, uid == p.UID && p.Terminating:
 				continue
 			case uid != p.UID:
-				s.failures.end(uid)
+				s.endFailure(uid)
 			}
 			k.dropFailure(s, f, tx)
 		}
@@ -301,7 +318,7 @@ func (k *knowledge) recallFailures(s *sequence, tx *transaction) {
 			k.dropFailure(s, f, tx)
 		}
 	}
-	maps.DeleteFunc(s.failures.ended, func(uid types.UID, _ struct{}) bool { _, is := listed[uid]; return !is })
+	s.forgetEnded()
 }
 
 // carryFailures takes over what an earlier spec of the same object remembered. The edit may have taken members out, or skip their group.
@@ -320,7 +337,7 @@ func (k *knowledge) carryFailures(s, old *sequence, tx *transaction) {
 func (k *knowledge) findSuccessors(s *sequence, tx *transaction) {
 	for uid, f := range s.failures.byUID {
 		if !k.stands(s, f) {
-			s.failures.end(uid)
+			s.endFailure(uid)
 			k.dropFailure(s, f, tx)
 		}
 	}
@@ -337,7 +354,7 @@ func (k *knowledge) forgetFailures(s *sequence) {
 func (k *knowledge) reviewFailures(s *sequence, tx *transaction) {
 	for uid, f := range s.failures.byUID {
 		if group, selected := s.groupOfFailure(f); !selected || (!s.Continuous && s.nodeless.Passed.Has(group)) {
-			s.failures.end(uid)
+			s.endFailure(uid)
 			k.dropFailure(s, f, tx)
 		}
 	}

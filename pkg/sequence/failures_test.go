@@ -1,10 +1,13 @@
 package sequence
 
 import (
+	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +35,15 @@ func makeJob(name, version string, created, ended int, condition batchv1.JobCond
 	return j
 }
 
+// failedPods enters so many pods without a controller that failed.
+func failedPods(engine answering, number int) {
+	for i := range number {
+		p := makePod(fmt.Sprintf("failed-%05d", i), strconv.Itoa(10+i)).Label("tier", "first").Obj()
+		p.Spec.NodeName, p.Status.Phase = "n", corev1.PodFailed
+		engine.ApplyPod(p)
+	}
+}
+
 // A program that is started when the successor is there takes it for the successor, though it is there when the failure is first seen.
 func TestSuccessorThatWasThereBeforeTheProgram(t *testing.T) {
 	engine, template := newEngine(), map[string]string{"app": "migration"}
@@ -48,4 +60,23 @@ func TestSuccessorThatWasThereBeforeTheProgram(t *testing.T) {
 	report, _ := engine.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
 	assert.Empty(t, report.Failures)
 	assert.True(t, report.Groups[0].Satisfied, report.Groups[0].Progress)
+}
+
+// What ended is kept no longer than status may speak of it, however many members fail and go.
+func TestFailuresThatEndedAreBounded(t *testing.T) {
+	engine := newEngine()
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("First", "tier", "first").Label("Web", "app", "web").
+		Mode(v1alpha1.BootstrapOnly).Obj())
+	ready := makePod("ready", "2").Label("tier", "first").Obj()
+	ready.Spec.NodeName, ready.Status.Phase = "n", corev1.PodSucceeded
+	engine.ApplyPod(ready)
+	const times = 1000
+	failedPods(engine, times)
+	for i := range times {
+		p := makePod(fmt.Sprintf("failed-%05d", i), strconv.Itoa(10_000+i)).Obj()
+		engine.RemovePod(p)
+	}
+	s := engine.sequences[types.NamespacedName{Namespace: oracleNamespace, Name: "shop"}]
+	require.NotNil(t, s)
+	assert.LessOrEqual(t, len(s.failures.ended), maxEnded)
 }

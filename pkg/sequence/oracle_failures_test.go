@@ -60,7 +60,10 @@ func (o *oracle) noteFailures(v *view) {
 			delete(m.failures, uid)
 		}
 	}
-	for _, was := range o.before {
+	for uid, was := range o.before {
+		if o.wasSuperseded.Has(uid) && o.byUID[uid] == nil {
+			m.ended.Insert(uid)
+		}
 		if f, failed := o.wentFailed(v, was); failed && (o.version == 0 || o.version >= m.came) {
 			o.rememberFailure(v, f)
 		}

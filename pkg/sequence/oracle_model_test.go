@@ -272,7 +272,6 @@ func (o *oracle) settle() {
 		o.views[cluster.Name] = o.look(inCommon(cluster), cluster)
 		present.Insert(cluster.UID)
 	}
-	o.wasSuperseded = sets.New[types.UID]()
 	for _, j := range all[*batchv1.Job](o, "Job") {
 		if o.superseded(j) {
 			o.wasSuperseded.Insert(j.UID)

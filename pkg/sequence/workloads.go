@@ -26,6 +26,8 @@ type workload struct {
 
 	// peers are, of a Job that failed, the Jobs of its purpose that were there then, see failure.
 	peers []string
+	// replaced reports that its CronJob has had a newer Job, which ended its failure also if the newer one goes first.
+	replaced bool
 }
 
 // viewWorkload is the workload as the engine has not entered it yet; nil for an object of a kind that is not in the table.
@@ -133,6 +135,7 @@ func (all *workloads) supersede(cronJob types.UID) []*workload {
 		superseded := job != newest || job.CreatedAt.Before(all.unfinished[cronJob])
 		if job.Kind == inventory.KindJob && job.Superseded != superseded {
 			job.Superseded = superseded
+			job.replaced = job.replaced || superseded
 			changed = append(changed, job)
 		}
 	}
