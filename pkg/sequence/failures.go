@@ -85,6 +85,38 @@ func (s *sequence) failedJob(w *workload, group int) v1alpha1.Failure {
 			f.Peers = peers(slices.Concat(f.Peers, recorded.Peers))
 		}
 	}
+	return s.shortened(f)
+}
+
+// maxLabelsOfFailure bounds, in bytes, the labels and peers of a record: whoever may create pods may give them any number of labels.
+const maxLabelsOfFailure = 1 << 10
+
+// shortened returns the record as status has room for it. Of too many labels it keeps those that the groups ask for. These do not say
+// what a Job was for, so that only one of its name or of its CronJob succeeds it.
+func (s *sequence) shortened(f v1alpha1.Failure) v1alpha1.Failure {
+	size := 0
+	for key, value := range f.Labels {
+		size += len(key) + len(value)
+	}
+	for _, name := range f.Peers {
+		size += len(name)
+	}
+	if size <= maxLabelsOfFailure {
+		return f
+	}
+	asked := map[string]string{}
+	for _, g := range s.groups {
+		if g.Selector == nil {
+			continue
+		}
+		requirements, _ := g.Selector.Requirements()
+		for _, r := range requirements {
+			if value, has := f.Labels[r.Key()]; has {
+				asked[r.Key()] = value
+			}
+		}
+	}
+	f.Labels, f.Peers, f.FailedAt = asked, nil, nil
 	return f
 }
 
@@ -129,11 +161,11 @@ func (all *workloads) notePeers(failed []*workload) {
 	}
 }
 
-func failedPod(p *pod) v1alpha1.Failure {
-	return v1alpha1.Failure{
+func (s *sequence) failedPod(p *pod) v1alpha1.Failure {
+	return s.shortened(v1alpha1.Failure{
 		Kind: string(inventory.KindPod), Namespace: p.Namespace, Name: p.Name, UID: p.UID, CreatedAt: metav1.NewTime(p.CreatedAt.Time()),
 		Pods: 1, Labels: p.Labels.Map(),
-	}
+	})
 }
 
 // isLarge reports whether labels are so many that status, which everybody who watches it carries, cannot have them. Nobody writes such
@@ -170,7 +202,7 @@ func (k *knowledge) noteDeletedPod(p *pod, tx *transaction) {
 	}
 	for _, m := range p.memberships() {
 		if len(m.sequence.Names(p.Namespace)[p.Name]) == 0 && m.sequence.wasThereAt(tx) {
-			k.remember(m.sequence, &failure{Failure: failedPod(p)}, tx)
+			k.remember(m.sequence, &failure{Failure: m.sequence.failedPod(p)}, tx)
 		}
 	}
 }
@@ -403,7 +435,7 @@ func (s *sequence) allFailures() []v1alpha1.Failure {
 		if state.sums.Failed > 0 {
 			for p := range state.members {
 				if p.IsLost() && len(s.Names(p.Namespace)[p.Name]) == 0 {
-					all = append(all, failedPod(p))
+					all = append(all, s.failedPod(p))
 				}
 			}
 		}

@@ -3,6 +3,7 @@ package sequence
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,11 +36,14 @@ func makeJob(name, version string, created, ended int, condition batchv1.JobCond
 	return j
 }
 
-// failedPods enters so many pods without a controller that failed.
-func failedPods(engine answering, number int) {
+// failedPods enters so many pods without a controller that failed, with so many labels more.
+func failedPods(engine answering, number, more int) {
 	for i := range number {
 		p := makePod(fmt.Sprintf("failed-%05d", i), strconv.Itoa(10+i)).Label("tier", "first").Obj()
 		p.Spec.NodeName, p.Status.Phase = "n", corev1.PodFailed
+		for l := range more {
+			p.Labels[fmt.Sprintf("%s.example.com/%d", strings.Repeat("k", 60), l)] = strings.Repeat("v", 60)
+		}
 		engine.ApplyPod(p)
 	}
 }
@@ -71,7 +75,7 @@ func TestFailuresThatEndedAreBounded(t *testing.T) {
 	ready.Spec.NodeName, ready.Status.Phase = "n", corev1.PodSucceeded
 	engine.ApplyPod(ready)
 	const times = 1000
-	failedPods(engine, times)
+	failedPods(engine, times, 0)
 	for i := range times {
 		p := makePod(fmt.Sprintf("failed-%05d", i), strconv.Itoa(10_000+i)).Obj()
 		engine.RemovePod(p)
@@ -79,4 +83,17 @@ func TestFailuresThatEndedAreBounded(t *testing.T) {
 	s := engine.sequences[types.NamespacedName{Namespace: oracleNamespace, Name: "shop"}]
 	require.NotNil(t, s)
 	assert.LessOrEqual(t, len(s.failures.ended), maxEnded)
+}
+
+// Whoever may create pods chooses their labels, and must not make status too large to be written.
+func TestStatusOfFailuresIsSmall(t *testing.T) {
+	for _, labels := range []int{7, 100} {
+		engine := newEngine()
+		engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Mode(v1alpha1.Continuous).
+			Label("First", "tier", "first").Label("Web", "app", "web").Obj())
+		failedPods(engine, 2*v1alpha1.MaxFailures, labels)
+		status, size := statusSize(t, engine, "shop")
+		assert.Len(t, status.Failures, v1alpha1.MaxFailures)
+		assert.Less(t, size, maxStatusSize/2)
+	}
 }
