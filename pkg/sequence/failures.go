@@ -168,17 +168,6 @@ func (s *sequence) failedPod(p *pod) v1alpha1.Failure {
 	})
 }
 
-// isLarge reports whether labels are so many that status, which everybody who watches it carries, cannot have them. Nobody writes such
-// labels but to do harm.
-func isLarge(all map[string]string) bool {
-	const most = 2 << 10
-	size := 0
-	for name, value := range all {
-		size += len(name) + len(value)
-	}
-	return size > most
-}
-
 // maxPodsOfFailure bounds a number of the API that others may have written to status.
 const maxPodsOfFailure = 1 << 30
 
@@ -228,7 +217,7 @@ func (s *sequence) groupOfFailure(f *failure) (int, bool) {
 func (k *knowledge) remember(s *sequence, f *failure, tx *transaction) {
 	group, selected := s.groupOfFailure(f)
 	switch {
-	case s.PerNode, s.refused(), len(s.failures.byUID) >= v1alpha1.MaxFailures, isLarge(f.Labels):
+	case s.PerNode, s.refused(), len(s.failures.byUID) >= v1alpha1.MaxFailures:
 		return
 	case !selected, s.groups[group].Skip, !s.Continuous && s.nodeless.Passed.Has(group):
 		s.endFailure(f.UID)
@@ -440,6 +429,5 @@ func (s *sequence) allFailures() []v1alpha1.Failure {
 			}
 		}
 	}
-	all = slices.DeleteFunc(all, func(f v1alpha1.Failure) bool { return isLarge(f.Labels) })
 	return report.Failures(append(gone, report.Failures(all, v1alpha1.MaxFailures-len(gone))...), v1alpha1.MaxFailures)
 }
