@@ -74,10 +74,7 @@ func (s *sequence) failedJob(w *workload, group int) v1alpha1.Failure {
 	f := v1alpha1.Failure{
 		Kind: string(inventory.KindJob), Namespace: w.Namespace, Name: w.Name, UID: w.UID, CreatedAt: metav1.NewTime(w.CreatedAt),
 		Pods: int32(min(max(w.Expects(s.groups[group].Required), 1), maxPodsOfFailure)), CronJobUID: w.Owner, Labels: w.Labels,
-		Peers: w.peers,
-	}
-	if !w.FailedAt.IsZero() {
-		f.FailedAt = ptr.To(metav1.NewTime(w.FailedAt))
+		FailedAt: ptr.To(metav1.NewTime(w.FailedAt)), Peers: w.peers,
 	}
 	// A program that was started after the failure does not know the peers that are gone since.
 	for _, recorded := range s.object.Status.Failures {
@@ -217,10 +214,13 @@ func (s *sequence) groupOfFailure(f *failure) (int, bool) {
 func (k *knowledge) remember(s *sequence, f *failure, tx *transaction) {
 	group, selected := s.groupOfFailure(f)
 	switch {
-	case s.PerNode, s.refused(), len(s.failures.byUID) >= v1alpha1.MaxFailures:
+	case s.PerNode, s.refused():
 		return
 	case !selected, s.groups[group].Skip, !s.Continuous && s.nodeless.Passed.Has(group):
 		s.endFailure(f.UID)
+		return
+	}
+	if len(s.failures.byUID) >= v1alpha1.MaxFailures && !k.makeRoomFor(s, group, tx) {
 		return
 	}
 	if s.failures.byUID == nil {
@@ -229,6 +229,28 @@ func (k *knowledge) remember(s *sequence, f *failure, tx *transaction) {
 	s.failures.byUID[f.UID] = f
 	insert(k.failures, f.Namespace, s)
 	tx.touchGroup(s.nodeless, group)
+}
+
+// makeRoomFor forgets a failure of the group that has most of them, if that has more than the group that needs room. There may be as many
+// failures as groups, so none forgets its last one for another: its others would start those that wait.
+func (k *knowledge) makeRoomFor(s *sequence, group int, tx *transaction) bool {
+	in := map[int][]*failure{}
+	most := group
+	for _, f := range s.failures.byUID {
+		if at, selected := s.groupOfFailure(f); selected {
+			in[at] = append(in[at], f)
+		}
+	}
+	for at := range s.groups {
+		if len(in[at]) > len(in[most]) {
+			most = at
+		}
+	}
+	if most == group {
+		return false
+	}
+	k.dropFailure(s, slices.MaxFunc(in[most], func(a, b *failure) int { return report.CompareFailures(a.Failure, b.Failure) }), tx)
+	return true
 }
 
 // endFailure notes that a failure is over though status may have it. Of very many only those are kept that status has now.
@@ -400,34 +422,49 @@ func (s *sequence) failuresIn(group int) []v1alpha1.Failure {
 	return in
 }
 
-// allFailures are the failures that status is to have: first of members that are gone, and then of those that may go.
+// allFailures are the failures that status is to have: of members that are gone, and of those that may go. If they are too many, all
+// groups have as many, as far as they have.
 func (s *sequence) allFailures() []v1alpha1.Failure {
 	if s.PerNode || s.refused() {
 		return nil
 	}
-	var all, gone []v1alpha1.Failure
-	for _, f := range s.failures.byUID {
-		gone = append(gone, f.Failure)
-	}
+	in, most := make([][]v1alpha1.Failure, len(s.groups)), 0
 	for i, g := range s.groups {
 		if g.Skip || (!s.Continuous && s.nodeless.Passed.Has(i)) {
 			continue
 		}
-		state := s.nodeless.peek(i)
-		if state.demands.Failed > 0 {
-			for demand := range g.demands {
-				if readiness.IsFailedJob(&demand.workload.Workload) {
-					all = append(all, s.failedJob(demand.workload, i))
-				}
-			}
-		}
-		if state.sums.Failed > 0 {
-			for p := range state.members {
-				if p.IsLost() && len(s.Names(p.Namespace)[p.Name]) == 0 {
-					all = append(all, s.failedPod(p))
-				}
+		in[i] = slices.SortedFunc(slices.Values(s.failuresIn(i)), report.CompareFailures)
+		in[i] = append(in[i], slices.SortedFunc(slices.Values(s.failedMembers(i)), report.CompareFailures)...)
+		most = max(most, len(in[i]))
+	}
+	var all []v1alpha1.Failure
+	for n := range most {
+		for _, failures := range in {
+			if n < len(failures) && len(all) < v1alpha1.MaxFailures {
+				all = append(all, failures[n])
 			}
 		}
 	}
-	return report.Failures(append(gone, report.Failures(all, v1alpha1.MaxFailures-len(gone))...), v1alpha1.MaxFailures)
+	return all
+}
+
+// failedMembers are the failures of members that may go.
+func (s *sequence) failedMembers(i int) []v1alpha1.Failure {
+	var all []v1alpha1.Failure
+	g, state := s.groups[i], s.nodeless.peek(i)
+	if state.demands.Failed > 0 {
+		for demand := range g.demands {
+			if readiness.IsFailedJob(&demand.workload.Workload) {
+				all = append(all, s.failedJob(demand.workload, i))
+			}
+		}
+	}
+	if state.sums.Failed > 0 {
+		for p := range state.members {
+			if p.IsLost() && len(s.Names(p.Namespace)[p.Name]) == 0 {
+				all = append(all, s.failedPod(p))
+			}
+		}
+	}
+	return all
 }

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -96,4 +97,28 @@ func TestStatusOfFailuresIsSmall(t *testing.T) {
 		assert.Len(t, status.Failures, v1alpha1.MaxFailures)
 		assert.Less(t, size, maxStatusSize/2)
 	}
+}
+
+// Failures of a group for which nobody waits take no room from those of others.
+func TestFailuresOfTheLastGroupPushOutNoOther(t *testing.T) {
+	engine := newEngine()
+	engine.Tick(failuresEpoch.Add(time.Minute))
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Mode(v1alpha1.Continuous).
+		Label("Migration", "app", "migration").Complete().Label("Rest", "tier", "first").Obj())
+	for i := range v1alpha1.MaxFailures {
+		p := makePod(fmt.Sprintf("failed-%d", i), strconv.Itoa(10+i)).Label("tier", "first").Obj()
+		p.Spec.NodeName, p.Status.Phase = "n", corev1.PodFailed
+		engine.ApplyPod(p)
+		p.ResourceVersion = strconv.Itoa(100 + i)
+		engine.RemovePod(p)
+	}
+	seed, schema := map[string]string{"app": "migration", "part": "seed"}, map[string]string{"app": "migration", "part": "schema"}
+	engine.ApplyWorkload(makeJob("seed", "1000", 0, 10, batchv1.JobComplete, seed))
+	engine.ApplyWorkload(makeJob("schema", "1001", 0, 10, batchv1.JobFailed, schema))
+	engine.RemoveWorkload(makeJob("schema", "1002", 0, 10, batchv1.JobFailed, schema))
+	failedPods(engine, 2*v1alpha1.MaxFailures, 0)
+	report, _ := engine.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
+	assert.False(t, report.Groups[0].Satisfied, report.Groups[0].Progress)
+	assert.Len(t, report.Failures, v1alpha1.MaxFailures)
+	assert.True(t, slices.ContainsFunc(report.Failures, func(f v1alpha1.Failure) bool { return f.Name == "schema" }))
 }

@@ -37,6 +37,8 @@ func ofEngine() []mutant {
 			"a failed Job of a CronJob is on record again when the newer one goes first", engine, ""},
 		{enginePath + "failures.go", "if size <= maxLabelsOfFailure {", "if size >= 0 {",
 			"pods with many labels that failed make status too large to be written", engine, ""},
+		{enginePath + "failures.go", "!k.makeRoomFor(s, group, tx)", "group >= 0",
+			"many failures of one group have those of another forgotten", engine, ""},
 		{enginePath + "failures.go", " && s.inGroupOf(f, w)", "",
 			"a Job of another group is the successor of one that failed", engine, ""},
 		{enginePath + "failures.go", " && !other.CreatedAt.After(w.FailedAt)", "",

@@ -107,7 +107,7 @@ const MaxListedPods = 100
 const MaxPeers = 16
 
 // MaxFailures is how many members that failed a sequence remembers.
-const MaxFailures = 32
+const MaxFailures = 64
 
 // PodSequenceStatus is what podsequence-controller last saw.
 type PodSequenceStatus struct {
@@ -139,7 +139,7 @@ type PodSequenceStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Groups []GroupStatus `json:"groups,omitempty"`
 
-	// Failures are the Jobs and the pods without a controller that failed in groups by label that are not passed, at most 32. A
+	// Failures are the Jobs and the pods without a controller that failed in groups by label that are not passed, at most 64. A
 	// failure stays on record, also when the object is deleted, until it has a successor, an edit takes it out of its group, or the
 	// group is skipped. The successor of a pod has its name. That of a Job has its name, or is a newer Job of its CronJob, or was created
 	// after the failure for the same purpose: with the same labels in its pod template, not counting those of versions, and under a name
@@ -147,7 +147,7 @@ type PodSequenceStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=uid
-	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:MaxItems=64
 	Failures []Failure `json:"failures,omitempty"`
 
 	// CurrentGroupPods are the members of the current group, sorted, at most 100.
@@ -228,7 +228,8 @@ type Failure struct {
 	// +kubebuilder:validation:MaxItems=16
 	Peers []string `json:"peers,omitempty"`
 
-	// Labels are those of the pod, or of the pod template of the Job: they say which group it belongs to.
+	// Labels are those of the pod, or of the pod template of the Job: they say which group it belongs to. Of labels and peers with more
+	// than 1 KiB together only the labels are kept that groups ask for.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 }

@@ -9,12 +9,15 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// Failures brings failures into the form in which status has them: in the same order every time, and no more than so many.
-func Failures(all []v1alpha1.Failure, most int) []v1alpha1.Failure {
-	slices.SortFunc(all, func(a, b v1alpha1.Failure) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
-	})
-	return all[:min(len(all), most)]
+// Failures brings failures into the form in which status has them: in the same order every time.
+func Failures(all []v1alpha1.Failure) []v1alpha1.Failure {
+	slices.SortFunc(all, CompareFailures)
+	return all
+}
+
+// CompareFailures compares failures by their place in status.
+func CompareFailures(a, b v1alpha1.Failure) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 }
 
 // Lost is about a group with members that failed and are gone. anywhere has them named with their namespaces.
