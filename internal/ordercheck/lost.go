@@ -41,7 +41,13 @@ func (ns *namespace) loseJob(f *workloadFacts) {
 	if f.owner.kind != "CronJob" {
 		cronJob = ""
 	}
-	if f.job.failed && !ns.superseded(f) {
+	byDeletion := f.terminating && f.job.failedAt.After(f.deletedAt) // its pods were ended before it
+	for _, other := range ns.workloads {
+		if l := (&lost{failedAt: failedAtOf(other), labels: other.template, peers: ns.peers[other.uid]}); other.uid != f.uid && l.isSucceededBy(f) {
+			ns.replaced.Insert(other.uid)
+		}
+	}
+	if f.job.failed && !byDeletion && !ns.superseded(f) && !ns.replaced.Has(f.uid) {
 		l := &lost{
 			NamespacedName: f.NamespacedName, uid: f.uid, created: f.created, cronJob: cronJob, labels: f.template,
 			of:       func(g groupFacts) int { return max(1, f.expects(g.reached)) },
@@ -56,9 +62,18 @@ func (ns *namespace) loseJob(f *workloadFacts) {
 		}
 	}
 	delete(ns.peers, f.uid)
+	ns.replaced.Delete(f.uid)
 	if cronJob != "" && !f.complete() {
 		ns.unfinished[cronJob] = later(ns.unfinished[cronJob], f.created)
 	}
+}
+
+// failedAtOf is when a Job failed; zero for anything else.
+func failedAtOf(f *workloadFacts) time.Time {
+	if f.job == nil || !f.job.failed {
+		return time.Time{}
+	}
+	return f.job.failedAt
 }
 
 // findJob ends what a Job succeeds, and notes what others there are when it fails.

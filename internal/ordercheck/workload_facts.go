@@ -23,6 +23,7 @@ type workloadFacts struct {
 	created     time.Time
 	owner       owner
 	terminating bool
+	deletedAt   time.Time      // zero while nobody deletes it
 	observed    bool           // its controller has seen its newest generation
 	template    labels.Set     // the labels of its pods
 	expected    int            // how many pods it should have
@@ -71,7 +72,9 @@ func factsOfWorkload(kind string, object metav1.Object, spec workloadFacts) *wor
 	spec.generation = object.GetGeneration()
 	spec.created = object.GetCreationTimestamp().Time
 	spec.owner = controllerOf(object)
-	spec.terminating = object.GetDeletionTimestamp() != nil
+	if at := object.GetDeletionTimestamp(); at != nil {
+		spec.terminating, spec.deletedAt = true, at.Time
+	}
 	spec.statusOnly = workloadStatus{
 		expected: spec.expected, observed: spec.observed, terminating: spec.terminating,
 		owner: spec.owner, revision: spec.revision, complete: spec.job != nil && spec.job.complete,

@@ -32,6 +32,8 @@ type namespace struct {
 	lost       []*lost // what failed, is gone, and has no successor yet
 	// peers are, by the UID of a Job that failed, the names of Jobs of its purpose that were there then.
 	peers map[types.UID]sets.Set[string]
+	// replaced are Jobs that failed, are still there, and had a successor that is gone.
+	replaced sets.Set[types.UID]
 }
 
 // pod is one pod, from its creation to its deletion.
@@ -73,7 +75,7 @@ func (w *world) in(name string) *namespace {
 		ns = &namespace{
 			pods: map[string]*pod{}, owned: map[types.UID]map[string]*pod{}, onNode: map[string]map[string]*pod{},
 			workloads: map[types.UID]*workloadFacts{}, owning: map[types.UID]sets.Set[types.UID]{},
-			unfinished: map[types.UID]time.Time{}, peers: map[types.UID]sets.Set[string]{},
+			unfinished: map[types.UID]time.Time{}, peers: map[types.UID]sets.Set[string]{}, replaced: sets.New[types.UID](),
 		}
 		w.byNamespace[name] = ns
 	}

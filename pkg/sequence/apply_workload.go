@@ -65,7 +65,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 	}
 	k.workloads.learn(view)
 	if old != nil {
-		view.peers, view.replaced = old.peers, old.replaced
+		view.peers, view.successors, view.replaced = old.peers, old.successors, old.replaced
 	}
 	if view.Failed && (old == nil || !old.Failed) {
 		tx.failed = append(tx.failed, view)
@@ -93,10 +93,11 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	}
 	due, completed, going := w.due, view.Complete && !w.Complete, view.IsGoing() != w.IsGoing()
 	demands, superseded, onNode, revision, hashes, failed := w.demands, w.Superseded, w.onNode, w.Revision, w.NewestHashes, w.Failed
-	view.peers, view.replaced = w.peers, w.replaced
+	view.peers, view.successors, view.replaced = w.peers, w.successors, w.replaced
 	*w = *view // whether its namespace goes has been entered into the view
 	w.demands, w.Superseded, w.onNode, w.NewestHashes = demands, superseded, onNode, hashes
 	if w.Failed && !failed {
+		insert(all.failedJobs, purposeOf(w), w)
 		tx.failed = append(tx.failed, w)
 	}
 	if w.Kind == inventory.KindDeployment {
@@ -140,6 +141,7 @@ func (k *knowledge) removeWorkload(uid types.UID, tx *transaction) {
 	}
 	k.workloads.remove(uid, tx)
 	k.workloads.forgetUnfinished(w.Owner)
+	k.workloads.noteSuccessor(w)
 	k.rememberJob(w, counted, tx)
 }
 

@@ -123,11 +123,36 @@ func peers(names []string) []string {
 	return names[:min(len(names), v1alpha1.MaxPeers)]
 }
 
+// purpose is what Jobs are for, as their labels say.
+type purpose struct{ namespace, labels string }
+
+func purposeOf(w *workload) purpose { return purpose{w.Namespace, inventory.PurposeOf(w.Labels)} }
+
+// noteSuccessor remembers, with the Jobs that failed and are still there, that one which succeeded them is gone.
+func (all *workloads) noteSuccessor(gone *workload) {
+	const most = 4 // with other labels; they differ in versions only
+	if gone.Kind != inventory.KindJob || len(all.failedJobs) == 0 {
+		return
+	}
+	for w := range all.failedJobs[purposeOf(gone)] {
+		known := slices.ContainsFunc(w.successors, func(labels map[string]string) bool { return maps.Equal(labels, gone.Labels) })
+		if gone.CreatedAt.After(w.FailedAt) && !slices.Contains(w.peers, gone.Name) && !known && len(w.successors) < most {
+			w.successors = append(w.successors, gone.Labels)
+		}
+	}
+}
+
+// hadSuccessor reports whether a Job that failed had a successor in its group that is gone.
+func (s *sequence) hadSuccessor(w *workload, group int) bool {
+	return w.replaced || slices.ContainsFunc(w.successors, func(of map[string]string) bool {
+		at, selected := s.GroupOfTemplate(w.Namespace, labels.Set(of), s.reaches[w.Namespace])
+		return selected && at == group
+	})
+}
+
 // notePeers remembers of Jobs, when they are first seen to have failed, which others of their purpose there were then. One that was
 // created later is none, though it was there when the program started.
 func (all *workloads) notePeers(failed []*workload) {
-	type purpose struct{ namespace, labels string }
-	purposeOf := func(w *workload) purpose { return purpose{w.Namespace, inventory.PurposeOf(w.Labels)} }
 	same, namespaces := map[purpose][]*workload{}, map[string]struct{}{}
 	for _, w := range failed {
 		same[purposeOf(w)], namespaces[w.Namespace] = nil, struct{}{}
@@ -173,7 +198,7 @@ func (k *knowledge) rememberJob(w *workload, counted []*demand, tx *transaction)
 	for _, demand := range counted {
 		s := demand.sequence
 		f := &failure{Failure: s.failedJob(w, demand.group)}
-		if w.replaced {
+		if s.hadSuccessor(w, demand.group) {
 			s.endFailure(f.UID)
 		} else if s.wasThereAt(tx) && k.stands(s, f) {
 			k.remember(s, f, tx)

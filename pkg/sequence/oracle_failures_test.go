@@ -44,6 +44,25 @@ func (o *oracle) notePeers() {
 	}
 }
 
+// noteGoneSuccessors remembers, of Jobs that failed and were there until now, the successors that are gone.
+func (o *oracle) noteGoneSuccessors() {
+	for _, was := range o.before {
+		gone, isJob := was.(*batchv1.Job)
+		if !isJob || o.byUID[gone.UID] != nil {
+			continue
+		}
+		for _, other := range o.before {
+			failed, isJob := other.(*batchv1.Job)
+			if !isJob || failedAt(failed) == nil || failed.Namespace != gone.Namespace || slices.Contains(o.peers[failed.UID], gone.Name) {
+				continue
+			}
+			if gone.CreationTimestamp.After(failedAt(failed).Time) && maps.Equal(gone.Spec.Template.Labels, failed.Spec.Template.Labels) {
+				o.goneSuccessors[failed.UID] = append(o.goneSuccessors[failed.UID], gone)
+			}
+		}
+	}
+}
+
 // noteFailures works out which members failed and are gone.
 func (o *oracle) noteFailures(v *view) {
 	m := v.memory
@@ -119,7 +138,8 @@ func (o *oracle) wentFailed(v *view, was metav1.Object) (oracleFailure, bool) {
 	switch was := was.(type) {
 	case *batchv1.Job:
 		group := placedIn(v, was)
-		if failedAt(was) == nil || group < 0 || o.byUID[was.UID] != nil || o.objects["Job"][oracleKey(was)] != nil || o.wasSuperseded.Has(was.UID) {
+		at := failedAt(was)
+		if at == nil || (was.DeletionTimestamp != nil && at.After(was.DeletionTimestamp.Time)) || group < 0 || o.byUID[was.UID] != nil || o.objects["Job"][oracleKey(was)] != nil || o.wasSuperseded.Has(was.UID) {
 			return oracleFailure{}, false
 		}
 		expected, _ := wanted(was, requirementOf(v.Spec.PodGroups[group]))
@@ -133,6 +153,12 @@ func (o *oracle) wentFailed(v *view, was metav1.Object) (oracleFailure, bool) {
 			}
 		}
 		successor, _ := o.succeeds(v, f)
+		for _, gone := range o.goneSuccessors[was.UID] {
+			if placedIn(v, gone) == group {
+				successor = true
+				v.memory.ended.Insert(was.UID)
+			}
+		}
 		return f, !successor
 	case *corev1.Pod:
 		if was.Status.Phase != corev1.PodFailed || metav1.GetControllerOf(was) != nil || was.DeletionTimestamp != nil {

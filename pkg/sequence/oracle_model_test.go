@@ -64,6 +64,8 @@ type oracle struct {
 	readyNow, readyBefore map[types.UID]time.Time
 	// peers are the Jobs that were there beside one that failed, by its UID.
 	peers map[types.UID][]string
+	// goneSuccessors are Jobs that succeeded one that failed and is still there, by its UID.
+	goneSuccessors map[types.UID][]*batchv1.Job
 	// selected are the pods that some sequence has.
 	selected sets.Set[types.UID]
 
@@ -131,7 +133,7 @@ func newOracle(definitions map[string]string) *oracle {
 	return &oracle{
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
-		peers: map[types.UID][]string{}, wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
+		peers: map[types.UID][]string{}, goneSuccessors: map[types.UID][]*batchv1.Job{}, wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
 		notBefore: map[types.UID]time.Time{}, used: map[string]corev1.ResourceList{},
 		dryRuns: map[types.UID]*dryCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
 	}
@@ -257,6 +259,7 @@ func (o *oracle) settle() {
 	}
 	o.noteUnfinished()
 	o.notePeers()
+	o.noteGoneSuccessors()
 	o.ownerOf = map[*corev1.Pod]podOwner{}
 	for _, p := range o.pods {
 		o.ownerOf[p] = o.findOwner(p)

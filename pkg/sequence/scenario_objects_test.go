@@ -295,7 +295,7 @@ func (s *scenario) parseNode(t *testing.T, d *datadriven.TestData, name string) 
 // parseWorkload makes a workload. All of them take
 //
 //	template=(k=v) image=I node-selector=(k=v) tolerates=KEY   what the pod template has
-//	generation=N observed=N uid=U owner=KIND/NAME terminating  observed is the generation unless it is given
+//	generation=N observed=N uid=U owner=KIND/NAME terminating deleted=D  observed is the generation unless it is given
 //
 // and further
 //
@@ -348,6 +348,8 @@ func (s *scenario) parseWorkload(t *testing.T, d *datadriven.TestData, name stri
 			w.SetOwnerReferences([]metav1.OwnerReference{s.ownerReference(kind, owner)})
 		case "terminating":
 			w.SetDeletionTimestamp(ptr.To(s.now()))
+		case "deleted":
+			w.SetDeletionTimestamp(ptr.To(timeArgument(t, d, value)))
 		default:
 			s.setWorkload(t, d, w, arg.Key, value)
 		}

@@ -26,6 +26,8 @@ type workload struct {
 
 	// peers are, of a Job that failed, the Jobs of its purpose that were there then, see failure.
 	peers []string
+	// successors are the labels of Jobs that succeeded it and are gone, while it is still there.
+	successors []map[string]string
 	// replaced reports that its CronJob has had a newer Job, which ended its failure also if the newer one goes first.
 	replaced bool
 }
@@ -46,6 +48,8 @@ type workloads struct {
 	byNamespace map[string]map[*workload]struct{}
 	// ownedWorkloads are the ReplicaSets of a Deployment, or the Jobs of a CronJob, by the owner's UID.
 	ownedWorkloads map[types.UID]map[*workload]struct{}
+	// failedJobs are the Jobs that failed, by purpose.
+	failedJobs map[purpose]map[*workload]struct{}
 	// unfinished is, by the UID of a CronJob that still has Jobs, when the newest of its Jobs was created that were deleted before they
 	// were complete.
 	unfinished map[types.UID]time.Time
@@ -61,7 +65,7 @@ func newWorkloads() workloads {
 	return workloads{
 		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, byNamespace: map[string]map[*workload]struct{}{},
 		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: map[types.UID]map[*pod]struct{}{},
-		daemons: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, daemonPods: map[types.UID]map[string]int{},
+		daemons: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, failedJobs: map[purpose]map[*workload]struct{}{}, daemonPods: map[types.UID]map[string]int{},
 	}
 }
 
@@ -69,6 +73,9 @@ func (all *workloads) learn(view *workload) {
 	all.byUID[view.UID] = view
 	all.byName[view.Key()] = view
 	insert(all.byNamespace, view.Namespace, view)
+	if view.Failed {
+		insert(all.failedJobs, purposeOf(view), view)
+	}
 	if view.Owner != "" {
 		insert(all.ownedWorkloads, view.Owner, view)
 	}
@@ -78,6 +85,9 @@ func (all *workloads) forget(old *workload) {
 	delete(all.byUID, old.UID)
 	delete(all.byName, old.Key())
 	remove(all.byNamespace, old.Namespace, old)
+	if old.Failed {
+		remove(all.failedJobs, purposeOf(old), old)
+	}
 	if old.Owner != "" {
 		remove(all.ownedWorkloads, old.Owner, old)
 	}

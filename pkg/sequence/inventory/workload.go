@@ -27,6 +27,7 @@ type Workload struct {
 	ResourceVersion string
 	CreatedAt       time.Time
 	Terminating     bool
+	DeletedAt       time.Time // zero while nobody deletes it
 
 	// Owner is the Deployment of a ReplicaSet, or the CronJob of a Job; empty if there is none.
 	Owner types.UID
@@ -67,6 +68,9 @@ func (w *Workload) View(object metav1.Object) bool {
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
 		ResourceVersion: object.GetResourceVersion(), CreatedAt: object.GetCreationTimestamp().Time,
 		Terminating: object.GetDeletionTimestamp() != nil, Observed: true, AllCurrent: true,
+	}
+	if w.Terminating {
+		w.DeletedAt = object.GetDeletionTimestamp().Time
 	}
 	for i := range WorkloadKinds {
 		if WorkloadKinds[i].view(w, object) {

@@ -16,7 +16,7 @@ func (l *Lost) Add(pods int) {
 }
 
 // IsFailedJob reports whether the workload is a Job whose failure goes on record. That of a Job that a newer one of its CronJob
-// superseded does not.
+// superseded does not, nor that of one that failed because it was deleted while it ran: its pods were ended before it.
 func IsFailedJob(w *inventory.Workload) bool {
-	return w.Kind == inventory.KindJob && w.Failed && !w.Superseded
+	return w.Kind == inventory.KindJob && w.Failed && !w.Superseded && !(w.Terminating && w.FailedAt.After(w.DeletedAt))
 }

@@ -3,17 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/spec"
 )
-
-// Failures brings failures into the form in which status has them: in the same order every time.
-func Failures(all []v1alpha1.Failure) []v1alpha1.Failure {
-	slices.SortFunc(all, CompareFailures)
-	return all
-}
 
 // CompareFailures compares failures by their place in status.
 func CompareFailures(a, b v1alpha1.Failure) int {
