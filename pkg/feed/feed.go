@@ -106,6 +106,8 @@ type Options struct {
 	Opened func()
 	// Advanced, if set, is called when CaughtUp may give another answer than before. Calls may overlap.
 	Advanced func()
+	// WentBack is called when etcd went back to an older state. It must end the process, as WentBack.Exit does.
+	WentBack func(WentBack)
 	// ClusterScopeOnly has no nodes watched: the engine must be configured alike.
 	ClusterScopeOnly bool
 	// Clock is the real one if nil.
@@ -145,6 +147,7 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 		clock: options.Clock, rearm: make(chan struct{}, 1), opened: options.Opened,
 	}
 	f.versions = newVersions(f.splitStorage)
+	f.versions.wentBack = options.WentBack
 	f.gathers = make(chan struct{}, gathersAtOnce)
 	if f.world, err = f.podsAndWorkloads(clients); err != nil {
 		return nil, err
@@ -159,8 +162,10 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	}
 	namespaces := f.namespaces(core)
 	f.world = append(f.world, namespaces)
-	for _, kind := range f.world {
-		f.compared = append(f.compared, comparedKindOf(metadata, kind.resource))
+	for i, kind := range f.world {
+		compared := comparedKindOf(metadata, kind.resource)
+		f.compared = append(f.compared, compared)
+		f.world[i].source = newNoticing(kind.source, kind.store.watch(), compared.version)
 	}
 	f.askedNamespaces = askedNamespaces(metadata, namespaces)
 	f.barrier = newBarrier(f.versions, engine.Moment)
@@ -169,9 +174,11 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 		kind := &sequenceKind{cluster: i == 1, resource: resource, watch: newPosition(resource.Resource, f.versions), compared: comparedKindOf(metadata, resource)}
 		kind.definitions = cache.NewListWatchFromClient(extensions.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
 			fields.OneTermEqualSelector("metadata.name", kind.definitionName()))
-		if kind.source, err = listWatchSequences(config, resource); err != nil {
+		source, err := listWatchSequences(config, resource)
+		if err != nil {
 			return nil, err
 		}
+		kind.source = newNoticing(source, kind.watch, kind.compared.version)
 		kind.known = newKnownSequences(f.barrier, askedSequences(metadata, engine, kind), kind.cluster, pods, options.Advanced)
 		f.sequences[i] = kind
 	}

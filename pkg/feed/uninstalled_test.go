@@ -43,7 +43,9 @@ func TestWhetherAKindIsNotInstalledIsAsked(t *testing.T) {
 			client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, apierrors.NewNotFound(v1alpha1.PodSequenceResource.GroupResource(), "")
 			})
-			kind := &sequenceKind{resource: v1alpha1.PodSequenceResource, definitions: &cache.ListWatch{
+			watch := newPosition("podsequences", newVersions(nil))
+			watch.bookmark("1000") // the version of the definition says nothing about that of the kind
+			kind := &sequenceKind{resource: v1alpha1.PodSequenceResource, watch: watch, definitions: &cache.ListWatch{
 				ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 					return &apiextensionsv1.CustomResourceDefinitionList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: test.definitions}, test.problem
 				},

@@ -76,6 +76,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 	known := make(chan struct{})
 	source, err := feed.New(config, engine, feed.Options{
 		Sink: d.dispatch, Opened: sync.OnceFunc(func() { close(known) }), ClusterScopeOnly: options.clusterScopeOnly(),
+		WentBack: feed.WentBack.Exit,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make feed: %w", err)

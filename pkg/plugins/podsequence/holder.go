@@ -139,6 +139,7 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 	source, err := feed.New(h.handle.KubeConfig(), engine, feed.Options{
 		Sink:     func(changes sequence.Changes) { h.act(logger, f, changes) },
 		Advanced: func() { h.releaseEarly(logger, f) },
+		WentBack: feed.WentBack.Exit,
 	})
 	if err != nil {
 		logger.Error(err, "Could not start to watch PodSequences: this scheduler releases no pods")
