@@ -86,6 +86,9 @@ func (f *Feed) applyGroup(group podgroups.Reference) {
 
 // pass has the engine's questions answered, and passes on the rest.
 func (f *Feed) pass(changes sequence.Changes) {
+	if changes.WentBack != "" && f.versions.wentBack != nil {
+		f.versions.wentBack(WentBack{Resource: "objects of a list", Known: changes.WentBack})
+	}
 	for subject, question := range changes.Questions {
 		// The moment was after all that has entered the engine, so the version must be.
 		f.barrier.ask(topicOf(subject), f.about(subject), question.Moment, latest(question.Version, f.versions.known()))

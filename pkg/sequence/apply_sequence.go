@@ -16,7 +16,11 @@ import (
 func (k *knowledge) replaceSequences(objects []spec.Stored, cluster bool, tx *transaction) {
 	present := make(map[types.NamespacedName]struct{}, len(objects))
 	for _, ps := range objects {
-		present[types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}] = struct{}{}
+		key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
+		present[key] = struct{}{}
+		if s := k.sequences[key]; s != nil && s.UID == ps.UID {
+			tx.compareListed(s.object.ResourceVersion, ps.ResourceVersion)
+		}
 		k.applySequence(ps, tx)
 	}
 	for key, s := range k.sequences {

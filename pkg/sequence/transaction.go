@@ -13,6 +13,8 @@ type transaction struct {
 	version  string // of this event; of what came late it is older than that of the question
 	// relisted reports that it is a list, which hides what happened since the last event before it.
 	relisted bool
+	// wentBack is a version that was known of an object, and that the list does not have any more; empty if it has all.
+	wentBack string
 	// domains are those whose sums, nodes or memberships changed.
 	domains []touchedDomain
 	// classes are those for which a node came, went, or became something else.
@@ -60,6 +62,13 @@ type sighted struct {
 type classNode struct {
 	class *equivalenceClass
 	node  *node
+}
+
+// compareListed compares a version of an object with the one in the list.
+func (tx *transaction) compareListed(known, listed string) {
+	if inventory.WentBack(known, listed, tx.version) {
+		tx.wentBack = known
+	}
 }
 
 func (tx *transaction) touch(d *domain) {
