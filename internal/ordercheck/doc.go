@@ -17,7 +17,7 @@
 //   - a group by selector is satisfied when every workload whose template it selects has, by itself, as many such pods of
 //     its current revision as it should have, and every other member is one, too. Of a StatefulSet only the ordinals count
 //     that it should have. Pods that an earlier group has, and that have not failed, are not expected again. minAvailable
-//     asks for less, and expectedPods for more. While a workload is being deleted, or the namespace that it is in, it is not,
+//     asks for less, and expectedPods for more. While a workload is being deleted, or, of a ClusterPodSequence, the namespace that it is in, it is not,
 //     unless the workload is a complete Job;
 //   - a Job that failed, and a pod that failed and has no controller, is expected by its group by selector when it is deleted,
 //     until it has a successor: one of its name, or of the same CronJob or purpose and newer. A sequence that skips the group,

@@ -122,7 +122,7 @@ func (v *version) weigh(g int, w *world) outcome {
 	expected += singles
 	short, goes := false, false
 	for _, s := range demands {
-		goes = goes || s.goes() || w.going.Has(s.Namespace)
+		goes = goes || s.goes() || v.isCluster() && w.going.Has(s.Namespace)
 		if s.complete() {
 			s.ready = s.expects(group.reached)
 			s.times = turns{{s.job.completedAt, s.need}}
@@ -248,7 +248,7 @@ func (v *version) lacksOf(g int, w *world) []string {
 			}
 		}
 		switch {
-		case s.goes(), w.going.Has(s.Namespace):
+		case s.goes(), v.isCluster() && w.going.Has(s.Namespace):
 			lacks = append(lacks, fmt.Sprintf("%s was being deleted", v.call(s.workloadFacts)))
 		case !s.observed:
 			lacks = append(lacks, fmt.Sprintf("the newest spec of %s was not yet observed", v.call(s.workloadFacts)))

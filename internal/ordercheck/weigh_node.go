@@ -98,7 +98,7 @@ func (v *version) dueOn(node *nodeFacts, g int, w *world) []*workloadFacts {
 
 // goesOn reports whether a DaemonSet is being deleted that should run on a node.
 func (v *version) goesOn(node *nodeFacts, g int, w *world) bool {
-	return slices.ContainsFunc(v.dueOn(node, g, w), func(f *workloadFacts) bool { return f.goes() || w.going.Has(f.Namespace) })
+	return slices.ContainsFunc(v.dueOn(node, g, w), func(f *workloadFacts) bool { return f.goes() || v.isCluster() && w.going.Has(f.Namespace) })
 }
 
 // firstReleaseOn is when a group that no other is ahead of was released on a node, at the earliest.

@@ -94,7 +94,7 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	for _, demand := range w.demands {
 		demand.touch(tx)
 	}
-	due, completed, going := w.due, view.Complete && !w.Complete, view.IsGoing() != w.IsGoing()
+	due, completed, going := w.due, view.Complete && !w.Complete, view.IsGoing(false) != w.IsGoing(false)
 	demands, superseded, onNode, revision, hashes, failed := w.demands, w.Superseded, w.onNode, w.Revision, w.NewestHashes, w.Failed
 	view.peers, view.successors, view.replaced = w.peers, w.successors, w.replaced
 	*w = *view // whether its namespace goes has been entered into the view

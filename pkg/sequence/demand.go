@@ -33,7 +33,7 @@ func (s *sequence) demandIn(group int, w *workload) *demand {
 func (d *demand) facts() readiness.Demand {
 	w := &d.workload.Workload
 	return readiness.Demand{
-		Workload: w, Required: d.sequence.groups[d.group].Required, NamedBefore: d.namedBefore,
+		Workload: w, Required: d.sequence.groups[d.group].Required, SeveralNamespaces: d.sequence.Cluster, NamedBefore: d.namedBefore,
 		Claimed: readiness.Current(w, d.claimed), Done: readiness.Current(w, d.done),
 	}
 }

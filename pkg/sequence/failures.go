@@ -418,14 +418,17 @@ func (k *knowledge) forgetFailures(s *sequence) {
 	}
 }
 
-// reviewFailures forgets the failures in groups that are passed permanently, or that do not select their members any more.
-func (k *knowledge) reviewFailures(s *sequence, tx *transaction) {
+// reviewFailures forgets the failures in groups that are passed permanently, or that do not select their members any more. It reports
+// whether there were any.
+func (k *knowledge) reviewFailures(s *sequence, tx *transaction) (changed bool) {
 	for uid, f := range s.failures.byUID {
 		if group, selected := s.groupOfFailure(f); !selected || (!s.Continuous && s.nodeless.Passed.Has(group)) {
 			s.endFailure(uid)
 			k.dropFailure(s, f, tx)
+			changed = true
 		}
 	}
+	return changed
 }
 
 // lost sums up the failures in a group.

@@ -72,7 +72,7 @@ func (d *domain) missing(g *group) (missing, going int) {
 		if readiness.IsMissing(due, w.onNode[d.name]) {
 			missing++
 		}
-		if due && w.IsGoing() {
+		if due && w.IsGoing(d.sequence.Cluster) {
 			going++
 		}
 	}

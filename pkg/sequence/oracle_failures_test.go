@@ -119,13 +119,15 @@ func (o *oracle) rememberFailure(v *view, f oracleFailure) {
 }
 
 // reviewFailures forgets failures in groups that have been passed.
-func (o *oracle) reviewFailures(v *view) {
+func (o *oracle) reviewFailures(v *view) (changed bool) {
 	for uid, f := range v.memory.failures {
 		if group := o.groupOfFailure(v, f); group < 0 || o.isPassedForGood(v, group) {
 			v.memory.ended.Insert(uid)
 			delete(v.memory.failures, uid)
+			changed = true
 		}
 	}
+	return changed
 }
 
 func (o *oracle) isPassedForGood(v *view, group int) bool {

@@ -334,7 +334,14 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 		}
 	}
 	o.remember(v)
-	o.reviewFailures(v)
+	if o.reviewFailures(v) {
+		c := &course{}
+		for i := range ps.Spec.PodGroups {
+			c.groups = append(c.groups, o.count(v, i))
+		}
+		v.courses[""] = c
+		o.remember(v)
+	}
 	return v
 }
 

@@ -49,7 +49,9 @@ func (o *oracle) countOnNode(v *view, i int, node string) groupCount {
 		c.expected = max(c.expected, int(g.ExpectedPods))
 	}
 
-	going := slices.ContainsFunc(o.due(v, i, node), func(ds *appsv1.DaemonSet) bool { return ds.DeletionTimestamp != nil || o.namespaceGoes(ds) })
+	going := slices.ContainsFunc(o.due(v, i, node), func(ds *appsv1.DaemonSet) bool {
+		return ds.DeletionTimestamp != nil || (v.cluster != nil && o.namespaceGoes(ds))
+	})
 	switch {
 	case going && !needsNone(g):
 	case g.MinAvailable == nil:

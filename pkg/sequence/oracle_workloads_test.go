@@ -309,7 +309,7 @@ func (o *oracle) count(v *view, i int) groupCount {
 		}
 		anything = true
 		complete, at := jobCompletedAt(w)
-		going = going || (w.GetDeletionTimestamp() != nil && !complete) || o.namespaceGoes(w)
+		going = going || (w.GetDeletionTimestamp() != nil && !complete) || (v.cluster != nil && o.namespaceGoes(w))
 		expected, observed := wanted(w, requirementOf(g))
 		claimed, ordinals := sets.New[string](), ordinalsOf(w)
 		for name := range ordinals {

@@ -55,8 +55,9 @@ func (k *knowledge) settle(tx *transaction) Changes {
 func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
 	d.evaluate(k, tx)
 	d.advance(k.now)
-	if len(d.sequence.failures.byUID) > 0 {
-		k.reviewFailures(d.sequence, tx)
+	if len(d.sequence.failures.byUID) > 0 && k.reviewFailures(d.sequence, tx) {
+		d.evaluate(k, tx) // of what passed just now nothing is expected that is gone
+		d.advance(k.now)
 	}
 	k.alarms.Set(&d.alarm, d.wake)
 	k.questions.askForDomain(d, changes)

@@ -121,7 +121,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 	}
 	for w, group := range groupOf {
 		sumsOf("", group).demands.Add(readiness.Demand{
-			Workload: &w.Workload, Required: s.Groups[group].Required,
+			Workload: &w.Workload, Required: s.Groups[group].Required, SeveralNamespaces: s.Cluster,
 			NamedBefore: readiness.NamedBefore(&w.Workload, s.Names(w.Namespace), group),
 			Claimed:     readiness.Current(&w.Workload, claimed[w]), Done: readiness.Current(&w.Workload, done[w]),
 		}.Sum(), +1)

@@ -93,9 +93,12 @@ func (w *Workload) Key() WorkloadKey { return WorkloadKey{w.Kind, w.Namespace, w
 // is being deleted expects what it expected, until it is gone.
 func (w *Workload) Counts() bool { return w.Kind != KindReplicaSet || w.Owner == "" }
 
-// IsGoing reports whether the workload is being deleted before its work is done, or with its namespace. What goes away satisfies nobody.
-// A complete Job has done its work, and whoever deletes it takes nothing back; but with a namespace goes whatever else there was in it.
-func (w *Workload) IsGoing() bool { return w.NamespaceGoing || (w.Terminating && !w.Complete) }
+// IsGoing reports whether the workload is being deleted before its work is done. What goes away satisfies nobody. A complete Job has done
+// its work, and whoever deletes it takes nothing back. In a group of several namespaces the workload also goes with its namespace, complete
+// or not, because so does whatever else the group had there.
+func (w *Workload) IsGoing(severalNamespaces bool) bool {
+	return (severalNamespaces && w.NamespaceGoing) || (w.Terminating && !w.Complete)
+}
 
 // Expects returns the number of pods that the workload should own.
 func (w *Workload) Expects(required v1alpha1.RequiredStatus) int {

@@ -9,6 +9,8 @@ import (
 type Demand struct {
 	Workload *inventory.Workload
 	Required v1alpha1.RequiredStatus
+	// SeveralNamespaces reports that the group may have members in other namespaces, too.
+	SeveralNamespaces bool
 	// NamedBefore counts the names of its pods that earlier groups list, whether the pods exist or not.
 	NamedBefore int
 	// Claimed counts its pods that an earlier group has, and Done its members of the group that are done. Both count pods of
@@ -64,7 +66,7 @@ func (d Demand) Sum() Demands {
 	if w.Failed {
 		sum.Failed = 1
 	}
-	if w.IsGoing() {
+	if w.IsGoing(d.SeveralNamespaces) {
 		sum.Going = 1
 	}
 	return sum
