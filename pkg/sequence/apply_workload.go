@@ -48,6 +48,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 			return
 		}
 		k.workloads.remove(before.UID, tx) // deleted and made again, and the engine saw only the second
+		k.workloads.noteSuccessor(before)
 		defer k.workloads.forgetUnfinished(before.Owner)
 	}
 	old := k.workloads.byUID[view.UID]
