@@ -74,6 +74,11 @@ const (
 	ReasonNotSkipped          = "NotSkipped"
 	ReasonDryRun              = "DryRun"
 	ReasonEnforced            = "Enforced"
+
+	// ReasonWaitingForPodSequence: a pod waits for a PodSequence that does not exist, see SequenceLabel and RequireSequenceAnnotation.
+	ReasonWaitingForPodSequence = "WaitingForPodSequence"
+	// ReasonStartedOutOfOrder: pods were bound before their sequence existed, while a group that they wait for was not passed.
+	ReasonStartedOutOfOrder = "StartedOutOfOrder"
 )
 
 // Reasons of events that no condition has.

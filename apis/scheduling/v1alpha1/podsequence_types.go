@@ -19,6 +19,17 @@ const ReleasedAnnotation = "podsequence.example.com/released"
 // spec.namespace: names with commas between them, or * for all. Without it no PodSequence of another namespace does.
 const AllowSequencesFromAnnotation = "podsequence.example.com/allow-sequences-from"
 
+// SequenceLabel is on a pod, by its template, and names the PodSequence of the pod's namespace that is to order it. The pod is held
+// until that PodSequence exists, and then by every sequence that selects it. The label alone makes the pod a member of no group.
+const SequenceLabel = "podsequence.example.com/sequence"
+
+// RequireSequenceAnnotation is on a namespace. With the value RequireSequence, pods of the namespace that podsequence-scheduler
+// schedules are held until some sequence selects them.
+const (
+	RequireSequenceAnnotation = "podsequence.example.com/require-sequence"
+	RequireSequence           = "true"
+)
+
 // PodSequence starts groups of pods in order: it holds the pods of a group until the groups listed before are ready.
 //
 // +kubebuilder:object:root=true
