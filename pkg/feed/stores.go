@@ -178,6 +178,7 @@ func (s *definitionStore) Update(obj any) error {
 	if err != nil {
 		return err
 	}
+	s.noteInstalled(true)
 	if definition.UID == s.served || !established(definition) {
 		return nil
 	}
@@ -201,6 +202,9 @@ func (s *definitionStore) Replace(list []any, resourceVersion string) error {
 			return err
 		}
 	}
+	if len(list) == 0 {
+		s.noteInstalled(false)
+	}
 	if len(list) == 0 || s.served == "" {
 		s.stop()
 		s.status.Set(klog.FromContext(s.ctx), false)
@@ -209,6 +213,13 @@ func (s *definitionStore) Replace(list []any, resourceVersion string) error {
 		s.feed.open()
 	}
 	return nil
+}
+
+// noteInstalled tells the engine whether the kind PodSequence is installed: pods wait for those of that kind that do not exist.
+func (s *definitionStore) noteInstalled(installed bool) {
+	if !s.kind.cluster {
+		s.feed.apply(func() sequence.Changes { return s.feed.engine.KindInstalled(installed) })
+	}
 }
 
 func (s *definitionStore) watch() {

@@ -14,8 +14,10 @@ func trimNamespace(namespace *corev1.Namespace) *corev1.Namespace {
 	trimmed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion, Labels: namespace.Labels,
 		DeletionTimestamp: namespace.DeletionTimestamp,
 	}}
-	if list, given := namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation]; given {
-		trimmed.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: list}
+	for _, annotation := range []string{v1alpha1.AllowSequencesFromAnnotation, v1alpha1.RequireSequenceAnnotation} {
+		if value, given := namespace.Annotations[annotation]; given {
+			metav1.SetMetaDataAnnotation(&trimmed.ObjectMeta, annotation, value)
+		}
 	}
 	return trimmed
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -72,7 +73,7 @@ func (f *Feed) namespaces(core rest.Interface) watchedKind {
 
 func (f *Feed) applyNamespace(namespace *corev1.Namespace) sequence.Changes {
 	if f.interest.holdNamespace(namespace, f.clock.Now()) {
-		return sequence.Changes{}
+		return f.engine.ApplyRequirement(namespace)
 	}
 	return f.engine.ApplyNamespace(namespace)
 }
@@ -87,8 +88,12 @@ func (f *Feed) replaceNamespaces(list []*corev1.Namespace, version string) seque
 	for i, namespace := range list {
 		present[namespace.Name] = struct{}{}
 		if f.interest.holdNamespace(namespace, f.clock.Now()) {
-			// The engine gets that there is one, but not what it says. Without a version it does not keep out what comes later.
+			// The engine gets that there is one and whether it requires a sequence, but not what else it says. Without a version it
+			// does not keep out what comes later.
 			list[i] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID}}
+			if required, given := namespace.Annotations[v1alpha1.RequireSequenceAnnotation]; given {
+				metav1.SetMetaDataAnnotation(&list[i].ObjectMeta, v1alpha1.RequireSequenceAnnotation, required)
+			}
 		}
 	}
 	f.interest.dropNamespaces(present, f.clock.Now())

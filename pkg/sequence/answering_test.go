@@ -116,6 +116,10 @@ func (a answering) ApplyNodeUse(node string, used Resources) Changes {
 	return a.answer(a.Engine.ApplyNodeUse(node, used))
 }
 
+func (a answering) KindInstalled(installed bool) Changes {
+	return a.answer(a.Engine.KindInstalled(installed))
+}
+
 func (a answering) ApplyNode(object *corev1.Node) Changes {
 	return a.answer(a.Engine.ApplyNode(object))
 }

@@ -31,6 +31,7 @@ func (k *knowledge) applyNamespace(object *corev1.Namespace, tx *transaction) {
 	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
 	going := object.DeletionTimestamp != nil
 	k.consents.facts[object.Name] = namespaceFacts{text, object.Labels, object.ResourceVersion, going}
+	k.applyRequirement(object, tx)
 	if before.going != going {
 		k.workloads.setNamespaceGoing(object.Name, going, tx)
 	}
@@ -47,6 +48,10 @@ func (k *knowledge) removeNamespace(namespace string, tx *transaction) {
 		k.workloads.setNamespaceGoing(namespace, false, tx)
 	}
 	delete(k.consents.facts, namespace)
+	if k.published.existing.requires(namespace) {
+		k.touchUnselected(namespace, tx)
+	}
+	k.published.existing.forgetNamespace(namespace)
 	k.consultAll(namespace, tx)
 	k.relabel(namespace, tx)
 }

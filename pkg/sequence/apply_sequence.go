@@ -127,6 +127,12 @@ func (k *knowledge) swap(old, next *sequence, tx *transaction) {
 	if next != nil && next.dry != nil {
 		next.dry.recorded = nil
 	}
+	switch {
+	case old == nil && next != nil:
+		k.touchNamed(next.Key, tx)
+	case old != nil && next == nil:
+		k.touchNamed(old.Key, tx)
+	}
 }
 
 // members are the pods of all groups.

@@ -115,12 +115,14 @@ func TestASightingSaysWhetherConsentMatters(t *testing.T) {
 	assert.True(t, refused(known))
 	assert.True(t, refused(unseen))
 	assert.True(t, e.Lift(types.NamespacedName{Namespace: oracleNamespace, Name: "two"}).Sighting.AsksNamespaces)
+	e.ApplyNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dev", ResourceVersion: "1"}})
 	assert.False(t, refused(elsewhere))
 	e.ApplyNamespace(allowing("*", "2"))
 	assert.False(t, refused(known), "what is allowed can only be withdrawn")
 	e.RemoveNamespace(allowing("*", "3"))
 	assert.True(t, refused(known))
 	e.RemoveSequence(farKey, "4")
+	e.ApplyNamespace(allowing("", "5"))
 	assert.False(t, refused(known))
 }
 

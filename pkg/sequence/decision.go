@@ -42,8 +42,11 @@ type Sighting struct {
 // mayBeScheduled reports whether every sequence releases the pod, and that is confirmed.
 func (k *knowledge) mayBeScheduled(p *pod) bool { return k.isReleased(p) && !k.questions.isEarly(p) }
 
-// isReleased reports whether every sequence that has the pod releases it.
+// isReleased reports whether every sequence that has the pod releases it, and those that it asks for exist.
 func (k *knowledge) isReleased(p *pod) bool {
+	if k.published.existing.missing(p, &k.settings) != spec.NothingMissing {
+		return false
+	}
 	for _, m := range p.memberships() {
 		if m.sequence.DryRun {
 			continue
@@ -77,6 +80,15 @@ func (k *knowledge) holding(p *pod) *membership {
 // decision says what holds the pod. A pod that the engine does not know has no equivalence class: it has to wait until it does, for
 // to work out which nodes suit it may take long.
 func (k *knowledge) decision(p *pod) (d report.Decision) {
+	switch k.published.existing.missing(p, &k.settings) {
+	case spec.NamedMissing:
+		d.Held, d.Reason = true, report.HeldUntilCreated
+		d.Sequence = types.NamespacedName{Namespace: p.Namespace, Name: spec.NamedSequence(&p.Labels)}
+		return d
+	case spec.AnyMissing:
+		d.Held, d.Reason, d.Sequence.Namespace = true, report.HeldUntilSelected, p.Namespace
+		return d
+	}
 	holding, early := k.holding(p), false
 	if holding == nil {
 		if holding, early = k.questions.earlyIn(p); !early {

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // verdict is what the engine says of a pod without a node. The one that is published is kept; what an event reports of pods is
@@ -29,6 +31,8 @@ type reason struct {
 	// group is the first that the pod waits for on the one node that it asks for, counted from 1; -1 if there is no such node,
 	// and 0 if it does not ask for one, or waits for no group.
 	group int8
+	// missing is a sequence that it waits for and that does not exist; the rest is zero then.
+	missing spec.Missing
 }
 
 // judge works out the verdict on a pod without a node.
@@ -36,6 +40,11 @@ func (k *knowledge) judge(p *pod) verdict {
 	v := verdict{limits: p.limits()}
 	if v.limits != nil {
 		v.opened = v.limits.opened
+	}
+	if missing := k.published.existing.missing(p, &k.settings); missing != spec.NothingMissing {
+		v.held, v.reason = true, reason{missing: missing}
+		v.nominated = p.Nominated && k.settings.isOurs(p)
+		return v
 	}
 	holding := k.holding(p)
 	early, isEarly := k.questions.earlyIn(p)

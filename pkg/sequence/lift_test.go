@@ -18,6 +18,7 @@ func TestASightingOfAPodThatHadGatesIsThatWithoutThem(t *testing.T) {
 		return makePod("app", version).SchedulerName(oracleScheduler).SchedulingGates(gates).Obj()
 	}
 	e := newEngine()
+	e.ApplyNamespace(allowing("", "1"))
 	e.ApplyPod(app("5", gate, other))
 	assert.Equal(t, "5", e.FirstSeen(app("5", gate, other)).Version)
 	first := e.FirstSeen(app("5", gate, other)).Moment

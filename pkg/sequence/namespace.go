@@ -70,14 +70,11 @@ func (all namespaces) ensure(name string) *namespace {
 func (all namespaces) find(object *corev1.Pod) (p *pod, known bool) {
 	ns := all[object.Namespace]
 	if ns == nil {
-		return newPod(), false
+		return viewPod(object), false
 	}
 	p = ns.pods[object.Name]
 	if p != nil && !inventory.Newer(object.ResourceVersion, p.ResourceVersion) {
 		return p, true
-	}
-	if len(ns.selecting) == 0 && len(ns.naming) == 0 {
-		return newPod(), false
 	}
 	unseen := viewPod(object)
 	if p != nil && p.UID == object.UID && p.SameVerdict(&unseen.VerdictFacts) {

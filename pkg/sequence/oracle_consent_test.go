@@ -100,6 +100,7 @@ func (w *world) stepConsent() []event {
 	}
 	namespace.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: pick(w,
 		"operations", "*", "dev, operations", " operations ,dev", "operations,operations", "", "dev", "operation", "* dev")}
+	w.addRequirement(&namespace.ObjectMeta)
 	w.put("Namespace", namespace)
 	return nil
 }

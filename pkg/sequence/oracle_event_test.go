@@ -26,7 +26,8 @@ const (
 	verbReplace verb = "replace" // all objects of a kind at once
 	verbTick    verb = "tick"
 	verbRestart verb = "restart"
-	verbUse     verb = "use" // what the pods on a node ask for
+	verbUse     verb = "use"     // what the pods on a node ask for
+	verbInstall verb = "install" // the kind PodSequence, or not
 )
 
 // event is something that engine and oracle are told.
@@ -39,6 +40,8 @@ type event struct {
 	at      time.Time
 	node    string
 	used    corev1.ResourceList
+	// installed reports whether the kind is from now on.
+	installed bool
 	// askFirst has the engine asked about the pod before it is told of it.
 	askFirst bool
 }
@@ -60,6 +63,8 @@ func (e event) tellOracle(o *oracle) {
 		o.now = e.at
 	case verbUse:
 		o.used[e.node] = e.used
+	case verbInstall:
+		o.uninstalled = !e.installed
 	}
 }
 
@@ -83,6 +88,7 @@ type toldEngine interface {
 	ApplyWorkload(object metav1.Object) Changes
 	RemoveWorkload(object metav1.Object) Changes
 	ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, version string) Changes
+	KindInstalled(installed bool) Changes
 	Tick(now time.Time) Changes
 }
 
@@ -120,6 +126,8 @@ func (e event) tellEngine(engine toldEngine) Changes {
 		return e.replaceInEngine(engine)
 	case verbUse:
 		return engine.ApplyNodeUse(e.node, inventory.ResourcesOf(e.used))
+	case verbInstall:
+		return engine.KindInstalled(e.installed)
 	default:
 		return engine.Tick(e.at)
 	}
@@ -172,6 +180,8 @@ func (e event) String() string {
 			ask = " (asked of before)"
 		}
 		return fmt.Sprintf("apply %s %s%s", e.kind, describeObject(e.object), ask)
+	case verbInstall:
+		return fmt.Sprintf("installed is %t", e.installed)
 	case verbUse:
 		return fmt.Sprintf("use %s %v", e.node, inventory.ResourcesOf(e.used))
 	case verbRemove:
@@ -281,6 +291,7 @@ func (c *comparison) count() {
 		}
 	}
 	c.seen["events"]++
+	c.countMissing()
 	for _, v := range c.oracle.views {
 		for _, course := range v.courses {
 			scope := "cluster: "

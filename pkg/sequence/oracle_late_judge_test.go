@@ -85,6 +85,10 @@ func (l *lateness) takeSince(version int, changes Changes) error {
 			l.goes[p.UID].Insert(node)
 			return ok && last >= version
 		}
+		if l.isRequirementLate(p) {
+			l.seen["pods that went before it was known that their namespace requires a sequence"]++
+			continue
+		}
 		if l.isNamespaceLate(p) {
 			continue // it is of other groups than the engine knows, since it was created or later
 		}

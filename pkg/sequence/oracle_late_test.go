@@ -205,6 +205,14 @@ func (l *lateness) isNamespaceLate(p *corev1.Pod) bool {
 	return l.near && slices.ContainsFunc(l.coming["Namespace"], func(e event) bool { return e.object.GetName() == p.Namespace })
 }
 
+// isRequirementLate reports whether the engine has yet to be told that the pod's namespace requires a sequence. Of a namespace that it
+// knows and that is the first to require one, it does not ask.
+func (l *lateness) isRequirementLate(p *corev1.Pod) bool {
+	return slices.ContainsFunc(l.coming["Namespace"], func(e event) bool {
+		return e.object.GetName() == p.Namespace && e.object.GetAnnotations()["podsequence.example.com/require-sequence"] == "true"
+	})
+}
+
 func (e event) version() int {
 	if e.object == nil {
 		return 0

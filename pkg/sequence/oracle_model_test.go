@@ -35,6 +35,8 @@ type oracle struct {
 	// definitions tells what a hash in a recorded status stands for.
 	definitions map[string]string
 
+	// uninstalled reports that the kind PodSequence is not installed.
+	uninstalled bool
 	// used is what is used of nodes.
 	used map[string]corev1.ResourceList
 	// shouldRun keeps Kubernetes' answers: they take most of the time otherwise.
@@ -483,6 +485,9 @@ func (o *oracle) releasedIn(v *view, p *corev1.Pod) (group int, skipped []int) {
 
 // held reports whether the pod must wait.
 func (o *oracle) held(p *corev1.Pod) bool {
+	if o.lacks(p) {
+		return true
+	}
 	for _, v := range o.views {
 		if v.Spec.Scope != v1alpha1.ScopeNode && !onlySays(v) {
 			if i := groupOf(v, p); i >= 0 && !v.courses[""].mayStart(i) {
@@ -508,8 +513,8 @@ func (o *oracle) liftable(p *corev1.Pod) bool {
 	if len(p.Spec.SchedulingGates) == 0 {
 		return false
 	}
-	if isOurs(p.Namespace, p.Labels) {
-		return true
+	if isOurs(p.Namespace, p.Labels) || asksByName(p) {
+		return true // the worlds have no gate but the default one
 	}
 	for _, v := range o.views {
 		if groupOf(v, p) >= 0 && carries(p, v.PodSequence) {

@@ -121,6 +121,7 @@ func (w *world) stepNamespaces(*comparison) []event {
 		namespace.DeletionTimestamp = &now
 	}
 	namespace.Labels = w.namespaceLabels()
+	w.addRequirement(&namespace.ObjectMeta)
 	w.put("Namespace", namespace)
 	return nil
 }

@@ -188,6 +188,7 @@ func stored(status v1alpha1.PodSequenceStatus) (read v1alpha1.PodSequenceStatus,
 func (r *restarts) afresh() answering {
 	engine := newEngine()
 	engine.Tick(r.oracle.now)
+	engine.KindInstalled(!r.oracle.uninstalled)
 	for _, kind := range append(append([]string{"Node", "Namespace"}, workloadKinds...), "Pod", "PodSequence", "ClusterPodSequence") {
 		event{verb: verbReplace, kind: kind, objects: all[metav1.Object](r.oracle, kind)}.tellEngine(engine)
 	}

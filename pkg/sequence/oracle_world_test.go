@@ -51,6 +51,8 @@ type world struct {
 	objects map[string]map[string]metav1.Object // by kind and name
 	queues  map[string][]event                  // by kind
 	past    []event                             // some of those delivered
+	// uninstalled reports that the kind PodSequence is not installed.
+	uninstalled bool
 	// truthful has no object tell of the future.
 	truthful bool
 }
@@ -95,6 +97,10 @@ func (w *world) step(c *comparison) []event {
 	}
 	if w.nodes > 0 && w.oneIn(10) {
 		out = append(out, w.stepUse())
+	}
+	if w.uninstalled && w.oneIn(4) || !w.uninstalled && w.oneIn(60) {
+		w.uninstalled = !w.uninstalled
+		out = append(out, event{verb: verbInstall, installed: !w.uninstalled})
 	}
 	if w.oneIn(6) {
 		return out // the watches lag
@@ -183,7 +189,7 @@ func (w *world) stepWatches(*comparison) []event {
 	w.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	var out []event
 	if w.oneIn(4) {
-		out = append(out, event{verb: verbRestart}, event{verb: verbTick, at: w.clock})
+		out = append(out, event{verb: verbRestart}, event{verb: verbTick, at: w.clock}, event{verb: verbInstall, installed: !w.uninstalled})
 		w.past = nil
 	} else {
 		kinds = kinds[:1]
@@ -260,6 +266,9 @@ func (w *world) randomLabels() map[string]string {
 		if !w.oneIn(4) {
 			l[key] = pick(w, "a", "b", "c")
 		}
+	}
+	if w.oneIn(5) {
+		l["podsequence.example.com/sequence"] = pick(w, "seq-0", "seq-0", "seq-1", "seq-2", "other")
 	}
 	if w.namespaces > 0 && w.oneIn(4) {
 		l["app.kubernetes.io/name"] = "podsequence" // which makes a pod our own in one namespace only

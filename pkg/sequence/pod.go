@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"math"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -108,18 +109,9 @@ func (p *pod) follow(before *pod, replace bool, tx *transaction) {
 	}
 }
 
-// liftable returns the gates that some sequence may lift.
-func liftable(gates []string, memberships []membership) []string {
-	var lift []string
-	for _, gate := range gates {
-		for _, m := range memberships {
-			if m.sequence.Gate == gate && m.sequence.GateAllowed {
-				lift = append(lift, gate)
-				break
-			}
-		}
-	}
-	return lift
+// isLiftedBy reports whether some sequence may lift a gate.
+func isLiftedBy(gate string, memberships []membership) bool {
+	return slices.ContainsFunc(memberships, func(m membership) bool { return m.sequence.Gate == gate && m.sequence.GateAllowed })
 }
 
 // isMemberOf reports whether the pod belongs to a sequence.

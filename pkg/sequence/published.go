@@ -19,12 +19,13 @@ type published struct {
 	nodes      sync.Map    // *node by name
 	refusing   sync.Map    // names of namespaces that do not allow some sequence
 	selectors  atomic.Bool // some sequence selects namespaces by label
+	existing   existing
 }
 
 // asksNamespaces reports what Sighting.AsksNamespaces says.
 func (p *published) asksNamespaces(namespace string) bool {
 	_, refuses := p.refusing.Load(namespace)
-	return refuses || p.selectors.Load()
+	return refuses || p.selectors.Load() || p.existing.asksNamespaces(namespace)
 }
 
 // sighting is that of a pod of a namespace, with whether it matters what Namespaces say. It takes no lock.
@@ -86,6 +87,20 @@ func (p *published) find(object *corev1.Pod) (seen *publishedPod, known bool) {
 
 // matchUnseen works out the memberships of a pod that is not known, and whether it is confirmed that all its sequences release it.
 func (p *published) matchUnseen(object *corev1.Pod, set *settings) (memberships []membership, released bool) {
+	if !p.existing.concerns(object) {
+		return p.matchSequences(object, set)
+	}
+	view := viewPod(object)
+	if p.existing.join(view, true, set).Missing() != spec.NothingMissing {
+		return nil, false
+	}
+	memberships, released = p.matchSequences(object, set)
+	// Once more: a sequence that was deleted meanwhile may have been the one.
+	return memberships, released && p.existing.join(view, len(memberships) > 0, set).Missing() == spec.NothingMissing
+}
+
+// matchSequences is matchUnseen for what the sequences of the namespace say.
+func (p *published) matchSequences(object *corev1.Pod, set *settings) (memberships []membership, released bool) {
 	found, any := p.namespaces.Load(object.Namespace)
 	if !any {
 		return nil, true

@@ -85,6 +85,7 @@ func TestKindsOfSequencesAreListedByThemselves(t *testing.T) {
 func TestWhoAsksForNamespaces(t *testing.T) {
 	e := newEngine()
 	app := makePod("app", "6").Namespace("web").Obj()
+	e.ApplyNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: "1"}})
 	assert.False(t, e.Verdict(app).FirstSeen.AsksNamespaces)
 	e.ApplyClusterSequence(acrossTeams(""))
 	assert.True(t, e.Verdict(app).FirstSeen.AsksNamespaces)

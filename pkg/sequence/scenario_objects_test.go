@@ -131,10 +131,14 @@ func (s *scenario) parseNamespace(t *testing.T, d *datadriven.TestData, name str
 			ns.DeletionTimestamp = ptr.To(s.now())
 			continue
 		}
+		if arg.Key == "require" {
+			metav1.SetMetaDataAnnotation(&ns.ObjectMeta, v1alpha1.RequireSequenceAnnotation, v1alpha1.RequireSequence)
+			continue
+		}
 		if arg.Key != "allow" {
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}
-		ns.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: strings.Join(arg.Vals, ", ")}
+		metav1.SetMetaDataAnnotation(&ns.ObjectMeta, v1alpha1.AllowSequencesFromAnnotation, strings.Join(arg.Vals, ", "))
 	}
 	return ns
 }

@@ -43,8 +43,9 @@ import (
 //	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned] [offers=(RESOURCE=N,...)]
 //	node-use NAME [used=(RESOURCE=N,...)]    what the pods on the node ask for together
 //	remove-node NAME
-//	namespace NAME [allow=(NS,NS)] [labels=(k=v)] [terminating]
+//	namespace NAME [allow=(NS,NS)] [require] [labels=(k=v)] [terminating]
 //	remove-namespace NAME
+//	install [absent]    whether the kind PodSequence is installed
 //	sleep DURATION      lets time pass, and tells when the engine wants to be told of the time next
 //	why NAME            what the pod waits for
 //	where NAME          which nodes are open to the pod
@@ -168,6 +169,8 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 	case "remove-node":
 		delete(s.nodes, name)
 		return s.describe(s.tell().RemoveNode(name))
+	case "install":
+		return s.describe(s.tell().KindInstalled(len(d.CmdArgs) == 0))
 	case "delay":
 		s.asked = Questions{}
 		return "delayed"

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -46,19 +47,28 @@ func (c *Config) IsSelectable(namespace string) bool {
 	return spec.IsSelectable(c.InstallationNamespace, namespace)
 }
 
-// liftable returns the gates of a pod that may be lifted when nothing holds it: those of its sequences. Of a pod of PodSequence
-// itself these are all that anybody may lift, for it has no sequence that would.
+// liftable returns the gates of a pod that may be lifted when nothing holds it: those of its sequences, and, of a pod that names a
+// PodSequence, the default gate, which it may have been given for that. Of a pod of PodSequence itself these are all that anybody may
+// lift, for it has no sequence that would.
 func (set *settings) liftable(p *inventory.Pod, memberships []membership) []string {
-	if len(p.Gates()) == 0 || !spec.IsOwn(set.InstallationNamespace, p.Namespace, &p.Labels) {
-		return liftable(p.Gates(), memberships)
+	if len(p.Gates()) == 0 {
+		return nil
 	}
+	isOwn := spec.IsOwn(set.InstallationNamespace, p.Namespace, &p.Labels)
+	isNamed := spec.NamedSequence(&p.Labels) != ""
 	var lift []string
 	for _, gate := range p.Gates() {
-		if spec.IsGateAllowed(gate, set.GatePrefixes) {
+		allowed := (isOwn || (isNamed && gate == v1alpha1.DefaultSchedulingGateName)) && spec.IsGateAllowed(gate, set.GatePrefixes)
+		if allowed || isLiftedBy(gate, memberships) {
 			lift = append(lift, gate)
 		}
 	}
 	return lift
+}
+
+// hasLiftableGate reports whether the pod carries a gate that a sequence may lift.
+func (set *settings) hasLiftableGate(p *pod) bool {
+	return slices.ContainsFunc(p.Gates(), func(gate string) bool { return spec.IsGateAllowed(gate, set.GatePrefixes) })
 }
 
 // unsupported reports whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the

@@ -17,6 +17,7 @@ func (k *knowledge) settle(tx *transaction) Changes {
 		changes.touch(key)
 		changes.Advanced = append(changes.Advanced, key)
 	}
+	k.publishGone(tx)
 	for _, d := range tx.domains {
 		if d.sequence.listed {
 			k.advance(d.domain, tx, &changes)
@@ -29,6 +30,7 @@ func (k *knowledge) settle(tx *transaction) Changes {
 	for _, name := range tx.namespaces {
 		k.published.storeNamespace(name, k.namespaces[name])
 	}
+	k.publishCome(tx)
 	for _, p := range tx.entered {
 		k.settleEntered(&changes, p)
 	}

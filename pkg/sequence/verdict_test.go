@@ -232,6 +232,7 @@ func TestWhatIsPublishedOfAPod(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			engine := newEngine()
+			engine.ApplyNamespace(allowing("", "1"))
 			engine.ApplySequence(shop)
 			test(t, engine)
 		})

@@ -16,8 +16,10 @@ import (
 
 // Hold is what would keep a pod from being scheduled that does not exist yet. The zero value keeps none.
 type Hold struct {
-	// Sequence is the PodSequence that would hold the pod. When several would, it is the first by namespace and name.
+	// Sequence is the PodSequence that would hold the pod. When several would, it is the first by namespace and name. If Missing says
+	// so, it does not exist, and has no name if any would do.
 	Sequence types.NamespacedName
+	Missing  spec.Missing
 	// Group names the group that the pod would wait for, such as: group 1/2 "Database". It is empty when the pod would
 	// wait for nothing but the end of a suspension.
 	Group string
@@ -34,6 +36,10 @@ func (h Hold) String() string {
 	switch {
 	case !h.Held():
 		return ""
+	case h.Missing == spec.NamedMissing:
+		return fmt.Sprintf("%s, which does not exist", report.NameOf(h.Sequence))
+	case h.Missing == spec.AnyMissing:
+		return fmt.Sprintf("namespace %s, which requires a PodSequence that selects them", h.Sequence.Namespace)
 	case h.Group == "":
 		return fmt.Sprintf("%s, which is suspended", report.NameOf(h.Sequence))
 	}
@@ -48,12 +54,16 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	ns := e.namespaces[object.Namespace]
-	if ns == nil {
-		return Hold{}
-	}
 	p := viewPod(object)
-	p.setMemberships(ns.place(p))
+	if ns := e.namespaces[object.Namespace]; ns != nil {
+		p.setMemberships(ns.place(p))
+	}
+	switch missing := e.published.existing.missing(p, &e.settings); missing {
+	case spec.NamedMissing:
+		return Hold{Sequence: types.NamespacedName{Namespace: p.Namespace, Name: spec.NamedSequence(&p.Labels)}, Missing: missing}
+	case spec.AnyMissing:
+		return Hold{Sequence: types.NamespacedName{Namespace: p.Namespace}, Missing: missing}
+	}
 	var holding *membership
 	for i := range p.memberships() {
 		m := &p.memberships()[i]

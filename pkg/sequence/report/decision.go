@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
@@ -20,6 +21,7 @@ type Decision struct {
 	Sequence types.NamespacedName
 	Group    int
 
+	// Of HeldUntilCreated, Sequence does not exist. Of HeldUntilSelected, it has only the namespace.
 	Reason Reason
 	Groups int    // of the sequence
 	Title  string // of the group
@@ -46,6 +48,8 @@ const (
 	HeldUnconfirmed   // the group looks ready, but a change that says otherwise may not be known yet
 	HeldEarly         // a change from before the pod may not be known yet
 	HeldUnsupported
+	HeldUntilCreated  // its label names a PodSequence that does not exist
+	HeldUntilSelected // its namespace requires a sequence, and none selects it
 )
 
 // waitingPrefix begins every message of a held pod.
@@ -57,6 +61,11 @@ func NameOf(key types.NamespacedName) string {
 		return "ClusterPodSequence " + key.Name
 	}
 	return "PodSequence " + key.String()
+}
+
+// AwaitsSequence reports whether the pod waits for a sequence that does not exist.
+func (d Decision) AwaitsSequence() bool {
+	return d.Held && (d.Reason == HeldUntilCreated || d.Reason == HeldUntilSelected)
 }
 
 // Confirming reports whether the pod waits only until it is known whether a change is missing.
@@ -105,6 +114,12 @@ func (d Decision) message(progress string) string {
 		return fmt.Sprintf(waitingPrefix+"%s%s: it looks ready, checking that no change was missed%s", group, on, d.others())
 	case HeldEarly:
 		return fmt.Sprintf(waitingPrefix+"%s: checking that no change older than this pod was missed", NameOf(d.Sequence))
+	case HeldUntilCreated:
+		return fmt.Sprintf(waitingPrefix+"%s, which does not exist: create it, or remove the label %s from the pod template",
+			NameOf(d.Sequence), v1alpha1.SequenceLabel)
+	case HeldUntilSelected:
+		return fmt.Sprintf(waitingPrefix+"a PodSequence that selects this pod: namespace %s requires one (annotation %s)",
+			d.Sequence.Namespace, v1alpha1.RequireSequenceAnnotation)
 	case HeldUnsupported:
 		return fmt.Sprintf(waitingPrefix+"podsequence-scheduler: only it supports scope Node of %s; set schedulerName to one of its profiles in the pod template", NameOf(d.Sequence))
 	}
@@ -130,7 +145,7 @@ func (d Decision) others() string {
 
 // FilterMessage is the Message for one of many nodes: it is the same for all nodes that lack the same.
 func (d Decision) FilterMessage() string {
-	if d.Reason == HeldBySuspension || d.Reason == HeldEarly {
+	if d.Reason == HeldBySuspension || d.Reason == HeldEarly || d.AwaitsSequence() {
 		return d.Message()
 	}
 	return fmt.Sprintf("node(s) waiting for group %d/%d %q of %s", d.Group+1, d.Groups, d.Title, NameOf(d.Sequence))
