@@ -16,6 +16,10 @@ import (
 // unbound explains a pod that has no node: first what holds it, then what its scheduler says.
 func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 	r := Reason{Subject: e.name("pod", pod)}
+	if why, awaits := e.AwaitsSequence(pod); awaits && len(e.Unread) == 0 {
+		r.State, r.Message = Stuck, why.MessageNow()
+		return r, func() []Reason { return e.existing(pod.Namespace) }
+	}
 	var holding []sequence.Place
 	var ungoverned []string
 	lifted := map[string]bool{}
@@ -50,6 +54,20 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 			strings.Join(ungoverned, " and "), pod.Spec.SchedulerName)
 	}
 	return r, func() []Reason { return append(e.foreignGates(pod, lifted), e.gangs(pod)...) }
+}
+
+// existing says which PodSequences a namespace has: a label may have another name by mistake.
+func (e *Explainer) existing(namespace string) []Reason {
+	var names []string
+	for _, s := range e.Sequences {
+		if key := s.Key(); key.Namespace == namespace {
+			names = append(names, key.Name)
+		}
+	}
+	if len(names) == 0 {
+		return []Reason{{Subject: "namespace " + namespace, State: Stuck, Message: "it has no PodSequence"}}
+	}
+	return []Reason{{Subject: "namespace " + namespace, State: Stuck, Message: "its PodSequences are " + strings.Join(names, ", ")}}
 }
 
 // hold explains what a sequence that holds a pod waits for.

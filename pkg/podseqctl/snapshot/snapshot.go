@@ -181,6 +181,12 @@ func (s *Snapshot) Status(of *Sequence) v1alpha1.PodSequenceStatus {
 // Places returns the groups that sequences have for a pod.
 func (s *Snapshot) Places(pod *corev1.Pod) []sequence.Place { return s.engine.Places(pod) }
 
+// AwaitsSequence reports whether a pod waits for a sequence that does not exist, and why. One that was not read wholly exists.
+func (s *Snapshot) AwaitsSequence(pod *corev1.Pod) (why sequence.Decision, awaits bool) {
+	why = s.engine.Decide(pod)
+	return why, why.AwaitsSequence() && s.sequences[why.Sequence] == nil
+}
+
 // NodesOnTheWay returns the nodes for whose groups a pod waits in a sequence of scope Node.
 func (s *Snapshot) NodesOnTheWay(pod *corev1.Pod, of *Sequence) []string {
 	return s.engine.NodesOnTheWay(pod, of.Key())
