@@ -42,8 +42,7 @@ func (k *knowledge) judge(p *pod) verdict {
 		v.opened = v.limits.opened
 	}
 	if missing := k.published.existing.missing(p, &k.settings); missing != spec.NothingMissing {
-		v.held, v.reason = true, reason{missing: missing}
-		v.nominated = p.Nominated && k.settings.isOurs(p)
+		k.hold(&v, p, reason{missing: missing})
 		return v
 	}
 	holding := k.holding(p)
@@ -57,9 +56,14 @@ func (k *knowledge) judge(p *pod) verdict {
 		v.lift = k.settings.liftable(p.Pod, p.memberships())
 		return v
 	}
-	v.held, v.reason = true, k.nodes.reasonOf(p, holding)
-	v.nominated = p.Nominated && k.settings.isOurs(p)
+	k.hold(&v, p, k.nodes.reasonOf(p, holding))
 	return v
+}
+
+// hold makes it the verdict that the pod must wait.
+func (k *knowledge) hold(v *verdict, p *pod, why reason) {
+	v.held, v.reason = true, why
+	v.nominated = p.Nominated && k.settings.isOurs(p)
 }
 
 // gains reports whether a pod may be scheduled to nodes that it might not be before. Somebody may have found no node for it.

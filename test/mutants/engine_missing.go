@@ -1,0 +1,35 @@
+package main
+
+// ofMissing are about pods that wait for a sequence that does not exist.
+func ofMissing() []mutant {
+	return []mutant{
+		{specPath + "join.go", "&& (j.Ours || j.Gated):", "&& j.Ours:",
+			"a gated pod of another scheduler does not wait for the sequence that it names", engine, ""},
+		{specPath + "join.go", "j.Required && !j.Selected && j.Ours", "j.Required && !j.Selected",
+			"a namespace asks sequences of pods of other schedulers", engine, ""},
+		{specPath + "join.go", "j.Required && !j.Selected && j.Ours", "j.Required && j.Ours",
+			"a namespace that requires a sequence holds pods that have one", engine, ""},
+		{enginePath + "missing.go", "x.uninstalled.Load() || spec.IsOwn(", "spec.IsOwn(",
+			"pods wait for sequences of a kind that is not installed", engine, ""},
+		{enginePath + "missing.go", "x.uninstalled.Load() || spec.IsOwn(set.InstallationNamespace, p.Namespace, &p.Labels)", "x.uninstalled.Load()",
+			"pods of PodSequence itself wait for sequences", engine, ""},
+		{enginePath + "missing.go", "!p.Bound() && spec.NamedSequence(&p.Labels) == key.Name", "p.Bound() && spec.NamedSequence(&p.Labels) == key.Name",
+			"pods that name a sequence are not looked at when it comes", engine, ""},
+		{enginePath + "missing.go", "!p.Bound() && len(p.memberships()) == 0", "p.Bound()",
+			"pods are not looked at when their namespace requires a sequence", engine, ""},
+		{enginePath + "missing.go", "return !known || x.requiring.Load() > 0", "return x.requiring.Load() > 0",
+			"what a namespace requires that is not known yet is not waited for", engine, ""},
+		{enginePath + "missing.go", "return !known || x.requiring.Load() > 0", "return !known",
+			"what namespaces require is not waited for", engine, ""},
+		{enginePath + "settle.go", "\tk.publishGone(tx)\n", "",
+			"a sequence that is gone still exists for those who name it", engine, ""},
+		{enginePath + "published.go", "return memberships, released && p.existing.join(", "return memberships, released || p.existing.join(",
+			"a pod that the engine does not know is released by the sequence that it names", engine, ""},
+		{enginePath + "settings.go", "(isOwn || (isNamed && gate == v1alpha1.DefaultSchedulingGateName))", "isOwn",
+			"the default gate stays on a pod that names a sequence and is in no group", engine, ""},
+		{enginePath + "settings.go", "(isNamed && gate == v1alpha1.DefaultSchedulingGateName)", "isNamed",
+			"every gate is lifted from a pod that names a sequence", engine, ""},
+		{enginePath + "decision.go", "\tif k.published.existing.missing(p, &k.settings) != spec.NothingMissing {\n\t\treturn false\n\t}\n", "",
+			"gates are lifted from pods that wait for a sequence", engine, ""},
+	}
+}
