@@ -119,16 +119,16 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 	}
 }
 
-func TestOfANamespaceOnlyConsentAndLabelsAreKept(t *testing.T) {
+func TestOfANamespaceOnlyLabelsAndWhatItAllowsAndRequiresAreKept(t *testing.T) {
 	whole := &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "shop", UID: "uid", ResourceVersion: "7", Labels: map[string]string{"team": "blue"},
-			Annotations: map[string]string{v1alpha1.AllowSequencesFromAnnotation: "*", "other": "x"},
+			Annotations: map[string]string{v1alpha1.AllowSequencesFromAnnotation: "*", v1alpha1.RequireSequenceAnnotation: "true", "other": "x"},
 		},
 		Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}},
 	}
 	assert.Equal(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: "shop", UID: "uid", ResourceVersion: "7", Labels: map[string]string{"team": "blue"},
-		Annotations: map[string]string{v1alpha1.AllowSequencesFromAnnotation: "*"},
+		Annotations: map[string]string{v1alpha1.AllowSequencesFromAnnotation: "*", v1alpha1.RequireSequenceAnnotation: "true"},
 	}}, trimNamespace(whole))
 }

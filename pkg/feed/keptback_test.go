@@ -165,6 +165,22 @@ func TestAPodWaitsForTheLabelsOfItsNamespaceThatASequenceWhichIsKeptBackMaySelec
 	})
 }
 
+// What a Namespace says is kept back while a sequence waits for the namespace, but not that it requires a sequence.
+func TestANamespaceThatIsKeptBackRequiresASequence(t *testing.T) {
+	playKept(t, func(w *keptWorld) {
+		w.write(watch.Added, MakeSequence("red", "shop").UID("shop").Label("Only", "tier", "db").Obj())
+		pod := w.pod("red", "free", map[string]string{"tier": "other"})
+		w.settle()
+		require.False(w, pod.held())
+		w.server.kind("namespaces").write(watch.Modified, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: "red", UID: "red", Annotations: map[string]string{v1alpha1.RequireSequenceAnnotation: v1alpha1.RequireSequence},
+		}})
+		w.settle()
+		require.NotEmpty(w, w.feed.interest.holding(), "the Namespace is kept back")
+		require.True(w, pod.held())
+	})
+}
+
 func TestWhyAPodWaitsForASequenceThatIsKeptBack(t *testing.T) {
 	playKept(t, func(w *keptWorld) {
 		w.write(watch.Added, acrossSequence(in("red"), in("blue")))
@@ -257,6 +273,7 @@ func (w *keptWorld) write(event watch.EventType, stored object) {
 type keptPod struct {
 	sequence.Identity
 	seen func() sequence.Sighting
+	held func() bool
 }
 
 // pod creates a pod of our scheduler, of which the engine knows.
@@ -269,7 +286,11 @@ func (w *keptWorld) pod(namespace, name string, labels map[string]string) keptPo
 	pods.write(watch.Added, pod)
 	pods.bring(1)
 	synctest.Wait()
-	return keptPod{sequence.IdentityOf(pod), func() sequence.Sighting { return w.feed.engine.FirstSeen(pod) }}
+	return keptPod{
+		Identity: sequence.IdentityOf(pod),
+		seen:     func() sequence.Sighting { return w.feed.engine.FirstSeen(pod) },
+		held:     func() bool { return w.feed.engine.Decide(pod).Held },
+	}
 }
 
 // waits reports whether the pod waits for anything to be known, when there was time to find out.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,7 +66,7 @@ func TestWhetherAKindIsNotInstalledIsAsked(t *testing.T) {
 func TestAKindThatIsSeenToBeGoneMayBeBack(t *testing.T) {
 	play(t, func(t *testing.T, a *asking) {
 		f := &Feed{
-			engine: sequence.NewEngine(sequence.Config{}), interest: newInterest(0), versions: a.versions, barrier: a.barrier,
+			engine: sequence.NewEngine(ours()), interest: newInterest(0), versions: a.versions, barrier: a.barrier,
 			clock: clock.RealClock{}, rearm: make(chan struct{}, 1), sink: func(sequence.Changes) {},
 		}
 		for i, resource := range []schema.GroupVersionResource{v1alpha1.PodSequenceResource, v1alpha1.ClusterPodSequenceResource} {
@@ -75,7 +76,16 @@ func TestAKindThatIsSeenToBeGoneMayBeBack(t *testing.T) {
 		kind := f.sequences[0]
 		store := &definitionStore{feed: f, kind: kind, ctx: t.Context()}
 		store.status.Resource = kind.resource.GroupResource()
+		named := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", UID: "web", ResourceVersion: "10", Labels: map[string]string{v1alpha1.SequenceLabel: "shop"},
+		}, Spec: corev1.PodSpec{SchedulerName: ours().SchedulerNames[0]}}
+		f.engine.ApplyPod(named)
+		assert.True(t, f.engine.Decide(named).Held, "a pod waits for the sequence that it names")
 		require.NoError(t, store.Replace(nil, "50"))
+		assert.False(t, f.engine.Decide(named).Held, "but not for one that nobody can create")
+		require.NoError(t, store.Add(&apiextensionsv1.CustomResourceDefinition{}))
+		assert.True(t, f.engine.Decide(named).Held, "the kind is there again, though it is not served yet")
+		require.NoError(t, store.Replace(nil, "51"))
 
 		a.set(func() { a.sequences.failing = true })
 		pod := sighted("90", 1)

@@ -17,7 +17,7 @@ func ofMissing() []mutant {
 			"pods that name a sequence are not looked at when it comes", engine, ""},
 		{enginePath + "missing.go", "!p.Bound() && len(p.memberships()) == 0", "p.Bound()",
 			"pods are not looked at when their namespace requires a sequence", engine, ""},
-		{enginePath + "missing.go", "return !known || x.requiring.Load() > 0", "return x.requiring.Load() > 0",
+		{enginePath + "missing.go", "return !known || x.requiring.Load() > 0", "return known && x.requiring.Load() > 0",
 			"what a namespace requires that is not known yet is not waited for", engine, ""},
 		{enginePath + "missing.go", "return !known || x.requiring.Load() > 0", "return !known",
 			"what namespaces require is not waited for", engine, ""},
