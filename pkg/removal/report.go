@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/pkg/holds"
 )
 
 // mostPodsACommand keeps commands short enough to be pasted.
@@ -22,8 +24,8 @@ const mostPodsACommand = 50
 
 // podGroup is pods of one owner that are held alike. A bare pod is a group of its own.
 type podGroup struct {
-	owner workload
-	hold  hold
+	owner holds.Workload
+	hold  holds.Hold
 }
 
 // reportPods lists the pods that stay Pending with these schedulers gone, with the commands that have them scheduled, and the
@@ -35,20 +37,20 @@ func (r *Remover) reportPods(ctx context.Context, gone []string) error {
 	}
 	var rows [][]string
 	var commands []string
-	told := map[workload]bool{}
+	told := map[holds.Workload]bool{}
 	for _, group := range sortedGroups(groups) {
 		pods := groups[group]
 		slices.Sort(pods)
 		for _, pod := range pods {
-			rows = append(rows, []string{group.owner.namespace, pod, ownerText(group.owner), group.hold.String()})
+			rows = append(rows, []string{group.owner.Namespace, pod, ownerText(group.owner), group.hold.String()})
 		}
 		for chunk := range slices.Chunk(pods, mostPodsACommand) {
-			command := group.owner.podCommand(group.hold, chunk)
+			command := group.owner.PodCommand(group.hold, chunk)
 			if !slices.Contains(commands, command) {
 				commands = append(commands, command)
 			}
 		}
-		if group.hold.scheduler != "" {
+		if group.hold.Scheduler != "" {
 			told[group.owner] = true
 		}
 	}
@@ -66,8 +68,8 @@ func (r *Remover) heldPods(ctx context.Context, gone []string) (map[podGroup][]s
 	groups := map[podGroup][]string{}
 	err := r.each(ctx, &corev1.PodList{}, func(object client.Object) error {
 		pod := object.(*corev1.Pod)
-		h := r.holdOf(&pod.Spec, gone)
-		if h == (hold{}) || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodPending {
+		h := r.finder(gone).InSpec(&pod.Spec)
+		if h == (holds.Hold{}) || pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodPending {
 			return nil
 		}
 		owner, err := r.ownerOf(ctx, pod)
@@ -82,12 +84,12 @@ func (r *Remover) heldPods(ctx context.Context, gone []string) (map[podGroup][]s
 }
 
 // ownerOf is the workload whose template the pod was created from.
-func (r *Remover) ownerOf(ctx context.Context, pod *corev1.Pod) (workload, error) {
+func (r *Remover) ownerOf(ctx context.Context, pod *corev1.Pod) (holds.Workload, error) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
-		return workload{"pod", pod.Namespace, pod.Name}, nil
+		return holds.Workload{Kind: "pod", Namespace: pod.Namespace, Name: pod.Name}, nil
 	}
-	direct := workload{strings.ToLower(owner.Kind), pod.Namespace, owner.Name}
+	direct := holds.Workload{Kind: strings.ToLower(owner.Kind), Namespace: pod.Namespace, Name: owner.Name}
 	if owner.Kind != "ReplicaSet" {
 		return direct, nil
 	}
@@ -96,7 +98,7 @@ func (r *Remover) ownerOf(ctx context.Context, pod *corev1.Pod) (workload, error
 		return direct, client.IgnoreNotFound(err)
 	}
 	if over := metav1.GetControllerOfNoCopy(set); over != nil {
-		return workload{strings.ToLower(over.Kind), pod.Namespace, over.Name}, nil
+		return holds.Workload{Kind: strings.ToLower(over.Kind), Namespace: pod.Namespace, Name: over.Name}, nil
 	}
 	return direct, nil
 }
@@ -107,30 +109,30 @@ func sortedGroups(groups map[podGroup][]string) []podGroup {
 		sorted = append(sorted, group)
 	}
 	slices.SortFunc(sorted, func(a, b podGroup) int {
-		return cmp.Or(strings.Compare(a.owner.namespace, b.owner.namespace), strings.Compare(a.owner.String(), b.owner.String()),
+		return cmp.Or(strings.Compare(a.owner.Namespace, b.owner.Namespace), strings.Compare(a.owner.String(), b.owner.String()),
 			strings.Compare(a.hold.String(), b.hold.String()))
 	})
 	return sorted
 }
 
-func ownerText(owner workload) string {
-	if owner.kind == "pod" {
+func ownerText(owner holds.Workload) string {
+	if owner.Kind == "pod" {
 		return "-"
 	}
 	return owner.String()
 }
 
 // reportTemplates lists the workloads whose next pods would stay Pending.
-func (r *Remover) reportTemplates(ctx context.Context, gone []string, told map[workload]bool) error {
+func (r *Remover) reportTemplates(ctx context.Context, gone []string, told map[holds.Workload]bool) error {
 	var rows [][]string
 	var commands []string
-	err := r.eachTemplate(ctx, func(w workload, spec *corev1.PodSpec) {
-		h := r.holdOf(spec, gone)
-		if h == (hold{}) || told[w] {
+	err := r.eachTemplate(ctx, func(w holds.Workload, spec *corev1.PodSpec) {
+		h := r.finder(gone).InSpec(spec)
+		if h == (holds.Hold{}) || told[w] {
 			return
 		}
-		rows = append(rows, []string{w.namespace, w.String(), h.String()})
-		commands = append(commands, w.templateCommand(h))
+		rows = append(rows, []string{w.Namespace, w.String(), h.String()})
+		commands = append(commands, w.TemplateCommand(h))
 	})
 	if err != nil || len(rows) == 0 {
 		return err
@@ -144,7 +146,7 @@ func (r *Remover) reportTemplates(ctx context.Context, gone []string, told map[w
 
 // eachTemplate visits the pod templates of workloads that are not owned by others: those of a Deployment, say, and not
 // those of its ReplicaSets. Of Jobs it visits those that are suspended; the pods of others are there already.
-func (r *Remover) eachTemplate(ctx context.Context, visit func(workload, *corev1.PodSpec)) error {
+func (r *Remover) eachTemplate(ctx context.Context, visit func(holds.Workload, *corev1.PodSpec)) error {
 	lists := []client.ObjectList{
 		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &appsv1.ReplicaSetList{},
 		&corev1.ReplicationControllerList{}, &batchv1.CronJobList{}, &batchv1.JobList{},
@@ -154,7 +156,7 @@ func (r *Remover) eachTemplate(ctx context.Context, visit func(workload, *corev1
 			kind, spec := templateOf(object)
 			owned := metav1.GetControllerOfNoCopy(object) != nil
 			if spec != nil && object.GetDeletionTimestamp() == nil && (!owned || kind == "job") {
-				visit(workload{kind, object.GetNamespace(), object.GetName()}, spec)
+				visit(holds.Workload{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}, spec)
 			}
 			return nil
 		})
@@ -165,27 +167,21 @@ func (r *Remover) eachTemplate(ctx context.Context, visit func(workload, *corev1
 	return nil
 }
 
-// templateOf is the kind of a workload as kubectl knows it, and the spec of the pods that it will create.
+// templateOf returns the kind of a workload as kubectl knows it, and the spec of the pods that it will create.
 func templateOf(object client.Object) (string, *corev1.PodSpec) {
-	switch o := object.(type) {
-	case *appsv1.Deployment:
-		return "deployment", &o.Spec.Template.Spec
-	case *appsv1.StatefulSet:
-		return "statefulset", &o.Spec.Template.Spec
-	case *appsv1.DaemonSet:
-		return "daemonset", &o.Spec.Template.Spec
-	case *appsv1.ReplicaSet:
-		return "replicaset", &o.Spec.Template.Spec
-	case *corev1.ReplicationController:
-		return "replicationcontroller", &o.Spec.Template.Spec
-	case *batchv1.CronJob:
-		return "cronjob", &o.Spec.JobTemplate.Spec.Template.Spec
-	case *batchv1.Job:
-		if ptr.Deref(o.Spec.Suspend, false) {
-			return "job", &o.Spec.Template.Spec
-		}
+	if job, isJob := object.(*batchv1.Job); isJob && !ptr.Deref(job.Spec.Suspend, false) {
+		return "", nil
 	}
-	return "", nil
+	kind, template := holds.TemplateOf(object)
+	if template == nil {
+		return "", nil
+	}
+	return kind, &template.Spec
+}
+
+// finder finds what holds pods with these schedulers gone. The label of a template holds nothing then.
+func (r *Remover) finder(gone []string) holds.Finder {
+	return holds.Finder{SchedulerNames: gone, GatePrefixes: r.GatePrefixes}
 }
 
 // unscheduledNames are the schedulers that are gone: none, if podsequence-scheduler is still deployed.

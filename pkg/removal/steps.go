@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchapi "example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/holds"
 )
 
 // reportSteps says what becomes of SequentialJobs that nobody continues.
@@ -82,9 +83,11 @@ func (r *Remover) resumeCommands(ctx context.Context) ([]string, error) {
 		if !ours || !ptr.Deref(job.Spec.Suspend, false) || job.DeletionTimestamp != nil || metav1.GetControllerOfNoCopy(job) == nil {
 			return nil
 		}
-		patch := inSpec(map[string]any{"suspend": false})
-		patch["metadata"] = map[string]any{"annotations": map[string]any{batchapi.AnnotationSuspended: nil}}
-		commands = append(commands, fmt.Sprintf("kubectl patch job -n %s %s -p %s", job.Namespace, job.Name, quoted(patch)))
+		patch := map[string]any{
+			"spec":     map[string]any{"suspend": false},
+			"metadata": map[string]any{"annotations": map[string]any{batchapi.AnnotationSuspended: nil}},
+		}
+		commands = append(commands, fmt.Sprintf("kubectl patch job -n %s %s -p %s", job.Namespace, job.Name, holds.Quoted(patch)))
 		return nil
 	}, client.HasLabels{batchapi.LabelName})
 	return commands, err
