@@ -26,6 +26,13 @@ func TestTheChartsInstallWhatTheKustomizationsDo(t *testing.T) {
 	}{
 		"everything": {base: "default"},
 		"lite mode":  {base: "lite", values: values{"lite": true}},
+		"lite mode, the gate is added to no pod": {
+			base: "lite", components: []string{"policies/gating/without"},
+			values: values{"lite": true, "policies": values{"gating": false}},
+		},
+		"lite mode on an API server without mutating policies": {
+			base: "lite", components: []string{"without/mutating-policies"}, kubernetes: "v1.35.3", values: values{"lite": true},
+		},
 		"no feature but PodSequences": {
 			base:       "default",
 			components: []string{"without/sequentialjob", "without/podgroup", "without/deploymentcoordination"},
@@ -73,6 +80,20 @@ func TestTheChartsInstallWhatTheKustomizationsDo(t *testing.T) {
 			maps.Copy(got, kinds.objects(t))
 			expectSame(t, withImages(kustomized(t, test.base, test.components...)), got)
 		})
+	}
+}
+
+// A gate that may not be lifted would hold pods permanently.
+func TestTheGateIsAddedOnlyIfItMayBeLifted(t *testing.T) {
+	t.Parallel()
+	const gating = "admissionregistration.k8s.io/v1 MutatingAdmissionPolicy gating.podsequence.example.com"
+	for prefix, added := range map[string]bool{"podsequence.example.com/": true, "order.example.org/": false} {
+		for _, wanted := range []any{"auto", true} {
+			objects := install{chart: "podsequence", values: values{
+				"lite": true, "gatePrefixes": []any{prefix}, "policies": values{"gating": wanted},
+			}}.objects(t)
+			assert.Equal(t, added, objects[gating] != nil, "%s, %v", prefix, wanted)
+		}
 	}
 }
 
@@ -125,6 +146,12 @@ func TestGatesAndTheSchedulersNameReachAllThatUseThem(t *testing.T) {
 		assert.Contains(t, text(name), `!`+both)
 	}
 	assert.Contains(t, text(mutating+"routing.podsequence.example.com"), "exists(gate, "+both+")")
+	lite := install{chart: "podsequence", values: values{
+		"lite": true, "gatePrefixes": []any{"podsequence.example.com/", "order.example.org/"},
+	}}.objects(t)
+	content, err := json.Marshal(lite[mutating+"gating.podsequence.example.com"])
+	require.NoError(t, err)
+	assert.Contains(t, string(content), "!object.spec.schedulingGates.exists(gate, "+both+")")
 	for _, name := range []string{"routing", "opt-in"} {
 		assert.Contains(t, text(mutating+name+".podsequence.example.com"), "schedulerName: 'in-order'")
 	}
@@ -216,10 +243,30 @@ func TestNotesSayWhatToDoNext(t *testing.T) {
 		require.NoError(t, err)
 		return rendered["podsequence/templates/NOTES.txt"]
 	}
-	assert.Contains(t, notes("v1.37.1", nil), "schedulerName: podsequence-scheduler")
-	assert.NotContains(t, notes("v1.37.1", nil), "has no MutatingAdmissionPolicies")
-	assert.Contains(t, notes("v1.35.0", nil), "has no MutatingAdmissionPolicies")
-	assert.NotContains(t, notes("v1.37.1", values{"lite": true}), "schedulerName")
+	const (
+		label     = "podsequence.example.com/sequence: NAME"
+		scheduler = "schedulerName: podsequence-scheduler"
+		gate      = "- name: podsequence.example.com/sequence-gate"
+		lacks     = "has no MutatingAdmissionPolicies"
+	)
+	for _, test := range []struct {
+		kubernetes  string
+		lite        bool
+		want, avoid []string
+	}{
+		{"v1.37.1", false, []string{label}, []string{scheduler, gate, lacks}},
+		{"v1.37.1", true, []string{label}, []string{scheduler, gate, lacks}},
+		{"v1.35.0", false, []string{label, scheduler, lacks}, []string{gate}},
+		{"v1.35.0", true, []string{label, gate, lacks}, []string{scheduler}},
+	} {
+		said := notes(test.kubernetes, values{"lite": test.lite})
+		for _, text := range test.want {
+			assert.Contains(t, said, text)
+		}
+		for _, text := range test.avoid {
+			assert.NotContains(t, said, text)
+		}
+	}
 }
 
 func TestHelmFindsNothingToComplainAbout(t *testing.T) {

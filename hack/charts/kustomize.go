@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// render builds a kustomization under manifests/ with some of the components there, as operators do in one of their own.
-func render(base string, components ...string) (resmap.ResMap, error) {
+// render builds kustomizations under manifests/ with some of the components there, as operators do in one of their own.
+func render(bases []string, components ...string) (resmap.ResMap, error) {
 	directory, err := os.MkdirTemp("", "podsequence-charts-")
 	if err != nil {
 		return nil, fmt.Errorf("make directory for a kustomization: %w", err)
@@ -27,7 +27,11 @@ func render(base string, components ...string) (resmap.ResMap, error) {
 	if root, err = filepath.Rel(directory, root); err != nil {
 		return nil, fmt.Errorf("find manifests: %w", err)
 	}
-	text := "kind: Kustomization\nsortOptions: {order: legacy}\nresources: [" + filepath.Join(root, base) + "]\ncomponents:\n"
+	text := "kind: Kustomization\nsortOptions: {order: legacy}\nresources:\n"
+	for _, base := range bases {
+		text += "- " + filepath.Join(root, base) + "\n"
+	}
+	text += "components:\n"
 	for _, component := range components {
 		text += "- " + filepath.Join(root, component) + "\n"
 	}
@@ -38,7 +42,7 @@ func render(base string, components ...string) (resmap.ResMap, error) {
 	options.Reorder = krusty.ReorderOptionUnspecified
 	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), directory)
 	if err != nil {
-		return nil, fmt.Errorf("render %s with %v: %w", base, components, err)
+		return nil, fmt.Errorf("render %v with %v: %w", bases, components, err)
 	}
 	return resources, nil
 }

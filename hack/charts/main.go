@@ -33,10 +33,14 @@ var features = []struct{ component, value string }{
 // policies are those that the API server must be new enough for, by directory under manifests/policies and by value.
 var policies = []struct{ directory, value string }{
 	{"routing", "routing"},
+	{"gating", "gating"},
 	{"opt-in", "optIn"},
 	{"proof", "proof"},
 	{"deploymentcoordination", "deploymentCoordination"},
 }
+
+// everything is what all modes install: what default does, and what only lite mode has.
+var everything = []string{"default", "policies/gating"}
 
 func main() {
 	if err := run(); err != nil {
@@ -46,7 +50,7 @@ func main() {
 }
 
 func run() error {
-	whole, err := render("default")
+	whole, err := render(everything)
 	if err != nil {
 		return err
 	}
@@ -93,13 +97,13 @@ type condition struct {
 
 // findConditions renders the kustomizations that lack something, and notes who is not there.
 func findConditions() (conditions, error) {
-	whole, err := render("default")
+	whole, err := render(everything)
 	if err != nil {
 		return nil, err
 	}
 	found := conditions{}
-	without := func(group, holds, base string, components ...string) error {
-		rest, err := render(base, components...)
+	without := func(group, holds string, bases []string, components ...string) error {
+		rest, err := render(bases, components...)
 		if err != nil {
 			return err
 		}
@@ -111,17 +115,20 @@ func findConditions() (conditions, error) {
 		}
 		return nil
 	}
-	if err := without("lite", "(not .Values.lite)", "lite"); err != nil {
+	if err := without("lite", "(not .Values.lite)", []string{"lite"}); err != nil {
+		return nil, err
+	}
+	if err := without("lite", ".Values.lite", []string{"default"}); err != nil {
 		return nil, err
 	}
 	for _, feature := range features {
-		if err := without("features", ".Values.features."+feature.value, "default", "without/"+feature.component); err != nil {
+		if err := without("features", ".Values.features."+feature.value, everything, "without/"+feature.component); err != nil {
 			return nil, err
 		}
 	}
 	for _, policy := range policies {
 		holds := fmt.Sprintf("(include %q (list $ %q))", "podsequence.policy", policy.value)
-		if err := without("policies", holds, "default", "policies/"+policy.directory+"/without"); err != nil {
+		if err := without("policies", holds, everything, "policies/"+policy.directory+"/without"); err != nil {
 			return nil, err
 		}
 	}

@@ -98,7 +98,7 @@ func nameOf(o object) string {
 // kustomized renders a kustomization, and returns all objects by name.
 func kustomized(t *testing.T, base string, components ...string) map[string]object {
 	t.Helper()
-	resources, err := render(base, components...)
+	resources, err := render([]string{base}, components...)
 	require.NoError(t, err)
 	objects := map[string]object{}
 	for _, resource := range resources.Resources() {

@@ -52,6 +52,10 @@ func TestSandboxAppliesTheDefaultInstallationWithoutReplicas(t *testing.T) {
 }
 
 func TestLiteIsTheDefaultInstallationWithoutTheSchedulerAndNodes(t *testing.T) {
+	// What only lite mode has: it adds the gate, because there is no scheduler to give pods to.
+	onlyLite := []string{
+		"MutatingAdmissionPolicy gating.podsequence.example.com", "MutatingAdmissionPolicyBinding gating.podsequence.example.com",
+	}
 	// What only node scope takes: to read nodes, and pods that are given to the scheduler.
 	nodeScope := func(object *unstructured.Unstructured) bool {
 		return slices.Contains([]string{
@@ -68,11 +72,16 @@ func TestLiteIsTheDefaultInstallationWithoutTheSchedulerAndNodes(t *testing.T) {
 	}
 	lite, err := renderManifests(manifests.FS, "lite")
 	require.NoError(t, err)
-	var got []string
+	var got, more []string
 	for _, object := range lite {
-		got = append(got, identity(object))
+		if slices.Contains(onlyLite, identity(object)) {
+			more = append(more, identity(object))
+		} else {
+			got = append(got, identity(object))
+		}
 	}
 	assert.Equal(t, want, got)
+	assert.Equal(t, onlyLite, more)
 	assert.NotContains(t, strings.Join(got, " "), PodSequenceScheduler)
 }
 
@@ -120,17 +129,24 @@ func TestAsDefaultSchedulerIsTheDefaultInstallationWithoutOurScheduler(t *testin
 func TestPoliciesThatOlderClustersLackCanBeLeftOut(t *testing.T) {
 	older := withKustomization(t, "older", `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
-resources: [../default]
+resources: [../default, ../policies/gating]
 components:
 - ../policies/deploymentcoordination/without
 - ../policies/proof/without
 - ../policies/routing/without
+- ../policies/gating/without
 - ../policies/opt-in/without
 `)
-	objects, err := renderManifests(manifests.FS, "default", withoutMutatingPolicies)
-	require.NoError(t, err)
-	for _, object := range objects {
-		assert.NotContains(t, object.GetKind(), "MutatingAdmissionPolicy", "all at once")
+	older["whole/kustomization.yaml"] = &fstest.MapFile{Data: []byte(`apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [../default, ../policies/gating]
+`)}
+	for _, variant := range []string{"default", "lite"} {
+		objects, err := renderManifests(manifests.FS, variant, withoutMutatingPolicies)
+		require.NoError(t, err)
+		for _, object := range objects {
+			assert.NotContains(t, object.GetKind(), "MutatingAdmissionPolicy", "all at once")
+		}
 	}
 	policies := []string{
 		"MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com",
@@ -139,10 +155,12 @@ components:
 		"MutatingAdmissionPolicyBinding proof.podsequence.example.com",
 		"MutatingAdmissionPolicy routing.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding routing.podsequence.example.com",
+		"MutatingAdmissionPolicy gating.podsequence.example.com",
+		"MutatingAdmissionPolicyBinding gating.podsequence.example.com",
 		"MutatingAdmissionPolicy opt-in.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding opt-in.podsequence.example.com",
 	}
-	for kustomization, want := range map[string]bool{"default": true, "older": false} {
+	for kustomization, want := range map[string]bool{"whole": true, "older": false} {
 		objects, err := renderManifests(older, kustomization)
 		require.NoError(t, err)
 		var got []string
@@ -169,6 +187,7 @@ var needs = map[string][]string{
 		"ValidatingAdmissionPolicy podsequence-warnings",
 		"MutatingAdmissionPolicy proof.podsequence.example.com",
 		"MutatingAdmissionPolicy routing.podsequence.example.com",
+		"MutatingAdmissionPolicy gating.podsequence.example.com",
 		"MutatingAdmissionPolicy opt-in.podsequence.example.com",
 	},
 	"sequentialjob": {
@@ -232,7 +251,7 @@ func smallDefinitions(t *testing.T) fstest.MapFS {
 }
 
 // withKustomization are the manifests and one more kustomization, which a user would write.
-func withKustomization(t *testing.T, name, content string) fs.FS {
+func withKustomization(t *testing.T, name, content string) fstest.MapFS {
 	t.Helper()
 	files := smallDefinitions(t)
 	files[name+"/kustomization.yaml"] = &fstest.MapFile{Data: []byte(content)}

@@ -24,7 +24,9 @@ app.kubernetes.io/component: {{ . }}
 {{- $wanted := toString (index $.Values.policies (index . 1)) -}}
 {{- $known := or (semverCompare ">=1.36.0-0" $.Capabilities.KubeVersion.Version)
     ($.Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy") -}}
-{{- if or (eq $wanted "true") (and (eq $wanted "auto") $known) }}true{{ end -}}
+{{- /* A gate that may not be lifted would hold pods permanently. */ -}}
+{{- $lifted := or (ne (index . 1) "gating") (has "podsequence.example.com/" $.Values.gatePrefixes) -}}
+{{- if and $lifted (or (eq $wanted "true") (and (eq $wanted "auto") $known)) }}true{{ end -}}
 {{- end -}}
 
 {{/* A term in CEL: whether the gate named gate may be lifted by us. */}}
