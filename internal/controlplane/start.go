@@ -95,19 +95,25 @@ func (b *bringUp) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("create client: %w", err)
 	}
-	rest, ctx := errgroup.WithContext(ctx)
+	rest, restCtx := errgroup.WithContext(ctx)
 	for _, name := range []string{ControllerManager, Scheduler, Kwok} {
-		rest.Go(func() error { return b.launch(ctx, name) })
+		rest.Go(func() error { return b.launch(restCtx, name) })
 	}
 	rest.Go(func() error {
-		return b.step("nodes", "ready", func() error { return b.bringUpNodes(ctx, client) })
+		return b.step("nodes", "ready", func() error { return b.bringUpNodes(restCtx, client) })
 	})
-	rest.Go(func() error { return createStorageClass(ctx, client) })
-	rest.Go(func() error { return b.bringUpOurs(ctx, client) })
+	rest.Go(func() error { return createStorageClass(restCtx, client) })
+	rest.Go(func() error { return b.bringUpOurs(restCtx, client) })
 	if b.plan.wants(ControllerManager) {
-		rest.Go(func() error { return waitForDefaultServiceAccount(ctx, client) })
+		rest.Go(func() error { return waitForDefaultServiceAccount(restCtx, client) })
 	}
-	return rest.Wait()
+	if err := rest.Wait(); err != nil {
+		return err
+	}
+	if !b.plan.wants(ControllerManager) {
+		return nil // Nobody creates the ServiceAccount of pods.
+	}
+	return waitForLabel(ctx, client)
 }
 
 // launch starts a component if it is wanted, and waits for its health.
