@@ -63,20 +63,24 @@ func replaceCommand(kind, namespace, name string, patch map[string]any) string {
 // PodCommand returns the command that makes the cluster's own scheduler schedule the pods, which are all of one owner and held
 // alike. The gates of a pod can be removed. Its scheduler cannot be changed: another pod takes its place.
 func (w Workload) PodCommand(h Hold, pods []string) string {
-	names := strings.Join(pods, " ")
-	deletion := fmt.Sprintf("kubectl delete pod --ignore-not-found -n %s %s", w.Namespace, names)
+	deletion := w.DeleteCommand(pods)
 	switch {
 	case h.Scheduler == "":
-		return fmt.Sprintf("kubectl patch pod -n %s %s -p %s", w.Namespace, names, Quoted(h.Patch()))
+		return fmt.Sprintf("kubectl patch pod -n %s %s -p %s", w.Namespace, strings.Join(pods, " "), Quoted(h.Patch()))
 	case w.Kind == "pod":
 		return replaceCommand("pod", w.Namespace, w.Name, h.Patch())
 	case w.Kind == "deployment", w.Kind == "job":
 		return w.TemplateCommand(h)
 	case w.TemplateCommand(h) == "":
-		return fmt.Sprintf("# take %s out of the pod template of %s, then:\n  %s", h, w, deletion)
+		return fmt.Sprintf("# take %s out of the pod template of %s, if it is there, then:\n  %s", h, w, deletion)
 	}
 	// Not all of these replace pods that have never run by themselves.
 	return w.TemplateCommand(h) + " && " + deletion
+}
+
+// DeleteCommand returns the command that deletes the pods, for their owner to create others from its template.
+func (w Workload) DeleteCommand(pods []string) string {
+	return fmt.Sprintf("kubectl delete pod --ignore-not-found -n %s %s", w.Namespace, strings.Join(pods, " "))
 }
 
 // inSpec puts fields under spec.

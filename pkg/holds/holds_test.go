@@ -73,7 +73,7 @@ func TestPodCommand(t *testing.T) {
 		},
 		"an owner of an unknown kind must be changed by hand": {
 			owner: Workload{"leaderworkerset", "shop", "lws"}, hold: byBoth, pods: []string{"a", "b"},
-			want: "# take schedulerName podsequence-scheduler; gate " + ourGate + " out of the pod template of leaderworkerset/lws, then:\n" +
+			want: "# take schedulerName podsequence-scheduler; gate " + ourGate + " out of the pod template of leaderworkerset/lws, if it is there, then:\n" +
 				"  kubectl delete pod --ignore-not-found -n shop a b",
 		},
 	} {

@@ -35,6 +35,10 @@ func (r *Remover) reportPods(ctx context.Context, gone []string) error {
 	if err != nil {
 		return err
 	}
+	templates, err := r.templateHolds(ctx, gone)
+	if err != nil {
+		return err
+	}
 	var rows [][]string
 	var commands []string
 	told := map[holds.Workload]bool{}
@@ -45,7 +49,7 @@ func (r *Remover) reportPods(ctx context.Context, gone []string) error {
 			rows = append(rows, []string{group.owner.Namespace, pod, ownerText(group.owner), group.hold.String()})
 		}
 		for chunk := range slices.Chunk(pods, mostPodsACommand) {
-			command := group.owner.PodCommand(group.hold, chunk)
+			command := podCommand(group, templates, chunk)
 			if !slices.Contains(commands, command) {
 				commands = append(commands, command)
 			}
@@ -61,6 +65,29 @@ func (r *Remover) reportPods(ctx context.Context, gone []string) error {
 		r.sayAll(commands)
 	}
 	return r.reportTemplates(ctx, gone, told)
+}
+
+// podCommand has pods of the group scheduled by the cluster's own scheduler. Where others take their place, these are held by what the
+// template has: a pod may have more, which a policy added when it was created, or less, if its gate was lifted.
+func podCommand(group podGroup, templates map[holds.Workload]holds.Hold, pods []string) string {
+	h := group.hold
+	inTemplate, isKnown := templates[group.owner]
+	if h.Scheduler == "" || !isKnown {
+		return group.owner.PodCommand(h, pods)
+	}
+	deletedPodsFail := group.owner.Kind == "job"
+	if inTemplate == (holds.Hold{}) && !deletedPodsFail {
+		return group.owner.DeleteCommand(pods) // to patch the template would change nothing, and replace no pod
+	}
+	h.Gates = inTemplate.Gates
+	return group.owner.PodCommand(h, pods)
+}
+
+// templateHolds are the holds in the templates of all workloads of the kinds that are known.
+func (r *Remover) templateHolds(ctx context.Context, gone []string) (map[holds.Workload]holds.Hold, error) {
+	found := map[holds.Workload]holds.Hold{}
+	err := r.eachTemplate(ctx, func(w holds.Workload, _ bool, spec *corev1.PodSpec) { found[w] = r.finder(gone).InSpec(spec) })
+	return found, err
 }
 
 // heldPods are the names of the pods that stay Pending.
@@ -126,9 +153,9 @@ func ownerText(owner holds.Workload) string {
 func (r *Remover) reportTemplates(ctx context.Context, gone []string, told map[holds.Workload]bool) error {
 	var rows [][]string
 	var commands []string
-	err := r.eachTemplate(ctx, func(w holds.Workload, spec *corev1.PodSpec) {
+	err := r.eachTemplate(ctx, func(w holds.Workload, owned bool, spec *corev1.PodSpec) {
 		h := r.finder(gone).InSpec(spec)
-		if h == (holds.Hold{}) || told[w] {
+		if owned && w.Kind != "job" || h == (holds.Hold{}) || told[w] {
 			return
 		}
 		rows = append(rows, []string{w.Namespace, w.String(), h.String()})
@@ -144,9 +171,9 @@ func (r *Remover) reportTemplates(ctx context.Context, gone []string, told map[h
 	return nil
 }
 
-// eachTemplate visits the pod templates of workloads that are not owned by others: those of a Deployment, say, and not
-// those of its ReplicaSets. Of Jobs it visits those that are suspended; the pods of others are there already.
-func (r *Remover) eachTemplate(ctx context.Context, visit func(holds.Workload, *corev1.PodSpec)) error {
+// eachTemplate visits the pod templates of workloads, and says which of them are owned by others, as ReplicaSets are by a Deployment.
+// Of Jobs it visits those that are suspended; the pods of others are there already.
+func (r *Remover) eachTemplate(ctx context.Context, visit func(w holds.Workload, owned bool, spec *corev1.PodSpec)) error {
 	lists := []client.ObjectList{
 		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &appsv1.ReplicaSetList{},
 		&corev1.ReplicationControllerList{}, &batchv1.CronJobList{}, &batchv1.JobList{},
@@ -155,8 +182,8 @@ func (r *Remover) eachTemplate(ctx context.Context, visit func(holds.Workload, *
 		err := r.each(ctx, list, func(object client.Object) error {
 			kind, spec := templateOf(object)
 			owned := metav1.GetControllerOfNoCopy(object) != nil
-			if spec != nil && object.GetDeletionTimestamp() == nil && (!owned || kind == "job") {
-				visit(holds.Workload{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}, spec)
+			if spec != nil && object.GetDeletionTimestamp() == nil {
+				visit(holds.Workload{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}, owned, spec)
 			}
 			return nil
 		})

@@ -70,9 +70,9 @@ func TestAfterTheControllerWasKilled(t *testing.T) {
 		Components:   append(controlplane.UpstreamComponents(), controlplane.PodSequenceController),
 		ExtraArgs:    map[string][]string{controlplane.PodSequenceController: {"--scheduler-names="}},
 	})
-	s.apply("rollouts.yaml", "steps.yaml", "shop.yaml", "held-by-gate.yaml")
+	s.apply("rollouts.yaml", "steps.yaml", "shop.yaml", "held-by-gate.yaml", "held-by-label.yaml")
 	s.awaitEverything()
-	s.awaitApplicationPods(5)
+	s.awaitApplicationPods(12)
 	require.NoError(t, s.cluster.Kill(t.Context(), controlplane.PodSequenceController))
 	s.cluster.MustShell(s, "kubectl delete deploymentcoordination -n rollouts middle over-1 --wait=false") // and nobody heeds it
 
@@ -91,6 +91,24 @@ func TestAfterTheControllerWasKilled(t *testing.T) {
 	s.remove("uninstall")
 	s.expectNoKinds()
 	s.expectReleased()
+}
+
+// The templates say nothing of us, so that there is nothing to change in them: new pods belong to the cluster's own scheduler.
+func TestPodsThatJoinedByTheLabelAlone(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "default", controlplane.Options{})
+	s.apply("shop.yaml", "held-by-label.yaml")
+	s.awaitApplicationPods(9)
+
+	undeployed := s.remove("undeploy")
+	s.expectNotDeployed()
+	assert.Equal(t, without(s.pending(), othersWait), undeployed.column("NAMESPACE  POD", 1))
+	assert.Empty(t, undeployed.column("NAMESPACE  WORKLOAD", 1), "no template holds pods")
+	for _, command := range undeployed.commands() {
+		s.cluster.MustShell(s, command)
+	}
+	cluster.Await(s, "all pods to be scheduled", func() bool { return slices.Equal(s.pending(), othersWait) })
+	assert.Empty(t, s.expectNothingToDo("undeploy").commands(), "nothing is left to be told")
 }
 
 func TestUninstallAlone(t *testing.T) {
