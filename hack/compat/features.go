@@ -68,6 +68,9 @@ var features = []feature{
 			"TestAClusterPodSequenceOnEachNode")}},
 	{group: "PodSequence", name: "sequences for other namespaces", runs: []run{
 		of(sequences, "TestANamespaceMustAllowSequencesOfAnother", "TestASequenceForAnotherNamespaceNeedsPermissionThere")}},
+	{group: "PodSequence", name: "the label `podsequence.example.com/sequence` without `schedulerName` (policies `routing` and `gating`)", since: 36,
+		instead: "write `schedulerName: podsequence-scheduler` into the pod template beside the label; in lite mode the gate",
+		runs:    []run{of(sequences, "TestPodsWithTheLabelAreRouted", "TestLiteModeAddsTheGateToPodsWithTheLabel")}},
 	{group: "PodSequence", name: "gated pods of the default scheduler, in cluster scope", runs: []run{of(sequences, "TestGates")}},
 	{group: "PodSequence", name: "gated pods of the default scheduler, in node scope (policy `routing`)", since: 36,
 		instead: "write `schedulerName: podsequence-scheduler` into the pod template; the gate may stay",
