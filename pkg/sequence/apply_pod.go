@@ -108,6 +108,7 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	k.published.forget(p)
 	k.questions.forgetPod(p)
 	p.endDryRuns(p.memberships(), true, k.now)
+	k.reviewStart(p, p.memberships(), true)
 	p.touch(tx)
 	k.withdraw(p, tx)
 	k.nodes.declassify(p)
@@ -145,6 +146,10 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	if p.places = before.places; replace {
 		p.setMemberships(n.place(p))
 		p.endDryRuns(before.memberships(), before.UID != p.UID, k.now)
+	}
+	k.reviewStart(p, before.memberships(), before.UID != p.UID)
+	if p.Bound() && (!before.Bound() || before.UID != p.UID) {
+		k.judgeBound(p, tx)
 	}
 	k.enlist(p, tx)
 	for _, m := range p.memberships() {

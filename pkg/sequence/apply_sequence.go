@@ -100,6 +100,7 @@ func (k *knowledge) swap(old, next *sequence, tx *transaction) {
 		next.recall()
 		k.recallFailures(next, tx)
 		next.carryDryRun(old, k.now)
+		k.beginJudging(next, old, pods, tx)
 		for p := range pods {
 			p.recordProofs(tx)
 		}

@@ -45,6 +45,7 @@ func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *
 	// The pods and workloads that come or go with the namespace are as of now, and not as of the event: that may be late.
 	now := k.questions.nowMoment()
 	before := s.reaches[name]
+	s.outOfOrder.judges = false // of namespaces that it comes to reach later it judges no pods
 	ns := k.namespaces.ensure(name)
 	pods := map[*pod]struct{}{}
 	for _, p := range ns.pods {
@@ -77,6 +78,7 @@ func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *
 		if s.dry != nil && !p.isMemberOf(s) {
 			s.dry.forget(p, k.now)
 		}
+		k.reviewStart(p, []membership{{sequence: s}}, false)
 		if !p.Bound() {
 			p.placed = p.placed.And(tx.Question).And(now)
 		}

@@ -62,6 +62,9 @@ type sequence struct {
 	// dry is what it would have held; nil but for a dry run.
 	dry *dryRun
 
+	// outOfOrder are the members that started before the sequence existed.
+	outOfOrder outOfOrder
+
 	// nodeRecords are what status says of nodes.
 	nodeRecords map[string]*v1alpha1.NodeStatus
 }

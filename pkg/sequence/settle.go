@@ -48,6 +48,9 @@ func (k *knowledge) settle(tx *transaction) Changes {
 	for _, p := range tx.sighted {
 		k.noteSighted(p)
 	}
+	if len(tx.judged) > 0 {
+		k.judgeStarts(tx)
+	}
 	k.dropSpentDomains(tx)
 	k.publishNoQuestions(tx)
 	return changes

@@ -33,6 +33,8 @@ type transaction struct {
 	entered []*pod
 	// sighted are pods that nobody saw before, or not since there is a sequence that has them.
 	sighted []sighted
+	// judged are pods of which a sequence must find out whether they started out of order.
+	judged []sighted
 	// nodes are the names of those that came, went or changed.
 	nodes []string
 	// namespaces are those whose sequences changed; a name may be there twice.

@@ -185,6 +185,13 @@ type PodSequenceStatus struct {
 	// +optional
 	DryRun *DryRunStatus `json:"dryRun,omitempty"`
 
+	// StartedOutOfOrder are the pods that podsequence-scheduler bound before the sequence existed, while a group that they wait for was
+	// not passed. The controller finds them once, when it first writes status. It judges only pods that were bound within 10 minutes
+	// before the sequence was created: of older pods nothing shows in which order they started. A pod leaves the list when it is
+	// deleted, has ended, or waits for no group any more. Absent if there are none.
+	// +optional
+	StartedOutOfOrder *StartedOutOfOrderStatus `json:"startedOutOfOrder,omitempty"`
+
 	// Message says in one line what the sequence waits for, such as: waiting for group 1/3 "Database": 1 of 2 pods ready.
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -251,6 +258,19 @@ type DryRunStatus struct {
 	LongestSeconds int64 `json:"longestSeconds"`
 
 	// Pods are the pods that would be held now, sorted, at most 100.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	Pods []string `json:"pods,omitempty"`
+}
+
+// StartedOutOfOrderStatus are the pods that started before their sequence existed, and too early.
+type StartedOutOfOrderStatus struct {
+	// Total is the number of these pods. If there are more than 100, a restart of podsequence-controller forgets those that pods does
+	// not list.
+	Total int32 `json:"total"`
+
+	// Pods are their names, sorted, at most 100. A ClusterPodSequence has them as namespace/name.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100

@@ -23,6 +23,8 @@ type Pod struct {
 	VerdictFacts
 
 	Node      string // empty while it has none
+	// BoundAt is when the pod got its node, as the API server says, or else when it was created; zero while it has none.
+	BoundAt   Timestamp
 	Nominated bool   // it has no node, and room is kept for it on one (status.nominatedNodeName)
 	Failed    bool
 	Succeeded bool
@@ -74,6 +76,11 @@ func ViewPod(p *corev1.Pod) Pod {
 		Failed:          p.Status.Phase == corev1.PodFailed,
 		Succeeded:       p.Status.Phase == corev1.PodSucceeded,
 		proof:           proofMarks(p),
+	}
+	if view.Bound() {
+		if view.BoundAt = TimestampOf(boundAt(p)); view.BoundAt == 0 {
+			view.BoundAt = view.CreatedAt
+		}
 	}
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
 		view.Owner = OwnerReference{UID: ref.UID, Known: isWorkload(ref)}
@@ -222,7 +229,7 @@ func (f *VerdictFacts) SameVerdict(other *VerdictFacts) bool {
 // CountsAs reports whether another version of the pod differs in nothing that any sequence looks at. To count it anew would take
 // as long as it has sequences, and people may annotate pods as often as they like. A nomination changes nothing for any sequence.
 func (p *Pod) CountsAs(other *Pod) bool {
-	return p.UID == other.UID && p.SameMembership(&other.VerdictFacts) && p.Node == other.Node && p.SchedulerName == other.SchedulerName &&
+	return p.UID == other.UID && p.SameMembership(&other.VerdictFacts) && p.Node == other.Node && p.BoundAt == other.BoundAt && p.SchedulerName == other.SchedulerName &&
 		p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
 		p.ReadySince() == other.ReadySince() && p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
 		slices.Equal(p.Gates(), other.Gates()) && p.Wants().Equal(other.Wants())

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -88,6 +89,11 @@ type WorkloadKey struct {
 
 // Key returns what another object has that is made in the place of this one.
 func (w *Workload) Key() WorkloadKey { return WorkloadKey{w.Kind, w.Namespace, w.Name} }
+
+// CompareWorkloads compares two keys by namespace, kind and name.
+func CompareWorkloads(a, b WorkloadKey) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
 
 // Counts reports whether the workload says by itself what to expect. A Deployment speaks for its ReplicaSets. A workload that
 // is being deleted expects what it expected, until it is gone.

@@ -45,6 +45,10 @@ type Report struct {
 	// DryRun is what the sequence would have held; nil unless its spec has dryRun.
 	DryRun *DryRun
 
+	// OutOfOrder are the pods that started before the sequence existed, and too early; nil if there are none. The last of Problems is
+	// about them.
+	OutOfOrder *OutOfOrder
+
 	// WhyUnconfirmed says why confirming takes long; it is for whoever writes status to fill in.
 	WhyUnconfirmed string
 }

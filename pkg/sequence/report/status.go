@@ -38,6 +38,7 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 		status.Message += " (suspended)"
 	}
 	r.describeDryRun(&status, ps.Status.DryRun)
+	r.describeOutOfOrder(&status)
 	for _, condition := range slices.Concat(r.conditions(), r.skipped(ps), r.dryRunCondition(ps.Status.Conditions)) {
 		condition.ObservedGeneration = r.Generation
 		condition.LastTransitionTime = metav1.NewTime(now)

@@ -135,6 +135,19 @@ func (s *Sequence) ProofMark(group int) string {
 	return mark
 }
 
+// ReleasedInOrder reports whether the marks of a pod's proof say that this sequence released it, or that another one released it in a
+// group that is defined as this one is, after the same groups: the sequence may have been deleted and created again.
+func (s *Sequence) ReleasedInOrder(marks []string, group int) bool {
+	for _, mark := range marks {
+		uid, hashes, _ := strings.Cut(mark, "/")
+		hash, _, _ := strings.Cut(hashes, "-")
+		if uid == string(s.UID) || hash == s.Groups[group].Hash {
+			return true
+		}
+	}
+	return false
+}
+
 // ProvenGroup returns the group in which this sequence released a pod, as the marks of its proof say and as the groups
 // are defined now, and the groups that must have been passed. A sequence that was made again, or whose groups are defined in
 // another way, is not the one that released the pod.

@@ -1,0 +1,212 @@
+package sequence
+
+import (
+	"slices"
+	"time"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// Nothing holds a pod before its sequence exists. Tools that create workloads first let pods of later groups start too early, and the
+// sequence cannot take that back. So it reports the members that our scheduler bound before the sequence was created, while a group
+// that they wait for was not passed.
+//
+// The engine that is the first to see a sequence, as its status says, judges its members: those that it knows, and those whose
+// binding its watch of pods brings later. Status keeps the names. Every other engine takes them from there and judges nobody, because
+// a group may have become ready, or broken, since. A pod leaves the list when it is gone, has ended, or waits for no group any more.
+
+// oneInstallation is the time in which the objects of one installation are created. Of pods that were bound longer ago nothing shows in
+// which order they started: the groups before them may have been ready then, and updated since.
+const oneInstallation = 10 * time.Minute
+
+// outOfOrder are the members that started out of order.
+type outOfOrder struct {
+	pods map[*pod]struct{} // nil if there are none
+	// judges reports that this engine is the first to see the sequence.
+	judges bool
+}
+
+// mayHaveStartedEarly reports whether our scheduler bound the pod before its sequence was created, as far as the pod and the sequence
+// themselves say.
+func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
+	s := m.sequence
+	created := s.object.CreationTimestamp.Time
+	bound := p.BoundAt.Time() // both are whole seconds: a pod that was bound after the sequence was created carries a proof
+	return p.Bound() && !p.Terminating && !p.Succeeded && !p.Failed && k.settings.isOurs(p) &&
+		s.groups[m.group].Awaited != 0 && !s.DryRunRequested && !s.refused() &&
+		!bound.After(created) && !bound.Before(created.Add(-oneInstallation)) && !s.ReleasedInOrder(p.ProofMarks(), m.group)
+}
+
+// notPassedAtBinding returns the groups that the pod waits for and that were not passed when it was bound. passed has what passTimes
+// returned for the pod's domain.
+func (m membership) notPassedAtBinding(p *pod, passed passTimes) spec.GroupSet {
+	missing := spec.GroupSet(0)
+	for i := range m.sequence.groups[m.group].Awaited.All() {
+		if at := passed[i]; at.never || at.time.After(p.BoundAt.Time()) {
+			missing.Add(i)
+		}
+	}
+	return missing
+}
+
+// passTimes has of each group of a domain since when it is passed.
+type passTimes []passTime
+
+type passTime struct {
+	time  time.Time // zero: nothing says when
+	never bool      // it is not
+}
+
+// passTimes returns since when groups are passed as the pods themselves say, whatever this engine has seen. Times are whole seconds, so
+// a wait is over at the earliest when it has passed since the second in which the group became ready.
+func (k *knowledge) passTimes(d *domain) passTimes {
+	awaited := spec.GroupSet(0)
+	for _, g := range d.sequence.groups {
+		awaited |= g.Awaited
+	}
+	times := make(passTimes, spec.MaxGroups)
+	for i := range awaited.All() {
+		switch g := d.sequence.groups[i]; {
+		case !d.applies(g):
+		case !d.looksSatisfied(i):
+			times[i].never = true
+		default:
+			if ready := d.readySince(i, k); !ready.IsZero() {
+				times[i].time = ready.Add(g.Wait)
+			}
+		}
+	}
+	return times
+}
+
+// beginJudging has the engine judge the members of a sequence that it sees for the first time, or takes the names from status, or
+// keeps those of the sequence before it was edited. The pods are those that were or are members.
+func (k *knowledge) beginJudging(s, old *sequence, pods map[*pod]struct{}, tx *transaction) {
+	switch {
+	case old != nil && old.UID == s.UID:
+		s.outOfOrder.judges = old.outOfOrder.judges
+		for p := range old.outOfOrder.pods {
+			if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) {
+				s.outOfOrder.add(p)
+			}
+		}
+	case s.object.Status.ObservedGeneration < 1:
+		s.outOfOrder.judges = true
+		for p := range pods {
+			k.judgeLater(p, s, tx)
+		}
+	case s.object.Status.StartedOutOfOrder != nil:
+		names := s.object.Status.StartedOutOfOrder.Pods
+		for p := range pods {
+			if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) && slices.Contains(names, s.nameOf(p)) {
+				s.outOfOrder.add(p)
+			}
+		}
+	}
+}
+
+// judgeBound has the sequences of a pod judge it that has just been seen to be bound.
+func (k *knowledge) judgeBound(p *pod, tx *transaction) {
+	for _, m := range p.memberships() {
+		if m.sequence.outOfOrder.judges {
+			k.judgeLater(p, m.sequence, tx)
+		}
+	}
+}
+
+// judgeLater has the pod judged when the transaction is settled.
+func (k *knowledge) judgeLater(p *pod, s *sequence, tx *transaction) {
+	if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) {
+		tx.judged = append(tx.judged, sighted{p, s})
+	}
+}
+
+// judgeStarts judges the pods of a transaction.
+func (k *knowledge) judgeStarts(tx *transaction) {
+	times := map[*domain]passTimes{}
+	for _, judged := range tx.judged {
+		p, s := judged.pod, judged.in
+		m, is := p.membershipIn(s)
+		if !is || !s.listed {
+			continue
+		}
+		d := s.domainOf(p)
+		if times[d] == nil {
+			times[d] = k.passTimes(d)
+		}
+		if m.notPassedAtBinding(p, times[d]) != 0 {
+			s.outOfOrder.add(p)
+		}
+	}
+}
+
+// reviewStart takes a pod that changed off the lists that it must not be on any more. before are its memberships until now.
+func (k *knowledge) reviewStart(p *pod, before []membership, gone bool) {
+	for _, was := range before {
+		started := &was.sequence.outOfOrder
+		if _, listed := started.pods[p]; !listed {
+			continue
+		}
+		if m, is := p.membershipIn(was.sequence); gone || !is || !k.mayHaveStartedEarly(p, m) {
+			delete(started.pods, p)
+		}
+	}
+}
+
+func (o *outOfOrder) add(p *pod) {
+	if o.pods == nil {
+		o.pods = map[*pod]struct{}{}
+	}
+	o.pods[p] = struct{}{}
+}
+
+// membershipIn returns the pod's place in a sequence, if it has one.
+func (p *pod) membershipIn(s *sequence) (membership, bool) {
+	for _, m := range p.memberships() {
+		if m.sequence == s {
+			return m, true
+		}
+	}
+	return membership{}, false
+}
+
+// reportOutOfOrder describes the pods that started out of order; nil if none did.
+func (k *knowledge) reportOutOfOrder(s *sequence) *report.OutOfOrder {
+	if len(s.outOfOrder.pods) == 0 {
+		return nil
+	}
+	r := &report.OutOfOrder{Sequence: s.Sequence}
+	times, missing := map[*domain]passTimes{}, ^spec.GroupSet(0)
+	owners := map[*workload]struct{}{}
+	for p := range s.outOfOrder.pods {
+		d, name := s.domainOf(p), s.nameOf(p)
+		if times[d] == nil {
+			times[d] = k.passTimes(d)
+		}
+		m, _ := p.membershipIn(s)
+		missing &= m.notPassedAtBinding(p, times[d])
+		r.Pods = append(r.Pods, name)
+		switch owner := k.workloads.ownerOf(p).workload; {
+		case owner == nil || !report.CanRestart(owner.Kind):
+			r.Others = append(r.Others, name)
+		default:
+			owners[owner] = struct{}{}
+		}
+	}
+	slices.Sort(r.Pods)
+	for owner := range owners {
+		r.Workloads = append(r.Workloads, owner.Key())
+	}
+	slices.SortFunc(r.Workloads, inventory.CompareWorkloads)
+	if missing != 0 {
+		r.Waited = new(s.where(missing.First()))
+	}
+	return r
+}
+
+// where names a group of the sequence in messages, wherever it is looked at.
+func (s *sequence) where(i int) report.Where {
+	return report.Where{Index: i, Groups: len(s.groups), Title: s.groups[i].Title}
+}

@@ -1,0 +1,92 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// OutOfOrder are the pods that started before their sequence existed, and before a group was ready that they wait for.
+type OutOfOrder struct {
+	Sequence *spec.Sequence
+	Pods     []string // sorted
+	// Waited is a group that each of them waits for and that was not passed when it was bound; nil if there is no such group.
+	Waited *Where
+	// Workloads are their owners that kubectl can restart, sorted. Others are the pods that have no such owner.
+	Workloads []inventory.WorkloadKey
+	Others    []string
+}
+
+// CanRestart reports whether kubectl rollout restart knows workloads of this kind.
+func CanRestart(kind inventory.Kind) bool {
+	return kind == inventory.KindDeployment || kind == inventory.KindStatefulSet || kind == inventory.KindDaemonSet
+}
+
+// Problem says which pods started out of order, and how to start them in order, now and the next time.
+func (o *OutOfOrder) Problem() spec.Problem {
+	kind, them := "PodSequence", pronoun(o.Pods)
+	if o.Sequence.Cluster {
+		kind = "ClusterPodSequence"
+	}
+	subject := "1 pod"
+	if len(o.Pods) != 1 {
+		subject = fmt.Sprintf("%d pods", len(o.Pods))
+	}
+	while := "while a group before was not ready"
+	if o.Waited != nil {
+		while = fmt.Sprintf("while %s was not ready", o.Waited)
+	}
+	return spec.Problem{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: fmt.Sprintf(
+		"%s started before this %s existed, %s: %s. To start %s in order, %s. To prevent it next time, %s",
+		subject, kind, while, first(slices.Clone(o.Pods)), them, o.restart(), o.prevention())}
+}
+
+// restart says how to start the pods once more.
+func (o *OutOfOrder) restart() string {
+	const most = 3
+	if len(o.Workloads) == 0 {
+		return fmt.Sprintf("delete %s; create those again that no controller replaces", pronoun(o.Pods))
+	}
+	namespace, more := o.Workloads[0].Namespace, 0
+	var names []string
+	for _, w := range o.Workloads {
+		if w.Namespace == namespace && len(names) < most {
+			names = append(names, strings.ToLower(string(w.Kind))+"/"+w.Name)
+		} else {
+			more++
+		}
+	}
+	text := fmt.Sprintf("run: kubectl rollout restart %s -n %s", strings.Join(names, " "), namespace)
+	switch {
+	case more == 1:
+		text += ", and restart 1 more workload"
+	case more > 1:
+		text += fmt.Sprintf(", and restart %d more workloads", more)
+	}
+	if len(o.Others) > 0 {
+		text += ", and delete " + first(slices.Clone(o.Others))
+	}
+	return text
+}
+
+// prevention says what holds the pods if they come before the sequence the next time. The label names PodSequences of the pod's own
+// namespace only.
+func (o *OutOfOrder) prevention() string {
+	if s := o.Sequence; !s.Cluster && !s.IsForeign() {
+		return fmt.Sprintf("add the label %s: %s to the pod templates", v1alpha1.SequenceLabel, s.Key.Name)
+	}
+	return fmt.Sprintf("annotate the namespaces of the pods with %s: \"true\"", v1alpha1.RequireSequenceAnnotation)
+}
+
+// describeOutOfOrder fills in what status remembers of the pods that started out of order.
+func (r Report) describeOutOfOrder(status *v1alpha1.PodSequenceStatus) {
+	if r.OutOfOrder == nil {
+		return
+	}
+	pods := r.OutOfOrder.Pods
+	status.StartedOutOfOrder = &v1alpha1.StartedOutOfOrderStatus{Total: count(len(pods)), Pods: pods[:min(len(pods), v1alpha1.MaxListedPods)]}
+}
