@@ -255,10 +255,10 @@ func describeObject(object metav1.Object) string {
 		marshal("annotations", object.Annotations)
 	case *v1alpha1.ClusterPodSequence:
 		marshal("spec", object.Spec)
-		marshal("recorded", object.Status.Groups, object.Status.NodeStatus, object.Status.Conditions)
+		marshal("recorded", object.Status.ObservedGeneration, object.Status.Groups, object.Status.NodeStatus, object.Status.Conditions, object.Status.StartedOutOfOrder)
 	case *v1alpha1.PodSequence:
 		marshal("spec", object.Spec)
-		marshal("recorded", object.Status.Groups, object.Status.NodeStatus, object.Status.Conditions)
+		marshal("recorded", object.Status.ObservedGeneration, object.Status.Groups, object.Status.NodeStatus, object.Status.Conditions, object.Status.StartedOutOfOrder)
 	case *appsv1.Deployment:
 		marshal("replicas", object.Spec.Replicas)
 		workload(&object.Spec.Template, object.Status.ObservedGeneration)

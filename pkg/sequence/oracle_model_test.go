@@ -75,6 +75,11 @@ type oracle struct {
 	// allowed, that there were after the event before.
 	dryRuns     map[types.UID]*dryCount
 	seen, known sets.Set[types.UID]
+
+	// starts are the pods that started before their sequences, by the UID of the sequence. bound are the pods that had a node after the
+	// event before.
+	starts map[types.UID]*startCount
+	bound  sets.Set[types.UID]
 }
 
 // memory is what the oracle remembers of a sequence.
@@ -137,7 +142,7 @@ func newOracle(definitions map[string]string) *oracle {
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
 		peers: map[types.UID][]string{}, goneSuccessors: map[types.UID][]*batchv1.Job{}, wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
 		notBefore: map[types.UID]time.Time{}, used: map[string]corev1.ResourceList{},
-		dryRuns: map[types.UID]*dryCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
+		dryRuns: map[types.UID]*dryCount{}, starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
 	}
 }
 
@@ -284,6 +289,7 @@ func (o *oracle) settle() {
 	}
 	maps.DeleteFunc(o.memories, func(uid types.UID, _ *memory) bool { return !present.Has(uid) })
 	o.countDryRuns()
+	o.judgeStarts()
 }
 
 // look looks at a sequence. cluster is the same as a ClusterPodSequence; nil for a PodSequence.

@@ -232,6 +232,7 @@ func (w *world) record(c *comparison, ps *v1alpha1.PodSequence) {
 	meta.SetStatusCondition(&ps.Status.Conditions, suspended)
 	meta.RemoveStatusCondition(&ps.Status.Conditions, v1alpha1.ConditionDegraded)
 	w.recordDryRun(c, v, ps, now)
+	w.recordStarts(c, v, ps)
 	ps.Status.Groups, ps.Status.NodeStatus = nil, nil
 	for _, definition := range v.definitions {
 		ps.Status.Groups = append(ps.Status.Groups, v1alpha1.GroupStatus{Hash: c.hashes[definition]})

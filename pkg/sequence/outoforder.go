@@ -35,7 +35,7 @@ func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
 	created := s.object.CreationTimestamp.Time
 	bound := p.BoundAt.Time() // both are whole seconds: a pod that was bound after the sequence was created carries a proof
 	return p.Bound() && !p.Terminating && !p.Succeeded && !p.Failed && k.settings.isOurs(p) &&
-		s.groups[m.group].Awaited != 0 && !s.DryRunRequested && !s.refused() &&
+		s.groups[m.group].Awaited != 0 && s.canJudge() &&
 		!bound.After(created) && !bound.Before(created.Add(-oneInstallation)) && !s.ReleasedInOrder(p.ProofMarks(), m.group)
 }
 
@@ -86,14 +86,14 @@ func (k *knowledge) passTimes(d *domain) passTimes {
 func (k *knowledge) beginJudging(s, old *sequence, pods map[*pod]struct{}, tx *transaction) {
 	switch {
 	case old != nil && old.UID == s.UID:
-		s.outOfOrder.judges = old.outOfOrder.judges
+		s.outOfOrder.judges = old.outOfOrder.judges && s.canJudge()
 		for p := range old.outOfOrder.pods {
 			if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) {
 				s.outOfOrder.add(p)
 			}
 		}
 	case s.object.Status.ObservedGeneration < 1:
-		s.outOfOrder.judges = true
+		s.outOfOrder.judges = s.canJudge()
 		for p := range pods {
 			k.judgeLater(p, s, tx)
 		}
@@ -106,6 +106,9 @@ func (k *knowledge) beginJudging(s, old *sequence, pods map[*pod]struct{}, tx *t
 		}
 	}
 }
+
+// canJudge reports whether the sequence holds pods, so that it matters when they started.
+func (s *sequence) canJudge() bool { return !s.DryRunRequested && !s.refused() }
 
 // judgeBound has the sequences of a pod judge it that has just been seen to be bound.
 func (k *knowledge) judgeBound(p *pod, tx *transaction) {
@@ -177,7 +180,7 @@ func (k *knowledge) reportOutOfOrder(s *sequence) *report.OutOfOrder {
 	if len(s.outOfOrder.pods) == 0 {
 		return nil
 	}
-	r := &report.OutOfOrder{Sequence: s.Sequence}
+	r := &report.OutOfOrder{}
 	times, missing := map[*domain]passTimes{}, ^spec.GroupSet(0)
 	owners := map[*workload]struct{}{}
 	for p := range s.outOfOrder.pods {
@@ -196,6 +199,7 @@ func (k *knowledge) reportOutOfOrder(s *sequence) *report.OutOfOrder {
 		}
 	}
 	slices.Sort(r.Pods)
+	slices.Sort(r.Others)
 	for owner := range owners {
 		r.Workloads = append(r.Workloads, owner.Key())
 	}

@@ -41,7 +41,7 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 		r.Problems = append(r.Problems, problem)
 	}
 	if r.OutOfOrder = e.reportOutOfOrder(s); r.OutOfOrder != nil {
-		r.Problems = append(r.Problems, r.OutOfOrder.Problem()) // last: the others keep something from working
+		r.Problems = append(r.Problems, r.OutOfOrder.Problem(s.Sequence)) // last: the others keep something from working
 	}
 	if !s.refused() {
 		// First those that pods bring about: ungoverned ones alone mean that pods start out of order.

@@ -339,6 +339,9 @@ func (s *scenario) status(name string) string {
 	if dry := ps.Status.DryRun; dry != nil {
 		fmt.Fprintf(&b, "  would hold %d now and %d in all, %ds at most: %v\n", dry.HeldNow, dry.HeldTotal, dry.LongestSeconds, dry.Pods)
 	}
+	if early := ps.Status.StartedOutOfOrder; early != nil {
+		fmt.Fprintf(&b, "  started out of order: %d %v\n", early.Total, early.Pods)
+	}
 	for _, n := range ps.Status.NodeStatus {
 		fmt.Fprintf(&b, "  %-12s %s current=%d ready=%v", n.NodeName, n.Phase, n.CurrentIndex, n.ReadyPodsInCurrentGroup)
 		for _, c := range n.Conditions {

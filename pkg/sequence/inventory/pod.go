@@ -22,10 +22,10 @@ type Pod struct {
 	SchedulerName   string
 	VerdictFacts
 
-	Node      string // empty while it has none
+	Node string // empty while it has none
 	// BoundAt is when the pod got its node, as the API server says, or else when it was created; zero while it has none.
 	BoundAt   Timestamp
-	Nominated bool   // it has no node, and room is kept for it on one (status.nominatedNodeName)
+	Nominated bool // it has no node, and room is kept for it on one (status.nominatedNodeName)
 	Failed    bool
 	Succeeded bool
 	Ready     bool // condition Ready, or succeeded

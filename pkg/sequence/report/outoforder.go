@@ -12,8 +12,7 @@ import (
 
 // OutOfOrder are the pods that started before their sequence existed, and before a group was ready that they wait for.
 type OutOfOrder struct {
-	Sequence *spec.Sequence
-	Pods     []string // sorted
+	Pods []string // sorted
 	// Waited is a group that each of them waits for and that was not passed when it was bound; nil if there is no such group.
 	Waited *Where
 	// Workloads are their owners that kubectl can restart, sorted. Others are the pods that have no such owner.
@@ -27,9 +26,9 @@ func CanRestart(kind inventory.Kind) bool {
 }
 
 // Problem says which pods started out of order, and how to start them in order, now and the next time.
-func (o *OutOfOrder) Problem() spec.Problem {
+func (o *OutOfOrder) Problem(s *spec.Sequence) spec.Problem {
 	kind, them := "PodSequence", pronoun(o.Pods)
-	if o.Sequence.Cluster {
+	if s.Cluster {
 		kind = "ClusterPodSequence"
 	}
 	subject := "1 pod"
@@ -42,14 +41,14 @@ func (o *OutOfOrder) Problem() spec.Problem {
 	}
 	return spec.Problem{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: fmt.Sprintf(
 		"%s started before this %s existed, %s: %s. To start %s in order, %s. To prevent it next time, %s",
-		subject, kind, while, first(slices.Clone(o.Pods)), them, o.restart(), o.prevention())}
+		subject, kind, while, first(slices.Clone(o.Pods)), them, o.restart(), prevention(s))}
 }
 
 // restart says how to start the pods once more.
 func (o *OutOfOrder) restart() string {
 	const most = 3
 	if len(o.Workloads) == 0 {
-		return fmt.Sprintf("delete %s; create those again that no controller replaces", pronoun(o.Pods))
+		return fmt.Sprintf("delete %[1]s, and create %[1]s again unless a controller does", pronoun(o.Pods))
 	}
 	namespace, more := o.Workloads[0].Namespace, 0
 	var names []string
@@ -75,8 +74,8 @@ func (o *OutOfOrder) restart() string {
 
 // prevention says what holds the pods if they come before the sequence the next time. The label names PodSequences of the pod's own
 // namespace only.
-func (o *OutOfOrder) prevention() string {
-	if s := o.Sequence; !s.Cluster && !s.IsForeign() {
+func prevention(s *spec.Sequence) string {
+	if !s.Cluster && !s.IsForeign() {
 		return fmt.Sprintf("add the label %s: %s to the pod templates", v1alpha1.SequenceLabel, s.Key.Name)
 	}
 	return fmt.Sprintf("annotate the namespaces of the pods with %s: \"true\"", v1alpha1.RequireSequenceAnnotation)

@@ -1,0 +1,172 @@
+package sequence
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// startCount is what the oracle remembers of the pods that started before their sequence existed.
+type startCount struct {
+	early sets.Set[types.UID]
+	// judges reports that the sequence had no status when it was first seen, and that nothing has ended the judging since.
+	judges bool
+	// namespaces are those that its groups selected by label when last looked at, and generation is that of the spec then.
+	namespaces sets.Set[string]
+	generation int64
+}
+
+// judgeStarts goes on with all sequences.
+func (o *oracle) judgeStarts() {
+	there := sets.New[types.UID]()
+	for _, ps := range append(all[*v1alpha1.PodSequence](o, "PodSequence"), o.clustersInCommon()...) {
+		there.Insert(ps.UID)
+		v := o.views[ps.Name]
+		if v != nil && (v.UID != ps.UID || ps.Spec.DryRun) {
+			v = nil
+		}
+		o.judgeStartsOf(ps, v)
+	}
+	for uid := range o.starts {
+		if !there.Has(uid) {
+			delete(o.starts, uid)
+		}
+	}
+	o.bound = sets.New[types.UID]()
+	for _, p := range o.pods {
+		if p.Spec.NodeName != "" {
+			o.bound.Insert(p.UID)
+		}
+	}
+}
+
+// judgeStartsOf goes on with one. v is nil while the sequence holds nothing.
+func (o *oracle) judgeStartsOf(ps *v1alpha1.PodSequence, v *view) {
+	m, first := o.starts[ps.UID], false
+	if m == nil {
+		m, first = &startCount{early: sets.New[types.UID](), judges: ps.Status.ObservedGeneration < 1}, true
+		o.starts[ps.UID] = m
+	}
+	selected := sets.New[string]()
+	for i := range ps.Spec.PodGroups {
+		for name := range o.objects["Namespace"] {
+			if v != nil && v.cluster != nil && v.cluster.Spec.PodGroups[i].NamespaceSelector != nil && v.in(i, name) {
+				selected.Insert(fmt.Sprint(i, name))
+			}
+		}
+	}
+	if v == nil || (!first && m.generation == ps.Generation && !selected.Equal(m.namespaces)) {
+		m.judges = false
+	}
+	m.namespaces, m.generation = selected, ps.Generation
+
+	was := m.early
+	m.early = sets.New[types.UID]()
+	for _, p := range o.pods {
+		if v == nil || !o.wasBoundBefore(v, p) {
+			continue
+		}
+		recorded := ps.Status.StartedOutOfOrder != nil && slices.Contains(ps.Status.StartedOutOfOrder.Pods, nameInReport(v, p))
+		switch {
+		case was.Has(p.UID),
+			first && ps.Status.ObservedGeneration >= 1 && recorded,
+			m.judges && (first || !o.bound.Has(p.UID)) && o.missedAtBinding(v, p):
+			m.early.Insert(p.UID)
+		}
+	}
+}
+
+// oracleBoundAt is when a pod got its node.
+func oracleBoundAt(p *corev1.Pod) time.Time {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return p.CreationTimestamp.Time
+}
+
+// wasBoundBefore reports whether a member that runs, and that waits for others, was bound by our scheduler in the ten minutes before
+// the sequence was created, and without its leave, or that of one like it.
+func (o *oracle) wasBoundBefore(v *view, p *corev1.Pod) bool {
+	i, member := v.groupOf[oracleKey(p)]
+	if !member || p.Spec.NodeName == "" || p.Spec.SchedulerName != oracleScheduler || waitsForNone(v.PodSequence, i) {
+		return false
+	}
+	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+		return false
+	}
+	early := v.CreationTimestamp.Sub(oracleBoundAt(p))
+	if early < 0 || early > 10*time.Minute {
+		return false
+	}
+	marks := strings.Fields(p.Annotations["podsequence.example.com/released"])
+	if len(marks) < 2 || marks[0] != string(p.UID) {
+		return true
+	}
+	for _, mark := range marks[1:] {
+		by, hashes, _ := strings.Cut(mark, "/")
+		if by == string(v.UID) || o.definitions[strings.Split(hashes, "-")[0]] == v.definitions[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// missedAtBinding reports whether a group was not passed when the pod was bound that it waits for, as far as pods say.
+func (o *oracle) missedAtBinding(v *view, p *corev1.Pod) bool {
+	node := ""
+	if v.Spec.Scope == v1alpha1.ScopeNode {
+		node = p.Spec.NodeName
+	}
+	for j, g := range v.courses[node].groups {
+		group := v.Spec.PodGroups[j]
+		if !awaits(v.PodSequence, v.groupOf[oracleKey(p)], j) || (node != "" && o.node(node) != nil && !o.applies(group, node)) {
+			continue
+		}
+		if ready := g.readySince(); !g.satisfied || (!ready.IsZero() && ready.Add(oracleDuration(group.WaitDuration)).After(oracleBoundAt(p))) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkStarts compares which pods started out of order.
+func (c *comparison) checkStarts() error {
+	for name, v := range c.oracle.views {
+		var want, got []string
+		for _, p := range c.oracle.pods {
+			if c.oracle.starts[v.UID].early.Has(p.UID) {
+				want = append(want, nameInReport(v, p))
+			}
+		}
+		slices.Sort(want)
+		if r := c.before.reports[name].OutOfOrder; r != nil {
+			got = r.Pods
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			return fmt.Errorf("%s: pods that started out of order: %v, want %v", name, got, want)
+		}
+		c.seen["pods that started out of order"] += len(want)
+		if len(want) > 0 && !c.oracle.starts[v.UID].judges {
+			c.seen["pods that started out of order, as status says"]++
+		}
+	}
+	return nil
+}
+
+// recordStarts writes into status what the controller would.
+func (w *world) recordStarts(c *comparison, v *view, ps *v1alpha1.PodSequence) {
+	ps.Status.ObservedGeneration, ps.Status.StartedOutOfOrder = ps.Generation, nil
+	if r := c.before.reports[ps.Name].OutOfOrder; r != nil && v.UID == c.before.reports[ps.Name].UID {
+		ps.Status.StartedOutOfOrder = &v1alpha1.StartedOutOfOrderStatus{Total: int32(len(r.Pods)), Pods: slices.Clone(r.Pods)}
+	}
+}
