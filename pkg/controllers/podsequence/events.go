@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // event is something worth telling about a sequence.
@@ -34,8 +35,8 @@ var warnings = []string{
 
 // eventsFor is what a status tells that the one before did not. Since each status that is written is compared with the
 // one that it replaced, no event comes twice, however often the controller is restarted. One that ends between a write
-// and its events leaves these untold: status is what counts.
-func eventsFor(before, after v1alpha1.PodSequenceStatus) []event {
+// and its events leaves these untold: status is what counts. problems are those of the sequence that the status after is about.
+func eventsFor(before, after v1alpha1.PodSequenceStatus, problems []sequence.Problem) []event {
 	var all []event
 	for i := range after.Groups {
 		all = append(all, groupEvents(recordBefore(before, after, i), after.Groups[i], place(after, i))...)
@@ -50,10 +51,20 @@ func eventsFor(before, after v1alpha1.PodSequenceStatus) []event {
 			all = append(all, event{kind: corev1.EventTypeWarning, reason: reason, action: actionObserve, note: problem.Message})
 		}
 	}
+	all = append(all, outOfOrderEvents(before, after, problems)...)
 	for i := range all {
 		all[i].note = cut(all[i].note)
 	}
 	return all
+}
+
+// outOfOrderEvents tells once which pods started out of order, also if another problem is the reason of the condition Degraded.
+func outOfOrderEvents(before, after v1alpha1.PodSequenceStatus, problems []sequence.Problem) []event {
+	i := slices.IndexFunc(problems, func(p sequence.Problem) bool { return p.Reason == v1alpha1.ReasonStartedOutOfOrder })
+	if i < 0 || before.StartedOutOfOrder != nil || after.StartedOutOfOrder == nil {
+		return nil
+	}
+	return []event{{kind: corev1.EventTypeWarning, reason: problems[i].Reason, action: actionObserve, note: problems[i].Message}}
 }
 
 func groupEvents(before, after v1alpha1.GroupStatus, place string) []event {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence"
 )
 
 func TestEventsFor(t *testing.T) {
@@ -41,10 +42,28 @@ func TestEventsFor(t *testing.T) {
 	}
 	ungoverned := degraded(v1alpha1.ReasonUngovernedPods, "web-0 cannot be held: set schedulerName")
 
+	early := func(pods ...string) v1alpha1.PodSequenceStatus {
+		status := ungoverned
+		status.StartedOutOfOrder = &v1alpha1.StartedOutOfOrderStatus{Total: int32(len(pods)), Pods: pods}
+		return status
+	}
+	problems := []sequence.Problem{
+		{Reason: v1alpha1.ReasonUngovernedPods, Message: "web-0 cannot be held: set schedulerName"},
+		{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: "2 pods started before this PodSequence existed"},
+	}
+
 	for name, tc := range map[string]struct {
 		before, after v1alpha1.PodSequenceStatus
+		problems      []sequence.Problem
 		want          []event
 	}{
+		"pods that started out of order are told of, though the condition Degraded has another reason": {
+			before: ungoverned, after: early("app-0", "app-1"), problems: problems,
+			want: []event{{"Warning", "StartedOutOfOrder", "Observe", "2 pods started before this PodSequence existed"}},
+		},
+		"once":                                 {before: early("app-0", "app-1"), after: early("app-0", "app-1"), problems: problems},
+		"also when some of them are gone":      {before: early("app-0", "app-1"), after: early("app-1"), problems: problems},
+		"that none of them is left is no news": {before: early("app-1"), after: ungoverned, problems: problems[:1]},
 		"a status that says the same tells nothing": {
 			before: groups(released, waiting), after: groups(released, waiting),
 		},
@@ -115,7 +134,7 @@ func TestEventsFor(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, tc.want, eventsFor(tc.before, tc.after))
+			assert.Equal(t, tc.want, eventsFor(tc.before, tc.after, tc.problems))
 		})
 	}
 }

@@ -24,6 +24,9 @@ var (
 	degradedByReason = gaugeVec("degraded_sequences", "Sequences whose condition Degraded is true, by kind and reason.", "kind", "reason")
 	stalledByReason  = gaugeVec("stalled_sequences", "Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
 
+	earlyPods = gaugeVec("pods_started_out_of_order",
+		"Pods that started before their sequence existed, while a group that they wait for was not ready, by kind of the sequence.", "kind")
+
 	oldestGroup = metrics.NewGaugeFunc(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "oldest_group_in_progress_seconds",
@@ -50,18 +53,19 @@ var (
 	groups      = census.New[types.NamespacedName](groupsByPhase)
 	degradedNow = census.New[types.NamespacedName](degradedByReason)
 	stalledNow  = census.New[types.NamespacedName](stalledByReason)
+	earlyNow    = census.New[types.NamespacedName](earlyPods)
 	inProgress  = census.NewOldest[types.NamespacedName]()
 )
 
 func init() {
-	legacyregistry.MustRegister(sequencesByPhase, groupsByPhase, degradedByReason, stalledByReason, groupWait, groupReady, passLag, statusWriteErrors)
+	legacyregistry.MustRegister(sequencesByPhase, groupsByPhase, degradedByReason, stalledByReason, earlyPods, groupWait, groupReady, passLag, statusWriteErrors)
 	legacyregistry.RawMustRegister(oldestGroup)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		sequencesByPhase.GaugeVec, groupsByPhase.GaugeVec, degradedByReason.GaugeVec, stalledByReason.GaugeVec, oldestGroup,
+		sequencesByPhase.GaugeVec, groupsByPhase.GaugeVec, degradedByReason.GaugeVec, stalledByReason.GaugeVec, earlyPods.GaugeVec, oldestGroup,
 		groupWait.HistogramVec, groupReady.HistogramVec, passLag.HistogramVec, statusWriteErrors.CounterVec,
 	}
 }
@@ -106,7 +110,13 @@ func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
 		}
 	}
 	groups.Set(key, items...)
-	byName.set(key, status.Phase, inPhase)
+	early := startedOutOfOrder(status)
+	byName.set(key, namedSequence{status.Phase, inPhase, early})
+	if early > 0 {
+		earlyNow.Set(key, census.Item{Labels: []string{kind}, Count: early})
+	} else {
+		earlyNow.Forget(key)
+	}
 	degradedNow.Set(key, reasonIf(status, v1alpha1.ConditionDegraded, kind)...)
 	stalledNow.Set(key, reasonIf(status, v1alpha1.ConditionStalled, kind)...)
 	if since == nil || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended) {
@@ -114,6 +124,14 @@ func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
 	} else {
 		inProgress.Set(key, since.Time)
 	}
+}
+
+// startedOutOfOrder is how many pods started out of order.
+func startedOutOfOrder(status *v1alpha1.PodSequenceStatus) int {
+	if status.StartedOutOfOrder == nil {
+		return 0
+	}
+	return int(status.StartedOutOfOrder.Total)
 }
 
 // reasonIf counts the reason of a condition, if it is true.
@@ -126,7 +144,7 @@ func reasonIf(status *v1alpha1.PodSequenceStatus, condition, kind string) []cens
 
 // forgetCounted has the metrics count a sequence no more.
 func forgetCounted(key types.NamespacedName) {
-	for _, counted := range []*census.Census[types.NamespacedName]{phases, groups, degradedNow, stalledNow} {
+	for _, counted := range []*census.Census[types.NamespacedName]{phases, groups, degradedNow, stalledNow, earlyNow} {
 		counted.Forget(key)
 	}
 	inProgress.Forget(key)

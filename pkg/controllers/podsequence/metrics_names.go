@@ -14,6 +14,9 @@ var (
 		"[ALPHA] 1 for the current phase of a sequence.", []string{"kind", "namespace", "name", "phase"}, nil)
 	groupsOfSequence = prometheus.NewDesc("podsequence_sequence_groups",
 		"[ALPHA] Groups of a sequence, by phase.", []string{"kind", "namespace", "name", "phase"}, nil)
+	earlyOfSequence = prometheus.NewDesc("podsequence_sequence_pods_started_out_of_order",
+		"[ALPHA] Pods that started before the sequence existed, while a group that they wait for was not ready. Absent if there are none.",
+		[]string{"kind", "namespace", "name"}, nil)
 )
 
 // byName is the collector of the metrics that name sequences.
@@ -38,13 +41,14 @@ type namedSequences struct {
 type namedSequence struct {
 	phase  v1alpha1.Phase
 	groups map[v1alpha1.GroupPhase]int
+	early  int // pods that started out of order
 }
 
-func (n *namedSequences) set(key types.NamespacedName, phase v1alpha1.Phase, groups map[v1alpha1.GroupPhase]int) {
+func (n *namedSequences) set(key types.NamespacedName, sequence namedSequence) {
 	n.lock.Lock()
 	defer n.lock.Unlock()
 	if n.sequences != nil {
-		n.sequences[key] = namedSequence{phase, groups}
+		n.sequences[key] = sequence
 	}
 }
 
@@ -58,6 +62,7 @@ func (n *namedSequences) forget(key types.NamespacedName) {
 func (n *namedSequences) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- phaseOfSequence
 	descriptions <- groupsOfSequence
+	descriptions <- earlyOfSequence
 }
 
 // Collect implements prometheus.Collector.
@@ -71,6 +76,9 @@ func (n *namedSequences) Collect(collected chan<- prometheus.Metric) {
 		send(phaseOfSequence, 1, string(sequence.phase))
 		for phase, count := range sequence.groups {
 			send(groupsOfSequence, count, string(phase))
+		}
+		if sequence.early > 0 {
+			collected <- prometheus.MustNewConstMetric(earlyOfSequence, prometheus.GaugeValue, float64(sequence.early), kindOf(key), key.Namespace, key.Name)
 		}
 	}
 }

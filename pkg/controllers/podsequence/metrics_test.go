@@ -52,6 +52,14 @@ func TestMetricsCountSequencesAsTheirStatusSays(t *testing.T) {
 	expectGauge(t, 1, degradedByReason, kind, "PodFailed")
 	expectGauge(t, 1, stalledByReason, kind, "PodFailed")
 
+	status.StartedOutOfOrder = &v1alpha1.StartedOutOfOrderStatus{Total: 120}
+	count(first, &status)
+	expectGauge(t, 120, earlyPods, kind)
+	status.StartedOutOfOrder = nil
+	count(first, &status)
+	expectGauge(t, 0, earlyPods, kind)
+	status.StartedOutOfOrder = &v1alpha1.StartedOutOfOrderStatus{Total: 3}
+
 	status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionTrue}}
 	count(first, &status)
 	assert.Zero(t, inProgress.Seconds(time.Now()), "a suspended sequence is not stuck")
@@ -62,6 +70,7 @@ func TestMetricsCountSequencesAsTheirStatusSays(t *testing.T) {
 	expectGauge(t, 0, groupsByPhase, kind, "Waiting")
 	expectGauge(t, 0, degradedByReason, kind, "PodFailed")
 	expectGauge(t, 0, stalledByReason, kind, "PodFailed")
+	expectGauge(t, 0, earlyPods, kind)
 }
 
 func TestMetricsMeasureEachStepOfAGroupOnce(t *testing.T) {
@@ -87,7 +96,7 @@ func TestMetricsNameSequencesOnlyWhenAskedTo(t *testing.T) {
 	key := types.NamespacedName{Namespace: "shop", Name: "named"}
 	status := v1alpha1.PodSequenceStatus{Phase: v1alpha1.PhaseInProgress, Groups: []v1alpha1.GroupStatus{
 		{Phase: v1alpha1.GroupInProgress}, {Phase: v1alpha1.GroupWaiting}, {Phase: v1alpha1.GroupWaiting},
-	}}
+	}, StartedOutOfOrder: &v1alpha1.StartedOutOfOrderStatus{Total: 2}}
 	count(key, &status)
 	assert.Zero(t, promtest.CollectAndCount(byName), "nobody has asked")
 
@@ -101,6 +110,9 @@ func TestMetricsNameSequencesOnlyWhenAskedTo(t *testing.T) {
 		# HELP podsequence_sequence_phase [ALPHA] 1 for the current phase of a sequence.
 		# TYPE podsequence_sequence_phase gauge
 		podsequence_sequence_phase{kind="PodSequence",name="named",namespace="shop",phase="InProgress"} 1
+		# HELP podsequence_sequence_pods_started_out_of_order [ALPHA] Pods that started before the sequence existed, while a group that they wait for was not ready. Absent if there are none.
+		# TYPE podsequence_sequence_pods_started_out_of_order gauge
+		podsequence_sequence_pods_started_out_of_order{kind="PodSequence",name="named",namespace="shop"} 2
 	`
 	assert.NoError(t, promtest.CollectAndCompare(byName, strings.NewReader(want)))
 	forgetCounted(key)

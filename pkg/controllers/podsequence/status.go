@@ -98,7 +98,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	}
 	count(key, &after)
 	observeProgress(object, before, after, r.clock.Now())
-	for _, e := range eventsFor(before, after) {
+	for _, e := range eventsFor(before, after, report.Problems) {
 		r.recorder.Eventf(object, nil, e.kind, e.reason, e.action, "%s", e.note)
 	}
 	return again, nil
