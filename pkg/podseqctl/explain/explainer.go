@@ -31,7 +31,7 @@ const maxListed = 10
 // Pod explains a pod.
 func (e *Explainer) Pod(pod *corev1.Pod) Reason {
 	r, expand := e.pod(pod, v1alpha1.RequireReady)
-	r.Because = expand()
+	r.Because = append(expand(), e.outOfOrder(pod)...)
 	return r
 }
 

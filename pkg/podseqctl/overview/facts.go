@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -81,6 +82,30 @@ func turned(g v1alpha1.GroupStatus) time.Time {
 		return g.ReleasedAt.Time
 	}
 	return time.Time{}
+}
+
+// outOfOrder says in a line which pods started before their sequence existed, and too early, and where the fix is. It is empty if none did.
+func outOfOrder(s *snapshot.Sequence) string {
+	early := s.Status.StartedOutOfOrder
+	if early == nil {
+		return ""
+	}
+	pods := "1 pod"
+	if early.Total != 1 {
+		pods = fmt.Sprintf("%d pods", early.Total)
+	}
+	const most = 3
+	shown := early.Pods[:min(most, len(early.Pods))]
+	names := strings.Join(shown, ", ")
+	if more := int(early.Total) - len(shown); more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	argument := s.Argument()
+	if !s.IsCluster() {
+		argument = fmt.Sprintf("podsequence/%s -n %s", argument, s.Key().Namespace)
+	}
+	return fmt.Sprintf("%s: %s started before %s existed, while a group that they wait for was not ready: %s; for the fix: kubectl podseq why %s",
+		v1alpha1.ReasonStartedOutOfOrder, pods, s, names, argument)
 }
 
 func phase(s *snapshot.Sequence) string {

@@ -50,6 +50,11 @@ func (p *Printer) List(sequences []*snapshot.Sequence) {
 		table.Add(cells...)
 	}
 	table.Print(p.Out, p.Style)
+	for _, s := range sequences {
+		if line := outOfOrder(s); line != "" {
+			fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, line))
+		}
+	}
 }
 
 // Detail prints a sequence: its groups or its graph, what each waits for, and what is wrong.
@@ -86,6 +91,10 @@ func (p *Printer) problems(s *snapshot.Sequence) {
 		if c := meta.FindStatusCondition(status.Conditions, conditionType); c != nil && meta.IsStatusConditionTrue(status.Conditions, conditionType) {
 			fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, fmt.Sprintf("%s: %s (%s, since %s)", c.Type, text.OneLine(c.Message), c.Reason, text.Age(c.LastTransitionTime.Time, p.Now))))
 		}
+	}
+	degraded := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded)
+	if line := outOfOrder(s); line != "" && (degraded == nil || degraded.Reason != v1alpha1.ReasonStartedOutOfOrder) { // else the condition says it
+		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, line))
 	}
 	if d := status.DryRun; d != nil {
 		fmt.Fprintf(p.Out, "dry run: %d pods would be held now, %d so far, the longest for %s\n", d.HeldNow, d.HeldTotal,
