@@ -56,9 +56,9 @@ func (o *oracle) judgeStartsOf(ps *v1alpha1.PodSequence, v *view) {
 		o.starts[ps.UID] = m
 	}
 	selected := sets.New[string]()
-	for i := range ps.Spec.PodGroups {
+	for i, g := range ps.Spec.PodGroups {
 		for name := range o.objects["Namespace"] {
-			if v != nil && v.cluster != nil && v.cluster.Spec.PodGroups[i].NamespaceSelector != nil && v.in(i, name) {
+			if v != nil && makesSense(g) && v.cluster != nil && v.cluster.Spec.PodGroups[i].NamespaceSelector != nil && v.in(i, name) {
 				selected.Insert(fmt.Sprint(i, name))
 			}
 		}
@@ -127,9 +127,12 @@ func (o *oracle) missedAtBinding(v *view, p *corev1.Pod) bool {
 	if v.Spec.Scope == v1alpha1.ScopeNode {
 		node = p.Spec.NodeName
 	}
+	if node != "" && o.node(node) == nil {
+		return false // nobody knows which groups are for it
+	}
 	for j, g := range v.courses[node].groups {
 		group := v.Spec.PodGroups[j]
-		if !awaits(v.PodSequence, v.groupOf[oracleKey(p)], j) || (node != "" && o.node(node) != nil && !o.applies(group, node)) {
+		if !awaits(v.PodSequence, v.groupOf[oracleKey(p)], j) || node != "" && !o.applies(group, node) {
 			continue
 		}
 		if ready := g.readySince(); !g.satisfied || (!ready.IsZero() && ready.Add(oracleDuration(group.WaitDuration)).After(oracleBoundAt(p))) {

@@ -60,13 +60,17 @@ type passTime struct {
 }
 
 // passTimes returns since when groups are passed as the pods themselves say, whatever this engine has seen. Times are whole seconds, so
-// a wait is over at the earliest when it has passed since the second in which the group became ready.
+// a wait is over at the earliest when it has passed since the second in which the group became ready. Of a node that is not known nothing
+// says which groups are for it: there it says of none that it is not passed.
 func (k *knowledge) passTimes(d *domain) passTimes {
 	awaited := spec.GroupSet(0)
 	for _, g := range d.sequence.groups {
 		awaited |= g.Awaited
 	}
 	times := make(passTimes, spec.MaxGroups)
+	if d.isNode() && d.node == nil {
+		return times
+	}
 	for i := range awaited.All() {
 		switch g := d.sequence.groups[i]; {
 		case !d.applies(g):

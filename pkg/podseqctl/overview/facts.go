@@ -104,8 +104,8 @@ func outOfOrder(s *snapshot.Sequence) string {
 	if !s.IsCluster() {
 		argument = fmt.Sprintf("podsequence/%s -n %s", argument, s.Key().Namespace)
 	}
-	return fmt.Sprintf("%s: %s started before %s existed, while a group that they wait for was not ready: %s; for the fix: kubectl podseq why %s",
-		v1alpha1.ReasonStartedOutOfOrder, pods, s, names, argument)
+	return fmt.Sprintf("%s: %s started before %s existed, while a group that they wait for was not ready: %s; "+
+		"for the fix: kubectl podseq why %s", v1alpha1.ReasonStartedOutOfOrder, pods, s, names, argument)
 }
 
 func phase(s *snapshot.Sequence) string {

@@ -93,7 +93,8 @@ func (p *Printer) problems(s *snapshot.Sequence) {
 		}
 	}
 	degraded := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded)
-	if line := outOfOrder(s); line != "" && (degraded == nil || degraded.Reason != v1alpha1.ReasonStartedOutOfOrder) { // else the condition says it
+	said := degraded != nil && degraded.Reason == v1alpha1.ReasonStartedOutOfOrder
+	if line := outOfOrder(s); line != "" && !said {
 		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, line))
 	}
 	if d := status.DryRun; d != nil {
