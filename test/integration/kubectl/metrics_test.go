@@ -129,7 +129,8 @@ type documented struct {
 var silent = sets.New(
 	"podsequence_watch_errors_total", "podsequence_confirm_lists_total", "podsequence_unreadable_sequences", "podsequence_podgroup_watch_errors_total",
 	"podsequence_status_write_errors_total", "podsequence_stalled_sequences", "podsequence_sequentialjob_write_errors_total",
-	"podsequence_deploymentcoordination_write_errors_total",
+	"podsequence_deploymentcoordination_write_errors_total", "podsequence_pods_started_out_of_order",
+	"podsequence_sequence_pods_started_out_of_order",
 )
 
 // documented reads docs/metrics.md.
