@@ -33,7 +33,9 @@ type stage struct {
 	subresource atomic.Value
 	// refusal is what the API server says to the next patch; nil for success.
 	refusal atomic.Pointer[error]
-	writer  *Writer
+	// events are those that the writer asks for.
+	events eventLog
+	writer *Writer
 }
 
 // play runs the story in a bubble whose time passes only when nothing else can happen.
@@ -59,6 +61,7 @@ func play(t *testing.T, options Options, story func(t *testing.T, s *stage)) {
 			}
 			return true, s.app.Load(), nil
 		})
+		client.PrependReactor("create", "events", s.events.create)
 		getPod := func(context.Context, types.NamespacedName) (*corev1.Pod, error) { return s.app.Load(), nil }
 		s.writer = New(client, getPod, s.engine, options)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -1,5 +1,5 @@
 // Package podwriter makes the writes that holding pods asks for besides binding: it lifts the gates of pods that may be
-// scheduled, tells a pod that must wait what it waits for, and clears its nomination.
+// scheduled, tells a pod that must wait what it waits for, by its condition and later by an event, and clears its nomination.
 package podwriter
 
 import (
@@ -56,6 +56,8 @@ type Decider interface {
 type Options struct {
 	// Explains reports whether it is for this Writer to tell the pod what it waits for; nil turns explanations off.
 	Explains func(pod *corev1.Pod) bool
+	// Reporter is who the events of held pods come from.
+	Reporter string
 	// Unknown says what must become known before the Decider can be asked what the pod waits for; that is then the
 	// explanation. It is empty if nothing must, and nil if that is never so.
 	Unknown func(pod *corev1.Pod) string
@@ -76,11 +78,16 @@ type Writer struct {
 	options Options
 	limiter *rate.Limiter        // of explanations
 	budget  *statusbudget.Budget // of explanations in each namespace
+	// eventLimiter and eventBudget bound events in the same way, apart from explanations: an event must not delay those.
+	eventLimiter *rate.Limiter
+	eventBudget  *statusbudget.Budget
 
 	// The queues serve namespaces in turn: many pods of one do not delay those of another.
 	lifts        workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	explanations workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	nominations  workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	// events has the pods that were held less than eventDelay ago, and those whose event is due.
+	events workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// advanced are sequences whose waiting pods are to be explained anew.
 	advanced workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// matched are sequences whose waiting pods are to be explained anew if they were told that nothing matches.
@@ -111,9 +118,12 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 		client: client, getPod: getPod, decider: decider, options: options,
 		limiter:      rate.NewLimiter(explainQPS, explainQPS),
 		budget:       statusbudget.NewWithBurst(options.Clock, explainQPSPerNamespace, explainBurst),
+		eventLimiter: rate.NewLimiter(explainQPS, explainQPS),
+		eventBudget:  statusbudget.NewWithBurst(options.Clock, explainQPSPerNamespace, explainBurst),
 		lifts:        queue("podsequence_lift"),
 		explanations: queue("podsequence_explain"),
 		nominations:  queue("podsequence_nomination"),
+		events:       queue("podsequence_event"),
 		advanced:     queue("podsequence_advance"),
 		matched:      queue("podsequence_match"),
 	}
@@ -128,10 +138,11 @@ func (w *Writer) ClearNomination(pod types.NamespacedName) {
 }
 
 // Explain asks for a pod to be told what it waits for, if it still waits a second from now; or, if it waits only for
-// gates of others by then, to be told that no longer.
+// gates of others by then, to be told that no longer. A pod that still waits ten seconds from now also gets an event.
 func (w *Writer) Explain(pod types.NamespacedName) {
 	if w.options.Explains != nil {
 		w.explanations.AddAfter(pod, explainDelay)
+		w.events.AddAfter(pod, eventDelay)
 	}
 }
 
@@ -159,12 +170,14 @@ func (w *Writer) Run(ctx context.Context) {
 	}
 	workers.Go(func() { w.work(ctx, w.explanations, w.explain) })
 	workers.Go(func() { w.work(ctx, w.nominations, w.clearNomination) })
+	workers.Go(func() { w.work(ctx, w.events, w.announce) })
 	workers.Go(func() { w.work(ctx, w.advanced, w.explainAll) })
 	workers.Go(func() { w.work(ctx, w.matched, w.explainMatched) })
 	<-ctx.Done()
 	w.lifts.ShutDown()
 	w.explanations.ShutDown()
 	w.nominations.ShutDown()
+	w.events.ShutDown()
 	w.advanced.ShutDown()
 	w.matched.ShutDown()
 	workers.Wait()

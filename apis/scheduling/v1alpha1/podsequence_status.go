@@ -88,6 +88,9 @@ const (
 	EventSequenceCompleted = "SequenceCompleted"
 	EventGroupSkipped      = "GroupSkipped"
 	EventGroupNotSkipped   = "GroupNotSkipped"
+	// EventWaitingForGroup is on a pod that has been held for ten seconds: it waits for a group of a sequence that exists. For others
+	// see ReasonWaitingForPodSequence.
+	EventWaitingForGroup = "WaitingForGroup"
 )
 
 // NodePhase sums up in one word how far a node is.

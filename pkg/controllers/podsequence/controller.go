@@ -134,7 +134,7 @@ func (d *dispatcher) addPodWriter(
 		return fmt.Errorf("make client for pods: %w", err)
 	}
 	pods := newWaitingPods(client, options)
-	writerOptions := podwriter.Options{CatchUp: source.CatchUp, Unknown: unknown(engine, source)}
+	writerOptions := podwriter.Options{CatchUp: source.CatchUp, Unknown: unknown(engine, source), Reporter: reporter}
 	if options.ExplainWaits {
 		d.pods, writerOptions.Explains = pods, pods.isOurs
 	}

@@ -18,6 +18,9 @@ const (
 	waitingForAll  = waitingFor + "it is not known yet whether an older PodSequence holds this pod"
 )
 
+// reporter is who the events of held pods come from, whatever the profiles are called.
+const reporter = "podsequence-scheduler"
+
 // decide answers for one pod. It waits for no event, so what it says of a pod that a sequence holds is not what the pod waits
 // for: see why. A pod of PodSequence itself is not asked about: without it, what the others wait for may never become known.
 func (h *holder) decide(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
@@ -138,6 +141,7 @@ func (h *holder) writerOptions() podwriter.Options {
 	return podwriter.Options{
 		Explains: func(pod *v1.Pod) bool { return h.profiles.Has(pod.Spec.SchedulerName) },
 		Unknown:  h.unknown,
+		Reporter: reporter,
 	}
 }
 
