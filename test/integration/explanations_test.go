@@ -4,15 +4,45 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	eventsv1 "k8s.io/api/events/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
 )
+
+// One of them by the scheduler, for a pod of its own, and one by the controller, for a gated pod of another scheduler.
+func TestAPodThatIsHeldForTenSecondsGetsOneEvent(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.Create(s.threeTiers().Obj())
+	s.createPods(s.pod("db"), s.pod("app"), s.gated("web").SchedulerName(stockScheduler))
+	s.awaitEventOf("app", ourScheduler)
+	s.awaitEventOf("web", controlplane.PodSequenceController)
+}
+
+// awaitEventOf waits for the one event that says what a held pod waits for.
+func (s *story) awaitEventOf(pod, reporter string) {
+	s.Helper()
+	var found []eventsv1.Event
+	s.Await("an event on "+pod, func() bool {
+		found = slices.DeleteFunc(s.Events(pod), func(e eventsv1.Event) bool { return e.Reason != v1alpha1.EventWaitingForGroup })
+		return len(found) > 0
+	})
+	require.Len(s, found, 1)
+	event, object := found[0], s.getPod(pod)
+	assert.Equal(s, object.UID, event.Regarding.UID)
+	assert.Equal(s, reporter, event.ReportingController)
+	assert.Contains(s, event.Note, `waiting for group 1/3 "Database" of PodSequence `+s.Namespace+"/shop: 0 of 1 pods ready")
+	assert.GreaterOrEqual(s, event.EventTime.Sub(object.CreationTimestamp.Time), 10*time.Second)
+}
 
 // BenchmarkExplanations measures what it costs to tell 5,000 held pods what they wait for: from their creation until all are
 // told, writes and processor time of our scheduler, and how fast they are bound once they are released. To be compared with a

@@ -50,6 +50,12 @@ func TestLiteMode(t *testing.T) {
 		s.Create(s.threeTiers().Obj())
 		s.startInOrder()
 	})
+	t.Run("a pod that is held for ten seconds gets an event", func(t *testing.T) {
+		s := newLiteStory(t)
+		s.Create(s.threeTiers().Obj())
+		s.createPods(s.gated("db").SchedulerName(stockScheduler), s.gated("web").SchedulerName(stockScheduler))
+		s.awaitEventOf("web", controlplane.PodSequenceController)
+	})
 	t.Run("who may only look sees why, and when what happened", func(t *testing.T) {
 		s := newLiteStory(t)
 		person := s.Person("view")
