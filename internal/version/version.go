@@ -19,3 +19,9 @@ func String() string {
 	return fmt.Sprintf("PodSequence %s (commit %.12s), Kubernetes %s, %s",
 		version, commit, kubernetes.Get().GitVersion, runtime.Version())
 }
+
+// Release returns the version of PodSequence, such as v1.4.0.
+func Release() string { return version }
+
+// Kubernetes returns the release of Kubernetes that PodSequence is built from, such as v1.37.1.
+func Kubernetes() string { return kubernetes.Get().GitVersion }

@@ -27,7 +27,7 @@ import (
 
 const long = `kubectl podseq shows how far PodSequences and ClusterPodSequences are, and why pods wait.
 
-Start with "kubectl podseq get", and with "kubectl podseq why POD" for a pod that is Pending.
+If pods do not start, begin with "kubectl podseq check". Go on with "kubectl podseq get", and with "kubectl podseq why POD" for a pod that is Pending.
 
 You need the role view in the namespace. If you may not read more, such as nodes or ClusterPodSequences, a line
 says so, and the answer is given without it.
@@ -87,6 +87,7 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 	flags.StringSliceVar(&t.config.GatePrefixes, "gate-prefixes", t.config.GatePrefixes, "`prefixes` of the gates that may be lifted; give what the controller has in its flag of this name")
 	flags.StringVar(&t.config.InstallationNamespace, "installation-namespace", t.config.InstallationNamespace,
 		"`namespace` where PodSequence itself runs")
+	command.AddCommand(t.newCheck())
 	command.AddCommand(t.newGet(), t.newWhy(), t.newTree(), t.newTimeline(), t.newLint(), t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip())
 	return command
 }
