@@ -120,7 +120,7 @@ func (o *options) addSequenceFlags(flags *pflag.FlagSet) {
 		"Namespace where PodSequence itself runs. A namespaceSelector does not select it, and the programs of PodSequence are not held there. "+
 			"The default is the namespace of the pod, and podsequence-system outside of a cluster. Give podsequence-scheduler the same.")
 	flags.BoolVar(&o.sequences.ExplainWaits, "explain-waits", o.sequences.ExplainWaits,
-		"Write into the PodScheduled condition of a gated pod what the pod waits for.")
+		"Write into the PodScheduled condition of a gated pod what the pod waits for, and an event if it is held for ten seconds.")
 	flags.IntVar(&o.sequences.StatusWritesPerNamespace, "status-writes-per-namespace", o.sequences.StatusWritesPerNamespace,
 		"Highest rate of status writes in one namespace, in writes a second: for PodSequences, and again for DeploymentCoordinations. "+
 			"After a pause twice as many may come at once. Large statuses count more: one of 64 groups as 9 writes, one of 64 Deployments as 5.")

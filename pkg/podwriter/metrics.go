@@ -9,7 +9,7 @@ import (
 var writeErrors = metrics.NewCounter(&metrics.CounterOpts{
 	Subsystem:      "podsequence",
 	Name:           "pod_write_errors_total",
-	Help:           "Failed writes to pods: to lift a gate, to say what the pod waits for, or to clear its nomination. The program retries them.",
+	Help:           "Failed writes to pods: to lift a gate, to say what the pod waits for, by its condition or an event, or to clear its nomination. The program retries them.",
 	StabilityLevel: metrics.ALPHA,
 })
 

@@ -24,8 +24,12 @@ func TestAPodThatIsHeldForTenSecondsGetsOneEvent(t *testing.T) {
 	s := newStory(t)
 	s.Create(s.threeTiers().Obj())
 	s.createPods(s.pod("db"), s.pod("app"), s.gated("web").SchedulerName(stockScheduler))
-	s.awaitEventOf("app", ourScheduler)
-	s.awaitEventOf("web", controlplane.PodSequenceController)
+	s.awaitEventOf("app", controlplane.PodSequenceScheduler)
+	if s.env.scheduler == stockScheduler { // in place of it
+		s.awaitEventOf("web", controlplane.PodSequenceScheduler)
+	} else {
+		s.awaitEventOf("web", controlplane.PodSequenceController)
+	}
 }
 
 // awaitEventOf waits for the one event that says what a held pod waits for.

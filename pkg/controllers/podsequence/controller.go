@@ -48,7 +48,7 @@ type Options struct {
 	InstallationNamespace string
 	// ReleaseGates has the gates of all other schedulers' pods lifted here.
 	ReleaseGates bool
-	// ExplainWaits has those pods say what they wait for. It does nothing without ReleaseGates.
+	// ExplainWaits writes into those pods what they wait for, and an event after ten seconds. It does nothing without ReleaseGates.
 	ExplainWaits bool
 	// StatusWritesPerNamespace is how many statuses of PodSequences of one namespace are written in a second, twice as many at
 	// once after a pause. A status of many groups or nodes counts as several, see writeCost.

@@ -28,7 +28,8 @@ type Args struct {
 	// podsequence-system if it does not run in a pod with a ServiceAccount.
 	InstallationNamespace string `json:"installationNamespace,omitempty"`
 
-	// ExplainWaits has held pods say in their PodScheduled condition what they wait for. Defaults to true.
+	// ExplainWaits writes into the PodScheduled condition of held pods what they wait for, and an event on those that are held for
+	// ten seconds. Defaults to true.
 	ExplainWaits *bool `json:"explainWaits,omitempty"`
 }
 

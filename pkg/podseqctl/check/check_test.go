@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -202,4 +204,32 @@ func policiesOf(t *testing.T, what *unstructured.Unstructured) []runtime.Object 
 		}
 	}
 	return objects
+}
+
+func TestALeaseThatIsRenewedWhileItIsReadIsNotStale(t *testing.T) {
+	for name, test := range map[string]struct {
+		renewed time.Duration // between the two reads
+		want    State
+	}{
+		"the clock of this machine differs": {2 * time.Second, OK},
+		"nobody renews it":                  {0, Wrong},
+	} {
+		t.Run(name, func(t *testing.T) {
+			core, reads := fake.NewClientset(), 0
+			core.PrependReactor("get", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				renewed := metav1.NewMicroTime(now.Add(-time.Hour))
+				if reads++; reads > 2 { // of two leases
+					renewed = metav1.NewMicroTime(renewed.Add(test.renewed))
+				}
+				return true, &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: new("somebody"), RenewTime: &renewed}}, nil
+			})
+			f := &facts{Options: Options{Now: now, Again: time.Millisecond, SchedulerNames: []string{"podsequence-scheduler"}}, leases: map[string]*lease{}}
+			(&Reader{Core: core}).readLeases(t.Context(), f)
+			lines := f.judgeLeases()
+			require.Len(t, lines, 2)
+			for _, line := range lines {
+				assert.Equal(t, test.want, line.State, line.Says)
+			}
+		})
+	}
 }

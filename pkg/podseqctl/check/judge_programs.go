@@ -152,18 +152,23 @@ func (f *facts) judgeLease(program string, l *lease) Line {
 		controller: "no status is written, and no gate of other schedulers' pods is lifted",
 	}[program]
 	where := fmt.Sprintf("kubectl -n %s get pods,leases", l.name.Namespace)
+	if deployment := f.deployments[program]; deployment != nil {
+		where += fmt.Sprintf("; kubectl -n %s logs deployment/%s", deployment.Namespace, deployment.Name)
+	} else {
+		where += "; then look at the log of the program"
+	}
 	outside := f.deploymentsErr == nil && (f.deployments[program] == nil || replicasOf(f.deployments[program]) == 0)
 	switch {
 	case apierrors.IsNotFound(l.err) && outside:
 		return but(check, Note, "if the program runs outside of the cluster, look at its log", "no lease %s", l.name)
 	case apierrors.IsNotFound(l.err):
-		return but(check, Wrong, fmt.Sprintf("%s; then the log of podsequence-%s", where, program), "no lease %s: nobody leads, so %s", l.name, consequence)
+		return but(check, Wrong, where, "no lease %s: nobody leads, so %s", l.name, consequence)
 	case l.err != nil:
 		return unread(check, "lease "+l.name.String(), "a cluster administrator to run this", l.err)
 	case l.holder() == "":
-		return but(check, Wrong, fmt.Sprintf("%s; then the log of podsequence-%s", where, program), "nobody leads, so %s", consequence)
+		return but(check, Wrong, where, "nobody leads, so %s", consequence)
 	case l.isStale(f.Now):
-		return but(check, Wrong, fmt.Sprintf("%s; then the log of podsequence-%s", where, program),
+		return but(check, Wrong, where,
 			"%s led, but renewed the lease %s ago: it is down or cannot reach the API server, so %s", leader(l), text.Age(renewedAt(l.Lease).Time, f.Now), consequence)
 	case l.renewing:
 		return ok(check, "%s leads and renews it (the clock of this machine differs)", leader(l))
