@@ -34,7 +34,7 @@ What you may not read is Unknown. The exit code is 1 if something is wrong.`,
 
   # For programs.
   kubectl podseq check -o json`,
-		Args: cobra.NoArgs,
+		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(output, "json", "yaml"); err != nil {
 				return err

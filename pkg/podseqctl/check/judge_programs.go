@@ -138,9 +138,11 @@ func troubleOfPods(pods []corev1.Pod) (trouble, name string) {
 func (f *facts) judgeLeases() []Line {
 	var lines []Line
 	for _, program := range []string{scheduler, controller} {
-		if lease := f.leases[program]; lease != nil {
-			lines = append(lines, f.judgeLease(program, lease))
+		lease, deployment := f.leases[program], f.deployments[program]
+		if lease == nil || apierrors.IsNotFound(lease.err) && deployment != nil && replicasOf(deployment) == 0 {
+			continue // the line of the program says so
 		}
+		lines = append(lines, f.judgeLease(program, lease))
 	}
 	return lines
 }
@@ -157,7 +159,7 @@ func (f *facts) judgeLease(program string, l *lease) Line {
 	} else {
 		where += "; then look at the log of the program"
 	}
-	outside := f.deploymentsErr == nil && (f.deployments[program] == nil || replicasOf(f.deployments[program]) == 0)
+	outside := f.deploymentsErr == nil && f.deployments[program] == nil
 	switch {
 	case apierrors.IsNotFound(l.err) && outside:
 		return but(check, Note, "if the program runs outside of the cluster, look at its log", "no lease %s", l.name)
