@@ -22,10 +22,12 @@ func (k *knowledge) reportNodes(s *sequence, r *report.Report) {
 	for _, d := range s.domains {
 		if !d.isNode() {
 			for _, state := range d.groupStates {
+				group := &r.Groups[state.group]
 				for p := range state.members {
 					r.Unbound++
+					group.Satisfied = false
 					if owner := k.workloads.ownerOf(p); owner.workload == nil || owner.workload.demands[s] == nil {
-						r.Unplaced++
+						group.Expected++ // the pods of a DaemonSet are expected on its nodes
 					}
 				}
 			}

@@ -13,7 +13,7 @@ import (
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Scope",type=string,JSONPath=`.spec.scope`
 // +kubebuilder:printcolumn:name="Current",type=string,JSONPath=`.status.currentGroup`,description="The first group not yet passed"
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.readyPods`,description="Ready of expected pods in the current group"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.readyPods`,description="Ready of expected pods in the current group; in all groups once all are passed, and for scope Node"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
 type ClusterPodSequence struct {

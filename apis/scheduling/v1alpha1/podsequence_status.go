@@ -137,7 +137,7 @@ type PodSequenceStatus struct {
 	CurrentGroup string `json:"currentGroup,omitempty"`
 
 	// ReadyPods is the number of ready and expected pods of the current group for kubectl get, such as "1/2"; of all groups if
-	// all are passed.
+	// all are passed or skipped, and for scope Node.
 	// +optional
 	ReadyPods string `json:"readyPods,omitempty"`
 
@@ -285,7 +285,8 @@ type GroupStatus struct {
 	// Name is the name of the group in the spec, or "Group <n>".
 	Name string `json:"name"`
 
-	// Expected is the number of pods the group waits for.
+	// Expected is the number of pods the group waits for. For scope Node it is the sum over the nodes, and pods that have no node
+	// yet.
 	Expected int32 `json:"expected"`
 
 	// Ready is the number of them that are ready.

@@ -29,13 +29,12 @@ type Report struct {
 	// Current is the 0-based index of the first group not passed, or the number of groups. For scope Node it is the
 	// minimum over the nodes that take part.
 	Current int
-	// Groups are the groups in order. For scope Node their numbers are sums over all nodes.
+	// Groups are the groups in order. For scope Node their numbers are sums over all nodes and the pods that have no node yet.
 	Groups []Group
 	// Nodes are, for scope Node, the nodes that take part, by name.
 	Nodes []Node
-	// Unbound is, for scope Node, the number of members that have no node yet, and Unplaced of these that of pods which no
-	// node is said to miss yet.
-	Unbound, Unplaced int
+	// Unbound is, for scope Node, the number of members that have no node yet.
+	Unbound int
 
 	Problems []spec.Problem
 

@@ -40,7 +40,7 @@ func (r Report) describeNodes(status *v1alpha1.PodSequenceStatus, ps *v1alpha1.P
 	for _, g := range r.Groups {
 		ready, expected = ready+g.Ready, expected+g.Expected
 	}
-	status.ReadyPods = fmt.Sprintf("%d/%d", ready, expected+r.Unplaced)
+	status.ReadyPods = fmt.Sprintf("%d/%d", ready, expected)
 	status.Message = fmt.Sprintf("all %d nodes that take part are completed", summary.Total)
 	if failure := r.failure(); failure != nil {
 		status.Message = cutMessage(failure.Message)
