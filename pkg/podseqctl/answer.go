@@ -3,6 +3,7 @@ package podseqctl
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,17 +13,17 @@ import (
 
 // answer is what a command finds out.
 type answer struct {
-	value  any       // for programs
-	lines  text.Node // for people
-	unread []string  // what may not be read
+	value  any         // for programs
+	lines  []text.Node // for people
+	none   string      // that there is nothing; empty if there is something
+	unread []string    // what may not be read
 }
 
-// answering completes a command that answers a question about its one argument: once, or again whenever something changes. all asks
-// for everything; otherwise long lists are cut.
+// answering completes a command that answers a question about its argument, which is empty if there is none: once, or again whenever
+// something changes. all asks for everything; otherwise long lists are cut.
 func (t *tool) answering(command *cobra.Command, find func(ctx context.Context, namespace, argument string, all bool) (answer, error)) *cobra.Command {
 	var output string
 	var watch, all bool
-	command.Args = cobra.ExactArgs(1)
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkOutput(output, "json", "yaml"); err != nil {
 			return err
@@ -32,16 +33,25 @@ func (t *tool) answering(command *cobra.Command, find func(ctx context.Context, 
 			return err
 		}
 		return t.live(cmd.Context(), watch, namespace, func() error {
-			found, err := find(cmd.Context(), namespace, args[0], all)
+			found, err := find(cmd.Context(), namespace, strings.Join(args, ""), all)
 			if err != nil {
 				return err
 			}
 			if isEncoded(output) {
-				return t.print(output, found.value)
+				err = t.print(output, found.value)
+			} else {
+				for i, lines := range found.lines {
+					if i > 0 {
+						fmt.Fprintln(t.Out)
+					}
+					lines.Print(t.Out, t.style)
+				}
 			}
-			found.lines.Print(t.Out, t.style)
+			if found.none != "" {
+				fmt.Fprintln(t.ErrOut, found.none)
+			}
 			t.tellUnread(found.unread)
-			return nil
+			return err
 		})
 	}
 	command.Flags().StringVarP(&output, "output", "o", "", "output `format`: json or yaml")

@@ -5,6 +5,7 @@ package podseqctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -136,17 +137,48 @@ func (t *tool) find(ctx context.Context, argument string) (*snapshot.Sequence, e
 	switch kind {
 	case "", kindPodSequence:
 		found, err := source.Get(ctx, namespace, name)
+		what := fmt.Sprintf("PodSequence %s/%s", namespace, name)
 		if apierrors.IsNotFound(err) && kind == "" {
-			if cluster, clusterErr := source.Get(ctx, "", name); clusterErr == nil {
+			cluster, clusterErr := source.Get(ctx, "", name)
+			if clusterErr == nil {
 				return cluster, nil
 			}
+			if apierrors.IsForbidden(clusterErr) {
+				return nil, fmt.Errorf("%w, and you may not read ClusterPodSequences", notFound(err, what, "podsequences", namespace))
+			}
 		}
-		return found, notFound(err, fmt.Sprintf("PodSequence %s/%s", namespace, name), "podsequences", namespace)
+		if apierrors.IsNotFound(err) {
+			return nil, t.suggest(ctx, notFound(err, what, "podsequences", namespace), what, argument, namespace)
+		}
+		return found, notFound(err, what, "podsequences", namespace)
 	case kindClusterPodSequence:
 		found, err := source.Get(ctx, "", name)
-		return found, notFound(err, "ClusterPodSequence "+name, "clusterpodsequences", "")
+		what := "ClusterPodSequence " + name
+		if apierrors.IsNotFound(err) {
+			return nil, t.suggest(ctx, notFound(err, what, "clusterpodsequences", ""), what, argument, namespace)
+		}
+		return found, notFound(err, what, "clusterpodsequences", "")
 	}
 	return nil, fmt.Errorf("%s is not a sequence: give the name of a PodSequence, or clusterpodsequence/NAME", argument)
+}
+
+// suggest returns an error that names the sequence most likely meant, or otherwise the error that says that there is none.
+func (t *tool) suggest(ctx context.Context, otherwise error, what, argument, namespace string) error {
+	sequences, _, err := t.source.List(ctx, namespace)
+	if err != nil {
+		return otherwise
+	}
+	arguments := map[string]string{}
+	var names []string
+	for _, s := range sequences {
+		for _, name := range []string{s.Key().Name, s.Argument()} {
+			names, arguments[name] = append(names, name), s.Argument()
+		}
+	}
+	if meant, ok := text.Closest(argument, names); ok {
+		return fmt.Errorf("%s does not exist: did you mean %s?", what, arguments[meant])
+	}
+	return otherwise
 }
 
 // notFound says what to do about an error of a read.
@@ -155,15 +187,14 @@ func notFound(err error, what, resource, namespace string) error {
 	if namespace != "" {
 		scope = " -n " + namespace
 	}
+	_, notInstalled := errors.AsType[*snapshot.NotInstalledError](err)
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || notInstalled:
+		return err
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s does not exist: kubectl get %s%s lists those that do", what, resource, scope)
-	case apierrors.IsForbidden(err) && namespace == "":
-		return fmt.Errorf("%w; only cluster administrators read ClusterPodSequences: ask one of them, or ask for the role view in the whole cluster", err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w; ask for the role view in namespace %s", err, namespace)
+		return fmt.Errorf("%w; %s", err, snapshot.AskFor("view", namespace))
 	}
 	return fmt.Errorf("read %s: %w", what, err)
 }

@@ -3,8 +3,10 @@ package podseqctl
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
@@ -88,6 +90,46 @@ func nonEmpty(lines []string) []string {
 		}
 	}
 	return kept
+}
+
+// Sequences may have 64 groups, and the names of groups 63 characters.
+func TestLinesAreNotWiderThanTheOutput(t *testing.T) {
+	var groups strings.Builder
+	for i := range 64 {
+		fmt.Fprintf(&groups, "  - {name: a-tier-of-services-with-a-long-name-%02d, podSelector: {matchLabels: {tier: t%d}}}\n", i, i)
+	}
+	source := parse(t, "apiVersion: scheduling.example.com/v1alpha1\nkind: PodSequence\nmetadata: {name: large}\nspec:\n  podGroups:\n"+groups.String())
+	for columns, most := range map[string]int{"": 200, "160": 160, "120": 120} {
+		t.Run("columns "+columns, func(t *testing.T) {
+			t.Setenv("COLUMNS", columns)
+			output := run(source, []string{"get", "large"})
+			for line := range strings.Lines(output) {
+				assert.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSpace(line)), most, line)
+			}
+			assert.Contains(t, output, "63 groups: a-tier-of-services", "how many there are is never cut")
+		})
+	}
+}
+
+// A pod that is not ready has waited until now, which is no whole second as the times of the API are.
+func TestTheTimelineHasWholeSeconds(t *testing.T) {
+	source := parse(t, `
+apiVersion: scheduling.example.com/v1alpha1
+kind: PodSequence
+metadata: {name: backend}
+spec: {podGroups: [{podSelector: {}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: db, creationTimestamp: "2026-03-01T11:59:09Z"}
+spec: {nodeName: node-1, schedulerName: podsequence-scheduler}
+status: {conditions: [{type: PodScheduled, status: "True", lastTransitionTime: "2026-03-01T11:59:10Z"}]}
+`)
+	output := runAt(source, now.Add(575088983), []string{"timeline", "backend"})
+	assert.Contains(t, output, "not all ready after 51s ")
+	assert.Contains(t, output, "db was scheduled after 1s and is not ready for 50s")
+	assert.NotContains(t, output, ".57")
+	assert.Contains(t, runAt(source, now.Add(575088983), []string{"timeline", "backend", "-o", "json"}), `"end": "2026-03-01T12:00:00Z"`)
 }
 
 // watchedSource changes once, and then the user ends the command.

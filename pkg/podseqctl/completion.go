@@ -25,12 +25,7 @@ func (t *tool) completeSequences(cmd *cobra.Command, args []string, _ string) ([
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	var names []string
-	for _, s := range sequences {
-		names = append(names, s.Argument())
-	}
-	slices.Sort(names)
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return namesOf(sequences), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeGroups completes the name of a sequence, and then those of its groups.

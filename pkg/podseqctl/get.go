@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
 	"example.com/podsequence/pkg/podseqctl/overview"
@@ -21,9 +22,11 @@ func (t *tool) newGet() *cobra.Command {
 		Short: "Show how far sequences are: all of a namespace, or the groups of one sequence",
 		Long: `Show how far sequences are.
 
-Without a name it prints a line for each sequence: how many groups are passed, the current group, how many of its pods are
-ready, and how long it has been the current group. With a name it prints the groups of that sequence, or its graph, and what
-each group waits for. It reads the status of the sequences, which podsequence-controller writes.`,
+Without a name it prints a line for each sequence: how many groups are passed, the current group and how many of its pods are
+ready, how many pods of all groups are ready, and how long it has been the current group. With a name it prints the groups of that sequence, or its graph, and what
+each group waits for. It reads the status of the sequences, which podsequence-controller writes.
+
+-o json and -o yaml print the stored object if you give its name, and a List otherwise.`,
 		Example: `  # All sequences of the namespace.
   kubectl podseq get
 
@@ -32,7 +35,7 @@ each group waits for. It reads the status of the sequences, which podsequence-co
 
   # The sequences of all namespaces, with the message in their status.
   kubectl podseq get -A -o wide`,
-		Args:              cobra.MaximumNArgs(1),
+		Args:              func(cmd *cobra.Command, args []string) error { return atMost(1, cmd, args) },
 		ValidArgsFunction: t.completeSequences,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			namespace, err := t.namespace()
@@ -65,7 +68,7 @@ func (t *tool) get(ctx context.Context, namespace string, args []string, output 
 			return err
 		}
 		if isEncoded(output) {
-			return t.printObjects(output, managed, s)
+			return t.printObject(output, managed, s.Object.DeepCopy())
 		}
 		printer.Detail(s)
 		return nil
@@ -79,10 +82,10 @@ func (t *tool) get(ctx context.Context, namespace string, args []string, output 
 		return err
 	}
 	slices.SortFunc(sequences, snapshot.Compare)
-	if isEncoded(output) {
-		return t.printObjects(output, managed, sequences...)
-	}
 	t.tellUnread(unread)
+	if isEncoded(output) {
+		return t.printObject(output, managed, listOf(sequences))
+	}
 	if len(sequences) == 0 {
 		fmt.Fprintln(t.ErrOut, nothingIn(namespace))
 		return nil
@@ -98,20 +101,22 @@ func nothingIn(namespace string) string {
 	return fmt.Sprintf("No sequences found in namespace %s.", namespace)
 }
 
-// printObjects prints the stored objects: one by itself, or a list.
-func (t *tool) printObjects(format string, managed bool, sequences ...*snapshot.Sequence) error {
+// printObject prints a stored object, or a list of them.
+func (t *tool) printObject(format string, managed bool, object runtime.Object) error {
 	flags := genericclioptions.NewJSONYamlPrintFlags()
 	flags.ShowManagedFields = managed
 	printer, err := flags.ToPrinter(format)
 	if err != nil {
 		return fmt.Errorf("make printer: %w", err)
 	}
-	if len(sequences) == 1 {
-		return printer.PrintObj(sequences[0].Object.DeepCopy(), t.Out)
-	}
+	return printer.PrintObj(object, t.Out)
+}
+
+// listOf returns the stored objects as a List, as kubectl prints what was not asked for by name: also if there is one, or none.
+func listOf(sequences []*snapshot.Sequence) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
 	for _, s := range sequences {
 		list.Items = append(list.Items, *s.Object.DeepCopy())
 	}
-	return printer.PrintObj(list, t.Out)
+	return list
 }

@@ -36,7 +36,8 @@ import (
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // TestGolden runs the commands of testdata/golden against the objects there. "objects" replaces all objects; "run" runs a command, of
-// which both outputs and the error are compared; arguments of "objects" name what may not be read.
+// which both outputs and the error are compared; arguments of "objects" name what may not be read, or is not installed. columns= of "run"
+// is the width of the terminal.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
 		source := &fakeSource{}
@@ -50,6 +51,9 @@ func TestGolden(t *testing.T) {
 				return "ok\n"
 			case "run":
 				source.writes = nil
+				columns := ""
+				d.MaybeScanArgs(t, "columns", &columns)
+				t.Setenv("COLUMNS", columns)
 				output := run(source, arguments(d.Input))
 				return output + strings.Join(append(source.writes, ""), "\n")
 			}
@@ -73,7 +77,9 @@ func arguments(line string) []string {
 }
 
 // run runs a command and returns all that it prints.
-func run(source Source, args []string) string {
+func run(source Source, args []string) string { return runAt(source, now, args) }
+
+func runAt(source Source, now time.Time, args []string) string {
 	var out bytes.Buffer
 	command := NewCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out},
 		Options{Source: source, Clock: clocktesting.NewFakePassiveClock(now)})
@@ -88,6 +94,7 @@ func run(source Source, args []string) string {
 type fakeSource struct {
 	snapshot.Objects
 	noClusterSequences bool
+	notInstalled       bool
 	writes             []string // since the last command
 	forbidden          bool     // for writes
 	conflicts          int      // answers to the next writes
@@ -118,6 +125,12 @@ func (s *fakeSource) forbid(what string) {
 		s.forbidden = true
 	case "two-conflicts":
 		s.conflicts = 2
+	case "not-installed":
+		s.notInstalled, s.NotInstalled = true, []string{(&snapshot.NotInstalledError{Resource: v1alpha1.PodSequenceResource}).Error()}
+	case "no-pods":
+		s.Pods, s.Complete = nil, map[string]bool{}
+		s.Denied = map[[2]string]error{{"shop", "pods"}: apierrors.NewForbidden(corev1.Resource("pods"), "", errors.New("jane cannot list pods in namespace shop"))}
+		s.Unread = append(s.Unread, "you may not read pods of namespace shop")
 	case "no-nodes":
 		s.NodesRead = false
 		s.Unread = append(s.Unread, "you may not read nodes: of sequences with scope Node only the status is shown")
@@ -136,6 +149,9 @@ func (s *fakeSource) Gather(context.Context, string, bool) (*snapshot.Objects, e
 
 func (s *fakeSource) List(_ context.Context, namespace string) ([]*snapshot.Sequence, []string, error) {
 	var found []*snapshot.Sequence
+	if s.notInstalled {
+		return nil, nil, &snapshot.NotInstalledError{Resource: v1alpha1.PodSequenceResource}
+	}
 	for _, each := range s.Sequences {
 		if namespace == "" || each.IsCluster() || each.Key().Namespace == namespace {
 			found = append(found, each)
@@ -152,6 +168,9 @@ func (s *fakeSource) Get(_ context.Context, namespace, name string) (*snapshot.S
 		if each.Key().Namespace == namespace && each.Key().Name == name {
 			return each, nil
 		}
+	}
+	if s.notInstalled {
+		return nil, &snapshot.NotInstalledError{Resource: v1alpha1.PodSequenceResource}
 	}
 	resource := v1alpha1.PodSequenceResource.GroupResource()
 	if namespace == "" {

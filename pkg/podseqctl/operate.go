@@ -14,27 +14,28 @@ import (
 
 const changeNote = `
 The command sends one patch, which the API server refuses if somebody else changed the object in the meantime. It also
-writes an event on the sequence that says who made the change and why. You need the role edit in the namespace.`
+writes an event on the sequence that says who made the change and, by --reason, why. Only skip requires a reason: it gives up
+a part of the order. You need the role edit in the namespace.`
 
 func (t *tool) newSuspend() *cobra.Command {
 	return t.newChange(&cobra.Command{
-		Use:   "suspend NAME",
+		Use:   "suspend NAME [--reason WHY]",
 		Short: "Stop releasing pods; pods that were released stay",
 		Example: `  # Stop, and say why.
   kubectl podseq suspend backend --reason "the database is being restored"
 
   # Try whether it may be done.
   kubectl podseq suspend backend --dry-run=server`,
-		Args: cobra.ExactArgs(1), ValidArgsFunction: t.completeSequences,
+		Args: t.needName, ValidArgsFunction: t.completeSequences,
 	}, false, func(*snapshot.Sequence, []string) (operate.Change, error) { return operate.Suspend(true), nil })
 }
 
 func (t *tool) newResume() *cobra.Command {
 	return t.newChange(&cobra.Command{
-		Use:     "resume NAME",
+		Use:     "resume NAME [--reason WHY]",
 		Short:   "End a suspension",
-		Example: `  kubectl podseq resume backend`,
-		Args:    cobra.ExactArgs(1), ValidArgsFunction: t.completeSequences,
+		Example: `  kubectl podseq resume backend --reason "the database is restored"`,
+		Args:    t.needName, ValidArgsFunction: t.completeSequences,
 	}, false, func(*snapshot.Sequence, []string) (operate.Change, error) { return operate.Suspend(false), nil })
 }
 
@@ -44,16 +45,16 @@ func (t *tool) newSkip() *cobra.Command {
 		Short: "Let no group wait for this one; its own pods still start in their turn",
 		Example: `  # Go on without the migration. GROUP is a name, a number from 1, or a place such as 2/3.
   kubectl podseq skip backend Migration --reason "fixed by hand, see the incident"`,
-		Args: cobra.ExactArgs(2), ValidArgsFunction: t.completeGroups,
+		Args: t.needGroup, ValidArgsFunction: t.completeGroups,
 	}, true, func(s *snapshot.Sequence, args []string) (operate.Change, error) { return skip(s, args, true) })
 }
 
 func (t *tool) newUnskip() *cobra.Command {
 	return t.newChange(&cobra.Command{
-		Use:     "unskip NAME GROUP",
+		Use:     "unskip NAME GROUP [--reason WHY]",
 		Short:   "Let later groups wait for this group again; pods that are not released yet are held",
-		Example: `  kubectl podseq unskip backend Migration`,
-		Args:    cobra.ExactArgs(2), ValidArgsFunction: t.completeGroups,
+		Example: `  kubectl podseq unskip backend Migration --reason "the migration works again"`,
+		Args:    t.needGroup, ValidArgsFunction: t.completeGroups,
 	}, false, func(s *snapshot.Sequence, args []string) (operate.Change, error) { return skip(s, args, false) })
 }
 
@@ -73,22 +74,27 @@ func (t *tool) newChange(command *cobra.Command, needsReason bool, choose func(*
 		if dryRun != "none" && dryRun != "server" {
 			return fmt.Errorf("--dry-run=%s is not known: give none or server", dryRun)
 		}
-		if needsReason && strings.TrimSpace(reason) == "" {
-			return fmt.Errorf(`give a reason, for those who come after you: --reason "..."`)
+		s, err := t.find(cmd.Context(), args[0])
+		if err != nil {
+			return err
 		}
-		return t.change(cmd.Context(), args, reason, dryRun == "server", choose)
+		if _, err := choose(s, args); err != nil {
+			return err
+		}
+		if needsReason && strings.TrimSpace(reason) == "" {
+			return fmt.Errorf(`--reason is required: it is recorded in an event on %s; for example --reason "fixed by hand"`, s)
+		}
+		return t.change(cmd.Context(), s, args, reason, dryRun == "server", choose)
 	}
-	command.Flags().StringVar(&reason, "reason", "", "`text` that says why you do this; it goes into the event on the sequence")
+	command.Flags().StringVar(&reason, "reason", "", "`text` that says why you do this; it is recorded in an event on the sequence")
 	command.Flags().StringVar(&dryRun, "dry-run", "none", "none, or server: the API server checks the change but does not store it")
 	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
-func (t *tool) change(ctx context.Context, args []string, reason string, dryRun bool, choose func(*snapshot.Sequence, []string) (operate.Change, error)) error {
-	s, err := t.find(ctx, args[0])
-	if err != nil {
-		return err
-	}
+func (t *tool) change(ctx context.Context, s *snapshot.Sequence, args []string, reason string, dryRun bool,
+	choose func(*snapshot.Sequence, []string) (operate.Change, error),
+) error {
 	api, ok := t.source.(operate.API)
 	if !ok {
 		return fmt.Errorf("%s cannot be changed here", s)
@@ -104,7 +110,7 @@ func (t *tool) change(ctx context.Context, args []string, reason string, dryRun 
 		line = fmt.Sprintf("%s: %s %s", s, change.Target, change.Did)
 	}
 	if result.Unchanged {
-		line += " already"
+		line += " already: nothing was changed, and no event was written"
 	}
 	if dryRun {
 		line += " (server dry run)"

@@ -2,6 +2,7 @@ package podseqctl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -40,16 +41,20 @@ type apiSource struct {
 func (s *apiSource) List(ctx context.Context, namespace string) (sequences []*snapshot.Sequence, unread []string, err error) {
 	list, err := s.dynamic.Resource(v1alpha1.PodSequenceResource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, nil, listError("PodSequences", namespace, err)
+		return nil, nil, listError("PodSequences", namespace, s.Served(ctx, v1alpha1.PodSequenceResource, err))
 	}
 	items := list.Items
 	list, err = s.dynamic.Resource(v1alpha1.ClusterPodSequenceResource).List(ctx, metav1.ListOptions{})
+	err = s.Served(ctx, v1alpha1.ClusterPodSequenceResource, err)
+	missing, notInstalled := errors.AsType[*snapshot.NotInstalledError](err)
 	switch {
 	case err == nil:
 		items = append(items, list.Items...)
+	case notInstalled:
+		unread = append(unread, missing.Error())
 	case apierrors.IsForbidden(err):
 		unread = append(unread, "you may not read ClusterPodSequences")
-	case !apierrors.IsNotFound(err):
+	default:
 		return nil, nil, fmt.Errorf("list ClusterPodSequences: %w", err)
 	}
 	for i := range items {
@@ -64,32 +69,36 @@ func (s *apiSource) List(ctx context.Context, namespace string) (sequences []*sn
 }
 
 func listError(what, namespace string, err error) error {
+	_, notInstalled := errors.AsType[*snapshot.NotInstalledError](err)
 	switch {
-	case apierrors.IsNotFound(err):
-		return fmt.Errorf("list %s: the kind is not installed in this cluster: install PodSequence first (make install)", what)
+	case notInstalled:
+		return err
 	case apierrors.IsForbidden(err) && namespace == "":
-		return fmt.Errorf("list %s of all namespaces: %w; leave --all-namespaces out, or ask for the role view in all namespaces", what, err)
+		return fmt.Errorf("list %s of all namespaces: %w; leave --all-namespaces out, or %s", what, err, snapshot.AskFor("view", ""))
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("list %s: %w; ask for the role view in namespace %s", what, err, namespace)
+		return fmt.Errorf("list %s: %w; %s", what, err, snapshot.AskFor("view", namespace))
 	}
 	return fmt.Errorf("list %s: %w", what, err)
 }
 
 func (s *apiSource) Get(ctx context.Context, namespace, name string) (*snapshot.Sequence, error) {
-	var resource dynamic.ResourceInterface = s.dynamic.Resource(v1alpha1.ClusterPodSequenceResource)
+	kind := v1alpha1.ClusterPodSequenceResource
+	var resource dynamic.ResourceInterface = s.dynamic.Resource(kind)
 	if namespace != "" {
-		resource = s.dynamic.Resource(v1alpha1.PodSequenceResource).Namespace(namespace)
+		kind = v1alpha1.PodSequenceResource
+		resource = s.dynamic.Resource(kind).Namespace(namespace)
 	}
 	object, err := resource.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, err
+		return nil, s.Served(ctx, kind, err)
 	}
 	return snapshot.NewSequence(object)
 }
 
 func (s *apiSource) Changed(ctx context.Context, namespace string) (<-chan struct{}, error) {
 	changed := make(chan struct{}, 1)
-	watched := 0
+	var watched int
+	var failed error
 	for _, resource := range []dynamic.ResourceInterface{
 		s.dynamic.Resource(v1alpha1.PodSequenceResource).Namespace(namespace),
 		s.dynamic.Resource(v1alpha1.ClusterPodSequenceResource),
@@ -97,13 +106,17 @@ func (s *apiSource) Changed(ctx context.Context, namespace string) (<-chan struc
 	} {
 		list, err := resource.List(ctx, metav1.ListOptions{Limit: 1})
 		if err != nil {
+			failed = err
 			continue // what may not be read is not shown either
 		}
 		watched++
 		go follow(ctx, resource, list, changed)
 	}
 	if watched == 0 {
-		return nil, fmt.Errorf("watch: you may read nothing in namespace %s: ask for the role view", namespace)
+		if apierrors.IsForbidden(failed) {
+			failed = fmt.Errorf("%w; %s", failed, snapshot.AskFor("view", namespace))
+		}
+		return nil, fmt.Errorf("watch: %w", failed)
 	}
 	return changed, nil
 }

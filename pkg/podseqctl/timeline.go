@@ -26,7 +26,7 @@ The times come from API objects. They are whole seconds, and pods that no longer
   # A picture, or a page with all numbers.
   kubectl podseq timeline backend -o svg > backend.svg
   kubectl podseq timeline backend -o html > backend.html`,
-		Args:              cobra.ExactArgs(1),
+		Args:              t.needName,
 		ValidArgsFunction: t.completeSequences,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output, "text", "svg", "html", "json", "yaml"); err != nil {
@@ -56,7 +56,11 @@ func (t *tool) timeline(ctx context.Context, argument, output string, all bool) 
 	}
 	s = world.Sequence(s.Key())
 	if why, judged := world.Judged(s); !judged {
-		return fmt.Errorf("the pods of %s cannot be shown: %s", s, why)
+		err := fmt.Errorf("the pods of %s cannot be shown: %s", s, why)
+		if len(world.Denied) > 0 {
+			err = fmt.Errorf("%w; %s", err, snapshot.AskFor("view", world.DeniedNamespace()))
+		}
+		return err
 	}
 	return t.printTimeline(timeline.New(world, s), world, output, all)
 }

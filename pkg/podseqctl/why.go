@@ -3,6 +3,7 @@ package podseqctl
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 
 	"example.com/podsequence/pkg/podseqctl/explain"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
+	"example.com/podsequence/pkg/podseqctl/text"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -34,7 +36,7 @@ the scheduler.`,
 
   # For programs.
   kubectl podseq why web-0 -o json`,
-		ValidArgsFunction: t.completePods,
+		Args: t.needSubject, ValidArgsFunction: t.completePods,
 	}, t.why)
 }
 
@@ -43,7 +45,7 @@ func (t *tool) why(ctx context.Context, namespace, argument string, all bool) (a
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{value: reason, lines: reason.Tree(), unread: s.Unread}, nil
+	return answer{value: reason, lines: []text.Node{reason.Tree()}, unread: slices.Concat(s.NotInstalled, s.Unread)}, nil
 }
 
 // explain explains what the argument names.
@@ -66,6 +68,11 @@ func (t *tool) explain(ctx context.Context, namespace, argument string, all bool
 		return explain.Reason{}, nil, err
 	}
 	e := &explain.Explainer{Snapshot: world, Namespace: namespace, All: all}
+	for _, what := range []string{"pods", kind + "s"} {
+		if err := world.Denied[[2]string{namespace, what}]; err != nil {
+			return explain.Reason{}, nil, fmt.Errorf("%s cannot be explained: %w; %s", argument, err, snapshot.AskFor("view", namespace))
+		}
+	}
 	if kind == "" || kind == "pod" {
 		pod := world.Pod(namespace, name)
 		if pod == nil {

@@ -10,6 +10,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
+	"example.com/podsequence/pkg/podseqctl/text"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -66,7 +67,10 @@ func (e *Explainer) Sequence(s *snapshot.Sequence) Reason {
 	r := Reason{Subject: s.String(), State: Held, Message: fmt.Sprintf("%s, %s", status.Phase, status.Message)}
 	switch status.Phase {
 	case "":
-		r.State, r.Message = Stuck, "it has no status yet: is podsequence-controller running?"
+		said, late := s.Unwritten(e.Now)
+		if r.State, r.Message = Waiting, said; late {
+			r.State = Stuck
+		}
 	case v1alpha1.PhaseCompleted:
 		r.State = Done
 	}
@@ -166,7 +170,7 @@ func (e *Explainer) pods(pods []*corev1.Pod, required v1alpha1.RequiredStatus) [
 	var reasons []Reason
 	for i, each := range all {
 		if i == maxListed && !e.All {
-			reasons = append(reasons, Reason{Subject: "more", State: Held, Message: fmt.Sprintf("%d more reasons why pods wait; --all lists them", len(all)-i)})
+			reasons = append(reasons, Reason{Subject: "more", State: Held, Message: text.Count(len(all)-i, "more reason") + " why pods wait; --all lists them"})
 			break
 		}
 		if len(each.names) > 1 {

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
+	"example.com/podsequence/pkg/podseqctl/text"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -113,11 +115,16 @@ func (e *Explainer) notScheduled(pod *corev1.Pod, lifted map[string]bool) (State
 		return Waiting, "its sequences have released it, and its scheduler will place it in a moment"
 	case sequence.TellsWait(pod):
 		return Held, condition.Message + " (as its condition PodScheduled says; you may not read more)"
+	case condition == nil && e.Now.Sub(pod.CreationTimestamp.Time) < schedulersAnswerWithin:
+		return Waiting, fmt.Sprintf("not scheduled yet, created %s ago", e.ago(pod.CreationTimestamp.Time))
 	case condition == nil:
 		return Waiting, fmt.Sprintf("not scheduled yet, and its scheduler does not say why: is %s running?", pod.Spec.SchedulerName)
 	}
 	return Stuck, fmt.Sprintf("not scheduled: %s: %s", condition.Reason, condition.Message)
 }
+
+// schedulersAnswerWithin is how long a scheduler may take to say something of a new pod before somebody should look after it.
+const schedulersAnswerWithin = 10 * time.Second
 
 // seesEverything reports whether all sequences that may hold the pod are known.
 func (e *Explainer) seesEverything(pod *corev1.Pod) bool {
@@ -179,7 +186,7 @@ func (e *Explainer) gangs(pod *corev1.Pod) []Reason {
 		}
 		r := Reason{
 			Subject: "PodGroup " + e.short(reference.Namespace, reference.Name), State: Waiting,
-			Message: fmt.Sprintf("it is scheduled as a whole: it needs %d pods, %d exist, %d have a node", minimum, members, bound),
+			Message: fmt.Sprintf("it is scheduled as a whole: it needs %s, %d exist, %d have a node", text.Count(minimum, "pod"), members, bound),
 		}
 		if members < minimum {
 			r.State = Stuck

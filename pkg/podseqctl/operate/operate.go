@@ -192,7 +192,7 @@ func explainError(err error, s *snapshot.Sequence) error {
 	case apierrors.IsForbidden(err) && s.IsCluster():
 		return fmt.Errorf("%w; only cluster administrators change ClusterPodSequences: ask one of them", err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w; ask for the role edit in namespace %s", err, s.Key().Namespace)
+		return fmt.Errorf("%w; %s", err, snapshot.AskFor("edit", s.Key().Namespace))
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("others keep changing %s: %w; try again", s, err)
 	}

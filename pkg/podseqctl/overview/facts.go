@@ -12,15 +12,47 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// passed counts the groups that no group waits for any more.
-func passed(status v1alpha1.PodSequenceStatus) int {
-	count := 0
-	for _, g := range status.Groups {
-		if isDone(g.Phase) {
-			count++
+// passed counts the groups that are passed, and those that are skipped.
+func passed(s *snapshot.Sequence) (bar string, skipped int) {
+	passed := 0
+	for _, g := range s.Status.Groups {
+		switch g.Phase {
+		case v1alpha1.GroupPassed:
+			passed++
+		case v1alpha1.GroupSkipped:
+			skipped++
 		}
 	}
-	return count
+	return text.Bar(passed, len(s.Spec.PodGroups)), skipped
+}
+
+// withSkipped adds how many groups are skipped, if any are.
+func withSkipped(said string, skipped int) string {
+	if skipped == 0 {
+		return said
+	}
+	return fmt.Sprintf("%s, %d skipped", said, skipped)
+}
+
+// current names the current group and says how many of its pods are ready; a dash if all groups are passed.
+func current(status v1alpha1.PodSequenceStatus) string {
+	if i := status.CurrentIndex; i != nil && int(*i) < len(status.Groups) && dash(status.CurrentGroup) != "-" {
+		g := status.Groups[*i]
+		return fmt.Sprintf("%s, %d/%d ready", status.CurrentGroup, g.Ready, g.Expected)
+	}
+	return dash(status.CurrentGroup)
+}
+
+// readyPods counts the ready and expected pods of all groups.
+func readyPods(status v1alpha1.PodSequenceStatus) string {
+	if len(status.Groups) == 0 {
+		return "-"
+	}
+	ready, expected := 0, 0
+	for _, g := range status.Groups {
+		ready, expected = ready+int(g.Ready), expected+int(g.Expected)
+	}
+	return fmt.Sprintf("%d/%d", ready, expected)
 }
 
 func isDone(phase v1alpha1.GroupPhase) bool {
@@ -45,7 +77,16 @@ func after(s *snapshot.Sequence, i int) string {
 	for i, name := range names {
 		shown[i] = sequence.DisplayName(name)
 	}
-	return strings.Join(shown, ", ")
+	return several(shown)
+}
+
+// several lists groups. Of many it says the number first, because lines may be cut.
+func several(groups []string) string {
+	const most = 3
+	if len(groups) <= most {
+		return strings.Join(groups, ", ")
+	}
+	return fmt.Sprintf("%d groups: %s, ...", len(groups), strings.Join(groups[:most], ", "))
 }
 
 // openBefore returns the groups that a group waits for directly and that are not passed.

@@ -4,7 +4,6 @@ package overview
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,7 +25,7 @@ type Printer struct {
 
 // List prints a line for each sequence.
 func (p *Printer) List(sequences []*snapshot.Sequence) {
-	header := []string{"NAME", "SCOPE", "PHASE", "GROUPS PASSED", "CURRENT", "READY", "SINCE", "AGE"}
+	header := []string{"NAME", "SCOPE", "PHASE", "GROUPS PASSED", "CURRENT", "READY PODS", "SINCE", "AGE"}
 	if p.Namespaces {
 		header = append([]string{"NAMESPACE"}, header...)
 	}
@@ -34,11 +33,12 @@ func (p *Printer) List(sequences []*snapshot.Sequence) {
 		header = append(header, "MESSAGE")
 	}
 	table := text.NewTable(header...)
+	table.Whole = true
 	for _, s := range sequences {
 		status := s.Status
 		cells := []text.Cell{
-			{Text: s.Argument()}, {Text: string(s.Spec.Scope)}, phaseCell(s), {Text: text.Bar(passed(status), len(s.Spec.PodGroups))},
-			{Text: dash(status.CurrentGroup)}, {Text: dash(status.ReadyPods)},
+			{Text: s.Argument()}, {Text: string(s.Spec.Scope)}, phaseCell(s), {Text: withSkipped(passed(s))},
+			{Text: current(status)}, {Text: readyPods(status)},
 			{Text: text.Age(since(status), p.Now)}, {Text: text.Age(s.Object.GetCreationTimestamp().Time, p.Now)},
 		}
 		if p.Namespaces {
@@ -60,8 +60,9 @@ func (p *Printer) List(sequences []*snapshot.Sequence) {
 // Detail prints a sequence: its groups or its graph, what each waits for, and what is wrong.
 func (p *Printer) Detail(s *snapshot.Sequence) {
 	status := s.Status
-	fmt.Fprintf(p.Out, "%s   %s   scope %s, %s   %s passed\n", p.Style.Paint(text.Heading, s.String()), p.Style.Paint(phaseColour(s), phase(s)),
-		s.Spec.Scope, s.Spec.EnforcementMode, text.Bar(passed(status), len(s.Spec.PodGroups)))
+	bar, skipped := passed(s)
+	fmt.Fprintf(p.Out, "%s   %s   scope %s, %s   %s\n", p.Style.Paint(text.Heading, s.String()), p.Style.Paint(phaseColour(s), phase(s)),
+		s.Spec.Scope, s.Spec.EnforcementMode, withSkipped(bar+" passed", skipped))
 	if status.Message != "" {
 		fmt.Fprintln(p.Out, text.OneLine(status.Message))
 	}
@@ -80,10 +81,11 @@ func (p *Printer) problems(s *snapshot.Sequence) {
 	for _, message := range s.Unreadable {
 		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, "Unreadable: "+message))
 	}
-	if len(status.Conditions) == 0 {
-		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, "it has no status yet: is podsequence-controller running?"))
-	} else if status.ObservedGeneration < s.Object.GetGeneration() {
-		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, "its status is about an earlier spec: is podsequence-controller running?"))
+	switch said, late := s.Unwritten(p.Now); {
+	case late:
+		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, said))
+	case said != "":
+		fmt.Fprintln(p.Out, said)
 	}
 	for _, conditionType := range []string{
 		v1alpha1.ConditionDegraded, v1alpha1.ConditionSuspended, v1alpha1.ConditionSkipped, v1alpha1.ConditionDryRun,
@@ -98,7 +100,7 @@ func (p *Printer) problems(s *snapshot.Sequence) {
 		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, line))
 	}
 	if d := status.DryRun; d != nil {
-		fmt.Fprintf(p.Out, "dry run: %d pods would be held now, %d so far, the longest for %s\n", d.HeldNow, d.HeldTotal,
+		fmt.Fprintf(p.Out, "dry run: %s would be held now, %d so far, the longest for %s\n", text.Count(d.HeldNow, "pod"), d.HeldTotal,
 			time.Duration(d.LongestSeconds)*time.Second)
 	}
 }
@@ -134,15 +136,13 @@ func (p *Printer) waitsFor(s *snapshot.Sequence, i int, record v1alpha1.GroupSta
 		if s.Spec.Suspend {
 			return "the end of the suspension"
 		}
-		return strings.Join(openBefore(s, i), ", ")
+		return several(openBefore(s, i))
 	case v1alpha1.GroupInProgress, v1alpha1.GroupFailed:
 		switch missing := record.Expected - record.Ready; {
 		case record.Expected == 0:
 			return "pods that match it"
-		case missing > 1:
-			return fmt.Sprintf("%d pods", missing)
-		case missing == 1:
-			return "1 pod"
+		case missing > 0:
+			return text.Count(missing, "pod")
 		case record.SatisfiedAt != nil && s.Spec.PodGroups[i].WaitDuration != "":
 			return fmt.Sprintf("its waitDuration of %s", s.Spec.PodGroups[i].WaitDuration)
 		}
@@ -152,19 +152,20 @@ func (p *Printer) waitsFor(s *snapshot.Sequence, i int, record v1alpha1.GroupSta
 
 func (p *Printer) nodes(s *snapshot.Sequence) {
 	if n := s.Status.NodeSummary; n != nil {
-		fmt.Fprintf(p.Out, "%s nodes completed\n", text.Bar(int(n.Completed), int(n.Total)))
+		fmt.Fprintf(p.Out, "%s %s completed\n", text.Bar(int(n.Completed), int(n.Total)), text.Plural(n.Total, "node"))
 	}
-	table := text.NewTable("NODE", "PHASE", "CURRENT", "READY", "WAITS FOR")
+	table := text.NewTable("NODE", "PHASE", "CURRENT", "READY IN CURRENT", "WAITS FOR")
 	for _, n := range s.Status.NodeStatus {
-		current := "-"
+		current, ready := "-", "-"
 		if int(n.CurrentIndex) < len(s.Spec.PodGroups) {
+			ready = fmt.Sprint(n.ReadyPodsInCurrentGroup)
 			current = fmt.Sprintf("%d/%d %s", n.CurrentIndex+1, len(s.Spec.PodGroups), sequence.DisplayName(s.Title(int(n.CurrentIndex))))
 		}
 		message := ""
 		if c := meta.FindStatusCondition(n.Conditions, v1alpha1.ConditionReady); c != nil && !meta.IsStatusConditionTrue(n.Conditions, v1alpha1.ConditionReady) {
 			message = c.Message
 		}
-		table.Row(n.NodeName, string(n.Phase), current, fmt.Sprint(n.ReadyPodsInCurrentGroup), message)
+		table.Row(n.NodeName, string(n.Phase), current, ready, message)
 	}
 	table.Print(p.Out, p.Style)
 }

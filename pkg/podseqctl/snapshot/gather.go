@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -64,17 +65,23 @@ func (g *gatherer) sequences(ctx context.Context, namespace string) error {
 		g.unread("you may not read PodSequences of other namespaces: those with spec.namespace: %s are not shown", namespace)
 		list, err = resource.Namespace(namespace).List(ctx, metav1.ListOptions{})
 	}
-	if err := g.add(list, err, "PodSequences"); err != nil {
+	err = g.Served(ctx, v1alpha1.PodSequenceResource, err)
+	if _, missing := errors.AsType[*NotInstalledError](err); missing {
+		g.Unread = nil // there is nothing to read
+	}
+	if err := g.add(list, err, "PodSequences"); err != nil || len(g.NotInstalled) > 0 {
 		return err
 	}
 	list, err = g.dynamic.Resource(v1alpha1.ClusterPodSequenceResource).List(ctx, metav1.ListOptions{})
-	return g.add(list, err, "ClusterPodSequences")
+	return g.add(list, g.Served(ctx, v1alpha1.ClusterPodSequenceResource, err), "ClusterPodSequences")
 }
 
 func (g *gatherer) add(list *unstructured.UnstructuredList, err error, what string) error {
+	missing, notInstalled := errors.AsType[*NotInstalledError](err)
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil // the kind is not installed, so there are none
+	case notInstalled:
+		g.NotInstalled = append(g.NotInstalled, missing.Error())
+		return nil
 	case apierrors.IsForbidden(err):
 		g.unread("you may not read %s: what they hold is known only from the conditions of the pods", what)
 		return nil
@@ -207,6 +214,7 @@ func (g *gatherer) podsAndWorkloads(ctx context.Context, namespace string) error
 		switch failed := do(); {
 		case apierrors.IsForbidden(failed):
 			complete = false
+			g.deny(namespace, what, failed)
 			g.unread("you may not read %s of namespace %s", what, namespace)
 		case failed != nil:
 			err = fmt.Errorf("list %s of namespace %s: %w", what, namespace, failed)

@@ -31,6 +31,18 @@ type Objects struct {
 	Complete map[string]bool
 	// Unread says what may not be read, a line each.
 	Unread []string
+	// Denied has the errors of lists that the API server refused, by namespace and what was listed, such as "pods" or "Deployments".
+	Denied map[[2]string]error
+	// NotInstalled says which kinds of sequences the API server does not serve, a line each.
+	NotInstalled []string
+}
+
+// deny notes that the API server refused a list.
+func (o *Objects) deny(namespace, what string, err error) {
+	if o.Denied == nil {
+		o.Denied = map[[2]string]error{}
+	}
+	o.Denied[[2]string{namespace, what}] = err
 }
 
 // PodGroup is one of either kind, and how many pods it asks for.
@@ -67,4 +79,15 @@ func (o *Objects) NamespacesNamed() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// DeniedNamespace returns the first namespace of which the API server refused a list; empty if there is none.
+func (o *Objects) DeniedNamespace() string {
+	first := ""
+	for key := range o.Denied {
+		if namespace := key[0]; first == "" || namespace < first {
+			first = namespace
+		}
+	}
+	return first
 }

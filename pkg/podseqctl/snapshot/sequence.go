@@ -6,11 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podseqctl/text"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -103,32 +106,89 @@ func (s *Sequence) Place(group int) string {
 	return fmt.Sprintf("%d/%d", group+1, len(s.Spec.PodGroups))
 }
 
-// GroupNamed returns the 0-based index of a group by its place, its title, or its number from 1. It fails if title and number may mean
-// several groups: stored sequences may have groups of the same name.
+// GroupNamed returns the 0-based index of a group by its place, its title, or its number from 1; upper and lower case are the same where
+// no title is written exactly so. It fails if the name may mean several groups: stored sequences may have groups of the same name.
 func (s *Sequence) GroupNamed(name string) (int, error) {
-	var titles, places []string
-	var matching []int
-	for i := range s.Spec.PodGroups {
-		if s.Place(i) == name {
-			return i, nil
-		}
-		if s.Title(i) == name || strconv.Itoa(i+1) == name {
-			matching, places = append(matching, i), append(places, fmt.Sprintf("%s for %s", s.Place(i), s.Where(i)))
-		}
-		titles = append(titles, strconv.Quote(s.Title(i)))
+	if place := s.groupsWhere(func(i int) bool { return s.Place(i) == name }); len(place) > 0 {
+		return place[0], nil
+	}
+	matching := s.groupsWhere(func(i int) bool { return s.Title(i) == name || strconv.Itoa(i+1) == name })
+	if len(matching) == 0 {
+		matching = s.groupsWhere(func(i int) bool { return strings.EqualFold(s.Title(i), name) })
 	}
 	switch len(matching) {
 	case 0:
-		return 0, fmt.Errorf("%s has no group %q: give one of %s, or its number from 1 to %d", s, name, strings.Join(titles, ", "), len(titles))
+		return 0, s.noGroup(name)
 	case 1:
 		return matching[0], nil
 	}
+	places := make([]string, len(matching))
+	for n, i := range matching {
+		places[n] = fmt.Sprintf("%s for %s", s.Place(i), s.Where(i))
+	}
 	return 0, fmt.Errorf("%q may be several groups of %s: give %s", name, s, strings.Join(places, ", or "))
+}
+
+// noGroup says which groups there are, and which is meant.
+func (s *Sequence) noGroup(name string) error {
+	const most = 10
+	titles, quoted := make([]string, len(s.Spec.PodGroups)), make([]string, len(s.Spec.PodGroups))
+	for i := range titles {
+		titles[i], quoted[i] = s.Title(i), strconv.Quote(s.Title(i))
+	}
+	isPlace := strings.Trim(name, "0123456789/") == ""
+	if meant, ok := text.Closest(name, titles); ok && !isPlace {
+		return fmt.Errorf("%s has no group %q: did you mean %q?", s, name, meant)
+	}
+	return fmt.Errorf("%s has no group %q: give one of %s, or its number from 1 to %d", s, name, text.Names(quoted, most), len(titles))
+}
+
+// groupsWhere returns the indices of the groups of which something is true.
+func (s *Sequence) groupsWhere(is func(int) bool) []int {
+	var matching []int
+	for i := range s.Spec.PodGroups {
+		if is(i) {
+			matching = append(matching, i)
+		}
+	}
+	return matching
 }
 
 // Gate returns the scheduling gate that the sequence lifts.
 func (s *Sequence) Gate() string {
 	return cmp.Or(s.Spec.SchedulingGateName, v1alpha1.DefaultSchedulingGateName)
+}
+
+// answersWithin is how long podsequence-controller may take to answer a change before somebody should look after it.
+const answersWithin = 10 * time.Second
+
+// Unwritten says that the stored status is not about the present spec; empty if it is. late reports that this has been so for longer
+// than podsequence-controller takes.
+func (s *Sequence) Unwritten(now time.Time) (said string, late bool) {
+	switch {
+	case len(s.Status.Conditions) == 0:
+		said = "it has no status yet"
+	case s.Status.ObservedGeneration < s.Object.GetGeneration():
+		said = "its status is about an earlier spec"
+	default:
+		return "", false
+	}
+	ago := max(0, now.Sub(s.changedAt()))
+	if ago < answersWithin {
+		return fmt.Sprintf("%s: the last change was %s ago", said, duration.HumanDuration(ago)), false
+	}
+	return fmt.Sprintf("%s, although the last change was %s ago: is podsequence-controller running?", said, duration.HumanDuration(ago)), true
+}
+
+// changedAt returns when somebody last changed anything but the status. The API server keeps that for each writer.
+func (s *Sequence) changedAt() time.Time {
+	last := s.Object.GetCreationTimestamp().Time
+	for _, entry := range s.Object.GetManagedFields() {
+		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(last) {
+			last = entry.Time.Time
+		}
+	}
+	return last
 }
 
 // namespacesByName returns the namespaces where members live, as far as the spec names them; all is false if labels select more.

@@ -26,14 +26,17 @@ const (
 type Style struct {
 	// Colours reports whether to colour at all.
 	Colours bool
+	// Width is the number of columns of the output; 0 if it has no width, or none is known.
+	Width int
 }
 
 // StyleFor returns the style for a writer: colours are for terminals only, and not where NO_COLOR is set or the terminal is dumb.
 func StyleFor(out io.Writer) Style {
-	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return Style{}
+	style := Style{Width: widthOf(out)}
+	if os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
+		style.Colours = IsTerminal(out)
 	}
-	return Style{Colours: IsTerminal(out)}
+	return style
 }
 
 // IsTerminal reports whether what is written is read by a person at once.

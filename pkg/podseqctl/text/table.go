@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -9,8 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// gap is between two columns.
-const gap = "   "
+// gap is between two columns, and Gap is how wide it is.
+const (
+	gap = "   "
+	Gap = len(gap)
+)
 
 // Cell is one cell of a table.
 type Cell struct {
@@ -20,6 +24,9 @@ type Cell struct {
 
 // Table has rows of cells that are printed aligned. Colours do not count for the width of a column.
 type Table struct {
+	// Whole keeps the last column as long as it is. Otherwise it is cut so that lines are not wider than the output.
+	Whole bool
+
 	header []string
 	rows   [][]Cell
 }
@@ -75,6 +82,9 @@ func (t *Table) Print(out io.Writer, style Style) {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell.Text))
 		}
 	}
+	if !t.Whole {
+		cutLast(rows, widths, cmp.Or(style.Width, widthElsewhere))
+	}
 	for _, row := range rows {
 		var line strings.Builder
 		spaces := 0
@@ -87,5 +97,21 @@ func (t *Table) Print(out io.Writer, style Style) {
 			spaces += widths[i] - utf8.RuneCountInString(cell.Text) + len(gap)
 		}
 		fmt.Fprintln(out, line.String())
+	}
+}
+
+// leastOfLast is how much of the last column is printed in any case.
+const leastOfLast = 20
+
+// cutLast cuts the last column so that lines are not wider than most.
+func cutLast(rows [][]Cell, widths []int, most int) {
+	last := len(widths) - 1
+	for _, width := range widths[:last] {
+		most -= width + len(gap)
+	}
+	for _, row := range rows {
+		if len(row) == len(widths) {
+			row[last].Text = Cut(row[last].Text, max(most, leastOfLast))
+		}
 	}
 }

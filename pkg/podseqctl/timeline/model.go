@@ -83,7 +83,7 @@ func New(world *snapshot.Snapshot, s *snapshot.Sequence) *Timeline {
 		}
 		t.Groups = append(t.Groups, g)
 	}
-	t.bound(world.Now)
+	t.bound(world.Now.Truncate(time.Second)) // as the times of the API
 	if !t.PerNode {
 		t.findCritical()
 	}

@@ -7,13 +7,17 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"example.com/podsequence/pkg/podseqctl/text"
 	"example.com/podsequence/pkg/sequence"
 )
 
-// barWidth is the number of characters that stand for the whole time.
-const barWidth = 48
+// barWidth is the number of characters that stand for the whole time, and leastBar that of a terminal that has no room for so many.
+const (
+	barWidth = 48
+	leastBar = 20
+)
 
 // The characters of a bar.
 const (
@@ -33,36 +37,22 @@ func (t *Timeline) Text(out io.Writer, style text.Style, all bool) {
 	if !t.Finished {
 		state = "not all ready after"
 	}
-	fmt.Fprintf(out, "%s   %s %s   (%c held  %c being scheduled  %c starting  %c ready)\n\n", style.Paint(text.Heading, t.Sequence), state,
-		t.End.Sub(t.Begin), barHeld, barPending, barStarting, barReady)
-	table := text.NewTable("GROUP", "POD", "NODE", "CREATED", "RELEASED", "BOUND", "READY", "")
-	for i, g := range t.Groups {
-		pods, more := g.listed(all)
-		for _, p := range pods {
-			name, colour := p.Name, text.Plain
-			if p.Critical {
-				name, colour = "* "+name, text.Bad
-			}
-			table.Add(text.Cell{Text: g.label(i)}, text.Cell{Text: name, Colour: colour}, text.Cell{Text: cmp.Or(p.Node, "-")},
-				text.Cell{Text: t.since(&p.Created)}, text.Cell{Text: t.since(p.Released)}, text.Cell{Text: t.since(p.Bound)},
-				text.Cell{Text: t.since(p.Ready)}, text.Cell{Text: "|" + t.bar(p) + "|"})
-		}
-		if more > 0 {
-			table.Row(g.label(i), fmt.Sprintf("%d faster pods; --all lists them", more))
-		}
-		if len(g.Pods) == 0 {
-			table.Row(g.label(i), "no pods")
-		}
+	title := fmt.Sprintf("   %s %s", state, t.End.Sub(t.Begin))
+	legend := fmt.Sprintf("   (%c held  %c being scheduled  %c starting  %c ready)", barHeld, barPending, barStarting, barReady)
+	if style.Width > 0 && utf8.RuneCountInString(t.Sequence+title+legend) > style.Width {
+		legend = "\n" + strings.TrimSpace(legend)
 	}
-	table.Print(out, style)
+	fmt.Fprintf(out, "%s%s%s\n\n", style.Paint(text.Heading, t.Sequence), title, legend)
+	t.table(all).print(out, style)
 	if len(t.Critical) == 0 {
 		return
 	}
 	fmt.Fprintf(out, "\n%s\n", style.Paint(text.Heading, "What everybody waited for (*):"))
 	for _, step := range t.Critical {
-		fmt.Fprintf(out, "  %s to %s, group %d/%d %q: %s\n", t.since(&step.From), t.since(&step.To), step.Group+1, len(t.Groups), t.Groups[step.Group].Title, step.Message)
+		fmt.Fprintln(out, style.Wrap(fmt.Sprintf("  %s to %s, group %d/%d %q: %s", t.since(&step.From), t.since(&step.To), step.Group+1, len(t.Groups),
+			t.Groups[step.Group].Title, step.Message), "      "))
 		if step.Advice != "" {
-			fmt.Fprintf(out, "    %s\n", style.Paint(text.Active, step.Advice))
+			fmt.Fprintln(out, style.Paint(text.Active, style.Wrap("    "+step.Advice, "      ")))
 		}
 	}
 }
@@ -102,13 +92,13 @@ func (t *Timeline) since(at *time.Time) string {
 }
 
 // bar draws each step from its moment on, over the steps before it.
-func (t *Timeline) bar(p Pod) string {
-	cells := []rune(strings.Repeat(string(barAbsent), barWidth))
+func (t *Timeline) bar(p Pod, width int) string {
+	cells := []rune(strings.Repeat(string(barAbsent), width))
 	fill := func(from *time.Time, with rune) {
 		if from == nil {
 			return
 		}
-		for i := t.cell(*from); i < barWidth; i++ {
+		for i := t.cell(*from, width); i < width; i++ {
 			cells[i] = with
 		}
 	}
@@ -120,10 +110,10 @@ func (t *Timeline) bar(p Pod) string {
 }
 
 // cell leaves the last step one cell to be seen in.
-func (t *Timeline) cell(at time.Time) int {
+func (t *Timeline) cell(at time.Time, width int) int {
 	whole := t.End.Sub(t.Begin)
 	if whole <= 0 {
 		return 0
 	}
-	return min(max(0, int(float64(barWidth)*float64(at.Sub(t.Begin))/float64(whole))), barWidth-1)
+	return min(max(0, int(float64(width)*float64(at.Sub(t.Begin))/float64(whole))), width-1)
 }

@@ -1,0 +1,58 @@
+package snapshot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// NotInstalledError says that the API server does not serve a kind of sequence.
+type NotInstalledError struct {
+	Resource schema.GroupVersionResource
+}
+
+func (e *NotInstalledError) Error() string {
+	if e.Resource == v1alpha1.ClusterPodSequenceResource {
+		return fmt.Sprintf("ClusterPodSequences are not installed in this cluster: its API server does not serve %s; ask a cluster administrator to apply "+
+			"the CRDs of this version (docs/upgrade.md)", e.Resource.GroupResource())
+	}
+	return fmt.Sprintf("PodSequence is not installed in this cluster: its API server does not serve %s; \"kubectl config current-context\" says which "+
+		"cluster this is, and a cluster administrator can install PodSequence (docs/install.md)", e.Resource.GroupResource())
+}
+
+// Served returns a NotInstalledError if err came about because the API server does not serve the resource, else err. The API server
+// answers both "not found" and "forbidden" then: it checks permissions first.
+func (r *Reader) Served(ctx context.Context, resource schema.GroupVersionResource, err error) error {
+	if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return err
+	}
+	served := &metav1.APIResourceList{}
+	asked := r.core.Discovery().RESTClient().Get().AbsPath("/apis", resource.Group, resource.Version).Do(ctx).Into(served)
+	switch {
+	case apierrors.IsNotFound(asked):
+		return &NotInstalledError{resource}
+	case asked != nil: // the first error says more
+		return err
+	}
+	if !slices.ContainsFunc(served.APIResources, func(each metav1.APIResource) bool { return each.Name == resource.Resource }) {
+		return &NotInstalledError{resource}
+	}
+	return err
+}
+
+// AskFor says which role has a permission that is missing, and who can grant it. The role is that of one namespace, or of the whole
+// cluster.
+func AskFor(role, namespace string) string {
+	if namespace == "" {
+		return fmt.Sprintf("ask for the role %s in the whole cluster: a cluster administrator grants it with "+
+			"\"kubectl create clusterrolebinding NAME --clusterrole=%s --user=USER\"", role, role)
+	}
+	return fmt.Sprintf("ask for the role %s in namespace %s: who has the role admin there grants it with "+
+		"\"kubectl create rolebinding NAME -n %s --clusterrole=%s --user=USER\"", role, namespace, namespace, role)
+}
