@@ -25,3 +25,6 @@ func Release() string { return version }
 
 // Kubernetes returns the release of Kubernetes that PodSequence is built from, such as v1.37.1.
 func Kubernetes() string { return kubernetes.Get().GitVersion }
+
+// Commit returns the commit that this program was built from.
+func Commit() string { return commit }

@@ -88,8 +88,8 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 	flags.StringSliceVar(&t.config.GatePrefixes, "gate-prefixes", t.config.GatePrefixes, "`prefixes` of the gates that may be lifted; give what the controller has in its flag of this name")
 	flags.StringVar(&t.config.InstallationNamespace, "installation-namespace", t.config.InstallationNamespace,
 		"`namespace` where PodSequence itself runs")
-	command.AddCommand(t.newCheck())
-	command.AddCommand(t.newGet(), t.newWhy(), t.newTree(), t.newTimeline(), t.newLint(), t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip())
+	command.AddCommand(t.newCheck(), t.newGet(), t.newWhy(), t.newTree(), t.newTimeline(), t.newLint())
+	command.AddCommand(t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip(), t.newVersion())
 	return command
 }
 

@@ -3,6 +3,7 @@ package podseqctl
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,9 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"example.com/podsequence/internal/version"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
 )
 
@@ -130,6 +134,59 @@ status: {conditions: [{type: PodScheduled, status: "True", lastTransitionTime: "
 	assert.Contains(t, output, "db was scheduled after 1s and is not ready for 50s")
 	assert.NotContains(t, output, ".57")
 	assert.Contains(t, runAt(source, now.Add(575088983), []string{"timeline", "backend", "-o", "json"}), `"end": "2026-03-01T12:00:00Z"`)
+}
+
+// versioned says what runs in the cluster.
+type versioned struct {
+	*fakeSource
+	programs []Program
+	denied   error
+}
+
+func (s *versioned) KubernetesVersion(context.Context) (string, error) { return "v1.36.2", nil }
+
+func (s *versioned) Programs(_ context.Context, namespace string) ([]Program, error) {
+	return s.programs, s.denied
+}
+
+func TestVersion(t *testing.T) {
+	running := []Program{{Namespace: "podsequence-system", Name: "podsequence-controller", Image: "example.com/podsequence-controller:v1", Ready: 1, Replicas: 2}}
+	tests := map[string]struct {
+		source   Source
+		args     string
+		want     []string
+		unwanted string
+	}{
+		"of the client and of the programs that are installed": {
+			source: &versioned{programs: running}, args: "version",
+			want: []string{"kubectl-podseq", version.String(), "Kubernetes", "v1.36.2", "podsequence-controller", "image example.com/podsequence-controller:v1, 1/2 ready"},
+		},
+		"of the client alone": {
+			source: &versioned{programs: running}, args: "version --client", want: []string{version.String()}, unwanted: "v1.36.2",
+		},
+		"for programs": {
+			source: &versioned{programs: running}, args: "version -o json",
+			want: []string{`"commit": "unknown"`, `"kubernetesVersion": "v1.36.2"`, `"image": "example.com/podsequence-controller:v1"`},
+		},
+		"where Deployments may not be read": {
+			source: &versioned{denied: apierrors.NewForbidden(appsv1.Resource("deployments"), "", errors.New("no"))}, args: "version",
+			want: []string{version.String(), "v1.36.2", "note: the installed programs are not known: deployments.apps is forbidden", "ask for the role view in namespace podsequence-system"},
+		},
+		"where nothing is installed": {
+			source: &versioned{}, args: "version", want: []string{"v1.36.2", "note: namespace podsequence-system has no Deployment of PodSequence: give --installation-namespace if it is elsewhere"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			output := run(test.source, strings.Fields(test.args))
+			for _, want := range test.want {
+				assert.Contains(t, output, want)
+			}
+			if test.unwanted != "" {
+				assert.NotContains(t, output, test.unwanted)
+			}
+		})
+	}
 }
 
 // watchedSource changes once, and then the user ends the command.
