@@ -138,19 +138,20 @@ func (t *tool) find(ctx context.Context, argument string) (*snapshot.Sequence, e
 	case "", kindPodSequence:
 		found, err := source.Get(ctx, namespace, name)
 		what := fmt.Sprintf("PodSequence %s/%s", namespace, name)
-		if apierrors.IsNotFound(err) && kind == "" {
-			cluster, clusterErr := source.Get(ctx, "", name)
-			if clusterErr == nil {
+		missing := notFound(err, what, "podsequences", namespace)
+		if !apierrors.IsNotFound(err) {
+			return found, missing
+		}
+		if kind == "" {
+			cluster, err := source.Get(ctx, "", name)
+			if err == nil {
 				return cluster, nil
 			}
-			if apierrors.IsForbidden(clusterErr) {
-				return nil, fmt.Errorf("%w, and you may not read ClusterPodSequences", notFound(err, what, "podsequences", namespace))
+			if apierrors.IsForbidden(err) {
+				missing = fmt.Errorf("%w, and you may not read ClusterPodSequences", missing)
 			}
 		}
-		if apierrors.IsNotFound(err) {
-			return nil, t.suggest(ctx, notFound(err, what, "podsequences", namespace), what, argument, namespace)
-		}
-		return found, notFound(err, what, "podsequences", namespace)
+		return nil, t.suggest(ctx, missing, what, argument, namespace)
 	case kindClusterPodSequence:
 		found, err := source.Get(ctx, "", name)
 		what := "ClusterPodSequence " + name

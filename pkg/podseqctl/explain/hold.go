@@ -108,19 +108,27 @@ func (e *Explainer) notScheduled(pod *corev1.Pod, lifted map[string]bool) (State
 		return Waiting, "its sequences release it, and its gate will be lifted in a moment; if not, is podsequence-controller running?"
 	case len(pod.Spec.SchedulingGates) > 0:
 		if sequence.TellsWait(pod) {
-			return Held, condition.Message + " (as its condition PodScheduled says; you may not read more)"
+			return Held, e.asItsConditionSays(condition, pod)
 		}
 		return Stuck, "its scheduling gates keep it from being scheduled"
 	case sequence.TellsWait(pod) && e.seesEverything(pod):
 		return Waiting, "its sequences have released it, and its scheduler will place it in a moment"
 	case sequence.TellsWait(pod):
-		return Held, condition.Message + " (as its condition PodScheduled says; you may not read more)"
+		return Held, e.asItsConditionSays(condition, pod)
 	case condition == nil && e.Now.Sub(pod.CreationTimestamp.Time) < schedulersAnswerWithin:
 		return Waiting, fmt.Sprintf("not scheduled yet, created %s ago", e.ago(pod.CreationTimestamp.Time))
 	case condition == nil:
 		return Waiting, fmt.Sprintf("not scheduled yet, and its scheduler does not say why: is %s running?", pod.Spec.SchedulerName)
 	}
 	return Stuck, fmt.Sprintf("not scheduled: %s: %s", condition.Reason, condition.Message)
+}
+
+// asItsConditionSays quotes what whoever holds the pod wrote.
+func (e *Explainer) asItsConditionSays(condition *corev1.PodCondition, pod *corev1.Pod) string {
+	if e.seesEverything(pod) {
+		return condition.Message + " (as its condition PodScheduled says)"
+	}
+	return condition.Message + " (as its condition PodScheduled says; you may not read more)"
 }
 
 // schedulersAnswerWithin is how long a scheduler may take to say something of a new pod before somebody should look after it.

@@ -35,8 +35,8 @@ func (r *Reader) Served(ctx context.Context, resource schema.GroupVersionResourc
 	served := &metav1.APIResourceList{}
 	asked := r.core.Discovery().RESTClient().Get().AbsPath("/apis", resource.Group, resource.Version).Do(ctx).Into(served)
 	switch {
-	case apierrors.IsNotFound(asked):
-		return &NotInstalledError{resource}
+	case apierrors.IsNotFound(asked): // neither kind is there
+		return &NotInstalledError{v1alpha1.PodSequenceResource}
 	case asked != nil: // the first error says more
 		return err
 	}

@@ -70,6 +70,41 @@ func TestWhoMayOnlyLookSeesWhy(t *testing.T) {
 	_, stderr, err = s.Podseq("get", "nothing")
 	require.Error(t, err)
 	assert.Contains(t, stderr, "PodSequence "+s.Namespace+"/nothing does not exist: kubectl get podsequences -n "+s.Namespace)
+	_, stderr, err = s.Podseq("get", "Backend")
+	require.Error(t, err)
+	assert.Contains(t, stderr, "did you mean backend?")
+}
+
+// Whoever may not look into a namespace is told which permission is missing, and not that nothing exists there.
+func TestWhoMayNotLookIsToldSo(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, "view")
+	for _, command := range []string{"why pod", "why deployment/web", "why podsequence/shop", "get", "get shop", "tree", "tree shop", "timeline shop"} {
+		_, stderr, err := s.Podseq(append([]string{"-n", "kube-system"}, strings.Fields(command)...)...)
+		require.Error(t, err, command)
+		assert.Contains(t, stderr, "is forbidden: User \""+s.User+"\" cannot ", command)
+		assert.Contains(t, stderr, `grants it with "kubectl create rolebinding NAME -n kube-system --clusterrole=view --user=USER"`, command)
+		assert.NotContains(t, stderr, "does not exist", command)
+	}
+	stdout, stderr := s.Says("version")
+	assert.Contains(t, stdout, "Kubernetes ")
+	assert.Contains(t, stderr, "note: the installed programs are not known: ")
+}
+
+// What somebody has just changed is no sign that the controller is down.
+func TestAChangeIsNotTakenForAControllerThatIsDown(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, "edit")
+	s.Create(MakeSequence(s.Namespace, "backend").Label("Database", "tier", "db").Label("Application", "tier", "app").Obj(), unready(s.pod("db", "db")))
+	s.Await("db to have a node", func() bool { return cluster.Get(s.Story, &corev1.Pod{}, "db").Spec.NodeName != "" })
+	for range 5 {
+		s.Says("skip", "backend", "database", "--reason", "the name of the group in lower case")
+		stdout, _ := s.Says("get", "backend")
+		assert.NotContains(t, stdout, "is podsequence-controller running?")
+		s.Says("unskip", "backend", "Database")
+		stdout, _ = s.Says("get", "backend")
+		assert.NotContains(t, stdout, "is podsequence-controller running?")
+	}
 }
 
 // Of scope Node only the status is shown to who may not read nodes; the pod says itself what it waits for.

@@ -51,6 +51,21 @@ func TestTheDocumentedOrder(t *testing.T) {
 	s.expectNoKinds()
 	s.expectReleased()
 	s.expectNothingToDo("uninstall")
+	s.expectPluginSaysSo()
+}
+
+// expectPluginSaysSo expects that kubectl podseq says that PodSequence is not installed, and does not say that a sequence does not exist.
+func (s *site) expectPluginSaysSo() {
+	s.Helper()
+	for _, arguments := range []string{"get", "get shop", "tree", "tree shop", "timeline shop", "why podsequence/shop"} {
+		output, err := s.plugin(arguments)
+		assert.Error(s, err, arguments)
+		assert.Contains(s, output, "error: PodSequence is not installed in this cluster", arguments)
+	}
+	output, err := s.plugin("why gated-by-others")
+	assert.NoError(s, err, output)
+	assert.Contains(s, output, "pod gated-by-others: ")
+	assert.Contains(s, output, "note: PodSequence is not installed in this cluster")
 }
 
 // expectNothingToDo runs the program when there is nothing left to do.

@@ -122,3 +122,11 @@ func (r report) commands() []string {
 	}
 	return commands
 }
+
+// plugin runs kubectl podseq in the namespace of the shop.
+func (s *site) plugin(arguments string) (output string, err error) {
+	s.Helper()
+	bin, err := controlplane.FindBin()
+	require.NoError(s, err)
+	return s.cluster.Shell(s, filepath.Join(bin, "kubectl-podseq")+" -n shop "+arguments)
+}
