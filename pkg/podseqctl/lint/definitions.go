@@ -115,12 +115,13 @@ func (d *Definitions) Check(ctx context.Context, object *unstructured.Unstructur
 		return field.ErrorList{field.NotSupported(field.NewPath("apiVersion"), object.GetAPIVersion(), d.versions(kind.GroupKind()))}, object
 	}
 	var errs field.ErrorList
+	written := place{rules.structural, object.Object}
 	object = object.DeepCopy()
 	// The API server fills in who wrote what and when; objects in files have none of it.
 	unstructured.RemoveNestedField(object.Object, "status")
 	unknown := pruning.PruneWithOptions(object.Object, rules.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	for _, name := range unknown {
-		errs = append(errs, field.Forbidden(field.NewPath(name), "there is no such field: correct its name, or remove it"))
+		errs = append(errs, unknownField(written, name))
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, rules.structural)
 	defaulting.Default(object.Object, rules.structural)
@@ -132,6 +133,9 @@ func (d *Definitions) Check(ctx context.Context, object *unstructured.Unstructur
 	if rules.rules != nil && !blocks(invalid) {
 		broken, _ := rules.rules.Validate(ctx, nil, rules.structural, object.Object, nil, celconfig.RuntimeCELCostBudget)
 		errs = append(errs, broken...)
+	}
+	for _, err := range errs {
+		explainValue(written, err)
 	}
 	return errs, object
 }
