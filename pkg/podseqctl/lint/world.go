@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -93,6 +92,7 @@ func (l *linter) spec(s *snapshot.Sequence) {
 			l.add(s, Note, "Skipped", "%s has skip: no group waits for it", s.Where(i))
 		}
 	}
+	l.similarNames(s)
 }
 
 // isAwaited reports whether some group waits for this one.
@@ -142,8 +142,12 @@ func (l *linter) group(s *snapshot.Sequence, i int) {
 	case l.offline && g.NamespaceSelector != nil: // the files need not have the namespaces
 	case (isRest || isEmpty(g.PodSelector)) && len(s.Spec.PodGroups) > 1 && !l.isAwaited(s, i): // what it is for is not there yet
 	case g.PodSelector != nil && len(members) == 0 && g.ExpectedPods == 0 && len(l.templates) > 0:
-		l.add(s, Warning, "MatchesNothing", "%s selects no workload and no pod%s: correct podSelector or the labels of the pod template, "+
-			"or set expectedPods if the owner of its pods is of a kind that PodSequence does not know", s.Where(i), l.amongFiles())
+		where, fields := l.amongFiles(), "podSelector"
+		if len(g.Namespaces) > 0 {
+			where, fields = where+" in "+strings.Join(g.Namespaces, ", "), "namespaces, podSelector"
+		}
+		l.add(s, Warning, "MatchesNothing", "%s selects no workload and no pod%s: correct %s or the labels of the pod template, "+
+			"or set expectedPods if the owner of its pods is of a kind that PodSequence does not know", s.Where(i), where, fields)
 	case len(g.Pods) > 0:
 		l.names(s, i)
 	}
@@ -179,6 +183,7 @@ func (l *linter) amongFiles() string {
 // membersOf returns what makes members of a group, and what its selector selects.
 func (l *linter) membersOf(s *snapshot.Sequence, i int) (members, selected []*template) {
 	selector, err := sequence.SelectorOf(s.Spec.PodGroups[i].PodSelector)
+	bySelector := err == nil && s.Spec.PodGroups[i].PodSelector != nil
 	for _, t := range l.templates {
 		if len(t.pods) > 0 && l.Config.IsOwn(t.pods[0]) {
 			continue // it belongs to no sequence
@@ -188,7 +193,7 @@ func (l *linter) membersOf(s *snapshot.Sequence, i int) (members, selected []*te
 				members = append(members, t)
 				break
 			}
-			if err == nil && s.Spec.PodGroups[i].PodSelector != nil && l.mayBeIn(t, s) && selector.Matches(labels.Set(t.pods[n].Labels)) {
+			if bySelector && l.mayHave(s, i, t.object.GetNamespace()) && selector.Matches(labels.Set(t.pods[n].Labels)) {
 				selected = append(selected, t)
 				break
 			}
@@ -197,13 +202,15 @@ func (l *linter) membersOf(s *snapshot.Sequence, i int) (members, selected []*te
 	return members, selected
 }
 
-// mayBeIn reports whether the sequence is about such pods at all: those of its namespace, or those that it has in some group.
-func (l *linter) mayBeIn(t *template, s *snapshot.Sequence) bool {
-	if s.IsCluster() {
-		_, ok := placeIn(t.places, s)
-		return ok
+// mayHave reports whether a group may have members in a namespace.
+func (l *linter) mayHave(s *snapshot.Sequence, i int, namespace string) bool {
+	if !s.IsCluster() {
+		return namespace == s.Target
 	}
-	return t.object.GetNamespace() == s.Target
+	if selector := l.namespaceSelector(s, i); selector != nil {
+		return l.Config.IsSelectable(namespace) && selector.Matches(l.namespaceLabels(namespace))
+	}
+	return slices.Contains(s.Spec.PodGroups[i].Namespaces, namespace)
 }
 
 // placeIn returns the group that a sequence has for the first of several pods.
@@ -216,23 +223,6 @@ func placeIn(all [][]sequence.Place, s *snapshot.Sequence) (int, bool) {
 		}
 	}
 	return 0, false
-}
-
-// names looks at the pods that a group names.
-func (l *linter) names(s *snapshot.Sequence, i int) {
-	var missing []string
-	for _, name := range s.Spec.PodGroups[i].Pods {
-		made := slices.ContainsFunc(l.templates, func(t *template) bool {
-			return slices.ContainsFunc(t.pods, func(pod *corev1.Pod) bool { return pod.Name == name })
-		})
-		if !made {
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) > 0 && len(l.templates) > 0 {
-		l.add(s, Warning, "MatchesNothing", "%s names %s, which is not a pod%s and which no StatefulSet creates: later groups wait until it exists; correct the name",
-			s.Where(i), strings.Join(missing, ", "), l.amongFiles())
-	}
 }
 
 // member looks at one workload of a group.
