@@ -120,7 +120,7 @@ func (t *tool) lintFiles(ctx context.Context, files resource.FilenameOptions) (l
 	if len(infos) == 0 {
 		return nil, errors.New("the files have no objects")
 	}
-	prepareOffline(objects)
+	t.prepareOffline(objects)
 	return append(findings, lint.World(snapshot.New(objects, t.config, t.clock.Now()), lint.Options{Sources: sources, Offline: true})...), nil
 }
 
@@ -171,12 +171,16 @@ func enter(objects *snapshot.Objects, object *unstructured.Unstructured) {
 	}
 }
 
-// prepareOffline takes for granted what files do not say: that namespaces exist, and allow the sequences that point to them.
-func prepareOffline(objects *snapshot.Objects) {
+// prepareOffline takes for granted what files do not say: that namespaces exist, and allow the sequences that point to them, and that
+// pods have the scheduler that they will be given.
+func (t *tool) prepareOffline(objects *snapshot.Objects) {
 	objects.NamespacesRead = true
-	known := map[string]bool{}
+	known, labelsOf := map[string]bool{}, map[string]map[string]string{}
 	for _, namespace := range objects.Namespaces {
-		known[namespace.Name] = true
+		known[namespace.Name], labelsOf[namespace.Name] = true, namespace.Labels
+	}
+	for _, pod := range objects.Pods {
+		lint.Route(pod, labelsOf[pod.Namespace], &t.config)
 	}
 	for _, name := range objects.NamespacesNamed() {
 		objects.Complete[name] = true

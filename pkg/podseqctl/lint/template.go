@@ -26,11 +26,20 @@ func (t *template) String() string {
 	return fmt.Sprintf("%s %s/%s", t.kind, t.object.GetNamespace(), t.object.GetName())
 }
 
+// path returns the path of a field of its pods in the object, such as spec.template.metadata.labels.
+func (t *template) path(field string) string {
+	if t.kind == sequence.KindPod {
+		return field
+	}
+	return "spec.template." + field
+}
+
 // maxOrdinals bounds how many pods of a StatefulSet are looked at one by one.
 const maxOrdinals = 256
 
-// templates returns everything in the snapshot that makes pods by itself, and pods that nothing makes.
-func templates(s *snapshot.Snapshot) []*template {
+// templates returns everything in the snapshot that makes pods by itself, and pods that nothing makes. prepare does to the pods of
+// templates what happens to them when they are created.
+func templates(s *snapshot.Snapshot, prepare func(pod *corev1.Pod)) []*template {
 	var all []*template
 	for _, kind := range sequence.WorkloadKinds() {
 		for _, object := range s.Workloads[kind.Kind] {
@@ -40,7 +49,9 @@ func templates(s *snapshot.Snapshot) []*template {
 			}
 			t := &template{kind: kind.Kind, object: object}
 			for _, name := range podNames(object) {
-				t.pods = append(t.pods, podOf(object.GetNamespace(), name, spec))
+				pod := podOf(object.GetNamespace(), name, spec)
+				prepare(pod)
+				t.pods = append(t.pods, pod)
 			}
 			all = append(all, t)
 		}

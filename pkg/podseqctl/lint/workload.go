@@ -18,17 +18,9 @@ func (l *linter) template(t *template) {
 	if len(t.pods) == 0 {
 		return
 	}
-	for _, place := range t.places[0] {
-		s := l.Snapshot.Sequence(place.Sequence)
-		if len(l.Predecessors(s, place.Group)) == 0 || place.Governed || t.pods[0].Spec.NodeName != "" {
-			continue
-		}
-		fix := "set schedulerName to " + strings.Join(l.Config.SchedulerNames, " or ")
-		if !s.PerNode() {
-			fix += ", or add the scheduling gate " + s.Gate() + ","
-		}
-		l.addTo(t, Warning, "UngovernedPods", "its pods are in %s of %s, but start at once, because nothing can hold them: %s in the pod template", s.Where(place.Group), s, fix)
-	}
+	l.ungoverned(t)
+	l.early(t)
+	l.label(t)
 	if len(t.places[0]) > 1 {
 		var in []string
 		for _, place := range t.places[0] {

@@ -5,7 +5,11 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
@@ -21,6 +25,12 @@ type linter struct {
 	sources map[string]string
 	// offline reports that nothing is known but what the files have.
 	offline bool
+	// namespace is the one whose PodSequences are all known, if not offline.
+	namespace string
+	// kubernetes is the version of the cluster; nil if it is not known.
+	kubernetes *version.Version
+	// saidUngoverned has the sequences of which a workload is reported that nothing can hold.
+	saidUngoverned map[types.NamespacedName]bool
 }
 
 // Options say what is known beside the snapshot.
@@ -29,19 +39,28 @@ type Options struct {
 	Sources map[string]string
 	// Offline reports that nothing is known of the cluster: only files were read.
 	Offline bool
+	// Namespace is the one of which the snapshot has all PodSequences. Of files it has all anyway.
+	Namespace string
+	// Kubernetes is the version of the cluster, without the patch; nil if it is not known.
+	Kubernetes *version.Version
 	// Only restricts the findings to one sequence, by its name in messages; empty for all.
 	Only string
 }
 
 // World returns what is to be said about sequences together with the workloads that they order.
 func World(s *snapshot.Snapshot, options Options) Findings {
-	l := &linter{Snapshot: s, templates: templates(s), sources: options.Sources, offline: options.Offline}
+	l := &linter{
+		Snapshot: s, sources: options.Sources, offline: options.Offline, namespace: options.Namespace, kubernetes: options.Kubernetes,
+		saidUngoverned: map[types.NamespacedName]bool{},
+	}
+	l.templates = templates(s, l.route)
 	for _, each := range s.Sequences {
 		if why, judged := s.Judged(each); !judged {
 			l.add(each, Note, "NotChecked", "%s, so it is checked by its own rules only", why)
 		}
 		l.spec(each)
 		l.problems(each)
+		l.startedOutOfOrder(each)
 		for i := range each.Spec.PodGroups {
 			l.system(each, i)
 			l.group(each, i)
@@ -50,6 +69,7 @@ func World(s *snapshot.Snapshot, options Options) Findings {
 	for _, t := range l.templates {
 		l.template(t)
 	}
+	l.ungovernedPods()
 	l.circles()
 	findings := l.findings
 	if options.Only != "" {
@@ -121,7 +141,18 @@ func (l *linter) problems(s *snapshot.Sequence) {
 		if problem.Reason == v1alpha1.ReasonInvalidSpec || problem.Reason == v1alpha1.ReasonUngovernedPods {
 			continue // said of the field, or of the workload
 		}
+		if problem.Reason == v1alpha1.ReasonStartedOutOfOrder {
+			continue // said as the controller found it, see startedOutOfOrder
+		}
 		l.add(s, Warning, problem.Reason, "%s", problem.Message)
+	}
+}
+
+// startedOutOfOrder repeats what only the controller saw: that pods were bound before the sequence existed.
+func (l *linter) startedOutOfOrder(s *snapshot.Sequence) {
+	degraded := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionDegraded)
+	if degraded != nil && degraded.Status == metav1.ConditionTrue && degraded.Reason == v1alpha1.ReasonStartedOutOfOrder {
+		l.add(s, Warning, degraded.Reason, "%s", degraded.Message)
 	}
 }
 
