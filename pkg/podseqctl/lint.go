@@ -1,6 +1,7 @@
 package podseqctl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,16 +33,16 @@ type lintOptions struct {
 func (t *tool) newLint() *cobra.Command {
 	o := &lintOptions{}
 	command := &cobra.Command{
-		Use:   "lint (-f FILE|DIR | [NAME])",
+		Use:   "lint (-f FILE|DIR | -k DIR | [NAME])",
 		Short: "Check sequences, in files before they are applied, or in the cluster",
 		Long: `Check sequences.
 
-With -f it checks files and needs no cluster. It applies the rules of the CRDs as the API server does, and compares the
-sequences with the workloads in the same files. It finds groups that overlap, pods that nothing can hold, selectors that
-match nothing, order that is impossible or useless, a progressDeadlineSeconds that is too short for the wait, and
-StatefulSets with members in several groups.
+With -f or -k it checks files and needs no cluster. It applies the rules of the CRDs as the API server does, and compares
+the sequences with the workloads in the same files. It finds pods that may start before their sequence exists, pods that
+nothing can hold, selectors that match nothing, groups that overlap, order that is impossible or useless, a
+progressDeadlineSeconds that is too short for the wait, and StatefulSets with members in several groups.
 
-Without -f it checks the cluster in the same way: one sequence, or all of the namespace.
+Without -f and -k it checks the cluster in the same way: one sequence, or all of the namespace.
 
 The exit code is 1 if there are errors; with --strict also if there are warnings.`,
 		Example: `  # Before they are applied; sequences and workloads together.
@@ -49,6 +50,7 @@ The exit code is 1 if there are errors; with --strict also if there are warnings
 
   # The output of Helm or kustomize.
   helm template shop ./chart | kubectl podseq lint -f -
+  kubectl podseq lint -k overlays/production
 
   # One sequence of the cluster, or all of the namespace.
   kubectl podseq lint backend
@@ -63,17 +65,17 @@ The exit code is 1 if there are errors; with --strict also if there are warnings
 			if offline && len(args) > 0 {
 				return errors.New("give either -f or a name: -f checks files, a name what is in the cluster")
 			}
-			var findings lint.Findings
+			var found linted
 			var err error
 			if offline {
-				findings, err = t.lintFiles(cmd.Context(), o.files)
+				found, err = t.lintFiles(cmd.Context(), o.files)
 			} else {
-				findings, err = t.lintCluster(cmd.Context(), args)
+				found, err = t.lintCluster(cmd.Context(), args)
 			}
 			if err != nil {
 				return err
 			}
-			return t.printFindings(findings.Sort(), o)
+			return t.printFindings(found, o)
 		},
 	}
 	flags := command.Flags()
@@ -85,24 +87,31 @@ The exit code is 1 if there are errors; with --strict also if there are warnings
 	return command
 }
 
+// linted is what lint found, and where it looked.
+type linted struct {
+	findings lint.Findings
+	// checked says what was looked at, and incomplete what was missing for that; it is empty if nothing was.
+	checked, incomplete string
+}
+
 // lintFiles checks what files have.
-func (t *tool) lintFiles(ctx context.Context, files resource.FilenameOptions) (lint.Findings, error) {
+func (t *tool) lintFiles(ctx context.Context, files resource.FilenameOptions) (linted, error) {
 	definitions, err := lint.NewDefinitions()
 	if err != nil {
-		return nil, err
+		return linted{}, err
 	}
 	namespace, err := t.namespaceOfFiles()
 	if err != nil {
-		return nil, err
+		return linted{}, err
 	}
 	infos, err := resource.NewBuilder(t.flags).Unstructured().Local().ContinueOnError().
 		FilenameParam(false, &files).Flatten().Do().Infos()
 	if err != nil {
-		return nil, fmt.Errorf("read files: %w", err)
+		return linted{}, fmt.Errorf("read files: %w", err)
 	}
 	var findings lint.Findings
 	objects := &snapshot.Objects{Workloads: map[sequence.WorkloadKind][]metav1.Object{}, Complete: map[string]bool{}, NodesRead: true}
-	sources := map[string]string{}
+	sources, kinds := map[string]string{}, map[string]int{}
 	for _, info := range infos {
 		object := info.Object.(*unstructured.Unstructured)
 		ours := definitions.Has(object.GroupVersionKind())
@@ -113,15 +122,27 @@ func (t *tool) lintFiles(ctx context.Context, files resource.FilenameOptions) (l
 			var found lint.Findings
 			found, object = definitions.CheckAll(ctx, info.Source, object)
 			findings = append(findings, found...)
+			kinds[object.GetKind()]++
 		}
 		sources[lint.Name(object)] = info.Source
 		enter(objects, object)
 	}
 	if len(infos) == 0 {
-		return nil, errors.New("the files have no objects")
+		return linted{}, errors.New("the files have no objects")
 	}
 	t.prepareOffline(objects)
-	return append(findings, lint.World(snapshot.New(objects, t.config, t.clock.Now()), lint.Options{Sources: sources, Offline: true})...), nil
+	world := snapshot.New(objects, t.config, t.clock.Now())
+	found := linted{
+		findings: append(findings, lint.World(world, lint.Options{Sources: sources, Offline: true})...),
+		checked:  "checked " + lint.Contents(world, kinds) + " in files, not in a cluster",
+	}
+	switch workloads, pods := lint.CountWorkloads(world); {
+	case len(kinds) == 0:
+		found.incomplete = "there is no sequence to check; give lint the sequences together with the workloads"
+	case len(objects.Sequences) > 0 && workloads+pods == 0:
+		found.incomplete = "give lint the workloads together with the sequences, and it checks what the groups select and name"
+	}
+	return found, nil
 }
 
 // namespaceOfFiles returns the namespace of objects that name none: that of the flag, or else default, so that no kubeconfig is
@@ -180,6 +201,7 @@ func (t *tool) prepareOffline(objects *snapshot.Objects) {
 		known[namespace.Name], labelsOf[namespace.Name] = true, namespace.Labels
 	}
 	for _, pod := range objects.Pods {
+		pod.Spec.SchedulerName = cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
 		lint.Route(pod, labelsOf[pod.Namespace], &t.config)
 	}
 	for _, name := range objects.NamespacesNamed() {
@@ -192,43 +214,16 @@ func (t *tool) prepareOffline(objects *snapshot.Objects) {
 	}
 }
 
-// lintCluster checks what is in the cluster.
-func (t *tool) lintCluster(ctx context.Context, args []string) (lint.Findings, error) {
-	definitions, err := lint.NewDefinitions()
-	if err != nil {
-		return nil, err
+func (t *tool) printFindings(found linted, o *lintOptions) error {
+	findings := found.findings.Sort()
+	said := found.checked
+	if found.incomplete != "" {
+		said += ": " + found.incomplete
 	}
-	namespace, err := t.namespace()
-	if err != nil {
-		return nil, err
-	}
-	var world *snapshot.Snapshot
-	only := ""
-	if len(args) == 1 {
-		s, err := t.find(ctx, args[0])
-		if err != nil {
-			return nil, err
-		}
-		if world, err = t.snapshotOf(ctx, s, namespace); err != nil {
-			return nil, err
-		}
-		only = s.String()
-	} else if world, err = t.snapshot(ctx, namespace); err != nil {
-		return nil, err
-	}
-	var findings lint.Findings
-	for _, s := range world.Sequences {
-		if only == "" || s.String() == only {
-			found, _ := definitions.CheckAll(ctx, "", s.Object)
-			findings = append(findings, found...)
-		}
-	}
-	t.tellUnread(world.Unread)
-	return append(findings, lint.World(world, lint.Options{Only: only})...), nil
-}
-
-func (t *tool) printFindings(findings lint.Findings, o *lintOptions) error {
 	if isEncoded(o.output) {
+		if found.incomplete != "" {
+			t.tellUnread([]string{said})
+		}
 		if findings == nil {
 			findings = lint.Findings{}
 		}
@@ -251,7 +246,8 @@ func (t *tool) printFindings(findings lint.Findings, o *lintOptions) error {
 	}
 	wrong, warnings := findings.Count(lint.Error), findings.Count(lint.Warning)
 	if !isEncoded(o.output) {
-		fmt.Fprintf(t.Out, "%d errors, %d warnings, %d notes\n", wrong, warnings, findings.Count(lint.Note))
+		fmt.Fprintln(t.Out, t.style.Paint(text.Faint, said))
+		fmt.Fprintln(t.Out, findings.Summary())
 	}
 	if wrong > 0 || (o.strict && warnings > 0) {
 		return ErrFindings

@@ -49,6 +49,11 @@ func (f Findings) Count(severity Severity) int {
 	return count
 }
 
+// Summary says how many there are of each severity.
+func (f Findings) Summary() string {
+	return fmt.Sprintf("%s, %s, %s", count(f.Count(Error), "error"), count(f.Count(Warning), "warning"), count(f.Count(Note), "note"))
+}
+
 // Sort sorts by file and object, the worst first, and drops what is said twice.
 func (f Findings) Sort() Findings {
 	rank := func(s Severity) int { return slices.Index([]Severity{Error, Warning, Note}, s) }

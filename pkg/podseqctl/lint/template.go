@@ -43,10 +43,10 @@ func templates(s *snapshot.Snapshot, prepare func(pod *corev1.Pod)) []*template 
 	var all []*template
 	for _, kind := range sequence.WorkloadKinds() {
 		for _, object := range s.Workloads[kind.Kind] {
-			spec := kind.Template(object)
-			if spec == nil || kind.Kind == sequence.KindReplicaSet && metav1.GetControllerOfNoCopy(object) != nil {
-				continue // it makes no pods, or its Deployment speaks for it
+			if !makesPods(kind, object) {
+				continue
 			}
+			spec := kind.Template(object)
 			t := &template{kind: kind.Kind, object: object}
 			for _, name := range podNames(object) {
 				pod := podOf(object.GetNamespace(), name, spec)

@@ -148,6 +148,14 @@ func (l *linter) problems(s *snapshot.Sequence) {
 	}
 }
 
+// isRefused reports whether the namespace of the pods does not allow the sequence, so that it has no members whatever it selects.
+func (l *linter) isRefused(s *snapshot.Sequence) bool {
+	report, _ := l.Report(s)
+	return slices.ContainsFunc(report.Problems, func(problem sequence.Problem) bool {
+		return problem.Reason == v1alpha1.ReasonNamespaceNotAllowed
+	})
+}
+
 // startedOutOfOrder repeats what only the controller saw: that pods were bound before the sequence existed.
 func (l *linter) startedOutOfOrder(s *snapshot.Sequence) {
 	degraded := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionDegraded)
@@ -158,7 +166,7 @@ func (l *linter) startedOutOfOrder(s *snapshot.Sequence) {
 
 // group looks at the members of a group.
 func (l *linter) group(s *snapshot.Sequence, i int) {
-	if _, judged := l.Judged(s); !judged {
+	if _, judged := l.Judged(s); !judged || l.isRefused(s) {
 		return
 	}
 	g := s.Spec.PodGroups[i]
