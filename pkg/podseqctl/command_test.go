@@ -136,16 +136,16 @@ status: {conditions: [{type: PodScheduled, status: "True", lastTransitionTime: "
 	assert.Contains(t, runAt(source, now.Add(575088983), []string{"timeline", "backend", "-o", "json"}), `"end": "2026-03-01T12:00:00Z"`)
 }
 
-// versioned says what runs in the cluster.
-type versioned struct {
+// versionedSource says what runs in the cluster.
+type versionedSource struct {
 	*fakeSource
 	programs []Program
 	denied   error
 }
 
-func (s *versioned) KubernetesVersion(context.Context) (string, error) { return "v1.36.2", nil }
+func (s *versionedSource) KubernetesVersion(context.Context) (string, error) { return "v1.36.2", nil }
 
-func (s *versioned) Programs(_ context.Context, namespace string) ([]Program, error) {
+func (s *versionedSource) Programs(_ context.Context, namespace string) ([]Program, error) {
 	return s.programs, s.denied
 }
 
@@ -158,22 +158,22 @@ func TestVersion(t *testing.T) {
 		unwanted string
 	}{
 		"of the client and of the programs that are installed": {
-			source: &versioned{programs: running}, args: "version",
+			source: &versionedSource{programs: running}, args: "version",
 			want: []string{"kubectl-podseq", version.String(), "Kubernetes", "v1.36.2", "podsequence-controller", "image example.com/podsequence-controller:v1, 1/2 ready"},
 		},
 		"of the client alone": {
-			source: &versioned{programs: running}, args: "version --client", want: []string{version.String()}, unwanted: "v1.36.2",
+			source: &versionedSource{programs: running}, args: "version --client", want: []string{version.String()}, unwanted: "v1.36.2",
 		},
 		"for programs": {
-			source: &versioned{programs: running}, args: "version -o json",
+			source: &versionedSource{programs: running}, args: "version -o json",
 			want: []string{`"commit": "unknown"`, `"kubernetesVersion": "v1.36.2"`, `"image": "example.com/podsequence-controller:v1"`},
 		},
 		"where Deployments may not be read": {
-			source: &versioned{denied: apierrors.NewForbidden(appsv1.Resource("deployments"), "", errors.New("no"))}, args: "version",
+			source: &versionedSource{denied: apierrors.NewForbidden(appsv1.Resource("deployments"), "", errors.New("no"))}, args: "version",
 			want: []string{version.String(), "v1.36.2", "note: the installed programs are not known: deployments.apps is forbidden", "ask for the role view in namespace podsequence-system"},
 		},
 		"where nothing is installed": {
-			source: &versioned{}, args: "version", want: []string{"v1.36.2", "note: namespace podsequence-system has no Deployment of PodSequence: give --installation-namespace if it is elsewhere"},
+			source: &versionedSource{}, args: "version", want: []string{"v1.36.2", "note: namespace podsequence-system has no Deployment of PodSequence: give --installation-namespace if it is elsewhere"},
 		},
 	}
 	for name, test := range tests {

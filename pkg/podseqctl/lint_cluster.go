@@ -3,10 +3,8 @@ package podseqctl
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/client-go/discovery"
 
 	"example.com/podsequence/pkg/podseqctl/lint"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
@@ -72,17 +70,8 @@ func (t *tool) snapshotToLint(ctx context.Context, namespace string) (*snapshot.
 
 // versioned is a source that knows the version of the cluster.
 type versioned interface {
-	// KubernetesVersion returns the version without the patch.
-	KubernetesVersion(ctx context.Context) (*version.Version, error)
-}
-
-// KubernetesVersion asks the API server.
-func (s *apiSource) KubernetesVersion(ctx context.Context) (*version.Version, error) {
-	found, err := discovery.ToDiscoveryInterfaceWithContext(s.core.Discovery()).ServerVersionWithContext(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("ask for the version of the cluster: %w", err)
-	}
-	return version.ParseGeneric(found.Major + "." + strings.TrimRight(found.Minor, "+"))
+	// KubernetesVersion returns the version of the API server, such as v1.37.1.
+	KubernetesVersion(ctx context.Context) (string, error)
 }
 
 // kubernetesVersion returns the version of the cluster; nil if it is not known, which lint can do without.
@@ -95,5 +84,9 @@ func (t *tool) kubernetesVersion(ctx context.Context) *version.Version {
 	if err != nil {
 		return nil
 	}
-	return found
+	parsed, err := version.ParseGeneric(found)
+	if err != nil {
+		return nil
+	}
+	return parsed
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/version"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
@@ -77,9 +76,7 @@ type clusterSource struct {
 	missing    bool
 }
 
-func (s *clusterSource) KubernetesVersion(context.Context) (*version.Version, error) {
-	return version.ParseGeneric(s.kubernetes)
-}
+func (s *clusterSource) KubernetesVersion(context.Context) (string, error) { return s.kubernetes, nil }
 
 func (s *clusterSource) List(ctx context.Context, namespace string) ([]*snapshot.Sequence, []string, error) {
 	if s.missing {

@@ -67,6 +67,7 @@ func (r Report) Wrong() int {
 func (r Report) Print(out io.Writer, style text.Style) {
 	colours := map[State]text.Colour{OK: text.Good, Note: text.Active, Unknown: text.Active, Wrong: text.Bad}
 	table := text.NewTable("CHECK", "STATE", "RESULT")
+	table.Whole = true // what is wrong must be readable
 	for _, line := range r {
 		table.Add(text.Cell{Text: line.Check}, text.Cell{Text: string(line.State), Colour: colours[line.State]}, text.Cell{Text: line.Says})
 		if line.Fix != "" {
