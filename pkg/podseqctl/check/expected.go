@@ -28,6 +28,9 @@ func (f *facts) expectedPolicies() ([]policy, error) {
 		if f.kinds["deploymentcoordinations"].served {
 			directories = append(directories, "policies/deploymentcoordination")
 		}
+		if f.isLite() {
+			directories = append(directories, "policies/gating")
+		}
 		if !f.isLite() && !f.isDefault() {
 			directories = append(directories, "policies/routing", "policies/opt-in")
 		}
