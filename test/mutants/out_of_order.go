@@ -1,0 +1,28 @@
+package main
+
+// ofStarts are about pods that started before their sequence existed.
+func ofStarts() []mutant {
+	const file = "pkg/sequence/outoforder.go"
+	return []mutant{
+		{file, "!bound.After(created) && ", "",
+			"a pod that was bound after its sequence was created started before it", engine, ""},
+		{file, " && !bound.Before(created.Add(-oneInstallation))", "",
+			"a pod that was bound long before its sequence was created is judged", engine, ""},
+		{file, "at.never || at.time.After(p.BoundAt.Time())", "at.never",
+			"a group that became ready after the pod was bound was ready before", engine, ""},
+		{file, "ready.Add(g.Wait)", "ready",
+			"a group was passed before its wait was over", engine, ""},
+		{file, "case s.object.Status.ObservedGeneration < 1:", "case s.object.Status.StartedOutOfOrder == nil:",
+			"pods are judged again after each restart", engine, ""},
+		{file, "is && k.mayHaveStartedEarly(p, m) && slices.Contains(names, s.nameOf(p))", "is && slices.Contains(names, s.nameOf(p))",
+			"a pod that takes the place of one that started too early started too early", engine, ""},
+		{file, "gone || !is || ", "!is || ",
+			"a pod that is created again under the same name started too early", engine, ""},
+		{"pkg/sequence/reach.go", "\ts.outOfOrder.judges = false", "\t_ = s.outOfOrder.judges",
+			"pods of namespaces that come to be selected later are judged", engine, ""},
+		{specPath + "definition.go", " || hash == s.Groups[group].Hash", " && hash != \"\"",
+			"pods that the same sequence released before it was created again started too early", engine, ""},
+		{controllers + "podsequence/events.go", "before.StartedOutOfOrder != nil || ", "",
+			"pods that started too early are told of with each status", statuses, ""},
+	}
+}
