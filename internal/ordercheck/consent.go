@@ -20,19 +20,22 @@ type namespaceFacts struct {
 	allows string
 	labels labels.Set
 	going  bool // it is being deleted, and with it all that is in it
+	// required reports that pods of our scheduler require a sequence there.
+	required bool
 }
 
 func factsOfNamespace(namespace *corev1.Namespace) facts {
 	return &namespaceFacts{
 		stamp: newestStamp(namespace), name: namespace.Name,
 		allows: namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation], labels: namespace.Labels,
-		going: namespace.DeletionTimestamp != nil,
+		going:    namespace.DeletionTimestamp != nil,
+		required: namespace.Annotations[v1alpha1.RequireSequenceAnnotation] == v1alpha1.RequireSequence,
 	}
 }
 
 func (f *namespaceFacts) says(other facts) bool {
 	o, ok := other.(*namespaceFacts)
-	return ok && f.allows == o.allows && f.going == o.going && maps.Equal(f.labels, o.labels)
+	return ok && f.allows == o.allows && f.going == o.going && f.required == o.required && maps.Equal(f.labels, o.labels)
 }
 
 func (f *namespaceFacts) as(e event) event {
@@ -103,6 +106,7 @@ func (j *judge) refuse(f *sequenceFacts, e event) {
 	r := &refused{sequenceFacts: f, since: e.arrived}
 	if i := slices.IndexFunc(j.inForce, func(v *version) bool { return v.uid == f.uid }); i >= 0 {
 		r.was = j.inForce[i]
+		j.world.retire(r.was, e)
 		j.inForce = slices.Delete(j.inForce, i, i+1)
 	}
 	j.refused = append(j.refused, r)
@@ -140,6 +144,7 @@ func (j *judge) readmit(e event) bool {
 // consult takes in what a namespace allows now, and which labels it has.
 func (j *judge) consult(e event) {
 	j.world.putNamespace(e.home, e.deleted)
+	j.world.requirements.putNamespace(e)
 	j.relabel(e)
 	of := func(f *sequenceFacts) event {
 		e := e

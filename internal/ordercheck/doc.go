@@ -7,7 +7,7 @@
 //
 // The referee reads the cluster's etcd and not its API server: etcd has all changes of all kinds in one order, that of
 // their resource versions, and still has them when the API server has been killed and has forgotten them (package
-// revisions). It records every change of pods, workloads, nodes, namespaces and PodSequences and replays them in that order. At each
+// revisions). It records every change of pods, workloads, nodes, namespaces, PodSequences and their definition and replays them in that order. At each
 // resource version
 //
 //   - a pod is a member of the first group of a sequence that names or selects it; terminating pods are no members. A group of a
@@ -33,6 +33,12 @@
 // its own was neither passed nor skipped, or whose group a suspended sequence had not released. Governed are pods of our schedulers, and pods
 // of others that lost the sequence's gate while it was in force. Across the cluster one of the latter is fine, too, if it was
 // released in order when it lost the gate: after that nobody can hold it.
+//
+// A pod may also require a sequence. Its label (v1alpha1.SequenceLabel) names a PodSequence of its namespace; or the namespace requires one
+// (v1alpha1.RequireSequenceAnnotation) of all pods of our schedulers. A violation is a pod of our schedulers that was bound while there was no
+// such PodSequence, or no sequence in force that had the pod, and a pod that was bound after it lost the last of our gates while there was no
+// PodSequence of the name on its label. Nothing is required while the kind PodSequence is not installed, nor of the programs of PodSequence,
+// nor of a pod that was created with its node.
 //
 // By BootstrapOnly the pass of a group holds permanently while it and the groups ahead of it are defined as they were; an edit
 // that is taken back restores it. A group with skip is passed as any other, and nobody waits for it meanwhile; when the skip is
@@ -72,6 +78,9 @@
 // 2 s of a suspension counts as released before it. A scheduler that was stopped (SIGSTOP) does afterwards what it had
 // decided before: whoever stops one tells the referee (Referee.SchedulerStopped), and these 2 s reach back to the stop.
 // In the same way an API server that lags (Referee.Lagged) adds as much to these 2 s, as long as it serves a program of ours.
+//
+// A pod that is older than the moment in which the sequence that it requires went away, or in which it came to require one, may be bound or lose
+// its gate within 2 s of that moment.
 //
 // A pod of another scheduler cannot be held without its gate. One that is older than a sequence, or than an edit, and lost its
 // gate within 2 s after that appeared, is a violation like any other, but is marked (Violation.Raced): two writers have no

@@ -44,7 +44,7 @@ func (h History) sinceStart() int {
 	return sort.Search(len(h.events), func(i int) bool { return h.events[i].revision > h.start })
 }
 
-// event is a change of one object: pod, sequence, workload, node or home is set.
+// event is a change of one object: pod, sequence, workload, node, home or definition is set.
 type event struct {
 	revision revision
 	// arrived is when the referee heard of it, so it happened no later.
@@ -58,6 +58,8 @@ type event struct {
 	workload *workloadFacts
 	node     *nodeFacts
 	home     *namespaceFacts // a namespace
+	// definition is of a kind of custom resource.
+	definition *definitionFacts
 }
 
 // namespace is the one whose pods the event is about; that of a node and of a ClusterPodSequence is none.

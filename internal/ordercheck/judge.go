@@ -90,7 +90,7 @@ func (j *judge) leavesOut(e event) bool {
 
 func (j *judge) count(e event) {
 	switch {
-	case e.node != nil || e.home != nil:
+	case e.node != nil || e.home != nil || e.definition != nil:
 	case e.sequence != nil && j.concernsPodsOf(e.sequence), e.sequence == nil && j.concerns(e.namespace()):
 		j.verdict.Events++
 	}
@@ -115,8 +115,12 @@ func (j *judge) recall(e event) {
 		j.world.putNode(e.node, e.deleted)
 	case e.home != nil:
 		j.world.putNamespace(e.home, e.deleted)
+		j.world.requirements.putNamespace(e)
+	case e.definition != nil:
+		j.world.putDefinition(e)
 	default:
-		j.end(e.sequence)
+		j.world.putSequence(e)
+		j.end(e)
 		if !e.deleted {
 			j.inForce = append(j.inForce, &version{sequenceFacts: e.sequence})
 		}
@@ -160,9 +164,13 @@ func (j *judge) replay(e event) {
 		j.follow(e, func(v *version) { v.followNode(was, j.world, e) })
 	case e.home != nil:
 		j.consult(e)
+	case e.definition != nil:
+		j.world.putDefinition(e)
 	case e.deleted:
-		j.end(e.sequence)
+		j.world.putSequence(e)
+		j.end(e)
 	default:
+		j.world.putSequence(e)
 		j.bringIntoForce(e)
 	}
 }
@@ -178,8 +186,9 @@ func (j *judge) replayPod(e event) {
 		// Before anyone follows: a release or a binding must be justified by what was so before it.
 		b := newBinding(p, e, was)
 		j.noteLift(was, b)
+		j.noteEarlyRelease(was, b)
 		if bound {
-			j.judgeBinding(b)
+			j.judgeBinding(b, was)
 		}
 	}
 	j.follow(e, func(v *version) { v.followPod(was, j.world, e) })
@@ -211,8 +220,14 @@ func (j *judge) follow(e event, take func(*version)) {
 }
 
 // end takes a sequence out of force; another of the same name is another sequence.
-func (j *judge) end(f *sequenceFacts) {
-	j.inForce = slices.DeleteFunc(j.inForce, func(v *version) bool { return v.uid == f.uid })
+func (j *judge) end(e event) {
+	f := e.sequence
+	j.inForce = slices.DeleteFunc(j.inForce, func(v *version) bool {
+		if v.uid == f.uid {
+			j.world.retire(v, e)
+		}
+		return v.uid == f.uid
+	})
 	j.refused = slices.DeleteFunc(j.refused, func(r *refused) bool { return r.uid == f.uid })
 }
 
@@ -229,6 +244,7 @@ func (j *judge) bringIntoForce(e event) {
 			continue
 		}
 		if v.generation != e.sequence.generation {
+			j.world.retire(v, e)
 			j.inForce[i] = v.succeed(e.sequence, j.world, e)
 			j.meet(j.inForce[i])
 		}
@@ -260,9 +276,9 @@ func (j *judge) own(v *version) {
 	v.assumed = 0
 }
 
-// judgeBinding asks the leave of every sequence that holds the pod.
-func (j *judge) judgeBinding(b binding) {
-	judged, excused, early := false, false, false
+// judgeBinding asks every sequence that holds the pod whether it may be bound. was is what the pod was before, nil if it is new.
+func (j *judge) judgeBinding(b binding, was *podFacts) {
+	judged, excused, early := j.judgeRequirements(b, was)
 	for _, v := range j.inForce {
 		group, ok := v.groupOf(b.podFacts)
 		if !ok || b.terminating || v.dryRun || !v.governs(b.pod) {

@@ -20,7 +20,7 @@ import (
 // TestJudgeAgreesWithItsRuleReadAloud replays random histories in the dumbest way there is: at every resource version
 // it looks at the whole world anew. Races and edits are left to the tables; every pod carries the gate, so none is excused.
 func TestJudgeAgreesWithItsRuleReadAloud(t *testing.T) {
-	early, fine, earlyAcross := 0, 0, 0
+	early, fine, earlyAcross, lacking := 0, 0, 0, 0
 	for seed := range uint64(2000) {
 		history := tell(randomSteps(rand.New(rand.NewPCG(seed, 0)))...)
 		var got []string
@@ -28,6 +28,9 @@ func TestJudgeAgreesWithItsRuleReadAloud(t *testing.T) {
 			got = append(got, violation.ResourceVersion+" "+violation.Sequence)
 			if violation.Kind == v1alpha1.ClusterPodSequenceKind.Kind {
 				earlyAcross++
+			}
+			if violation.Group.Name == "" {
+				lacking++
 			}
 		}
 		want, bindings := readAloud(history)
@@ -37,6 +40,7 @@ func TestJudgeAgreesWithItsRuleReadAloud(t *testing.T) {
 	}
 	assert.Greater(t, early, 500, "the histories must have something to find")
 	assert.Greater(t, earlyAcross, 200, "the histories must have something to find across namespaces")
+	assert.Greater(t, lacking, 200, "the histories must have pods that lack the sequence that they require")
 	assert.Greater(t, fine, 500, "the histories must have something to leave alone")
 }
 
@@ -97,30 +101,36 @@ func randomSteps(random *rand.Rand) []step {
 		randomGraph(random, all)
 	}
 	relabel := func() step {
-		return namespaceWith([]string{testNamespace, far}[random.IntN(2)], "team", []string{"x", "y"}[random.IntN(2)])
+		space, team, required := []string{testNamespace, far}[random.IntN(2)], []string{"x", "y"}[random.IntN(2)], random.IntN(6) == 0
+		return namespaceThat(space, required, "team", team)
 	}
+	named := []podEdit{func(*corev1.Pod) {}, func(*corev1.Pod) {}, func(*corev1.Pod) {}, naming("one"), naming("late"), naming("never")}
 	steps := []step{
+		[]step{installed, installed, defined}[random.IntN(3)],
 		relabel(), relabel(),
 		order("one", groups[:2+first]...),
 		order("two", append(groups[first:], graph)...),
 		across("three", append(placed[:3+random.IntN(4)], graphAcross)...),
 	}
-	for range 60 {
+	for i := range 60 {
 		space, letter := testNamespace, "p"
 		if random.IntN(3) == 0 {
 			space, letter = far, "q"
 		}
 		name := fmt.Sprintf("%s-%d", letter, random.IntN(7))
-		label := labelled("tier", []string{"a", "b", "c"}[random.IntN(3)])
+		label, names := alsoLabelled("tier", []string{"a", "b", "c"}[random.IntN(3)]), named[random.IntN(len(named))]
 		owned := func(*corev1.Pod) {}
 		if random.IntN(2) == 0 {
 			owned = of([]string{letter + "-set-0", letter + "-set-1", letter, "unknown"}[random.IntN(4)])
 		}
-		roll, replicas := random.IntN(16), int32(random.IntN(3))
+		roll, replicas := random.IntN(17), int32(random.IntN(3))
 		relabelled := relabel()
 		steps = append(steps, inside(space, func(s *story) {
 			_, exists := s.pods[name]
+			_, known := s.sequences["late"]
 			switch {
+			case roll == 16 && !known && i > 30:
+				order("late", withLabel("tier", "nobody"))(s)
 			case roll == 15:
 				statefulSet(letter, []string{"a", "b"}[replicas%2], replicas+1, goingOut)(s)
 			case roll == 14:
@@ -133,7 +143,7 @@ func randomSteps(random *rand.Rand) []step {
 			case roll == 11:
 				ownReplicaSet(fmt.Sprintf("%s-set-%d", letter, replicas%2), []string{"a", "b"}[replicas%2], replicas)(s)
 			case !exists:
-				create(name, gated, label, owned, ours)(s)
+				create(name, gated, label, names, owned, ours)(s)
 			case roll < 2:
 				bind(name)(s)
 			case roll < 6:
@@ -148,6 +158,7 @@ func randomSteps(random *rand.Rand) []step {
 				edit(name, failed)(s)
 			default:
 				edit(name, label)(s)
+				passing(3 * time.Second)(s) // likewise
 			}
 		}))
 	}
@@ -162,13 +173,16 @@ type aloud struct {
 	passed    map[string]sets.Set[int]
 	// lost has, by sequence, the pods without a controller that failed and were deleted while it selected them.
 	lost map[string]map[types.NamespacedName]*podFacts
+	// installed says that the kind is, requiring which namespaces require a sequence.
+	installed bool
+	requiring sets.Set[string]
 }
 
 // readAloud returns "resource version, sequence" for each violation, and how many questions it asked.
 func readAloud(history History) (violations []string, asked int) {
 	w := aloud{
 		map[types.NamespacedName]*podFacts{}, map[types.UID]*workloadFacts{}, map[string]labels.Set{}, map[string]sets.Set[int]{},
-		map[string]map[types.NamespacedName]*podFacts{},
+		map[string]map[types.NamespacedName]*podFacts{}, false, sets.New[string](),
 	}
 	var sequences []*sequenceFacts
 	for _, e := range history.events {
@@ -181,8 +195,13 @@ func readAloud(history History) (violations []string, asked int) {
 			delete(w.workloads, e.workload.uid)
 		case e.workload != nil:
 			w.workloads[e.workload.uid] = e.workload
+		case e.definition != nil:
+			w.installed = e.definition.installed
 		case e.home != nil:
 			w.spaces[e.home.name] = e.home.labels
+			if w.requiring.Delete(e.home.name); e.home.required {
+				w.requiring.Insert(e.home.name)
+			}
 			for _, s := range sequences {
 				for name, p := range w.lost[s.Name] {
 					if w.lostFrom(s, p) < 0 {
@@ -194,6 +213,12 @@ func readAloud(history History) (violations []string, asked int) {
 			w.lose(sequences, e)
 			before := w.pods[e.pod.NamespacedName]
 			bound := e.pod.node != "" && (before == nil || before.node == "") && !e.deleted && !e.pod.terminating
+			for _, missing := range w.lacks(sequences, e.pod) {
+				if bound && before != nil {
+					asked++
+					violations = append(violations, e.revision.String()+" "+missing)
+				}
+			}
 			for _, s := range sequences {
 				group := w.groupOf(s, e.pod)
 				if !bound || group < 0 || s.dryRun {
@@ -218,6 +243,23 @@ func readAloud(history History) (violations []string, asked int) {
 		}
 	}
 	return violations, asked
+}
+
+// lacks names what requires a sequence that is not there: the sequence itself, or the namespace.
+func (w aloud) lacks(sequences []*sequenceFacts, p *podFacts) (missing []string) {
+	if !w.installed || oursAloud(p.Namespace, p.labels) {
+		return nil
+	}
+	name := p.labels[v1alpha1.SequenceLabel]
+	named := slices.ContainsFunc(sequences, func(s *sequenceFacts) bool { return s.String() == p.Namespace+"/"+name })
+	if name != "" && !named {
+		missing = append(missing, p.Namespace+"/"+name)
+	}
+	has := slices.ContainsFunc(sequences, func(s *sequenceFacts) bool { return w.groupOf(s, p) >= 0 })
+	if w.requiring.Has(p.Namespace) && !has {
+		missing = append(missing, p.Namespace)
+	}
+	return missing
 }
 
 // lose notes a pod that failed and goes, and ends that when there is another one of its name.

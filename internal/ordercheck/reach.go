@@ -45,6 +45,7 @@ func (j *judge) relabel(e event) {
 		case e.deleted:
 			delete(v.reach, name) // with all that was in it
 		case !slices.Equal(in, v.sequenceFacts.groupsIn(name, e.home.labels)):
+			j.world.retire(v, e)
 			j.inForce[i] = v.succeed(v.sequenceFacts, j.world, e)
 			j.meet(j.inForce[i])
 		}

@@ -14,6 +14,7 @@ import (
 var kinds = []revisions.Kind[facts]{
 	revisions.KindOf("pods", factsOfPod),
 	revisions.KindOf("namespaces", factsOfNamespace),
+	revisions.KindOf("apiextensions.k8s.io/customresourcedefinitions", readDefinition),
 	revisions.KindOf("minions", factsOfNode), // as nodes were called in the beginning
 	revisions.KindOf("deployments", factsOfDeployment),
 	revisions.KindOf("replicasets", factsOfReplicaSet),

@@ -113,6 +113,13 @@ func TestRefereeReadsEveryKindWhereTheAPIServerStoresIt(t *testing.T) {
 		assert.Equal(t, []string{"far"}, across.groups[0].home.names)
 		assert.Equal(t, []string{}, across.groups[0].dependsOn)
 	}
+	definition, err := definitionOf("podsequences.scheduling.example.com", true).MarshalJSON()
+	require.NoError(t, err)
+	etcd.PutRaw("/registry/apiextensions.k8s.io/customresourcedefinitions/podsequences.scheduling.example.com", string(definition))
+	events = ref.History(t.Context()).events
+	if read := events[len(events)-1].definition; assert.NotNil(t, read) {
+		assert.True(t, read.installed)
+	}
 	assert.Empty(t, ref.Verdict(t.Context()).Incomplete)
 }
 

@@ -27,16 +27,16 @@ type Violation struct {
 	ResourceVersion string `json:"resourceVersion"`
 	// Time is when the referee saw the binding.
 	Time time.Time `json:"time"`
-	// Kind is PodSequence or ClusterPodSequence.
+	// Kind is PodSequence or ClusterPodSequence, or Namespace if that requires a sequence and none has the pod.
 	Kind string `json:"kind"`
-	// Sequence is the one that should have held it: namespace/name, or the name of a ClusterPodSequence.
+	// Sequence is the one that should have held it: namespace/name, or the name of a ClusterPodSequence or Namespace.
 	Sequence string `json:"sequence"`
-	// Group is the group the pod belongs to.
-	Group Group `json:"group"`
+	// Group is the group the pod belongs to; none if it is in no group, but requires a sequence that does not exist.
+	Group Group `json:"group,omitzero"`
 	// Awaited is the first group ahead of it that had not been passed; its own group if a suspended sequence had not
-	// released it.
-	Awaited Group `json:"awaited"`
-	// Reason says what the awaited group lacked.
+	// released it; none if Group is none.
+	Awaited Group `json:"awaited,omitzero"`
+	// Reason says what the awaited group lacked, or which sequence did not exist.
 	Reason string `json:"reason"`
 	// Raced says that the pod, of another scheduler than ours, is older than what the sequence says and lost its gate within 2 s of
 	// that. Nobody can lift a gate and see in the same moment that no sequence has just come.
@@ -59,6 +59,10 @@ type Group struct {
 
 // String returns the violation as a sentence.
 func (v Violation) String() string {
+	if v.Group.Name == "" {
+		return fmt.Sprintf("pod %s was bound to node %s at %s (resource version %s), but %s",
+			v.Pod, v.Node, v.Time.Format("15:04:05.000"), v.ResourceVersion, v.Reason)
+	}
 	return fmt.Sprintf("pod %s was bound to node %s at %s (resource version %s), but it is in group %s of %s %s, %s: %s",
 		v.Pod, v.Node, v.Time.Format("15:04:05.000"), v.ResourceVersion, v.Group.label, v.Kind, v.Sequence, v.charge, v.Reason)
 }

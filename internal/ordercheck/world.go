@@ -1,16 +1,20 @@
 package ordercheck
 
 import (
+	"maps"
 	"math"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // world is everything as of one resource version, and what has to be remembered of it.
 type world struct {
+	requirements
 	byNamespace map[string]*namespace
 	nodes       map[string]*nodeFacts
 	allows      map[string]string              // by namespace, whose sequences it lets hold its pods
@@ -46,6 +50,10 @@ type pod struct {
 	readySeen time.Time // the earliest that it can have turned ready; zero when it is not
 	// unreadySeen is when it was last seen not to be ready, at the earliest.
 	unreadySeen time.Time
+	// labelledSince is since when it has had its labels, namesSince since when that which names a PodSequence.
+	labelledSince, namesSince moment
+	// releasedLacking is what it lacked when it lost our gates.
+	releasedLacking *lack
 }
 
 // never is later than any revision.
@@ -59,13 +67,14 @@ type lift struct {
 
 func newWorld() *world {
 	return &world{
-		byNamespace: map[string]*namespace{},
-		nodes:       map[string]*nodeFacts{},
-		allows:      map[string]string{},
-		labels:      map[string]labels.Set{},
-		going:       sets.New[string](),
-		seen:        sets.New[types.NamespacedName](),
-		wasReady:    sets.New[types.NamespacedName](),
+		requirements: newRequirements(),
+		byNamespace:  map[string]*namespace{},
+		nodes:        map[string]*nodeFacts{},
+		allows:       map[string]string{},
+		labels:       map[string]labels.Set{},
+		going:        sets.New[string](),
+		seen:         sets.New[types.NamespacedName](),
+		wasReady:     sets.New[types.NamespacedName](),
 	}
 }
 
@@ -118,6 +127,7 @@ func (w *world) put(e event) (p *pod, bound bool) {
 			p.readySeen = earlier(told, e.earliest)
 		}
 	}
+	p.noteLabels(f, e)
 	p.podFacts = f
 	if len(f.gates) > 0 {
 		p.ungated = never
@@ -193,4 +203,15 @@ func (w *world) putNode(f *nodeFacts, deleted bool) {
 		return
 	}
 	w.nodes[f.node.Name] = f
+}
+
+// noteLabels notes since when the pod has the labels that it has now.
+func (p *pod) noteLabels(f *podFacts, e event) {
+	isNew := p.uid != f.uid
+	if isNew || !maps.Equal(p.labels, f.labels) {
+		p.labelledSince = momentOf(e)
+	}
+	if isNew || p.labels[v1alpha1.SequenceLabel] != f.labels[v1alpha1.SequenceLabel] {
+		p.namesSince = momentOf(e)
+	}
 }
