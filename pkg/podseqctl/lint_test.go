@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
@@ -80,7 +79,7 @@ func (s *clusterSource) KubernetesVersion(context.Context) (string, error) { ret
 
 func (s *clusterSource) List(ctx context.Context, namespace string) ([]*snapshot.Sequence, []string, error) {
 	if s.missing {
-		return nil, nil, listError("PodSequences", namespace, apierrors.NewNotFound(v1alpha1.PodSequenceResource.GroupResource(), ""))
+		return nil, nil, listError("PodSequences", namespace, &snapshot.NotInstalledError{Resource: v1alpha1.PodSequenceResource})
 	}
 	return s.fakeSource.List(ctx, namespace)
 }
@@ -88,7 +87,7 @@ func (s *clusterSource) List(ctx context.Context, namespace string) ([]*snapshot
 // Where the kinds are not installed there is nothing to check, and no errors would be a false answer.
 func TestLintOfAClusterWithoutTheKindsFails(t *testing.T) {
 	output := run(&clusterSource{fakeSource: parse(t, ""), missing: true}, []string{"lint"})
-	assert.Equal(t, "error: list PodSequences: the kind is not installed in this cluster: install PodSequence first (make install)\n", output)
+	assert.Equal(t, "error: "+(&snapshot.NotInstalledError{Resource: v1alpha1.PodSequenceResource}).Error()+"\n", output)
 }
 
 // Before Kubernetes 1.36 no policy gives pods with the label to podsequence-scheduler.
