@@ -27,9 +27,9 @@ func newDemoCommand(s *settings) *cobra.Command {
 		Short: "Start pods in order on a fresh cluster, and let a referee judge the order",
 		Long: `Start pods in order on a fresh cluster, and let a referee judge the order.
 
-Act one is a shop of three tiers. The database is two pods by name, with scheduling gates. The application is a Deployment
-by label, without gates. The frontend is a pod with a gate, written for the cluster's own scheduler; an admission policy of
-PodSequence gives it to podsequence-scheduler. While the application waits, "kubectl podseq why" says what it waits for.
+Act one is a shop of three tiers. The database is two pods by name, the application a Deployment, the frontend a pod. All
+name the PodSequence of the shop by a label and nothing else, so they wait for it although it is created last; an admission
+policy gives them to podsequence-scheduler. While the application waits, "kubectl podseq why" says what it waits for.
 
 Act two is a storage driver on each of five nodes, and an application. Its pods go to a node when the driver is ready
 there. On one node the driver never becomes ready, and no pod goes there.
@@ -88,7 +88,7 @@ func demo(ctx context.Context, out io.Writer, s *settings, keep bool) (err error
 	}
 	defer referee.Stop()
 
-	fmt.Fprintln(out, "Act one, across the cluster: PodSequence, database, application and frontend of a shop, all at once")
+	fmt.Fprintln(out, "Act one, across the cluster: database, application and frontend of a shop, and then the PodSequence")
 	if err := playShop(ctx, out, cluster); err != nil {
 		return err
 	}
