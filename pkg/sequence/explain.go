@@ -34,7 +34,7 @@ func (e *Engine) Places(object *corev1.Pod) []Place {
 		alone.setMemberships([]membership{m})
 		places = append(places, Place{
 			Sequence: m.sequence.Key, Group: m.group, Decision: e.decision(&alone),
-			Governed: e.settings.isOurs(p) || p.HasGate(m.sequence.Gate),
+			Governed: e.settings.governs(p, m.sequence),
 		})
 	}
 	slices.SortFunc(places, func(a, b Place) int {

@@ -180,7 +180,7 @@ func (set *settings) ungoverned(s *sequence) (spec.Problem, bool) {
 			}
 			for p := range d.peek(i).members {
 				_, _, proven := p.provenGroup(s) // it was held, and released in its turn
-				if !proven && !set.isOurs(p) && !p.HasGate(s.Gate) {
+				if !proven && !set.governs(p, s) {
 					names = append(names, s.nameOf(p))
 				}
 			}

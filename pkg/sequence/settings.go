@@ -37,6 +37,12 @@ func newSettings(config Config) settings {
 // isOurs reports whether our scheduler places the pod.
 func (set *settings) isOurs(p *pod) bool { return set.schedulerNames.Has(p.SchedulerName) }
 
+// governs reports whether a sequence can hold the pod: our scheduler places it, or it carries the gate of the sequence, or the gate
+// that it was given because it names a PodSequence.
+func (set *settings) governs(p *pod, s *sequence) bool {
+	return set.isOurs(p) || p.HasGate(s.Gate) || (spec.NamedSequence(&p.Labels) != "" && p.HasGate(v1alpha1.DefaultSchedulingGateName))
+}
+
 // IsOwn reports whether the pod belongs to PodSequence itself: nothing holds it.
 func (c *Config) IsOwn(pod *corev1.Pod) bool {
 	return spec.IsOwn(c.InstallationNamespace, pod.Namespace, labels.Set(pod.Labels))

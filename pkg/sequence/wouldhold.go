@@ -58,7 +58,10 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	if ns := e.namespaces[object.Namespace]; ns != nil {
 		p.setMemberships(ns.place(p))
 	}
-	switch missing := e.published.existing.missing(p, &e.settings); missing {
+	named := spec.NamedSequence(&p.Labels) != ""
+	join := e.published.existing.join(p, len(p.memberships()) > 0, &e.settings)
+	join.Gated = join.Gated || named // a policy gives the pod our scheduler, or the gate
+	switch missing := join.Missing(); missing {
 	case spec.NamedMissing:
 		return Hold{Sequence: types.NamespacedName{Namespace: p.Namespace, Name: spec.NamedSequence(&p.Labels)}, Missing: missing}
 	case spec.AnyMissing:
@@ -67,7 +70,7 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	var holding *membership
 	for i := range p.memberships() {
 		m := &p.memberships()[i]
-		governed := e.settings.isOurs(p) || p.HasGate(m.sequence.Gate)
+		governed := named || e.settings.governs(p, m.sequence)
 		if governed && m.blocked() && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
 			holding = m
 		}

@@ -13,6 +13,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // tiers is a sequence of the pods labelled app=db and app=api.
@@ -69,6 +70,18 @@ func TestWouldHold(t *testing.T) {
 		},
 		"a pod of another scheduler without a gate cannot be held": {
 			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("api").SchedulerName("default-scheduler"),
+		},
+		"a pod with the label is given our scheduler, or the gate": {
+			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) },
+			pod:   podToCome("api").SchedulerName("default-scheduler").Label(v1alpha1.SequenceLabel, "shop"), want: shop,
+		},
+		"a pod whose label names a sequence that does not exist": {
+			given: func(answering) {}, pod: podToCome("api").SchedulerName("default-scheduler").Label(v1alpha1.SequenceLabel, "shop"),
+			want: Hold{Sequence: shopKey, Missing: spec.NamedMissing},
+		},
+		"a pod of a namespace that requires a sequence, and has none": {
+			given: func(e answering) { e.ApplyNamespace(requiring("true", "1")) }, pod: podToCome("api"),
+			want: Hold{Sequence: types.NamespacedName{Namespace: oracleNamespace}, Missing: spec.AnyMissing},
 		},
 		"a pod of another scheduler is held by its gate": {
 			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) },

@@ -49,6 +49,7 @@ func TestPodsWithTheLabelAreRouted(t *testing.T) {
 		"with the label, and the default scheduler":    {s.labelled("pod").SchedulerName(corev1.DefaultSchedulerName), ourScheduler},
 		"with the label, and a gate of others":         {s.labelled("pod").SchedulingGates([]string{foreignGate}), ourScheduler},
 		"with another label":                           {s.pod("pod").SchedulerName("").Label("tier", "db"), corev1.DefaultSchedulerName},
+		"with the label, but without a name":           {s.pod("pod").SchedulerName("").Label(v1alpha1.SequenceLabel, ""), corev1.DefaultSchedulerName},
 		"without labels":                               {s.pod("pod").SchedulerName(""), corev1.DefaultSchedulerName},
 		"of a scheduler that was chosen":               {s.labelled("pod").SchedulerName(stockScheduler), stockScheduler},
 		"with a node":                                  {s.labelled("pod").Node("node-0"), corev1.DefaultSchedulerName},
@@ -103,6 +104,7 @@ func TestLiteModeAddsTheGateToPodsWithTheLabel(t *testing.T) {
 		"with the label, and the gate":          {s.labelled("pod").SchedulingGates([]string{ourGate}), []string{ourGate}},
 		"with the label, and a gate of its own": {s.labelled("pod").SchedulingGates([]string{ownGate}), []string{ownGate}},
 		"with another label":                    {s.pod("pod").SchedulerName("").Label("tier", "db"), nil},
+		"with the label, but without a name":    {s.pod("pod").SchedulerName("").Label(v1alpha1.SequenceLabel, ""), nil},
 		"with a node":                           {s.labelled("pod").Node("node-0"), nil},
 		"of the namespace of the installation":  {s.inTheInstallation(s.labelled("pod")), nil},
 	} {
