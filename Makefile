@@ -115,7 +115,7 @@ build-kubectl-podseq: main := ./cmd/kubectl-podseq
 $(PROGRAMS:%=build-%): build-%:
 	@hack/with-progress.sh "building $*" $(GO) build -v -ldflags '$(ldflags)' -o $(BIN)/$* $(main)
 
-# For test/deployment, which installs the charts with it.
+# For test/deployment, which installs the charts with it, and for test/integration/installs, which installs applications.
 .PHONY: build-helm
 build-helm:
 	@hack/with-progress.sh "building helm" $(GO) -C hack/charts build -v -o '$(CURDIR)/$(BIN)/helm' helm.sh/helm/v4/cmd/helm
