@@ -62,12 +62,20 @@ func (h Hold) String() string {
 		parts = append(parts, "schedulerName "+h.Scheduler)
 	}
 	if h.Gates != "" {
-		parts = append(parts, "gate "+strings.ReplaceAll(h.Gates, ",", ", "))
+		parts = append(parts, "gate "+strings.Join(h.GateNames(), ", "))
 	}
 	if h.Sequence != "" {
 		parts = append(parts, "label "+v1alpha1.SequenceLabel)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// GateNames returns the gates of PodSequence.
+func (h Hold) GateNames() []string {
+	if h.Gates == "" {
+		return nil
+	}
+	return strings.Split(h.Gates, ",")
 }
 
 // Patch returns the strategic merge patch of a pod or a pod template that removes the hold.
@@ -77,11 +85,11 @@ func (h Hold) Patch() map[string]any {
 	if h.Scheduler != "" {
 		spec["schedulerName"] = corev1.DefaultSchedulerName
 	}
-	if h.Gates != "" {
-		var gates []any
-		for gate := range strings.SplitSeq(h.Gates, ",") {
-			gates = append(gates, map[string]any{"$patch": "delete", "name": gate})
-		}
+	var gates []any
+	for _, gate := range h.GateNames() {
+		gates = append(gates, map[string]any{"$patch": "delete", "name": gate})
+	}
+	if len(gates) > 0 {
 		spec["schedulingGates"] = gates
 	}
 	if len(spec) > 0 {

@@ -89,7 +89,7 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 	flags.StringVar(&t.config.InstallationNamespace, "installation-namespace", t.config.InstallationNamespace,
 		"`namespace` where PodSequence itself runs")
 	command.AddCommand(t.newCheck(), t.newGet(), t.newWhy(), t.newTree(), t.newTimeline(), t.newLint())
-	command.AddCommand(t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip(), t.newVersion())
+	command.AddCommand(t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip(), t.newRelease(), t.newVersion())
 	return command
 }
 

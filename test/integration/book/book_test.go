@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,7 +69,7 @@ func TestTheCommandsOfTheBookWork(t *testing.T) {
 	assert.NotZero(t, verdict.Bindings)
 }
 
-// follow does what a page says.
+// follow does what a page says, and checks what comes of it.
 func follow(t *testing.T, page book.Page) {
 	bin, err := controlplane.FindBin()
 	require.NoError(t, err)
@@ -76,19 +77,36 @@ func follow(t *testing.T, page book.Page) {
 	require.NoError(t, err)
 	directory := t.TempDir()
 	commands := 0
-	for _, block := range page.Blocks {
-		if name := block.SaveAs(); name != "" {
-			require.NoError(t, os.WriteFile(filepath.Join(directory, name), []byte(block.Text), 0o600))
-			continue
+	wanted := maps.Clone(outcomes[page.File])
+	for _, section := range sectionsOf(page) {
+		want := wanted[section.heading]
+		delete(wanted, section.heading)
+		if want.from != "" {
+			startFrom(t, directory, want.from)
 		}
-		if block.Info != "sh" {
-			continue
+		ran := 0
+		for _, block := range section.blocks {
+			if name := block.SaveAs(); name != "" {
+				require.NoError(t, os.WriteFile(filepath.Join(directory, name), []byte(block.Text), 0o600))
+				continue
+			}
+			if block.Info != "sh" {
+				continue
+			}
+			ran++
+			script := fmt.Sprintf("set -euo pipefail; cd '%s'; PATH=\"$PATH:%s\"\n%s", directory, bin, block.Text)
+			output, err := shared.Shell(t, script)
+			require.NoError(t, err, "%s:%d\n%s\n%s", page.File, block.Number, block.Text, output)
+			t.Logf("%s:%d\n%s\n%s", page.File, block.Number, block.Text, output)
 		}
-		commands++
-		script := fmt.Sprintf("set -euo pipefail; cd '%s'; PATH=\"$PATH:%s\"\n%s", directory, bin, block.Text)
-		output, err := shared.Shell(t, script)
-		require.NoError(t, err, "%s:%d\n%s\n%s", page.File, block.Number, block.Text, output)
-		t.Logf("%s:%d\n%s\n%s", page.File, block.Number, block.Text, output)
+		commands += ran
+		if want.check != nil {
+			require.NotZero(t, ran, "section %q of %s has no commands", section.heading, page.File)
+			want.check(t)
+		} else if outcomes[page.File] != nil {
+			require.Zero(t, ran, "nothing checks what the commands of section %q of %s lead to: see outcomes", section.heading, page.File)
+		}
 	}
 	assert.NotZero(t, commands, "%s has no commands", page.File)
+	assert.Empty(t, wanted, "sections that %s does not have", page.File)
 }
