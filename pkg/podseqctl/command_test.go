@@ -52,6 +52,10 @@ kind: ClusterPodSequence
 metadata: {name: platform}
 spec: {podGroups: [{podSelector: {}, namespaces: [shop]}]}
 ---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+---
 apiVersion: v1
 kind: Pod
 metadata: {name: waiting}
@@ -69,6 +73,7 @@ spec: {nodeName: node-1}
 		"the groups of a sequence":          {args: "skip backend", want: "Database|Group 2"},
 		"nothing after the name":            {args: "tree backend", want: ""},
 		"the pods that wait":                {args: "why", want: "waiting"},
+		"the workloads":                     {args: "release", want: "deployment/web"},
 		"what a dry run may be":             {args: "suspend backend --dry-run", want: "none server"},
 		"the groups of a cluster sequence":  {args: "skip clusterpodsequence/platform", want: "Group 1"},
 		"nothing of a sequence that is not": {args: "skip nothing", want: ""},

@@ -86,7 +86,8 @@ func (r *Releaser) checkAdmission(
 	if o.DryRun != DryRunClient {
 		var again holds.Hold
 		// The API server may not know yet that the label of the namespace was removed just now.
-		err := wait.PollUntilContextTimeout(ctx, admissionInterval, min(o.Patience, admissionPatience), true, func(ctx context.Context) (bool, error) {
+		patience := min(o.Patience, admissionPatience)
+		err := wait.PollUntilContextTimeout(ctx, admissionInterval, patience, true, func(ctx context.Context) (bool, error) {
 			var err error
 			again, err = r.tryPod(ctx, world, w, hold)
 			return optsIn || again == (holds.Hold{}), err

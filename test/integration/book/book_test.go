@@ -69,12 +69,18 @@ func TestTheCommandsOfTheBookWork(t *testing.T) {
 	assert.NotZero(t, verdict.Bindings)
 }
 
-// follow does what a page says, and checks what comes of it.
-func follow(t *testing.T, page book.Page) {
+// pluginPath puts kubectl podseq on the PATH of a script.
+func pluginPath(t *testing.T) string {
+	t.Helper()
 	bin, err := controlplane.FindBin()
 	require.NoError(t, err)
 	bin, err = filepath.Abs(bin)
 	require.NoError(t, err)
+	return fmt.Sprintf("PATH=\"$PATH:%s\"\n", bin)
+}
+
+// follow does what a page says, and checks what comes of it.
+func follow(t *testing.T, page book.Page) {
 	directory := t.TempDir()
 	commands := 0
 	wanted := maps.Clone(outcomes[page.File])
@@ -94,7 +100,7 @@ func follow(t *testing.T, page book.Page) {
 				continue
 			}
 			ran++
-			script := fmt.Sprintf("set -euo pipefail; cd '%s'; PATH=\"$PATH:%s\"\n%s", directory, bin, block.Text)
+			script := fmt.Sprintf("set -euo pipefail; cd '%s'; %s\n%s", directory, pluginPath(t), block.Text)
 			output, err := shared.Shell(t, script)
 			require.NoError(t, err, "%s:%d\n%s\n%s", page.File, block.Number, block.Text, output)
 			t.Logf("%s:%d\n%s\n%s", page.File, block.Number, block.Text, output)

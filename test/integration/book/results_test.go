@@ -30,7 +30,7 @@ type outcome struct {
 // listed.
 var outcomes = map[string]map[string]outcome{
 	"docs/howto/break-glass.md": {
-		"Decide what is wrong":                  {check: func(*testing.T) {}}, // the commands only read
+		"Decide what is wrong":                  {check: checkSaysWhatRuns},
 		"Practise on the sandbox":               {check: nothingButTheDatabaseIsBound},
 		"Skip a group":                          {from: "night.yaml", check: everythingIsBound},
 		"Release everything":                    {from: "night.yaml", check: everythingIsBound},
@@ -63,6 +63,14 @@ func awaitTier(t *testing.T, tier string, is func(*corev1.Pod) bool) {
 		}
 		return nil
 	})
+}
+
+// checkSaysWhatRuns runs the command that the section shows as an example: it exits with 1 if any page has broken a sequence.
+func checkSaysWhatRuns(t *testing.T) {
+	output, _ := shared.Shell(t, pluginPath(t)+"kubectl podseq check")
+	for _, program := range []string{"podsequence-scheduler", "podsequence-controller"} {
+		assert.Contains(t, output, program)
+	}
 }
 
 func isBound(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
@@ -140,7 +148,8 @@ func sectionsOf(page book.Page) []section {
 // startFrom creates the namespace of a file anew, as a reader does who starts again.
 func startFrom(t *testing.T, directory, file string) {
 	t.Helper()
-	shared.MustShell(t, fmt.Sprintf("cd '%s'; kubectl delete namespace %s --ignore-not-found --timeout=5m; kubectl apply -f '%s'", directory, night, file))
+	shared.MustShell(t, fmt.Sprintf("kubectl delete namespace %s --ignore-not-found --timeout=5m", night))
+	shared.MustShell(t, fmt.Sprintf("cd '%s'; kubectl apply -f '%s'", directory, file))
 	awaitTier(t, "database", isBound)
 	nothingButTheDatabaseIsBound(t)
 }

@@ -128,7 +128,8 @@ func releaseStatefulSet(t *testing.T, n *night) {
 	output := n.release("statefulset/db")
 	assert.Regexp(t, `patched +statefulset/db +removed from the template: schedulerName podsequence-scheduler; `+
 		`gate podsequence.example.com/sequence-gate; label podsequence.example.com/sequence`, output)
-	assert.Contains(t, output, "statefulset/db rolls out the changed template. Watch it:\n    kubectl rollout status -n "+n.Namespace+" statefulset/db")
+	assert.Contains(t, output, "statefulset/db rolls out the changed template. Watch it:\n"+
+		"    kubectl rollout status -n "+n.Namespace+" statefulset/db")
 	n.awaitReleased("db", 2)
 	events := n.Events("db")
 	var notes []string
@@ -166,7 +167,9 @@ func releaseOnDelete(t *testing.T, n *night) {
 }
 
 func releaseDaemonSet(t *testing.T, n *night) {
-	n.Create(&appsv1.DaemonSet{ObjectMeta: n.Meta("agent"), Spec: appsv1.DaemonSetSpec{Selector: selecting("agent"), Template: heldTemplate("agent")}})
+	n.Create(&appsv1.DaemonSet{ObjectMeta: n.Meta("agent"), Spec: appsv1.DaemonSetSpec{
+		Selector: selecting("agent"), Template: heldTemplate("agent"),
+	}})
 	n.awaitPods("agent", 2, false)
 	output := n.release("daemonset/agent")
 	assert.Contains(t, output, "daemonset/agent rolls out the changed template.")
@@ -332,7 +335,8 @@ func mayOnlyLook(t *testing.T, n *night) {
 	stdout, stderr, err := n.Podseq("release", "statefulset/db", "--reason", "trying")
 	require.Error(t, err)
 	assert.Empty(t, stdout)
-	assert.Contains(t, stderr, "you may not patch statefulsets and delete pods in namespace "+n.Namespace+", so nothing was changed: ask for the role edit there")
+	assert.Contains(t, stderr, "you may not patch statefulsets and delete pods in namespace "+n.Namespace+
+		", so nothing was changed: ask for the role edit there")
 	_, stderr, err = n.Podseq("release", "statefulset/nothing", "--reason", "trying")
 	require.Error(t, err)
 	assert.Contains(t, stderr, "statefulset/nothing does not exist in namespace "+n.Namespace+": kubectl get statefulsets -n "+n.Namespace)
