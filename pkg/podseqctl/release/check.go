@@ -85,19 +85,19 @@ func (r *Releaser) checkAdmission(
 	optsIn := err == nil && namespace.Labels[optInLabel] == optIn
 	if o.DryRun != DryRunClient {
 		var again holds.Hold
-		// The API server may not know yet that the label of the namespace was removed just now.
+		// The API server may not know yet that the label of the namespace was removed just now. No request is cut off when time is up.
 		patience := min(o.Patience, admissionPatience)
-		err := wait.PollUntilContextTimeout(ctx, admissionInterval, patience, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, admissionInterval, patience, true, func(context.Context) (bool, error) {
 			var err error
 			again, err = r.tryPod(ctx, world, w, hold)
-			return optsIn || again == (holds.Hold{}), err
+			return optsIn || kept || again == (holds.Hold{}), err
 		})
 		switch {
 		case errors.Is(err, errTemplate):
 			return err
 		case err == nil && again == (holds.Hold{}):
 			return nil
-		case wait.Interrupted(err) && ctx.Err() == nil:
+		case err == nil && !optsIn, wait.Interrupted(err) && ctx.Err() == nil:
 			return heldAgain(w, again, kept)
 		}
 	}

@@ -172,7 +172,7 @@ func (r *Releaser) afterController(
 		return plan, nil
 	}
 	generation := world.Workload.GetGeneration()
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, o.Patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, o.Patience, true, func(context.Context) (bool, error) {
 		var err error
 		world, err = r.read(ctx, w)
 		return err == nil && world.Workload.GetGeneration() >= generation && isNoticed(world.Workload), err

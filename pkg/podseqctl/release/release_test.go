@@ -69,6 +69,9 @@ func (s *server) create(ctx context.Context, c client.WithWatch, object client.O
 
 // patch answers a dry run with the patched object, as an API server does.
 func patch(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	if _, limited := ctx.Deadline(); limited {
+		return errors.New("the request may be cut off in the middle")
+	}
 	if !slices.Contains(options, client.PatchOption(client.DryRunAll)) {
 		return c.Patch(ctx, object, patch, options...)
 	}
