@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -51,7 +52,26 @@ func (f *facts) expectOfPod(d *demands, pod *corev1.Pod) {
 	if pod.Spec.NodeName == "" && pod.Spec.SchedulerName == ourScheduler {
 		_, condition := scheduled(pod)
 		d.ask(condition != nil && condition.Message != "", "%s has no node, and nothing says why", name)
+		if named, exists := f.named(pod); named != "" && !exists {
+			says := "PodSequence " + pod.Namespace + "/" + named + ", which does not exist"
+			d.ask(condition != nil && strings.Contains(condition.Message, says), "%s does not say that it waits for %s", name, says)
+		}
 	}
+}
+
+// named is the PodSequence that a pod names, and whether there is one.
+func (f *facts) named(pod *corev1.Pod) (name string, exists bool) {
+	name = pod.Labels[v1alpha1.SequenceLabel]
+	exists = slices.ContainsFunc(f.sequences, func(s sequence) bool {
+		return s.kind == "PodSequence" && s.meta.Namespace == pod.Namespace && s.meta.Name == name
+	})
+	return name, exists
+}
+
+// requires reports whether pods of our scheduler need a sequence in a namespace.
+func (f *facts) requires(namespace string) bool {
+	n := f.namespaces[namespace]
+	return n != nil && n.Annotations[v1alpha1.RequireSequenceAnnotation] == v1alpha1.RequireSequence
 }
 
 func scheduled(pod *corev1.Pod) (bool, *corev1.PodCondition) {
@@ -69,6 +89,10 @@ func (f *facts) mayRun(pod *corev1.Pod) string {
 		return g.Name == v1alpha1.DefaultSchedulingGateName
 	})
 	governed := gated || pod.Spec.SchedulerName == ourScheduler
+	named, exists := f.named(pod)
+	if governed && named != "" && !exists {
+		return ""
+	}
 	matched := 0
 	var onNodes []*sequence
 	if governed {
@@ -92,8 +116,11 @@ func (f *facts) mayRun(pod *corev1.Pod) string {
 			}
 		}
 	}
-	if gated && matched == 0 {
+	if gated && matched == 0 && !exists {
 		return "" // nobody lifts the gate
+	}
+	if matched == 0 && pod.Spec.SchedulerName == ourScheduler && f.requires(pod.Namespace) {
+		return ""
 	}
 	for i := range f.nodes {
 		node := &f.nodes[i]

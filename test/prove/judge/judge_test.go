@@ -114,6 +114,20 @@ func deployment(replicas, readyReplicas int32) thing {
 	})
 }
 
+// naming has a pod name a PodSequence by its label.
+func naming(sequence string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Labels[v1alpha1.SequenceLabel] = sequence }
+}
+
+func saysThatOneIsMissing(p *corev1.Pod) {
+	p.Status.Conditions[0].Message = "waiting for PodSequence w-shop/other, which does not exist: create it"
+}
+
+// requiring has the namespace require a sequence.
+func requiring(all *[]client.Object) {
+	(*all)[0].SetAnnotations(map[string]string{v1alpha1.RequireSequenceAnnotation: v1alpha1.RequireSequence})
+}
+
 // broken is what the judge finds wrong with these things.
 func broken(t *testing.T, things ...thing) []string {
 	t.Helper()
@@ -129,19 +143,29 @@ func broken(t *testing.T, things ...thing) []string {
 
 func TestWhatMustBeSo(t *testing.T) {
 	const (
-		appWaits = "pod w-shop/app (UID uid) has no node, but all groups are ready that it waits for, in 1 sequences, and node n1 takes it"
-		dbWaits  = "pod w-shop/db (UID uid) has no node, but all groups are ready that it waits for, in 1 sequences, and node n1 takes it"
+		appWaits  = "pod w-shop/app (UID uid) has no node, but all groups are ready that it waits for, in 1 sequences, and node n1 takes it"
+		toolWaits = "pod w-shop/tool (UID uid) has no node, but all groups are ready that it waits for, in 0 sequences, and node n1 takes it"
+		dbWaits   = "pod w-shop/db (UID uid) has no node, but all groups are ready that it waits for, in 1 sequences, and node n1 takes it"
 	)
 	for sentence, tc := range map[string]struct {
 		things []thing
 		want   []string
 	}{
-		"a pod of the first group must have a node":       {[]thing{order(), node("n1"), pod("db", "db")}, []string{dbWaits}},
-		"a pod waits for a group that is not ready":       {[]thing{order(), node("n1"), pod("app", "app")}, nil},
-		"a pod must have a node when the group is ready":  {[]thing{order(), node("n1"), pod("db", "db", ready), pod("app", "app")}, []string{appWaits}},
-		"a gated pod, too":                                {[]thing{order(), node("n1"), pod("db", "db", ready), pod("app", "app", gated)}, []string{appWaits}},
-		"so must one of another scheduler":                {[]thing{order(), node("n1"), pod("db", "db", ready), pod("app", "app", gated, ofAnother)}, []string{appWaits}},
-		"but not on nodes, where its gate stays":          {[]thing{order(onNodes), node("n1"), pod("db", "db", ready), pod("app", "app", gated, ofAnother)}, nil},
+		"a pod of the first group must have a node":      {[]thing{order(), node("n1"), pod("db", "db")}, []string{dbWaits}},
+		"a pod waits for a group that is not ready":      {[]thing{order(), node("n1"), pod("app", "app")}, nil},
+		"a pod must have a node when the group is ready": {[]thing{order(), node("n1"), pod("db", "db", ready), pod("app", "app")}, []string{appWaits}},
+		"a gated pod, too":                               {[]thing{order(), node("n1"), pod("db", "db", ready), pod("app", "app", gated)}, []string{appWaits}},
+		"so must one of another scheduler":               {[]thing{order(), node("n1"), pod("db", "db", ready), pod("app", "app", gated, ofAnother)}, []string{appWaits}},
+		"but not on nodes, where its gate stays":         {[]thing{order(onNodes), node("n1"), pod("db", "db", ready), pod("app", "app", gated, ofAnother)}, nil},
+		"a pod that names a missing sequence waits":      {[]thing{order(), node("n1"), pod("db", "db", naming("other"), saysThatOneIsMissing)}, nil},
+		"and says so":                                     {[]thing{order(), node("n1"), pod("db", "db", naming("other"))}, []string{"pod w-shop/db (UID uid) does not say that it waits for PodSequence w-shop/other, which does not exist"}},
+		"one that is there does not hold it":              {[]thing{order(), node("n1"), pod("db", "db", naming("s"))}, []string{dbWaits}},
+		"nor the gate of one that no group has":           {[]thing{order(), node("n1"), pod("tool", "tool", gated, naming("s"))}, []string{toolWaits}},
+		"nobody can hold a pod of another scheduler":      {[]thing{order(), node("n1"), pod("tool", "tool", ofAnother, naming("other"))}, []string{toolWaits}},
+		"unless it has a gate":                            {[]thing{order(), node("n1"), pod("tool", "tool", gated, ofAnother, naming("other"))}, nil},
+		"a namespace may require a sequence":              {[]thing{requiring, order(), node("n1"), pod("tool", "tool")}, nil},
+		"and one that has the pod does":                   {[]thing{requiring, order(), node("n1"), pod("db", "db")}, []string{dbWaits}},
+		"of pods of another scheduler it requires none":   {[]thing{requiring, order(), node("n1"), pod("tool", "tool", ofAnother)}, []string{toolWaits}},
 		"a node that takes no pods is none":               {[]thing{order(), node("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }), pod("db", "db")}, nil},
 		"a gate that no sequence lifts stays":             {[]thing{node("n1"), pod("db", "db", gated)}, nil},
 		"a pod that is going needs no node":               {[]thing{order(), node("n1"), pod("db", "db", terminating)}, nil},

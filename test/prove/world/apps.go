@@ -130,7 +130,7 @@ func (a *app) object() metav1.Object {
 	switch a.kind {
 	case "Pod":
 		return &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{
-			Namespace: a.namespace, Name: a.name, Labels: a.labels(), Annotations: a.template.Annotations,
+			Namespace: a.namespace, Name: a.name, Labels: a.template.Labels, Annotations: a.template.Annotations,
 		}, Spec: a.template.Spec}
 	case "Deployment":
 		return &appsv1.Deployment{TypeMeta: apps(a.kind), ObjectMeta: meta, Spec: appsv1.DeploymentSpec{

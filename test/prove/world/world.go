@@ -2,7 +2,8 @@
 // kinds, sequences of both kinds and scopes, edits of all of them, and what fails meanwhile. The same number gives the
 // same plan.
 //
-// The first objects come in any order, so that there are pods before their sequences, too. Then they are edited, while
+// The first objects come in any order, so that there are pods before their sequences, too. Some of those name a sequence that is there,
+// comes late, goes and comes again, or never comes, and some namespaces require one. Then they are edited, while
 // programs are killed. At the end what keeps pods from being ready is put right, as operators would, so that most pods
 // may run at last and the judge has something to ask for.
 package world
@@ -35,24 +36,28 @@ type Options struct {
 // world is one that is being invented.
 type world struct {
 	dice
+	joining    dice
 	plan       *plan.Plan
 	prefix     string
 	namespaces []string
 	nodes      []*node
 	apps       []*app
 	sequences  []*sequence
+	late       *sequence // that pods may name; nil if there is none
 	tiers      []string
 }
 
 // Invent returns the plan of a seed.
 func Invent(seed uint64, options Options) *plan.Plan {
-	w := &world{dice: newDice(seed), plan: &plan.Plan{Seed: seed}, prefix: Prefix(seed)}
+	w := &world{dice: newDice(seed), joining: newDice(^seed), plan: &plan.Plan{Seed: seed}, prefix: Prefix(seed)}
 	w.tiers = []string{"a", "b", "c", "d"}[:w.between(2, 4)]
 	w.inventNamespaces()
 	w.inventNodes()
 	w.inventApps()
 	w.inventSequences()
+	w.inventJoining()
 	w.inventEdits()
+	w.editRequirement()
 	w.heal()
 	if !options.WithoutFaults {
 		w.inventFaults()
@@ -129,6 +134,7 @@ func (w *world) inventNamespaces() {
 		if w.chance(50) {
 			namespace.Annotations = map[string]string{allowAnnotation: "*"}
 		}
+		namespace.Annotations = w.inventRequirement(namespace.Annotations)
 		w.create(0, "Namespace", namespace)
 	}
 }

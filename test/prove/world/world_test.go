@@ -1,6 +1,7 @@
 package world
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 
@@ -22,10 +23,13 @@ func TestASeedGivesOnePlanThatCanBeReplayed(t *testing.T) {
 }
 
 func TestSeedsBetweenThemHaveEverything(t *testing.T) {
-	verbs, kinds := map[plan.Verb]int{}, map[string]int{}
+	verbs, kinds, said := map[plan.Verb]int{}, map[string]int{}, map[string]int{}
 	for seed := range uint64(200) {
 		for _, step := range Invent(seed, Options{}).Steps {
 			verbs[step.Verb]++
+			for _, words := range regexp.MustCompile(`"podsequence.example.com/(require-)?sequence":[^,}]*`).FindAllString(step.Body, -1) {
+				said[words]++
+			}
 			if step.Verb == plan.Create {
 				kinds[step.Args[0]]++
 			}
@@ -37,6 +41,12 @@ func TestSeedsBetweenThemHaveEverything(t *testing.T) {
 		plan.Travel, plan.RemoveDefinition, plan.RestoreDefinition,
 	} {
 		assert.NotZero(t, verbs[verb], verb)
+	}
+	for _, asks := range []string{
+		`"podsequence.example.com/sequence":"s0"`, `"podsequence.example.com/sequence":"late"`, `"podsequence.example.com/sequence":"never"`,
+		`"podsequence.example.com/require-sequence":"true"`, `"podsequence.example.com/require-sequence":null`,
+	} {
+		assert.NotZero(t, said[asks], asks)
 	}
 	for _, kind := range []string{
 		"Namespace", "Node", "Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController",
