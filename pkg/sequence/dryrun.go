@@ -76,7 +76,7 @@ func (k *knowledge) noteDryRun(dry *dryRun, p *pod, m membership) {
 	switch ours := k.settings.isOurs(p); {
 	case p.Terminating, noted && m.sequence.domainOf(p).releases(m.group):
 		dry.end(p, k.now)
-	case p.Bound(), noted && !ours && !p.HasGate(m.sequence.Gate): // it went because of the dry run, or is noted by noteSighted
+	case p.Bound(), noted && !ours && !p.isGatedFor(m.sequence): // it went because of the dry run, or is noted by noteSighted
 	case !k.wouldHold(p, m):
 		dry.end(p, k.now)
 	case !noted && !m.waitsForAnswer(k.now):
@@ -192,7 +192,7 @@ func (k *knowledge) wouldHold(p *pod, m membership) bool {
 	s := m.sequence
 	ours := k.settings.isOurs(p)
 	switch {
-	case !ours && !p.HasGate(s.Gate), s.refused():
+	case !ours && !p.isGatedFor(s), s.refused():
 		return false
 	case !s.PerNode:
 		return !s.nodeless.releases(m.group)

@@ -37,10 +37,12 @@ func newSettings(config Config) settings {
 // isOurs reports whether our scheduler places the pod.
 func (set *settings) isOurs(p *pod) bool { return set.schedulerNames.Has(p.SchedulerName) }
 
-// governs reports whether a sequence can hold the pod: our scheduler places it, or it carries the gate of the sequence, or the gate
-// that it was given because it names a PodSequence.
-func (set *settings) governs(p *pod, s *sequence) bool {
-	return set.isOurs(p) || p.HasGate(s.Gate) || (spec.NamedSequence(&p.Labels) != "" && p.HasGate(v1alpha1.DefaultSchedulingGateName))
+// governs reports whether a sequence can hold the pod: our scheduler places it, or a gate keeps it for the sequence.
+func (set *settings) governs(p *pod, s *sequence) bool { return set.isOurs(p) || p.isGatedFor(s) }
+
+// isGatedFor reports whether the pod carries the gate of the sequence, or the gate that it was given because it names a PodSequence.
+func (p *pod) isGatedFor(s *sequence) bool {
+	return p.HasGate(s.Gate) || (spec.NamedSequence(&p.Labels) != "" && p.HasGate(v1alpha1.DefaultSchedulingGateName))
 }
 
 // IsOwn reports whether the pod belongs to PodSequence itself: nothing holds it.
@@ -77,10 +79,10 @@ func (set *settings) hasLiftableGate(p *pod) bool {
 	return slices.ContainsFunc(p.Gates(), func(gate string) bool { return spec.IsGateAllowed(gate, set.GatePrefixes) })
 }
 
-// unsupported reports whether the pod is one that nobody can place as a sequence of node scope wants it: it carries the
-// gate, but its scheduler is not ours.
+// unsupported reports whether the pod is one that nobody can place as a sequence of node scope wants it: a gate keeps it
+// for the sequence, but its scheduler is not ours.
 func (set *settings) unsupported(p *pod, m membership) bool {
-	return m.sequence.PerNode && !m.sequence.DryRun && p.HasGate(m.sequence.Gate) &&
+	return m.sequence.PerNode && !m.sequence.DryRun && p.isGatedFor(m.sequence) &&
 		(set.ClusterScopeOnly || !set.isOurs(p))
 }
 
