@@ -16,9 +16,9 @@ func (k *knowledge) replaceNamespaces(objects []*corev1.Namespace, tx *transacti
 		present[object.Name] = struct{}{}
 		k.applyNamespace(object, tx)
 	}
-	for name := range k.consents.facts {
-		if _, ok := present[name]; !ok {
-			k.removeNamespace(name, tx)
+	for name := range k.published.existing.namespaces.Range { // of some it is known only whether they require a sequence
+		if _, ok := present[name.(string)]; !ok {
+			k.removeNamespace(name.(string), tx)
 		}
 	}
 }

@@ -55,6 +55,23 @@ func TestWhetherANamespaceRequiresASequenceIsKnownBeforeTheRestOfIt(t *testing.T
 	assert.Len(t, e.ApplyNamespace(requiring("false", "8")).Released, 1, "the engine has no version of it yet")
 }
 
+// A namespace that is made again may require what it did not require before.
+func TestANamespaceOfWhichOnlyItsRequirementWasKnownIsForgotten(t *testing.T) {
+	for _, required := range []string{"true", "false"} {
+		e := newEngine()
+		e.Engine.ApplyRequirement(requiring(required, "5"))
+		e.ApplyPod(makePod("plain", "6").SchedulerName(oracleScheduler).Obj())
+		released := e.Engine.ReplaceNamespaces(nil, "7").Released
+		e.ApplyNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dev", ResourceVersion: "8"}})
+		asks := func(namespace string) bool {
+			return e.Verdict(makePod("p", "9").Namespace(namespace).Obj()).FirstSeen.AsksNamespaces
+		}
+		assert.Equal(t, required == "true", len(released) == 1)
+		assert.True(t, asks(oracleNamespace), "nothing is known of it any more")
+		assert.False(t, asks("dev"), "no namespace requires a sequence any more")
+	}
+}
+
 func TestWhoMustKnowWhatANamespaceRequires(t *testing.T) {
 	e := newEngine()
 	asks := func(namespace string) bool {
