@@ -233,7 +233,9 @@ func (p Planner) statefulSet(plan *PodPlan, w World, s *appsv1.StatefulSet, held
 	rolls := s.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType
 	partition := 0
 	if update := s.Spec.UpdateStrategy.RollingUpdate; rolls && update != nil && update.Partition != nil {
-		partition = int(*update.Partition)
+		if partition = int(*update.Partition); s.Spec.Ordinals != nil {
+			partition += int(s.Spec.Ordinals.Start) // it counts from the first pod
+		}
 	}
 	var below []string
 	for _, h := range held {

@@ -120,7 +120,8 @@ func TestThePodsOfAWorkload(t *testing.T) {
 	clean := &appsv1.ReplicaSet{ObjectMeta: meta("web-2"), Spec: appsv1.ReplicaSetSpec{Template: cleanTemplate()}}
 	sets := []*appsv1.ReplicaSet{held, clean}
 	ordered, onDelete := statefulSet("RollingUpdate", 0), statefulSet("OnDelete", 0)
-	partitioned := statefulSet("RollingUpdate", 2)
+	partitioned, fromTen := statefulSet("RollingUpdate", 2), statefulSet("RollingUpdate", 2)
+	fromTen.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 10}
 	agents, agentsOnDelete := daemonSet("RollingUpdate"), daemonSet("OnDelete")
 	job := &batchv1.Job{ObjectMeta: meta("import"), Spec: batchv1.JobSpec{Template: template()}}
 	cleanJob := &batchv1.Job{ObjectMeta: meta("import"), Spec: batchv1.JobSpec{Template: cleanTemplate()}}
@@ -179,6 +180,11 @@ func TestThePodsOfAWorkload(t *testing.T) {
 		"below the partition the old revision is known later too": {
 			world:    World{Workload: partitioned, Pods: []*corev1.Pod{pod("db-1", "ours", nil)}},
 			stayHeld: "db-1: below the partition",
+		},
+		"a partition counts from the first pod of the StatefulSet": {
+			world:   World{Workload: fromTen, Pods: []*corev1.Pod{pod("db-10", "gated", nil), pod("db-11", "ours", nil), pod("db-12", "ours", nil)}},
+			changed: true, want: "lift db-10, delete db-12", stayHeld: "db-11: below the partition",
+			note: "statefulset/db rolls out the changed template. Watch it",
 		},
 		"a DaemonSet replaces its pods by its rollout": {
 			world: World{Workload: agents, Pods: []*corev1.Pod{pod("a", "ours", agents)}}, changed: true,
