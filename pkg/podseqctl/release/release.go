@@ -256,7 +256,7 @@ func (r *Releaser) record(ctx context.Context, world World, w holds.Workload, re
 	note := fmt.Sprintf("%s released %s %s/%s from PodSequence: %s", r.whoami(ctx), k.Kind, w.Namespace, w.Name, o.Reason)
 	const most = 1024 // that the API takes
 	if len(note) > most {
-		note = note[:most-3] + "..."
+		note = strings.ToValidUTF8(note[:most-len("...")], "") + "..."
 	}
 	result.NoEvent = r.client.Create(ctx, &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{GenerateName: w.Name + "-", Namespace: w.Namespace},

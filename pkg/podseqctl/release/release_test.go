@@ -6,6 +6,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -269,6 +270,22 @@ func TestWhatDoesNotHoldNewPodsIsNoReasonToRefuse(t *testing.T) {
 			require.NoError(t, err)
 			assert.Empty(t, s.podNames(t))
 		})
+	}
+}
+
+// The API server would refuse another note: the reason would be lost.
+func TestALongReasonIsCutBetweenCharacters(t *testing.T) {
+	for _, start := range []string{"", "a", "aa", "aaa"} {
+		s := newServer(heldReplicaSet())
+		_, err := New(s, planner.Finder).Release(t.Context(), holds.Workload{Kind: "replicaset", Namespace: "shop", Name: "web"},
+			Options{Reason: start + strings.Repeat("🔥", 1024), DryRun: DryRunNone, Now: time.Now(), Patience: time.Millisecond})
+		require.NoError(t, err)
+		var events eventsv1.EventList
+		require.NoError(t, s.List(t.Context(), &events))
+		require.Len(t, events.Items, 1)
+		note := events.Items[0].Note
+		assert.LessOrEqual(t, len(note), 1024)
+		assert.Equal(t, "🔥...", note[len(note)-len("🔥..."):])
 	}
 }
 
