@@ -94,9 +94,15 @@ func (p *published) matchUnseen(object *corev1.Pod, set *settings) (memberships 
 	if p.existing.join(view, true, set).Missing() != spec.NothingMissing {
 		return nil, false
 	}
+	before, _ := p.namespaces.Load(object.Namespace)
 	memberships, released = p.matchSequences(object, set)
 	// Once more: a sequence that was deleted meanwhile may have been the one.
-	return memberships, released && p.existing.join(view, len(memberships) > 0, set).Missing() == spec.NothingMissing
+	if !released || p.existing.join(view, len(memberships) > 0, set).Missing() != spec.NothingMissing {
+		return nil, false
+	}
+	// If it was created again since, the pod was matched without it. It is among the sequences of its namespace before it is found.
+	after, _ := p.namespaces.Load(object.Namespace)
+	return memberships, before == after
 }
 
 // matchSequences is matchUnseen for what the sequences of the namespace say.
