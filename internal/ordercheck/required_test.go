@@ -268,6 +268,10 @@ func TestJudgeFindsPodsBoundWithoutTheSequenceThatTheirNamespaceRequires(t *test
 			steps:        []step{installed, requires, order("s", withLabel("tier", "app")), app, edit("app", labelled()), bind("app")},
 			wantBindings: 1, wantExcused: 1,
 		},
+		"labels that the API server adds with the node are no such change": {
+			steps:     []step{installed, requires, app, edit("app", alsoLabelled("topology.kubernetes.io/zone", "a"), onNode)},
+			wantEarly: []string{"shop/app"}, wantBindings: 1,
+		},
 		"a pod of another scheduler cannot be held": {
 			steps: []step{installed, requires, create("app", scheduledBy("default-scheduler")), bind("app")},
 		},

@@ -205,9 +205,13 @@ func (w *world) putNode(f *nodeFacts, deleted bool) {
 	w.nodes[f.node.Name] = f
 }
 
-// noteLabels notes since when the pod has the labels that it has now.
+// noteLabels notes since when the pod has the labels that it has now. Those that the API server gives it with its node, such as the
+// zone of that, are none that a scheduler went by.
 func (p *pod) noteLabels(f *podFacts, e event) {
 	isNew := p.uid != f.uid
+	if !isNew && p.node == "" && f.node != "" {
+		return
+	}
 	if isNew || !maps.Equal(p.labels, f.labels) {
 		p.labelledSince = momentOf(e)
 	}

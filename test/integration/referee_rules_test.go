@@ -83,6 +83,22 @@ func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
 		s.violates = []string{"early"}
 		s.charge = "it was ready until"
 	})
+	t.Run("a PodSequence that a label names, and that does not exist", func(t *testing.T) {
+		s := newStory(t)
+		s.createPods(s.pod("early").Label(v1alpha1.SequenceLabel, "shop"))
+		s.bindByHand("early")
+		s.violates = []string{"early"}
+		s.charge = "its label names PodSequence " + s.Namespace + "/shop, which had never existed"
+	})
+	t.Run("any sequence, in a namespace that requires one", func(t *testing.T) {
+		s := newStory(t)
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}
+		s.Annotate(namespace, v1alpha1.RequireSequenceAnnotation, v1alpha1.RequireSequence)
+		s.createPods(s.pod("early"))
+		s.bindByHand("early")
+		s.violates = []string{"early"}
+		s.charge = "its namespace requires a sequence, and none had it"
+	})
 	t.Run("a node whose driver is not ready, though those of others are", func(t *testing.T) {
 		s := newStory(t)
 		sequence := s.sequence("shop").Label("Driver", "tier", "csi").Pods("Late", "early").Obj()
