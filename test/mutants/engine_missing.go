@@ -23,7 +23,7 @@ func ofMissing() []mutant {
 			"what namespaces require is not waited for", engine, ""},
 		{enginePath + "settle.go", "\tk.publishGone(tx)\n", "",
 			"a sequence that is gone still exists for those who name it", engine, ""},
-		{enginePath + "published.go", "return memberships, released && p.existing.join(", "return memberships, released || p.existing.join(",
+		{enginePath + "published.go", "if !released || p.existing.join(view, len(memberships) > 0, set).Missing() != spec.NothingMissing {", "if !released {",
 			"a pod that the engine does not know is released by the sequence that it names", engine, ""},
 		{enginePath + "settings.go", "(isOwn || (isNamed && gate == v1alpha1.DefaultSchedulingGateName))", "isOwn",
 			"the default gate stays on a pod that names a sequence and is in no group", engine, ""},
