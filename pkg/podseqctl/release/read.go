@@ -126,5 +126,5 @@ func (r *Releaser) refuse(ctx context.Context, world World, w holds.Workload) er
 	if _, known := kinds[over.Kind]; !known {
 		return fmt.Errorf("%s belongs to %s, of a kind that this command does not know: change the pod template there", w, over)
 	}
-	return fmt.Errorf("%s belongs to %s: release that instead: kubectl podseq release -n %s %s --reason ...", w, over, w.Namespace, over)
+	return fmt.Errorf("%s belongs to %s: release that instead: kubectl podseq release -n %s %s --reason REASON", w, over, w.Namespace, over)
 }

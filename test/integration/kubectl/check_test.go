@@ -66,7 +66,7 @@ func (s *story) awaitChecked(t *testing.T, passes bool, want ...string) (stdout 
 			}
 		}
 		if passes != (err == nil) {
-			return fmt.Errorf("it ended with %v:\n%s%s", err, stdout, stderr)
+			return fmt.Errorf("it ended with %w:\n%s%s", err, stdout, stderr)
 		}
 		return nil
 	})
