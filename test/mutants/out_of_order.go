@@ -14,7 +14,7 @@ func ofStarts() []mutant {
 			"a group was passed before its wait was over", engine, ""},
 		{file, "case s.object.Status.ObservedGeneration < 1:", "case s.object.Status.StartedOutOfOrder == nil:",
 			"pods are judged again after each restart", engine, ""},
-		{file, "is && k.mayHaveStartedEarly(p, m) && slices.Contains(names, s.nameOf(p))", "is && slices.Contains(names, s.nameOf(p))",
+		{file, "is && k.mayHaveStartedEarly(p, m) && slices.Contains(names, s.nameOf(p))", "is && m.sequence != nil && slices.Contains(names, s.nameOf(p))",
 			"a pod that takes the place of one that started too early started too early", engine, ""},
 		{file, "gone || !is || ", "!is || ",
 			"a pod that is created again under the same name started too early", engine, ""},
