@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/podsequence/pkg/podseqctl/snapshot"
 	"example.com/podsequence/pkg/podseqctl/text"
 )
 
@@ -53,6 +54,20 @@ func (t *tool) completeGroups(cmd *cobra.Command, args []string, toComplete stri
 
 // completePods completes the names of pods that wait.
 func (t *tool) completePods(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return t.completeFrom(cmd, args, func(world *snapshot.Snapshot, namespace string) (names []string) {
+		for _, pod := range world.Pods {
+			if pod.Namespace == namespace && pod.Spec.NodeName == "" {
+				names = append(names, pod.Name)
+			}
+		}
+		return names
+	})
+}
+
+// completeFrom completes the first argument by what there is in the namespace.
+func (t *tool) completeFrom(
+	cmd *cobra.Command, args []string, names func(world *snapshot.Snapshot, namespace string) []string,
+) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -64,12 +79,5 @@ func (t *tool) completePods(cmd *cobra.Command, args []string, _ string) ([]stri
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	var names []string
-	for _, pod := range world.Pods {
-		if pod.Namespace == namespace && pod.Spec.NodeName == "" {
-			names = append(names, pod.Name)
-		}
-	}
-	slices.Sort(names)
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return slices.Sorted(slices.Values(names(world, namespace))), cobra.ShellCompDirectiveNoFileComp
 }

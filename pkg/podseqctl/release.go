@@ -16,6 +16,7 @@ import (
 
 	"example.com/podsequence/pkg/holds"
 	"example.com/podsequence/pkg/podseqctl/release"
+	"example.com/podsequence/pkg/podseqctl/snapshot"
 	"example.com/podsequence/pkg/podseqctl/text"
 )
 
@@ -149,25 +150,14 @@ func (t *tool) printParagraphs(heading string, paragraphs []string) {
 
 // completeWorkloads completes the workloads of the namespace that no other object owns.
 func (t *tool) completeWorkloads(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	namespace, err := t.namespace()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	world, err := t.snapshot(cmd.Context(), namespace)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
-	var names []string
-	for kind, objects := range world.Workloads {
-		for _, object := range objects {
-			if object.GetNamespace() == namespace && metav1.GetControllerOfNoCopy(object) == nil {
-				names = append(names, strings.ToLower(string(kind))+"/"+object.GetName())
+	return t.completeFrom(cmd, args, func(world *snapshot.Snapshot, namespace string) (names []string) {
+		for kind, objects := range world.Workloads {
+			for _, object := range objects {
+				if object.GetNamespace() == namespace && metav1.GetControllerOfNoCopy(object) == nil {
+					names = append(names, strings.ToLower(string(kind))+"/"+object.GetName())
+				}
 			}
 		}
-	}
-	slices.Sort(names)
-	return names, cobra.ShellCompDirectiveNoFileComp
+		return names
+	})
 }
