@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -16,6 +17,7 @@ import (
 type namespaceFacts struct {
 	stamp time.Time
 	name  string
+	uid   types.UID
 	// allows is the list of namespaces whose sequences may hold its pods, as it is written.
 	allows string
 	labels labels.Set
@@ -26,7 +28,7 @@ type namespaceFacts struct {
 
 func factsOfNamespace(namespace *corev1.Namespace) facts {
 	return &namespaceFacts{
-		stamp: newestStamp(namespace), name: namespace.Name,
+		stamp: newestStamp(namespace), name: namespace.Name, uid: namespace.UID,
 		allows: namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation], labels: namespace.Labels,
 		going:    namespace.DeletionTimestamp != nil,
 		required: namespace.Annotations[v1alpha1.RequireSequenceAnnotation] == v1alpha1.RequireSequence,
@@ -35,7 +37,7 @@ func factsOfNamespace(namespace *corev1.Namespace) facts {
 
 func (f *namespaceFacts) says(other facts) bool {
 	o, ok := other.(*namespaceFacts)
-	return ok && f.allows == o.allows && f.going == o.going && f.required == o.required && maps.Equal(f.labels, o.labels)
+	return ok && f.uid == o.uid && f.allows == o.allows && f.going == o.going && f.required == o.required && maps.Equal(f.labels, o.labels)
 }
 
 func (f *namespaceFacts) as(e event) event {
@@ -51,8 +53,13 @@ func (w *world) consents(f *sequenceFacts) bool {
 		return true
 	}
 	for _, allowed := range strings.Split(w.allows[f.target], ",") {
-		switch strings.Trim(allowed, " \t\r\n") {
-		case "*", f.Namespace:
+		name, uid, byUID := strings.Cut(strings.Trim(allowed, " \t\r\n"), ":")
+		switch {
+		case byUID:
+			if own, there := w.uids[f.Namespace]; name == f.Namespace && there && uid == string(own) {
+				return true
+			}
+		case name == "*", name == f.Namespace:
 			return true
 		}
 	}
@@ -62,11 +69,12 @@ func (w *world) consents(f *sequenceFacts) bool {
 func (w *world) putNamespace(f *namespaceFacts, deleted bool) {
 	if deleted {
 		delete(w.allows, f.name)
+		delete(w.uids, f.name)
 		delete(w.labels, f.name)
 		w.going.Delete(f.name)
 		return
 	}
-	w.allows[f.name], w.labels[f.name] = f.allows, f.labels
+	w.allows[f.name], w.labels[f.name], w.uids[f.name] = f.allows, f.labels, f.uid
 	if f.going {
 		w.going.Insert(f.name)
 	} else {
@@ -141,7 +149,7 @@ func (j *judge) readmit(e event) bool {
 	return true
 }
 
-// consult takes in what a namespace allows now, and which labels it has.
+// consult takes in what a namespace allows now, which UID it has, and which labels.
 func (j *judge) consult(e event) {
 	j.world.putNamespace(e.home, e.deleted)
 	j.world.requirements.putNamespace(e)
@@ -151,13 +159,14 @@ func (j *judge) consult(e event) {
 		e.home, e.deleted, e.sequence = nil, false, f
 		return e
 	}
+	concerned := func(f *sequenceFacts) bool { return f.target == e.home.name || f.Namespace == e.home.name }
 	for _, v := range slices.Clone(j.inForce) {
-		if v.target == e.home.name && !j.world.consents(v.sequenceFacts) {
+		if concerned(v.sequenceFacts) && !j.world.consents(v.sequenceFacts) {
 			j.refuse(v.sequenceFacts, e)
 		}
 	}
 	for _, r := range slices.Clone(j.refused) {
-		if r.target == e.home.name && j.world.consents(r.sequenceFacts) {
+		if concerned(r.sequenceFacts) && j.world.consents(r.sequenceFacts) {
 			j.readmit(of(r.sequenceFacts))
 		}
 	}

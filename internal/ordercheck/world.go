@@ -18,6 +18,7 @@ type world struct {
 	byNamespace map[string]*namespace
 	nodes       map[string]*nodeFacts
 	allows      map[string]string              // by namespace, whose sequences it lets hold its pods
+	uids        map[string]types.UID           // of the namespaces that there are
 	labels      map[string]labels.Set          // by namespace
 	going       sets.Set[string]               // namespaces that are being deleted
 	seen        sets.Set[types.NamespacedName] // names that some pod has had
@@ -71,6 +72,7 @@ func newWorld() *world {
 		byNamespace:  map[string]*namespace{},
 		nodes:        map[string]*nodeFacts{},
 		allows:       map[string]string{},
+		uids:         map[string]types.UID{},
 		labels:       map[string]labels.Set{},
 		going:        sets.New[string](),
 		seen:         sets.New[types.NamespacedName](),

@@ -102,7 +102,7 @@ func (i *interest) holdBack(ps sequence.Stored, now time.Time) bool {
 		i.foreign[target][key] = struct{}{}
 	}
 	sp := i.spaces[target]
-	if target == key.Namespace || sequence.Consents(i.consents[target], key.Namespace) {
+	if target == key.Namespace || sequence.MayConsent(i.consents[target], key.Namespace) {
 		sp = i.add(key, target, nil)
 	}
 	if sp == nil || sp.complete {
@@ -269,7 +269,7 @@ func (i *interest) setConsent(name, list string, now time.Time) {
 		i.consents[name] = list
 	}
 	for key := range i.foreign[name] {
-		if sequence.Consents(list, key.Namespace) {
+		if sequence.MayConsent(list, key.Namespace) {
 			i.add(key, name, nil)
 		} else {
 			i.leave(key, name, now)

@@ -384,7 +384,7 @@ func (w *interestWorld) changeConsent(namespace *corev1.Namespace) {
 func (w *interestWorld) allow() {
 	for name, ps := range w.sequences {
 		target := w.namespaces[sequence.TargetNamespace(ps)]
-		if target.Name != ps.Namespace && !sequence.Consents(target.Annotations[v1alpha1.AllowSequencesFromAnnotation], ps.Namespace) {
+		if target.Name != ps.Namespace && !sequence.MayConsent(target.Annotations[v1alpha1.AllowSequencesFromAnnotation], ps.Namespace) {
 			if w.allowed[name] > 0 {
 				w.withdrawn[name] = true
 			}

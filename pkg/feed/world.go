@@ -73,7 +73,7 @@ func (f *Feed) namespaces(core rest.Interface) watchedKind {
 
 func (f *Feed) applyNamespace(namespace *corev1.Namespace) sequence.Changes {
 	if f.interest.holdNamespace(namespace, f.clock.Now()) {
-		return f.engine.ApplyRequirement(namespace)
+		return f.engine.ApplyIncompleteNamespace(namespace)
 	}
 	return f.engine.ApplyNamespace(namespace)
 }

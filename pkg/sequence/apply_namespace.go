@@ -7,6 +7,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // replaceNamespaces enters all namespaces that there are.
@@ -31,12 +32,12 @@ func (k *knowledge) applyNamespace(object *corev1.Namespace, tx *transaction) {
 	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
 	going := object.DeletionTimestamp != nil
 	k.consents.facts[object.Name] = namespaceFacts{text, object.Labels, object.ResourceVersion, going}
-	k.applyRequirement(object, tx)
+	k.applyIncomplete(object, tx)
 	if before.going != going {
 		k.workloads.setNamespaceGoing(object.Name, going, tx)
 	}
 	if !known || before.text != text {
-		k.consultAll(object.Name, tx)
+		k.consultAll(k.consents.foreign[object.Name], tx)
 	}
 	if before.version == "" || object.ResourceVersion == "" || !maps.Equal(before.labels, object.Labels) {
 		k.relabel(object.Name, tx)
@@ -48,18 +49,36 @@ func (k *knowledge) removeNamespace(namespace string, tx *transaction) {
 		k.workloads.setNamespaceGoing(namespace, false, tx)
 	}
 	delete(k.consents.facts, namespace)
+	delete(k.consents.uids, namespace)
 	if k.published.existing.requires(namespace) {
 		k.touchUnselected(namespace, tx)
 	}
 	k.published.existing.forgetNamespace(namespace)
-	k.consultAll(namespace, tx)
+	k.consultAll(k.consents.foreign[namespace], tx)
+	k.consultAll(k.consents.abroad[namespace], tx)
 	k.relabel(namespace, tx)
 }
 
-// consultAll looks anew at the sequences that point to a namespace from elsewhere.
-func (k *knowledge) consultAll(namespace string, tx *transaction) {
+// ApplyIncompleteNamespace tells the engine of a namespace what cannot wait until the engine knows what is in it: its UID, and whether
+// it requires a sequence.
+func (e *Engine) ApplyIncompleteNamespace(namespace *corev1.Namespace) Changes {
+	return e.settleAt(namespace.ResourceVersion, func(tx *transaction) { e.applyIncomplete(namespace, tx) })
+}
+
+func (k *knowledge) applyIncomplete(namespace *corev1.Namespace, tx *transaction) {
+	if k.published.existing.setNamespace(namespace.Name, spec.RequiresSequence(namespace.Annotations)) {
+		k.touchUnselected(namespace.Name, tx)
+	}
+	if k.consents.uids[namespace.Name] != namespace.UID {
+		k.consents.uids[namespace.Name] = namespace.UID
+		k.consultAll(k.consents.abroad[namespace.Name], tx)
+	}
+}
+
+// consultAll looks anew at sequences that point to another namespace than their own.
+func (k *knowledge) consultAll(sequences map[*sequence]struct{}, tx *transaction) {
 	var changed []*sequence
-	for s := range k.consents.foreign[namespace] {
+	for s := range sequences {
 		if s.refusal != k.consents.refusal(s.Sequence) {
 			changed = append(changed, s)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -19,10 +20,12 @@ import (
 type consents struct {
 	// facts are of all namespaces that there are.
 	facts map[string]namespaceFacts
-	// foreign are the sequences that point to a namespace from another one, and refused counts those of them that it does
-	// not allow.
-	foreign map[string]map[*sequence]struct{}
-	refused map[string]int
+	// uids are those of the namespaces that there are.
+	uids map[string]types.UID
+	// foreign are the sequences that point to a namespace from another one, abroad are those of a namespace that point to another
+	// one, and refused counts those that point to a namespace which does not allow them.
+	foreign, abroad map[string]map[*sequence]struct{}
+	refused         map[string]int
 }
 
 // namespaceFacts are the annotation of a namespace that lists whom it allows, empty for one without, and its labels, in a version
@@ -36,7 +39,10 @@ type namespaceFacts struct {
 }
 
 func newConsents() consents {
-	return consents{facts: map[string]namespaceFacts{}, foreign: map[string]map[*sequence]struct{}{}, refused: map[string]int{}}
+	return consents{
+		facts: map[string]namespaceFacts{}, uids: map[string]types.UID{},
+		foreign: map[string]map[*sequence]struct{}{}, abroad: map[string]map[*sequence]struct{}{}, refused: map[string]int{},
+	}
 }
 
 // consult asks the target namespace of a new sequence whether it allows it. old is what the sequence takes the place of; nil
@@ -66,6 +72,7 @@ func (s *sequence) refused() bool { return s.refusal != "" }
 func (c *consents) list(s *sequence) {
 	if s.IsForeign() {
 		insert(c.foreign, s.Namespace, s)
+		insert(c.abroad, s.Key.Namespace, s)
 	}
 	if s.refused() {
 		c.refused[s.Namespace]++
@@ -75,6 +82,7 @@ func (c *consents) list(s *sequence) {
 func (c *consents) unlist(s *sequence) {
 	if s.IsForeign() {
 		remove(c.foreign, s.Namespace, s)
+		remove(c.abroad, s.Key.Namespace, s)
 	}
 	if s.refused() {
 		if c.refused[s.Namespace]--; c.refused[s.Namespace] == 0 {
@@ -86,5 +94,5 @@ func (c *consents) unlist(s *sequence) {
 // refusal says why the target namespace of a sequence does not allow it; empty if it does.
 func (c *consents) refusal(s *spec.Sequence) string {
 	list, exists := c.facts[s.Namespace]
-	return s.Refusal(list.text, exists)
+	return s.Refusal(list.text, exists, c.uids[s.Key.Namespace])
 }

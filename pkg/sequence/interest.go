@@ -19,8 +19,8 @@ func TargetNamespace(ps *v1alpha1.PodSequence) string {
 	return ps.Spec.Namespace
 }
 
-// Consents reports whether the annotation that lists them allows PodSequences of a namespace.
-func Consents(list, namespace string) bool { return spec.Allows(list, namespace) }
+// MayConsent reports whether an annotation allows PodSequences of a namespace of this name, if it has the right UID.
+func MayConsent(list, namespace string) bool { return spec.NamesNamespace(list, namespace) }
 
 // KnowsUnbound reports whether the engine knows the pod, and knows it without a node. It waits for no event.
 func (e *Engine) KnowsUnbound(object *corev1.Pod) bool {

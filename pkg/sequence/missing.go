@@ -119,18 +119,6 @@ func (k *knowledge) touchUnselected(namespace string, tx *transaction) {
 	}
 }
 
-// ApplyRequirement tells the engine whether a namespace requires a sequence, and nothing else of the namespace: the rest must wait
-// until the engine knows what is in it.
-func (e *Engine) ApplyRequirement(namespace *corev1.Namespace) Changes {
-	return e.settleAt(namespace.ResourceVersion, func(tx *transaction) { e.applyRequirement(namespace, tx) })
-}
-
-func (k *knowledge) applyRequirement(namespace *corev1.Namespace, tx *transaction) {
-	if k.published.existing.setNamespace(namespace.Name, spec.RequiresSequence(namespace.Annotations)) {
-		k.touchUnselected(namespace.Name, tx)
-	}
-}
-
 // KindInstalled tells the engine whether the kind PodSequence is installed. Until it is told, the kind is.
 func (e *Engine) KindInstalled(installed bool) Changes {
 	return e.settleAfter(func() *transaction {

@@ -50,7 +50,7 @@ func TestWhetherANamespaceRequiresASequenceIsKnownBeforeTheRestOfIt(t *testing.T
 	e := newEngine()
 	plain := makePod("plain", "6").SchedulerName(oracleScheduler).Obj()
 	e.ApplyPod(plain)
-	assert.Len(t, e.Engine.ApplyRequirement(requiring("true", "7")).Held, 1)
+	assert.Len(t, e.Engine.ApplyIncompleteNamespace(requiring("true", "7")).Held, 1)
 	assert.True(t, e.Verdict(plain).Held)
 	assert.Len(t, e.ApplyNamespace(requiring("false", "8")).Released, 1, "the engine has no version of it yet")
 }
@@ -59,7 +59,7 @@ func TestWhetherANamespaceRequiresASequenceIsKnownBeforeTheRestOfIt(t *testing.T
 func TestANamespaceOfWhichOnlyItsRequirementWasKnownIsForgotten(t *testing.T) {
 	for _, required := range []string{"true", "false"} {
 		e := newEngine()
-		e.Engine.ApplyRequirement(requiring(required, "5"))
+		e.Engine.ApplyIncompleteNamespace(requiring(required, "5"))
 		e.ApplyPod(makePod("plain", "6").SchedulerName(oracleScheduler).Obj())
 		released := e.Engine.ReplaceNamespaces(nil, "7").Released
 		e.ApplyNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dev", ResourceVersion: "8"}})

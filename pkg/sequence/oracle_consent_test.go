@@ -46,8 +46,11 @@ func (o *oracle) consents(ps *v1alpha1.PodSequence) bool {
 	if namespace == nil {
 		return false
 	}
-	list := strings.ReplaceAll(namespace.Annotations["podsequence.example.com/allow-sequences-from"], " ", "")
-	return slices.Contains(strings.Split(list, ","), ps.Namespace) || slices.Contains(strings.Split(list, ","), "*")
+	list := strings.Split(strings.ReplaceAll(namespace.Annotations["podsequence.example.com/allow-sequences-from"], " ", ""), ",")
+	if home := o.objects["Namespace"][ps.Namespace]; home != nil && slices.Contains(list, home.GetName()+":"+string(home.GetUID())) {
+		return true
+	}
+	return slices.Contains(list, ps.Namespace) || slices.Contains(list, "*")
 }
 
 func saysRefused(ps *v1alpha1.PodSequence) bool {
@@ -84,9 +87,20 @@ func isOnRecord(ps *v1alpha1.PodSequence, hash string) bool {
 	return slices.ContainsFunc(ps.Status.Groups, func(g v1alpha1.GroupStatus) bool { return g.Hash == hash && g.PassedAt != nil })
 }
 
-// stepConsent has the namespace of the pods allow somebody else, or be gone, or be there again.
+// stepConsent has the namespace of the pods allow somebody else, or be gone, or be there again; or it is the namespace of the sequence
+// that comes and goes.
 func (w *world) stepConsent() []event {
 	namespace := &corev1.Namespace{}
+	home, there := w.objects["Namespace"]["operations"].(*corev1.Namespace)
+	if w.oneIn(3) {
+		if namespace.Name = "operations"; there {
+			w.drop("Namespace", home)
+		}
+		if !there || w.oneIn(2) {
+			w.put("Namespace", namespace)
+		}
+		return nil
+	}
 	if old, there := w.objects["Namespace"][oracleNamespace].(*corev1.Namespace); there {
 		namespace = old.DeepCopy()
 		if w.oneIn(10) {
@@ -94,12 +108,17 @@ func (w *world) stepConsent() []event {
 			return nil
 		}
 	}
+	homeUID := ""
+	if there {
+		homeUID = string(home.UID)
+	}
 	namespace.Name = oracleNamespace
 	if namespace.Labels == nil {
 		namespace.Labels = w.namespaceLabels()
 	}
 	namespace.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: pick(w,
-		"operations", "*", "dev, operations", " operations ,dev", "operations,operations", "", "dev", "operation", "* dev")}
+		"operations", "*", "dev, operations", " operations ,dev", "operations,operations", "", "dev", "operation", "* dev",
+		"operations:"+homeUID, "dev, operations:"+homeUID+" ", "operations:uid-of-another", "operations:", "dev:"+homeUID, homeUID)}
 	w.addRequirement(&namespace.ObjectMeta)
 	w.put("Namespace", namespace)
 	return nil

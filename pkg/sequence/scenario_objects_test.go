@@ -131,6 +131,10 @@ func (s *scenario) parseNamespace(t *testing.T, d *datadriven.TestData, name str
 			ns.DeletionTimestamp = ptr.To(s.now())
 			continue
 		}
+		if arg.Key == "uid" {
+			ns.UID = types.UID(arg.Vals[0])
+			continue
+		}
 		if arg.Key == "require" {
 			metav1.SetMetaDataAnnotation(&ns.ObjectMeta, v1alpha1.RequireSequenceAnnotation, v1alpha1.RequireSequence)
 			continue
@@ -201,6 +205,10 @@ func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *
 			p.Status.Phase = corev1.PodPhase(value)
 		case "terminating":
 			p.DeletionTimestamp = ptr.To(s.now())
+		case "tried":
+			p.Status.Conditions = []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable},
+			}
 		case "released-by": // the UID must be given before
 			releasedBy(p, s.stored(arg.Vals[0]), number(t, d, arg.Vals[1]))
 		case "owner":

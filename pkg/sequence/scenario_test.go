@@ -35,7 +35,7 @@ import (
 //	                    a ClusterPodSequence, as sequence; a group has one OPTION more: in=NS,NS | where=KEY=VALUE | where=*
 //	remove-sequence NAME
 //	pod NAME [in=NS] [uid=U] [labels=(k=v,k=v)] [scheduler=S] [gates=(g,g)] [bound] [node=N] [ready] [ready-at=D] [bound-at=D] [created=D] [phase=P]
-//	         [terminating] [owner=KIND/NAME] [released-by=(SEQUENCE,GROUP)] [revision=R] [pinned=N] [node-selector=(k=v)] [tolerates=KEY]
+//	         [terminating] [tried] [owner=KIND/NAME] [released-by=(SEQUENCE,GROUP)] [revision=R] [pinned=N] [node-selector=(k=v)] [tolerates=KEY]
 //	         [requests=(RESOURCE=N,...)] [priority=N]
 //	remove-pod NAME
 //	deployment | replicaset | statefulset | daemonset | job | replicationcontroller NAME ...    see scenario_objects_test.go
@@ -43,7 +43,7 @@ import (
 //	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned] [offers=(RESOURCE=N,...)]
 //	node-use NAME [used=(RESOURCE=N,...)]    what the pods on the node ask for together
 //	remove-node NAME
-//	namespace NAME [allow=(NS,NS)] [require] [labels=(k=v)] [terminating]
+//	namespace NAME [uid=U] [allow=(NS,NS)] [require] [labels=(k=v)] [terminating]
 //	remove-namespace NAME
 //	install [absent]    whether the kind PodSequence is installed
 //	sleep DURATION      lets time pass, and tells when the engine wants to be told of the time next
