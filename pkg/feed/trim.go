@@ -80,7 +80,7 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
 			trimmed.Status.Conditions = append(trimmed.Status.Conditions,
-				corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
+				corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime})
 		}
 	}
 	for i := range pod.Status.ContainerStatuses {

@@ -51,6 +51,9 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	if p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
 		return
 	}
+	if !k.settings.canProve(view) {
+		view.WithoutProof()
+	}
 	if p != nil {
 		view.SeenAt(k.now, p.Pod)
 	} else {

@@ -460,10 +460,27 @@ func said(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
 	return false, time.Time{}
 }
 
+// wasLetGo reports whether the pod has got what a release gives: a node, or, while it waits for one, its freedom from gates. A pod of our
+// scheduler may never have had one, and only the scheduler's attempt to place it tells.
+func wasLetGo(p *corev1.Pod) bool {
+	tried := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == "PodScheduled" && c.Status == "False" && (c.Reason == "Unschedulable" || c.Reason == "SchedulerError")
+	})
+	switch {
+	case p.Spec.NodeName != "":
+		return true
+	case slices.ContainsFunc(p.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool {
+		return strings.HasPrefix(g.Name, "podsequence.example.com/")
+	}):
+		return false
+	}
+	return p.Spec.SchedulerName != oracleScheduler || tried
+}
+
 // releasedIn is the group in which the sequence released the pod, as the proof on it says, or -1, and the groups that the pod
 // did not wait for, because they were skipped.
 func (o *oracle) releasedIn(v *view, p *corev1.Pod) (group int, skipped []int) {
-	if _, member := v.groupOf[oracleKey(p)]; !member {
+	if _, member := v.groupOf[oracleKey(p)]; !member || !wasLetGo(p) {
 		return -1, nil
 	}
 	marks := strings.Split(p.Annotations["podsequence.example.com/released"], " ")

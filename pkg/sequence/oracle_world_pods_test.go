@@ -96,7 +96,7 @@ func (w *world) change(c *comparison, p *corev1.Pod) {
 	if w.isOver(p) {
 		return
 	}
-	switch w.IntN(15) {
+	switch w.IntN(17) {
 	case 0, 1, 2:
 		if p.Spec.NodeName == "" && c.oracle.held(p) && !w.oneIn(5) {
 			return
@@ -132,7 +132,15 @@ func (w *world) change(c *comparison, p *corev1.Pod) {
 			return
 		}
 		w.lift(c, p)
-	case 11, 12:
+	case 11:
+		w.forge(c, p)
+	case 12:
+		if p.Spec.NodeName != "" || c.oracle.held(p) {
+			return
+		}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: pick(w,
+			corev1.PodReasonUnschedulable, corev1.PodReasonSchedulerError, corev1.PodReasonSchedulingGated)}}
+	case 13, 14:
 		p.Status.NominatedNodeName = pick(w, "", "node-0", "node-1")
 	default:
 		w.drop("Pod", p)
@@ -178,6 +186,14 @@ func (w *world) lift(c *comparison, p *corev1.Pod) {
 	w.mark(c, p, func(v *view, group int) bool {
 		return v.Spec.Scope != v1alpha1.ScopeNode || (waitsForNone(v.PodSequence, group) && !v.Spec.Suspend)
 	})
+}
+
+// forge has somebody write a proof on a pod that is held, as it would be if the pod was released.
+func (w *world) forge(c *comparison, p *corev1.Pod) {
+	if p.Spec.NodeName == "" && (p.Spec.SchedulerName == oracleScheduler || len(p.Spec.SchedulingGates) > 0) && c.oracle.held(p) {
+		c.seen["forged proof"]++
+		w.mark(c, p, func(*view, int) bool { return true })
+	}
 }
 
 // mark leaves the proof on a pod that these sequences have released it.

@@ -37,6 +37,17 @@ func proofOf(uid types.UID, memberships []membership, toNode bool) string {
 	return string(uid) + " " + strings.Join(marks, " ")
 }
 
+// canProve reports whether a proof on the pod counts: the pod must have got what the proof was written for, a node or its gate lifted.
+// Otherwise whoever may annotate a held pod could release others where no policy protects the annotation. That a pod of our scheduler
+// has no gate says nothing, for it needs none to be held. So its proof counts again when a scheduler has looked for a node.
+func (set *settings) canProve(p *pod) bool {
+	if p.Bound() {
+		return true
+	}
+	isGated := slices.ContainsFunc(p.Gates(), func(gate string) bool { return spec.IsGateAllowed(gate, set.GatePrefixes) })
+	return !isGated && (p.Tried || !set.isOurs(p))
+}
+
 // provenGroup is the group of the sequence that the pod was released in, as its proof says and as groups are defined now, and
 // the groups that had been passed. On nodes a pod proves that only once it is bound.
 func (p *pod) provenGroup(s *sequence) (group int, passed spec.GroupSet, ok bool) {

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -196,6 +198,46 @@ func TestOnlyOurProgramsWriteTheProof(t *testing.T) {
 			assert.NoError(t, user.Patch(s.Ctx, s.getPod("one"), client.RawPatch(types.MergePatchType, []byte(change))))
 		}
 	})
+}
+
+// Without the policy everybody who may annotate a pod can write the proof that it was released. On a pod that is held it is not
+// believed, by either program, nor after a restart.
+func TestAForgedProofOnAHeldPodReleasesNobody(t *testing.T) {
+	t.Parallel()
+	env := exclusively(t)
+	t.Cleanup(func() { assert.NoError(t, env.Apply(context.Background(), "sandbox")) })
+	env.MustShell(t, "kubectl delete validatingadmissionpolicybinding podsequence-proof")
+	s := newStoryIn(t, env)
+	s.Create(s.sequence("shop").Pods("Database", "db").Pods("Application", "app", "gated", "stock").Obj())
+	held := []string{"app", "gated", "stock"}
+	s.createPods(s.pod("app"), s.gated("gated"), s.gated("stock").SchedulerName(stockScheduler))
+	s.expectHeld(held...)
+	s.Await("the hash of the group to be in status", func() bool { return len(s.getSequence("shop").Status.Groups) == 2 })
+	shop := s.getSequence("shop")
+	for _, name := range held {
+		proof := fmt.Sprintf("%s %s/%s", s.getPod(name).UID, shop.UID, shop.Status.Groups[1].Hash)
+		s.Await("the policy to be gone", func() bool {
+			patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.ReleasedAnnotation, proof)
+			return s.API.Patch(s.Ctx, s.getPod(name), client.RawPatch(types.MergePatchType, []byte(patch))) == nil
+		})
+	}
+	s.fence()
+	s.expectHeld(held...)
+	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
+		require.NoError(t, env.Kill(s.Ctx, program))
+		require.NoError(t, env.StartComponent(s.Ctx, program))
+	}
+	s.createPods(s.pod("db"))
+	s.awaitBound("db")
+	s.fence()
+	s.expectHeld(held...)
+	assert.Zero(t, ptr.Deref(s.getSequence("shop").Status.CurrentIndex, -1))
+
+	s.makeReady("db")
+	for _, name := range held {
+		s.awaitBound(name)
+		s.expectProof(name)
+	}
 }
 
 // allowPods lets a user do anything with the pods of the story's namespace.

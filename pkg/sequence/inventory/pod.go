@@ -26,6 +26,7 @@ type Pod struct {
 	// BoundAt is when the pod got its node, as the API server says, or else when it was created; zero while it has none.
 	BoundAt   Timestamp
 	Nominated bool // it has no node, and room is kept for it on one (status.nominatedNodeName)
+	Tried     bool // it has no node, and a scheduler has looked for one
 	Failed    bool
 	Succeeded bool
 	Ready     bool // condition Ready, or succeeded
@@ -73,6 +74,7 @@ func ViewPod(p *corev1.Pod) Pod {
 		VerdictFacts:    VerdictFacts{Labels: LabelsOf(p.Labels), Terminating: p.DeletionTimestamp != nil, extra: viewExtra(p)},
 		Node:            p.Spec.NodeName,
 		Nominated:       p.Spec.NodeName == "" && p.Status.NominatedNodeName != "",
+		Tried:           p.Spec.NodeName == "" && wasTried(p),
 		Failed:          p.Status.Phase == corev1.PodFailed,
 		Succeeded:       p.Status.Phase == corev1.PodSucceeded,
 		proof:           proofMarks(p),
@@ -124,6 +126,15 @@ func boundAt(p *corev1.Pod) time.Time {
 		}
 	}
 	return time.Time{}
+}
+
+// wasTried reports whether a scheduler has looked for a node, and found none. Of a pod that is held the condition says SchedulingGated:
+// the API server sets it for a pod that is created with gates, and whoever holds a pod sets it for any other.
+func wasTried(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
+			(c.Reason == corev1.PodReasonUnschedulable || c.Reason == corev1.PodReasonSchedulerError)
+	})
 }
 
 func latest(a, b time.Time) time.Time {

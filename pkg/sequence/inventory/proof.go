@@ -23,6 +23,9 @@ func proofMarks(object *corev1.Pod) marks {
 	return marks{unique.Make(strings.Join(fields[1:], " "))}
 }
 
+// WithoutProof has no mark prove that the pod was released.
+func (p *Pod) WithoutProof() { p.proof = marks{} }
+
 func (m marks) list() []string {
 	if m == (marks{}) {
 		return nil
