@@ -123,6 +123,11 @@ type PodSequenceStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// ObservedUID is the UID of the object that this status describes. A status that a backup tool restored to an object with another
+	// UID counts as if there was none. Absent if an earlier release wrote the status, which then counts.
+	// +optional
+	ObservedUID types.UID `json:"observedUID,omitempty"`
+
 	// Phase is Pending (no member exists yet), InProgress, Completed (every group is passed) or Failed.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`

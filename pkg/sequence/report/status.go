@@ -20,6 +20,7 @@ import (
 func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequenceStatus {
 	status := v1alpha1.PodSequenceStatus{
 		ObservedGeneration: r.Generation,
+		ObservedUID:        ps.UID,
 		Phase:              r.phase(),
 		CurrentIndex:       ptr.To(int32(r.Current)),
 		Groups:             r.groupStatuses(ps, now),

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -47,10 +48,11 @@ func OfCluster(cluster *v1alpha1.ClusterPodSequence, unreadable ...Unreadable) S
 }
 
 // Read makes a PodSequence of what is stored. It never fails: what can be read is kept, so that the pods known to come
-// later are held, and what cannot be read is told of.
+// later are held, and what cannot be read is told of. A status that describes another object is left out.
 func Read(stored map[string]any) Stored {
 	ps := &v1alpha1.PodSequence{}
 	if convert(stored, ps) == nil {
+		ps.Status = statusOf(ps.UID, ps.Status)
 		return Stored{PodSequence: ps}
 	}
 	r := reader{}
@@ -65,6 +67,7 @@ func Read(stored map[string]any) Stored {
 func ReadCluster(stored map[string]any) Stored {
 	cluster := &v1alpha1.ClusterPodSequence{}
 	if convert(stored, cluster) == nil {
+		cluster.Status = statusOf(cluster.UID, cluster.Status)
 		return OfCluster(cluster)
 	}
 	r := reader{}
@@ -82,7 +85,16 @@ func readCommon(stored map[string]any) (metav1.ObjectMeta, v1alpha1.PodSequenceS
 	ps := v1alpha1.PodSequence{}
 	// Metadata is checked by the API server whatever the definition says, so this cannot fail.
 	_ = convert(map[string]any{"metadata": stored["metadata"]}, &ps)
-	return ps.ObjectMeta, readStatus(stored["status"])
+	return ps.ObjectMeta, statusOf(ps.UID, readStatus(stored["status"]))
+}
+
+// statusOf returns the status, or an empty one if it describes an object with another UID: a tool restored it from a backup. What was
+// passed, released or failed then concerned pods that are gone.
+func statusOf(uid types.UID, status v1alpha1.PodSequenceStatus) v1alpha1.PodSequenceStatus {
+	if status.ObservedUID != "" && status.ObservedUID != uid {
+		return v1alpha1.PodSequenceStatus{}
+	}
+	return status
 }
 
 // readStatus reads the fields of a status that can be read, and leaves out the others: they had another type in an earlier

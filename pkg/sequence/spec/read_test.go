@@ -106,6 +106,34 @@ func TestRead(t *testing.T) {
 	})
 }
 
+// A backup tool that restores status gives it to an object with another UID.
+func TestTheStatusOfAnotherObjectIsNotRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		observedUID string
+		want        bool
+	}{
+		"written for this object":       {observedUID: "u", want: true},
+		"written by an earlier release": {want: true},
+		"written for another object":    {observedUID: "old"},
+	} {
+		for spec, text := range map[string]string{"": `{podGroups: [{pods: [a]}]}`, ", with a spec that cannot be read": `shop`} {
+			t.Run(name+spec, func(t *testing.T) {
+				object := map[string]any{}
+				require.NoError(t, yaml.Unmarshal([]byte(`{metadata: {name: backend, uid: u}, spec: `+text+`, status: {
+					observedGeneration: 3, observedUID: "`+test.observedUID+`", groups: [{name: One, expected: 1, ready: 1, hash: h}]}}`), &object))
+				cluster := ReadCluster(object)
+				for _, status := range []v1alpha1.PodSequenceStatus{Read(object).Status, cluster.Status, cluster.Cluster.Status} {
+					if test.want {
+						assert.Len(t, status.Groups, 1)
+					} else {
+						assert.Empty(t, status)
+					}
+				}
+			})
+		}
+	}
+}
+
 func TestReadCluster(t *testing.T) {
 	read := func(text string) Stored {
 		object := map[string]any{}
