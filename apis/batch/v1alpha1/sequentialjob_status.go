@@ -49,6 +49,7 @@ const (
 	ReasonJobStarted      = "JobStarted"       // the Job of the first step runs
 	ReasonJobCompleted    = "JobCompleted"     // the Job of a step has completed, and that of the next runs
 	ReasonJobSuspended    = "JobSuspended"     // somebody else, such as a queueing system, suspended the step's Job
+	ReasonRestored        = "Restored"         // a backup tool restored it, and nothing says which steps were completed
 	ReasonRetry           = "Retry"            // the step that failed is about to run again
 	ReasonWaitingForOld   = "WaitingForOldJob" // a Job of the step's name is still being deleted
 	ReasonJobCreateFailed = "JobCreateFailed"  // the API server refuses the step's Job for now, by a quota for instance

@@ -20,6 +20,9 @@ const (
 	LabelStepIndex = "batch.example.com/step-index"
 )
 
+// LabelRestored is on all objects that Velero restores. A SequentialJob that has it, and no status, starts no step.
+const LabelRestored = "velero.io/restore-name"
+
 // AnnotationSuspended is on Jobs that we suspended, and so may resume. Jobs that others suspend are left to them.
 const AnnotationSuspended = "batch.example.com/suspended"
 

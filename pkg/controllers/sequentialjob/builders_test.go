@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -65,6 +66,18 @@ func (w *worldWrapper) job(index int32, changes ...func(*batchv1.Job)) *worldWra
 		change(job)
 	}
 	w.jobs[index] = job
+	return w
+}
+
+// restored has the object carry the label of Velero.
+func (w *worldWrapper) restored() *worldWrapper {
+	w.object.Labels = map[string]string{v1alpha1.LabelRestored: "tuesday"}
+	return w
+}
+
+// progressing is a status whose condition Progressing has the reason.
+func (w *worldWrapper) progressing(reason string) *worldWrapper {
+	meta.SetStatusCondition(&w.object.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: "False", Reason: reason})
 	return w
 }
 

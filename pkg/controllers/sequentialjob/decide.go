@@ -78,7 +78,23 @@ func decide(w world) decision {
 	if w.object.Spec.Suspend {
 		return decideSuspended(w, p)
 	}
+	if isRestoredBlank(w, p) {
+		return decision{status: restored(w, p)}
+	}
 	return decideRunning(w, p)
+}
+
+// isRestoredBlank reports whether a backup tool restored the object, and nothing says how many of its steps were completed. Backup tools
+// leave out Jobs that have ended and, unless told otherwise, status. Even a status that is restored comes with a later write.
+func isRestoredBlank(w world, p progress) bool {
+	if _, marked := w.object.Labels[v1alpha1.LabelRestored]; !marked || p.current > 0 || p.job != nil {
+		return false
+	}
+	switch progressingReason(w.object.Status) {
+	case "", v1alpha1.ReasonRestored, v1alpha1.ReasonSuspended:
+		return true
+	}
+	return false // it has tried to start the step, or is asked to run it again
 }
 
 // invalid is why the spec cannot be run; empty if it can. A Job keeps the podFailurePolicy that it was created with: a slip

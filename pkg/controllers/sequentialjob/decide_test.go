@@ -76,6 +76,23 @@ func TestWhatToWriteNext(t *testing.T) {
 		},
 		"the last step may complete while suspended": {world: makeWorld(1).at(0).job(0, complete).spec(suspend), want: nothing},
 
+		"nothing is started of an object that was restored without status": {world: makeWorld(2).restored(), want: nothing},
+		"nor after status has said so": {
+			world: makeWorld(2).restored().progressing(v1alpha1.ReasonRestored), want: nothing,
+		},
+		"nor when it was suspended before its first step and is resumed": {
+			world: makeWorld(2).restored().progressing(v1alpha1.ReasonSuspended), want: nothing,
+		},
+		"a restored object whose status was restored too goes on": {
+			world: makeWorld(3).restored().status(func(s *v1alpha1.SequentialJobStatus) { s.Progress.CompletedIndices = []int32{0} }), want: createJob,
+		},
+		"a restored object whose first step is asked to run again goes on": {
+			world: makeWorld(2).restored().progressing(v1alpha1.ReasonRetry), want: createJob,
+		},
+		"a step that runs is left to run when its object gets the label of a restore": {
+			world: makeWorld(2).restored().job(0, suspendedByUs), want: resumeJob,
+		},
+
 		"before the deadline it sleeps until then": {
 			world: makeWorld(3).at(0).job(0).spec(deadline(90)), want: nothing, wake: seconds(30).Time,
 		},

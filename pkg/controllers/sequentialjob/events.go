@@ -53,6 +53,9 @@ func eventsFor(object *v1alpha1.SequentialJob, before, after v1alpha1.Sequential
 	if reason := failureReason(after); reason != "" && failureReason(before) == "" {
 		all = append(all, event{corev1.EventTypeWarning, reason, actionObserve, current, cut(after.Message)})
 	}
+	if progressingReason(after) == v1alpha1.ReasonRestored && progressingReason(before) != v1alpha1.ReasonRestored {
+		all = append(all, event{corev1.EventTypeWarning, v1alpha1.ReasonRestored, actionObserve, current, cut(after.Message)})
+	}
 	if isRefused(after) && !isRefused(before) {
 		all = append(all, event{corev1.EventTypeWarning, v1alpha1.ReasonJobCreateFailed, actionRun, current, cut(after.Message)})
 	}

@@ -26,6 +26,7 @@ func TestEventsFor(t *testing.T) {
 	conflict := status(makeWorld(2).obstructed(obstacle{reason: "JobNameConflict", message: "not ours", final: true}))
 	refused := status(makeWorld(2).obstructed(obstacle{reason: "JobCreateFailed", message: "exceeded quota"}))
 	waiting := status(makeWorld(2).obstructed(obstacle{reason: "WaitingForOldJob", message: "an earlier Job"}))
+	restored := status(makeWorld(2).restored())
 
 	retried := first
 	retried.State.Active = 0
@@ -52,6 +53,11 @@ func TestEventsFor(t *testing.T) {
 			{"Normal", "JobCompleted", "Observe", 0, `step 1/2 "step-0" completed in Job etl-0`},
 			{"Normal", "JobStarted", "Run", 1, `step 2/2 "step-1" started as Job etl-1`},
 		}},
+		"it was restored": {before: none, after: restored, want: []event{
+			{"Warning", "Restored", "Observe", 0, "was restored from a backup without its status, so its steps may have run before: " +
+				"delete it, or run them with: kubectl -n data label sjob/etl velero.io/restore-name-"},
+		}},
+		"it is still as it was restored": {before: restored, after: restored},
 		"a step has failed": {before: first, after: failed, want: []event{
 			{"Warning", "JobFailed", "Observe", 0, `step 1/2 "step-0": Job etl-0 failed: BackoffLimitExceeded: it failed`},
 		}},

@@ -87,6 +87,16 @@ func pending(w world, p progress) v1alpha1.SequentialJobStatus {
 	return s.finish()
 }
 
+// restored is the status while nobody has said whether the steps of a restored object are to run.
+func restored(w world, p progress) v1alpha1.SequentialJobStatus {
+	s := newStatus(w, p)
+	s.Phase = v1alpha1.PhasePending
+	s.Message = fmt.Sprintf("was restored from a backup without its status, so its steps may have run before: "+
+		"delete it, or run them with: kubectl -n %s label sjob/%s %s-", w.object.Namespace, w.object.Name, v1alpha1.LabelRestored)
+	s.condition(v1alpha1.ConditionProgressing, false, v1alpha1.ReasonRestored)
+	return s.finish()
+}
+
 // held is the status while somebody else keeps the Job of the current step suspended.
 func held(w world, p progress) v1alpha1.SequentialJobStatus {
 	s := newStatus(w, p)
