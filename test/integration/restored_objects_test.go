@@ -60,7 +60,7 @@ func TestRestoredObjectsOfAWholeShop(t *testing.T) {
 	s.completeShop()
 	s.loseShop()
 
-	// PodSequences first, as docs/operations.md recommends: then the pods of the backup start in order as well.
+	// PodSequences first, as docs/howto/backup-and-restore.md recommends: then the pods of the backup start in order as well.
 	s.Create(s.shop().Obj())
 	s.createPods(s.pod("web"), s.pod("restored").Label("tier", "app"))
 	s.expectHeld("web", "restored")

@@ -21,6 +21,8 @@ func ofControllers() []mutant {
 			"a step is completed whose Job has no pod yet", sequentialJobs, ""},
 		{controllers + "sequentialjob/decide.go", "case p.job == nil && !p.wasStarted(w.object.Status):", "case p.job == nil:",
 			"a step whose Job was deleted runs again", sequentialJobs, ""},
+		{controllers + "sequentialjob/decide.go", "case \"\", v1alpha1.ReasonRestored, v1alpha1.ReasonSuspended:", "case \"\":",
+			"an object that was restored without status runs once status says so", sequentialJobs, ""},
 		{controllers + "sequentialjob/create.go", "case isOurs(w.object, job):", "case isOurs(w.object, job), owner == nil:",
 			"a Job of somebody else is taken for that of a step", sequentialJobs, ""},
 		{controllers + "sequentialjob/decide.go", "if !w.now.Before(*end) {", "if w.now.After(*end) {",

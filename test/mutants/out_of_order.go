@@ -22,6 +22,10 @@ func ofStarts() []mutant {
 			"pods of namespaces that come to be selected later are judged", engine, ""},
 		{specPath + "definition.go", " || hash == s.Groups[group].Hash", " && hash != \"\"",
 			"pods that the same sequence released before it was created again started too early", engine, ""},
+		{specPath + "read.go", "status.ObservedUID != uid {", "uid == \"\" {",
+			"a status that was restored to another object counts", engine, ""},
+		{"pkg/sequence/report/status.go", "\t\tObservedUID:        ps.UID,\n", "",
+			"status does not say which object it describes", engine, ""},
 		{controllers + "podsequence/events.go", "before.StartedOutOfOrder != nil || ", "",
 			"pods that started too early are told of with each status", statuses, ""},
 	}
