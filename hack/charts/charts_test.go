@@ -100,7 +100,7 @@ func TestTheGateIsAddedOnlyIfItMayBeLifted(t *testing.T) {
 // Policies name ServiceAccounts by namespace, so a namespace must be the same in all places.
 func TestAnotherNamespaceIsUsedThroughout(t *testing.T) {
 	t.Parallel()
-	everything := values{"monitoring": values{
+	everything := values{"ownNamespace": true, "monitoring": values{
 		"serviceMonitor": values{"enabled": true}, "prometheusRule": values{"enabled": true}, "dashboard": values{"enabled": true},
 	}}
 	want := install{chart: "podsequence", values: everything}.objects(t)
@@ -124,6 +124,41 @@ func TestAnotherNamespaceIsUsedThroughout(t *testing.T) {
 		assert.JSONEq(t, string(text), string(content), name)
 	}
 	assert.Len(t, got, len(want))
+}
+
+// A quota counts the pods of everybody in the namespace, and a Pod Security level is for all of them.
+func TestWhatReachesAWholeNamespaceIsOnlyInOneOfOurOwn(t *testing.T) {
+	t.Parallel()
+	const label = "pod-security.kubernetes.io/enforce=restricted"
+	for name, test := range map[string]struct {
+		namespace string
+		own       any
+		want      bool
+		wantErr   string
+	}{
+		"ours by name":                           {namespace: "podsequence-system", own: "auto", want: true},
+		"ours by name, and shared all the same":  {namespace: "podsequence-system", own: false},
+		"any other":                              {namespace: "platform", own: "auto"},
+		"any other, and the operator says so":    {namespace: "platform", own: true, want: true},
+		"kube-system":                            {namespace: "kube-system", own: "auto"},
+		"kube-system, and the operator is wrong": {namespace: "kube-system", own: true, wantErr: "kube-system is not PodSequence's own"},
+		"default, and the operator is wrong":     {namespace: "default", own: true, wantErr: "default is not PodSequence's own"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			release := install{chart: "podsequence", namespace: test.namespace, values: values{"ownNamespace": test.own}}
+			rendered, err := release.render(t)
+			if test.wantErr != "" {
+				assert.ErrorContains(t, err, test.wantErr)
+				return
+			}
+			require.NoError(t, err)
+			assert.Equal(t, test.want, release.objects(t)["v1 ResourceQuota "+test.namespace+"/podsequence-critical-pods"] != nil)
+			notes := rendered["podsequence/templates/NOTES.txt"]
+			assert.Equal(t, test.want, strings.Contains(notes, label), notes)
+			assert.NotEqual(t, test.want, strings.Contains(notes, "No ResourceQuota was created"), notes)
+		})
+	}
 }
 
 func TestGatesAndTheSchedulersNameReachAllThatUseThem(t *testing.T) {

@@ -82,10 +82,10 @@ var testValues = []string{`--set-json=tests.podAnnotations={"` + cluster.Complet
 // helm runs Helm, as the cluster's administrator does.
 type helm struct {
 	*site
-	home string
+	namespace, home string
 }
 
-func newHelm(s *site) *helm { return &helm{site: s, home: s.TempDir()} }
+func newHelm(s *site) *helm { return &helm{site: s, namespace: systemNamespace, home: s.TempDir()} }
 
 // chartOf is the directory of the chart that a release is of.
 func chartOf(release string) string {
@@ -99,17 +99,25 @@ func chartOf(release string) string {
 // run runs Helm, which must succeed, and returns its standard output.
 func (h *helm) run(arguments ...string) []byte {
 	h.Helper()
+	output, problems, err := h.try(arguments...)
+	require.NoError(h, err, "helm %v\n%s%s", arguments, output, problems)
+	return output
+}
+
+// try runs Helm, and returns what it prints and how it ends.
+func (h *helm) try(arguments ...string) (output []byte, problems string, err error) {
+	h.Helper()
 	bin, err := controlplane.FindBin()
 	require.NoError(h, err)
 	program := filepath.Join(bin, "helm")
 	require.FileExists(h, program, "run make build-helm")
 	command := exec.CommandContext(h.Context(), program, arguments...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+h.cluster.Kubeconfig(), "HELM_NAMESPACE="+systemNamespace,
+	command.Env = append(os.Environ(), "KUBECONFIG="+h.cluster.Kubeconfig(), "HELM_NAMESPACE="+h.namespace,
 		"HELM_CACHE_HOME="+h.home, "HELM_CONFIG_HOME="+h.home, "HELM_DATA_HOME="+h.home)
-	var output, problems bytes.Buffer
-	command.Stdout, command.Stderr = &output, &problems
-	require.NoError(h, command.Run(), "helm %v\n%s%s", arguments, &output, &problems)
-	return output.Bytes()
+	var printed, complaints bytes.Buffer
+	command.Stdout, command.Stderr = &printed, &complaints
+	err = command.Run()
+	return printed.Bytes(), complaints.String(), err
 }
 
 // packaged packages both charts with a version, and returns the archives by release.
@@ -123,23 +131,26 @@ func (h *helm) packaged(version string) map[string]string {
 	return archives
 }
 
-// objects are those of a release.
+// objects are those of a release, with those of its tests.
 func (h *helm) objects(release string) []*unstructured.Unstructured {
 	h.Helper()
+	return append(decodeObjects(h.site, h.run("get", "manifest", release)), decodeObjects(h.site, h.run("get", "hooks", release))...)
+}
+
+func decodeObjects(s *site, text []byte) []*unstructured.Unstructured {
+	s.Helper()
 	var objects []*unstructured.Unstructured
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(h.run("get", "manifest", release)), 4096)
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for {
 		object := &unstructured.Unstructured{}
 		if err := decoder.Decode(object); err != nil {
-			require.ErrorContains(h, err, "EOF")
-			break
+			require.ErrorContains(s, err, "EOF")
+			return objects
 		}
 		if len(object.Object) > 0 {
 			objects = append(objects, object)
 		}
 	}
-	require.NotEmpty(h, objects)
-	return objects
 }
 
 func objectNamed(apiVersion, kind, name string) *unstructured.Unstructured {

@@ -25,14 +25,15 @@ func TestOnlyMetricsPortsCanBeReachedFromElsewhere(t *testing.T) {
 	denied := false
 	for _, policy := range policies.Items {
 		assert.Equal(s, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}, policy.Spec.PolicyTypes, policy.Name)
-		if len(policy.Spec.PodSelector.MatchLabels) == 0 {
+		assert.Equal(s, "podsequence", policy.Spec.PodSelector.MatchLabels["app.kubernetes.io/name"], policy.Name)
+		component, ofOne := policy.Spec.PodSelector.MatchLabels["app.kubernetes.io/component"]
+		if !ofOne {
 			denied = denied || len(policy.Spec.Ingress) == 0
 			continue
 		}
-		component := policy.Spec.PodSelector.MatchLabels["app.kubernetes.io/component"]
 		allowed["podsequence-"+component] = append(allowed["podsequence-"+component], policy.Spec.Ingress...)
 	}
-	assert.True(s, denied, "a policy that denies all")
+	assert.True(s, denied, "a policy that denies all traffic to both programs")
 	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
 		port := get(s, &corev1.Service{}, systemNamespace, program+"-metrics").Spec.Ports[0]
 		require.Len(s, allowed[program], 1, program)

@@ -29,6 +29,17 @@ app.kubernetes.io/component: {{ . }}
 {{- if and $lifted (or (eq $wanted "true") (and (eq $wanted "auto") $known)) }}true{{ end -}}
 {{- end -}}
 
+{{/* Whether the namespace of the release is PodSequence's own, as "true" or "". */}}
+{{- define "podsequence.ownNamespace" -}}
+{{- $own := toString .Values.ownNamespace -}}
+{{- if or (eq $own "true") (and (eq $own "auto") (eq .Release.Namespace "podsequence-system")) -}}
+{{- if or (eq .Release.Namespace "default") (hasPrefix "kube-" .Release.Namespace) -}}
+{{- fail (printf "ownNamespace: namespace %s is not PodSequence's own: leave the value out, or install in another namespace" .Release.Namespace) -}}
+{{- end -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{/* A term in CEL: whether the gate named gate may be lifted by us. */}}
 {{- define "podsequence.isOurGate" -}}
 {{- $terms := list -}}
