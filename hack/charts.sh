@@ -17,9 +17,11 @@ directory=$(cd "$directory" && pwd)
 charts=$(mktemp -d)
 trap 'rm -rf "$charts"' EXIT
 cp -r charts/. "$charts"
-sed -i "s|^  repository: podsequence\$|  repository: $repository|" "$charts/podsequence/values.yaml"
-grep -qxF "  repository: $repository" "$charts/podsequence/values.yaml" ||
-  { echo "error: charts/podsequence/values.yaml is not laid out as this script expects" >&2; exit 1; }
+for file in values.yaml files/defaults.yaml; do
+  sed -i "s|^  repository: podsequence\$|  repository: $repository|" "$charts/podsequence/$file"
+  grep -qxF "  repository: $repository" "$charts/podsequence/$file" ||
+    { echo "error: charts/podsequence/$file is not laid out as this script expects" >&2; exit 1; }
+done
 rm -f "$directory"/*.tgz
 for chart in podsequence-crds podsequence; do
   go -C hack/charts tool helm package "$charts/$chart" --version "$chart_version" --app-version "$version" --destination "$directory"

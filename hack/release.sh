@@ -13,6 +13,11 @@ fail() {
   fail "$VERSION is not the version of a release: commit everything, and tag the commit: git tag -a v1.2.3 -m v1.2.3"
 grep -qE "^## \[?${VERSION//./\\.}\]?( |\$)" CHANGELOG.md ||
   fail "CHANGELOG.md has no section \"## $VERSION\": say there what users get"
+for chart in podsequence podsequence-crds; do
+  older=hack/charts/testdata/older/$VERSION/$chart.yaml
+  cmp -s "charts/$chart/values.yaml" "$older" ||
+    fail "$older is not charts/$chart/values.yaml: copy it there, so that tests upgrade from this release, and commit it before the tag"
+done
 [[ $IMG != *@* ]] || fail "IMG must be REPOSITORY:TAG, is $IMG"
 
 rm -rf dist

@@ -76,6 +76,11 @@ func run() error {
 	if err := objects.write(filepath.Join(charts, "podsequence", "templates", "generated")); err != nil {
 		return err
 	}
+	for _, chart := range []string{"podsequence-crds", "podsequence"} {
+		if err := writeDefaults(filepath.Join(charts, chart)); err != nil {
+			return err
+		}
+	}
 	return writeMonitoring(filepath.Join(charts, "podsequence", "files"))
 }
 

@@ -29,6 +29,7 @@ type object = map[string]any
 type install struct {
 	chart, namespace, kubernetes string
 	values                       values
+	defaults                     values // those of values.yaml, unless they are set
 }
 
 // objects renders the chart with Helm's own library, and returns all objects by name.
@@ -59,6 +60,9 @@ func (i install) render(t *testing.T) (map[string]string, error) {
 	}
 	chart, err := loader.LoadDir(filepath.Join(charts, i.chart))
 	require.NoError(t, err)
+	if i.defaults != nil {
+		chart.Values = i.defaults
+	}
 	version, err := common.ParseKubeVersion(i.kubernetes)
 	require.NoError(t, err)
 	capabilities := &common.Capabilities{KubeVersion: *version, APIVersions: common.VersionSet{"v1"}}

@@ -30,7 +30,7 @@ func (t templates) add(file string, object *resource.Resource, conditions []stri
 		return err
 	}
 	if t[file] == "" {
-		t[file] = notice
+		t[file] = setDefaults + "\n" + notice
 	}
 	if len(conditions) == 0 {
 		t[file] += "---\n" + text

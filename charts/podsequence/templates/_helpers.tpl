@@ -52,7 +52,7 @@ true
 {{- if .goMemoryLimit -}}
 {{- .goMemoryLimit -}}
 {{- else -}}
-{{- $limit := toString (dig "limits" "memory" "" .resources) -}}
+{{- $limit := toString (dig "limits" "memory" "" (.resources | default dict)) -}}
 {{- if regexMatch "^[0-9]+Gi$" $limit -}}
 {{- div (mul (trimSuffix "Gi" $limit | int64) 1024 9) 10 }}MiB
 {{- else if regexMatch "^[0-9]+Mi$" $limit -}}
