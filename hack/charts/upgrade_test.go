@@ -50,12 +50,15 @@ func TestEveryOlderChartIsUpgradedInEachWay(t *testing.T) {
 				}, copyOf(t, set), given, prepare)
 			}
 			fresh := install{chart: name, values: copyOf(t, set)}.objects(t)
-			assert.Equal(t, fresh, upgraded(func(u *action.Upgrade) { u.ResetValues = true }, copyOf(t, set)), "%s with %v, --reset-values", file, set)
-			assert.Equal(t, fresh, upgraded(func(u *action.Upgrade) { u.ResetThenReuseValues = true }, nil), "%s with %v, --reset-then-reuse-values", file, set)
+			reset := upgraded(func(u *action.Upgrade) { u.ResetValues = true }, copyOf(t, set))
+			assert.Equal(t, fresh, reset, "%s with %v, --reset-values", file, set)
+			reused := upgraded(func(u *action.Upgrade) { u.ResetThenReuseValues = true }, nil)
+			assert.Equal(t, fresh, reused, "%s with %v, --reset-then-reuse-values", file, set)
 			// What the older chart had by default counts as set.
 			defaults := util.CoalesceTables(readValues(t, file), readValues(t, filepath.Join(charts, name, "values.yaml")))
 			kept := install{chart: name, defaults: defaults, values: copyOf(t, set)}.objects(t)
-			assert.Equal(t, kept, upgraded(func(u *action.Upgrade) { u.ReuseValues = true }, nil), "%s with %v, --reuse-values", file, set)
+			reused = upgraded(func(u *action.Upgrade) { u.ReuseValues = true }, nil)
+			assert.Equal(t, kept, reused, "%s with %v, --reuse-values", file, set)
 		}
 	}
 }
@@ -131,7 +134,8 @@ func TestEachValueMayBeMissing(t *testing.T) {
 func TestNullIsTheDefault(t *testing.T) {
 	t.Parallel()
 	want := install{chart: "podsequence"}.objects(t)
-	assert.Equal(t, want, install{chart: "podsequence", values: values{"networkPolicies": nil, "image": values{"tag": nil}, "scheduler": values{"replicas": nil}}}.objects(t))
+	null := values{"networkPolicies": nil, "image": values{"tag": nil}, "scheduler": values{"replicas": nil}}
+	assert.Equal(t, want, install{chart: "podsequence", values: null}.objects(t))
 	objects := install{chart: "podsequence", values: values{"scheduler": values{"resources": nil, "nodeSelector": nil}}}.objects(t)
 	spec := objects["apps/v1 Deployment podsequence-system/podsequence-scheduler"]["spec"].(object)["template"].(object)["spec"].(object)
 	assert.NotContains(t, spec, "nodeSelector")
