@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,6 +93,14 @@ func TestAStolenTokenOfTheControllerOnlyPausesDeployments(t *testing.T) {
 		"a finalizer":             {patch(`{"metadata":{"finalizers":["example.com/stay"]}}`), "metadata.finalizers" + may},
 		"an annotation":           {patch(`{"metadata":{"annotations":{"new":"a"}}}`), "metadata.annotations[new]" + may},
 		"to remove an annotation": {patch(`{"metadata":{"annotations":{"note":null}}}`), "metadata.annotations[note]" + may},
+		"a prefix of names":       {patch(`{"metadata":{"generateName":"a-"}}`), "metadata.generateName" + may},
+		"an image by apply": {applying(deployments, "shop", `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"template":{"spec":{
+			"containers":[{"name":"app","image":"example.com/evil"}]}}}}`), "spec.template" + may},
+		"its scale":    {patching(deployments, "shop", types.MergePatchType, `{"spec":{"replicas":1}}`, "scale"), "cannot patch resource"},
+		"its status":   {patching(deployments, "shop", types.MergePatchType, `{"status":{"replicas":1}}`, "status"), "cannot patch resource"},
+		"to delete it": {deleting(deployments, "shop"), "cannot delete resource"},
+		"a new Deployment": {applying(deployments, "new", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"new"},
+			"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"a"}]}}}}`), "cannot create resource"},
 	})
 	stolen.expectAccepted(map[string]attempt{
 		"to pause": patch(`{"spec":{"paused":true},"metadata":{"annotations":{"apps.containerinfra.nl/paused-by":"a","apps.containerinfra.nl/pause-reason":"b"}}}`),
@@ -107,51 +114,6 @@ func TestAStolenTokenOfTheControllerOnlyPausesDeployments(t *testing.T) {
 
 func containers() corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{{Name: "app", Image: "example.com/app"}}}
-}
-
-func TestAStolenTokenOfTheControllerWritesNoJobsOfOthers(t *testing.T) {
-	s := newSite(t)
-	ns := newNamespace(s)
-	job := func(name string, owners ...metav1.OwnerReference) *batchv1.Job {
-		template := corev1.PodTemplateSpec{Spec: containers()}
-		template.Spec.RestartPolicy = corev1.RestartPolicyNever
-		return &batchv1.Job{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, OwnerReferences: owners},
-			Spec:       batchv1.JobSpec{Suspend: ptr.To(true), Template: template},
-		}
-	}
-	// Of a SequentialJob that is there, else the garbage collector removes the Job.
-	suspended := stepsOf(ns, "steps", nil)
-	create(s, suspended)
-	owner := *metav1.NewControllerRef(suspended, batchv1alpha1.SequentialJobKind)
-	create(s, job("others"), job("ours", owner))
-	creatingJob := func(kind, controller string) attempt {
-		return creating(jobs, "", fmt.Sprintf(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"new","ownerReferences":[
-			{"apiVersion":%q,"kind":%q,"name":"steps","uid":%q,"controller":%s}]},
-			"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"app","image":"example.com/app"}]}}}}`,
-			map[string]string{"SequentialJob": "batch.example.com/v1alpha1", "Deployment": "apps/v1"}[kind], kind, owner.UID, controller))
-	}
-	patch := func(name, patch string) attempt { return patching(jobs, name, types.MergePatchType, patch) }
-	may := "podsequence-controller may write only Jobs whose controller is a SequentialJob, and Job " + ns + "/"
-	stolen := stealToken(s, "podsequence-controller", ns)
-	stolen.awaitRefusal(patch("others", `{"spec":{"suspend":false}}`), "podsequence-controller-jobs")
-	stolen.expectRefused(refusals{
-		"a change of another Job":                     {patch("others", `{"spec":{"suspend":false}}`), may + "others is not such a Job"},
-		"to take another Job":                         {patch("others", `{"metadata":{"ownerReferences":[{"apiVersion":"batch.example.com/v1alpha1","kind":"SequentialJob","name":"steps","uid":"a","controller":true}]}}`), may + "others"},
-		"to give a Job away":                          {patch("ours", `{"metadata":{"ownerReferences":null}}`), may + "ours"},
-		"a new Job of another kind":                   {creatingJob("Deployment", "true"), may + "new"},
-		"a new Job that a SequentialJob owns somehow": {creatingJob("SequentialJob", "false"), may + "new"},
-		"to delete another Job":                       {deleting(jobs, "others"), may + "others"},
-		"to delete a Job that is to run":              {deleting(jobs, "ours"), "may delete only Jobs that have failed, or that it has stopped or suspended, and Job " + ns + "/ours is not such a Job"},
-	})
-	require.NoError(s, s.cluster.API.Patch(s.Context(), job("ours"), client.RawPatch(types.MergePatchType,
-		[]byte(`{"metadata":{"annotations":{"batch.example.com/suspended":"true"}}}`))))
-	stolen.expectAccepted(map[string]attempt{
-		"a new Job of a SequentialJob":       creatingJob("SequentialJob", "true"),
-		"to resume a Job of a SequentialJob": patch("ours", `{"metadata":{"annotations":{"batch.example.com/suspended":null}},"spec":{"suspend":false}}`),
-		"to stop a Job of a SequentialJob":   patch("ours", `{"spec":{"activeDeadlineSeconds":0}}`),
-		"to delete a Job that it suspended":  deleting(jobs, "ours"),
-	})
 }
 
 // stepsOf is a SequentialJob that does not start.
@@ -178,13 +140,21 @@ func TestAStolenTokenOfTheControllerLeavesObjectsOfOurKindsToTheirUsers(t *testi
 	stolen := stealToken(s, "podsequence-controller", ns)
 	stolen.awaitRefusal(patch(`{"spec":{"minReadySeconds":1}}`), "podsequence-controller-kinds")
 	stolen.expectRefused(refusals{
-		"another spec":                           {patch(`{"spec":{"minReadySeconds":1}}`), "spec" + may},
-		"a label":                                {patch(`{"metadata":{"labels":{"a":"b"}}}`), "metadata.labels" + may},
-		"an annotation":                          {patch(`{"metadata":{"annotations":{"a":"b"}}}`), "metadata.annotations" + may},
-		"a finalizer of others":                  {patch(`{"metadata":{"finalizers":["example.com/kept","example.com/stay"]}}`), "metadata.finalizers of others" + may},
-		"to remove a finalizer of others":        {patch(`{"metadata":{"finalizers":null}}`), "metadata.finalizers of others" + may},
-		"to delete a SequentialJob that is kept": {deleting(steps, "kept"), "podsequence-controller may delete only SequentialJobs that have spec.ttlSecondsAfterFinished"},
-		"to delete a coordination":               {deleting(coordination, "none"), "cannot delete resource"},
+		"another spec":                            {patch(`{"spec":{"minReadySeconds":1}}`), "spec" + may},
+		"a label":                                 {patch(`{"metadata":{"labels":{"a":"b"}}}`), "metadata.labels" + may},
+		"an annotation":                           {patch(`{"metadata":{"annotations":{"a":"b"}}}`), "metadata.annotations" + may},
+		"a finalizer of others":                   {patch(`{"metadata":{"finalizers":["example.com/kept","example.com/stay"]}}`), "metadata.finalizers of others" + may},
+		"to remove a finalizer of others":         {patch(`{"metadata":{"finalizers":null}}`), "metadata.finalizers of others" + may},
+		"to delete a SequentialJob that is kept":  {deleting(steps, "kept"), "podsequence-controller may delete only SequentialJobs that have spec.ttlSecondsAfterFinished"},
+		"a prefix of names":                       {patch(`{"metadata":{"generateName":"a-"}}`), "metadata.generateName" + may},
+		"an owner":                                {patch(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"a"}]}}`), "metadata.ownerReferences" + may},
+		"another spec by apply":                   {applying(coordination, "none", `{"apiVersion":"apps.containerinfra.nl/v1","kind":"DeploymentCoordination","spec":{"minReadySeconds":1}}`), "spec" + may},
+		"to delete a SequentialJob, not its Jobs": {deletingWith(steps, "limited", metav1.DeletePropagationOrphan), "may delete SequentialJobs only in the foreground"},
+		"to delete a coordination":                {deleting(coordination, "none"), "cannot delete resource"},
+		"to delete all coordinations":             {deletingAll(coordination), "cannot deletecollection resource"},
+		"to delete all SequentialJobs":            {deletingAll(steps), "cannot deletecollection resource"},
+		"to change a SequentialJob":               {patching(steps, "kept", types.MergePatchType, `{"spec":{"suspend":false}}`), "cannot patch resource"},
+		"a new coordination":                      {applying(coordination, "new", `{"apiVersion":"apps.containerinfra.nl/v1","kind":"DeploymentCoordination","metadata":{"name":"new"},"spec":{"labelSelector":{}}}`), "cannot create resource"},
 	})
 	stolen.expectAccepted(map[string]attempt{
 		"its finalizer":                           patch(`{"metadata":{"finalizers":["example.com/kept","apps.containerinfra.nl/unpause"]}}`),

@@ -73,8 +73,37 @@ func refusedOfPods(user string) refusals {
 		"to remove conditions":      {patchingPodStatus("terminating", `{"status":{"conditions":null}}`), "status.conditions[Ready]" + may},
 		"that a pod has failed":     {patchingPodStatus("held", `{"status":{"phase":"Failed"}}`), "status.phase" + may},
 		"an address":                {patchingPodStatus("held", `{"status":{"podIP":"10.0.0.1","podIPs":[{"ip":"10.0.0.1"}]}}`), "status.podIP"},
+		"a prefix of names":         {patchingPod("held", `{"metadata":{"generateName":"a-"}}`), "metadata.generateName" + may},
+		"a label by apply":          {applying(pods, "held", `{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"app":"shop"}}}`), "metadata.labels"},
 		"all of it at once":         {patchingPod("held", `{"metadata":{"finalizers":["example.com/stay"]},"spec":{"activeDeadlineSeconds":1}}`), "spec.activeDeadlineSeconds, metadata.finalizers" + may},
 	}
+}
+
+// refusedByRoles are writes and reads that neither of our programs may ask for.
+func refusedByRoles() refusals {
+	const patched, created, deleted = "cannot patch resource", "cannot create resource", "cannot deletecollection resource"
+	role := `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"Role","metadata":{"name":"new"}}`
+	token := `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","metadata":{"name":"default"}}`
+	newPod := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"new"},"spec":{"containers":[{"name":"a","image":"example.com/evil"}]}}`
+	privileged := `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"privileged"}}}`
+	return refusals{
+		"an ephemeral container": {patchingPodPart("held", "ephemeralcontainers", `{"spec":{"ephemeralContainers":[{"name":"a","image":"example.com/evil"}]}}`), patched},
+		"another size of a pod":  {patchingPodPart("held", "resize", `{"spec":{"containers":[{"name":"con0","resources":{"requests":{"cpu":"1m"}}}]}}`), patched},
+		"an eviction":            {creating(pods, "", `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"held"}}`, "eviction"), created},
+		"a command in a pod":     {creating(pods, "", `{"apiVersion":"v1","kind":"PodExecOptions","metadata":{"name":"held"}}`, "exec"), created},
+		"a new pod":              {creating(pods, "", newPod), created},
+		"a new pod by apply":     {applying(pods, "new", newPod), created},
+		"to delete all pods":     {deletingAll(pods), deleted},
+		"to read a Secret":       {updating(secrets, "", "any"), "cannot get resource"},
+		"a new Secret":           {creating(secrets, "", `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"new"}}`), created},
+		"a token of an account":  {creating(accounts, "", token, "token"), created},
+		"a new role":             {creating(roles, "", role), created},
+		"a label of a namespace": {patching(namespaces, "any", types.MergePatchType, privileged), patched},
+	}
+}
+
+func patchingPodPart(name, subresource, patch string) attempt {
+	return patching(pods, name, types.StrategicMergePatchType, patch, subresource)
 }
 
 // acceptedOfPods are writes that both programs make, by the very patches that they send.
@@ -102,6 +131,7 @@ func TestAStolenTokenOfTheSchedulerChangesNothingElseOfPods(t *testing.T) {
 	refused := refusedOfPods("podsequence-scheduler")
 	stolen.awaitRefusal(refused["another image"].try, "podsequence-scheduler-pods")
 	stolen.expectRefused(refused)
+	stolen.expectRefused(refusedByRoles())
 	stolen.expectRefused(refusals{
 		"the label of groups that run": {patchingPod("held", `{"metadata":{"labels":{"podgroup.jhwagner.github.io/ready":"true"}}}`), "metadata.labels"},
 	})
@@ -124,6 +154,7 @@ func TestAStolenTokenOfTheControllerChangesNothingElseOfPods(t *testing.T) {
 	refused := refusedOfPods("podsequence-controller")
 	stolen.awaitRefusal(refused["another image"].try, "podsequence-controller-pods")
 	stolen.expectRefused(refused)
+	stolen.expectRefused(refusedByRoles())
 	stolen.expectRefused(refusals{
 		"a nomination": {patchingPodStatus("held", `{"status":{"nominatedNodeName":"node-0"}}`), "status.nominatedNodeName"},
 		"that a pod is preempted": {patchingPodStatus("held",

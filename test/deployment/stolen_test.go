@@ -23,6 +23,10 @@ const thief = "thief"
 
 var (
 	pods         = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	secrets      = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	accounts     = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	namespaces   = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	roles        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}
 	leases       = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 	deployments  = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 	jobs         = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
@@ -99,16 +103,41 @@ func updating(resource schema.GroupVersionResource, namespace, name string) atte
 		}
 		objects := a.Resource(resource).Namespace(namespace)
 		object, err := objects.Get(a.Context(), name, metav1.GetOptions{})
-		require.NoError(a, err)
+		if err != nil {
+			return err
+		}
 		_, err = objects.Update(a.Context(), object, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
 }
 
+// deleting deletes an object as our programs do: what it owns goes first.
 func deleting(resource schema.GroupVersionResource, name string) attempt {
+	return deletingWith(resource, name, metav1.DeletePropagationForeground)
+}
+
+func deletingWith(resource schema.GroupVersionResource, name string, propagation metav1.DeletionPropagation) attempt {
 	return func(a attempts) error {
 		return a.Resource(resource).Namespace(a.namespace).Delete(a.Context(), name,
-			metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+			metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}, PropagationPolicy: &propagation})
+	}
+}
+
+// deletingAll deletes all objects of the resource in the namespace in one request.
+func deletingAll(resource schema.GroupVersionResource) attempt {
+	return func(a attempts) error {
+		return a.Resource(resource).Namespace(a.namespace).DeleteCollection(a.Context(),
+			metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, metav1.ListOptions{})
+	}
+}
+
+// applying creates or changes an object by server-side apply.
+func applying(resource schema.GroupVersionResource, name, object string, subresource ...string) attempt {
+	return func(a attempts) error {
+		force := true
+		_, err := a.Resource(resource).Namespace(a.namespace).Patch(a.Context(), name, types.ApplyPatchType, []byte(object),
+			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: thief, Force: &force}, subresource...)
+		return err
 	}
 }
 
