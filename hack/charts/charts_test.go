@@ -44,6 +44,10 @@ func TestTheChartsInstallWhatTheKustomizationsDo(t *testing.T) {
 			values: values{"lite": true, "features": values{"sequentialJob": false}},
 			kinds:  values{"sequentialJob": false},
 		},
+		"Jobs only where a RoleBinding allows them": {
+			base: "default", components: []string{"without/jobs-everywhere"},
+			values: values{"features": values{"jobsEverywhere": false}},
+		},
 		"no PodSequences": {
 			base: "default", components: []string{"without/podsequence"},
 			values: values{"features": values{"podSequence": false}},

@@ -131,6 +131,11 @@ func findConditions() (conditions, error) {
 			return nil, err
 		}
 	}
+	// Values of an earlier release lack this one. Then the binding stays.
+	jobsEverywhere := `(ne (toString .Values.features.jobsEverywhere) "false")`
+	if err := without("features", jobsEverywhere, everything, "without/jobs-everywhere"); err != nil {
+		return nil, err
+	}
 	for _, policy := range policies {
 		holds := fmt.Sprintf("(include %q (list $ %q))", "podsequence.policy", policy.value)
 		if err := without("policies", holds, everything, "policies/"+policy.directory+"/without"); err != nil {

@@ -193,6 +193,7 @@ var needs = map[string][]string{
 	"sequentialjob": {
 		"CustomResourceDefinition sequentialjobs.batch.example.com",
 		"ClusterRole podsequence-controller-sequentialjob",
+		"ClusterRole podsequence-controller-jobs",
 	},
 	"podgroup": {
 		"ClusterRole podsequence-controller-podgroup",
@@ -236,6 +237,26 @@ func TestAnyFeaturesCanBeLeftOut(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestTheControllerMayBeLeftToNamespacesThatBindItsRoleForJobs(t *testing.T) {
+	files := smallDefinitions(t)
+	whole, err := renderManifests(files, "default")
+	require.NoError(t, err)
+	reduced, err := renderManifests(files, "default", "jobs-everywhere")
+	require.NoError(t, err)
+	var want []string
+	for _, object := range whole {
+		if identity(object) != "ClusterRoleBinding podsequence-controller-jobs" {
+			want = append(want, identity(object))
+		}
+	}
+	var got []string
+	for _, object := range reduced {
+		got = append(got, identity(object))
+	}
+	assert.Len(t, got, len(whole)-1)
+	assert.Equal(t, want, got)
 }
 
 // smallDefinitions are the manifests with definitions that are quick to render, of which nothing but the name is left.
