@@ -135,11 +135,7 @@ func TestAStolenTokenOfTheControllerRunsPrivilegedPodsOnlyWhereAnAdministratorAl
 		require.NoError(s, s.cluster.API.Patch(s.Context(), get(s, &corev1.Namespace{}, "", namespace), cluster.Merge(s, `{"metadata":{"labels":{`+label+`}}}`)))
 	}
 	label(privileged, `"pod-security.kubernetes.io/enforce":"privileged"`)
-	// The API server does not know whether it exists.
-	owner := metav1.OwnerReference{
-		APIVersion: "batch.example.com/v1alpha1", Kind: "SequentialJob", Name: "invented", UID: "11111111-1111-1111-1111-111111111111",
-		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
-	}
+	owner := inventedOwner()
 	may := ": podsequence-controller may create privileged pods only in namespaces that allow them: have an administrator label namespace "
 	add := func(capability corev1.Capability) func(*batchv1.Job) {
 		return withSecurity(corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{capability}}})
@@ -195,6 +191,14 @@ func TestAStolenTokenOfTheControllerRunsPrivilegedPodsOnlyWhereAnAdministratorAl
 	stolen.expectRefused(refusals{
 		"a privileged Job there": {creatingJob("kube-public", owner, attacks["a privileged container"].change), "privileged" + may + "kube-public"},
 	})
+}
+
+// inventedOwner is a SequentialJob that does not exist.
+func inventedOwner() metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: "batch.example.com/v1alpha1", Kind: "SequentialJob", Name: "invented", UID: "11111111-1111-1111-1111-111111111111",
+		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+	}
 }
 
 func addHostPath(pod *corev1.PodSpec) {
