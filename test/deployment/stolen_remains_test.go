@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,7 +19,10 @@ import (
 	"example.com/podsequence/internal/testing/cluster"
 )
 
-var events = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+var (
+	events         = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
+	resourceClaims = schema.GroupVersionResource{Group: "resource.k8s.io", Version: "v1", Resource: "resourceclaims"}
+)
 
 // forgedEvent says anything about anything.
 const forgedEvent = `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"forged"},"eventTime":"2026-01-01T00:00:00.000000Z",
@@ -36,7 +40,7 @@ func TestAStolenTokenStillDoesWhatThePageSays(t *testing.T) {
 			Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: selector},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: selector}, Spec: containers()},
 		},
-	}, stepsOf(ns, "steps", nil))
+	}, stepsOf(ns, "steps", nil), &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "device"}})
 	fields := `{"metadata":{"managedFields":[{}]}}`
 	status := func(a attempts) error {
 		objects := a.Resource(steps).Namespace(a.namespace)
@@ -54,8 +58,9 @@ func TestAStolenTokenStillDoesWhatThePageSays(t *testing.T) {
 		"to forget who manages the fields":   patching(deployments, "shop", types.MergePatchType, fields),
 	})
 	stealToken(s, "podsequence-scheduler", ns).expectAccepted(map[string]attempt{
-		"a forged event": creating(events, "kube-system", forgedEvent),
-		"its own lease":  updating(leases, systemNamespace, "podsequence-scheduler"),
+		"a forged event":           creating(events, "kube-system", forgedEvent),
+		"its own lease":            updating(leases, systemNamespace, "podsequence-scheduler"),
+		"a changed resource claim": patching(resourceClaims, "device", types.MergePatchType, `{"metadata":{"labels":{"a":"b"}}}`),
 	})
 }
 
