@@ -41,6 +41,7 @@ scheduler emulates it, as with --emulated-version. --emulate-api-server=false tu
 
 All other flags are those of kube-scheduler.`
 	addEmulation(command)
+	addMetricLabels(command)
 	addHealth(command)
 	os.Exit(cli.Run(command))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -28,7 +27,7 @@ const (
 type Cluster struct {
 	layout layout
 	config *rest.Config
-	health *http.Client
+	health healthClients
 	detach bool
 }
 
@@ -50,11 +49,11 @@ func open(l layout, detach bool) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := healthClient(config)
+	health, err := newHealthClients(config)
 	if err != nil {
 		return nil, err
 	}
-	return &Cluster{layout: l, config: config, health: client, detach: detach}, nil
+	return &Cluster{layout: l, config: config, health: health, detach: detach}, nil
 }
 
 // Config returns the administrator's client configuration, without client-side rate limits.
@@ -165,7 +164,7 @@ func (c *Cluster) run(ctx context.Context, p *process) error {
 	if err := p.start(c.layout, c.detach); err != nil {
 		return err
 	}
-	return p.waitUntilHealthy(ctx, c.layout, c.health)
+	return p.waitUntilHealthy(ctx, c.layout, c.health.of(p.Name))
 }
 
 // ComponentStatus tells what has become of a component.
@@ -191,7 +190,7 @@ func (c *Cluster) Status(ctx context.Context) ([]ComponentStatus, error) {
 		status := ComponentStatus{Name: p.Name, URL: p.URL}
 		if p.alive() {
 			status.PID = p.PID
-			status.Problem = probe(ctx, c.health, p.HealthURL)
+			status.Problem = probe(ctx, c.health.of(p.Name), p.HealthURL)
 		} else {
 			status.Problem = os.ErrProcessDone
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,14 +61,30 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
-// healthClient speaks to every component: all show certificates of the same authority, and those that want to know
-// their caller accept the administrator's.
-func healthClient(admin *rest.Config) (*http.Client, error) {
-	client, err := rest.HTTPClientFor(admin)
-	if err != nil {
-		return nil, fmt.Errorf("create client for health checks: %w", err)
+// healthClients ask components for their health.
+type healthClients struct {
+	admin     *http.Client
+	anonymous *http.Client
+}
+
+// newHealthClients speak to every component: all show certificates of the same authority.
+func newHealthClients(admin *rest.Config) (clients healthClients, err error) {
+	if clients.admin, err = rest.HTTPClientFor(admin); err != nil {
+		return clients, fmt.Errorf("create client for health checks: %w", err)
 	}
-	return client, nil
+	if clients.anonymous, err = rest.HTTPClientFor(rest.AnonymousClientConfig(admin)); err != nil {
+		return clients, fmt.Errorf("create anonymous client for health checks: %w", err)
+	}
+	return clients, nil
+}
+
+// of is the client for a component. etcd and the API server want to know their caller, and accept the administrator. The others
+// answer everybody, as they must answer kubelets, and log an error about a certificate that comes before they know the authority.
+func (c healthClients) of(component string) *http.Client {
+	if slices.Contains([]string{Etcd, SecondEtcd, APIServer}, component) {
+		return c.admin
+	}
+	return c.anonymous
 }
 
 // logTail is the end of a log and where to find the rest, as a text to append to an error.

@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/controlplane"
 	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/internal/testing/cluster"
@@ -41,6 +43,35 @@ func TestHeldPodsAreNotInTheLogsAtTheShippedLevel(t *testing.T) {
 		require.NoError(s, err)
 		return strings.Contains(string(log), ns+"/free")
 	})
+}
+
+// Operators look for error lines. The programs run as their Deployments run them: under their ServiceAccounts, with their roles.
+func TestAHealthyStartLogsNoError(t *testing.T) {
+	t.Parallel()
+	s := ownSite(t, controlplane.Options{})
+	ns := newNamespace(s)
+	create(s, MakeSequence(ns, "one").Pods("Pod", "free").Obj())
+	create(s, ourPod(ns, "free").Obj())
+	awaitBound(s, ns, "free")
+	cluster.Await(s, "the controller to work", func() bool {
+		return get(s, &v1alpha1.PodSequence{}, ns, "one").Status.Phase == v1alpha1.PhaseCompleted
+	})
+
+	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
+		log := read(s, s.cluster.Log(program))
+		assert.Regexp(s, `(?m)^I\d{4} `, log, "%s logs in another format", program)
+		assert.Empty(s, errorLine.FindAllString(log, -1), "%s logs errors", program)
+	}
+}
+
+// errorLine is a line of klog's that reports an error, or worse.
+var errorLine = regexp.MustCompile(`(?m)^[EF]\d{4} .*$`)
+
+func read(s *site, file string) string {
+	s.Helper()
+	content, err := os.ReadFile(file)
+	require.NoError(s, err)
+	return string(content)
 }
 
 const sequenceGate = "podsequence.example.com/sequence-gate"
