@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"example.com/podsequence/internal/version"
+	"example.com/podsequence/pkg/outage"
 )
 
 const help = `podsequence-controller writes the status of PodSequences, and releases pods that other schedulers place.
@@ -82,11 +83,21 @@ func newCommand() *cobra.Command {
 }
 
 func run(ctx context.Context, o *options) error {
-	mgr, err := newManager(o)
+	klog.FromContext(ctx).Info("Starting", "version", version.String())
+	config, err := o.restConfig()
 	if err != nil {
 		return err
 	}
-	klog.FromContext(ctx).Info("Starting", "version", version.String())
+	if err := o.awaitAPIServer(ctx, config); ctx.Err() != nil {
+		return nil // told to end
+	} else if err != nil {
+		return err
+	}
+	outage.New(klog.FromContext(ctx)).Wrap(config)
+	mgr, err := newManager(o, config)
+	if err != nil {
+		return err
+	}
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("run manager: %w", err)
 	}

@@ -29,11 +29,7 @@ const (
 )
 
 // newManager makes a manager with all controllers, ready to start.
-func newManager(o *options) (manager.Manager, error) {
-	config, err := o.restConfig()
-	if err != nil {
-		return nil, err
-	}
+func newManager(o *options, config *rest.Config) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err

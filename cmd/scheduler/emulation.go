@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/apimachinery/pkg/util/wait"
 	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	"k8s.io/client-go/discovery"
@@ -21,6 +20,8 @@ import (
 	"k8s.io/klog/v2"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
+
+	"example.com/podsequence/pkg/outage"
 )
 
 const (
@@ -126,16 +127,13 @@ func awaitServerVersion(ctx context.Context, config *rest.Config) (server apiver
 	if err != nil {
 		return server, fmt.Errorf("create client: %w", err)
 	}
-	again := wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 6, Cap: 10 * time.Second}
-	err = again.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+	err = outage.Await(ctx, config.Host, func(ctx context.Context) error {
 		found, err := client.ServerVersionWithContext(ctx)
 		if err != nil {
-			klog.Background().Error(err, "Waiting for the API server to answer with its version; set it with a flag if the API server must not be asked",
-				"apiServer", config.Host, "flag", "--"+emulatedVersionFlag+"=1.MINOR")
-			return false, nil
+			return fmt.Errorf("ask for its version, which --%s=1.MINOR makes unnecessary: %w", emulatedVersionFlag, err)
 		}
 		server = *found
-		return true, nil
+		return nil
 	})
 	return server, err
 }

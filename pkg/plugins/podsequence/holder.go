@@ -3,6 +3,7 @@ package podsequence
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 
@@ -11,10 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/informers"
 	listersv1 "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"example.com/podsequence/pkg/feed"
+	"example.com/podsequence/pkg/outage"
 	"example.com/podsequence/pkg/podwriter"
 	"example.com/podsequence/pkg/sequence"
 )
@@ -96,6 +99,7 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 		return h, nil
 	}
 
+	outlast(klog.FromContext(ctx), handle)
 	pods := factory.Core().V1().Pods()
 	h := newHolder(args, pods.Lister(), handle.ProfileName())
 	h.handle = handle
@@ -111,6 +115,23 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 		delete(holders, factory)
 	}()
 	return h, nil
+}
+
+// outlast makes the scheduler continue soon after an outage of the API server. Its informers have no option for this, but begin to use
+// their client only after the plugins have been made.
+func outlast(logger klog.Logger, handle fwk.Handle) {
+	o := outage.New(logger)
+	if config := handle.KubeConfig(); config != nil {
+		o.Wrap(config) // of clients that are made from now on, such as those of the plugin
+	}
+	if handle.ClientSet() == nil {
+		return
+	}
+	// All groups of a clientset share one HTTP client.
+	client, ok := handle.ClientSet().CoreV1().RESTClient().(*rest.RESTClient)
+	if ok && client != nil && client.Client != nil && client.Client != http.DefaultClient {
+		o.WrapClient(client.Client)
+	}
 }
 
 func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
