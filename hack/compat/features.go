@@ -95,6 +95,6 @@ var features = []feature{
 	{group: "DeploymentCoordination", name: "DeploymentCoordination", runs: []run{of(rollouts, "TestWithoutThePolicy")}},
 	{group: "DeploymentCoordination", name: "no rollout begins before it is paused (policy `deploymentcoordination`)", since: 36,
 		instead: "nothing: the controller pauses a Deployment a moment after its change",
-		runs: []run{of(rollouts, "TestThePolicyPauses", "TestThreeDeploymentsRollOutInOrderOfTheirNames", "TestMinReadySecondsAreRespected",
-			"TestScalingIsNeverBlocked", "TestTheActiveDeploymentIsDeleted")}},
+		runs: []run{of(rollouts, "TestThePolicyPauses", "TestThePolicyPausesOnlyWhileTheControllerRenewsItsLease",
+			"TestThreeDeploymentsRollOutInOrderOfTheirNames", "TestMinReadySecondsAreRespected", "TestScalingIsNeverBlocked", "TestTheActiveDeploymentIsDeleted")}},
 }

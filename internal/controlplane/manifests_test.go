@@ -151,6 +151,8 @@ resources: [../default, ../policies/gating]
 	policies := []string{
 		"MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding deploymentcoordination.podsequence.example.com",
+		"MutatingAdmissionPolicy unattended.deploymentcoordination.podsequence.example.com",
+		"MutatingAdmissionPolicyBinding unattended.deploymentcoordination.podsequence.example.com",
 		"MutatingAdmissionPolicy proof.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding proof.podsequence.example.com",
 		"MutatingAdmissionPolicy routing.podsequence.example.com",
@@ -202,6 +204,7 @@ var needs = map[string][]string{
 		"CustomResourceDefinition deploymentcoordinations.apps.containerinfra.nl",
 		"ClusterRole podsequence-controller-deploymentcoordination",
 		"MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com",
+		"MutatingAdmissionPolicy unattended.deploymentcoordination.podsequence.example.com",
 	},
 }
 

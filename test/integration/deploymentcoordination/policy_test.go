@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -64,6 +65,55 @@ func TestThePolicyPauses(t *testing.T) {
 			s.Create(b)
 			assert.Empty(t, s.get("b").Annotations[v1.PausedByAnnotation], "its owner paused it")
 		})
+	})
+}
+
+// A controller that does not renew its lease is down. The lease of this cluster is the test's own: its controller elects no leader.
+func TestThePolicyPausesOnlyWhileTheControllerRenewsItsLease(t *testing.T) {
+	s := newStory(t)
+	s.mayOverlap = true
+	s.WithoutController(func() {
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "podsequence-system", Name: "podsequence-controller"}}
+		renewed := func(ago time.Duration) {
+			lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(-ago)}
+			require.NoError(t, s.API.Update(s.Ctx, lease))
+			s.awaitPolicy(ago < time.Minute)
+		}
+		lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(time.Hour)} // the test may be slow
+		require.NoError(t, s.API.Create(s.Ctx, lease))
+		defer func() {
+			require.NoError(t, s.API.Delete(s.Ctx, lease))
+			s.awaitPolicy(true) // without a lease nobody knows
+		}()
+		s.coordinate(s.coordination("shop"))
+		s.Create(s.deployment("waits"), s.deployment("scaled"))
+		assert.True(t, s.get("waits").Spec.Paused)
+
+		renewed(2 * time.Minute)
+		s.Create(s.deployment("new"))
+		s.update("waits", image("hotfix", "0s"))
+		for _, name := range []string{"new", "waits"} {
+			d := s.get(name)
+			assert.False(t, d.Spec.Paused, name)
+			assert.NotContains(t, d.Annotations, v1.PausedByAnnotation, name)
+			assert.NotContains(t, d.Annotations, v1.PauseReasonAnnotation, name)
+			at, err := time.Parse(time.RFC3339, d.Annotations[v1.UncoordinatedAnnotation])
+			require.NoError(t, err, name)
+			assert.WithinDuration(t, d.CreationTimestamp.Time, at, 10*time.Minute, name)
+		}
+		s.awaitComplete("new", "waits")
+		s.update("scaled", func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(3)) })
+		assert.True(t, s.get("scaled").Spec.Paused, "its template did not change")
+		owned := s.deployment("owned")
+		owned.Spec.Paused = true
+		s.Create(owned)
+		assert.True(t, s.get("owned").Spec.Paused, "its owner paused it")
+
+		renewed(-time.Hour)
+		s.update("new", image("2", "0s"))
+		assert.True(t, s.get("new").Spec.Paused, "it has the annotation of an earlier request")
+		s.Create(s.deployment("newer"))
+		assert.True(t, s.get("newer").Spec.Paused)
 	})
 }
 
