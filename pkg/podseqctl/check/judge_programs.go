@@ -153,11 +153,19 @@ func (f *facts) judgeLease(program string, l *lease) Line {
 		scheduler:  "no pod of podsequence-scheduler is scheduled or released",
 		controller: "no status is written, and no gate of other schedulers' pods is lifted",
 	}[program]
+	coordinations := f.kinds["deploymentcoordinations"]
+	paused := program == controller && coordinations != nil && coordinations.served
+	if paused {
+		consequence = "no status is written, no gate of other schedulers' pods is lifted, and no Deployment that a DeploymentCoordination paused is unpaused"
+	}
 	where := fmt.Sprintf("kubectl -n %s get pods,leases", l.name.Namespace)
 	if deployment := f.deployments[program]; deployment != nil {
 		where += fmt.Sprintf("; kubectl -n %s logs deployment/%s", deployment.Namespace, deployment.Name)
 	} else {
 		where += "; then look at the log of the program"
+	}
+	if paused {
+		where += "; for a Deployment that must not wait: kubectl rollout resume deployment/NAME -n NAMESPACE"
 	}
 	outside := f.deploymentsErr == nil && f.deployments[program] == nil
 	switch {
