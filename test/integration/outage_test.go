@@ -40,7 +40,11 @@ func TestProgramsActSoonAfterAnOutageOfTheAPIServer(t *testing.T) {
 			logs := map[string]string{}
 			for _, program := range ourPrograms {
 				if tc.leaderElection {
-					env.startInstance(t, program, nil) // the leader will end
+					// The leader will end. The standby must have seen its lease before: it counts the 15 s from then.
+					standby := env.startInstance(t, program, nil)
+					cluster.Await(t, "the standby of "+program+" to run for the lease", func() bool {
+						return occurrences(t, standby.Log, "ttempting to acquire leader lease") > 0
+					})
 				} else {
 					logs[program] = env.Log(program)
 				}
