@@ -52,8 +52,8 @@ type Outage struct {
 // New returns an Outage, which reports the beginning and the end of each outage to the logger.
 func New(logger klog.Logger) *Outage { return &Outage{logger: logger} }
 
-// Wrap makes clients of the config hold back their reads while the API server cannot be reached. To a reflector a long outage then looks like one slow
-// request: it does not back off for longer and longer, and continues as soon as the API server returns.
+// Wrap makes clients of the config hold back their reads while the API server cannot be reached. To a reflector a long outage
+// then looks like one slow request: it does not back off for longer and longer, and continues as soon as the API server returns.
 func (o *Outage) Wrap(config *rest.Config) { config.Wrap(o.transport) }
 
 // WrapClient does the same for an HTTP client that nobody uses yet.

@@ -15,8 +15,8 @@ const (
 	PauseReason = "waits for its turn to roll out"
 )
 
-// UncoordinatedAnnotation has the time when a Deployment was created or changed and not paused, because podsequence-controller had not renewed
-// its Lease for a minute. It stays.
+// UncoordinatedAnnotation has the time when a Deployment was created or changed and not paused, because
+// podsequence-controller had not renewed its Lease for a minute. It stays.
 const UncoordinatedAnnotation = "apps.containerinfra.nl/uncoordinated-at"
 
 // Finalizer keeps a DeploymentCoordination until what it paused is unpaused.

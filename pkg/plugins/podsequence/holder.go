@@ -117,8 +117,8 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 	return h, nil
 }
 
-// outlast makes the scheduler continue soon after an outage of the API server. Its informers have no option for this, but begin to use
-// their client only after the plugins have been made.
+// outlast makes the scheduler continue soon after an outage of the API server. Its informers have no option for this, but
+// begin to use their client only after the plugins have been made.
 func outlast(logger klog.Logger, handle fwk.Handle) {
 	o := outage.New(logger)
 	if config := handle.KubeConfig(); config != nil {

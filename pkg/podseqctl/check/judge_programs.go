@@ -156,7 +156,8 @@ func (f *facts) judgeLease(program string, l *lease) Line {
 	coordinations := f.kinds["deploymentcoordinations"]
 	paused := program == controller && coordinations != nil && coordinations.served
 	if paused {
-		consequence = "no status is written, no gate of other schedulers' pods is lifted, and no Deployment that a DeploymentCoordination paused is unpaused"
+		consequence = "no status is written, no gate of other schedulers' pods is lifted, " +
+			"and no Deployment that a DeploymentCoordination paused is unpaused"
 	}
 	where := fmt.Sprintf("kubectl -n %s get pods,leases", l.name.Namespace)
 	if deployment := f.deployments[program]; deployment != nil {

@@ -109,6 +109,10 @@ func TestThePolicyPausesOnlyWhileTheControllerRenewsItsLease(t *testing.T) {
 		s.Create(owned)
 		assert.True(t, s.get("owned").Spec.Paused, "its owner paused it")
 
+		// Times of requests have seconds: one of the same second would not look later.
+		unpaused, err := time.Parse(time.RFC3339, s.get("new").Annotations[v1.UncoordinatedAnnotation])
+		require.NoError(t, err)
+		s.Await("the next second", func() bool { return time.Since(unpaused) > time.Second })
 		renewed(-time.Hour)
 		s.update("new", image("2", "0s"))
 		assert.True(t, s.get("new").Spec.Paused, "it has the annotation of an earlier request")
