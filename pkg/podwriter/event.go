@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/printable"
 )
 
 const (
@@ -82,6 +83,7 @@ func (w *Writer) announcement(ctx context.Context, key types.NamespacedName) (*c
 
 // eventOf returns the event. Its name follows from the pod's UID, so that a pod has one.
 func (w *Writer) eventOf(pod *corev1.Pod, reason, note string) *eventsv1.Event {
+	note = printable.Line(note)
 	if len(note) > maxNote {
 		note = strings.ToValidUTF8(note[:maxNote-len("...")], "") + "..."
 	}

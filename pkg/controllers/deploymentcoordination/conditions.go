@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/printable"
 )
 
 // maxNames is how many Deployments a message names.
@@ -25,6 +26,7 @@ func (d *deliberation) describe() {
 func (d *deliberation) set(condition metav1.Condition) {
 	condition.ObservedGeneration = d.Coordination.Generation
 	condition.LastTransitionTime = *seconds(d.Now)
+	condition.Message = printable.Line(condition.Message) // it may contain what others wrote
 	meta.SetStatusCondition(&d.status.Conditions, condition)
 }
 

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/printable"
 )
 
 // event is something worth telling about a coordination.
@@ -153,6 +154,7 @@ func (r *reconciler) tellUnreleased(d *appsv1.Deployment, err error) {
 // cut shortens a note to what the API server accepts.
 func cut(note string) string {
 	const limit = 1024
+	note = printable.Line(note)
 	if len(note) <= limit {
 		return note
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/printable"
 )
 
 // refusal is a write of a Deployment that the API server has refused, for a reason other than that the Deployment has
@@ -76,6 +77,7 @@ func hasChanged(err error) bool {
 // shorten cuts what others have to say, who may have much.
 func shorten(message string) string {
 	const most = 300
+	message = printable.Line(message)
 	if runes := []rune(message); len(runes) > most {
 		return string(runes[:most]) + "..."
 	}

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -165,6 +166,7 @@ func (t *turn) setFinalizer(ctx context.Context, i int) error {
 func (t *turn) degrade(ctx context.Context, i int, reason, message string) (again time.Time, err error) {
 	c := t.coordination(i)
 	t.pairs++
+	message = printable.Line(message)
 	if known := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionDegraded); known != nil && known.Reason == reason &&
 		known.Message == message && known.ObservedGeneration == c.Generation && len(c.Status.DeploymentStates) == 0 &&
 		meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionStalled) {

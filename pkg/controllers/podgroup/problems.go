@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+
+	"example.com/podsequence/pkg/printable"
 )
 
 // problem is something that people should know. One of each kind is published for a group, and no other while that one
@@ -98,7 +100,7 @@ func (r *reconciler) publish(ctx context.Context, m *memory, problems []problem)
 			continue
 		}
 		m.published[p.kind] = p.subject
-		note := p.note()
+		note := printable.Line(p.note())
 		klog.FromContext(ctx).V(2).Info("The pod group has a problem", "reason", p.reason, "note", note)
 		r.recorder.Eventf(p.pod, nil, corev1.EventTypeWarning, p.reason, "Observe", "%s", note)
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -126,6 +127,7 @@ func degraded(status v1alpha1.PodSequenceStatus, reason string) *metav1.Conditio
 // cut shortens a note to what the API server accepts.
 func cut(note string) string {
 	const limit = 1024
+	note = printable.Line(note)
 	if len(note) <= limit {
 		return note
 	}

@@ -141,6 +141,7 @@ func TestEventsFor(t *testing.T) {
 
 func TestNotesFitIntoEvents(t *testing.T) {
 	assert.Equal(t, "short", cut("short"))
+	assert.Equal(t, `escaped: \x1b[2J\n`, cut("escaped: \x1b[2J\n"))
 	assert.Equal(t, strings.Repeat("a", 1024), cut(strings.Repeat("a", 1024)))
 
 	note := cut(strings.Repeat("ä", 1000))

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/printable"
 )
 
 // event is something worth telling about an object.
@@ -107,6 +108,7 @@ func progressingReason(status v1alpha1.SequentialJobStatus) string {
 // cut shortens a note to what the API server accepts.
 func cut(note string) string {
 	const limit = 1024
+	note = printable.Line(note)
 	if len(note) <= limit {
 		return note
 	}

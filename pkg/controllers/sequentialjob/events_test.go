@@ -96,4 +96,5 @@ func TestLongNotesAreCut(t *testing.T) {
 	assert.LessOrEqual(t, len(note), 1024)
 	assert.True(t, strings.HasSuffix(note, "ä..."))
 	assert.Equal(t, "short", cut("short"))
+	assert.Equal(t, `escaped: \x1b[2J\n`, cut("escaped: \x1b[2J\n"))
 }

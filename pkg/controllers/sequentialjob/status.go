@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/printable"
 )
 
 // failure is why no further step will run.
@@ -178,6 +179,7 @@ func (s *statusBuilder) condition(kind string, holds bool, reason string) {
 
 // finish returns the status with all conditions, each with the message of the whole.
 func (s *statusBuilder) finish() v1alpha1.SequentialJobStatus {
+	s.Message = printable.Line(s.Message) // it may contain what a Job says
 	for _, kind := range []string{
 		v1alpha1.ConditionComplete, v1alpha1.ConditionAvailable, v1alpha1.ConditionProgressing,
 		v1alpha1.ConditionFailed, v1alpha1.ConditionSuspended,

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
@@ -80,13 +81,13 @@ const nothingMatched = "no pod matched it when this was written"
 // that nothing matched. That is written a moment later, if at all, so what the message says of it is said of the moment of writing.
 func (d Decision) Message() string {
 	if d.Need.NothingMatches() {
-		return d.message(nothingMatched)
+		return printable.Line(d.message(nothingMatched))
 	}
 	return d.MessageNow()
 }
 
 // MessageNow is Message for readers who see it at once.
-func (d Decision) MessageNow() string { return d.message(d.Need.String()) }
+func (d Decision) MessageNow() string { return printable.Line(d.message(d.Need.String())) }
 
 func (d Decision) message(progress string) string {
 	if !d.Held {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -23,6 +24,7 @@ var stalling = []string{
 func (r Report) setHealth(conditions *[]metav1.Condition, now time.Time) {
 	set := func(condition metav1.Condition) {
 		condition.ObservedGeneration, condition.LastTransitionTime = r.Generation, metav1.NewTime(now)
+		condition.Message = printable.Line(condition.Message)
 		meta.SetStatusCondition(conditions, condition)
 	}
 	progressing := *meta.FindStatusCondition(*conditions, v1alpha1.ConditionProgressing)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -40,8 +41,10 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 	}
 	r.describeDryRun(&status, ps.Status.DryRun)
 	r.describeOutOfOrder(&status)
+	status.Message = printable.Line(status.Message)
 	for _, condition := range slices.Concat(r.conditions(), r.skipped(ps), r.dryRunCondition(ps.Status.Conditions)) {
 		condition.ObservedGeneration = r.Generation
+		condition.Message = printable.Line(condition.Message) // it may contain what others wrote
 		condition.LastTransitionTime = metav1.NewTime(now)
 		if condition.Type == v1alpha1.ConditionSuspended && !r.Suspended && r.Generation == 1 {
 			condition.LastTransitionTime = ps.CreationTimestamp // it never was, so it has not been resumed either

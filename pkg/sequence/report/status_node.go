@@ -3,12 +3,14 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -106,6 +108,7 @@ func (r Report) nodeStatus(n Node, before []metav1.Condition, now time.Time) v1a
 		ready.Reason = v1alpha1.ReasonPodsReadyTimeout
 		ready.Message = short(r.wentOn(int(n.TimedOut[0]), n.Name))
 	}
+	ready.Message = printable.Line(ready.Message)
 	meta.SetStatusCondition(&status.Conditions, ready)
 	return status
 }
@@ -119,7 +122,7 @@ func (r Report) wentOn(group int, node string) string {
 // short keeps the status of many nodes small.
 func short(text string) string {
 	const limit = 256
-	return text[:min(limit, len(text))]
+	return strings.ToValidUTF8(text[:min(limit, len(text))], "")
 }
 
 // waitingNodes is what the nodes wait for.
