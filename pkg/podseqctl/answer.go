@@ -76,7 +76,7 @@ func (t *tool) live(ctx context.Context, watch bool, namespace string, print fun
 	for first := true; ; first = false {
 		switch {
 		case t.style.Colours:
-			fmt.Fprint(t.Out, "\x1b[H\x1b[2J") // the terminal shows the newest state only
+			fmt.Fprint(t.Out, t.style.Clear()) // the terminal shows the newest state only
 		case !first:
 			fmt.Fprintln(t.Out)
 		}

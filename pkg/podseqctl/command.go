@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,6 +40,8 @@ NAME stands for the name of a PodSequence in the namespace, podsequence/NAME, or
 type Options struct {
 	Source Source
 	Clock  clock.PassiveClock
+
+	style *text.Style
 }
 
 // tool has what all commands share.
@@ -54,12 +57,16 @@ type tool struct {
 // NewCommand returns the command with all its subcommands.
 func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Command {
 	t := &tool{
-		IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), clock: options.Clock, source: options.Source,
+		IOStreams: genericiooptions.IOStreams{In: streams.In, Out: text.NewWriter(streams.Out), ErrOut: text.NewWriter(streams.ErrOut)},
+		flags:     genericclioptions.NewConfigFlags(true), clock: options.Clock, source: options.Source,
 		config: sequence.Config{
 			SchedulerNames: []string{"podsequence-scheduler"}, GatePrefixes: []string{"podsequence.example.com/"},
 			InstallationNamespace: installation.DefaultNamespace,
 		},
 		style: text.StyleFor(streams.Out),
+	}
+	if options.style != nil {
+		t.style = *options.style
 	}
 	if t.clock == nil {
 		t.clock = clock.RealClock{}
@@ -92,6 +99,9 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 	command.AddCommand(t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip(), t.newRelease(), t.newVersion())
 	return command
 }
+
+// PrintError prints the error of a command. It may contain what objects say.
+func PrintError(out io.Writer, err error) { fmt.Fprintln(text.NewWriter(out), "error:", err) }
 
 // connect makes the source, unless there is one.
 func (t *tool) connect() (Source, error) {
@@ -216,7 +226,7 @@ func (t *tool) snapshot(ctx context.Context, namespace string) (*snapshot.Snapsh
 // tellUnread says what may not be read. It goes where errors go, so that the output stays what was asked for.
 func (t *tool) tellUnread(lines []string) {
 	for _, line := range lines {
-		fmt.Fprintln(t.ErrOut, t.style.Paint(text.Faint, "note: "+line))
+		fmt.Fprintln(t.ErrOut, t.style.Paint(text.Faint, "note: "+text.OneLine(line)))
 	}
 }
 
@@ -228,6 +238,15 @@ func (t *tool) print(format string, value any) error {
 	}
 	if err != nil {
 		return fmt.Errorf("encode the output: %w", err)
+	}
+	return t.writeEncoded(format, encoded)
+}
+
+// writeEncoded prints JSON or YAML.
+func (t *tool) writeEncoded(format string, encoded []byte) error {
+	encoded, err := text.Encoded(format, encoded)
+	if err != nil {
+		return err
 	}
 	_, err = t.Out.Write(encoded)
 	return err

@@ -1,6 +1,7 @@
 package podseqctl
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -109,7 +110,11 @@ func (t *tool) printObject(format string, managed bool, object runtime.Object) e
 	if err != nil {
 		return fmt.Errorf("make printer: %w", err)
 	}
-	return printer.PrintObj(object, t.Out)
+	var encoded bytes.Buffer
+	if err := printer.PrintObj(object, &encoded); err != nil {
+		return fmt.Errorf("encode the output: %w", err)
+	}
+	return t.writeEncoded(format, encoded.Bytes())
 }
 
 // listOf returns the stored objects as a List, as kubectl prints what was not asked for by name: also if there is one, or none.

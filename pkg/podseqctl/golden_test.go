@@ -18,7 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -85,7 +85,7 @@ func runAt(source Source, now time.Time, args []string) string {
 		Options{Source: source, Clock: clocktesting.NewFakePassiveClock(now)})
 	command.SetArgs(append([]string{"-n", "shop"}, args...))
 	if err := command.ExecuteContext(context.Background()); err != nil {
-		fmt.Fprintln(&out, "error:", err)
+		PrintError(&out, err)
 	}
 	return out.String()
 }
@@ -240,9 +240,8 @@ func (s *fakeSource) add(t *testing.T, object *unstructured.Unstructured) {
 		s.PodGroups = append(s.PodGroups, group)
 		return
 	}
-	typed, err := clientgoscheme.Scheme.New(schema.FromAPIVersionAndKind(object.GetAPIVersion(), kind))
+	typed, err := typedOf(object)
 	require.NoError(t, err)
-	require.NoError(t, clientgoscheme.Scheme.Convert(object, typed, nil))
 	switch o := typed.(type) {
 	case *corev1.Pod:
 		s.Pods = append(s.Pods, o)
@@ -256,6 +255,15 @@ func (s *fakeSource) add(t *testing.T, object *unstructured.Unstructured) {
 	default:
 		s.Workloads[sequence.WorkloadKind(kind)] = append(s.Workloads[sequence.WorkloadKind(kind)], typed.(client.Object))
 	}
+}
+
+// typedOf returns the object in the type of its kind, if that is one of Kubernetes.
+func typedOf(object *unstructured.Unstructured) (runtime.Object, error) {
+	typed, err := clientgoscheme.Scheme.New(object.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	return typed, clientgoscheme.Scheme.Convert(object, typed, nil)
 }
 
 func uidOf(kind, name string) types.UID { return types.UID(strings.ToLower(kind + "-" + name)) }

@@ -235,13 +235,13 @@ func (t *tool) printFindings(found linted, o *lintOptions) error {
 		for _, f := range findings {
 			if f.Object != object || f.Source != source {
 				object, source = f.Object, f.Source
-				line := t.style.Paint(text.Heading, object)
+				line := t.style.Paint(text.Heading, text.OneLine(object))
 				if source != "" {
-					line += t.style.Paint(text.Faint, "   "+source)
+					line += t.style.Paint(text.Faint, "   "+text.OneLine(source))
 				}
 				fmt.Fprintln(t.Out, line)
 			}
-			fmt.Fprintf(t.Out, "  %s %s: %s\n", t.style.Paint(severityColour(f.Severity), fmt.Sprintf("%-7s", f.Severity)), f.Rule, f.Message)
+			fmt.Fprintf(t.Out, "  %s %s: %s\n", t.style.Paint(severityColour(f.Severity), fmt.Sprintf("%-7s", f.Severity)), f.Rule, text.OneLine(f.Message))
 		}
 	}
 	wrong, warnings := findings.Count(lint.Error), findings.Count(lint.Warning)

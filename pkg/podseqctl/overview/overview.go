@@ -52,7 +52,7 @@ func (p *Printer) List(sequences []*snapshot.Sequence) {
 	table.Print(p.Out, p.Style)
 	for _, s := range sequences {
 		if line := outOfOrder(s); line != "" {
-			fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, line))
+			fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, text.OneLine(line)))
 		}
 	}
 }
@@ -61,8 +61,8 @@ func (p *Printer) List(sequences []*snapshot.Sequence) {
 func (p *Printer) Detail(s *snapshot.Sequence) {
 	status := s.Status
 	bar, skipped := passed(s)
-	fmt.Fprintf(p.Out, "%s   %s   scope %s, %s   %s\n", p.Style.Paint(text.Heading, s.String()), p.Style.Paint(phaseColour(s), phase(s)),
-		s.Spec.Scope, s.Spec.EnforcementMode, withSkipped(bar+" passed", skipped))
+	fmt.Fprintf(p.Out, "%s   %s   scope %s, %s   %s\n", p.Style.Paint(text.Heading, s.String()), p.Style.Paint(phaseColour(s), text.OneLine(phase(s))),
+		text.OneLine(string(s.Spec.Scope)), text.OneLine(string(s.Spec.EnforcementMode)), withSkipped(bar+" passed", skipped))
 	if status.Message != "" {
 		fmt.Fprintln(p.Out, text.OneLine(status.Message))
 	}
@@ -79,7 +79,7 @@ func (p *Printer) Detail(s *snapshot.Sequence) {
 func (p *Printer) problems(s *snapshot.Sequence) {
 	status := s.Status
 	for _, message := range s.Unreadable {
-		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, "Unreadable: "+message))
+		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, "Unreadable: "+text.OneLine(message)))
 	}
 	switch said, late := s.Unwritten(p.Now); {
 	case late:
@@ -91,13 +91,14 @@ func (p *Printer) problems(s *snapshot.Sequence) {
 		v1alpha1.ConditionDegraded, v1alpha1.ConditionSuspended, v1alpha1.ConditionSkipped, v1alpha1.ConditionDryRun,
 	} {
 		if c := meta.FindStatusCondition(status.Conditions, conditionType); c != nil && meta.IsStatusConditionTrue(status.Conditions, conditionType) {
-			fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, fmt.Sprintf("%s: %s (%s, since %s)", c.Type, text.OneLine(c.Message), c.Reason, text.Age(c.LastTransitionTime.Time, p.Now))))
+			line := fmt.Sprintf("%s: %s (%s, since %s)", c.Type, c.Message, c.Reason, text.Age(c.LastTransitionTime.Time, p.Now))
+			fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, text.OneLine(line)))
 		}
 	}
 	degraded := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded)
 	said := degraded != nil && degraded.Reason == v1alpha1.ReasonStartedOutOfOrder
 	if line := outOfOrder(s); line != "" && !said {
-		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, line))
+		fmt.Fprintln(p.Out, p.Style.Paint(text.Bad, text.OneLine(line)))
 	}
 	if d := status.DryRun; d != nil {
 		fmt.Fprintf(p.Out, "dry run: %s would be held now, %d so far, the longest for %s\n", text.Count(d.HeldNow, "pod"), d.HeldTotal,

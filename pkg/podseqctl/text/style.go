@@ -45,10 +45,13 @@ func IsTerminal(out io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// Paint colours a text.
+// Paint colours a text, for a Writer.
 func (s Style) Paint(colour Colour, text string) string {
 	if !s.Colours || colour == Plain || text == "" {
 		return text
 	}
-	return "\x1b[" + string(colour) + "m" + text + "\x1b[0m"
+	return mark + "[" + string(colour) + "m" + text + mark + "[0m"
 }
+
+// Clear makes a Writer empty the screen.
+func (s Style) Clear() string { return mark + "[H" + mark + "[2J" }

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"example.com/podsequence/pkg/printable"
 )
 
 // gap is between two columns, and Gap is how wide it is.
@@ -43,22 +43,7 @@ func (t *Table) Add(cells ...Cell) {
 }
 
 // OneLine returns the text with characters escaped that are not printable: what objects say neither breaks lines nor turns colours.
-func OneLine(text string) string {
-	if strings.IndexFunc(text, isNotPrintable) < 0 {
-		return text
-	}
-	var line strings.Builder
-	for _, r := range text {
-		if isNotPrintable(r) {
-			line.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		} else {
-			line.WriteRune(r)
-		}
-	}
-	return line.String()
-}
-
-func isNotPrintable(r rune) bool { return !unicode.IsPrint(r) }
+func OneLine(text string) string { return printable.Line(text) }
 
 // Row adds a row of plain cells.
 func (t *Table) Row(texts ...string) {

@@ -14,7 +14,7 @@ type Node struct {
 
 // Print writes the tree.
 func (n Node) Print(out io.Writer, style Style) {
-	fmt.Fprintln(out, style.Paint(n.Colour, n.Text))
+	fmt.Fprintln(out, style.Paint(n.Colour, OneLine(n.Text)))
 	n.printBelow(out, style, "")
 }
 
@@ -24,7 +24,7 @@ func (n Node) printBelow(out io.Writer, style Style, indent string) {
 		if i == len(n.Below)-1 {
 			branch, next = "└─ ", "   "
 		}
-		fmt.Fprintln(out, style.Paint(Faint, indent+branch)+style.Paint(below.Colour, below.Text))
+		fmt.Fprintln(out, style.Paint(Faint, indent+branch)+style.Paint(below.Colour, OneLine(below.Text)))
 		below.printBelow(out, style, indent+next)
 	}
 }

@@ -46,8 +46,9 @@ func CutMiddle(text string, most int) string {
 }
 
 // Wrap breaks a text at spaces so that no line is wider than the output, if its width is known. The lines after the first begin
-// with the indent.
+// with the indent. Line breaks in the text are escaped.
 func (s Style) Wrap(text, indent string) string {
+	text = OneLine(text)
 	if s.Width == 0 || utf8.RuneCountInString(text) <= s.Width {
 		return text
 	}
