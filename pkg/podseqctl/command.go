@@ -158,7 +158,7 @@ func (t *tool) find(ctx context.Context, argument string) (*snapshot.Sequence, e
 				return cluster, nil
 			}
 			if apierrors.IsForbidden(err) {
-				missing = fmt.Errorf("%w, and you may not read ClusterPodSequences", missing)
+				missing = fmt.Errorf("%w, and you may not read ClusterPodSequences; %s", missing, snapshot.AskFor(snapshot.ClusterViewRole, ""))
 			}
 		}
 		return nil, t.suggest(ctx, missing, what, argument, namespace)
@@ -204,6 +204,8 @@ func notFound(err error, what, resource, namespace string) error {
 		return err
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("%s does not exist: kubectl get %s%s lists those that do", what, resource, scope)
+	case apierrors.IsForbidden(err) && namespace == "":
+		return fmt.Errorf("%w; %s", err, snapshot.AskFor(snapshot.ClusterViewRole, ""))
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%w; %s", err, snapshot.AskFor("view", namespace))
 	}

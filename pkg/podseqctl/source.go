@@ -53,7 +53,7 @@ func (s *apiSource) List(ctx context.Context, namespace string) (sequences []*sn
 	case notInstalled:
 		unread = append(unread, missing.Error())
 	case apierrors.IsForbidden(err):
-		unread = append(unread, "you may not read ClusterPodSequences")
+		unread = append(unread, "you may not read ClusterPodSequences; "+snapshot.AskFor(snapshot.ClusterViewRole, ""))
 	default:
 		return nil, nil, fmt.Errorf("list ClusterPodSequences: %w", err)
 	}

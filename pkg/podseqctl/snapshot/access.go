@@ -46,6 +46,9 @@ func (r *Reader) Served(ctx context.Context, resource schema.GroupVersionResourc
 	return err
 }
 
+// ClusterViewRole reads what has no namespace: ClusterPodSequences, Namespaces and Nodes. A role in a namespace cannot contain these.
+const ClusterViewRole = "podsequence-cluster-view"
+
 // AskFor says which role has a permission that is missing, and who can grant it. The role is that of one namespace, or of the whole
 // cluster.
 func AskFor(role, namespace string) string {

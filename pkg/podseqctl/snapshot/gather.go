@@ -19,6 +19,9 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
+// clusterPodSequences is what messages call them.
+const clusterPodSequences = "ClusterPodSequences"
+
 // Reader reads from the API server.
 type Reader struct {
 	core    kubernetes.Interface
@@ -73,7 +76,7 @@ func (g *gatherer) sequences(ctx context.Context, namespace string) error {
 		return err
 	}
 	list, err = g.dynamic.Resource(v1alpha1.ClusterPodSequenceResource).List(ctx, metav1.ListOptions{})
-	return g.add(list, g.Served(ctx, v1alpha1.ClusterPodSequenceResource, err), "ClusterPodSequences")
+	return g.add(list, g.Served(ctx, v1alpha1.ClusterPodSequenceResource, err), clusterPodSequences)
 }
 
 func (g *gatherer) add(list *unstructured.UnstructuredList, err error, what string) error {
@@ -83,7 +86,11 @@ func (g *gatherer) add(list *unstructured.UnstructuredList, err error, what stri
 		g.NotInstalled = append(g.NotInstalled, missing.Error())
 		return nil
 	case apierrors.IsForbidden(err):
-		g.unread("you may not read %s: what they hold is known only from the conditions of the pods", what)
+		ask := ""
+		if what == clusterPodSequences {
+			ask = "; " + AskFor(ClusterViewRole, "")
+		}
+		g.unread("you may not read %s: what they hold is known only from the conditions of the pods%s", what, ask)
 		return nil
 	case err != nil:
 		return fmt.Errorf("list %s: %w", what, err)
@@ -192,7 +199,7 @@ func (g *gatherer) nodes(ctx context.Context) error {
 	list, err := g.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
-		g.unread("you may not read nodes: of sequences with scope Node only the status is shown")
+		g.unread("you may not read nodes: of sequences with scope Node only the status is shown; %s", AskFor(ClusterViewRole, ""))
 		return nil
 	case err != nil:
 		return fmt.Errorf("list nodes: %w", err)

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/internal/testing"
@@ -73,6 +75,56 @@ func TestWhoMayOnlyLookSeesWhy(t *testing.T) {
 	_, stderr, err = s.Podseq("get", "Backend")
 	require.Error(t, err)
 	assert.Contains(t, stderr, "did you mean backend?")
+}
+
+// A role in a namespace reads no ClusterPodSequence: whoever has only that learns from the pod what it waits for, and whom to ask for more.
+func TestWhoMayReadClusterPodSequencesSeesMore(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, "view")
+	group := func(name string) v1alpha1.ClusterPodGroup {
+		return v1alpha1.ClusterPodGroup{
+			PodGroup:   v1alpha1.PodGroup{Name: name, PodSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"tier": v1alpha1.LabelValue(name)}}},
+			Namespaces: []string{s.Namespace},
+		}
+	}
+	s.Create(&v1alpha1.ClusterPodSequence{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}, Spec: v1alpha1.ClusterPodSequenceSpec{PodGroups: []v1alpha1.ClusterPodGroup{group("db"), group("app")}},
+	}, unready(s.pod("db", "db")))
+	s.Await("db to have a node", func() bool { return cluster.Get(s.Story, &corev1.Pod{}, "db").Spec.NodeName != "" })
+	s.Create(s.pod("app", "app"))
+	s.Await("app to say what it waits for", func() bool { return sequence.TellsWait(cluster.Get(s.Story, &corev1.Pod{}, "app")) })
+
+	const ask = `grants it with "kubectl create clusterrolebinding NAME --clusterrole=podsequence-cluster-view --user=USER"`
+	stdout, stderr := s.Says("why", "app")
+	assert.Contains(t, stdout, "ClusterPodSequence "+s.Namespace, "the condition of the pod names it")
+	assert.Contains(t, stderr, "note: you may not read ClusterPodSequences")
+	assert.Contains(t, stderr, ask)
+	_, stderr = s.Says("get")
+	assert.Contains(t, stderr, "note: you may not read ClusterPodSequences; ")
+	assert.Contains(t, stderr, ask)
+	for _, name := range []string{"clusterpodsequence/" + s.Namespace, s.Namespace} {
+		for _, command := range []string{"get", "tree", "timeline", "lint"} {
+			_, stderr, err := s.Podseq(command, name)
+			require.Error(t, err, command)
+			assert.Contains(t, stderr, ask, command)
+		}
+	}
+
+	s.Create(&rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "podsequence-cluster-view"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.Namespace, Name: "person"}},
+	})
+	s.Await("the role to apply", func() bool {
+		stdout, _, err := s.Podseq("get", "clusterpodsequence/"+s.Namespace)
+		return err == nil && strings.Contains(stdout, "ClusterPodSequence "+s.Namespace)
+	})
+	stdout, stderr = s.Says("why", "app")
+	assert.Contains(t, stdout, `pod app: held in group 2/2 "app" of ClusterPodSequence `+s.Namespace)
+	assert.NotContains(t, stderr, "ClusterPodSequences")
+	_, stderr, err := s.Podseq("suspend", "clusterpodsequence/"+s.Namespace, "--reason", "it may only be read")
+	require.Error(t, err)
+	assert.Contains(t, stderr, "is forbidden")
 }
 
 // Whoever may not look into a namespace is told which permission is missing, and not that nothing exists there.
