@@ -95,7 +95,7 @@ func TestWarningsAboutClusterPodSequences(t *testing.T) {
 	const (
 		ofKubeSystem   = "lists namespace kube-system and waits"
 		ofInstallation = "lists namespace podsequence-system, where PodSequence is installed"
-		ofTenants      = "a group that others wait for selects every namespace"
+		ofTenants      = "whose namespaceSelector may select namespaces of several teams"
 	)
 	tests := map[string]struct {
 		groups string
@@ -139,6 +139,21 @@ func TestWarningsAboutClusterPodSequences(t *testing.T) {
 		},
 		"the namespaces of a team first": {
 			groups: `[{name: Proxies, namespaceSelector: {matchLabels: {team: red}}, podSelector: {}}, {name: Rest, namespaces: [shop], podSelector: {}}]`,
+		},
+		"the namespaces of two teams first": {
+			groups: `[{name: Proxies, namespaceSelector: {matchExpressions: [{key: team, operator: In, values: [red, blue]}]}, podSelector: {}}, {name: Rest, namespaces: [shop], podSelector: {}}]`,
+			want:   []string{ofTenants},
+		},
+		"the namespaces of any team first": {
+			groups: `[{name: Proxies, namespaceSelector: {matchExpressions: [{key: team, operator: Exists}]}, podSelector: {}}, {name: Rest, namespaces: [shop], podSelector: {}}]`,
+			want:   []string{`group "Proxies", ` + ofTenants},
+		},
+		"two groups of any team first": {
+			groups: `[{name: A, namespaceSelector: {}, podSelector: {}}, {name: B, namespaceSelector: {}, podSelector: {}}, {namespaces: [shop], podSelector: {}}]`,
+			want:   []string{`group "A" and 1 more, ` + ofTenants},
+		},
+		"namespaces by their names first": {
+			groups: `[{name: Proxies, namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [red, blue]}]}, podSelector: {}}, {name: Rest, namespaces: [shop], podSelector: {}}]`,
 		},
 		"everything first, and skipped": {
 			groups: `[{name: Proxies, namespaceSelector: {}, podSelector: {}, skip: true}, {name: Rest, namespaces: [shop], podSelector: {}}]`,

@@ -46,6 +46,9 @@ type (
 // selector it selects nothing.
 func SelectorOf(in *v1alpha1.LabelSelector) (labels.Selector, error) { return spec.Selector(in) }
 
+// OpenToTenants reports whether a selector of namespaces may reach those of several teams.
+func OpenToTenants(namespaces *v1alpha1.LabelSelector) bool { return spec.OpenToTenants(namespaces) }
+
 // WorkloadKinds returns the table of the kinds of workloads that the engine takes.
 func WorkloadKinds() []WorkloadRow { return inventory.WorkloadKinds }
 

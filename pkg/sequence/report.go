@@ -24,7 +24,7 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 		UID: s.UID, Generation: s.Generation, Object: s.object, Cluster: s.cluster, PerNode: s.PerNode, Continuous: s.Continuous, Suspended: s.Suspended, Refused: s.refused(),
 		Groups: make([]report.Group, len(s.groups)), Problems: s.problems(),
 	}
-	r.Failures = s.allFailures()
+	r.Failures, r.OpenToTenants = s.allFailures(), s.OpenToTenants()
 	if s.dry != nil {
 		r.DryRun = s.dry.report(s, e.now)
 	}

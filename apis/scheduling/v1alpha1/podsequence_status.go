@@ -41,6 +41,9 @@ const (
 	ConditionSkipped     = "Skipped"     // some group has skip: no group waits for it
 	ConditionDryRun      = "DryRun"      // spec.dryRun is true: nothing is held, unless it is suspended
 	ConditionCompleted   = "Completed"   // every group is passed: status.phase is Completed
+
+	// ConditionOpenToTenants: a group of a ClusterPodSequence that others wait for may have members in namespaces of several teams.
+	ConditionOpenToTenants = "OpenToTenants"
 )
 
 // Condition types by which tools that know nothing of this kind, such as kstatus, tell how it is. They are there only while
@@ -74,6 +77,7 @@ const (
 	ReasonNotSkipped          = "NotSkipped"
 	ReasonDryRun              = "DryRun"
 	ReasonEnforced            = "Enforced"
+	ReasonNamespacesOfOthers  = "NamespacesOfOthers"
 
 	// ReasonWaitingForPodSequence: a pod waits for a PodSequence that does not exist, see SequenceLabel and RequireSequenceAnnotation.
 	ReasonWaitingForPodSequence = "WaitingForPodSequence"
@@ -205,7 +209,8 @@ type PodSequenceStatus struct {
 	Message string `json:"message,omitempty"`
 
 	// Conditions are Ready (every group is ready now), Completed (every group is passed), Progressing, Degraded (something is
-	// wrong) and Suspended; also Skipped and DryRun once they have applied, and Reconciling and Stalled while they are true.
+	// wrong) and Suspended; also Skipped, DryRun and OpenToTenants once they have applied, and Reconciling and Stalled while they are
+	// true. OpenToTenants names groups that others wait for, and that may have members in namespaces of several teams.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -95,16 +95,19 @@ func (l *linter) leavesOut(s *snapshot.Sequence, i int) {
 		"whatever their labels; add a group with namespaces: [%s] if you mean the pods there", s.Where(i), strings.Join(out, " and "), strings.Join(out, ", "))
 }
 
-// openToOthers warns of a group that others wait for and that has members in namespaces that anybody may come to have.
+// openToOthers warns of a group that others wait for and that may have members in namespaces of several teams.
 func (l *linter) openToOthers(s *snapshot.Sequence, i int) {
-	selector := l.namespaceSelector(s, i)
-	if selector == nil || len(s.Spec.PodGroups) == 1 || s.Spec.PodGroups[i].Skip || !l.isAwaited(s, i) {
+	if len(s.Spec.PodGroups) == 1 || s.Spec.PodGroups[i].Skip || !l.isAwaited(s, i) {
 		return
 	}
-	if selector.Matches(labels.Set{}) {
-		l.add(s, Warning, "OpenToTenants", "other groups wait for %s, and its namespaceSelector selects namespaces that have no labels: "+
-			"whoever may create pods in one of them can hold the pods of later groups with a pod that is never ready, "+
-			"or release them with one that is, if minAvailable is set; select only namespaces whose users you trust with that", s.Where(i))
+	if sequence.OpenToTenants(s.Spec.PodGroups[i].NamespaceSelector) {
+		onNodes := ""
+		if s.PerNode() {
+			onNodes = ", also on nodes of their choice by spec.nodeName"
+		}
+		l.add(s, Warning, "OpenToTenants", "other groups wait for %s, whose namespaceSelector may select namespaces of several teams: "+
+			"whoever may create pods in one of them can hold the pods of later groups with a pod that is never ready%s, "+
+			"or release them with one that is, if minAvailable is set; list the namespaces that you control in namespaces", s.Where(i), onNodes)
 	}
 }
 

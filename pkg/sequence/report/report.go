@@ -48,6 +48,9 @@ type Report struct {
 	// about them.
 	OutOfOrder *OutOfOrder
 
+	// OpenToTenants are the groups that others wait for, and that may have members in namespaces of several teams.
+	OpenToTenants spec.GroupSet
+
 	// WhyUnconfirmed says why confirming takes long; it is for whoever writes status to fill in.
 	WhyUnconfirmed string
 }

@@ -42,7 +42,7 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 	r.describeDryRun(&status, ps.Status.DryRun)
 	r.describeOutOfOrder(&status)
 	status.Message = printable.Line(status.Message)
-	for _, condition := range slices.Concat(r.conditions(), r.skipped(ps), r.dryRunCondition(ps.Status.Conditions)) {
+	for _, condition := range slices.Concat(r.conditions(), r.skipped(ps), r.dryRunCondition(ps.Status.Conditions), r.openToTenants(ps)) {
 		condition.ObservedGeneration = r.Generation
 		condition.Message = printable.Line(condition.Message) // it may contain what others wrote
 		condition.LastTransitionTime = metav1.NewTime(now)
