@@ -6,6 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"example.com/podsequence/internal/controlplane"
 )
 
 const (
@@ -85,15 +87,16 @@ func (o outcome) processors(program string) string {
 // disturbance is how many processors something else may keep busy before times are not to be trusted.
 const disturbance = 0.2
 
-// report prints what was measured and returns how many bounds were missed.
+// report prints what was measured and returns how many bounds were missed. Beside each ratio it prints how many processors were busy
+// with the API server in each phase.
 func report(out io.Writer, outcomes []outcome) (missed int) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprint(table, "ATTACK\tTIME OF\tSAMPLES\tp50 ALONE\tCONTROL\tBESIDE\tp99 ALONE\tCONTROL\tBESIDE\tRATIO\tVERDICT\n")
+	fmt.Fprint(table, "ATTACK\tTIME OF\tSAMPLES\tp50 ALONE\tCONTROL\tBESIDE\tp99 ALONE\tCONTROL\tBESIDE\tRATIO\tVERDICT\tAPI SERVER ALONE\tCONTROL\tBESIDE\n")
 	for _, o := range outcomes {
 		for _, m := range o.scene.aims() {
 			l := o.latency(m)
-			fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%.2f of p%d\t%s\n", o.scene.name, m, l.count, times(l.median), times(l.p99),
-				l.ratio, l.judged, l.verdict())
+			fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%.2f of p%d\t%s\t%s\n", o.scene.name, m, l.count, times(l.median), times(l.p99),
+				l.ratio, l.judged, l.verdict(), o.processors(controlplane.APIServer))
 			missed += count(l.missed)
 		}
 	}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"example.com/podsequence/internal/controlplane"
 )
 
 // sampled is a phase in which each of so many bindings took so long, and the slowest of a hundred another time.
@@ -107,4 +110,17 @@ func TestSightsKeepTheFirstTime(t *testing.T) {
 	close(end)
 	_, ok = seen.await(end, "never")
 	assert.False(t, ok, "the phase has ended")
+}
+
+func TestTheReportHasTheProcessorTimeOfTheAPIServerBesideEachRatio(t *testing.T) {
+	o := outcome{scene: scene{name: together}, phases: map[string]observation{}}
+	for phase, busy := range map[string]float64{alone: 0.25, control: 0.75, beside: 1.5} {
+		o.phases[phase] = observation{
+			samples:  sampled(enough, 20*time.Millisecond, 20*time.Millisecond),
+			programs: map[string]float64{controlplane.APIServer: busy},
+		}
+	}
+	var out strings.Builder
+	report(&out, []outcome{o})
+	assert.Regexp(t, `1\.00 of p99 +kept +0\.25 +0\.75 +1\.50\n`, out.String())
 }
