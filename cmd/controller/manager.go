@@ -7,6 +7,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -22,6 +23,7 @@ import (
 	"example.com/podsequence/pkg/controllers/podsequence"
 	"example.com/podsequence/pkg/controllers/sequentialjob"
 	"example.com/podsequence/pkg/installation"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 const (
@@ -69,11 +71,14 @@ func newManager(o *options, config *rest.Config) (manager.Manager, error) {
 // addControllers adds those that --controllers turns on.
 func (o *options) addControllers(mgr manager.Manager) error {
 	enabled := enabledControllers(o.controllers)
+	shared := statusbudget.NewShared(clock.RealClock{}, o.statusWrites)
 	coordination := deploymentcoordination.Options{
-		MaxCoordinations: o.maxCoordinations, StatusWritesPerNamespace: o.sequences.StatusWritesPerNamespace,
+		MaxCoordinations: o.maxCoordinations,
+		StatusWrites:     shared, StatusWritesPerNamespace: o.sequences.StatusWritesPerNamespace,
 	}
 	if enabled.Has(podSequences) {
 		sequences := o.sequences
+		sequences.StatusWrites = shared
 		if enabled.Has(deploymentCoordinations) {
 			// Deployments do not get their turn to roll out while a PodSequence would hold their pods, if others can go.
 			coordination.Holds = deploymentcoordination.NewHolds()
@@ -91,7 +96,7 @@ func (o *options) addControllers(mgr manager.Manager) error {
 		coordination.Holder, coordination.HoldsKnown = holder, holder.Known()
 	}
 	if enabled.Has(sequentialJobs) {
-		if err := sequentialjob.Add(mgr); err != nil {
+		if err := sequentialjob.Add(mgr, shared); err != nil {
 			return fmt.Errorf("add SequentialJob controller: %w", err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
 	"example.com/podsequence/pkg/installation"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 // options are what the flags say.
@@ -34,6 +35,8 @@ type options struct {
 	groups         podgroup.Options
 	// maxCoordinations is how many DeploymentCoordinations of a namespace count.
 	maxCoordinations int
+	// statusWrites is how many small writes are made for people in a second.
+	statusWrites int
 }
 
 type leaderElection struct {
@@ -67,6 +70,7 @@ func defaultOptions() *options {
 		groups: podgroup.Options{NameLabel: podgroup.DefaultNameLabel, ReadyLabel: podgroup.DefaultReadyLabel},
 
 		maxCoordinations: deploymentcoordination.DefaultMaxCoordinations,
+		statusWrites:     statusbudget.DefaultTotal,
 	}
 }
 
@@ -102,6 +106,10 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 
 	flags.IntVar(&o.maxCoordinations, "max-deployment-coordinations", o.maxCoordinations,
 		"Highest number of DeploymentCoordinations that work in one namespace. The oldest count; the others do nothing and are Degraded, TooManyCoordinations.")
+
+	flags.IntVar(&o.statusWrites, "status-writes", o.statusWrites,
+		"Highest rate of writes for people in all namespaces together, in writes a second: statuses, what pods wait for, events. "+
+			"After a pause five times as many may come at once. Namespaces get fair shares. Raise it if statuses are late in a large cluster.")
 
 	o.leaderElection.addFlags(flags)
 }
@@ -166,6 +174,9 @@ func (o *options) validate() error {
 	}
 	if o.sequences.StatusWritesPerNamespace <= 0 {
 		errs = append(errs, fmt.Errorf("--status-writes-per-namespace: %d must be greater than 0", o.sequences.StatusWritesPerNamespace))
+	}
+	if o.statusWrites <= 0 {
+		errs = append(errs, fmt.Errorf("--status-writes: %d must be greater than 0", o.statusWrites))
 	}
 	if o.maxCoordinations <= 0 {
 		errs = append(errs, fmt.Errorf("--max-deployment-coordinations: %d must be greater than 0", o.maxCoordinations))

@@ -42,9 +42,6 @@ func (w *Writer) announce(ctx context.Context, key types.NamespacedName) error {
 		w.events.AddAfter(key, wait)
 		return nil
 	}
-	if err := w.eventLimiter.Wait(ctx); err != nil {
-		return fmt.Errorf("wait for a turn to write the event of a held pod: %w", err)
-	}
 	_, err = w.client.EventsV1().Events(pod.Namespace).Create(ctx, event, metav1.CreateOptions{})
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err): // this program wrote it before it was restarted, or the other program did

@@ -20,6 +20,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 // crowd is a Decider of a namespace with many pods, and of any other. It holds every pod, or releases every pod.
@@ -97,13 +98,13 @@ func TestManyPodsOfOneNamespaceDoNotDelayThoseOfAnother(t *testing.T) {
 				w.Explain(pod)
 			}
 		}, (*Writer).Explain)
-		assert.LessOrEqual(t, before, 2*explainQPS, "writes before that of the other namespace")
+		assert.LessOrEqual(t, before, 2*explainBurst, "writes before that of the other namespace")
 	})
 	t.Run("that are told so because their sequence has come forward", func(t *testing.T) {
 		before := writesBefore(t, true, func(w *Writer, _ []types.NamespacedName) {
 			w.ExplainAll(types.NamespacedName{Namespace: "hostile", Name: "sequence"})
 		}, (*Writer).Explain)
-		assert.LessOrEqual(t, before, 2*explainQPS, "writes before that of the other namespace")
+		assert.LessOrEqual(t, before, 2*explainBurst, "writes before that of the other namespace")
 	})
 }
 
@@ -166,4 +167,58 @@ func isClosed(channel <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+// Seven namespaces have a thousand held pods each, and one has a pod now and then.
+func TestHeldPodsOfManyNamespacesDelayThoseOfNoOther(t *testing.T) {
+	const hostile, passed = 7, 30 * time.Second
+	var lock sync.Mutex
+	writes := map[string]int{} // by namespace
+	count := func(action clienttesting.Action) {
+		lock.Lock()
+		defer lock.Unlock()
+		writes[action.GetNamespace()]++
+	}
+	client := fake.NewClientset()
+	client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		count(action)
+		return true, &corev1.Pod{}, nil
+	})
+	client.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		count(action)
+		return true, nil, nil
+	})
+	getPod := func(_ context.Context, key types.NamespacedName) (*corev1.Pod, error) {
+		return st.MakePod().Namespace(key.Namespace).Name(key.Name).UID(key.Name).Obj(), nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := New(client, getPod, crowd{held: true}, Options{Explains: func(*corev1.Pod) bool { return true }})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); w.Run(ctx) }()
+		for i := range 1000 {
+			for namespace := range hostile {
+				w.Explain(types.NamespacedName{Namespace: fmt.Sprint("hostile-", namespace), Name: fmt.Sprint(i)})
+			}
+		}
+		for i := range int(passed / time.Second) {
+			w.Explain(types.NamespacedName{Namespace: "quiet", Name: fmt.Sprint(i)})
+			time.Sleep(time.Second)
+		}
+		time.Sleep(explainDelay)
+		synctest.Wait()
+		lock.Lock()
+		defer lock.Unlock()
+		total := 0
+		for _, n := range writes {
+			total += n
+		}
+		// Of the pods whose event is due, the last may not have it yet.
+		assert.InDelta(t, int(passed/time.Second)+int((passed-eventDelay)/time.Second), writes["quiet"], 2)
+		budget := int((6*time.Second + passed).Seconds()) * statusbudget.DefaultTotal // after a pause, as much as in five seconds
+		assert.LessOrEqual(t, total, budget)
+		assert.Greater(t, total, budget*3/4)
+		cancel()
+		<-done
+	})
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,10 +32,8 @@ const (
 	// nominationDelay keeps the nominations of pods that wait for a moment only, such as after a restart until it is known whether a
 	// change is missing. It is shorter than explainDelay, so that the explanation is made from the version without nomination.
 	nominationDelay = explainDelay / 2
-	// explainQPS bounds the writes for people, so that they never compete with bindings.
-	explainQPS = 50
-	// explainQPSPerNamespace bounds those of one namespace, and explainBurst how many of it there are at once after a pause: one of
-	// many held pods must not keep the API server busy for long.
+	// explainQPSPerNamespace bounds the explanations of one namespace, and its events, and explainBurst how many there are at once
+	// after a pause: one of many held pods must not keep the API server busy for long. Options.Shared bounds all of them.
 	explainQPSPerNamespace = 10
 	explainBurst           = 100
 )
@@ -65,6 +62,9 @@ type Options struct {
 	// gate is lifted before that. Where that may take long, it returns at once a channel that is closed when the caller should ask
 	// again. Nil if that needs no waiting.
 	CatchUp func(ctx context.Context, pod sequence.Identity, seen sequence.Sighting) (later <-chan struct{}, err error)
+	// Shared is the part of the program's writes for people that explanations and events are of. If it is nil, they have one of
+	// their own, of statusbudget.DefaultTotal a second.
+	Shared *statusbudget.Shared
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -76,11 +76,8 @@ type Writer struct {
 	getPod  PodGetter
 	decider Decider
 	options Options
-	limiter *rate.Limiter        // of explanations
-	budget  *statusbudget.Budget // of explanations in each namespace
-	// eventLimiter and eventBudget bound events in the same way, apart from explanations: an event must not delay those.
-	eventLimiter *rate.Limiter
-	eventBudget  *statusbudget.Budget
+	// budget bounds explanations, and eventBudget events.
+	budget, eventBudget *statusbudget.Budget
 
 	// The queues serve namespaces in turn: many pods of one do not delay those of another.
 	lifts        workqueue.TypedRateLimitingInterface[types.NamespacedName]
@@ -101,6 +98,9 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
+	if options.Shared == nil {
+		options.Shared = statusbudget.NewShared(options.Clock, statusbudget.DefaultTotal)
+	}
 	if options.CatchUp == nil {
 		options.CatchUp = func(context.Context, sequence.Identity, sequence.Sighting) (<-chan struct{}, error) { return nil, nil }
 	}
@@ -116,10 +116,8 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 	}
 	return &Writer{
 		client: client, getPod: getPod, decider: decider, options: options,
-		limiter:      rate.NewLimiter(explainQPS, explainQPS),
-		budget:       statusbudget.NewWithBurst(options.Clock, explainQPSPerNamespace, explainBurst),
-		eventLimiter: rate.NewLimiter(explainQPS, explainQPS),
-		eventBudget:  statusbudget.NewWithBurst(options.Clock, explainQPSPerNamespace, explainBurst),
+		budget:       statusbudget.NewWithBurst(options.Clock, options.Shared, explainQPSPerNamespace, explainBurst),
+		eventBudget:  statusbudget.NewWithBurst(options.Clock, options.Shared, explainQPSPerNamespace, explainBurst),
 		lifts:        queue("podsequence_lift"),
 		explanations: queue("podsequence_explain"),
 		nominations:  queue("podsequence_nomination"),
@@ -325,9 +323,6 @@ func (w *Writer) explanation(ctx context.Context, key types.NamespacedName) (*co
 var errUnknown = errors.New("what the pod waits for is not known yet")
 
 func (w *Writer) patchStatus(ctx context.Context, pod *corev1.Pod, patch []byte) error {
-	if err := w.limiter.Wait(ctx); err != nil {
-		return fmt.Errorf("wait for a turn to explain: %w", err)
-	}
 	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
 		patch, metav1.PatchOptions{}, "status")
 	if err != nil {

@@ -1,8 +1,9 @@
-// Package statusbudget bounds what the API server pays for the statuses of the objects of one namespace, however often they
-// change, so that it has time for those of others.
+// Package statusbudget bounds what the API server pays for what is written for people, such as statuses, so that it has time for
+// what has pods start.
 //
 // A namespace may have so many small statuses written in a second, and some at once after a pause. A large status counts as
-// several small ones. Who may not write yet is told when to come back, and then finds the write paid for.
+// several small ones. All namespaces together may have so many as well, in fair shares: see Shared. Who may not write yet is told
+// when to come back, and then finds the write paid for.
 package statusbudget
 
 import (
@@ -25,6 +26,8 @@ const Burst = 2
 // Budget is shared by all who write statuses of one kind. It may be used concurrently.
 type Budget struct {
 	clock clock.PassiveClock
+	// shared bounds the writes of all namespaces and kinds. It may be nil.
+	shared *Shared
 	// perNamespace is how many writes of small statuses a second a namespace may have, and burst how many at once after a pause.
 	perNamespace rate.Limit
 	burst        int
@@ -35,36 +38,56 @@ type Budget struct {
 	crowd    int                                // how many limiters there may be before those that are not touched are dropped
 }
 
-// New returns a Budget of so many small statuses a second for each namespace, and Burst times as many at once after a pause.
-func New(clock clock.PassiveClock, perNamespace int) *Budget {
-	return NewWithBurst(clock, perNamespace, Burst*perNamespace)
+// New returns a Budget of so many small statuses a second for each namespace, and Burst times as many at once after a pause. If
+// shared is not nil, they are also part of what that allows.
+func New(clock clock.PassiveClock, shared *Shared, perNamespace int) *Budget {
+	return NewWithBurst(clock, shared, perNamespace, Burst*perNamespace)
 }
 
-// NewWithBurst returns a Budget of so many small statuses a second for each namespace, and so many at once after a pause.
-func NewWithBurst(clock clock.PassiveClock, perNamespace, burst int) *Budget {
+// NewWithBurst is New with so many small statuses at once after a pause.
+func NewWithBurst(clock clock.PassiveClock, shared *Shared, perNamespace, burst int) *Budget {
 	return &Budget{
-		clock: clock, perNamespace: rate.Limit(perNamespace), burst: burst,
+		clock: clock, shared: shared, perNamespace: rate.Limit(perNamespace), burst: burst,
 		turns: map[types.NamespacedName]time.Time{}, limiters: map[string]*rate.Limiter{},
 	}
 }
 
-// Turn returns how long the write of an object's status, which is due, has to wait for those of others of its namespace. The
-// cost is how many small statuses it is equal to. Once Turn returns 0 the status is to be written: that is paid for.
+// Turn returns how long the write of an object's status, which is due, has to wait for those of others. The cost is how many
+// small statuses it is equal to. Once Turn returns 0 the status is to be written: that is paid for.
 func (b *Budget) Turn(key types.NamespacedName, cost int) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	wait := b.wait(key, cost)
+	if wait == 0 && b.shared != nil {
+		wait = b.shared.turn(claimKey{b, key}, cost)
+	}
+	if wait == 0 {
+		delete(b.turns, key)
+	}
+	return wait
+}
+
+// TurnToAct is Turn for a write that pods wait for. It waits for writes of its own namespace only.
+func (b *Budget) TurnToAct(key types.NamespacedName, cost int) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	wait := b.wait(key, cost)
+	if wait == 0 {
+		b.forget(key)
+	}
+	return wait
+}
+
+// wait returns how long an object has to wait for others of its namespace. That it need not is remembered.
+func (b *Budget) wait(key types.NamespacedName, cost int) time.Duration {
 	now := b.clock.Now()
 	at, ok := b.turns[key]
 	if !ok {
 		limiter := b.limiter(key.Namespace, now)
 		at = now.Add(limiter.ReserveN(now, min(cost, limiter.Burst())).DelayFrom(now)) // more than a burst is never granted
-	}
-	if at.After(now) {
 		b.turns[key] = at
-		return at.Sub(now)
 	}
-	delete(b.turns, key)
-	return 0
+	return max(0, at.Sub(now))
 }
 
 // limiter is that of a namespace.
@@ -84,5 +107,12 @@ func (b *Budget) limiter(namespace string, now time.Time) *rate.Limiter {
 func (b *Budget) Forget(key types.NamespacedName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.forget(key)
+}
+
+func (b *Budget) forget(key types.NamespacedName) {
 	delete(b.turns, key)
+	if b.shared != nil {
+		b.shared.forget(claimKey{b, key})
+	}
 }

@@ -14,7 +14,7 @@ import (
 func TestTheObjectsOfANamespaceShareABudget(t *testing.T) {
 	const perSecond = 20
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	budget := New(clock, perSecond)
+	budget := New(clock, nil, perSecond)
 	crowd := func(i int) types.NamespacedName {
 		return types.NamespacedName{Namespace: "crowd", Name: fmt.Sprint(i)}
 	}
@@ -41,7 +41,7 @@ func TestTheObjectsOfANamespaceShareABudget(t *testing.T) {
 func TestALargeStatusCostsAsMuchAsSeveralSmallOnes(t *testing.T) {
 	const perSecond = 10
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	budget := New(clock, perSecond)
+	budget := New(clock, nil, perSecond)
 	large := func(i int) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(i)} }
 	require.Zero(t, budget.Turn(large(0), Burst*perSecond))
 	assert.InDelta(t, 900*time.Millisecond, budget.Turn(large(1), 9), float64(time.Millisecond))
@@ -50,7 +50,7 @@ func TestALargeStatusCostsAsMuchAsSeveralSmallOnes(t *testing.T) {
 
 func TestBudgetsOfNamespacesThatNeedNoneAreDropped(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	budget := New(clock, 20)
+	budget := New(clock, nil, 20)
 	for i := range 10_000 {
 		require.Zero(t, budget.Turn(types.NamespacedName{Namespace: fmt.Sprint(i), Name: "shop"}, 1))
 		clock.SetTime(clock.Now().Add(100 * time.Millisecond))

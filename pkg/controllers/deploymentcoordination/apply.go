@@ -57,7 +57,8 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 func (t *turn) record(ctx context.Context, i int, in Input, decision Decision) (again time.Time, err error) {
 	before, status := t.coordination(i).Status, decision.Status
 	if !sameStatus(&before, &status) {
-		again, err := t.writeStatus(ctx, i, status)
+		acts := before.ActiveDeployment != status.ActiveDeployment || len(decision.Unpause)+len(decision.Unmark) > 0
+		again, err := t.writeStatus(ctx, i, status, acts)
 		if !again.IsZero() && before.ActiveDeployment == status.ActiveDeployment {
 			t.remember(status.DeploymentStates)
 			t.remember(decision.Unlisted)
@@ -154,10 +155,16 @@ func writeCost(status *v1.DeploymentCoordinationStatus) int {
 	return 1 + len(status.DeploymentStates)/statesPerWrite
 }
 
-// writeStatus replaces the whole status. Decisions that follow in this turn know of it. If that has to wait for other writes of
-// the namespace it returns when to come back.
-func (t *turn) writeStatus(ctx context.Context, i int, status v1.DeploymentCoordinationStatus) (again time.Time, err error) {
-	if wait := t.budget.Turn(client.ObjectKeyFromObject(t.coordination(i)), writeCost(&status)); wait > 0 {
+// writeStatus replaces the whole status. Decisions that follow in this turn know of it. If that has to wait for other writes it
+// returns when to come back. If acts, a Deployment waits for it, and other namespaces do not delay it.
+func (t *turn) writeStatus(
+	ctx context.Context, i int, status v1.DeploymentCoordinationStatus, acts bool,
+) (again time.Time, err error) {
+	wait := t.budget.Turn
+	if acts {
+		wait = t.budget.TurnToAct
+	}
+	if wait := wait(client.ObjectKeyFromObject(t.coordination(i)), writeCost(&status)); wait > 0 {
 		return t.clock.Now().Add(wait), nil
 	}
 	after := t.coordination(i).DeepCopy()

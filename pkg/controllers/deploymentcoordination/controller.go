@@ -45,6 +45,8 @@ type Options struct {
 	// StatusWritesPerNamespace is how many statuses of one namespace are written in a second, twice as many at once after a
 	// pause; 0 for statusbudget.DefaultPerNamespace. A status of many Deployments counts as several, see writeCost.
 	StatusWritesPerNamespace int
+	// StatusWrites bounds what is written for people in all namespaces together. Nil for no bound.
+	StatusWrites *statusbudget.Shared
 	// Holder says what holds pods. Nil means that nothing does.
 	Holder Holder
 	// Holds has the namespaces in which what holds pods may have changed. It goes with Holder.
@@ -67,7 +69,7 @@ func Add(mgr manager.Manager, options Options) error {
 		clock:      clock.RealClock{},
 		holder:     options.Holder,
 		limit:      cmp.Or(options.MaxCoordinations, DefaultMaxCoordinations),
-		budget:     statusbudget.New(clock.RealClock{}, cmp.Or(options.StatusWritesPerNamespace, statusbudget.DefaultPerNamespace)),
+		budget:     statusbudget.New(clock.RealClock{}, options.StatusWrites, cmp.Or(options.StatusWritesPerNamespace, statusbudget.DefaultPerNamespace)),
 		namespaces: newNamespaces(),
 	}
 	b := ctrl.NewControllerManagedBy(mgr).

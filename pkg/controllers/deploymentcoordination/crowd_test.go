@@ -138,7 +138,7 @@ func newCrowd(t testing.TB) *crowd {
 	clock := clocktesting.NewFakePassiveClock(noon)
 	return &crowd{TB: t, shelf: s, clock: clock, reconciler: &reconciler{
 		cached: cacheOf{s}, live: s, writer: s, recorder: &events.FakeRecorder{}, clock: clock,
-		limit: DefaultMaxCoordinations, budget: statusbudget.New(clock, plenty), namespaces: newNamespaces(),
+		limit: DefaultMaxCoordinations, budget: statusbudget.New(clock, nil, plenty), namespaces: newNamespaces(),
 	}}
 }
 

@@ -137,7 +137,7 @@ func (w *world) restart() {
 	})
 	w.reconciler = &reconciler{
 		cached: intercepted, live: intercepted, writer: intercepted, recorder: events.NewFakeRecorder(10000), clock: w.clock,
-		holder: w, limit: DefaultMaxCoordinations, budget: statusbudget.New(w.clock, w.statusWrites), namespaces: newNamespaces(),
+		holder: w, limit: DefaultMaxCoordinations, budget: statusbudget.New(w.clock, nil, w.statusWrites), namespaces: newNamespaces(),
 	}
 }
 

@@ -30,7 +30,7 @@ func TestTheStatusesOfANamespaceAreWrittenLittleByLittle(t *testing.T) {
 	c.fill("quiet", 1, 2)
 	c.settle("hostile")
 	c.settle("quiet")
-	c.budget = statusbudget.New(c.clock, perSecond)
+	c.budget = statusbudget.New(c.clock, nil, perSecond)
 	before := c.statusCosts["hostile"]
 	for i := range seconds * 10 {
 		d := &c.deployments["hostile"][i%40]
@@ -71,7 +71,7 @@ func slowWorld(t *testing.T, wait int) *world {
 	w := newWorld(t, 1)
 	w.quiet = true
 	w.reconcileAll()
-	w.reconciler.budget = statusbudget.New(w.clock, 1)
+	w.reconciler.budget = statusbudget.New(w.clock, nil, 1)
 	for i := range statusbudget.Burst + wait - 1 {
 		w.reconciler.budget.Turn(client.ObjectKey{Namespace: "shop", Name: fmt.Sprint(i)}, 1)
 	}
@@ -118,7 +118,7 @@ func TestNothingIsUnpausedBeforeItIsOnRecordWhoseTurnItIs(t *testing.T) {
 func TestTheBudgetForgetsWhatIsGone(t *testing.T) {
 	c := newCrowd(t)
 	c.fill("shop", 40, 1)
-	c.budget = statusbudget.New(c.clock, 1)
+	c.budget = statusbudget.New(c.clock, nil, 1)
 	c.settle("shop")
 	waits := func() time.Duration { return c.budget.Turn(client.ObjectKey{Namespace: "shop", Name: "c-0030"}, 1) }
 	before := waits()
@@ -127,4 +127,23 @@ func TestTheBudgetForgetsWhatIsGone(t *testing.T) {
 		c.handler(ofCoordination).Delete(t.Context(), ctrlevent.DeleteEvent{Object: &c.coordinations["shop"][i]}, &asked{})
 	}
 	assert.Greater(t, waits(), before, "one that is created under the same name is another")
+}
+
+func TestOtherNamespacesDelayNoTurn(t *testing.T) {
+	w := newWorld(t, 1)
+	w.quiet = true
+	w.reconcileAll()
+	shared := statusbudget.NewShared(w.clock, 1)
+	hostile := statusbudget.New(w.clock, shared, 100)
+	for i := range 100 {
+		hostile.Turn(client.ObjectKey{Namespace: fmt.Sprint("hostile-", i%7), Name: fmt.Sprint(i)}, 9)
+	}
+	w.reconciler.budget = statusbudget.New(w.clock, shared, 100)
+	w.change(true, "a", "b")
+	w.reconcileAll()
+	assert.False(t, w.status().DeploymentStates[0].HasPendingChanges, "that is for people, and comes later")
+	w.pass(settleTime)
+	assert.Equal(t, "shop/a", w.status().ActiveDeployment)
+	assert.False(t, w.deployment("a").Spec.Paused)
+	assert.True(t, w.deployment("b").Spec.Paused)
 }

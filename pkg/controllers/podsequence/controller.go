@@ -53,6 +53,8 @@ type Options struct {
 	// StatusWritesPerNamespace is how many statuses of PodSequences of one namespace are written in a second, twice as many at
 	// once after a pause. A status of many groups or nodes counts as several, see writeCost.
 	StatusWritesPerNamespace int
+	// StatusWrites bounds what is written for people in all namespaces together.
+	StatusWrites *statusbudget.Shared
 	// HoldsChanged, if set, is called with each namespace in which what is held may have changed. It must not block.
 	HoldsChanged func(namespace string)
 }
@@ -98,7 +100,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			statuses:       mgr.GetClient().Status(),
 			recorder:       mgr.GetEventRecorder(reporter),
 			clock:          clock.RealClock{},
-			pacer:          newPacer(clock.RealClock{}, options.StatusWritesPerNamespace),
+			pacer:          newPacer(clock.RealClock{}, options.StatusWrites, options.StatusWritesPerNamespace),
 			whyUnconfirmed: source.WhyUnconfirmed,
 		},
 	})
@@ -134,7 +136,7 @@ func (d *dispatcher) addPodWriter(
 		return fmt.Errorf("make client for pods: %w", err)
 	}
 	pods := newWaitingPods(client, options)
-	writerOptions := podwriter.Options{CatchUp: source.CatchUp, Unknown: unknown(engine, source), Reporter: reporter}
+	writerOptions := podwriter.Options{CatchUp: source.CatchUp, Unknown: unknown(engine, source), Reporter: reporter, Shared: options.StatusWrites}
 	if options.ExplainWaits {
 		d.pods, writerOptions.Explains = pods, pods.isOurs
 	}

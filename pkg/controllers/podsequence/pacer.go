@@ -55,9 +55,9 @@ type pacer struct {
 	confirmingSince map[types.NamespacedName]time.Time // when an object's confirming began
 }
 
-func newPacer(clock clock.PassiveClock, perNamespace int) *pacer {
+func newPacer(clock clock.PassiveClock, shared *statusbudget.Shared, perNamespace int) *pacer {
 	return &pacer{
-		clock: clock, budget: statusbudget.New(clock, perNamespace),
+		clock: clock, budget: statusbudget.New(clock, shared, perNamespace),
 		last: map[types.NamespacedName]time.Time{}, confirmingSince: map[types.NamespacedName]time.Time{},
 	}
 }

@@ -16,7 +16,7 @@ func TestPacer(t *testing.T) {
 	shop := types.NamespacedName{Namespace: "shop", Name: "backend"}
 	other := types.NamespacedName{Namespace: "shop", Name: "frontend"}
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	pacer := newPacer(clock, 20)
+	pacer := newPacer(clock, nil, 20)
 
 	assert.Zero(t, pacer.wait(shop), "the first write goes at once")
 	pacer.wrote(shop)

@@ -74,7 +74,8 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		count(key, &after)
 		return again, nil
 	}
-	if wait := r.pacer.budget.Turn(key, writeCost(&report.Object.Spec, &after)); wait > 0 {
+	news := eventsFor(before, after, report.Problems)
+	if wait := r.pacer.budget.Turn(key, writeCost(&report.Object.Spec, &after)+len(news)); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	object := withStatus(report, after)
@@ -98,7 +99,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	}
 	count(key, &after)
 	observeProgress(object, before, after, r.clock.Now())
-	for _, e := range eventsFor(before, after, report.Problems) {
+	for _, e := range news {
 		r.recorder.Eventf(object, nil, e.kind, e.reason, e.action, "%s", e.note)
 	}
 	return again, nil

@@ -52,7 +52,7 @@ func newStatusFixture() *statusFixture {
 		recorder: events.NewFakeRecorder(100),
 	}
 	f.statusReconciler = &statusReconciler{
-		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock, DefaultStatusWritesPerNamespace),
+		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock, nil, DefaultStatusWritesPerNamespace),
 		whyUnconfirmed: func(string) string { return f.listing },
 	}
 	return f
@@ -174,15 +174,15 @@ func TestStatusOfAFastSequenceEndsRight(t *testing.T) {
 
 func TestStatusesOfACrowdedNamespaceAreWrittenLittleByLittle(t *testing.T) {
 	f := newStatusFixture()
-	f.pacer = newPacer(f.clock, 1)
+	f.pacer = newPacer(f.clock, nil, 1)
 	f.engine.ApplySequence(tiers().Obj())
 	for i := range statusbudget.Burst {
 		require.Zero(t, f.pacer.budget.Turn(types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(i)}, 1))
 	}
 
-	assert.Equal(t, time.Second, f.reconcile(t))
+	assert.Equal(t, 2*time.Second, f.reconcile(t), "one for the status and one for the event that a group is released")
 	assert.Empty(t, f.written)
-	f.clock.SetTime(f.clock.Now().Add(time.Second))
+	f.clock.SetTime(f.clock.Now().Add(2 * time.Second))
 	assert.Zero(t, f.reconcile(t))
 	assert.Len(t, f.written, 1)
 }

@@ -24,6 +24,7 @@ import (
 	"example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/kindcache"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 const (
@@ -34,8 +35,12 @@ const (
 	workers = 8
 )
 
-// Add adds the controller to the manager, whose scheme must know batch/v1 and our kinds.
-func Add(mgr manager.Manager) error {
+// attemptsPerNamespace is how many Jobs of one namespace the API server is asked for in a second while it refuses them there.
+const attemptsPerNamespace = 2
+
+// Add adds the controller to the manager, whose scheme must know batch/v1 and our kinds. What shared bounds for people includes
+// statuses that say that the API server refuses a Job. It may be nil.
+func Add(mgr manager.Manager, shared *statusbudget.Shared) error {
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &batchv1.Job{}, ownerIndex, indexOwner)
 	if err != nil {
 		return fmt.Errorf("index Jobs by owner: %w", err)
@@ -48,6 +53,7 @@ func Add(mgr manager.Manager) error {
 	r := &reconciler{
 		cache: objects.Beside(mgr.GetCache()), live: mgr.GetAPIReader(), writer: mgr.GetClient(),
 		recorder: mgr.GetEventRecorder(reporter), clock: clock.RealClock{}, written: newWritten(),
+		attempts: statusbudget.New(clock.RealClock{}, shared, attemptsPerNamespace*attemptCost),
 	}
 	newQueue := r.queueOf()
 	err = builder.ControllerManagedBy(mgr).

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,33 @@ import (
 func refusedBefore(w world) *obstacle {
 	message := strings.TrimPrefix(w.object.Status.Message, progressOf(w).step()+": ")
 	return &obstacle{reason: v1alpha1.ReasonJobCreateFailed, message: message}
+}
+
+// attemptCost is how many small writes it costs to ask for a Job that is refused: the request, the read before it, the status
+// and the event.
+const attemptCost = 4
+
+// maxPostponed is how soon a postponed object is looked at again: the API server may accept Jobs by then.
+const maxPostponed = 5 * time.Second
+
+// postponed is the error of a pass that has to wait for others.
+type postponed struct{ wait time.Duration }
+
+func (p *postponed) Error() string {
+	return fmt.Sprintf("the API server refuses Jobs of the namespace: asking for the next in %s", p.wait)
+}
+
+// mayAttempt returns when to ask for a Job that was not refused yet, in a namespace where the API server has just refused another:
+// it probably refuses this one, too, and all that follows is that status says so.
+func (r *reconciler) mayAttempt(w world, d decision) error {
+	key := client.ObjectKeyFromObject(w.object)
+	if d.write != createJob || isRefused(w.object.Status) || !r.refusals.refuses(key.Namespace) {
+		return nil
+	}
+	if wait := r.attempts.Turn(key, attemptCost); wait > 0 {
+		return &postponed{min(wait, maxPostponed)}
+	}
+	return nil
 }
 
 // create creates the Job of the current step, and puts it, or what stands in its way, into the world.

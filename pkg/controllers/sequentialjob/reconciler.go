@@ -21,6 +21,7 @@ import (
 
 	"example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/pkg/census"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 // maxWrites is how many writes to a Job one pass makes at most. One is the rule; two it takes when a Job that we find in
@@ -43,6 +44,8 @@ type reconciler struct {
 	clock    clock.PassiveClock
 	written  *written
 	refusals *refusals
+	// attempts bounds how often the API server is asked for Jobs in namespaces where it refuses them.
+	attempts *statusbudget.Budget
 }
 
 // Reconcile takes one SequentialJob as far as it can go now.
@@ -54,12 +57,16 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case !known:
 		r.written.forget(request.NamespacedName)
 		r.refusals.done(request.NamespacedName)
+		r.attempts.Forget(request.NamespacedName)
 		phases.Forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	case r.written.isOlder(w.object):
 		return reconcile.Result{}, nil // the watch brings what was written
 	}
 	d, err := r.decideAndApply(ctx, w)
+	if later := (*postponed)(nil); errors.As(err, &later) {
+		return reconcile.Result{RequeueAfter: later.wait}, nil
+	}
 	if refused := (*refusedChange)(nil); errors.As(err, &refused) {
 		writeErrors.WithLabelValues("jobs").Inc()
 		r.refusals.done(request.NamespacedName)
@@ -102,6 +109,9 @@ func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, e
 		if d.write == createJob && !r.refusals.mayTry(client.ObjectKeyFromObject(w.object), isRefused(w.object.Status)) {
 			w.obstacle = refusedBefore(w)
 			continue
+		}
+		if err := r.mayAttempt(w, d); err != nil {
+			return decision{}, err
 		}
 		if err := r.confirm(ctx, w.object); err != nil {
 			return decision{}, err

@@ -79,6 +79,14 @@ func (r *refusals) begin(namespace string) *refused {
 	return n
 }
 
+// refuses reports whether the last Job that was asked for in a namespace was refused.
+func (r *refusals) refuses(namespace string) bool {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	n, ok := r.namespaces[namespace]
+	return ok && n.delay > 0
+}
+
 // failed notes that the object's Job was refused, or could not be created: it comes last now.
 func (r *refusals) failed(key types.NamespacedName) {
 	r.lock.Lock()

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 // quota is a cluster whose API server refuses Jobs, and a queue of which the test has the clock.
@@ -71,7 +72,7 @@ func newQuota(t *testing.T, namespaces map[string]int) *quota {
 	}).Build()
 	q.reconciler = &reconciler{
 		cache: q.client, live: q.client, writer: q.client, recorder: &events.FakeRecorder{}, clock: q.clock, written: newWritten(),
-		refusals: newRefusals(q.clock, q.wake),
+		refusals: newRefusals(q.clock, q.wake), attempts: statusbudget.New(q.clock, nil, 1_000_000),
 	}
 	return q
 }
@@ -257,4 +258,26 @@ func TestAfterARestartARefusedNamespaceIsStillTriedByOneAtATime(t *testing.T) {
 	q.tries = nil
 	q.pass(0)
 	assert.Len(t, q.tries, 1)
+}
+
+func TestANamespaceWithoutRoomForJobsIsAskedForThemLittleByLittle(t *testing.T) {
+	q := newQuota(t, map[string]int{"full": 200, "quiet": 1})
+	q.attempts = statusbudget.New(q.clock, statusbudget.NewShared(q.clock, statusbudget.DefaultTotal), attemptsPerNamespace*attemptCost)
+	refuse := q.refuses
+	q.refuses = func(job *batchv1.Job) error {
+		if job.Namespace == "quiet" {
+			return nil
+		}
+		return refuse(job)
+	}
+	q.pass(10 * time.Second)
+	assert.Contains(t, q.tries[:10], "quiet/s-00-0", "nobody else waits")
+	assert.InDelta(t, (10+statusbudget.Burst)*attemptsPerNamespace, len(q.tries), 10, "and some of them are retries")
+
+	t.Log("the quota is raised")
+	q.refuses = func(*batchv1.Job) error { return nil }
+	q.pass(minRetry + maxPostponed)
+	for i := range 200 {
+		assert.Equal(t, v1alpha1.PhaseRunning, q.status("full", fmt.Sprintf("s-%02d", i)).Phase)
+	}
 }

@@ -114,7 +114,7 @@ func (s *story) runController(ctx context.Context, k *killer) {
 		NewClient:               k.newClient,
 		GracefulShutdownTimeout: ptr.To(time.Minute),
 	})
-	if assert.NoError(s, err) && assert.NoError(s, sequentialjob.Add(mgr)) {
+	if assert.NoError(s, err) && assert.NoError(s, sequentialjob.Add(mgr, nil)) {
 		assert.NoError(s, mgr.Start(ctx))
 	}
 }
