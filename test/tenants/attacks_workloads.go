@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -70,6 +71,9 @@ var overlappingCoordinations = attack{
 	},
 	storm: func(ctx context.Context, h *hostile, _ sizes, i int) error {
 		names := h.names(deploymentKind) // as many as his quota allows
+		if len(names) == 0 {
+			return errors.New("no Deployment was created in the time for preparation: is the machine busy with something else?")
+		}
 		name := names[i%len(names)]
 		if i%3 == 0 {
 			return h.patch(ctx, deploymentKind, name, "/spec/template/metadata/annotations", map[string]string{"edit": fmt.Sprint(i)})
