@@ -164,8 +164,29 @@ charts: ## Package the Helm charts into dist/charts, with images of the name IMG
 PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
 .PHONY: release
-release: ## Build the release of the current tag into dist/: images, charts, manifests, the kubectl plugin and checksums
-	@PLUGIN_PLATFORMS='$(PLUGIN_PLATFORMS)' VERSION='$(VERSION)' IMG='$(IMG)' GO='$(GO)' LDFLAGS='$(ldflags)' hack/release.sh
+release: ## Build the release of the current tag into dist/: images, charts, manifests, the kubectl plugin and checksums; KEY=file REPOSITORY=https://... signs it
+	@KEY='$(KEY)' REPOSITORY='$(REPOSITORY)' PLUGIN_PLATFORMS='$(PLUGIN_PLATFORMS)' VERSION='$(VERSION)' IMG='$(IMG)' GO='$(GO)' LDFLAGS='$(ldflags)' hack/release.sh
+
+# The private key of the releaser, outside of the clone; release.pub is the public one, which a commit has before it is released.
+KEY ?=
+PUBLIC_KEY ?= release.pub
+DIR ?= dist
+# The URL of what ran the build, for the provenance; without it that is whoever has the key.
+BUILDER ?=
+signing := $(GO) -C hack/release run .
+
+.PHONY: release-key
+release-key: ## Make a key to sign releases with: KEY=file for the private one, encrypted with a password; release.pub becomes the public one
+	@$(signing) keys -key '$(abspath $(KEY))' -public '$(abspath $(PUBLIC_KEY))'
+
+.PHONY: sign-release
+sign-release: ## Sign the release in dist/, or DIR=..., with KEY=file: its checksums, and its provenance from REPOSITORY=https://...
+	@$(signing) sign -key '$(abspath $(KEY))' -public '$(abspath $(PUBLIC_KEY))' -dir '$(abspath $(DIR))' \
+		-repository '$(REPOSITORY)' -version '$(VERSION)' -commit '$(COMMIT)' -image '$(IMG)' -builder '$(BUILDER)'
+
+.PHONY: verify-release
+verify-release: ## Verify the signatures and files of the release in dist/, or DIR=..., against release.pub, or PUBLIC_KEY=file
+	@$(signing) verify -public '$(abspath $(PUBLIC_KEY))' -dir '$(abspath $(DIR))'
 
 .PHONY: docker-build
 docker-build: ## Build the images of both programs with Docker, of the name IMG; they contain the same files as those of `make images`
@@ -189,7 +210,7 @@ test: ## Run all tests, on a real control plane where they need one
 	@hack/with-progress.sh "compiling what tests use" $(GO) build -v $$($(GO) list $(test_packages))
 	@# `make verify` has go vet look at everything.
 	$(go_test) $$($(GO) list ./... | grep -v /test/)
-	for module in images charts; do $(GO) -C hack/$$module test -vet=off ./... || exit 1; done
+	for module in images charts release; do $(GO) -C hack/$$module test -vet=off ./... || exit 1; done
 	# Two packages at a time leave a fifth of two processors idle: tests wait for one another. Those that wait most begin first, or they
 	# would be alone at the end. One package has benchmarks only, and takes long to link.
 	$(go_test) -p 3 -timeout 90m $$($(GO) list ./test/integration ./test/prove ./test/bench ./test/... | grep -v /schedulerperf)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Puts a release into dist/: images, charts, manifests, the kubectl plugin, and checksums of them all. It publishes nothing.
-# Called by `make release`, which sets VERSION, IMG, PLUGIN_PLATFORMS, GO and LDFLAGS.
+# With a KEY it signs them too. Called by `make release`, which sets VERSION, IMG, PLUGIN_PLATFORMS, GO, LDFLAGS, KEY and REPOSITORY.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -19,6 +19,13 @@ for chart in podsequence podsequence-crds; do
     fail "$older is not charts/$chart/values.yaml: copy it there, so that tests upgrade from this release, and commit it before the tag"
 done
 [[ $IMG != *@* ]] || fail "IMG must be REPOSITORY:TAG, is $IMG"
+# A build takes long: what signing needs is looked at first.
+if [[ -n $KEY ]]; then
+  [[ -r $KEY ]] || fail "there is no key $KEY: make one with make release-key KEY=$KEY"
+  [[ -n $REPOSITORY ]] || fail "REPOSITORY is missing: the provenance names the repository of the sources, such as https://git.example.com/team/podsequence"
+  git ls-files --error-unmatch release.pub >/dev/null 2>&1 ||
+    fail "the commit has no release.pub: users take the public key from the repository, so commit it before the tag"
+fi
 
 rm -rf dist
 mkdir -p dist
@@ -34,4 +41,5 @@ for platform in $PLUGIN_PLATFORMS; do
 done
 
 (cd dist && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
+[[ -z $KEY ]] || make --no-print-directory sign-release VERSION="$VERSION" IMG="$IMG" KEY="$KEY" REPOSITORY="$REPOSITORY"
 printf 'dist/ has %s: %s files. Check them with: cd dist && sha256sum -c SHA256SUMS\n' "$VERSION" "$(wc -l <dist/SHA256SUMS)"

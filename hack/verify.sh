@@ -69,7 +69,7 @@ lint() {
 # The modules of programs whose dependencies stay out of the product's module.
 modules() {
   local module status=0
-  for module in hack/images hack/charts; do
+  for module in hack/images hack/charts hack/release; do
     go -C "$module" mod tidy -diff && go -C "$module" vet ./... && lint "$module" || status=1
   done
   return "$status"
