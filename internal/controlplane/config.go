@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kwok/kustomize/stage/node/fast"
 	"sigs.k8s.io/yaml"
 
 	"example.com/podsequence/internal/controlplane/stages"
@@ -99,7 +98,7 @@ func (p *plan) kwokConfig() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	documents := slices.Concat([]string{kwokOptions, fast.DefaultNodeInit}, ours, p.Stages)
+	documents := slices.Concat([]string{kwokOptions}, ours, p.Stages)
 	return strings.Join(documents, "\n---\n"), nil
 }
 

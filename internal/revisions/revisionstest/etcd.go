@@ -1,4 +1,4 @@
-// Package revisionstest runs an etcd within a test, and writes to it as an API server does.
+// Package revisionstest runs an etcd for a test, and writes to it as an API server does.
 package revisionstest
 
 import (
@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,7 +23,7 @@ import (
 // Etcd is an etcd that ends with its test.
 type Etcd struct {
 	t      testing.TB
-	server *embed.Etcd
+	socket string
 	client *clientv3.Client
 
 	mu          sync.Mutex
@@ -39,22 +37,8 @@ func StartEtcd(t testing.TB) *Etcd {
 	dir, err := os.MkdirTemp("", "etcd") // the path of a socket must be short, which t.TempDir is not
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	socket := func(name string) []url.URL { return []url.URL{{Scheme: "unix", Path: filepath.Join(dir, name)}} }
-
-	config := embed.NewConfig()
-	config.Dir = filepath.Join(dir, "data")
-	config.ListenClientUrls, config.AdvertiseClientUrls = socket("client"), socket("client")
-	config.ListenPeerUrls, config.AdvertisePeerUrls = socket("peer"), socket("peer")
-	config.InitialCluster = config.InitialClusterFromName(config.Name)
-	config.UnsafeNoFsync = true
-	config.TickMs, config.ElectionMs = 10, 100 // alone, it elects itself after that
-	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	e := &Etcd{t: t}
-	e.server, err = embed.StartEtcd(config)
-	require.NoError(t, err)
-	t.Cleanup(e.server.Close)
-	<-e.server.Server.ReadyNotify()
-
+	startProcess(t, dir)
+	e := &Etcd{t: t, socket: filepath.Join(dir, "client")}
 	e.client, err = clientv3.New(clientv3.Config{Endpoints: e.endpoints(), Logger: zap.NewNop()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.client.Close()) })
@@ -62,7 +46,7 @@ func StartEtcd(t testing.TB) *Etcd {
 }
 
 func (e *Etcd) endpoints() []string {
-	return []string{e.server.Config().ListenClientUrls[0].String()}
+	return []string{"unix://" + e.socket}
 }
 
 // Config is what a client needs, whose connections can then be cut.
@@ -79,7 +63,7 @@ func (e *Etcd) dial(ctx context.Context, _ string) (net.Conn, error) {
 	if e.cut {
 		return nil, errors.New("etcd is down, as far as the test is concerned")
 	}
-	connection, err := (&net.Dialer{}).DialContext(ctx, "unix", e.server.Config().ListenClientUrls[0].Path)
+	connection, err := (&net.Dialer{}).DialContext(ctx, "unix", e.socket)
 	if err == nil {
 		e.connections = append(e.connections, connection)
 	}

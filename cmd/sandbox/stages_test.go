@@ -1,4 +1,4 @@
-package stages_test
+package main_test
 
 import (
 	"testing"
@@ -264,4 +264,31 @@ func annotated(pod corev1.Pod, pairs ...string) corev1.Pod {
 		pod.Annotations[pairs[i]] = pairs[i+1]
 	}
 	return pod
+}
+
+func TestNextStageOfNode(t *testing.T) {
+	with := func(conditions ...corev1.NodeCondition) corev1.Node {
+		return corev1.Node{Status: corev1.NodeStatus{Conditions: conditions}}
+	}
+	for name, test := range map[string]struct {
+		node      corev1.Node
+		wantStage string
+	}{
+		"a new node becomes ready": {
+			with(), "node-ready",
+		},
+		"a node that is taken for lost becomes ready again": {
+			with(corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}), "node-ready",
+		},
+		"a ready node reports": {
+			with(corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue}), "node-heartbeat",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			possible, err := loadStages(t, "Node").ListAllPossible(t.Context(), &lifecycle.Event{Data: &test.node})
+			require.NoError(t, err)
+			require.Len(t, possible, 1)
+			assert.Equal(t, test.wantStage, possible[0].Name())
+		})
+	}
 }
