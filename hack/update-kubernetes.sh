@@ -35,4 +35,5 @@ for module in $(go mod edit -json | sed -n 's/^\t\t\t"Path": "\(k8s\.io\/[a-z0-9
 done
 
 go mod tidy
+hack/modules.sh update
 echo "go.mod now stands on Kubernetes v$version ($(wc -w <<<"$modules") staging modules). Next: make generate test verify"

@@ -66,10 +66,10 @@ lint() {
   go -C "$1" tool -modfile="$PWD/hack/lint/go.mod" golangci-lint run --config "$PWD/.golangci.yaml"
 }
 
-# The modules of programs whose dependencies stay out of the product's module.
+# The modules of programs whose dependencies stay out of the product's module. hack/modules.sh looks at the versions of the last two.
 modules() {
   local module status=0
-  for module in hack/images hack/charts hack/release; do
+  for module in hack/images hack/charts hack/release cmd/sandbox test/bench/schedulerperf; do
     go -C "$module" mod tidy -diff && go -C "$module" vet ./... && lint "$module" || status=1
   done
   return "$status"
@@ -78,7 +78,8 @@ modules() {
 check "formatting" formatted
 check "shell syntax" shell_syntax
 check "go.mod is tidy" go mod tidy -diff
-check "modules of hack" modules
+check "other modules" modules
+check "one version in all modules" hack/modules.sh check
 check "generated files" unchanged make --no-print-directory generate -- apis manifests/crds docs charts
 check "alert rules and dashboard" alert_rules
 check "links and examples of the documentation" go test ./test/docs
