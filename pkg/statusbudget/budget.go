@@ -55,11 +55,16 @@ func NewWithBurst(clock clock.PassiveClock, shared *Shared, perNamespace, burst 
 // Turn returns how long the write of an object's status, which is due, has to wait for those of others. The cost is how many
 // small statuses it is equal to. Once Turn returns 0 the status is to be written: that is paid for.
 func (b *Budget) Turn(key types.NamespacedName, cost int) time.Duration {
+	return b.TurnWithEvents(key, cost, 0)
+}
+
+// TurnWithEvents is Turn for a status that has events follow. Of what all namespaces share, each event costs as much as a small status.
+func (b *Budget) TurnWithEvents(key types.NamespacedName, cost, events int) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	wait := b.wait(key, cost)
 	if wait == 0 && b.shared != nil {
-		wait = b.shared.turn(claimKey{b, key}, cost)
+		wait = b.shared.turn(claimKey{b, key}, cost+events)
 	}
 	if wait == 0 {
 		delete(b.turns, key)

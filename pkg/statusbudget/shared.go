@@ -17,6 +17,9 @@ const DefaultTotal = 20
 // totalBurst is how many of them come at once after a pause, as a multiple of what may be written in a second.
 const totalBurst = 5
 
+// tolerance is how much a balance may be wrong because it is a sum of fractions.
+const tolerance = 1e-6
+
 // Shared bounds what a program writes only for people: statuses, conditions that say what a pod waits for, events. All its Budgets
 // share it, and it serves their namespaces in fair shares. A namespace that asks for little is served next, however much others
 // ask for; what it does not use is left to them. Without it, whoever has many namespaces would have as many budgets.
@@ -27,7 +30,7 @@ type Shared struct {
 	perSecond, burst float64
 
 	mu sync.Mutex
-	// balance is what may be spent as of the time at. A write is served once it is positive, and may overdraw it.
+	// balance is what may be spent as of the time at. What is saved for a large write goes to a small one that comes before it.
 	balance float64
 	at      time.Time
 	// claims are the writes that were asked for and not made yet. Those that are not paid for are also in the queue.
@@ -88,6 +91,7 @@ func (s *Shared) turn(key claimKey, cost int) time.Duration {
 func (s *Shared) claim(key claimKey, cost float64) *claim {
 	namespace := key.object.Namespace
 	s.asked++
+	cost = min(cost, s.burst) // more is never there
 	c := &claim{key: key, cost: cost, tag: s.startOf(namespace), nth: s.asked}
 	s.claims[key] = c
 	heap.Push(&s.queue, c)
@@ -116,7 +120,7 @@ func (s *Shared) serve() {
 	now := s.clock.Now()
 	s.balance += s.perSecond * now.Sub(s.at).Seconds()
 	s.at = now
-	for len(s.queue) > 0 && s.balance > 0 {
+	for len(s.queue) > 0 && (s.balance >= s.queue[0].cost-tolerance || s.claims[s.queue[0].key] != s.queue[0]) {
 		c := heap.Pop(&s.queue).(*claim)
 		if s.claims[c.key] != c {
 			continue // forgotten
@@ -139,7 +143,7 @@ func (s *Shared) estimate(c *claim) time.Duration {
 	for _, end := range s.ends {
 		ahead += max(0, min(end, c.tag)-s.served)
 	}
-	return time.Duration(max(1, ahead-s.balance) / s.perSecond * float64(time.Second))
+	return time.Duration(max(1, ahead+c.cost-s.balance) / s.perSecond * float64(time.Second))
 }
 
 // forget withdraws a claim.

@@ -58,7 +58,7 @@ func (t *turn) record(ctx context.Context, i int, in Input, decision Decision) (
 	before, status := t.coordination(i).Status, decision.Status
 	if !sameStatus(&before, &status) {
 		acts := before.ActiveDeployment != status.ActiveDeployment || len(decision.Unpause)+len(decision.Unmark) > 0
-		again, err := t.writeStatus(ctx, i, status, acts)
+		again, err := t.writeStatus(ctx, i, status, len(eventsFor(before, decision)), acts)
 		if !again.IsZero() && before.ActiveDeployment == status.ActiveDeployment {
 			t.remember(status.DeploymentStates)
 			t.remember(decision.Unlisted)
@@ -156,15 +156,18 @@ func writeCost(status *v1.DeploymentCoordinationStatus) int {
 }
 
 // writeStatus replaces the whole status. Decisions that follow in this turn know of it. If that has to wait for other writes it
-// returns when to come back. If acts, a Deployment waits for it, and other namespaces do not delay it.
+// returns when to come back. It pays for the events that follow. If acts, a Deployment waits for it, and other namespaces do not delay it.
 func (t *turn) writeStatus(
-	ctx context.Context, i int, status v1.DeploymentCoordinationStatus, acts bool,
+	ctx context.Context, i int, status v1.DeploymentCoordinationStatus, events int, acts bool,
 ) (again time.Time, err error) {
-	wait := t.budget.Turn
+	key, cost := client.ObjectKeyFromObject(t.coordination(i)), writeCost(&status)
+	wait := time.Duration(0)
 	if acts {
-		wait = t.budget.TurnToAct
+		wait = t.budget.TurnToAct(key, cost)
+	} else {
+		wait = t.budget.TurnWithEvents(key, cost, events)
 	}
-	if wait := wait(client.ObjectKeyFromObject(t.coordination(i)), writeCost(&status)); wait > 0 {
+	if wait > 0 {
 		return t.clock.Now().Add(wait), nil
 	}
 	after := t.coordination(i).DeepCopy()

@@ -193,7 +193,7 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) (agai
 	}
 	klog.FromContext(ctx).V(4).Info("The DeploymentCoordination does nothing", "reason", reason, "message", message)
 	before := c.Status
-	if again, err := t.writeStatus(ctx, i, status, false); err != nil || !again.IsZero() {
+	if again, err := t.writeStatus(ctx, i, status, 1, false); err != nil || !again.IsZero() {
 		return again, err
 	}
 	t.tell(Input{Coordination: t.coordination(i)}, before, Decision{Status: status})

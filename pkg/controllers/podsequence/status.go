@@ -75,7 +75,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return again, nil
 	}
 	news := eventsFor(before, after, report.Problems)
-	if wait := r.pacer.budget.Turn(key, writeCost(&report.Object.Spec, &after)+len(news)); wait > 0 {
+	if wait := r.pacer.budget.TurnWithEvents(key, writeCost(&report.Object.Spec, &after), len(news)); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	object := withStatus(report, after)

@@ -180,9 +180,9 @@ func TestStatusesOfACrowdedNamespaceAreWrittenLittleByLittle(t *testing.T) {
 		require.Zero(t, f.pacer.budget.Turn(types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(i)}, 1))
 	}
 
-	assert.Equal(t, 2*time.Second, f.reconcile(t), "one for the status and one for the event that a group is released")
+	assert.Equal(t, time.Second, f.reconcile(t))
 	assert.Empty(t, f.written)
-	f.clock.SetTime(f.clock.Now().Add(2 * time.Second))
+	f.clock.SetTime(f.clock.Now().Add(time.Second))
 	assert.Zero(t, f.reconcile(t))
 	assert.Len(t, f.written, 1)
 }
