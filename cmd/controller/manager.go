@@ -18,6 +18,7 @@ import (
 	appsv1 "example.com/podsequence/apis/apps/v1"
 	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/buildinfo"
 	"example.com/podsequence/pkg/controllers/deploymentcoordination"
 	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
@@ -83,6 +84,12 @@ func (o *options) addControllers(mgr manager.Manager) error {
 			// Deployments do not get their turn to roll out while a PodSequence would hold their pods, if others can go.
 			coordination.Holds = deploymentcoordination.NewHolds()
 			sequences.HoldsChanged = coordination.Holds.Changed
+		}
+		if err := serveEngine(); err != nil {
+			return err
+		}
+		if len(o.sequences.SchedulerNames) > 0 {
+			buildinfo.SchedulerExpected.Set(1)
 		}
 		if o.metricsNames {
 			if err := serveNames(); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"example.com/podsequence/internal/buildinfo"
 	"example.com/podsequence/pkg/controllers/deploymentcoordination"
 	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
@@ -18,14 +19,24 @@ import (
 // The packages that both programs share register with Kubernetes' registry, which the scheduler serves. A manager serves
 // one of its own. Both have the Go collectors, so that one cannot simply be put into the other.
 func init() {
+	metrics.Registry.MustRegister(buildinfo.New(buildinfo.Controller), buildinfo.SchedulerExpected)
 	metrics.Registry.MustRegister(definitions.Collectors()...)
-	metrics.Registry.MustRegister(feed.Collectors()...)
 	metrics.Registry.MustRegister(podwriter.Collectors()...)
 	metrics.Registry.MustRegister(podgroupwatch.Collectors()...)
 	metrics.Registry.MustRegister(podsequence.Collectors()...)
 	metrics.Registry.MustRegister(sequentialjob.Collectors()...)
 	metrics.Registry.MustRegister(podgroup.Collectors()...)
 	metrics.Registry.MustRegister(deploymentcoordination.Collectors()...)
+}
+
+// serveEngine adds the metrics of the engine. A controller without one would report forever that it is not synced.
+func serveEngine() error {
+	for _, collector := range feed.Collectors() {
+		if err := metrics.Registry.Register(collector); err != nil {
+			return fmt.Errorf("register metrics of the engine: %w", err)
+		}
+	}
+	return nil
 }
 
 // serveNames adds the metrics that have names as labels.

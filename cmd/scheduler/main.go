@@ -6,11 +6,13 @@ import (
 	"os"
 
 	"k8s.io/component-base/cli"
-	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
+	_ "k8s.io/component-base/logs/json/register" // --logging-format=json
+	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics
 	_ "k8s.io/component-base/metrics/prometheus/version"  // build information metric
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 
+	"example.com/podsequence/internal/buildinfo"
 	"example.com/podsequence/internal/version"
 	"example.com/podsequence/pkg/plugins/podsequence"
 )
@@ -21,6 +23,7 @@ func main() {
 		fmt.Println(version.String())
 		return
 	}
+	legacyregistry.RawMustRegister(buildinfo.New(buildinfo.Scheduler))
 	command := app.NewSchedulerCommand(app.WithPlugin(podsequence.Name, podsequence.New))
 	command.Use = "podsequence-scheduler"
 	command.Long = `podsequence-scheduler is a kube-scheduler that starts pods in the order of their PodSequences.

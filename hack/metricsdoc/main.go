@@ -7,11 +7,14 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"example.com/podsequence/internal/buildinfo"
+	"example.com/podsequence/pkg/census"
 	"example.com/podsequence/pkg/controllers/deploymentcoordination"
 	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
@@ -40,10 +43,13 @@ const names = "podsequence-controller: sequences by name"
 
 var sections = []section{
 	{"Both programs", "Each program reports its own view: take the maximum over the programs, not the sum. A standby reports 0.",
-		[][]prometheus.Collector{feed.Collectors(), podwriter.Collectors(), podgroupwatch.Collectors(), definitions.Collectors()}},
+		[][]prometheus.Collector{
+			{buildinfo.New(buildinfo.Controller)},
+			feed.Collectors(), podwriter.Collectors(), podgroupwatch.Collectors(), definitions.Collectors(),
+		}},
 	{"podsequence-scheduler", "", [][]prometheus.Collector{plugin.Collectors()}},
 	{"podsequence-controller: PodSequence and ClusterPodSequence", "Only the leading replica counts.",
-		[][]prometheus.Collector{podsequence.Collectors()}},
+		[][]prometheus.Collector{{buildinfo.SchedulerExpected}, podsequence.Collectors()}},
 	{names, "Only with the flag `--metrics-sequence-names`, and only while such a sequence exists.",
 		[][]prometheus.Collector{podsequence.CollectorsByName()}},
 	{"podsequence-controller: SequentialJob", "", [][]prometheus.Collector{sequentialjob.Collectors()}},
@@ -51,13 +57,18 @@ var sections = []section{
 	{"podsequence-controller: DeploymentCoordination", "", [][]prometheus.Collector{deploymentcoordination.Collectors()}},
 }
 
-const preface = `# Metrics
+var preface = `# Metrics
 
 ` + "`make generate`" + ` writes this page from the code. Do not edit it.
 
 Both programs serve ` + "`/metrics`" + ` over HTTPS, and ask for authentication and authorization, see [operations](operations.md).
-No label has the name of a pod, a namespace or one of our objects, so the number of time series does not grow with the
-cluster. Only the flag ` + "`--metrics-sequence-names`" + ` of the controller adds names: of sequences, never of pods.
+No label has the name of a pod. Only the flag ` + "`--metrics-sequence-names`" + ` of the controller adds the names of PodSequences.
+
+Metrics of problems have the label ` + "`namespace`" + `, and for a ClusterPodSequence ` + "`name`" + ` instead. They have samples only while there is a problem.
+Users decide how many namespaces have one, so a metric names at most ` + strconv.Itoa(census.MaxPlaces) + ` at a time, those with a problem for longest, and counts the
+rest in the namespace ` + "`" + census.OtherPlaces + "`" + `. A counter of errors keeps the names of the first ` + strconv.Itoa(census.MaxPlaces) + ` until the program ends. Scrape with
+` + "`honor_labels: true`" + `, as the ServiceMonitor does: otherwise Prometheus overwrites ` + "`namespace`" + `.
+
 ` + "`manifests/monitoring`" + ` has a ServiceMonitor, [alert rules](troubleshooting.md#alerts) and a dashboard for Grafana.
 
 Locks: events are processed one after another; ` + "`podsequence_event_duration_seconds`" + ` says how long each takes.

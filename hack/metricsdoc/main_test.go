@@ -17,7 +17,8 @@ func TestTheMetricsPageIsUpToDate(t *testing.T) {
 
 // A label that has a name of something that users create makes as many time series as they like.
 func TestLabelsAreBounded(t *testing.T) {
-	bounded := sets.New("resource", "kind", "phase", "reason", "state")
+	// pkg/census bounds the last two.
+	bounded := sets.New("resource", "kind", "phase", "reason", "state", "program", "version", "namespace", "name")
 	seen, unbounded := sets.New[string](), sets.New[string]()
 	for _, s := range sections {
 		if s.title != names {

@@ -1,11 +1,10 @@
-// Package census counts objects for metrics: how many there are of each sort, and how old the oldest is. What is said of an
-// object takes the place of what was said of it before.
+// Package census counts objects for metrics: how many there are of each sort and where, and how old the oldest is. What is said of
+// an object replaces what was said of it before.
 package census
 
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/component-base/metrics"
 )
@@ -59,37 +58,3 @@ func (c *Census[K]) Set(key K, items ...Item) {
 
 // Forget counts nothing any more for an object.
 func (c *Census[K]) Forget(key K) { c.Set(key) }
-
-// Oldest knows since when each object has been as it is.
-type Oldest[K comparable] struct {
-	lock  sync.Mutex
-	since map[K]time.Time
-}
-
-// NewOldest returns one that knows no object.
-func NewOldest[K comparable]() *Oldest[K] { return &Oldest[K]{since: map[K]time.Time{}} }
-
-// Set says since when an object has been as it is. A zero time is the same as Forget.
-func (o *Oldest[K]) Set(key K, since time.Time) {
-	o.lock.Lock()
-	defer o.lock.Unlock()
-	if since.IsZero() {
-		delete(o.since, key)
-		return
-	}
-	o.since[key] = since
-}
-
-// Forget leaves an object out from now on.
-func (o *Oldest[K]) Forget(key K) { o.Set(key, time.Time{}) }
-
-// Seconds returns how long the oldest has been as it is; 0 if there is none.
-func (o *Oldest[K]) Seconds(now time.Time) float64 {
-	o.lock.Lock()
-	defer o.lock.Unlock()
-	longest := 0.0
-	for _, since := range o.since {
-		longest = max(longest, now.Sub(since).Seconds())
-	}
-	return longest
-}

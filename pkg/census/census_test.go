@@ -2,7 +2,6 @@ package census
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/component-base/metrics"
@@ -32,19 +31,4 @@ func TestCensus(t *testing.T) {
 	c.Forget("unknown")
 	want("red", 0)
 	want("blue", 1)
-}
-
-func TestOldest(t *testing.T) {
-	at := func(seconds int64) time.Time { return time.Unix(seconds, 0) }
-	o := NewOldest[string]()
-	assert.Zero(t, o.Seconds(at(100)))
-	o.Set("a", at(90))
-	o.Set("b", at(50))
-	assert.InDelta(t, 50, o.Seconds(at(100)), 0)
-	o.Forget("b")
-	assert.InDelta(t, 10, o.Seconds(at(100)), 0)
-	o.Set("a", time.Time{})
-	assert.Zero(t, o.Seconds(at(100)))
-	o.Set("a", at(200))
-	assert.Zero(t, o.Seconds(at(100)), "clocks differ")
 }

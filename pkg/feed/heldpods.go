@@ -8,6 +8,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"example.com/podsequence/pkg/census"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -21,8 +22,13 @@ var (
 	})
 	heldPodsNow = prometheus.NewDesc("podsequence_held_pods",
 		"[ALPHA] Pods that are held now, of all schedulers. Each program counts all of them: take the maximum, not the sum.", nil, nil)
-	oldestHeldPod = prometheus.NewDesc("podsequence_oldest_held_pod_seconds",
-		"[ALPHA] Age in seconds of the oldest pod that is held now; 0 if none is.", nil, nil)
+	oldestHeldPod = census.NewAges("podsequence_oldest_held_pod_seconds", "Age in seconds of the oldest pod that is held now.", func() map[census.Place]time.Time {
+		oldest := map[census.Place]time.Time{}
+		for namespace, created := range held().Oldest {
+			oldest[census.Place{Namespace: namespace}] = created
+		}
+		return oldest
+	})
 )
 
 // fed is the engine that this process feeds.
@@ -30,7 +36,7 @@ var fed atomic.Pointer[sequence.Engine]
 
 func init() {
 	legacyregistry.MustRegister(holdDuration)
-	legacyregistry.RawMustRegister(heldPods{})
+	legacyregistry.RawMustRegister(heldPods{}, oldestHeldPod)
 }
 
 // heldPods asks the engine when somebody asks for metrics. It is empty while nothing is fed, as on a standby.
@@ -39,21 +45,19 @@ type heldPods struct{}
 // Describe implements prometheus.Collector.
 func (heldPods) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- heldPodsNow
-	descriptions <- oldestHeldPod
 }
 
 // Collect implements prometheus.Collector.
 func (heldPods) Collect(collected chan<- prometheus.Metric) {
-	var held sequence.HeldPods
+	collected <- prometheus.MustNewConstMetric(heldPodsNow, prometheus.GaugeValue, float64(held().Pods))
+}
+
+// held returns what the engine holds now.
+func held() sequence.HeldPods {
 	if engine := fed.Load(); engine != nil {
-		held = engine.HeldPods()
+		return engine.HeldPods()
 	}
-	var oldest float64
-	if !held.OldestCreatedAt.IsZero() {
-		oldest = max(0, time.Since(held.OldestCreatedAt).Seconds())
-	}
-	collected <- prometheus.MustNewConstMetric(heldPodsNow, prometheus.GaugeValue, float64(held.Pods))
-	collected <- prometheus.MustNewConstMetric(oldestHeldPod, prometheus.GaugeValue, oldest)
+	return sequence.HeldPods{}
 }
 
 // observeReleases measures how long pods were held. What a process finds released when it starts is none of its doing.

@@ -73,6 +73,6 @@ func init() {
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		watchErrors.CounterVec, confirmDuration, eventDuration, lists.CounterVec, splitStorage, engineSynced,
-		unreadableSequences.GaugeVec, namespacesOfInterest, podsReleased, holdDuration, heldPods{},
+		unreadableSequences.GaugeVec, namespacesOfInterest, podsReleased, holdDuration, heldPods{}, oldestHeldPod,
 	}
 }

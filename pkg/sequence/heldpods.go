@@ -9,23 +9,30 @@ import (
 // HeldPods counts the pods without a node that sequences hold.
 type HeldPods struct {
 	Pods int
-	// OldestCreatedAt is when the oldest of them was created; zero if there are none.
-	OldestCreatedAt time.Time
+	// Oldest is when the oldest of each namespace was created.
+	Oldest map[string]time.Time
 }
 
 // HeldPods returns what is held now. It waits for no event.
 func (e *Engine) HeldPods() HeldPods {
-	var all HeldPods
+	all := HeldPods{Oldest: map[string]time.Time{}}
 	for _, pod := range e.published.pods.all() {
 		if !pod.held.Load() || pod.Terminating {
 			continue
 		}
 		all.Pods++
-		if created := pod.CreatedAt.Time(); all.OldestCreatedAt.IsZero() || created.Before(all.OldestCreatedAt) {
-			all.OldestCreatedAt = created
+		created := pod.CreatedAt.Time()
+		if oldest, any := all.Oldest[pod.Namespace]; !any || created.Before(oldest) {
+			all.Oldest[pod.Namespace] = created
 		}
 	}
 	return all
+}
+
+// Holds reports whether a sequence holds the pod, as HeldPods counts it.
+func (e *Engine) Holds(object *corev1.Pod) bool {
+	seen, known := e.published.find(object)
+	return known && seen.held.Load()
 }
 
 // ReleasedAt returns when this process released a pod that it had held and that has no node yet; zero if it held it at no

@@ -16,20 +16,24 @@ func TestHeldPods(t *testing.T) {
 		pod.CreationTimestamp = metav1.Unix(seconds, 0)
 		return pod
 	}
-	assert.Zero(t, engine.HeldPods())
+	assert.Zero(t, engine.HeldPods().Pods)
+	oldest := map[string]time.Time{shopKey.Namespace: time.Unix(800, 0).UTC()}
 	engine.Tick(time.Unix(1000, 0))
 	engine.ApplySequence(shop().Obj())
 	two, three := created("two", "5", 900), created("three", "6", 800)
 	engine.ApplyPod(created("one", "4", 700))
 	engine.ApplyPod(two)
 	engine.ApplyPod(three)
-	assert.Equal(t, HeldPods{2, time.Unix(800, 0).UTC()}, engine.HeldPods(), "nothing holds the first group")
+	assert.Equal(t, HeldPods{2, oldest}, engine.HeldPods(), "nothing holds the first group")
 	assert.Zero(t, engine.ReleasedAt(two))
+	assert.True(t, engine.Holds(two))
+	assert.False(t, engine.Holds(created("one", "4", 700)))
+	assert.False(t, engine.Holds(created("unknown", "8", 700)))
 
 	engine.Tick(time.Unix(1010, 0))
 	ready := makePod("one", "7").Node("n").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj()
 	engine.ApplyPod(ready)
-	assert.Equal(t, HeldPods{1, time.Unix(800, 0).UTC()}, engine.HeldPods())
+	assert.Equal(t, HeldPods{1, oldest}, engine.HeldPods())
 	assert.Equal(t, time.Unix(1010, 0), engine.ReleasedAt(two))
 	assert.Zero(t, engine.ReleasedAt(three))
 
@@ -42,7 +46,7 @@ func TestHeldPods(t *testing.T) {
 	three = three.DeepCopy()
 	three.DeletionTimestamp, three.ResourceVersion = &metav1.Time{}, "9"
 	engine.ApplyPod(three)
-	assert.Zero(t, engine.HeldPods(), "a pod that is being deleted waits for nothing")
+	assert.Zero(t, engine.HeldPods().Pods, "a pod that is being deleted waits for nothing")
 	engine.RemoveSequence(shopKey, "10")
-	assert.Zero(t, engine.HeldPods())
+	assert.Zero(t, engine.HeldPods().Pods)
 }

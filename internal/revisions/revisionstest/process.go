@@ -37,7 +37,7 @@ func startProcess(t testing.TB, dir string) {
 	}()
 	t.Cleanup(func() {
 		_ = etcd.Process.Kill() // it may have ended
-		_ = <-ended // it was killed
+		_ = <-ended             // it was killed
 	})
 	_, err = ready.Read(make([]byte, 64))
 	require.NoError(t, err, "etcd ended before it answered")

@@ -139,7 +139,7 @@ func (t *turn) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool,
 	}
 	t.requests++
 	if err := t.writer.Patch(ctx, after, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
-		countWriteError("deployments", err)
+		countWriteError("deployments", after.Namespace, err)
 		return nil, fmt.Errorf("set paused of Deployment %s/%s to %t: %w", d.Namespace, d.Name, paused, err)
 	}
 	t.written.note(after)
@@ -174,7 +174,7 @@ func (t *turn) writeStatus(
 	after.Status = status
 	t.requests++
 	if err := t.writer.Status().Update(ctx, after, fieldOwner); err != nil {
-		countWriteError("status", err)
+		countWriteError("status", after.Namespace, err)
 		return time.Time{}, fmt.Errorf("update status: %w", err)
 	}
 	t.written.note(after)

@@ -1,10 +1,13 @@
 package deploymentcoordination
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -36,28 +39,33 @@ var (
 	writeErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: "podsequence",
 		Name:      "deploymentcoordination_write_errors_total",
-		Help: "Failed writes of the DeploymentCoordination controller, by resource (deployments, status). It retries them. A " +
+		Help: "Failed writes of the DeploymentCoordination controller, by resource (deployments, status) and namespace. It retries them. A " +
 			"conflict with another writer is not counted.",
 		StabilityLevel: metrics.ALPHA,
-	}, []string{"resource"})
+	}, []string{"resource", "namespace"})
 
 	states   = census.New[string](coordinationsByState) // by namespace
 	pendings = census.New[string](waitingDeployments)
+	stalled  = census.NewPlaces[string]("podsequence_stalled_deploymentcoordinations",
+		"DeploymentCoordinations that have stopped rolling out until somebody acts, by reason.", "reason")
+
+	namesInErrors census.Names
 )
 
 func init() {
 	legacyregistry.MustRegister(coordinationsByState, waitingDeployments, turnDuration, writeErrors)
+	legacyregistry.RawMustRegister(stalled)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{coordinationsByState.GaugeVec, waitingDeployments.GaugeVec, turnDuration, writeErrors.CounterVec}
+	return []prometheus.Collector{coordinationsByState.GaugeVec, waitingDeployments.GaugeVec, stalled, turnDuration, writeErrors.CounterVec}
 }
 
 // countNamespace has the metrics count the coordinations of a namespace as their status says, and the Deployments as is
 // remembered of them if status does not say so.
 func countNamespace(namespace string, coordinations []v1.DeploymentCoordination, remembered records) {
-	byState, pending, active := map[string]int{}, map[string]int{}, sets.New[string]()
+	byState, byReason, pending, active := map[string]int{}, map[string]int{}, map[string]int{}, sets.New[string]()
 	for i := range coordinations {
 		active.Insert(coordinations[i].Status.ActiveDeployment)
 	}
@@ -68,6 +76,9 @@ func countNamespace(namespace string, coordinations []v1.DeploymentCoordination,
 				byState[kind]++
 				break
 			}
+		}
+		if c := meta.FindStatusCondition(status.Conditions, v1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
+			byReason[c.Reason]++
 		}
 		for j := range status.DeploymentStates {
 			state := &status.DeploymentStates[j]
@@ -82,6 +93,7 @@ func countNamespace(namespace string, coordinations []v1.DeploymentCoordination,
 		}
 	}
 	states.Set(namespace, items(byState, v1.ConditionStalled, v1.ConditionReconciling, v1.ConditionReady)...)
+	stalled.Set(namespace, census.Place{Namespace: namespace}, items(byReason, slices.Sorted(maps.Keys(byReason))...)...)
 	pendings.Set(namespace, items(pending, "active", "skipped", "paused", "other")...)
 }
 
@@ -116,8 +128,8 @@ func observeTurn(before, after *v1.DeploymentCoordinationStatus, now time.Time) 
 }
 
 // countWriteError counts a write that failed for another reason than that somebody else was faster.
-func countWriteError(resource string, err error) {
+func countWriteError(resource, namespace string, err error) {
 	if !hasChanged(err) {
-		writeErrors.WithLabelValues(resource).Inc()
+		writeErrors.WithLabelValues(resource, namesInErrors.Of(namespace)).Inc()
 	}
 }

@@ -21,19 +21,6 @@ var (
 	sequencesByPhase = gaugeVec("sequences", "Sequences, by kind and phase.", "kind", "phase")
 	groupsByPhase    = gaugeVec("groups", "Groups of sequences, by kind and phase. In a sequence of scope Node a group counts once, not for each node.",
 		"kind", "phase")
-	degradedByReason = gaugeVec("degraded_sequences", "Sequences whose condition Degraded is true, by kind and reason.", "kind", "reason")
-	stalledByReason  = gaugeVec("stalled_sequences", "Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
-
-	earlyPods = gaugeVec("pods_started_out_of_order",
-		"Pods that started before their sequence existed, while a group that they wait for was not ready, by kind of the sequence.", "kind")
-
-	oldestGroup = metrics.NewGaugeFunc(&metrics.GaugeOpts{
-		Subsystem:      "podsequence",
-		Name:           "oldest_group_in_progress_seconds",
-		Help:           "Seconds since the release of the group that has been in progress longest; 0 if none is. Suspended sequences do not count.",
-		StabilityLevel: metrics.ALPHA,
-	}, func() float64 { return inProgress.Seconds(time.Now()) })
-
 	groupWait = histogramVec("group_wait_seconds",
 		"Seconds that groups waited for earlier groups: from the creation of the sequence, or the edit that changed the group, to the release.")
 	groupReady = histogramVec("group_ready_seconds", "Seconds from the release of a group until it was ready for the first time.")
@@ -43,29 +30,37 @@ var (
 	statusWriteErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      "podsequence",
 		Name:           "status_write_errors_total",
-		Help:           "Failures to write the status of a sequence, by kind. The controller retries them. A conflict with another writer is not counted.",
+		Help:           "Failures to write the status of a sequence, by kind and namespace. The controller retries them. A conflict with another writer is not counted.",
 		StabilityLevel: metrics.ALPHA,
-	}, []string{"kind"})
+	}, []string{"kind", "namespace"})
 )
 
 var (
-	phases      = census.New[types.NamespacedName](sequencesByPhase)
-	groups      = census.New[types.NamespacedName](groupsByPhase)
-	degradedNow = census.New[types.NamespacedName](degradedByReason)
-	stalledNow  = census.New[types.NamespacedName](stalledByReason)
-	earlyNow    = census.New[types.NamespacedName](earlyPods)
+	phases = census.New[types.NamespacedName](sequencesByPhase)
+	groups = census.New[types.NamespacedName](groupsByPhase)
+
+	degradedSequences = census.NewNamedPlaces[types.NamespacedName]("podsequence_degraded_sequences",
+		"Sequences whose condition Degraded is true, by kind and reason.", "kind", "reason")
+	stalledSequences = census.NewNamedPlaces[types.NamespacedName]("podsequence_stalled_sequences",
+		"Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
+	earlyPods = census.NewNamedPlaces[types.NamespacedName]("podsequence_pods_started_out_of_order",
+		"Pods that started before their sequence existed, while a group that they wait for was not ready, by kind of the sequence.", "kind")
 	inProgress  = census.NewOldest[types.NamespacedName]()
+	oldestGroup = census.NewNamedAges("podsequence_oldest_group_in_progress_seconds",
+		"Seconds since the release of the group that has been in progress longest. Suspended sequences do not count.", inProgress.ByPlace)
+
+	namesInErrors census.Names
 )
 
 func init() {
-	legacyregistry.MustRegister(sequencesByPhase, groupsByPhase, degradedByReason, stalledByReason, earlyPods, groupWait, groupReady, passLag, statusWriteErrors)
-	legacyregistry.RawMustRegister(oldestGroup)
+	legacyregistry.MustRegister(sequencesByPhase, groupsByPhase, groupWait, groupReady, passLag, statusWriteErrors)
+	legacyregistry.RawMustRegister(degradedSequences, stalledSequences, earlyPods, oldestGroup)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		sequencesByPhase.GaugeVec, groupsByPhase.GaugeVec, degradedByReason.GaugeVec, stalledByReason.GaugeVec, earlyPods.GaugeVec, oldestGroup,
+		sequencesByPhase.GaugeVec, groupsByPhase.GaugeVec, degradedSequences, stalledSequences, earlyPods, oldestGroup,
 		groupWait.HistogramVec, groupReady.HistogramVec, passLag.HistogramVec, statusWriteErrors.CounterVec,
 	}
 }
@@ -88,9 +83,18 @@ func kindOf(key types.NamespacedName) string {
 	return "PodSequence"
 }
 
-// count has the metrics count a sequence as its status says.
+// placeOf is where a sequence counts: a PodSequence in its namespace. Only administrators create ClusterPodSequences, so each counts
+// under its name.
+func placeOf(key types.NamespacedName) census.Place {
+	if key.Namespace == "" {
+		return census.Place{Name: key.Name}
+	}
+	return census.Place{Namespace: key.Namespace}
+}
+
+// count updates the metrics with the status of a sequence.
 func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
-	kind := kindOf(key)
+	kind, place := kindOf(key), placeOf(key)
 	phases.Set(key, census.One(kind, string(status.Phase)))
 	inPhase := map[v1alpha1.GroupPhase]int{}
 	var since *metav1.Time
@@ -113,16 +117,16 @@ func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
 	early := startedOutOfOrder(status)
 	byName.set(key, namedSequence{status.Phase, inPhase, early})
 	if early > 0 {
-		earlyNow.Set(key, census.Item{Labels: []string{kind}, Count: early})
+		earlyPods.Set(key, place, census.Item{Labels: []string{kind}, Count: early})
 	} else {
-		earlyNow.Forget(key)
+		earlyPods.Forget(key)
 	}
-	degradedNow.Set(key, reasonIf(status, v1alpha1.ConditionDegraded, kind)...)
-	stalledNow.Set(key, reasonIf(status, v1alpha1.ConditionStalled, kind)...)
+	degradedSequences.Set(key, place, reasonIf(status, v1alpha1.ConditionDegraded, kind)...)
+	stalledSequences.Set(key, place, reasonIf(status, v1alpha1.ConditionStalled, kind)...)
 	if since == nil || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended) {
 		inProgress.Forget(key)
 	} else {
-		inProgress.Set(key, since.Time)
+		inProgress.Set(key, place, since.Time)
 	}
 }
 
@@ -142,13 +146,18 @@ func reasonIf(status *v1alpha1.PodSequenceStatus, condition, kind string) []cens
 	return nil
 }
 
-// forgetCounted has the metrics count a sequence no more.
+// forgetCounted removes a sequence from the metrics.
 func forgetCounted(key types.NamespacedName) {
-	for _, counted := range []*census.Census[types.NamespacedName]{phases, groups, degradedNow, stalledNow, earlyNow} {
+	for _, counted := range []interface{ Forget(types.NamespacedName) }{phases, groups, degradedSequences, stalledSequences, earlyPods} {
 		counted.Forget(key)
 	}
 	inProgress.Forget(key)
 	byName.forget(key)
+}
+
+// countStatusError counts a status that could not be written.
+func countStatusError(key types.NamespacedName) {
+	statusWriteErrors.WithLabelValues(kindOf(key), namesInErrors.Of(key.Namespace)).Inc()
 }
 
 // observeProgress measures what a status says that the one before did not.

@@ -13,6 +13,8 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/testing/samples"
+	"example.com/podsequence/pkg/census"
 )
 
 func expectGauge(t *testing.T, want float64, gauge *metrics.GaugeVec, labels ...string) {
@@ -39,7 +41,7 @@ func TestMetricsCountSequencesAsTheirStatusSays(t *testing.T) {
 	count(second, &status)
 	expectGauge(t, 2, sequencesByPhase, kind, "InProgress")
 	expectGauge(t, 4, groupsByPhase, kind, "Waiting")
-	assert.InDelta(t, 3600, inProgress.Seconds(time.Now()), 60)
+	assert.Equal(t, map[census.Place]time.Time{{Name: "first"}: released.Time, {Name: "second"}: released.Time}, inProgress.ByPlace())
 
 	failed := v1alpha1.PodSequenceStatus{Phase: v1alpha1.PhaseFailed, Conditions: []metav1.Condition{
 		{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPodFailed},
@@ -49,28 +51,40 @@ func TestMetricsCountSequencesAsTheirStatusSays(t *testing.T) {
 	expectGauge(t, 1, sequencesByPhase, kind, "InProgress")
 	expectGauge(t, 1, sequencesByPhase, kind, "Failed")
 	expectGauge(t, 2, groupsByPhase, kind, "Waiting")
-	expectGauge(t, 1, degradedByReason, kind, "PodFailed")
-	expectGauge(t, 1, stalledByReason, kind, "PodFailed")
+	assert.Equal(t, map[string]float64{kind + " second  PodFailed": 1}, samples.Of(t, degradedSequences))
+	assert.Equal(t, map[string]float64{kind + " second  PodFailed": 1}, samples.Of(t, stalledSequences))
+
+	// Two sequences of a namespace are counted together, apart from those of another namespace.
+	shop := []types.NamespacedName{{Namespace: "shop", Name: "a"}, {Namespace: "shop", Name: "b"}, {Namespace: "bank", Name: "a"}}
+	for _, key := range shop {
+		count(key, &failed)
+	}
+	assert.Equal(t, map[string]float64{
+		kind + " second  PodFailed": 1, "PodSequence  bank PodFailed": 1, "PodSequence  shop PodFailed": 2,
+	}, samples.Of(t, stalledSequences))
+	for _, key := range shop {
+		forgetCounted(key)
+	}
 
 	status.StartedOutOfOrder = &v1alpha1.StartedOutOfOrderStatus{Total: 120}
 	count(first, &status)
-	expectGauge(t, 120, earlyPods, kind)
+	assert.Equal(t, map[string]float64{kind + " first ": 120}, samples.Of(t, earlyPods))
 	status.StartedOutOfOrder = nil
 	count(first, &status)
-	expectGauge(t, 0, earlyPods, kind)
+	assert.Empty(t, samples.Of(t, earlyPods))
 	status.StartedOutOfOrder = &v1alpha1.StartedOutOfOrderStatus{Total: 3}
 
 	status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionTrue}}
 	count(first, &status)
-	assert.Zero(t, inProgress.Seconds(time.Now()), "a suspended sequence is not stuck")
+	assert.Empty(t, inProgress.ByPlace(), "a suspended sequence is not stuck")
 
 	forgetCounted(first)
 	forgetCounted(second)
 	expectGauge(t, 0, sequencesByPhase, kind, "Failed")
 	expectGauge(t, 0, groupsByPhase, kind, "Waiting")
-	expectGauge(t, 0, degradedByReason, kind, "PodFailed")
-	expectGauge(t, 0, stalledByReason, kind, "PodFailed")
-	expectGauge(t, 0, earlyPods, kind)
+	assert.Empty(t, samples.Of(t, degradedSequences))
+	assert.Empty(t, samples.Of(t, stalledSequences))
+	assert.Empty(t, samples.Of(t, earlyPods))
 }
 
 func TestMetricsMeasureEachStepOfAGroupOnce(t *testing.T) {

@@ -90,11 +90,11 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		if degraded := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionDegraded); degraded.Status == metav1.ConditionTrue {
 			note = degraded.Message
 		}
-		statusWriteErrors.WithLabelValues(kindOf(key)).Inc()
+		countStatusError(key)
 		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSpec, actionObserve, "%s", cut(note))
 		return reconcile.Result{}, err
 	case err != nil:
-		statusWriteErrors.WithLabelValues(kindOf(key)).Inc()
+		countStatusError(key)
 		return reconcile.Result{}, err
 	}
 	count(key, &after)

@@ -72,7 +72,7 @@ func (r *reconciler) create(ctx context.Context, w *world, deadline jobDeadline)
 		return errStale
 	case isAnswer(err): // of a quota, an admission policy, a webhook that is down: all of that may change
 		r.refusals.failed(object)
-		writeErrors.WithLabelValues("jobs").Inc()
+		countWriteError("jobs", object.Namespace)
 		klog.FromContext(ctx).V(2).Info("The API server refuses a Job, will retry", "job", klog.KObj(job), "err", err)
 		w.obstacle = &obstacle{
 			reason:  v1alpha1.ReasonJobCreateFailed,

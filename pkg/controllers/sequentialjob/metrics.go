@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -37,19 +39,47 @@ var (
 	writeErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: "podsequence",
 		Name:      "sequentialjob_write_errors_total",
-		Help: "Failed writes of the SequentialJob controller, by resource (jobs, status). It retries them. A conflict with another writer is " +
-			"not counted.",
+		Help: "Failed writes of the SequentialJob controller, by resource (jobs, status) and namespace. It retries them. A conflict with another " +
+			"writer is not counted.",
 		StabilityLevel: metrics.ALPHA,
-	}, []string{"resource"})
+	}, []string{"resource", "namespace"})
 
-	phases = census.New[types.NamespacedName](jobsByPhase)
+	phases     = census.New[types.NamespacedName](jobsByPhase)
+	failedJobs = census.NewPlaces[types.NamespacedName]("podsequence_failed_sequentialjobs",
+		"SequentialJobs that have failed, by reason. They stay so until somebody retries or deletes them.", "reason")
+
+	namesInErrors census.Names
 )
 
-func init() { legacyregistry.MustRegister(jobsByPhase, stepDuration, stepPause, writeErrors) }
+func init() {
+	legacyregistry.MustRegister(jobsByPhase, stepDuration, stepPause, writeErrors)
+	legacyregistry.RawMustRegister(failedJobs)
+}
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{jobsByPhase.GaugeVec, stepDuration, stepPause, writeErrors.CounterVec}
+	return []prometheus.Collector{jobsByPhase.GaugeVec, failedJobs, stepDuration, stepPause, writeErrors.CounterVec}
+}
+
+// count updates the metrics with the status of a SequentialJob.
+func count(key types.NamespacedName, status *v1alpha1.SequentialJobStatus) {
+	phases.Set(key, census.One(string(status.Phase)))
+	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionFailed); c != nil && c.Status == metav1.ConditionTrue {
+		failedJobs.Set(key, census.Place{Namespace: key.Namespace}, census.One(c.Reason))
+	} else {
+		failedJobs.Forget(key)
+	}
+}
+
+// forgetCounted removes a SequentialJob from the metrics.
+func forgetCounted(key types.NamespacedName) {
+	phases.Forget(key)
+	failedJobs.Forget(key)
+}
+
+// countWriteError counts a failed write for a SequentialJob of the namespace.
+func countWriteError(resource, namespace string) {
+	writeErrors.WithLabelValues(resource, namesInErrors.Of(namespace)).Inc()
 }
 
 // observeSteps measures the steps that are completed by a status that the one before did not say so of.

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/pkg/census"
 	"example.com/podsequence/pkg/statusbudget"
 )
 
@@ -58,7 +57,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.written.forget(request.NamespacedName)
 		r.refusals.done(request.NamespacedName)
 		r.attempts.Forget(request.NamespacedName)
-		phases.Forget(request.NamespacedName)
+		forgetCounted(request.NamespacedName)
 		return reconcile.Result{}, nil
 	case r.written.isOlder(w.object):
 		return reconcile.Result{}, nil // the watch brings what was written
@@ -68,7 +67,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: later.wait}, nil
 	}
 	if refused := (*refusedChange)(nil); errors.As(err, &refused) {
-		writeErrors.WithLabelValues("jobs").Inc()
+		countWriteError("jobs", request.Namespace)
 		r.refusals.done(request.NamespacedName)
 		if failed := r.report(ctx, w.object, d.status); failed != nil && !errors.Is(failed, errStale) {
 			return reconcile.Result{}, errors.Join(err, failed)
@@ -82,7 +81,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		err = r.report(ctx, w.object, d.status)
 		if err == nil {
-			phases.Set(request.NamespacedName, census.One(string(d.status.Phase)))
+			count(request.NamespacedName, &d.status)
 			observeSteps(w, w.object.Status, d.status)
 		}
 	}
@@ -230,7 +229,7 @@ func (r *reconciler) report(ctx context.Context, object *v1alpha1.SequentialJob,
 		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSpec, actionObserve, "%s", cut(status.Message))
 	}
 	if err != nil {
-		writeErrors.WithLabelValues("status").Inc()
+		countWriteError("status", object.Namespace)
 		return fmt.Errorf("update status: %w", err)
 	}
 	r.written.remember(object)

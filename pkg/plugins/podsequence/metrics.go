@@ -1,12 +1,17 @@
 package podsequence
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"example.com/podsequence/pkg/census"
 )
 
 var (
@@ -26,11 +31,55 @@ var (
 	})
 )
 
-func init() { legacyregistry.MustRegister(preEnqueueDuration, bindLatency) }
+// oldestPending is for pods that podsequence_oldest_held_pod_seconds leaves out: somebody waits for them too, and kube-scheduler's
+// own scheduler_pending_pods says neither where they are nor for how long they have waited.
+var oldestPending = census.NewAges("podsequence_oldest_pending_pod_seconds",
+	"Age in seconds of the oldest pod of this scheduler that has no node although no sequence holds it. Pods with a gate of another system do not count.",
+	func() map[census.Place]time.Time {
+		holdersMu.Lock()
+		defer holdersMu.Unlock()
+		oldest := map[census.Place]time.Time{}
+		for _, h := range holders {
+			h.addPending(oldest)
+		}
+		return oldest
+	})
+
+func init() {
+	legacyregistry.MustRegister(preEnqueueDuration, bindLatency)
+	legacyregistry.RawMustRegister(oldestPending)
+}
 
 // Collectors are this package's metrics.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{preEnqueueDuration, bindLatency}
+	return []prometheus.Collector{preEnqueueDuration, bindLatency, oldestPending}
+}
+
+// addPending finds when the oldest pod of each namespace was created that waits for a node and not for a sequence.
+func (h *holder) addPending(oldest map[census.Place]time.Time) {
+	f := h.feeding.Load()
+	if f == nil {
+		return // a standby, whose cache may be empty; profiles may still be added
+	}
+	pods, err := h.pods.List(labels.Everything())
+	if err != nil {
+		return // a lister of a cache returns no error
+	}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || !h.profiles.Has(pod.Spec.SchedulerName) ||
+			slices.ContainsFunc(pod.Spec.SchedulingGates, h.isOfAnother) || f.engine.Holds(pod) {
+			continue
+		}
+		place := census.Place{Namespace: pod.Namespace}
+		if first, any := oldest[place]; !any || pod.CreationTimestamp.Time.Before(first) {
+			oldest[place] = pod.CreationTimestamp.Time
+		}
+	}
+}
+
+// isOfAnother reports whether the gate is not ours to lift.
+func (h *holder) isOfAnother(gate v1.PodSchedulingGate) bool {
+	return !slices.ContainsFunc(h.args.GatePrefixes, func(prefix string) bool { return strings.HasPrefix(gate.Name, prefix) })
 }
 
 // releasedAt is when the pod was released; zero if it never waited.
