@@ -46,7 +46,7 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 				return strings.Contains(text, "\npodsequence_engine_synced 1\n")
 			})
 			assert.Contains(s, text, "\npodsequence_pods_released_total ")
-			assert.Contains(s, text, "\npodsequence_pod_write_errors_total ")
+			assert.Contains(s, text, "\npodsequence_build_info{program=")
 			assert.Contains(s, text, "\ngo_goroutines ", "what every program tells")
 		})
 	}

@@ -51,14 +51,14 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 	for _, program := range []string{scheduler, controller} {
 		s.Await("held pods of "+program, func() bool { return s.Cluster.Metric(s, program, "podsequence_held_pods ") >= pods })
 		age := time.Since(oldest.Time)
-		assert.GreaterOrEqual(s, s.Cluster.Metric(s, program, "podsequence_oldest_held_pod_seconds "), age.Seconds(), program)
+		assert.GreaterOrEqual(s, s.Cluster.Metric(s, program, s.here("podsequence_oldest_held_pod_seconds{")), age.Seconds(), program)
 		released[program] = s.Cluster.Metric(s, program, "podsequence_pods_released_total ")
 	}
 	s.awaitMetric(`podsequence_groups{kind="PodSequence",phase="Waiting"}`, 1)
 	s.awaitMetric(`podsequence_groups{kind="PodSequence",phase="Skipped"}`, 1)
 	s.awaitMetric(`podsequence_sequences{kind="PodSequence",phase="InProgress"}`, 1)
-	s.awaitMetric(`podsequence_degraded_sequences{kind="PodSequence",reason="UngovernedPods"}`, 1)
-	s.awaitMetric("podsequence_oldest_group_in_progress_seconds ", 1)
+	s.awaitMetric(s.here(`podsequence_degraded_sequences{kind="PodSequence",name="",`)+`,reason="UngovernedPods"}`, 1)
+	s.awaitMetric(s.here(`podsequence_oldest_group_in_progress_seconds{name="",`), 1)
 
 	t.Log("they are released")
 	bound := s.Cluster.Metric(s, scheduler, "podsequence_release_to_bind_seconds_count ")
@@ -113,6 +113,9 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 	}
 }
 
+// here completes the beginning of a sample by the namespace of the story.
+func (s *story) here(sample string) string { return fmt.Sprintf("%snamespace=%q", sample, s.Namespace) }
+
 // awaitMetric waits until the controller counts at least so many.
 func (s *story) awaitMetric(sample string, least float64) {
 	s.Helper()
@@ -130,7 +133,9 @@ var silent = sets.New(
 	"podsequence_watch_errors_total", "podsequence_confirm_lists_total", "podsequence_unreadable_sequences", "podsequence_podgroup_watch_errors_total",
 	"podsequence_status_write_errors_total", "podsequence_stalled_sequences", "podsequence_sequentialjob_write_errors_total",
 	"podsequence_deploymentcoordination_write_errors_total", "podsequence_pods_started_out_of_order",
-	"podsequence_sequence_pods_started_out_of_order",
+	"podsequence_sequence_pods_started_out_of_order", "podsequence_pod_write_errors_total", "podsequence_podgroup_label_errors_total",
+	"podsequence_failed_sequentialjobs", "podsequence_stalled_deploymentcoordinations", "podsequence_oldest_pending_pod_seconds",
+	"podsequence_oldest_held_pod_seconds", "podsequence_oldest_group_in_progress_seconds", "podsequence_degraded_sequences",
 )
 
 // documented reads docs/metrics.md.

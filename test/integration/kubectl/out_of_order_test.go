@@ -67,7 +67,7 @@ func TestPodsThatStartedBeforeTheirSequenceAreReported(t *testing.T) {
 	assert.Equal(t, metav1.ConditionTrue, condition.Status)
 	metric := fmt.Sprintf(`podsequence_sequence_pods_started_out_of_order{kind="PodSequence",name="shop",namespace="%s"}`, s.Namespace)
 	s.awaitMetric(metric, 3)
-	s.awaitMetric(`podsequence_pods_started_out_of_order{kind="PodSequence"}`, 3)
+	s.awaitMetric(s.here(`podsequence_pods_started_out_of_order{kind="PodSequence",name="",`), 3)
 	s.awaitSaid([]string{"why", early[0]}, "pod "+early[0], "StartedOutOfOrder: in PodSequence "+s.Namespace+"/shop: "+started+restart)
 	s.awaitSaid([]string{"why", "podsequence/shop"}, "StartedOutOfOrder: "+started+restart)
 	s.awaitSaid([]string{"get"}, "shop", "StartedOutOfOrder: 3 pods started before PodSequence "+s.Namespace+"/shop existed")
