@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
@@ -37,11 +39,15 @@ func newManager(o *options, config *rest.Config) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	metricsServer, certificate, err := o.metrics()
+	if err != nil {
+		return nil, err
+	}
 	l := &o.leaderElection
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
 		Cache:                   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		Metrics:                 o.metrics(),
+		Metrics:                 metricsServer,
 		HealthProbeBindAddress:  o.healthAddress,
 		LivenessEndpointName:    "/livez",
 		LeaderElection:          l.enabled,
@@ -55,6 +61,11 @@ func newManager(o *options, config *rest.Config) (manager.Manager, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	if certificate != nil {
+		if err := mgr.Add(certificate); err != nil {
+			return nil, fmt.Errorf("add certificate of metrics: %w", err)
+		}
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add liveness check: %w", err)
@@ -144,12 +155,21 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func (o *options) metrics() server.Options {
+// metrics returns how metrics are served, and the certificate to watch for changes; nil if none is given.
+func (o *options) metrics() (server.Options, *certwatcher.CertWatcher, error) {
 	metrics := server.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
 	if o.metricsSecure {
 		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
-	return metrics
+	if o.certFile == "" {
+		return metrics, nil, nil
+	}
+	certificate, err := certwatcher.New(o.certFile, o.keyFile)
+	if err != nil {
+		return metrics, nil, fmt.Errorf("read --tls-cert-file %s and --tls-private-key-file %s: %w", o.certFile, o.keyFile, err)
+	}
+	metrics.TLSOpts = append(metrics.TLSOpts, func(config *tls.Config) { config.GetCertificate = certificate.GetCertificate })
+	return metrics, certificate, nil
 }
 
 // resourceNamespace is empty where the manager finds out by itself.

@@ -28,7 +28,9 @@ type options struct {
 	metricsAddress string
 	metricsSecure  bool
 	metricsNames   bool
-	healthAddress  string
+	// certFile and keyFile have the certificate of the metrics server; it signs one itself if they are empty.
+	certFile, keyFile string
+	healthAddress     string
 
 	leaderElection leaderElection
 	sequences      podsequence.Options
@@ -92,6 +94,11 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"Address on which to serve /metrics, such as :8443 or 127.0.0.1:8080. \"0\" turns metrics off.")
 	flags.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure,
 		"Serve metrics over HTTPS, and only to clients that may get the non-resource URL /metrics. If false, serve them over HTTP to everybody.")
+	flags.StringVar(&o.certFile, "tls-cert-file", o.certFile,
+		"`File` with the certificate for serving metrics over HTTPS, in PEM, with intermediate certificates if there are any. It is read again when it changes. "+
+			"If empty, the controller signs a certificate itself, which clients cannot verify.")
+	flags.StringVar(&o.keyFile, "tls-private-key-file", o.keyFile,
+		"`File` with the private key of --tls-cert-file, in PEM.")
 	flags.BoolVar(&o.metricsNames, "metrics-sequence-names", o.metricsNames,
 		"Also serve metrics that have the names of PodSequences and ClusterPodSequences as labels. Whoever may create sequences then decides how many time series there are.")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress,
@@ -159,6 +166,12 @@ func (o *options) validate() error {
 	if problems := validation.IsDNS1123Label(o.sequences.InstallationNamespace); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("--installation-namespace: %q is not the name of a namespace: %s",
 			o.sequences.InstallationNamespace, problems[0]))
+	}
+	if (o.certFile == "") != (o.keyFile == "") {
+		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file: give both or neither"))
+	}
+	if o.certFile != "" && !o.metricsSecure {
+		errs = append(errs, errors.New("--tls-cert-file: metrics are served over HTTP because of --metrics-secure=false: leave out one of them"))
 	}
 	if o.groups.NameLabel == o.groups.ReadyLabel {
 		errs = append(errs, fmt.Errorf("--pod-group-name-label and --pod-group-ready-label: both are %q", o.groups.NameLabel))

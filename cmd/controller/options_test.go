@@ -106,6 +106,21 @@ func TestFlags(t *testing.T) {
 			args: []string{"--pod-group-name-label=gang", "--pod-group-ready-label=gang"},
 			want: `--pod-group-name-label and --pod-group-ready-label: both are "gang"`,
 		},
+		"a certificate": {
+			args: []string{"--tls-cert-file=tls.crt", "--tls-private-key-file=tls.key"},
+		},
+		"a certificate without its key": {
+			args: []string{"--tls-cert-file=tls.crt"},
+			want: "--tls-cert-file and --tls-private-key-file: give both or neither",
+		},
+		"a key without its certificate": {
+			args: []string{"--tls-private-key-file=tls.key"},
+			want: "--tls-cert-file and --tls-private-key-file: give both or neither",
+		},
+		"a certificate for HTTP": {
+			args: []string{"--tls-cert-file=tls.crt", "--tls-private-key-file=tls.key", "--metrics-secure=false"},
+			want: "--tls-cert-file: metrics are served over HTTP because of --metrics-secure=false",
+		},
 		"no coordinations": {
 			args: []string{"--max-deployment-coordinations=0"},
 			want: "--max-deployment-coordinations: 0 must be greater than 0",

@@ -73,6 +73,19 @@ func TestTheChartsInstallWhatTheKustomizationsDo(t *testing.T) {
 				"serviceMonitor": values{"enabled": true}, "prometheusRule": values{"enabled": true}, "dashboard": values{"enabled": true},
 			}},
 		},
+		"monitoring that verifies the certificates": {
+			base: "default", components: []string{"monitoring", "certificates"},
+			values: values{
+				"metricsCertificate": values{"secretName": "podsequence-metrics-tls"},
+				"monitoring": values{
+					"serviceMonitor": values{"enabled": true}, "prometheusRule": values{"enabled": true}, "dashboard": values{"enabled": true},
+				},
+			},
+		},
+		"certificates in lite mode, without monitoring": {
+			base: "lite", components: []string{"certificates"},
+			values: values{"lite": true, "metricsCertificate": values{"secretName": "podsequence-metrics-tls"}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

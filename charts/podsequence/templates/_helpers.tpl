@@ -135,3 +135,21 @@ capabilities:
   value: {{ . }}
 {{- end }}
 {{- end -}}
+
+{{/* Flags, mount and volume of the certificate for metrics. */}}
+{{- define "podsequence.certificateArgs" -}}
+- --tls-cert-file=/etc/podsequence-tls/tls.crt
+- --tls-private-key-file=/etc/podsequence-tls/tls.key
+{{- end -}}
+
+{{- define "podsequence.certificateMount" -}}
+- name: certificate
+  mountPath: /etc/podsequence-tls
+  readOnly: true
+{{- end -}}
+
+{{- define "podsequence.certificateVolume" -}}
+- name: certificate
+  secret:
+    secretName: {{ .Values.metricsCertificate.secretName }}
+{{- end -}}
