@@ -132,6 +132,7 @@ generate: ## Generate deepcopy methods and CRDs from apis/, pages of docs/ from 
 	$(GO) run ./hack/embeddedpods manifests/crds/batch.example.com_sequentialjobs.yaml
 	$(GO) run ./hack/apidoc >docs/api.md.new && mv docs/api.md.new docs/api.md
 	$(GO) run ./hack/metricsdoc >docs/metrics.md.new && mv docs/metrics.md.new docs/metrics.md
+	$(GO) run ./hack/permissionsdoc docs/security.md
 	$(GO) -C hack/charts run .
 
 .PHONY: dist
