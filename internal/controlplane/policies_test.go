@@ -19,7 +19,7 @@ import (
 // An API server accepts only what the one a minor version before it knows as well, so 1.30 accepts what 1.29 knows.
 func TestValidatingPoliciesAreAcceptedByKubernetes130(t *testing.T) {
 	variables := []cel.EnvOption{cel.Variable("authorizer", library.AuthorizerType)}
-	for _, name := range []string{"object", "oldObject", "request", "variables"} {
+	for _, name := range []string{"object", "oldObject", "request", "variables", "namespaceObject"} {
 		variables = append(variables, cel.Variable(name, cel.DynType))
 	}
 	set, err := environment.MustBaseEnvSet(version.MajorMinor(1, 29)).Extend(environment.VersionedOptions{
