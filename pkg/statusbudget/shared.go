@@ -3,6 +3,7 @@ package statusbudget
 import (
 	"container/heap"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,14 +34,14 @@ type Shared struct {
 	// balance is what may be spent as of the time at. What is saved for a large write goes to a small one that comes before it.
 	balance float64
 	at      time.Time
-	// claims are the writes that were asked for and not made yet. Those that are not paid for are also in the queue.
+	// claims are the writes that were asked for and not made yet, paid for or not.
 	claims map[claimKey]*claim
-	queue  claimQueue
-	// served is the highest tag that was served, and ends has the tag at which the last claim of a namespace ends. See claim. A
-	// namespace whose end is before served by its credit need not be there.
+	// lines are those of namespaces, and queue are the lines in which somebody waits.
+	lines map[string]*line
+	queue lineQueue
+	// served is the highest tag that was served. A line whose tag is before it by its credit need not be there, unless somebody waits.
 	served float64
-	ends   map[string]float64
-	crowd  int // how many ends there may be before those that are not needed are dropped
+	crowd  int // how many lines there may be before those that are not needed are dropped
 	asked  int // counts claims
 }
 
@@ -50,16 +51,26 @@ type claimKey struct {
 	object types.NamespacedName
 }
 
-// claim is a write that waits. The claims of a namespace follow one another on a scale of costs: each has the tag at which the one
-// before it ends. The lowest tag is served first, so namespaces that always wait get equal costs served. The tag is before that of
-// the claim that was served last by no more than a credit: a namespace that asked for less than its share is served before those
-// that always wait, but does not save up more than that.
+// claim is a write that waits.
 type claim struct {
 	key  claimKey
 	cost float64
-	tag  float64
-	nth  int // of those with the same tag the first is served first
-	paid bool
+	// before is what its namespace asked for before it and did not withdraw.
+	before float64
+	nth    int
+	paid   bool
+}
+
+// line is the queue of a namespace. Its tag, on a scale of costs, is where what it was served ends: the lowest tag is served next, so
+// namespaces that always wait get equal costs served. When somebody begins to wait it is before that which was served last by no more
+// than a credit: a namespace that asked for less than its share is served before those that always wait, but does not save up more
+// than that.
+type line struct {
+	tag     float64
+	waiting []*claim
+	asked   float64 // the cost of all claims that were not withdrawn
+	got     float64 // the cost of those that are paid for
+	index   int     // in the queue; -1 while nobody waits
 }
 
 // NewShared returns a Shared of so many small writes a second.
@@ -67,7 +78,7 @@ func NewShared(clock clock.PassiveClock, perSecond int) *Shared {
 	burst := float64(totalBurst * perSecond)
 	return &Shared{
 		clock: clock, perSecond: float64(perSecond), burst: burst, balance: burst, at: clock.Now(),
-		claims: map[claimKey]*claim{}, ends: map[string]float64{},
+		claims: map[claimKey]*claim{}, lines: map[string]*line{},
 	}
 }
 
@@ -89,30 +100,35 @@ func (s *Shared) turn(key claimKey, cost int) time.Duration {
 }
 
 func (s *Shared) claim(key claimKey, cost float64) *claim {
-	namespace := key.object.Namespace
+	l := s.line(key.object.Namespace)
 	s.asked++
 	cost = min(cost, s.burst) // more is never there
-	c := &claim{key: key, cost: cost, tag: s.startOf(namespace), nth: s.asked}
+	c := &claim{key: key, cost: cost, before: l.asked, nth: s.asked}
 	s.claims[key] = c
-	heap.Push(&s.queue, c)
-	if len(s.ends) >= s.crowd {
-		maps.DeleteFunc(s.ends, func(_ string, end float64) bool { return end <= s.served-s.credit() })
-		s.crowd = max(64, 2*len(s.ends))
+	l.asked += cost
+	l.waiting = append(l.waiting, c)
+	if l.index < 0 {
+		l.tag = max(l.tag, s.served-s.credit())
+		heap.Push(&s.queue, l)
 	}
-	s.ends[namespace] = c.tag + cost
 	return c
 }
 
 // credit is what all namespaces together may write in a second.
 func (s *Shared) credit() float64 { return s.perSecond }
 
-// startOf returns the tag of a namespace's next claim.
-func (s *Shared) startOf(namespace string) float64 {
-	earliest := s.served - s.credit()
-	if end, ok := s.ends[namespace]; ok {
-		return max(earliest, end)
+// line returns that of a namespace.
+func (s *Shared) line(namespace string) *line {
+	if l := s.lines[namespace]; l != nil {
+		return l
 	}
-	return earliest
+	if len(s.lines) >= s.crowd {
+		maps.DeleteFunc(s.lines, func(_ string, l *line) bool { return l.index < 0 && l.tag <= s.served-s.credit() })
+		s.crowd = max(64, 2*len(s.lines))
+	}
+	l := &line{tag: s.served - s.credit(), index: -1}
+	s.lines[namespace] = l
+	return l
 }
 
 // serve pays for what could be paid for until now.
@@ -120,64 +136,110 @@ func (s *Shared) serve() {
 	now := s.clock.Now()
 	s.balance += s.perSecond * now.Sub(s.at).Seconds()
 	s.at = now
-	for len(s.queue) > 0 && (s.balance >= s.queue[0].cost-tolerance || s.claims[s.queue[0].key] != s.queue[0]) {
-		c := heap.Pop(&s.queue).(*claim)
-		if s.claims[c.key] != c {
-			continue // forgotten
-		}
+	for len(s.queue) > 0 && s.balance >= s.queue[0].waiting[0].cost-tolerance {
+		l := s.queue[0]
+		c := l.waiting[0]
 		c.paid = true
 		s.balance -= c.cost
-		s.served = max(s.served, c.tag)
+		s.served = max(s.served, l.tag)
+		l.tag += c.cost
+		l.got += c.cost
+		l.waiting[0] = nil
+		l.waiting = l.waiting[1:]
+		s.settle(l)
 	}
 	s.balance = min(s.balance, s.burst)
 	if len(s.queue) == 0 {
-		clear(s.ends) // nobody waits, so nobody is ahead of anybody
+		clear(s.lines) // nobody waits, so nobody is ahead of anybody
 		s.served = 0
 	}
 }
 
+// settle has a line of which somebody was served, or waits no longer, be where it belongs in the queue.
+func (s *Shared) settle(l *line) {
+	if len(l.waiting) > 0 {
+		heap.Fix(&s.queue, l.index)
+		return
+	}
+	heap.Remove(&s.queue, l.index)
+	l.waiting, l.asked, l.got = nil, 0, 0
+}
+
+// maxEstimate bounds how long somebody does not ask again: others may withdraw what is ahead.
+const maxEstimate = 30 * time.Second
+
 // estimate returns how long it takes to serve a claim and what comes before it; at least the time of one small write, so that nobody
 // asks all the time.
 func (s *Shared) estimate(c *claim) time.Duration {
+	own := s.lines[c.key.object.Namespace]
+	tag := own.tag + c.before - own.got
 	ahead := 0.0
-	for _, end := range s.ends {
-		ahead += max(0, min(end, c.tag)-s.served)
+	for _, l := range s.queue {
+		if l.tag < tag {
+			ahead += min(tag-l.tag, l.asked-l.got) + 1 // somebody may join it meanwhile
+		}
 	}
-	return time.Duration(max(1, ahead+c.cost-s.balance) / s.perSecond * float64(time.Second))
+	return min(maxEstimate, time.Duration(max(1, ahead+c.cost-s.balance)/s.perSecond*float64(time.Second)))
 }
 
-// forget withdraws a claim.
+// forget withdraws a claim. What is not written is no part of a namespace's share.
 func (s *Shared) forget(key claimKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	c, ok := s.claims[key]
+	if !ok {
+		return
+	}
 	delete(s.claims, key)
+	if c.paid {
+		return
+	}
+	l := s.lines[key.object.Namespace]
+	i, _ := slices.BinarySearchFunc(l.waiting, c.nth, func(c *claim, nth int) int { return c.nth - nth })
+	l.waiting = slices.Delete(l.waiting, i, i+1)
+	l.asked -= c.cost
+	for _, later := range l.waiting[i:] {
+		later.before -= c.cost
+	}
+	s.settle(l)
 }
 
-// claimQueue has the lowest tag first. It implements heap.Interface.
-type claimQueue []*claim
+// lineQueue has the lowest tag first. Of equal tags the line comes first in which somebody waits for longer. It implements
+// heap.Interface.
+type lineQueue []*line
 
 // Len implements heap.Interface.
-func (q claimQueue) Len() int { return len(q) }
+func (q lineQueue) Len() int { return len(q) }
 
 // Less implements heap.Interface.
-func (q claimQueue) Less(i, j int) bool {
+func (q lineQueue) Less(i, j int) bool {
 	if q[i].tag != q[j].tag {
 		return q[i].tag < q[j].tag
 	}
-	return q[i].nth < q[j].nth
+	if len(q[i].waiting) == 0 || len(q[j].waiting) == 0 {
+		return len(q[i].waiting) < len(q[j].waiting) // one is about to be removed
+	}
+	return q[i].waiting[0].nth < q[j].waiting[0].nth
 }
 
 // Swap implements heap.Interface.
-func (q claimQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q lineQueue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
 
 // Push implements heap.Interface.
-func (q *claimQueue) Push(c any) { *q = append(*q, c.(*claim)) }
+func (q *lineQueue) Push(l any) {
+	l.(*line).index = len(*q)
+	*q = append(*q, l.(*line))
+}
 
 // Pop implements heap.Interface.
-func (q *claimQueue) Pop() any {
+func (q *lineQueue) Pop() any {
 	last := len(*q) - 1
-	c := (*q)[last]
+	l := (*q)[last]
 	(*q)[last] = nil
 	*q = (*q)[:last]
-	return c
+	l.index = -1
+	return l
 }

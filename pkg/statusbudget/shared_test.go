@@ -140,6 +140,44 @@ func TestSevenHostileNamespacesGetWhatIsLeft(t *testing.T) {
 	}
 }
 
+// The pods of a namespace that are released before it is their turn have their claims forgotten. What was not written must not count
+// as its share: its next status would wait for writes that nobody made.
+func TestForgottenClaimsAreNotPartOfAShare(t *testing.T) {
+	const perSecond = 20
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	shared := NewShared(clock, perSecond)
+	c := &crowd{clock: clock}
+	for i := range 7 {
+		c.tenants = append(c.tenants, &demand{
+			namespace: fmt.Sprint("hostile-", i), budget: New(clock, shared, 10), cost: 1, every: 10 * time.Millisecond, objects: 1000,
+		})
+	}
+	c.pass(time.Minute)
+
+	pods := NewWithBurst(clock, shared, 10, 100)
+	for i := range 100 {
+		require.NotZero(t, pods.Turn(types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(i)}, 1))
+	}
+	for i := range 100 {
+		pods.Forget(types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(i)})
+	}
+
+	shop := &demand{namespace: "shop", budget: New(clock, shared, 10), cost: 1, every: time.Hour, objects: 1}
+	c.tenants = append(c.tenants, shop)
+	c.pass(time.Minute)
+	assert.Equal(t, 1, shop.spent)
+	assert.Less(t, shop.slowest, 2*time.Second)
+}
+
+// Nobody is told that others have withdrawn what was ahead, so everybody asks again before long.
+func TestWhoeverWaitsAsksAgainBeforeLong(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(time.Now())
+	budget := NewWithBurst(clock, NewShared(clock, 1), 10_000, 10_000)
+	for i := range 5000 {
+		assert.LessOrEqual(t, budget.Turn(types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(i)}, 1), maxEstimate)
+	}
+}
+
 func TestWhatPodsWaitForIsWrittenWhateverIsSpentForPeople(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	shared := NewShared(clock, 10)
@@ -183,9 +221,9 @@ func TestNothingIsKeptOfNamespacesThatWereServed(t *testing.T) {
 			}
 		}
 	}
-	assert.LessOrEqual(t, len(shared.ends), 128)
+	assert.LessOrEqual(t, len(shared.lines), 128)
 	clock.SetTime(clock.Now().Add(time.Hour))
 	busy.Turn(types.NamespacedName{Namespace: "busy", Name: "last"}, 1)
-	assert.Empty(t, shared.ends)
+	assert.Empty(t, shared.lines)
 	assert.Empty(t, shared.queue)
 }

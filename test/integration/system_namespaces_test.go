@@ -159,7 +159,7 @@ Y`)
 	require.NoError(t, err, output)
 	for _, want := range []string{
 		"Warning: ", `group "System" lists namespace kube-system`, `group "System" lists namespace podsequence-system`,
-		"a group that others wait for selects every namespace", "created (server dry run)",
+		`group "Proxies", whose namespaceSelector may select namespaces of several teams`, "created (server dry run)",
 	} {
 		assert.Contains(t, output, want)
 	}
