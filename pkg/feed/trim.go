@@ -80,7 +80,9 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
 			trimmed.Status.Conditions = append(trimmed.Status.Conditions,
-				corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime})
+				corev1.PodCondition{
+					Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime, LastProbeTime: c.LastProbeTime,
+				})
 		}
 	}
 	for i := range pod.Status.ContainerStatuses {

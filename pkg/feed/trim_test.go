@@ -58,7 +58,7 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 			Phase:             corev1.PodSucceeded,
 			NominatedNodeName: "n",
 			Conditions: []corev1.PodCondition{
-				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now},
+				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, Reason: "r", LastTransitionTime: now, LastProbeTime: now},
 				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now},
 			},
 			ContainerStatuses: []corev1.ContainerStatus{{

@@ -464,7 +464,7 @@ func said(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
 // scheduler may never have had one, and only the scheduler's attempt to place it tells.
 func wasLetGo(p *corev1.Pod) bool {
 	tried := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == "PodScheduled" && c.Status == "False" && (c.Reason == "Unschedulable" || c.Reason == "SchedulerError")
+		return c.Type == "PodScheduled" && c.Status == "False" && (c.Reason == "Unschedulable" || c.Reason == "SchedulerError" || !c.LastProbeTime.IsZero())
 	})
 	switch {
 	case p.Spec.NodeName != "":

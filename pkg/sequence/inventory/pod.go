@@ -130,11 +130,13 @@ func boundAt(p *corev1.Pod) time.Time {
 
 // wasTried reports whether a scheduler has looked for a node, and found none. Of a pod that is held the condition says SchedulingGated:
 // the API server sets it for a pod that is created with gates, and whoever holds a pod sets it for any other.
-func wasTried(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
-			(c.Reason == corev1.PodReasonUnschedulable || c.Reason == corev1.PodReasonSchedulerError)
-	})
+func wasTried(p *corev1.Pod) bool { return slices.ContainsFunc(p.Status.Conditions, TellsTried) }
+
+// TellsTried reports whether a condition says that a scheduler has looked for a node, and found none. Whoever holds such a pod again
+// says something else in its place, but keeps this on record as lastProbeTime, which nobody else sets.
+func TellsTried(c corev1.PodCondition) bool {
+	return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
+		(c.Reason == corev1.PodReasonUnschedulable || c.Reason == corev1.PodReasonSchedulerError || !c.LastProbeTime.IsZero())
 }
 
 func latest(a, b time.Time) time.Time {
