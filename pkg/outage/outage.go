@@ -4,10 +4,14 @@ package outage
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -76,12 +80,13 @@ type transport struct {
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, delay := request.Context(), tryAgain.DelayFunc()
 	for {
-		response, err := t.next.RoundTrip(request)
+		var handshake handshake
+		response, err := t.next.RoundTrip(request.WithContext(handshake.traced(ctx)))
 		if err == nil {
 			t.outage.end()
 			return response, nil
 		}
-		if ctx.Err() != nil || !unreachable(err) {
+		if ctx.Err() != nil || !(isDial(err) || handshake.broke.Load()) {
 			return nil, err
 		}
 		over := t.outage.begin(err)
@@ -103,10 +108,24 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the transport below.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// unreachable reports whether a request failed because there was no connection to send it on.
-func unreachable(err error) bool {
+// isDial reports whether a request failed because there was no connection to send it on.
+func isDial(err error) bool {
 	var operation *net.OpError
 	return errors.As(err, &operation) && operation.Op == "dial"
+}
+
+// handshake is that of the connection which is made for a request, if one is. A load balancer without an API server behind it accepts
+// connections, and closes them.
+type handshake struct {
+	broke atomic.Bool // it ended without a word: that one side does not trust the other is no outage
+}
+
+func (h *handshake) traced(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{TLSHandshakeDone: func(_ tls.ConnectionState, err error) {
+		var operation *net.OpError
+		isReset := errors.As(err, &operation) && operation.Op != "remote error" && operation.Op != "local error"
+		h.broke.Store(errors.Is(err, io.EOF) || isReset)
+	}})
 }
 
 // begin returns what is closed at the end of the outage that err is a sign of.
