@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -147,7 +148,10 @@ func TestTheNamespaceOfTheInstallationDoesNotOptIn(t *testing.T) {
 func TestWarningsOfClusterPodSequences(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	output, err := s.env.Shell(t, `kubectl apply --dry-run=server -f - <<'Y'
+	output := ""
+	s.Await("the API server to know the policy", func() (warned bool) {
+		var err error
+		output, err = s.env.Shell(t, `kubectl apply --dry-run=server -f - <<'Y'
 apiVersion: scheduling.example.com/v1alpha1
 kind: ClusterPodSequence
 metadata: {name: `+s.Namespace+`}
@@ -156,7 +160,9 @@ spec:
   - {name: Proxies, namespaceSelector: {}, podSelector: {matchLabels: {app: proxy}}}
   - {name: System, namespaces: [kube-system, podsequence-system], podSelector: {}}
 Y`)
-	require.NoError(t, err, output)
+		require.NoError(t, err, output)
+		return strings.Contains(output, "Warning: ")
+	})
 	for _, want := range []string{
 		"Warning: ", `group "System" lists namespace kube-system`, `group "System" lists namespace podsequence-system`,
 		`group "Proxies", whose namespaceSelector may select namespaces of several teams`, "created (server dry run)",
