@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,6 +76,10 @@ type transport struct {
 	next   http.RoundTripper
 }
 
+// leases is the group whose reads are never held back. A leader that cannot renew its Lease tries to give it back before it ends, and
+// that begins with a read: it would end when the next one leads already.
+const leases = "/apis/coordination.k8s.io/"
+
 // RoundTrip holds a read back until the API server can be reached, or the context of the request ends. A write fails at once, as
 // without an Outage: what it was based on may have changed by then.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -90,7 +95,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		over := t.outage.begin(err)
-		if request.Method != http.MethodGet {
+		if request.Method != http.MethodGet || strings.HasPrefix(request.URL.Path, leases) {
 			return nil, err
 		}
 		timer := time.NewTimer(delay())
