@@ -61,7 +61,13 @@ func TestAFeatureThatIsLeftOutTakesItsPermissionsWithIt(t *testing.T) {
 					feature.run(s, ns)
 				}
 			}
-			readMetrics(s, ns, ourPrograms(s)...)
+			served := readMetrics(s, ns, ourPrograms(s)...)[controlplane.PodSequenceController]
+			if slices.Contains(without, podSequences) {
+				assert.NotContains(s, served, "podsequence_engine_synced", "no engine runs, and an alert would say that it is not synced")
+				assert.Contains(s, served, "\npodsequence_scheduler_expected 0\n")
+			} else {
+				assert.Contains(s, served, "\npodsequence_scheduler_expected 1\n")
+			}
 			var excused []string
 			if slices.Contains(without, "podgroup") && !slices.Contains(without, podSequences) {
 				installCoscheduling(s)

@@ -126,16 +126,18 @@ func runClusterSequence(s *site, ns string) {
 	})
 }
 
-// readMetrics has the programs asked for their metrics.
-func readMetrics(s *site, ns string, programs ...string) {
+// readMetrics asks the programs for their metrics, and returns what they serve.
+func readMetrics(s *site, ns string, programs ...string) map[string]string {
 	s.Helper()
-	monitor := newMonitor(s, ns)
+	monitor, served := newMonitor(s, ns), map[string]string{}
 	for _, program := range programs {
 		url, err := s.cluster.URL(program)
 		require.NoError(s, err)
-		code, _ := fetch(s, url+"/metrics", monitor)
+		code, text := fetch(s, url+"/metrics", monitor)
 		require.Equal(s, http.StatusOK, code)
+		served[program] = text
 	}
+	return served
 }
 
 // expectGrantsAreUsed asserts that nothing was refused to our programs, and that they have no permission that they did not

@@ -40,6 +40,9 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 	stock := s.pod("stock", "stock")
 	stock.Spec.SchedulerName = controlplane.AnotherScheduler
 	s.Create(stock)
+	nowhere := s.pod("nowhere", "nowhere")
+	nowhere.Spec.NodeSelector = map[string]string{"example.com/no": "node"}
+	s.Create(nowhere)
 	skipped := MakeSequence(s.Namespace, "skipped").Label("Nothing", "tier", "nothing").Label("Something", "tier", "something").Obj()
 	skipped.Spec.PodGroups[0].Skip = true
 	s.Create(skipped)
@@ -54,6 +57,9 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 		assert.GreaterOrEqual(s, s.Cluster.Metric(s, program, s.here("podsequence_oldest_held_pod_seconds{")), age.Seconds(), program)
 		released[program] = s.Cluster.Metric(s, program, "podsequence_pods_released_total ")
 	}
+	s.Await("the age of a pod that fits no node", func() bool {
+		return s.Cluster.Metric(s, scheduler, s.here("podsequence_oldest_pending_pod_seconds{")) >= 1
+	})
 	s.awaitMetric(`podsequence_groups{kind="PodSequence",phase="Waiting"}`, 1)
 	s.awaitMetric(`podsequence_groups{kind="PodSequence",phase="Skipped"}`, 1)
 	s.awaitMetric(`podsequence_sequences{kind="PodSequence",phase="InProgress"}`, 1)
