@@ -36,6 +36,11 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 	for i := range pods {
 		s.Create(s.pod(fmt.Sprintf("app-%d", i), "app"))
 	}
+	// Only the controller releases this pod. The others may be on their nodes before it notices that they are released.
+	gated := s.pod("gated", "app")
+	gated.Spec.SchedulerName = controlplane.AnotherScheduler
+	gated.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "podsequence.example.com/sequence-gate"}}
+	s.Create(gated)
 	s.Create(MakeSequence(s.Namespace, "ungoverned").Label("Nothing", "tier", "nothing").Label("Stock", "tier", "stock").Obj())
 	stock := s.pod("stock", "stock")
 	stock.Spec.SchedulerName = controlplane.AnotherScheduler
@@ -69,11 +74,11 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 	t.Log("they are released")
 	bound := s.Cluster.Metric(s, scheduler, "podsequence_release_to_bind_seconds_count ")
 	s.Annotate(s.Pod("db"), cluster.ReadyAfter, "0s")
-	for _, program := range []string{scheduler, controller} {
+	for program, least := range map[string]float64{scheduler: pods, controller: 1} {
 		s.Await("released pods of "+program, func() bool {
-			return s.Cluster.Metric(s, program, "podsequence_pods_released_total ") >= released[program]+pods
+			return s.Cluster.Metric(s, program, "podsequence_pods_released_total ") >= released[program]+least
 		})
-		assert.GreaterOrEqual(s, s.Cluster.Metric(s, program, "podsequence_pod_hold_duration_seconds_count "), float64(pods), program)
+		assert.GreaterOrEqual(s, s.Cluster.Metric(s, program, "podsequence_pod_hold_duration_seconds_count "), least, program)
 		s.Await("nobody of this story to be held", func() bool { return s.Cluster.Metric(s, program, "podsequence_held_pods ") < pods })
 	}
 	s.Await("bound pods", func() bool {
