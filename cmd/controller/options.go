@@ -95,7 +95,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.metricsSecure, "metrics-secure", o.metricsSecure,
 		"Serve metrics over HTTPS, and only to clients that may get the non-resource URL /metrics. If false, serve them over HTTP to everybody.")
 	flags.StringVar(&o.certFile, "tls-cert-file", o.certFile,
-		"`File` with the certificate for serving metrics over HTTPS, in PEM, with intermediate certificates if there are any. It is read again when it changes. "+
+		"`File` with the certificate for serving metrics over HTTPS, in PEM, with intermediate certificates if there are any. "+
+			"It is read again when it changes. "+
 			"If empty, the controller signs a certificate itself, which clients cannot verify.")
 	flags.StringVar(&o.keyFile, "tls-private-key-file", o.keyFile,
 		"`File` with the private key of --tls-cert-file, in PEM.")

@@ -26,5 +26,6 @@ func New(program string) prometheus.Collector {
 // SchedulerExpected is a metric of the controller: where it is 0, nobody misses the scheduler.
 var SchedulerExpected = prometheus.NewGauge(prometheus.GaugeOpts{
 	Name: "podsequence_scheduler_expected",
-	Help: "[ALPHA] 1 if podsequence-scheduler should run beside this controller, by the controller's flags; 0 in lite mode and without PodSequences.",
+	Help: "[ALPHA] 1 if podsequence-scheduler should run beside this controller, by the controller's flags; 0 in lite mode and without " +
+		"PodSequences.",
 })

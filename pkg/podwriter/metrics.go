@@ -9,9 +9,10 @@ import (
 )
 
 var writeErrors = metrics.NewCounterVec(&metrics.CounterOpts{
-	Subsystem:      "podsequence",
-	Name:           "pod_write_errors_total",
-	Help:           "Failed writes to pods: to lift a gate, to say what the pod waits for, by its condition or an event, or to clear its nomination; by namespace. The program retries them.",
+	Subsystem: "podsequence",
+	Name:      "pod_write_errors_total",
+	Help: "Failed writes to pods: to lift a gate, to say what the pod waits for, by its condition or an event, or to clear its nomination; " +
+		"by namespace. The program retries them.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"namespace"})
 

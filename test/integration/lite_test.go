@@ -26,7 +26,8 @@ func TestLiteMode(t *testing.T) {
 	deployment := &appsv1.Deployment{}
 	require.NoError(t, env.API.Get(t.Context(), types.NamespacedName{Namespace: "podsequence-system", Name: "podsequence-controller"}, deployment))
 	assert.Equal(t, []string{"--v=2", "--health-probe-bind-address=[$(POD_IP)]:8081", "--scheduler-names="}, deployment.Spec.Template.Spec.Containers[0].Args)
-	assert.Contains(t, env.Metrics(t, controlplane.PodSequenceController), "\npodsequence_scheduler_expected 0\n", "no alert misses the scheduler")
+	served := env.Metrics(t, controlplane.PodSequenceController)
+	assert.Contains(t, served, "\npodsequence_scheduler_expected 0\n", "no alert misses the scheduler")
 	newLiteStory := func(t *testing.T) *story {
 		s := newStoryIn(t, env)
 		s.lite = true

@@ -28,9 +28,10 @@ var (
 		"Seconds from when a group was passed until status says so. Times of the API server are whole seconds.")
 
 	statusWriteErrors = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem:      "podsequence",
-		Name:           "status_write_errors_total",
-		Help:           "Failures to write the status of a sequence, by kind and namespace. The controller retries them. A conflict with another writer is not counted.",
+		Subsystem: "podsequence",
+		Name:      "status_write_errors_total",
+		Help: "Failures to write the status of a sequence, by kind and namespace. The controller retries them. A conflict with another " +
+			"writer is not counted.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"kind", "namespace"})
 )

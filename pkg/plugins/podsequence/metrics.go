@@ -34,7 +34,8 @@ var (
 // oldestPending is for pods that podsequence_oldest_held_pod_seconds leaves out: somebody waits for them too, and kube-scheduler's
 // own scheduler_pending_pods says neither where they are nor for how long they have waited.
 var oldestPending = census.NewAges("podsequence_oldest_pending_pod_seconds",
-	"Age in seconds of the oldest pod of this scheduler that has no node although no sequence holds it. Pods with a gate of another system do not count.",
+	"Age in seconds of the oldest pod of this scheduler that has no node although no sequence holds it. Pods with a gate of another "+
+		"system do not count.",
 	func() map[census.Place]time.Time {
 		holdersMu.Lock()
 		defer holdersMu.Unlock()
