@@ -25,7 +25,7 @@ func TestALoadBalancerWithoutAnAPIServerIsAnOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
-			defer listener.Close()
+			defer func() { _ = listener.Close() }()
 			address := listener.Addr().String()
 			attempts := make(chan struct{}, 100)
 			go func() {

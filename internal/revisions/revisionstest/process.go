@@ -30,14 +30,15 @@ func startProcess(t testing.TB, dir string) {
 	etcd.Env = append(etcd.Environ(), "NOTIFY_SOCKET="+filepath.Join(dir, "ready"))
 	etcd.Stdout, etcd.Stderr = t.Output(), t.Output()
 	require.NoError(t, etcd.Start())
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
 	go func() {
-		ended <- etcd.Wait()
+		_ = etcd.Wait() // it is killed
+		close(ended)
 		_ = ready.Close() // nobody waits for it in vain
 	}()
 	t.Cleanup(func() {
 		_ = etcd.Process.Kill() // it may have ended
-		_ = <-ended             // it was killed
+		<-ended
 	})
 	_, err = ready.Read(make([]byte, 64))
 	require.NoError(t, err, "etcd ended before it answered")

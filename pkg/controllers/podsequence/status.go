@@ -3,6 +3,7 @@ package podsequence
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,7 +76,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return again, nil
 	}
 	news := eventsFor(before, after, report.Problems)
-	if wait := r.pacer.budget.TurnWithEvents(key, writeCost(&report.Object.Spec, &after), len(news)); wait > 0 {
+	if wait := r.turn(key, writeCost(&report.Object.Spec, &after), len(news), recordsPass(before, after)); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	object := withStatus(report, after)
@@ -103,6 +104,24 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		r.recorder.Eventf(object, nil, e.kind, e.reason, e.action, "%s", e.note)
 	}
 	return again, nil
+}
+
+// turn returns how long a status, and the events that follow it, have to wait for what is written for others. A pass that is not
+// recorded is lost with the pods that prove it, and pods then wait for its group again. So it does not wait for other namespaces.
+func (r *statusReconciler) turn(key types.NamespacedName, cost, events int, pass bool) time.Duration {
+	if pass {
+		return r.pacer.budget.TurnToAct(key, cost)
+	}
+	return r.pacer.budget.TurnWithEvents(key, cost, events)
+}
+
+// recordsPass reports whether a status records a pass that the one before it does not.
+func recordsPass(before, after v1alpha1.PodSequenceStatus) bool {
+	return slices.ContainsFunc(after.Groups, func(group v1alpha1.GroupStatus) bool {
+		return group.PassedAt != nil && !slices.ContainsFunc(before.Groups, func(recorded v1alpha1.GroupStatus) bool {
+			return recorded.PassedAt != nil && recorded.Hash == group.Hash
+		})
+	})
 }
 
 // withStatus is the object that is reported on, with another status.

@@ -187,6 +187,24 @@ func TestStatusesOfACrowdedNamespaceAreWrittenLittleByLittle(t *testing.T) {
 	assert.Len(t, f.written, 1)
 }
 
+func TestAPassIsRecordedWhileOtherNamespacesHaveMuchToWrite(t *testing.T) {
+	f := newStatusFixture()
+	shared := statusbudget.NewShared(f.clock, 1)
+	f.pacer = newPacer(f.clock, shared, DefaultStatusWritesPerNamespace)
+	crowd := statusbudget.New(f.clock, shared, 1000)
+	for i := range 100 {
+		crowd.Turn(types.NamespacedName{Namespace: "crowd", Name: fmt.Sprint(i)}, 1)
+	}
+	f.engine.ApplySequence(tiers().Obj())
+	assert.NotZero(t, f.reconcile(t))
+	assert.Empty(t, f.written, "it records no pass")
+
+	f.answer(f.engine.ApplyPod(readyPod("db")))
+	assert.Zero(t, f.reconcile(t))
+	require.Len(t, f.written, 1)
+	assert.NotNil(t, f.written[0].Status.Groups[0].PassedAt)
+}
+
 func TestStatusWriteIsGuarded(t *testing.T) {
 	f := newStatusFixture()
 	object := tiers().Obj()
