@@ -233,7 +233,9 @@ func TestEventsOfManyHeldPodsAreBounded(t *testing.T) {
 		time.Sleep(passed - time.Second)
 		synctest.Wait()
 		atFirst := len(log.all())
-		assert.InDelta(t, 1+explainBurst+explainQPSPerNamespace*int(passed/time.Second), atFirst, explainQPSPerNamespace)
+		// No more than the namespace may have; less, because conditions of the same pods are part of what all namespaces share.
+		assert.LessOrEqual(t, atFirst, 1+explainBurst+explainQPSPerNamespace*int(1+passed/time.Second))
+		assert.Greater(t, atFirst, explainBurst)
 		decider.released.Store(true)
 		time.Sleep(time.Hour)
 		cancel()

@@ -12,11 +12,12 @@ import (
 )
 
 // DefaultTotal is how many small writes a program makes for people in a second, in all namespaces together, if nobody says
-// otherwise. A small write takes the API server about 4 ms of processor time, so that is a tenth of one processor.
-const DefaultTotal = 20
+// otherwise. A small write takes the API server about 4 ms of processor time. With twice as many, a tenant who does all that his
+// quota allows slows down on two cores what pods wait for, see docs/tenants.md.
+const DefaultTotal = 10
 
 // totalBurst is how many of them come at once after a pause, as a multiple of what may be written in a second.
-const totalBurst = 5
+const totalBurst = 20
 
 // tolerance is how much a balance may be wrong because it is a sum of fractions.
 const tolerance = 1e-6

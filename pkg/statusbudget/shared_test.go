@@ -181,7 +181,7 @@ func TestWhoeverWaitsAsksAgainBeforeLong(t *testing.T) {
 func TestWhatPodsWaitForIsWrittenWhateverIsSpentForPeople(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	shared := NewShared(clock, 10)
-	for i := range 60 {
+	for i := range 11 * totalBurst {
 		New(clock, shared, 10).Turn(types.NamespacedName{Namespace: fmt.Sprint(i), Name: "shop"}, 1)
 	}
 	budget := New(clock, shared, 1)
