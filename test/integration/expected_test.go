@@ -96,8 +96,13 @@ func TestExpectedMembersWithoutTheControllerManager(t *testing.T) {
 		s.Create(one, two)
 		s.createPods(s.pod("app"))
 		s.awaitWorking("db", 3)
+		s.Await("both ReplicaSets to be observed: they do not count before", func() bool {
+			for _, set := range []*appsv1.ReplicaSet{one, two} {
+				require.NoError(t, s.API.Get(s.Ctx, client.ObjectKeyFromObject(set), set))
+			}
+			return one.Status.ObservedGeneration == one.Generation && two.Status.ObservedGeneration == two.Generation
+		})
 		s.stopControllerManager() // it would remove the surplus
-		require.NoError(t, s.API.Get(s.Ctx, client.ObjectKeyFromObject(one), one))
 		surplus := s.pod("surplus").Labels(map[string]string{"tier": "db", "set": "one"}).Obj()
 		surplus.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(one, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
 		s.Create(surplus)
