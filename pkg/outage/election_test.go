@@ -1,12 +1,12 @@
 package outage
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -17,51 +17,56 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// leaseServer is an API server that has one Lease.
+// leaseServer is the way to an API server that has one Lease. Once it is down no connection can be made.
 type leaseServer struct {
-	lock    sync.Mutex
+	network
 	lease   []byte
 	renewed time.Time
 }
 
-func (s *leaseServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *leaseServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := s.network.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	w.Header().Set("Content-Type", "application/json")
 	if r.Method != http.MethodGet {
 		s.lease, _ = io.ReadAll(r.Body)
 		s.renewed = time.Now()
 	}
-	if s.lease == nil {
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
-		return
+	body := s.lease
+	if body == nil {
+		response.StatusCode = http.StatusNotFound
+		body = []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
 	}
-	_, _ = w.Write(s.lease)
+	response.Header = http.Header{"Content-Type": {"application/json"}}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, nil
 }
 
-// With the times of the programs, a fifth as long.
+// The times are those of the programs, on the clock of the bubble.
 func TestALeaderThatCannotReachTheAPIServerEndsBeforeItsLease(t *testing.T) {
-	const leaseDuration, renewDeadline, retryPeriod = 3 * time.Second, 2 * time.Second, 400 * time.Millisecond
-	api := &leaseServer{}
-	server := httptest.NewServer(api)
-	config := &rest.Config{Host: server.URL, Timeout: renewDeadline / 2}
-	config.ContentType = "application/json"
-	New(klog.Background()).Wrap(config)
-	lease, err := resourcelock.NewFromKubeconfig("leases", "podsequence-system", "podsequence-controller",
-		resourcelock.ResourceLockConfig{Identity: "leader"}, config, renewDeadline)
-	require.NoError(t, err)
-	leads, ended := make(chan struct{}), make(chan time.Time, 1)
-	go leaderelection.RunOrDie(t.Context(), leaderelection.LeaderElectionConfig{
-		Lock: lease, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(context.Context) { close(leads) },
-			OnStoppedLeading: func() { ended <- time.Now() },
-		},
+	synctest.Test(t, func(t *testing.T) {
+		const leaseDuration, renewDeadline, retryPeriod = 15 * time.Second, 10 * time.Second, 2 * time.Second
+		api := &leaseServer{}
+		config := &rest.Config{Host: "https://api.example.com", Timeout: renewDeadline / 2, Transport: api}
+		config.ContentType = "application/json"
+		New(klog.Background()).Wrap(config)
+		lease, err := resourcelock.NewFromKubeconfig("leases", "podsequence-system", "podsequence-controller",
+			resourcelock.ResourceLockConfig{Identity: "leader"}, config, renewDeadline)
+		require.NoError(t, err)
+		leads, ended := make(chan struct{}), make(chan time.Time, 1)
+		go leaderelection.RunOrDie(t.Context(), leaderelection.LeaderElectionConfig{
+			Lock: lease, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
+			Callbacks: leaderelection.LeaderCallbacks{
+				OnStartedLeading: func(context.Context) { close(leads) },
+				OnStoppedLeading: func() { ended <- time.Now() },
+			},
+		})
+		<-leads
+		time.Sleep(2 * retryPeriod)
+		api.set(errRefused)
+		assert.Less(t, (<-ended).Sub(api.renewed), leaseDuration)
 	})
-	<-leads
-	time.Sleep(2 * retryPeriod)
-	server.CloseClientConnections()
-	server.Close()
-	assert.Less(t, (<-ended).Sub(api.renewed), leaseDuration)
 }
