@@ -14,6 +14,7 @@ import (
 	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
 	"example.com/podsequence/pkg/installation"
+	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/statusbudget"
 )
 
@@ -63,6 +64,7 @@ func defaultOptions() *options {
 			GatePrefixes:   []string{"podsequence.example.com/"},
 			// That of the pod, or where the manifests install.
 			InstallationNamespace: installation.Namespace(),
+			UnprobedReadySeconds:  sequence.DefaultUnprobedReadySeconds,
 
 			ReleaseGates: true,
 			ExplainWaits: true,
@@ -135,6 +137,9 @@ func (o *options) addSequenceFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.sequences.InstallationNamespace, "installation-namespace", o.sequences.InstallationNamespace,
 		"Namespace where PodSequence itself runs. A namespaceSelector does not select it, and the programs of PodSequence are not held there. "+
 			"The default is the namespace of the pod, and podsequence-system outside of a cluster. Give podsequence-scheduler the same.")
+	flags.Int32Var(&o.sequences.UnprobedReadySeconds, "unprobed-ready-seconds", o.sequences.UnprobedReadySeconds,
+		"How long a pod must have been Ready without a break before it counts as ready if none of its containers has a readiness probe, 0 to 3600 seconds. "+
+			"The kubelet calls such a pod ready as soon as it runs, also between two crashes. 0 turns this off. Give podsequence-scheduler the same.")
 	flags.BoolVar(&o.sequences.ExplainWaits, "explain-waits", o.sequences.ExplainWaits,
 		"Write into the PodScheduled condition of a gated pod what the pod waits for, and an event if it is held for ten seconds.")
 	flags.IntVar(&o.sequences.StatusWritesPerNamespace, "status-writes-per-namespace", o.sequences.StatusWritesPerNamespace,
@@ -188,6 +193,9 @@ func (o *options) validate() error {
 	}
 	if o.sequences.StatusWritesPerNamespace <= 0 {
 		errs = append(errs, fmt.Errorf("--status-writes-per-namespace: %d must be greater than 0", o.sequences.StatusWritesPerNamespace))
+	}
+	if seconds := o.sequences.UnprobedReadySeconds; seconds < 0 || seconds > sequence.MaxUnprobedReadySeconds {
+		errs = append(errs, fmt.Errorf("--unprobed-ready-seconds: %d must be from 0 to %d", seconds, sequence.MaxUnprobedReadySeconds))
 	}
 	if o.statusWrites <= 0 {
 		errs = append(errs, fmt.Errorf("--status-writes: %d must be greater than 0", o.statusWrites))

@@ -60,6 +60,17 @@ func TestFlags(t *testing.T) {
 			args: []string{"--gate-prefixes="},
 			want: `--gate-prefixes: must not be empty`,
 		},
+		"unprobed pods count at once": {
+			args: []string{"--unprobed-ready-seconds=0"},
+		},
+		"a time of unprobed pods that is too long": {
+			args: []string{"--unprobed-ready-seconds=3601"},
+			want: `--unprobed-ready-seconds: 3601 must be from 0 to 3600`,
+		},
+		"a time of unprobed pods that is negative": {
+			args: []string{"--unprobed-ready-seconds=-1"},
+			want: `--unprobed-ready-seconds: -1 must be from 0 to 3600`,
+		},
 		"a prefix that would match other domains": {
 			args: []string{"--gate-prefixes=example"},
 			want: `--gate-prefixes: "example" must be a DNS name followed by '/', such as podsequence.example.com/`,

@@ -19,9 +19,14 @@ import (
 // answers changed are one.
 type answering struct{ *Engine }
 
-func newEngine() answering {
+// newEngine returns an engine to which pods without a readiness probe are ready as soon as they say so.
+func newEngine() answering { return newEngineWith(0) }
+
+// newEngineWith returns an engine to which pods without a readiness probe are ready after a time.
+func newEngineWith(unprobedReady time.Duration) answering {
 	return answering{NewEngine(Config{
 		SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"}, InstallationNamespace: oracleInstallation,
+		UnprobedReady: unprobedReady,
 	})}
 }
 

@@ -31,8 +31,9 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 		if !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
 			return
 		}
+		view.FollowBoot(&old.Node)
 		if old.Same(&view.Node) {
-			old.ResourceVersion = view.ResourceVersion
+			old.Renew(&view.Node)
 			return
 		}
 		k.nodes.unlistHost(old)
@@ -44,6 +45,7 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	if k.nodes.enter(view, old); old != nil {
 		k.nodes.changeRoom(old, view, tx)
 	}
+	k.reportTrouble(old, view, tx)
 	tx.nodes = append(tx.nodes, view.Name)
 	insert(k.nodes.hosts, view.Hostname(), view.Name)
 	due := map[*sequence][]int{}
@@ -72,6 +74,9 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	for r := range k.nodes.requirements.all() {
 		r.match(view, tx)
 	}
+	if old != nil && !old.BootedAt.Equal(view.BootedAt) {
+		k.followBoot(view.Name, tx)
+	}
 	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: view.Hostname()}, added: old == nil || old.Hostname() != view.Hostname()})
 }
 
@@ -81,6 +86,10 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 		return
 	}
 	delete(k.nodes.byName, name)
+	k.reportTrouble(n, nil, tx)
+	if !n.BootedAt.IsZero() {
+		k.followBoot(name, tx)
+	}
 	tx.nodes = append(tx.nodes, name)
 	k.nodes.unlistHost(n)
 	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: n.Hostname()}})

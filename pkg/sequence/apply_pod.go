@@ -59,6 +59,7 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	} else {
 		view.SeenAt(k.now, nil)
 	}
+	view.FollowBoot(k.nodes.viewOf(view.Node))
 	if p != nil && !tx.relisted && p.CountsAs(view.Pod) {
 		renewed := *p.Pod
 		renewed.ResourceVersion, renewed.Nominated = view.ResourceVersion, view.Nominated

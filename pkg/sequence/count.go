@@ -3,6 +3,7 @@ package sequence
 import (
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // join makes the pod a member of its group. before is the same pod as it was, or nil.
@@ -13,32 +14,34 @@ func (all *workloads) join(p *pod, m membership, before *pod) {
 		state.members = map[*pod]struct{}{}
 	}
 	state.members[p] = struct{}{}
-	required := m.sequence.groups[m.group].Required
-	fresh := before == nil || !before.Done(required) || before.ReadySince() != p.ReadySince()
-	all.count(p, m, +1, fresh)
+	all.count(p, m, +1, m.beginTrials(p, before))
 	m.countPodGroups(p, +1)
 }
 
 // leave undoes join.
 func (all *workloads) leave(p *pod, m membership) {
 	delete(m.sequence.domainOf(p).groupState(m.group).members, p)
-	all.count(p, m, -1, false)
+	all.count(p, m, -1, 0)
 	m.countPodGroups(p, -1)
+	m.cancelTrials(p)
 }
 
-// count enters the pod into the sums of the groups that expect it, or takes it out. fresh reports that its readiness is news:
+// count enters the pod into the sums of the groups that expect it, or takes it out. news are the groups to which its readiness is news:
 // since when the group is satisfied is then what the pod says, and not the time of the event.
-func (all *workloads) count(p *pod, m membership, sign int, fresh bool) {
+func (all *workloads) count(p *pod, m membership, sign int, news spec.GroupSet) {
 	s := m.sequence
 	d := s.domainOf(p)
 	if s.PerNode {
-		d.enter(p, m.group, readiness.OnNode(p.Pod, s.groups[m.group].Required, d.nodeCreatedAt()), sign, fresh)
+		d.enter(p, m.group, readiness.OnNode(p.Pod, s.groups[m.group].Required, d.nodeCreatedAt()), sign, news)
 		return
 	}
 
 	naming := s.Names(p.Namespace)[p.Name]
 	for _, i := range naming {
-		d.enter(p, i, readiness.Named(p.Pod, s.groups[i].Required), sign, fresh)
+		d.enter(p, i, readiness.Named(p.Pod, s.groups[i].Required), sign, news)
+	}
+	if p.BeforeBoot {
+		d.enter(p, m.group, readiness.Members{BeforeBoot: 1}, sign, 0)
 	}
 	owner := all.ownerOf(p)
 	var part *demand
@@ -52,25 +55,26 @@ func (all *workloads) count(p *pod, m membership, sign int, fresh bool) {
 	switch readiness.RoleOf(p.Pod, len(naming) > 0 && naming[0] == m.group, part != nil && part.group == m.group, owner.unseen) {
 	case readiness.RoleOwned:
 		state := d.groupState(m.group)
-		if p.Done(required) && part.workload.Wants(p.Pod) {
+		if p.Done(required) && !state.onTrial(p) && part.workload.Wants(p.Pod) {
 			part.countDone(owner.revision, sign)
-			if fresh && readiness.IsCurrent(&part.workload.Workload, owner.revision) {
-				state.turned = latest(state.turned, p.ReadySince().Time())
+			if news.Has(m.group) && readiness.IsCurrent(&part.workload.Workload, owner.revision) {
+				state.turned = latest(state.turned, d.countsSince(p, s.groups[m.group]))
 			}
 		}
 	case readiness.RoleUnseen:
-		d.enter(p, m.group, readiness.UnseenOwner(), sign, fresh)
+		d.enter(p, m.group, readiness.UnseenOwner(), sign, news)
 	case readiness.RoleByItself:
-		d.enter(p, m.group, readiness.ByItself(p.Pod, required, d.nodeCreatedAt()), sign, fresh)
+		d.enter(p, m.group, readiness.ByItself(p.Pod, required, d.nodeCreatedAt()), sign, news)
 	}
 }
 
 // enter adds what a pod gives to the sums of a group, or subtracts it.
-func (d *domain) enter(p *pod, group int, given readiness.Members, sign int, fresh bool) {
+func (d *domain) enter(p *pod, group int, given readiness.Members, sign int, news spec.GroupSet) {
 	state := d.groupState(group)
+	given = state.given(p, given)
 	state.sums.Add(given, sign)
-	if fresh && given.Ready > 0 {
-		state.turned = latest(state.turned, p.ReadySince().Time())
+	if news.Has(group) && given.Ready > 0 {
+		state.turned = latest(state.turned, d.countsSince(p, d.sequence.groups[group]))
 	}
 }
 
@@ -78,7 +82,7 @@ func (d *domain) enter(p *pod, group int, given readiness.Members, sign int, fre
 func (all *workloads) recount(pods []*pod, sign int, tx *transaction) {
 	for _, p := range pods {
 		for _, m := range p.memberships() {
-			all.count(p, m, sign, false)
+			all.count(p, m, sign, 0)
 			tx.touch(m.sequence.domainOf(p))
 		}
 	}

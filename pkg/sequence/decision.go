@@ -119,6 +119,9 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 		s.describeOn(&d, n, k.now)
 	case p.class != nil:
 		d.Reason, d.Suitable, d.OnTheWay = report.HeldByNodes, p.class.nodes.Suitable, p.class.nodes.OnTheWay
+		if d.Lacking = p.class.nodes.Lacking; d.Lacking > 0 {
+			d.Devices = namesOf(p.class.devices)
+		}
 		if s.Suspended {
 			d.Reason = report.HeldBySuspension
 		}

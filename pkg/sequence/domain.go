@@ -221,6 +221,6 @@ func (d *domain) nodeCreatedAt() time.Time {
 }
 
 // isDone reports whether a member has reached what its group requires.
-func (d *domain) isDone(p *pod, g *group) bool {
-	return readiness.IsDone(p.Pod, g.Required, d.nodeCreatedAt())
+func (d *domain) isDone(p *pod, group int) bool {
+	return readiness.IsDone(p.Pod, d.sequence.groups[group].Required, d.nodeCreatedAt()) && !d.peek(group).onTrial(p)
 }

@@ -205,8 +205,9 @@ func (k *knowledge) wouldHold(p *pod, m membership) bool {
 		return !k.nodes.openOnPin(*pin, m)
 	}
 	suits, onTheWay := placement.NewRequirement(p.Wants()), false
+	alone, devices := []membership{m}, placement.DevicesIn(p.Wants().Requests)
 	for name, n := range k.nodes.byName {
-		if !suits.Suits(&n.Node) {
+		if !suits.Suits(&n.Node) || leavesOut(alone, devices, n) {
 			continue
 		}
 		switch s.stateOn(name, m.group) {

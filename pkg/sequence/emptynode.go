@@ -45,6 +45,8 @@ func (s *sequence) currentOn(n *node) spec.GroupSet {
 
 // describeOn says what a node waits for.
 func (s *sequence) describeOn(decision *report.Decision, n *node, now time.Time) {
+	decision.NodeNotReady = !n.NotReady.IsZero()
+	decision.NodeTrouble = report.NodeTrouble(&n.Node)
 	if d := s.domains[n.Name]; d != nil {
 		d.describe(decision, now)
 		return

@@ -258,6 +258,7 @@ func (e *Engine) Tick(now time.Time) Changes {
 		for d := range e.alarms.Due(e.now) {
 			tx.touch(d)
 		}
+		e.endTrials(tx)
 		return tx
 	})
 }
@@ -266,7 +267,7 @@ func (e *Engine) Tick(now time.Time) Changes {
 func (e *Engine) NextWake() time.Time {
 	e.enter.Lock()
 	defer e.enter.Unlock()
-	return e.alarms.Next()
+	return sooner(e.alarms.Next(), e.trials.Next())
 }
 
 // Moment counts the events that the engine has been told of. What is found to be there after it was read was known, if it

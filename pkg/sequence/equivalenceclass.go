@@ -26,6 +26,7 @@ type equivalenceClass struct {
 	key, requirementKey string
 	requirement         *requirement
 	requests            inventory.Resources
+	devices             inventory.Resources // those of the requests that a driver may have to bring, see devices.go
 	line                line
 	nodes               placement.Nodes
 	room                int // for how many pods there is room on the nodes that are on the way, see room.go
@@ -71,10 +72,16 @@ func (c *equivalenceClass) verdict() classVerdict {
 	return v
 }
 
-func (c *equivalenceClass) stateOn(name string) placement.State {
+func (c *equivalenceClass) stateOn(n *node) placement.State {
 	state := placement.Open
 	for _, m := range c.needs {
-		state = min(state, m.sequence.stateOn(name, m.group))
+		state = min(state, m.sequence.stateOn(n.Name, m.group))
+	}
+	if c.leavesOut(n) {
+		if state == placement.Open {
+			return placement.LackingOpen
+		}
+		return placement.Lacking
 	}
 	return state
 }
@@ -91,8 +98,8 @@ func (c *equivalenceClass) refresh(n *node, tx *transaction) {
 		return
 	}
 	tx.touchClass(c)
-	if now := c.stateOn(n.Name); now != c.nodes.At(n.slot) {
-		if now == placement.Open {
+	if now := c.stateOn(n); now != c.nodes.At(n.slot) {
+		if now == placement.Open || now == placement.LackingOpen {
 			c.opened = tx.number
 		}
 		c.set(n, now)
@@ -123,7 +130,7 @@ func (all *nodes) classFor(wants *inventory.NodeRequirement, needs []membership)
 	c := &equivalenceClass{
 		limits: limits{needs: needs}, key: key.String(), requirementKey: requirementKey,
 		requirement: all.requirements.byKey[requirementKey],
-		requests:    wants.Requests, line: newLine(), nodes: placement.NewNodes(len(all.slots)),
+		requests:    wants.Requests, devices: placement.DevicesIn(wants.Requests), line: newLine(), nodes: placement.NewNodes(len(all.slots)),
 	}
 	if c.requirement == nil {
 		c.requirement = &requirement{Requirement: placement.NewRequirement(wants), classes: map[*equivalenceClass]struct{}{}}
@@ -135,7 +142,7 @@ func (all *nodes) classFor(wants *inventory.NodeRequirement, needs []membership)
 	}
 	for _, n := range all.byName {
 		if c.requirement.suitable.Has(n.slot) {
-			c.set(n, c.stateOn(n.Name))
+			c.set(n, c.stateOn(n))
 		}
 	}
 	return c

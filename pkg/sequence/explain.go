@@ -55,13 +55,14 @@ func (e *Engine) NodesOnTheWay(object *corev1.Pod, key types.NamespacedName) []s
 		return nil
 	}
 	var nodes []string
-	suits := placement.NewRequirement(wants)
+	suits, devices := placement.NewRequirement(wants), placement.DevicesIn(wants.Requests)
+	needs := e.settings.needs(p)
 	for _, m := range p.memberships() {
 		if m.sequence.Key != key || !m.sequence.PerNode {
 			continue
 		}
 		for name, n := range e.nodes.byName {
-			if suits.Suits(&n.Node) && m.sequence.stateOn(name, m.group) == placement.OnTheWay {
+			if suits.Suits(&n.Node) && !leavesOut(needs, devices, n) && m.sequence.stateOn(name, m.group) == placement.OnTheWay {
 				nodes = append(nodes, name)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/podsequence/pkg/sequence/confirmation"
+	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
@@ -12,6 +13,8 @@ import (
 type groupState struct {
 	group   int
 	members map[*pod]struct{}
+	trials  map[*pod]*progress.Alarm[trial] // of members that are Ready and do not count as ready yet
+	timed   int                             // members that count as ready, or will, only because they stayed Ready for a while
 
 	// sums, demands and podGroups are what the rules of readiness look at.
 	sums      readiness.Members
@@ -54,7 +57,9 @@ func (d *domain) facts(i int) readiness.Group {
 // need works out what the group waits for in this domain.
 func (d *domain) need(i int) readiness.Need {
 	facts := d.facts(i)
-	return facts.Need()
+	need := facts.Need()
+	need.Trials = d.trialsOf(i)
+	return need
 }
 
 // expects reports whether the group has a pod in this domain, or should have one, as of when it was last evaluated.

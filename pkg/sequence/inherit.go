@@ -18,6 +18,7 @@ func (s *sequence) inherit(old *sequence) {
 	for i, g := range old.groups {
 		state, was := d.groupState(i), before.peek(i)
 		state.members, state.podGroups, state.sums = was.members, was.podGroups, was.sums
+		d.inheritTrials(i, was)
 		for p := range state.members {
 			at := slices.IndexFunc(p.memberships(), func(m membership) bool { return m.sequence == old })
 			memberships := slices.Clone(p.memberships()) // others read it

@@ -55,6 +55,21 @@ func WorkloadKinds() []WorkloadRow { return inventory.WorkloadKinds }
 // RequestsOf returns what a pod asks of its node, without that it is one pod.
 func RequestsOf(pod *corev1.Pod) Resources { return inventory.RequestsOf(pod) }
 
+// IsMirror reports whether kubelet made the pod of a static pod, as a file on its node says.
+func IsMirror(pod *corev1.Pod) bool { return inventory.IsMirror(pod) }
+
+// HasFailed reports whether a pod ended before its work was done. One that its kubelet evicted may be in phase Succeeded.
+func HasFailed(pod *corev1.Pod) bool { return inventory.HasFailed(pod) }
+
+// HasSucceeded reports whether a pod ended because its work was done.
+func HasSucceeded(pod *corev1.Pod) bool { return inventory.HasSucceeded(pod) }
+
+// IsReplaced reports whether a pod failed and its controller replaces it: it is no member of any group then.
+func IsReplaced(pod *corev1.Pod) bool { return inventory.IsReplaced(pod) }
+
+// IsCrashing reports whether a container is restarted again and again.
+func IsCrashing(status corev1.ContainerStatus) bool { return inventory.IsCrashing(status) }
+
 // TakenBy returns what a pod takes of its node, also of the number of pods there; nothing if it has no node or has ended.
 func TakenBy(pod *corev1.Pod) Resources { return inventory.TakenBy(pod) }
 

@@ -67,7 +67,7 @@ func (d *domain) setNode(n *node) {
 	for _, state := range d.groupStates {
 		state.dirty, state.sums = true, readiness.Members{}
 		for p := range state.members {
-			state.sums.Add(readiness.OnNode(p.Pod, d.sequence.groups[state.group].Required, d.nodeCreatedAt()), +1)
+			state.sums.Add(state.given(p, readiness.OnNode(p.Pod, d.sequence.groups[state.group].Required, d.nodeCreatedAt())), +1)
 		}
 	}
 }

@@ -292,6 +292,8 @@ func (c *comparison) count() {
 	}
 	c.seen["events"]++
 	c.countMissing()
+	see("pods that were ready before their node booted", len(c.oracle.outlivedNow) > 0)
+	c.countTrials()
 	for _, v := range c.oracle.views {
 		for _, course := range v.courses {
 			scope := "cluster: "
@@ -346,6 +348,7 @@ func (c *comparison) count() {
 	}
 	see("Job of a CronJob went before it was complete, others are left", len(c.oracle.unfinished) > 0)
 	for _, p := range c.oracle.pods {
+		see("static pod that failed", oracleIsStatic(p) && p.Status.Phase == corev1.PodFailed)
 		see("pod of a controller not seen", c.oracle.ownerOf[p].unseen)
 		if by := c.oracle.ownerOf[p]; by.object != nil {
 			see("pod of an old revision", !c.oracle.isCurrent(p, by))

@@ -163,7 +163,7 @@ func (o *oracle) wentFailed(v *view, was metav1.Object) (oracleFailure, bool) {
 		}
 		return f, !successor
 	case *corev1.Pod:
-		if was.Status.Phase != corev1.PodFailed || metav1.GetControllerOf(was) != nil || was.DeletionTimestamp != nil {
+		if endOf(was) != corev1.PodFailed || metav1.GetControllerOf(was) != nil || was.DeletionTimestamp != nil {
 			return oracleFailure{}, false
 		}
 		now, there := o.objects["Pod"][oracleKey(was)].(*corev1.Pod)

@@ -82,6 +82,7 @@ type lateness struct {
 }
 
 func newLateness(w *world, seen counters) *lateness {
+	w.late = true
 	return &lateness{
 		world: w, truth: newComparison(counters{}), seen: seen,
 		engine: NewEngine(Config{

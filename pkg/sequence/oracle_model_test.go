@@ -61,8 +61,16 @@ type oracle struct {
 	readyAt map[types.UID]time.Time
 	// notBefore is, of a pod that is done, when it was last seen in another state.
 	notBefore map[types.UID]time.Time
+	// steadyAt is since when each pod is ready without a break, and never in the future.
+	steadyAt map[types.UID]time.Time
 	// readyNow and readyBefore are the same as of when last looked at, and the time before.
-	readyNow, readyBefore map[types.UID]time.Time
+	readyNow, readyBefore    map[types.UID]time.Time
+	steadyNow, steadyBefore  map[types.UID]time.Time
+	lookedAt, lookedAtBefore time.Time
+	// boots are the last boots of nodes, by name. outlivedNow and outlivedBefore are the pods that were ready before one, as of when last
+	// looked at, and the time before.
+	boots                       map[string]lastBoot
+	outlivedNow, outlivedBefore sets.Set[types.UID]
 	// peers are the Jobs that were there beside one that failed, by its UID.
 	peers map[types.UID][]string
 	// goneSuccessors are Jobs that succeeded one that failed and is still there, by its UID.
@@ -140,7 +148,7 @@ func newOracle(definitions map[string]string) *oracle {
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
 		peers: map[types.UID][]string{}, goneSuccessors: map[types.UID][]*batchv1.Job{}, wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
-		notBefore: map[types.UID]time.Time{}, used: map[string]corev1.ResourceList{},
+		notBefore: map[types.UID]time.Time{}, steadyAt: map[types.UID]time.Time{}, boots: map[string]lastBoot{}, used: map[string]corev1.ResourceList{},
 		dryRuns: map[types.UID]*dryCount{}, starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
 	}
 }
@@ -154,6 +162,9 @@ func (o *oracle) apply(kind string, object metav1.Object) {
 		if p, ok := object.(*corev1.Pod); ok {
 			o.seePod(p)
 		}
+		if node, ok := object.(*corev1.Node); ok {
+			o.seeNode(node)
+		}
 		o.objects[kind][oracleKey(object)] = object
 	}
 }
@@ -162,6 +173,7 @@ func (o *oracle) apply(kind string, object metav1.Object) {
 func (o *oracle) seePod(p *corev1.Pod) {
 	old, _ := o.objects["Pod"][oracleKey(p)].(*corev1.Pod)
 	ready, at := said(p, v1alpha1.RequireReady)
+	defer o.seeSteady(p, old, o.readyAt[p.UID])
 	if !ready {
 		o.readyAt[p.UID] = o.second()
 		return
@@ -170,7 +182,7 @@ func (o *oracle) seePod(p *corev1.Pod) {
 		at = ofAPI(p, at)
 		if old != nil && old.UID == p.UID {
 			wasReady, _ := said(old, v1alpha1.RequireReady)
-			ended := p.Status.Phase == corev1.PodSucceeded && old.Status.Phase != corev1.PodSucceeded
+			ended := endOf(p) == corev1.PodSucceeded && endOf(old) != corev1.PodSucceeded
 			switch {
 			case !wasReady, ended:
 				o.notBefore[p.UID] = o.readyAt[p.UID]
@@ -205,6 +217,9 @@ func (o *oracle) replace(kind string, objects []metav1.Object) {
 	for _, object := range objects {
 		if p, ok := object.(*corev1.Pod); ok && o.isNews(kind, p) {
 			o.seePod(p)
+		}
+		if node, ok := object.(*corev1.Node); ok && o.isNews(kind, node) {
+			o.seeNode(node)
 		}
 	}
 	o.objects[kind] = map[string]metav1.Object{}
@@ -249,10 +264,14 @@ func (o *oracle) settle() {
 		return !slices.ContainsFunc(all[*corev1.Pod](o, "Pod"), func(p *corev1.Pod) bool { return p.UID == uid })
 	})
 	o.readyNow = maps.Clone(o.readyAt)
+	o.steadyBefore, o.steadyNow = o.steadyNow, maps.Clone(o.steadyAt)
+	o.lookedAtBefore, o.lookedAt = o.lookedAt, o.now
 	for _, p := range o.pods {
 		o.before[p.UID] = p
 	}
 	o.pods = all[*corev1.Pod](o, "Pod")
+	maps.DeleteFunc(o.boots, func(name string, _ lastBoot) bool { return o.node(name) == nil })
+	o.noteOutlived()
 	o.byUID = map[types.UID]metav1.Object{}
 	for _, kind := range workloadKinds {
 		for _, w := range o.objects[kind] {
@@ -410,12 +429,19 @@ func oracleSelects(selector *v1alpha1.LabelSelector, podLabels map[string]string
 }
 
 // done reports whether the pod has reached what the group requires, and when it did as far as its kubelet can be believed.
-func (o *oracle) done(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
-	done, _ := said(p, required)
-	if !done {
+func (o *oracle) done(p *corev1.Pod, g v1alpha1.PodGroup) (bool, time.Time) {
+	if o.outlived(p) {
 		return false, time.Time{}
 	}
-	return true, o.readyAt[p.UID]
+	return doneAt(p, g, o.readyAt, o.steadyAt, o.now)
+}
+
+// doneBefore is done as of before the event.
+func (o *oracle) doneBefore(p *corev1.Pod, g v1alpha1.PodGroup) (bool, time.Time) {
+	if o.outlivedBefore.Has(p.UID) {
+		return false, time.Time{}
+	}
+	return doneAt(p, g, o.readyBefore, o.steadyBefore, o.lookedAtBefore)
 }
 
 // membersOfAny are the pods that some sequence has.
@@ -437,9 +463,20 @@ func (o *oracle) membersOfAny() sets.Set[types.UID] {
 	return members
 }
 
+// endOf is the phase of the pod. A pod that its kubelet ended has failed, whatever its programs exited with.
+func endOf(p *corev1.Pod) corev1.PodPhase {
+	for _, c := range p.Status.Conditions {
+		byKubelet := c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == "TerminationByKubelet"
+		if byKubelet && p.Status.Phase == corev1.PodSucceeded {
+			return corev1.PodFailed
+		}
+	}
+	return p.Status.Phase
+}
+
 // said is what the kubelet says of whether, and since when, the pod has reached what the group requires.
 func said(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
-	if p.Status.Phase == corev1.PodSucceeded {
+	if endOf(p) == corev1.PodSucceeded {
 		var last time.Time
 		for _, s := range p.Status.ContainerStatuses {
 			if s.State.Terminated != nil && s.State.Terminated.FinishedAt.After(last) {
@@ -448,7 +485,7 @@ func said(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
 		}
 		return true, last
 	}
-	if required == v1alpha1.RequireComplete || p.Status.Phase == corev1.PodFailed {
+	if required == v1alpha1.RequireComplete || endOf(p) == corev1.PodFailed {
 		return false, time.Time{}
 	}
 	for _, c := range p.Status.Conditions {

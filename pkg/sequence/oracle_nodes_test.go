@@ -12,6 +12,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
+	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -29,11 +30,11 @@ func (o *oracle) countOnNode(v *view, i int, node string) groupCount {
 		if in, member := v.groupOf[oracleKey(p)]; !member || in != i || p.Spec.NodeName != node {
 			continue
 		}
-		if p.Status.Phase == corev1.PodFailed && metav1.GetControllerOf(p) != nil {
+		if endOf(p) == corev1.PodFailed && metav1.GetControllerOf(p) != nil && !oracleIsStatic(p) {
 			continue // it is replaced
 		}
 		members++
-		ok, at := o.done(p, requirementOf(g))
+		ok, at := o.done(p, g)
 		_, saidAt := said(p, requirementOf(g))
 		if now := o.node(node); now != nil && p.CreationTimestamp.Before(&now.CreationTimestamp) && ofAPI(p, saidAt).Before(now.CreationTimestamp.Time) {
 			continue // it was ready on another node of that name
@@ -72,7 +73,7 @@ func (o *oracle) missing(v *view, i int, node string) int {
 	missing := 0
 	for _, ds := range o.due(v, i, node) {
 		if !slices.ContainsFunc(o.pods, func(p *corev1.Pod) bool {
-			return p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodFailed && p.Spec.NodeName == node && metav1.IsControlledBy(p, ds)
+			return p.DeletionTimestamp == nil && endOf(p) != corev1.PodFailed && p.Spec.NodeName == node && metav1.IsControlledBy(p, ds)
 		}) {
 			missing++
 		}
@@ -189,7 +190,7 @@ func (o *oracle) coming(p *corev1.Pod) (coming []*corev1.Node, open bool) {
 	views := o.nodeViews(p)
 	for _, node := range o.nodes {
 		switch {
-		case !suitable(p, node):
+		case !suitable(p, node), o.isNoPlace(p, node):
 		case o.mayPlace(p, node.Name):
 			return nil, true
 		default:
@@ -205,6 +206,37 @@ func (o *oracle) coming(p *corev1.Pod) (coming []*corev1.Node, open bool) {
 		}
 	}
 	return coming, false
+}
+
+// isNoPlace reports whether the node has too few devices for the pod, and is none of those for which its drivers are.
+func (o *oracle) isNoPlace(p *corev1.Pod, node *corev1.Node) bool {
+	short := false
+	for _, c := range p.Spec.Containers {
+		for name, want := range c.Resources.Requests {
+			have := node.Status.Allocatable[name]
+			short = short || (v1helper.IsExtendedResourceName(name) && have.Cmp(want) < 0)
+		}
+	}
+	chosen, others := o.driven(p, node)
+	return short && node.Status.Allocatable != nil && others && !chosen
+}
+
+// driven reports whether the pod waits for groups with a nodeSelector that has this node, and for some whose nodeSelector does not.
+func (o *oracle) driven(p *corev1.Pod, node *corev1.Node) (chosen, others bool) {
+	for _, v := range o.nodeViews(p) {
+		i := groupOf(v, p)
+		for j, g := range v.Spec.PodGroups[:i] {
+			if len(g.NodeSelector) == 0 || !awaits(v.PodSequence, i, j) {
+				continue
+			}
+			if o.applies(g, node.Name) {
+				chosen = true
+			} else {
+				others = true
+			}
+		}
+	}
+	return chosen, others
 }
 
 // pinnedTo are the nodes that the pod is pinned to, if it is.

@@ -94,6 +94,12 @@ func oracleBoundAt(p *corev1.Pod) time.Time {
 	return p.CreationTimestamp.Time
 }
 
+// oracleIsStatic reports whether a kubelet runs the pod from a file of its own.
+func oracleIsStatic(p *corev1.Pod) bool {
+	_, is := p.Annotations["kubernetes.io/config.mirror"]
+	return is && p.Spec.NodeName != ""
+}
+
 // wasBoundBefore reports whether a member that runs, and that waits for others, was bound by our scheduler in the ten minutes before
 // the sequence was created, and without its leave, or that of one like it.
 func (o *oracle) wasBoundBefore(v *view, p *corev1.Pod) bool {
@@ -101,7 +107,7 @@ func (o *oracle) wasBoundBefore(v *view, p *corev1.Pod) bool {
 	if !member || p.Spec.NodeName == "" || p.Spec.SchedulerName != oracleScheduler || waitsForNone(v.PodSequence, i) {
 		return false
 	}
-	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+	if oracleIsStatic(p) || endOf(p) == corev1.PodSucceeded || endOf(p) == corev1.PodFailed {
 		return false
 	}
 	early := v.CreationTimestamp.Sub(oracleBoundAt(p))

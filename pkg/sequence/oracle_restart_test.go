@@ -186,7 +186,7 @@ func stored(status v1alpha1.PodSequenceStatus) (read v1alpha1.PodSequenceStatus,
 
 // afresh is an engine that is told of everything there is.
 func (r *restarts) afresh() answering {
-	engine := newEngine()
+	engine := newEngineWith(oracleUnprobedReady)
 	engine.Tick(r.oracle.now)
 	engine.KindInstalled(!r.oracle.uninstalled)
 	for _, kind := range append(append([]string{"Node", "Namespace"}, workloadKinds...), "Pod", "PodSequence", "ClusterPodSequence") {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 )
 
 // hasTurn reports whether there is room for the pod on the nodes that are coming, beside those like it that come before it.
@@ -42,9 +43,13 @@ func (o *oracle) fits(p *corev1.Pod, node *corev1.Node, pods int) bool {
 	}
 	for _, c := range p.Spec.Containers {
 		for name, want := range c.Resources.Requests {
-			have, sum := node.Status.Allocatable[name], used[name]
+			have, listed := node.Status.Allocatable[name]
+			sum := used[name]
 			for range pods {
 				sum.Add(want)
+			}
+			if chosen, _ := o.driven(p, node); have.IsZero() && (listed || chosen) && v1helper.IsExtendedResourceName(name) {
+				continue // the driver may bring any number
 			}
 			if want.Sign() > 0 && have.Cmp(sum) < 0 {
 				return false
@@ -145,7 +150,7 @@ func (o *oracle) comesBefore(one, other *corev1.Pod) bool {
 
 // randomRequests are those of a pod, most often of few kinds, so that pods compete.
 func (w *world) randomRequests() []corev1.Container {
-	amounts := pick(w, "", "", "cpu=1", "cpu=2", "example.com/gpu=1")
+	amounts := pick(w, "", "", "cpu=1", "cpu=2", "example.com/gpu=1", "example.com/gpu=1", "example.com/gpu=2")
 	if amounts == "" {
 		return nil
 	}
@@ -154,7 +159,7 @@ func (w *world) randomRequests() []corev1.Container {
 
 // randomRoom is what a node offers, or what is used of it.
 func (w *world) randomRoom() corev1.ResourceList {
-	return resourcesOf(pick(w, "", "pods=1", "pods=3", "pods=9 cpu=1", "pods=9 cpu=4500m", "pods=9 cpu=2 example.com/gpu=1", "pods=9 example.com/gpu=2"))
+	return resourcesOf(pick(w, "", "pods=1", "pods=3", "pods=9 cpu=1", "pods=9 cpu=4500m", "pods=9 cpu=2 example.com/gpu=1", "pods=9 example.com/gpu=2", "pods=3 cpu=2 example.com/gpu=0"))
 }
 
 // resourcesOf reads amounts, such as: cpu=1 pods=10.

@@ -68,7 +68,7 @@ func (o *oracle) news(v *view, i int, g groupCount) time.Time {
 	for uid, at := range g.times {
 		switch was := o.before[types.UID(strings.Split(uid, "/")[0])].(type) {
 		case *corev1.Pod:
-			if ok, _ := said(was, requirementOf(v.Spec.PodGroups[i])); ok && o.readyBefore[was.UID].Equal(at) {
+			if ok, before := o.doneBefore(was, v.Spec.PodGroups[i]); ok && before.Equal(at) {
 				continue
 			}
 		case *batchv1.Job:

@@ -169,7 +169,7 @@ func (c *comparison) restart() {
 	if c.oracle != nil {
 		definitions = c.oracle.definitions
 	}
-	c.engine = newEngine()
+	c.engine = newEngineWith(oracleUnprobedReady)
 	c.oracle = newOracle(definitions)
 	c.oracle.settle()
 	c.before = c.ask()

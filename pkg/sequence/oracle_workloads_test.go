@@ -326,10 +326,10 @@ func (o *oracle) count(v *view, i int) groupCount {
 			if !member || by.object == nil || by.object.GetUID() != uid || !o.isCurrent(p, by) || (ordinals != nil && !ordinals.Has(p.Name)) {
 				continue
 			}
-			if in < i && p.Status.Phase != corev1.PodFailed {
+			if in < i && endOf(p) != corev1.PodFailed {
 				claimed.Insert(p.Name)
 			}
-			if ok, at := o.done(p, requirementOf(g)); in == i && ok {
+			if ok, at := o.done(p, g); in == i && ok {
 				ready++
 				c.times[string(p.UID)] = at
 				times = append(times, at)
@@ -369,12 +369,12 @@ func (o *oracle) count(v *view, i int) groupCount {
 			c.expected++
 			continue
 		}
-		if by.any && p.Status.Phase == corev1.PodFailed {
+		if by.any && endOf(p) == corev1.PodFailed && !oracleIsStatic(p) {
 			continue // it is replaced
 		}
 		anything = true
 		c.expected++
-		if ok, at := o.done(p, requirementOf(g)); ok {
+		if ok, at := o.done(p, g); ok {
 			c.ready++
 			c.sure++
 			c.times[string(p.UID)] = at
@@ -438,7 +438,7 @@ func (o *oracle) countNames(v *view, i int) groupCount {
 	names := sets.New(g.Pods...)
 	c := groupCount{times: map[string]time.Time{}, expected: names.Len(), enough: names.Len()}
 	for _, p := range o.pods {
-		if ok, at := o.done(p, requirementOf(g)); ok && names.Has(p.Name) && v.in(i, p.Namespace) && p.DeletionTimestamp == nil &&
+		if ok, at := o.done(p, g); ok && names.Has(p.Name) && v.in(i, p.Namespace) && p.DeletionTimestamp == nil &&
 			!isOurs(p.Namespace, p.Labels) {
 			c.ready++
 			c.sure++

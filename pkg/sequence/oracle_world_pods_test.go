@@ -36,6 +36,9 @@ func (w *world) stepPods(c *comparison) []event {
 				controllerRef("v1", "ReplicationController", "unseen", "uid-of-unseen"),
 			)}
 		}
+		if w.oneIn(16) {
+			w.makeStatic(p)
+		}
 		w.put("Pod", p)
 		return nil
 	}
@@ -69,6 +72,13 @@ func (w *world) progress(c *comparison) {
 		w.finish(p)
 		w.put("Pod", p)
 	}
+}
+
+// makeStatic makes a pod what a kubelet shows of one that it runs from a file.
+func (w *world) makeStatic(p *corev1.Pod) {
+	p.Spec.NodeName, p.Spec.SchedulingGates = "node-"+strconv.Itoa(w.IntN(4)), nil
+	p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
+	p.OwnerReferences = []metav1.OwnerReference{controllerRef("v1", "Node", p.Spec.NodeName, "uid-of-"+p.Spec.NodeName)}
 }
 
 // isGarbage reports whether the owner of a known kind is gone.
@@ -109,6 +119,9 @@ func (w *world) change(c *comparison, p *corev1.Pod) {
 		p.Status = corev1.PodStatus{Phase: pick(w, corev1.PodPending, corev1.PodRunning)}
 	case 5:
 		w.succeed(p)
+		if w.oneIn(3) {
+			endedByKubelet(p)
+		}
 	case 6:
 		p.Status.Phase = corev1.PodFailed
 		if w.oneIn(2) {
@@ -120,13 +133,17 @@ func (w *world) change(c *comparison, p *corev1.Pod) {
 			break
 		}
 		p.Spec.Containers = w.randomRequests()
+		w.probe(&p.Spec)
 		p.Spec.Tolerations = append(p.Spec.Tolerations, w.randomPodSpec().Tolerations...)
 	case 8:
 		now := metav1.NewTime(w.clock.Truncate(time.Second))
 		p.DeletionTimestamp = &now
 	case 9: // gone and made again, with only the second event seen
-		p.UID, p.DeletionTimestamp, p.Spec.NodeName, p.Status = "", nil, "", corev1.PodStatus{}
-		w.addGate(p)
+		p.UID, p.DeletionTimestamp, p.Status = "", nil, corev1.PodStatus{}
+		if !oracleIsStatic(p) {
+			p.Spec.NodeName = ""
+			w.addGate(p)
+		}
 	case 10:
 		if p.Spec.NodeName != "" || !c.oracle.liftable(p) || c.oracle.held(p) {
 			return
@@ -242,9 +259,20 @@ func (w *world) succeed(p *corev1.Pod) {
 	}
 }
 
+// endedByKubelet makes the pod one that its kubelet evicted, and whose programs exited 0 when they were asked to stop.
+func endedByKubelet(p *corev1.Pod) {
+	p.Status.Phase = corev1.PodSucceeded
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonTerminationByKubelet,
+	})
+}
+
 // apiTime is about now, in whole seconds, by a clock that may be wrong.
 func (w *world) apiTime() metav1.Time {
 	at := w.clock.Truncate(time.Second)
+	if w.truthful && w.hasTrials() {
+		return metav1.NewTime(at)
+	}
 	switch w.IntN(12) {
 	case 0:
 		if !w.truthful {
@@ -266,8 +294,9 @@ func (w *world) addGate(p *corev1.Pod) {
 	}
 }
 
-func (w *world) randomPodSpec() corev1.PodSpec {
-	spec := corev1.PodSpec{SchedulerName: oracleScheduler}
+func (w *world) randomPodSpec() (spec corev1.PodSpec) {
+	spec = corev1.PodSpec{SchedulerName: oracleScheduler}
+	defer func() { w.probe(&spec) }()
 	if w.oneIn(6) {
 		spec.SchedulerName = corev1.DefaultSchedulerName
 	}

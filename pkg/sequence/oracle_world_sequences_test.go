@@ -112,6 +112,7 @@ func (w *world) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
 		g.ExpectedPods = int32(1 + w.IntN(4))
 	}
 	w.editTimes(&g)
+	w.editMinReady(&g)
 	if w.oneIn(40) { // stored when the rules were others
 		g.Pods, g.PodSelector = nil, nil
 	}

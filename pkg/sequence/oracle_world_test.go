@@ -55,13 +55,16 @@ type world struct {
 	uninstalled bool
 	// truthful has no object tell of the future.
 	truthful bool
+	// late has the engine told late: that a pod broke just before its time was over, nobody can know then.
+	late bool
+	seed uint64
 }
 
 var worldEpoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func newWorld(seed uint64, theme theme) *world {
 	return &world{
-		Rand: rand.New(rand.NewPCG(seed, 0)), theme: theme, clock: worldEpoch,
+		Rand: rand.New(rand.NewPCG(seed, 0)), theme: theme, clock: worldEpoch, seed: seed,
 		objects: map[string]map[string]metav1.Object{}, queues: map[string][]event{},
 	}
 }
@@ -232,11 +235,12 @@ func (w *world) stepNodes(*comparison) []event {
 		node.Name = name
 		node.Labels = map[string]string{corev1.LabelHostname: name, "pool": pick(w, "a", "b")}
 		node.Status.Allocatable = w.randomRoom()
+		w.report(node, true)
 		w.put("Node", node)
 		return nil
 	}
 	node = node.DeepCopy()
-	switch w.IntN(9) {
+	switch w.IntN(13) {
 	case 0:
 		w.drop("Node", node)
 		return nil
@@ -253,6 +257,10 @@ func (w *world) stepNodes(*comparison) []event {
 		node.Spec.Unschedulable = !node.Spec.Unschedulable
 	case 7:
 		node.Status.Allocatable = w.randomRoom()
+	case 8, 9:
+		w.report(node, !w.truthful) // an engine that starts later cannot see that the node booted
+	case 10, 11:
+		w.report(node, false)
 	default:
 		node.Status.Phase = pick(w, corev1.NodeRunning, corev1.NodePending) // nothing that matters
 	}

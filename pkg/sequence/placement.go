@@ -73,7 +73,7 @@ func (e *Engine) closed(m membership, t placement.Standing, node string) report.
 }
 
 // Few returns the nodes that are open to the pod if they are no more than limit. While an event is under way it does not
-// wait to find out.
+// wait to find out. Nodes that lack devices are among them: the scheduler may know of devices that nodes do not list.
 func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
 	e := p.engine
 	if !e.mu.TryRLock() {
@@ -83,10 +83,12 @@ func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
 
 	known, _ := e.namespaces.find(p.pod)
 	switch {
-	case known.class != nil && known.class.nodes.Open <= limit:
+	case known.class != nil && known.class.nodes.Open+known.class.nodes.Lacking <= limit:
 		nodes = make(sets.Set[string], known.class.nodes.Open)
-		for slot := range known.class.nodes.In(placement.Open) {
-			nodes.Insert(e.nodes.slots[slot].Name)
+		for _, state := range [2]placement.State{placement.Open, placement.LackingOpen} {
+			for slot := range known.class.nodes.In(state) {
+				nodes.Insert(e.nodes.slots[slot].Name)
+			}
 		}
 		return nodes, true
 	case known.pin != nil:

@@ -75,7 +75,7 @@ func (m membership) countPodGroups(p *pod, sign int) {
 		if state.podGroups == nil {
 			state.podGroups = readiness.PodGroups{}
 		}
-		state.podGroups.Add(reference, p.Done(m.sequence.groups[m.group].Required), sign)
+		state.podGroups.Add(reference, p.Done(m.sequence.groups[m.group].Required) && !state.onTrial(p), sign)
 	}
 }
 

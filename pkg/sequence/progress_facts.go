@@ -106,6 +106,14 @@ func (d *domain) placedAt(i int) time.Time {
 	return at
 }
 
+// sooner returns the earlier of two moments, of which zero is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}
+
 func latest(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b

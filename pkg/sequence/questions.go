@@ -177,7 +177,8 @@ func (q *questions) askForDomain(d *domain, changes *Changes) {
 		}
 		if state.satisfied && !state.confirmed && d.applies(s.groups[i]) {
 			ask(i, state.question)
-			if s.groups[i].Wait == 0 && !s.Continuous {
+			// Versions do not say whether a pod broke before it had been ready for long enough: then only what holds now counts.
+			if s.groups[i].Wait == 0 && !s.Continuous && state.timed == 0 {
 				state.witness.Call(state.question, state.pictureAsOf(q.relisted.Of(s.groups[i].subjects)), state.since)
 			}
 		}

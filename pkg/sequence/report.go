@@ -79,11 +79,23 @@ func (d *domain) report(i int, now time.Time) report.Group {
 			r.Progress += ", waitDuration ends at " + r.WaitUntil.UTC().Format(time.RFC3339)
 		}
 	}
+	troubled := map[string]*node{}
 	for p := range state.members {
-		r.Members = append(r.Members, d.sequence.nameOf(p))
-		if d.isDone(p, g) {
-			r.ReadyMembers = append(r.ReadyMembers, d.sequence.nameOf(p))
+		if p.IsReplaced() {
+			continue // its replacement is a member
 		}
+		r.Members = append(r.Members, d.sequence.nameOf(p))
+		if d.isDone(p, i) {
+			r.ReadyMembers = append(r.ReadyMembers, d.sequence.nameOf(p))
+		} else if n := d.sequence.knowledge.nodes.byName[p.Node]; n != nil && n.troubled() {
+			troubled[n.Name] = n
+		}
+	}
+	if d.node != nil && len(r.Members) < r.Expected && !d.node.NotReady.IsZero() {
+		troubled[d.name] = d.node // a DaemonSet has no pod there
+	}
+	if !d.looksSatisfied(i) {
+		r.NodeTrouble = troubles(troubled)
 	}
 	slices.Sort(r.Members)
 	slices.Sort(r.ReadyMembers)
@@ -165,12 +177,15 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, k.now) && !d.PassedAt(i).Before(d.deadline(i)) {
 			problems = append(problems, report.WentOn(d.where(i), g.Timeout))
 		}
+		if names := d.crashLooping(i); len(names) > 0 {
+			problems = append(problems, report.CrashLooping(d.where(i), names))
+		}
 	}
 	return problems
 }
 
 // ungoverned reports the pods of groups that must still wait and that nothing can hold: they belong to another
-// scheduler and carry no gate of ours.
+// scheduler and carry no gate of ours. Mirror pods are left out: nothing in them or their files would have anybody hold them.
 func (set *settings) ungoverned(s *sequence) (spec.Problem, bool) {
 	var names []string
 	for _, d := range s.domains {
@@ -180,7 +195,7 @@ func (set *settings) ungoverned(s *sequence) (spec.Problem, bool) {
 			}
 			for p := range d.peek(i).members {
 				_, _, proven := p.provenGroup(s) // it was held, and released in its turn
-				if !proven && !set.governs(p, s) {
+				if !proven && !p.Mirror && !p.IsReplaced() && !set.governs(p, s) {
 					names = append(names, s.nameOf(p))
 				}
 			}

@@ -24,6 +24,9 @@ func (k *knowledge) reportNodes(s *sequence, r *report.Report) {
 			for _, state := range d.groupStates {
 				group := &r.Groups[state.group]
 				for p := range state.members {
+					if p.IsReplaced() {
+						continue
+					}
 					r.Unbound++
 					group.Satisfied = false
 					if owner := k.workloads.ownerOf(p); owner.workload == nil || owner.workload.demands[s] == nil {

@@ -129,25 +129,29 @@ func (c *equivalenceClass) holds(p *pod) bool { return c.nodes.Held() && p.seat.
 // set enters what a node is to the equivalence class.
 func (c *equivalenceClass) set(n *node, state placement.State) {
 	if c.nodes.At(n.slot) == placement.OnTheWay {
-		c.room -= n.roomFor(c.requests)
+		c.room -= c.roomOn(n)
 	}
 	if c.nodes.Set(n.slot, state); state == placement.OnTheWay {
-		c.room += n.roomFor(c.requests)
+		c.room += c.roomOn(n)
 	}
 }
 
-func (n *node) roomFor(requests inventory.Resources) int {
-	return placement.Room(n.Allocatable, n.taken, requests)
+func (c *equivalenceClass) roomOn(n *node) int {
+	return placement.Room(n.Allocatable, n.taken, c.requests, c.isDriven(n))
 }
 
-// changeRoom has the equivalence classes that wait for a node look at its room as it is now. before is the node as it was.
+// changeRoom has the equivalence classes that may use a node look at its room and its devices as they are now. before is the node
+// as it was.
 func (all *nodes) changeRoom(before, now *node, tx *transaction) {
 	for r := range all.requirements.all() {
 		if !r.suitable.Has(now.slot) {
 			continue
 		}
 		for c := range r.classes {
-			more := now.roomFor(c.requests) - before.roomFor(c.requests)
+			if c.leavesOut(before) != c.leavesOut(now) {
+				tx.refresh = append(tx.refresh, classNode{c, now})
+			}
+			more := c.roomOn(now) - c.roomOn(before)
 			if more != 0 && c.nodes.At(now.slot) == placement.OnTheWay {
 				c.room += more
 				tx.touchClass(c)
@@ -194,9 +198,9 @@ func (all *nodes) retake(tx *transaction) {
 		if n == nil || n.taken.Equal(taken) {
 			continue
 		}
-		before := &node{Node: inventory.Node{Allocatable: n.Allocatable}, taken: n.taken}
+		before := *n
 		n.taken = taken
-		all.changeRoom(before, n, tx)
+		all.changeRoom(&before, n, tx)
 	}
 	clear(all.retaken)
 	all.retaken = all.retaken[:0]

@@ -101,6 +101,8 @@ func parseGroupOption(t *testing.T, d *datadriven.TestData, ps *SequenceWrapper,
 		ps.MinAvailable(value)
 	case "expect":
 		g.ExpectedPods = int32(number(t, d, value))
+	case "min-ready":
+		g.MinReadySeconds = new(int32(number(t, d, value)))
 	case "wait":
 		ps.Wait(value)
 	case "timeout":
@@ -191,6 +193,10 @@ func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *
 			p.Spec.NodeName = "node"
 		case "node":
 			p.Spec.NodeName = value
+		case "crashing":
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}}
+		case "probed":
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{ReadinessProbe: &corev1.Probe{}})
 		case "ready":
 			ready(s.now())
 		case "ready-at":
@@ -203,6 +209,14 @@ func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *
 			})
 		case "phase":
 			p.Status.Phase = corev1.PodPhase(value)
+		case "mirror": // kubelet made it of a static pod, on the node that is given
+			metav1.SetMetaDataAnnotation(&p.ObjectMeta, corev1.MirrorPodAnnotationKey, "hash")
+			p.OwnerReferences = []metav1.OwnerReference{
+				{APIVersion: "v1", Kind: "Node", Name: value, UID: types.UID("uid-of-node-" + value), Controller: new(true)},
+			}
+			p.Spec.NodeName = value
+		case "ended-by-kubelet": // its program exited 0 when it was asked to stop
+			endedByKubelet(p)
 		case "terminating":
 			p.DeletionTimestamp = ptr.To(s.now())
 		case "tried":
@@ -283,7 +297,7 @@ func (s *scenario) parseNode(t *testing.T, d *datadriven.TestData, name string) 
 		CreationTimestamp: s.now(), Labels: map[string]string{corev1.LabelHostname: name},
 	}}
 	if old := s.nodes[name]; old != nil {
-		node.CreationTimestamp = old.CreationTimestamp
+		node.CreationTimestamp, node.Status.NodeInfo, node.Status.Conditions = old.CreationTimestamp, old.Status.NodeInfo, old.Status.Conditions
 	}
 	for _, arg := range d.CmdArgs[1:] {
 		switch arg.Key {
@@ -297,11 +311,40 @@ func (s *scenario) parseNode(t *testing.T, d *datadriven.TestData, name string) 
 			node.Spec.Unschedulable = true
 		case "offers":
 			node.Status.Allocatable = resourcesOf(strings.Join(arg.Vals, " "))
+		case "boot":
+			node.Status.NodeInfo.BootID = arg.Vals[0]
+			s.reportReady(node)
+		case "clock": // how far it is ahead, after boot or reports
+			ahead, err := time.ParseDuration(arg.Vals[0])
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			node.Status.Conditions[0].LastHeartbeatTime = metav1.NewTime(s.now().Add(ahead))
+		case "reports":
+			s.reportReady(node)
+			if len(arg.Vals) > 0 {
+				readyFor, err := time.ParseDuration(arg.Vals[0])
+				if err != nil {
+					d.Fatalf(t, "%v", err)
+				}
+				node.Status.Conditions[0].LastTransitionTime = metav1.NewTime(s.now().Add(-readyFor))
+			}
 		default:
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}
 	}
 	return node
+}
+
+// reportReady has the node's kubelet report now that it is ready.
+func (s *scenario) reportReady(node *corev1.Node) {
+	since := s.now()
+	if len(node.Status.Conditions) > 0 {
+		since = node.Status.Conditions[0].LastTransitionTime
+	}
+	node.Status.Conditions = []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: s.now(), LastTransitionTime: since},
+	}
 }
 
 // parseWorkload makes a workload. All of them take

@@ -30,21 +30,23 @@ import (
 //	sequence NAME [uid=U] [generation=N] [gate=G] [namespace=NS] [from=NS] [node-scope] [continuous] [suspend] [dry-run]
 //	                    a PodSequence, for from= of another namespace that points here; a line of input is a group, TITLE: MEMBERS [; OPTION]...
 //	                    MEMBERS is db-0 db-1 | tier=db | *
-//	                    OPTION is complete | min=N | min=N% | expect=N | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes) | after=TITLE TITLE | skip
+//	                    OPTION is complete | min=N | min=N% | expect=N | min-ready=N | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes) | after=TITLE TITLE | skip
 //	cluster-sequence NAME ...
 //	                    a ClusterPodSequence, as sequence; a group has one OPTION more: in=NS,NS | where=KEY=VALUE | where=*
 //	remove-sequence NAME
-//	pod NAME [in=NS] [uid=U] [labels=(k=v,k=v)] [scheduler=S] [gates=(g,g)] [bound] [node=N] [ready] [ready-at=D] [bound-at=D] [created=D] [phase=P]
-//	         [terminating] [tried] [owner=KIND/NAME] [released-by=(SEQUENCE,GROUP)] [revision=R] [pinned=N] [node-selector=(k=v)] [tolerates=KEY]
+//	pod NAME [in=NS] [uid=U] [labels=(k=v,k=v)] [scheduler=S] [gates=(g,g)] [bound] [node=N] [probed] [crashing] [ready] [ready-at=D] [bound-at=D]
+//	         [created=D] [phase=P] [ended-by-kubelet] [terminating] [tried] [owner=KIND/NAME] [released-by=(SEQUENCE,GROUP)] [revision=R] [pinned=N]
+//	         [node-selector=(k=v)] [tolerates=KEY]
 //	         [requests=(RESOURCE=N,...)] [priority=N]
 //	remove-pod NAME
 //	deployment | replicaset | statefulset | daemonset | job | replicationcontroller NAME ...    see scenario_objects_test.go
 //	remove-deployment NAME, and so on
-//	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned] [offers=(RESOURCE=N,...)]
+//	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned] [offers=(RESOURCE=N,...)] [boot=ID] [reports[=READY-FOR]]
 //	node-use NAME [used=(RESOURCE=N,...)]    what the pods on the node ask for together
 //	remove-node NAME
 //	namespace NAME [uid=U] [allow=(NS,NS)] [require] [labels=(k=v)] [terminating]
 //	remove-namespace NAME
+//	unprobed DURATION    how long pods without a readiness probe must be ready; it comes first
 //	install [absent]    whether the kind PodSequence is installed
 //	sleep DURATION      lets time pass, and tells when the engine wants to be told of the time next
 //	why NAME            what the pod waits for
@@ -84,6 +86,8 @@ type scenario struct {
 	clusters map[string]map[int]v1alpha1.ClusterPodGroup
 	version  int
 	slept    time.Duration
+	// unprobedReady is how long pods without a readiness probe must be ready.
+	unprobedReady time.Duration
 	// asked are the questions of an engine whose answers are delayed; nil if they are not.
 	asked Questions
 }
@@ -169,6 +173,13 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 	case "remove-node":
 		delete(s.nodes, name)
 		return s.describe(s.tell().RemoveNode(name))
+	case "unprobed":
+		unprobedReady, err := time.ParseDuration(name)
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		s.unprobedReady = unprobedReady
+		return s.restart()
 	case "install":
 		return s.describe(s.tell().KindInstalled(len(d.CmdArgs) == 0))
 	case "delay":
@@ -244,7 +255,7 @@ func (s *scenario) tell() toldEngine {
 
 // restart has a new engine told of all there is, sequences last.
 func (s *scenario) restart() string {
-	s.engine = newEngine()
+	s.engine = newEngineWith(s.unprobedReady)
 	s.engine.Tick(s.now().Time)
 	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
 		s.engine.ApplyNode(s.nodes[name])

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -12,6 +13,12 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
+// DefaultUnprobedReadySeconds is the default of both programs for Config.UnprobedReady, and MaxUnprobedReadySeconds the most that they take.
+const (
+	DefaultUnprobedReadySeconds = 5
+	MaxUnprobedReadySeconds     = 3600
+)
+
 // Config is what the operator of the cluster decides.
 type Config struct {
 	// SchedulerNames are the profiles of our scheduler: pods with one of these names can be held without a gate.
@@ -20,6 +27,9 @@ type Config struct {
 	GatePrefixes []string
 	// InstallationNamespace is where PodSequence itself runs; empty if that is not known. See spec.IsSelectable and spec.IsOwn.
 	InstallationNamespace string
+	// UnprobedReady is how long a pod without a readiness probe must have been Ready without a break before it counts as ready; 0 if
+	// it counts at once.
+	UnprobedReady time.Duration
 	// ClusterScopeOnly reports that the engine does not see nodes: sequences of node scope are reported and release nothing.
 	ClusterScopeOnly bool
 }
@@ -34,8 +44,8 @@ func newSettings(config Config) settings {
 	return settings{Config: config, schedulerNames: sets.New(config.SchedulerNames...)}
 }
 
-// isOurs reports whether our scheduler places the pod.
-func (set *settings) isOurs(p *pod) bool { return set.schedulerNames.Has(p.SchedulerName) }
+// isOurs reports whether our scheduler places the pod. No scheduler places a mirror pod, whatever its schedulerName says.
+func (set *settings) isOurs(p *pod) bool { return !p.Mirror && set.schedulerNames.Has(p.SchedulerName) }
 
 // governs reports whether a sequence can hold the pod: our scheduler places it, or a gate keeps it for the sequence.
 func (set *settings) governs(p *pod, s *sequence) bool { return set.isOurs(p) || p.isGatedFor(s) }

@@ -70,8 +70,8 @@ func (d *domain) readyTimes(i int, k *knowledge) readiness.Times {
 	if g.Selector == nil && !d.isNode() {
 		for j := range i + 1 { // a pod that this group names may start with an earlier one
 			for p := range d.peek(j).members {
-				if g.NamesPod(p.Namespace, p.Name) && p.Done(g.Required) {
-					times.Add(p.ReadySince().Time(), 1)
+				if g.NamesPod(p.Namespace, p.Name) && p.Done(g.Required) && !d.peek(i).onTrial(p) {
+					times.Add(d.countsSince(p, g), 1)
 				}
 			}
 		}
@@ -79,16 +79,16 @@ func (d *domain) readyTimes(i int, k *knowledge) readiness.Times {
 	}
 	ofDemand := map[*demand]readiness.Times{}
 	for p := range d.peek(i).members {
-		if !d.isDone(p, g) {
+		if !d.isDone(p, i) {
 			continue
 		}
 		owner := k.workloads.ownerOf(p)
 		part := s.demandIn(i, owner.workload)
 		switch {
 		case d.isNode(), part == nil && !owner.unseen:
-			times.Add(p.ReadySince().Time(), 1)
+			times.Add(d.countsSince(p, g), 1)
 		case part != nil && readiness.Expects(&part.workload.Workload, p.Pod, owner.revision):
-			ofDemand[part] = append(ofDemand[part], readiness.Time{At: p.ReadySince().Time(), Pods: 1})
+			ofDemand[part] = append(ofDemand[part], readiness.Time{At: d.countsSince(p, g), Pods: 1})
 		}
 	}
 	if d.isNode() {

@@ -160,15 +160,18 @@ func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums
 	sums.pods[p.UID] = struct{}{}
 	if s.PerNode {
 		created := (&domain{node: e.nodes.byName[name]}).nodeCreatedAt()
-		sums.members.Add(readiness.OnNode(p.Pod, required, created), +1)
+		sums.members.Add(givenNow(s.domainAt(name), p, m.group, readiness.OnNode(p.Pod, required, created)), +1)
 		return
 	}
 	for _, reference := range p.PodGroups() {
-		sums.podGroups.Add(reference, p.Done(required), +1)
+		sums.podGroups.Add(reference, s.nodeless.counts(p, s.groups[m.group]), +1)
 	}
 	naming := s.Names(p.Namespace)[p.Name]
 	for _, i := range naming {
-		sumsOf("", i).members.Add(readiness.Named(p.Pod, s.Groups[i].Required), +1)
+		sumsOf("", i).members.Add(givenNow(s.nodeless, p, i, readiness.Named(p.Pod, s.Groups[i].Required)), +1)
+	}
+	if p.BeforeBoot {
+		sums.members.BeforeBoot++
 	}
 	owner := e.workloads.ownerOf(p)
 	group, selected := groupOf[owner.workload]
@@ -177,14 +180,22 @@ func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums
 	}
 	switch readiness.RoleOf(p.Pod, len(naming) > 0 && naming[0] == m.group, selected && group == m.group, owner.unseen) {
 	case readiness.RoleOwned:
-		if p.Done(required) && owner.workload.Wants(p.Pod) {
+		if s.nodeless.counts(p, s.groups[m.group]) && owner.workload.Wants(p.Pod) {
 			done[owner.workload][owner.revision]++
 		}
 	case readiness.RoleUnseen:
 		sums.members.Add(readiness.UnseenOwner(), +1)
 	case readiness.RoleByItself:
-		sums.members.Add(readiness.ByItself(p.Pod, required, time.Time{}), +1)
+		sums.members.Add(givenNow(s.nodeless, p, m.group, readiness.ByItself(p.Pod, required, time.Time{})), +1)
 	}
+}
+
+// givenNow returns what a member gives to the sums at this time.
+func givenNow(d *domain, p *pod, group int, members readiness.Members) readiness.Members {
+	if !d.counts(p, d.sequence.groups[group]) {
+		members.Ready = 0
+	}
+	return members
 }
 
 // TestAnEditKeepsWhatEarlierGroupsHave is about an edit that moves no pod: the sums are inherited, those of claimed pods too.

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -45,6 +46,27 @@ func TestWhatIsEnoughMayChangeWhileItIsConfirmed(t *testing.T) {
 		d.expect(d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfWorkloads}, d.Moment()), nil)
 		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
 	})
+}
+
+// The pod breaks before it has been ready for long enough, and the event that says so comes when that time is over. Its version is newer
+// than all that was known then, but that does not mean that the pod broke later.
+func TestAPodThatBrokeTooSoonPassesNoGroupWhenItsEventIsLate(t *testing.T) {
+	for name, late := range map[string]time.Duration{"it is on trial": 0, "it is seen when the time is over": 7 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			d := newConfirming(t, v1alpha1.BootstrapOnly)
+			d.settings.UnprobedReady = 5 * time.Second
+			ready := db("db-0", "10")
+			ready.Status.Conditions[0].LastTransitionTime = metav1.NewTime(worldEpoch)
+			d.Tick(worldEpoch.Add(late))
+			d.ApplyPod(ready)
+			d.Tick(worldEpoch.Add(7 * time.Second))
+			d.expectHeld(app("app", "3"), "checking")
+			asked := d.Moment()
+			d.ApplyPod(broken("db-0", "15"))
+			d.expect(d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfWorkloads}, asked), nil)
+			d.expectHeld(app("app", "3"), "0 of 1 pods ready")
+		})
+	}
 }
 
 // A Job with ttlSecondsAfterFinished: 0 is gone before the answer comes.

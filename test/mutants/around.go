@@ -12,8 +12,10 @@ func ofFeed() []mutant {
 	return []mutant{
 		{feedPath + "known.go", "return pod.Moment > 0 && pod.Moment <= k.moment", "return pod.Moment <= k.moment",
 			"a list answers for a pod that the engine has not seen", feed, ""},
-		{feedPath + "trim.go", "trimmed.Spec.Priority, trimmed.Spec.Containers = pod.Spec.Priority, trimContainers(pod)", "trimmed.Spec.Containers = nil",
+		{feedPath + "trim.go", "trimmed.Resources.Requests, says = requests.List(), true", "says = true",
 			"pods that were listed request nothing", feed, ""},
+		{feedPath + "trim.go", "trimmed.ReadinessProbe, says = probe, true", "",
+			"pods that were listed have no readiness probe", feed, ""},
 		{feedPath + "wentback.go", "if !after(known, version) {", "if !after(known, version) || version != \"\" {",
 			"a version that went back is not noticed", feed, ""},
 		{feedPath + "wentback.go", "if n.consistent || (options.ResourceVersion == \"\" && options.Continue == \"\") {", "if true {",

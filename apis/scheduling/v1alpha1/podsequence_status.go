@@ -68,6 +68,7 @@ const (
 	ReasonGangSplit           = "GangSplit"
 	ReasonUngovernedPods      = "UngovernedPods"
 	ReasonAmbiguousMembership = "AmbiguousMembership"
+	ReasonPodsCrashLooping    = "PodsCrashLooping"
 	ReasonGateNotAllowed      = "GateNotAllowed"
 	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
 	ReasonInvalidSpec         = "InvalidSpec"

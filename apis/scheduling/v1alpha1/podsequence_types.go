@@ -187,6 +187,7 @@ func (s *PodSequenceSpec) Mode() EnforcementMode {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.onTimeout) || has(self.timeout)",message="onTimeout needs timeout: set timeout, or remove onTimeout"
 // +kubebuilder:validation:XValidation:rule="!has(self.expectedPods) || !has(self.pods)",message="expectedPods is only for podSelector: remove it, because every pod that pods names is expected anyway"
+// +kubebuilder:validation:XValidation:rule="!has(self.minReadySeconds) || !has(self.requiredStatus) || self.requiredStatus == 'Ready'",message="minReadySeconds is only for requiredStatus Ready: remove it, because a pod that has completed counts at once"
 // +kubebuilder:validation:XValidation:rule="has(self.pods) != has(self.podSelector)",message="set exactly one of pods and podSelector: name the members in pods, or select them by label with podSelector"
 type PodGroup struct {
 	// Name is the name of the group in messages, events and dependsOn, up to 63 characters, none of them a control character, such
@@ -246,6 +247,15 @@ type PodGroup struct {
 	// +optional
 	// +default="Ready"
 	RequiredStatus RequiredStatus `json:"requiredStatus,omitempty"`
+
+	// MinReadySeconds is how long a member must have been Ready without a break before it counts as ready, 0 to 3600 seconds, with or
+	// without a readiness probe. One that has succeeded counts at once. Only with requiredStatus Ready. Defaults to 0 for members with a
+	// readiness probe, and to what the cluster administrator sets (--unprobed-ready-seconds, 5 as shipped) for members of which no
+	// container has one.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
 	// MinAvailable is how many members must be ready: a number such as 2, or a percentage of the expected members such as "50%",
 	// rounded up. Defaults to every expected member.

@@ -329,6 +329,11 @@ func (in *PodGroup) DeepCopyInto(out *PodGroup) {
 			(*out)[key] = val
 		}
 	}
+	if in.MinReadySeconds != nil {
+		in, out := &in.MinReadySeconds, &out.MinReadySeconds
+		*out = new(int32)
+		**out = **in
+	}
 	if in.MinAvailable != nil {
 		in, out := &in.MinAvailable, &out.MinAvailable
 		*out = new(intstr.IntOrString)

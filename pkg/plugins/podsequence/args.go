@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,6 +28,10 @@ type Args struct {
 	// PodSequence itself are not held there. Give the controller the same. Defaults to the namespace of the scheduler's own pod, or to
 	// podsequence-system if it does not run in a pod with a ServiceAccount.
 	InstallationNamespace string `json:"installationNamespace,omitempty"`
+
+	// UnprobedReadySeconds is how long a pod must have been Ready without a break before it counts as ready if none of its containers has
+	// a readiness probe, 0 to 3600 seconds; 0 for not at all. Give the controller the same. Defaults to 5.
+	UnprobedReadySeconds *int32 `json:"unprobedReadySeconds,omitempty"`
 
 	// ExplainWaits writes into the PodScheduled condition of held pods what they wait for, and an event on those that are held for
 	// ten seconds. Defaults to true.
@@ -51,6 +56,9 @@ func parseArgs(obj runtime.Object) (Args, error) {
 	if len(args.GatePrefixes) == 0 {
 		args.GatePrefixes = []string{DefaultGatePrefix}
 	}
+	if args.UnprobedReadySeconds == nil {
+		args.UnprobedReadySeconds = new(int32(sequence.DefaultUnprobedReadySeconds))
+	}
 	if args.ExplainWaits == nil {
 		explain := true
 		args.ExplainWaits = &explain
@@ -70,6 +78,9 @@ func (a Args) validate() error {
 	if problems := validation.IsDNS1123Label(a.InstallationNamespace); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("installationNamespace: %q is not the name of a namespace: %s", a.InstallationNamespace, problems[0]))
 	}
+	if seconds := *a.UnprobedReadySeconds; seconds < 0 || seconds > sequence.MaxUnprobedReadySeconds {
+		errs = append(errs, fmt.Errorf("unprobedReadySeconds: %d must be from 0 to %d", seconds, sequence.MaxUnprobedReadySeconds))
+	}
 	return errors.Join(errs...)
 }
 
@@ -81,5 +92,10 @@ func (a Args) isOwn(pod *v1.Pod) bool {
 
 func (a Args) equal(other Args) bool {
 	return slices.Equal(a.GatePrefixes, other.GatePrefixes) && a.InstallationNamespace == other.InstallationNamespace &&
-		*a.ExplainWaits == *other.ExplainWaits
+		*a.ExplainWaits == *other.ExplainWaits && *a.UnprobedReadySeconds == *other.UnprobedReadySeconds
+}
+
+// unprobedReady returns UnprobedReadySeconds as a duration.
+func (a Args) unprobedReady() time.Duration {
+	return time.Duration(*a.UnprobedReadySeconds) * time.Second
 }

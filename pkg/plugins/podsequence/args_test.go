@@ -15,11 +15,11 @@ func TestParseArgs(t *testing.T) {
 		wantError string
 	}{
 		"no arguments have defaults": {
-			raw: ``, want: Args{GatePrefixes: []string{DefaultGatePrefix}, InstallationNamespace: "podsequence-system", ExplainWaits: new(true)},
+			raw: ``, want: Args{GatePrefixes: []string{DefaultGatePrefix}, InstallationNamespace: "podsequence-system", ExplainWaits: new(true), UnprobedReadySeconds: new(int32(5))},
 		},
 		"arguments given are kept": {
-			raw:  `{"gatePrefixes": ["a.example.com/", "b.example.com/"], "installationNamespace": "ordering", "explainWaits": false}`,
-			want: Args{GatePrefixes: []string{"a.example.com/", "b.example.com/"}, InstallationNamespace: "ordering", ExplainWaits: new(false)},
+			raw:  `{"gatePrefixes": ["a.example.com/", "b.example.com/"], "installationNamespace": "ordering", "explainWaits": false, "unprobedReadySeconds": 0}`,
+			want: Args{GatePrefixes: []string{"a.example.com/", "b.example.com/"}, InstallationNamespace: "ordering", ExplainWaits: new(false), UnprobedReadySeconds: new(int32(0))},
 		},
 		"a misspelt argument is told": {
 			raw: `{"gatePrefix": ["a.example.com/"]}`, wantError: `unknown field "gatePrefix"`,
@@ -32,6 +32,12 @@ func TestParseArgs(t *testing.T) {
 		},
 		"an installation that is no namespace is told": {
 			raw: `{"installationNamespace": "a/b"}`, wantError: `installationNamespace: "a/b" is not the name of a namespace`,
+		},
+		"a negative time is refused": {
+			raw: `{"unprobedReadySeconds": -1}`, wantError: `unprobedReadySeconds: -1 must be from 0 to 3600`,
+		},
+		"a time of more than an hour is refused": {
+			raw: `{"unprobedReadySeconds": 3601}`, wantError: `unprobedReadySeconds: 3601 must be from 0 to 3600`,
 		},
 		"a prefix that is no name is told": {
 			raw: `{"gatePrefixes": ["A B/"]}`, wantError: `gatePrefixes[0]: "A B/"`,

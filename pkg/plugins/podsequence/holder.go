@@ -155,6 +155,7 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 		SchedulerNames:        sets.List(h.profiles),
 		GatePrefixes:          h.args.GatePrefixes,
 		InstallationNamespace: h.args.InstallationNamespace,
+		UnprobedReady:         h.args.unprobedReady(),
 	})
 	f := &feeding{engine: engine}
 	source, err := feed.New(h.handle.KubeConfig(), engine, feed.Options{

@@ -1,7 +1,9 @@
 package inventory
 
 import (
+	"cmp"
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -14,12 +16,40 @@ type Node struct {
 	ResourceVersion string
 	Object          *corev1.Node // with nothing but what decides who may run there
 	Allocatable     Resources    // what it offers; nil if it has not said yet
+
+	BootID string // of its present boot; empty if it has not said yet
+	// BootedAt is when its kubelet reported the present boot, by its own clock, or, if that was later, when it had last reported
+	// before. It is zero if nobody saw it boot, or long ago.
+	BootedAt time.Time
+	// heartbeat is when its kubelet last reported whether it is ready, and readySince since when it is; zero while it is not.
+	heartbeat, readySince time.Time
+
+	NotReady NodeNotReady // zero if it is ready, or has not said yet
+}
+
+// NodeNotReady says since when and why a node is not ready, for messages.
+type NodeNotReady struct {
+	Since           metav1.Time
+	Reason, Message string
+}
+
+// IsZero reports whether nothing says that the node is not ready.
+func (n NodeNotReady) IsZero() bool { return n == NodeNotReady{} }
+
+func notReady(conditions []corev1.NodeCondition) NodeNotReady {
+	for i := range conditions {
+		if c := &conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return NodeNotReady{c.LastTransitionTime, cmp.Or(c.Reason, string(c.Status)), c.Message}
+		}
+	}
+	return NodeNotReady{}
 }
 
 // ViewNode reads the facts of a node.
 func ViewNode(object *corev1.Node) Node {
-	return Node{
+	n := Node{
 		Name: object.Name, ResourceVersion: object.ResourceVersion, Allocatable: ResourcesOf(object.Status.Allocatable),
+		NotReady: notReady(object.Status.Conditions),
 		Object: &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: object.Name, UID: object.UID, Labels: object.Labels, CreationTimestamp: object.CreationTimestamp,
@@ -27,13 +57,16 @@ func ViewNode(object *corev1.Node) Node {
 			Spec: corev1.NodeSpec{Taints: object.Spec.Taints, Unschedulable: object.Spec.Unschedulable},
 		},
 	}
+	n.viewBoot(object)
+	return n
 }
 
 // Same reports whether another version of the node differs in nothing that matters. Most updates of nodes are heartbeats.
 func (n *Node) Same(other *Node) bool {
 	was, is := n.Object, other.Object
 	return was.UID == is.UID && maps.Equal(was.Labels, is.Labels) && was.Spec.Unschedulable == is.Spec.Unschedulable &&
-		equality.Semantic.DeepEqual(was.Spec.Taints, is.Spec.Taints) && n.Allocatable.Equal(other.Allocatable)
+		equality.Semantic.DeepEqual(was.Spec.Taints, is.Spec.Taints) && n.Allocatable.Equal(other.Allocatable) &&
+		n.BootID == other.BootID && n.BootedAt.Equal(other.BootedAt) && n.NotReady == other.NotReady
 }
 
 // Hostname returns the host name of the node; empty if it has none.

@@ -27,14 +27,22 @@ type Pod struct {
 	BoundAt   Timestamp
 	Nominated bool // it has no node, and room is kept for it on one (status.nominatedNodeName)
 	Tried     bool // it has no node, and a scheduler has looked for one
-	Failed    bool
+	// Mirror reports that kubelet made it of a static pod: no scheduler placed it, nobody can hold it, and no controller replaces it.
+	Mirror    bool
+	Failed    bool // or ended by its kubelet, see wasEndedByKubelet
 	Succeeded bool
 	Ready     bool // condition Ready, or succeeded
+	Crashing  bool // some container, sidecars aside, is restarted again and again, see IsCrashing
+	Unprobed  bool // none of its containers, sidecars aside, has a readiness probe
+	// BeforeBoot reports that it was ready before the present boot of its node, and has not been reported as ready since.
+	BeforeBoot bool
 	// ReadyAt is when Ready last became true, as the API says: not before the pod was created and bound, whatever the kubelet's clock
 	// says. It is zero while the pod is not ready, and if nobody says when.
 	ReadyAt Timestamp
 	// unreadyAt is when the pod was last seen not to be ready, see SeenAt.
 	unreadyAt Timestamp
+	// steadyAt is ReadySince, or, if that was in the future, when it was first seen. It is zero while the pod is not ready.
+	steadyAt Timestamp
 
 	proof marks
 }
@@ -75,9 +83,12 @@ func ViewPod(p *corev1.Pod) Pod {
 		Node:            p.Spec.NodeName,
 		Nominated:       p.Spec.NodeName == "" && p.Status.NominatedNodeName != "",
 		Tried:           p.Spec.NodeName == "" && wasTried(p),
-		Failed:          p.Status.Phase == corev1.PodFailed,
-		Succeeded:       p.Status.Phase == corev1.PodSucceeded,
+		Mirror:          IsMirror(p),
+		Failed:          HasFailed(p),
+		Succeeded:       HasSucceeded(p),
 		proof:           proofMarks(p),
+		Unprobed:        isUnprobed(p),
+		Crashing:        slices.ContainsFunc(p.Status.ContainerStatuses, IsCrashing),
 	}
 	if view.Bound() {
 		if view.BoundAt = TimestampOf(boundAt(p)); view.BoundAt == 0 {
@@ -108,6 +119,34 @@ func (p *Pod) SeenAt(now time.Time, before *Pod) {
 	default:
 		p.unreadyAt = before.unreadyAt
 	}
+	p.steadyAt = p.ReadySince()
+	switch seen := TimestampOf(now.Truncate(time.Second)); {
+	case !p.Ready:
+		p.steadyAt = 0
+	case before != nil && before.UID == p.UID && before.Ready && before.ReadySince() == p.ReadySince():
+		p.steadyAt = before.steadyAt
+	case p.steadyAt == 0 || (p.steadyAt > seen && seen != 0):
+		p.steadyAt = seen
+	}
+}
+
+// SteadySince returns since when the pod is ready without a break: a time in the future counts as that at which it was first seen, as
+// does none.
+func (p *Pod) SteadySince() Timestamp { return p.steadyAt }
+
+// IsCrashing reports whether a container is restarted again and again. Between two crashes it runs for a moment.
+func IsCrashing(status corev1.ContainerStatus) bool {
+	return (status.State.Waiting != nil && status.State.Waiting.Reason == crashLoop) ||
+		(status.RestartCount > 1 && status.LastTerminationState.Terminated != nil)
+}
+
+// crashLoop is why the kubelet waits before it restarts a container.
+const crashLoop = "CrashLoopBackOff"
+
+// isUnprobed reports whether none of the pod's containers has a readiness probe. Sidecars are among the init containers, and do not
+// matter: that one of them is ready says nothing of the others.
+func isUnprobed(p *corev1.Pod) bool {
+	return !slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.ReadinessProbe != nil })
 }
 
 // ReadySince returns since when the pod is ready; zero while it is not, and if nobody says since when.
@@ -163,10 +202,12 @@ func viewExtra(p *corev1.Pod) *extra {
 // readiness reports whether the pod has what a group waits for, and since when: the Ready condition, or, for a pod that
 // will never be Ready again because it did its work, phase Succeeded.
 func readiness(p *corev1.Pod) (ready bool, since time.Time) {
-	switch p.Status.Phase {
-	case corev1.PodSucceeded:
+	switch {
+	case wasEndedByKubelet(p):
+		return false, time.Time{}
+	case p.Status.Phase == corev1.PodSucceeded:
 		return true, finishedAt(p)
-	case corev1.PodFailed:
+	case p.Status.Phase == corev1.PodFailed:
 		return false, time.Time{} // the kubelet may leave a stale Ready condition behind
 	}
 	for i := range p.Status.Conditions {
@@ -175,6 +216,18 @@ func readiness(p *corev1.Pod) (ready bool, since time.Time) {
 		}
 	}
 	return false, time.Time{}
+}
+
+// wasEndedByKubelet reports whether a kubelet ended the pod before its work was done, because the node had too little memory, was shut
+// down, or had to make room for a critical pod. The phase is Succeeded if all programs exited 0 when they were asked to stop, and
+// Failed otherwise. Both mean the same: a ReplicaSet replaces either.
+func wasEndedByKubelet(p *corev1.Pod) bool {
+	if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
+		return false
+	}
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonTerminationByKubelet
+	})
 }
 
 // finishedAt is when the last container ended.
@@ -193,14 +246,33 @@ func (p *Pod) Done(required v1alpha1.RequiredStatus) bool {
 	if required == v1alpha1.RequireComplete {
 		return p.Succeeded
 	}
-	return p.Ready
+	return p.Ready && !p.BeforeBoot
 }
 
 // Bound reports whether the pod has a node.
 func (p *Pod) Bound() bool { return p.Node != "" }
 
-// IsReplaced reports whether the pod failed and its controller replaces it.
-func (p *Pod) IsReplaced() bool { return p.Failed && p.Owner.UID != "" }
+// IsMirror reports whether kubelet made the pod of a static pod, as a file on its node says. Its owner is that Node.
+func IsMirror(p *corev1.Pod) bool {
+	_, is := p.Annotations[corev1.MirrorPodAnnotationKey]
+	return is && p.Spec.NodeName != ""
+}
+
+// HasFailed reports whether a pod ended before its work was done: its phase is Failed, or its kubelet ended it.
+func HasFailed(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodFailed || wasEndedByKubelet(p) }
+
+// HasSucceeded reports whether a pod ended because its work was done.
+func HasSucceeded(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded && !wasEndedByKubelet(p)
+}
+
+// IsReplaced reports whether a pod failed and its controller replaces it, as IsReplaced of its facts does.
+func IsReplaced(p *corev1.Pod) bool {
+	return HasFailed(p) && metav1.GetControllerOfNoCopy(p) != nil && !IsMirror(p)
+}
+
+// IsReplaced reports whether the pod failed and its controller replaces it. The Node that owns a mirror pod replaces nothing.
+func (p *Pod) IsReplaced() bool { return p.Failed && p.Owner.UID != "" && !p.Mirror }
 
 // IsLost reports whether the pod failed and nobody replaces it.
 func (p *Pod) IsLost() bool { return p.Failed && p.Owner.UID == "" }
@@ -243,7 +315,8 @@ func (f *VerdictFacts) SameVerdict(other *VerdictFacts) bool {
 // as long as it has sequences, and people may annotate pods as often as they like. A nomination changes nothing for any sequence.
 func (p *Pod) CountsAs(other *Pod) bool {
 	return p.UID == other.UID && p.SameMembership(&other.VerdictFacts) && p.Node == other.Node && p.BoundAt == other.BoundAt && p.SchedulerName == other.SchedulerName &&
-		p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
+		p.Mirror == other.Mirror && p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
+		p.BeforeBoot == other.BeforeBoot && p.Unprobed == other.Unprobed && p.Crashing == other.Crashing &&
 		p.ReadySince() == other.ReadySince() && p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
 		slices.Equal(p.Gates(), other.Gates()) && p.Wants().Equal(other.Wants())
 }

@@ -73,12 +73,18 @@ func TakenBy(p *corev1.Pod) Resources {
 
 // Of returns the amount of one resource; 0 if it is not listed.
 func (all Resources) Of(name corev1.ResourceName) int64 {
+	amount, _ := all.Find(name)
+	return amount
+}
+
+// Find returns the amount of one resource, and reports whether it is listed: it may be with an amount of 0.
+func (all Resources) Find(name corev1.ResourceName) (amount int64, listed bool) {
 	for i := range all {
 		if all[i].Name == name {
-			return all[i].Amount
+			return all[i].Amount, true
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // Equal reports whether both list the same.

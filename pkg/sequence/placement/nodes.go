@@ -9,8 +9,8 @@ import (
 // node while it is there. Whoever makes many pods that all tolerate something else pays a byte for each of them and each node.
 type Nodes struct {
 	states []State
-	// Suitable, Open and OnTheWay count the nodes.
-	Suitable, Open, OnTheWay int
+	// Suitable, Open and OnTheWay count the nodes. Lacking counts those that would be suitable if they did not lack devices.
+	Suitable, Open, OnTheWay, Lacking int
 }
 
 // NewNodes returns the states of so many slots, none of which has a suitable node yet.
@@ -41,6 +41,9 @@ func (n *Nodes) Set(slot int, state State) {
 func (n *Nodes) count(state State, sign int) {
 	switch state {
 	case Unsuitable:
+		return
+	case Lacking, LackingOpen:
+		n.Lacking += sign
 		return
 	case Open:
 		n.Open += sign

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -90,6 +91,7 @@ func TestRoom(t *testing.T) {
 	offers := inventory.Resources{{Name: "cpu", Amount: 4000}, {Name: "example.com/gpu", Amount: 2}, {Name: "pods", Amount: 10}}
 	tests := map[string]struct {
 		offers, used, requests inventory.Resources
+		driven                 bool
 		want                   int
 	}{
 		"a node that has not said what it offers": {requests: inventory.Resources{{Name: "cpu", Amount: 1}}, want: unlimited},
@@ -102,11 +104,43 @@ func TestRoom(t *testing.T) {
 			offers: offers, used: inventory.Resources{{Name: "cpu", Amount: 1500}}, requests: inventory.Resources{{Name: "cpu", Amount: 1000}}, want: 2,
 		},
 		"a resource that the node does not list": {offers: offers, requests: inventory.Resources{{Name: "example.com/fpga", Amount: 1}}},
+		"a device that a driver may yet bring": {
+			offers: offers, requests: inventory.Resources{{Name: "cpu", Amount: 2000}, {Name: "example.com/fpga", Amount: 1}}, driven: true, want: 2,
+		},
+		"another resource that the node does not list": {
+			offers: offers, requests: inventory.Resources{{Name: "hugepages-2Mi", Amount: 1}}, driven: true,
+		},
+		"a device that the node has had": {
+			offers:   inventory.Resources{{Name: "example.com/gpu", Amount: 0}, {Name: "pods", Amount: 10}},
+			requests: inventory.Resources{{Name: "example.com/gpu", Amount: 1}}, want: 10,
+		},
+		"devices of which the node has too few": {
+			offers: offers, requests: inventory.Resources{{Name: "example.com/gpu", Amount: 3}}, driven: true,
+		},
 		"a node that is too full": {
 			offers: offers, used: inventory.Resources{{Name: "cpu", Amount: 9000}}, requests: inventory.Resources{{Name: "cpu", Amount: 1000}},
 		},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, Room(test.offers, test.used, test.requests)) })
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, Room(test.offers, test.used, test.requests, test.driven))
+		})
 	}
+}
+
+func TestWhichResourcesAreDevices(t *testing.T) {
+	for _, name := range []corev1.ResourceName{
+		"cpu", "memory", "pods", "ephemeral-storage", "hugepages-2Mi", "attachable-volumes-csi-example.com", "example.com/gpu", "nvidia.com/mig-1g.5gb",
+		"example.kubernetes.io/thing", "deviceclass.resource.kubernetes.io/gpu",
+	} {
+		assert.Equal(t, v1helper.IsExtendedResourceName(name), IsDevice(name), name)
+	}
+}
+
+func TestWhatANodeLacks(t *testing.T) {
+	devices := DevicesIn(inventory.Resources{{Name: "cpu", Amount: 100}, {Name: "example.com/gpu", Amount: 2}})
+	assert.True(t, Lacks(inventory.Resources{{Name: "pods", Amount: 1}}, devices))
+	assert.True(t, Lacks(inventory.Resources{{Name: "example.com/gpu", Amount: 1}}, devices), "too few")
+	assert.False(t, Lacks(inventory.Resources{{Name: "example.com/gpu", Amount: 2}}, devices), "whoever uses them")
+	assert.False(t, Lacks(nil, devices), "the node has not said yet what it offers")
 }

@@ -19,10 +19,12 @@ type Standing struct {
 type State = byte
 
 const (
-	Unsuitable State = iota
-	Closed           // a group that they wait for is not passed there, and nothing is on the way
-	OnTheWay         // a group that they wait for is not passed there, but is on the way
-	Open             // the pods may be scheduled there
+	Unsuitable  State = iota
+	Lacking           // it lacks devices that the pods ask for, and no driver that they wait for brings them there; nor is it open
+	LackingOpen       // the same of a node that is open
+	Closed            // a group that they wait for is not passed there, and nothing is on the way
+	OnTheWay          // a group that they wait for is not passed there, but is on the way
+	Open              // the pods may be scheduled there
 )
 
 // State returns what the node with this standing is to the pods of a group, if it suits them.

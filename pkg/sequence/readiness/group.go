@@ -40,11 +40,15 @@ type Need struct {
 	PodGroupShort bool
 	// Stale counts the pods that were ready on an earlier node of the same name and have not said so of this one.
 	Stale int
+	// BeforeBoot counts the pods that were ready before the present boot of their nodes.
+	BeforeBoot int
 	// Unseen reports that a pod's owner is not known yet, and Incomplete that a Job is not complete though its pods are.
 	Unseen, Incomplete bool
 	// Going reports that a workload is being deleted, and Lost counts the members that failed and are gone.
 	Going bool
 	Lost  int
+	// Trials are the members that are Ready and do not count as ready yet. Only messages say it.
+	Trials Trials
 }
 
 // Need returns what the group waits for.
@@ -58,6 +62,7 @@ func (g *Group) Need() Need {
 	default:
 		n = g.needByLabel()
 	}
+	n.BeforeBoot = g.Members.BeforeBoot
 	// What is said to be expected of a node is expected where there is anything: on other nodes the group has no part.
 	if g.ExpectedPods > 0 && !(g.OnNode && n.Nothing) {
 		n.Expected, n.Nothing = max(n.Expected, g.ExpectedPods), false
@@ -137,6 +142,13 @@ func lostText(lost int) string {
 	return fmt.Sprintf("%d members failed and were deleted: create them again, or skip the group", lost)
 }
 
+func beforeBootText(pods int) string {
+	if pods == 1 {
+		return "a pod was last ready before its node booted"
+	}
+	return fmt.Sprintf("%d pods were last ready before their nodes booted", pods)
+}
+
 // String says how far a group is.
 func (n Need) String() string {
 	if n.NothingMatches() {
@@ -159,8 +171,12 @@ func (n Need) String() string {
 		text += ", a Job is not complete yet"
 	case !n.Certain:
 		text += ", the controller of a workload has not seen its latest change yet"
+	case n.Trials.Pods > 0:
+		text += ", " + n.Trials.String()
 	case n.Missing > 0:
 		text += ", a DaemonSet has no pod on this node yet"
+	case n.BeforeBoot > 0:
+		text += ", " + beforeBootText(n.BeforeBoot)
 	case n.Stale > 0:
 		text += ", a pod was last ready on an earlier node with this name: delete the pod if it does not become ready again"
 	}

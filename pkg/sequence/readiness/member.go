@@ -16,6 +16,8 @@ type Members struct {
 	Unseen int
 	// Stale counts, on a node, those that were ready before the node was made.
 	Stale int
+	// BeforeBoot counts those that were ready before the present boot of their nodes.
+	BeforeBoot int
 	// Failed counts those that failed and that nobody replaces.
 	Failed int
 }
@@ -26,6 +28,7 @@ func (m *Members) Add(other Members, sign int) {
 	m.Ready += sign * other.Ready
 	m.Unseen += sign * other.Unseen
 	m.Stale += sign * other.Stale
+	m.BeforeBoot += sign * other.BeforeBoot
 	m.Failed += sign * other.Failed
 }
 
@@ -98,7 +101,11 @@ func OnNode(p *inventory.Pod, required v1alpha1.RequiredStatus, nodeCreatedAt ti
 	if p.IsReplaced() {
 		return Members{}
 	}
-	return ByItself(p, required, nodeCreatedAt)
+	sum := ByItself(p, required, nodeCreatedAt)
+	if p.BeforeBoot {
+		sum.BeforeBoot = 1
+	}
+	return sum
 }
 
 // IsDone reports whether a member has reached what its group requires. What was ready on a node of the same name before this

@@ -31,8 +31,14 @@ type Decision struct {
 	Need   readiness.Need
 	Until  time.Time // when its wait is over
 	Node   string    // on which the group is looked at; empty for the cluster
+	// NodeTrouble says that the node is not ready, or is cordoned; empty if it is neither.
+	NodeTrouble  string
+	NodeNotReady bool
 	// Suitable counts the nodes that suit the pod, and OnTheWay those of them that will be open.
 	Suitable, OnTheWay int
+	// Lacking counts the nodes that have none or too few of Devices, which the pod requests.
+	Lacking int
+	Devices []string
 }
 
 // Reason says why a pod is held.
@@ -106,7 +112,8 @@ func (d Decision) message(progress string) string {
 	case HeldBySuspension:
 		return fmt.Sprintf(waitingPrefix+"%s, which is suspended: set spec.suspend to false to go on", NameOf(d.Sequence))
 	case HeldByNodes:
-		return fmt.Sprintf(waitingPrefix+"a node where all groups before %s are ready: they are starting on %d of %d suitable nodes", group, d.OnTheWay, d.Suitable)
+		return fmt.Sprintf(waitingPrefix+"a node where all groups before %s are ready: they are starting on %d of %d suitable nodes%s",
+			group, d.OnTheWay, d.Suitable, d.lacking())
 	case HeldByUnknownNode:
 		return fmt.Sprintf(waitingPrefix+"%s%s: this node does not exist yet", group, on)
 	case HeldUnseen:
@@ -124,7 +131,21 @@ func (d Decision) message(progress string) string {
 	case HeldUnsupported:
 		return fmt.Sprintf(waitingPrefix+"podsequence-scheduler: only it supports scope Node of %s; set schedulerName to one of its profiles in the pod template", NameOf(d.Sequence))
 	}
+	if d.NodeTrouble != "" {
+		progress += "; " + d.NodeTrouble
+	}
 	return fmt.Sprintf(waitingPrefix+"%s%s: %s%s", group, on, progress, d.others())
+}
+
+// lacking says which nodes do not suit the pod because of the devices that it requests.
+func (d Decision) lacking() string {
+	switch d.Lacking {
+	case 0:
+		return ""
+	case 1:
+		return "; 1 other node lacks the " + strings.Join(d.Devices, ", ") + " that the pod requests"
+	}
+	return fmt.Sprintf("; %d other nodes lack the %s that the pod requests", d.Lacking, strings.Join(d.Devices, ", "))
 }
 
 // others names the groups that the pod waits for besides.
@@ -149,5 +170,9 @@ func (d Decision) FilterMessage() string {
 	if d.Reason == HeldBySuspension || d.Reason == HeldEarly || d.AwaitsSequence() {
 		return d.Message()
 	}
-	return fmt.Sprintf("node(s) waiting for group %d/%d %q of %s", d.Group+1, d.Groups, d.Title, NameOf(d.Sequence))
+	text := fmt.Sprintf("node(s) waiting for group %d/%d %q of %s", d.Group+1, d.Groups, d.Title, NameOf(d.Sequence))
+	if d.NodeNotReady {
+		text += " while the node is not ready"
+	}
+	return text
 }

@@ -76,6 +76,21 @@ func WentOn(where Where, timeout time.Duration) spec.Problem {
 		"%s was not ready within %s: later groups started without it", where, timeout)}
 }
 
+// CrashLooping is about a group that was passed permanently, and whose pods crash.
+func CrashLooping(where Where, pods []string) spec.Problem {
+	return spec.Problem{Reason: v1alpha1.ReasonPodsCrashLooping, Message: fmt.Sprintf(
+		"%s was ready once, but its %s: later groups were released and are not held again; see kubectl logs --previous, and add a readinessProbe, "+
+			"so that such pods do not count as ready", where, crash(pods))}
+}
+
+func crash(pods []string) string {
+	slices.Sort(pods)
+	if len(pods) == 1 {
+		return "pod " + pods[0] + " crashes again and again"
+	}
+	return "pods " + first(pods) + " crash again and again"
+}
+
 // Ungoverned is about pods that must wait and that nothing can hold: they belong to another scheduler and carry no gate of the
 // sequence.
 func Ungoverned(pods []string, s *spec.Sequence, schedulerNames []string) spec.Problem {

@@ -88,6 +88,8 @@ type Group struct {
 	ReleasedAt, SatisfiedAt, PassedAt time.Time
 	// Progress says in words how far the group is.
 	Progress string
+	// NodeTrouble says what is wrong with nodes on which the group lacks pods; empty if nothing is known to be.
+	NodeTrouble string
 	// WaitUntil is when the wait of a satisfied group is over that is not passed yet.
 	WaitUntil time.Time
 	// Failure is why the group will not be satisfied unless somebody acts; nil if it may.

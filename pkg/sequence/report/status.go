@@ -151,7 +151,7 @@ func (r Report) progress(g Group) string {
 	if g.Confirming && r.WhyUnconfirmed != "" {
 		return cutMessage(g.Progress + ": " + r.WhyUnconfirmed)
 	}
-	return g.Progress
+	return cutMessage(g.whole())
 }
 
 func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha1.GroupStatus {

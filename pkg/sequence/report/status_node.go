@@ -91,7 +91,7 @@ func (r Report) nodeStatus(n Node, before []metav1.Condition, now time.Time) v1a
 	}
 	if g := n.Group; g != nil {
 		status.ReadyPodsInCurrentGroup = int32(len(g.ReadyMembers))
-		ready.Message = g.Progress
+		ready.Message = short(g.whole())
 		if g.Satisfied {
 			status.SatisfiedAt = known(g.SatisfiedAt, now)
 		}

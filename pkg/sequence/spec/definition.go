@@ -24,6 +24,8 @@ type definition struct {
 
 	ExpectedPods int32 `json:"expectedPods,omitempty"`
 
+	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
+
 	// Scope is empty for Cluster. What was passed on a node was not passed in the cluster.
 	Scope v1alpha1.Scope `json:"scope,omitempty"`
 
@@ -38,7 +40,7 @@ func define(stored Stored, group int) definition {
 	spec := &stored.Spec.PodGroups[group]
 	d := definition{
 		Pods: sortedSet(spec.Pods), PodSelector: spec.PodSelector, MinAvailable: spec.MinAvailable, NodeSelector: spec.NodeSelector,
-		ExpectedPods: spec.ExpectedPods,
+		ExpectedPods: spec.ExpectedPods, MinReadySeconds: spec.MinReadySeconds,
 	}
 	if spec.RequiredStatus == v1alpha1.RequireComplete {
 		d.RequiredStatus = spec.RequiredStatus

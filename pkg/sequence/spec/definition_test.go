@@ -57,6 +57,20 @@ spec:
 			},
 			frozen: []string{"169ce14bafe02435", "8e1bad3df5a14da2", "0ef2a7de1e4e01a5", "cb72becac0ffa245"},
 		},
+		"how long members must be ready counts, also if it is no time": {
+			object: `
+metadata: {namespace: shop, name: backend}
+spec:
+  podGroups:
+  - {pods: [db], minReadySeconds: 0}
+  - {podSelector: {}, minReadySeconds: 30}
+`,
+			want: func() []string {
+				a := sum(shop, `{"pods":["db"],"minReadySeconds":0}`)
+				return []string{a, sum(a, `{"podSelector":{},"minReadySeconds":30}`)}
+			},
+			frozen: []string{"49313bab602ac898", "f100057769e2c696"},
+		},
 		"on nodes the node selector counts": {
 			object: `
 metadata: {namespace: shop, name: backend}

@@ -79,6 +79,8 @@ type Group struct {
 
 	Required     v1alpha1.RequiredStatus
 	MinAvailable *intstr.IntOrString
+	// MinReady is how long a member must have been Ready to count as ready; nil if the group does not say.
+	MinReady *time.Duration
 	// ExpectedPods is how many members a group by label expects at least, whatever its workloads ask for.
 	ExpectedPods      int
 	Wait              time.Duration
@@ -238,6 +240,9 @@ func (s *Sequence) compileLimits(i int, spec *v1alpha1.PodGroup, g *Group) {
 	g.ContinueOnTimeout = spec.OnTimeout == v1alpha1.TimeoutContinue
 	if spec.RequiredStatus != "" {
 		g.Required = spec.RequiredStatus
+	}
+	if spec.MinReadySeconds != nil {
+		g.MinReady = ptr.To(time.Duration(max(0, *spec.MinReadySeconds)) * time.Second)
 	}
 	var err error
 	if g.Wait, err = spec.WaitDuration.Parse(); err != nil {

@@ -1,0 +1,55 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/pkg/sequence/inventory"
+)
+
+// NodeTrouble says what is wrong with a node on which a pod is not ready: its kubelet may be silent, and then nothing changes what
+// its pods say. It is empty if nothing is wrong.
+func NodeTrouble(n *inventory.Node) string {
+	cordoned := n.Object.Spec.Unschedulable
+	switch {
+	case n.NotReady.IsZero() && cordoned:
+		return fmt.Sprintf("node %s is cordoned", n.Name)
+	case n.NotReady.IsZero():
+		return ""
+	}
+	text := fmt.Sprintf("node %s has not been ready", n.Name)
+	if since := n.NotReady.Since; !since.IsZero() {
+		text += " since " + since.UTC().Format(time.RFC3339)
+	}
+	why := cutText(n.NotReady.Reason, 60)
+	if message := strings.TrimSuffix(n.NotReady.Message, "."); message != "" {
+		why += ": " + cutText(message, 120)
+	}
+	text += " (" + why + ")"
+	if cordoned {
+		text += " and is cordoned"
+	}
+	return printable.Line(text)
+}
+
+// cutText keeps messages short, whatever a kubelet wrote.
+func cutText(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit] + "..."
+}
+
+// whole says how far the group is, and what is wrong with its nodes.
+func (g Group) whole() string {
+	if g.NodeTrouble == "" {
+		return g.Progress
+	}
+	return g.Progress + "; " + g.NodeTrouble
+}
