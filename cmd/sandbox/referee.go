@@ -26,6 +26,8 @@ type refereeOptions struct {
 	duration       time.Duration
 	output         string
 	timeline       bool
+
+	unprobedReadySeconds int32
 }
 
 func newRefereeCommand(s *settings) *cobra.Command {
@@ -56,12 +58,21 @@ Exit codes:
 	flags := command.Flags()
 	flags.StringSliceVar(&o.schedulerNames, "scheduler-names", []string{ordercheck.DefaultSchedulerName},
 		"`names` of the scheduler profiles that must hold pods")
+	flags.Int32Var(&o.unprobedReadySeconds, "unprobed-ready-seconds", shippedUnprobedReadySeconds,
+		"how many `seconds` a pod without a readiness probe must be Ready before it counts, as both programs are told")
 	flags.StringSliceVar(&o.untilComplete, "until-complete", nil,
 		"watch until this `sequence` is completed: namespace/name of a PodSequence, or name of a ClusterPodSequence; may be repeated")
 	flags.DurationVar(&o.duration, "for", 0, "longest time to watch, such as 5m; 0 for no limit")
 	flags.StringVarP(&o.output, "output", "o", "text", "output `format`: text or json")
 	flags.BoolVar(&o.timeline, "timeline", false, "also draw a timeline of the sequences that --until-complete names")
 	return command
+}
+
+// shippedUnprobedReadySeconds is the default of both programs, which the sandbox and the demos use.
+const shippedUnprobedReadySeconds = 5
+
+func (o *refereeOptions) unprobedReady() time.Duration {
+	return time.Duration(o.unprobedReadySeconds) * time.Second
 }
 
 // exitError is an error for which the program exits with a code of its own.
@@ -107,7 +118,7 @@ func (o *refereeOptions) run(ctx context.Context, dir string, out io.Writer) err
 	// An interrupt ends the watch, not the verdict on it.
 	history := referee.History(context.WithoutCancel(ctx))
 	report := refereeReport{
-		Verdict: ordercheck.Judge(history, ordercheck.JudgeOptions{SchedulerNames: o.schedulerNames}),
+		Verdict: ordercheck.Judge(history, ordercheck.JudgeOptions{SchedulerNames: o.schedulerNames, UnprobedReady: o.unprobedReady()}),
 	}
 	if o.timeline {
 		var missing error
@@ -130,7 +141,7 @@ func (o *refereeOptions) start(ctx context.Context, cluster *controlplane.Cluste
 	}
 	ctx, cancel := context.WithTimeout(ctx, refereeStartTimeout)
 	defer cancel()
-	return ordercheck.Start(ctx, etcd, ordercheck.Options{SchedulerNames: o.schedulerNames})
+	return ordercheck.Start(ctx, etcd, ordercheck.Options{SchedulerNames: o.schedulerNames, UnprobedReady: o.unprobedReady()})
 }
 
 // await returns when it is time for the verdict. It fails if it was to wait for sequences and they are not completed.

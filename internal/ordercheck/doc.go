@@ -13,7 +13,10 @@
 //   - a pod is a member of the first group of a sequence that names or selects it; terminating pods are no members. A group of a
 //     ClusterPodSequence has the namespaces that it names or that have its labels at that moment;
 //   - a group of names is satisfied when each named pod exists, is not terminating and has reached what is required: it is
-//     ready (condition Ready is true, or phase Succeeded), or has succeeded;
+//     ready (condition Ready is true, or phase Succeeded), or has succeeded; a pod that its kubelet ended has failed in any phase;
+//   - a pod that must stay ready for a while counts as ready when it has been so for that long from the next full second, without a break:
+//     for the group's minReadySeconds, or, if the group does not say and none of the pod's containers has a readiness probe, for as long
+//     as the referee is told;
 //   - a group by selector is satisfied when every workload whose template it selects has, by itself, as many such pods of
 //     its current revision as it should have, and every other member is one, too. Of a StatefulSet only the ordinals count
 //     that it should have. Pods that an earlier group has, and that have not failed, are not expected again. minAvailable
@@ -25,6 +28,8 @@
 //   - on a node, a group is satisfied when it has a member there, all that it has there are such pods, and every DaemonSet
 //     that it selects and that should run there has a pod there that has not failed. What a pod reached before the Node
 //     object was created does not count. A group is skipped where its nodeSelector does not match;
+//   - a pod that turned ready before its node's kubelet reported another boot ID is not ready, until the kubelet has been
+//     ready for a minute;
 //   - a group is passed when it has been satisfied for its wait without a break, or has timed out and goes on, and all groups
 //     ahead of it are passed. Ahead of a group are those that it depends on and those ahead of these; without dependsOn all that
 //     are listed before it.

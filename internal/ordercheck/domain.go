@@ -32,6 +32,7 @@ type progress struct {
 	skipped    bool
 	since      time.Time // when satisfied: since when, at the earliest
 	began      time.Time // when satisfied: since when, at the latest
+	ripeAt     time.Time // when not satisfied: from when it will be if its pods stay ready; zero if they are not
 	releasedAt time.Time // at the earliest; zero when it is not
 	heldSince  time.Time // under Continuous, when it was released: since when, at the latest, an earlier group is not passed
 	// wasSatisfied says that it was satisfied after its release, and broke: it has no time-out any more.
@@ -120,7 +121,7 @@ func (d *domain) inherit(old *domain, matches []int, e event) {
 		case o >= 0:
 			d.groups[g] = old.groups[o]
 			if !old.spec.continuous && !old.spec.timed && old.groups[o].passed {
-				d.groups[g].satisfied = false // nobody has looked since it was passed
+				d.groups[g].satisfied, d.groups[g].ripeAt = false, time.Time{} // nobody has looked since it was passed
 			}
 		default:
 			d.groups[g].releasedAt = d.releasedBefore(g, old, matches)
@@ -187,6 +188,7 @@ func (d *domain) letsOn(g int, now time.Time) (time.Time, bool) {
 // passedAt reports whether a group is passed by now, and since when at the earliest.
 func (d *domain) passedAt(g int, now time.Time) (time.Time, bool) {
 	p, group := &d.groups[g], &d.spec.groups[g]
+	p.ripen(now)
 	if p.skipped {
 		return p.releasedAt, true
 	}
@@ -251,6 +253,7 @@ func (d *domain) trust(g int) { d.groups[g].passed, d.groups[g].passedAt = true,
 func (d *domain) update(g int, now outcome, e event, n news) {
 	p := &d.groups[g]
 	_, was := d.letsOn(g, e.arrived)
+	now = p.putOff(now, e.arrived)
 	switch {
 	case now.satisfied && p.satisfied:
 		// Unless the others were enough meanwhile, the group broke with the pod, even if only the end of that was seen.

@@ -134,6 +134,18 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 			steps: []step{job("db", "db", 1, 1, failedJob), job("db", "db", 1, 1, failedJob, jobIsGone),
 				order("s", tier("db", completed), tier("app")), job("seed", "db", 1, 1, completeJob)},
 		},
+		"a pod that failed and that its owner replaces is not waited for": {
+			steps: []step{tiers, create("a", labelled("tier", "db"), of("unknown"), failed), create("b", labelled("tier", "db")), ready("b")},
+		},
+		"a static pod that failed is waited for": {
+			steps: []step{tiers, create("a", labelled("tier", "db"), static, failed), create("b", labelled("tier", "db")), ready("b")}, wantEarly: true,
+		},
+		"a static pod that is ready counts": {
+			steps: []step{tiers, create("a", labelled("tier", "db"), static), ready("a")},
+		},
+		"a static pod of a later group is never too early": {
+			steps: []step{tiers, create("a", labelled("tier", "db")), create("static", labelled("tier", "app"), static), ready("a")},
+		},
 		"a pod that failed and is gone is still missing": {
 			steps: []step{tiers, create("a", labelled("tier", "db"), failed), create("b", labelled("tier", "db")), remove("a"), ready("b")}, wantEarly: true,
 		},

@@ -112,8 +112,10 @@ func (v *version) followAllNodes(w *world, e event) {
 	}
 }
 
-// followNode does the same for a node. was is what it was before, nil if it is new.
-func (v *version) followNode(was *nodeFacts, w *world, e event) {
+// followNode does the same for a node. was is what it was before, nil if it is new; turned are the pods on it of which a boot changes
+// whether they count as ready.
+func (v *version) followNode(was *nodeFacts, turned []*pod, w *world, e event) {
+	v.followBoot(turned, w, e)
 	if v.perNode {
 		node := e.node.node.Name
 		if was == nil || was.node.UID != e.node.node.UID {
@@ -122,7 +124,7 @@ func (v *version) followNode(was *nodeFacts, w *world, e event) {
 		v.weighAllOn(node, v.domainOn(node, nil, w, e), w, e, noNews)
 	}
 	if before := v.stillBefore(e); before != nil {
-		before.followNode(was, w, e)
+		before.followNode(was, turned, w, e)
 	}
 }
 

@@ -26,10 +26,11 @@ type groupFacts struct {
 	reached      v1alpha1.RequiredStatus
 	enough       enough
 	wait         time.Duration
-	timeout      time.Duration // 0 is none
-	goesOn       bool          // when it is over
-	atLeast      int           // how many members it expects, whatever its workloads say; 0 is no such number
-	skip         bool          // no group waits for it
+	timeout      time.Duration  // 0 is none
+	goesOn       bool           // when it is over
+	atLeast      int            // how many members it expects, whatever its workloads say; 0 is no such number
+	skip         bool           // no group waits for it
+	steady       *time.Duration // how long a member must stay ready; nil if it does not say
 	home         home
 	dependsOn    []string // as in the spec; nil is all groups before
 	ahead        []int    // the groups that it waits for, and those for which these wait, in list order
@@ -87,6 +88,9 @@ func readGroup(group *v1alpha1.PodGroup, index, of int) (groupFacts, error) {
 		f.name, f.unnamed = fmt.Sprintf("Group %d", index+1), true
 	}
 	f.label += fmt.Sprintf(" %q", f.name)
+	if group.MinReadySeconds != nil {
+		f.steady = new(time.Duration(*group.MinReadySeconds) * time.Second)
+	}
 	var err error
 	if f.wait, err = group.WaitDuration.Parse(); err != nil {
 		return f, fmt.Errorf("read waitDuration of group %s: %w", f.label, err)
@@ -162,7 +166,11 @@ func (g groupFacts) asks() string {
 	for _, key := range slices.Sorted(maps.Keys(g.nodeSelector)) {
 		nodes = append(nodes, key+"="+string(g.nodeSelector[key]))
 	}
+	steady := ""
+	if g.steady != nil {
+		steady = g.steady.String()
+	}
 	return strings.Join([]string{
-		members, string(reached), g.enough.text, strings.Join(nodes, ","), strconv.Itoa(g.atLeast), g.home.String(),
+		members, steady, string(reached), g.enough.text, strings.Join(nodes, ","), strconv.Itoa(g.atLeast), g.home.String(),
 	}, ";")
 }

@@ -2,6 +2,7 @@ package ordercheck
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 )
@@ -13,6 +14,8 @@ const DefaultSchedulerName = "podsequence-scheduler"
 type JudgeOptions struct {
 	// SchedulerNames are the profiles of our schedulers: their pods are governed. Defaults to DefaultSchedulerName.
 	SchedulerNames []string
+	// UnprobedReady is how long pods without a readiness probe must be ready before they count, as both programs are told.
+	UnprobedReady time.Duration
 	// Namespace limits the verdict to the pods of one namespace. Empty means all.
 	Namespace string
 }
@@ -53,7 +56,7 @@ func newJudge(history History, options JudgeOptions) *judge {
 		schedulers = []string{DefaultSchedulerName}
 	}
 	return &judge{
-		rules:         &rules{schedulers: sets.New(schedulers...), stops: history.stops, lags: history.lags},
+		rules:         &rules{schedulers: sets.New(schedulers...), stops: history.stops, lags: history.lags, unprobedReady: options.UnprobedReady},
 		namespace:     options.Namespace,
 		interest:      history.interestIn(options.Namespace),
 		world:         newWorld(),
@@ -160,8 +163,8 @@ func (j *judge) replay(e event) {
 		j.follow(e, func(v *version) { v.followWorkload(was, j.world, e) })
 	case e.node != nil:
 		was := j.world.nodes[e.node.node.Name]
-		j.world.putNode(e.node, e.deleted)
-		j.follow(e, func(v *version) { v.followNode(was, j.world, e) })
+		turned := j.world.putNode(e.node, e.deleted)
+		j.follow(e, func(v *version) { v.followNode(was, turned, j.world, e) })
 	case e.home != nil:
 		j.consult(e)
 	case e.definition != nil:

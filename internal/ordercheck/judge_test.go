@@ -85,6 +85,11 @@ func TestJudgeFindsPodsBoundTooEarly(t *testing.T) {
 				create("migrate"), create("app"), edit("migrate", succeeded), bind("app")},
 			wantBindings: 1,
 		},
+		"a pod that its kubelet ended has not succeeded": {
+			steps: []step{order("jobs", named("migrate"), named("app")),
+				create("migrate"), create("app"), edit("migrate", endedByKubelet), bind("app")},
+			wantEarly: []string{"shop/app"}, wantBindings: 1,
+		},
 		"names are whole names": {
 			steps: []step{order("prefix", named("db"), named("app")),
 				create("db-0", isNow(corev1.ConditionTrue)), create("app"), bind("app")},

@@ -17,6 +17,7 @@ type nodeFacts struct {
 	stamp time.Time
 	// node has only what decides whether a DaemonSet should run there.
 	node *corev1.Node
+	heard
 }
 
 func factsOfNode(node *corev1.Node) facts {
@@ -28,6 +29,7 @@ func factsOfNode(node *corev1.Node) facts {
 			},
 			Spec: corev1.NodeSpec{Taints: node.Spec.Taints},
 		},
+		heard: heardFrom(node),
 	}
 }
 
@@ -44,7 +46,7 @@ func (f *nodeFacts) inside(selector map[string]v1alpha1.LabelValue) bool {
 
 // has reports whether a pod has reached on this node what a group requires. What a pod reached before the node was made, on
 // another of its name, says nothing of this one.
-func (f *nodeFacts) has(p *podFacts, reached v1alpha1.RequiredStatus) bool {
+func (f *nodeFacts) has(p *pod, reached v1alpha1.RequiredStatus) bool {
 	made := f.node.CreationTimestamp.Time
 	onAnother := p.createdAt.Before(made) && p.readyAt.Before(made) && !p.readyAt.IsZero()
 	return p.has(reached) && !onAnother
@@ -52,7 +54,7 @@ func (f *nodeFacts) has(p *podFacts, reached v1alpha1.RequiredStatus) bool {
 
 func (f *nodeFacts) says(other facts) bool {
 	o, ok := other.(*nodeFacts)
-	return ok && f.node.UID == o.node.UID && maps.Equal(f.node.Labels, o.node.Labels) &&
+	return ok && f.same(o.heard) && f.node.UID == o.node.UID && maps.Equal(f.node.Labels, o.node.Labels) &&
 		reflect.DeepEqual(f.node.Spec.Taints, o.node.Spec.Taints)
 }
 

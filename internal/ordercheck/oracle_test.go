@@ -123,6 +123,10 @@ func randomSteps(random *rand.Rand) []step {
 		if random.IntN(2) == 0 {
 			owned = of([]string{letter + "-set-0", letter + "-set-1", letter, "unknown"}[random.IntN(4)])
 		}
+		kept := func(*corev1.Pod) {}
+		if random.IntN(10) == 0 {
+			kept = static
+		}
 		roll, replicas := random.IntN(17), int32(random.IntN(3))
 		relabelled := relabel()
 		steps = append(steps, inside(space, func(s *story) {
@@ -143,7 +147,7 @@ func randomSteps(random *rand.Rand) []step {
 			case roll == 11:
 				ownReplicaSet(fmt.Sprintf("%s-set-%d", letter, replicas%2), []string{"a", "b"}[replicas%2], replicas)(s)
 			case !exists:
-				create(name, gated, label, names, owned, ours)(s)
+				create(name, gated, label, names, owned, ours, kept)(s)
 			case roll < 2:
 				bind(name)(s)
 			case roll < 6:
@@ -221,7 +225,7 @@ func readAloud(history History) (violations []string, asked int) {
 			}
 			for _, s := range sequences {
 				group := w.groupOf(s, e.pod)
-				if !bound || group < 0 || s.dryRun {
+				if !bound || group < 0 || s.dryRun || e.pod.static {
 					continue
 				}
 				asked++
@@ -381,7 +385,7 @@ func (w aloud) satisfied(s *sequenceFacts, group int) bool {
 	}
 	for _, p := range w.pods {
 		set := w.workloads[p.owner.uid]
-		if w.groupOf(s, p) != group || p.terminating || set != nil && homeOf(set) == group || p.owner.uid != "" && p.failed {
+		if w.groupOf(s, p) != group || p.terminating || set != nil && homeOf(set) == group || p.owner.uid != "" && p.failed && !p.static {
 			continue
 		}
 		things, asked, allHave = things+1, asked+1, allHave && up(p)

@@ -30,6 +30,9 @@ type podFacts struct {
 	boundAt       time.Time // when it was bound, in whole seconds; zero if it does not say
 	owner         owner
 	terminating   bool
+	probed        bool // some container, sidecars aside, has a readiness probe
+	// static reports that kubelet runs it from a file: the Node that owns it does not replace it.
+	static bool
 	// proof says which sequences released the pod, in which groups. Only the start of the watch believes it.
 	proof []string
 }
@@ -61,7 +64,14 @@ func factsOfPod(pod *corev1.Pod) facts {
 		failed:         pod.Status.Phase == corev1.PodFailed,
 		owner:          controllerOf(pod),
 		terminating:    pod.DeletionTimestamp != nil,
+		static:         isStatic(pod),
 		proof:          proofOn(pod),
+	}
+	if f.succeeded && isDisrupted(pod, corev1.PodReasonTerminationByKubelet) {
+		f.succeeded, f.failed = false, true
+	}
+	for i := range pod.Spec.Containers {
+		f.probed = f.probed || pod.Spec.Containers[i].ReadinessProbe != nil
 	}
 	for _, gate := range pod.Spec.SchedulingGates {
 		f.gates = append(f.gates, gate.Name)
@@ -87,6 +97,23 @@ func factsOfPod(pod *corev1.Pod) facts {
 	return f
 }
 
+// isStatic reports whether kubelet shows with the pod what it runs from a file.
+func isStatic(pod *corev1.Pod) bool {
+	_, marked := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return marked && pod.Spec.NodeName != ""
+}
+
+// isDisrupted reports whether the pod was ended for a reason. A kubelet that evicts a pod leaves it in phase Succeeded if its
+// containers exit 0, but nothing that it was to do is done.
+func isDisrupted(pod *corev1.Pod, reason string) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return c.Reason == reason
+		}
+	}
+	return false
+}
+
 // lastFinish is when the last container of a pod ended.
 func lastFinish(pod *corev1.Pod) time.Time {
 	var last time.Time
@@ -104,6 +131,11 @@ func (f *podFacts) has(reached v1alpha1.RequiredStatus) bool {
 		return f.succeeded
 	}
 	return f.ready
+}
+
+// has reports the same of the pod as of now: what was ready before its node booted is not.
+func (p *pod) has(reached v1alpha1.RequiredStatus) bool {
+	return p.podFacts.has(reached) && !p.fromBefore
 }
 
 func (f *podFacts) says(other facts) bool {

@@ -20,6 +20,8 @@ const defaultFenceTimeout = 30 * time.Second
 type Options struct {
 	// SchedulerNames are the profiles of our schedulers: their pods are governed. Defaults to DefaultSchedulerName.
 	SchedulerNames []string
+	// UnprobedReady is how long pods without a readiness probe must be ready before they count, as both programs are told.
+	UnprobedReady time.Duration
 	// FenceTimeout is how long a verdict waits for the record to catch up, 30 s unless set.
 	FenceTimeout time.Duration
 }
@@ -76,7 +78,9 @@ func (r *Referee) Verdict(ctx context.Context) Verdict {
 
 // VerdictFor judges the pods of one namespace up to now.
 func (r *Referee) VerdictFor(ctx context.Context, namespace string) Verdict {
-	return Judge(r.History(ctx), JudgeOptions{SchedulerNames: r.options.SchedulerNames, Namespace: namespace})
+	return Judge(r.History(ctx), JudgeOptions{
+		SchedulerNames: r.options.SchedulerNames, UnprobedReady: r.options.UnprobedReady, Namespace: namespace,
+	})
 }
 
 // History returns all that happened up to now. If the record cannot be brought up to now, the history says so and ends

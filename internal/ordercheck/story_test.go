@@ -164,7 +164,23 @@ func setCondition(p *corev1.Pod, kind corev1.PodConditionType, status corev1.Con
 
 func succeeded(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
 
+// endedByKubelet is what a pod looks like that was evicted and whose programs exited 0.
+func endedByKubelet(p *corev1.Pod) {
+	succeeded(p)
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonTerminationByKubelet,
+	})
+}
+
 func failed(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }
+
+// static makes it the mirror of a pod that kubelet runs from a file.
+func static(p *corev1.Pod) {
+	onNode(p)
+	p.Spec.SchedulingGates = nil
+	p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
+	p.OwnerReferences = []metav1.OwnerReference{controlledBy("v1", "Node", "uid-of-node-1")}
+}
 
 func inNamespace(namespace string) podEdit { return func(p *corev1.Pod) { p.Namespace = namespace } }
 

@@ -53,6 +53,8 @@ type rules struct {
 	schedulers sets.Set[string]
 	stops      []Stop
 	lags       []Lag
+	// unprobedReady is how long pods without a readiness probe must be ready before they count.
+	unprobedReady time.Duration
 }
 
 // windowBefore is from when on what was so may have made a scheduler do what happened at a time. One that was stopped does
@@ -256,10 +258,11 @@ func (v *version) groupOf(p *podFacts) (int, bool) {
 	return v.sequenceFacts.groupOf(p, v.groupsIn(p.Namespace))
 }
 
-// governs reports whether somebody could have held the pod: our scheduler, or the gate while the sequence was in force.
+// governs reports whether somebody could have held the pod: our scheduler, or the gate while the sequence was in force. Nobody can hold
+// a static pod.
 func (v *version) governs(p *pod) bool {
 	_, lifted := p.lifted[v.uid]
-	return v.rules.schedulers.Has(p.schedulerName) || lifted
+	return !p.static && (v.rules.schedulers.Has(p.schedulerName) || lifted)
 }
 
 // domainOf is nil for a pod on a node that was never known.

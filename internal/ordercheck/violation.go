@@ -90,6 +90,9 @@ func (v *version) violation(group int, b binding, w *world) Violation {
 		out.charge = fmt.Sprintf("and the wait of group %s was not over", label)
 		out.Reason = fmt.Sprintf("ready since %s, to wait for %s from the next full second",
 			d.groups[awaited].since.Format("15:04:05"), v.groups[awaited].wait)
+	case d != nil && !d.groups[awaited].ripeAt.IsZero():
+		out.charge = fmt.Sprintf("and group %s had not been ready for long enough", label)
+		out.Reason = fmt.Sprintf("its pods count as ready from %s", d.groups[awaited].ripeAt.Format("15:04:05"))
 	case v.perNode:
 		out.charge = fmt.Sprintf("and group %s had not been ready on that node", label)
 		out.Reason = strings.Join(cut(v.lacksOn(out.Node, awaited, w)), ", ")
@@ -170,6 +173,8 @@ func (w *world) whyNot(key types.NamespacedName, reached v1alpha1.RequiredStatus
 		return ""
 	case reached == v1alpha1.RequireComplete:
 		return "had not succeeded"
+	case p.fromBefore:
+		return "was last ready before its node booted"
 	case w.wasReady.Has(key):
 		return "was no longer ready"
 	}

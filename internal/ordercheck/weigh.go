@@ -104,17 +104,17 @@ func (v *version) weigh(g int, w *world) outcome {
 			// One that is not wanted, or of a Job that a newer one superseded, does not count at all.
 			if s := demands[owner.workload.uid]; s != nil && done && s.wants(p.podFacts) {
 				s.ready++
-				s.times.add(p.readySeen, 1)
+				s.times.add(v.rules.countsFrom(p, &v.groups[g]), 1)
 			}
 			continue
 		}
-		if owner.controlled && p.failed {
+		if owner.controlled && p.failed && !p.static {
 			continue // it is replaced
 		}
 		singles++
 		if done {
 			ready++
-			times.add(p.readySeen, 1)
+			times.add(v.rules.countsFrom(p, &v.groups[g]), 1)
 		} else if all {
 			return out
 		}
@@ -145,7 +145,7 @@ func (v *version) weigh(g int, w *world) outcome {
 	default:
 		out.satisfied = ready >= enough
 	}
-	if out.satisfied && v.timed {
+	if out.satisfied && (v.timed || v.rules.mayWait(&group)) {
 		out.since = kth(times, enough)
 	}
 	return out
@@ -159,7 +159,7 @@ func (v *version) weighNames(g int, w *world) outcome {
 	for _, name := range group.names {
 		if p := w.get(group.home.names[0], name); p != nil && !p.terminating && p.has(group.reached) && !isOurs(p.Namespace, p.labels) {
 			out.count.ready++
-			times.add(p.readySeen, 1)
+			times.add(v.rules.countsFrom(p, &v.groups[g]), 1)
 		}
 	}
 	enough := group.enough.of(len(group.names))

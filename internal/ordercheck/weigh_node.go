@@ -24,13 +24,13 @@ func (v *version) weighOn(node string, g int, w *world) outcome {
 	var out outcome
 	var times turns
 	for p := range v.membersOn(node, g, w) {
-		if p.failed && p.owner.uid != "" {
+		if p.failed && p.owner.uid != "" && !p.static {
 			continue
 		}
 		out.count.of++
-		if facts.has(p.podFacts, group.reached) {
+		if facts.has(p, group.reached) {
 			out.count.ready++
-			times.add(p.readySeen, 1)
+			times.add(v.rules.countsFrom(p, &group), 1)
 		}
 	}
 	members, missing := out.count.of, len(v.missingOn(facts, g, w))
@@ -121,7 +121,7 @@ func (v *version) lacksOn(node string, g int, w *world) []string {
 	for p := range v.membersOn(node, g, w) {
 		members++
 		switch {
-		case facts.has(p.podFacts, v.groups[g].reached):
+		case facts.has(p, v.groups[g].reached):
 		case p.has(v.groups[g].reached):
 			lacks = append(lacks, v.callPod(p.NamespacedName)+" had not been ready since the node was made")
 		default:

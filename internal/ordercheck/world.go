@@ -17,6 +17,7 @@ type world struct {
 	requirements
 	byNamespace map[string]*namespace
 	nodes       map[string]*nodeFacts
+	boots       map[string]boot                // by node
 	allows      map[string]string              // by namespace, whose sequences it lets hold its pods
 	uids        map[string]types.UID           // of the namespaces that there are
 	labels      map[string]labels.Set          // by namespace
@@ -51,6 +52,7 @@ type pod struct {
 	readySeen time.Time // the earliest that it can have turned ready; zero when it is not
 	// unreadySeen is when it was last seen not to be ready, at the earliest.
 	unreadySeen time.Time
+	fromBefore  bool // what makes it ready is from before the present boot of its node
 	// labelledSince is since when it has had its labels, namesSince since when that which names a PodSequence.
 	labelledSince, namesSince moment
 	// releasedLacking is what it lacked when it lost our gates.
@@ -71,6 +73,7 @@ func newWorld() *world {
 		requirements: newRequirements(),
 		byNamespace:  map[string]*namespace{},
 		nodes:        map[string]*nodeFacts{},
+		boots:        map[string]boot{},
 		allows:       map[string]string{},
 		uids:         map[string]types.UID{},
 		labels:       map[string]labels.Set{},
@@ -131,6 +134,7 @@ func (w *world) put(e event) (p *pod, bound bool) {
 	}
 	p.noteLabels(f, e)
 	p.podFacts = f
+	p.fromBefore = w.isFromBefore(p)
 	if len(f.gates) > 0 {
 		p.ungated = never
 	} else {
@@ -199,12 +203,16 @@ func (w *world) putWorkload(f *workloadFacts, deleted bool) {
 	}
 }
 
-func (w *world) putNode(f *nodeFacts, deleted bool) {
+// putNode brings a node up to date, and returns the pods on it that count as ready and did not, or the other way round.
+func (w *world) putNode(f *nodeFacts, deleted bool) []*pod {
 	if deleted {
 		delete(w.nodes, f.node.Name)
-		return
+		delete(w.boots, f.node.Name)
+		return w.reviewReady(f.node.Name)
 	}
+	was := w.nodes[f.node.Name]
 	w.nodes[f.node.Name] = f
+	return w.noteBoot(was, f)
 }
 
 // noteLabels notes since when the pod has the labels that it has now. Those that the API server gives it with its node, such as the
