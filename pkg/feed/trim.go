@@ -1,6 +1,8 @@
 package feed
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,13 +46,28 @@ func trimSequence(stored *unstructured.Unstructured) {
 	}
 }
 
-// trimContainers returns one container that requests what the whole pod does; none if it requests nothing.
+// crashing stands for whatever says that a container is restarted again and again.
+var crashing = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}
+
+// probe stands for all readiness probes.
+var probe = &corev1.Probe{}
+
+// trimContainers returns one container that requests what the whole pod does, if the pod has no node, and that has a readiness probe if
+// one of the pod's has; none if there would be nothing in it.
 func trimContainers(pod *corev1.Pod) []corev1.Container {
-	requests := sequence.RequestsOf(pod)
-	if len(requests) == 0 {
+	trimmed, says := corev1.Container{}, false
+	if slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.ReadinessProbe != nil }) {
+		trimmed.ReadinessProbe, says = probe, true
+	}
+	if pod.Spec.NodeName == "" {
+		if requests := sequence.RequestsOf(pod); len(requests) > 0 {
+			trimmed.Resources.Requests, says = requests.List(), true
+		}
+	}
+	if !says {
 		return nil
 	}
-	return []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests.List()}}}
+	return []corev1.Container{trimmed}
 }
 
 // trimPod keeps of a pod what the engine looks at. While a list comes in many pods are in memory at once, those that
@@ -64,21 +81,23 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{
 			NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName,
-			SchedulingGates: pod.Spec.SchedulingGates, SchedulingGroup: pod.Spec.SchedulingGroup,
+			SchedulingGates: pod.Spec.SchedulingGates, SchedulingGroup: pod.Spec.SchedulingGroup, Containers: trimContainers(pod),
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
 	}
-	if proof, proven := pod.Annotations[v1alpha1.ReleasedAnnotation]; proven {
-		trimmed.Annotations = map[string]string{v1alpha1.ReleasedAnnotation: proof}
+	for _, annotation := range []string{v1alpha1.ReleasedAnnotation, corev1.MirrorPodAnnotationKey} {
+		if value, given := pod.Annotations[annotation]; given {
+			metav1.SetMetaDataAnnotation(&trimmed.ObjectMeta, annotation, value)
+		}
 	}
 	if pod.Spec.NodeName == "" {
 		trimmed.Spec.NodeSelector, trimmed.Spec.Affinity, trimmed.Spec.Tolerations =
 			pod.Spec.NodeSelector, pod.Spec.Affinity, pod.Spec.Tolerations
 		trimmed.Status.NominatedNodeName = pod.Status.NominatedNodeName
-		trimmed.Spec.Priority, trimmed.Spec.Containers = pod.Spec.Priority, trimContainers(pod)
+		trimmed.Spec.Priority = pod.Spec.Priority
 	}
 	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady || c.Type == corev1.PodScheduled || c.Type == corev1.DisruptionTarget {
 			trimmed.Status.Conditions = append(trimmed.Status.Conditions,
 				corev1.PodCondition{
 					Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime, LastProbeTime: c.LastProbeTime,
@@ -86,10 +105,15 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		}
 	}
 	for i := range pod.Status.ContainerStatuses {
+		status, says := corev1.ContainerStatus{}, false
 		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil {
-			trimmed.Status.ContainerStatuses = append(trimmed.Status.ContainerStatuses, corev1.ContainerStatus{
-				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: t.FinishedAt}},
-			})
+			status.State.Terminated, says = &corev1.ContainerStateTerminated{FinishedAt: t.FinishedAt}, true
+		}
+		if sequence.IsCrashing(pod.Status.ContainerStatuses[i]) {
+			status.State.Waiting, says = crashing, true
+		}
+		if says {
+			trimmed.Status.ContainerStatuses = append(trimmed.Status.ContainerStatuses, status)
 		}
 	}
 	return trimmed

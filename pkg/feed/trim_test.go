@@ -75,11 +75,17 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 	assert.Equal(t, pod, trimPod(whole))
 
 	whole.Spec.NodeName = "n"
+	whole.Annotations[corev1.MirrorPodAnnotationKey] = "hash"
 	bound := trimPod(whole)
+	assert.Equal(t, map[string]string{corev1.MirrorPodAnnotationKey: "hash"}, bound.Annotations)
 	assert.Equal(t, "n", bound.Spec.NodeName)
 	assert.Nil(t, bound.Spec.Affinity, "its place is no question any more")
 	assert.Empty(t, bound.Status.NominatedNodeName)
 	assert.Nil(t, bound.Spec.Containers)
+
+	whole.Spec.Containers[1].ReadinessProbe = &corev1.Probe{PeriodSeconds: 7}
+	bound = trimPod(whole)
+	assert.Equal(t, []corev1.Container{{ReadinessProbe: &corev1.Probe{}}}, bound.Spec.Containers)
 
 	var store cache.ReflectorStore = (&Feed{}).pods()
 	trimmed, err := store.(cache.TransformingStore).Transformer()(whole)

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,6 +64,7 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 		config: sequence.Config{
 			SchedulerNames: []string{"podsequence-scheduler"}, GatePrefixes: []string{"podsequence.example.com/"},
 			InstallationNamespace: installation.DefaultNamespace,
+			UnprobedReady:         sequence.DefaultUnprobedReadySeconds * time.Second,
 		},
 		style: text.StyleFor(streams.Out),
 	}
@@ -95,6 +98,8 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 	flags.StringSliceVar(&t.config.GatePrefixes, "gate-prefixes", t.config.GatePrefixes, "`prefixes` of the gates that may be lifted; give what the controller has in its flag of this name")
 	flags.StringVar(&t.config.InstallationNamespace, "installation-namespace", t.config.InstallationNamespace,
 		"`namespace` where PodSequence itself runs")
+	flags.Var((*secondsValue)(&t.config.UnprobedReady), "unprobed-ready-seconds",
+		"how many `seconds` a pod without a readiness probe must be Ready before it counts; give what the controller has in its flag of this name")
 	command.AddCommand(t.newCheck(), t.newGet(), t.newWhy(), t.newTree(), t.newTimeline(), t.newLint())
 	command.AddCommand(t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip(), t.newRelease(), t.newVersion())
 	return command
@@ -294,3 +299,22 @@ func splitArgument(argument string) (kind, name string) {
 	}
 	return kind, name
 }
+
+// secondsValue is a flag that takes whole seconds, as those of the controller do.
+type secondsValue time.Duration
+
+// Set reads the value.
+func (v *secondsValue) Set(value string) error {
+	seconds, err := strconv.ParseUint(value, 10, 16)
+	if err != nil || seconds > sequence.MaxUnprobedReadySeconds {
+		return fmt.Errorf("must be a number from 0 to %d", sequence.MaxUnprobedReadySeconds)
+	}
+	*v = secondsValue(seconds) * secondsValue(time.Second)
+	return nil
+}
+
+// String returns the value.
+func (v *secondsValue) String() string { return strconv.Itoa(int(time.Duration(*v) / time.Second)) }
+
+// Type names what the flag takes.
+func (v *secondsValue) Type() string { return "int32" }

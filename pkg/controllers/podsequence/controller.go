@@ -46,6 +46,8 @@ type Options struct {
 	GatePrefixes []string
 	// InstallationNamespace is where PodSequence itself runs.
 	InstallationNamespace string
+	// UnprobedReadySeconds is how long a pod without a readiness probe must have been Ready before it counts as ready.
+	UnprobedReadySeconds int32
 	// ReleaseGates has the gates of all other schedulers' pods lifted here.
 	ReleaseGates bool
 	// ExplainWaits writes into those pods what they wait for, and an event after ten seconds. It does nothing without ReleaseGates.
@@ -69,6 +71,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 		GatePrefixes:          options.GatePrefixes,
 		InstallationNamespace: options.InstallationNamespace,
 		ClusterScopeOnly:      options.clusterScopeOnly(),
+		UnprobedReady:         time.Duration(options.UnprobedReadySeconds) * time.Second,
 	})
 	d := &dispatcher{ours: sets.New(options.SchedulerNames...)}
 	if options.HoldsChanged != nil {

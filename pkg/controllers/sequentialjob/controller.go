@@ -50,8 +50,12 @@ func Add(mgr manager.Manager, shared *statusbudget.Shared) error {
 	if err != nil {
 		return fmt.Errorf("make cache of SequentialJobs: %w", err)
 	}
+	pods, err := newPodCache(mgr)
+	if err != nil {
+		return err
+	}
 	r := &reconciler{
-		cache: objects.Beside(mgr.GetCache()), live: mgr.GetAPIReader(), writer: mgr.GetClient(),
+		cache: objects.Beside(mgr.GetCache()), pods: pods, notes: newNotes(), live: mgr.GetAPIReader(), writer: mgr.GetClient(),
 		recorder: mgr.GetEventRecorder(reporter), clock: clock.RealClock{}, written: newWritten(),
 		attempts: statusbudget.New(clock.RealClock{}, shared, attemptsPerNamespace*attemptCost),
 	}
@@ -61,6 +65,7 @@ func Add(mgr manager.Manager, shared *statusbudget.Shared) error {
 		WatchesRawSource(objects.Source(&handler.EnqueueRequestForObject{})).
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(r.concernedBy)).
 		Watches(&batchv1.Job{}, handler.Funcs{DeleteFunc: r.jobIsGone}).
+		WatchesRawSource(pods.changes(r.concernedByPod)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			NewQueue:                newQueue,

@@ -18,7 +18,11 @@ type world struct {
 	jobs map[int32]*batchv1.Job
 	// obstacle is why the Job of the step it is at could not be created; nil if nobody tried, or it was.
 	obstacle *obstacle
-	now      time.Time
+	// heard is what the pods of the step it is at say that keeps them from their work, as status may say it now, and heardLast what
+	// they said last; empty for nothing. hearAgain is when status may say what they said last; zero if it does.
+	heard, heardLast string
+	hearAgain        time.Time
+	now              time.Time
 }
 
 // obstacle is why a Job could not be created.
@@ -221,7 +225,7 @@ func stepFailure(w world, p progress) *failure {
 		return &failure{
 			reason:  v1alpha1.ReasonJobFailed,
 			cause:   c.Reason,
-			message: fmt.Sprintf("%s: Job %s failed: %s: %s", p.step(), p.job.Name, c.Reason, c.Message),
+			message: fmt.Sprintf("%s: Job %s failed: %s: %s", p.step(), p.job.Name, c.Reason, c.Message) + w.lastWord(),
 		}
 	}
 	switch {
@@ -246,5 +250,14 @@ func deadlineExceeded(w world, p progress) failure {
 	if seconds := w.object.Spec.ActiveDeadlineSeconds; seconds != nil {
 		f.message = fmt.Sprintf("not completed within %d seconds, %s", *seconds, f.message)
 	}
+	f.message += w.lastWord()
 	return f
+}
+
+// lastWord continues a message with what the pods of the step said last.
+func (w world) lastWord() string {
+	if w.heardLast == "" {
+		return ""
+	}
+	return "; " + w.heardLast
 }

@@ -37,6 +37,8 @@ var (
 // reconciler runs SequentialJobs.
 type reconciler struct {
 	cache    client.Reader
+	pods     client.Reader // those of steps, see stripPod
+	notes    *notes
 	live     client.Reader // asks the API server itself
 	writer   client.Client
 	recorder events.EventRecorder
@@ -57,12 +59,17 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.written.forget(request.NamespacedName)
 		r.refusals.done(request.NamespacedName)
 		r.attempts.Forget(request.NamespacedName)
+		r.notes.forget(request.NamespacedName)
 		forgetCounted(request.NamespacedName)
 		return reconcile.Result{}, nil
 	case r.written.isOlder(w.object):
 		return reconcile.Result{}, nil // the watch brings what was written
 	}
+	r.listen(ctx, &w)
 	d, err := r.decideAndApply(ctx, w)
+	if !w.hearAgain.IsZero() && (d.wake.IsZero() || w.hearAgain.Before(d.wake)) {
+		d.wake = w.hearAgain
+	}
 	if later := (*postponed)(nil); errors.As(err, &later) {
 		return reconcile.Result{RequeueAfter: later.wait}, nil
 	}

@@ -71,7 +71,7 @@ func newQuota(t *testing.T, namespaces map[string]int) *quota {
 		},
 	}).Build()
 	q.reconciler = &reconciler{
-		cache: q.client, live: q.client, writer: q.client, recorder: &events.FakeRecorder{}, clock: q.clock, written: newWritten(),
+		cache: q.client, pods: q.client, notes: newNotes(), live: q.client, writer: q.client, recorder: &events.FakeRecorder{}, clock: q.clock, written: newWritten(),
 		refusals: newRefusals(q.clock, q.wake), attempts: statusbudget.New(q.clock, nil, 1_000_000),
 	}
 	return q

@@ -124,6 +124,9 @@ func running(w world, p progress) v1alpha1.SequentialJobStatus {
 	s.Phase = v1alpha1.PhaseRunning
 	s.startClock(w, p)
 	s.Message = fmt.Sprintf("%s runs in Job %s", p.step(), jobName(w.object.Name, p.current))
+	if w.heard != "" {
+		s.Message += "; " + w.heard
+	}
 	if problem := validatePodFailurePolicy(&w.object.Spec); problem != "" && p.current+1 < p.steps {
 		s.Message += "; the next step cannot be run: spec.podFailurePolicy" + problem
 	}

@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
 	"example.com/podsequence/pkg/podseqctl/text"
+	"example.com/podsequence/pkg/podtrouble"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -31,7 +33,7 @@ const maxListed = 10
 
 // Pod explains a pod.
 func (e *Explainer) Pod(pod *corev1.Pod) Reason {
-	r, expand := e.pod(pod, v1alpha1.RequireReady)
+	r, expand := e.pod(pod, v1alpha1.PodGroup{})
 	r.Because = append(expand(), e.outOfOrder(pod)...)
 	return r
 }
@@ -40,8 +42,16 @@ func (e *Explainer) Pod(pod *corev1.Pod) Reason {
 func (e *Explainer) Workload(kind sequence.WorkloadKind, object metav1.Object) Reason {
 	pods := e.Owned(object)
 	r := e.Owner(string(kind), object.GetNamespace(), object.GetName(), pods)
-	if own := e.ownReasons(kind, object, len(pods)); len(own) > 0 {
+	present, _ := splitReplaced(pods)
+	if own := e.ownReasons(kind, object, len(present)); len(own) > 0 {
 		r.State, r.Because = Held, append(own, r.Because...)
+	}
+	if job, ok := object.(*batchv1.Job); ok {
+		if c := jobFailed(job); c != nil {
+			_, replaced := splitReplaced(pods)
+			r.State, r.Message = Stuck, fmt.Sprintf("failed (%s)%s; delete it and create it again", c.Reason, podtrouble.Colon(c.Message))
+			r.Because = e.replaced(replaced)
+		}
 	}
 	return r
 }
@@ -50,13 +60,14 @@ func (e *Explainer) Workload(kind sequence.WorkloadKind, object metav1.Object) R
 func (e *Explainer) Owner(kind, namespace, name string, pods []*corev1.Pod) Reason {
 	r := Reason{Subject: kind + " " + e.short(namespace, name), State: Done}
 	var waiting []*corev1.Pod
+	pods, replaced := splitReplaced(pods)
 	for _, pod := range pods {
-		if !isReady(pod) && pod.Status.Phase != corev1.PodSucceeded && pod.DeletionTimestamp == nil {
+		if !isReady(pod) && !sequence.HasSucceeded(pod) && pod.DeletionTimestamp == nil {
 			waiting = append(waiting, pod)
 		}
 	}
 	if r.Message = fmt.Sprintf("%d of %d pods wait", len(waiting), len(pods)); len(waiting) > 0 {
-		r.State, r.Because = Held, e.pods(waiting, v1alpha1.RequireReady)
+		r.State, r.Because = Held, append(e.pods(waiting, v1alpha1.PodGroup{}), e.replaced(replaced)...)
 	}
 	return r
 }
@@ -150,7 +161,7 @@ func (e *Explainer) below(key, what string, explain func() Reason) Reason {
 }
 
 // pods explains pods. Those that wait for the same are told of together.
-func (e *Explainer) pods(pods []*corev1.Pod, required v1alpha1.RequiredStatus) []Reason {
+func (e *Explainer) pods(pods []*corev1.Pod, group v1alpha1.PodGroup) []Reason {
 	type alike struct {
 		names  []string
 		reason Reason
@@ -159,7 +170,7 @@ func (e *Explainer) pods(pods []*corev1.Pod, required v1alpha1.RequiredStatus) [
 	var all []*alike
 	byMessage := map[string]*alike{}
 	for _, pod := range pods {
-		r, expand := e.pod(pod, required)
+		r, expand := e.pod(pod, group)
 		key := string(r.State) + r.Message
 		if byMessage[key] == nil {
 			byMessage[key] = &alike{reason: r, expand: expand}

@@ -59,10 +59,10 @@ func (e *Explainer) members(s *snapshot.Sequence, i int, members, ready []string
 	var reasons []Reason
 	for _, part := range parts {
 		if part.Short || part.Unobserved || part.Failure != "" {
-			reasons = append(reasons, e.part(part, byOwner[ownerKey(part)], spec.RequiredStatus))
+			reasons = append(reasons, e.part(part, byOwner[ownerKey(part)], spec.PodGroup))
 		}
 	}
-	reasons = append(reasons, e.pods(others, spec.RequiredStatus)...)
+	reasons = append(reasons, e.pods(others, spec.PodGroup)...)
 	return append(reasons, e.missing(s, i)...)
 }
 
@@ -82,7 +82,8 @@ func (e *Explainer) missing(s *snapshot.Sequence, i int) []Reason {
 		for _, set := range e.Snapshot.Workloads[sequence.KindStatefulSet] {
 			if set.GetNamespace() == namespace && isMemberOf(name, set.GetName()) {
 				r.State, r.Message = Waiting, fmt.Sprintf("does not exist yet; StatefulSet %s should create it", set.GetName())
-				r.Because = e.ownReasons(sequence.KindStatefulSet, set, len(e.Owned(set)))
+				present, _ := splitReplaced(e.Owned(set))
+				r.Because = e.ownReasons(sequence.KindStatefulSet, set, len(present))
 			}
 		}
 		reasons = append(reasons, r)
@@ -91,12 +92,12 @@ func (e *Explainer) missing(s *snapshot.Sequence, i int) []Reason {
 }
 
 // part explains a workload that lacks pods.
-func (e *Explainer) part(part sequence.WorkloadPart, pods []*corev1.Pod, required v1alpha1.RequiredStatus) Reason {
+func (e *Explainer) part(part sequence.WorkloadPart, pods []*corev1.Pod, group v1alpha1.PodGroup) Reason {
 	r := Reason{
 		Subject: fmt.Sprintf("%s %s", part.Kind, e.short(part.Namespace, part.Name)), State: Held,
 		Message: fmt.Sprintf("%d of %d pods ready", part.Ready, part.Expected),
 	}
-	if required == v1alpha1.RequireComplete {
+	if group.RequiredStatus == v1alpha1.RequireComplete {
 		r.Message = fmt.Sprintf("%d of %d pods complete", part.Ready, part.Expected)
 	}
 	if part.Failure != "" {
@@ -109,7 +110,11 @@ func (e *Explainer) part(part sequence.WorkloadPart, pods []*corev1.Pod, require
 	if object := e.Snapshot.Workload(part.Kind, part.Namespace, part.Name); object != nil {
 		r.Because = append(r.Because, e.ownReasons(part.Kind, object, part.Ready+len(pods))...)
 	}
-	r.Because = append(r.Because, e.pods(pods, required)...)
+	r.Because = append(r.Because, e.pods(pods, group)...)
+	if object := e.Snapshot.Workload(part.Kind, part.Namespace, part.Name); object != nil && part.Short {
+		_, replaced := splitReplaced(e.Owned(object))
+		r.Because = append(r.Because, e.replaced(replaced)...)
+	}
 	return r
 }
 

@@ -200,7 +200,7 @@ func (e *Explainer) gangs(pod *corev1.Pod) []Reason {
 			r.State = Stuck
 		}
 		e.path = append(e.path, key)
-		r.Because = slices.DeleteFunc(e.pods(unbound, v1alpha1.RequireReady), func(member Reason) bool { return member.State != Held })
+		r.Because = slices.DeleteFunc(e.pods(unbound, v1alpha1.PodGroup{}), func(member Reason) bool { return member.State != Held })
 		e.path = e.path[:len(e.path)-1]
 		if r.State == Waiting && len(r.Because) > 0 {
 			r.State = Held

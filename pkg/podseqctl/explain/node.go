@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/pkg/podseqctl/snapshot"
+	"example.com/podsequence/pkg/podtrouble"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -28,6 +29,9 @@ func (e *Explainer) nodes(s *snapshot.Sequence, before int, concerns func(node s
 		r := Reason{Subject: "node " + node.Name, State: Held, Message: fmt.Sprintf("waits for %s: %s", s.Where(node.Current), g.Progress)}
 		if g.Failure != nil {
 			r.State = Stuck
+		}
+		if len(g.Members) == 0 && g.NodeTrouble != "" {
+			r.State, r.Message = Stuck, r.Message+"; "+g.NodeTrouble
 		}
 		r.Because = e.membersOn(node.Name, s, node.Current, g.Expected, g.Members, g.ReadyMembers)
 		reasons = append(reasons, r)
@@ -58,10 +62,10 @@ func (e *Explainer) membersOn(node string, s *snapshot.Sequence, i, expected int
 		r := Reason{Subject: fmt.Sprintf("%s %s", part.Kind, e.short(part.Namespace, part.Name)), State: Waiting, Message: "has no pod on node " + node + " yet"}
 		if object := e.Snapshot.Workload(part.Kind, part.Namespace, part.Name); object != nil {
 			if warning := e.Warning(object.GetUID(), "FailedCreate", "FailedDaemonPod"); warning != nil {
-				r.State, r.Message = Stuck, r.Message+": "+oneLine(warning.Message)
+				r.State, r.Message = Stuck, r.Message+": "+podtrouble.OneLine(warning.Message)
 			}
 		}
 		reasons = append(reasons, r)
 	}
-	return append(reasons, e.pods(waiting, s.Spec.PodGroups[i].RequiredStatus)...)
+	return append(reasons, e.pods(waiting, s.Spec.PodGroups[i].PodGroup)...)
 }

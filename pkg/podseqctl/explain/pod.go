@@ -3,15 +3,18 @@ package explain
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podtrouble"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // pod explains a pod that is to reach a status. What is below it is worked out only if it is asked for.
-func (e *Explainer) pod(pod *corev1.Pod, required v1alpha1.RequiredStatus) (Reason, func() []Reason) {
+func (e *Explainer) pod(pod *corev1.Pod, group v1alpha1.PodGroup) (Reason, func() []Reason) {
 	r := Reason{Subject: e.name("pod", pod)}
 	nothing := func() []Reason { return nil }
 	switch {
@@ -20,17 +23,22 @@ func (e *Explainer) pod(pod *corev1.Pod, required v1alpha1.RequiredStatus) (Reas
 		if len(pod.Finalizers) > 0 {
 			r.Message += "; it waits for the finalizers " + strings.Join(pod.Finalizers, ", ")
 		}
-	case pod.Status.Phase == corev1.PodSucceeded:
+	case sequence.HasSucceeded(pod):
 		r.State, r.Message = Done, "has succeeded"
-	case pod.Status.Phase == corev1.PodFailed:
-		r.State, r.Message = Stuck, "failed"+e.failure(pod)+"; no controller replaces it: delete it and create it again"
-		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-			r.State, r.Message = Waiting, fmt.Sprintf("failed%s; %s %s replaces it", e.failure(pod), owner.Kind, owner.Name)
+	case sequence.HasFailed(pod):
+		r.State, r.Message = Stuck, "failed"+podtrouble.Failure(pod)+"; no controller replaces it: delete it and create it again"
+		if owner := metav1.GetControllerOfNoCopy(pod); sequence.IsMirror(pod) {
+			r.State, r.Message = Stuck, fmt.Sprintf("failed%s; it is a static pod, which no controller replaces: kubelet on node %s starts it again "+
+				"when its file changes, or when kubelet restarts", podtrouble.Failure(pod), pod.Spec.NodeName)
+		} else if owner != nil {
+			r.State, r.Message = Waiting, fmt.Sprintf("failed%s; %s", podtrouble.Failure(pod), e.replacedBy(pod))
 		}
 	case pod.Spec.NodeName == "":
 		return e.unbound(pod)
-	case isReady(pod) && required == v1alpha1.RequireComplete:
+	case isReady(pod) && group.RequiredStatus == v1alpha1.RequireComplete:
 		r.State, r.Message = Waiting, fmt.Sprintf("runs on node %s; its group needs it to complete", pod.Spec.NodeName)
+	case isReady(pod) && e.onTrial(pod, &group) != "":
+		r.State, r.Message = Waiting, fmt.Sprintf("on node %s, %s", pod.Spec.NodeName, e.onTrial(pod, &group))
 	case isReady(pod):
 		c := podCondition(pod, corev1.PodReady)
 		r.State, r.Message = Done, fmt.Sprintf("has been ready on node %s for %s", pod.Spec.NodeName, e.ago(c.LastTransitionTime.Time))
@@ -40,14 +48,55 @@ func (e *Explainer) pod(pod *corev1.Pod, required v1alpha1.RequiredStatus) (Reas
 	return r, nothing
 }
 
-// notReady says why a pod that has a node is not ready.
+// onTrial says for how long a pod has to be Ready before it counts, if it has not been for so long; empty if it has.
+func (e *Explainer) onTrial(pod *corev1.Pod, group *v1alpha1.PodGroup) string {
+	since, must := podCondition(pod, corev1.PodReady).LastTransitionTime.Time, e.Config.MinReady(pod, group)
+	if must == 0 || !e.Now.Before(since.Truncate(time.Second).Add(time.Second+must)) {
+		return ""
+	}
+	why := "no readiness probe"
+	if group.MinReadySeconds != nil {
+		why = "minReadySeconds of its group"
+	}
+	return fmt.Sprintf("Ready for %s of %s, %s", e.ago(since), must, why) + e.restartsOf(pod)
+}
+
+// restartsOf says how often the containers of a pod were restarted that crashed.
+func (e *Explainer) restartsOf(pod *corev1.Pod) string {
+	for _, status := range pod.Status.ContainerStatuses {
+		if text := e.restarts(status); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// notReady says why a pod that has a node is not ready, and what is wrong with the node. While a kubelet is silent, what the pod
+// says of its containers is from before.
 func (e *Explainer) notReady(pod *corev1.Pod) (State, string) {
+	state, message := e.notReadyBySelf(pod)
+	for _, node := range e.Nodes {
+		if node.Name != pod.Spec.NodeName {
+			continue
+		}
+		if trouble, stuck := sequence.NodeTrouble(node); trouble != "" {
+			message += "; " + trouble
+			if stuck {
+				state = Stuck
+			}
+		}
+	}
+	return state, message
+}
+
+// notReadyBySelf says why a pod is not ready as far as the pod itself says it.
+func (e *Explainer) notReadyBySelf(pod *corev1.Pod) (State, string) {
 	on := "on node " + pod.Spec.NodeName
 	statuses := append(append([]corev1.ContainerStatus{}, pod.Status.InitContainerStatuses...), pod.Status.ContainerStatuses...)
 	if len(statuses) == 0 {
 		message := on + ", not started yet"
 		if warning := e.Warning(pod.UID, "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox", "Failed"); warning != nil {
-			return Stuck, fmt.Sprintf("%s: %s: %s", message, warning.Reason, oneLine(warning.Message))
+			return Stuck, fmt.Sprintf("%s: %s: %s", message, warning.Reason, podtrouble.OneLine(warning.Message))
 		}
 		return Waiting, message
 	}
@@ -62,7 +111,7 @@ func (e *Explainer) notReady(pod *corev1.Pod) (State, string) {
 		}
 	}
 	if c := podCondition(pod, corev1.PodReady); c != nil && c.Message != "" {
-		return Waiting, fmt.Sprintf("%s, not ready: %s", on, oneLine(c.Message))
+		return Waiting, fmt.Sprintf("%s, not ready: %s", on, podtrouble.OneLine(c.Message))
 	}
 	return Waiting, on + ", not ready yet"
 }
@@ -71,16 +120,16 @@ func (e *Explainer) notReady(pod *corev1.Pod) (State, string) {
 func (e *Explainer) container(pod *corev1.Pod, status corev1.ContainerStatus) (State, string) {
 	state := status.State
 	switch {
-	case state.Waiting != nil && isInnocent(state.Waiting.Reason) && status.RestartCount == 0:
+	case state.Waiting != nil && podtrouble.IsInnocent(state.Waiting.Reason) && status.RestartCount == 0:
 		return Waiting, "is being created" + e.mountWarning(pod)
 	case state.Waiting != nil:
-		return Stuck, fmt.Sprintf("waits: %s%s%s", state.Waiting.Reason, colon(state.Waiting.Message), e.restarts(status))
+		return Stuck, fmt.Sprintf("waits: %s%s%s", state.Waiting.Reason, podtrouble.Colon(state.Waiting.Message), e.restarts(status))
 	case state.Terminated != nil && state.Terminated.ExitCode != 0:
-		return Stuck, fmt.Sprintf("ended with exit code %d (%s)%s%s", state.Terminated.ExitCode, state.Terminated.Reason, colon(state.Terminated.Message), e.restarts(status))
+		return Stuck, fmt.Sprintf("%s%s%s", podtrouble.Ended(state.Terminated), podtrouble.Colon(state.Terminated.Message), e.restarts(status))
 	case state.Running != nil && !status.Ready:
 		message := fmt.Sprintf("has run for %s and is not ready", e.ago(state.Running.StartedAt.Time))
 		if warning := e.Warning(pod.UID, "Unhealthy"); warning != nil {
-			return Stuck, message + ": " + oneLine(warning.Message) + e.restarts(status)
+			return Stuck, message + ": " + podtrouble.OneLine(warning.Message) + e.restarts(status)
 		}
 		return Waiting, message + e.restarts(status)
 	}
@@ -90,14 +139,9 @@ func (e *Explainer) container(pod *corev1.Pod, status corev1.ContainerStatus) (S
 // mountWarning says what may keep a container from being created.
 func (e *Explainer) mountWarning(pod *corev1.Pod) string {
 	if warning := e.Warning(pod.UID, "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"); warning != nil {
-		return fmt.Sprintf(": %s: %s", warning.Reason, oneLine(warning.Message))
+		return fmt.Sprintf(": %s: %s", warning.Reason, podtrouble.OneLine(warning.Message))
 	}
 	return ""
-}
-
-// isInnocent reports whether a container waits for such a reason without anything being wrong.
-func isInnocent(reason string) bool {
-	return reason == "" || reason == "ContainerCreating" || reason == "PodInitializing"
 }
 
 func (e *Explainer) restarts(status corev1.ContainerStatus) string {
@@ -112,35 +156,6 @@ func (e *Explainer) restarts(status corev1.ContainerStatus) string {
 		text += fmt.Sprintf(", the last after exit code %d (%s) %s ago", last.ExitCode, last.Reason, e.ago(last.FinishedAt.Time))
 	}
 	return text
-}
-
-func (e *Explainer) failure(pod *corev1.Pod) string {
-	if pod.Status.Reason != "" {
-		return fmt.Sprintf(" (%s)%s", pod.Status.Reason, colon(pod.Status.Message))
-	}
-	for _, status := range pod.Status.ContainerStatuses {
-		if t := status.State.Terminated; t != nil && t.ExitCode != 0 {
-			return fmt.Sprintf(": container %q ended with exit code %d (%s)", status.Name, t.ExitCode, t.Reason)
-		}
-	}
-	return ""
-}
-
-func colon(message string) string {
-	if message = oneLine(message); message == "" {
-		return ""
-	}
-	return ": " + message
-}
-
-// oneLine cuts what containers and kubelets write, which may be long.
-func oneLine(message string) string {
-	const most = 200
-	message = strings.Join(strings.Fields(message), " ")
-	if len(message) > most {
-		message = strings.ToValidUTF8(message[:most], "") + "..."
-	}
-	return message
 }
 
 func isReady(pod *corev1.Pod) bool {

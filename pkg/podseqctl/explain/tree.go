@@ -69,11 +69,11 @@ func (e *Explainer) Tree(s *snapshot.Sequence) SequenceTree {
 }
 
 func (e *Explainer) fill(g *GroupTree, s *snapshot.Sequence, i int, members []*corev1.Pod) {
-	required := s.Spec.PodGroups[i].RequiredStatus
+	group := s.Spec.PodGroups[i].PodGroup
 	parts := e.Parts(s, i)
 	byOwner := map[string][]PodLine{}
 	for _, pod := range members {
-		r, _ := e.pod(pod, required)
+		r, _ := e.pod(pod, group)
 		line := PodLine{e.short(pod.Namespace, pod.Name), r.State, r.Message}
 		if owner := e.ownerAmong(pod, parts); owner != "" {
 			byOwner[owner] = append(byOwner[owner], line)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	coordinationv1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/pkg/podtrouble"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -56,7 +57,7 @@ func (e *Explainer) ownReasons(kind sequence.WorkloadKind, object metav1.Object,
 	}
 	for _, each := range objects {
 		if warning := e.Warning(each.GetUID(), "FailedCreate", "FailedDaemonPod"); warning != nil {
-			add(Stuck, "cannot create its pods: %s", oneLine(warning.Message))
+			add(Stuck, "cannot create its pods: %s", podtrouble.OneLine(warning.Message))
 			return reasons
 		}
 	}

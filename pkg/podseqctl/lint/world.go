@@ -64,6 +64,7 @@ func World(s *snapshot.Snapshot, options Options) Findings {
 		for i := range each.Spec.PodGroups {
 			l.system(each, i)
 			l.group(each, i)
+			l.staticPods(each, i)
 		}
 	}
 	for _, t := range l.templates {
@@ -194,6 +195,7 @@ func (l *linter) group(s *snapshot.Sequence, i int) {
 		l.member(s, i, t)
 	}
 	l.minAvailable(s, i, members)
+	l.unprobed(s, i, members)
 }
 
 // shadowing names the earlier group that has all that a group selects; empty if there is none. It reports isRest instead if the group

@@ -52,6 +52,7 @@ func (r *Reader) Gather(ctx context.Context, namespace string, all bool) (*Objec
 			return nil, err
 		}
 	}
+	g.nodesOfPods(ctx)
 	return g.Objects, nil
 }
 
@@ -209,6 +210,38 @@ func (g *gatherer) nodes(ctx context.Context) error {
 		g.Nodes = append(g.Nodes, &list.Items[i])
 	}
 	return nil
+}
+
+// nodesOfPods reads the nodes of pods that are not ready, for what is wrong with them, if not all nodes were read. Whoever may not
+// read nodes is not told of it.
+func (g *gatherer) nodesOfPods(ctx context.Context) {
+	const most = 20
+	if slices.ContainsFunc(g.Sequences, (*Sequence).PerNode) {
+		return
+	}
+	names := map[string]bool{}
+	for _, pod := range g.Pods {
+		if node := pod.Spec.NodeName; node != "" && !names[node] && len(names) < most && waitsOnNode(pod) {
+			names[node] = true
+			found, err := g.core.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+			switch {
+			case apierrors.IsForbidden(err):
+				return
+			case err == nil:
+				g.Nodes = append(g.Nodes, found)
+			}
+		}
+	}
+}
+
+// waitsOnNode reports whether a pod that has a node is to become ready there.
+func waitsOnNode(pod *corev1.Pod) bool {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return false
+	}
+	return !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // podsAndWorkloads reads what lives in a namespace.

@@ -281,11 +281,14 @@ func (s *Snapshot) PodGroupMinimum(reference podgroups.Reference) (minimum int, 
 	return minimum, ok
 }
 
-// MembersByGroup returns the pods of each group of a sequence, by namespace and name. They are empty if the engine does not know
-// the sequence.
+// MembersByGroup returns the pods of each group of a sequence, by namespace and name, without those that failed and are replaced. They
+// are empty if the engine does not know the sequence.
 func (s *Snapshot) MembersByGroup(of *Sequence) [][]*corev1.Pod {
 	members := make([][]*corev1.Pod, len(of.Spec.PodGroups))
 	for _, pod := range s.Pods {
+		if sequence.IsReplaced(pod) {
+			continue
+		}
 		for _, place := range s.Places(pod) {
 			if place.Sequence == of.Key() && place.Group < len(members) {
 				members[place.Group] = append(members[place.Group], pod)

@@ -13,6 +13,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podseqctl/snapshot"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // Timeline is when what happened.
@@ -96,11 +97,8 @@ func podOf(pod *corev1.Pod, s *snapshot.Sequence, i int, g *Group, perNode bool)
 	if s.IsCluster() {
 		p.Name = pod.Namespace + "/" + pod.Name
 	}
-	if c := condition(pod, corev1.PodScheduled); pod.Spec.NodeName != "" {
-		p.Bound = &p.Created // it was created with a node, or nobody says when
-		if c != nil && c.Status == corev1.ConditionTrue {
-			p.Bound = later(&c.LastTransitionTime.Time, p.Created)
-		}
+	if pod.Spec.NodeName != "" {
+		p.Bound = later(boundAt(pod), p.Created)
 	}
 	p.Ready = readyAt(pod, s.Spec.PodGroups[i].RequiredStatus)
 	p.Late = g.Passed != nil && p.Created.After(*g.Passed)
@@ -123,9 +121,24 @@ func podOf(pod *corev1.Pod, s *snapshot.Sequence, i int, g *Group, perNode bool)
 	return p
 }
 
+// boundAt returns when a pod got its node. The API server says it in the condition PodScheduled, which kubelet drops and writes anew when it
+// rejects a pod, with another time. But kubelet never changes startTime, when it first saw the pod, and that is after the binding. Of a
+// pod that was created with a node it may be that nobody says anything.
+func boundAt(pod *corev1.Pod) *time.Time {
+	at := &pod.CreationTimestamp.Time
+	if pod.Status.StartTime != nil {
+		at = &pod.Status.StartTime.Time
+	}
+	c := condition(pod, corev1.PodScheduled)
+	if c != nil && c.Status == corev1.ConditionTrue && (pod.Status.StartTime == nil || c.LastTransitionTime.Time.Before(*at)) {
+		at = &c.LastTransitionTime.Time
+	}
+	return at
+}
+
 // readyAt returns since when a pod has what its group requires; nil if it has not.
 func readyAt(pod *corev1.Pod, required v1alpha1.RequiredStatus) *time.Time {
-	if pod.Status.Phase == corev1.PodSucceeded {
+	if sequence.HasSucceeded(pod) {
 		last := pod.CreationTimestamp.Time
 		for _, status := range pod.Status.ContainerStatuses {
 			if ended := status.State.Terminated; ended != nil && ended.FinishedAt.After(last) {
@@ -135,7 +148,7 @@ func readyAt(pod *corev1.Pod, required v1alpha1.RequiredStatus) *time.Time {
 		return &last
 	}
 	c := condition(pod, corev1.PodReady)
-	if required == v1alpha1.RequireComplete || c == nil || c.Status != corev1.ConditionTrue {
+	if sequence.HasFailed(pod) || required == v1alpha1.RequireComplete || c == nil || c.Status != corev1.ConditionTrue {
 		return nil
 	}
 	return &c.LastTransitionTime.Time
