@@ -20,6 +20,12 @@ const (
 	readyAfter    = "sandbox.podsequence.example.com/ready-after"
 	completeAfter = "sandbox.podsequence.example.com/complete-after"
 	failAfter     = "sandbox.podsequence.example.com/fail-after"
+	crashAfter    = "sandbox.podsequence.example.com/crash-after"
+	crashTimes    = "sandbox.podsequence.example.com/crash-times"
+	restartAfter  = "sandbox.podsequence.example.com/restart-after"
+	rejected      = "sandbox.podsequence.example.com/rejected"
+	goneAfter     = "sandbox.podsequence.example.com/gone-after"
+	clock         = "sandbox.podsequence.example.com/clock"
 	kwokDelay     = "pod-complete.stage.kwok.x-k8s.io/delay"
 )
 
@@ -160,9 +166,94 @@ func TestNextStageOfPod(t *testing.T) {
 		"a pod that has failed stays as it is": {
 			pod: annotated(ended(corev1.PodFailed), failAfter, "5s"),
 		},
+		"a bound pod that the kubelet does not admit fails": {
+			pod:       annotated(corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}, rejected, "OutOfcpu"),
+			wantStage: "pod-reject",
+		},
+		"a ready pod crashes": {
+			pod:       annotated(started(ready(0), 0), crashAfter, "3s"),
+			wantStage: "pod-crash",
+			wantDelay: 3 * time.Second,
+		},
+		"a pod becomes ready before it crashes": {
+			pod:       annotated(started(running(0), 0), readyAfter, "1s", crashAfter, "3s"),
+			wantStage: "pod-ready",
+			wantDelay: time.Second,
+		},
+		"a pod that crashes early is never ready": {
+			pod:       annotated(started(running(0), 0), readyAfter, "3s", crashAfter, "1s"),
+			wantStage: "pod-crash",
+			wantDelay: time.Second,
+		},
+		"a container that crashed restarts after a second": {
+			pod:       annotated(crashed(anHourAgo, 0), crashAfter, "3s"),
+			wantStage: "pod-restart",
+			wantDelay: time.Second,
+		},
+		"a container that crashed restarts when its annotation says": {
+			pod:       annotated(crashed(anHourAgo, 0), crashAfter, "3s", restartAfter, "10s"),
+			wantStage: "pod-restart",
+			wantDelay: 10 * time.Second,
+		},
+		"a container that crashed restarts although it is not to crash again": {
+			pod:       crashed(anHourAgo, 0),
+			wantStage: "pod-restart",
+			wantDelay: time.Second,
+		},
+		"readiness counts from the restart": {
+			pod:       annotated(started(running(anHourAgo), 0), readyAfter, "2s", crashAfter, "1m"),
+			wantStage: "pod-ready",
+			wantDelay: 2 * time.Second,
+		},
+		"crashes count from the restart": {
+			pod:       annotated(started(ready(anHourAgo), 0), crashAfter, "3s"),
+			wantStage: "pod-crash",
+			wantDelay: 3 * time.Second,
+		},
+		"a restart without back-off is not seen on a ready pod": {
+			pod:       annotated(started(ready(anHourAgo), 0), crashAfter, "3s", restartAfter, "0s"),
+			wantStage: "pod-restart-unseen",
+			wantDelay: 3 * time.Second,
+		},
+		"a restart without back-off is seen on a pod that is not ready": {
+			pod:       annotated(started(running(anHourAgo), 0), readyAfter, "never", crashAfter, "3s", restartAfter, "0s"),
+			wantStage: "pod-crash",
+			wantDelay: 3 * time.Second,
+		},
+		"a pod that crashes fails when its time has come": {
+			pod:       annotated(started(ready(0), 0), crashAfter, "1m", failAfter, "5s"),
+			wantStage: "pod-fail",
+			wantDelay: 5 * time.Second,
+		},
+		"a pod that restarts nothing does not crash": {
+			pod: annotated(restartsNothing(started(ready(0), 0)), crashAfter, "3s"),
+		},
+		"a pod crashes as often as its annotation says": {
+			pod:       annotated(restarted(started(ready(0), 0), 1), crashAfter, "3s", crashTimes, "2"),
+			wantStage: "pod-crash",
+			wantDelay: 3 * time.Second,
+		},
+		"a pod does not crash once more than its annotation says": {
+			pod: annotated(restarted(started(ready(0), 0), 2), crashAfter, "3s", crashTimes, "2"),
+		},
+		"a kubelet whose clock is ahead is not late": {
+			pod:       annotated(running(time.Hour), readyAfter, "30s", clock, "1h"),
+			wantStage: "pod-ready",
+			wantDelay: 30 * time.Second,
+		},
+		"a kubelet whose clock is behind is not early": {
+			pod:       annotated(running(anHourAgo), readyAfter, "30s", clock, "-1h"),
+			wantStage: "pod-ready",
+			wantDelay: 30 * time.Second,
+		},
 		"a deleted pod goes whatever it was about to do": {
 			pod:       deleted(annotated(running(0), readyAfter, "1m", failAfter, "2m")),
 			wantStage: "pod-delete",
+		},
+		"a deleted pod goes when its annotation says": {
+			pod:       deleted(annotated(ready(0), goneAfter, "3s")),
+			wantStage: "pod-delete",
+			wantDelay: 3 * time.Second,
 		},
 		"a deleted pod goes before it runs": {
 			pod:       deleted(corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}),
@@ -198,7 +289,7 @@ func TestNextStageOfPod(t *testing.T) {
 
 func loadStages(t *testing.T, kind string) lifecycle.Lifecycle {
 	t.Helper()
-	documents, err := stages.Documents()
+	documents, err := stages.Documents(time.Hour)
 	require.NoError(t, err)
 	var internal []*internalversion.Stage
 	for _, document := range documents {
@@ -236,6 +327,37 @@ func withReadiness(started time.Duration, status corev1.ConditionStatus) corev1.
 			{Type: corev1.PodReady, Status: status},
 		},
 	}}
+}
+
+// started is the pod with a container that started so long from now.
+func started(pod corev1.Pod, from time.Duration) corev1.Pod {
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
+		Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(from))},
+	}}}
+	return pod
+}
+
+// crashed is a running pod whose container ended so long from now.
+func crashed(began, ended time.Duration) corev1.Pod {
+	pod := running(began)
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name:  "main",
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+		LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: 1, StartedAt: *pod.Status.StartTime, FinishedAt: metav1.NewTime(time.Now().Add(ended)),
+		}},
+	}}
+	return pod
+}
+
+func restarted(pod corev1.Pod, times int32) corev1.Pod {
+	pod.Status.ContainerStatuses[0].RestartCount = times
+	return pod
+}
+
+func restartsNothing(pod corev1.Pod) corev1.Pod {
+	pod.Spec.RestartPolicy = corev1.RestartPolicyNever
+	return pod
 }
 
 func ended(phase corev1.PodPhase) corev1.Pod {

@@ -26,6 +26,10 @@ const (
 	readyAfter    = "sandbox.podsequence.example.com/ready-after"
 	completeAfter = "sandbox.podsequence.example.com/complete-after"
 	failAfter     = "sandbox.podsequence.example.com/fail-after"
+	crashAfter    = "sandbox.podsequence.example.com/crash-after"
+	restartAfter  = "sandbox.podsequence.example.com/restart-after"
+	rejected      = "sandbox.podsequence.example.com/rejected"
+	clock         = "sandbox.podsequence.example.com/clock"
 )
 
 // never is the value of readyAfter that keeps a pod unready.
@@ -63,6 +67,7 @@ func TestCluster(t *testing.T) {
 	})
 	t.Run("runs the pods of a Deployment", func(t *testing.T) { testDeployment(ctx, t, client) })
 	t.Run("lets annotations decide about pods", func(t *testing.T) { testAnnotations(ctx, t, client) })
+	t.Run("plays what kubelets report of containers that crash", func(t *testing.T) { testCrashes(ctx, t, client) })
 	t.Run("survives the end of its API server", func(t *testing.T) { testRestart(ctx, t, cluster, client) })
 	t.Run("keeps an audit log", func(t *testing.T) {
 		log, err := os.ReadFile(cluster.AuditLog())
@@ -172,6 +177,55 @@ func testAnnotations(ctx context.Context, t *testing.T, client kubernetes.Interf
 		_, err := watchtools.UntilWithSync(ctx, podNamed(client, pod), &corev1.Pod{}, gone,
 			func(event watch.Event) (bool, error) { return event.Type == watch.Deleted, nil })
 		require.NoError(t, err)
+	})
+}
+
+// testCrashes lets all pods crash side by side.
+func testCrashes(ctx context.Context, t *testing.T, client kubernetes.Interface) {
+	// It crashes every two seconds: whoever looks may have missed the first times.
+	seen := createPod(ctx, t, client, "crashes", map[string]string{readyAfter: "0s", crashAfter: "500ms", restartAfter: "1s"})
+	unseen := createPod(ctx, t, client, "crashes-unseen", map[string]string{readyAfter: "0s", crashAfter: "500ms", restartAfter: "0s"})
+	refused := createPod(ctx, t, client, "refused", map[string]string{rejected: "OutOfcpu"})
+	ahead := createPod(ctx, t, client, "clock-ahead", map[string]string{readyAfter: "0s", clock: "1h"})
+
+	t.Run("a pod is ready between two crashes", func(t *testing.T) {
+		var readiness []bool
+		crashed := waitForPod(ctx, t, client, seen, func(pod *corev1.Pod) bool {
+			if ready := isReady(pod); len(readiness) == 0 || readiness[len(readiness)-1] != ready {
+				readiness = append(readiness, ready)
+			}
+			return len(readiness) >= 4 && isReady(pod) // it was ready before, and unready in between
+		})
+		assert.Positive(t, restarts(crashed))
+		last := crashed.Status.ContainerStatuses[0].LastTerminationState.Terminated
+		require.NotNil(t, last)
+		assert.EqualValues(t, 1, last.ExitCode)
+		annotate(ctx, t, client, crashed, crashAfter, never)
+		waitForPod(ctx, t, client, crashed, isReady)
+	})
+	t.Run("a restart that nobody saw is a later readiness", func(t *testing.T) {
+		var first *corev1.Pod
+		again := waitForPod(ctx, t, client, unseen, func(pod *corev1.Pod) bool {
+			switch {
+			case first == nil && isReady(pod):
+				first = pod.DeepCopy()
+			case first != nil:
+				assert.True(t, isReady(pod))
+			}
+			return first != nil && condition(pod, corev1.PodReady).LastTransitionTime.After(condition(first, corev1.PodReady).LastTransitionTime.Time)
+		})
+		assert.Greater(t, restarts(again), restarts(first))
+	})
+	t.Run("a pod that is rejected loses what others wrote", func(t *testing.T) {
+		pod := waitForPod(ctx, t, client, refused, hasEnded)
+		assert.Equal(t, corev1.PodFailed, pod.Status.Phase)
+		assert.Equal(t, "OutOfcpu", pod.Status.Reason)
+		assert.Empty(t, pod.Status.Conditions)
+		assert.NotEmpty(t, pod.Spec.NodeName)
+	})
+	t.Run("times are those of the kubelet's clock", func(t *testing.T) {
+		pod := waitForPod(ctx, t, client, ahead, isReady)
+		assert.Greater(t, condition(pod, corev1.PodReady).LastTransitionTime.Sub(pod.CreationTimestamp.Time), 59*time.Minute)
 	})
 }
 

@@ -74,6 +74,14 @@ func isReady(pod *corev1.Pod) bool {
 	return condition(pod, corev1.PodReady).Status == corev1.ConditionTrue
 }
 
+// restarts is how often the pod's first container was started again.
+func restarts(pod *corev1.Pod) int32 {
+	if len(pod.Status.ContainerStatuses) == 0 {
+		return 0
+	}
+	return pod.Status.ContainerStatuses[0].RestartCount
+}
+
 func isRunning(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodRunning
 }

@@ -9,20 +9,36 @@ def completesByItself:
   else null
   end;
 
+# The containers of a pod crash and restart together.
+def container: .status.containerStatuses[0]?;
+
+# A container of a pod that restarts nothing ends but once: that is what fail-after is for.
+def crashes:
+  if .spec.restartPolicy == "Never" then null
+  elif (container.restartCount // 0) >= (annotation("crash-times") // "1000000" | tonumber) then null
+  else annotation("crash-after")
+  end;
+
 # When something happens to the pod, or null if it never does.
 def due($name):
-  annotation($name)
-  // (if $name == "ready-after" then "1s" elif $name == "complete-after" then completesByItself else null end)
+  if $name == "crash-after" then crashes
+  else annotation($name)
+    // (if $name == "ready-after" or $name == "restart-after" then "1s" elif $name == "complete-after" then completesByItself else null end)
+  end
   | if . == "never" then null else . end;
 
-def milliseconds: [scan("([0-9.]+)(h|ms|m|s)") | (.[0] | tonumber) * {h: 3600000, m: 60000, s: 1000, ms: 1}[.[1]]] | add;
+def milliseconds:
+  (if startswith("-") then -1 else 1 end) as $sign
+  | [scan("([0-9.]+)(h|ms|m|s)") | (.[0] | tonumber) * {h: 3600000, m: 60000, s: 1000, ms: 1}[.[1]]] | add * $sign;
 
-def isReady: any(.status.conditions[]; .type == "Ready" and .status == "True");
+def isReady: any(.status.conditions[]?; .type == "Ready" and .status == "True");
+
+def waits: container.state.waiting != null;
 
 def ending: ("fail-after", "complete-after") as $name | select(due($name)) | $name;
 
-# The name of the one thing that happens to the pod next, or null.
-def next:
+# What a pod waits for while its containers run: what it becomes next, but for a crash.
+def nextUncrashed:
   due("ready-after") as $ready
   | first(ending, null) as $end
   | if isReady and $ready == null then "unready"
@@ -31,8 +47,30 @@ def next:
     else "ready-after"
     end;
 
+# What a delay counts from: readiness and crashes from the start of the container, a restart from its end, all else from the start
+# of the pod.
+def base($name):
+  if $name == "restart-after" then container.lastState.terminated.finishedAt
+  elif $name == "ready-after" or $name == "crash-after" then container.state.running.startedAt
+  else null
+  end
+  // .status.startTime;
+
 # How long it is until then. The start is known in whole seconds, so up to one of those that seem to have passed may
 # not have.
-def delay($name):
-  ([now - (.status.startTime | fromdate) - 1, 0] | max) as $passed
-  | "\((due($name) // "1s" | milliseconds) - $passed * 1000 | floor)ms";
+def left($name):
+  ([now + (annotation("clock") // "0s" | milliseconds) / 1000 - (base($name) | fromdate) - 1, 0] | max) as $passed
+  | (due($name) // "1s" | milliseconds) - $passed * 1000;
+
+# The name of the one thing that happens to the pod next, or null. A kubelet that restarts a container before it has reported its end
+# reports a ready pod that is ready, since a later time.
+def next:
+  nextUncrashed as $else
+  | if waits then "restart-after"
+    elif due("crash-after") == null then $else
+    elif $else == "unready" or ($else != null and left($else) <= left("crash-after")) then $else
+    elif isReady and (due("restart-after") | . != null and milliseconds == 0) then "restart-unseen"
+    else "crash-after"
+    end;
+
+def delay($name): "\(left($name) | floor)ms";
