@@ -29,8 +29,8 @@ help: ## Show this text
 		/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build ## Start a shop, a storage driver on each node and pods across namespaces, all in order, on a sandbox cluster; KEEP=1 leaves it running
-	@$(BIN)/sandbox demo $(if $(KEEP),--keep)
+demo: build $(if $(REAL),build-real-nodes) ## Start a shop, a storage driver on each node and pods across namespaces, all in order, on a sandbox cluster; KEEP=1 leaves it running, REAL=1 runs the shop in containers
+	@$(BIN)/sandbox demo $(if $(KEEP),--keep) $(if $(REAL),--real-nodes $(REAL))
 
 .PHONY: demo-rollout
 demo-rollout: build ## Roll out three Deployments one at a time on a sandbox cluster
@@ -115,6 +115,38 @@ build-podsequence-controller: main := ./cmd/controller
 build-kubectl-podseq: main := ./cmd/kubectl-podseq
 $(PROGRAMS:%=build-%): build-%:
 	@hack/with-progress.sh "building $*" $(GO) -C $(or $(module),.) build -v -ldflags '$(ldflags)' -o '$(CURDIR)/$(BIN)/$*' $(or $(main),.)
+
+# What real nodes run, see docs/sandbox.md. kubelet and kubectl are of the release that everything else is of, and built as the sandbox is, so
+# that most of their packages are compiled already; containerd, runc and CNI plugins have a module of their own. These use the libraries of the
+# machine, which a node sees. Our own are static: containers have no libraries.
+node_bin := $(BIN)/real-nodes
+node_sources = $(wildcard $(1:%=%/*.go)) cmd/sandbox/go.mod
+node_images := $(node_bin)/pause.tar $(node_bin)/workload.tar
+go_node = $(GO) -C cmd/sandbox build -v -ldflags '$(ldflags)' -o '$(CURDIR)/$@'
+go_static = CGO_ENABLED=0 $(go_node)
+
+.PHONY: build-real-nodes
+build-real-nodes: $(addprefix $(node_bin)/,real-nodes noseccomp containerd kubelet kubectl) $(node_images) ## Build what real nodes run into bin/real-nodes/; needs a C compiler
+
+$(node_bin)/kubelet $(node_bin)/kubectl: $(node_bin)/%: cmd/sandbox/go.mod
+	@hack/with-progress.sh "building $*" env $(go_node) k8s.io/kubernetes/cmd/$* && touch $@
+
+# One call builds all of the module's tools.
+$(node_bin)/containerd: hack/realnodes/go.mod hack/realnodes/go.sum
+	@mkdir -p $(node_bin)
+	@hack/with-progress.sh "building containerd, runc and CNI plugins" env CGO_ENABLED=1 $(GO) -C hack/realnodes build -v -ldflags '-s -w' -o '$(CURDIR)/$(node_bin)/' tool && touch $@
+
+$(node_bin)/real-nodes: $(call node_sources,cmd/sandbox/realnodes internal/realnode internal/childprocess)
+	@hack/with-progress.sh "building real-nodes" env $(go_static) ./realnodes && touch $@
+
+$(node_bin)/noseccomp $(node_bin)/pause $(node_bin)/mkimage: $(node_bin)/%: cmd/sandbox/realnodes/%/main.go cmd/sandbox/go.mod
+	@hack/with-progress.sh "building $*" env $(go_static) ./realnodes/$* && touch $@
+
+$(node_bin)/workload: $(call node_sources,cmd/sandbox/workload cmd/sandbox/internal/*)
+	@hack/with-progress.sh "building workload" env $(go_static) ./workload && touch $@
+
+$(node_images): %.tar: % $(node_bin)/mkimage
+	@$(node_bin)/mkimage localhost/podsequence/$(notdir $*):1 $* $@
 
 # For test/deployment, which installs the charts with it, and for test/integration/installs, which installs applications.
 .PHONY: build-helm
@@ -236,6 +268,13 @@ verify: ## Check formatting, vet, lint, import directions, and that generated fi
 vulncheck: ## Look for known vulnerabilities in the code that our programs call; needs the Go vulnerability database, or a copy of it in GOVULNDB
 	@hack/vulncheck.sh
 
+# What a change must pass everywhere: enough for two minutes on nodes that are up.
+short_real := ^(TestThreeTiers|TestAFirstTierThatCrashes|TestANodeDriver|TestAReboot)
+.PHONY: test-real
+test-real: build build-real-nodes ## Run stories with real kubelets and containers on this machine; SHORT=1 runs the most important, RUN=TestX those that match
+	@# RUN is . unless somebody gives it, see deflake. Verbose: each story takes long enough for people to wonder.
+	PODSEQUENCE_BIN='$(CURDIR)/$(BIN)' $(GO) -C test/real test -vet=off -count=1 -v -timeout 60m -run '$(if $(SHORT),$(short_real),$(RUN))' -p 1 $(if $(SHORT)$(filter-out .,$(RUN)),.,./...)
+
 .PHONY: test-as-default-scheduler
 test-as-default-scheduler: build ## Run the stories of test/integration with our scheduler in place of kube-scheduler
 	# Left out: what there is only beside a kube-scheduler.
@@ -282,12 +321,12 @@ deflake: build ## Repeat the tests of PKG, or those that match RUN, until one fa
 # side: four keep two processors busy.
 SEEDS ?= 3
 SITES ?= 1
-PROVE_DIR ?= .prove
+PROVE_DIR ?= .prove$(if $(REAL),/real)
 prove_args = -sites $(SITES) $(if $(PAGE),-page docs/proof.md) -dir '$(PROVE_DIR)' -commit '$(COMMIT)'
 .PHONY: prove
-prove: build ## Play random worlds under random faults, and judge them: SEEDS=n of them, SITES=2 at a time, or SEED=n; SHRINK=30m shortens what failed, PAGE=1 writes docs/proof.md
+prove: build $(if $(REAL),build-real-nodes) ## Play random worlds under random faults, and judge them: SEEDS=n of them, SITES=2 at a time, or SEED=n; REAL=1 adds a real node that reboots, SHRINK=30m shortens what failed, PAGE=1 writes docs/proof.md
 	$(if $(FRESH),rm -rf '$(PROVE_DIR)')
-	$(GO) run ./test/prove $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(prove_args) $(if $(SHRINK),-shrink $(SHRINK)) $(ARGS)
+	$(GO) run ./test/prove $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(prove_args) $(if $(REAL),-real-nodes $(REAL)) $(if $(SHRINK),-shrink $(SHRINK)) $(ARGS)
 
 .PHONY: prove-writes
 prove-writes: build ## Kill our programs just before and just after each kind of write, 20 times each; SITES=2 at a time, PAGE=1 writes docs/proof.md

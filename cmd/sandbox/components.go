@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -31,9 +34,31 @@ func newStatusCommand(s *settings) *cobra.Command {
 			for _, status := range statuses {
 				fmt.Fprintf(table, "%s\t%s\t%d\t%s\n", status.Name, state(status), status.PID, status.URL)
 			}
-			return table.Flush()
+			if err := table.Flush(); err != nil {
+				return err
+			}
+			return printRealNodes(cmd.Context(), cmd.OutOrStdout(), cluster, statuses)
 		},
 	}
+}
+
+// printRealNodes lists what each real node does, if the cluster has any.
+func printRealNodes(ctx context.Context, out io.Writer, cluster *controlplane.Cluster, components []controlplane.ComponentStatus) error {
+	if !slices.ContainsFunc(components, func(status controlplane.ComponentStatus) bool {
+		return status.Name == controlplane.RealNodes && status.Problem == nil
+	}) {
+		return nil
+	}
+	nodes, err := cluster.RealNodes(ctx)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "\nNODE\tSTATE")
+	for _, node := range nodes {
+		fmt.Fprintf(table, "%s\t%s\n", node.Name, node.State)
+	}
+	return table.Flush()
 }
 
 func state(status controlplane.ComponentStatus) string {

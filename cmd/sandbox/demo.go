@@ -21,7 +21,7 @@ import (
 const demoTimeout = 2 * time.Minute
 
 func newDemoCommand(s *settings) *cobra.Command {
-	keep := false
+	o := demoOptions{}
 	command := &cobra.Command{
 		Use:   "demo",
 		Short: "Start pods in order on a fresh cluster, and let a referee judge the order",
@@ -40,22 +40,37 @@ ClusterPodSequence orders all of them.
 A referee watches the cluster and says at the end whether any pod was bound before its turn. It shares no code with the
 programs that it judges. At the end the demo shows the timeline of the shop, as kubectl podseq draws it.
 
+With --real-nodes only act one is played, in containers: kubelets run them on this machine. At the end the demo shows what the
+containers themselves said.
+
 The exit code is that of the referee: 0 only if it saw everything and all of it was right.`,
 		Example: `  sandbox demo
+
+  # The shop in containers, on two nodes.
+  sandbox demo --real-nodes 2
 
   # Leave the cluster running, to look around.
   sandbox demo --keep`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return demo(cmd.Context(), cmd.OutOrStdout(), s, keep)
+			return demo(cmd.Context(), cmd.OutOrStdout(), s, o)
 		},
 	}
-	command.Flags().BoolVar(&keep, "keep", false, "leave the cluster running at the end; the last lines say how to use and stop it")
+	command.Flags().BoolVar(&o.keep, "keep", false, "leave the cluster running at the end; the last lines say how to use and stop it")
+	command.Flags().IntVar(&o.realNodes, "real-nodes", 0, "play the shop in containers, on this `number` of nodes with kubelets; sandbox node check says whether this machine can")
 	return command
 }
 
-func demo(ctx context.Context, out io.Writer, s *settings, keep bool) (err error) {
-	flags := &upFlags{nodes: demoNodes, detach: keep}
+type demoOptions struct {
+	keep      bool
+	realNodes int
+}
+
+func demo(ctx context.Context, out io.Writer, s *settings, o demoOptions) (err error) {
+	flags := &upFlags{nodes: demoNodes, detach: o.keep}
+	if o.realNodes > 0 {
+		flags.nodes, flags.realNodes = 0, o.realNodes
+	}
 	options, err := flags.options(s.dir)
 	if err != nil {
 		return err
@@ -70,7 +85,7 @@ func demo(ctx context.Context, out io.Writer, s *settings, keep bool) (err error
 	}
 	fmt.Fprintf(out, "The cluster is up after %s.\n\n", seconds(time.Since(began)))
 	defer func() {
-		if keep {
+		if o.keep {
 			fmt.Fprintf(out, "\nThe cluster is still up. To use it, and to stop it:\n\n  export KUBECONFIG=%s\n  %s down --dir %s\n",
 				cluster.Kubeconfig(), os.Args[0], s.dir)
 			return
@@ -82,14 +97,28 @@ func demo(ctx context.Context, out io.Writer, s *settings, keep bool) (err error
 	if err != nil {
 		return err
 	}
-	referee, err := ordercheck.Start(ctx, etcd, ordercheck.Options{})
+	referee, err := ordercheck.Start(ctx, etcd, ordercheck.Options{UnprobedReady: shippedUnprobedReadySeconds * time.Second})
 	if err != nil {
 		return err
 	}
 	defer referee.Stop()
 
+	if o.realNodes > 0 {
+		err = playContainers(ctx, out, cluster, referee, s.dir)
+	} else {
+		err = playActs(ctx, out, cluster, referee)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "\nThe same shop as its users see it, from API objects alone:")
+	return podseq(ctx, out, cluster, "timeline", shopDemo.Name)
+}
+
+// playActs plays all acts on simulated nodes.
+func playActs(ctx context.Context, out io.Writer, cluster *controlplane.Cluster, referee *ordercheck.Referee) error {
 	fmt.Fprintln(out, "Act one, across the cluster: database, application and frontend of a shop, and then the PodSequence")
-	if err := playShop(ctx, out, cluster); err != nil {
+	if err := playShop(ctx, out, cluster, "demo"); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "\nAct two, on each node by itself: a storage driver, and ten pods that need it on their node, all at once")
@@ -100,11 +129,7 @@ func demo(ctx context.Context, out io.Writer, s *settings, keep bool) (err error
 	if err := acrossDemo.play(ctx, out, cluster); err != nil {
 		return err
 	}
-	if err := judgeDemo(ctx, out, referee); err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "\nThe same shop as its users see it, from API objects alone:")
-	return podseq(ctx, out, cluster, "timeline", shopDemo.Name)
+	return judgeDemo(ctx, out, referee, shopDemo, nodesDemo.sequence, acrossDemo.sequence)
 }
 
 // followAct shows how a sequence comes along until all has happened that is to happen.
@@ -118,16 +143,16 @@ func followAct(ctx context.Context, screen *screen, config *rest.Config, sequenc
 	return err
 }
 
-func judgeDemo(ctx context.Context, out io.Writer, referee *ordercheck.Referee) error {
+func judgeDemo(ctx context.Context, out io.Writer, referee *ordercheck.Referee, sequences ...types.NamespacedName) error {
 	history := referee.History(ctx)
-	for _, sequence := range []types.NamespacedName{shopDemo, nodesDemo.sequence, acrossDemo.sequence} {
+	for _, sequence := range sequences {
 		timeline, err := ordercheck.NewTimeline(history, sequence)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "\n%s\n", timeline)
 	}
-	verdict := ordercheck.Judge(history, ordercheck.JudgeOptions{})
+	verdict := ordercheck.Judge(history, ordercheck.JudgeOptions{UnprobedReady: shippedUnprobedReadySeconds * time.Second})
 	fmt.Fprintf(out, "\nThe referee %s\n", verdict)
 	if code := verdict.ExitCode(); code != ordercheck.ExitClean {
 		return exitError{errors.New("the verdict is not clean"), code}

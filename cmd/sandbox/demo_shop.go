@@ -18,12 +18,12 @@ import (
 	"example.com/podsequence/pkg/podseqctl"
 )
 
-// shopDemo is the sequence of the first act: what the kustomization "demo" of our manifests applies.
+// shopDemo is the sequence of the first act.
 var shopDemo = types.NamespacedName{Namespace: "shop", Name: "shop"}
 
-// playShop applies the shop, shows how it comes along, and asks meanwhile why a pod of the second tier waits.
-func playShop(ctx context.Context, out io.Writer, cluster *controlplane.Cluster) error {
-	if err := cluster.Apply(ctx, "demo"); err != nil {
+// playShop applies a kustomization of the shop, shows how it comes along, and asks meanwhile why a pod of the second tier waits.
+func playShop(ctx context.Context, out io.Writer, cluster *controlplane.Cluster, kustomization string) error {
+	if err := cluster.Apply(ctx, kustomization); err != nil {
 		return err
 	}
 	screen := newScreen(out)

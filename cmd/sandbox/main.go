@@ -64,6 +64,7 @@ The control plane is real; KWOK simulates the nodes. Start with "sandbox demo", 
 	command.AddCommand(newStatusCommand(s))
 	command.AddCommand(newKillCommand(s))
 	command.AddCommand(newStartCommand(s))
+	command.AddCommand(newNodeCommand(s))
 	command.AddCommand(newKubectlCommand(s))
 	command.AddCommand(newDemoCommand(s))
 	command.AddCommand(newRolloutDemoCommand(s))

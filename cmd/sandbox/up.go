@@ -15,8 +15,16 @@ import (
 	"example.com/podsequence/internal/controlplane"
 )
 
+// defaultGracePeriod is what kube-controller-manager has.
+const defaultGracePeriod = 50 * time.Second
+
 type upFlags struct {
-	nodes    int
+	nodes int
+
+	realNodes              int
+	kubeletConfig          string
+	nodeMonitorGracePeriod time.Duration
+
 	detach   bool
 	auditLog bool
 	without  []string
@@ -45,6 +53,12 @@ func newUpCommand(s *settings) *cobra.Command {
 		},
 	}
 	command.Flags().IntVar(&flags.nodes, "nodes", 3, "`number` of nodes; KWOK simulates them")
+	command.Flags().IntVar(&flags.realNodes, "real-nodes", 0,
+		"`number` of nodes with kubelet, containerd and containers; \"sandbox node check\" says whether this machine can have them")
+	command.Flags().StringVar(&flags.kubeletConfig, "kubelet-config", "",
+		"`file` with a KubeletConfiguration for the real nodes, merged over the sandbox's own")
+	command.Flags().DurationVar(&flags.nodeMonitorGracePeriod, "node-monitor-grace-period", defaultGracePeriod,
+		"how long a node stays ready without a heartbeat, as the flag of kube-controller-manager")
 	command.Flags().BoolVar(&flags.detach, "detach", false, "return once the cluster is up, and leave it running")
 	command.Flags().BoolVar(&flags.auditLog, "audit-log", false, "record every request to the API server in logs/audit.log")
 	command.Flags().StringSliceVar(&flags.without, "without", nil, "`components` that are not started, such as podsequence-scheduler; sandbox status lists all")
@@ -65,6 +79,14 @@ func up(ctx context.Context, out io.Writer, s *settings, flags *upFlags) error {
 		return err
 	}
 	options.Progress = func(step controlplane.Step) { printStep(out, step) }
+	if flags.realNodes > 0 {
+		if err := checkRealNodes(s.dir); err != nil {
+			return err
+		}
+		if err := buildRealNodes(ctx, out); err != nil {
+			return err
+		}
+	}
 	begin := time.Now()
 	cluster, err := controlplane.Start(ctx, options)
 	if err != nil {
@@ -106,9 +128,14 @@ func (f *upFlags) options(dir string) (controlplane.Options, error) {
 		Bin:          filepath.Dir(self),
 		ControlPlane: f.controlPlane,
 		Nodes:        f.nodes,
-		Components:   wanted,
-		AuditLog:     f.auditLog,
-		Detach:       f.detach,
+
+		RealNodes:              f.realNodes,
+		KubeletConfig:          f.kubeletConfig,
+		NodeMonitorGracePeriod: f.nodeMonitorGracePeriod,
+
+		Components: wanted,
+		AuditLog:   f.auditLog,
+		Detach:     f.detach,
 
 		AsDefaultScheduler: f.asDefaultScheduler,
 

@@ -183,7 +183,7 @@ func TestGatesAndTheSchedulersNameReachAllThatUseThem(t *testing.T) {
 	objects := install{chart: "podsequence", values: values{
 		"schedulerName": "in-order",
 		"gatePrefixes":  []any{"podsequence.example.com/", "order.example.org/"},
-		"explainWaits":  false,
+		"explainWaits":  false, "unprobedReadySeconds": 0,
 	}}.objects(t)
 	text := func(name string) string {
 		require.Contains(t, objects, name)
@@ -211,12 +211,13 @@ func TestGatesAndTheSchedulersNameReachAllThatUseThem(t *testing.T) {
 	assert.Contains(t, controller, `"--scheduler-names=in-order"`)
 	assert.Contains(t, controller, `"--gate-prefixes=podsequence.example.com/,order.example.org/"`)
 	assert.Contains(t, controller, `"--explain-waits=false"`)
+	assert.Contains(t, controller, `"--unprobed-ready-seconds=0"`)
 	scheduler := decode(t, objects[config]["data"].(object)["scheduler-config.yaml"].(string))[0]
 	profile := scheduler["profiles"].([]any)[0].(object)
 	assert.Equal(t, "in-order", profile["schedulerName"])
 	assert.Equal(t, object{
 		"gatePrefixes": []any{"podsequence.example.com/", "order.example.org/"}, "explainWaits": false,
-		"installationNamespace": "podsequence-system",
+		"installationNamespace": "podsequence-system", "unprobedReadySeconds": float64(0),
 	}, profile["pluginConfig"].([]any)[0].(object)["args"])
 }
 
@@ -273,6 +274,7 @@ func TestValuesThatNobodyMeansAreRefused(t *testing.T) {
 		"a value that does not exist":         {"podsequence", values{"replicas": 3}, "replicas"},
 		"a feature that does not exist":       {"podsequence", values{"features": values{"sequentialjob": false}}, "sequentialjob"},
 		"a gate prefix without a slash":       {"podsequence", values{"gatePrefixes": []any{"example.org"}}, "/gatePrefixes/0"},
+		"a readiness time that is too long":   {"podsequence", values{"unprobedReadySeconds": 3601}, "/unprobedReadySeconds"},
 		"no gate prefix":                      {"podsequence", values{"gatePrefixes": []any{}}, "/gatePrefixes"},
 		"a digest as the tag":                 {"podsequence", values{"image": values{"tag": "sha256:12"}}, "/image/tag"},
 		"a digest that is too short":          {"podsequence", values{"scheduler": values{"image": values{"digest": "sha256:12"}}}, "/scheduler/image/digest"},

@@ -28,7 +28,7 @@ func newPlan(options Options) (*plan, error) {
 	pool := &portPool{}
 	defer pool.release()
 	p := &plan{Options: options, layout: layout(options.Dir), ports: map[string]int{}}
-	for _, name := range append(Components(), SecondEtcd, etcdPeer, secondEtcdPeer, schedulerHealth, controllerHealth) {
+	for _, name := range append(Components(), SecondEtcd, RealNodes, etcdPeer, secondEtcdPeer, schedulerHealth, controllerHealth) {
 		port, err := pool.take()
 		if err != nil {
 			return nil, err
@@ -65,6 +65,9 @@ func (p *plan) process(name string) *process {
 	case Kwok:
 		record.Args = p.kwokArgs()
 		record.URL = p.url("http", name)
+		record.HealthURL = record.URL + "/healthz"
+	case RealNodes:
+		record.Args = []string{"run", p.config(realNodesFile)}
 		record.HealthURL = record.URL + "/healthz"
 	case PodSequenceScheduler:
 		record.Args = append(p.schedulerArgs(name), "--config="+p.config(schedulerConfigFile),
@@ -144,6 +147,9 @@ func (p *plan) apiServerArgs() []string {
 		}
 		args = append(args, "--etcd-servers-overrides="+strings.Join(overrides, ","))
 	}
+	if p.wants(RealNodes) {
+		args = append(args, p.realNodesArgs()...)
+	}
 	if p.AuditLog {
 		args = append(args,
 			"--audit-policy-file="+p.config(auditPolicyFile),
@@ -168,7 +174,7 @@ func (p *plan) controllerManagerArgs() []string {
 		"--leader-elect=false",
 		"--kube-api-qps=1000",
 		"--kube-api-burst=2000",
-		"--node-monitor-grace-period="+nodeMonitorGracePeriod.String(),
+		"--node-monitor-grace-period="+p.NodeMonitorGracePeriod.String(),
 		"--enable-hostpath-provisioner",
 	)
 }
@@ -201,6 +207,7 @@ func (p *plan) controllerArgs() []string {
 	if p.AsDefaultScheduler {
 		args = append(args, "--scheduler-names="+corev1.DefaultSchedulerName+","+PodSequenceScheduler)
 	}
+	args = append(args, p.unprobedReadyFlags()...)
 	for _, feature := range p.Without {
 		args = append(args, "--controllers=-"+feature) // as the Deployment has it
 	}

@@ -70,6 +70,11 @@ func (p *plan) writeFiles(ca *authority) error {
 	if err := p.writeUserKubeconfigs(ca); err != nil {
 		return err
 	}
+	if p.wants(RealNodes) {
+		if err := p.writeRealNodes(ca); err != nil {
+			return err
+		}
+	}
 	schedulerConfig, err := p.schedulerConfig()
 	if err != nil {
 		return err
@@ -94,7 +99,7 @@ func (p *plan) writeFiles(ca *authority) error {
 
 // kwokConfig joins KWOK's options and the stages that nodes and pods go through.
 func (p *plan) kwokConfig() (string, error) {
-	ours, err := stages.Documents()
+	ours, err := stages.Documents(p.NodeMonitorGracePeriod)
 	if err != nil {
 		return "", err
 	}
@@ -132,6 +137,7 @@ func (p *plan) schedulerConfig() (string, error) {
 	if err := unstructured.SetNestedField(config, p.LeaderElection, "leaderElection", "leaderElect"); err != nil {
 		return "", fmt.Errorf("set leader election of the scheduler: %w", err)
 	}
+	p.setUnprobedReady(config)
 	content, err := yaml.Marshal(config)
 	if err != nil {
 		return "", fmt.Errorf("encode scheduler configuration: %w", err)

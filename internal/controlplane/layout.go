@@ -6,12 +6,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // layout names the files of a cluster's directory:
 //
 //	kubeconfig    of the administrator
 //	logs/         one file a component; outlives the cluster
+//	real-nodes/   the disks of real nodes, a directory each; what they logged outlives the cluster
 //	state/        everything that ends with the cluster
 //	sandbox.lock  held while a cluster is being started or stopped, and the mark of our directories
 type layout string
@@ -25,6 +27,8 @@ func (l layout) logs() string { return filepath.Join(string(l), "logs") }
 func (l layout) log(component string) string { return filepath.Join(l.logs(), component+".log") }
 
 func (l layout) auditLog() string { return filepath.Join(l.logs(), "audit.log") }
+
+func (l layout) realNodes() string { return filepath.Join(string(l), "real-nodes") }
 
 func (l layout) state() string { return filepath.Join(string(l), "state") }
 
@@ -67,8 +71,10 @@ func (l layout) reset() error {
 	if err := l.removeState(); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(l.logs()); err != nil {
-		return fmt.Errorf("remove logs of an earlier cluster: %w", err)
+	for _, dir := range []string{l.logs(), l.realNodes()} {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove logs of an earlier cluster: %w", err)
+		}
 	}
 	for _, dir := range []string{l.logs(), l.processes(), l.pki(""), l.config("")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -80,7 +86,12 @@ func (l layout) reset() error {
 
 // removeState forgets the cluster but for its logs.
 func (l layout) removeState() error {
-	for _, path := range []string{l.state(), l.kubeconfig()} {
+	paths, err := filepath.Glob(filepath.Join(l.realNodes(), "*", "*"))
+	if err != nil {
+		return fmt.Errorf("find disks of real nodes: %w", err)
+	}
+	paths = slices.DeleteFunc(paths, func(path string) bool { return filepath.Base(path) == "log" })
+	for _, path := range append(paths, l.kubeconfig(), l.state()) {
 		if err := os.RemoveAll(path); err != nil {
 			return fmt.Errorf("remove state of the cluster: %w", err)
 		}

@@ -22,9 +22,9 @@ const (
 	managedNodeValue      = "fake"
 )
 
-// nodeMonitorGracePeriod is how long a node stays ready without a heartbeat. It is several times the interval of our
+// simulatedGracePeriod is how long a simulated node stays ready without a heartbeat. It is several times the interval of our
 // heartbeat stage, which is long so that many nodes make little traffic.
-const nodeMonitorGracePeriod = 20 * time.Minute
+const simulatedGracePeriod = 20 * time.Minute
 
 // zones are given to the nodes in turn.
 var zones = []string{"zone-a", "zone-b", "zone-c"}

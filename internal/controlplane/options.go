@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"example.com/podsequence/internal/realnode"
 	"example.com/podsequence/manifests"
 )
 
@@ -27,6 +28,8 @@ const (
 
 	// SecondEtcd is only there with Options.SplitStorage.
 	SecondEtcd = "etcd-second"
+	// RealNodes is only there with Options.RealNodes.
+	RealNodes = "real-nodes"
 )
 
 // sandboxExecutable is the program that all upstream components are compiled into.
@@ -66,6 +69,13 @@ type Options struct {
 	Nodes int
 	// NodeCapacity is what each node offers; by default more than any test asks for.
 	NodeCapacity corev1.ResourceList
+	// RealNodes is the number of nodes with kubelet, containerd and containers, named real-0 and so on.
+	RealNodes int
+	// KubeletConfig is a file with a KubeletConfiguration, which is merged over what the kubelets of real nodes have.
+	KubeletConfig string
+	// NodeMonitorGracePeriod is how long a node stays ready without a heartbeat; by default 20 minutes, so that no simulated node is
+	// ever taken for dead on a busy machine. Clusters have 50 seconds.
+	NodeMonitorGracePeriod time.Duration
 	// Components are the components to start; nil means all of them. Etcd and the API server are not optional.
 	Components []string
 	// Manifests are those of an earlier release of ours, of which Bin then has the programs; by default those of this one.
@@ -77,6 +87,9 @@ type Options struct {
 	AsDefaultScheduler bool
 	// Without are the features, by their directories under manifests/without, that are left out of the installation.
 	Without []string
+	// UnprobedReadySeconds is how long a pod without a readiness probe must be Ready before it counts, for both of our programs; by
+	// default as shipped. A release whose manifests do not know it is started without it, and any release is if this is the default.
+	UnprobedReadySeconds *int32
 	// ExtraArgs are appended to the arguments of the component they are listed under.
 	ExtraArgs map[string][]string
 	// FeatureGates are set, as Name=true or Name=false, on every component that is built from Kubernetes' code, our scheduler
@@ -133,6 +146,9 @@ func (o *Options) complete() error {
 	if o.Nodes < 0 {
 		return fmt.Errorf("number of nodes is negative: %d", o.Nodes)
 	}
+	if err := o.completeRealNodes(); err != nil {
+		return err
+	}
 	if o.NodeCapacity == nil {
 		o.NodeCapacity = corev1.ResourceList{
 			corev1.ResourceCPU:    resource.MustParse("32"),
@@ -175,10 +191,17 @@ func (o *Options) complete() error {
 
 // checkExecutables finds out before anything is started whether everything can be.
 func (o *Options) checkExecutables() error {
-	for _, name := range o.Components {
+	components := o.Components
+	if o.wants(RealNodes) {
+		components = append(slices.Clone(components), RealNodes)
+	}
+	for _, name := range components {
 		path, build := o.executable(name), "make build"
-		if o.isOfAnotherRelease(name) {
+		switch {
+		case o.isOfAnotherRelease(name):
 			build = "make compat"
+		case name == RealNodes:
+			build = "make build-real-nodes"
 		}
 		if _, err := os.Stat(path); err != nil {
 			return fmt.Errorf("find executable of %s (run %s): %w", name, build, err)
@@ -188,8 +211,11 @@ func (o *Options) checkExecutables() error {
 }
 
 func (o *Options) wants(name string) bool {
-	if name == SecondEtcd {
+	switch name {
+	case SecondEtcd:
 		return len(o.SplitStorage) > 0
+	case RealNodes:
+		return o.RealNodes > 0
 	}
 	return slices.Contains(o.Components, name)
 }
@@ -208,6 +234,8 @@ func (o *Options) executable(name string) string {
 	switch {
 	case o.isOfAnotherRelease(name):
 		return filepath.Join(o.ControlPlane, name)
+	case name == RealNodes:
+		return filepath.Join(o.Bin, realnode.Dir, realnode.Program)
 	case isUpstream(name):
 		return filepath.Join(o.Bin, sandboxExecutable)
 	default:

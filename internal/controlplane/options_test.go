@@ -25,6 +25,18 @@ func TestOptionsAreRefused(t *testing.T) {
 			change:  func(o *Options) { o.Nodes = -1 },
 			wantErr: "number of nodes is negative: -1",
 		},
+		"with fewer than no real nodes": {
+			change:  func(o *Options) { o.RealNodes = -1 },
+			wantErr: "number of real nodes is -1, want 0 to 100",
+		},
+		"with real nodes that are newer than their API server": {
+			change:  func(o *Options) { o.RealNodes, o.ControlPlane = 1, bin },
+			wantErr: "a kubelet must not be newer than its API server",
+		},
+		"with real nodes that have not been built": {
+			change:  func(o *Options) { o.RealNodes = 1 },
+			wantErr: "find executable of real-nodes (run make build-real-nodes)",
+		},
 		"with a component that does not exist": {
 			change:  func(o *Options) { o.Components = append(o.Components, "kubelet") },
 			wantErr: `unknown component "kubelet"`,

@@ -9,12 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"sync"
 	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"example.com/podsequence/internal/childprocess"
 )
 
 // exitPoll is how often a process that is no child of ours is looked at while its end is awaited.
@@ -71,10 +71,10 @@ func loadProcess(l layout, name string) (*process, error) {
 	return p, nil
 }
 
-// loadProcesses reads all records, in the order of Components; a second etcd comes last.
+// loadProcesses reads all records, in the order of Components; a second etcd and real nodes come last.
 func loadProcesses(l layout) ([]*process, error) {
 	var processes []*process
-	for _, name := range append(Components(), SecondEtcd) {
+	for _, name := range append(Components(), SecondEtcd, RealNodes) {
 		if _, err := os.Stat(l.record(name)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -98,8 +98,8 @@ func (p *process) start(l layout, detach bool) error {
 
 	cmd := exec.Command(p.Path, p.Args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = processAttributes(detach)
-	if err := startOnLockedThread(cmd); err != nil {
+	cmd.SysProcAttr = processAttributes(p.Name, detach)
+	if err := childprocess.Start(cmd); err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
 	// Reaps the child; whether it runs is asked of the system, as we may not be its parent.
@@ -183,23 +183,4 @@ func (p *process) waitForExit(ctx context.Context) error {
 		return fmt.Errorf("wait for end of %s: %w", p.Name, err)
 	}
 	return nil
-}
-
-// starter is a goroutine that never leaves its thread. The parent-death signal of a child is sent when the thread that
-// started it ends, not when the whole parent does, so children are started from a thread that lasts.
-var starter = sync.OnceValue(func() chan<- func() {
-	tasks := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for task := range tasks {
-			task()
-		}
-	}()
-	return tasks
-})
-
-func startOnLockedThread(cmd *exec.Cmd) error {
-	result := make(chan error)
-	starter() <- func() { result <- cmd.Start() }
-	return <-result
 }

@@ -10,10 +10,14 @@ import (
 )
 
 // processAttributes keep the terminal's signals away from a component, so that Ctrl-C leads to an ordered shutdown.
-// Unless detached, the component is killed when its parent dies.
-func processAttributes(detach bool) *syscall.SysProcAttr {
+// Unless detached, the component is killed when its parent dies. What runs real nodes is asked to end: it has to remove their cgroups.
+func processAttributes(name string, detach bool) *syscall.SysProcAttr {
 	attributes := &syscall.SysProcAttr{Setsid: true}
-	if !detach {
+	switch {
+	case detach:
+	case name == RealNodes:
+		attributes.Pdeathsig = syscall.SIGTERM
+	default:
 		attributes.Pdeathsig = syscall.SIGKILL
 	}
 	return attributes

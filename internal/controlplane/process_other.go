@@ -14,7 +14,7 @@ import (
 
 // processAttributes keep the terminal's signals away from a component, so that Ctrl-C leads to an ordered shutdown.
 // Components outlive a killed parent here, as only Linux has a parent-death signal; "sandbox down" ends them.
-func processAttributes(bool) *syscall.SysProcAttr {
+func processAttributes(string, bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true}
 }
 

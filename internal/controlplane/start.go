@@ -102,6 +102,7 @@ func (b *bringUp) run(ctx context.Context) error {
 	rest.Go(func() error {
 		return b.step("nodes", "ready", func() error { return b.bringUpNodes(restCtx, client) })
 	})
+	rest.Go(func() error { return b.launch(restCtx, RealNodes) })
 	rest.Go(func() error { return createStorageClass(restCtx, client) })
 	rest.Go(func() error { return b.bringUpOurs(restCtx, client) })
 	if b.plan.wants(ControllerManager) {
@@ -155,7 +156,7 @@ func (b *bringUp) bringUpNodes(ctx context.Context, client kubernetes.Interface)
 	if !b.plan.wants(Kwok) || !b.plan.wants(ControllerManager) {
 		return nil // Nobody is there to make them ready.
 	}
-	return waitForNodes(ctx, client, b.plan.Nodes)
+	return waitForNodes(ctx, client, b.plan.Nodes+b.plan.RealNodes)
 }
 
 // step times a part of the start and reports it once it is done.

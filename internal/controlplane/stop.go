@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"example.com/podsequence/internal/realnode"
 )
 
 // ErrNoCluster says that no cluster has been started in a directory, or that it has been stopped.
@@ -35,8 +37,8 @@ func (l layout) takeDown(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Ours get the chance to end in order, as their users see them do it.
-	ours := []string{PodSequenceScheduler, PodSequenceController}
+	// Ours get the chance to end in order, as their users see them do it. What runs real nodes removes what is left of them.
+	ours := []string{PodSequenceScheduler, PodSequenceController, RealNodes}
 	err = each(processes, func(p *process) error {
 		if slices.Contains(ours, p.Name) {
 			return p.terminate(ctx, stopGrace)
@@ -50,6 +52,9 @@ func (l layout) takeDown(ctx context.Context) error {
 	err = each(processes, func(p *process) error { return p.kill(ctx) })
 	if err != nil {
 		return err
+	}
+	if err := realnode.RemoveCgroup(realnode.CgroupName(string(l))); err != nil {
+		return fmt.Errorf("stop sandbox: %w", err)
 	}
 	return l.removeState()
 }

@@ -211,6 +211,6 @@ func IsReady(p *corev1.Pod) bool {
 func IsHeld(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonSchedulingGated &&
-			strings.HasPrefix(c.Message, "waiting for group")
+			(strings.HasPrefix(c.Message, "waiting for group") || strings.HasPrefix(c.Message, "waiting for a node where all groups"))
 	})
 }
