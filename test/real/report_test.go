@@ -1,0 +1,45 @@
+package real
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"example.com/podsequence/internal/controlplane"
+)
+
+// lastLines is how much of a log a story that failed prints.
+const lastLines = 15
+
+// report prints what one needs to understand why a story failed.
+func (s *story) report() {
+	if !s.Failed() {
+		return
+	}
+	s.Logf("what the containers said:\n%s", s.said())
+	if output, err := shared.sandbox.run(s.Ctx, "kubectl", "--", "--namespace", s.Namespace, "get",
+		"podsequences,sequentialjobs,pods", "--output", "wide"); err == nil {
+		s.Logf("what the API says:\n%s", output)
+	}
+	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
+		s.logTail(shared.Log(program))
+	}
+	for _, node := range nodes {
+		found, _ := filepath.Glob(filepath.Join(shared.Dir, "real-nodes", node, "log", "kubelet*")) // the pattern is well-formed
+		for _, path := range found {
+			s.logTail(path)
+		}
+	}
+}
+
+// logTail prints the last lines of a log.
+func (s *story) logTail(path string) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		s.Logf("%s: %v", path, err)
+		return
+	}
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	lines = lines[max(0, len(lines)-lastLines):]
+	s.Logf("%s:\n%s", path, strings.Join(lines, "\n"))
+}
