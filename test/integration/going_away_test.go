@@ -89,11 +89,12 @@ func TestAFailedJobBesideACompleteOneIsDeletedAndCreatedAgain(t *testing.T) {
 		RequiredStatus: v1alpha1.RequireComplete,
 	}
 	schema, seed := s.job("schema", "migrate", 1, 1), s.job("seed", "migrate", 1, 1)
-	s.Create(s.sequence("shop").Group(group).Pods("Application", "app").Obj(), schema.DeepCopy())
+	// Both are there before one fails: a Job that is created in a later second would succeed it.
+	s.Create(s.sequence("shop").Group(group).Pods("Application", "app").Obj(), schema.DeepCopy(), seed)
 	s.createPods(s.pod("app"))
-	s.fail(s.awaitWorking("migrate", 1)[0])
-	s.Create(seed)
-	s.succeed(s.awaitWorking("migrate", 1)[0])
+	pods := s.awaitWorking("migrate", 2) // by name
+	s.fail(pods[0])
+	s.succeed(pods[1])
 	s.awaitFailed("shop", v1alpha1.ReasonJobFailed)
 	s.removeAs(metav1.DeletePropagationBackground, schema.DeepCopy())
 	s.expectHeld("app")

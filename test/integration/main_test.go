@@ -7,9 +7,11 @@ import (
 	"context"
 	"flag"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/internal/controlplane"
 	"example.com/podsequence/internal/ordercheck"
@@ -37,7 +39,7 @@ func TestMain(m *testing.M) {
 		if err := victims.Begin(c); err != nil {
 			return err
 		}
-		if shared, err = withReferee(c, *asDefault); err == nil {
+		if shared, err = withReferee(c, *asDefault, 0); err == nil {
 			c.AtStop(func() error { shared.referee.Stop(); return nil })
 		}
 		return err
@@ -56,20 +58,20 @@ var victims = cluster.Exclusive{
 // exclusively has a test use the cluster of victims until it ends.
 func exclusively(t testing.TB) *environment {
 	t.Helper()
-	env, err := withReferee(victims.Take(t), *asDefault)
+	env, err := withReferee(victims.Take(t), *asDefault, 0)
 	require.NoError(t, err)
 	t.Cleanup(env.referee.Stop)
 	return env
 }
 
 // withReferee has a referee watch a cluster.
-func withReferee(c *cluster.Cluster, asDefault bool) (*environment, error) {
+func withReferee(c *cluster.Cluster, asDefault bool, unprobedReadySeconds int32) (*environment, error) {
 	etcd, err := c.EtcdConfig()
 	if err != nil {
 		return nil, err
 	}
 	env := &environment{Cluster: c, scheduler: ourScheduler}
-	var options ordercheck.Options
+	options := ordercheck.Options{UnprobedReady: time.Duration(unprobedReadySeconds) * time.Second}
 	if asDefault {
 		env.scheduler = corev1.DefaultSchedulerName
 		options.SchedulerNames = []string{corev1.DefaultSchedulerName, ourScheduler}
@@ -84,7 +86,7 @@ func startCluster(t testing.TB, options controlplane.Options) *environment {
 	if options.Installation == "" { // another one does not install our scheduler
 		options.AsDefaultScheduler = options.AsDefaultScheduler || *asDefault
 	}
-	env, err := withReferee(cluster.Own(t, options), options.AsDefaultScheduler)
+	env, err := withReferee(cluster.Own(t, options), options.AsDefaultScheduler, ptr.Deref(options.UnprobedReadySeconds, 0))
 	require.NoError(t, err)
 	t.Cleanup(env.referee.Stop)
 	return env

@@ -133,7 +133,7 @@ func startForBenchmark(b *testing.B, options controlplane.Options) *environment 
 	b.Helper()
 	c, err := cluster.Start(b.Context(), options)
 	require.NoError(b, err)
-	env, err := withReferee(c, false)
+	env, err := withReferee(c, false, 0)
 	require.NoError(b, err)
 	c.AtStop(func() error { env.referee.Stop(); return nil })
 	return env

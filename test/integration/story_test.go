@@ -147,7 +147,7 @@ func (s *story) fence() {
 		s.createPods(
 			s.pod(ours),
 			s.gated(theirs).SchedulerName(stockScheduler),
-			s.pod(first).Annotation(cluster.ReadyAfter, "0s"),
+			probed(s.pod(first).Annotation(cluster.ReadyAfter, "0s")),
 		)
 	}
 	s.awaitBound(ours, theirs)

@@ -52,7 +52,9 @@ func TestUpgradeAndRollBackWhilePodsAreHeld(t *testing.T) {
 	for name, change := range changes {
 		t.Run(name, func(t *testing.T) {
 			from, to := change[0], change[1]
-			env := startCluster(t, controlplane.Options{Bin: from.bin, Manifests: from.manifests})
+			env := startCluster(t, controlplane.Options{
+				Bin: from.bin, Manifests: from.manifests, UnprobedReadySeconds: new(int32(5)), // an earlier release knows no such argument
+			})
 			s := newStoryIn(t, env)
 			shops := s.holdShops(podsOfShop)
 

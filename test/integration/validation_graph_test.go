@@ -113,6 +113,17 @@ func groupRules(home string) map[string]ruleTest {
 			spec: spec("pods: [a], expectedPods: 1"),
 			want: []string{"spec.podGroups[0]", "expectedPods is only for podSelector", "remove it"},
 		},
+		"minReadySeconds": {spec: spec("podSelector: {}, minReadySeconds: 0", "pods: [a], requiredStatus: Ready, minReadySeconds: 3600")},
+		"a negative minReadySeconds": {
+			spec: spec("podSelector: {}, minReadySeconds: -1"), want: []string{"spec.podGroups[0].minReadySeconds", "greater than or equal to 0"},
+		},
+		"minReadySeconds of more than an hour": {
+			spec: spec("podSelector: {}, minReadySeconds: 3601"), want: []string{"spec.podGroups[0].minReadySeconds", "less than or equal to 3600"},
+		},
+		"minReadySeconds with Complete": {
+			spec: spec("podSelector: {}, requiredStatus: Complete, minReadySeconds: 5"),
+			want: []string{"spec.podGroups[0]", "minReadySeconds is only for requiredStatus Ready", "remove it"},
+		},
 		"skip": {spec: spec("pods: [a], skip: true", "podSelector: {}, skip: false")},
 		"skip in words": {
 			spec: spec("pods: [a], skip: please"), want: []string{"spec.podGroups[0].skip", "must be of type boolean"},

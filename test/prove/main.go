@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"example.com/podsequence/test/prove/plan"
+	"example.com/podsequence/test/prove/site"
 	"example.com/podsequence/test/prove/world"
 )
 
@@ -48,6 +49,7 @@ type options struct {
 	only         []uint64
 	first        uint64
 	seeds, sites int
+	realNodes    int
 	planFile     string
 	print        bool
 	calm         bool
@@ -83,6 +85,7 @@ func parse(args []string) (options, error) {
 	flags.Uint64Var(&o.first, "first", 1, "first `seed` of those that -seeds plays")
 	flags.IntVar(&o.seeds, "seeds", 0, "`number` of seeds to play; seeds that already have a result in -dir are left out")
 	flags.IntVar(&o.sites, "sites", 1, "`number` of control planes to play on side by side")
+	flags.IntVar(&o.realNodes, "real-nodes", 0, "`number` of nodes with kubelets and containers in each world, beside simulated ones; they reboot")
 	flags.StringVar(&o.planFile, "plan", "", "play the plan in this `file` instead of the plan of a seed")
 	flags.BoolVar(&o.print, "print", false, "only print the plan of the seed")
 	flags.BoolVar(&o.calm, "without-faults", false, "kill no programs and break no connections")
@@ -94,7 +97,13 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.dir, "dir", "", "`directory` for results, and for the plans, traces and logs of seeds that failed")
 	flags.StringVar(&o.page, "page", "", "page, such as docs/proof.md, in which to rewrite the part about the runs")
 	flags.StringVar(&o.commit, "commit", "unknown", "commit of the code under test; the page counts only results of this commit")
-	return o, flags.Parse(args)
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if o.realNodes > 0 && o.page != "" {
+		return o, errors.New("write -page from seeds without -real-nodes: it counts the worlds that every machine can play")
+	}
+	return o, nil
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -148,7 +157,7 @@ func (o *options) plans() ([]*plan.Plan, error) {
 	}
 	var plans []*plan.Plan
 	for _, seed := range seeds {
-		plans = append(plans, world.Invent(seed, world.Options{WithoutFaults: o.calm}))
+		plans = append(plans, world.Invent(seed, world.Options{WithoutFaults: o.calm, RealNodes: site.RealNodeNames(o.realNodes)}))
 	}
 	return plans, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,7 +123,7 @@ func countFaults(steps, crashes []plan.Step) map[string]int {
 		switch {
 		case step.Verb == plan.CrashBefore || step.Verb == plan.CrashAfter:
 		case !step.Fault(), step.Ends():
-		case step.Verb == plan.Kill || step.Verb == plan.Stop || step.Verb == plan.Refuse || step.Verb == plan.RemoveDefinition:
+		case step.Verb == plan.Kill || step.Verb == plan.Stop || step.Verb == plan.Refuse || step.Verb == plan.RemoveDefinition || step.Verb == plan.Reboot:
 			counts[string(step.Verb)+" "+step.Args[0]]++
 		case step.Verb == plan.Travel:
 			counts["second API server that lags, for "+step.Args[0]]++
@@ -157,7 +158,7 @@ func (s *stage) clean(ctx context.Context, prefix string) error {
 			return false, nil // nodes come last: their kubelets end pods
 		}
 		for i := range nodes.Items {
-			_ = api.Delete(ctx, &nodes.Items[i])
+			_ = s.removeNode(ctx, &nodes.Items[i])
 		}
 		return len(nodes.Items)+len(sequences.Items)+len(namespaces.Items) == 0, nil
 	})
@@ -165,6 +166,14 @@ func (s *stage) clean(ctx context.Context, prefix string) error {
 		return fmt.Errorf("remove the world: %w", err)
 	}
 	return nil
+}
+
+// removeNode deletes a node, or takes from a real one what the world gave to it.
+func (s *stage) removeNode(ctx context.Context, node *corev1.Node) error {
+	if !slices.Contains(s.site.RealNodes(), node.Name) {
+		return s.site.API.Delete(ctx, node)
+	}
+	return s.site.API.Patch(ctx, node, client.RawPatch(types.MergePatchType, world.NoRealNode()))
 }
 
 // cleanNamespace returns the number of pods that are left.

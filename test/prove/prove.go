@@ -77,7 +77,7 @@ func prove(ctx context.Context, o options, plans []*plan.Plan, out io.Writer) (e
 // perform plays plans on a site of its own, until none is left.
 func (p *prover) perform(ctx context.Context) (err error) {
 	s := &stage{prover: p}
-	if s.site, err = site.Start(ctx, site.Options{Instances: 2}); err != nil {
+	if s.site, err = site.Start(ctx, site.Options{Instances: 2, RealNodes: p.realNodes}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.site.Close(err == nil)) }()

@@ -62,7 +62,7 @@ func startTestbed(ctx context.Context, nodes int, quota bool) (_ *testbed, err e
 	if t.dir, err = os.MkdirTemp("", "podsequence-tenants-"); err != nil {
 		return nil, fmt.Errorf("make directory of the cluster: %w", err)
 	}
-	t.cluster, err = controlplane.Start(ctx, controlplane.Options{Dir: t.dir, Components: t.components, ExtraArgs: noNodeCare})
+	t.cluster, err = controlplane.Start(ctx, controlplane.Options{Dir: t.dir, Components: t.components, ExtraArgs: noNodeCare, UnprobedReadySeconds: new(int32)})
 	if err != nil {
 		return nil, err
 	}

@@ -226,7 +226,6 @@ func TestAnEvictedPodDoesNotKeepTheTurn(t *testing.T) {
 	s.rolledOut(s.coordination("shop", minReady(2)), "a", "b")
 	s.update("a", image("2", "5s"))
 	s.update("b", image("2", "0s"))
-	s.awaitActive("a")
 	s.evictOne("a", "example.com/app:2")
 	s.awaitUnpaused("b")
 	s.awaitComplete("a", "b")

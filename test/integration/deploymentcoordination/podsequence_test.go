@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -39,8 +40,11 @@ func TestAPodSequenceInTheOppositeOrder(t *testing.T) {
 		s.Await("status to say that it is held", func() bool {
 			return s.status("shop").DeploymentStates[0].HeldBy == s.Namespace+"/order"
 		})
-		s.Create(s.sequenced("db"))
+		db := s.sequenced("db")
+		image("1", "never")(db) // or its turn may be over before anybody looks
+		s.Create(db)
 		s.awaitActive("db")
+		s.makeReady("db")
 		s.awaitEvent(v1.ReasonHeldByPodSequence)
 		s.awaitComplete("api", "db")
 		s.awaitReady("shop")
@@ -101,6 +105,19 @@ func TestAPodSequenceInTheOppositeOrder(t *testing.T) {
 // databaseFirst starts the pods of Deployment db before those of api.
 func (s *story) databaseFirst(name string) *SequenceWrapper {
 	return MakeSequence(s.Namespace, name).Label("Database", "deployment", "db").Label("Application", "deployment", "api")
+}
+
+// makeReady lets the pods that a Deployment of two has become ready.
+func (s *story) makeReady(name string) {
+	s.Helper()
+	var pods corev1.PodList
+	s.Await("two pods of "+name, func() bool {
+		require.NoError(s, s.API.List(s.Ctx, &pods, client.InNamespace(s.Namespace), client.MatchingLabels{"deployment": name}))
+		return len(pods.Items) == 2
+	})
+	for i := range pods.Items {
+		s.Annotate(&pods.Items[i], cluster.ReadyAfter, "0s")
+	}
 }
 
 // sequenced is a Deployment whose pods our scheduler places.

@@ -38,6 +38,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 			object: func(s *story) *v1alpha1.SequentialJob { return s.steps("etl", 3) },
 			drive:  func(s *story) { s.complete("etl", 0); s.fail("etl", 1) },
 			writes: 2*2 + 1,
+			more:   1, // what the pod says that failed, if it is seen before its Job has failed
 			want: v1alpha1.SequentialJobProgress{
 				CurrentIndex: ptr.To[int32](1), CompletedIndices: []int32{0},
 				FailedIndex: ptr.To[int32](1), FailureReason: batchv1.JobReasonBackoffLimitExceeded,
@@ -91,6 +92,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 				s.complete("etl", 0)
 			},
 			writes: 3 + 3 + 2 + 1, // in the middle: status, the deletion of the old Job, and that it is on its way
+			more:   1,             // what the pod says that failed, if it is seen before its Job has failed
 			want:   v1alpha1.SequentialJobProgress{CurrentIndex: ptr.To[int32](1), CompletedIndices: []int32{0}},
 			phase:  v1alpha1.PhaseSucceeded,
 			jobs:   map[string]int{"etl-0": 2},

@@ -42,6 +42,9 @@ const (
 	// The watches of an instance of our programs break, and a second API server serves it from now on, whose own watches are so late: it
 	// shows what was. 0s ends that.
 	Travel Verb = "travel" // PROCESS DURATION
+	// The power of a node fails, and the node boots: all containers start again, and until the kubelet reports that, the API has them as
+	// they were before.
+	Reboot Verb = "reboot" // NODE
 	// The definition of a kind of ours is deleted, and all objects of that kind with it, and made again.
 	RemoveDefinition  Verb = "remove-definition"  // RESOURCE
 	RestoreDefinition Verb = "restore-definition" // RESOURCE
@@ -60,7 +63,7 @@ var shapes = map[Verb]shape{
 	Kill: {args: 1, fault: true}, Start: {args: 1, fault: true}, Stop: {args: 1, fault: true}, Continue: {args: 1, fault: true},
 	CrashBefore: {args: 2, fault: true}, CrashAfter: {args: 2, fault: true},
 	Delay: {args: 2, fault: true}, Cut: {args: 1, fault: true}, Refuse: {args: 1, fault: true},
-	Travel: {args: 2, fault: true}, RemoveDefinition: {args: 1, fault: true}, RestoreDefinition: {args: 1, fault: true},
+	Travel: {args: 2, fault: true}, Reboot: {args: 1, fault: true}, RemoveDefinition: {args: 1, fault: true}, RestoreDefinition: {args: 1, fault: true},
 }
 
 // Step is one thing that happens.

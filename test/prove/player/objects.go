@@ -84,6 +84,8 @@ func (p *Player) try(ctx context.Context, step plan.Step) error {
 		return p.eachPod(ctx, step)
 	case plan.Create:
 		return p.create(ctx, step)
+	case plan.Reboot:
+		return p.rebootSimulated(ctx, step)
 	}
 	policy := metav1.DeletePropagationBackground
 	if step.Verb == plan.DeleteAs {

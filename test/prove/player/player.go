@@ -1,5 +1,5 @@
-// Package player has the steps of a plan happen on a site. Objects, definitions and faults have a timeline each: what an API server
-// that is down keeps waiting must not keep it from being started again.
+// Package player has the steps of a plan happen on a site. Objects, definitions, boots of nodes and faults have a timeline each: what an
+// API server that is down keeps waiting must not keep it from being started again.
 package player
 
 import (
@@ -43,11 +43,13 @@ func (p *Player) Play(ctx context.Context, what *plan.Plan) error {
 		defer p.Site.StopSecondAPIServer()
 	}
 	began := time.Now()
-	var objects, definitions, faults []plan.Step
+	var objects, definitions, boots, faults []plan.Step
 	for _, s := range what.Steps {
 		switch {
 		case s.Verb == plan.RemoveDefinition || s.Verb == plan.RestoreDefinition:
 			definitions = append(definitions, s)
+		case s.Verb == plan.Reboot:
+			boots = append(boots, s)
 		case s.Fault():
 			faults = append(faults, s)
 		default:
@@ -57,6 +59,7 @@ func (p *Player) Play(ctx context.Context, what *plan.Plan) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return p.playTimeline(groupCtx, began, objects, p.change) })
 	group.Go(func() error { return p.playTimeline(groupCtx, began, definitions, p.redefine) })
+	group.Go(func() error { return p.playTimeline(groupCtx, began, boots, p.reboot) })
 	group.Go(func() error { return p.playFaults(groupCtx, began, faults) })
 	if err := group.Wait(); err != nil {
 		return err

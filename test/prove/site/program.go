@@ -8,12 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"example.com/podsequence/internal/childprocess"
 )
 
 // restartPause is how long a program that ended by itself waits until it is started again.
@@ -75,9 +76,6 @@ func (p *program) signal(signal syscall.Signal) {
 }
 
 func (p *program) run(ctx context.Context) {
-	// A child gets its parent-death signal when the thread ends that started it.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	for ctx.Err() == nil {
 		if p.mayRun() {
 			p.runOnce(ctx)
@@ -119,7 +117,7 @@ func (p *program) runOnce(ctx context.Context) {
 func (p *program) started(command *exec.Cmd) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.down || command.Start() != nil {
+	if p.down || childprocess.Start(command) != nil {
 		return false
 	}
 	p.process = command.Process

@@ -24,6 +24,8 @@ var electionTerms = []string{"--leader-elect-lease-duration=8s", "--leader-elect
 type Options struct {
 	// Instances of each program of ours. More than one elect leaders.
 	Instances int
+	// RealNodes is the number of nodes with kubelets and containers.
+	RealNodes int
 }
 
 // startTimeout is how long a component of the control plane may take to be healthy after a fault.
@@ -39,18 +41,20 @@ type Site struct {
 	second   *lagging // nil while there is none
 	trips    map[string]Trip
 	removed  map[string]*apiextensionsv1.CustomResourceDefinition
+
+	realNodes []string
 }
 
 // Start starts everything. Nodes come with worlds.
 func Start(ctx context.Context, o Options) (_ *Site, err error) {
-	options := controlplane.Options{Nodes: 1, LeaderElection: o.Instances > 1}
+	options := controlplane.Options{Nodes: 1, RealNodes: o.RealNodes, LeaderElection: o.Instances > 1}
 	if options.LeaderElection {
 		options.ExtraArgs = map[string][]string{
 			controlplane.PodSequenceScheduler: electionTerms, controlplane.PodSequenceController: electionTerms,
 		}
 	}
 	s := &Site{programs: map[string]*program{}, stopped: map[string]time.Time{}, trips: map[string]Trip{},
-		removed: map[string]*apiextensionsv1.CustomResourceDefinition{}}
+		removed: map[string]*apiextensionsv1.CustomResourceDefinition{}, realNodes: RealNodeNames(o.RealNodes)}
 	if s.Cluster, err = cluster.Start(ctx, options); err != nil {
 		return nil, err
 	}

@@ -119,6 +119,10 @@ func (w *world) inventTemplate(a *app) corev1.PodTemplateSpec {
 			a.ttl = ptr.To(one[int32](w.dice, 0, 1, 3))
 		}
 	}
+	w.inventReports(a, annotations, &spec)
+	if len(w.options.RealNodes) > 0 {
+		makeRunnable(a.kind, annotations, &spec)
+	}
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: a.labels(), Annotations: annotations}, Spec: spec}
 }
 

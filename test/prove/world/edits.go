@@ -70,17 +70,23 @@ func (w *world) deletePods(at time.Duration, a *app) {
 func (w *world) heal() {
 	for _, a := range w.apps {
 		if _, fails := a.template.Annotations[failAfter]; fails && w.chance(70) {
-			w.remove(healAt, a.kind, a.namespace, a.name)
-			again := *a
-			again.template = *a.template.DeepCopy()
-			delete(again.template.Annotations, failAfter)
-			w.create(healAt+time.Second, a.kind, again.object())
+			w.makeAgainWithout(a, failAfter)
 		}
 	}
+	w.healKubelets()
 	for _, namespace := range w.namespaces {
 		w.add(healAt+2*time.Second, plan.PatchPods, object{"metadata": object{"annotations": object{readyAfter: "0s"}}}, namespace, tierLabel)
 	}
 	for _, n := range w.nodes {
 		w.patch(healAt, "Node", "", n.name, object{"spec": object{"unschedulable": nil}})
 	}
+}
+
+// makeAgainWithout replaces an app by one whose pods lack an annotation.
+func (w *world) makeAgainWithout(a *app, annotation string) {
+	w.remove(healAt, a.kind, a.namespace, a.name)
+	again := *a
+	again.template = *a.template.DeepCopy()
+	delete(again.template.Annotations, annotation)
+	w.create(healAt+time.Second, a.kind, again.object())
 }

@@ -16,6 +16,7 @@ const kubeletAnnotation, kubeletValue = "kwok.x-k8s.io/node", "fake"
 
 type node struct {
 	name   string
+	real   bool
 	labels map[string]string
 }
 
@@ -30,6 +31,7 @@ func (w *world) inventNodes() {
 		}
 		w.create(at, "Node", n.object())
 	}
+	w.inventRealNodes()
 }
 
 func (n *node) object() *corev1.Node {
@@ -46,6 +48,10 @@ func (n *node) object() *corev1.Node {
 // editNode has something happen to a node.
 func (w *world) editNode(at time.Duration) {
 	n := one(w.dice, w.nodes...)
+	if n.real {
+		w.editRealNode(at, n)
+		return
+	}
 	later := at + w.moment(500*time.Millisecond, 4*time.Second)
 	switch w.IntN(5) {
 	case 0:

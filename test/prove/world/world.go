@@ -31,12 +31,17 @@ const (
 type Options struct {
 	// Without leaves out faults: programs are left alone.
 	WithoutFaults bool
+	// RealNodes are the names of nodes with kubelets and containers, which are there before the world.
+	RealNodes []string
 }
 
 // world is one that is being invented.
 type world struct {
 	dice
 	joining    dice
+	kubelets   dice
+	options    Options
+	boots      bool // of simulated nodes
 	plan       *plan.Plan
 	prefix     string
 	namespaces []string
@@ -49,7 +54,9 @@ type world struct {
 
 // Invent returns the plan of a seed.
 func Invent(seed uint64, options Options) *plan.Plan {
-	w := &world{dice: newDice(seed), joining: newDice(^seed), plan: &plan.Plan{Seed: seed}, prefix: Prefix(seed)}
+	w := &world{dice: newDice(seed), joining: newDice(^seed), kubelets: newDice(seed ^ kubeletSeed), options: options,
+		plan: &plan.Plan{Seed: seed}, prefix: Prefix(seed)}
+	w.boots = w.kubelets.chance(30)
 	w.tiers = []string{"a", "b", "c", "d"}[:w.between(2, 4)]
 	w.inventNamespaces()
 	w.inventNodes()
@@ -61,6 +68,7 @@ func Invent(seed uint64, options Options) *plan.Plan {
 	w.heal()
 	if !options.WithoutFaults {
 		w.inventFaults()
+		w.inventBoots()
 	}
 	w.plan.Sort()
 	return w.plan

@@ -1,0 +1,82 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// changeNodeStatus has a kubelet say something else of its node.
+func (s *nodeStory) changeNodeStatus(name string, change func(*corev1.Node)) {
+	s.Helper()
+	node := s.getNode(name)
+	before := node.DeepCopy()
+	change(node)
+	require.NoError(s, s.API.Status().Patch(s.Ctx, node, client.StrategicMergeFrom(before)))
+}
+
+// Pods that ask for a device name no node: they wait for the device plugin of the nodes that will have it, and not for a node that
+// will not.
+func TestPodsThatAskForADeviceWaitForItsPlugin(t *testing.T) {
+	t.Parallel()
+	s := newNodeStory(t)
+	s.addNode("plain")
+	s.awaitTakesPods("plain")
+	s.Create(s.perNode("gpus").Label("Plugin", "tier", "driver").NodeSelector("example.com/gpu", "yes").Label("Application", "tier", "app").Obj(),
+		s.driver(func(p *corev1.PodSpec) { p.NodeSelector["example.com/gpu"] = "yes" }))
+
+	s.createPods(requesting(s.here("app", "app"), gpu, "1"))
+	s.awaitUnschedulable("app", "Insufficient example.com/gpu")
+
+	s.addNode("gpu", labelled("example.com/gpu", "yes"))
+	s.on("driver", "gpu")
+	s.awaitHeldFor("app", startingOnNode+" 1 of 1 suitable nodes; 1 other node lacks the example.com/gpu that the pod requests")
+	s.createPods(s.here("web", "app"))
+	s.awaitBound("web")
+
+	s.changeNodeStatus("gpu", with(gpu, "1"))
+	s.fenceNodes()
+	s.awaitHeldFor("app", startingOnNode)
+	s.expectUnplaced("app")
+	s.startOn("driver", "gpu")
+	s.awaitBound("app")
+}
+
+// A kubelet that is silent changes nothing about its pods: what is known of the node says why they are not ready.
+func TestStatusSaysThatANodeIsNotReady(t *testing.T) {
+	t.Parallel()
+	s := newNodeStory(t, "a")
+	s.Create(s.driverThenApp().Obj(), s.driver())
+	s.on("driver", "a")
+	s.createPods(s.pinned("app", "app", "a"))
+	s.awaitHeldFor("app", "0 of 1 pods ready")
+	const want = "has not been ready since 2026-01-01T12:01:03Z (NodeStatusUnknown: Kubelet stopped posting node status)"
+	says := func() string {
+		for _, n := range s.getSequence("storage").Status.NodeStatus {
+			return n.Conditions[0].Message
+		}
+		return ""
+	}
+	unknown := func(node *corev1.Node) {
+		for i := range node.Status.Conditions {
+			if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
+				*c = corev1.NodeCondition{
+					Type: corev1.NodeReady, Status: corev1.ConditionUnknown, Reason: "NodeStatusUnknown", Message: "Kubelet stopped posting node status.",
+					LastHeartbeatTime: c.LastHeartbeatTime, LastTransitionTime: metav1.Date(2026, 1, 1, 12, 1, 3, 0, time.UTC),
+				}
+			}
+		}
+	}
+	s.Await("status to say that the node is not ready", func() bool {
+		s.changeNodeStatus("a", unknown) // the simulated kubelet may say once more that it is ready
+		return strings.Contains(says(), s.node("a")+" "+want)
+	})
+	s.createPods(s.pinned("later", "app", "a"))
+	s.awaitHeldFor("later", "0 of 1 pods ready")
+	s.expectUnplaced("app", "later")
+}

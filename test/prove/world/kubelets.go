@@ -1,0 +1,70 @@
+package world
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/test/prove/plan"
+)
+
+// bootsFrom is when the first node boots at the earliest: before, few pods run.
+const bootsFrom = 4 * time.Second
+
+// Annotations that have simulated kubelets report what real ones report: restarts of containers, pods that they do not admit, pods
+// that take time to end, and times of clocks that are wrong.
+const (
+	crashAfter   = "sandbox.podsequence.example.com/crash-after"
+	crashTimes   = "sandbox.podsequence.example.com/crash-times"
+	restartAfter = "sandbox.podsequence.example.com/restart-after"
+	goneAfter    = "sandbox.podsequence.example.com/gone-after"
+	rejected     = "sandbox.podsequence.example.com/rejected"
+	clock        = "sandbox.podsequence.example.com/clock"
+)
+
+// kubeletSeed is what the dice of kubelets differ by, so that what else is in a world does not depend on them.
+const kubeletSeed = 0x6b7562656c6574
+
+// inventReports chooses what the kubelet of a pod reports. Some pods crash a few times: they are ready for a moment between two crashes,
+// or seem to be ready all the time.
+func (w *world) inventReports(a *app, annotations map[string]string, spec *corev1.PodSpec) {
+	d := w.kubelets
+	switch {
+	case d.chance(12) && spec.RestartPolicy != corev1.RestartPolicyNever:
+		annotations[crashAfter] = one(d, "500ms", "1s", "2s", "3s")
+		annotations[crashTimes] = one(d, "1", "2", "3", "5")
+		annotations[restartAfter] = one(d, "0s", "0s", "1s", "3s")
+	case d.chance(15) && a.kind == "Pod" && spec.NodeName == "" && annotations[failAfter] == "":
+		annotations[rejected] = one(d, "OutOfcpu", "NodeAffinity", "UnexpectedAdmissionError")
+	}
+	if d.chance(20) {
+		annotations[goneAfter] = one(d, "1s", "2s", "4s")
+	}
+	if d.chance(10) && !w.boots { // one clock says when a node booted and when its pods were ready
+		annotations[clock] = one(d, "-1h", "-4s", "-1s", "1s", "4s", "1h")
+	}
+}
+
+// inventBoots has power fail: of each real node once or twice, and of a simulated one in some worlds.
+func (w *world) inventBoots() {
+	d := w.kubelets
+	for _, n := range w.nodes {
+		for range d.between(1, 2) {
+			if n.real {
+				w.add(d.moment(bootsFrom, healAt), plan.Reboot, nil, n.name)
+			}
+		}
+	}
+	if n := one(d, w.nodes...); w.boots && !n.real {
+		w.add(d.moment(bootsFrom, healAt), plan.Reboot, nil, n.name)
+	}
+}
+
+// healKubelets makes most pods again that were rejected.
+func (w *world) healKubelets() {
+	for _, a := range w.apps {
+		if a.template.Annotations[rejected] != "" && w.kubelets.chance(70) {
+			w.makeAgainWithout(a, rejected)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package world
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// workloadImage is on every real node: the program cmd/sandbox/workload.
+const workloadImage = "localhost/podsequence/workload:1"
+
+// inventRealNodes gives real nodes to the world. They are there already, and stay when it is gone.
+func (w *world) inventRealNodes() {
+	for _, name := range w.options.RealNodes {
+		n := &node{name: name, real: true, labels: map[string]string{SeedLabel: w.prefix, zoneLabel: one(w.dice, "in", "out")}}
+		w.nodes = append(w.nodes, n)
+		w.patch(0, "Node", "", name, object{"metadata": object{"labels": n.labels}})
+	}
+}
+
+// NoRealNode is the merge patch that takes from a real node all that a world may have given to it.
+func NoRealNode() []byte {
+	return []byte(encode(object{"metadata": object{"labels": object{SeedLabel: nil, zoneLabel: nil}}, "spec": object{"unschedulable": nil}}))
+}
+
+// editRealNode has something happen to a real node. What its kubelet writes is left to it.
+func (w *world) editRealNode(at time.Duration, n *node) {
+	if w.chance(50) {
+		w.patch(at, "Node", "", n.name, object{"spec": object{"unschedulable": true}})
+		w.patch(at+w.moment(500*time.Millisecond, 4*time.Second), "Node", "", n.name, object{"spec": object{"unschedulable": nil}})
+		return
+	}
+	n.labels[zoneLabel] = one(w.dice, "in", "out")
+	w.patch(at, "Node", "", n.name, object{"metadata": object{"labels": object{zoneLabel: n.labels[zoneLabel]}}})
+}
+
+// makeRunnable has a container do on a real node what annotations say to simulated ones. It does not crash there: the kubelet's
+// back-off would outlast the world. Boots of real nodes restart it.
+func makeRunnable(kind string, annotations map[string]string, spec *corev1.PodSpec) {
+	c := &spec.Containers[0]
+	c.Image, c.ImagePullPolicy = workloadImage, corev1.PullIfNotPresent
+	switch fails := annotations[failAfter]; {
+	case fails != "":
+		spec.RestartPolicy = corev1.RestartPolicyNever
+		c.Args = []string{"-exit-after", fails, "-code", "1", "exit"}
+	case kind == "Job":
+		c.Args = []string{"-exit-after", "2s", "exit"}
+	default:
+		c.Args = []string{"-ready-after", annotations[readyAfter], "serve"}
+		c.ReadinessProbe = &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt32(8080)}},
+			PeriodSeconds: 1,
+		}
+	}
+	spec.AutomountServiceAccountToken = ptr.To(false)
+}
