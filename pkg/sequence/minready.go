@@ -165,15 +165,14 @@ func (c *Config) MinReady(pod *corev1.Pod, group *v1alpha1.PodGroup) time.Durati
 }
 
 // crashLooping names the members of a passed group that is not ready any more, and whose containers are restarted again and again.
-func (d *domain) crashLooping(group int) []string {
+func (d *domain) crashLooping(group int) (names []string, unprobed bool) {
 	if d.looksSatisfied(group) {
-		return nil
+		return nil, false
 	}
-	var names []string
 	for p := range d.peek(group).members {
 		if p.Crashing && !d.isDone(p, group) {
-			names = append(names, d.sequence.nameOf(p))
+			names, unprobed = append(names, d.sequence.nameOf(p)), unprobed || p.Unprobed
 		}
 	}
-	return names
+	return names, unprobed
 }

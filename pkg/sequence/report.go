@@ -177,8 +177,8 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, k.now) && !d.PassedAt(i).Before(d.deadline(i)) {
 			problems = append(problems, report.WentOn(d.where(i), g.Timeout))
 		}
-		if names := d.crashLooping(i); len(names) > 0 {
-			problems = append(problems, report.CrashLooping(d.where(i), names))
+		if names, unprobed := d.crashLooping(i); len(names) > 0 {
+			problems = append(problems, report.CrashLooping(d.where(i), names, i == len(s.groups)-1, unprobed))
 		}
 	}
 	return problems

@@ -76,11 +76,18 @@ func WentOn(where Where, timeout time.Duration) spec.Problem {
 		"%s was not ready within %s: later groups started without it", where, timeout)}
 }
 
-// CrashLooping is about a group that was passed permanently, and whose pods crash.
-func CrashLooping(where Where, pods []string) spec.Problem {
-	return spec.Problem{Reason: v1alpha1.ReasonPodsCrashLooping, Message: fmt.Sprintf(
-		"%s was ready once, but its %s: later groups were released and are not held again; see kubectl logs --previous, and add a readinessProbe, "+
-			"so that such pods do not count as ready", where, crash(pods))}
+// CrashLooping is about a group that was passed permanently, and whose pods crash. Without a probe some of them count as ready between two
+// crashes.
+func CrashLooping(where Where, pods []string, last, unprobed bool) spec.Problem {
+	text := fmt.Sprintf("%s was passed, but its %s", where, crash(pods))
+	if !last {
+		text += ", and later groups are not held again"
+	}
+	text += "; see kubectl logs --previous"
+	if unprobed {
+		text += ", and add a readinessProbe, so that such pods do not count as ready"
+	}
+	return spec.Problem{Reason: v1alpha1.ReasonPodsCrashLooping, Message: text}
 }
 
 func crash(pods []string) string {
