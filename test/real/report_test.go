@@ -11,18 +11,10 @@ import (
 // lastLines is how much of a log a story that failed prints.
 const lastLines = 15
 
-// report prints what one needs to understand why a story failed.
+// report prints what one needs to understand why a story failed. What says most comes last: of a long output people see the end.
 func (s *story) report() {
 	if !s.Failed() {
 		return
-	}
-	s.Logf("what the containers said:\n%s", s.said())
-	if output, err := shared.sandbox.run(s.Ctx, "kubectl", "--", "--namespace", s.Namespace, "get",
-		"podsequences,sequentialjobs,pods", "--output", "wide"); err == nil {
-		s.Logf("what the API says:\n%s", output)
-	}
-	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
-		s.logTail(shared.Log(program))
 	}
 	for _, node := range nodes {
 		found, _ := filepath.Glob(filepath.Join(shared.Dir, "real-nodes", node, "log", "kubelet*")) // the pattern is well-formed
@@ -30,6 +22,19 @@ func (s *story) report() {
 			s.logTail(path)
 		}
 	}
+	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
+		s.logTail(shared.Log(program))
+	}
+	for _, args := range [][]string{
+		{"get", "events", "--sort-by", ".lastTimestamp"},
+		{"get", "podsequences,sequentialjobs,pods,nodes", "--output", "wide"},
+		{"get", "pods", "--output", "jsonpath={range .items[*]}{.metadata.name}: {.status.conditions}{'\n'}{end}"},
+	} {
+		if output, err := shared.sandbox.run(s.Ctx, append([]string{"kubectl", "--", "--namespace", s.Namespace}, args...)...); err == nil {
+			s.Logf("kubectl %s:\n%s", strings.Join(args, " "), output)
+		}
+	}
+	s.Logf("what the containers said:\n%s", s.said())
 }
 
 // logTail prints the last lines of a log.

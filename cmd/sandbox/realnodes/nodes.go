@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -42,6 +43,8 @@ type node struct {
 	control net.Conn
 	// kubeletStopped says that it was asked to.
 	kubeletStopped bool
+	// offSince is when it last lost its power; zero if it never did.
+	offSince time.Time
 }
 
 func newNodes(config *realnode.Config, network *network, configFile string) *nodes {
@@ -193,7 +196,14 @@ func (n *node) cgroup() string {
 	return filepath.Join(n.config.Cgroup, n.Name)
 }
 
+// earliestBoot is when a node that lost its power may boot. Machines take seconds for that. The API has times in whole seconds: if the
+// node booted in the second in which a pod became ready, the pod would look ready in this boot.
+func earliestBoot(offSince time.Time) time.Time {
+	return offSince.Truncate(time.Second).Add(time.Second)
+}
+
 func (n *node) boot() (err error) {
+	time.Sleep(time.Until(earliestBoot(n.offSince)))
 	if err := n.writeFiles(); err != nil {
 		return err
 	}
@@ -260,7 +270,7 @@ func (n *node) powerOff() error {
 	}
 	<-n.gone
 	_ = n.control.Close()
-	n.process, n.control = nil, nil
+	n.process, n.control, n.offSince = nil, nil, time.Now()
 	return realnode.RemoveCgroup(n.cgroup())
 }
 
