@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -39,48 +40,10 @@ type Sighting struct {
 	AsksNamespaces bool
 }
 
-// mayBeScheduled reports whether every sequence releases the pod, and that is confirmed.
-func (k *knowledge) mayBeScheduled(p *pod) bool { return k.isReleased(p) && !k.questions.isEarly(p) }
-
-// isReleased reports whether every sequence that has the pod releases it, and those that it asks for exist.
-func (k *knowledge) isReleased(p *pod) bool {
-	if k.published.existing.missing(p, &k.settings) != spec.NothingMissing {
-		return false
-	}
-	for _, m := range p.memberships() {
-		if m.sequence.DryRun {
-			continue
-		}
-		if m.sequence.PerNode {
-			if k.settings.unsupported(p, m) {
-				return false
-			}
-		} else if !m.sequence.nodeless.releases(m.group) {
-			return false
-		}
-	}
-	return k.nodes.isReleasedOnNodes(p)
-}
-
-// holding is the pod's place in the sequence that holds it, the first by namespace and name; nil if none does.
-func (k *knowledge) holding(p *pod) *membership {
-	var holding *membership
-	for i := range p.memberships() {
-		m := &p.memberships()[i]
-		if k.holds(p, *m) && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
-			holding = m
-		}
-	}
-	if holding == nil && len(p.memberships()) > 1 && !k.nodes.isReleasedOnNodes(p) {
-		holding = &p.limits().needs[0] // no sequence by itself, but on every node some sequence
-	}
-	return holding
-}
-
-// decision says what holds the pod. A pod that the engine does not know has no equivalence class: it has to wait until it does, for
-// to work out which nodes suit it may take long.
+// decision says what holds the pod.
 func (k *knowledge) decision(p *pod) (d report.Decision) {
-	switch k.published.existing.missing(p, &k.settings) {
+	h := k.holderOf(p)
+	switch h.missing {
 	case spec.NamedMissing:
 		d.Held, d.Reason = true, report.HeldUntilCreated
 		d.Sequence = types.NamespacedName{Namespace: p.Namespace, Name: spec.NamedSequence(&p.Labels)}
@@ -89,25 +52,19 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 		d.Held, d.Reason, d.Sequence.Namespace = true, report.HeldUntilSelected, p.Namespace
 		return d
 	}
-	holding, early := k.holding(p), false
-	if holding == nil {
-		if holding, early = k.questions.earlyIn(p); !early {
-			return d
-		}
+	by := h.by()
+	if by == nil {
+		return d
 	}
-	s := holding.sequence
+	s := by.sequence
 	d.Held, d.Sequence, d.Groups = true, s.Key, len(s.groups)
-	d.Group, d.Title = holding.group, s.groups[holding.group].Title
-	if early {
-		d.Reason, d.Group = report.HeldEarly, s.groups[holding.group].Awaited.First()
-		return d
-	}
-	if !s.PerNode {
-		s.nodeless.describe(&d, k.now)
-		return d
-	}
+	d.Group, d.Title = by.group, s.groups[by.group].Title
 	switch {
-	case k.settings.unsupported(p, *holding):
+	case h.place == nil:
+		d.Reason, d.Group = report.HeldEarly, s.groups[by.group].Awaited.First()
+	case h.rule == hold.ByGroup:
+		s.nodeless.describe(&d, k.now)
+	case h.rule == hold.Unsupported:
 		d.Reason = report.HeldUnsupported
 	case p.pin != nil:
 		n := k.nodes.nodeOfPin(p.pin.Pin)
@@ -129,27 +86,6 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 		d.Reason = report.HeldUnseen
 	}
 	return d
-}
-
-// holds reports whether this sequence keeps the pod from going.
-func (k *knowledge) holds(p *pod, m membership) bool {
-	if m.sequence.DryRun {
-		return false
-	}
-	if !m.sequence.PerNode {
-		return !m.sequence.nodeless.releases(m.group)
-	}
-	switch {
-	case k.settings.unsupported(p, m):
-		return true
-	case m.waitsForNothing():
-		return false
-	case p.class != nil:
-		return p.class.holds(p) && p.class.waitsFor(m)
-	case p.pin != nil:
-		return !k.nodes.isReleasedOnNodes(p) && !k.nodes.openOnPin(p.pin.Pin, m)
-	}
-	return p.memberships() != nil && p.Wants() != nil && !p.Terminating && k.settings.isOurs(p)
 }
 
 // describe says what the domain waits for.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/report"
@@ -73,10 +74,10 @@ func (k *knowledge) noteDryRuns(p *pod) {
 
 func (k *knowledge) noteDryRun(dry *dryRun, p *pod, m membership) {
 	_, noted := dry.held[p]
-	switch ours := k.settings.isOurs(p); {
+	switch {
 	case p.Terminating, noted && m.sequence.domainOf(p).releases(m.group):
 		dry.end(p, k.now)
-	case p.Bound(), noted && !ours && !p.isGatedFor(m.sequence): // it went because of the dry run, or is noted by noteSighted
+	case p.Bound(), noted && !k.settings.governs(p, m.sequence): // it went because of the dry run, or is noted by noteSighted
 	case !k.wouldHold(p, m):
 		dry.end(p, k.now)
 	case !noted && !m.waitsForAnswer(k.now):
@@ -189,35 +190,39 @@ func (k *knowledge) noteReleases(d *domain, before publishedDomain) {
 
 // wouldHold reports whether a sequence would hold a pod without a node but for its dry run.
 func (k *knowledge) wouldHold(p *pod, m membership) bool {
-	s := m.sequence
-	ours := k.settings.isOurs(p)
-	switch {
-	case !ours && !p.isGatedFor(s), s.refused():
-		return false
-	case !s.PerNode:
-		return !s.nodeless.releases(m.group)
-	case !ours:
-		return true // such a pod stays gated
-	case m.waitsForNothing():
+	if !k.settings.governs(p, m.sequence) {
 		return false
 	}
+	facts := k.holdFacts(p, m)
+	facts.DryRun = false
+	rule := facts.Rule()
+	if rule == hold.ByNode {
+		return k.nodesFor(p, m).Hold()
+	}
+	return rule != hold.Free
+}
+
+// nodesFor returns what nodes are to a pod that only this sequence keeps from some. It looks at all of them.
+func (k *knowledge) nodesFor(p *pod, m membership) hold.Nodes {
 	if pin := p.Wants().Pin(); pin != nil {
-		return !k.nodes.openOnPin(*pin, m)
+		return hold.Nodes{Pinned: true, Open: k.nodes.openOnPin(*pin, m)}
 	}
-	suits, onTheWay := placement.NewRequirement(p.Wants()), false
+	nodes := hold.Nodes{Room: true}
+	suits := placement.NewRequirement(p.Wants())
 	alone, devices := []membership{m}, placement.DevicesIn(p.Wants().Requests)
 	for name, n := range k.nodes.byName {
 		if !suits.Suits(&n.Node) || leavesOut(alone, devices, n) {
 			continue
 		}
-		switch s.stateOn(name, m.group) {
+		switch m.sequence.stateOn(name, m.group) {
 		case placement.Open:
-			return false
+			nodes.Open = true
+			return nodes
 		case placement.OnTheWay:
-			onTheWay = true
+			nodes.OnTheWay = true
 		}
 	}
-	return onTheWay
+	return nodes
 }
 
 // report is what status says of the dry run.

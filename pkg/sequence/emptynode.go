@@ -23,7 +23,7 @@ func (s *sequence) onEmptyNode(n *node) placement.Standing {
 	if n == nil {
 		return placement.Standing{}
 	}
-	return placement.OnEmptyNode(s.Sequence, n.Object.Labels, s.refused(), s.firstReleased.Load())
+	return placement.OnEmptyNode(s.Sequence, n.Object.Labels, s.refused(), s.releasedAtFirst())
 }
 
 // stateOn says what a node is to pods of the group.
@@ -68,6 +68,14 @@ type emptyNodeChange struct {
 // touchEmptyNode has it seen what it means that a node has changed, where nothing of the sequence is. before may be nil.
 func (tx *transaction) touchEmptyNode(s *sequence, name string, before *node) {
 	tx.emptyNodes = append(tx.emptyNodes, emptyNodeChange{s, name, s.onEmptyNode(before)})
+}
+
+// releasedAtFirst returns the groups that had been released as soon as there was the sequence, so that a suspension does not hold them.
+func (s *sequence) releasedAtFirst() spec.GroupSet {
+	if s.firstReleased.Load() {
+		return spec.Before(1)
+	}
+	return 0
 }
 
 // noteFirstReleased notes that the first group has been released.

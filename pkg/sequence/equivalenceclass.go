@@ -63,7 +63,7 @@ type classVerdict struct {
 
 // verdict returns what the engine says of the pods of the equivalence class now.
 func (c *equivalenceClass) verdict() classVerdict {
-	v := classVerdict{held: c.nodes.Held(), opened: c.opened}
+	v := classVerdict{held: c.nodes.Hold(true), opened: c.opened}
 	if v.held {
 		if i := slices.IndexFunc(c.needs, c.waitsFor); i >= 0 {
 			v.by = c.needs[i].sequence
@@ -238,27 +238,6 @@ func (all *nodes) listClass(c *equivalenceClass) {
 	for _, m := range c.needs {
 		m.sequence.classes[c] = struct{}{}
 	}
-}
-
-// openTo reports whether the node is open to the pod in every sequence that has it.
-func (p *pod) openTo(name string) bool {
-	for _, m := range p.memberships() {
-		if m.sequence.PerNode && !m.sequence.DryRun && !m.waitsForNothing() && m.sequence.stateOn(name, m.group) != placement.Open {
-			return false
-		}
-	}
-	return true
-}
-
-// isReleasedOnNodes reports whether sequences of node scope leave the pod a node to go to, or nothing to wait for.
-func (all *nodes) isReleasedOnNodes(p *pod) bool {
-	switch {
-	case p.class != nil:
-		return !p.class.holds(p)
-	case p.pin == nil:
-		return true
-	}
-	return all.isReleasedOnPin(p)
 }
 
 // refreshClasses works out anew what nodes are to equivalence classes.

@@ -41,22 +41,22 @@ func (k *knowledge) judge(p *pod) verdict {
 	if v.limits != nil {
 		v.opened = v.limits.opened
 	}
-	if missing := k.published.existing.missing(p, &k.settings); missing != spec.NothingMissing {
-		k.hold(&v, p, reason{missing: missing})
+	h := k.holderOf(p)
+	if h.missing != spec.NothingMissing {
+		k.hold(&v, p, reason{missing: h.missing})
 		return v
 	}
-	holding := k.holding(p)
-	early, isEarly := k.questions.earlyIn(p)
-	if !isEarly {
+	switch {
+	case h.early == nil:
 		p.confirmed = p.placed.Moment // a namespace that comes later changes nothing about that
-	} else if holding == nil {
-		v.early, holding = early, early
+	case h.place == nil:
+		v.early = h.early
 	}
-	if holding == nil {
+	if by := h.by(); by != nil {
+		k.hold(&v, p, k.nodes.reasonOf(p, by))
+	} else {
 		v.lift = k.settings.liftable(p.Pod, p.memberships())
-		return v
 	}
-	k.hold(&v, p, k.nodes.reasonOf(p, holding))
 	return v
 }
 

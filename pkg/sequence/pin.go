@@ -51,6 +51,16 @@ func (all *nodes) openOnPin(p inventory.Pin, m membership) bool {
 	return false
 }
 
+// openTo reports whether the node is open to the pinned pod in every sequence that keeps it from some.
+func (p *pod) openTo(name string) bool {
+	for _, m := range p.pin.needs {
+		if m.sequence.stateOn(name, m.group) != placement.Open {
+			return false
+		}
+	}
+	return true
+}
+
 // isReleasedOnPin reports whether every sequence lets a pinned pod go to its node. It is a function of its own because what it
 // iterates with is allocated when it begins.
 func (all *nodes) isReleasedOnPin(p *pod) bool {
@@ -94,7 +104,7 @@ func (all *nodes) touchPins(tx *transaction) {
 
 // touchPinsTo has the pods looked at that ask for a node where a sequence is now further than before, or less far.
 func (all *nodes) touchPinsTo(node string, s *sequence, before, now placement.Standing, tx *transaction) {
-	if before == now || s.DryRun {
+	if before == now {
 		return
 	}
 	pins := []inventory.Pin{{Node: node}}

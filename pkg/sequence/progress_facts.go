@@ -9,7 +9,6 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/progress"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // resumedAt is when status says that a suspension was lifted; zero if it does not, or if there can have been none.
@@ -32,11 +31,9 @@ func (d *domain) waitOver(i int) time.Time {
 // progressFacts are what the rules of progress look at.
 func (d *domain) progressFacts() progress.Domain {
 	s := d.sequence
-	facts := progress.Domain{Sequence: s.Sequence, Facts: d, Refused: s.refused(), OnNode: d.isNode(), Known: d.node != nil}
-	if s.firstReleased.Load() {
-		facts.ReleasedAtFirst = spec.Before(1)
+	return progress.Domain{
+		Sequence: s.Sequence, Facts: d, Refused: s.refused(), OnNode: d.isNode(), Known: d.node != nil, ReleasedAtFirst: s.releasedAtFirst(),
 	}
-	return facts
 }
 
 // Readiness returns how far a group is by itself.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -19,16 +20,13 @@ import (
 // wait for, because they were skipped, follow: nothing is proven about them. A PodSequence that was made again, or whose groups
 // are defined in another way, is not the one that released the pod.
 
-// proofOf is the proof that all sequences of a pod release it: for its binding to a node, or only for its gates to be lifted. On
-// nodes the latter proves something only of a pod that waits for nothing: others are scheduled, too, where no node is open and
-// none will be, so that an autoscaler sees them.
+// proofOf is the proof that all sequences of a pod release it: for its binding to a node, or only for its gates to be lifted.
 func proofOf(uid types.UID, memberships []membership, toNode bool) string {
 	var marks []string
 	for _, m := range memberships {
-		if m.sequence.DryRun || (m.sequence.PerNode && !toNode && !m.waitsForNothing()) { // it has not released the pod, or not yet
-			continue
+		if m.holdFacts().Proves(toNode) {
+			marks = append(marks, m.sequence.ProofMark(m.group))
 		}
-		marks = append(marks, m.sequence.ProofMark(m.group))
 	}
 	if len(marks) == 0 {
 		return ""
@@ -49,10 +47,10 @@ func (set *settings) canProve(p *pod) bool {
 }
 
 // provenGroup is the group of the sequence that the pod was released in, as its proof says and as groups are defined now, and
-// the groups that had been passed. On nodes a pod proves that only once it is bound.
+// the groups that had been passed.
 func (p *pod) provenGroup(s *sequence) (group int, passed spec.GroupSet, ok bool) {
 	group, passed, ok = s.ProvenGroup(p.ProofMarks())
-	if s.PerNode && passed != 0 && !p.Bound() {
+	if facts := (hold.Facts{PerNode: s.PerNode, Waits: passed != 0}); !facts.Proves(p.Bound()) {
 		return 0, 0, false
 	}
 	return group, passed, ok

@@ -277,26 +277,20 @@ func (s *groupState) pictureAsOf(relisted Question) string {
 	return inventory.Newest(s.asOf, s.reachedAsOf.Version, relisted.Version)
 }
 
-// isEarly reports whether the pod came so lately that a change made before it, of what it must wait for, may be missing. What
-// is passed permanently needs no such care.
-func (q *questions) isEarly(p *pod) bool {
-	_, early := q.earlyIn(p)
-	return early
-}
-
-// earlyIn returns the place of such a pod in the first of these sequences.
-func (q *questions) earlyIn(p *pod) (*membership, bool) {
+// earlyIn returns the pod's place in the first sequence for which the pod came so lately that a change made before it, of what it must
+// wait for, may be missing; nil if there is none.
+func (q *questions) earlyIn(p *pod) *membership {
 	if p.Bound() || p.confirmed >= p.placed.Moment {
-		return nil, false
+		return nil
 	}
 	for i := range p.memberships() {
 		m := &p.memberships()[i]
-		if s := m.sequence; s.groups[m.group].Awaited != 0 && !s.DryRun && (s.PerNode || s.Continuous) &&
-			q.knownOfAll(s.groups[m.group].subjectsBefore) < max(p.placed.Moment, q.relisted.Of(s.groups[m.group].subjectsBefore).Moment) {
-			return m, true
+		before := m.sequence.groups[m.group].subjectsBefore
+		if m.holdFacts().IsRevocable() && q.knownOfAll(before) < max(p.placed.Moment, q.relisted.Of(before).Moment) {
+			return m
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // nowMoment is a question about everything until now.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -218,7 +219,7 @@ func (set *settings) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	var names []string
 	for i := range s.groups {
 		for p := range s.nodeless.peek(i).members {
-			if set.unsupported(p, membership{s, i}) {
+			if set.holdFacts(p, membership{s, i}).Rule() == hold.Unsupported {
 				names = append(names, s.nameOf(p))
 			}
 		}

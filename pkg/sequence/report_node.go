@@ -4,16 +4,19 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // reportNodes describes the nodes that take part, and sums them up.
 func (k *knowledge) reportNodes(s *sequence, r *report.Report) {
+	released := hold.Released(spec.Before(len(s.groups)), s.releasedAtFirst(), s.Suspended, s.refused())
 	for i, g := range s.groups {
 		r.Groups[i] = report.Group{
 			Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Satisfied: true, Members: []string{}, Skipped: g.Skip,
 			EditedAt: latest(g.editedAt, s.allowedAt),
-			Released: !s.refused() && (!s.Suspended || (s.firstReleased.Load() && i == 0)),
+			Released: released.Has(i),
 		}
 		if i == 0 && r.Groups[0].Released {
 			r.Groups[0].ReleasedAt = s.created

@@ -124,7 +124,7 @@ func (h *podHeap) Pop() any {
 }
 
 // holds reports whether the pod, which is of this equivalence class, must wait for nodes that are on the way.
-func (c *equivalenceClass) holds(p *pod) bool { return c.nodes.Held() && p.seat.within }
+func (c *equivalenceClass) holds(p *pod) bool { return c.nodes.Hold(p.seat.within) }
 
 // set enters what a node is to the equivalence class.
 func (c *equivalenceClass) set(n *node, state placement.State) {
@@ -219,7 +219,7 @@ func (all *nodes) settleRoom(tx *transaction) {
 		all.divide(c)
 	}
 	for _, p := range all.moved {
-		if p.class != nil && p.class.nodes.Held() && p.class.published.held {
+		if p.class != nil && p.class.nodes.Hold(true) && p.class.published.held {
 			tx.pods = append(tx.pods, p)
 		}
 	}

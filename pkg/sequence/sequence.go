@@ -132,8 +132,3 @@ func (s *sequence) nameOf(p *pod) string {
 func (s *sequence) record(i int) v1alpha1.GroupStatus { return s.Record(&s.object.Status, i) }
 
 func (s *sequence) recordIndex(i int) int { return s.RecordIndex(&s.object.Status, i) }
-
-// waitsForNothing reports whether the group waits for no group and for no end of a suspension.
-func (m membership) waitsForNothing() bool {
-	return m.sequence.groups[m.group].Awaited == 0 && !m.sequence.Suspended
-}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -89,21 +90,11 @@ func (set *settings) hasLiftableGate(p *pod) bool {
 	return slices.ContainsFunc(p.Gates(), func(gate string) bool { return spec.IsGateAllowed(gate, set.GatePrefixes) })
 }
 
-// unsupported reports whether the pod is one that nobody can place as a sequence of node scope wants it: a gate keeps it
-// for the sequence, but its scheduler is not ours.
-func (set *settings) unsupported(p *pod, m membership) bool {
-	return m.sequence.PerNode && !m.sequence.DryRun && p.isGatedFor(m.sequence) &&
-		(set.ClusterScopeOnly || !set.isOurs(p))
-}
-
 // needs returns the pod's places that keep it from some nodes, sorted by sequence.
 func (set *settings) needs(p *pod) []membership {
-	if p.Wants() == nil || p.Terminating || !set.isOurs(p) {
-		return nil
-	}
 	var needs []membership
 	for _, m := range p.memberships() {
-		if m.sequence.PerNode && !m.sequence.DryRun && !m.waitsForNothing() {
+		if set.holdFacts(p, m).Rule() == hold.ByNode {
 			needs = append(needs, m)
 		}
 	}

@@ -2,6 +2,8 @@ package sequence
 
 import (
 	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/pkg/sequence/hold"
 )
 
 // The scheduler asks about pods under the lock of its queue, and in the one scheduling cycle that all its pods share. So it
@@ -78,19 +80,11 @@ func (e *Engine) FirstSeen(object *corev1.Pod) Sighting {
 	return e.published.sighting(object.Namespace, seen.firstSeenAs(object))
 }
 
-// releasesUnseen reports whether the sequence releases such a pod permanently. Elsewhere a change from before the pod may not
-// be known yet, see earlyIn.
+// releasesUnseen reports whether the sequence releases such a pod, whatever change from before the pod may not be known yet.
 func (set *settings) releasesUnseen(view *pod, m membership) bool {
-	s := m.sequence
-	switch {
-	case s.DryRun:
-		return true
-	case s.PerNode:
-		return m.waitsForNothing() && !set.unsupported(view, m)
-	case s.Continuous && s.groups[m.group].Awaited != 0:
-		return false
-	}
-	return s.publishedOn("").Released.Has(m.group)
+	facts := set.holdFacts(view, m)
+	facts.Released = m.sequence.publishedOn("").Released.Has(m.group)
+	return facts.Rule() == hold.Free && !facts.IsRevocable()
 }
 
 // publish has what the engine says of the pod read from now on, and returns it.

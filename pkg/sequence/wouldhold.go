@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -71,7 +72,7 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	for i := range p.memberships() {
 		m := &p.memberships()[i]
 		governed := named || e.settings.governs(p, m.sequence)
-		if governed && m.blocked() && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
+		if governed && e.blocks(p, *m) && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
 			holding = m
 		}
 	}
@@ -105,13 +106,9 @@ func (e *Engine) TargetNamespaces(key types.NamespacedName) (namespaces []string
 	return slices.Collect(maps.Keys(s.reaches)), true
 }
 
-// blocked reports whether the members of the group are held until something else happens.
-func (m membership) blocked() bool {
-	s := m.sequence
-	if s.PerNode || s.DryRun || s.nodeless.releases(m.group) {
-		return false
-	}
-	return s.nodeless.waitsFor(m.group) == 0 || m.lacking() != 0
+// blocks reports whether a sequence of scope Cluster holds the pod until something else happens.
+func (k *knowledge) blocks(p *pod, m membership) bool {
+	return k.holdFacts(p, m).Rule() == hold.ByGroup && (m.sequence.nodeless.waitsFor(m.group) == 0 || m.lacking() != 0)
 }
 
 // lacking returns the groups that are not ready and that members of the group wait for.

@@ -3,6 +3,8 @@ package placement
 import (
 	"bytes"
 	"iter"
+
+	"example.com/podsequence/pkg/sequence/hold"
 )
 
 // Nodes are what each node is to pods that may use exactly the same nodes. Nodes go by slots: small numbers, each that of one
@@ -16,9 +18,10 @@ type Nodes struct {
 // NewNodes returns the states of so many slots, none of which has a suitable node yet.
 func NewNodes(slots int) Nodes { return Nodes{states: make([]State, slots)} }
 
-// Held reports whether the pods must wait: there is no node for them, but there will be. If there is none and none is on
-// the way, holding them would hide them from whoever adds nodes.
-func (n *Nodes) Held() bool { return n.Open == 0 && n.OnTheWay > 0 }
+// Hold reports whether one of the pods must wait. room reports whether it fits on the nodes that are on the way.
+func (n *Nodes) Hold(room bool) bool {
+	return hold.Nodes{Open: n.Open > 0, OnTheWay: n.OnTheWay > 0, Room: room}.Hold()
+}
 
 // At returns what the node with this slot is to the pods.
 func (n *Nodes) At(slot int) State {

@@ -44,22 +44,23 @@ func TestStates(t *testing.T) {
 func TestAnEmptyNode(t *testing.T) {
 	ofGPUs := &spec.Group{NodeSelector: labels.SelectorFromSet(labels.Set{"gpu": "yes"})}
 	s := &spec.Sequence{Groups: []*spec.Group{ofGPUs, {Awaited: 0b1}, {Awaited: 0b11}}}
-	assert.Equal(t, Standing{Passed: 0b1, Released: 0b11, Known: true}, OnEmptyNode(s, nil, false, true), "the first group is for other nodes")
-	assert.Equal(t, Standing{Released: 0b1, Known: true}, OnEmptyNode(s, map[string]string{"gpu": "yes"}, false, true))
-	assert.Zero(t, OnEmptyNode(s, nil, true, true).Released, "the namespace does not allow the sequence")
+	assert.Equal(t, Standing{Passed: 0b1, Released: 0b11, Known: true}, OnEmptyNode(s, nil, false, 0b1), "the first group is for other nodes")
+	assert.Equal(t, Standing{Released: 0b1, Known: true}, OnEmptyNode(s, map[string]string{"gpu": "yes"}, false, 0b1))
+	assert.Zero(t, OnEmptyNode(s, nil, true, 0b1).Released, "the namespace does not allow the sequence")
 	suspended := &spec.Sequence{Groups: s.Groups, Suspended: true}
-	assert.Zero(t, OnEmptyNode(suspended, nil, false, false).Released)
-	assert.Equal(t, spec.GroupSet(0b1), OnEmptyNode(suspended, nil, false, true).Released)
+	assert.Zero(t, OnEmptyNode(suspended, nil, false, 0).Released)
+	assert.Equal(t, spec.GroupSet(0b1), OnEmptyNode(suspended, nil, false, 0b1).Released)
 }
 
 func TestNodesAreCounted(t *testing.T) {
 	nodes := NewNodes(1)
-	assert.False(t, nodes.Held(), "nothing is on the way")
+	assert.False(t, nodes.Hold(true), "nothing is on the way")
 	nodes.Set(3, OnTheWay)
-	assert.True(t, nodes.Held())
+	assert.True(t, nodes.Hold(true))
+	assert.False(t, nodes.Hold(false), "it does not fit there")
 	assert.Equal(t, 3, nodes.First(OnTheWay))
 	nodes.Set(0, Open)
-	assert.False(t, nodes.Held())
+	assert.False(t, nodes.Hold(true))
 	assert.Equal(t, []int{0}, slices.Collect(nodes.In(Open)))
 	assert.Equal(t, 2, nodes.Suitable)
 	nodes.Set(0, Unsuitable)

@@ -1,6 +1,9 @@
 package placement
 
-import "example.com/podsequence/pkg/sequence/spec"
+import (
+	"example.com/podsequence/pkg/sequence/hold"
+	"example.com/podsequence/pkg/sequence/spec"
+)
 
 // Standing is how far a sequence is in one domain.
 type Standing struct {
@@ -41,19 +44,13 @@ func (s Standing) State(group int) State {
 }
 
 // OnEmptyNode returns how far a sequence is on a node where it has nothing. That follows from the node's labels alone: the
-// first groups that are for the node wait for pods, and close the rest. firstReleased reports that the first group had been
-// released, so that a suspension does not hold it.
-func OnEmptyNode(s *spec.Sequence, nodeLabels map[string]string, refused, firstReleased bool) Standing {
+// first groups that are for the node wait for pods, and close the rest. before are the groups that had been released when the sequence
+// was suspended.
+func OnEmptyNode(s *spec.Sequence, nodeLabels map[string]string, refused bool, before spec.GroupSet) Standing {
 	at := Standing{Known: true}
 	var reached spec.GroupSet
 	at.Passed, reached = s.ReachedOn(nodeLabels)
-	switch {
-	case refused, s.Suspended && !firstReleased:
-	case s.Suspended:
-		at.Released = reached & spec.Before(1)
-	default:
-		at.Released = reached
-	}
+	at.Released = hold.Released(reached, before, s.Suspended, refused)
 	at.OnTheWay = reached &^ at.Released // they wait for the sequence alone
 	return at
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -78,9 +79,7 @@ func (s *State) Advance(d Domain, now time.Time) {
 	for i, g := range d.Groups[:min(len(d.Groups), spec.MaxGroups)] {
 		if s.Passed.Contains(g.Awaited) {
 			s.Reached.Add(i)
-			if !d.Refused && (!d.Suspended || s.ReleasedBefore.Has(i)) {
-				s.Released.Add(i)
-			}
+			s.Released = hold.Released(s.Reached, s.ReleasedBefore, d.Suspended, d.Refused)
 		}
 		if !s.Passed.Has(i) {
 			s.passIfDone(d, i, now)

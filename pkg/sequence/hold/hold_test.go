@@ -1,0 +1,124 @@
+package hold
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+func TestRule(t *testing.T) {
+	tests := map[string]struct {
+		facts Facts
+		want  Rule
+	}{
+		"in the cluster a pod waits until its group is released": {Facts{Waits: true}, ByGroup},
+		"in the cluster a group that is released is free":        {Facts{Waits: true, Released: true}, Free},
+		"in the cluster a released group is free whatever is being suspended": {
+			Facts{Waits: true, Suspended: true, Released: true}, Free,
+		},
+		"in the cluster the first group waits for the end of a suspension": {Facts{Suspended: true}, ByGroup},
+		"in the cluster it does not matter who places the pod":             {Facts{Waits: true, Gated: true, Blind: true}, ByGroup},
+		"in the cluster it does not matter whether the pod is placed":      {Facts{Waits: true, Ours: true, Placed: true}, ByGroup},
+		"a dry run holds nothing in the cluster":                           {Facts{DryRun: true, Waits: true}, Free},
+
+		"a pod of a group that waits goes by nodes":                      {Facts{PerNode: true, Waits: true, Ours: true}, ByNode},
+		"it does so with a gate":                                         {Facts{PerNode: true, Waits: true, Ours: true, Gated: true}, ByNode},
+		"it does so though the group is released where nothing is bound": {Facts{PerNode: true, Waits: true, Ours: true, Released: true}, ByNode},
+		"it does so by Continuous":                                       {Facts{PerNode: true, Waits: true, Ours: true, Continuous: true}, ByNode},
+		"it does so where nobody sees nodes, unless it has a gate":       {Facts{PerNode: true, Waits: true, Ours: true, Blind: true}, ByNode},
+		"a pod of the first group is free on every node":                 {Facts{PerNode: true, Ours: true}, Free},
+		"a suspension keeps it from nodes":                               {Facts{PerNode: true, Suspended: true, Ours: true}, ByNode},
+		"a pod that has a node is free":                                  {Facts{PerNode: true, Waits: true, Ours: true, Placed: true}, Free},
+		"a pod of another scheduler without a gate is free":              {Facts{PerNode: true, Waits: true}, Free},
+		"a dry run keeps no pod from any node":                           {Facts{PerNode: true, DryRun: true, Waits: true, Ours: true}, Free},
+
+		"a gated pod of another scheduler stays gated": {Facts{PerNode: true, Waits: true, Gated: true}, Unsupported},
+		"it does so even if its group waits for none":  {Facts{PerNode: true, Gated: true}, Unsupported},
+		"it does so even if it has a node":             {Facts{PerNode: true, Gated: true, Placed: true}, Unsupported},
+		"a gated pod stays gated if nobody sees nodes": {Facts{PerNode: true, Gated: true, Ours: true, Blind: true}, Unsupported},
+		"but for a dry run":                            {Facts{PerNode: true, DryRun: true, Gated: true}, Free},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, test.facts.Rule()) })
+	}
+}
+
+func TestRevocable(t *testing.T) {
+	tests := map[string]struct {
+		facts Facts
+		want  bool
+	}{
+		"in the cluster a pass is permanent":           {Facts{Waits: true}, false},
+		"by Continuous it is not":                      {Facts{Waits: true, Continuous: true}, true},
+		"on nodes it is not":                           {Facts{Waits: true, PerNode: true}, true},
+		"who waits for no group loses none":            {Facts{PerNode: true, Continuous: true}, false},
+		"not even in a suspension, which is an edit":   {Facts{PerNode: true, Continuous: true, Suspended: true}, false},
+		"a dry run takes nothing back":                 {Facts{DryRun: true, Waits: true, Continuous: true}, false},
+		"a dry run takes nothing back on a node":       {Facts{DryRun: true, Waits: true, PerNode: true}, false},
+		"that a pod is free now does not mean forever": {Facts{Waits: true, Continuous: true, Released: true}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, test.facts.IsRevocable()) })
+	}
+}
+
+func TestProof(t *testing.T) {
+	tests := map[string]struct {
+		facts             Facts
+		wantGate, wantPod bool // what it proves that the gate was lifted, and that the pod got a node
+	}{
+		"in the cluster a lifted gate is a proof":                {Facts{Waits: true}, true, true},
+		"it is one in a suspension":                              {Facts{Suspended: true}, true, true},
+		"on nodes only a node is one":                            {Facts{PerNode: true, Waits: true}, false, true},
+		"so it is for the first group in a suspension":           {Facts{PerNode: true, Suspended: true}, false, true},
+		"on nodes a lifted gate is one of who waits for nothing": {Facts{PerNode: true}, true, true},
+		"a dry run proves nothing":                               {Facts{DryRun: true, Waits: true}, false, false},
+		"a dry run proves nothing on nodes":                      {Facts{DryRun: true, PerNode: true}, false, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.wantGate, test.facts.Proves(false))
+			assert.Equal(t, test.wantPod, test.facts.Proves(true))
+		})
+	}
+}
+
+func TestNodes(t *testing.T) {
+	tests := map[string]struct {
+		nodes Nodes
+		want  bool
+	}{
+		"a pod without any node is shown to autoscalers":          {Nodes{Room: true}, false},
+		"a pod waits for a node on the way":                       {Nodes{OnTheWay: true, Room: true}, true},
+		"it does not wait if one is open":                         {Nodes{Open: true, OnTheWay: true, Room: true}, false},
+		"a pod that does not fit there is shown to autoscalers":   {Nodes{OnTheWay: true}, false},
+		"a pinned pod waits for its node":                         {Nodes{Pinned: true, OnTheWay: true}, true},
+		"it does so though the node may never come so far":        {Nodes{Pinned: true}, true},
+		"a pinned pod goes to its node when that is open":         {Nodes{Pinned: true, Open: true}, false},
+		"whether it fits there is for the scheduler to say":       {Nodes{Pinned: true, Open: true, Room: true}, false},
+		"that another node of its name is on the way holds it no": {Nodes{Pinned: true, Open: true, OnTheWay: true, Room: true}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, test.nodes.Hold()) })
+	}
+}
+
+func TestReleased(t *testing.T) {
+	const reached, before = spec.GroupSet(0b0111), spec.GroupSet(0b1001)
+	tests := map[string]struct {
+		suspended, refused bool
+		want               spec.GroupSet
+	}{
+		"what is reached is released":                             {want: reached},
+		"a suspension leaves what was released, if it is reached": {suspended: true, want: 0b0001},
+		"without consent nothing is released":                     {refused: true},
+		"without consent a suspension releases nothing":           {suspended: true, refused: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, test.want, Released(reached, before, test.suspended, test.refused))
+		})
+	}
+}
