@@ -15,6 +15,7 @@
 //	placement     scope Node: which nodes are open to which pods
 //	progress      which groups are passed and released, since when, and when time alone will change that
 //	readiness     whether a group is satisfied, since when, and what is missing: one file a rule
+//	hold          whether a sequence holds a pod, and what a suspension releases
 //	inventory     what the API said of pods, workloads and nodes; the table of workload kinds
 //	spec          a PodSequence compiled: groups, predecessors, selectors, problems
 //
@@ -32,7 +33,8 @@
 //	published   what readers see without waiting for an event (published.go, podtable.go, verdict.go)
 //
 // What needs several of them is a method of knowledge: the apply_ files enter events, settle.go works out what a transaction changed
-// and publishes it, judge.go says what a pod may do now, and changes.go how that differs from what was published.
+// and publishes it, holder.go asks what holds a pod, judge.go says what the pod may do now, and changes.go how that differs from what was
+// published.
 //
 // # Words
 //

@@ -29,7 +29,7 @@ func ofMissing() []mutant {
 			"the default gate stays on a pod that names a sequence and is in no group", engine, ""},
 		{enginePath + "settings.go", "(isNamed && gate == v1alpha1.DefaultSchedulingGateName)", "isNamed",
 			"every gate is lifted from a pod that names a sequence", engine, ""},
-		{enginePath + "decision.go", "\tif k.published.existing.missing(p, &k.settings) != spec.NothingMissing {\n\t\treturn false\n\t}\n", "",
+		{enginePath + "holder.go", "return k.holderOf(p) == holder{}", "h := k.holderOf(p); h.missing = 0; return h == holder{}",
 			"gates are lifted from pods that wait for a sequence", engine, ""},
 	}
 }

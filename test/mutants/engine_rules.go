@@ -142,9 +142,9 @@ func ofOrder() []mutant {
 // ofProgress are about when groups are passed and released.
 func ofProgress() []mutant {
 	return []mutant{
-		{progressPath + "state.go", "if !d.Refused && (!d.Suspended || s.ReleasedBefore.Has(i)) {", "if !d.Refused {",
+		{holdPath + "released.go", "return reached & before", "return reached",
 			"a suspension stops nothing", engine, ""},
-		{progressPath + "state.go", "(!d.Suspended || s.ReleasedBefore.Has(i))", "!d.Suspended",
+		{holdPath + "released.go", "return reached & before", "return reached &^ reached",
 			"a suspension holds what was released", engine, ""},
 		{progressPath + "state.go", "ok = g.Wait == 0 || !now.Before(at)", "ok = true",
 			"waits are over at once", engine, ""},

@@ -41,6 +41,8 @@ var (
 		{run: ".", skip: random + "|" + slow}, {run: random, skip: slow, steps: 6_000}, {run: random, skip: slow, steps: 120_000},
 	}}
 	confirmations  = judge{"pkg/sequence/confirmation", everyTest}
+	holds          = judge{"pkg/sequence/hold", everyTest}
+	progresses     = judge{"pkg/sequence/progress", everyTest}
 	feed           = judge{"pkg/feed", everyTest}
 	plugin         = judge{"pkg/plugins/podsequence", everyTest}
 	commands       = judge{"pkg/podseqctl", everyTest}
