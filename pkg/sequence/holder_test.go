@@ -73,7 +73,8 @@ func TestADryRunCountsWhatWouldBeHeld(t *testing.T) {
 		if !ours && !isGated {
 			continue // nobody can hold it
 		}
-		t.Run(fmt.Sprintf("per node %t, sees nodes %t, ours %t, gated %t, pinned %t, first %t", perNode, sees, ours, isGated, pinned, first), func(t *testing.T) {
+		name := fmt.Sprintf("per node %t, sees nodes %t, ours %t, gated %t, pinned %t, first %t", perNode, sees, ours, isGated, pinned, first)
+		t.Run(name, func(t *testing.T) {
 			enforced, dry := blind(), blind()
 			if sees {
 				enforced, dry = newEngine(), newEngine()

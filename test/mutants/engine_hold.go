@@ -24,7 +24,7 @@ func ofHold() []mutant {
 		{holdPath + "facts.go", "!f.DryRun && f.Waits", "!f.DryRun",
 			"pods that wait for no group wait for answers", holds, ""},
 		{holdPath + "facts.go", " || hasNode || f.waitsForNothing()", " || hasNode",
-			"a gate that was lifted for good in scope Node leaves no proof", holds, ""},
+			"in scope Node the lifted gate of a pod that waits for nothing leaves no proof", holds, ""},
 		{holdPath + "nodes.go", "return !n.Open && (", "return (",
 			"pods wait for nodes although one is open", holds, ""},
 		{holdPath + "nodes.go", "(n.Pinned || (n.OnTheWay && n.Room))", "(n.OnTheWay && n.Room)",

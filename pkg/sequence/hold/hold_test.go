@@ -15,7 +15,7 @@ func TestRule(t *testing.T) {
 	}{
 		"in the cluster a pod waits until its group is released": {Facts{Waits: true}, ByGroup},
 		"in the cluster a group that is released is free":        {Facts{Waits: true, Released: true}, Free},
-		"in the cluster a released group is free whatever is being suspended": {
+		"in the cluster a suspension that leaves the group released leaves it free": {
 			Facts{Waits: true, Suspended: true, Released: true}, Free,
 		},
 		"in the cluster the first group waits for the end of a suspension": {Facts{Suspended: true}, ByGroup},
@@ -23,16 +23,16 @@ func TestRule(t *testing.T) {
 		"in the cluster it does not matter whether the pod is placed":      {Facts{Waits: true, Ours: true, Placed: true}, ByGroup},
 		"a dry run holds nothing in the cluster":                           {Facts{DryRun: true, Waits: true}, Free},
 
-		"a pod of a group that waits goes by nodes":                      {Facts{PerNode: true, Waits: true, Ours: true}, ByNode},
-		"it does so with a gate":                                         {Facts{PerNode: true, Waits: true, Ours: true, Gated: true}, ByNode},
-		"it does so though the group is released where nothing is bound": {Facts{PerNode: true, Waits: true, Ours: true, Released: true}, ByNode},
-		"it does so by Continuous":                                       {Facts{PerNode: true, Waits: true, Ours: true, Continuous: true}, ByNode},
-		"it does so where nobody sees nodes, unless it has a gate":       {Facts{PerNode: true, Waits: true, Ours: true, Blind: true}, ByNode},
-		"a pod of the first group is free on every node":                 {Facts{PerNode: true, Ours: true}, Free},
-		"a suspension keeps it from nodes":                               {Facts{PerNode: true, Suspended: true, Ours: true}, ByNode},
-		"a pod that has a node is free":                                  {Facts{PerNode: true, Waits: true, Ours: true, Placed: true}, Free},
-		"a pod of another scheduler without a gate is free":              {Facts{PerNode: true, Waits: true}, Free},
-		"a dry run keeps no pod from any node":                           {Facts{PerNode: true, DryRun: true, Waits: true, Ours: true}, Free},
+		"a pod of a group that waits goes by nodes":                {Facts{PerNode: true, Waits: true, Ours: true}, ByNode},
+		"it does so with a gate":                                   {Facts{PerNode: true, Waits: true, Ours: true, Gated: true}, ByNode},
+		"it does so though its group is released":                  {Facts{PerNode: true, Waits: true, Ours: true, Released: true}, ByNode},
+		"it does so by Continuous":                                 {Facts{PerNode: true, Waits: true, Ours: true, Continuous: true}, ByNode},
+		"it does so where nobody sees nodes, unless it has a gate": {Facts{PerNode: true, Waits: true, Ours: true, Blind: true}, ByNode},
+		"a pod of the first group is free on every node":           {Facts{PerNode: true, Ours: true}, Free},
+		"a suspension keeps it from nodes":                         {Facts{PerNode: true, Suspended: true, Ours: true}, ByNode},
+		"a pod that has a node is free":                            {Facts{PerNode: true, Waits: true, Ours: true, Placed: true}, Free},
+		"a pod of another scheduler without a gate is free":        {Facts{PerNode: true, Waits: true}, Free},
+		"a dry run keeps no pod from any node":                     {Facts{PerNode: true, DryRun: true, Waits: true, Ours: true}, Free},
 
 		"a gated pod of another scheduler stays gated": {Facts{PerNode: true, Waits: true, Gated: true}, Unsupported},
 		"it does so even if its group waits for none":  {Facts{PerNode: true, Gated: true}, Unsupported},
@@ -50,14 +50,14 @@ func TestRevocable(t *testing.T) {
 		facts Facts
 		want  bool
 	}{
-		"in the cluster a pass is permanent":           {Facts{Waits: true}, false},
-		"by Continuous it is not":                      {Facts{Waits: true, Continuous: true}, true},
-		"on nodes it is not":                           {Facts{Waits: true, PerNode: true}, true},
-		"who waits for no group loses none":            {Facts{PerNode: true, Continuous: true}, false},
-		"not even in a suspension, which is an edit":   {Facts{PerNode: true, Continuous: true, Suspended: true}, false},
-		"a dry run takes nothing back":                 {Facts{DryRun: true, Waits: true, Continuous: true}, false},
-		"a dry run takes nothing back on a node":       {Facts{DryRun: true, Waits: true, PerNode: true}, false},
-		"that a pod is free now does not mean forever": {Facts{Waits: true, Continuous: true, Released: true}, true},
+		"in the cluster a pass is permanent":         {Facts{Waits: true}, false},
+		"by Continuous it is not":                    {Facts{Waits: true, Continuous: true}, true},
+		"on nodes it is not":                         {Facts{Waits: true, PerNode: true}, true},
+		"who waits for no group loses none":          {Facts{PerNode: true, Continuous: true}, false},
+		"not even in a suspension, which is an edit": {Facts{PerNode: true, Continuous: true, Suspended: true}, false},
+		"a dry run takes nothing back":               {Facts{DryRun: true, Waits: true, Continuous: true}, false},
+		"a dry run takes nothing back on a node":     {Facts{DryRun: true, Waits: true, PerNode: true}, false},
+		"a pod that is free now may be held again":   {Facts{Waits: true, Continuous: true, Released: true}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, test.facts.IsRevocable()) })
@@ -72,7 +72,7 @@ func TestProof(t *testing.T) {
 		"in the cluster a lifted gate is a proof":                {Facts{Waits: true}, true, true},
 		"it is one in a suspension":                              {Facts{Suspended: true}, true, true},
 		"on nodes only a node is one":                            {Facts{PerNode: true, Waits: true}, false, true},
-		"so it is for the first group in a suspension":           {Facts{PerNode: true, Suspended: true}, false, true},
+		"in a suspension that goes for the first group, too":     {Facts{PerNode: true, Suspended: true}, false, true},
 		"on nodes a lifted gate is one of who waits for nothing": {Facts{PerNode: true}, true, true},
 		"a dry run proves nothing":                               {Facts{DryRun: true, Waits: true}, false, false},
 		"a dry run proves nothing on nodes":                      {Facts{DryRun: true, PerNode: true}, false, false},
@@ -90,15 +90,15 @@ func TestNodes(t *testing.T) {
 		nodes Nodes
 		want  bool
 	}{
-		"a pod without any node is shown to autoscalers":          {Nodes{Room: true}, false},
-		"a pod waits for a node on the way":                       {Nodes{OnTheWay: true, Room: true}, true},
-		"it does not wait if one is open":                         {Nodes{Open: true, OnTheWay: true, Room: true}, false},
-		"a pod that does not fit there is shown to autoscalers":   {Nodes{OnTheWay: true}, false},
-		"a pinned pod waits for its node":                         {Nodes{Pinned: true, OnTheWay: true}, true},
-		"it does so though the node may never come so far":        {Nodes{Pinned: true}, true},
-		"a pinned pod goes to its node when that is open":         {Nodes{Pinned: true, Open: true}, false},
-		"whether it fits there is for the scheduler to say":       {Nodes{Pinned: true, Open: true, Room: true}, false},
-		"that another node of its name is on the way holds it no": {Nodes{Pinned: true, Open: true, OnTheWay: true, Room: true}, false},
+		"a pod without any node is shown to autoscalers":                {Nodes{Room: true}, false},
+		"a pod waits for a node on the way":                             {Nodes{OnTheWay: true, Room: true}, true},
+		"it does not wait if one is open":                               {Nodes{Open: true, OnTheWay: true, Room: true}, false},
+		"one that does not fit there is shown to autoscalers":           {Nodes{OnTheWay: true}, false},
+		"a pinned pod waits for its node":                               {Nodes{Pinned: true, OnTheWay: true}, true},
+		"it does so though the node may never come so far":              {Nodes{Pinned: true}, true},
+		"a pinned pod goes to its node when that is open":               {Nodes{Pinned: true, Open: true}, false},
+		"whether it fits there is for the scheduler to say":             {Nodes{Pinned: true, Open: true, Room: true}, false},
+		"it does so though another node of its host name is on the way": {Nodes{Pinned: true, Open: true, OnTheWay: true, Room: true}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, test.nodes.Hold()) })
@@ -120,5 +120,37 @@ func TestReleased(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, test.want, Released(reached, before, test.suspended, test.refused))
 		})
+	}
+}
+
+func TestEveryCombination(t *testing.T) {
+	for i := range 1 << 10 {
+		is := func(bit int) bool { return i&(1<<bit) != 0 }
+		f := Facts{
+			DryRun: is(0), Suspended: is(1), PerNode: is(2), Continuous: is(3), Waits: is(4),
+			Released: is(5), Ours: is(6), Gated: is(7), Placed: is(8), Blind: is(9),
+		}
+		if f.DryRun {
+			assert.Equal(t, Free, f.Rule(), "a dry run holds nothing: %+v", f)
+			continue
+		}
+		longer := f
+		longer.Suspended, longer.Waits = true, true
+		if f.Rule() != Free {
+			assert.NotEqual(t, Free, longer.Rule(), "who waits for more is held all the more: %+v", f)
+		}
+		if !f.PerNode {
+			assert.Equal(t, f.Released, f.Rule() == Free, "in the cluster only the group counts: %+v", f)
+			continue
+		}
+		elsewhere := f
+		elsewhere.Released = !f.Released
+		assert.Equal(t, f.Rule(), elsewhere.Rule(), "in scope Node it does not count where groups are released elsewhere: %+v", f)
+		if !f.Ours && !f.Gated {
+			assert.Equal(t, Free, f.Rule(), "nobody can hold it: %+v", f)
+		}
+		if f.Rule() == Free && f.Ours && !f.Placed {
+			assert.True(t, f.Proves(false), "who may go anywhere has a proof without a node: %+v", f)
+		}
 	}
 }
