@@ -152,7 +152,7 @@ func ofEngine() []mutant {
 			"a gate that was lifted so that an autoscaler sees the pod leaves a proof of what is on nodes", engine, ""},
 		{enginePath + "apply_pod.go", "if !k.settings.canProve(view) {", "if false {",
 			"a proof that somebody wrote on a held pod counts", engine, ""},
-		{enginePath + "proof.go", "return !isGated && (", "return (",
+		{enginePath + "proof.go", "return !isGated && (", "_ = isGated\n\treturn (",
 			"a proof that somebody wrote on a gated pod counts", engine, ""},
 		{enginePath + "proof.go", "(p.Tried || !set.isOurs(p))", "!set.isOurs(p)",
 			"a pod whose gate was lifted, and for which there is no room, proves nothing", engine, ""},

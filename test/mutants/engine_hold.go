@@ -52,7 +52,7 @@ func ofHold() []mutant {
 		{enginePath + "report_node.go", "s.releasedAtFirst(), s.Suspended, s.refused())", "s.releasedAtFirst(), false, s.refused())",
 			"status says that a suspended sequence of scope Node releases its groups", engine, ""},
 		{"pkg/sequence/placement/standing.go", "hold.Released(reached, before, s.Suspended, refused)", "hold.Released(reached, 0, s.Suspended, refused)",
-			"a suspension closes nodes to the first group, where nothing of the sequence is", engine, ""},
+			"a suspension closes nodes to the first group, where nothing of the sequence is", placements, ""},
 		{progressPath + "state.go", "hold.Released(s.Reached, s.ReleasedBefore, d.Suspended, d.Refused)", "hold.Released(s.Reached, s.ReleasedBefore, d.Suspended, false)",
 			"groups of a sequence without consent are released", progresses, ""},
 	}

@@ -42,6 +42,7 @@ var (
 	}}
 	confirmations  = judge{"pkg/sequence/confirmation", everyTest}
 	holds          = judge{"pkg/sequence/hold", everyTest}
+	placements     = judge{"pkg/sequence/placement", everyTest}
 	progresses     = judge{"pkg/sequence/progress", everyTest}
 	feed           = judge{"pkg/feed", everyTest}
 	plugin         = judge{"pkg/plugins/podsequence", everyTest}
