@@ -17,8 +17,8 @@ version_pkg := k8s.io/component-base/version
 ldflags := -s -w \
 	-X $(version_pkg).gitVersion=v$(KUBERNETES_VERSION) \
 	-X $(version_pkg).gitMajor=1 -X $(version_pkg).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES_VERSION))) \
-	-X example.com/podsequence/internal/version.version=$(VERSION) \
-	-X example.com/podsequence/internal/version.commit=$(COMMIT)
+	-X example.com/podsequence/pkg/version.version=$(VERSION) \
+	-X example.com/podsequence/pkg/version.commit=$(COMMIT)
 
 ##@ Try it
 
@@ -132,11 +132,11 @@ $(node_bin)/kubelet $(node_bin)/kubectl: $(node_bin)/%: cmd/sandbox/go.mod
 	@hack/with-progress.sh "building $*" env $(go_node) k8s.io/kubernetes/cmd/$* && touch $@
 
 # One call builds all of the module's tools.
-$(node_bin)/containerd: hack/realnodes/go.mod hack/realnodes/go.sum
+$(node_bin)/containerd: tools/sandbox/containerd/go.mod tools/sandbox/containerd/go.sum
 	@mkdir -p $(node_bin)
-	@hack/with-progress.sh "building containerd, runc and CNI plugins" env CGO_ENABLED=1 $(GO) -C hack/realnodes build -v -ldflags '-s -w' -o '$(CURDIR)/$(node_bin)/' tool && touch $@
+	@hack/with-progress.sh "building containerd, runc and CNI plugins" env CGO_ENABLED=1 $(GO) -C tools/sandbox/containerd build -v -ldflags '-s -w' -o '$(CURDIR)/$(node_bin)/' tool && touch $@
 
-$(node_bin)/real-nodes: $(call node_sources,cmd/sandbox/realnodes internal/realnode internal/childprocess)
+$(node_bin)/real-nodes: $(call node_sources,cmd/sandbox/realnodes tools/sandbox/realnode tools/sandbox/childprocess)
 	@hack/with-progress.sh "building real-nodes" env $(go_static) ./realnodes && touch $@
 
 $(node_bin)/noseccomp $(node_bin)/pause $(node_bin)/mkimage: $(node_bin)/%: cmd/sandbox/realnodes/%/main.go cmd/sandbox/go.mod
@@ -287,26 +287,26 @@ upgrade-test: build ## Upgrade from the commit FROM, and roll back to it, while 
 	$(GO) test -count=1 -timeout 60m -run '^TestUpgradeAndRollBack' ./test/integration -earlier-release $(CURDIR)/$(BIN)/earlier
 
 K8S ?= 1.34
-compat_release = $(shell sed -n 's|^[^=]*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' hack/compat/$(K8S)/go.mod)
+compat_release = $(shell sed -n 's|^[^=]*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' test/compat/$(K8S)/go.mod)
 compat_ldflags = -s -w -X $(version_pkg).gitVersion=v$(compat_release) \
 	-X $(version_pkg).gitMajor=1 -X $(version_pkg).gitMinor=$(word 2,$(subst ., ,$(K8S)))
 
 # The sandbox has the release of go.mod.
 ifeq ($(K8S),$(basename $(KUBERNETES_VERSION)))
 compat: build
-	$(GO) run ./hack/compat $(ARGS) v$(KUBERNETES_VERSION)
+	$(GO) run ./test/compat $(ARGS) v$(KUBERNETES_VERSION)
 else
 compat: build build-control-plane
-	$(GO) run ./hack/compat -control-plane $(BIN)/compat/$(K8S) $(ARGS) v$(compat_release)
+	$(GO) run ./test/compat -control-plane $(BIN)/compat/$(K8S) $(ARGS) v$(compat_release)
 endif
 .PHONY: compat
 compat: ## Run the stories on a control plane of Kubernetes K8S (1.34 or later), and write docs/compatibility.md; ARGS="-features lite" selects some
 
 .PHONY: build-control-plane
 build-control-plane: ## Build API server, controller-manager and scheduler of Kubernetes K8S into bin/compat/, for `sandbox up --control-plane`
-	@test -f hack/compat/$(K8S)/go.mod || { echo "error: no module for Kubernetes $(K8S): make one by hack/compat/update.sh" >&2; exit 1; }
+	@test -f test/compat/$(K8S)/go.mod || { echo "error: no module for Kubernetes $(K8S): make one by test/compat/update.sh" >&2; exit 1; }
 	@mkdir -p $(BIN)/compat/$(K8S)
-	@cd hack/compat/$(K8S) && $(CURDIR)/hack/with-progress.sh "building the control plane of Kubernetes $(compat_release)" \
+	@cd test/compat/$(K8S) && $(CURDIR)/hack/with-progress.sh "building the control plane of Kubernetes $(compat_release)" \
 		$(GO) build -v -ldflags '$(compat_ldflags)' -o $(CURDIR)/$(BIN)/compat/$(K8S)/ tool
 
 PKG ?= ./test/integration/...
@@ -341,7 +341,7 @@ mutants: ## Make small wrong changes in the code, one at a time, and report whic
 # own tests.
 .PHONY: fuzz
 fuzz: ## Fuzz the engine and everything that reads stored objects, each for FOR=10m; inputs that fail go to testdata/fuzz
-	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' pkg | sort | while IFS=': ' read -r file _ name; do \
+	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' pkg kinds tools | sort | while IFS=': ' read -r file _ name; do \
 		echo "$$name:" && $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime '$(FOR)' -fuzzminimizetime 1x "./$${file%/*}" </dev/null || exit 1; \
 	done
 

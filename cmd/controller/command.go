@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"example.com/podsequence/internal/version"
 	"example.com/podsequence/pkg/outage"
+	"example.com/podsequence/pkg/version"
 )
 
 const help = `podsequence-controller writes the status of PodSequences, and releases pods that other schedulers place.

@@ -5,11 +5,11 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"example.com/podsequence/internal/buildinfo"
-	"example.com/podsequence/pkg/controllers/deploymentcoordination"
-	"example.com/podsequence/pkg/controllers/podgroup"
+	"example.com/podsequence/kinds/deploymentcoordination"
+	"example.com/podsequence/kinds/podgroup"
+	"example.com/podsequence/kinds/sequentialjob"
+	"example.com/podsequence/pkg/buildinfo"
 	"example.com/podsequence/pkg/controllers/podsequence"
-	"example.com/podsequence/pkg/controllers/sequentialjob"
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/feed"
 	"example.com/podsequence/pkg/podgroupwatch"

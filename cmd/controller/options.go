@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"example.com/podsequence/pkg/controllers/deploymentcoordination"
-	"example.com/podsequence/pkg/controllers/podgroup"
+	"example.com/podsequence/kinds/deploymentcoordination"
+	"example.com/podsequence/kinds/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
 	"example.com/podsequence/pkg/installation"
 	"example.com/podsequence/pkg/sequence"

@@ -14,7 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/podsequence/pkg/removal"
+	"example.com/podsequence/tools/removal"
 )
 
 const undeployHelp = `Remove both programs, their policies and their permissions. Keep the kinds and their objects.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // as kubectl, it accepts kubeconfigs of all kinds
 
-	"example.com/podsequence/pkg/podseqctl"
+	"example.com/podsequence/tools/podseqctl"
 )
 
 func main() {

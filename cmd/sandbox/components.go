@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 func newStatusCommand(s *settings) *cobra.Command {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/ordercheck"
+	"example.com/podsequence/test/ordercheck"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // demoTimeout is how long one act may take. It takes about ten seconds.

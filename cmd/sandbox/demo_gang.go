@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"example.com/podsequence/internal/controlplane"
 	"example.com/podsequence/manifests"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 const (

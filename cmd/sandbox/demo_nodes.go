@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/retrywatch"
+	"example.com/podsequence/tools/sandbox/controlplane"
+	"example.com/podsequence/tools/sandbox/retrywatch"
 )
 
 // nodeDemo is an act in which applications follow a driver node by node.

@@ -9,9 +9,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"example.com/podsequence/internal/containerlogs"
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/ordercheck"
+	"example.com/podsequence/test/ordercheck"
+	"example.com/podsequence/tools/sandbox/containerlogs"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // errNotInOrder says that containers contradict the order of their pods.

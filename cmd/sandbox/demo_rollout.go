@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsapi "example.com/podsequence/apis/apps/v1"
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/retrywatch"
-	"example.com/podsequence/internal/rolloutcheck"
+	"example.com/podsequence/test/rolloutcheck"
+	"example.com/podsequence/tools/sandbox/controlplane"
+	"example.com/podsequence/tools/sandbox/retrywatch"
 )
 
 // rolloutDemo is what the kustomization "demo-rollout" of our manifests applies.

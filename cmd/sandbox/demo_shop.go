@@ -14,8 +14,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/pkg/podseqctl"
+	"example.com/podsequence/tools/podseqctl"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // shopDemo is the sequence of the first act.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/podsequence/internal/retrywatch"
+	"example.com/podsequence/tools/sandbox/retrywatch"
 )
 
 // redraw is how long changes are gathered before the table is drawn again.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"example.com/podsequence/internal/version"
+	"example.com/podsequence/pkg/version"
 )
 
 func main() {

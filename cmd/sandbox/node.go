@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/podsequence/cmd/sandbox/nodecheck"
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/realnode"
+	"example.com/podsequence/tools/sandbox/controlplane"
+	"example.com/podsequence/tools/sandbox/realnode"
 )
 
 func newNodeCommand(s *settings) *cobra.Command {

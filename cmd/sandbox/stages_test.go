@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
 	"sigs.k8s.io/yaml"
 
-	"example.com/podsequence/internal/controlplane/stages"
+	"example.com/podsequence/tools/sandbox/controlplane/stages"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // defaultGracePeriod is what kube-controller-manager has.

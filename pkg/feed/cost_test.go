@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // A pod of a namespace of interest costs at most 620 bytes, whether it has ended or lives, and whether it shares its labels

@@ -19,8 +19,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // The scheduler asks under the lock of its queue, and the sink activates pods, which takes that lock. So a question must

@@ -27,8 +27,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // Watches are late, break and begin anew, while PodSequences come and go in all namespaces and some are allowed and refused

@@ -21,8 +21,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // While a sequence is kept back, because what is in its namespaces is being listed, the pods wait that it may hold, and no others.

@@ -15,8 +15,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/clock"
 
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // A complete Job was deleted at version 105, and the watch has not brought that yet, when a sequence that asks for it is

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 func TestOfAStoredPodSequenceIsKeptWhenStatusWasWritten(t *testing.T) {

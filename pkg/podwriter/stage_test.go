@@ -15,7 +15,7 @@ import (
 
 	"example.com/podsequence/pkg/sequence"
 
-	. "example.com/podsequence/internal/testing"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 const gate = "podsequence.example.com/sequence-gate"

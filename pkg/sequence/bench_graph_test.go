@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence/spec"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // graphShapes say of the 64 groups of a sequence on which ones each depends; nil is the list.

@@ -13,7 +13,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 
-	. "example.com/podsequence/internal/testing"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // BenchmarkPodEvent measures one pod's change of readiness, in a namespace where all but one of the pods are held.

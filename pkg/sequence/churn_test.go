@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/podgroups"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // liveHeap is how many bytes are in use that cannot be collected.

@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence/inventory"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // inStep tells an engine of what happened in the order of versions, but for what is late: that is told before the first answer that

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence/inventory"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 func TestWhatTurnsReadyIsConfirmed(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence/inventory"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // confirming is an engine that confirms what it releases, and that knows a sequence of a StatefulSet's pods and a pod "app".

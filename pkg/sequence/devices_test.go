@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	. "example.com/podsequence/internal/testing"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // gpuFleet has so many nodes, of which the device plugin is for those in zone 0. They offer these resources.

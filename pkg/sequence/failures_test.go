@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence/inventory"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 var failuresEpoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

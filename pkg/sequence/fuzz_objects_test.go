@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // What the API server has stored may be anything that some earlier definition, or another client's mistake, allowed. None of it

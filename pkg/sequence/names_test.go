@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	. "example.com/podsequence/internal/testing"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // A name of a group may have been stored when the definition allowed anything.

@@ -10,7 +10,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 
-	. "example.com/podsequence/internal/testing"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 func nominated(pod *corev1.Pod) *corev1.Pod {

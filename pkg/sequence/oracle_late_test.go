@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence/inventory"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // Watches that are not in step: an engine that confirms what it releases must let nothing go that the cluster, as it really

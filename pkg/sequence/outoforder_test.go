@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // While the controller runs, status counts all pods that started too early, and lists the first hundred. Only these survive its restart.

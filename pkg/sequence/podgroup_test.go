@@ -15,9 +15,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/spec"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 func trainers() podgroups.Reference {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence/confirmation"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 var csiKey = types.NamespacedName{Name: "csi"}

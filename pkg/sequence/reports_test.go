@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // A pod whose gate was lifted in its turn looks like one that nothing could hold, but for the proof on it.

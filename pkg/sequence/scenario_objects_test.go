@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 func (s *scenario) parseSequence(t *testing.T, d *datadriven.TestData, name string) *v1alpha1.PodSequence {

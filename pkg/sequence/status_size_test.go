@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // A status must stay small whatever it speaks of: etcd and everybody who watches it carry it.

@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // checkSums works all sums out anew from the facts, by the same rules and in one pass, and compares them with those that the

@@ -12,8 +12,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence/spec"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // tiers is a sequence of the pods labelled app=db and app=api.

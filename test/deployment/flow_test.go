@@ -3,8 +3,8 @@ package deployment
 import (
 	"testing"
 
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 func TestOurRequestsDoNotWaitForThoseOfOtherServiceAccounts(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsapi "example.com/podsequence/apis/apps/v1"
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // awaited are the kinds without which the controller starts, by their definitions, and what installs each.

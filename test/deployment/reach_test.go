@@ -17,8 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // TestTheInstallationReachesOnlyItself installs charts and manifests where others live, with every optional object.

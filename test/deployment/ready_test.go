@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/testing/cluster"
 	"example.com/podsequence/manifests"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // A rolling update waits for new pods to be ready before it ends old ones, of which one leads.

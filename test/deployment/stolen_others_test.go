@@ -17,7 +17,7 @@ import (
 
 	appsapi "example.com/podsequence/apis/apps/v1"
 	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 // The API server copies labels and annotations of a Binding to the pod.

@@ -19,8 +19,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
-	"example.com/podsequence/pkg/podseqctl"
-	"example.com/podsequence/pkg/podseqctl/lint"
+	"example.com/podsequence/tools/podseqctl"
+	"example.com/podsequence/tools/podseqctl/lint"
 )
 
 // Users copy what the documentation shows. Whole objects are checked as the API server and kubectl podseq lint would; of fragments

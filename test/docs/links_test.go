@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/podsequence/internal/testing/book"
+	"example.com/podsequence/test/harness/book"
 )
 
 var (

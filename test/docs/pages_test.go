@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"example.com/podsequence/internal/testing/book"
+	"example.com/podsequence/test/harness/book"
 )
 
 // pages are all pages that people read.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 // writesAreOurs is an error if our programs ever wrote to a node, or what our policies refuse. It says how much they wrote at

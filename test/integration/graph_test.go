@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // vertex is a group of the one pod of its name that depends on others.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 // startInstance runs the program of a component once more, with the arguments of the cluster's own instance but on other

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 func aThousandSequences(s *story) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	. "example.com/podsequence/internal/testing"
-	"example.com/podsequence/internal/testing/cluster"
+	. "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 // BenchmarkReadyToBound measures from the moment at which the last pod of a group is seen to be ready to the moment at

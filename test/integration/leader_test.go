@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/ordercheck"
+	"example.com/podsequence/test/ordercheck"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // Terms with a longer deadline than those of production, and a lease that is hardly longer: other tests run beside these.

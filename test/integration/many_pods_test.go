@@ -22,8 +22,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"sigs.k8s.io/yaml"
 
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 var (

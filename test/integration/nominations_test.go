@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // The application was promised the only room into which the database, for which it waits again, could move.

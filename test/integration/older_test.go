@@ -3,7 +3,7 @@ package integration
 import (
 	"testing"
 
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // An API server that does not serve everything that our scheduler code knows: without emulation an informer of a kind that is

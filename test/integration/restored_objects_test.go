@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
-	"example.com/podsequence/internal/testing/cluster"
+	. "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 // A tool that restores objects gives them new UIDs and no status, so nothing is left that says what was passed. Its order is

@@ -18,8 +18,8 @@ import (
 	appsapi "example.com/podsequence/apis/apps/v1"
 	batchapi "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/testing/cluster"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 // storedKind is a kind of ours, of which earlier releases stored objects.

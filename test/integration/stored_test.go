@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // Sequences may have been stored when the definition of their kind allowed more than it does today.

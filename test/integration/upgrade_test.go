@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
 	"example.com/podsequence/manifests"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 var earlierRelease = flag.String("earlier-release", "",

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 // Names that today's definition refuses may have been stored by an earlier one. They stay, also in an object that is changed, but no

@@ -9,8 +9,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // heavy tests keep two processors busy, and take turns. One after the other they take longer than anything else here, so they

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 // tier is a group of the pods labelled tier=NAME.

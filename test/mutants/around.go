@@ -5,6 +5,7 @@ const (
 	pluginPath  = "pkg/plugins/podsequence/"
 	writerPath  = "pkg/podwriter/"
 	controllers = "pkg/controllers/"
+	kindsPath   = "kinds/"
 )
 
 // ofFeed are about what is known of the API server, and what is asked.
@@ -119,9 +120,9 @@ func ofWriter() []mutant {
 			"a gate is lifted though a sequence holds the pod that has become known", writer, ""},
 		{writerPath + "writer.go", "\t\t\tw.parked.add(ctx, pod, later, w.lifts.Add)\n", "\t\t\tw.lifts.Forget(pod)\n",
 			"a gate that has to wait for a list is never lifted", writer, ""},
-		{"pkg/podseqctl/snapshot/sequence.go", "case 1:\n\t\treturn matching[0], nil", "case 1, 2:\n\t\treturn matching[0], nil",
+		{"tools/podseqctl/snapshot/sequence.go", "case 1:\n\t\treturn matching[0], nil", "case 1, 2:\n\t\treturn matching[0], nil",
 			"kubectl podseq skip takes the first of two groups of a name", commands, ""},
-		{"pkg/podseqctl/text/table.go", "cells[i].Text = OneLine(cells[i].Text)", "_ = i",
+		{"tools/podseqctl/text/table.go", "cells[i].Text = OneLine(cells[i].Text)", "_ = i",
 			"a cell of a table breaks a line", commands, ""},
 		{writerPath + "writer.go", "!sequence.TellsMatch(pod)", "pod != nil",
 			"held pods are written to whenever what matches comes and goes", writer, ""},

@@ -46,12 +46,12 @@ var (
 	progresses     = judge{"pkg/sequence/progress", everyTest}
 	feed           = judge{"pkg/feed", everyTest}
 	plugin         = judge{"pkg/plugins/podsequence", everyTest}
-	commands       = judge{"pkg/podseqctl", everyTest}
+	commands       = judge{"tools/podseqctl", everyTest}
 	writer         = judge{"pkg/podwriter", everyTest}
 	statuses       = judge{"pkg/controllers/podsequence", everyTest}
-	sequentialJobs = judge{"pkg/controllers/sequentialjob", everyTest}
-	coordinations  = judge{"pkg/controllers/deploymentcoordination", everyTest}
-	podGroups      = judge{"pkg/controllers/podgroup", everyTest}
+	sequentialJobs = judge{"kinds/sequentialjob", everyTest}
+	coordinations  = judge{"kinds/deploymentcoordination", everyTest}
+	podGroups      = judge{"kinds/podgroup", everyTest}
 )
 
 // compile builds the tests with an overlay.

@@ -1,6 +1,6 @@
 // prove plays random worlds under random faults on a real control plane, and has them judged by what users were promised.
 // Each world comes from a seed: what there is, what becomes of it, and what fails meanwhile (package world). The referee says
-// whether any pod was bound too early (internal/ordercheck), and the judge whether at the end everything is as it must be
+// whether any pod was bound too early (test/ordercheck), and the judge whether at the end everything is as it must be
 // (package judge).
 //
 //	go run ./test/prove -seed 7            # plays one world

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/ordercheck"
+	"example.com/podsequence/test/ordercheck"
 	"example.com/podsequence/test/prove/judge"
 	"example.com/podsequence/test/prove/plan"
 	"example.com/podsequence/test/prove/player"

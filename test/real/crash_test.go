@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/containerlogs"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/containerlogs"
 )
 
 // A kubelet says that a container without a readiness probe is ready as soon as it runs: for a moment between two crashes, too.

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 
-	"example.com/podsequence/internal/containerlogs"
+	"example.com/podsequence/tools/sandbox/containerlogs"
 )
 
 // Labels of pod groups.

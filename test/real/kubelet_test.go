@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/containerlogs"
+	"example.com/podsequence/tools/sandbox/containerlogs"
 )
 
 func TestPodsAreHeldWhileTheKubeletOfAnEarlierTierIsSilent(t *testing.T) {

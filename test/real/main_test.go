@@ -16,10 +16,10 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/podsequence/internal/containerlogs"
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/ordercheck"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/ordercheck"
+	"example.com/podsequence/tools/sandbox/containerlogs"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/podsequence/internal/containerlogs"
-	"example.com/podsequence/internal/testing/book"
+	"example.com/podsequence/test/harness/book"
+	"example.com/podsequence/tools/sandbox/containerlogs"
 )
 
 // recreateLabel is on pods that are deleted when their node boots, as docs/howto/node-driver.md says.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // lastLines is how much of a log a story that failed prints.

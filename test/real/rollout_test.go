@@ -10,8 +10,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	appsapi "example.com/podsequence/apis/apps/v1"
-	"example.com/podsequence/internal/containerlogs"
-	"example.com/podsequence/internal/rolloutcheck"
+	"example.com/podsequence/test/rolloutcheck"
+	"example.com/podsequence/tools/sandbox/containerlogs"
 )
 
 // registryAddress is where each node pulls images without TLS: container runtimes do that from 127.0.0.1 only.

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
-	"example.com/podsequence/internal/childprocess"
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/childprocess"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // sandbox is the program bin/sandbox, and the cluster that it runs in a directory.

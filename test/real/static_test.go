@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/containerlogs"
+	"example.com/podsequence/tools/sandbox/containerlogs"
 )
 
 func TestPodsWaitForAStaticPodButNobodyHoldsOne(t *testing.T) {

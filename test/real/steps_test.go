@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	batchapi "example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/internal/containerlogs"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/containerlogs"
 )
 
 // step is a container of a SequentialJob.

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/testing"
-	"example.com/podsequence/pkg/controllers/podgroup"
+	"example.com/podsequence/kinds/podgroup"
+	"example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // sizeAnnotation says how many pods a pod group has.
@@ -24,7 +24,7 @@ func (p *period) startApplication(ctx context.Context, i int) {
 	database, group := name("db"), name("group")
 	middle := []string{name("ours-0"), name("ours-1"), name("theirs")}
 	last := []string{name("last-ours"), name("last-gated"), name("last-theirs")}
-	sequence := testing.MakeSequence(neighbour, name("app")).
+	sequence := builders.MakeSequence(neighbour, name("app")).
 		Pods("Database", database).Pods("Application", middle...).Pods("Frontend", last...).Obj()
 	pods := []*corev1.Pod{
 		pod(database), pod(middle[0]), pod(middle[1]), withGate(ofOthers(pod(middle[2]))),
@@ -51,7 +51,7 @@ func (p *period) startApplication(ctx context.Context, i int) {
 func (p *period) startOnNode(ctx context.Context, i int) {
 	name := func(role string) string { return fmt.Sprintf("%s-%d-%s", p.name, i, role) }
 	driver, user := name("driver"), name("user")
-	sequence := testing.MakeSequence(neighbour, name("node")).NodeScope().Pods("Driver", driver).Pods("User", user).Obj()
+	sequence := builders.MakeSequence(neighbour, name("node")).NodeScope().Pods("Driver", driver).Pods("User", user).Obj()
 	pods := []*corev1.Pod{onNode(pod(driver), i%p.nodes), onNode(pod(user), i%p.nodes)}
 	if p.failed(ctx, p.create(ctx, sequence)) || !p.createAndBindFirst(ctx, pods) {
 		return

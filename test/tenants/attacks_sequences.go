@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/testing"
+	"example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // maxGroups is how many groups a PodSequence may have.
@@ -35,7 +35,7 @@ var hugeJob = attack{
 	storm: func(ctx context.Context, h *hostile, _ sizes, i int) error {
 		switch {
 		case i == 0:
-			sequence := testing.MakeSequence("", "huge").Label("Huge", "app", "huge").Label("Last", "app", "last").Obj()
+			sequence := builders.MakeSequence("", "huge").Label("Huge", "app", "huge").Label("Last", "app", "last").Obj()
 			return h.create(ctx, sequenceKind, sequence)
 		case i%2 == 1:
 			return h.patch(ctx, jobKind, "huge", "/spec/parallelism", 2147483647-i%4)
@@ -71,7 +71,7 @@ var farTimeouts = attack{
 	perNode: true,
 	prepare: func(ctx context.Context, h *hostile, _ sizes) error {
 		for _, scope := range []v1alpha1.Scope{v1alpha1.ScopeCluster, v1alpha1.ScopeNode} {
-			sequence := testing.MakeSequence("", farName(scope))
+			sequence := builders.MakeSequence("", farName(scope))
 			sequence.Spec.Scope = scope
 			for group := range maxGroups {
 				sequence.Label("", "far", fmt.Sprint(group)).Timeout("1000h", v1alpha1.TimeoutFail)
@@ -105,7 +105,7 @@ var nodeDomains = attack{
 	perNode: true,
 	prepare: func(ctx context.Context, h *hostile, s sizes) error {
 		return eachAtOnce(ctx, nodeSequences(s), func(ctx context.Context, i int) error {
-			sequence := testing.MakeSequence("", fmt.Sprintf("domains-%d", i)).NodeScope()
+			sequence := builders.MakeSequence("", fmt.Sprintf("domains-%d", i)).NodeScope()
 			for group := range maxGroups {
 				sequence.Label("", "nothing", fmt.Sprintf("%d-%d", i, group))
 			}
@@ -165,7 +165,7 @@ func (h *hostile) crowdedPod(name string) *corev1.Pod {
 // crowdedSequence holds every pod of its namespace: the group that all wait for is a pod that never exists.
 func crowdedSequence(name string) *v1alpha1.PodSequence {
 	const groups, expressions = 8, 16
-	sequence := testing.MakeSequence("", name).Pods("Never", "never")
+	sequence := builders.MakeSequence("", name).Pods("Never", "never")
 	for range groups {
 		sequence.Expression("", "last", v1alpha1.LabelSelectorOpExists)
 		selector := sequence.Spec.PodGroups[len(sequence.Spec.PodGroups)-1].PodSelector

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // bench plays scenes, each on a cluster of its own, and collects what was measured.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 const (

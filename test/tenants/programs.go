@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // programs are ours.

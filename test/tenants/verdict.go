@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"example.com/podsequence/internal/realnode"
+	"example.com/podsequence/tools/sandbox/realnode"
 )
 
 // Check returns what is in the way of real nodes whose disks are below a directory, which need not exist yet.

@@ -14,7 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"example.com/podsequence/internal/realnode"
+	"example.com/podsequence/tools/sandbox/realnode"
 )
 
 // Directories as a node sees them.

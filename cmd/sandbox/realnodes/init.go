@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.com/podsequence/internal/realnode"
+	"example.com/podsequence/tools/sandbox/realnode"
 )
 
 // The two steps in which the first process of a node begins, and what it is asked for over the control connection.

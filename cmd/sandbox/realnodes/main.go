@@ -14,7 +14,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"example.com/podsequence/internal/realnode"
+	"example.com/podsequence/tools/sandbox/realnode"
 )
 
 func main() {

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.com/podsequence/internal/realnode"
+	"example.com/podsequence/tools/sandbox/realnode"
 )
 
 // mountNode turns what this process sees of the machine into what a node sees.

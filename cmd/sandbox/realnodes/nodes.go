@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.com/podsequence/internal/childprocess"
-	"example.com/podsequence/internal/realnode"
+	"example.com/podsequence/tools/sandbox/childprocess"
+	"example.com/podsequence/tools/sandbox/realnode"
 )
 
 // nodes are all nodes of a sandbox.

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"example.com/podsequence/internal/realnode"
+	"example.com/podsequence/tools/sandbox/realnode"
 )
 
 // administrators is the group of those who may do something to nodes and connect to them.

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // fixedTargets are the namespaces where the pods of sequences live, separated by spaces.

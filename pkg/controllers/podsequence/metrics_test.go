@@ -13,8 +13,8 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/testing/samples"
 	"example.com/podsequence/pkg/census"
+	"example.com/podsequence/test/harness/samples"
 )
 
 func expectGauge(t *testing.T, want float64, gauge *metrics.GaugeVec, labels ...string) {

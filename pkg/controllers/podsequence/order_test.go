@@ -21,9 +21,9 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	psttesting "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/feed"
 	"example.com/podsequence/pkg/sequence"
+	psttesting "example.com/podsequence/test/harness/builders"
 )
 
 // slowAPI is an API server on which each list is answered when the test says so. Nothing ever changes on it.

@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	psttesting "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/statusbudget"
+	psttesting "example.com/podsequence/test/harness/builders"
 )
 
 // statusFixture is a reconciler with an engine that the test feeds.

@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/census"
 	"example.com/podsequence/pkg/sequence"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 func TestPendingPodsThatNoSequenceHolds(t *testing.T) {

@@ -27,9 +27,9 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	testingclock "k8s.io/utils/clock/testing"
 
-	. "example.com/podsequence/internal/testing"
 	"example.com/podsequence/pkg/podwriter"
 	"example.com/podsequence/pkg/sequence"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 const (

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	coordinationv1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 )
@@ -221,9 +220,12 @@ type Pause struct {
 	By     string
 }
 
+// pausedByAnnotation names the DeploymentCoordination that paused a Deployment. Its kind is not known here: a test compares the two.
+const pausedByAnnotation = "apps.containerinfra.nl/paused-by"
+
 func pauseOf(d *appsv1.Deployment) Pause {
 	if !d.Spec.Paused {
 		return Pause{}
 	}
-	return Pause{true, d.Annotations[coordinationv1.PausedByAnnotation]}
+	return Pause{true, d.Annotations[pausedByAnnotation]}
 }

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/testing/health"
 	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/test/harness/health"
 )
 
 // Tools that know nothing of sequences must neither wait for one that will not complete, nor give up one that may.

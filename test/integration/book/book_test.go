@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/ordercheck"
-	"example.com/podsequence/internal/testing/book"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/book"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/ordercheck"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // root is the directory of the module.

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/testing/book"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/book"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 // outcome is what the commands of one section must lead to.

@@ -9,9 +9,9 @@ import (
 	"context"
 	"testing"
 
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/rolloutcheck"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/rolloutcheck"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // The cluster of all tests, and who watches it.

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/podsequence/apis/apps/v1"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 func TestThreeDeploymentsRollOutInOrderOfTheirNames(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "example.com/podsequence/apis/apps/v1"
-	"example.com/podsequence/internal/rolloutcheck"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/rolloutcheck"
 )
 
 // story is one test: a namespace, and words to tell what happens in it. At its end the watcher judges the namespace.

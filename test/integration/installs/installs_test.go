@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/ordercheck"
-	. "example.com/podsequence/internal/testing"
-	"example.com/podsequence/internal/testing/cluster"
+	. "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/ordercheck"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // repetitions are how often an application is installed with each tool.

@@ -7,9 +7,9 @@ import (
 	"flag"
 	"testing"
 
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/ordercheck"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/ordercheck"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // shared is the cluster of all tests, and referee watches it.

@@ -6,8 +6,8 @@ import (
 	"flag"
 	"testing"
 
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // shared is the cluster of all tests.

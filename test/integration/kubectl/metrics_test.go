@@ -16,9 +16,9 @@ import (
 
 	appsapi "example.com/podsequence/apis/apps/v1"
 	batchapi "example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
-	. "example.com/podsequence/internal/testing"
-	"example.com/podsequence/internal/testing/cluster"
+	. "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 const (

@@ -15,8 +15,8 @@ import (
 	appsapi "example.com/podsequence/apis/apps/v1"
 	batchapi "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	. "example.com/podsequence/internal/testing"
-	"example.com/podsequence/internal/testing/cluster"
+	. "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 // waitFor has kubectl wait until a condition is true.

@@ -19,8 +19,8 @@ import (
 
 	appsapi "example.com/podsequence/apis/apps/v1"
 	batchapi "example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/internal/testing/cluster"
-	"example.com/podsequence/pkg/removal"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/removal"
 )
 
 // awaitEverything waits until everything in testdata is in the state that its comment says.

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/controlplane"
 
-	. "example.com/podsequence/internal/testing"
-	"example.com/podsequence/internal/testing/cluster"
+	. "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 const coschedulingLabel = "scheduling.x-k8s.io/pod-group"

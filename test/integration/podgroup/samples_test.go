@@ -12,8 +12,8 @@ import (
 
 	"example.com/podsequence/manifests"
 
-	. "example.com/podsequence/internal/testing"
-	"example.com/podsequence/internal/testing/cluster"
+	. "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 func TestSamples(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
-	. "example.com/podsequence/internal/testing"
+	. "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 const tier = "tier"

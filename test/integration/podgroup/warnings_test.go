@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // How often events are sent is tested with the reconciler: here the controller may start anew, and then reports again.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // The controller is killed before and after each write it makes, and started again: the end is always the same, and no

@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"example.com/podsequence/internal/testing/cluster"
-	"example.com/podsequence/pkg/controllers/sequentialjob"
+	"example.com/podsequence/kinds/sequentialjob"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 // killer ends a controller at one of its writes. What it does after that never reaches the API server.

@@ -5,8 +5,8 @@ package sequentialjob
 import (
 	"testing"
 
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // shared is the cluster of most tests.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/internal/testing/cluster"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 func TestStepsRunOneAfterAnother(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/podsequence/internal/ordercheck"
+	"example.com/podsequence/test/ordercheck"
 	"example.com/podsequence/test/prove/plan"
 	"example.com/podsequence/test/prove/site"
 )

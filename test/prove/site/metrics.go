@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // flushed counts pods that a scheduler scheduled after no event had, for minutes.

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"example.com/podsequence/internal/childprocess"
+	"example.com/podsequence/tools/sandbox/childprocess"
 )
 
 // restartPause is how long a program that ended by itself waits until it is started again.

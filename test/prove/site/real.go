@@ -1,6 +1,6 @@
 package site
 
-import "example.com/podsequence/internal/realnode"
+import "example.com/podsequence/tools/sandbox/realnode"
 
 // RealNodeNames are the names of so many real nodes.
 func RealNodeNames(count int) (names []string) {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/podsequence/internal/controlplane"
 	"example.com/podsequence/test/prove/site"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // Kind is a kind of write, and the story in which it is made.

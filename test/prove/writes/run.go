@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/internal/ordercheck"
+	"example.com/podsequence/test/ordercheck"
 	"example.com/podsequence/test/prove/site"
 )
 

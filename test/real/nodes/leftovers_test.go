@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"example.com/podsequence/internal/controlplane"
-	"example.com/podsequence/internal/realnode"
+	"example.com/podsequence/tools/sandbox/controlplane"
+	"example.com/podsequence/tools/sandbox/realnode"
 )
 
 func TestNothingIsLeftOfASandboxWithRealNodes(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
-	"example.com/podsequence/internal/childprocess"
-	"example.com/podsequence/internal/controlplane"
+	"example.com/podsequence/tools/sandbox/childprocess"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // patience bounds every wait: a loaded machine may need many times the usual few seconds.

@@ -1,0 +1,216 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/tools/sandbox/controlplane"
+)
+
+// Annotations that tell the simulated kubelets what becomes of a pod, see tools/sandbox/controlplane/stages.
+const (
+	ReadyAfter    = "sandbox.podsequence.example.com/ready-after"
+	CompleteAfter = "sandbox.podsequence.example.com/complete-after"
+	FailAfter     = "sandbox.podsequence.example.com/fail-after"
+)
+
+// storyPatience is how long a whole story may take on a loaded machine.
+const storyPatience = 20 * time.Minute
+
+// Story is one test: a namespace, and words to tell what happens in it.
+type Story struct {
+	testing.TB
+	Cluster *Cluster
+	API     client.WithWatch
+	// Ctx ends some time after the story should have. Unlike that of the test it lasts while the test cleans up.
+	Ctx       context.Context
+	Namespace string
+}
+
+// NewStory makes a namespace, which is deleted when the test ends, unless its cluster ends with it.
+func NewStory(t testing.TB, c *Cluster) *Story {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), storyPatience)
+	t.Cleanup(cancel)
+	ns := NewNamespace(t, c)
+	if !c.ofOneTest {
+		t.Cleanup(func() { assert.NoError(t, c.API.Delete(context.Background(), ns)) })
+	}
+	return &Story{TB: t, Cluster: c, API: c.API, Ctx: ctx, Namespace: ns.Name}
+}
+
+// NewNamespace makes a namespace in which pods can be created, and leaves it there.
+func NewNamespace(t testing.TB, c *Cluster) *corev1.Namespace {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "story-"}}
+	require.NoError(t, c.API.Create(t.Context(), ns))
+	// Pods are refused without it, and a busy controller-manager takes its time.
+	Await(t, "the account that pods need", func() bool {
+		return c.API.Get(t.Context(), types.NamespacedName{Namespace: ns.Name, Name: "default"}, &corev1.ServiceAccount{}) == nil
+	})
+	return ns
+}
+
+// Key is the key of an object of the story's namespace.
+func (s *Story) Key(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: s.Namespace, Name: name}
+}
+
+// Meta is the metadata of an object of the story's namespace.
+func (s *Story) Meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: s.Namespace, Name: name}
+}
+
+// Await waits for what must happen.
+func (s *Story) Await(what string, happened func() bool) {
+	s.Helper()
+	Await(s, what, happened)
+}
+
+// Create creates objects in this order.
+func (s *Story) Create(objects ...client.Object) {
+	s.Helper()
+	for _, object := range objects {
+		require.NoError(s, s.API.Create(s.Ctx, object), "create %T %s", object, object.GetName())
+	}
+}
+
+// AwaitCreated creates what the API server may refuse for a while.
+func (s *Story) AwaitCreated(object client.Object) {
+	s.Helper()
+	s.Await(object.GetName()+" to be accepted", func() bool { return s.API.Create(s.Ctx, object) == nil })
+}
+
+// Delete deletes objects in this order.
+func (s *Story) Delete(objects ...client.Object) {
+	s.Helper()
+	for _, object := range objects {
+		require.NoError(s, s.API.Delete(s.Ctx, object), "delete %T %s", object, object.GetName())
+	}
+}
+
+// AwaitGone waits until an object is there no more.
+func (s *Story) AwaitGone(object client.Object) {
+	s.Helper()
+	found := object.DeepCopyObject().(client.Object)
+	s.Await(object.GetName()+" to be gone", func() bool {
+		return apierrors.IsNotFound(s.API.Get(s.Ctx, client.ObjectKeyFromObject(object), found))
+	})
+}
+
+// Get reads an object of the story's namespace into the one given, and returns it.
+func Get[T client.Object](s *Story, object T, name string) T {
+	s.Helper()
+	require.NoError(s, s.API.Get(s.Ctx, s.Key(name), object), "get %T %s", object, name)
+	return object
+}
+
+// Patch changes an object by a merge patch: JSON, or what is encoded as such.
+func (s *Story) Patch(object client.Object, patch any) {
+	s.Helper()
+	require.NoError(s, s.API.Patch(s.Ctx, object, Merge(s, patch)), "patch %T %s", object, object.GetName())
+}
+
+// Change edits an object, once more whenever somebody else wrote to it meanwhile. The one given says which.
+func Change[T client.Object](s *Story, which T, edit func(T)) {
+	s.Helper()
+	change(s, which, edit, func(edited T) error { return s.API.Update(s.Ctx, edited) })
+}
+
+// ChangeStatus is Change of a status.
+func ChangeStatus[T client.Object](s *Story, which T, edit func(T)) {
+	s.Helper()
+	change(s, which, edit, func(edited T) error { return s.API.Status().Update(s.Ctx, edited) })
+}
+
+func change[T client.Object](s *Story, which T, edit func(T), update func(T) error) {
+	s.Helper()
+	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		// Decoding into an object that has been used leaves fields that are there no more.
+		found := reflect.New(reflect.TypeOf(which).Elem()).Interface().(T)
+		found.GetObjectKind().SetGroupVersionKind(which.GetObjectKind().GroupVersionKind()) // which an unstructured one needs
+		if err := s.API.Get(s.Ctx, client.ObjectKeyFromObject(which), found); err != nil {
+			return err
+		}
+		edit(found)
+		return update(found)
+	}), "change %T %s", which, which.GetName())
+}
+
+// Merge makes a merge patch of JSON, or of what is encoded as such.
+func Merge(t testing.TB, patch any) client.Patch {
+	t.Helper()
+	if text, isText := patch.(string); isText {
+		return client.RawPatch(types.MergePatchType, []byte(text))
+	}
+	encoded, err := json.Marshal(patch)
+	require.NoError(t, err)
+	return client.RawPatch(types.MergePatchType, encoded)
+}
+
+// Annotate sets one annotation.
+func (s *Story) Annotate(object client.Object, key, value string) {
+	s.Helper()
+	s.Patch(object, map[string]any{"metadata": map[string]any{"annotations": map[string]string{key: value}}})
+}
+
+// Pod names a pod of the story's namespace, for what needs no more than the name.
+func (s *Story) Pod(name string) *corev1.Pod { return &corev1.Pod{ObjectMeta: s.Meta(name)} }
+
+// Events are those about an object of this name, or about any if it is empty.
+func (s *Story) Events(name string) []eventsv1.Event {
+	s.Helper()
+	var list eventsv1.EventList
+	require.NoError(s, s.API.List(s.Ctx, &list, client.InNamespace(s.Namespace)))
+	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return name != "" && e.Regarding.Name != name })
+}
+
+// Without has something happen while a component is down. It is up again even if the test fails: others share the cluster.
+func (s *Story) Without(component string, happens func()) {
+	s.Helper()
+	defer func() { require.NoError(s, s.Cluster.StartComponent(s.Ctx, component)) }()
+	require.NoError(s, s.Cluster.Kill(s.Ctx, component))
+	happens()
+}
+
+// Restart kills a component and starts it.
+func (s *Story) Restart(component string) {
+	s.Helper()
+	s.Without(component, func() {})
+}
+
+// WithoutController has something happen that our controller does not see happen.
+func (s *Story) WithoutController(happens func()) {
+	s.Helper()
+	s.Without(controlplane.PodSequenceController, happens)
+}
+
+// IsReady reports whether a pod is ready.
+func IsReady(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// IsHeld reports whether a pod says that it waits for its group. That it has gates the API server says by itself.
+func IsHeld(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonSchedulingGated &&
+			(strings.HasPrefix(c.Message, "waiting for group") || strings.HasPrefix(c.Message, "waiting for a node where all groups"))
+	})
+}

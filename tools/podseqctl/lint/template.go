@@ -1,0 +1,96 @@
+package lint
+
+import (
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/tools/podseqctl/snapshot"
+)
+
+// template is what makes pods that sequences may order, or one pod by itself.
+type template struct {
+	kind   sequence.WorkloadKind
+	object metav1.Object
+	// pods are those that it makes, as far as they differ: those of a StatefulSet by their names, else one.
+	pods []*corev1.Pod
+	// places are the groups of each of these pods.
+	places [][]sequence.Place
+}
+
+func (t *template) String() string {
+	return fmt.Sprintf("%s %s/%s", t.kind, t.object.GetNamespace(), t.object.GetName())
+}
+
+// path returns the path of a field of its pods in the object, such as spec.template.metadata.labels.
+func (t *template) path(field string) string {
+	if t.kind == sequence.KindPod {
+		return field
+	}
+	return "spec.template." + field
+}
+
+// maxOrdinals bounds how many pods of a StatefulSet are looked at one by one.
+const maxOrdinals = 256
+
+// templates returns everything in the snapshot that makes pods by itself, and pods that nothing makes. prepare does to the pods of
+// templates what happens to them when they are created.
+func templates(s *snapshot.Snapshot, prepare func(pod *corev1.Pod)) []*template {
+	var all []*template
+	for _, kind := range sequence.WorkloadKinds() {
+		for _, object := range s.Workloads[kind.Kind] {
+			if !makesPods(kind, object) {
+				continue
+			}
+			spec := kind.Template(object)
+			t := &template{kind: kind.Kind, object: object}
+			for _, name := range podNames(object) {
+				pod := podOf(object.GetNamespace(), name, spec)
+				prepare(pod)
+				t.pods = append(t.pods, pod)
+			}
+			all = append(all, t)
+		}
+	}
+	for _, pod := range s.Pods {
+		if metav1.GetControllerOfNoCopy(pod) == nil {
+			all = append(all, &template{kind: sequence.KindPod, object: pod, pods: []*corev1.Pod{pod}})
+		}
+	}
+	for _, t := range all {
+		for _, pod := range t.pods {
+			t.places = append(t.places, s.Places(pod))
+		}
+	}
+	return all
+}
+
+func podOf(namespace, name string, spec *corev1.PodTemplateSpec) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: *spec.ObjectMeta.DeepCopy(), Spec: spec.Spec}
+	pod.Namespace, pod.Name, pod.ResourceVersion = namespace, name, "1"
+	if pod.Spec.SchedulerName == "" {
+		pod.Spec.SchedulerName = corev1.DefaultSchedulerName
+	}
+	return pod
+}
+
+// podNames returns the names of the pods that a workload makes, if they are known, else one that is none.
+func podNames(object metav1.Object) []string {
+	set, ok := object.(*appsv1.StatefulSet)
+	if !ok {
+		return []string{" "}
+	}
+	first := 0
+	if set.Spec.Ordinals != nil {
+		first = int(set.Spec.Ordinals.Start)
+	}
+	var names []string
+	for i := range min(int(ptr.Deref(set.Spec.Replicas, 1)), maxOrdinals) {
+		names = append(names, fmt.Sprintf("%s-%d", set.Name, first+i))
+	}
+	return names
+}

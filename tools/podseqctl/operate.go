@@ -1,0 +1,123 @@
+package podseqctl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.com/podsequence/tools/podseqctl/operate"
+	"example.com/podsequence/tools/podseqctl/snapshot"
+	"example.com/podsequence/tools/podseqctl/text"
+)
+
+const changeNote = `
+The command sends one patch, which the API server refuses if somebody else changed the object in the meantime. It also
+writes an event on the sequence that says who made the change and, by --reason, why. Only skip requires a reason: it gives up
+a part of the order. You need the role edit in the namespace.`
+
+func (t *tool) newSuspend() *cobra.Command {
+	return t.newChange(&cobra.Command{
+		Use:   "suspend NAME [--reason WHY]",
+		Short: "Stop releasing pods; pods that were released stay",
+		Example: `  # Stop, and say why.
+  kubectl podseq suspend backend --reason "the database is being restored"
+
+  # Try whether it may be done.
+  kubectl podseq suspend backend --dry-run=server`,
+		Args: t.needName, ValidArgsFunction: t.completeSequences,
+	}, false, func(*snapshot.Sequence, []string) (operate.Change, error) { return operate.Suspend(true), nil })
+}
+
+func (t *tool) newResume() *cobra.Command {
+	return t.newChange(&cobra.Command{
+		Use:     "resume NAME [--reason WHY]",
+		Short:   "End a suspension",
+		Example: `  kubectl podseq resume backend --reason "the database is restored"`,
+		Args:    t.needName, ValidArgsFunction: t.completeSequences,
+	}, false, func(*snapshot.Sequence, []string) (operate.Change, error) { return operate.Suspend(false), nil })
+}
+
+func (t *tool) newSkip() *cobra.Command {
+	return t.newChange(&cobra.Command{
+		Use:   "skip NAME GROUP --reason WHY",
+		Short: "Let no group wait for this one; its own pods still start in their turn",
+		Example: `  # Go on without the migration. GROUP is a name, a number from 1, or a place such as 2/3.
+  kubectl podseq skip backend Migration --reason "fixed by hand, see the incident"`,
+		Args: t.needGroup, ValidArgsFunction: t.completeGroups,
+	}, true, func(s *snapshot.Sequence, args []string) (operate.Change, error) { return skip(s, args, true) })
+}
+
+func (t *tool) newUnskip() *cobra.Command {
+	return t.newChange(&cobra.Command{
+		Use:     "unskip NAME GROUP [--reason WHY]",
+		Short:   "Let later groups wait for this group again; pods that are not released yet are held",
+		Example: `  kubectl podseq unskip backend Migration --reason "the migration works again"`,
+		Args:    t.needGroup, ValidArgsFunction: t.completeGroups,
+	}, false, func(s *snapshot.Sequence, args []string) (operate.Change, error) { return skip(s, args, false) })
+}
+
+func skip(s *snapshot.Sequence, args []string, skip bool) (operate.Change, error) {
+	group, err := s.GroupNamed(args[1])
+	if err != nil {
+		return operate.Change{}, err
+	}
+	return operate.Skip(s, group, skip), nil
+}
+
+// newChange completes a command that changes a sequence.
+func (t *tool) newChange(command *cobra.Command, needsReason bool, choose func(*snapshot.Sequence, []string) (operate.Change, error)) *cobra.Command {
+	var reason, dryRun string
+	command.Long = command.Short + ".\n" + changeNote
+	command.RunE = func(cmd *cobra.Command, args []string) error {
+		if dryRun != "none" && dryRun != "server" {
+			return fmt.Errorf("--dry-run=%s is not known: give none or server", dryRun)
+		}
+		s, err := t.find(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if _, err := choose(s, args); err != nil {
+			return err
+		}
+		if needsReason && strings.TrimSpace(reason) == "" {
+			return fmt.Errorf(`--reason is required: it is recorded in an event on %s; for example --reason "fixed by hand"`, s)
+		}
+		return t.change(cmd.Context(), s, args, reason, dryRun == "server", choose)
+	}
+	command.Flags().StringVar(&reason, "reason", "", "`text` that says why you do this; it is recorded in an event on the sequence")
+	command.Flags().StringVar(&dryRun, "dry-run", "none", "none, or server: the API server checks the change but does not store it")
+	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "server"}, cobra.ShellCompDirectiveNoFileComp))
+	return command
+}
+
+func (t *tool) change(ctx context.Context, s *snapshot.Sequence, args []string, reason string, dryRun bool,
+	choose func(*snapshot.Sequence, []string) (operate.Change, error),
+) error {
+	api, ok := t.source.(operate.API)
+	if !ok {
+		return fmt.Errorf("%s cannot be changed here", s)
+	}
+	change, result, err := operate.Apply(ctx, api, s,
+		func(s *snapshot.Sequence) (operate.Change, error) { return choose(s, args) },
+		operate.Options{Reason: reason, DryRun: dryRun, Now: t.clock.Now()})
+	if err != nil {
+		return err
+	}
+	line := s.String() + " " + change.Did
+	if change.Target != "" {
+		line = fmt.Sprintf("%s: %s %s", s, change.Target, change.Did)
+	}
+	if result.Unchanged {
+		line += " already: nothing was changed, and no event was written"
+	}
+	if dryRun {
+		line += " (server dry run)"
+	}
+	fmt.Fprintln(t.Out, line)
+	if result.NoEvent != nil {
+		fmt.Fprintln(t.ErrOut, t.style.Paint(text.Active, fmt.Sprintf("warning: the change is made, but the event that says who made it was not written: %v", result.NoEvent)))
+	}
+	return nil
+}

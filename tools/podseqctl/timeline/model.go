@@ -1,0 +1,217 @@
+// Package timeline lays out when the pods of a sequence were created, released, bound and ready, which of them made everybody
+// wait, and what it would win to shorten that. It knows API objects alone: their times are whole seconds, and of pods that are
+// gone there is nothing.
+package timeline
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/tools/podseqctl/snapshot"
+)
+
+// Timeline is when what happened.
+type Timeline struct {
+	Sequence string `json:"sequence"`
+	// PerNode reports that the order holds on each node by itself. Then there is no one critical path.
+	PerNode bool `json:"perNode,omitempty"`
+	// Begin is when the first pod was created, and End when the last one was ready, or now if some pod is not.
+	Begin time.Time `json:"begin"`
+	End   time.Time `json:"end"`
+	// Finished reports whether every pod is ready.
+	Finished bool    `json:"finished"`
+	Groups   []Group `json:"groups"`
+	// Critical is the chain of what everybody waited for, in order of time.
+	Critical []Step `json:"criticalPath,omitempty"`
+}
+
+// Group is one group and its pods.
+type Group struct {
+	Title    string     `json:"title"`
+	Released *time.Time `json:"released,omitempty"`
+	// Satisfied is when enough pods were ready, and Passed when groups behind this one no longer waited for it.
+	Satisfied *time.Time    `json:"satisfied,omitempty"`
+	Passed    *time.Time    `json:"passed,omitempty"`
+	Wait      time.Duration `json:"-"`
+	Skipped   bool          `json:"skipped,omitempty"`
+	Pods      []Pod         `json:"pods,omitempty"`
+
+	predecessors []int
+	need         int // how many pods satisfy it
+}
+
+// Pod is when one pod came by each step. What has not happened has no time.
+type Pod struct {
+	Name string `json:"name"`
+	Node string `json:"node,omitempty"`
+	// Created, Released, Bound and Ready follow each other. Released is when its group was released, or when it was created if
+	// that was later.
+	Created  time.Time  `json:"created"`
+	Released *time.Time `json:"released,omitempty"`
+	Bound    *time.Time `json:"bound,omitempty"`
+	Ready    *time.Time `json:"ready,omitempty"`
+	// Critical reports that everybody waited for it.
+	Critical bool `json:"critical,omitempty"`
+	// Late reports that it was created after its group was passed: nobody waited for it.
+	Late bool `json:"late,omitempty"`
+}
+
+// New lays out what a snapshot has of a sequence.
+func New(world *snapshot.Snapshot, s *snapshot.Sequence) *Timeline {
+	t := &Timeline{Sequence: s.String(), PerNode: s.PerNode(), Finished: true}
+	status := world.Status(s)
+	members := world.MembersByGroup(s)
+	for i := range s.Spec.PodGroups {
+		g := Group{Title: s.Title(i), Skipped: s.Spec.PodGroups[i].Skip, predecessors: world.Predecessors(s, i)}
+		g.Wait, _ = s.Spec.PodGroups[i].WaitDuration.Parse()
+		record := v1alpha1.GroupStatus{}
+		if i < len(status.Groups) {
+			record = status.Groups[i]
+		}
+		g.Released, g.Passed, g.need = timeOf(record.ReleasedAt), timeOf(record.PassedAt), int(record.Expected)
+		g.Satisfied = timeOf(record.FirstSatisfiedAt)
+		if g.Satisfied == nil {
+			g.Satisfied = timeOf(record.SatisfiedAt)
+		}
+		for _, pod := range members[i] {
+			g.Pods = append(g.Pods, podOf(pod, s, i, &g, t.PerNode))
+		}
+		t.Groups = append(t.Groups, g)
+	}
+	t.bound(world.Now.Truncate(time.Second)) // as the times of the API
+	if !t.PerNode {
+		t.findCritical()
+	}
+	return t
+}
+
+// podOf reads the times of a pod.
+func podOf(pod *corev1.Pod, s *snapshot.Sequence, i int, g *Group, perNode bool) Pod {
+	p := Pod{Name: pod.Name, Node: pod.Spec.NodeName, Created: pod.CreationTimestamp.Time}
+	if s.IsCluster() {
+		p.Name = pod.Namespace + "/" + pod.Name
+	}
+	if pod.Spec.NodeName != "" {
+		p.Bound = later(boundAt(pod), p.Created)
+	}
+	p.Ready = readyAt(pod, s.Spec.PodGroups[i].RequiredStatus)
+	p.Late = g.Passed != nil && p.Created.After(*g.Passed)
+	all := s.Spec.PodGroups[i].MinAvailable == nil
+	if p.Ready != nil && all && !p.Late && g.Satisfied != nil && p.Ready.After(*g.Satisfied) {
+		p.Ready = g.Satisfied // it was ready by then, and once more later
+	}
+	if p.Ready != nil && p.Bound != nil {
+		p.Ready = later(p.Ready, *p.Bound)
+	}
+	switch {
+	case p.Bound != nil && (g.Released == nil || perNode):
+		p.Released = p.Bound
+	case g.Released != nil && !perNode:
+		p.Released = later(g.Released, p.Created)
+		if p.Bound != nil && p.Released.After(*p.Bound) {
+			p.Released = p.Bound // it was bound before its group was released again
+		}
+	}
+	return p
+}
+
+// boundAt returns when a pod got its node. The API server says it in the condition PodScheduled, which kubelet drops and writes anew when it
+// rejects a pod, with another time. But kubelet never changes startTime, when it first saw the pod, and that is after the binding. Of a
+// pod that was created with a node it may be that nobody says anything.
+func boundAt(pod *corev1.Pod) *time.Time {
+	at := &pod.CreationTimestamp.Time
+	if pod.Status.StartTime != nil {
+		at = &pod.Status.StartTime.Time
+	}
+	c := condition(pod, corev1.PodScheduled)
+	if c != nil && c.Status == corev1.ConditionTrue && (pod.Status.StartTime == nil || c.LastTransitionTime.Time.Before(*at)) {
+		at = &c.LastTransitionTime.Time
+	}
+	return at
+}
+
+// readyAt returns since when a pod has what its group requires; nil if it has not.
+func readyAt(pod *corev1.Pod, required v1alpha1.RequiredStatus) *time.Time {
+	if sequence.HasSucceeded(pod) {
+		last := pod.CreationTimestamp.Time
+		for _, status := range pod.Status.ContainerStatuses {
+			if ended := status.State.Terminated; ended != nil && ended.FinishedAt.After(last) {
+				last = ended.FinishedAt.Time
+			}
+		}
+		return &last
+	}
+	c := condition(pod, corev1.PodReady)
+	if sequence.HasFailed(pod) || required == v1alpha1.RequireComplete || c == nil || c.Status != corev1.ConditionTrue {
+		return nil
+	}
+	return &c.LastTransitionTime.Time
+}
+
+func condition(pod *corev1.Pod, conditionType corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == conditionType {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func timeOf(t *metav1.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	return &t.Time
+}
+
+// later returns the later of two times.
+func later(a *time.Time, b time.Time) *time.Time {
+	if a.Before(b) {
+		return &b
+	}
+	return a
+}
+
+// bound works out from when to when the timeline is, and sorts the pods.
+func (t *Timeline) bound(now time.Time) {
+	extend := func(at *time.Time) {
+		if at != nil && at.After(t.End) {
+			t.End = *at
+		}
+	}
+	for i := range t.Groups {
+		g := &t.Groups[i]
+		slices.SortStableFunc(g.Pods, func(a, b Pod) int {
+			byNode := 0
+			if t.PerNode {
+				byNode = cmp.Compare(a.Node, b.Node)
+			}
+			return cmp.Or(byNode, cmp.Compare(a.Name, b.Name))
+		})
+		for _, p := range g.Pods {
+			if t.Begin.IsZero() || p.Created.Before(t.Begin) {
+				t.Begin = p.Created
+			}
+			extend(&p.Created)
+			extend(p.Released)
+			extend(p.Bound)
+			extend(p.Ready)
+			if p.Ready == nil {
+				t.Finished = false
+				extend(&now)
+			}
+		}
+		if len(g.Pods) == 0 && !g.Skipped && g.Passed == nil {
+			t.Finished = false
+		}
+	}
+	if t.Begin.IsZero() {
+		t.Begin, t.End = now, now
+	}
+}
