@@ -90,7 +90,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.controllers, "controllers", o.controllers,
 		"Controllers to run, of "+strings.Join(controllerNames, ", ")+". * stands for all of them, and - before a name leaves that one out. "+
 			"\"podsequence,podgroup\" runs two; \"*,-sequentialjob\", or \"-sequentialjob\" for short, runs all but one. May be repeated. "+
-			"A controller that does not run needs neither its kind nor its permissions: see the components in manifests/without.")
+			"A controller that does not run needs neither its kind nor its permissions: see the components in manifests/options/without.")
 
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress,
 		"Address on which to serve /metrics, such as :8443 or 127.0.0.1:8080. \"0\" turns metrics off.")

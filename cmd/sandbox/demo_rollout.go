@@ -24,7 +24,7 @@ import (
 	"example.com/podsequence/tools/sandbox/retrywatch"
 )
 
-// rolloutDemo is what the kustomization "demo-rollout" of our manifests applies.
+// rolloutDemo is what the kustomization "demo-rollout" applies.
 var rolloutDemo = types.NamespacedName{Namespace: "addresses", Name: "addresses"}
 
 func newRolloutDemoCommand(s *settings) *cobra.Command {

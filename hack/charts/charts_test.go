@@ -16,7 +16,7 @@ import (
 
 func TestTheChartsInstallWhatTheKustomizationsDo(t *testing.T) {
 	t.Parallel()
-	allPolicies := []string{"policies/routing/without", "policies/opt-in/without", "policies/proof/without", "policies/deploymentcoordination/without"}
+	allPolicies := []string{"options/without/routing-policy", "options/without/opt-in-policy", "options/without/proof-policy", "options/without/deploymentcoordination-policy"}
 	for name, test := range map[string]struct {
 		base       string
 		components []string
@@ -27,29 +27,29 @@ func TestTheChartsInstallWhatTheKustomizationsDo(t *testing.T) {
 		"everything": {base: "default"},
 		"lite mode":  {base: "lite", values: values{"lite": true}},
 		"lite mode, the gate is added to no pod": {
-			base: "lite", components: []string{"policies/gating/without"},
+			base: "lite", components: []string{"options/without/gating-policy"},
 			values: values{"lite": true, "policies": values{"gating": false}},
 		},
 		"lite mode on an API server without mutating policies": {
-			base: "lite", components: []string{"without/mutating-policies"}, kubernetes: "v1.35.3", values: values{"lite": true},
+			base: "lite", components: []string{"options/without/mutating-policies"}, kubernetes: "v1.35.3", values: values{"lite": true},
 		},
 		"no feature but PodSequences": {
 			base:       "default",
-			components: []string{"without/sequentialjob", "without/podgroup", "without/deploymentcoordination"},
+			components: []string{"options/without/sequentialjob", "options/without/podgroup", "options/without/deploymentcoordination"},
 			values:     values{"features": values{"sequentialJob": false, "podGroup": false, "deploymentCoordination": false}},
 			kinds:      values{"sequentialJob": false, "deploymentCoordination": false},
 		},
 		"lite mode without SequentialJobs": {
-			base: "lite", components: []string{"without/sequentialjob"},
+			base: "lite", components: []string{"options/without/sequentialjob"},
 			values: values{"lite": true, "features": values{"sequentialJob": false}},
 			kinds:  values{"sequentialJob": false},
 		},
 		"Jobs only where a RoleBinding allows them": {
-			base: "default", components: []string{"without/jobs-everywhere"},
+			base: "default", components: []string{"options/without/jobs-everywhere"},
 			values: values{"features": values{"jobsEverywhere": false}},
 		},
 		"no PodSequences": {
-			base: "default", components: []string{"without/podsequence"},
+			base: "default", components: []string{"options/without/podsequence"},
 			values: values{"features": values{"podSequence": false}},
 			kinds:  values{"podSequence": false},
 		},
@@ -60,21 +60,21 @@ func TestTheChartsInstallWhatTheKustomizationsDo(t *testing.T) {
 			values: values{"policies": values{"routing": false, "optIn": false, "proof": false, "deploymentCoordination": false}},
 		},
 		"one policy is turned off, the others on, whatever the API server": {
-			base: "default", components: []string{"policies/opt-in/without"}, kubernetes: "v1.34.0",
+			base: "default", components: []string{"options/without/opt-in-policy"}, kubernetes: "v1.34.0",
 			values: values{"policies": values{"routing": true, "optIn": false, "proof": true, "deploymentCoordination": true}},
 		},
 		"traffic from the pods is limited": {
-			base: "default", components: []string{"egress"},
+			base: "default", components: []string{"options/egress"},
 			values: values{"networkPolicies": values{"egress": values{"enabled": true}}},
 		},
 		"monitoring": {
-			base: "default", components: []string{"monitoring"},
+			base: "default", components: []string{"options/monitoring"},
 			values: values{"monitoring": values{
 				"serviceMonitor": values{"enabled": true}, "prometheusRule": values{"enabled": true}, "dashboard": values{"enabled": true},
 			}},
 		},
 		"monitoring that verifies the certificates": {
-			base: "default", components: []string{"monitoring", "certificates"},
+			base: "default", components: []string{"options/monitoring", "options/certificates"},
 			values: values{
 				"metricsCertificate": values{"secretName": "podsequence-metrics-tls"},
 				"monitoring": values{
@@ -83,7 +83,7 @@ func TestTheChartsInstallWhatTheKustomizationsDo(t *testing.T) {
 			},
 		},
 		"certificates in lite mode, without monitoring": {
-			base: "lite", components: []string{"certificates"},
+			base: "lite", components: []string{"options/certificates"},
 			values: values{"lite": true, "metricsCertificate": values{"secretName": "podsequence-metrics-tls"}},
 		},
 	} {

@@ -4,7 +4,7 @@
 //	go -C hack/charts run .
 //
 // Which values an object depends on follows from the kustomizations: what manifests/lite lacks is not in lite mode, what
-// manifests/without/sequentialjob takes out needs that feature, and so on.
+// manifests/options/without/sequentialjob takes out needs that feature, and so on.
 package main
 
 import (
@@ -22,7 +22,7 @@ const (
 	charts    = "../../charts"
 )
 
-// features are those that can be left out, by component under manifests/without and by value.
+// features are those that can be left out, by component under manifests/options/without and by value.
 var features = []struct{ component, value string }{
 	{"podsequence", "podSequence"},
 	{"sequentialjob", "sequentialJob"},
@@ -30,7 +30,7 @@ var features = []struct{ component, value string }{
 	{"deploymentcoordination", "deploymentCoordination"},
 }
 
-// policies are those that the API server must be new enough for, by directory under manifests/policies and by value.
+// policies are those that the API server must be new enough for, by directory under manifests/parts/policies and by value.
 var policies = []struct{ directory, value string }{
 	{"routing", "routing"},
 	{"gating", "gating"},
@@ -40,7 +40,7 @@ var policies = []struct{ directory, value string }{
 }
 
 // everything is what all modes install: what default does, and what only lite mode has.
-var everything = []string{"default", "policies/gating"}
+var everything = []string{"default", "parts/policies/gating"}
 
 func main() {
 	if err := run(); err != nil {
@@ -127,18 +127,18 @@ func findConditions() (conditions, error) {
 		return nil, err
 	}
 	for _, feature := range features {
-		if err := without("features", ".Values.features."+feature.value, everything, "without/"+feature.component); err != nil {
+		if err := without("features", ".Values.features."+feature.value, everything, "options/without/"+feature.component); err != nil {
 			return nil, err
 		}
 	}
 	// Values of an earlier release lack this one. Then the binding stays.
 	jobsEverywhere := `(ne (toString .Values.features.jobsEverywhere) "false")`
-	if err := without("features", jobsEverywhere, everything, "without/jobs-everywhere"); err != nil {
+	if err := without("features", jobsEverywhere, everything, "options/without/jobs-everywhere"); err != nil {
 		return nil, err
 	}
 	for _, policy := range policies {
 		holds := fmt.Sprintf("(include %q (list $ %q))", "podsequence.policy", policy.value)
-		if err := without("policies", holds, everything, "policies/"+policy.directory+"/without"); err != nil {
+		if err := without("policies", holds, everything, "options/without/"+policy.directory+"-policy"); err != nil {
 			return nil, err
 		}
 	}

@@ -102,7 +102,7 @@ func (t templates) write(directory string) error {
 
 // writeMonitoring writes the alert rules and the dashboard as files that templates read, for both have braces of their own.
 func writeMonitoring(directory string) error {
-	resources, err := render([]string{"default"}, "monitoring")
+	resources, err := render([]string{"default"}, "options/monitoring")
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ Users decide how many namespaces have one, so a metric names at most ` + strconv
 rest in the namespace ` + "`" + census.OtherPlaces + "`" + `. A counter of errors keeps the names of the first ` + strconv.Itoa(census.MaxPlaces) + ` until the program ends. Scrape with
 ` + "`honor_labels: true`" + `, as the ServiceMonitor does: otherwise Prometheus overwrites ` + "`namespace`" + `.
 
-` + "`manifests/monitoring`" + ` has a ServiceMonitor, [alert rules](troubleshooting.md#alerts) and a dashboard for Grafana.
+` + "`manifests/options/monitoring`" + ` has a ServiceMonitor, [alert rules](troubleshooting.md#alerts) and a dashboard for Grafana.
 
 Locks: events are processed one after another; ` + "`podsequence_event_duration_seconds`" + ` says how long each takes.
 ` + "`podsequence_preenqueue_duration_seconds`" + ` says how long the queue of the scheduler is locked.

@@ -1,4 +1,4 @@
-// Monitoring writes into a directory what promtool can check of manifests/monitoring: the alert rules, as Prometheus reads
+// Monitoring writes into a directory what promtool can check of manifests/options/monitoring: the alert rules, as Prometheus reads
 // them, and each query of the dashboard as a rule.
 package main
 
@@ -13,7 +13,7 @@ import (
 )
 
 // source is where the manifests are, from the module's directory.
-const source = "manifests/monitoring"
+const source = "manifests/options/monitoring"
 
 type ruleFile struct {
 	Groups []ruleGroup `json:"groups"`

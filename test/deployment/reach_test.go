@@ -63,7 +63,7 @@ func TestTheInstallationReachesOnlyItself(t *testing.T) {
 // An overlay that moves everything would rename the Namespace, with its Pod Security level, and would not move what policies say.
 func TestManifestsAreNotMovedToAnotherNamespace(t *testing.T) {
 	s := newSite(t)
-	for _, variant := range []string{"base", "default", "lite", "as-default-scheduler"} {
+	for _, variant := range []string{"parts/base", "default", "lite", "as-default-scheduler"} {
 		for _, namespace := range []string{metav1.NamespaceSystem, "platform"} {
 			output, err := s.cluster.Shell(s, "kubectl kustomize "+overlay(s, namespace, variant))
 			require.Error(s, err, "%s in %s:\n%s", variant, namespace, output)
@@ -92,8 +92,8 @@ func overlay(s *site, namespace, variant string) string {
 	root, err := filepath.Rel(directory, here)
 	require.NoError(s, err)
 	text := fmt.Sprintf("namespace: %q\nsortOptions: {order: legacy}\nresources: [%s/%s]\n", namespace, root, variant)
-	if variant != "base" {
-		text += fmt.Sprintf("components: [%s/egress, %s/monitoring]\n", root, root)
+	if variant != "parts/base" {
+		text += fmt.Sprintf("components: [%s/options/egress, %s/options/monitoring]\n", root, root)
 	}
 	require.NoError(s, os.WriteFile(filepath.Join(directory, "kustomization.yaml"), []byte(text), 0o600))
 	return directory

@@ -18,7 +18,7 @@ import (
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
-// metricsName is the DNS name for which manifests/certificates asks for a certificate.
+// metricsName is the DNS name for which manifests/options/certificates asks for a certificate.
 const metricsName = "podsequence-metrics.podsequence-system.svc"
 
 func TestMetricsAreServedWithTheCertificateThatIsGiven(t *testing.T) {
@@ -69,7 +69,7 @@ func writeCertificate(t *testing.T, certFile, keyFile string) *x509.CertPool {
 	return trusted
 }
 
-// verify gets the URL as Prometheus does with the ServiceMonitor of manifests/certificates, but for its token: the server must say
+// verify gets the URL as Prometheus does with the ServiceMonitor of manifests/options/certificates, but for its token: the server must say
 // that it knows nobody.
 func verify(t *testing.T, url string, trusted *x509.CertPool) error {
 	t.Helper()

@@ -65,10 +65,10 @@ func TestEveryKindIsPermittedAndDocumented(t *testing.T) {
 	}
 }
 
-// rulesOf returns the rules of all ClusterRoles in a file of manifests/rbac.
+// rulesOf returns the rules of all ClusterRoles in a file of manifests/parts/rbac.
 func rulesOf(t *testing.T, file string) []rbacv1.PolicyRule {
 	t.Helper()
-	text, err := os.ReadFile("../../../manifests/rbac/" + file)
+	text, err := os.ReadFile("../../../manifests/parts/rbac/" + file)
 	require.NoError(t, err)
 	var rules []rbacv1.PolicyRule
 	for _, part := range strings.Split(string(text), "\n---\n") {

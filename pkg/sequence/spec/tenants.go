@@ -9,8 +9,8 @@ import (
 )
 
 // OpenToTenants reports whether a selector of namespaces may reach those of several teams: it names no namespace, and asks for no label
-// with one certain value. Whoever may create pods in one of them decides when the group is ready. manifests/admission/warnings.yaml has
-// the same rule.
+// with one certain value. Whoever may create pods in one of them decides when the group is ready.
+// manifests/parts/admission/warnings.yaml has the same rule.
 func OpenToTenants(namespaces *v1alpha1.LabelSelector) bool {
 	return namespaces != nil && len(namespaces.MatchLabels) == 0 &&
 		!slices.ContainsFunc(namespaces.MatchExpressions, func(e v1alpha1.LabelSelectorRequirement) bool {

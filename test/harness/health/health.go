@@ -31,7 +31,7 @@ var (
 )
 
 // Script is the path of the script for Argo CD in manifests.FS.
-const Script = "gitops/argocd/health.lua"
+const Script = "options/gitops/argocd/health.lua"
 
 // Check fails the test unless all tools judge the object so. It returns the message that Argo CD shows.
 func Check(t *testing.T, want Health, object runtime.Object) string {

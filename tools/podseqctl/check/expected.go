@@ -19,20 +19,20 @@ type policy struct{ plural, name string }
 // expectedPolicies returns the policies of the shipped manifests that this installation should have: by its mode, the features that it
 // has, and what its API server serves.
 func (f *facts) expectedPolicies() ([]policy, error) {
-	directories := []string{"admission", "admission/controller"}
+	directories := []string{"parts/admission", "parts/admission/controller"}
 	if !f.isLite() {
-		directories = append(directories, "admission/scheduler")
+		directories = append(directories, "parts/admission/scheduler")
 	}
 	if f.mutating {
-		directories = append(directories, "policies/proof")
+		directories = append(directories, "parts/policies/proof")
 		if f.kinds["deploymentcoordinations"].served {
-			directories = append(directories, "policies/deploymentcoordination")
+			directories = append(directories, "parts/policies/deploymentcoordination")
 		}
 		if f.isLite() {
-			directories = append(directories, "policies/gating")
+			directories = append(directories, "parts/policies/gating")
 		}
 		if !f.isLite() && !f.isDefault() {
-			directories = append(directories, "policies/routing", "policies/opt-in")
+			directories = append(directories, "parts/policies/routing", "parts/policies/opt-in")
 		}
 	}
 	var expected []policy

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -21,9 +22,12 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"example.com/podsequence/manifests"
+	"example.com/podsequence/tools/sandbox/kustomizations"
 )
 
 const (
+	// shippedDirectory is where the shipped manifests are in the repository.
+	shippedDirectory = "manifests"
 	// sandboxKustomization is the default installation with no replicas: the programs run as processes here.
 	sandboxKustomization = "sandbox"
 	// asDefaultKustomization is that of a cluster whose scheduler is ours.
@@ -31,7 +35,7 @@ const (
 	fieldOwner             = client.FieldOwner("podsequence-sandbox")
 )
 
-// withoutMutatingPolicies is the component, below manifests/without, for API servers before 1.36.
+// withoutMutatingPolicies is the component, below manifests/options/without, for API servers before 1.36.
 const withoutMutatingPolicies = "mutating-policies"
 
 // mutatingPolicies are served by default since Kubernetes 1.36.
@@ -41,12 +45,16 @@ var mutatingPolicies = schema.GroupVersionKind{Group: "admissionregistration.k8s
 const composition = "composition"
 
 // renderManifests builds a kustomization and returns its objects in an order in which they can be created. Features are
-// left out by the components under manifests/without.
+// left out by the components under manifests/options/without.
 func renderManifests(files fs.FS, kustomization string, without ...string) ([]*unstructured.Unstructured, error) {
-	memory, err := copyToMemory(files)
-	if err != nil {
+	memory := filesys.MakeFsInMemory()
+	if err := copyTo(memory, shippedDirectory, files); err != nil {
 		return nil, err
 	}
+	if err := copyTo(memory, kustomizations.Directory, kustomizations.FS); err != nil {
+		return nil, err
+	}
+	kustomization = placeOf(memory, kustomization)
 	if len(without) > 0 {
 		if err := compose(memory, kustomization, without); err != nil {
 			return nil, err
@@ -75,7 +83,7 @@ func renderManifests(files fs.FS, kustomization string, without ...string) ([]*u
 func compose(memory filesys.FileSystem, kustomization string, without []string) error {
 	content := "kind: Kustomization\nsortOptions: {order: legacy}\nresources: [../" + kustomization + "]\ncomponents:\n"
 	for _, feature := range without {
-		content += "- ../without/" + feature + "\n"
+		content += "- ../" + shippedDirectory + "/options/without/" + feature + "\n"
 	}
 	if err := memory.WriteFile(composition+"/kustomization.yaml", []byte(content)); err != nil {
 		return fmt.Errorf("write kustomization: %w", err)
@@ -83,28 +91,35 @@ func compose(memory filesys.FileSystem, kustomization string, without []string) 
 	return nil
 }
 
-// copyToMemory turns embedded files into what kustomize reads.
-func copyToMemory(files fs.FS) (filesys.FileSystem, error) {
-	memory := filesys.MakeFsInMemory()
-	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+// placeOf is where a kustomization is: with the shipped ones, or with those of the sandbox, which earlier releases shipped.
+func placeOf(memory filesys.FileSystem, kustomization string) string {
+	if shipped := path.Join(shippedDirectory, kustomization); memory.Exists(shipped) {
+		return shipped
+	}
+	return path.Join(kustomizations.Directory, kustomization)
+}
+
+// copyTo turns embedded files into what kustomize reads, below a directory.
+func copyTo(memory filesys.FileSystem, directory string, files fs.FS) error {
+	err := fs.WalkDir(files, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		content, err := fs.ReadFile(files, path)
+		content, err := fs.ReadFile(files, file)
 		if err != nil {
 			return err
 		}
-		return memory.WriteFile(path, content)
+		return memory.WriteFile(path.Join(directory, file), content)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read embedded manifests: %w", err)
+		return fmt.Errorf("read embedded manifests: %w", err)
 	}
-	return memory, nil
+	return nil
 }
 
-// Apply applies one of the kustomizations that are shipped under manifests/, by its path there, without the features that
-// are named, and without what the API server is too old for. It returns once the API server serves what the kustomization
-// defines.
+// Apply applies one of the kustomizations that are shipped under manifests/, by its path there, or one of the sandbox, without the
+// features that are named, and without what the API server is too old for. It returns once the API server serves what the
+// kustomization defines.
 func (c *Cluster) Apply(ctx context.Context, kustomization string, without ...string) error {
 	return c.ApplyOf(ctx, manifests.FS, kustomization, without...)
 }

@@ -129,17 +129,17 @@ func TestAsDefaultSchedulerIsTheDefaultInstallationWithoutOurScheduler(t *testin
 func TestPoliciesThatOlderClustersLackCanBeLeftOut(t *testing.T) {
 	older := withKustomization(t, "older", `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
-resources: [../default, ../policies/gating]
+resources: [../default, ../parts/policies/gating]
 components:
-- ../policies/deploymentcoordination/without
-- ../policies/proof/without
-- ../policies/routing/without
-- ../policies/gating/without
-- ../policies/opt-in/without
+- ../options/without/deploymentcoordination-policy
+- ../options/without/proof-policy
+- ../options/without/routing-policy
+- ../options/without/gating-policy
+- ../options/without/opt-in-policy
 `)
 	older["whole/kustomization.yaml"] = &fstest.MapFile{Data: []byte(`apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
-resources: [../default, ../policies/gating]
+resources: [../default, ../parts/policies/gating]
 `)}
 	for _, variant := range []string{"default", "lite"} {
 		objects, err := renderManifests(manifests.FS, variant, withoutMutatingPolicies)
@@ -341,7 +341,7 @@ func TestPlacementAndMemoryCanBePatched(t *testing.T) {
 	objects, err := renderManifests(withKustomization(t, "patched", `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [../default]
-components: [../egress]
+components: [../options/egress]
 patches:
 - target: {kind: Deployment, labelSelector: app.kubernetes.io/name=podsequence}
   patch: |

@@ -85,7 +85,7 @@ type Options struct {
 	// AsDefaultScheduler makes our scheduler the one of the cluster, with the identity that kube-scheduler has. The stock
 	// scheduler then has AnotherScheduler only.
 	AsDefaultScheduler bool
-	// Without are the features, by their directories under manifests/without, that are left out of the installation.
+	// Without are the features, by their directories under manifests/options/without, that are left out of the installation.
 	Without []string
 	// UnprobedReadySeconds is how long a pod without a readiness probe must be Ready before it counts, for both of our programs; by
 	// default as shipped. A release whose manifests do not know it is started without it, and any release is if this is the default.
