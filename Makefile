@@ -161,10 +161,7 @@ install-kubectl-podseq: build-kubectl-podseq ## Install kubectl podseq, and its 
 generate: ## Generate deepcopy methods and CRDs from apis/, pages of docs/ from the code, and templates of charts/ from manifests/
 	$(TOOLS) controller-gen object paths=./apis/...
 	$(TOOLS) controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=manifests/crds
-	$(GO) run ./hack/embeddedpods manifests/crds/batch.example.com_sequentialjobs.yaml
-	$(GO) run ./hack/apidoc >docs/api.md.new && mv docs/api.md.new docs/api.md
-	$(GO) run ./hack/metricsdoc >docs/metrics.md.new && mv docs/metrics.md.new docs/metrics.md
-	$(GO) run ./hack/permissionsdoc docs/security.md
+	$(GO) run ./hack/generate
 	$(GO) -C hack/charts run .
 
 .PHONY: dist

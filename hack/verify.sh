@@ -53,9 +53,9 @@ shell_syntax() {
 alert_rules() {
   local directory status=0
   directory=$(mktemp -d)
-  go build -modfile=hack/prometheus/go.mod -tags=remove_all_sd -o "$directory/promtool" github.com/prometheus/prometheus/cmd/promtool &&
-    go run ./hack/monitoring "$directory" &&
-    cp hack/prometheus/alerts-test.yaml "$directory" &&
+  go build -modfile=hack/tools/go.mod -tags=remove_all_sd -o "$directory/promtool" github.com/prometheus/prometheus/cmd/promtool &&
+    go run ./hack/generate -promtool "$directory" &&
+    cp hack/generate/monitoring/alerts-test.yaml "$directory" &&
     (cd "$directory" && ./promtool check rules rules.yaml dashboard.yaml && ./promtool test rules alerts-test.yaml) || status=1
   rm -rf "$directory"
   return "$status"
@@ -63,7 +63,7 @@ alert_rules() {
 
 # lint DIRECTORY: looks at the packages of the module there, by the one configuration that there is.
 lint() {
-  go -C "$1" tool -modfile="$PWD/hack/lint/go.mod" golangci-lint run --config "$PWD/.golangci.yaml"
+  go -C "$1" tool -modfile="$PWD/hack/tools/go.mod" golangci-lint run --config "$PWD/.golangci.yaml"
 }
 
 # The modules that are not the product's. hack/modules.sh looks at the versions of the last three.

@@ -5,7 +5,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 database=${GOVULNDB:-https://vuln.go.dev}
-hack/with-progress.sh "building govulncheck" go build -v -modfile=hack/vulncheck/go.mod -o bin/govulncheck golang.org/x/vuln/cmd/govulncheck || exit 2
+hack/with-progress.sh "building govulncheck" go build -v -modfile=hack/tools/go.mod -o bin/govulncheck golang.org/x/vuln/cmd/govulncheck || exit 2
 output=$(bin/govulncheck -db "$database" ./cmd/scheduler ./cmd/controller ./cmd/kubectl-podseq 2>&1)
 status=$?
 printf '%s\n' "$output"

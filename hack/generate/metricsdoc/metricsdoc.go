@@ -1,10 +1,9 @@
-// Metricsdoc writes docs/metrics.md from what the code registers.
-package main
+// Package metricsdoc writes docs/metrics.md from what the code registers.
+package metricsdoc
 
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -83,16 +82,6 @@ The programs also have the metrics of their libraries. The most useful ones are 
 ` + "`scheduler_pending_pods`" + ` (scheduler; pods that we hold are in the queue ` + "`gated`" + `), ` + "`workqueue_depth`" + ` and
 ` + "`controller_runtime_reconcile_errors_total`" + ` (controller), ` + "`rest_client_requests_total`" + ` and ` + "`process_resident_memory_bytes`" + ` (both).
 `
-
-func main() {
-	if len(os.Args) == 2 && os.Args[1] == "-names" {
-		for _, metric := range All() {
-			fmt.Println(metric.Name)
-		}
-		return
-	}
-	fmt.Print(Page())
-}
 
 // All returns all metrics of ours.
 func All() []Metric {

@@ -1,4 +1,4 @@
-package main
+package embeddedpods
 
 import (
 	"encoding/json"
@@ -40,7 +40,7 @@ func TestAdaptingWhatIsAdaptedChangesNothing(t *testing.T) {
 	content, _ := shipped(t)
 	path := filepath.Join(t.TempDir(), file)
 	require.NoError(t, os.WriteFile(path, content, 0o600))
-	require.NoError(t, adaptFile(path))
+	require.NoError(t, AdaptFile(path))
 	again, err := os.ReadFile(path)
 	require.NoError(t, err)
 	assert.Equal(t, string(content), string(again))

@@ -1,4 +1,4 @@
-package main
+package apidoc
 
 import (
 	"os"
@@ -10,9 +10,9 @@ import (
 )
 
 func TestTheReferenceIsUpToDate(t *testing.T) {
-	want, err := Page("../../manifests/crds")
+	want, err := Page("../../../manifests/crds")
 	require.NoError(t, err)
-	page, err := os.ReadFile("../../docs/api.md")
+	page, err := os.ReadFile("../../../docs/api.md")
 	require.NoError(t, err)
 	require.True(t, want == string(page), "docs/api.md is out of date: run make generate")
 	for _, kind := range []string{"PodSequence", "ClusterPodSequence", "SequentialJob", "DeploymentCoordination"} {
@@ -28,7 +28,7 @@ func TestTheReferenceIsUpToDate(t *testing.T) {
 // Descriptions are plain text. Of "'_' or '.'", twice in a line, Markdown would drop the underscores.
 func TestDescriptionsAreShownAsTheyAre(t *testing.T) {
 	assert.Equal(t, `letters, '\_', '\*' or "Group \<n>"`, prose("letters,\n'_', '*' or \"Group <n>\""))
-	page, err := Page("../../manifests/crds")
+	page, err := Page("../../../manifests/crds")
 	require.NoError(t, err)
 	assert.NotContains(t, page, "'_'")
 	assert.NotContains(t, page, `"Group <n>"`)

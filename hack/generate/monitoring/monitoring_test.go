@@ -1,4 +1,4 @@
-package main
+package monitoring
 
 import (
 	"os"
@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	root      = "../../"
-	manifests = root + source
+	root      = "../../../"
+	manifests = root + Source
 )
 
 var (
@@ -124,7 +124,7 @@ func TestPanelsDoNotOverlap(t *testing.T) {
 func TestEveryAlertHasARunbookAndATest(t *testing.T) {
 	page, err := os.ReadFile(root + "docs/troubleshooting.md")
 	require.NoError(t, err)
-	tests, err := os.ReadFile(root + "hack/prometheus/alerts-test.yaml")
+	tests, err := os.ReadFile(root + "hack/generate/monitoring/alerts-test.yaml")
 	require.NoError(t, err)
 	rules, err := readAlerts(manifests)
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package main
+package metricsdoc
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 )
 
 func TestTheMetricsPageIsUpToDate(t *testing.T) {
-	page, err := os.ReadFile("../../docs/metrics.md")
+	page, err := os.ReadFile("../../../docs/metrics.md")
 	require.NoError(t, err)
 	assert.Equal(t, Page(), string(page), "run make generate")
 }

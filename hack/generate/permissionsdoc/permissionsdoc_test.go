@@ -1,4 +1,4 @@
-package main
+package permissionsdoc
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const root = "../../"
+const root = "../../../"
 
 func TestTheListOfPermissionsIsUpToDate(t *testing.T) {
 	page, err := os.ReadFile(root + "docs/security.md")

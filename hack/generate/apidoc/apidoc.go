@@ -1,5 +1,5 @@
-// Apidoc writes docs/api.md from the definitions of our kinds, which controller-gen makes from the types in apis/.
-package main
+// Package apidoc writes docs/api.md from the definitions of our kinds, which controller-gen makes from the types in apis/.
+package apidoc
 
 import (
 	"cmp"
@@ -27,15 +27,6 @@ var embedded = map[string]string{
 	".spec.template":                    "a [PodTemplateSpec](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.37/#podtemplatespec-v1-core)",
 	".status.conditions[]":              "a [Condition](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.37/#condition-v1-meta)",
 	".status.nodeStatus[].conditions[]": "a [Condition](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.37/#condition-v1-meta)",
-}
-
-func main() {
-	page, err := Page("manifests/crds")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
-	}
-	fmt.Print(page)
 }
 
 // Page returns the page for the definitions in a directory.

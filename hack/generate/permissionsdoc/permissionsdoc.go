@@ -1,8 +1,6 @@
-// Permissionsdoc writes into docs/security.md what both programs may do, from the roles that manifests/default binds to them and
-// from Kubernetes' own roles:
-//
-//	go run ./hack/permissionsdoc docs/security.md
-package main
+// Package permissionsdoc writes into docs/security.md what both programs may do, from the roles that manifests/default binds to them and
+// from Kubernetes' own roles.
+package permissionsdoc
 
 import (
 	"fmt"
@@ -26,18 +24,8 @@ const (
 // programs are the ServiceAccounts whose permissions the page lists.
 var programs = []string{"podsequence-scheduler", "podsequence-controller"}
 
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: permissionsdoc PAGE")
-		os.Exit(2)
-	}
-	if err := run("manifests", os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
-	}
-}
-
-func run(manifests, page string) error {
+// Write writes the tables into the page.
+func Write(manifests, page string) error {
 	before, err := os.ReadFile(page)
 	if err != nil {
 		return fmt.Errorf("read page: %w", err)

@@ -1,6 +1,6 @@
-// Monitoring writes into a directory what promtool can check of manifests/options/monitoring: the alert rules, as Prometheus reads
+// Package monitoring writes into a directory what promtool can check of manifests/options/monitoring: the alert rules, as Prometheus reads
 // them, and each query of the dashboard as a rule.
-package main
+package monitoring
 
 import (
 	"encoding/json"
@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// source is where the manifests are, from the module's directory.
-const source = "manifests/options/monitoring"
+// Source is where the manifests are, from the module's directory.
+const Source = "manifests/options/monitoring"
 
 type ruleFile struct {
 	Groups []ruleGroup `json:"groups"`
@@ -33,18 +33,8 @@ type rule struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: monitoring DIRECTORY")
-		os.Exit(2)
-	}
-	if err := run(source, os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
-	}
-}
-
-func run(from, to string) error {
+// Write writes the files into a directory.
+func Write(from, to string) error {
 	rules, err := readAlerts(from)
 	if err != nil {
 		return err

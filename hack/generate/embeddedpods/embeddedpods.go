@@ -1,4 +1,4 @@
-// Command embeddedpods adapts the generated definition of a custom resource whose spec embeds containers, as steps, and
+// Package embeddedpods adapts the generated definition of a custom resource whose spec embeds containers, as steps, and
 // a pod template.
 //
 // What controller-gen makes of core/v1 types does not fit there, and core/v1 has no markers of ours to say so:
@@ -9,7 +9,7 @@
 //   - To CEL, lists of type map are equal in any order, so the variables of a step and the init containers could be
 //     reordered although they are immutable. What is set as a whole needs no keys to merge by.
 //   - CEL takes the cost of a rule on a container's name for unbounded if it does not know how long the name can be.
-package main
+package embeddedpods
 
 import (
 	"fmt"
@@ -21,18 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: embeddedpods FILE")
-		os.Exit(2)
-	}
-	if err := adaptFile(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
-	}
-}
-
-func adaptFile(path string) error {
+// AdaptFile adapts the definition in a file.
+func AdaptFile(path string) error {
 	generated, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read definition: %w", err)
