@@ -29,7 +29,8 @@ type equivalenceClass struct {
 	devices             inventory.Resources // those of the requests that a driver may have to bring, see devices.go
 	line                line
 	nodes               placement.Nodes
-	room                int // for how many pods there is room on the nodes that are on the way, see room.go
+	room                int                   // for how many pods there is room on the nodes that are on the way, see room.go
+	closedBy            []placement.SlotCount // by need: the nodes on the way that are not open to it; nil if there is only one need
 
 	published classVerdict
 	touched   bool // it will be looked at when the transaction is settled
@@ -86,10 +87,32 @@ func (c *equivalenceClass) stateOn(n *node) placement.State {
 	return state
 }
 
-// waitsFor reports whether the pods wait for this sequence, and not only for another one.
+// waitsFor reports whether the pods wait for this sequence, and not only for another one: on some node that is on the way. Which
+// node that is depends on the order of events, so it must not matter.
 func (c *equivalenceClass) waitsFor(m membership) bool {
-	slot := c.nodes.First(placement.OnTheWay) // one will do: the answer is for people
-	return slot >= 0 && m.sequence.stateOn(m.sequence.knowledge.nodes.slots[slot].Name, m.group) != placement.Open
+	switch i := slices.Index(c.needs, m); {
+	case i < 0:
+		return false
+	case c.closedBy == nil:
+		return c.nodes.OnTheWay > 0
+	default:
+		return c.closedBy[i].Len() > 0
+	}
+}
+
+// noteClosedBy notes which of the sequences keep the pods from a node that is on the way. All nodes are never looked at: every pod
+// that is judged asks for the answer.
+func (c *equivalenceClass) noteClosedBy(n *node) {
+	if len(c.needs) < 2 {
+		return
+	}
+	if c.closedBy == nil {
+		c.closedBy = make([]placement.SlotCount, len(c.needs))
+	}
+	onTheWay := c.nodes.At(n.slot) == placement.OnTheWay
+	for i, m := range c.needs {
+		c.closedBy[i].Set(n.slot, onTheWay && m.sequence.stateOn(n.Name, m.group) != placement.Open)
+	}
 }
 
 // refresh works out anew what the node is to the equivalence class.
@@ -104,6 +127,7 @@ func (c *equivalenceClass) refresh(n *node, tx *transaction) {
 		}
 		c.set(n, now)
 	}
+	c.noteClosedBy(n)
 }
 
 // requirements are all requirements of unbound pods, and their equivalence classes, by what makes them the same.

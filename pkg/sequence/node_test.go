@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -46,6 +47,41 @@ func TestAPinnedPodThatWaitsForAnotherGroupIsToldSo(t *testing.T) {
 	changes := engine.ApplyPod(onNode("cni", "2").Phase(corev1.PodSucceeded).Obj())
 	assert.Contains(t, engine.Decide(agent.Obj()).Message(), "group 2/3")
 	assert.Equal(t, []types.NamespacedName{{Namespace: oracleNamespace, Name: "agent"}}, changes.Held)
+}
+
+// A program that was restarted comes to know nodes in another order.
+func TestWhichSequenceAPodWaitsForDoesNotDependOnTheOrderOfEvents(t *testing.T) {
+	version := 1
+	driver := func(sequence string, node int, ready bool) *corev1.Pod {
+		version++
+		p := makePod(fmt.Sprint(sequence, node), fmt.Sprint(version)).Label("app", sequence).Node(fmt.Sprint("node-", node))
+		if ready {
+			p.Condition(corev1.PodReady, corev1.ConditionTrue, "")
+		}
+		return p.Obj()
+	}
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		engine := newEngine()
+		for _, i := range order {
+			engine.ApplyNode(fleetNode(i, "1"))
+		}
+		for node, sequence := range []string{"storage", "network"} {
+			engine.ApplySequence(MakeSequence(oracleNamespace, sequence).UID(sequence).Label("Driver", "app", sequence).Label("Application", "tier", "app").NodeScope().Obj())
+			for _, i := range order {
+				engine.ApplyPod(driver(sequence, i, i != node)) // on each node another driver is not ready
+			}
+		}
+		app := makePod("app", "1").Label("tier", "app").Obj()
+		engine.ApplyPod(app)
+		waitsFor := func(sequence string) {
+			assert.Contains(t, engine.Decide(app).Message(), "PodSequence "+oracleNamespace+"/"+sequence+" are ready")
+		}
+		waitsFor("network")
+		engine.ApplyPod(driver("storage", 1, false))
+		waitsFor("network")
+		engine.ApplyPod(driver("network", 1, true))
+		waitsFor("storage")
+	}
 }
 
 func TestAPodWhoseHostIsGoneIsToldToWait(t *testing.T) {

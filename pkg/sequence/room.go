@@ -134,6 +134,7 @@ func (c *equivalenceClass) set(n *node, state placement.State) {
 	if c.nodes.Set(n.slot, state); state == placement.OnTheWay {
 		c.room += c.roomOn(n)
 	}
+	c.noteClosedBy(n)
 }
 
 func (c *equivalenceClass) roomOn(n *node) int {

@@ -164,6 +164,8 @@ func ofEngine() []mutant {
 			"nobody tries again when another node opens", engine, ""},
 		{enginePath + "pin.go", "m.sequence.stateOn(name, m.group) != placement.Open {\n\t\t\treturn false", "m.sequence.stateOn(name, m.group) == placement.Closed {\n\t\t\treturn false",
 			"a pinned pod is released when its node is on the way", engine, ""},
+		{enginePath + "equivalenceclass.go", "\t\tc.set(n, now)\n\t}\n\tc.noteClosedBy(n)\n", "\t\tc.set(n, now)\n\t}\n",
+			"a pod says that it waits for a sequence that waits no more on the nodes that are on the way", engine, ""},
 		{enginePath + "devices.go", "return selective && !isDriven", "return !selective && isDriven",
 			"pods that ask for devices go to nodes that a device plugin is not for, while it starts elsewhere", engine, ""},
 		{enginePath + "devices.go", "return true, true", "return true, false",

@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"bytes"
 	"iter"
 
 	"example.com/podsequence/pkg/sequence/hold"
@@ -55,9 +54,6 @@ func (n *Nodes) count(state State, sign int) {
 	}
 	n.Suitable += sign
 }
-
-// First returns the slot of a node in this state; -1 if there is none.
-func (n *Nodes) First(state State) int { return bytes.IndexByte(n.states, state) }
 
 // In returns the slots of the nodes in this state.
 func (n *Nodes) In(state State) iter.Seq[int] {

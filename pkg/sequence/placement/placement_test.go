@@ -58,7 +58,7 @@ func TestNodesAreCounted(t *testing.T) {
 	nodes.Set(3, OnTheWay)
 	assert.True(t, nodes.Hold(true))
 	assert.False(t, nodes.Hold(false), "it does not fit there")
-	assert.Equal(t, 3, nodes.First(OnTheWay))
+	assert.Equal(t, []int{3}, slices.Collect(nodes.In(OnTheWay)))
 	nodes.Set(0, Open)
 	assert.False(t, nodes.Hold(true))
 	assert.Equal(t, []int{0}, slices.Collect(nodes.In(Open)))
@@ -66,6 +66,19 @@ func TestNodesAreCounted(t *testing.T) {
 	nodes.Set(0, Unsuitable)
 	assert.Equal(t, 1, nodes.Suitable)
 	assert.Equal(t, Unsuitable, nodes.At(100))
+}
+
+func TestASlotCountsOnce(t *testing.T) {
+	var s SlotCount
+	s.Set(70, false)
+	assert.Zero(t, s.Len())
+	s.Set(70, true)
+	s.Set(70, true)
+	s.Set(1, true)
+	assert.Equal(t, 2, s.Len())
+	s.Set(70, false)
+	s.Set(70, false)
+	assert.Equal(t, 1, s.Len())
 }
 
 func TestWhichNodesSuit(t *testing.T) {

@@ -20,3 +20,24 @@ func (s Slots) Remove(slot int) {
 		s[slot/64] &^= 1 << (slot % 64)
 	}
 }
+
+// SlotCount is a set of slots that knows how many there are.
+type SlotCount struct {
+	slots Slots
+	count int
+}
+
+// Len returns how many slots are in the set.
+func (s *SlotCount) Len() int { return s.count }
+
+// Set adds a slot, or takes it out.
+func (s *SlotCount) Set(slot int, in bool) {
+	switch has := s.slots.Has(slot); {
+	case in && !has:
+		s.slots.Add(slot)
+		s.count++
+	case has && !in:
+		s.slots.Remove(slot)
+		s.count--
+	}
+}
