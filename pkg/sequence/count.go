@@ -56,7 +56,7 @@ func (all *workloads) count(p *pod, m membership, sign int, news spec.GroupSet) 
 	case readiness.RoleOwned:
 		state := d.groupState(m.group)
 		if p.Done(required) && !state.onTrial(p) && part.workload.Wants(p.Pod) {
-			part.countDone(owner.revision, sign)
+			part.countDone(owner.revision, d.countsAt(p, m.group), sign)
 			if news.Has(m.group) && readiness.IsCurrent(&part.workload.Workload, owner.revision) {
 				state.turned = latest(state.turned, d.countsSince(p, s.groups[m.group]))
 			}
@@ -72,10 +72,23 @@ func (all *workloads) count(p *pod, m membership, sign int, news spec.GroupSet) 
 func (d *domain) enter(p *pod, group int, given readiness.Members, sign int, news spec.GroupSet) {
 	state := d.groupState(group)
 	given = state.given(p, given)
-	state.sums.Add(given, sign)
+	d.add(state, p, given, sign)
 	if news.Has(group) && given.Ready > 0 {
 		state.turned = latest(state.turned, d.countsSince(p, d.sequence.groups[group]))
 	}
+}
+
+// add adds what a pod gives to a group state, or subtracts it.
+func (d *domain) add(state *groupState, p *pod, given readiness.Members, sign int) {
+	state.sums.Add(given, sign)
+	if given.Ready > 0 {
+		state.readyAt.Add(d.countsAt(p, state.group), sign)
+	}
+}
+
+// countsAt is countsSince as a Timestamp.
+func (d *domain) countsAt(p *pod, group int) inventory.Timestamp {
+	return inventory.TimestampOf(d.countsSince(p, d.sequence.groups[group]))
 }
 
 // recount takes pods out of the sums, or enters them again.

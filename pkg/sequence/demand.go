@@ -1,6 +1,9 @@
 package sequence
 
-import "example.com/podsequence/pkg/sequence/readiness"
+import (
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
+)
 
 // demand is a workload's part in one group: the group selects its pods by their template.
 type demand struct {
@@ -8,14 +11,16 @@ type demand struct {
 	sequence *sequence
 	group    int
 
-	// done counts the members of the group that the workload owns and that are done, claimed those that an earlier group
-	// has, both by revision: which revision is the newest may change while the pods stay.
-	done, claimed map[string]int
+	// done has the members of the group that the workload owns and that are done, by when they turned ready. claimed counts those that an
+	// earlier group has, by revision as well: which revision is the newest may change while the pods stay.
+	done    readiness.TimesByRevision
+	claimed map[string]int
 	// namedBefore is how many of its pods' names earlier groups list, whether the pods exist or not.
 	namedBefore int
 
-	// entered is what the group state of the group has of it.
-	entered readiness.Demands
+	// entered is what the group state of the group has of it, and enteredAt when the last of the pods that it needs turned ready.
+	entered   readiness.Demands
+	enteredAt inventory.Timestamp
 }
 
 // demandIn is the workload's demand in a group; nil if the group does not select its pods.
@@ -34,28 +39,59 @@ func (d *demand) facts() readiness.Demand {
 	w := &d.workload.Workload
 	return readiness.Demand{
 		Workload: w, Required: d.sequence.groups[d.group].Required, SeveralNamespaces: d.sequence.Cluster, NamedBefore: d.namedBefore,
-		Claimed: readiness.Current(w, d.claimed), Done: readiness.Current(w, d.done),
+		Claimed: readiness.Current(w, d.claimed), Done: d.done.Len(w),
 	}
 }
 
-// refresh enters into the group state what has changed.
+// refresh enters into the group state what has changed. That the same number of pods turned ready at another time, or that a Job
+// completed whose pods were all done, changes only when the group is ready: it is no reason to look at the group.
 func (d *demand) refresh() {
 	now := d.facts().Sum()
-	if now == d.entered {
-		return
+	at := d.readyAt(now.Need)
+	cluster, before, beforeAt := d.sequence.nodeless, d.entered, d.enteredAt
+	d.entered, d.enteredAt = now, at
+	if now != before {
+		state := cluster.groupState(d.group)
+		state.demands.Add(before, -1)
+		state.demands.Add(now, +1)
 	}
-	state := d.sequence.nodeless.groupState(d.group)
-	state.demands.Add(d.entered, -1)
-	state.demands.Add(now, +1)
-	d.entered = now
+	if at != beforeAt || now.Need != before.Need {
+		times := &cluster.find(d.group).demandsReadyAt
+		times.Add(beforeAt, -min(before.Need, 1))
+		times.Add(at, min(now.Need, 1))
+	}
+}
+
+// readyAt is when so many pods of the workload had turned ready, or all if there are not so many. Of a complete Job any number had when it
+// completed: nobody keeps its pods.
+func (d *demand) readyAt(need int) inventory.Timestamp {
+	switch w := &d.workload.Workload; {
+	case need == 0:
+		return 0
+	case w.Complete:
+		return inventory.TimestampOf(w.CompletedAt)
+	default:
+		return d.done.When(w, need)
+	}
+}
+
+// addReadyTimes adds when the pods turned ready that the workload needs.
+func (d *demand) addReadyTimes(times *readiness.Times) {
+	if w := &d.workload.Workload; w.Complete {
+		times.Add(d.enteredAt, d.entered.Need)
+	} else {
+		times.AddFirst(d.entered.Need, d.done.Current(w))
+	}
 }
 
 // withdraw takes the demand out of the group state.
 func (d *demand) withdraw() {
 	if cluster := d.sequence.nodeless; cluster != nil {
-		cluster.groupState(d.group).demands.Add(d.entered, -1)
+		state := cluster.groupState(d.group)
+		state.demands.Add(d.entered, -1)
+		state.demandsReadyAt.Add(d.enteredAt, -min(d.entered.Need, 1))
 	}
-	d.entered = readiness.Demands{}
+	d.entered, d.enteredAt = readiness.Demands{}, 0
 }
 
 // countNames counts the pods of the workload that earlier groups list by name.
@@ -67,8 +103,8 @@ func (d *demand) countNames() {
 func (d *demand) names() map[string][]int { return d.sequence.Names(d.workload.Namespace) }
 
 // countDone and countClaimed enter a pod of the workload, or take it out.
-func (d *demand) countDone(revision string, sign int) {
-	bump(&d.done, revision, sign)
+func (d *demand) countDone(revision string, readyAt inventory.Timestamp, sign int) {
+	d.done.Add(revision, readyAt, sign)
 	d.refresh()
 }
 

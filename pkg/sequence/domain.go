@@ -135,7 +135,7 @@ func (d *domain) evaluate(k *knowledge, tx *transaction) {
 		}
 		state.witness.Notice(tx.version, !tx.relisted && !k.questions.split)
 		sinceFacts := d.sinceFacts(i, satisfied, k.now)
-		state.since = sinceFacts.Since(func() time.Time { return d.readySince(i, k) })
+		state.since = sinceFacts.Since(func() time.Time { return d.readySince(i) })
 		state.satisfied, state.lacked, state.dirty, state.turned = satisfied, false, false, time.Time{}
 		d.settleConfirmation(i, k)
 	}

@@ -21,6 +21,10 @@ type groupState struct {
 	demands   readiness.Demands
 	podGroups readiness.PodGroups // nil if no member belongs to one
 
+	// readyAt is when the pods of sums turned ready, and demandsReadyAt, for each workload of demands that needs pods, when the last of
+	// these did: see readySince.
+	readyAt, demandsReadyAt readiness.Times
+
 	// changed is about everything until the newest event that changed these sums, and question what it was when they last turned enough, or
 	// changed what is enough: see unconfirmed.
 	changed, question Question

@@ -17,7 +17,7 @@ func (s *sequence) inherit(old *sequence) {
 	d, before := s.nodeless, old.nodeless
 	for i, g := range old.groups {
 		state, was := d.groupState(i), before.peek(i)
-		state.members, state.podGroups, state.sums = was.members, was.podGroups, was.sums
+		state.members, state.podGroups, state.sums, state.readyAt = was.members, was.podGroups, was.sums, was.readyAt
 		d.inheritTrials(i, was)
 		for p := range state.members {
 			at := slices.IndexFunc(p.memberships(), func(m membership) bool { return m.sequence == old })

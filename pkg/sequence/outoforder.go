@@ -77,7 +77,7 @@ func (k *knowledge) passTimes(d *domain) passTimes {
 		case !d.looksSatisfied(i):
 			times[i].never = true
 		default:
-			if ready := d.readySince(i, k); !ready.IsZero() {
+			if ready := d.readySince(i); !ready.IsZero() {
 				times[i].time = ready.Add(g.Wait)
 			}
 		}

@@ -52,54 +52,32 @@ func timeOf(t *metav1.Time) time.Time {
 }
 
 // readySince is when the last of the pods that the group needs turned ready, as the pods themselves say; zero if it needs
-// none.
-func (d *domain) readySince(i int, k *knowledge) time.Time {
-	g, times := d.sequence.groups[i], d.readyTimes(i, k)
-	needed := times.Pods()
-	if g.MinAvailable != nil {
-		needed = min(needed, max(d.need(i).Required, 1))
+// none. Of each workload only as many pods count as are needed of it, the earliest.
+func (d *domain) readySince(i int) time.Time {
+	g, state := d.sequence.groups[i], d.peek(i)
+	if g.MinAvailable == nil {
+		return max(state.readyAt.When(state.readyAt.Len()), state.demandsReadyAt.When(state.demandsReadyAt.Len())).Time()
 	}
-	return times.When(needed)
+	needed := max(d.need(i).Required, 1)
+	if state.readyAt.Len() == 0 && len(g.demands) == 1 {
+		for part := range g.demands {
+			return part.readyAt(min(needed, part.entered.Need)).Time()
+		}
+	}
+	return d.readyTimes(i).When(needed).Time()
 }
 
-// readyTimes are when the pods turned ready that count as done: of each workload only as many as are needed of it.
-func (d *domain) readyTimes(i int, k *knowledge) readiness.Times {
-	s := d.sequence
-	g := s.groups[i]
-	var times readiness.Times
-	if g.Selector == nil && !d.isNode() {
-		for j := range i + 1 { // a pod that this group names may start with an earlier one
-			for p := range d.peek(j).members {
-				if g.NamesPod(p.Namespace, p.Name) && p.Done(g.Required) && !d.peek(i).onTrial(p) {
-					times.Add(d.countsSince(p, g), 1)
-				}
-			}
-		}
-		return times
+// readyTimes are when the pods turned ready that count as done in a group, from whatever workload. They are only for reading. Where there
+// are several workloads, all their pods are looked at.
+func (d *domain) readyTimes(i int) *readiness.Times {
+	state := d.peek(i)
+	if state.demandsReadyAt.Len() == 0 {
+		return &state.readyAt
 	}
-	ofDemand := map[*demand]readiness.Times{}
-	for p := range d.peek(i).members {
-		if !d.isDone(p, i) {
-			continue
-		}
-		owner := k.workloads.ownerOf(p)
-		part := s.demandIn(i, owner.workload)
-		switch {
-		case d.isNode(), part == nil && !owner.unseen:
-			times.Add(d.countsSince(p, g), 1)
-		case part != nil && readiness.Expects(&part.workload.Workload, p.Pod, owner.revision):
-			ofDemand[part] = append(ofDemand[part], readiness.Time{At: d.countsSince(p, g), Pods: 1})
-		}
-	}
-	if d.isNode() {
-		return times
-	}
-	for part := range g.demands {
-		if part.workload.Complete {
-			times.Add(part.workload.CompletedAt, part.entered.Need)
-			continue
-		}
-		times.AddDemand(part.entered.Need, ofDemand[part])
+	times := &readiness.Times{}
+	times.AddFirst(state.readyAt.Len(), &state.readyAt)
+	for part := range d.sequence.groups[i].demands {
+		part.addReadyTimes(times)
 	}
 	return times
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -104,13 +105,13 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 		}
 		return want[at]
 	}
-	done, claimed := map[*workload]map[string]int{}, map[*workload]map[string]int{}
+	done, claimed := map[*workload]readiness.TimesByRevision{}, map[*workload]map[string]int{}
 	groupOf := map[*workload]int{} // the group that selects the workload's pods
 	reach := func(namespace string) spec.Reach { return e.consents.reachOf(s, namespace) }
 	if !s.refused() {
 		for _, w := range e.workloads.byUID {
 			if group, ok := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), reach(w.Namespace)); ok && w.Counts() && !s.PerNode {
-				groupOf[w], done[w], claimed[w] = group, map[string]int{}, map[string]int{}
+				groupOf[w], done[w], claimed[w] = group, readiness.TimesByRevision{}, map[string]int{}
 			}
 		}
 		for p := range e.namespaces.podsOf("") {
@@ -123,7 +124,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 		sumsOf("", group).demands.Add(readiness.Demand{
 			Workload: &w.Workload, Required: s.Groups[group].Required, SeveralNamespaces: s.Cluster,
 			NamedBefore: readiness.NamedBefore(&w.Workload, s.Names(w.Namespace), group),
-			Claimed:     readiness.Current(&w.Workload, claimed[w]), Done: readiness.Current(&w.Workload, done[w]),
+			Claimed:     readiness.Current(&w.Workload, claimed[w]), Done: done[w].Len(&w.Workload),
 		}.Sum(), +1)
 	}
 	for name, d := range s.domains {
@@ -140,6 +141,10 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 			if !reflect.DeepEqual(kept, sums) {
 				return fmt.Errorf("group %d on %q: sums are %+v, want %+v", i, name, *kept, *sums)
 			}
+			// What is not bound satisfies no group on nodes: nobody asks since when.
+			if got, want := d.readySince(i), readySinceAnew(e, d, i); !got.Equal(want) && s.PerNode == d.isNode() {
+				return fmt.Errorf("group %d on %q: its pods are ready since %s, want %s", i, name, got, want)
+			}
 			delete(want, placeOfSums{name, i})
 		}
 	}
@@ -149,8 +154,48 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 	return nil
 }
 
+// readySinceAnew is readySince, worked out from all pods.
+func readySinceAnew(e *Engine, d *domain, i int) time.Time {
+	s, g := d.sequence, d.sequence.groups[i]
+	var times []time.Time
+	byDemand := map[*demand][]time.Time{}
+	for j := range i + 1 { // a pod that this group names may start with an earlier one
+		for p := range d.peek(j).members {
+			byName := g.Selector == nil && !d.isNode()
+			if (j != i && !byName) || (byName && !g.NamesPod(p.Namespace, p.Name)) || !d.isDone(p, i) {
+				continue
+			}
+			owner := e.workloads.ownerOf(p)
+			part := s.demandIn(i, owner.workload)
+			switch {
+			case d.isNode(), byName, part == nil && !owner.unseen:
+				times = append(times, d.countsSince(p, g))
+			case part != nil && readiness.Expects(&part.workload.Workload, p.Pod, owner.revision):
+				byDemand[part] = append(byDemand[part], d.countsSince(p, g))
+			}
+		}
+	}
+	for part := range g.demands {
+		ready := byDemand[part]
+		if part.workload.Complete && !d.isNode() {
+			ready = slices.Repeat([]time.Time{part.workload.CompletedAt}, part.entered.Need)
+		}
+		slices.SortFunc(ready, time.Time.Compare)
+		times = append(times, ready[:min(part.entered.Need, len(ready))]...)
+	}
+	needed := len(times)
+	if g.MinAvailable != nil {
+		needed = min(needed, max(d.need(i).Required, 1))
+	}
+	if needed == 0 {
+		return time.Time{}
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	return times[needed-1]
+}
+
 // sumPod adds what one pod gives.
-func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums, groupOf map[*workload]int, done, claimed map[*workload]map[string]int) {
+func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums, groupOf map[*workload]int, done map[*workload]readiness.TimesByRevision, claimed map[*workload]map[string]int) {
 	s, name := m.sequence, ""
 	required := s.Groups[m.group].Required
 	if s.PerNode {
@@ -181,7 +226,8 @@ func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums
 	switch readiness.RoleOf(p.Pod, len(naming) > 0 && naming[0] == m.group, selected && group == m.group, owner.unseen) {
 	case readiness.RoleOwned:
 		if s.nodeless.counts(p, s.groups[m.group]) && owner.workload.Wants(p.Pod) {
-			done[owner.workload][owner.revision]++
+			times := done[owner.workload]
+			times.Add(owner.revision, s.nodeless.countsAt(p, m.group), +1)
 		}
 	case readiness.RoleUnseen:
 		sums.members.Add(readiness.UnseenOwner(), +1)

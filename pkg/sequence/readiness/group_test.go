@@ -131,15 +131,3 @@ func TestHowAMemberCounts(t *testing.T) {
 	assert.Equal(t, RoleNamed, RoleOf(replaced, true, true, true), "a name comes first")
 	assert.Equal(t, RoleOwned, RoleOf(replaced, false, true, false))
 }
-
-func TestSinceWhen(t *testing.T) {
-	at := func(second int64) time.Time { return time.Unix(second, 0) }
-	times := Times{}
-	times.Add(at(5), 1)
-	times.Add(at(1), 2)
-	times.AddDemand(1, Times{{at(9), 1}, {at(3), 1}})
-	assert.Equal(t, 4, times.Pods())
-	assert.Equal(t, at(1), times.When(2))
-	assert.Equal(t, at(3), times.When(3), "of a workload only the earliest that it needs")
-	assert.Equal(t, at(5), times.When(4))
-}

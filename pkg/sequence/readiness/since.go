@@ -1,9 +1,6 @@
 package readiness
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // SinceFacts are what says since when a group is satisfied.
 //
@@ -30,7 +27,7 @@ type SinceFacts struct {
 }
 
 // Since returns since when the group is satisfied, without a break as far as anything says; zero if it is not. ready returns when
-// the last of the pods that the group needs turned ready, as the pods themselves say; zero if it needs none. It looks at all of
+// the last of the pods that the group needs turned ready, as the pods themselves say; zero if it needs none. It may look at many of
 // them, so it is only called where it matters.
 func (f *SinceFacts) Since(ready func() time.Time) time.Time {
 	switch {
@@ -84,50 +81,4 @@ func latest(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// Times are when pods turned ready.
-type Times []Time
-
-// Time is when so many pods turned ready. A complete Job has any number of them, for which nobody stores anything.
-type Time struct {
-	At   time.Time
-	Pods int
-}
-
-// Add notes when so many pods turned ready.
-func (t *Times) Add(at time.Time, pods int) {
-	if pods > 0 {
-		*t = append(*t, Time{at, pods})
-	}
-}
-
-// AddDemand notes when the pods of one workload turned ready: only as many as it needs, the earliest. It sorts its argument.
-func (t *Times) AddDemand(need int, ready Times) {
-	ready.sort()
-	*t = append(*t, ready[:min(need, len(ready))]...)
-}
-
-// Pods returns how many there are.
-func (t Times) Pods() int {
-	sum := 0
-	for _, each := range t {
-		sum += each.Pods
-	}
-	return sum
-}
-
-// When returns when so many of the pods had turned ready; zero for none. It sorts the times.
-func (t Times) When(pods int) time.Time {
-	t.sort()
-	for _, each := range t {
-		if pods -= each.Pods; pods <= 0 {
-			return each.At
-		}
-	}
-	return time.Time{}
-}
-
-func (t Times) sort() {
-	slices.SortFunc(t, func(a, b Time) int { return a.At.Compare(b.At) })
 }

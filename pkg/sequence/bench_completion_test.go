@@ -1,0 +1,110 @@
+package sequence
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+
+	. "example.com/podsequence/internal/testing"
+)
+
+// BenchmarkCompletion measures two events: the pod that completes a large group stops being ready, and is ready again. Every pod turned
+// ready in another second. The cost must not grow with their number.
+func BenchmarkCompletion(b *testing.B) {
+	for _, of := range []struct {
+		name         string
+		workloads    func(pods int32) []metav1.Object // the last owns the pods
+		minAvailable string
+	}{
+		{name: "loose pods"},
+		{name: "a Deployment", workloads: largeDeployment},
+		{name: "a Deployment with minAvailable", workloads: largeDeployment, minAvailable: "100%"},
+		{name: "a Job", workloads: largeJob},
+	} {
+		for _, pods := range []int{1_000, 10_000} {
+			b.Run(fmt.Sprintf("%s/pods=%d", of.name, pods), func(b *testing.B) {
+				engine := newEngine()
+				engine.Tick(inSecond(2 * pods))
+				ps := MakeSequence(oracleNamespace, "shop").UID("shop").Mode(v1alpha1.Continuous).Label("Work", "tier", "work")
+				if of.minAvailable != "" {
+					ps.MinAvailable(of.minAvailable)
+				}
+				engine.ApplySequence(ps.Label("Application", "tier", "app").Obj())
+				var owners []metav1.OwnerReference
+				if of.workloads != nil {
+					for _, w := range of.workloads(int32(pods)) {
+						engine.ApplyWorkload(w)
+						owners = ownedBy(w)
+					}
+				}
+				engine.ApplyPod(makePod("app", "1").Label("tier", "app").Obj())
+				var last *corev1.Pod
+				for i := range pods {
+					last = makePod("work-"+strconv.Itoa(i), "1").Label("tier", "work").Node("n").Obj()
+					last.OwnerReferences = owners
+					last.Status.Conditions = readyIn(i)
+					engine.ApplyPod(last)
+				}
+				version := 1
+				changed := func(conditions []corev1.PodCondition) Changes {
+					version++
+					last.ResourceVersion, last.Status.Conditions = strconv.Itoa(version), conditions
+					return engine.ApplyPod(last)
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					changed(nil)
+					if len(changed(readyIn(pods)).Released) != 1 {
+						b.Fatal("the group is not complete")
+					}
+				}
+			})
+		}
+	}
+}
+
+func inSecond(second int) time.Time { return scenarioEpoch.Add(time.Duration(second) * time.Second) }
+
+func readyIn(second int) []corev1.PodCondition {
+	return []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(inSecond(second))}}
+}
+
+var (
+	largeMeta     = metav1.ObjectMeta{Namespace: oracleNamespace, Name: "work", ResourceVersion: "1", Generation: 1}
+	largeTemplate = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"tier": "work"}}}
+)
+
+func largeDeployment(pods int32) []metav1.Object {
+	deployment := &appsv1.Deployment{
+		ObjectMeta: largeMeta, Spec: appsv1.DeploymentSpec{Replicas: &pods, Template: largeTemplate}, Status: appsv1.DeploymentStatus{ObservedGeneration: 1},
+	}
+	deployment.UID = "deployment"
+	set := &appsv1.ReplicaSet{
+		ObjectMeta: largeMeta, Spec: appsv1.ReplicaSetSpec{Replicas: &pods, Template: largeTemplate}, Status: appsv1.ReplicaSetStatus{ObservedGeneration: 1},
+	}
+	set.UID, set.OwnerReferences = "set", ownedBy(deployment)
+	return []metav1.Object{deployment, set}
+}
+
+func largeJob(pods int32) []metav1.Object {
+	job := &batchv1.Job{ObjectMeta: largeMeta, Spec: batchv1.JobSpec{Parallelism: &pods, Completions: &pods, Template: largeTemplate}}
+	job.UID = "job"
+	return []metav1.Object{job}
+}
+
+// ownedBy names a workload as the controller of something.
+func ownedBy(w metav1.Object) []metav1.OwnerReference {
+	kind := map[types.UID]metav1.TypeMeta{
+		"deployment": {APIVersion: "apps/v1", Kind: "Deployment"}, "set": {APIVersion: "apps/v1", Kind: "ReplicaSet"}, "job": {APIVersion: "batch/v1", Kind: "Job"},
+	}[w.GetUID()]
+	return []metav1.OwnerReference{{APIVersion: kind.APIVersion, Kind: kind.Kind, Name: w.GetName(), UID: w.GetUID(), Controller: new(true)}}
+}
