@@ -220,7 +220,7 @@ func ofEngine() []mutant {
 			"a wait begins before the completion of a Job whose pods were all ready before", engine, ""},
 		{enginePath + "count.go", "state.readyAt.Add(d.countsAt(p, state.group), sign)", "state.readyAt.Add(d.countsAt(p, state.group), +1)",
 			"a wait begins when a pod turned ready that is not ready any more", engine, ""},
-		{enginePath + "since.go", "return part.readyAt(min(needed, part.entered.Need)).Time()", "return part.readyAt(needed).Time()",
+		{enginePath + "demand.go", "return d.done.When(w, need)", "return d.done.When(w, d.done.Len(w))",
 			"a wait begins when pods turned ready that a workload has beside those that it needs", engine, ""},
 		{enginePath + "inherit.go", "state.members, state.podGroups, state.sums, state.readyAt = was.members, was.podGroups, was.sums, was.readyAt", "state.members, state.podGroups, state.sums = was.members, was.podGroups, was.sums",
 			"after an edit nobody knows when pods turned ready", engine, ""},
