@@ -65,7 +65,8 @@ func (all *nodes) enter(n, before *node) {
 func (d *domain) setNode(n *node) {
 	d.node = n
 	for _, state := range d.groupStates {
-		state.dirty, state.sums, state.readyAt = true, readiness.Members{}, readiness.Times{}
+		state.dirty, state.sums = true, readiness.Members{}
+		state.readyAt.Clear()
 		for p := range state.members {
 			d.add(state, p, state.given(p, readiness.OnNode(p.Pod, d.sequence.groups[state.group].Required, d.nodeCreatedAt())), +1)
 		}

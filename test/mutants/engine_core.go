@@ -224,7 +224,7 @@ func ofEngine() []mutant {
 			"a wait begins when pods turned ready that a workload has beside those that it needs", engine, ""},
 		{enginePath + "inherit.go", "state.members, state.podGroups, state.sums, state.readyAt = was.members, was.podGroups, was.sums, was.readyAt", "state.members, state.podGroups, state.sums = was.members, was.podGroups, was.sums",
 			"after an edit nobody knows when pods turned ready", engine, ""},
-		{enginePath + "node.go", "state.dirty, state.sums, state.readyAt = true, readiness.Members{}, readiness.Times{}", "state.dirty, state.sums = true, readiness.Members{}",
+		{enginePath + "node.go", "\t\tstate.readyAt.Clear()\n", "",
 			"a wait on a node begins when pods turned ready on an earlier node of that name", engine, ""},
 		{enginePath + "unseen.go", "if u.brought == \"\" || inventory.Newer(version, u.brought) {", "if version != \"\" {",
 			"pods are remembered that are gone", engine, ""},
