@@ -89,11 +89,13 @@ var (
 
 func largeDeployment(pods int32) []metav1.Object {
 	deployment := &appsv1.Deployment{
-		ObjectMeta: largeMeta, Spec: appsv1.DeploymentSpec{Replicas: &pods, Template: largeTemplate}, Status: appsv1.DeploymentStatus{ObservedGeneration: 1},
+		ObjectMeta: largeMeta, Spec: appsv1.DeploymentSpec{Replicas: &pods, Template: largeTemplate},
+		Status: appsv1.DeploymentStatus{ObservedGeneration: 1},
 	}
 	deployment.UID = "deployment"
 	set := &appsv1.ReplicaSet{
-		ObjectMeta: largeMeta, Spec: appsv1.ReplicaSetSpec{Replicas: &pods, Template: largeTemplate}, Status: appsv1.ReplicaSetStatus{ObservedGeneration: 1},
+		ObjectMeta: largeMeta, Spec: appsv1.ReplicaSetSpec{Replicas: &pods, Template: largeTemplate},
+		Status: appsv1.ReplicaSetStatus{ObservedGeneration: 1},
 	}
 	set.UID, set.OwnerReferences = "set", ownedBy(deployment)
 	return []metav1.Object{deployment, set}
@@ -108,7 +110,8 @@ func largeJob(pods int32) []metav1.Object {
 // ownedBy names a workload as the controller of something.
 func ownedBy(w metav1.Object) []metav1.OwnerReference {
 	kind := map[types.UID]metav1.TypeMeta{
-		"deployment": {APIVersion: "apps/v1", Kind: "Deployment"}, "set": {APIVersion: "apps/v1", Kind: "ReplicaSet"}, "job": {APIVersion: "batch/v1", Kind: "Job"},
+		"deployment": {APIVersion: "apps/v1", Kind: "Deployment"}, "set": {APIVersion: "apps/v1", Kind: "ReplicaSet"},
+		"job": {APIVersion: "batch/v1", Kind: "Job"},
 	}[w.GetUID()]
 	return []metav1.OwnerReference{{APIVersion: kind.APIVersion, Kind: kind.Kind, Name: w.GetName(), UID: w.GetUID(), Controller: new(true)}}
 }

@@ -66,7 +66,8 @@ func TestWhichSequenceAPodWaitsForDoesNotDependOnTheOrderOfEvents(t *testing.T) 
 			engine.ApplyNode(fleetNode(i, "1"))
 		}
 		for node, sequence := range []string{"storage", "network"} {
-			engine.ApplySequence(MakeSequence(oracleNamespace, sequence).UID(sequence).Label("Driver", "app", sequence).Label("Application", "tier", "app").NodeScope().Obj())
+			engine.ApplySequence(MakeSequence(oracleNamespace, sequence).UID(sequence).NodeScope().
+				Label("Driver", "app", sequence).Label("Application", "tier", "app").Obj())
 			for _, i := range order {
 				engine.ApplyPod(driver(sequence, i, i != node)) // on each node another driver is not ready
 			}

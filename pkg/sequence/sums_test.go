@@ -195,7 +195,10 @@ func readySinceAnew(e *Engine, d *domain, i int) time.Time {
 }
 
 // sumPod adds what one pod gives.
-func sumPod(e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums, groupOf map[*workload]int, done map[*workload]readiness.TimesByRevision, claimed map[*workload]map[string]int) {
+func sumPod(
+	e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums, groupOf map[*workload]int,
+	done map[*workload]readiness.TimesByRevision, claimed map[*workload]map[string]int,
+) {
 	s, name := m.sequence, ""
 	required := s.Groups[m.group].Required
 	if s.PerNode {

@@ -11,8 +11,8 @@ import (
 // Times counts pods by when they turned ready. Like the sums, it is kept up to date by adding and subtracting pods. The zero value has
 // none.
 //
-// Pods that turned ready in one second are one entry. The entries are in order, in blocks of which none is long, and none empty unless it is
-// the only one: to enter one moves the entries of its block, and not all.
+// Pods that turned ready in one second are one entry. The entries are in order, in blocks of which none is long, and none empty unless
+// it is the only one: to enter one moves the entries of its block, and not all.
 type Times struct {
 	blocks []timeBlock
 	pods   int
@@ -76,7 +76,9 @@ func (t *Times) blockOf(at inventory.Timestamp) int {
 	case 1:
 		return 0
 	}
-	b, _ := slices.BinarySearchFunc(t.blocks, at, func(b timeBlock, at inventory.Timestamp) int { return cmp.Compare(b.counts[len(b.counts)-1].at, at) })
+	b, _ := slices.BinarySearchFunc(t.blocks, at, func(b timeBlock, at inventory.Timestamp) int {
+		return cmp.Compare(b.counts[len(b.counts)-1].at, at)
+	})
 	return min(b, len(t.blocks)-1)
 }
 
