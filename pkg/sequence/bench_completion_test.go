@@ -14,7 +14,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 
-	. "example.com/podsequence/internal/testing"
+	. "example.com/podsequence/test/harness/builders"
 )
 
 // BenchmarkCompletion measures two events: the pod that completes a large group stops being ready, and is ready again. Every pod turned
