@@ -29,7 +29,8 @@ type options struct {
 	metricsAddress string
 	metricsSecure  bool
 	metricsNames   bool
-	// certFile and keyFile have the certificate of the metrics server; it signs one itself if they are empty.
+	// certFile and keyFile are the files with the certificate of the metrics server and its key; it signs a certificate itself if
+	// they are empty.
 	certFile, keyFile string
 	healthAddress     string
 

@@ -108,8 +108,8 @@ func (d nodeDemo) paceDrivers(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// table has a line for each node, and one for the pods that are on none. It waits until all pods of the application
-// are ready, and the status says so of all nodes that it can be said of.
+// table returns a table with a row for each node, and one for the pods that are on no node yet. done reports whether all pods of
+// the applications are ready and the status counts every node with a driver as completed.
 func (d nodeDemo) table(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool) {
 	drivers, applications := map[string]string{}, map[string]map[string]int{}
 	for name := range demoNodes {

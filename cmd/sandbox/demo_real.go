@@ -17,7 +17,8 @@ import (
 // errNotInOrder says that containers contradict the order of their pods.
 var errNotInOrder = errors.New("containers did not start in order")
 
-// playContainers plays the shop on the real nodes of the sandbox in dir, and has its containers say in which order they started.
+// playContainers plays the shop on the real nodes of the sandbox in dir, and makes its containers say in which order they
+// started.
 func playContainers(ctx context.Context, out io.Writer, cluster *controlplane.Cluster, referee *ordercheck.Referee, dir string) error {
 	fmt.Fprintln(out, "Kubelets run the containers of a shop: database, application and frontend, and then the PodSequence")
 	logs := containerlogs.Collect(filepath.Join(dir, "real-nodes"))

@@ -75,8 +75,8 @@ func podseq(ctx context.Context, out io.Writer, cluster *controlplane.Cluster, a
 	return nil
 }
 
-// shopTable has a line for each group: its record in status, and the shop's pods by their tier label. It waits for the
-// sequence to be completed.
+// shopTable returns a table with a row for each group: its record in status, and the shop's pods with its tier label. done
+// reports whether the sequence is completed.
 func shopTable(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool) {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)

@@ -37,7 +37,7 @@ const (
 	askTimeout = 10 * time.Second
 )
 
-// addEmulation has the command ask the API server for its version before anything else, and emulate that version if it is
+// addEmulation makes the command ask the API server for its version before anything else, and emulate that version if it is
 // older. Without it the scheduler would wait permanently for the informers of kinds that an older API server does not serve.
 func addEmulation(command *cobra.Command) {
 	emulate := command.Flags().Bool(emulateFlag, true,

@@ -124,8 +124,8 @@ func TestTheCommandAsksTheAPIServer(t *testing.T) {
 	}
 }
 
-// run runs a command with the flags of kube-scheduler that matter, and has prepare look at it after it has asked. Of the
-// arguments URL becomes that of the API server, KUBECONFIG and CONFIG files that lead to it.
+// run runs a command with the flags of kube-scheduler that matter, and calls prepare with it after it has asked. It replaces the
+// arguments URL, KUBECONFIG and CONFIG by the API server's URL and by files that lead to it.
 func run(t *testing.T, url string, args []string, prepare func(*cobra.Command)) error {
 	directory := t.TempDir()
 	kubeconfig, config := filepath.Join(directory, "kubeconfig"), filepath.Join(directory, "config")

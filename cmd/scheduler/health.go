@@ -14,9 +14,9 @@ import (
 	"example.com/podsequence/pkg/plugins/podsequence"
 )
 
-// addHealth has the command also serve /livez and /readyz by HTTP, as podsequence-controller does. The latter knows of
-// the PodSequence plugin, which kube-scheduler's own on the secure port cannot. Both are served before the command does anything
-// else: it may have to wait for the API server.
+// addHealth makes the command also serve /livez and /readyz over HTTP, as podsequence-controller does. This /readyz includes the
+// PodSequence plugin, which kube-scheduler's own endpoint on the secure port cannot. Both are served before the command does
+// anything else: it may have to wait for the API server.
 func addHealth(command *cobra.Command) {
 	address := command.Flags().String("health-probe-bind-address", ":8081",
 		"Address on which to serve /livez and /readyz over HTTP. This /readyz includes the state of the PodSequence plugin. \"0\" turns them off.")

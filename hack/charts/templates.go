@@ -71,7 +71,8 @@ func encode(object *resource.Resource) (string, error) {
 	).Replace(text.String()), nil
 }
 
-// layOut has expressions be written as they are, for in quotes what replaces a part of them would have to be quoted too.
+// layOut writes expressions as literal blocks: in a quoted scalar, whatever replaces part of an expression would have to be
+// quoted too.
 func layOut(node *yaml.Node) {
 	node.HeadComment, node.LineComment, node.FootComment = "", "", ""
 	if node.Kind == yaml.ScalarNode && node.Tag == "!!str" &&

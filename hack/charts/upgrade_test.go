@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Each file of testdata/older has the values of a chart as it once was.
+// Each file of testdata/older holds the values of a chart as it once was.
 func TestEveryOlderChartIsUpgradedInEachWay(t *testing.T) {
 	t.Parallel()
 	settings := map[string][]values{

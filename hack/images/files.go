@@ -18,7 +18,7 @@ import (
 
 // file is a file of an image. Everything belongs to root.
 type file struct {
-	// path has no slash at its beginning.
+	// path does not begin with a slash.
 	path    string
 	mode    fs.FileMode
 	content []byte

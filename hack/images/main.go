@@ -41,7 +41,7 @@ type options struct {
 	release release
 	// out is the directory to write layouts, archives, inventories and digests to; "" writes none.
 	out string
-	// push has the images pushed to their registries.
+	// push reports whether to push the images to their registries.
 	push bool
 	// files is the directory to write the files of one program to instead, for a Dockerfile.
 	files, only string

@@ -104,7 +104,7 @@ func TestAReleaseIsSignedAgain(t *testing.T) {
 	assert.Contains(t, out, "builder  https://ci.example.com/builds/7\n")
 }
 
-// Whoever has openssl, or any other implementation of ECDSA, needs none of ours.
+// Anyone with openssl, or any other implementation of ECDSA, can verify the signature without our tools.
 func TestTheSignatureOfTheSumsIsPlainECDSA(t *testing.T) {
 	r := newRelease(t)
 	require.NoError(t, r.sign())

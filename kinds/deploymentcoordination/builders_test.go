@@ -63,7 +63,7 @@ func replicaSet(d *appsv1.Deployment, image string, size int32) *appsv1.ReplicaS
 	return rs
 }
 
-// changed has a second template that nothing has been done about.
+// changed gives the Deployment a second template that nothing has been done about.
 func changed(m *Member) {
 	m.Deployment.Generation++
 	setTemplate(m.Deployment, "second")
@@ -78,7 +78,7 @@ func rolling(m *Member) {
 	m.ReplicaSets = []*appsv1.ReplicaSet{replicaSet(m.Deployment, "first", 1), replicaSet(m.Deployment, "second", 1)}
 }
 
-// rolled has rolled out its second template.
+// rolled makes the Deployment have rolled out its second template.
 func rolled(m *Member) {
 	changed(m)
 	m.Deployment.Status = appsv1.DeploymentStatus{
@@ -87,7 +87,7 @@ func rolled(m *Member) {
 	m.ReplicaSets = []*appsv1.ReplicaSet{replicaSet(m.Deployment, "first", 0), replicaSet(m.Deployment, "second", replicas)}
 }
 
-// failing has a pod less than it should.
+// failing makes one pod fewer available than the Deployment wants.
 func failing(m *Member) { m.Deployment.Status.AvailableReplicas = replicas - 1 }
 
 // held is paused by the coordination.
@@ -96,7 +96,7 @@ func held(m *Member) {
 	m.Deployment.Annotations = map[string]string{v1.PausedByAnnotation: "shop", v1.PauseReasonAnnotation: v1.PauseReason}
 }
 
-// bySequence has its new pods held by a PodSequence, whose group needs these paused Deployments.
+// bySequence makes a PodSequence hold the Deployment's new pods; its group needs these paused Deployments.
 func bySequence(needs ...string) func(*Member) {
 	return func(m *Member) {
 		m.Hold = sequence.Hold{Sequence: types.NamespacedName{Namespace: "shop", Name: "order"}, Group: `group 1/2 "Database"`}
@@ -138,7 +138,7 @@ func record(m Member, edits ...func(*v1.DeploymentState)) v1.DeploymentState {
 	return state
 }
 
-// pending has been waiting since then.
+// pending makes the Deployment's changes pending since then.
 func pending(since time.Duration) func(*v1.DeploymentState) {
 	return func(s *v1.DeploymentState) {
 		s.HasPendingChanges, s.PendingSince = true, &metav1.MicroTime{Time: noon.Add(since)}

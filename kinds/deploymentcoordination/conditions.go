@@ -71,7 +71,7 @@ func (d *deliberation) progressingCondition() metav1.Condition {
 	return condition
 }
 
-// degradedCondition has the reason of the gravest problem and the messages of all.
+// degradedCondition returns the condition with the reason of the gravest problem and the messages of all.
 func (d *deliberation) degradedCondition() metav1.Condition {
 	condition := metav1.Condition{Type: v1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: v1.ReasonAsExpected}
 	var messages []string

@@ -49,7 +49,7 @@ type Options struct {
 	StatusWrites *statusbudget.Shared
 	// Holder says what holds pods. Nil means that nothing does.
 	Holder Holder
-	// Holds has the namespaces in which what holds pods may have changed. It goes with Holder.
+	// Holds receives the namespaces in which what holds pods may have changed. It goes with Holder.
 	Holds *Holds
 	// HoldsKnown is closed when it is known for the first time what holds pods: before that, nothing seems to. It goes with Holder.
 	HoldsKnown <-chan struct{}

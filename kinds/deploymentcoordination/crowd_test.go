@@ -170,7 +170,7 @@ func (a *asked) AddAfter(request reconcile.Request, wait time.Duration) {
 	a.requests, a.waits = append(a.requests, request), append(a.waits, wait)
 }
 
-// event has the controller see an object as a watch brings it, and returns what is asked for.
+// event delivers an object to the controller as a watch does, and returns the requests that result.
 func (c *crowd) event(matters matters, object client.Object) *asked {
 	a := &asked{}
 	c.handler(matters).Create(c.Context(), ctrlevent.CreateEvent{Object: object}, a)

@@ -1,4 +1,4 @@
-// Package deploymentcoordination is the controller of DeploymentCoordinations: it has Deployments roll out one at a time.
+// Package deploymentcoordination is the controller of DeploymentCoordinations: it makes Deployments roll out one at a time.
 //
 // A reconcile gathers what the API says (gather.go), decides (decide.go), and applies the decision (apply.go). Decide is
 // a pure function. Its one rule is that what is unpaused with pending template changes has the turn, and that nothing starts

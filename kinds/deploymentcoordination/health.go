@@ -31,7 +31,7 @@ func (d *deliberation) isStalled() bool {
 	if m := d.active(); m != nil {
 		return d.halted != "" || m.pause() == pausedByOwner || len(d.neededBy(m)) > 0
 	}
-	// What waits has its turn yet to come. What was unpaused by somebody else rolls out by itself.
+	// What waits will still get its turn. What was unpaused by somebody else rolls out by itself.
 	return !slices.ContainsFunc(d.members, func(m member) bool { return m.waits() || m.Elsewhere && m.isPending() })
 }
 

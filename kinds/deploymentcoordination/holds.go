@@ -30,7 +30,7 @@ func (r *reconciler) wouldHold(d *appsv1.Deployment) sequence.Hold {
 	})
 }
 
-// Holds has the coordinations of a namespace looked at when what holds its pods may have changed.
+// Holds makes the controller look at the coordinations of a namespace when what holds its pods may have changed.
 type Holds struct {
 	namespaces workqueue.TypedInterface[string]
 }

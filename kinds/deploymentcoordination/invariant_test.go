@@ -29,10 +29,10 @@ import (
 	"example.com/podsequence/pkg/statusbudget"
 )
 
-// TestAtMostOneRolls has the real reconciler work in a world in which users, the Deployment controller, PodSequences,
-// crashes and overlapping coordinations act at random, also between any two of its writes, and looks after every single write whether
-// more than one Deployment with pending changes is unpaused, but for those that a user has unpaused. What is pending it works out in its own, dumb way: this
-// template has never been rolled out since the last other one was.
+// TestAtMostOneRolls runs the real reconciler in a world in which users, the Deployment controller, PodSequences, crashes and
+// overlapping coordinations act at random, also between any two of its writes. After every single write it checks that no more
+// than one Deployment with pending changes is unpaused, not counting those that a user has unpaused. It works out what is pending
+// in its own, dumb way: this template has never been rolled out since the last other one was.
 func TestAtMostOneRolls(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -62,8 +62,8 @@ func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{coordinationsByState.GaugeVec, waitingDeployments.GaugeVec, stalled, turnDuration, writeErrors.CounterVec}
 }
 
-// countNamespace has the metrics count the coordinations of a namespace as their status says, and the Deployments as is
-// remembered of them if status does not say so.
+// countNamespace updates the metrics of the coordinations of a namespace from their status, and those of the Deployments from
+// what is remembered of them where status does not say so.
 func countNamespace(namespace string, coordinations []v1.DeploymentCoordination, remembered records) {
 	byState, byReason, pending, active := map[string]int{}, map[string]int{}, map[string]int{}, sets.New[string]()
 	for i := range coordinations {

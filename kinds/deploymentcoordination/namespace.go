@@ -123,7 +123,7 @@ func keepOnly[V any](of map[types.UID]V, exists sets.Set[types.UID]) {
 	}
 }
 
-// due has what is to be looked at now put down for it.
+// due adds the coordinations that are due now to todo.
 func (n *namespace) due(around surroundings, now time.Time) {
 	for i := range around.coordinations {
 		uid := around.coordinations[i].UID
@@ -150,7 +150,7 @@ const (
 	lastRetry = 30 * time.Second
 )
 
-// failed has a coordination looked at later.
+// failed schedules another look at a coordination, after a back-off.
 func (n *namespace) failed(uid types.UID, now time.Time) {
 	n.again[uid] = now.Add(backOff(n.failures[uid]))
 	n.failures[uid]++

@@ -41,7 +41,7 @@ func (w *world) activeIn(name string) string {
 	return c.Status.ActiveDeployment
 }
 
-// finish has the Deployment controller roll out a Deployment that is not paused.
+// finish makes the Deployment controller roll out a Deployment that is not paused.
 func (w *world) finish(name string) {
 	w.sync(w.deployment(name), true)
 	w.sync(w.deployment(name), true)

@@ -27,7 +27,7 @@ type plan struct {
 	// members are the Deployments that each coordination matches, sorted by name.
 	members [][]int
 	// groups are the coordinations that overlap with each one, itself included, sorted by name. Those that overlap by way
-	// of others do, too: if each of two had a Deployment roll out, a third that matches both would see two at once.
+	// of others do, too: if each of two rolled out a Deployment, a third that matches both would see two at once.
 	groups [][]int
 }
 

@@ -62,7 +62,7 @@ func (w *world) degraded() (reason, message string) {
 	return degraded.Reason, degraded.Message
 }
 
-// pass has time go by, and has the reconciler work.
+// pass advances the clock and runs the reconciler.
 func (w *world) pass(d time.Duration) {
 	w.clock.SetTime(w.clock.Now().Add(d))
 	w.reconcileAll()
@@ -221,7 +221,7 @@ func TestADeploymentThatCannotBeReleasedIsReported(t *testing.T) {
 	assert.Equal(t, 1, sent(recorder)[v1.ReasonUnpauseFailed])
 }
 
-// next has time go by, has the reconciler take a turn, and returns when it will come back if nothing happens.
+// next advances the clock, runs the reconciler for one turn, and returns when it will come back if nothing happens.
 func (w *world) next(d time.Duration) time.Duration {
 	w.clock.SetTime(w.clock.Now().Add(d))
 	w.reconciler.namespaces.note("shop", true)

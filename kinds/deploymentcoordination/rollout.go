@@ -28,7 +28,7 @@ type Member struct {
 	// Record is what is on record of the Deployment, be it in the status of another coordination. If it is nil, the status of
 	// this one says it, if anything does.
 	Record *v1.DeploymentState
-	// Refused is set while the API server refuses to have the Deployment paused or unpaused.
+	// Refused is set while the API server refuses to pause or unpause the Deployment.
 	Refused *refusal
 	// known is what template returns; nil until then.
 	known *template

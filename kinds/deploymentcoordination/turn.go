@@ -244,7 +244,7 @@ func (t *turn) compare(ctx context.Context) error {
 	return nil
 }
 
-// activates reports whether the decision has a Deployment roll out that did not before.
+// activates reports whether the decision makes a Deployment roll out that did not before.
 func (d *Decision) activates(c *v1.DeploymentCoordination) bool {
 	active := d.Status.ActiveDeployment
 	return active != "" && (active != c.Status.ActiveDeployment || slices.Contains(d.Unpause, namespacedName(active)))

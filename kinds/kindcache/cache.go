@@ -25,7 +25,7 @@ import (
 // listSuffix turns the name of a kind into that of its lists.
 const listSuffix = "List"
 
-// Cache has the objects of one kind, once its Source has been started. A read waits until it is known whether the kind is
+// Cache holds the objects of one kind once its Source has been started. A read waits until it is known whether the kind is
 // installed and, if it is, which objects there are.
 type Cache struct {
 	resource schema.GroupVersionResource

@@ -81,7 +81,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// install has the kind installed, with objects of these names.
+// install installs the kind, with objects of these names.
 func (c *cluster) install(names ...string) {
 	stored := cachetesting.NewFakeControllerSource()
 	for _, name := range names {
@@ -93,7 +93,7 @@ func (c *cluster) install(names ...string) {
 	c.steps <- func(ctx context.Context, f definitions.Follower) { f.Installed(ctx) }
 }
 
-// remove has the definition removed. The watch of the objects does not bring that they are gone.
+// remove removes the definition. The watch of the objects does not report that they are gone.
 func (c *cluster) remove() {
 	c.steps <- func(ctx context.Context, f definitions.Follower) { f.Removed(ctx) }
 }

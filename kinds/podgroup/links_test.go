@@ -26,7 +26,7 @@ func (r *requested) AddAfter(request reconcile.Request, _ time.Duration) {
 	r.groups.Insert(request.Name)
 }
 
-// TestWhichGroupsAnEventConcerns has pods come, change and go, and then something happen to a Job and a PodGroup.
+// TestWhichGroupsAnEventConcerns creates, changes and deletes pods, and then sends events of a Job and a PodGroup.
 func TestWhichGroupsAnEventConcerns(t *testing.T) {
 	in := func(group string) podEdit { return func(p *corev1.Pod) { p.Labels[DefaultNameLabel] = group } }
 	type handlers struct {

@@ -35,7 +35,7 @@ func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{labelErrors.CounterVec, groupsByState.GaugeVec}
 }
 
-// countGroup has the metrics count a group.
+// countGroup updates the metrics with the state of a group.
 func countGroup(group types.NamespacedName, ready bool) {
 	state := "waiting"
 	if ready {

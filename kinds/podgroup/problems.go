@@ -50,8 +50,8 @@ func otherSize(first *corev1.Pod, size int, other *corev1.Pod, otherSize int) pr
 	}}
 }
 
-// conflicts returns the sources that disagree with the first. That is confirmed when all pods there are run and one of the
-// sources has the group complete: before that, workloads that make up a group may just not all be there.
+// conflicts returns the sources that disagree with the first. A conflict is confirmed when all pods there are run and the group
+// is complete according to one of the sources: before that, workloads that make up a group may just not all be there.
 func conflicts(sources []sizing, members []*corev1.Pod, running int) []problem {
 	first := sources[0]
 	complete := first.missing == 0

@@ -21,8 +21,8 @@ func (s *stage) newEvents() []string {
 	return notes
 }
 
-// TestAProblemIsPublishedOnce has pods come and go while the stage reconciles. A problem is published when it begins, and published again
-// only if it was gone meanwhile, whichever pod has it.
+// TestAProblemIsPublishedOnce adds and removes pods while the stage reconciles. A problem is published when it begins, and
+// published again only if it was gone in between, whichever pod has it.
 func TestAProblemIsPublishedOnce(t *testing.T) {
 	const invalid, conflict = "InvalidGroupSize", "GroupSizeConflict"
 	gone := func(p *corev1.Pod) { p.Name = "-" + p.Name }
@@ -108,7 +108,7 @@ func TestAProblemIsPublishedOnce(t *testing.T) {
 	}
 }
 
-// TestWhyAGroupIsNotReady has pods that were created at second 1000 of the stage's clock.
+// TestWhyAGroupIsNotReady uses pods that were created at second 1000 of the stage's clock.
 func TestWhyAGroupIsNotReady(t *testing.T) {
 	const pending, failed = corev1.PodPending, corev1.PodFailed
 	at := func(second int64) podEdit {

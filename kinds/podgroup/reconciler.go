@@ -89,7 +89,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: d.again.Sub(w.now)}, nil
 }
 
-// nextTurn has a group looked at again after all others that wait.
+// nextTurn asks for another look at a group after all others that wait.
 var nextTurn = reconcile.Result{RequeueAfter: time.Nanosecond}
 
 func (r *reconciler) remember(group types.NamespacedName, size int) *memory {

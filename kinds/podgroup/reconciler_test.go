@@ -97,7 +97,7 @@ func newStage(t *testing.T, cached []client.Object, more ...client.Object) *stag
 	return s
 }
 
-// indexer has a builder of fake clients make indexes as a cache does.
+// indexer makes a builder of fake clients create indexes as a cache does.
 type indexer struct{ *fake.ClientBuilder }
 
 func (i *indexer) IndexField(_ context.Context, object client.Object, field string, extract client.IndexerFunc) error {
@@ -105,7 +105,7 @@ func (i *indexer) IndexField(_ context.Context, object client.Object, field stri
 	return nil
 }
 
-// create has an object come to the API server and the cache.
+// create adds an object to the API server and to the cache.
 func (s *stage) create(object client.Object) {
 	s.Helper()
 	for _, c := range []client.Client{s.cache, s.server} {
@@ -115,8 +115,8 @@ func (s *stage) create(object client.Object) {
 	}
 }
 
-// put has a pod come to the API server and the cache, in place of one with its name. A name with a minus before it has that
-// pod removed.
+// put adds a pod to the API server and to the cache, in place of one with its name. If the name begins with a minus, put only
+// removes that pod.
 func (s *stage) put(p *corev1.Pod) {
 	s.Helper()
 	name, remove := strings.CutPrefix(p.Name, "-")

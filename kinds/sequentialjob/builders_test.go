@@ -69,7 +69,7 @@ func (w *worldWrapper) job(index int32, changes ...func(*batchv1.Job)) *worldWra
 	return w
 }
 
-// restored has the object carry the label of Velero.
+// restored gives the object the label of Velero.
 func (w *worldWrapper) restored() *worldWrapper {
 	w.object.Labels = map[string]string{v1alpha1.LabelRestored: "tuesday"}
 	return w

@@ -15,7 +15,7 @@ import (
 // takes to start the Job, and that is not worth a write.
 const lateStart = 10 * time.Second
 
-// startClock has the time of activeDeadlineSeconds run. It goes on if it ran before. Else it starts with the Job.
+// startClock starts the time of activeDeadlineSeconds. If it ran before, it continues; otherwise it starts with the Job.
 func (s *statusBuilder) startClock(w world, p progress) {
 	s.UsedSeconds = w.object.Status.UsedSeconds
 	if s.StartTime = w.object.Status.StartTime.DeepCopy(); s.StartTime == nil {
@@ -26,7 +26,7 @@ func (s *statusBuilder) startClock(w world, p progress) {
 	}
 }
 
-// stopClock has it stand still since the moment at which the Job was suspended.
+// stopClock stops the time of activeDeadlineSeconds as of the moment at which the Job was suspended.
 func (s *statusBuilder) stopClock(w world, p progress) {
 	before := w.object.Status
 	s.StartTime, s.UsedSeconds = nil, before.UsedSeconds
@@ -40,7 +40,7 @@ func (s *statusBuilder) stopClock(w world, p progress) {
 	s.UsedSeconds += max(0, int64(until.Sub(before.StartTime.Time)/time.Second))
 }
 
-// resetClock has it begin anew when it is started next, as that of a Job does.
+// resetClock resets the time of activeDeadlineSeconds, which then begins anew with the next start, as that of a Job does.
 func (s *statusBuilder) resetClock() {
 	s.StartTime, s.UsedSeconds = nil, 0
 }

@@ -95,7 +95,7 @@ func (r *reconciler) queueOf() func(string, workqueue.TypedRateLimiter[reconcile
 	}
 }
 
-// jobIsGone has a quota in mind that counts Jobs.
+// jobIsGone lets refused Jobs of the namespace be tried again: a quota that counts Jobs may have room now.
 func (r *reconciler) jobIsGone(_ context.Context, e ctrlevent.DeleteEvent, _ queue) {
 	r.refusals.eased(e.Object.GetNamespace())
 }

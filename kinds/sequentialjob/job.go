@@ -172,8 +172,8 @@ func (p *patch) limit(deadline jobDeadline) {
 	p.Spec["activeDeadlineSeconds"] = deadline.seconds
 }
 
-// stopPatch has the Job controller do with the Job as with any whose time is over: it ends the pods, and marks the Job
-// Failed with the reason DeadlineExceeded. The Job stays for people to look at.
+// stopPatch returns a patch that makes the Job controller treat the Job as any Job whose deadline is over: it ends the pods and
+// marks the Job Failed with the reason DeadlineExceeded. The Job stays, so that people can look at it.
 func stopPatch(job *batchv1.Job) patch {
 	return patch{
 		Metadata: patchMetadata{UID: string(job.UID)},

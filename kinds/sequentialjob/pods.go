@@ -25,8 +25,8 @@ import (
 	"example.com/podsequence/pkg/podtrouble"
 )
 
-// podCache has the pods of all steps, without what is not needed of them. A standby does without it. Steps run without it as well: until
-// it has the pods it has none, and nothing waits for it.
+// podCache caches the pods of all steps, without the fields that nobody needs. A standby does not run it. Nothing waits for it:
+// until it has synced it returns no pods, and steps run without them.
 type podCache struct {
 	cache.Cache
 	informer cache.Informer

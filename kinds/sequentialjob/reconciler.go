@@ -30,7 +30,7 @@ const maxWrites = 2
 var (
 	// errStale ends a pass that began with an old copy of the object. The watch brings the newer one.
 	errStale = errors.New("the SequentialJob has changed or is gone")
-	// errUndone has the pass repeated later.
+	// errUndone makes the reconciler repeat the pass later.
 	errUndone = errors.New("somebody undid at once what was written to a Job")
 )
 
@@ -167,7 +167,7 @@ func (r *reconciler) confirm(ctx context.Context, object *v1alpha1.SequentialJob
 	return nil
 }
 
-// patch changes the Job of the current step, and has the world know of it.
+// patch changes the Job of the current step, and updates the world accordingly.
 func (r *reconciler) patch(ctx context.Context, w world, change func(*batchv1.Job) patch) error {
 	p := progressOf(w)
 	content, err := json.Marshal(change(p.job))

@@ -27,7 +27,7 @@ const (
 // begins with the shortest wait.
 type refusals struct {
 	clock clock.PassiveClock
-	// wake has an object looked at after some time. It is called with the lock held, and must not call back.
+	// wake makes the controller look at an object after some time. It is called with the lock held, and must not call back.
 	wake func(key types.NamespacedName, after time.Duration)
 
 	lock       sync.Mutex

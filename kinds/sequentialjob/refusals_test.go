@@ -84,7 +84,7 @@ func (q *quota) wake(key types.NamespacedName, after time.Duration) {
 	}
 }
 
-// pass has time pass, and has everything looked at that is woken meanwhile. It returns how often objects were looked at.
+// pass advances the clock and looks at every object that is woken meanwhile. It returns how often it looked at objects.
 func (q *quota) pass(d time.Duration) (reconciles int) {
 	q.Helper()
 	end := q.clock.Now().Add(d)
@@ -115,7 +115,7 @@ func (q *quota) pass(d time.Duration) (reconciles int) {
 	}
 }
 
-// look has the one object of a namespace looked at, once.
+// look looks at the one object of a namespace, once.
 func (q *quota) look() {
 	q.Helper()
 	q.wake(types.NamespacedName{Namespace: "data", Name: "s-00"}, 0)

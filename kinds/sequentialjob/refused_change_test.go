@@ -18,7 +18,7 @@ import (
 	"example.com/podsequence/apis/batch/v1alpha1"
 )
 
-// frozen has the API server refuse changes of Jobs.
+// frozen is a client whose API server refuses changes of Jobs.
 type frozen struct{ client.Client }
 
 func (frozen) refuse() error {
@@ -151,7 +151,7 @@ func (q *quota) changeStatus(change func(*batchv1.Job)) {
 
 func (q *quota) start() { q.changeStatus(startedAt(new(metav1.NewTime(q.clock.Now())))) }
 
-// observeSuspension has the Job controller see that a Job is suspended.
+// observeSuspension makes the Job controller observe that a Job is suspended.
 func (q *quota) observeSuspension() {
 	q.look()
 	q.changeStatus(func(job *batchv1.Job) {

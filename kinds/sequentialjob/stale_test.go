@@ -27,7 +27,7 @@ func (c *staleJobs) List(ctx context.Context, list client.ObjectList, options ..
 	return c.Reader.List(ctx, list, options...)
 }
 
-// behind has the cache show the Jobs as they are now, whatever becomes of them.
+// behind freezes the cache: from now on it shows the Jobs as they are at the moment.
 func (q *quota) behind() {
 	q.Helper()
 	stale := &staleJobs{Reader: q.client}

@@ -144,8 +144,8 @@ type statusBuilder struct {
 	conditions map[string]metav1.Condition
 }
 
-// newStatus has what does not depend on the phase. Of the status before, only the times are kept: when it started, and
-// since when each condition has been as it is.
+// newStatus fills in what does not depend on the phase. It keeps only the times of the status before: when it started, and since
+// when each condition has been as it is.
 func newStatus(w world, p progress) *statusBuilder {
 	s := &statusBuilder{now: *w.seconds(), conditions: map[string]metav1.Condition{}}
 	before := w.object.Status.DeepCopy()

@@ -1,4 +1,4 @@
-// Package buildinfo has the metrics that say which programs run, and which should.
+// Package buildinfo contains the metrics that say which programs run, and which should.
 package buildinfo
 
 import (

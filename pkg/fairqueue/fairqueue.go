@@ -1,9 +1,9 @@
 // Package fairqueue makes work queues that serve namespaces in turn.
 //
-// A queue that serves items in the order in which they come has one namespace with 10,000 items delay those of all others
-// that come after. Here an item waits for those of its own namespace that came before it, and for at most one of each
-// other namespace for each of these. Everything else is as in client-go's queues: an item is in the queue once, and is not
-// worked on by two at a time.
+// In a queue that serves items in the order in which they come, 10,000 items of one namespace delay those of all others that
+// come later. Here an item waits for those of its own namespace that came before it, and for at most one of each other
+// namespace for each of these. Everything else is as in client-go's queues: an item is in the queue once, and is not worked on
+// by two at a time.
 package fairqueue
 
 import (
@@ -37,7 +37,7 @@ type turns[T comparable] struct {
 	namespaceOf func(T) string
 	// items are those that wait, by namespace and in the order in which they came. A namespace without any is not there.
 	items map[string][]T
-	// order has each of these namespaces once. The first is served next.
+	// order lists each of these namespaces once. The first is served next.
 	order []string
 	size  int
 }

@@ -115,7 +115,7 @@ func (a *asking) set(change func()) {
 	change()
 }
 
-// split has the API server keep Jobs in an etcd of their own, which is known.
+// split moves Jobs to an etcd of their own, which is known.
 func (a *asking) split() {
 	a.versions.listed("jobs", "1", "2")
 	a.set(func() { a.jobs.now = "7" })

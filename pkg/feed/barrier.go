@@ -14,7 +14,7 @@ import (
 const (
 	// grace is how long the watches may take to answer a question by themselves before anything is listed.
 	grace = 15 * time.Millisecond
-	// answerInterval is between two answers to questions about the same: an answer has the engine look at all that waits for it.
+	// answerInterval is between two answers to questions about the same: each makes the engine look at all that waits for it.
 	answerInterval = 5 * time.Millisecond
 	// listInterval is from the end of one list to the beginning of the next about the same, or half as long as the list took
 	// if that is longer, up to longListInterval. It bounds what a storm of events costs the API server.
@@ -43,7 +43,7 @@ type barrier struct {
 	moment  func() uint64
 	lists   chan struct{} // has a token for every list under way
 	limiter *rate.Limiter // of lists
-	// kick has a token while there are inquiries that do not run yet.
+	// kick holds a token while there are inquiries that do not run yet.
 	kick chan struct{}
 
 	mu        sync.Mutex
@@ -67,7 +67,8 @@ func newBarrier(versions *versions, moment func() uint64) *barrier {
 	}
 }
 
-// ask has a question answered. It does not wait. about is what the question is about: the same for the same topic.
+// ask makes the barrier answer a question, and does not wait for the answer. about is what the question is about: the same for
+// the same topic.
 func (b *barrier) ask(topic topic, about subject, moment uint64, version string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -198,7 +198,7 @@ func (k *storedKind) watch(_ context.Context, options metav1.ListOptions) (watch
 func (w *lateWatch) ResultChan() <-chan watch.Event { return w.events }
 func (w *lateWatch) Stop()                          { w.stopped.Do(func() { close(w.done) }) }
 
-// bring has the watch bring the next events, up to a number. It reports whether there was one.
+// bring delivers the next events on the watch, up to a number. It reports whether there was one.
 func (k *storedKind) bring(most int) bool {
 	k.server.mu.Lock()
 	var next []watch.Event
@@ -219,7 +219,7 @@ func (k *storedKind) bring(most int) bool {
 	return len(next) > 0
 }
 
-// bookmark has the watch say how far it is, if it has brought everything.
+// bookmark sends a bookmark on the watch, if the watch has brought everything.
 func (k *storedKind) bookmark(empty object) {
 	k.server.mu.Lock()
 	if len(k.watches) == 0 {
@@ -238,7 +238,7 @@ func (k *storedKind) bookmark(empty object) {
 	}
 }
 
-// breakWatch has the watch end, and what it has not brought be brought by no other.
+// breakWatch ends the watch. No other watch brings the events that it has not brought.
 func (k *storedKind) breakWatch() {
 	k.server.mu.Lock()
 	if len(k.watches) == 0 {

@@ -108,7 +108,7 @@ type Options struct {
 	Advanced func()
 	// WentBack is called when etcd went back to an older state. It must end the process, as WentBack.Exit does.
 	WentBack func(WentBack)
-	// ClusterScopeOnly has no nodes watched: the engine must be configured alike.
+	// ClusterScopeOnly makes the feed watch no nodes: the engine must be configured alike.
 	ClusterScopeOnly bool
 	// Clock is the real one if nil.
 	Clock clock.WithTicker

@@ -73,8 +73,9 @@ func (f *Feed) confirmDeferred() {
 	}
 }
 
-// forgetAbandoned has the engine forget what it knows of namespaces that nothing speaks of any more before they were
-// complete, and has it know what waited for that: PodSequences that are not allowed any more.
+// forgetAbandoned makes the engine forget namespaces that were abandoned: those that nothing speaks of any more before they
+// became complete. It also passes on what was held back until they were complete, such as PodSequences that are not allowed any
+// more.
 func (f *Feed) forgetAbandoned() {
 	abandoned := f.interest.abandoned
 	f.interest.abandoned = nil
@@ -97,7 +98,7 @@ func (f *Feed) forgetAbandoned() {
 	f.interest.settle()
 }
 
-// keepInterest gathers what there is in namespaces that become of interest, and has the engine forget those that are of
+// keepInterest gathers what there is in namespaces that become of interest, and makes the engine forget those that are of
 // interest no more, until the context ends.
 func (f *Feed) keepInterest(ctx context.Context) {
 	var running wait.Group

@@ -12,8 +12,8 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// linger is how long a namespace stays of interest when no PodSequence speaks of it any more: one that comes and goes does not
-// have everything listed each time.
+// linger is how long a namespace stays of interest when no PodSequence speaks of it any more. So a PodSequence that comes and goes
+// does not cause a list of everything each time.
 const linger = time.Minute
 
 // interest knows the namespaces of interest: those of which a PodSequence speaks that the namespace allows. The package comment
@@ -25,8 +25,8 @@ type interest struct {
 	// installation is where PodSequence itself runs, see sequence.Config.
 	installation string
 	spaces       map[string]*space
-	// targets has the namespace of which each PodSequence speaks, and counted the namespaces in which each sequence that is allowed
-	// to speak of them does.
+	// targets maps each PodSequence to the namespace that it speaks of, and counted maps each sequence to the namespaces where it
+	// counts, because they allow it to speak of them.
 	targets map[types.NamespacedName]string
 	counted map[types.NamespacedName]map[string]struct{}
 	// foreign are the PodSequences of other namespaces that speak of a namespace, whether it allows them or not, and consents
@@ -168,7 +168,7 @@ func (i *interest) remove(key types.NamespacedName, now time.Time) {
 	}
 }
 
-// leave has a sequence not count any more in a namespace.
+// leave stops counting a sequence in a namespace.
 func (i *interest) leave(key types.NamespacedName, target string, now time.Time) {
 	if _, counted := i.counted[key][target]; !counted {
 		return
@@ -214,7 +214,7 @@ func (i *interest) keepOnly(present map[types.NamespacedName]struct{}, cluster b
 }
 
 // holdNamespace takes a Namespace that was created or changed. It reports whether the engine must not get it yet, because
-// some sequence speaks of the namespace that is not complete: what the Namespace says may have the sequence count there.
+// some sequence speaks of the namespace, which is not complete: what the Namespace says may make the sequence count there.
 func (i *interest) holdNamespace(namespace *corev1.Namespace, now time.Time) bool {
 	i.setConsent(namespace.Name, namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation], now)
 	i.setLabels(namespace.Name, namespace.Labels, true, now)
@@ -277,7 +277,7 @@ func (i *interest) setConsent(name, list string, now time.Time) {
 	}
 }
 
-// inherit has a space take over what is kept for one that was abandoned and is of interest again.
+// inherit moves what was kept back for an abandoned space to the new space of the same namespace.
 func (i *interest) inherit(sp, old *space) {
 	for key, ps := range old.held {
 		if _, newer := sp.held[key]; !newer {
@@ -290,7 +290,7 @@ func (i *interest) inherit(sp, old *space) {
 	}
 }
 
-// complete has a space be complete. It returns what was kept for it, which the engine must get before forget is called.
+// complete marks a space as complete. It returns what was kept back for it; the engine must receive that before forget is called.
 func (i *interest) complete(sp *space) (held []sequence.Stored, namespace *corev1.Namespace) {
 	held, namespace = slices.Collect(maps.Values(sp.held)), sp.namespace
 	sp.complete, sp.held, sp.namespace = true, nil, nil
@@ -298,7 +298,7 @@ func (i *interest) complete(sp *space) (held []sequence.Stored, namespace *corev
 	return held, namespace
 }
 
-// forget has pods of some spaces wait no longer for what was kept for them.
+// forget releases the pods of these spaces that waited for what was kept back.
 func (i *interest) forget(spaces []*space) {
 	for _, sp := range spaces {
 		if i.spaces[sp.name] == sp {

@@ -16,8 +16,8 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// step has something happen, some watches bring some of what they have not brought, or break, and time pass, and looks which
-// pods would be scheduled.
+// step changes some objects, lets some watches deliver part of their events or break, lets time pass, and checks which pods would
+// be scheduled.
 func (w *interestWorld) step() {
 	for range w.IntN(4) {
 		w.change()
@@ -60,7 +60,7 @@ func (w *interestWorld) step() {
 
 func isDefinition(kind string) bool { return strings.HasPrefix(kind, "definition of ") }
 
-// emptyOf is an object of a kind as a bookmark has it.
+// emptyOf is an empty object of a kind, as in a bookmark.
 func emptyOf(kind string) object {
 	switch kind {
 	case "pods":
@@ -145,7 +145,7 @@ func (w *interestWorld) history() string {
 	return text
 }
 
-// quiet has the watches bring everything, and looks at what the engine knows.
+// quiet lets the watches deliver everything, and checks what the engine knows.
 func (w *interestWorld) quiet() {
 	for range 20 {
 		for _, kind := range w.server.kinds {
@@ -200,7 +200,7 @@ func (w *interestWorld) compare(namespace string, kind sequence.WorkloadKind, wa
 	}
 }
 
-// compareReleases has every pod be scheduled that an engine would release that begins now.
+// compareReleases checks that every pod is scheduled that an engine which starts now would release.
 func (w *interestWorld) compareReleases() {
 	fresh := &interestWorld{truth: sequence.NewEngine(ours())}
 	for _, namespace := range w.namespaces {

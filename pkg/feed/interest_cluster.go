@@ -80,7 +80,8 @@ func (i *interest) removeCluster(key types.NamespacedName, now time.Time) {
 	}
 }
 
-// setLabels has the ClusterPodSequences that select namespaces look at one that came, went, or changed its labels.
+// setLabels tells the ClusterPodSequences that select namespaces that a namespace was created, was deleted, or changed its
+// labels.
 func (i *interest) setLabels(name string, labels map[string]string, exists bool, now time.Time) {
 	i.kept.setLabels(name, labels, exists)
 	i.unsettled = i.unsettled || i.kept.hasClusters() // other pods wait for them than before

@@ -15,7 +15,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// changeAcross has something happen to ClusterPodSequences, or to the labels that they select.
+// changeAcross changes a ClusterPodSequence, or the labels that ClusterPodSequences select.
 func (w *interestWorld) changeAcross(name, namespace string) {
 	switch some := anyOf(w, w.clusters); w.IntN(6) {
 	case 0, 1:
@@ -35,7 +35,7 @@ func (w *interestWorld) changeAcross(name, namespace string) {
 	}
 }
 
-// newCluster has databases somewhere, and the applications that wait for them anywhere else.
+// newCluster returns a sequence with databases in some namespaces, and the applications that wait for them in any others.
 func (w *interestWorld) newCluster(name string, generation int64) *v1alpha1.ClusterPodSequence {
 	cluster := &v1alpha1.ClusterPodSequence{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Generation: generation}}
 	for _, tier := range tiers {

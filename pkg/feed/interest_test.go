@@ -253,7 +253,7 @@ func (w *interestWorld) writeSequence(event watch.EventType, ps *v1alpha1.PodSeq
 	w.write(event, "podsequences", &unstructured.Unstructured{Object: content})
 }
 
-// change has something happen in the cluster.
+// change changes something in the cluster.
 func (w *interestWorld) change() {
 	w.count++
 	name, namespace := fmt.Sprint("x", w.count), w.pick(someNamespaces)

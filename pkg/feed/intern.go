@@ -19,7 +19,7 @@ const (
 	maxStrings = 4096
 )
 
-// interned has pods share what many of them have in common: labels above all, which are most of what is kept of a pod.
+// interned lets pods share what many of them have in common: labels above all, which are most of what is kept of a pod.
 type interned struct {
 	mu      sync.Mutex
 	labels  intern.Table[map[string]string]
@@ -33,7 +33,7 @@ func (i *interned) trimPod(pod *corev1.Pod) *corev1.Pod {
 	return trimmed
 }
 
-// internPod has a pod share what others have. Nobody writes to it from then on.
+// internPod makes a pod share what others have. Nobody may write to it from then on.
 func (i *interned) internPod(pod *corev1.Pod) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

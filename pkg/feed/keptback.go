@@ -72,7 +72,7 @@ func (k *keptBack) setWhy(name, why string) {
 	}
 }
 
-// keep has pods of an incomplete namespace wait for a sequence.
+// keep makes the pods of an incomplete namespace that match the sequence wait for it.
 func (k *keptBack) keep(name string, key types.NamespacedName, interest sequence.Interest) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -89,7 +89,7 @@ func (k *keptBack) keepUnread(name string, key types.NamespacedName) {
 	k.spaces[name].unread[key] = struct{}{}
 }
 
-// release has no pod of an incomplete namespace wait for a sequence any more.
+// release unblocks the pods of an incomplete namespace that waited for the sequence.
 func (k *keptBack) release(name string, key types.NamespacedName) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -106,7 +106,7 @@ func (sp *keptSpace) remove(key types.NamespacedName) {
 	}
 }
 
-// setCluster has pods wait for a ClusterPodSequence, or, without waits, for it no more.
+// setCluster makes pods wait for a ClusterPodSequence, or releases them if it waits for no space.
 func (k *keptBack) setCluster(key types.NamespacedName, c keptCluster) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -147,7 +147,7 @@ func (k *keptBack) namespaces(yield func(name string, labels map[string]string))
 	}
 }
 
-// wake has those look again who wait for fewer to be closed.
+// wake wakes everybody who waits for fewer to be closed.
 func (k *keptBack) wake() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -184,7 +184,7 @@ func (k *keptBack) holds(pod sequence.Identity) (why string, holds bool) {
 	defer k.mu.RUnlock()
 	labels, exists := k.labels[pod.Namespace]
 	if sp := k.spaces[pod.Namespace]; sp != nil {
-		// A tenant may have many sequences, and who asks has the scheduler's queue wait.
+		// A tenant may have many sequences, and the scheduler's queue waits for the answer.
 		holds := len(sp.unread) > 0 || sp.cost > sequence.MaxMatchCost
 		for _, interest := range sp.sequences {
 			holds = holds || interest.MayHold(pod, labels, exists)

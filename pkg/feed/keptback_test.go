@@ -212,7 +212,7 @@ type keptWorld struct {
 	advances atomic.Int64 // both kinds of sequences count
 }
 
-// playKept has a feed watch the namespaces red, blue and plain, and those of the system.
+// playKept runs a story with a feed that watches the namespaces red, blue and plain, and those of the system.
 func playKept(t *testing.T, story func(w *keptWorld)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &keptWorld{T: t, server: newAPIServer(1)}
@@ -239,7 +239,7 @@ func (w *keptWorld) setBroken(broken bool) {
 	w.server.kind("jobs").broken = broken
 }
 
-// settle has all watches bring everything, but for those of some kinds.
+// settle lets all watches deliver everything, except those of the late kinds.
 func (w *keptWorld) settle(late ...string) {
 	for range 5 {
 		for name, kind := range w.server.kinds {
@@ -301,7 +301,7 @@ func (w *keptWorld) waits(pod keptPod) bool {
 	return !w.feed.CaughtUp(pod.Identity, pod.seen())
 }
 
-// databasesOfRed has databases in namespaces of a label, and after them one pod that is named.
+// databasesOfRed returns a sequence with databases in namespaces with a label, and one named pod after them.
 func databasesOfRed() *v1alpha1.ClusterPodSequence {
 	databases := everywhere()
 	databases.NamespaceSelector = podsLabelled("team", "red")

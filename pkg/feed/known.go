@@ -24,7 +24,7 @@ type knownKind struct {
 	about   subject
 	// advanced is called after more has become known.
 	advanced func()
-	// kick has a token while unseen is set and nobody waits for it.
+	// kick holds a token while unseen is set and nobody waits for it.
 	kick chan struct{}
 
 	mu      sync.Mutex
@@ -91,7 +91,7 @@ func (k *knownKind) reached(pod sequence.Sighting) bool {
 	return pod.Moment > 0 && pod.Moment <= k.moment
 }
 
-// reachedOrWanted reports whether it is reached. If not, it has that found out.
+// reachedOrWanted reports whether the engine knows every such object. If not, it asks to find out.
 func (k *knownKind) reachedOrWanted(pod sequence.Sighting) bool {
 	if k.reached(pod) {
 		return true
@@ -100,7 +100,8 @@ func (k *knownKind) reachedOrWanted(pod sequence.Sighting) bool {
 	return false
 }
 
-// want has that found out. It does not wait: advanced is called when there is an answer.
+// want asks to find out whether the engine knows every object that there was when the pod was first seen. It does not wait:
+// advanced is called when there is an answer.
 func (k *knownKind) want(pod sequence.Sighting) {
 	if pod.Moment > 0 || k.barrier.versions.comparable() {
 		k.barrier.ask(k.topic, k.about, k.barrier.moment(), pod.Version)

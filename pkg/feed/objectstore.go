@@ -48,7 +48,7 @@ func (s *objectStore[T]) Bookmark(resourceVersion string) error {
 	return nil
 }
 
-// Transformer has a reflector trim what it lists.
+// Transformer returns the function with which a reflector trims what it lists; nil if the store trims nothing.
 func (s *objectStore[T]) Transformer() cache.TransformFunc {
 	if s.trim == nil {
 		return nil

@@ -71,7 +71,7 @@ func pages[T any](
 	}
 }
 
-// notOlder has a list be of this version or of a later one.
+// notOlder returns list options that ask for this version or a later one.
 func notOlder(version string) metav1.ListOptions {
 	if version == "" {
 		return metav1.ListOptions{}

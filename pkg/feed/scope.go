@@ -48,7 +48,7 @@ var (
 	_ cache.ListerWatcherWithContext = &scope[metav1.Object]{}
 )
 
-// newScope has the store enter only what is of interest.
+// newScope returns a scope that lets the store enter only what is of interest.
 func newScope[T metav1.Object](store *objectStore[T]) *scope[T] {
 	s := &scope[T]{
 		store: store, feed: store.feed, kind: len(store.feed.scoped), others: []string{""}, relisting: true, settled: make(chan struct{}),
@@ -89,7 +89,7 @@ func (s *scope[T]) entrance(object T, deleted bool) func(T) sequence.Changes {
 	return s.store.apply
 }
 
-// bury has an object not come in by a list that is under way.
+// bury keeps a list in flight from re-adding uid.
 func (k *spaceKind) bury(uid types.UID) {
 	if k.gone == nil {
 		k.gone = map[types.UID]struct{}{}
@@ -217,7 +217,7 @@ func (s *scope[T]) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	return s.watch(ctx, options)
 }
 
-// IsWatchListSemanticsUnSupported has the reflector list before it watches.
+// IsWatchListSemanticsUnSupported makes the reflector list before it watches.
 func (s *scope[T]) IsWatchListSemanticsUnSupported() bool { return true }
 
 // listsAreConsistent says that no list is older than what was there when it began.
@@ -297,7 +297,7 @@ func (s *scope[T]) relist() map[string]*space {
 	return spaces
 }
 
-// relisted returns those of the listed objects that are still of interest, and has the watch begin anew. A space that came
+// relisted returns those of the listed objects that are still of interest, and lets the watch begin anew. A space that came
 // meanwhile is incomplete, and will be listed.
 func (s *scope[T]) relisted(objects []T) []T {
 	kept := objects[:0]

@@ -73,7 +73,7 @@ func (s *scoping) relistAll() {
 	require.NoError(s, s.store.Replace(objects, version))
 }
 
-// answering has something happen before the answer to the next list arrives.
+// answering calls happens before the answer to the next list arrives.
 func (s *scoping) answering(happens func()) {
 	list := s.list
 	s.list = func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
@@ -84,7 +84,7 @@ func (s *scoping) answering(happens func()) {
 	}
 }
 
-// newest has each list be of the newest version, though the watch has not come that far.
+// newest makes each list return the newest version, although the watch has not come that far.
 func (s *scoping) newest() {
 	list := s.list
 	s.list = func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
@@ -93,7 +93,7 @@ func (s *scoping) newest() {
 	}
 }
 
-// recent has no list be older than what there is.
+// recent moves the store's position to the server's present version, so that no list is older than that.
 func (s *scoping) recent() { s.store.position.bookmark(strconv.Itoa(s.pods.server.version)) }
 
 func (s *scoping) known() []types.UID {

@@ -84,7 +84,7 @@ func (f *Feed) applyGroup(group podgroups.Reference) {
 	})
 }
 
-// pass has the engine's questions answered, and passes on the rest.
+// pass asks the barrier the engine's questions, and passes on the other changes.
 func (f *Feed) pass(changes sequence.Changes) {
 	if changes.WentBack != "" && f.versions.wentBack != nil {
 		f.versions.wentBack(WentBack{Resource: "objects of a list", Known: changes.WentBack})

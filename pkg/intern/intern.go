@@ -1,5 +1,5 @@
-// Package intern has values that are equal be kept once. It is pure, and remembers only what was met lately, so that what it
-// costs is bounded.
+// Package intern keeps equal values only once. It is pure, and remembers only what was met lately, so that what it costs is
+// bounded.
 package intern
 
 // Table remembers values by key: those of the last calls, and at most twice as many as Get is given. The zero value is empty. It

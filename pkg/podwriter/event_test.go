@@ -29,7 +29,7 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// eventLog has the events that a program asked the API server to create.
+// eventLog records the events that a program asked the API server to create.
 type eventLog struct {
 	mu     sync.Mutex
 	asked  []*eventsv1.Event

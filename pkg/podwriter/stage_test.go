@@ -73,7 +73,7 @@ func play(t *testing.T, options Options, story func(t *testing.T, s *stage)) {
 	})
 }
 
-// change has the API server, and nobody else, see another version of pod "app".
+// change changes pod "app" in the API server, unseen by anybody else.
 func (s *stage) change(edit func(*corev1.Pod)) {
 	app := s.app.Load().DeepCopy()
 	app.ResourceVersion = "6"

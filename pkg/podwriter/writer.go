@@ -83,7 +83,7 @@ type Writer struct {
 	lifts        workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	explanations workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	nominations  workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	// events has the pods that were held less than eventDelay ago, and those whose event is due.
+	// events queues the pods that were held less than eventDelay ago, and those whose event is due.
 	events workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// advanced are sequences whose waiting pods are to be explained anew.
 	advanced workqueue.TypedRateLimitingInterface[types.NamespacedName]
@@ -318,7 +318,7 @@ func (w *Writer) explanation(ctx context.Context, key types.NamespacedName) (*co
 	return pod, nil, nil // it is about to go
 }
 
-// errUnknown has a pod looked at again, with back-off: nobody reports when what is unknown becomes known, or when the
+// errUnknown makes the writer look at a pod again, with back-off: nobody reports when what is unknown becomes known, or when the
 // reason changes why it is not.
 var errUnknown = errors.New("what the pod waits for is not known yet")
 

@@ -348,7 +348,7 @@ func TestExplainWhatIsUnknown(t *testing.T) {
 	})
 }
 
-// tells has the pod's condition say what it waits for, as the last patch had it.
+// tells sets the message of the pod's condition, as if the last patch had written it.
 func (s *stage) tells(message string) {
 	s.change(func(app *corev1.Pod) {
 		app.Status.Conditions = []corev1.PodCondition{{
@@ -357,7 +357,7 @@ func (s *stage) tells(message string) {
 	})
 }
 
-// gatedByOthers has a pod wait for others only.
+// gatedByOthers gives the pod a gate of somebody else only.
 func gatedByOthers(app *corev1.Pod) {
 	app.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "other.example.com/gate"}}
 }

@@ -90,7 +90,8 @@ func (k *knowledge) consultAll(sequences map[*sequence]struct{}, tx *transaction
 	}
 }
 
-// relabel has the sequences that select namespaces look at one that came, went, or changed its labels.
+// relabel updates, for the sequences that select namespaces, which of their groups have members in a namespace that was created,
+// was deleted, or changed its labels.
 func (k *knowledge) relabel(name string, tx *transaction) {
 	for s := range k.selectors {
 		if reach := k.consents.reachOf(s, name); !reach.Equal(s.reaches[name]) {

@@ -90,7 +90,7 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	}
 }
 
-// touch has the domains settled that the pod counts in.
+// touch marks for re-evaluation the domains that count the pod.
 func (p *pod) touch(tx *transaction) {
 	for _, m := range p.memberships() {
 		tx.touch(m.sequence.domainOf(p))

@@ -41,7 +41,7 @@ func (f *spread) pod(namespace, name, tier string) *st.PodWrapper {
 		ResourceVersion(f.next())
 }
 
-// acrossTeams has the driver in one namespace, and the applications in all namespaces of the red team.
+// acrossTeams returns a sequence with the driver in one namespace, and the applications in all namespaces of the red team.
 func acrossTeams(mode v1alpha1.EnforcementMode) *v1alpha1.ClusterPodSequence {
 	selects := func(key, value string) *v1alpha1.LabelSelector {
 		return &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{key: v1alpha1.LabelValue(value)}}

@@ -63,7 +63,7 @@ func (t *tenant) edited(i int, change func(*v1alpha1.PodSequence)) *v1alpha1.Pod
 	return ps
 }
 
-// events are what somebody who may do anything in a namespace can have the engine work on.
+// events are the events with which somebody who may do anything in a namespace can make the engine work.
 func (t *tenant) events() map[string]func() {
 	everyPod := func(ps *v1alpha1.PodSequence) { ps.Spec.PodGroups[1].PodSelector = &v1alpha1.LabelSelector{} }
 	return map[string]func(){

@@ -139,7 +139,7 @@ func TestMemoryDoesNotGrowWithEdits(t *testing.T) {
 // version is that of the i-th event after the objects that were there at the beginning.
 func version(i int) string { return strconv.Itoa(1_000 + i) }
 
-// farTimeouts has groups each of which has a time-out that is far away.
+// farTimeouts returns a sequence whose groups each have a time-out that is far away.
 func farTimeouts(scope v1alpha1.Scope) *v1alpha1.PodSequence {
 	ps := MakeSequence(oracleNamespace, "shop").UID("shop").
 		Label("Driver", "app", "driver").Timeout("1000000h", v1alpha1.TimeoutContinue).

@@ -56,7 +56,7 @@ func (d confirming) RemoveSequence(key types.NamespacedName, version string) Cha
 	return d.note(version, d.Engine.RemoveSequence(key, version))
 }
 
-// confirm has the engine told of everything up to a version.
+// confirm confirms to the engine everything up to a version.
 func (d confirming) confirm(version string) Changes {
 	moment := uint64(0)
 	for _, h := range *d.moments {

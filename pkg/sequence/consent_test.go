@@ -155,7 +155,7 @@ func TestConsentTakesNothingFromTheSequencesOfTheNamespaceItself(t *testing.T) {
 	assert.NotContains(t, e.Verdict(two).Proof(two), "far/")
 }
 
-// It holds nothing, so nothing need be known of its groups: whoever may not name a namespace has nobody read it.
+// It holds nothing, so nothing need be known of its groups: a user who may not name a namespace cannot make anybody read it.
 func TestASequenceWithoutConsentAsksNothing(t *testing.T) {
 	for sentence, list := range map[string]string{"it is not allowed": "", "it is allowed": "*"} {
 		t.Run(sentence, func(t *testing.T) {

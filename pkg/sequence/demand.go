@@ -115,15 +115,15 @@ func (d *demand) countClaimed(p *pod, revision string, sign int) {
 	}
 }
 
-// touch has the domain settled in which the demand counts. In scope Node none does.
+// touch marks for re-evaluation the domain that counts the demand. In scope Node none does.
 func (d *demand) touch(tx *transaction) {
 	if !d.sequence.PerNode {
 		tx.touch(d.sequence.nodeless)
 	}
 }
 
-// update enters what has changed, and has the domain settled. completed says that the workload is a Job that has completed just now:
-// since when the group is satisfied, it says itself.
+// update enters what has changed, and marks the domain for re-evaluation. completed says that the workload is a Job that has
+// completed just now: the Job itself says since when the group is satisfied.
 func (d *demand) update(completed bool, tx *transaction) {
 	if d.sequence.PerNode {
 		return

@@ -11,7 +11,7 @@ import (
 	. "example.com/podsequence/test/harness/builders"
 )
 
-// gpuFleet has so many nodes, of which the device plugin is for those in zone 0. They offer these resources.
+// gpuFleet returns an engine with this many nodes. The device plugin runs on those in zone 0, which offer these resources.
 func gpuFleet(nodes int, offers string) answering {
 	engine := newEngine()
 	for i := range nodes {

@@ -19,9 +19,9 @@
 //	inventory     what the API said of pods, workloads and nodes; the table of workload kinds
 //	spec          a PodSequence compiled: groups, predecessors, selectors, problems
 //
-// In this package the Engine takes events in (engine.go) and answers questions. Two locks of its own keep events apart and have readers
-// wait for them. What is known, and what follows from it, is the type knowledge (knowledge.go). Its parts are types of their own, of
-// which none has another. They meet in pods, sequences and transactions:
+// In this package the Engine takes events in (engine.go) and answers questions. Its two locks serialize events and make readers wait
+// for them. What is known, and what follows from it, is the type knowledge (knowledge.go). Its parts are types of their own, none of
+// which contains another. They meet in pods, sequences and transactions:
 //
 //	settings    what the operator decided (settings.go)
 //	namespaces  pods by namespace, and the sequences that reach it (namespace.go)

@@ -62,7 +62,7 @@ func (d *domain) current() int {
 	return min((d.Passed | d.sequence.Skipped).FirstMissing(), len(d.sequence.groups))
 }
 
-// publish has how far the domain is read from now on, and returns what was read until now.
+// publish publishes how far the domain is, and returns what was published before.
 func (d *domain) publish() (before publishedDomain) {
 	d.sequence.domainsMu.Lock()
 	defer d.sequence.domainsMu.Unlock()

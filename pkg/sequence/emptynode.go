@@ -65,7 +65,8 @@ type emptyNodeChange struct {
 	before   placement.Standing
 }
 
-// touchEmptyNode has it seen what it means that a node has changed, where nothing of the sequence is. before may be nil.
+// touchEmptyNode notes that a node has changed on which nothing of the sequence is, so that the transaction finds out what that
+// means. before may be nil.
 func (tx *transaction) touchEmptyNode(s *sequence, name string, before *node) {
 	tx.emptyNodes = append(tx.emptyNodes, emptyNodeChange{s, name, s.onEmptyNode(before)})
 }
@@ -116,7 +117,7 @@ func (s *sequence) newDomain(name string, before *node) *domain {
 	return d
 }
 
-// takeOver has a new domain begin where the empty node was. before is that node, nil if there was none.
+// takeOver starts a new domain from the state of the empty node. before is that node, nil if there was none.
 func (d *domain) takeOver(before *node) {
 	s := d.sequence
 	if !s.PerNode {
@@ -137,7 +138,8 @@ func (d *domain) takeOver(before *node) {
 	}
 }
 
-// recall has a record heard of since when the current group is satisfied, if the domain is looked at for the first time.
+// recall creates the state of the current group if it needs no pods, so that it takes from the record since when the group is
+// satisfied. It does so only before the domain is first evaluated.
 func (d *domain) recall(record *v1alpha1.NodeStatus) {
 	for i, g := range d.sequence.groups {
 		if g.NeedsNoPods && !d.evaluated && d.sequence.recordIndex(i) == int(record.CurrentIndex) {

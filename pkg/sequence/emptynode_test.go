@@ -15,7 +15,7 @@ import (
 	. "example.com/podsequence/test/harness/builders"
 )
 
-// longNodeSequence has as many groups as there may be, none of which has anything anywhere.
+// longNodeSequence returns a sequence with as many groups as there may be, none of which has anything anywhere.
 func longNodeSequence(edit func(*SequenceWrapper)) *v1alpha1.PodSequence {
 	w := MakeSequence(oracleNamespace, "shop").UID("shop")
 	for i := range 64 {

@@ -213,8 +213,8 @@ func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) 
 	})
 }
 
-// ForgetNamespace has the engine forget the workloads of a namespace, and its pods but for those that have no node and have
-// not ended. It does nothing while a PodSequence has that namespace.
+// ForgetNamespace makes the engine forget the workloads of a namespace, and its pods except those that have no node and have not
+// ended. It does nothing while a PodSequence reaches that namespace.
 func (e *Engine) ForgetNamespace(name string) Changes {
 	return e.settleAt("", func(tx *transaction) { e.forgetNamespace(name, tx) })
 }

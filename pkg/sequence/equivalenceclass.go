@@ -19,8 +19,8 @@ type requirement struct {
 	classes  map[*equivalenceClass]struct{}
 }
 
-// equivalenceClass has the unbound pods that may use exactly the same nodes: they ask the same of a node, also of its resources, and
-// have the same places in sequences of node scope.
+// equivalenceClass holds the unbound pods that may use exactly the same nodes: they ask the same of a node, also of its
+// resources, and have the same places in sequences of node scope.
 type equivalenceClass struct {
 	limits
 	key, requirementKey string

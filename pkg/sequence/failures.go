@@ -289,7 +289,8 @@ func (s *sequence) endFailure(uid types.UID) {
 	s.failures.ended[uid] = struct{}{}
 }
 
-// maxEnded is more than can end between two versions of status, unless somebody makes members that fail in order to have them remembered.
+// maxEnded is more than can end between two versions of status, unless somebody creates members that fail so that they are
+// remembered.
 const maxEnded = 4 * v1alpha1.MaxFailures
 
 // forgetEnded forgets those that ended and that status does not have.

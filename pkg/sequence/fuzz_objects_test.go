@@ -16,8 +16,8 @@ import (
 	. "example.com/podsequence/test/harness/builders"
 )
 
-// What the API server has stored may be anything that some earlier definition, or another client's mistake, allowed. None of it
-// ends the engine, has it forget to hold a pod that a sequence which can be read holds, or makes it disagree with itself.
+// The API server may have stored anything that some earlier definition, or another client's mistake, allowed. None of it ends the
+// engine, makes it forget to hold a pod that a sequence which can be read holds, or makes it disagree with itself.
 
 var fuzzNow = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 

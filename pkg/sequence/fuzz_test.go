@@ -47,7 +47,7 @@ func worldOf(theme theme, d *decisions) *world {
 	return w
 }
 
-// addSeeds has the fuzzer begin with a world of each theme.
+// addSeeds adds a world of each theme to the seeds of the fuzzer.
 func addSeeds(f *testing.F, themes []theme) {
 	for i := range themes {
 		random := rand.New(rand.NewPCG(uint64(i), 7))

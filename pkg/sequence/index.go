@@ -1,6 +1,6 @@
 package sequence
 
-// An index has the values of each key, and no key without any. A count has no key whose number is 0.
+// An index holds the values of each key, and no key without any. A count holds no key whose number is 0.
 
 func insert[K comparable, V comparable](index map[K]map[V]struct{}, key K, value V) {
 	if index[key] == nil {

@@ -16,7 +16,7 @@ import (
 // reaches: who finds a sequence here finds it there.
 type existing struct {
 	sequences sync.Map // by types.NamespacedName
-	// namespaces has, for all that are known, whether they require a sequence; requiring counts those.
+	// namespaces maps the known namespaces to whether they require a sequence; requiring counts those that do.
 	namespaces sync.Map
 	requiring  atomic.Int64
 	// uninstalled reports that the kind PodSequence is not installed. Then nobody can create what pods wait for.
@@ -101,7 +101,7 @@ func (k *knowledge) publishCome(tx *transaction) {
 	}
 }
 
-// touchNamed has the pods looked at that name a sequence which came or went.
+// touchNamed marks for re-evaluation the pods that name a sequence which came or went.
 func (k *knowledge) touchNamed(key types.NamespacedName, tx *transaction) {
 	for _, p := range k.namespaces.pods(key.Namespace) {
 		if !p.Bound() && spec.NamedSequence(&p.Labels) == key.Name {
@@ -110,7 +110,7 @@ func (k *knowledge) touchNamed(key types.NamespacedName, tx *transaction) {
 	}
 }
 
-// touchUnselected has the pods of a namespace looked at that no sequence selects.
+// touchUnselected marks for re-evaluation the pods of a namespace that no sequence selects.
 func (k *knowledge) touchUnselected(namespace string, tx *transaction) {
 	for _, p := range k.namespaces.pods(namespace) {
 		if !p.Bound() && len(p.memberships()) == 0 {

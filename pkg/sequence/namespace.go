@@ -10,7 +10,7 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// namespace has the pods of one namespace and the sequences that speak of them.
+// namespace holds the pods of one namespace and the sequences that reach it.
 type namespace struct {
 	pods map[string]*pod
 	// selecting are the sequences that have a group by label, naming those that name a pod.

@@ -78,7 +78,7 @@ func (o *oracle) noteOutlived() {
 	}
 }
 
-// report has the kubelet of a node report, most often of the same boot.
+// report makes the kubelet of a node report, most often for the same boot.
 func (w *world) report(node *corev1.Node, boots bool) {
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: pick(w, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse)}
 	ready.LastTransitionTime = w.apiTime()

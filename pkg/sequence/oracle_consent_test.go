@@ -87,8 +87,8 @@ func isOnRecord(ps *v1alpha1.PodSequence, hash string) bool {
 	return slices.ContainsFunc(ps.Status.Groups, func(g v1alpha1.GroupStatus) bool { return g.Hash == hash && g.PassedAt != nil })
 }
 
-// stepConsent has the namespace of the pods allow somebody else, or be gone, or be there again; or it is the namespace of the sequence
-// that comes and goes.
+// stepConsent changes what the namespace of the pods allows, or deletes or restores that namespace, or the namespace of the
+// sequence.
 func (w *world) stepConsent() []event {
 	namespace := &corev1.Namespace{}
 	home, there := w.objects["Namespace"]["operations"].(*corev1.Namespace)

@@ -117,7 +117,7 @@ func (o *oracle) countDryRun(ps *v1alpha1.PodSequence, v *view) {
 	}
 }
 
-// countsAsHeld reports whether a pod that its group has wait is held: it has no node, or got one before anybody saw the pod or
+// countsAsHeld reports whether a pod whose group has to wait is held: it has no node, or got one before anybody saw the pod or
 // the sequence.
 func (o *oracle) countsAsHeld(ps *v1alpha1.PodSequence, p *corev1.Pod, created time.Time) bool {
 	ours := p.Spec.SchedulerName == oracleScheduler && !oracleIsStatic(p)

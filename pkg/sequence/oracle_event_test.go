@@ -42,7 +42,7 @@ type event struct {
 	used    corev1.ResourceList
 	// installed reports whether the kind is from now on.
 	installed bool
-	// askFirst has the engine asked about the pod before it is told of it.
+	// askFirst asks the engine about the pod before the engine is told of it.
 	askFirst bool
 }
 

@@ -73,7 +73,8 @@ type lateness struct {
 	questions Questions
 	// oldest are the oldest versions of the questions about a subject, of which questions has the newest.
 	oldest map[Subject]int
-	// went has the last version at which the pods could go to a node; the empty name is that they needed not wait.
+	// went maps each pod to the nodes that it could go to, each with the last version at which it could; the empty name means that
+	// the pod did not have to wait.
 	went map[types.UID]map[string]int
 	// goes are the nodes to which the pods may go by the engine, as above.
 	goes map[types.UID]sets.Set[string]
@@ -94,7 +95,7 @@ func newLateness(w *world, seen counters) *lateness {
 	}
 }
 
-// step has something happen, and the engine told of some of what happened.
+// step changes something in the world, and tells the engine of some of what happened.
 func (l *lateness) step() error {
 	if l.clock.Equal(worldEpoch) {
 		return l.happened([]event{l.tickTo(worldEpoch.Add(time.Second))})
@@ -147,8 +148,8 @@ func kindsOf(kinds Kinds) []string {
 	return lateKinds
 }
 
-// happened tells the oracle, in the order in which it happened, and has the engine told later. Of sequences, nodes and the
-// time it is told at once: that none of them is missing is not for the engine to ask.
+// happened tells the oracle in the order in which things happened, and queues what the engine is told later. The engine is told
+// at once of sequences, nodes and the time: it is not for the engine to ask whether any of those are missing.
 func (l *lateness) happened(events []event) error {
 	for _, kind := range slices.Sorted(maps.Keys(l.queues)) {
 		events = append(events, l.queues[kind]...)
@@ -298,7 +299,7 @@ func (l *lateness) tellUntil(kind, version string) error {
 	return l.tell(kind, n)
 }
 
-// catchUp lists a kind, and has the engine told until it knows what is listed, and nothing else from before the list.
+// catchUp lists a kind, and tells the engine of events until it knows what is listed, and nothing else from before the list.
 func (l *lateness) catchUp(kind, namespace string) error {
 	if kind == "Namespace" {
 		return l.tell(kind, len(l.coming[kind]))

@@ -73,7 +73,7 @@ func (w *world) probe(spec *corev1.PodSpec) {
 	spec.Containers[0].ReadinessProbe = &corev1.Probe{}
 }
 
-// editMinReady has a group ask for some time of its own.
+// editMinReady changes the minReadySeconds of a group.
 func (w *world) editMinReady(g *v1alpha1.PodGroup) {
 	g.MinReadySeconds = nil
 	if w.hasTrials() && w.oneIn(5) {

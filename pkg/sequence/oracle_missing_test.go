@@ -35,7 +35,7 @@ func (o *oracle) lacks(p *corev1.Pod) bool {
 // asksByName reports whether the pod names a sequence.
 func asksByName(p *corev1.Pod) bool { return p.Labels["podsequence.example.com/sequence"] != "" }
 
-// addRequirement has a namespace require sequences, or not.
+// addRequirement makes a namespace require sequences, or not.
 func (w *world) addRequirement(namespace *metav1.ObjectMeta) {
 	if namespace.Annotations == nil {
 		namespace.Annotations = map[string]string{}

@@ -26,7 +26,7 @@ const (
 type oracle struct {
 	now     time.Time
 	objects map[string]map[string]metav1.Object // by kind and name
-	// memories has, for each sequence by UID, the little that cannot be seen in objects.
+	// memories holds, for each sequence by UID, the little that cannot be seen in objects.
 	memories map[types.UID]*memory
 	// refused are the sequences that had no consent when last looked at, and allowed says of others when they got it.
 	refused sets.Set[types.UID]
@@ -94,7 +94,7 @@ type memory struct {
 	scope v1alpha1.Scope
 	// passes are the groups passed permanently, and when they were, by definition.
 	passes map[string]time.Time
-	// awaits has the definitions of the groups that each group waits for, when last looked at.
+	// awaits holds the definitions of the groups that each group waits for, when last looked at.
 	awaits map[string]string
 	// satisfied is for each group, on each node, whether and since when it is satisfied.
 	satisfied map[place]satisfaction
@@ -131,7 +131,7 @@ type view struct {
 	// cluster is the same as a ClusterPodSequence; nil for a PodSequence.
 	cluster *v1alpha1.ClusterPodSequence
 	oracle  *oracle
-	// definitions has, for each group, what defines it and those before it.
+	// definitions holds, for each group, what defines it and those before it.
 	definitions []string
 	// groupOf is the group of each pod by its key, and placedIn that of each workload.
 	groupOf  map[string]int

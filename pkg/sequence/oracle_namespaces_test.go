@@ -102,7 +102,7 @@ func (w *world) namespaceLabels() map[string]string {
 	return map[string]string{"team": pick(w, "a", "b")}
 }
 
-// stepNamespaces has a namespace come, go, or change its labels.
+// stepNamespaces creates or deletes a namespace, or changes its labels.
 func (w *world) stepNamespaces(*comparison) []event {
 	namespace := &corev1.Namespace{}
 	namespace.Name = pick(w, oracleNamespaces...)
@@ -126,7 +126,7 @@ func (w *world) stepNamespaces(*comparison) []event {
 	return nil
 }
 
-// stepClusterSequences has a ClusterPodSequence made, edited, recorded in its status, or deleted.
+// stepClusterSequences creates, edits or deletes a ClusterPodSequence, or records its state in its status.
 func (w *world) stepClusterSequences(c *comparison) []event {
 	name := "all-" + strconv.Itoa(w.IntN(2))
 	old, _ := w.objects["ClusterPodSequence"][name].(*v1alpha1.ClusterPodSequence)

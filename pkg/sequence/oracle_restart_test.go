@@ -92,7 +92,7 @@ func (r *restarts) step() error {
 	return nil
 }
 
-// happen has something happen, but for the watches: they are never behind here.
+// happen does one random thing. Watches are left out: they are never behind here.
 func (r *restarts) happen() []event {
 	if r.clock.Equal(worldEpoch) {
 		return []event{r.tickTo(worldEpoch.Add(time.Second))}

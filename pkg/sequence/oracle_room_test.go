@@ -175,7 +175,7 @@ func resourcesOf(text string) corev1.ResourceList {
 	return list
 }
 
-// stepUse has somebody say what is used of a node.
+// stepUse changes how much of a node is used.
 func (w *world) stepUse() event {
 	return event{verb: verbUse, node: pick(w, "node-0", "node-1", "node-2", "node-3"), used: w.randomRoom()}
 }

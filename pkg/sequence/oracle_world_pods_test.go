@@ -13,7 +13,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// stepPods has something happen to pods. Most often some of those that may be scheduled turn ready, so that sequences get on.
+// stepPods changes pods. Most often it makes some of those ready that may be scheduled, so that sequences make progress.
 func (w *world) stepPods(c *comparison) []event {
 	if w.oneIn(3) {
 		w.progress(c)
@@ -46,7 +46,7 @@ func (w *world) stepPods(c *comparison) []event {
 	return nil
 }
 
-// progress has some pods that may be scheduled turn ready.
+// progress makes some pods ready that may be scheduled.
 func (w *world) progress(c *comparison) {
 	some := 1 + w.IntN(4)
 	pods := sorted[*corev1.Pod](w, "Pod")
@@ -101,7 +101,7 @@ func (w *world) isOver(p *corev1.Pod) bool {
 	return complete
 }
 
-// change has one thing happen to a pod.
+// change does one random thing to a pod.
 func (w *world) change(c *comparison, p *corev1.Pod) {
 	if w.isOver(p) {
 		return
@@ -205,7 +205,7 @@ func (w *world) lift(c *comparison, p *corev1.Pod) {
 	})
 }
 
-// forge has somebody write a proof on a pod that is held, as it would be if the pod was released.
+// forge writes a proof on a pod that is held, as if the pod were released.
 func (w *world) forge(c *comparison, p *corev1.Pod) {
 	if p.Spec.NodeName == "" && (p.Spec.SchedulerName == oracleScheduler || len(p.Spec.SchedulingGates) > 0) && c.oracle.held(p) {
 		c.seen["forged proof"]++
@@ -230,7 +230,7 @@ func (w *world) mark(c *comparison, p *corev1.Pod, released func(v *view, group 
 	p.Annotations = map[string]string{v1alpha1.ReleasedAnnotation: proof}
 }
 
-// finish has the pod turn ready; pods of Jobs often succeed.
+// finish makes the pod ready; pods of Jobs often succeed.
 func (w *world) finish(p *corev1.Pod) {
 	if ref := metav1.GetControllerOf(p); w.oneIn(8) || (ref != nil && ref.Kind == "Job" && w.oneIn(2)) {
 		w.succeed(p)

@@ -15,7 +15,7 @@ import (
 	. "example.com/podsequence/test/harness/builders"
 )
 
-// stepSequences has a sequence made, edited, recorded in its status, or deleted.
+// stepSequences creates, edits or deletes a sequence, or records its state in its status.
 func (w *world) stepSequences(c *comparison) []event {
 	if !w.near && (w.objects["Namespace"] == nil || w.oneIn(8)) {
 		return w.stepConsent()
@@ -122,7 +122,7 @@ func (w *world) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
 	return g
 }
 
-// editOrder has a group wait for other groups than before, or for none, or for all.
+// editOrder makes a group wait for other groups than before, or for none, or for all.
 func (w *world) editOrder(ps *v1alpha1.PodSequence, i int) {
 	g := &ps.Spec.PodGroups[i]
 	g.Name = pick(w, fmt.Sprint("group-", i), fmt.Sprint("group-", i), fmt.Sprint("group-", w.IntN(5))) // a name may be there twice
@@ -141,7 +141,7 @@ func (w *world) editOrder(ps *v1alpha1.PodSequence, i int) {
 	}
 }
 
-// editSkip has a group skipped, most often the current one, or waited for again if one is skipped.
+// editSkip skips a group, most often the current one, or makes others wait for it again if one is skipped.
 func (w *world) editSkip(c *comparison, ps *v1alpha1.PodSequence) {
 	i := slices.IndexFunc(ps.Spec.PodGroups, func(g v1alpha1.PodGroup) bool { return g.Skip })
 	if i < 0 || w.oneIn(4) {

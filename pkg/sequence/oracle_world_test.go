@@ -18,7 +18,7 @@ type theme struct {
 	pods, workloads, nodes, sequences, time int
 	// nodeScope is how many of ten sequences have scope Node.
 	nodeScope int
-	// waits has groups with waits and time-outs.
+	// waits gives groups waits and time-outs.
 	waits bool
 	// namespaces is how often namespaces come, go, or change their labels; 0 for worlds with one namespace of pods and without
 	// ClusterPodSequences. near has no PodSequence that needs consent.
@@ -53,9 +53,9 @@ type world struct {
 	past    []event                             // some of those delivered
 	// uninstalled reports that the kind PodSequence is not installed.
 	uninstalled bool
-	// truthful has no object tell of the future.
+	// truthful keeps all objects from reporting times in the future.
 	truthful bool
-	// late has the engine told late: that a pod broke just before its time was over, nobody can know then.
+	// late tells the engine of events late: nobody can know then that a pod broke just before its time was over.
 	late bool
 	seed uint64
 }
@@ -79,7 +79,7 @@ func (w *world) nextSerial() string {
 	return strconv.Itoa(w.serial)
 }
 
-// step has something happen and returns the events that reach the engine then.
+// step changes something and returns the events that reach the engine then.
 func (w *world) step(c *comparison) []event {
 	if w.clock.Equal(worldEpoch) {
 		return []event{w.tickTo(worldEpoch.Add(time.Duration(w.IntN(1000)) * time.Millisecond))}
@@ -226,7 +226,7 @@ func (w *world) stepTime(c *comparison) []event {
 		bit, 300*bit, 700*bit, time.Second, 1300*bit, 2*time.Second, 5*time.Second, 10*time.Second, time.Minute)))}
 }
 
-// stepNodes has a node come, go or change.
+// stepNodes creates, deletes or changes a node.
 func (w *world) stepNodes(*comparison) []event {
 	name := "node-" + strconv.Itoa(w.IntN(4))
 	node, _ := w.objects["Node"][name].(*corev1.Node)

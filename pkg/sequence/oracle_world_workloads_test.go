@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// stepWorkloads has a workload made, changed or deleted by its owner, or its controller do some of its work.
+// stepWorkloads creates, changes or deletes a workload as its owner, or does some of its controller's work.
 func (w *world) stepWorkloads(*comparison) []event {
 	kind, name := "Deployment", pick(w, "web", "api")
 	switch w.IntN(10) {
@@ -299,7 +299,7 @@ func (w *world) control(kind string, object metav1.Object) {
 	}
 }
 
-// observe has the controller tell that it has seen the newest generation, and reports whether that was news.
+// observe makes the controller report that it has seen the newest generation, and reports whether that was news.
 func (w *world) observe(kind string, object metav1.Object) bool {
 	status := func(observed *int64) bool {
 		if *observed >= object.GetGeneration() {

@@ -51,7 +51,7 @@ func (m membership) notPassedAtBinding(p *pod, passed passTimes) spec.GroupSet {
 	return missing
 }
 
-// passTimes has of each group of a domain since when it is passed.
+// passTimes holds, for each group of a domain, since when it is passed.
 type passTimes []passTime
 
 type passTime struct {
@@ -85,8 +85,8 @@ func (k *knowledge) passTimes(d *domain) passTimes {
 	return times
 }
 
-// beginJudging has the engine judge the members of a sequence that it sees for the first time, or takes the names from status, or
-// keeps those of the sequence before it was edited. The pods are those that were or are members.
+// beginJudging begins to judge the members of a sequence that the engine sees for the first time. For other sequences it takes
+// the names from status, or keeps those that the sequence had before it was edited. The pods are those that were or are members.
 func (k *knowledge) beginJudging(s, old *sequence, pods map[*pod]struct{}, tx *transaction) {
 	switch {
 	case old != nil && old.UID == s.UID:
@@ -114,7 +114,7 @@ func (k *knowledge) beginJudging(s, old *sequence, pods map[*pod]struct{}, tx *t
 // canJudge reports whether the sequence holds pods, so that it matters when they started.
 func (s *sequence) canJudge() bool { return !s.DryRunRequested && !s.refused() }
 
-// judgeBound has the sequences of a pod judge it that has just been seen to be bound.
+// judgeBound makes the sequences of a pod judge it. The pod has just been seen to be bound.
 func (k *knowledge) judgeBound(p *pod, tx *transaction) {
 	for _, m := range p.memberships() {
 		if m.sequence.outOfOrder.judges {
@@ -123,7 +123,7 @@ func (k *knowledge) judgeBound(p *pod, tx *transaction) {
 	}
 }
 
-// judgeLater has the pod judged when the transaction is settled.
+// judgeLater adds the pod, if it may have started early, to those that are judged when the transaction is settled.
 func (k *knowledge) judgeLater(p *pod, s *sequence, tx *transaction) {
 	if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) {
 		tx.judged = append(tx.judged, sighted{p, s})

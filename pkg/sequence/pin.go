@@ -83,7 +83,7 @@ func (all *nodes) openNodesOfPin(p *pod) sets.Set[string] {
 	return open
 }
 
-// touchPins has pods looked at that ask for a node which has changed.
+// touchPins marks for re-evaluation the pods that ask for a node which has changed.
 func (all *nodes) touchPins(tx *transaction) {
 	for i := range tx.domains {
 		if d := &tx.domains[i]; d.sequence.listed && d.isNode() && d.published != d.before {
@@ -102,7 +102,7 @@ func (all *nodes) touchPins(tx *transaction) {
 	}
 }
 
-// touchPinsTo has the pods looked at that ask for a node where a sequence is now further than before, or less far.
+// touchPinsTo marks for re-evaluation the pods that ask for a node where a sequence is now further than before, or less far.
 func (all *nodes) touchPinsTo(node string, s *sequence, before, now placement.Standing, tx *transaction) {
 	if before == now {
 		return

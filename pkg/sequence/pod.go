@@ -24,8 +24,8 @@ type unbound struct {
 	released  *Question // the same of when it last was released with gates to lift; nil if it was not
 	placed    Question  // the same of when what it belongs to last changed, in itself or in a sequence
 
-	// class has the unbound pods with the same wants and the same places in sequences of node scope; nil for a pod that
-	// no such sequence keeps from any node, and for one that is pinned.
+	// class holds the unbound pods with the same wants and the same places in sequences of node scope; nil for a pod that no such
+	// sequence keeps from any node, and for one that is pinned.
 	class *equivalenceClass
 	pin   *pin
 	seat  seat // in the class
@@ -85,7 +85,7 @@ func viewPod(object *corev1.Pod) *pod {
 	return view
 }
 
-// follow has a view take over what was known of the pod that it replaces. replace reports that its memberships may be others.
+// follow copies to a view what was known of the pod that it replaces. replace reports that its memberships may be others.
 func (p *pod) follow(before *pod, replace bool, tx *transaction) {
 	if p.Bound() {
 		if before.published != nil {

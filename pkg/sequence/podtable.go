@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// podTable has what is published of pods by namespace and name. Who reads waits until one entry is stored, at most until all looks at
-// a part. A sync.Map has readers wait for nothing, but takes 140 bytes a pod, and this takes 60. The zero value is an empty table.
+// podTable holds what is published of pods by namespace and name. A reader waits until one entry is stored, at most until all has
+// read one part. Readers of a sync.Map would wait for nothing, but it takes 140 bytes a pod, and this takes 60. The zero value is
+// an empty table.
 type podTable struct {
 	parts [64]podTablePart
 }

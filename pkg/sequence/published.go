@@ -71,7 +71,7 @@ func (p *publishedPod) firstSeenAs(object *corev1.Pod) Question {
 	return p.firstSeen
 }
 
-// publishedNamespace has the sequences of a namespace, if a pod can be matched with them in a short time.
+// publishedNamespace holds the sequences of a namespace, if a pod can be matched with them in a short time.
 type publishedNamespace struct {
 	sequences map[*sequence]spec.Reach
 	tooMany   bool
@@ -130,7 +130,7 @@ func (p *published) matchSequences(object *corev1.Pod, set *settings) (membershi
 	return memberships, again == found
 }
 
-// forget has nothing read any more of a pod that is gone or has a node.
+// forget withdraws what is published of a pod that is gone or has a node.
 func (p *published) forget(gone *pod) {
 	if gone.published != nil {
 		gone.published = nil
@@ -141,7 +141,7 @@ func (p *published) forget(gone *pod) {
 	}
 }
 
-// storeNamespace has the sequences of a namespace read from now on.
+// storeNamespace publishes the sequences of a namespace.
 func (p *published) storeNamespace(name string, ns *namespace) {
 	if ns == nil || len(ns.sequences) == 0 {
 		p.namespaces.Delete(name)
@@ -154,7 +154,7 @@ func (p *published) storeNamespace(name string, ns *namespace) {
 	p.namespaces.Store(name, view)
 }
 
-// storeNodes has the nodes read from now on on which sequences have nothing, see emptynode.go.
+// storeNodes publishes the nodes, for sequences that have nothing on them, see emptynode.go.
 func (p *published) storeNodes(names []string, all *nodes) {
 	for _, name := range names {
 		if n := all.byName[name]; n != nil {

@@ -123,7 +123,7 @@ func (s *sequence) refreshSubjects() {
 
 func (s *sequence) namespacesOf(group int) map[string]struct{} { return s.groups[group].namespaces }
 
-// askForPod has a pod wait that would go if nothing was missing.
+// askForPod asks what is missing for a pod that would be released otherwise, and notes that the pod waits for the answers.
 func (q *questions) askForPod(p *pod, m *membership, changes *Changes) {
 	q.forgetPod(p)
 	question := p.placed.And(q.relisted.Of(m.sequence.groups[m.group].subjectsBefore))
@@ -136,7 +136,7 @@ func (q *questions) askForPod(p *pod, m *membership, changes *Changes) {
 	}
 }
 
-// forgetPod has a pod, and forgetDomain a domain, not be looked at when an answer comes.
+// forgetPod withdraws what a pod asked, and forgetDomain what a domain asked: an answer no longer re-evaluates them.
 func (q *questions) forgetPod(p *pod) {
 	for _, subject := range q.askedForPod[p] {
 		if u := q.unconfirmed[subject.Namespace]; u != nil {
@@ -155,7 +155,8 @@ func (q *questions) forgetDomain(d *domain) {
 	d.asks = nil
 }
 
-// askForDomain has a domain looked at again when nothing is missing any more, if there is a group in it for which that matters.
+// askForDomain asks what is missing for the groups of a domain that it matters for. The domain is re-evaluated when nothing is
+// missing any more.
 func (q *questions) askForDomain(d *domain, changes *Changes) {
 	s := d.sequence
 	d.unconfirmed = false
@@ -256,7 +257,8 @@ type reachedAsOf struct {
 	questions [spec.MaxGroups]Question
 }
 
-// askAgainOfReached has the groups confirmed once more that have just been reached and are confirmed as of an earlier moment only.
+// askAgainOfReached asks for another confirmation of the groups that have just been reached and are confirmed only as of an
+// earlier moment.
 func (d *domain) askAgainOfReached() {
 	for i := range (d.Reached &^ d.reachedBefore &^ d.Passed).All() {
 		state := d.find(i)

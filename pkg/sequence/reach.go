@@ -40,7 +40,7 @@ func (c *consents) reachOf(s *sequence, name string) spec.Reach {
 	return s.Reach(name, facts.labels, facts.version != "")
 }
 
-// changeReach has other groups of a sequence than before have members in a namespace.
+// changeReach changes which groups of a sequence have members in a namespace.
 func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *transaction) {
 	// The pods and workloads that come or go with the namespace are as of now, and not as of the event: that may be late.
 	now := k.questions.nowMoment()
@@ -93,9 +93,9 @@ func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *
 	k.forgetIfEmpty(name, ns)
 }
 
-// confirmGroupsAnew has the groups confirmed anew that have members in a namespace from now on, or have none there any more: what was
-// confirmed of them was about other namespaces. That they were satisfied for a moment does not count any more: an event from before
-// that moment, which says otherwise, does not concern them if it comes after the namespace has left.
+// confirmGroupsAnew asks for another confirmation of the groups that have members in a namespace from now on, or have none there
+// any more: their confirmations were about other namespaces. It no longer counts that they were satisfied for a moment: an event
+// from before that moment, which says otherwise, does not concern them if it comes after the namespace has left.
 func (s *sequence) confirmGroupsAnew(before, after spec.Reach, now Question, tx *transaction) {
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {

@@ -82,8 +82,9 @@ func (s *sequence) carry(old *sequence, k *knowledge) {
 	}
 }
 
-// confirmPassesAnew has it confirmed once more that groups are satisfied which were passed for as long as they were, and are passed
-// permanently from now on: they must still be satisfied as of the edit. What is proven to have been passed is passed anyway.
+// confirmPassesAnew asks for another confirmation that groups are satisfied which were passed for as long as they were satisfied,
+// and from now on are passed permanently: they must still be satisfied as of the edit. A group that has proof that it was passed
+// is passed anyway.
 func (s *sequence) confirmPassesAnew(old *sequence) {
 	if s.Continuous || !old.Continuous {
 		return

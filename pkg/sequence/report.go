@@ -186,7 +186,7 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 }
 
 // ungoverned reports the pods of groups that must still wait and that nothing can hold: they belong to another
-// scheduler and carry no gate of ours. Mirror pods are left out: nothing in them or their files would have anybody hold them.
+// scheduler and carry no gate of ours. Mirror pods are left out: nothing in them or their files would make anybody hold them.
 func (set *settings) ungoverned(s *sequence) (spec.Problem, bool) {
 	var names []string
 	for _, d := range s.domains {

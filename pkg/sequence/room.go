@@ -20,7 +20,7 @@ import (
 // Each equivalence class counts by itself, though several may wait for the same nodes. So pods may be held that do not fit
 // because those of another class take the room. No pod is let through that fits.
 
-// line has the pods of an equivalence class. Those that the room is for are apart from those for which it is too small.
+// line holds the pods of an equivalence class. Those that the room is for are kept apart from those for which it is too small.
 type line struct {
 	within podHeap // the last of them on top
 	beyond podHeap // the first of them on top
@@ -141,8 +141,8 @@ func (c *equivalenceClass) roomOn(n *node) int {
 	return placement.Room(n.Allocatable, n.taken, c.requests, c.isDriven(n))
 }
 
-// changeRoom has the equivalence classes that may use a node look at its room and its devices as they are now. before is the node
-// as it was.
+// changeRoom updates the room and the devices of a node for the equivalence classes that may use it. before is the node as it
+// was.
 func (all *nodes) changeRoom(before, now *node, tx *transaction) {
 	for r := range all.requirements.all() {
 		if !r.suitable.Has(now.slot) {
@@ -192,7 +192,7 @@ func (all *nodes) takenOn(name string) inventory.Resources {
 	return all.used[name]
 }
 
-// retake has the equivalence classes look at the room of nodes of which more or less is taken now.
+// retake updates the room of the nodes of which more or less is taken now, for the equivalence classes.
 func (all *nodes) retake(tx *transaction) {
 	for _, name := range all.retaken {
 		n, taken := all.byName[name], all.takenOn(name)
@@ -212,8 +212,8 @@ func (all *nodes) divide(c *equivalenceClass) {
 	c.line.divide(c.room, func(p *pod) { all.moved = append(all.moved, p) })
 }
 
-// settleRoom has those pods looked at that are within the room now and were not, or the other way round. If the whole equivalence
-// class is held now, or is not any more, all its pods are looked at anyway.
+// settleRoom marks for re-evaluation the pods that have come within the room or have left it. If the whole equivalence class is
+// held now, or no longer is, all its pods are re-evaluated anyway.
 func (all *nodes) settleRoom(tx *transaction) {
 	all.retake(tx)
 	for _, c := range tx.classes {

@@ -336,7 +336,7 @@ func (s *scenario) parseNode(t *testing.T, d *datadriven.TestData, name string) 
 	return node
 }
 
-// reportReady has the node's kubelet report now that it is ready.
+// reportReady makes the node's kubelet report now that the node is ready.
 func (s *scenario) reportReady(node *corev1.Node) {
 	since := s.now()
 	if len(node.Status.Conditions) > 0 {

@@ -82,7 +82,7 @@ type scenario struct {
 	workloads map[string]metav1.Object // by kind/name
 	// namespaces are those that a scenario speaks of.
 	namespaces map[string]*corev1.Namespace
-	// clusters has, for each ClusterPodSequence, where its groups have their members.
+	// clusters says, for each ClusterPodSequence, where its groups have their members.
 	clusters map[string]map[int]v1alpha1.ClusterPodGroup
 	version  int
 	slept    time.Duration
@@ -253,7 +253,7 @@ func (s *scenario) tell() toldEngine {
 	return s.engine.Engine
 }
 
-// restart has a new engine told of all there is, sequences last.
+// restart replaces the engine and tells the new one of all there is, sequences last.
 func (s *scenario) restart() string {
 	s.engine = newEngineWith(s.unprobedReady)
 	s.engine.Tick(s.now().Time)

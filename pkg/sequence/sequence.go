@@ -31,17 +31,17 @@ type sequence struct {
 	domains map[string]*domain
 	// nodeless is the domain with the empty name; nil until the sequence is listed.
 	nodeless *domain
-	// reaches has the namespaces where some of the groups may have members, and which groups these are.
+	// reaches maps the namespaces where some of the groups may have members to those groups.
 	reaches map[string]spec.Reach
 	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is held for
 	// no more than a look at one domain, and is the innermost lock.
 	domainsMu sync.RWMutex
-	// knowledge has the nodes, and tells what time it is. It is nil until the sequence is listed, at the moment listedAt.
+	// knowledge provides the nodes and the time. It is nil until the sequence is listed, at the moment listedAt.
 	knowledge *knowledge
 	listedAt  uint64
 	// resumedSeen is when a suspension was lifted, as the engine saw it; zero if it saw none.
 	resumedSeen time.Time
-	// classes have unbound pods that this sequence, of scope Node, keeps from some nodes.
+	// classes are those with unbound pods that this sequence, of scope Node, keeps from some nodes.
 	classes map[*equivalenceClass]struct{}
 	// firstReleased reports that the first group had been released, so that being suspended does not hold it. Atomic, because it is read
 	// without a lock, see publishedOn.

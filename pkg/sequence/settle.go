@@ -69,7 +69,7 @@ func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
 	changes.touch(d.sequence.Key)
 }
 
-// publishDomains has it read from now on how far domains are.
+// publishDomains publishes how far the domains are.
 func (k *knowledge) publishDomains(tx *transaction) {
 	for i := range tx.domains {
 		d := &tx.domains[i]

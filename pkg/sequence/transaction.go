@@ -80,7 +80,7 @@ func (tx *transaction) touch(d *domain) {
 	}
 }
 
-// touchGroup has the group looked at anew.
+// touchGroup marks the group for re-evaluation.
 func (tx *transaction) touchGroup(d *domain, group int) {
 	if d != nil {
 		d.groupState(group)

@@ -19,7 +19,7 @@ type unseenPods struct {
 	brought  string // the newest version of a pod that an event or a list has brought
 }
 
-// Remember has the engine report the release of this pod when it comes to know it: the caller holds it.
+// Remember makes the engine report the release of this pod once it knows the pod: the caller holds it.
 func (e *Engine) Remember(object *corev1.Pod) { e.unseen.add(object.UID, object.ResourceVersion) }
 
 // add notes a pod. One that an event must have brought by now is either known or gone, and would never be taken out again.

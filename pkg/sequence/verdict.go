@@ -87,7 +87,7 @@ func (set *settings) releasesUnseen(view *pod, m membership) bool {
 	return facts.Rule() == hold.Free && !facts.IsRevocable()
 }
 
-// publish has what the engine says of the pod read from now on, and returns it.
+// publish publishes what the engine says of the pod, and returns it.
 func (k *knowledge) publish(p *pod) verdict {
 	k.noteDryRuns(p)
 	if p.Bound() {

@@ -16,7 +16,7 @@ import (
 type workload struct {
 	inventory.Workload
 
-	// demands has the workload's place in each sequence whose groups select its pods.
+	// demands holds the workload's place in each sequence whose groups select its pods.
 	demands map[*sequence]*demand
 
 	// due are the nodes that a DaemonSet should run on; kept only while a sequence of scope Node selects it. onNode counts the pods

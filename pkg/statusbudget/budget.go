@@ -1,9 +1,9 @@
 // Package statusbudget bounds what the API server pays for what is written for people, such as statuses, so that it has time for
-// what has pods start.
+// the writes that start pods.
 //
-// A namespace may have so many small statuses written in a second, and some at once after a pause. A large status counts as
-// several small ones. All namespaces together may have so many as well, in fair shares: see Shared. Who may not write yet is told
-// when to come back, and then finds the write paid for.
+// It limits how many small statuses of a namespace are written in a second, and how many at once after a pause. A large status
+// counts as several small ones. All namespaces together have a limit as well, in fair shares: see Shared. A writer that may not
+// write yet learns when to come back, and then finds the write paid for.
 package statusbudget
 
 import (
@@ -58,7 +58,8 @@ func (b *Budget) Turn(key types.NamespacedName, cost int) time.Duration {
 	return b.TurnWithEvents(key, cost, 0)
 }
 
-// TurnWithEvents is Turn for a status that has events follow. Of what all namespaces share, each event costs as much as a small status.
+// TurnWithEvents is Turn for a status that events follow. Of what all namespaces share, each event costs as much as a small
+// status.
 func (b *Budget) TurnWithEvents(key types.NamespacedName, cost, events int) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

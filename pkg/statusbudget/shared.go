@@ -24,9 +24,9 @@ const tolerance = 1e-6
 
 // Shared bounds what a program writes only for people: statuses, conditions that say what a pod waits for, events. All its Budgets
 // share it, and it serves their namespaces in fair shares. A namespace that asks for little is served next, however much others
-// ask for; what it does not use is left to them. Without it, whoever has many namespaces would have as many budgets.
+// ask for; what it does not use is left to them. Without it, somebody with many namespaces would have as many budgets.
 //
-// Writes that have pods start do not ask it.
+// Writes that start pods do not ask it.
 type Shared struct {
 	clock            clock.PassiveClock
 	perSecond, burst float64
@@ -156,7 +156,8 @@ func (s *Shared) serve() {
 	}
 }
 
-// settle has a line of which somebody was served, or waits no longer, be where it belongs in the queue.
+// settle moves a line to its place in the queue after somebody in it was served or stopped waiting. It removes a line in which
+// nobody waits.
 func (s *Shared) settle(l *line) {
 	if len(l.waiting) > 0 {
 		heap.Fix(&s.queue, l.index)
@@ -205,7 +206,7 @@ func (s *Shared) forget(key claimKey) {
 	s.settle(l)
 }
 
-// lineQueue has the lowest tag first. Of equal tags the line comes first in which somebody waits for longer. It implements
+// lineQueue sorts the lowest tag first. Among equal tags, the line comes first in which somebody has waited longer. It implements
 // heap.Interface.
 type lineQueue []*line
 

@@ -140,8 +140,8 @@ func TestSevenHostileNamespacesGetWhatIsLeft(t *testing.T) {
 	}
 }
 
-// The pods of a namespace that are released before it is their turn have their claims forgotten. What was not written must not count
-// as its share: its next status would wait for writes that nobody made.
+// The budget forgets the claims of pods that are released before it is their turn. What was not written must not count as the
+// namespace's share: its next status would wait for writes that nobody made.
 func TestForgottenClaimsAreNotPartOfAShare(t *testing.T) {
 	const perSecond = 20
 	clock := clocktesting.NewFakePassiveClock(time.Now())

@@ -64,8 +64,8 @@ func programsOnNodes(taints bool) []string {
 	return []string{ourScheduler, ourProgram}
 }
 
-// startOnNodes has a driver on each node turn ready, and measures until the pod that waits for it there is bound: by our plugin, or by
-// the stock scheduler because a controller takes the taint off the node.
+// startOnNodes makes a driver on each node ready, and measures until the pod that waits for it there is bound: by
+// podsequence-scheduler, or by the stock scheduler once a controller has taken the taint off the node.
 func (s *site) startOnNodes(nodes int, taints bool) measurement {
 	s.b.Helper()
 	scheduler := ourScheduler
@@ -129,7 +129,7 @@ func (s *site) awaitRefused(count int) {
 	})
 }
 
-// turnReady has pods turn ready at a constant rate, and returns when that was written of each.
+// turnReady makes pods ready at a constant rate, and returns when that was written for each.
 func (s *site) turnReady(pods []string) []time.Time {
 	s.b.Helper()
 	written, errs := make([]time.Time, len(pods)), make([]error, len(pods))

@@ -43,21 +43,21 @@ func releaseRow() row {
 	}
 }
 
-// holding is a way of having many pods wait for one.
+// holding is a way to make many pods wait for one.
 type holding struct {
 	// programs of the cluster besides etcd and the API server.
 	programs []string
 	// pod makes one of the pods that wait; that which they wait for has no gate.
 	pod       func(name string) *st.PodWrapper
 	scheduler string
-	// sequence has our programs hold them.
+	// sequence makes our programs hold them.
 	sequence bool
 	// poller lifts their gates, with the first look so long after the last Ready.
 	poller    bool
 	firstLook time.Duration
 }
 
-// byPlugin has our scheduler hold pods, with or without our gate.
+// byPlugin is a holding in which podsequence-scheduler holds the pods, with or without the PodSequence gate.
 func byPlugin(gated bool) holding {
 	return holding{
 		programs: []string{ourScheduler, ourProgram}, scheduler: ourScheduler, sequence: true,
@@ -71,7 +71,7 @@ func byPlugin(gated bool) holding {
 	}
 }
 
-// byController has our controller hold pods of the stock scheduler, in lite mode.
+// byController is a holding in which podsequence-controller holds pods of the stock scheduler, in lite mode.
 func byController() holding {
 	return holding{
 		programs: []string{controlplane.Scheduler, ourProgram}, scheduler: controlplane.AnotherScheduler, sequence: true,
@@ -81,7 +81,7 @@ func byController() holding {
 	}
 }
 
-// byPoller has a controller that looks every 5 seconds hold pods of the stock scheduler.
+// byPoller is a holding in which a controller that looks every 5 seconds holds pods of the stock scheduler.
 func byPoller(turn, turns int) holding {
 	return holding{
 		programs: []string{controlplane.Scheduler}, scheduler: controlplane.AnotherScheduler,
@@ -99,7 +99,7 @@ func measureRelease(b *testing.B, h holding) measurement {
 	return s.release(h, inFull(1000, 30))
 }
 
-// release has many pods wait for one, which turns ready, and measures until all of them are bound.
+// release makes many pods wait for one, which turns ready, and measures until all of them are bound.
 func (s *site) release(h holding, count int) measurement {
 	s.b.Helper()
 	if h.sequence {

@@ -175,7 +175,7 @@ func tier(name string) *v1alpha1.LabelSelector {
 // bindings notes when pods were seen to be bound.
 type bindings struct {
 	lock sync.Mutex
-	// at has names and UIDs.
+	// at is keyed by names and by UIDs.
 	at map[string]time.Time
 }
 

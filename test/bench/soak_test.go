@@ -43,12 +43,12 @@ const (
 	probeEvery = 5 * time.Second
 	// moveIn is how long all pods may take to be up.
 	moveIn = time.Hour
-	// probeNamespace has the pods of probes.
+	// probeNamespace holds the pods of probes.
 	probeNamespace = "probe"
 )
 
-// BenchmarkSoak has applications of three tiers each roll out in turn, and looks whether the memory of our programs, and the time that
-// one tier takes to follow the other, stay what they were. `make soak` runs it.
+// BenchmarkSoak rolls out applications of three tiers each in turn, and checks that the memory of our programs, and the time in
+// which one tier follows the other, stay what they were. `make soak` runs it.
 func BenchmarkSoak(b *testing.B) {
 	c, err := cluster.Start(b.Context(), controlplane.Options{Nodes: *soakNodes})
 	require.NoError(b, err)
@@ -267,7 +267,7 @@ func (s *soak) measured() map[string][]measurement {
 	return measured
 }
 
-// quarters has the medians of the first and of the last quarter of a curve.
+// quarters measures the medians of the first and of the last quarter of a curve.
 func quarters(points []point) measurement {
 	m := measurement{curve: points, figures: map[string]float64{}}
 	quarter := (len(points) + 3) / 4

@@ -19,7 +19,7 @@ const podSequences = "podsequence"
 
 // features are what can be left out.
 var features = map[string]struct {
-	// run has the feature do all that it does.
+	// run makes the feature do all that it does.
 	run func(s *site, namespace string)
 	// own are the permissions on resources that no other feature needs.
 	own []string

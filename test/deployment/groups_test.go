@@ -11,8 +11,8 @@ import (
 	"example.com/podsequence/test/harness/cluster"
 )
 
-// runGroup has a group of one pod run, which says that it belongs to PodGroups that there are none of, and both kinds of
-// PodGroup be watched.
+// runGroup creates a pod that is a group of its own and names PodGroups that do not exist, and waits until the controller has
+// labelled it and watches both kinds of PodGroup.
 func runGroup(s *site, namespace string) {
 	s.Helper()
 	installCoscheduling(s)

@@ -76,7 +76,7 @@ func TestHelmInstallsUpgradesAndUninstalls(t *testing.T) {
 	h.run("install", programsRelease, chartOf(programsRelease), "--wait", "--timeout=10m")
 }
 
-// testValues have the pods of `helm test` end, which nobody else would do on a simulated node.
+// testValues make the pods of `helm test` end, which nobody else would do on a simulated node.
 var testValues = []string{`--set-json=tests.podAnnotations={"` + cluster.CompleteAfter + `":"0s"}`}
 
 // helm runs Helm, as the cluster's administrator does.

@@ -77,7 +77,7 @@ func TestKindsThatAreNotInstalledAreWaitedFor(t *testing.T) {
 	assert.NoError(s, componentProblem(s, controlplane.PodSequenceController))
 }
 
-// useKinds has an object of each kind do what it is for.
+// useKinds uses an object of each kind for what it is for.
 func useKinds(s *site) {
 	s.Helper()
 	ns := newNamespace(s)
@@ -86,7 +86,7 @@ func useKinds(s *site) {
 	runSequence(s, ns)
 }
 
-// runPods has a pod of a group run, which the controller labels.
+// runPods creates a pod of a group, and waits until the controller labels it.
 func runPods(s *site, namespace string) {
 	s.Helper()
 	create(s, ourPod(namespace, "member").SchedulerName("default-scheduler").Label("podgroup.jhwagner.github.io/name", "group").Obj())

@@ -56,7 +56,7 @@ func withPodGroups() (flags []string) {
 	return flags
 }
 
-// limitCriticalPods has critical pods refused where no quota allows them, as some providers of clusters do.
+// limitCriticalPods makes the API server refuse critical pods where no quota allows them, as some providers of clusters do.
 const limitCriticalPods = `apiVersion: apiserver.config.k8s.io/v1
 kind: AdmissionConfiguration
 plugins:
@@ -72,7 +72,7 @@ plugins:
         values: [system-cluster-critical]
 `
 
-// asInProduction has leaders elected, and logs be those of the Deployments.
+// asInProduction turns on leader election, and logs as verbose as those of the Deployments.
 func asInProduction(options controlplane.Options) controlplane.Options {
 	options.Nodes, options.AuditLog, options.LeaderElection = 2, true, true
 	extra := map[string][]string{

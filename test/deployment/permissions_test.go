@@ -80,7 +80,7 @@ func TestPermissionsAreThoseThatAreUsed(t *testing.T) {
 	assert.Empty(s, unneeded, "excused, but not granted")
 }
 
-// runSequence has pods of both our scheduler and another one start in order.
+// runSequence starts pods of both our scheduler and another one in order.
 func runSequence(s *site, ns string) {
 	s.Helper()
 	pods := []struct{ name, scheduler, gate string }{
@@ -112,7 +112,7 @@ func runSequence(s *site, ns string) {
 	runClusterSequence(s, ns)
 }
 
-// runClusterSequence has pods that are there already complete a ClusterPodSequence.
+// runClusterSequence creates a ClusterPodSequence of pods that are ready already, and waits until it is completed.
 func runClusterSequence(s *site, ns string) {
 	s.Helper()
 	across := &v1alpha1.ClusterPodSequence{}

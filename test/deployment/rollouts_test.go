@@ -10,7 +10,7 @@ import (
 	"example.com/podsequence/test/harness/cluster"
 )
 
-// rollOutInTurn has two Deployments roll out one after the other.
+// rollOutInTurn rolls out two Deployments one after the other.
 func rollOutInTurn(s *site, namespace string) {
 	s.Helper()
 	labels := map[string]string{"app": "proxy"}

@@ -14,8 +14,8 @@ import (
 	"example.com/podsequence/test/harness/cluster"
 )
 
-// runSteps has one SequentialJob run into its deadline, the Job of another one's step be deleted by hand, and a third one
-// run again after it failed. All are removed when they have ended.
+// runSteps runs three SequentialJobs: one into its deadline, one whose step's Job is deleted by hand, and one that runs again
+// after it failed. It removes them all when they have ended.
 func runSteps(s *site, namespace string) {
 	s.Helper()
 	steps := func(name string) *batchv1alpha1.SequentialJob {

@@ -27,8 +27,8 @@ func patchingVolume(name, patch string) attempt {
 	}
 }
 
-// An owner that does not exist has the garbage collector delete a claim, and with it the data. Whoever changes the claim of a
-// released volume reads what somebody else left there.
+// An owner that does not exist makes the garbage collector delete a claim, and with it the data. A client that changes the claim of
+// a released volume reads what somebody else left there.
 func TestAStolenTokenOfTheSchedulerOnlyBindsVolumes(t *testing.T) {
 	s := newSite(t)
 	ns := newNamespace(s)

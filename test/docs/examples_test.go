@@ -86,7 +86,7 @@ func check(t *testing.T, text string) []error {
 	return errs
 }
 
-// lintText has kubectl podseq lint look at a block.
+// lintText runs kubectl podseq lint on a block.
 func lintText(t *testing.T, text string) error {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "example.yaml")

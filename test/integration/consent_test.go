@@ -193,7 +193,7 @@ func (s *story) tiersOf(away *story) *v1alpha1.PodSequence {
 	return s.sequence("shop").Group(tier("db")).Group(tier("app")).TargetNamespace(away.Namespace).Obj()
 }
 
-// allow has the story's namespace allow sequences of the namespaces in a list; of none if it is empty.
+// allow makes the story's namespace allow sequences of the namespaces in a list; of none if it is empty.
 func (s *story) allow(list string) {
 	s.Helper()
 	value := &list

@@ -12,7 +12,7 @@ import (
 // setDryRun reports whether a sequence holds nothing.
 func (s *story) setDryRun(sequence string, dryRun bool) {
 	s.Helper()
-	// A patch, because a dry run has its status written every second.
+	// A patch, because the status of a dry run is written every second.
 	s.Patch(s.getSequence(sequence), map[string]any{"spec": map[string]bool{"dryRun": dryRun}})
 }
 

@@ -76,8 +76,8 @@ func (s *story) backUpEtcd() (backup string) {
 	return backup
 }
 
-// restoreEtcd has etcd start from a backup, as when a cluster is restored: no API server runs meanwhile, and Kubernetes' own
-// programs, which do not notice, are started anew.
+// restoreEtcd starts etcd from a backup, as when a cluster is restored: no API server runs meanwhile, and Kubernetes' own
+// programs, which do not notice, are restarted.
 func (s *story) restoreEtcd(backup string) {
 	s.Helper()
 	var stopped []string

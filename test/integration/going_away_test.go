@@ -20,7 +20,8 @@ import (
 
 // What goes away satisfies nobody.
 
-// removeAs deletes an object, has the garbage collector do with what it owns what the policy says, and waits until it is gone.
+// removeAs deletes an object with a policy that tells the garbage collector what to do with what it owns, and waits until it is
+// gone.
 func (s *story) removeAs(policy metav1.DeletionPropagation, object client.Object) {
 	s.Helper()
 	require.NoError(s, s.API.Delete(s.Ctx, object, client.PropagationPolicy(policy)))

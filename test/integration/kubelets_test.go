@@ -25,7 +25,7 @@ func (s *story) restartKubelets() {
 // kubeletPatience is how long a pod may stay as it is although it is bound, and to be ready soon.
 const kubeletPatience = 5 * time.Second
 
-// wakeKubelets has KWOK look again at pods that it seems to have forgotten, by a change of an annotation.
+// wakeKubelets changes an annotation of pods that KWOK seems to have forgotten, so that it looks at them again.
 func (s *story) wakeKubelets() error {
 	var pods corev1.PodList
 	if err := s.API.List(s.Ctx, &pods, client.InNamespace(s.Namespace)); err != nil {

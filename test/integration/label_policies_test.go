@@ -60,7 +60,7 @@ func TestPodsWithTheLabelAreRouted(t *testing.T) {
 	}
 }
 
-// inTheInstallation has a pod be one of the namespace of the installation, as Pod Security accepts it there.
+// inTheInstallation moves a pod to the namespace of the installation, in a shape that Pod Security accepts there.
 func (s *story) inTheInstallation(pod *st.PodWrapper) *st.PodWrapper {
 	accepted := s.systemPod(installation, "pod").Obj().Spec
 	pod.Spec.SecurityContext, pod.Spec.Containers = accepted.SecurityContext, accepted.Containers

@@ -91,7 +91,7 @@ func reportLatency(b *testing.B, took []time.Duration) {
 	b.ReportMetric(float64(took[len(took)-1].Microseconds())/1000, "ms/worst")
 }
 
-// readyToBound has one pod turn ready and returns the time until another is bound, both as one watch sees them.
+// readyToBound makes one pod ready and returns the time until another is bound, both as one watch sees them.
 func (s *story) readyToBound(predecessor, waiting string) time.Duration {
 	ctx, cancel := context.WithTimeout(s.Ctx, cluster.Patience)
 	defer cancel()

@@ -55,7 +55,7 @@ var victims = cluster.Exclusive{
 	},
 }
 
-// exclusively has a test use the cluster of victims until it ends.
+// exclusively gives a test the cluster of victims until it ends.
 func exclusively(t testing.TB) *environment {
 	t.Helper()
 	env, err := withReferee(victims.Take(t), *asDefault, 0)
@@ -64,7 +64,7 @@ func exclusively(t testing.TB) *environment {
 	return env
 }
 
-// withReferee has a referee watch a cluster.
+// withReferee starts a referee that watches a cluster.
 func withReferee(c *cluster.Cluster, asDefault bool, unprobedReadySeconds int32) (*environment, error) {
 	etcd, err := c.EtcdConfig()
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"example.com/podsequence/test/harness/cluster"
 )
 
-// The simulated kubelet reports on no pod anew when a test has its node boot: so the API says what it says before a kubelet does.
+// The simulated kubelet does not report on pods anew when a test boots its node: so the API says what it says before a kubelet
+// reports.
 func TestANodeThatBoots(t *testing.T) {
 	t.Parallel()
 	t.Run("new pods wait until the driver is ready anew", func(t *testing.T) {
@@ -46,7 +47,7 @@ func TestANodeThatBoots(t *testing.T) {
 	})
 }
 
-// bootNode has the node's kubelet report a boot now.
+// bootNode makes the node's kubelet report a boot now.
 func (s *nodeStory) bootNode(name, bootID string) {
 	s.Helper()
 	// Of a second in which a pod turned ready nobody can say what came first.
@@ -54,7 +55,7 @@ func (s *nodeStory) bootNode(name, bootID string) {
 	s.reportNode(name, bootID, metav1.Now())
 }
 
-// reportNode has the node's kubelet report that it is ready, and has been since long before.
+// reportNode makes the node's kubelet report that the node is ready, and has been since long before.
 func (s *nodeStory) reportNode(name, bootID string, at metav1.Time) {
 	s.Helper()
 	cluster.ChangeStatus(s.Story, s.getNode(name), func(node *corev1.Node) {

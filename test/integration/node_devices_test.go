@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// changeNodeStatus has a kubelet say something else of its node.
+// changeNodeStatus changes what a kubelet reports of its node.
 func (s *nodeStory) changeNodeStatus(name string, change func(*corev1.Node)) {
 	s.Helper()
 	node := s.getNode(name)

@@ -14,8 +14,8 @@ import (
 	"example.com/podsequence/test/harness/cluster"
 )
 
-// measureReadyToBound has all drivers turn ready, and returns for each pod that waits how long after its node's driver it
-// was bound, as one watch sees both.
+// measureReadyToBound makes all drivers ready, and returns for each pod that waits how long after its node's driver it was bound,
+// as one watch sees both.
 func (s *nodeStory) measureReadyToBound(waiting int) []time.Duration {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Ctx, 2*cluster.Patience)

@@ -12,7 +12,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// evenly has a workload's pods spread over nodes.
+// evenly spreads a workload's pods over nodes.
 func evenly(app string) func(*st.PodWrapper) {
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
 	return func(p *st.PodWrapper) {

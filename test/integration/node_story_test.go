@@ -82,7 +82,7 @@ func (s *nodeStory) addNode(name string, changes ...func(*corev1.Node)) {
 	s.nodes = append(s.nodes, name)
 }
 
-// managedByKwok has the simulated kubelet run a node.
+// managedByKwok makes the simulated kubelet run a node.
 const managedByKwok = "kwok.x-k8s.io/node"
 
 func labelled(key, value string) func(*corev1.Node) {

@@ -59,7 +59,7 @@ func (s *nodeStory) driver(changes ...func(*corev1.PodSpec)) *appsv1.DaemonSet {
 	return s.daemonSet("driver", "driver", append(changes, ofDefaultScheduler)...)
 }
 
-// deployment has as many pods that go to any of the story's nodes.
+// deployment returns a Deployment with this many pods, which may go to any of the story's nodes.
 func (s *nodeStory) deployment(name, tier string, replicas int32, changes ...func(*st.PodWrapper)) *appsv1.Deployment {
 	pod := s.here("", tier).Label("app", name)
 	for _, change := range changes {
@@ -118,7 +118,7 @@ func (s *nodeStory) heldFor(app, node string) string {
 	return ""
 }
 
-// startOn has a workload's pod on each of these nodes turn ready.
+// startOn makes a workload's pod on each of these nodes ready.
 func (s *nodeStory) startOn(app string, nodes ...string) {
 	s.Helper()
 	for _, node := range nodes {
@@ -126,7 +126,7 @@ func (s *nodeStory) startOn(app string, nodes ...string) {
 	}
 }
 
-// breakOn has a workload's pod on a node turn unready.
+// breakOn makes a workload's pod on a node unready.
 func (s *nodeStory) breakOn(app, node string) {
 	s.Helper()
 	name := s.on(app, node)

@@ -58,8 +58,8 @@ func TestARestartKeepsTheNominationOfAReleasedPod(t *testing.T) {
 	s.awaitBound("app")
 }
 
-// promiseRoomToTheApplication has the database run on the first node, and the application nominated to the second, where a pod that
-// was evicted for it takes long to end.
+// promiseRoomToTheApplication starts the database on the first node, and gets the application nominated to the second, where a
+// pod that was evicted for it takes long to end.
 func (s *nodeStory) promiseRoomToTheApplication() {
 	s.Helper()
 	high := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}, Value: 1000}

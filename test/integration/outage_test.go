@@ -102,7 +102,7 @@ func TestProgramsWaitForTheAPIServerAtTheirStart(t *testing.T) {
 	}
 }
 
-// startPair has one pod of our scheduler and one with a gate wait for a third.
+// startPair makes one pod of our scheduler and one with a gate wait for a third.
 func (s *story) startPair() {
 	s.Helper()
 	s.Create(s.sequence("pair").Pods("First", "first").Pods("Second", "ours", "gated").Obj())

@@ -68,7 +68,7 @@ func (e *environment) startProxy(t *testing.T) *proxy {
 	return p
 }
 
-// set has requests meddled with from now on, and breaks all connections, so that watches begin anew.
+// set makes the proxy meddle with requests from now on, and breaks all connections, so that watches begin anew.
 func (p *proxy) set(meddle func(w http.ResponseWriter, r *http.Request) bool) {
 	p.mu.Lock()
 	p.meddle = meddle
@@ -96,7 +96,7 @@ func (p *proxy) asked(what func(*http.Request) bool) int {
 	return count
 }
 
-// through has an instance of a program talk to the API server by way of the proxy.
+// through makes an instance of a program talk to the API server by way of the proxy.
 func (p *proxy) through(t *testing.T) func(args []string) []string {
 	t.Helper()
 	dir := t.TempDir()

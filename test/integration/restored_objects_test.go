@@ -85,7 +85,7 @@ func (s *story) shop() *SequenceWrapper {
 	return s.sequence("shop").Mode(v1alpha1.BootstrapOnly).Group(tier("db")).Group(completed("migration")).Group(tier("app")).Pods("web", "web")
 }
 
-// completeShop starts it, and has its migration be collected.
+// completeShop completes the shop, and then deletes the Job of its migration.
 func (s *story) completeShop() {
 	s.Helper()
 	job := s.job("migration", "migration", 1, 1)

@@ -125,7 +125,8 @@ func (r *roundTrip) knows(since string) bool {
 	return slices.ContainsFunc(r.known, func(d earlierDefinition) bool { return d.Since == since })
 }
 
-// check stores an object by the earlier definition, reads it by today's, and edits it. anew has it created by today's, too.
+// check stores an object by the earlier definition, reads it by today's, and edits it. If anew is true, it also creates the
+// object by today's.
 func (r *roundTrip) check(object *unstructured.Unstructured, anew bool) {
 	r.Helper()
 	r.count++

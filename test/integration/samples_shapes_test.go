@@ -25,7 +25,7 @@ import (
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
-// neverReady has the pods of a workload wait for the test before they turn ready.
+// neverReady keeps the pods of a workload unready until the test makes them ready.
 func neverReady(t testing.TB, object *unstructured.Unstructured) {
 	t.Helper()
 	if _, isWorkload, _ := unstructured.NestedMap(object.Object, "spec", "template"); isWorkload {

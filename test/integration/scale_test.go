@@ -188,7 +188,7 @@ func (s *story) awaitTelling(count int) {
 	}, cluster.Patience+time.Duration(count)*150*time.Millisecond, time.Second, "waited for %d pods to tell what they wait for", count)
 }
 
-// readyToAllBound has db turn ready and returns the time until so many other pods are bound, as one watch sees them.
+// readyToAllBound makes db ready and returns the time until this many other pods are bound, as one watch sees them.
 func (s *story) readyToAllBound(count int) time.Duration {
 	core, err := kubernetes.NewForConfig(s.Cluster.Config())
 	require.NoError(s, err)

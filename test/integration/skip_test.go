@@ -64,7 +64,7 @@ func TestSkipOnEachNode(t *testing.T) {
 	s.awaitBound("late")
 }
 
-// A group with skip that others depend on still has them wait for what it waits for itself.
+// Groups that depend on a group with skip still wait for what that group itself waits for.
 func TestSkipInAGraph(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)

@@ -29,9 +29,9 @@ type story struct {
 	violates []string
 	// charge is part of what the referee says of them.
 	charge string
-	// unjudged has the referee not asked: the test stores sequences that it cannot read.
+	// unjudged skips the referee: the test stores sequences that it cannot read.
 	unjudged bool
-	// lite has no pod given to our scheduler: there is none.
+	// lite gives no pod to our scheduler: there is none.
 	lite   bool
 	fences int
 }
@@ -49,7 +49,7 @@ func newStoryIn(t testing.TB, env *environment) *story {
 	return s
 }
 
-// judge has the referee say which pods were bound too early.
+// judge checks which pods were bound too early according to the referee.
 func (s *story) judge() {
 	if s.unjudged {
 		return
@@ -103,7 +103,7 @@ func (s *story) annotate(pod, key, value string) {
 	s.Annotate(s.Pod(pod), key, value)
 }
 
-// makeReady has bound pods turn ready, and waits until they are.
+// makeReady makes bound pods ready, and waits until they are.
 func (s *story) makeReady(names ...string) {
 	s.Helper()
 	for _, name := range names {

@@ -29,7 +29,7 @@ func (s *story) asTold(name string) *st.PodWrapper {
 	return s.pod(name).Annotation(cluster.ReadyAfter, "1h")
 }
 
-// says has the pod ready or not, as its kubelet would write it.
+// says sets whether the pod is ready, as its kubelet would write it.
 func (s *story) says(name string, ready corev1.ConditionStatus) {
 	s.Helper()
 	cluster.ChangeStatus(s.Story, s.getPod(name), func(pod *corev1.Pod) {

@@ -43,7 +43,7 @@ func TestAPIServerUnreachableForLongerThanALease(t *testing.T) {
 	} {
 		t.Run(outage.sentence, func(t *testing.T) {
 			s := newStoryIn(t, env)
-			// It has the second tier wait until after the outage.
+			// It keeps the second tier waiting until after the outage.
 			s.createPods(s.pod("slow").Label("tier", "one"))
 			s.startMany(200)
 			s.awaitBound("slow")

@@ -22,7 +22,7 @@ type ruleTest struct {
 	want []string // parts of the message; none: accepted
 }
 
-// checkRules has the API server check objects of a kind with these specs.
+// checkRules creates objects of a kind with these specs, and compares what the API server says.
 func checkRules(t *testing.T, kind schema.GroupVersionKind, tests map[string]ruleTest) {
 	s := newStory(t)
 	var options []client.CreateOption

@@ -15,7 +15,7 @@ func isDeployments(r *http.Request) bool {
 	return strings.Contains(r.URL.Path, "/apis/apps/v1/") && strings.HasSuffix(r.URL.Path, "/deployments")
 }
 
-// holdBack has the watch of Deployments bring nothing until it is let go.
+// holdBack makes the watch of Deployments deliver nothing until free is called.
 func (p *proxy) holdBack() (free func()) {
 	held := make(chan struct{})
 	p.set(func(_ http.ResponseWriter, r *http.Request) bool {

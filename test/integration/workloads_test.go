@@ -109,7 +109,7 @@ func (s *story) awaitWaiting(tier string, count int) []string {
 	return names
 }
 
-// end has a working pod reach its end.
+// end brings a working pod to its end.
 func (s *story) end(pod, how string, phase corev1.PodPhase) {
 	s.Helper()
 	s.annotate(pod, how, "0s")

@@ -36,7 +36,7 @@ const (
 
 var (
 	everyTest = []turn{{run: "."}}
-	// engine has first the unit tests of the engine and its scenarios, then the oracle with few steps, then with many.
+	// engine runs the unit tests of the engine and its scenarios first, then the oracle with few steps, then with many.
 	engine = judge{"pkg/sequence", []turn{
 		{run: ".", skip: random + "|" + slow}, {run: random, skip: slow, steps: 6_000}, {run: random, skip: slow, steps: 120_000},
 	}}

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// kept has the results of earlier runs, so that one that was interrupted goes on where it was.
+// kept holds the results of earlier runs, so that a run that was interrupted continues where it was.
 type kept struct{ directory string }
 
 func (k kept) path(text string) string {

@@ -1,5 +1,5 @@
-// Command mutants makes small wrong changes to the product, one at a time, and has tests run that must notice. A change that nobody
-// notices is either a test that is missing, or changes nothing; which one, the list says.
+// Command mutants makes small wrong changes to the product, one at a time, and runs tests that must notice. A change that nobody
+// notices either shows that a test is missing, or changes nothing; the list says which.
 //
 // The source is not touched: Go compiles each change from a copy of one file (go test -overlay).
 package main

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// boots has the kubelet of a node report that it is ready, since the node was made, in the boot with this ID.
+// boots makes the kubelet of a node report the boot with this ID, and that the node has been ready since it was created.
 func boots(name, id string) step {
 	return func(s *story) {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -172,7 +172,8 @@ func (j *judge) consult(e event) {
 	}
 }
 
-// followRefused has sequences go on that a scheduler may not have seen refused yet: what passes meanwhile, it may record.
+// followRefused calls take with the versions whose refusal a scheduler may not have seen yet: it may still record what passes
+// meanwhile.
 func (j *judge) followRefused(e event, take func(*version)) {
 	for _, r := range j.refused {
 		if r.was != nil && !r.since.Before(j.rules.windowBefore(e.arrived)) {

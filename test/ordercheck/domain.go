@@ -9,7 +9,7 @@ import (
 
 // domain is how far a sequence has come across the cluster, or on one node.
 //
-// Of two things the referee only has bounds: an event happened between its earliest time and its arrival. It takes
+// The referee knows when things happened only within bounds: an event happened between its earliest time and its arrival. It takes
 // whichever bound speaks for the scheduler.
 type domain struct {
 	rules  *rules
@@ -105,7 +105,8 @@ func (d *domain) hasReleasedAllOpen() {
 	}
 }
 
-// inherit takes over what an edit has not changed. matches has for each group the one of before that is defined alike, or -1.
+// inherit takes over what an edit has not changed. For each group, matches is the group of the old domain that is defined alike,
+// or -1.
 func (d *domain) inherit(old *domain, matches []int, e event) {
 	before := func(g int) int { // the group of before that stands for a group: the one defined alike, or else the one in its place
 		switch {
@@ -246,7 +247,7 @@ func (d *domain) opened(group int) time.Time {
 	return at
 }
 
-// trust has a group passed that was not seen to pass under this definition.
+// trust marks a group as passed that was not seen to pass under this definition.
 func (d *domain) trust(g int) { d.groups[g].passed, d.groups[g].passedAt = true, time.Time{} }
 
 // update takes in how a group stands after an event.
@@ -287,7 +288,7 @@ func (d *domain) satisfiedSince(g int, now outcome, e event, n news) time.Time {
 	return e.earliest
 }
 
-// passedUntil has all groups passed up to a time, as far as anybody knows.
+// passedUntil marks all groups as passed up to a time, as far as anybody knows.
 func (d *domain) passedUntil(at time.Time) {
 	for g := range d.groups {
 		d.groups[g].passedUntil = at

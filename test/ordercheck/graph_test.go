@@ -11,7 +11,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// startedAndReady has pods be bound and turn ready.
+// startedAndReady creates pods, binds them and makes them ready.
 func startedAndReady(names ...string) step {
 	return func(s *story) {
 		for _, name := range names {

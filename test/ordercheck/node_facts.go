@@ -15,7 +15,7 @@ import (
 // nodeFacts are what the rule asks of a node. They never change once recorded.
 type nodeFacts struct {
 	stamp time.Time
-	// node has only what decides whether a DaemonSet should run there.
+	// node holds only what decides whether a DaemonSet should run there.
 	node *corev1.Node
 	heard
 }

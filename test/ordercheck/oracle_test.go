@@ -175,7 +175,7 @@ type aloud struct {
 	workloads map[types.UID]*workloadFacts
 	spaces    map[string]labels.Set
 	passed    map[string]sets.Set[int]
-	// lost has, by sequence, the pods without a controller that failed and were deleted while it selected them.
+	// lost are, by sequence, the pods without a controller that failed and were deleted while it selected them.
 	lost map[string]map[types.NamespacedName]*podFacts
 	// installed says that the kind is, requiring which namespaces require a sequence.
 	installed bool
@@ -290,7 +290,7 @@ func (w aloud) lostFrom(s *sequenceFacts, p *podFacts) int {
 	return w.groupOf(s, p)
 }
 
-// isOpen asks every group that a group depends on, and has those ask theirs.
+// isOpen asks every group that a group depends on, and those ask theirs.
 func (w aloud) isOpen(s *sequenceFacts, group int) bool {
 	for before := range group {
 		g := s.groups[group]

@@ -34,8 +34,8 @@ func (v *version) spans(w *world) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.byNamespace)), func(ns string) bool { return len(v.groupsIn(ns)) == 0 })
 }
 
-// relabel has the ClusterPodSequences of which other groups are now in a namespace start anew from what they have passed. Pods
-// that are older may race with that, as with an edit.
+// relabel begins a new version of each ClusterPodSequence whose groups in the namespace have changed, from what it has passed so
+// far. Older pods may race with that, as with an edit.
 func (j *judge) relabel(e event) {
 	name := e.home.name
 	for i, v := range j.inForce {

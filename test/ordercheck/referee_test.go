@@ -25,7 +25,7 @@ const (
 	keyOfApp   = "/registry/pods/shop/app"
 )
 
-// startReferee has two tiers and their unbound pods watched, the last of which is of resource version 4.
+// startReferee starts a referee on an etcd with two tiers and their unbound pods. The last of them has resource version 4.
 func startReferee(t *testing.T, options Options) (*revisionstest.Etcd, *Referee) {
 	t.Helper()
 	etcd := revisionstest.StartEtcd(t)

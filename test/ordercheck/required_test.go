@@ -365,7 +365,7 @@ func alsoLabelled(key, value string) podEdit {
 
 func ungated(p *corev1.Pod) { p.Spec.SchedulingGates = nil }
 
-// renewed has a sequence deleted and created again as if the news of the deletion came late.
+// renewed deletes a sequence and creates it again, as if the event of the deletion came late.
 func renewed(name string) step {
 	return func(s *story) {
 		before := s.sequences[name]
@@ -374,7 +374,7 @@ func renewed(name string) step {
 	}
 }
 
-// requiring has a namespace require sequences, and gives it other annotations.
+// requiring makes a namespace require sequences, and gives it other annotations.
 func requiring(namespace, value string, annotations ...string) step {
 	return func(s *story) {
 		object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -387,7 +387,7 @@ func requiring(namespace, value string, annotations ...string) step {
 	}
 }
 
-// namespaceThat gives a namespace labels, and has it require sequences or not.
+// namespaceThat gives a namespace labels, and makes it require sequences or not.
 func namespaceThat(name string, requires bool, keysAndValues ...string) step {
 	return func(s *story) {
 		namespaceWith(name, keysAndValues...)(s)

@@ -34,7 +34,7 @@ func (r *rules) mayWait(g *groupFacts) bool {
 	return !g.complete() && (g.steady == nil && r.unprobedReady > 0 || g.steady != nil && *g.steady > 0)
 }
 
-// ripen has a group satisfied by now whose pods have all been ready for long enough.
+// ripen marks the group as satisfied once all its pods have been ready for long enough.
 func (p *progress) ripen(now time.Time) {
 	if !p.ripeAt.IsZero() && !p.ripeAt.After(now) {
 		p.satisfied, p.since, p.began, p.ripeAt = true, p.ripeAt, p.ripeAt, time.Time{}

@@ -13,7 +13,7 @@ func probed(p *corev1.Pod) {
 	p.Spec.Containers = []corev1.Container{{Name: "main", ReadinessProbe: &corev1.Probe{}}}
 }
 
-// minReady has the last group ask for some time.
+// minReady sets the minReadySeconds of a group.
 func minReady(seconds int32) func(*v1alpha1.PodGroup) {
 	return func(g *v1alpha1.PodGroup) { g.MinReadySeconds = new(seconds) }
 }

@@ -61,19 +61,19 @@ func placed(fix sequenceFix, where func(*v1alpha1.ClusterPodGroup)) acrossFix {
 	}
 }
 
-// in has groups live in namespaces by name.
+// in places the groups in namespaces by name.
 func in(fix sequenceFix, namespaces ...string) acrossFix {
 	return placed(fix, func(g *v1alpha1.ClusterPodGroup) { g.Namespaces = namespaces })
 }
 
-// inLabelled has groups live in namespaces by one label.
+// inLabelled places the groups in namespaces by one label.
 func inLabelled(fix sequenceFix, key string, value v1alpha1.LabelValue) acrossFix {
 	return placed(fix, func(g *v1alpha1.ClusterPodGroup) {
 		g.NamespaceSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{key: value}}
 	})
 }
 
-// everywhere has groups live in all namespaces.
+// everywhere places the groups in all namespaces.
 func everywhere(fix sequenceFix) acrossFix {
 	return placed(fix, func(g *v1alpha1.ClusterPodGroup) { g.NamespaceSelector = &v1alpha1.LabelSelector{} })
 }
@@ -89,7 +89,7 @@ func namespaceWith(name string, keysAndValues ...string) step {
 	}
 }
 
-// inside has steps create what they do in a namespace.
+// inside runs steps with another namespace as the one that they create objects in.
 func inside(namespace string, steps ...step) step {
 	return func(s *story) {
 		before := s.namespace

@@ -133,7 +133,7 @@ func bindTo(name, node string) step {
 	}
 }
 
-// ready has a pod turn ready, as a kubelet does, which notes the time.
+// ready makes a pod ready, as a kubelet does, which notes the time.
 func ready(name string) step {
 	return func(s *story) {
 		edit(name, func(p *corev1.Pod) { setCondition(p, corev1.PodReady, corev1.ConditionTrue, s.whole()) })(s)
@@ -276,12 +276,12 @@ func matching(key string, op v1alpha1.LabelSelectorOperator, values ...v1alpha1.
 
 var everythingElse = selecting(v1alpha1.LabelSelector{})
 
-// livingIn has a sequence of another namespace point to that of the tests.
+// livingIn moves a sequence to another namespace and points it at the namespace of the tests.
 func livingIn(namespace string) sequenceFix {
 	return func(s *v1alpha1.PodSequence) { s.Namespace, s.Spec.Namespace = namespace, testNamespace }
 }
 
-// allowing has a namespace allow sequences of those in a list.
+// allowing makes a namespace allow sequences of the namespaces in a list.
 func allowing(namespace, list string) step {
 	return func(s *story) {
 		s.changed(factsOfNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

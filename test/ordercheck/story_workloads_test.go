@@ -248,7 +248,7 @@ func schedulerGoesOn(s *story) {
 	s.stopped = time.Time{}
 }
 
-// lagging has the API server show from now on what was so much earlier.
+// lagging makes the API server serve, from now on, a state that is this much older.
 func lagging(by time.Duration) step {
 	return func(s *story) { s.lags = append(s.lags, Lag{From: s.now, To: s.now.Add(time.Hour), By: by}) }
 }

@@ -26,7 +26,7 @@ type Timeline struct {
 	// Begin and End are the first and last time in it.
 	Begin time.Time `json:"begin"`
 	End   time.Time `json:"end"`
-	// Pods has one entry for each pod, also for those that are gone.
+	// Pods has one entry for each pod, including those that are gone.
 	Pods []PodTimes `json:"pods"`
 }
 
@@ -168,7 +168,7 @@ func (t *Timeline) arrange() {
 	}
 }
 
-// compareTimes has what happened before the watch first.
+// compareTimes sorts what happened before the watch first.
 func compareTimes(a, b *time.Time) int {
 	switch {
 	case a == nil && b == nil:

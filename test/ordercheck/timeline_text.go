@@ -69,7 +69,7 @@ func shownName(name string) string {
 	return strconv.Quote(name)
 }
 
-// seconds has a dash for what did not happen or was not seen.
+// seconds returns how long after the beginning it happened; a dash for what did not happen or was not seen.
 func (t Timeline) seconds(at *time.Time) string {
 	if at == nil {
 		return "-"

@@ -52,7 +52,7 @@ func (v Verdict) ExitCode() int {
 	return ExitClean
 }
 
-// String has a line for each violation, one for each reason for being incomplete, and a closing line.
+// String returns a line for each violation, one for each reason why the verdict is incomplete, and a closing line.
 func (v Verdict) String() string {
 	var out strings.Builder
 	for _, violation := range v.Violations {

@@ -33,7 +33,7 @@ type version struct {
 	placed  map[types.NamespacedName]int   // pod to group
 	naming  map[types.NamespacedName][]int // pod to the groups by name that have it, in order
 	homes   map[types.UID]place            // workload to the group whose selector takes its pods
-	// passedAs has the definitions under which groups of this sequence were passed, in this version or another.
+	// passedAs are the definitions under which groups of this sequence were passed, in this version or another.
 	passedAs sets.Set[string]
 	// knew are the Jobs and pods that were there under this sequence, in any version, as far as they failed; forgiven those of them
 	// that it need not mind any more now that they are lost.
@@ -174,7 +174,7 @@ func (v *version) succeed(f *sequenceFacts, w *world, e event) *version {
 	return next
 }
 
-// takeOver has a domain go on from where the one of the version before is.
+// takeOver makes a domain continue from where the same domain of the previous version is.
 func (v *version) takeOver(d, from *domain, old *version, e event) {
 	d.inherit(from, v.matches(old.sequenceFacts), e)
 	v.takeUp(d, old, e)

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// readySince has a pod turn ready at a time after the story began, of which the API server writes later.
+// readySince makes a pod ready as of a time after the story began; the API server writes it now.
 func readySince(name string, after time.Duration) step {
 	return edit(name, func(p *corev1.Pod) {
 		setCondition(p, corev1.PodReady, corev1.ConditionTrue, metav1.NewTime(storyBegin.Add(after)))

@@ -47,7 +47,8 @@ type pod struct {
 	*podFacts          // as of now
 	created   revision // zero when it is older than the watch
 	ungated   revision // since when it has had no gate of any kind: nobody can bind it before; never while it has one
-	// lifted has the sequences whose gate the pod lost while another scheduler than ours had it. Nobody can hold it afterwards.
+	// lifted are the sequences whose gate the pod lost while it belonged to another scheduler than ours. Nobody can hold it
+	// afterwards.
 	lifted    map[types.UID]lift
 	readySeen time.Time // the earliest that it can have turned ready; zero when it is not
 	// unreadySeen is when it was last seen not to be ready, at the earliest.

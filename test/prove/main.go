@@ -1,4 +1,4 @@
-// prove plays random worlds under random faults on a real control plane, and has them judged by what users were promised.
+// prove plays random worlds under random faults on a real control plane, and judges them by what users were promised.
 // Each world comes from a seed: what there is, what becomes of it, and what fails meanwhile (package world). The referee says
 // whether any pod was bound too early (test/ordercheck), and the judge whether at the end everything is as it must be
 // (package judge).

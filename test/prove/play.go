@@ -31,7 +31,7 @@ const (
 	verdictTimeout = 2 * time.Minute
 )
 
-// playWorld plays a plan, has the world judged, removes it, and asks our programs what they still know of it.
+// playWorld plays a plan, judges the world, removes it, and asks our programs what they still know of it.
 func (s *stage) playWorld(ctx context.Context, what *plan.Plan, trace io.Writer) (results.Result, error) {
 	result, err := s.playAndJudge(ctx, what, trace)
 	if err := errors.Join(err, s.clean(context.WithoutCancel(ctx), world.Prefix(what.Seed))); err != nil {
@@ -52,7 +52,7 @@ func (s *stage) remembered(ctx context.Context, patience time.Duration, known fu
 	return left
 }
 
-// playAndJudge plays a plan and has the world judged.
+// playAndJudge plays a plan and judges the world.
 func (s *stage) playAndJudge(ctx context.Context, what *plan.Plan, trace io.Writer) (result results.Result, err error) {
 	began := time.Now()
 	result = results.Result{Seed: what.Seed, Commit: s.commit, Began: began, Steps: len(what.Steps), Faults: map[string]int{}}

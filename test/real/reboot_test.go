@@ -80,7 +80,7 @@ func (s *story) bootID(name string) string {
 	return node.Status.NodeInfo.BootID
 }
 
-// recreateAfterReboot has the program of the how-to run before the node's kubelet.
+// recreateAfterReboot makes the node run the program of the how-to before its kubelet.
 func (s *story) recreateAfterReboot(node string) {
 	s.Helper()
 	const page = "../../docs/howto/node-driver.md"

@@ -32,7 +32,7 @@ func TestPodsWaitForAStaticPodButNobodyHoldsOne(t *testing.T) {
 	assert.Len(t, s.said().Where(containerlogs.Of("last-"), containerlogs.Saying(containerlogs.Started)), 1)
 }
 
-// runStatic has the kubelet of the first node run a pod that no API knows, until the story ends. Its name ends with that of the node.
+// runStatic makes the kubelet of the first node run a static pod until the story ends. Its name ends with that of the node.
 func (s *story) runStatic(pod *corev1.Pod) {
 	s.Helper()
 	pod.APIVersion, pod.Kind = "v1", "Pod"

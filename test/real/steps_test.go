@@ -75,7 +75,7 @@ func TestStepsThatShareAVolumeRunOneAfterTheOther(t *testing.T) {
 	assert.Contains(s, said.String(), "READ "+s.Namespace)
 }
 
-// volume makes a volume in the memory of the first node, and a claim of the story that has it.
+// volume creates a volume in the memory of the first node, and a claim of the story that is bound to it.
 func (s *story) volume(name string) corev1.VolumeSource {
 	s.Helper()
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Mi")}

@@ -35,7 +35,7 @@ func newStory(t *testing.T) *story {
 	return s
 }
 
-// judge has the referee say which pods were bound too early.
+// judge checks which pods were bound too early according to the referee.
 func (s *story) judge() {
 	verdict := shared.referee.VerdictFor(context.Background(), s.Namespace)
 	assert.Empty(s, verdict.Incomplete, "the referee missed something")
@@ -165,7 +165,7 @@ func (s *story) kubectl(args ...string) string {
 	return output
 }
 
-// node has something happen to a node: crash, reboot, stop or start, see `sandbox node`.
+// node makes something happen to a node: crash, reboot, stop or start, see `sandbox node`.
 func (s *story) node(verb, name string) {
 	s.Helper()
 	output, err := shared.sandbox.run(s.Ctx, "node", verb, name)

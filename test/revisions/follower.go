@@ -2,8 +2,8 @@
 //
 // etcd is the API server's own history. It has every write, of all kinds in one order, and a resource version is the
 // revision of a write. The watches that the API server offers are copies of it in memory, one for each kind, which a
-// restart empties; what they would have told cannot be asked for later. A watch of etcd resumes wherever it was, until the
-// API server has the revision compacted: five minutes later at the earliest.
+// restart empties; what they would have reported cannot be asked for later. A watch of etcd resumes wherever it was, until the
+// API server compacts the revision: five minutes later at the earliest.
 package revisions
 
 import (

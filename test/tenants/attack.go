@@ -113,7 +113,7 @@ func (s scene) open(ctx context.Context, t *testbed, prefix string) error {
 	return nil
 }
 
-// prepare has all attacks prepared.
+// prepare prepares all attacks.
 func (s scene) prepare(ctx context.Context, h *hostile, prefix string, size sizes) error {
 	for _, a := range s.attacks {
 		if err := a.prepare(ctx, h.in(prefix+"-"+a.name), size); err != nil {
@@ -123,7 +123,7 @@ func (s scene) prepare(ctx context.Context, h *hostile, prefix string, size size
 	return nil
 }
 
-// storm has all attacks storm in turn until the context ends, with no more than so many requests a second altogether.
+// storm runs all attacks in turn until the context ends, with no more than this many requests a second altogether.
 func (s scene) storm(ctx context.Context, h *hostile, prefix string, size sizes, requests float64) error {
 	const clients = 4
 	h = h.limited(rate.NewLimiter(rate.Limit(requests), clients))

@@ -16,9 +16,9 @@ import (
 // maxGroups is how many groups a PodSequence may have.
 const maxGroups = 64
 
-// hugeJob has a group expect a number that nobody checked: a Job that is Complete, so that no pod is ever created for it
-// again, is patched to a parallelism of 2147483647, and a PodSequence that selects it is created and edited. Whoever
-// allocates or counts in proportion to the number ends, and again after each restart.
+// hugeJob makes a group expect a number that nobody checked: a Job that is Complete, so that no pod is ever created for it again,
+// is patched to a parallelism of 2147483647, and a PodSequence that selects it is created and edited. A program that allocates or
+// counts in proportion to the number ends, and again after each restart.
 var hugeJob = attack{
 	name: "huge-job",
 	prepare: func(ctx context.Context, h *hostile, _ sizes) error {
@@ -64,8 +64,8 @@ func (t *testbed) completeJob(ctx context.Context, namespace, name string) error
 	})
 }
 
-// farTimeouts has the programs set alarms that never come up: sequences of 64 groups with time-outs of 1,000 hours, in
-// either scope, whose current time-out is changed again and again. Whoever keeps old alarms keeps what they belong to.
+// farTimeouts makes the programs set alarms that never come up: sequences of 64 groups with time-outs of 1,000 hours, in either
+// scope, whose current time-out is changed again and again. A program that keeps old alarms keeps what they belong to.
 var farTimeouts = attack{
 	name:    "far-timeouts",
 	perNode: true,
@@ -98,8 +98,8 @@ func farName(scope v1alpha1.Scope) string {
 	return "far-cluster"
 }
 
-// nodeDomains has the programs keep a state of each of 64 groups on each node, although no pod of any group exists:
-// PodSequences of Node scope that match nothing. Edits have them build it again.
+// nodeDomains makes the programs keep a state of each of 64 groups on each node, although no pod of any group exists:
+// PodSequences of Node scope that match nothing. Edits make them build it again.
 var nodeDomains = attack{
 	name:    "node-domains",
 	perNode: true,
@@ -123,7 +123,7 @@ func nodeSequences(s sizes) int { return max(1, s.sequences/10) }
 
 // crowdedNamespace makes every change dear: many pods that are held, and many PodSequences in their namespace, each with
 // groups whose selectors are long and match all of them only at the last. Edits of sequences, new sequences and new pods
-// have each pod matched with each sequence again.
+// make the programs match each pod with each sequence again.
 var crowdedNamespace = attack{
 	name: "crowded-namespace",
 	aims: []measure{creation},

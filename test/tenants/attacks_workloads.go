@@ -42,8 +42,8 @@ var invalidSizes = attack{
 	},
 }
 
-// overlappingCoordinations has many DeploymentCoordinations select each of many Deployments of their namespace, none of
-// which has a pod, and changes the Deployments: whoever compares all of both at each event has no time for others.
+// overlappingCoordinations makes many DeploymentCoordinations select each of many Deployments of their namespace, none of which
+// has a pod, and changes the Deployments: a program that compares all of both at each event has no time for others.
 var overlappingCoordinations = attack{
 	name: "coordinations",
 	aims: []measure{turn},

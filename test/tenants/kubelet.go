@@ -58,7 +58,7 @@ func (n *tenant) setReady(ctx context.Context, pods ...string) (time.Time, error
 	return n.setStatus(ctx, runningStatus(true), pods)
 }
 
-// setRunning has pods run, but not ready, and returns the time at which the last of them did.
+// setRunning makes pods run, but not ready, and returns the time at which the last of them did.
 func (n *tenant) setRunning(ctx context.Context, pods ...string) (time.Time, error) {
 	return n.setStatus(ctx, runningStatus(false), pods)
 }

@@ -37,8 +37,7 @@ func peakMemory(pid int) int64 {
 	return 0
 }
 
-// resetPeak has the kernel forget how much memory was resident at most. Where it does not, peaks are those since the
-// process began.
+// resetPeak makes the kernel forget the peak of resident memory. Where it does not, peaks are those since the process began.
 func resetPeak(pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }

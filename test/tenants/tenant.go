@@ -62,8 +62,8 @@ func newTenant(ctx context.Context, t *testbed, rate float64, patience time.Dura
 	return n, n.createDeployments(ctx)
 }
 
-// live has the tenant start so many applications at his rate, and beside them what else is to be measured. It returns when
-// all are up, or when his patience is over.
+// live makes the tenant start this many applications at the tenant's rate, and measures the other aims beside them. It returns
+// when all are up, or when the tenant's patience is over.
 func (n *tenant) live(ctx context.Context, phase string, applications int, aims []measure) (*samples, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.startingTakes(applications)+n.patience)
 	defer cancel()

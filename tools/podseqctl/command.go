@@ -1,6 +1,6 @@
-// Package podseqctl is the command kubectl podseq: it says how far sequences are and why pods wait, checks sequences, and has the
-// few writes that an operator needs in a hurry. It needs no more rights than what it shows: what may not be read it says, and
-// goes on.
+// Package podseqctl is the command kubectl podseq: it says how far sequences are and why pods wait, checks sequences, and makes the
+// few writes that an operator needs in a hurry. It needs no more permissions than what it shows: it says what it may not read, and
+// continues.
 package podseqctl
 
 import (
@@ -46,7 +46,7 @@ type Options struct {
 	style *text.Style
 }
 
-// tool has what all commands share.
+// tool holds what all commands share.
 type tool struct {
 	genericiooptions.IOStreams
 	flags  *genericclioptions.ConfigFlags
@@ -265,7 +265,7 @@ const (
 	kindClusterPodSequence = "clusterpodsequence"
 )
 
-// kinds has the names of the kinds that are known by name, as kubectl has them.
+// kinds maps the names that kubectl accepts to the kinds.
 var kinds = kindsByName()
 
 func kindsByName() map[string]string {

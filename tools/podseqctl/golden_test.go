@@ -91,7 +91,7 @@ func runAt(source Source, now time.Time, args []string) string {
 	return out.String()
 }
 
-// fakeSource has the objects of a test.
+// fakeSource serves the objects of a test.
 type fakeSource struct {
 	snapshot.Objects
 	noClusterSequences bool

@@ -94,7 +94,7 @@ type linted struct {
 	checked, incomplete string
 }
 
-// lintFiles checks what files have.
+// lintFiles checks what files contain.
 func (t *tool) lintFiles(ctx context.Context, files resource.FilenameOptions) (linted, error) {
 	definitions, err := lint.NewDefinitions()
 	if err != nil {

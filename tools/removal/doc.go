@@ -6,5 +6,5 @@
 //   - Uninstall removes the kinds, and with them their objects (uninstall.go).
 //
 // Both unpause what DeploymentCoordinations paused and take our finalizer off them (release.go), and both list at the end
-// what nobody but its owner can change: pods that stay Pending, and the command that has them scheduled (report.go).
+// what nobody but its owner can change: pods that stay Pending, and the command after which they are scheduled (report.go).
 package removal

@@ -28,8 +28,8 @@ type podGroup struct {
 	hold  holds.Hold
 }
 
-// reportPods lists the pods that stay Pending with these schedulers gone, with the commands that have them scheduled, and the
-// workloads whose next pods would. What was listed before is not listed again.
+// reportPods lists the pods that stay Pending with these schedulers gone, with the commands after which they are scheduled, and
+// the workloads whose next pods would stay Pending. It does not list again what was listed before.
 func (r *Remover) reportPods(ctx context.Context, gone []string) error {
 	groups, err := r.heldPods(ctx, gone)
 	if err != nil {
@@ -67,8 +67,9 @@ func (r *Remover) reportPods(ctx context.Context, gone []string) error {
 	return r.reportTemplates(ctx, gone, told)
 }
 
-// podCommand has pods of the group scheduled by the cluster's own scheduler. Where others take their place, these are held by what the
-// template has: a pod may have more, which a policy added when it was created, or less, if its gate was lifted.
+// podCommand returns the command that makes the cluster's own scheduler schedule pods of the group. If other pods take their
+// place, what the template says holds those: a pod may have more, which a policy added when it was created, or less, if its gate
+// was lifted.
 func podCommand(group podGroup, templates map[holds.Workload]holds.Hold, pods []string) string {
 	h := group.hold
 	inTemplate, isKnown := templates[group.owner]

@@ -51,8 +51,8 @@ func (r *Remover) reportStepsThatEnd(ctx context.Context) error {
 
 var stepsHeader = []string{"NAMESPACE", "SEQUENTIALJOB", "STATUS", "STEP"}
 
-// unfinishedSteps has a row for each SequentialJob that has not finished. Objects are read without their Go type: some may be
-// stored that it cannot hold.
+// unfinishedSteps returns a row for each SequentialJob that has not finished. It reads objects without their Go type: some may be
+// stored that the type cannot hold.
 func (r *Remover) unfinishedSteps(ctx context.Context) ([][]string, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(batchapi.GroupVersion.WithKind(batchapi.SequentialJobKind.Kind + "List"))

@@ -160,7 +160,7 @@ func (k *kubelet) stop() {
 	k.until(func() bool { return k.pid == 0 })
 }
 
-// allow has the kubelet started again.
+// allow lets the kubelet start again.
 func (k *kubelet) allow() {
 	k.lock.Lock()
 	defer k.lock.Unlock()

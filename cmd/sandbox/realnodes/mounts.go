@@ -103,7 +103,7 @@ func hideMachine() error {
 
 const cgroupRoot = "/sys/fs/cgroup"
 
-// mountCgroups has the node see its own cgroups as the roots of all hierarchies.
+// mountCgroups mounts the node's own cgroups as the roots of all hierarchies.
 func mountCgroups() error {
 	hierarchies, err := realnode.Hierarchies()
 	if err != nil {

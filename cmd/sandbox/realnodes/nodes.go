@@ -176,7 +176,7 @@ func (n *node) start() error {
 	return nil
 }
 
-// ask has the first process of the node do something.
+// ask tells the first process of the node what to do, and waits for its answer.
 func (n *node) ask(what string) error {
 	if _, err := fmt.Fprintln(n.control, what); err != nil {
 		return fmt.Errorf("ask %s to %s: %w", n.Name, what, err)

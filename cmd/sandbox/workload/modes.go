@@ -67,7 +67,7 @@ func (s *server) open() {
 	})
 }
 
-// exit has the program exit, unless it does already.
+// exit makes the program exit with a code, unless it is exiting already.
 func (s *server) exit(code int) {
 	select {
 	case s.codes <- code:

@@ -158,7 +158,8 @@ func message(rule apiextensionsv1.ValidationRule) string {
 	return "`" + line(rule.Rule) + "`"
 }
 
-// literal has Markdown show these characters as they are: '_' and '*' would emphasize what is between two of them, and '<' begin a tag.
+// literal escapes the characters that mean something in Markdown: '_' and '*' would emphasize what is between two of them, and
+// '<' would begin a tag.
 var literal = strings.NewReplacer("_", `\_`, "*", `\*`, "<", `\<`)
 
 // prose is a text in one line that Markdown shows as it is.

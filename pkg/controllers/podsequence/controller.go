@@ -48,7 +48,7 @@ type Options struct {
 	InstallationNamespace string
 	// UnprobedReadySeconds is how long a pod without a readiness probe must have been Ready before it counts as ready.
 	UnprobedReadySeconds int32
-	// ReleaseGates has the gates of all other schedulers' pods lifted here.
+	// ReleaseGates reports whether this program lifts the gates of all other schedulers' pods.
 	ReleaseGates bool
 	// ExplainWaits writes into those pods what they wait for, and an event after ten seconds. It does nothing without ReleaseGates.
 	ExplainWaits bool
@@ -130,7 +130,7 @@ func coreConfig(mgr manager.Manager) *rest.Config {
 	return config
 }
 
-// addPodWriter has the manager run what writes to pods.
+// addPodWriter adds what writes to pods to the manager.
 func (d *dispatcher) addPodWriter(
 	mgr manager.Manager, config *rest.Config, engine *sequence.Engine, source *feed.Feed, options Options,
 ) error {

@@ -33,8 +33,8 @@ func (h *Holds) WouldHold(pod *corev1.Pod) sequence.Hold {
 type targets struct {
 	engine  targetSource
 	changed func(namespace string)
-	// elsewhere has the sequences whose pods live in other namespaces than they, and those namespaces: for when they are gone,
-	// or name others.
+	// elsewhere maps the sequences whose pods live in other namespaces than their own to those namespaces. They are needed when a
+	// sequence is gone or names other namespaces.
 	elsewhere map[types.NamespacedName][]string
 }
 

@@ -45,7 +45,7 @@ const confirmAgain = 10 * time.Second
 // in one write at its end.
 //
 // The objects of one namespace share a budget: one pod may change the status of each of a thousand sequences that select it, and
-// the API server, busy with these, would have others wait.
+// others would wait while the API server is busy with these.
 type pacer struct {
 	clock  clock.PassiveClock
 	budget *statusbudget.Budget

@@ -71,7 +71,7 @@ func (f *statusFixture) Update(_ context.Context, object client.Object, _ ...cli
 	return nil
 }
 
-// watchBrings has the engine see what was last written.
+// watchBrings passes what was last written to the engine.
 func (f *statusFixture) watchBrings() {
 	f.engine.ApplySequence(f.written[len(f.written)-1].DeepCopy())
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // maxBindsAtOnce is how many of our bindings are on the way to the API server at a time. A release of 1,000 pods would send as many
-// as the scheduler finds nodes for, which may be faster than they are answered. The default flow control of the API server has 300
-// requests of a flow wait (6 queues of 50, see PriorityLevelConfiguration workload-high) and refuses those that come on top: they
+// as the scheduler finds nodes for, which may be faster than they are answered. The default flow control of the API server queues
+// 300 requests of a flow (6 queues of 50, see PriorityLevelConfiguration workload-high) and refuses those that come on top: they
 // are sent again a second later.
 const maxBindsAtOnce = 100
 

@@ -18,7 +18,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// binds has every Binding that reaches the API server sent to a channel.
+// binds returns a channel that receives every Binding that reaches the API server.
 func (s *stage) binds() <-chan *v1.Binding {
 	bindings := make(chan *v1.Binding, 10)
 	s.client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {

@@ -38,7 +38,7 @@ func (s *stage) driver(node, version string, ready v1.ConditionStatus) {
 	s.told(s.engine.ApplyPod(driver))
 }
 
-// tryOne has the scheduler try the next pod, which must fail. It returns with what status, when the pod is back in the queue.
+// tryOne makes the scheduler try the next pod, which must fail. It returns the status once the pod is back in the queue.
 func (s *stage) tryOne() *fwk.Status {
 	s.Helper()
 	failed := make(chan *fwk.Status, 1)
@@ -161,7 +161,7 @@ func TestAPodThatMustWaitSinceItsNodeWasChosenIsNotBound(t *testing.T) {
 	}
 }
 
-// continuously has pod "later" wait for these, as long as any of them is not ready.
+// continuously makes pod "later" wait for these pods as long as any of them is not ready.
 func (s *stage) continuously(earlier ...string) {
 	sequence := MakeSequence("shop", "shop").UID("shop")
 	for _, name := range earlier {

@@ -83,8 +83,8 @@ func (h *holder) refuseUnasked(pod *v1.Pod) *feeding {
 	return nil
 }
 
-// begin has the engine asked from now on. The engine reports the release of pods that were refused before, also of those
-// that its first list does not have yet: the scheduler's own list may be newer.
+// begin makes the holder ask the engine from now on. The engine reports the release of pods that were refused before, including
+// those that its first list does not contain yet: the scheduler's own list may be newer.
 func (h *holder) begin(f *feeding) {
 	h.refusedMu.Lock()
 	defer h.refusedMu.Unlock()

@@ -34,7 +34,7 @@ type holder struct {
 	// makes all profiles before it starts any informer.
 	profiles sets.Set[string]
 
-	// binds has one entry for each binding that is on the way to the API server.
+	// binds holds one entry for each binding that is on its way to the API server.
 	binds chan struct{}
 
 	// feeding is nil until run begins.
@@ -84,7 +84,7 @@ var (
 	holders   = map[informers.SharedInformerFactory]*holder{}
 )
 
-// holderFor returns the scheduler's holder, and has it run when the first profile asks.
+// holderFor returns the scheduler's holder, and starts it when the first profile asks.
 func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, error) {
 	holdersMu.Lock()
 	defer holdersMu.Unlock()
@@ -142,8 +142,8 @@ func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
 	}
 }
 
-// run works until the context ends. It begins to watch when the framework has begun to, which the nodes show before the pods do, and
-// to write when the framework's own pods are in: a standby that waits to lead has its informers wait, and so does neither.
+// run works until the context ends. It begins to watch when the framework has begun to, which the nodes show before the pods do,
+// and to write when the framework's own pods are in. A standby that waits to lead does neither, because its informers wait too.
 func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{}) {
 	logger := klog.LoggerWithName(klog.FromContext(ctx), Name)
 	ctx = klog.NewContext(ctx, logger)
@@ -201,8 +201,8 @@ func unschedulable(message string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
 }
 
-// act activates the pods that are released, and has those that must wait told so. The engine's lock is not held here: activation
-// takes the queue's, under which the engine is asked.
+// act activates the pods that are released, and asks the writer to explain to those that must wait why they do. The engine's lock is
+// not held here: activation takes the queue's lock, under which the engine is asked.
 func (h *holder) act(logger klog.Logger, f *feeding, changes sequence.Changes) {
 	ready := map[types.UID]types.NamespacedName{}
 	for _, r := range changes.Released {
@@ -264,11 +264,11 @@ func (h *holder) stopBinding(key types.NamespacedName) {
 	}
 }
 
-// tryAgain has a pod that is rejected in its scheduling cycle come back, after back-off at most. While the pod is in its
-// cycle, activation is an event that the queue keeps for it: rejected by us and without such an event, the pod would stay
-// among the unschedulable ones until some node opens for it, or for five minutes. A status of code Error would bring it
-// back as well, but it would tell people of a failure of the scheduler, and the pod would have to wait out its back-off
-// even if nothing else is in the queue.
+// tryAgain returns a pod to the queue that is rejected in its scheduling cycle; it comes back after back-off at most. While the
+// pod is in its cycle, the queue keeps the activation as an event for it. Without such an event, a pod that the plugin rejected
+// would stay among the unschedulable ones until some node opens for it, or for five minutes. A status of code Error would return
+// it as well, but would report a failure of the scheduler to people, and the pod would have to wait out its back-off even if
+// nothing else is in the queue.
 func (h *holder) tryAgain(logger klog.Logger, pod *v1.Pod) {
 	h.handle.Activate(logger, map[string]*v1.Pod{keyOf(pod).String(): pod})
 }

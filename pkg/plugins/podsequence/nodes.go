@@ -24,7 +24,7 @@ const (
 	fewInMany = 10 // one in so many is few
 )
 
-// preFilter has Filter skipped for pods that may use any node.
+// preFilter makes the framework skip Filter for pods that may use any node.
 func (h *holder) preFilter(state fwk.CycleState, pod *v1.Pod, nodes int) (*fwk.PreFilterResult, *fwk.Status) {
 	found := h.feeding.Load().engine.Placement(pod)
 	if found == nil {

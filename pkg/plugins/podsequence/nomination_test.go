@@ -66,7 +66,7 @@ func TestAPodThatIsHeldAgainBeforeItIsBoundLeavesItsNode(t *testing.T) {
 	assert.Equal(t, "n1", (<-bindings).Target.Name)
 }
 
-// patches has every patch of a pod sent to a channel.
+// patches returns a channel that receives every patch of a pod.
 func (s *stage) patches() <-chan string {
 	patches := make(chan string, 10)
 	s.client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {

@@ -51,8 +51,8 @@ func (pl *PodSequence) Name() string { return Name }
 // activated, so it does no more than read what the engine has published. Nobody is shown its message: the writer tells the pod
 // what it waits for.
 //
-// A pod with gates is left to the plugin SchedulingGates, which holds it until they are gone, and has the queue ask again then. So this
-// plugin need not register that event, which the queue would compare with every event that comes, for each held pod.
+// A pod with gates is left to the plugin SchedulingGates, which holds it until they are gone, and then makes the queue ask again. So
+// this plugin need not register that event, which the queue would compare with every event that comes, for each held pod.
 func (pl *PodSequence) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	if len(pod.Spec.SchedulingGates) > 0 {
 		return nil
@@ -100,9 +100,9 @@ func (pl *PodSequence) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragme
 }
 
 // EventsToRegister returns the events that release a pod of which the holder does not know better. All others it knows
-// exactly, and activates the pods that it concerns. Registering events of other pods would have the queue go through all
+// exactly, and activates the pods that it concerns. If it registered events of other pods, the queue would go through all
 // held pods at every status update of any pod. The queue compares each of these events with each event that comes, for each held
-// pod, and has one of them for each profile. So there is only one.
+// pod, and does so for each profile. So there is only one.
 func (pl *PodSequence) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	return []fwk.ClusterEventWithHint{
 		// A node is open from the start, or becomes open by its labels: the holder may know of it before the scheduler

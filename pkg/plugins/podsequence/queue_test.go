@@ -88,7 +88,7 @@ func (k *known) CaughtUp(_ sequence.Identity, pod sequence.Sighting) bool {
 	return len(pod.Version) <= len(k.upTo())
 }
 
-// asking counts what the queue asks, and has something happen at a point of the scheduling cycle.
+// asking counts what the queue asks, and calls a function at a point of the scheduling cycle.
 type asking struct {
 	*PodSequence
 	stage *stage
@@ -168,7 +168,7 @@ func pod(name, version string) *st.PodWrapper {
 	return p
 }
 
-// comes has the scheduler see a pod.
+// comes delivers a pod to the scheduler's informer and queue.
 func (s *stage) comes(p *v1.Pod) {
 	s.Helper()
 	require.NoError(s, s.informer().Add(p))
@@ -179,8 +179,8 @@ func (s *stage) informer() interface{ Add(any) error } {
 	return s.holder.handle.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer()
 }
 
-// told has the engine told of something, and the scheduler act on what that changes, as the feed does: it also answers the
-// engine's questions, for nothing is missing here.
+// told makes the scheduler act on what an event changed in the engine, as the feed does. It also answers the engine's questions,
+// for nothing is missing here.
 func (s *stage) told(changes sequence.Changes) {
 	s.holder.act(klog.FromContext(s.Context()), s.feeding, changes)
 	for subject, question := range changes.Questions {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// explained has every message that is written to a pod's condition sent to a channel.
+// explained returns a channel that receives every message that is written to a pod's condition.
 func (s *stage) explained() <-chan string {
 	messages := make(chan string, 10)
 	s.client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {

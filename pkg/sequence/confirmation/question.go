@@ -2,7 +2,7 @@ package confirmation
 
 import "example.com/podsequence/pkg/sequence/inventory"
 
-// Kinds are the kinds of objects that a question is about. Each has all that are before it.
+// Kinds are the kinds of objects that a question is about. Each includes all that are before it.
 type Kinds uint8
 
 const (

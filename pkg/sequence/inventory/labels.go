@@ -14,7 +14,7 @@ type Labels struct {
 	kept   *labelSet // nil if there is none, or object has them
 }
 
-// labelSet has the labels of one pod, or of many.
+// labelSet holds the labels of one pod, or of many.
 type labelSet struct {
 	names  *[]string // sorted, and shared by all that have labels of the same names
 	values []string  // in the order of names

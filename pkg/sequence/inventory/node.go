@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Node has the facts of a node.
+// Node holds the facts of a node.
 type Node struct {
 	Name            string
 	ResourceVersion string

@@ -13,7 +13,7 @@ import (
 	"example.com/podsequence/pkg/podgroups"
 )
 
-// Pod has the facts of a pod. There may be very many: what few pods have is kept apart.
+// Pod holds the facts of a pod. There may be very many: what few pods have is kept apart.
 type Pod struct {
 	Namespace, Name string
 	UID             types.UID

@@ -23,7 +23,7 @@ func proofMarks(object *corev1.Pod) marks {
 	return marks{unique.Make(strings.Join(fields[1:], " "))}
 }
 
-// WithoutProof has no mark prove that the pod was released.
+// WithoutProof drops the marks that prove that the pod was released.
 func (p *Pod) WithoutProof() { p.proof = marks{} }
 
 func (m marks) list() []string {

@@ -15,7 +15,7 @@ import (
 // maxShared bounds how many values of each kind are remembered.
 const maxShared = 512
 
-// Shared has pods that are kept share what many have in common. It is not safe for concurrent use.
+// Shared lets the pods that are kept share what many have in common. It is not safe for concurrent use.
 type Shared struct {
 	texts  intern.Table[string]
 	labels intern.Table[*labelSet]
@@ -23,8 +23,8 @@ type Shared struct {
 	extras intern.Table[*extra]
 }
 
-// Keep has the facts of a pod take as little memory as they can, before they are kept. before are the facts of the same pod that
-// they replace; they may be the zero value.
+// Keep makes the facts of a pod take as little memory as they can, before they are kept. before are the facts of the same pod
+// that they replace; they may be the zero value.
 func (s *Shared) Keep(p, before *Pod) {
 	p.Namespace, p.SchedulerName = s.text(p.Namespace), s.text(p.SchedulerName)
 	if p.extra != nil {

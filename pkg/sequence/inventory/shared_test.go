@@ -12,7 +12,7 @@ import (
 	"example.com/podsequence/pkg/podgroups"
 )
 
-// waitingPods has pods without a node of which any two differ in what they ask of a node, or in their gates or PodGroups.
+// waitingPods are pods without a node, any two of which differ in what they ask of a node, or in their gates or PodGroups.
 var waitingPods = map[string]func(*corev1.Pod){
 	"nothing":              func(*corev1.Pod) {},
 	"a gate":               func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}} },

@@ -19,7 +19,7 @@ import (
 	"example.com/podsequence/pkg/podgroups"
 )
 
-// Workload has the facts of an object that owns pods.
+// Workload holds the facts of an object that owns pods.
 type Workload struct {
 	Kind            Kind
 	Namespace, Name string

@@ -18,7 +18,7 @@ type Alarm[T any] struct {
 	place int // in the heap, counted from 1; 0 while it is not set
 }
 
-// Set has the alarm ring at a time, and at no other; never if that is zero.
+// Set sets the alarm to ring at a time, and at no other; never if the time is zero.
 func (a *Alarms[T]) Set(x *Alarm[T], at time.Time) {
 	switch {
 	case at.IsZero() && x.place > 0:
@@ -53,7 +53,7 @@ func (a *Alarms[T]) Due(now time.Time) iter.Seq[T] {
 	}
 }
 
-// alarmHeap has the earliest first.
+// alarmHeap sorts the earliest alarm first.
 type alarmHeap[T any] []*Alarm[T]
 
 func (h alarmHeap[T]) Len() int           { return len(h) }

@@ -16,7 +16,7 @@ var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // at is so many seconds after the epoch.
 func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 
-// facts are those of groups that nothing is recorded of. ready has since when groups are satisfied, by group.
+// facts are those of groups that nothing is recorded of. ready holds since when groups are satisfied, by group.
 type facts struct {
 	ready    map[int]int
 	recorded map[int]Record

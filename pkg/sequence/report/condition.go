@@ -40,8 +40,8 @@ func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
 	})
 }
 
-// TellsMatch reports whether the pod's condition says, as WaitingPatch has it say, that it waits for a group, and does not say that
-// nothing matched the group.
+// TellsMatch reports whether the pod's condition says, in the words of WaitingPatch, that it waits for a group, and does not say
+// that nothing matched the group.
 func TellsMatch(p *corev1.Pod) bool {
 	return TellsWait(p) && !strings.Contains(podScheduled(p).Message, nothingMatched)
 }
@@ -49,7 +49,7 @@ func TellsMatch(p *corev1.Pod) bool {
 // stillGated is what the API server says of a pod that is created with gates.
 const stillGated = "Scheduling is blocked due to non-empty scheduling gates"
 
-// TellsWait reports whether the pod's condition says, as WaitingPatch has it say, that it waits for a group.
+// TellsWait reports whether the pod's condition says, in the words of WaitingPatch, that it waits for a group.
 func TellsWait(p *corev1.Pod) bool {
 	c := podScheduled(p)
 	return c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonSchedulingGated &&

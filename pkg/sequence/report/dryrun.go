@@ -19,7 +19,7 @@ type DryRun struct {
 }
 
 // describeDryRun fills in what status says of a dry run. Longest is written with whole seconds, and only when a pod comes or goes:
-// time alone does not have status written.
+// status is not written only because time passes.
 func (r Report) describeDryRun(status *v1alpha1.PodSequenceStatus, before *v1alpha1.DryRunStatus) {
 	if r.DryRun == nil {
 		return

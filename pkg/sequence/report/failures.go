@@ -13,7 +13,7 @@ func CompareFailures(a, b v1alpha1.Failure) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 }
 
-// Lost is about a group with members that failed and are gone. anywhere has them named with their namespaces.
+// Lost is about a group with members that failed and are gone. If anywhere is true, it names them with their namespaces.
 func Lost(where Where, gone []v1alpha1.Failure, anywhere bool) spec.Problem {
 	reason, names := v1alpha1.ReasonPodFailed, make([]string, len(gone))
 	for i, f := range gone {

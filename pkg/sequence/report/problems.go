@@ -51,12 +51,12 @@ func pronoun(names []string) string {
 	return "it"
 }
 
-// FailedJob names a Job that failed, and says why. anywhere has it named with its namespace.
+// FailedJob names a Job that failed, and says why. If anywhere is true, it names the Job with its namespace.
 func FailedJob(job *inventory.Workload, anywhere bool) string {
 	return fmt.Sprintf("%s failed (%s)", nameOfWorkload(job, anywhere), job.Failure)
 }
 
-// nameOfWorkload names a workload as messages do. anywhere has it named with its namespace.
+// nameOfWorkload names a workload as messages do; if anywhere is true, with its namespace.
 func nameOfWorkload(w *inventory.Workload, anywhere bool) string {
 	if anywhere {
 		return fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name)
@@ -138,7 +138,7 @@ func SplitPodGroups(names []string) spec.Problem {
 }
 
 // PausedWorkloads says which paused Deployments keep a group from being ready. It is empty for none, and else continues the
-// text of a Need. anywhere has them named with their namespaces.
+// text of a Need. If anywhere is true, it names them with their namespaces.
 func PausedWorkloads(paused []*inventory.Workload, anywhere bool) string {
 	if len(paused) == 0 {
 		return ""

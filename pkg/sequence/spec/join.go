@@ -19,7 +19,7 @@ const (
 	AnyMissing
 )
 
-// Join has what decides whether a pod waits for a sequence that does not exist.
+// Join holds what decides whether a pod waits for a sequence that does not exist.
 type Join struct {
 	// Ours reports whether podsequence-scheduler schedules the pod, and Gated whether it carries a gate that PodSequence may lift.
 	Ours, Gated bool

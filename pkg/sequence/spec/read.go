@@ -14,7 +14,7 @@ import (
 
 // Stored is a PodSequence or a ClusterPodSequence as it is stored, as far as it can be read.
 type Stored struct {
-	// PodSequence has of a ClusterPodSequence what both kinds have in common; its metadata has no namespace then.
+	// PodSequence, for a ClusterPodSequence, holds what both kinds have in common; its metadata has no namespace then.
 	*v1alpha1.PodSequence
 	// Cluster is the ClusterPodSequence; nil for a PodSequence. Both have the same groups.
 	Cluster *v1alpha1.ClusterPodSequence

@@ -45,8 +45,8 @@ type Sequence struct {
 	Skipped GroupSet
 	// IsList reports that every group waits for all groups before it.
 	IsList bool
-	// byName has the groups that name a pod, in order, by the pod's namespace and name. The first has it, unless an even earlier
-	// group selects it.
+	// byName are the groups that name a pod, in order, by the pod's namespace and name. The pod belongs to the first, unless an even
+	// earlier group selects it.
 	byName map[string]map[string][]int
 	every  Reach // all groups
 	// installation is the namespace where PodSequence itself runs; empty if that is not known.

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// heldNamespace has the pods that are held, and those that they wait for, which have the label tier=first.
+	// heldNamespace holds the pods that are held, and those that they wait for, which have the label tier=first.
 	heldNamespace = "held"
 	firstTier     = "tier=first"
 	// churners make the changes, so that the time that one takes does not limit their number.

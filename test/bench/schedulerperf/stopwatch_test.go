@@ -14,7 +14,7 @@ import (
 
 const (
 	stopwatchName = "Stopwatch"
-	// measuredNamespace has the pods that are measured.
+	// measuredNamespace holds the pods that are measured.
 	measuredNamespace = "measured"
 )
 
@@ -28,7 +28,7 @@ type stopwatch struct {
 
 type reading struct {
 	at time.Time
-	// spent is the processor time of this process, which has the scheduler and the API server, but not etcd.
+	// spent is the processor time of this process, which runs the scheduler and the API server, but not etcd.
 	spent time.Duration
 }
 

@@ -74,7 +74,7 @@ func (w *SequenceWrapper) last() *v1alpha1.PodGroup {
 	return &w.Spec.PodGroups[len(w.Spec.PodGroups)-1]
 }
 
-// NodeSelector has the last group apply to nodes with this label only.
+// NodeSelector restricts the last group to nodes with this label.
 func (w *SequenceWrapper) NodeSelector(key, value string) *SequenceWrapper {
 	if w.last().NodeSelector == nil {
 		w.last().NodeSelector = map[string]v1alpha1.LabelValue{}

@@ -55,7 +55,7 @@ func poll(t testing.TB, patience time.Duration, what string, check func() error)
 		}
 		waited := time.Since(began)
 		require.Less(t, waited, patience, "waited for %s: %v", what, err)
-		// Whoever has waited for long can wait a little longer, and spares the API server questions.
+		// A caller that has waited for long can wait a little longer, which saves requests to the API server.
 		pause := min(max(waited/10, shortestPause), longestPause)
 		time.Sleep(max(pause, perLook*time.Since(looked)))
 	}

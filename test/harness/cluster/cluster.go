@@ -58,7 +58,7 @@ type Cluster struct {
 	*controlplane.Cluster
 	// API is a client of the administrator.
 	API client.WithWatch
-	// Dir has everything that belongs to the cluster.
+	// Dir contains everything that belongs to the cluster.
 	Dir string
 
 	// ofOneTest reports that it is stopped when the test that has it ends, so that nothing in it need be deleted before.
@@ -105,8 +105,8 @@ func Start(ctx context.Context, options controlplane.Options) (*Cluster, error) 
 	return c, nil
 }
 
-// collectSeldom has all programs that tests start collect garbage seldom: memory is plenty, processors are few. Benchmarks
-// measure what users get.
+// collectSeldom makes all programs that tests start collect garbage less often: memory is plenty, processors are few. Benchmarks
+// keep the default, because they measure what users get.
 func collectSeldom() error {
 	bench := flag.Lookup("test.bench")
 	if bench == nil || bench.Value.String() != "" || os.Getenv("GOGC") != "" {
@@ -129,7 +129,7 @@ func claimStart() (release func(), err error) {
 	return func() { _ = file.Close() }, nil // which gives it back
 }
 
-// AtStop has something done before the cluster stops. What was added last is done first.
+// AtStop registers a function that runs before the cluster stops. The one that was added last runs first.
 func (c *Cluster) AtStop(do func() error) { c.atStop = append(c.atStop, do) }
 
 // StopAndClean stops the cluster. It removes the logs if nobody needs them, and else says where they are.

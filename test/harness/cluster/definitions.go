@@ -7,9 +7,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// AllowAnything has the API server accept any object of the kind that the definition defines, until restore is called. That
-// returns when the rules are back, and refuse an object that they ought to refuse. What is created after AllowAnything may
-// be refused for a moment yet, see AwaitCreated.
+// AllowAnything makes the API server accept any object of the kind that the definition defines, until restore is called. restore
+// returns when the rules are back and refuse an object that they ought to refuse. What is created right after AllowAnything may
+// still be refused for a moment, see AwaitCreated.
 func (s *Story) AllowAnything(definition string, refused client.Object) (restore func()) {
 	s.Helper()
 	replace := func(with *apiextensionsv1.CustomResourceValidation) (before *apiextensionsv1.CustomResourceValidation) {

@@ -15,7 +15,8 @@ import (
 var withoutNativePodGroups = flag.Bool("without-native-podgroups", false,
 	"start control planes without Kubernetes' own PodGroups: those before 1.37 do not know them")
 
-// NativePodGroups has the API server serve Kubernetes' own PodGroups, unless the command line says that it cannot.
+// NativePodGroups returns the settings with which the API server serves Kubernetes' own PodGroups; none if the command line says
+// that it cannot.
 func NativePodGroups() (featureGates, runtimeConfig []string) {
 	if *withoutNativePodGroups {
 		return nil, nil

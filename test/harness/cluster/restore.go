@@ -37,7 +37,7 @@ const (
 	SequentialJobs = "sequentialjobs.batch.example.com"
 )
 
-// Backup has the objects of a namespace by resource, as the API server returned them.
+// Backup holds the objects of a namespace by resource, as the API server returned them.
 type Backup map[string][]unstructured.Unstructured
 
 // BackUp reads the namespace as a backup tool does.

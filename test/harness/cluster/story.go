@@ -180,7 +180,7 @@ func (s *Story) Events(name string) []eventsv1.Event {
 	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return name != "" && e.Regarding.Name != name })
 }
 
-// Without has something happen while a component is down. It is up again even if the test fails: others share the cluster.
+// Without runs happens while a component is down. It starts the component again even if the test fails: others share the cluster.
 func (s *Story) Without(component string, happens func()) {
 	s.Helper()
 	defer func() { require.NoError(s, s.Cluster.StartComponent(s.Ctx, component)) }()
@@ -194,7 +194,7 @@ func (s *Story) Restart(component string) {
 	s.Without(component, func() {})
 }
 
-// WithoutController has something happen that our controller does not see happen.
+// WithoutController runs happens while podsequence-controller is down, so that the controller does not see it.
 func (s *Story) WithoutController(happens func()) {
 	s.Helper()
 	s.Without(controlplane.PodSequenceController, happens)

@@ -9,7 +9,7 @@ import (
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
-// Turns has parallel tests do something one after the other.
+// Turns makes parallel tests do something one after the other.
 type Turns struct{ lock sync.Mutex }
 
 // Take returns when it is this test's turn, which lasts until the test ends.

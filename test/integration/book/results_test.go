@@ -26,8 +26,8 @@ type outcome struct {
 	check func(*testing.T)
 }
 
-// outcomes has, by page and heading, what the commands of a section must lead to. Every section of such a page that has commands is
-// listed.
+// outcomes holds, by page and heading, what the commands of a section must lead to. Every section of such a page that contains
+// commands is listed.
 var outcomes = map[string]map[string]outcome{
 	"docs/howto/break-glass.md": {
 		"Decide what is wrong":                  {check: checkSaysWhatRuns},

@@ -170,7 +170,7 @@ func TestARolloutThatIsUnderWayWhenItComesUnderCoordination(t *testing.T) {
 	})
 }
 
-// halfway has a Deployment roll out a template whose pods are never ready, and waits until there is one.
+// halfway changes a Deployment to a template whose pods are never ready, and waits until one exists.
 func (s *story) halfway(name string) {
 	s.Helper()
 	s.update(name, image("2", "never"))
@@ -232,7 +232,7 @@ func TestAnEvictedPodDoesNotKeepTheTurn(t *testing.T) {
 	s.awaitReady("shop")
 }
 
-// evictOne has a pod fail as the kubelet does that evicts it: it stays, and its ReplicaSet makes another.
+// evictOne makes a pod fail as a kubelet does that evicts it: the pod stays, and its ReplicaSet creates another.
 func (s *story) evictOne(deployment, image string) {
 	s.Helper()
 	s.Await("a pod to be evicted", func() bool {

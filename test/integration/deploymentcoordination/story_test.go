@@ -22,7 +22,7 @@ import (
 // story is one test: a namespace, and words to tell what happens in it. At its end the watcher judges the namespace.
 type story struct {
 	*cluster.Story
-	// overlaps says that the test has two roll at once on purpose, mayOverlap that they may or not.
+	// overlaps says that the test rolls out two at once on purpose, mayOverlap that it may or may not.
 	overlaps, mayOverlap bool
 }
 

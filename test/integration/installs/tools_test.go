@@ -40,7 +40,7 @@ var tools = []tool{
 	{name: "sequence-later", install: createWorkloads, late: createSequences},
 }
 
-// kubectlApplyKustomization has kubectl sort objects by kind, custom resources last.
+// kubectlApplyKustomization applies the files with kubectl, which sorts objects by kind, custom resources last.
 func kubectlApplyKustomization(t testing.TB, directory string, files []file) {
 	t.Helper()
 	content, err := json.Marshal(map[string]any{
@@ -52,20 +52,20 @@ func kubectlApplyKustomization(t testing.TB, directory string, files []file) {
 	shared.MustShell(t, "kubectl apply -k "+directory)
 }
 
-// kubectlApplyFolder has kubectl apply one file after the other.
+// kubectlApplyFolder applies the files with kubectl, one after the other.
 func kubectlApplyFolder(t testing.TB, directory string, files []file) {
 	t.Helper()
 	write(t, directory, files)
 	shared.MustShell(t, "kubectl apply -f "+directory)
 }
 
-// helmInstall has Helm sort objects by kind, custom resources last.
+// helmInstall installs the files with Helm, which sorts objects by kind, custom resources last.
 func helmInstall(t testing.TB, directory string, files []file) {
 	t.Helper()
 	helm(t, "install", "shop-"+filepath.Base(directory), writeChart(t, directory, "0.1.0", files))
 }
 
-// helmUpgrade has a release that has next to nothing become one of the whole application.
+// helmUpgrade upgrades a release that contains next to nothing to one of the whole application.
 func helmUpgrade(t testing.TB, directory string, files []file) {
 	t.Helper()
 	settings := &unstructured.Unstructured{Object: map[string]any{

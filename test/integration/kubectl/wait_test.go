@@ -19,14 +19,14 @@ import (
 	"example.com/podsequence/test/harness/cluster"
 )
 
-// waitFor has kubectl wait until a condition is true.
+// waitFor runs kubectl wait until a condition is true.
 func (s *story) waitFor(object, condition string) {
 	s.Helper()
 	output, err := s.wait(object, condition, cluster.Patience.String())
 	require.NoError(s, err, "kubectl wait for %s of %s: %s", condition, object, output)
 }
 
-// expectNot has kubectl look once, and expects that it would go on waiting.
+// expectNot checks once, with kubectl wait, that a condition is not true yet.
 func (s *story) expectNot(object, condition string) {
 	s.Helper()
 	output, err := s.wait(object, condition, "0")

@@ -82,7 +82,7 @@ func (s *story) job(name string, parallelism int32, completions *int32) *batchv1
 	return job
 }
 
-// resume has a Job that was created suspended begin; to any other it does nothing.
+// resume starts a Job that was created suspended; it does nothing to any other.
 func (s *story) resume(job *batchv1.Job) {
 	s.Helper()
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":false}}`))
@@ -102,8 +102,8 @@ func (s *story) quota(pods int64) *corev1.ResourceQuota {
 	return quota
 }
 
-// liftQuota deletes the quota, and returns when the group has so many pods. Controllers that were refused a pod wait twice as
-// long each time: a change of the workload has them try again at once.
+// liftQuota deletes the quota, and returns when the group has this many pods. Controllers that were refused a pod wait twice as
+// long each time: a change of the workload makes them try again at once.
 func (s *story) liftQuota(quota *corev1.ResourceQuota, pods int, workloads ...client.Object) {
 	s.Helper()
 	s.Delete(quota)

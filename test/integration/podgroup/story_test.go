@@ -99,7 +99,7 @@ func (s *story) group(name string, more ...client.ListOption) []corev1.Pod {
 	return list.Items
 }
 
-// letGo has held pods run.
+// letGo removes all gates of these pods.
 func (s *story) letGo(names ...string) {
 	s.Helper()
 	for _, name := range names {

@@ -14,7 +14,7 @@ import (
 	"example.com/podsequence/test/harness/cluster"
 )
 
-// disrupt has the running pod of a step end as by a drain.
+// disrupt ends the running pod of a step as a drain does.
 func (s *story) disrupt(name string, step int) {
 	s.Helper()
 	s.awaitRunning(name, step)

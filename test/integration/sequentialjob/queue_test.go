@@ -17,7 +17,8 @@ import (
 
 const queueLabel = "queue.example.com/name"
 
-// addQueue has Jobs of the namespace that carry the label of a queue suspended as they are created, as by Kueue.
+// addQueue makes the API server suspend Jobs of the namespace that carry the label of a queue when they are created, as Kueue
+// does.
 func (s *story) addQueue() {
 	s.Helper()
 	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
@@ -57,7 +58,7 @@ func (s *story) addQueue() {
 	})
 }
 
-// setSuspend has the queue hold a Job, or admit it.
+// setSuspend holds a Job, or admits it, as the queue does.
 func (s *story) setSuspend(job string, suspend bool) {
 	s.Helper()
 	s.Patch(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: job}},

@@ -16,7 +16,7 @@ import (
 	"example.com/podsequence/apis/batch/v1alpha1"
 )
 
-// freeze has an admission policy refuse to suspend or resume Jobs of the namespace. It returns what ends that.
+// freeze creates an admission policy that refuses to suspend or resume Jobs of the namespace. thaw removes it.
 func (s *story) freeze() (thaw func()) {
 	s.Helper()
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{

@@ -19,7 +19,8 @@ import (
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
-// stepsRunUntilTold has the pods of a SequentialJob wait for the test to end them, with another annotation or none.
+// stepsRunUntilTold makes the pods of a SequentialJob run until the test ends them. It also sets the other annotations to
+// "never".
 func stepsRunUntilTold(t *testing.T, object *unstructured.Unstructured, others ...string) {
 	t.Helper()
 	if object.GetKind() != v1alpha1.SequentialJobKind.Kind {

@@ -116,7 +116,7 @@ func (s *story) patchSpec(name string, spec map[string]any) {
 	s.Patch(&v1alpha1.SequentialJob{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}, map[string]any{"spec": spec})
 }
 
-// end has the running pod of a step end, one way or the other.
+// end ends the running pod of a step, one way or the other.
 func (s *story) end(name string, step int, how string) {
 	s.Helper()
 	s.awaitRunning(name, step)

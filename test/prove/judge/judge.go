@@ -146,7 +146,7 @@ func (j *Judge) look(ctx context.Context) (f *facts, err error) {
 	return f, nil
 }
 
-// String has a line for each violation, and one for the rest.
+// String returns a line for each violation, and one for the rest.
 func (v Verdict) String() string {
 	var out strings.Builder
 	for _, violation := range v.Violations {

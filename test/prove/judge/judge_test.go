@@ -114,7 +114,7 @@ func deployment(replicas, readyReplicas int32) thing {
 	})
 }
 
-// naming has a pod name a PodSequence by its label.
+// naming makes a pod name a PodSequence by its label.
 func naming(sequence string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Labels[v1alpha1.SequenceLabel] = sequence }
 }
@@ -123,7 +123,7 @@ func saysThatOneIsMissing(p *corev1.Pod) {
 	p.Status.Conditions[0].Message = "waiting for PodSequence w-shop/other, which does not exist: create it"
 }
 
-// requiring has the namespace require a sequence.
+// requiring makes the namespace require a sequence.
 func requiring(all *[]client.Object) {
 	(*all)[0].SetAnnotations(map[string]string{v1alpha1.RequireSequenceAnnotation: v1alpha1.RequireSequence})
 }

@@ -1,4 +1,4 @@
-// Package plan has what happens in one world, as a list of steps that people can read and that can be played again: a line
+// Package plan describes what happens in one world, as a list of steps that people can read and that can be played again: a line
 // for each step, with the time since the beginning, a verb, and what the verb needs.
 //
 //	at 0s create Namespace p7-a {"apiVersion":"v1",...}

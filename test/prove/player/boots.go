@@ -65,7 +65,7 @@ func (p *Player) rebootSimulated(ctx context.Context, step plan.Step) error {
 	return errors.Join(errs...)
 }
 
-// endContainers has the containers of a pod end in a power failure, and wait for their restart.
+// endContainers ends the containers of a pod as in a power failure; they wait for their restart.
 func endContainers(status *corev1.PodStatus) {
 	now := metav1.Now()
 	for i := range status.Conditions {

@@ -1,5 +1,5 @@
-// Package player has the steps of a plan happen on a site. Objects, definitions, boots of nodes and faults have a timeline each: what an
-// API server that is down keeps waiting must not keep it from being started again.
+// Package player plays the steps of a plan on a site. Objects, definitions, boots of nodes and faults have a timeline each: steps that
+// wait for an API server that is down must not keep it from being started again.
 package player
 
 import (
@@ -33,8 +33,8 @@ type Player struct {
 	ambush *plan.Step
 }
 
-// Play has everything happen that the plan says, and ends what faults began. It returns when all components of the control
-// plane are healthy; our programs may still be starting.
+// Play plays everything in the plan, and ends what faults began. It returns when all components of the control plane are healthy;
+// our programs may still be starting.
 func (p *Player) Play(ctx context.Context, what *plan.Plan) error {
 	if slices.ContainsFunc(what.Steps, func(s plan.Step) bool { return s.Verb == plan.Travel }) {
 		if err := p.Site.StartSecondAPIServer(ctx); err != nil {

@@ -32,7 +32,7 @@ type ambush struct {
 	pass   bool // the next such write is left alone
 }
 
-// setAmbush ends the ambush that there is, and has another one lie in wait unless it is nil. It returns how often the old one killed.
+// setAmbush ends the ambush that there is, and lays another one unless it is nil. It returns how often the old one killed.
 func (p *proxy) setAmbush(next *Ambush) (killed int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

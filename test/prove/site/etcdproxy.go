@@ -18,8 +18,8 @@ import (
 // etcdWatch is what an API server calls to watch etcd.
 const etcdWatch = "/etcdserverpb.Watch/Watch"
 
-// etcdProxy stands between etcd and an API server, whose watches it has be late. So that API server lags: its cache is of a while
-// ago, and so is what it answers from it. All else is passed on at once.
+// etcdProxy stands between etcd and an API server, and delays the watches of that API server. So the API server lags: its cache is
+// of a while ago, and so is what it answers from it. All else is passed on at once.
 type etcdProxy struct {
 	server *httptest.Server
 	lag    atomic.Int64

@@ -123,7 +123,7 @@ func (s *Site) awaitSecond(ctx context.Context) error {
 // retryHealth is how often an API server that starts is asked whether it is ready.
 const retryHealth = 200 * time.Millisecond
 
-// StopSecondAPIServer has all instances use the first one, and ends the second.
+// StopSecondAPIServer points all instances at the first API server and ends the second.
 func (s *Site) StopSecondAPIServer() {
 	if s.second == nil {
 		return
@@ -140,8 +140,8 @@ func (s *Site) StopSecondAPIServer() {
 	s.second = nil
 }
 
-// Travel has an instance of ours go back in time: its watches break, and it is served by the second API server, whose watches are so
-// late from now on.
+// Travel sends an instance of ours back in time: its watches break, and the second API server serves it, whose watches lag this
+// much from now on.
 func (s *Site) Travel(instance string, lag time.Duration) error {
 	if s.second == nil {
 		return errors.New("travel: there is no second API server")

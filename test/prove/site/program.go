@@ -49,7 +49,7 @@ func (p *program) end() {
 	p.stopped.Wait()
 }
 
-// setDown ends the program and keeps it from being started, or has it started again.
+// setDown ends the program and keeps it from being started, or lets it start again.
 func (p *program) setDown(down bool) {
 	p.mu.Lock()
 	was := p.down

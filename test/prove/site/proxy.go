@@ -142,7 +142,8 @@ func (p *proxy) cutIf(chosen func(watch) bool) {
 	}
 }
 
-// route has another API server serve an instance from now on, or the first one again if it is nil. Its watches break.
+// route makes another API server serve an instance from now on, or the first one again if it is nil. The watches of the instance
+// break.
 func (p *proxy) route(instance string, to *url.URL) {
 	p.mu.Lock()
 	if to == nil {

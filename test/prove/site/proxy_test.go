@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// upstream is an API server that has a line for each watcher whenever the test says so.
+// upstream is an API server that writes a line to each watcher whenever the test says so.
 func upstream(t *testing.T) (p *proxy, lines, killed chan string) {
 	t.Helper()
 	lines, killed = make(chan string), make(chan string, 1)

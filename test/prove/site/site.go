@@ -179,17 +179,17 @@ func (s *Site) signal(name string, signal syscall.Signal) error {
 	return nil
 }
 
-// Delay has the watches of a resource by our programs be late from now on.
+// Delay delays the watches of a resource by our programs from now on.
 func (s *Site) Delay(resource string, by time.Duration) { s.proxy.setDelay(resource, by) }
 
 // Cut breaks the watches of a resource by our programs.
 func (s *Site) Cut(resource string) { s.proxy.cut(resource) }
 
-// Refuse has requests of our programs get an HTTP status from now on, 0 for none. Leases are left out.
+// Refuse answers requests of our programs with an HTTP status from now on, 0 for none. Leases are left out.
 func (s *Site) Refuse(code int) { s.proxy.setRefusal(code) }
 
-// Ambush has instances killed that make a kind of write, just before the API server gets it or just after it was done. They are
-// started again at once.
+// Ambush kills instances that make a kind of write, just before the API server gets it or just after it was done. They are
+// restarted at once.
 func (s *Site) Ambush(a Ambush) { s.proxy.setAmbush(&a) }
 
 // EndAmbush returns how many instances the ambush has killed.

@@ -162,7 +162,7 @@ func (a *app) object() metav1.Object {
 	panic("unknown kind " + a.kind)
 }
 
-// editApp has something happen to a workload.
+// editApp changes something about a workload.
 func (w *world) editApp(at time.Duration) {
 	a := one(w.dice, w.apps...)
 	later := at + w.moment(500*time.Millisecond, 4*time.Second)

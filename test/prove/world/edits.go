@@ -24,7 +24,7 @@ func (w *world) inventEdits() {
 	}
 }
 
-// restore has all that is in a namespace deleted and created again, as tools restore a backup: pods first, then workloads, and custom
+// restore deletes and recreates everything in a namespace, as tools restore a backup: pods first, then workloads, and custom
 // resources last. They have other UIDs then, and sequences no status.
 func (w *world) restore(at time.Duration) {
 	namespace := one(w.dice, w.namespaces...)
@@ -66,7 +66,7 @@ func (w *world) deletePods(at time.Duration, a *app) {
 	w.add(at, plan.DeletePods, nil, a.namespace, appLabel+"="+a.name)
 }
 
-// heal has all pods turn ready that do not, after most failed pods were made again.
+// heal makes all pods ready that are not, after it has replaced most of those that fail.
 func (w *world) heal() {
 	for _, a := range w.apps {
 		if _, fails := a.template.Annotations[failAfter]; fails && w.chance(70) {

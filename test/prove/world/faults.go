@@ -81,7 +81,7 @@ func (w *world) inventFault(at time.Duration) {
 	}
 }
 
-// inventTrip has an instance of ours, or both of a program, be served by an API server that lags, and perhaps start again meanwhile.
+// inventTrip makes a lagging API server serve an instance of ours, or both of a program, and perhaps restarts them meanwhile.
 func (w *world) inventTrip(at, short time.Duration, instances ...string) {
 	lag := w.moment(500*time.Millisecond, 4*time.Second).String()
 	for _, instance := range instances {
@@ -93,7 +93,7 @@ func (w *world) inventTrip(at, short time.Duration, instances ...string) {
 	}
 }
 
-// inventRemoval has the definition of a kind of ours vanish with all its objects, and all of it be made again. Then come new pods.
+// inventRemoval removes the definition of a kind of ours with all its objects, and restores all of it. Then new pods come.
 func (w *world) inventRemoval(at, short time.Duration) {
 	resource, cluster := "podsequences", false
 	if w.chance(30) {

@@ -18,7 +18,7 @@ const (
 	joinTo   = 14 * time.Second
 )
 
-// inventRequirement has a namespace require a sequence.
+// inventRequirement makes some namespaces require a sequence.
 func (w *world) inventRequirement(annotations map[string]string) map[string]string {
 	if !w.joining.chance(15) {
 		return annotations
@@ -30,7 +30,7 @@ func (w *world) inventRequirement(annotations map[string]string) map[string]stri
 	return annotations
 }
 
-// inventJoining has apps name sequences: one that is there from the beginning, one that comes late, or one that never does.
+// inventJoining makes apps name sequences: one that is there from the beginning, one that comes late, or one that never does.
 func (w *world) inventJoining() {
 	if w.joining.chance(40) {
 		return
@@ -79,7 +79,7 @@ func (w *world) sequencesIn(namespace string) []string {
 	return names
 }
 
-// recreate has the step that creates an app create it as it is now.
+// recreate updates the step that creates an app, so that it creates the app as it is now.
 func (w *world) recreate(a *app) {
 	for i, step := range w.plan.Steps {
 		if step.Verb == plan.Create && step.Args[0] == a.kind && step.Args[1] == nameOf(a.namespace, a.name) {
@@ -90,7 +90,7 @@ func (w *world) recreate(a *app) {
 	panic(fmt.Sprintf("%s %s/%s is never created", a.kind, a.namespace, a.name))
 }
 
-// editRequirement has a namespace come to require a sequence, or require none any more.
+// editRequirement makes a namespace require a sequence, or stop requiring one.
 func (w *world) editRequirement() {
 	if !w.joining.chance(15) {
 		return

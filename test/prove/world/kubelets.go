@@ -45,7 +45,7 @@ func (w *world) inventReports(a *app, annotations map[string]string, spec *corev
 	}
 }
 
-// inventBoots has power fail: of each real node once or twice, and of a simulated one in some worlds.
+// inventBoots adds power failures: one or two for each real node, and one for a simulated node in some worlds.
 func (w *world) inventBoots() {
 	d := w.kubelets
 	for _, n := range w.nodes {

@@ -45,7 +45,7 @@ func (n *node) object() *corev1.Node {
 	}
 }
 
-// editNode has something happen to a node.
+// editNode changes something about a node.
 func (w *world) editNode(at time.Duration) {
 	n := one(w.dice, w.nodes...)
 	if n.real {

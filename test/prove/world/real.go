@@ -25,7 +25,7 @@ func NoRealNode() []byte {
 	return []byte(encode(object{"metadata": object{"labels": object{SeedLabel: nil, zoneLabel: nil}}, "spec": object{"unschedulable": nil}}))
 }
 
-// editRealNode has something happen to a real node. What its kubelet writes is left to it.
+// editRealNode changes something about a real node. What its kubelet writes is left to the kubelet.
 func (w *world) editRealNode(at time.Duration, n *node) {
 	if w.chance(50) {
 		w.patch(at, "Node", "", n.name, object{"spec": object{"unschedulable": true}})
@@ -36,7 +36,7 @@ func (w *world) editRealNode(at time.Duration, n *node) {
 	w.patch(at, "Node", "", n.name, object{"metadata": object{"labels": object{zoneLabel: n.labels[zoneLabel]}}})
 }
 
-// makeRunnable has a container do on a real node what annotations say to simulated ones. It does not crash there: the kubelet's
+// makeRunnable makes a container do on a real node what annotations say to simulated ones. It does not crash there: the kubelet's
 // back-off would outlast the world. Boots of real nodes restart it.
 func makeRunnable(kind string, annotations map[string]string, spec *corev1.PodSpec) {
 	c := &spec.Containers[0]

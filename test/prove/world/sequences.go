@@ -176,7 +176,7 @@ func (w *world) inventConditions(s *sequence, g *v1alpha1.PodGroup) {
 	}
 }
 
-// inventGraph has some groups say what they depend on.
+// inventGraph makes some groups say what they depend on.
 func (w *world) inventGraph(s *sequence) {
 	var names []string
 	for i := range s.groups {
@@ -187,7 +187,7 @@ func (w *world) inventGraph(s *sequence) {
 	}
 }
 
-// editSequence has somebody change his mind.
+// editSequence edits a sequence, as somebody does who changes their mind.
 func (w *world) editSequence(at time.Duration) {
 	s := one(w.dice, w.sequences...)
 	later := at + w.moment(500*time.Millisecond, 5*time.Second)

@@ -105,7 +105,7 @@ func (w *world) remove(at time.Duration, kind, namespace, name string) {
 	w.add(at, plan.Delete, nil, kind, nameOf(namespace, name))
 }
 
-// removeAs has the garbage collector delete what an object owns before it, after it, or not at all.
+// removeAs makes the garbage collector delete what an object owns before it, after it, or not at all.
 func (w *world) removeAs(at time.Duration, policy metav1.DeletionPropagation, kind, namespace, name string) {
 	w.add(at, plan.DeleteAs, nil, string(policy), kind, nameOf(namespace, name))
 }

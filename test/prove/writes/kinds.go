@@ -1,4 +1,4 @@
-// Package writes has an instance of our programs killed just before and just after each kind of write that they make, many times,
+// Package writes kills an instance of our programs just before and just after each kind of write that they make, many times,
 // and compares the end with that of the same story without any kill.
 package writes
 

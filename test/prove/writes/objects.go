@@ -156,7 +156,7 @@ func createPodGroups(s *scene) error {
 	})
 }
 
-// createDeployments creates Deployments and what has them roll out one at a time.
+// createDeployments creates Deployments and the coordination that makes them roll out one at a time.
 func createDeployments(s *scene) error {
 	for i := range deployments {
 		name := fmt.Sprintf("app%02d", i)

@@ -46,7 +46,7 @@ func Prepare(ctx context.Context, on *site.Site) error {
 	return nil
 }
 
-// Run has an instance killed around so many writes of a kind.
+// Run kills an instance around this many writes of a kind.
 func (r *Runner) Run(ctx context.Context, on *site.Site, kind Kind, after bool, kills int) (outcome Outcome, err error) {
 	want, err := r.endOf(ctx, on, kind.story)
 	if err != nil {

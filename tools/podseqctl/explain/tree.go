@@ -10,7 +10,7 @@ import (
 	"example.com/podsequence/tools/podseqctl/text"
 )
 
-// SequenceTree has what belongs to a sequence.
+// SequenceTree describes a sequence and what belongs to it.
 type SequenceTree struct {
 	Sequence string         `json:"sequence"`
 	Phase    v1alpha1.Phase `json:"phase,omitempty"`
@@ -20,7 +20,7 @@ type SequenceTree struct {
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// GroupTree has what belongs to a group.
+// GroupTree describes a group and what belongs to it.
 type GroupTree struct {
 	Group     string              `json:"group"`
 	Phase     v1alpha1.GroupPhase `json:"phase,omitempty"`
@@ -32,7 +32,7 @@ type GroupTree struct {
 	Missing []string  `json:"missing,omitempty"`
 }
 
-// WorkloadTree has the pods that a group expects of a workload.
+// WorkloadTree lists the pods that a group expects of a workload.
 type WorkloadTree struct {
 	Workload string    `json:"workload"`
 	Ready    int       `json:"ready"`

@@ -26,7 +26,7 @@ import (
 	"example.com/podsequence/manifests"
 )
 
-// Definitions have the rules of the shipped kinds, as the API server has them.
+// Definitions hold the rules of the shipped kinds, as the API server applies them.
 type Definitions struct {
 	byKind map[k8sschema.GroupVersionKind]definition
 }

@@ -22,7 +22,7 @@ import (
 // The rest is for its next releases, which may estimate higher.
 const estimatedShare = 0.9
 
-// estimates has what the API server estimates for the rules of one kind.
+// estimates holds what the API server estimates for the rules of one kind.
 type estimates struct {
 	t     *testing.T
 	costs []crdvalidation.RuleCost

@@ -21,7 +21,7 @@ type linter struct {
 	*snapshot.Snapshot
 	templates []*template
 	findings  Findings
-	// sources has the files of objects, by their names.
+	// sources maps the names of objects to the files they come from.
 	sources map[string]string
 	// offline reports that nothing is known but what the files have.
 	offline bool
@@ -29,13 +29,13 @@ type linter struct {
 	namespace string
 	// kubernetes is the version of the cluster; nil if it is not known.
 	kubernetes *version.Version
-	// saidUngoverned has the sequences of which a workload is reported that nothing can hold.
+	// saidUngoverned are the sequences for which a workload was reported that nothing can hold.
 	saidUngoverned map[types.NamespacedName]bool
 }
 
 // Options say what is known beside the snapshot.
 type Options struct {
-	// Sources has the file of each object, by what Name returns.
+	// Sources maps each object, by what Name returns, to its file.
 	Sources map[string]string
 	// Offline reports that nothing is known of the cluster: only files were read.
 	Offline bool

@@ -1,4 +1,4 @@
-// Package operate has the few changes of sequences that an operator makes in a hurry. Each is one patch of one field, refused if
+// Package operate makes the few changes of sequences that an operator needs in a hurry. Each is one patch of one field, refused if
 // the object has changed meanwhile, and an event that says who did it and why.
 package operate
 
@@ -82,7 +82,7 @@ func Skip(s *snapshot.Sequence, group int, skip bool) Change {
 type Options struct {
 	// Reason is why, for the event.
 	Reason string
-	// DryRun has the API server check everything and store nothing.
+	// DryRun makes the API server check everything and store nothing.
 	DryRun bool
 	// Now is the time of the event.
 	Now time.Time

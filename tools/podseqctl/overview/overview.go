@@ -19,7 +19,7 @@ type Printer struct {
 	Out   io.Writer
 	Style text.Style
 	Now   time.Time
-	// Namespaces has a column for them, and Wide one for the message of the status.
+	// Namespaces adds a column for the namespaces, and Wide one for the message of the status.
 	Namespaces, Wide bool
 }
 

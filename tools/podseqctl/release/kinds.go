@@ -20,7 +20,7 @@ type kind struct {
 	empty func() client.Object
 }
 
-// kinds has the kinds by name, as kubectl knows it.
+// kinds maps the name that kubectl uses to the kind.
 var kinds = map[string]kind{
 	"deployment":  {appsv1.SchemeGroupVersion.WithKind("Deployment"), "deployments", empty[appsv1.Deployment]},
 	"statefulset": {appsv1.SchemeGroupVersion.WithKind("StatefulSet"), "statefulsets", empty[appsv1.StatefulSet]},

@@ -27,11 +27,12 @@ type Objects struct {
 	NamespacesRead bool
 	// NodesRead reports whether Nodes has all nodes.
 	NodesRead bool
-	// Complete has the namespaces of which all pods and workloads were read.
+	// Complete are the namespaces of which all pods and workloads were read.
 	Complete map[string]bool
 	// Unread says what may not be read, a line each.
 	Unread []string
-	// Denied has the errors of lists that the API server refused, by namespace and what was listed, such as "pods" or "Deployments".
+	// Denied holds the errors of lists that the API server refused, by namespace and what was listed, such as "pods" or
+	// "Deployments".
 	Denied map[[2]string]error
 	// NotInstalled says which kinds of sequences the API server does not serve, a line each.
 	NotInstalled []string

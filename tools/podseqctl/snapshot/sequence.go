@@ -21,7 +21,7 @@ import (
 type Sequence struct {
 	// Object is what is stored.
 	Object *unstructured.Unstructured
-	// Spec has the fields of both kinds; of a PodSequence no group says where its members live.
+	// Spec holds the fields of both kinds; no group of a PodSequence says where its members live.
 	Spec   v1alpha1.ClusterPodSequenceSpec
 	Status v1alpha1.PodSequenceStatus
 	// Target is the namespace of the pods of a PodSequence; empty for a ClusterPodSequence.

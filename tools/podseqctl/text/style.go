@@ -1,5 +1,5 @@
-// Package text has what all commands print with: colours, bars, aligned tables and trees. It prints the same text with and
-// without colours.
+// Package text prints for all commands: colours, bars, aligned tables and trees. It prints the same text with and without
+// colours.
 package text
 
 import (

@@ -22,7 +22,7 @@ type Cell struct {
 	Colour Colour
 }
 
-// Table has rows of cells that are printed aligned. Colours do not count for the width of a column.
+// Table is a table whose cells are printed aligned. Colours do not count for the width of a column.
 type Table struct {
 	// Whole keeps the last column as long as it is. Otherwise it is cut so that lines are not wider than the output.
 	Whole bool

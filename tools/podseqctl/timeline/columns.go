@@ -34,7 +34,7 @@ const (
 	shortest   = 6
 )
 
-// table has a line for each pod, before it is known how wide it may be.
+// table holds a line for each pod, before it is known how wide it may be.
 type table struct {
 	of    *Timeline
 	lines []line

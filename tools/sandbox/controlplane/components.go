@@ -123,7 +123,7 @@ func (p *plan) apiServerArgs() []string {
 		"--etcd-certfile="+p.pki(etcdClientCertFile),
 		"--etcd-keyfile="+p.pki(etcdClientKeyFile),
 		"--client-ca-file="+p.pki(caCertFile),
-		// Nobody has a certificate of that name, but components log errors until these settings are published.
+		// No client has a certificate of that name, but components log errors until these settings are published.
 		"--requestheader-client-ca-file="+p.pki(caCertFile),
 		"--requestheader-allowed-names=front-proxy-client",
 		"--requestheader-username-headers=X-Remote-User",

@@ -16,7 +16,8 @@ const (
 	hostPathProvisioner = "kubernetes.io/host-path"
 )
 
-// createStorageClass has every PersistentVolumeClaim bound, or its pods would never be scheduled.
+// createStorageClass creates the default StorageClass. Without it no PersistentVolumeClaim would be bound, and pods with claims
+// would never be scheduled.
 func createStorageClass(ctx context.Context, client kubernetes.Interface) error {
 	_, err := client.StorageV1().StorageClasses().Create(ctx, &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{

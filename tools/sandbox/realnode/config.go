@@ -32,9 +32,9 @@ const (
 
 // Config is what the program that runs the nodes reads when it starts.
 type Config struct {
-	// Dir has a directory for each node: its disk.
+	// Dir contains a directory for each node: its disk.
 	Dir string `json:"dir"`
-	// Bin has the programs and images of nodes.
+	// Bin is the directory with the programs and images of nodes.
 	Bin string `json:"bin"`
 	// Listen is the address at which the program answers: health, what is done to nodes, and the API server's way to them.
 	Listen string `json:"listen"`

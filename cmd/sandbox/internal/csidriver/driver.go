@@ -74,9 +74,10 @@ func (d *Driver) Run(ctx context.Context) error {
 // endpoint is the socket at which the kubelet calls the driver.
 func (d *Driver) endpoint() string { return filepath.Join(d.dir(), "csi.sock") }
 
-// registrationSocket has another name in each run, and it removes the sockets of earlier runs. A kubelet that finds the socket of a
-// driver that crashed tries to register it again and again. If the driver made its socket anew under that name, the kubelet would
-// register it, notice that the socket is another one, and forget and register it once more while pods already mount its volumes.
+// registrationSocket returns the path of the registration socket, a new one in each run, and removes the sockets of earlier runs.
+// A kubelet that finds the socket of a driver that crashed tries to register it again and again. If the driver created its socket
+// under that name again, the kubelet would register it, notice that the socket is another one, and forget and register it once
+// more while pods already mount its volumes.
 func (d *Driver) registrationSocket() (string, error) {
 	prefix := filepath.Join(d.KubeletDir, "plugins_registry", d.Name+"-")
 	earlier, err := filepath.Glob(prefix + "*.sock")
