@@ -253,6 +253,16 @@ func TestPodsThatComeLateAreConfirmed(t *testing.T) {
 		d.expect(d.RemoveSequence(types.NamespacedName{Namespace: oracleNamespace, Name: "night"}, "30"), about("30"))
 		d.expect(d.confirm("30"), nil, "app", "late")
 	})
+	t.Run("a pod that waited for a sequence to be created is, as of when it was", func(t *testing.T) {
+		d := ready(t, v1alpha1.Continuous)
+		d.ApplyPod(makePod("late", "20").Label("tier", "app").Label(v1alpha1.SequenceLabel, "night").Obj())
+		d.confirm("20")
+		night := MakeSequence(oracleNamespace, "night").UID("night").Label("", "tier", "none").Obj()
+		night.ResourceVersion = "30"
+		d.expect(d.ApplySequence(night), about("30"))
+		d.ApplyWorkload(statefulSet(2, "25"))
+		d.expect(d.confirm("30"), nil)
+	})
 	t.Run("a pod that is gone is not released", func(t *testing.T) {
 		d := ready(t, v1alpha1.Continuous)
 		d.ApplyPod(app("late", "20"))

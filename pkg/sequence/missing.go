@@ -101,10 +101,12 @@ func (k *knowledge) publishCome(tx *transaction) {
 	}
 }
 
-// touchNamed marks for re-evaluation the pods that name a sequence which came or went.
+// touchNamed marks for re-evaluation the pods that name a sequence which came or went. What else they wait for may have changed since
+// they were created, and before the sequence was: that is confirmed again.
 func (k *knowledge) touchNamed(key types.NamespacedName, tx *transaction) {
 	for _, p := range k.namespaces.pods(key.Namespace) {
 		if !p.Bound() && spec.NamedSequence(&p.Labels) == key.Name {
+			p.placed = p.placed.And(tx.Question)
 			tx.pods = append(tx.pods, p)
 		}
 	}

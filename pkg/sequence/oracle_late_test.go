@@ -88,7 +88,7 @@ func newLateness(w *world, seen counters) *lateness {
 		world: w, truth: newComparison(counters{}), seen: seen,
 		engine: NewEngine(Config{
 			SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"},
-			InstallationNamespace: oracleInstallation,
+			InstallationNamespace: oracleInstallation, UnprobedReady: oracleUnprobedReady,
 		}),
 		coming: map[string][]event{}, pods: map[types.UID]*corev1.Pod{}, questions: Questions{}, oldest: map[Subject]int{},
 		went: map[types.UID]map[string]int{}, goes: map[types.UID]sets.Set[string]{}, ahead: map[types.UID]sets.Set[string]{},

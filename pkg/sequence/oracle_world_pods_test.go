@@ -169,7 +169,7 @@ func (w *world) change(c *comparison, p *corev1.Pod) {
 // bind gives the pod a node if it has none, most often one that is open to it. If it need not wait, whoever released it leaves
 // the proof; what is bound by hand has none.
 func (w *world) bind(c *comparison, p *corev1.Pod) {
-	if p.Spec.NodeName == "" && (p.Spec.SchedulerName == oracleScheduler || len(p.Spec.SchedulingGates) > 0) && !w.oneIn(12) {
+	if !w.late && p.Spec.NodeName == "" && (p.Spec.SchedulerName == oracleScheduler || len(p.Spec.SchedulingGates) > 0) && !w.oneIn(12) {
 		defer func() { w.prove(c, p) }()
 	}
 	p.Spec.SchedulingGates = nil
@@ -207,7 +207,7 @@ func (w *world) lift(c *comparison, p *corev1.Pod) {
 
 // forge writes a proof on a pod that is held, as if the pod were released.
 func (w *world) forge(c *comparison, p *corev1.Pod) {
-	if p.Spec.NodeName == "" && (p.Spec.SchedulerName == oracleScheduler || len(p.Spec.SchedulingGates) > 0) && c.oracle.held(p) {
+	if !w.late && p.Spec.NodeName == "" && (p.Spec.SchedulerName == oracleScheduler || len(p.Spec.SchedulingGates) > 0) && c.oracle.held(p) {
 		c.seen["forged proof"]++
 		w.mark(c, p, func(*view, int) bool { return true })
 	}

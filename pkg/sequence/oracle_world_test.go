@@ -55,7 +55,8 @@ type world struct {
 	uninstalled bool
 	// truthful keeps all objects from reporting times in the future.
 	truthful bool
-	// late tells the engine of events late: nobody can know then that a pod broke just before its time was over.
+	// late tells the engine of events late. Nobody forges proofs there: one on a pod of a namespace that is gone would count for an engine
+	// that does not know yet that it is gone.
 	late bool
 	seed uint64
 }

@@ -15,6 +15,8 @@ func ofMissing() []mutant {
 			"pods of PodSequence itself wait for sequences", engine, ""},
 		{enginePath + "missing.go", "!p.Bound() && spec.NamedSequence(&p.Labels) == key.Name", "p.Bound() && spec.NamedSequence(&p.Labels) == key.Name",
 			"pods that name a sequence are not looked at when it comes", engine, ""},
+		{enginePath + "missing.go", "\t\t\tp.placed = p.placed.And(tx.Question)\n", "",
+			"a pod that waited for a sequence to be created is released by what was confirmed before", engine, ""},
 		{enginePath + "missing.go", "!p.Bound() && len(p.memberships()) == 0", "p.Bound()",
 			"pods are not looked at when their namespace requires a sequence", engine, ""},
 		{enginePath + "missing.go", "return !known || x.requiring.Load() > 0", "return known && x.requiring.Load() > 0",
