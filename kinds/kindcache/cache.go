@@ -28,13 +28,13 @@ const listSuffix = "List"
 // Cache holds the objects of one kind once its Source has been started. A read waits until it is known whether the kind is
 // installed and, if it is, which objects there are.
 type Cache struct {
-	resource schema.GroupVersionResource
-	kind     schema.GroupVersionKind
-	object   client.Object     // of the type that the cache keeps and is asked for
-	list     client.ObjectList // of such objects
-	scheme   *runtime.Scheme
-	follow   func(context.Context, definitions.Follower)
-	newCache func() (cache.Cache, error)
+	resource   schema.GroupVersionResource
+	kind       schema.GroupVersionKind
+	object     client.Object     // of the type that the cache keeps and is asked for
+	list       client.ObjectList // of such objects
+	scheme     *runtime.Scheme
+	definition *definitions.Watcher
+	newCache   func() (cache.Cache, error)
 
 	lock    sync.Mutex
 	known   bool          // whether reads can be answered
@@ -47,11 +47,11 @@ var _ client.Reader = &Cache{}
 // New returns a Cache of a namespaced kind, which watches nothing until its Source is started. The object is of the type
 // that reads ask for, and says which kind it is if that is unstructured.
 func New(mgr manager.Manager, resource schema.GroupVersionResource, object client.Object) (*Cache, error) {
-	watcher, err := definitions.New(mgr.GetConfig(), resource.GroupResource())
+	definition, err := definitions.New(mgr.GetConfig(), resource.GroupResource())
 	if err != nil {
 		return nil, err
 	}
-	c, err := newCache(resource, object, mgr.GetScheme(), watcher.Run)
+	c, err := newCache(resource, object, mgr.GetScheme(), definition)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func New(mgr manager.Manager, resource schema.GroupVersionResource, object clien
 }
 
 func newCache(
-	resource schema.GroupVersionResource, object client.Object, scheme *runtime.Scheme, follow func(context.Context, definitions.Follower),
+	resource schema.GroupVersionResource, object client.Object, scheme *runtime.Scheme, definition *definitions.Watcher,
 ) (*Cache, error) {
 	kind, err := apiutil.GVKForObject(object, scheme)
 	if err != nil {
@@ -78,7 +78,7 @@ func newCache(
 		return nil, err
 	}
 	return &Cache{
-		resource: resource, kind: kind, object: object, list: list, scheme: scheme, follow: follow, changed: make(chan struct{}),
+		resource: resource, kind: kind, object: object, list: list, scheme: scheme, definition: definition, changed: make(chan struct{}),
 	}, nil
 }
 

@@ -2,6 +2,7 @@ package kindcache
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"testing"
@@ -10,11 +11,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
@@ -36,7 +39,9 @@ type cluster struct {
 	t     *testing.T
 	cache *Cache
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
-	steps chan func(context.Context, definitions.Follower)
+
+	definitions *cachetesting.FakeControllerSource
+	definition  *apiextensionsv1.CustomResourceDefinition // that has been installed last
 
 	lock   sync.Mutex
 	stored *cachetesting.FakeControllerSource // what a new watch finds
@@ -50,22 +55,13 @@ func newCluster(t *testing.T) *cluster {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(v1.DeploymentCoordinationKind, meta.RESTScopeNamespace)
 	c := &cluster{
-		t: t, steps: make(chan func(context.Context, definitions.Follower)),
+		t: t, definitions: cachetesting.NewFakeControllerSource(),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]()),
 	}
 	t.Cleanup(c.queue.ShutDown)
-	follow := func(ctx context.Context, follower definitions.Follower) {
-		for {
-			select {
-			case step := <-c.steps:
-				step(ctx, follower)
-			case <-ctx.Done():
-				return
-			}
-		}
-	}
+	resource := v1.DeploymentCoordinationResource
 	var err error
-	c.cache, err = newCache(v1.DeploymentCoordinationResource, &v1.DeploymentCoordination{}, scheme, follow)
+	c.cache, err = newCache(resource, &v1.DeploymentCoordination{}, scheme, definitions.NewWithSource(resource.GroupResource(), c.definitions))
 	require.NoError(t, err)
 	c.cache.newCache = func() (cache.Cache, error) {
 		c.lock.Lock()
@@ -83,20 +79,27 @@ func newCluster(t *testing.T) *cluster {
 
 // install installs the kind, with objects of these names.
 func (c *cluster) install(names ...string) {
-	stored := cachetesting.NewFakeControllerSource()
+	c.installWith(cachetesting.NewFakeControllerSource(), names...)
+}
+
+func (c *cluster) installWith(stored *cachetesting.FakeControllerSource, names ...string) {
 	for _, name := range names {
 		stored.Add(&v1.DeploymentCoordination{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name)}})
 	}
 	c.lock.Lock()
 	c.stored = stored
 	c.lock.Unlock()
-	c.steps <- func(ctx context.Context, f definitions.Follower) { f.Installed(ctx) }
+	c.definition = &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{
+		Name: v1.DeploymentCoordinationResource.GroupResource().String(), UID: uuid.NewUUID(),
+	}}
+	c.definition.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
+		{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
+	}
+	c.definitions.Add(c.definition)
 }
 
 // remove removes the definition. The watch of the objects does not report that they are gone.
-func (c *cluster) remove() {
-	c.steps <- func(ctx context.Context, f definitions.Follower) { f.Removed(ctx) }
-}
+func (c *cluster) remove() { c.definitions.Delete(c.definition.DeepCopy()) }
 
 // expectRequests waits for requests of these objects, each once.
 func (c *cluster) expectRequests(names ...string) {
@@ -133,7 +136,6 @@ func TestAKindComesAndGoes(t *testing.T) {
 
 	source := c.cache.Source(&handler.EnqueueRequestForObject{})
 	require.NoError(t, source.Start(t.Context(), c.queue))
-	c.remove()
 	require.NoError(t, source.WaitForSync(t.Context()))
 	c.expectObjects()
 	key := client.ObjectKey{Namespace: "shop", Name: "a"}
@@ -158,11 +160,23 @@ func TestAKindComesAndGoes(t *testing.T) {
 	c.expectObjects("d")
 }
 
+func TestObjectsThatWereNotYetToldToBeGoneAreToldLater(t *testing.T) {
+	c := newCluster(t)
+	c.install("a")
+	require.NoError(t, c.cache.Source(&handler.EnqueueRequestForObject{}).Start(t.Context(), c.queue))
+	c.expectRequests("a")
+	t.Log("the definition is replaced, and is gone before the objects of the new one can be listed")
+	c.installWith(&cachetesting.FakeControllerSource{ListError: errors.New("the API server is overloaded")})
+	c.remove()
+	c.expectRequests("a")
+	c.expectObjects()
+}
+
 func TestASourceIsInSyncOnceItsObjectsAreKnown(t *testing.T) {
 	c := newCluster(t)
 	source := c.cache.Source(&handler.EnqueueRequestForObject{})
-	require.NoError(t, source.Start(t.Context(), c.queue))
 	c.install("a")
+	require.NoError(t, source.Start(t.Context(), c.queue))
 	require.NoError(t, source.WaitForSync(t.Context()))
 	assert.Equal(t, 1, c.queue.Len(), "requests")
 	c.expectObjects("a")
@@ -170,8 +184,8 @@ func TestASourceIsInSyncOnceItsObjectsAreKnown(t *testing.T) {
 
 func TestAReaderBesideAnotherReadsOnlyItsKind(t *testing.T) {
 	c := newCluster(t)
-	require.NoError(t, c.cache.Source(&handler.EnqueueRequestForObject{}).Start(t.Context(), c.queue))
 	c.install("here")
+	require.NoError(t, c.cache.Source(&handler.EnqueueRequestForObject{}).Start(t.Context(), c.queue))
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pod"}}
 	elsewhere := &v1.DeploymentCoordination{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "elsewhere"}}
 	reader := c.cache.Beside(fake.NewClientBuilder().WithScheme(c.cache.scheme).WithObjects(pod, elsewhere).Build())

@@ -23,27 +23,24 @@ func (c *Cache) Source(handler handler.EventHandler) source.SyncingSource {
 	return &kindSource{cache: c, handler: handler, synced: make(chan struct{})}
 }
 
-// kindSource caches objects while their kind is installed.
+// kindSource caches objects while their kind is served.
 type kindSource struct {
 	cache   *Cache
 	handler handler.EventHandler
+	ctx     context.Context // of the queue: it ends after that of a watch
 	queue   queue
 
 	syncedOnce sync.Once
 	synced     chan struct{} // closed when the handler has been told of all that there was at first
 
-	watch *watch // nil while the kind is not installed
+	// gone are objects of definitions that are gone. The handler has not been told of it yet.
+	gone []client.Object
 }
 
 // Start implements source.Source.
 func (s *kindSource) Start(ctx context.Context, queue queue) error {
-	s.queue = queue
-	go func() {
-		s.cache.follow(ctx, s)
-		if s.watch != nil {
-			s.watch.stop()
-		}
-	}()
+	s.ctx, s.queue = ctx, queue
+	go s.cache.definition.Run(ctx, s)
 	return nil
 }
 
@@ -58,66 +55,42 @@ func (s *kindSource) WaitForSync(ctx context.Context) error {
 
 func (s *kindSource) setSynced() { s.syncedOnce.Do(func() { close(s.synced) }) }
 
-// Installed begins to watch objects. Those of a definition that has been replaced are gone.
-func (s *kindSource) Installed(ctx context.Context) {
-	var gone []client.Object
-	if s.watch != nil {
-		gone = s.watch.stop()
-	}
+// Served implements definitions.Follower: it watches objects.
+func (s *kindSource) Served(ctx context.Context) {
 	s.cache.set(false, nil)
-	s.watch = s.begin(ctx, gone)
+	objects, err := s.watch(ctx)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Could not watch objects", "resource", s.cache.resource)
+	}
+	if objects != nil {
+		s.gone = append(s.gone, s.listEnded(objects)...)
+	}
 }
 
-// Removed ends the watch. The API server deletes objects before their definition, but the watch may not have brought all of
-// that yet.
-func (s *kindSource) Removed(ctx context.Context) {
-	var gone []client.Object
-	if s.watch != nil {
-		gone = s.watch.stop()
-		s.watch = nil
-	}
+// Unserved implements definitions.Follower. The API server deletes objects before their definition, but the watch may not have
+// brought all of that yet.
+func (s *kindSource) Unserved(context.Context, bool, string) {
 	s.cache.set(true, nil)
-	s.tellGone(ctx, gone)
+	s.tellGone()
 	s.setSynced()
 }
 
-func (s *kindSource) tellGone(ctx context.Context, objects []client.Object) {
-	for _, object := range objects {
-		s.handler.Delete(ctx, event.DeleteEvent{Object: object, DeleteStateUnknown: true}, s.queue)
+func (s *kindSource) tellGone() {
+	for _, object := range s.gone {
+		s.handler.Delete(s.ctx, event.DeleteEvent{Object: object, DeleteStateUnknown: true}, s.queue)
 	}
+	s.gone = nil
 }
 
-// watch is that of the objects of one definition.
-type watch struct {
-	source *kindSource
-	cancel context.CancelFunc
-	done   chan struct{}
-	// objects is nil until all have been listed.
-	objects client.Reader
-}
-
-// begin starts to watch, and returns at once.
-func (s *kindSource) begin(parent context.Context, gone []client.Object) *watch {
-	ctx, cancel := context.WithCancel(parent)
-	w := &watch{source: s, cancel: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(w.done)
-		if err := w.run(ctx, parent, gone); err != nil {
-			klog.FromContext(ctx).Error(err, "Could not watch objects", "resource", s.cache.resource)
-		}
-	}()
-	return w
-}
-
-// run watches until the context ends, which is before that of the queue.
-func (w *watch) run(ctx, queueCtx context.Context, gone []client.Object) error {
-	c := w.source.cache
+// watch watches until the context ends. It returns a reader of what there was then; nil if not all have been listed.
+func (s *kindSource) watch(ctx context.Context) (client.Reader, error) {
+	c := s.cache
 	objects, err := c.newCache()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := objects.GetInformer(ctx, c.object); err != nil { // before the start it does not wait
-		return err
+		return nil, err
 	}
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -127,35 +100,28 @@ func (w *watch) run(ctx, queueCtx context.Context, gone []client.Object) error {
 		}
 	})
 	if !objects.WaitForCacheSync(ctx) {
-		return nil // the context has ended
+		return nil, nil // the context has ended
 	}
-	w.objects = objects
 	c.set(true, objects)
-	w.source.tellGone(queueCtx, gone)
+	s.tellGone()
 	// Handlers read from the cache, so they are not called sooner.
-	events := source.Kind[client.Object](objects, c.object, w.source.handler)
-	if err := events.Start(ctx, w.source.queue); err != nil {
-		return err
+	events := source.Kind[client.Object](objects, c.object, s.handler)
+	if err := events.Start(ctx, s.queue); err != nil {
+		return objects, err
 	}
 	if err := events.WaitForSync(ctx); err != nil {
-		return err
+		return objects, err
 	}
-	w.source.setSynced()
+	s.setSynced()
 	<-ctx.Done()
-	return nil
+	return objects, nil
 }
 
-// stop ends the watch, and returns the objects that were there at last.
-func (w *watch) stop() []client.Object {
-	w.cancel()
-	<-w.done
-	if w.objects == nil {
-		return nil
-	}
-	list := w.source.cache.list.DeepCopyObject().(client.ObjectList)
-	// The informer has ended and still has them, so that this does not wait.
-	if err := w.objects.List(context.Background(), list); err != nil {
-		klog.Background().Error(err, "Could not tell which objects are gone", "resource", w.source.cache.resource)
+// listEnded lists the objects of a watch that has ended. Its informer still has them, so that this does not wait.
+func (s *kindSource) listEnded(ended client.Reader) []client.Object {
+	list := s.cache.list.DeepCopyObject().(client.ObjectList)
+	if err := ended.List(context.Background(), list); err != nil {
+		klog.Background().Error(err, "Could not tell which objects are gone", "resource", s.cache.resource)
 		return nil
 	}
 	var objects []client.Object

@@ -2,7 +2,6 @@ package definitions
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,15 +30,15 @@ func Collectors() []prometheus.Collector {
 type Status struct {
 	Resource schema.GroupResource
 
-	lock      sync.Mutex
 	known     bool
 	installed bool
 }
 
-// Set takes note of whether the kind is installed.
-func (s *Status) Set(logger klog.Logger, isInstalled bool) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
+// set takes note of whether the kind is installed. A nil Status does not.
+func (s *Status) set(logger klog.Logger, isInstalled bool) {
+	if s == nil {
+		return
+	}
 	before, known := s.installed, s.known
 	s.installed, s.known = isInstalled, true
 	if known && before == isInstalled {

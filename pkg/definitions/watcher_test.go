@@ -16,64 +16,71 @@ import (
 // diary is a follower that writes down what it is told.
 type diary []string
 
-func (d *diary) Installed(context.Context) { *d = append(*d, "installed") }
-func (d *diary) Removed(context.Context)   { *d = append(*d, "removed") }
+func (d *diary) Served(ctx context.Context) {
+	*d = append(*d, "served")
+	<-ctx.Done()
+	*d = append(*d, "stopped")
+}
 
-func definition(uid types.UID, isEstablished bool) *apiextensionsv1.CustomResourceDefinition {
+func (d *diary) Unserved(_ context.Context, isDefined bool, version string) {
+	*d = append(*d, map[bool]string{true: "defined at ", false: "undefined at "}[isDefined]+version)
+}
+
+func crd(uid types.UID, conditions ...apiextensionsv1.CustomResourceDefinitionCondition) *apiextensionsv1.CustomResourceDefinition {
 	d := &apiextensionsv1.CustomResourceDefinition{}
-	d.UID = uid
-	status := apiextensionsv1.ConditionFalse
-	if isEstablished {
-		status = apiextensionsv1.ConditionTrue
-	}
-	d.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
-		{Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionTrue},
-		{Type: apiextensionsv1.Established, Status: status},
-	}
+	d.UID, d.ResourceVersion = uid, "8"
+	d.Status.Conditions = conditions
 	return d
 }
 
-func TestFollowersAreToldWhetherAKindIsInstalled(t *testing.T) {
-	list := func(definitions ...*apiextensionsv1.CustomResourceDefinition) func(*store) error {
-		return func(s *store) error {
-			objects := make([]any, len(definitions))
-			for i, d := range definitions {
-				objects[i] = d
-			}
-			return s.Replace(objects, "1")
-		}
+func establishedIs(status apiextensionsv1.ConditionStatus) []apiextensionsv1.CustomResourceDefinitionCondition {
+	return []apiextensionsv1.CustomResourceDefinitionCondition{
+		{Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionTrue},
+		{Type: apiextensionsv1.Established, Status: status},
 	}
-	update := func(d *apiextensionsv1.CustomResourceDefinition) func(*store) error {
-		return func(s *store) error { return s.Update(d) }
+}
+
+func TestFollowersAreToldWhetherAKindIsServed(t *testing.T) {
+	list := func(definitions ...any) func(*store) error {
+		return func(s *store) error { return s.Replace(definitions, "7") }
 	}
-	remove := func(s *store) error { return s.Delete(definition("a", true)) }
+	update := func(d any) func(*store) error { return func(s *store) error { return s.Update(d) } }
+	remove := func(d any) func(*store) error { return func(s *store) error { return s.Delete(d) } }
+	yes, no := establishedIs(apiextensionsv1.ConditionTrue), establishedIs(apiextensionsv1.ConditionFalse)
+	a, b := crd("a", yes...), crd("b", yes...)
+	notYetA, notYetB := crd("a", no...), crd("b", no...)
 
 	for name, tc := range map[string]struct {
 		events []func(*store) error
 		want   []string
 	}{
-		"it is not there":                            {[]func(*store) error{list()}, []string{"removed"}},
-		"it is still not there":                      {[]func(*store) error{list(), list()}, []string{"removed"}},
-		"it is there":                                {[]func(*store) error{list(definition("a", true))}, []string{"installed"}},
-		"it is there and changes":                    {[]func(*store) error{list(definition("a", true)), update(definition("a", true))}, []string{"installed"}},
-		"it is there and the watch is begun anew":    {[]func(*store) error{list(definition("a", true)), list(definition("a", true))}, []string{"installed"}},
-		"it is there but not served":                 {[]func(*store) error{list(definition("a", false))}, []string{"removed"}},
-		"it is there but not served, then it is":     {[]func(*store) error{list(definition("a", false)), update(definition("a", true))}, []string{"removed", "installed"}},
-		"it comes":                                   {[]func(*store) error{list(), update(definition("a", false)), update(definition("a", true))}, []string{"removed", "installed"}},
-		"it is removed and comes back":               {[]func(*store) error{list(definition("a", true)), remove, update(definition("b", true))}, []string{"installed", "removed", "installed"}},
-		"it is removed while nobody watches":         {[]func(*store) error{list(definition("a", true)), list()}, []string{"installed", "removed"}},
-		"it is replaced while nobody watches":        {[]func(*store) error{list(definition("a", true)), list(definition("b", true))}, []string{"installed", "installed"}},
-		"it is replaced by one that is not served":   {[]func(*store) error{list(definition("a", true)), list(definition("b", false))}, []string{"installed", "removed"}},
-		"it stops being served while it is the same": {[]func(*store) error{list(definition("a", true)), update(definition("a", false))}, []string{"installed"}},
+		"it is not there":                            {[]func(*store) error{list()}, []string{"undefined at 7"}},
+		"it is still not there":                      {[]func(*store) error{list(), list()}, []string{"undefined at 7"}},
+		"it is there":                                {[]func(*store) error{list(a)}, []string{"served", "stopped"}},
+		"it is there and changes":                    {[]func(*store) error{list(a), update(a)}, []string{"served", "stopped"}},
+		"it is there and the watch is begun anew":    {[]func(*store) error{list(a), list(a)}, []string{"served", "stopped"}},
+		"it is there but not served":                 {[]func(*store) error{list(notYetA), update(notYetA)}, []string{"defined at 7"}},
+		"it is there and has no status yet":          {[]func(*store) error{list(crd(""))}, []string{"defined at 7"}},
+		"it is there but not served, then it is":     {[]func(*store) error{list(notYetA), update(a)}, []string{"defined at 7", "served", "stopped"}},
+		"it comes":                                   {[]func(*store) error{list(), update(notYetA), update(a)}, []string{"undefined at 7", "defined at 8", "served", "stopped"}},
+		"it comes and goes before it is served":      {[]func(*store) error{list(), update(notYetA), remove(notYetA)}, []string{"undefined at 7", "defined at 8", "undefined at 8"}},
+		"it is removed and comes back":               {[]func(*store) error{list(a), remove(a), update(b)}, []string{"served", "stopped", "undefined at 8", "served", "stopped"}},
+		"it is removed while nobody watches":         {[]func(*store) error{list(a), list()}, []string{"served", "stopped", "undefined at 7"}},
+		"it is replaced while nobody watches":        {[]func(*store) error{list(a), list(b)}, []string{"served", "stopped", "served", "stopped"}},
+		"it is replaced by one that is not served":   {[]func(*store) error{list(a), list(notYetB)}, []string{"served", "stopped", "defined at 7"}},
+		"it stops being served while it is the same": {[]func(*store) error{list(a), update(notYetA)}, []string{"served", "stopped"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, ctx := ktesting.NewTestContext(t)
 			var told diary
-			s := &store{ctx: ctx, status: &Status{}, follower: &told}
+			s := &store{ctx: ctx, watcher: NewWithSource(schema.GroupResource{}, nil), follower: &told}
 			for _, event := range tc.events {
 				require.NoError(t, event(s))
 			}
+			s.stop()
 			assert.Equal(t, tc.want, []string(told))
+			assert.ErrorContains(t, s.Update("text"), "read a definition")
+			assert.ErrorContains(t, s.Delete("text"), "read a definition")
 		})
 	}
 }
@@ -81,12 +88,12 @@ func TestFollowersAreToldWhetherAKindIsInstalled(t *testing.T) {
 func TestTheLogSaysOnceHowToInstallAKindThatIsMissing(t *testing.T) {
 	logger := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
 	s := &Status{Resource: schema.GroupResource{Group: "batch.example.com", Resource: "sequentialjobs"}}
-	s.Set(logger, false)
-	s.Set(logger, false)
+	s.set(logger, false)
+	s.set(logger, false)
 	value, err := testutil.GetGaugeMetricValue(installed.WithLabelValues("sequentialjobs.batch.example.com"))
 	require.NoError(t, err)
 	assert.Zero(t, value)
-	s.Set(logger, true)
+	s.set(logger, true)
 	value, err = testutil.GetGaugeMetricValue(installed.WithLabelValues("sequentialjobs.batch.example.com"))
 	require.NoError(t, err)
 	assert.Equal(t, 1.0, value)

@@ -46,8 +46,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -56,7 +54,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/podgroupwatch"
+	"example.com/podsequence/pkg/reflectors"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -133,10 +133,6 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	if err != nil {
 		return nil, err
 	}
-	extensions, err := apiextensionsclient.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make client for custom resource definitions: %w", err)
-	}
 	metadata, err := askingClient(config)
 	if err != nil {
 		return nil, err
@@ -172,8 +168,9 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	pods := f.world[0].store.watch()
 	for i, resource := range []schema.GroupVersionResource{v1alpha1.PodSequenceResource, v1alpha1.ClusterPodSequenceResource} {
 		kind := &sequenceKind{cluster: i == 1, resource: resource, watch: newPosition(resource.Resource, f.versions), compared: comparedKindOf(metadata, resource)}
-		kind.definitions = cache.NewListWatchFromClient(extensions.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
-			fields.OneTermEqualSelector("metadata.name", kind.definitionName()))
+		if kind.definition, err = definitions.New(config, resource.GroupResource()); err != nil {
+			return nil, err
+		}
 		source, err := listWatchSequences(config, resource)
 		if err != nil {
 			return nil, err
@@ -304,38 +301,26 @@ func (f *Feed) Run(ctx context.Context) {
 		watches.StartWithContext(ctx, f.consents.run)
 	}
 	f.setState("it is not known yet whether the kinds PodSequence and ClusterPodSequence are installed")
-	var stores []*definitionStore
 	for _, kind := range f.sequences {
-		store := &definitionStore{feed: f, kind: kind, ctx: ctx}
-		store.status.Resource = kind.resource.GroupResource()
-		stores = append(stores, store)
-		watches.StartWithContext(ctx, func(ctx context.Context) {
-			f.reflect(ctx, "customresourcedefinitions", kind.definitions, definitionType, store)
-		})
-	}
-	watches.Wait()
-	for _, store := range stores {
-		store.stop()
+		kind.definition.MaxDelay, kind.definition.Failed = maxDelay, f.reportFailed(definitions.Resource)
+		watches.StartWithContext(ctx, func(ctx context.Context) { kind.definition.Run(ctx, sequenceFollower{f, kind}) })
 	}
 }
 
+// maxDelay is the longest pause after a failed list or watch: pods wait meanwhile.
+const maxDelay = 5 * time.Second
+
 // reflect keeps the store up to date until the context ends, however often the watch breaks.
 func (f *Feed) reflect(ctx context.Context, name string, source cache.ListerWatcher, object any, store cache.ReflectorStore) {
-	logger := klog.FromContext(ctx).WithValues("resource", name)
-	reflector := cache.NewReflectorWithOptions(source, object, store, cache.ReflectorOptions{Name: "podsequence/" + name})
-	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Cap: 5 * time.Second, Steps: 10, Factor: 2, Jitter: 0.2}
-	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		if err := reflector.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
-			watchErrors.WithLabelValues(name).Inc()
-			logger.Error(err, "Could not list and watch; held pods stay held, will retry")
-			f.deliver.Lock()
-			if !f.synced {
-				f.setState(fmt.Sprintf("%s cannot be listed: %v", name, err))
-			}
-			f.deliver.Unlock()
-		}
-		return false, nil
-	})
+	reflectors.Reflector{Name: name, Source: source, Type: object, MaxDelay: maxDelay, Failed: f.reportFailed(name)}.Run(ctx, store)
+}
+
+func (f *Feed) reportFailed(name string) func(context.Context, error) {
+	return func(ctx context.Context, err error) {
+		watchErrors.WithLabelValues(name).Inc()
+		klog.FromContext(ctx).Error(err, "Could not list and watch; held pods stay held, will retry", "resource", name)
+		f.setStateUnlessSynced(fmt.Sprintf("%s cannot be listed: %v", name, err))
+	}
 }
 
 // about is what a question of the engine is about.

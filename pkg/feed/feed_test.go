@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/sequence"
 	. "example.com/podsequence/test/harness/builders"
 )
@@ -28,16 +29,18 @@ import (
 func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	engine := sequence.NewEngine(sequence.Config{SchedulerNames: []string{"podsequence-scheduler"}})
 	app := st.MakePod().Namespace("shop").Name("app").UID("app").SchedulerName("podsequence-scheduler").Obj()
-	pods, definitions, sequences := cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource()
+	pods, sequences, installed := cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource()
 	f := &Feed{
 		engine: engine, interest: newInterest(0),
 		clock: clock.RealClock{}, rearm: make(chan struct{}, 1),
 	}
 	f.versions = newVersions(f.splitStorage)
 	f.barrier = newBarrier(f.versions, engine.Moment)
+	definedBy := [...]*cachetesting.FakeControllerSource{installed, cachetesting.NewFakeControllerSource()} // PodSequences alone
 	for i, resource := range []schema.GroupVersionResource{v1alpha1.PodSequenceResource, v1alpha1.ClusterPodSequenceResource} {
 		kind := &sequenceKind{
-			cluster: i == 1, resource: resource, definitions: definitions, source: sequences, watch: newPosition(resource.Resource, f.versions),
+			cluster: i == 1, resource: resource, source: sequences, watch: newPosition(resource.Resource, f.versions),
+			definition: definitions.NewWithSource(resource.GroupResource(), definedBy[i]),
 		}
 		none := &askedKind{
 			watch:    kind.watch,
@@ -48,7 +51,6 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 		kind.compared = comparedKind{resource.Resource, func(context.Context) (string, error) { return "1", nil }}
 		f.sequences[i] = kind
 	}
-	f.sequences[1].definitions = cachetesting.NewFakeControllerSource() // that kind is not installed
 	f.world = []watchedKind{{
 		resource: corev1.SchemeGroupVersion.WithResource("pods"), source: pods, object: &corev1.Pod{},
 		store: newObjectStore(f, engine.ApplyPod, engine.RemovePod, engine.ReplacePods),
@@ -77,11 +79,11 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	}
 
 	definition := &apiextensionsv1.CustomResourceDefinition{}
-	definition.Name, definition.UID = f.sequences[0].definitionName(), "definition"
+	definition.Name, definition.UID = v1alpha1.PodSequenceResource.GroupResource().String(), "definition"
 	definition.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
 		{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
 	}
-	definitions.Add(definition)
+	installed.Add(definition)
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(
 		MakeSequence("shop", "shop").UID("shop").Pods("Database", "db").Pods("Application", "app").Obj())
 	require.NoError(t, err)

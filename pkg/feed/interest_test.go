@@ -27,6 +27,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/sequence"
 	. "example.com/podsequence/test/harness/builders"
 )
@@ -177,7 +178,8 @@ func feedOf(server *apiServer) *Feed {
 		name := resource.Resource
 		kind := &sequenceKind{
 			cluster: i == 1, resource: resource, watch: newPosition(name, f.versions),
-			definitions: source{server.kind("definition of " + name)}, source: source{server.kind(name)},
+			definition: definitions.NewWithSource(resource.GroupResource(), source{server.kind("definition of " + name)}),
+			source:     source{server.kind(name)},
 			compared: comparedKind{name, func(context.Context) (string, error) {
 				server.mu.Lock()
 				defer server.mu.Unlock()

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/tools/cache"
 
 	"example.com/podsequence/pkg/sequence"
 )
@@ -72,20 +70,14 @@ func askedSequences(client metadata.Interface, engine *sequence.Engine, kind *se
 // uninstalled lists the sequences of a kind that is not served: there are none, as long as its definition is not there or not
 // established. That the watch of definitions has brought none says nothing: it may be behind.
 func (k *sequenceKind) uninstalled(ctx context.Context) (listing, error) {
-	object, err := cache.ToListerWatcherWithContext(k.definitions).ListWithContext(ctx, metav1.ListOptions{})
-	if err != nil {
-		return listing{}, fmt.Errorf("list the definition: %w", err)
-	}
-	definitions, err := as[*apiextensionsv1.CustomResourceDefinitionList](object)
+	isServed, version, err := k.definition.Ask(ctx)
 	if err != nil {
 		return listing{}, err
 	}
-	for i := range definitions.Items {
-		if established(&definitions.Items[i]) {
-			return listing{}, fmt.Errorf("%s are not served, though their kind is installed", k.resource.Resource)
-		}
+	if isServed {
+		return listing{}, fmt.Errorf("%s are not served, though their kind is installed", k.resource.Resource)
 	}
-	return listing{version: definitions.ResourceVersion, uids: sets.Set[types.UID]{}}, nil
+	return listing{version: version, uids: sets.Set[types.UID]{}}, nil
 }
 
 // askedNamespaces are all Namespaces, to be asked about. Which of them are gone is not: they take their consent along, and to

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,25 +16,21 @@ import (
 
 // A reflector calls its store from one goroutine, in the order of the watch.
 var (
-	_ cache.ReflectorStore = &sequenceStore{}
-
+	_ cache.ReflectorStore         = &sequenceStore{}
 	_ cache.ReflectorBookmarkStore = &sequenceStore{}
-	_ cache.ReflectorStore         = &definitionStore{}
 )
 
 // sequenceKind is PodSequences or ClusterPodSequences, and how they are watched.
 type sequenceKind struct {
-	cluster             bool
-	resource            schema.GroupVersionResource
-	definitions, source cache.ListerWatcher
-	compared            comparedKind
-	watch               *position
-	known               *knownKind
-	listed              bool // all are known, or there is no such kind; guarded by Feed.deliver
+	cluster    bool
+	resource   schema.GroupVersionResource
+	definition *definitions.Watcher
+	source     cache.ListerWatcher
+	compared   comparedKind
+	watch      *position
+	known      *knownKind
+	listed     bool // all are known, or there is no such kind; guarded by Feed.deliver
 }
-
-// definitionName is the name of the kind's CustomResourceDefinition.
-func (k *sequenceKind) definitionName() string { return k.resource.GroupResource().String() }
 
 func (k *sequenceKind) read(stored map[string]any) sequence.Stored {
 	if k.cluster {
@@ -155,105 +150,36 @@ func keyOf(stored *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: stored.GetNamespace(), Name: stored.GetName()}
 }
 
-var definitionType = &apiextensionsv1.CustomResourceDefinition{}
-
-// definitionStore watches the sequences of a kind while it is served. That it is not there means that there are none; to
-// find out by listing them would take polling to notice when it comes.
-type definitionStore struct {
-	feed   *Feed
-	kind   *sequenceKind
-	ctx    context.Context // of the feed: it is the parent of a watch that begins with an event
-	status definitions.Status
-
-	served types.UID // of the definition whose objects are being watched
-	cancel context.CancelFunc
-	done   chan struct{}
+// sequenceFollower watches the sequences of a kind while it is served.
+type sequenceFollower struct {
+	feed *Feed
+	kind *sequenceKind
 }
 
-func (s *definitionStore) Add(obj any) error { return s.Update(obj) }
-func (s *definitionStore) Resync() error     { return nil }
-
-func (s *definitionStore) Update(obj any) error {
-	definition, err := as[*apiextensionsv1.CustomResourceDefinition](obj)
-	if err != nil {
-		return err
-	}
+// Served implements definitions.Follower.
+func (s sequenceFollower) Served(ctx context.Context) {
 	s.noteInstalled(true)
-	if definition.UID == s.served || !established(definition) {
-		return nil
-	}
-	s.stop()
-	s.served = definition.UID
-	s.watch()
-	return nil
+	incomplete := "the list of " + s.kind.resource.Resource + " is not complete"
+	s.feed.suspend(s.kind, incomplete)
+	s.feed.compareVersions(ctx, s.kind.compared)
+	s.feed.setStateUnlessSynced(incomplete)
+	store := &sequenceStore{feed: s.feed, kind: s.kind, logger: klog.FromContext(ctx), unreadable: map[types.NamespacedName]int64{}}
+	s.feed.reflect(ctx, s.kind.resource.Resource, s.kind.source, &unstructured.Unstructured{}, store)
 }
 
-func (s *definitionStore) Delete(obj any) error {
-	definition, err := as[*apiextensionsv1.CustomResourceDefinition](obj)
-	if err != nil {
-		return err
-	}
-	return s.Replace(nil, definition.ResourceVersion)
-}
-
-func (s *definitionStore) Replace(list []any, resourceVersion string) error {
-	for _, obj := range list {
-		if err := s.Update(obj); err != nil {
-			return err
-		}
-	}
-	if len(list) == 0 {
-		s.noteInstalled(false)
-	}
-	if len(list) == 0 || s.served == "" {
-		s.stop()
-		s.status.Set(klog.FromContext(s.ctx), false)
-		s.feed.apply(func() sequence.Changes { return s.feed.replaceSequences(s.kind, nil, resourceVersion) })
-		s.kind.watch.removed()
-		s.feed.open()
-	}
-	return nil
+// Unserved implements definitions.Follower. That a kind is not there means that there are no sequences of it.
+func (s sequenceFollower) Unserved(_ context.Context, isDefined bool, version string) {
+	s.noteInstalled(isDefined)
+	s.feed.apply(func() sequence.Changes { return s.feed.replaceSequences(s.kind, nil, version) })
+	s.kind.watch.removed()
+	s.feed.open()
 }
 
 // noteInstalled tells the engine whether the kind PodSequence is installed: pods wait for those of that kind that do not exist.
-func (s *definitionStore) noteInstalled(installed bool) {
+func (s sequenceFollower) noteInstalled(installed bool) {
 	if !s.kind.cluster {
 		s.feed.apply(func() sequence.Changes { return s.feed.engine.KindInstalled(installed) })
 	}
-}
-
-func (s *definitionStore) watch() {
-	ctx, cancel := context.WithCancel(s.ctx)
-	done := make(chan struct{})
-	s.cancel, s.done = cancel, done
-	s.status.Set(klog.FromContext(s.ctx), true)
-	incomplete := "the list of " + s.kind.resource.Resource + " is not complete"
-	s.feed.suspend(s.kind, incomplete)
-	go func() {
-		defer close(done)
-		s.feed.compareVersions(ctx, s.kind.compared)
-		s.feed.setStateUnlessSynced(incomplete)
-		store := &sequenceStore{feed: s.feed, kind: s.kind, logger: klog.FromContext(ctx), unreadable: map[types.NamespacedName]int64{}}
-		s.feed.reflect(ctx, s.kind.resource.Resource, s.kind.source, &unstructured.Unstructured{}, store)
-	}()
-}
-
-// stop ends the watch of the objects and waits until it has ended.
-func (s *definitionStore) stop() {
-	if s.cancel != nil {
-		s.cancel()
-		<-s.done
-	}
-	s.served, s.cancel, s.done = "", nil, nil
-}
-
-func established(definition *apiextensionsv1.CustomResourceDefinition) bool {
-	for _, c := range definition.Status.Conditions {
-		if c.Type == apiextensionsv1.Established {
-			return c.Status == apiextensionsv1.ConditionTrue
-		}
-	}
-	return false
 }
 
 func as[T any](obj any) (T, error) {

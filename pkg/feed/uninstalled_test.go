@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -46,11 +47,13 @@ func TestWhetherAKindIsNotInstalledIsAsked(t *testing.T) {
 			})
 			watch := newPosition("podsequences", newVersions(nil))
 			watch.bookmark("1000") // the version of the definition says nothing about that of the kind
-			kind := &sequenceKind{resource: v1alpha1.PodSequenceResource, watch: watch, definitions: &cache.ListWatch{
-				ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-					return &apiextensionsv1.CustomResourceDefinitionList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: test.definitions}, test.problem
-				},
+			source := &cache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+				return &apiextensionsv1.CustomResourceDefinitionList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: test.definitions}, test.problem
 			}}
+			kind := &sequenceKind{
+				resource: v1alpha1.PodSequenceResource, watch: watch,
+				definition: definitions.NewWithSource(v1alpha1.PodSequenceResource.GroupResource(), source),
+			}
 			found, err := askedSequences(client, sequence.NewEngine(sequence.Config{}), kind).list(t.Context(), "")
 			if test.wantErr != "" {
 				assert.ErrorContains(t, err, test.wantErr)
@@ -74,18 +77,17 @@ func TestAKindThatIsSeenToBeGoneMayBeBack(t *testing.T) {
 			f.sequences[i].known = newKnownSequences(a.barrier, a.sequences.askedKind, i == 1, a.pods.watch, func() {})
 		}
 		kind := f.sequences[0]
-		store := &definitionStore{feed: f, kind: kind, ctx: t.Context()}
-		store.status.Resource = kind.resource.GroupResource()
+		follower := sequenceFollower{f, kind}
 		named := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "web", UID: "web", ResourceVersion: "10", Labels: map[string]string{v1alpha1.SequenceLabel: "shop"},
 		}, Spec: corev1.PodSpec{SchedulerName: ours().SchedulerNames[0]}}
 		f.engine.ApplyPod(named)
 		assert.True(t, f.engine.Decide(named).Held, "a pod waits for the sequence that it names")
-		require.NoError(t, store.Replace(nil, "50"))
+		follower.Unserved(t.Context(), false, "50")
 		assert.False(t, f.engine.Decide(named).Held, "but not for one that nobody can create")
-		require.NoError(t, store.Add(&apiextensionsv1.CustomResourceDefinition{}))
+		follower.Unserved(t.Context(), true, "51")
 		assert.True(t, f.engine.Decide(named).Held, "the kind is there again, though it is not served yet")
-		require.NoError(t, store.Replace(nil, "51"))
+		follower.Unserved(t.Context(), false, "52")
 
 		a.set(func() { a.sequences.failing = true })
 		pod := sighted("90", 1)

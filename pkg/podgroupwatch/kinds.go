@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apiextensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -23,15 +21,18 @@ import (
 	"k8s.io/klog/v2"
 	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
+	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/reflectors"
 )
 
 // newCoscheduling is the kind that a CustomResourceDefinition brings.
 func newCoscheduling(config *rest.Config) (*kind, error) {
-	extensions, err := apiextensionsclient.NewForConfig(config)
+	definition, err := definitions.New(config, schema.ParseGroupResource(string(podgroups.Coscheduling)))
 	if err != nil {
-		return nil, fmt.Errorf("make client for custom resource definitions: %w", err)
+		return nil, err
 	}
+	definition.Name, definition.Status = definitions.Resource, nil
 	scheme := runtime.NewScheme()
 	if err := coscheduling.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("register Coscheduling kinds: %w", err)
@@ -46,23 +47,14 @@ func newCoscheduling(config *rest.Config) (*kind, error) {
 		return nil, fmt.Errorf("make client for Coscheduling PodGroups: %w", err)
 	}
 	return &kind{
-		name: podgroups.Coscheduling,
-		marker: cache.NewListWatchFromClient(extensions.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
-			fields.OneTermEqualSelector(metav1.ObjectNameField, string(podgroups.Coscheduling))),
-		markerType: &apiextensionsv1.CustomResourceDefinition{}, markerResource: "customresourcedefinitions",
-		isServed:  established,
-		client:    groups,
-		groups:    cache.NewListWatchFromClient(groups, resource, metav1.NamespaceAll, fields.Everything()),
-		groupType: &coscheduling.PodGroup{},
-		minimumOf: minimumBy(podgroups.MinMember),
+		name: podgroups.Coscheduling, definition: definition,
+		client: groups, groups: reflectorOf(podgroups.Coscheduling, groups, &coscheduling.PodGroup{}), minimumOf: minimumBy(podgroups.MinMember),
 	}, nil
 }
 
-func established(_ context.Context, marker any) bool {
-	definition, ok := marker.(*apiextensionsv1.CustomResourceDefinition)
-	return ok && slices.ContainsFunc(definition.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-	})
+func reflectorOf(kind podgroups.Kind, client rest.Interface, object any) reflectors.Reflector {
+	source := cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
+	return reflectors.Reflector{Name: string(kind), Source: source, Type: object}
 }
 
 // apiServices are the group versions that the API server serves, also those that are built in. To watch the one of
@@ -81,15 +73,16 @@ func newNative(config *rest.Config) (*kind, error) {
 	}
 	version := schedulingv1beta1.SchemeGroupVersion
 	groups := core.SchedulingV1beta1().RESTClient()
+	definition := &definitions.Watcher{
+		Reflector: reflectors.Reflector{
+			Name: apiServices.Resource, Type: &metav1.PartialObjectMetadata{},
+			Source: watchOne(objects.Resource(apiServices), version.Version+"."+version.Group),
+		},
+		IsServed: func(ctx context.Context, _ any) bool { return discovered(ctx, core.Discovery()) },
+	}
 	return &kind{
-		name:       podgroups.Native,
-		marker:     watchOne(objects.Resource(apiServices), version.Version+"."+version.Group),
-		markerType: &metav1.PartialObjectMetadata{}, markerResource: apiServices.Resource,
-		isServed:  func(ctx context.Context, _ any) bool { return discovered(ctx, core.Discovery()) },
-		client:    groups,
-		groups:    cache.NewListWatchFromClient(groups, resource, metav1.NamespaceAll, fields.Everything()),
-		groupType: &schedulingv1beta1.PodGroup{},
-		minimumOf: minimumBy(podgroups.MinCount),
+		name: podgroups.Native, definition: definition,
+		client: groups, groups: reflectorOf(podgroups.Native, groups, &schedulingv1beta1.PodGroup{}), minimumOf: minimumBy(podgroups.MinCount),
 	}, nil
 }
 

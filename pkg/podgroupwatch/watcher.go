@@ -1,5 +1,5 @@
 // Package podgroupwatch knows how many pods each PodGroup asks for, of both kinds. Neither need be installed: that one is,
-// also later, is told by a watch of the one object that is there while it is served.
+// also later, is told by a watch of its definition.
 package podgroupwatch
 
 import (
@@ -14,9 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
+	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/reflectors"
 )
 
 // resource is what both kinds are called in URLs.
@@ -30,17 +31,12 @@ type Watcher struct {
 // kind is one of the two kinds of PodGroup.
 type kind struct {
 	name podgroups.Kind
-	// marker is the object that is there while the kind is served, and isServed whether it says so.
-	marker         cache.ListerWatcher
-	markerType     any
-	markerResource string // for logs and metrics
-	isServed       func(ctx context.Context, marker any) bool
-
-	client    rest.Interface // of the PodGroups
-	groups    cache.ListerWatcher
-	groupType any
-	minimumOf func(group any) (int32, error)
-	changed   func(podgroups.Reference)
+	// definition is what is there while the kind is served.
+	definition *definitions.Watcher
+	groups     reflectors.Reflector
+	client     rest.Interface // of the PodGroups
+	minimumOf  func(group any) (int32, error)
+	changed    func(podgroups.Reference)
 
 	listedOnce sync.Once
 	listed     chan struct{} // closed when it is first known which there are

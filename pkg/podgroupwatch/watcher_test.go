@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 
+	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/reflectors"
 )
 
 // stage is a Watcher of one kind, whose API server the test plays.
@@ -30,11 +32,14 @@ func play(t *testing.T) *stage {
 		changes: make(chan string, 100),
 	}
 	s.watcher = newWatcher(&kind{
-		name: podgroups.Native, marker: s.markers, markerType: &metav1.PartialObjectMetadata{}, markerResource: "markers",
-		isServed: func(_ context.Context, marker any) bool {
-			return marker.(*metav1.PartialObjectMetadata).Annotations["served"] != "no"
+		name: podgroups.Native,
+		definition: &definitions.Watcher{
+			Reflector: reflectors.Reflector{Source: s.markers, Type: &metav1.PartialObjectMetadata{}},
+			IsServed: func(_ context.Context, marker any) bool {
+				return marker.(*metav1.PartialObjectMetadata).Annotations["served"] != "no"
+			},
 		},
-		groups: s.groups, groupType: &schedulingv1beta1.PodGroup{}, minimumOf: minimumBy(podgroups.MinCount),
+		groups: reflectors.Reflector{Source: s.groups, Type: &schedulingv1beta1.PodGroup{}}, minimumOf: minimumBy(podgroups.MinCount),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -116,7 +121,7 @@ func TestARelistIsOneStep(t *testing.T) {
 	k := &kind{name: podgroups.Native, minimumOf: minimumBy(podgroups.MinCount), minimumFor: map[types.NamespacedName]int32{}, listed: make(chan struct{})}
 	changed := map[string]int{}
 	k.changed = func(r podgroups.Reference) { changed[r.Name]++ }
-	store := &groupStore{kind: k}
+	store := groupStore{k}
 	require.NoError(t, store.Replace([]any{group("same", 1), group("other", 1), group("gone", 1)}, ""))
 	clear(changed)
 	require.NoError(t, store.Replace([]any{group("same", 1), group("other", 2), group("new", 1)}, ""))

@@ -25,7 +25,7 @@ func ofFeed() []mutant {
 			"a watch from a version that is not there any more is not noticed", feed, ""},
 		{feedPath + "known.go", "if comparable && !after(", "if (comparable || pod.Moment > 0) && !after(",
 			"versions of two etcds are compared", feed, ""},
-		{feedPath + "kind.go", "if established(&definitions.Items[i]) {", "if false && established(&definitions.Items[i]) {",
+		{feedPath + "kind.go", "if isServed {", "if false && isServed {",
 			"a list that is not served is taken for an empty one, though the kind is installed", feed, ""},
 		{feedPath + "feed.go", "return known && !held", "return known || known && held",
 			"a pod is released though a sequence is kept back that may hold it", feed, ""},

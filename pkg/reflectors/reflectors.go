@@ -1,0 +1,38 @@
+// Package reflectors runs the reflectors of client-go so that each failure is reported to who needs what they bring. A
+// cache.Reflector that runs by itself only logs it.
+package reflectors
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+// Reflector lists and watches objects of one type.
+type Reflector struct {
+	Name   string // for the log of client-go
+	Source cache.ListerWatcher
+	Type   any
+	// MaxDelay is the longest pause after a failure, 30 seconds if it is zero.
+	MaxDelay time.Duration
+	// Failed is called with each error.
+	Failed func(ctx context.Context, err error)
+}
+
+// Run keeps the store up to date until the context ends, however often the watch breaks.
+func (r Reflector) Run(ctx context.Context, store cache.ReflectorStore) {
+	reflector := cache.NewReflectorWithOptions(r.Source, r.Type, store, cache.ReflectorOptions{Name: "podsequence/" + r.Name})
+	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Cap: 30 * time.Second, Steps: 10, Factor: 2, Jitter: 0.2}
+	if r.MaxDelay > 0 {
+		backoff.Cap = r.MaxDelay
+	}
+	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		if err := reflector.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
+			r.Failed(ctx, err)
+		}
+		return false, nil
+	})
+}
