@@ -1,10 +1,23 @@
 // Package feed feeds an engine with what the API server says of pods, the workloads that own them, nodes, namespaces, PodSequences
 // and ClusterPodSequences, with whether there are such kinds at all, and with the time.
 //
-// It uses reflectors straight into the engine, not shared informers, for three reasons. A relist reaches the engine as
-// one step; through an informer it comes pod by pod, and the engine would see pods together in states they never had
-// together. Terminal pods come through the same ordered watch as all others, whereas the scheduler's informer leaves
-// them out, so that a completed pod looks deleted. And no second copy of every pod is kept.
+// It uses reflectors straight into the engine, not shared informers. Since client-go 0.36 an informer replaces its store in one step
+// (AtomicFIFO, a beta feature that the environment can switch off). But the engine would hear of it through event handlers, and
+// these still lack:
+//
+//   - The whole list. A handler gets a relist object by object, those that are gone first, and is not told where it ends. The engine
+//     would see pods together in states they never had together.
+//   - The version of the list. The engine's questions are about everything up to a version, see position. An informer's store has
+//     one, but the handlers run behind it, in goroutines of their own.
+//   - Bookmarks. Only the store notes them. The watch of a kind of which nothing changes would seem behind until something does.
+//   - The version of a removal that a relist finds. A handler gets the last known object, with the version that it had.
+//   - The longest pause after a failure. It is 30 seconds; pods wait meanwhile, so here it is 5.
+//
+// Below the handlers, Process of a cache.Controller gets lists and bookmarks (ReplacedAll and Bookmark). To use it is to write
+// the same methods as those of a reflector's store, behind one more queue.
+//
+// Also, terminal pods come through the same ordered watch as all others, whereas the scheduler's informer leaves them out, so that a
+// completed pod looks deleted. And no second copy of every pod is kept.
 //
 // # Namespaces of interest
 //

@@ -34,7 +34,8 @@ func (k *kind) Served(ctx context.Context) {
 // Unserved implements definitions.Follower.
 func (k *kind) Unserved(context.Context, bool, string) { k.setListed() }
 
-// groupStore enters PodGroups into what is known of their kind.
+// groupStore enters PodGroups into what is known of their kind. An informer does not: it ends without giving its handlers what
+// waits for them, so that nobody would be told of a PodGroup that was removed just before the definition.
 type groupStore struct{ kind *kind }
 
 // A reflector calls its store from one goroutine, in the order of the watch.
