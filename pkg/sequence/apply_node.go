@@ -62,7 +62,7 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 		case d.node == nil || d.node.Object.UID != view.Object.UID:
 			d.reset()
 		}
-		d.setNode(view)
+		d.setNode(view, tx)
 		if record := s.nodeRecords[view.Name]; record != nil {
 			d.recall(record)
 		}
@@ -106,7 +106,7 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 			tx.touchEmptyNode(s, name, n)
 			continue
 		}
-		d.setNode(nil)
+		d.setNode(nil, tx)
 		tx.touch(d)
 	}
 }

@@ -82,7 +82,6 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	}
 	k.update(ns, p, view, replace, prepared, tx)
 	p.recordProofs(tx)
-	p.touch(tx)
 	tx.entered = append(tx.entered, p)
 	if isNew {
 		k.notePod(p, tx)
@@ -114,7 +113,8 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	p.endDryRuns(p.memberships(), true, k.now)
 	k.reviewStart(p, p.memberships(), true)
 	p.touch(tx)
-	k.withdraw(p, tx)
+	k.workloads.countOnNode(p, -1, tx)
+	k.leave(p, tx)
 	k.nodes.declassify(p)
 	p.setMemberships(nil)
 	k.forgetIfEmpty(namespace, ns)
@@ -133,8 +133,8 @@ func (p *pod) recordProofs(tx *transaction) {
 	}
 }
 
-// update turns p into view. Sums are kept by taking the old state out and entering the new; memberships are worked out
-// anew only if they may have changed.
+// update turns p into view. Memberships are worked out anew only if they may have changed, and it joins groups anew only if it may
+// count elsewhere: in other groups, or on another node.
 func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *equivalenceClass, tx *transaction) {
 	k.shared.Keep(view.Pod, p.Pod)
 	if view.Bound() {
@@ -144,7 +144,11 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 		k.nodes.declassify(p)
 	}
 	view.follow(p, replace, tx)
-	k.withdraw(p, tx)
+	moves := replace || view.Node != p.Node
+	k.workloads.countOnNode(p, -1, tx)
+	if moves {
+		k.leave(p, tx)
+	}
 	before := *p
 	*p = *view
 	if p.places = before.places; replace {
@@ -155,28 +159,36 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	if p.Bound() && (!before.Bound() || before.UID != p.UID) {
 		k.judgeBound(p, tx)
 	}
-	k.enlist(p, tx)
-	for _, m := range p.memberships() {
-		if before.UID != p.UID {
-			k.workloads.join(p, m, nil)
-		} else {
-			k.workloads.join(p, m, &before)
-		}
+	k.workloads.countOnNode(p, +1, tx)
+	switch {
+	case !moves:
+		p.recount(tx)
+	case before.UID != p.UID:
+		k.join(p, nil, tx)
+	default:
+		k.join(p, &before, tx)
 	}
 	k.nodes.classify(p, k.settings.needs(p), prepared)
 }
 
-// withdraw takes the pod out of the sums that count it.
-func (k *knowledge) withdraw(p *pod, tx *transaction) {
+// join makes the pod a member of its groups. before is the same pod as it was, or nil.
+func (k *knowledge) join(p, before *pod, tx *transaction) {
+	k.enlist(p, tx)
 	for _, m := range p.memberships() {
-		k.workloads.leave(p, m)
+		k.workloads.join(p, m, before, tx)
+	}
+}
+
+// leave undoes join.
+func (k *knowledge) leave(p *pod, tx *transaction) {
+	for _, m := range p.memberships() {
+		k.workloads.leave(p, m, tx)
 	}
 	k.delist(p, tx)
 }
 
-// enlist makes a pod known to its owner and its PodGroups.
+// enlist makes a pod that belongs to some sequence known to its owner and its PodGroups.
 func (k *knowledge) enlist(p *pod, tx *transaction) {
-	k.workloads.countOnNode(p, +1, tx)
 	if len(p.memberships()) == 0 {
 		return
 	}
@@ -189,7 +201,6 @@ func (k *knowledge) enlist(p *pod, tx *transaction) {
 
 // delist undoes enlist.
 func (k *knowledge) delist(p *pod, tx *transaction) {
-	k.workloads.countOnNode(p, -1, tx)
 	if len(p.memberships()) == 0 {
 		return
 	}

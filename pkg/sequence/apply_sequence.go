@@ -72,6 +72,7 @@ func sameTimeOuts(a, b *v1alpha1.NodeStatus) bool {
 
 // swap puts next in the place of old; either may be nil.
 func (k *knowledge) swap(old, next *sequence, tx *transaction) {
+	k.settleSums(tx) // they may be inherited
 	pods := map[*pod]struct{}{}
 	inherit := old != nil && next != nil && next.hasMembersOf(old)
 	if old != nil {
@@ -154,13 +155,13 @@ func (k *knowledge) add(p *pod, m membership, tx *transaction) {
 	k.delist(p, tx)
 	p.setMemberships(append(p.memberships(), m))
 	k.enlist(p, tx)
-	k.workloads.join(p, m, p) // that it is ready is no news
+	k.workloads.join(p, m, p, tx) // that it is ready is no news
 }
 
 func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
 	for i, m := range p.memberships() {
 		if m.sequence == s {
-			k.workloads.leave(p, m)
+			k.workloads.leave(p, m, tx)
 			k.nodes.declassify(p)
 			k.delist(p, tx)
 			p.setMemberships(append(p.memberships()[:i:i], p.memberships()[i+1:]...))

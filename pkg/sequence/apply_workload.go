@@ -60,8 +60,6 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 		k.workloads.refresh(old, view, tx)
 		return
 	}
-	pods := k.workloads.podsOf(view)
-	k.workloads.recount(pods, -1, tx)
 	if old != nil {
 		k.workloads.unplace(old, tx)
 		k.workloads.forget(old)
@@ -87,14 +85,11 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 		k.workloads.settleRevisions(old, tx)
 	}
 	k.placeWorkload(view, view.Complete && (old == nil || !old.Complete), tx)
-	k.workloads.recount(pods, +1, tx)
+	recount(k.workloads.podsOf(view), tx)
 }
 
 // refresh enters facts that leave the pods where they are counted.
 func (all *workloads) refresh(w, view *workload, tx *transaction) {
-	for _, demand := range w.demands {
-		demand.touch(tx)
-	}
 	due, completed, going := w.due, view.Complete && !w.Complete, view.IsGoing(false) != w.IsGoing(false)
 	demands, superseded, onNode, revision, hashes, failed := w.demands, w.Superseded, w.onNode, w.Revision, w.NewestHashes, w.Failed
 	view.peers, view.successors, view.replaced = w.peers, w.successors, w.replaced
@@ -155,12 +150,10 @@ func (all *workloads) remove(uid types.UID, tx *transaction) {
 		return
 	}
 	all.noteUnfinished(w)
-	pods := all.podsOf(w)
-	all.recount(pods, -1, tx)
+	recount(all.podsOf(w), tx)
 	all.unplace(w, tx)
 	all.forget(w)
 	all.settleRevisions(w, tx)
-	all.recount(pods, +1, tx)
 }
 
 // placeWorkload gives the workload its demand in every sequence of its namespace that selects its pods.

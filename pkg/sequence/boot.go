@@ -13,21 +13,10 @@ func (k *knowledge) followBoot(node string, tx *transaction) {
 			}
 			view := *p.Pod
 			if view.FollowBoot(n); view.BeforeBoot != p.BeforeBoot {
-				k.replaceFacts(p, &view, tx)
+				p.Pod = &view
+				p.recount(tx)
 			}
 		}
-	}
-}
-
-// replaceFacts gives a bound pod facts that differ in its readiness only.
-func (k *knowledge) replaceFacts(p *pod, facts *inventory.Pod, tx *transaction) {
-	p.touch(tx)
-	k.withdraw(p, tx)
-	before := *p
-	p.Pod = facts
-	k.enlist(p, tx)
-	for _, m := range p.memberships() {
-		k.workloads.join(p, m, &before)
 	}
 }
 

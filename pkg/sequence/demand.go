@@ -21,6 +21,8 @@ type demand struct {
 	// entered is what the group state of the group has of it, and enteredAt when the last of the pods that it needs turned ready.
 	entered   readiness.Demands
 	enteredAt inventory.Timestamp
+	// counted reports that it will be settled at the end of this transaction, and completed that it is of a Job that completed in it.
+	counted, completed bool
 }
 
 // demandIn is the workload's demand in a group; nil if the group does not select its pods.
@@ -43,22 +45,42 @@ func (d *demand) facts() readiness.Demand {
 	}
 }
 
-// refresh enters into the group state what has changed. That the same number of pods turned ready at another time, or that a Job
-// completed whose pods were all done, changes only when the group is ready: it is no reason to look at the group.
-func (d *demand) refresh() {
+// recount marks the demand: what it adds to the sums is worked out anew.
+func (d *demand) recount(tx *transaction) {
+	if !d.counted {
+		d.counted = true
+		tx.demands = append(tx.demands, d)
+	}
+}
+
+// settle brings what the demand adds to the sums up to the facts.
+func (d *demand) settle() {
+	d.counted = false
+	if d.workload.demands[d.sequence] != d {
+		return // it is withdrawn
+	}
 	now := d.facts().Sum()
-	at := d.readyAt(now.Need)
-	cluster, before, beforeAt := d.sequence.nodeless, d.entered, d.enteredAt
+	if d.put(now, d.readyAt(now.Need)); d.completed && now.Need > 0 {
+		state := d.sequence.nodeless.groupState(d.group)
+		state.turned = latest(state.turned, d.workload.CompletedAt)
+	}
+	d.completed = false
+}
+
+// put makes what the demand adds to the sums take the place of what it added before. Nothing else adds or subtracts it. That the same
+// number of pods turned ready at another time, or that a Job completed whose pods were all done, changes only when the group is ready: it
+// is no reason to look at the group.
+func (d *demand) put(now readiness.Demands, at inventory.Timestamp) {
+	state, before, beforeAt := d.sequence.nodeless.find(d.group), d.entered, d.enteredAt
 	d.entered, d.enteredAt = now, at
 	if now != before {
-		state := cluster.groupState(d.group)
+		state.dirty = true
 		state.demands.Add(before, -1)
 		state.demands.Add(now, +1)
 	}
 	if at != beforeAt || now.Need != before.Need {
-		times := &cluster.find(d.group).demandsReadyAt
-		times.Add(beforeAt, -min(before.Need, 1))
-		times.Add(at, min(now.Need, 1))
+		state.demandsReadyAt.Add(beforeAt, -min(before.Need, 1))
+		state.demandsReadyAt.Add(at, min(now.Need, 1))
 	}
 }
 
@@ -84,16 +106,6 @@ func (d *demand) addReadyTimes(times *readiness.Times) {
 	}
 }
 
-// withdraw takes the demand out of the group state.
-func (d *demand) withdraw() {
-	if cluster := d.sequence.nodeless; cluster != nil {
-		state := cluster.groupState(d.group)
-		state.demands.Add(d.entered, -1)
-		state.demandsReadyAt.Add(d.enteredAt, -min(d.entered.Need, 1))
-	}
-	d.entered, d.enteredAt = readiness.Demands{}, 0
-}
-
 // countNames counts the pods of the workload that earlier groups list by name.
 func (d *demand) countNames() {
 	d.namedBefore = readiness.NamedBefore(&d.workload.Workload, d.names(), d.group)
@@ -102,38 +114,23 @@ func (d *demand) countNames() {
 // names are the groups that name pods where the workload lives.
 func (d *demand) names() map[string][]int { return d.sequence.Names(d.workload.Namespace) }
 
-// countDone and countClaimed enter a pod of the workload, or take it out.
-func (d *demand) countDone(revision string, readyAt inventory.Timestamp, sign int) {
-	d.done.Add(revision, readyAt, sign)
-	d.refresh()
-}
-
-func (d *demand) countClaimed(p *pod, revision string, sign int) {
-	if readiness.IsClaimed(&d.workload.Workload, p.Pod, d.names(), d.group) {
-		bump(&d.claimed, revision, sign)
-		d.refresh()
+// revisionOf returns the revision of a pod of the workload. It does not change while the pod is a member.
+func (d *demand) revisionOf(p *pod) string {
+	if d.workload.Kind == inventory.KindDeployment {
+		return string(p.Owner.UID)
 	}
+	return d.workload.RevisionOf(p.Pod)
 }
 
-// touch marks for re-evaluation the domain that counts the demand. In scope Node none does.
-func (d *demand) touch(tx *transaction) {
-	if !d.sequence.PerNode {
-		tx.touch(d.sequence.nodeless)
-	}
-}
-
-// update enters what has changed, and marks the domain for re-evaluation. completed says that the workload is a Job that has
+// update marks the demand, and the domain that counts it. In scope Node none does. completed says that the workload is a Job that has
 // completed just now: the Job itself says since when the group is satisfied.
 func (d *demand) update(completed bool, tx *transaction) {
 	if d.sequence.PerNode {
 		return
 	}
-	d.refresh()
-	if completed && d.entered.Need > 0 {
-		state := d.sequence.nodeless.groupState(d.group)
-		state.turned = latest(state.turned, d.workload.CompletedAt)
-	}
-	d.touch(tx)
+	d.completed = d.completed || completed
+	d.recount(tx)
+	tx.touch(d.sequence.nodeless)
 }
 
 // unplace takes the workload out of all sequences.
@@ -148,7 +145,8 @@ func (all *workloads) withdrawDemand(demand *demand, tx *transaction) {
 	delete(w.demands, s)
 	delete(s.groups[demand.group].demands, demand)
 	if !s.PerNode {
-		demand.withdraw()
+		s.nodeless.groupState(demand.group)
+		demand.put(readiness.Demands{}, 0)
 		tx.touch(s.nodeless)
 		return
 	}

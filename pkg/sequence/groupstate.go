@@ -12,9 +12,10 @@ import (
 // groupState counts one group in one domain.
 type groupState struct {
 	group   int
-	members map[*pod]struct{}
-	trials  map[*pod]*progress.Alarm[trial] // of members that are Ready and do not count as ready yet
-	timed   int                             // members that count as ready, or will, only because they stayed Ready for a while
+	members map[*pod]contribution            // its members, with what each adds to the sums
+	named   map[*pod]contribution            // the same of pods that it names and that belong to an earlier group
+	trials  map[*pod]*progress.Alarm[member] // of pods that are Ready and do not count as ready yet
+	timed   int                              // pods that count as ready, or will, only because they stayed Ready for a while
 
 	// sums, demands and podGroups are what the rules of readiness look at.
 	sums      readiness.Members

@@ -18,8 +18,13 @@ func (s *sequence) inherit(old *sequence) {
 	for i, g := range old.groups {
 		state, was := d.groupState(i), before.peek(i)
 		state.members, state.podGroups, state.sums, state.readyAt = was.members, was.podGroups, was.sums, was.readyAt
-		d.inheritTrials(i, was)
-		for p := range state.members {
+		state.named = was.named
+		state.inheritTrials(d, was)
+		for p, c := range state.members {
+			if c.demand != nil {
+				c.demand = c.demand.workload.demands[s]
+				state.members[p] = c
+			}
 			at := slices.IndexFunc(p.memberships(), func(m membership) bool { return m.sequence == old })
 			memberships := slices.Clone(p.memberships()) // others read it
 			memberships[at].sequence = s
@@ -28,7 +33,6 @@ func (s *sequence) inherit(old *sequence) {
 		for counted := range g.demands {
 			demand := counted.workload.demands[s]
 			demand.done, demand.claimed = counted.done, counted.claimed
-			demand.refresh()
 		}
 	}
 	s.podGroups = old.podGroups

@@ -36,7 +36,7 @@ type knowledge struct {
 	// What may be missing, when time alone changes something, and what readers see.
 	questions questions
 	alarms    progress.Alarms[*domain]
-	trials    progress.Alarms[trial]
+	trials    progress.Alarms[member]
 	published published
 	unseen    unseenPods
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/readiness"
 )
 
 // node is a node, and what it is to the engine.
@@ -62,13 +61,12 @@ func (all *nodes) enter(n, before *node) {
 }
 
 // setNode makes the node that of the domain, or none. Which members count as done may depend on when it was created.
-func (d *domain) setNode(n *node) {
+func (d *domain) setNode(n *node, tx *transaction) {
 	d.node = n
 	for _, state := range d.groupStates {
-		state.dirty, state.sums = true, readiness.Members{}
-		state.readyAt.Clear()
+		state.dirty = true
 		for p := range state.members {
-			d.add(state, p, state.given(p, readiness.OnNode(p.Pod, d.sequence.groups[state.group].Required, d.nodeCreatedAt())), +1)
+			tx.recount(member{p, d, state.group})
 		}
 	}
 }

@@ -64,8 +64,8 @@ func (all podGroups) delist(p *pod) {
 	}
 }
 
-// countPodGroups counts a member for its PodGroups in its group.
-func (m membership) countPodGroups(p *pod, sign int) {
+// countPodGroups counts a member for its PodGroups in its group. ready reports that it counts as ready there.
+func (m membership) countPodGroups(p *pod, ready bool, sign int) {
 	for _, reference := range p.PodGroups() {
 		m.sequence.countPodGroup(reference, m.group, sign)
 		if m.sequence.PerNode {
@@ -75,7 +75,18 @@ func (m membership) countPodGroups(p *pod, sign int) {
 		if state.podGroups == nil {
 			state.podGroups = readiness.PodGroups{}
 		}
-		state.podGroups.Add(reference, p.Done(m.sequence.groups[m.group].Required) && !state.onTrial(p), sign)
+		state.podGroups.Add(reference, ready, sign)
+	}
+}
+
+// notePodGroups counts a member as ready for its PodGroups, or not as ready any more. Which they are does not change while it is a member.
+func (s *groupState) notePodGroups(p *pod, ready bool) {
+	if s.podGroups == nil {
+		return // nobody asks for them on nodes
+	}
+	for _, reference := range p.PodGroups() {
+		s.podGroups.Add(reference, !ready, -1)
+		s.podGroups.Add(reference, ready, +1)
 	}
 }
 

@@ -10,6 +10,7 @@ func (k *knowledge) settle(tx *transaction) Changes {
 	changes := Changes{WentBack: tx.wentBack}
 	k.settled++
 	tx.number = k.settled
+	k.settleSums(tx)
 	if len(tx.failed) > 0 {
 		k.workloads.notePeers(tx.failed)
 	}

@@ -169,9 +169,9 @@ func readySinceAnew(e *Engine, d *domain, i int) time.Time {
 			part := s.demandIn(i, owner.workload)
 			switch {
 			case d.isNode(), byName, part == nil && !owner.unseen:
-				times = append(times, d.countsSince(p, g))
+				times = append(times, d.countsIn(p, i).since.Time())
 			case part != nil && readiness.Expects(&part.workload.Workload, p.Pod, owner.revision):
-				byDemand[part] = append(byDemand[part], d.countsSince(p, g))
+				byDemand[part] = append(byDemand[part], d.countsIn(p, i).since.Time())
 			}
 		}
 	}
@@ -212,7 +212,7 @@ func sumPod(
 		return
 	}
 	for _, reference := range p.PodGroups() {
-		sums.podGroups.Add(reference, s.nodeless.counts(p, s.groups[m.group]), +1)
+		sums.podGroups.Add(reference, s.nodeless.countsIn(p, m.group).ready, +1)
 	}
 	naming := s.Names(p.Namespace)[p.Name]
 	for _, i := range naming {
@@ -228,9 +228,9 @@ func sumPod(
 	}
 	switch readiness.RoleOf(p.Pod, len(naming) > 0 && naming[0] == m.group, selected && group == m.group, owner.unseen) {
 	case readiness.RoleOwned:
-		if s.nodeless.counts(p, s.groups[m.group]) && owner.workload.Wants(p.Pod) {
+		if counts := s.nodeless.countsIn(p, m.group); counts.ready && owner.workload.Wants(p.Pod) {
 			times := done[owner.workload]
-			times.Add(owner.revision, s.nodeless.countsAt(p, m.group), +1)
+			times.Add(owner.revision, counts.since, +1)
 		}
 	case readiness.RoleUnseen:
 		sums.members.Add(readiness.UnseenOwner(), +1)
@@ -240,11 +240,9 @@ func sumPod(
 }
 
 // givenNow returns what a member gives to the sums at this time.
-func givenNow(d *domain, p *pod, group int, members readiness.Members) readiness.Members {
-	if !d.counts(p, d.sequence.groups[group]) {
-		members.Ready = 0
-	}
-	return members
+func givenNow(d *domain, p *pod, group int, member readiness.Member) readiness.Member {
+	member.Ready = member.Ready && d.countsIn(p, group).ready
+	return member
 }
 
 // TestAnEditKeepsWhatEarlierGroupsHave is about an edit that moves no pod: the sums are inherited, those of claimed pods too.
@@ -272,5 +270,18 @@ func TestAnEditKeepsWhatEarlierGroupsHave(t *testing.T) {
 	suspended.Generation, suspended.ResourceVersion, suspended.Spec.Suspend = 2, "9", true
 	e.ApplySequence(suspended)
 	assert.Equal(t, 1, expected())
+	assert.NoError(t, checkSums(e.Engine))
+}
+
+// TestTwoEditsInOneStep is about pods that join by one edit, and are inherited by another before anybody looks at their sums.
+func TestTwoEditsInOneStep(t *testing.T) {
+	e := newEngine()
+	e.ApplyPod(makePod("web", "3").Label("app", "web").Node("n").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
+	first := MakeSequence(oracleNamespace, "shop").UID("shop").Label("One", "app", "web").Obj()
+	second := first.DeepCopy()
+	second.Generation, second.ResourceVersion, second.Spec.Suspend = 2, "9", true
+	e.ApplySequences([]Stored{{PodSequence: first}, {PodSequence: second}}, "9")
+	report, _ := e.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
+	assert.Equal(t, 1, report.Groups[0].Expected)
 	assert.NoError(t, checkSums(e.Engine))
 }

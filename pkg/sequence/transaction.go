@@ -17,6 +17,9 @@ type transaction struct {
 	wentBack string
 	// domains are those whose sums, nodes or memberships changed.
 	domains []touchedDomain
+	// counted are members of which the facts changed, and demands those of which the facts or the pods did, see settleSums.
+	counted []member
+	demands []*demand
 	// classes are those for which a node came, went, or became something else.
 	classes []*equivalenceClass
 	// refresh are nodes that are to be looked at for an equivalence class when all domains stand where they will stand.

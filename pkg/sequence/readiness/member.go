@@ -22,14 +22,22 @@ type Members struct {
 	Failed int
 }
 
-// Add adds the other sums, or subtracts them if sign is -1.
-func (m *Members) Add(other Members, sign int) {
-	m.Expected += sign * other.Expected
-	m.Ready += sign * other.Ready
-	m.Unseen += sign * other.Unseen
-	m.Stale += sign * other.Stale
-	m.BeforeBoot += sign * other.BeforeBoot
-	m.Failed += sign * other.Failed
+// Member is what one member adds to the sums, see Members.
+type Member struct{ Expected, Ready, Unseen, Stale, BeforeBoot, Failed bool }
+
+// Add adds a member, or subtracts it if sign is -1.
+func (m *Members) Add(member Member, sign int) {
+	count := func(sum *int, counts bool) {
+		if counts {
+			*sum += sign
+		}
+	}
+	count(&m.Expected, member.Expected)
+	count(&m.Ready, member.Ready)
+	count(&m.Unseen, member.Unseen)
+	count(&m.Stale, member.Stale)
+	count(&m.BeforeBoot, member.BeforeBoot)
+	count(&m.Failed, member.Failed)
 }
 
 // Role is how a member counts in its group in the cluster.
@@ -66,46 +74,28 @@ func RoleOf(p *inventory.Pod, named, owned, unseen bool) Role {
 }
 
 // Named returns what a pod adds to a group that names it. Every name is expected, with a pod or without one.
-func Named(p *inventory.Pod, required v1alpha1.RequiredStatus) Members {
-	sum := Members{}
-	if p.Done(required) {
-		sum.Ready = 1
-	}
-	if p.IsLost() {
-		sum.Failed = 1
-	}
-	return sum
+func Named(p *inventory.Pod, required v1alpha1.RequiredStatus) Member {
+	return Member{Ready: p.Done(required), Failed: p.IsLost()}
 }
 
 // UnseenOwner returns what a member adds whose owner has not been seen yet.
-func UnseenOwner() Members { return Members{Expected: 1, Unseen: 1} }
+func UnseenOwner() Member { return Member{Expected: true, Unseen: true} }
 
 // ByItself returns what a member adds that counts by itself. nodeCreatedAt is when its node was created; zero in the cluster.
-func ByItself(p *inventory.Pod, required v1alpha1.RequiredStatus, nodeCreatedAt time.Time) Members {
-	sum := Members{Expected: 1}
-	switch {
-	case IsDone(p, required, nodeCreatedAt):
-		sum.Ready = 1
-	case p.Done(required):
-		sum.Stale = 1
-	}
-	if p.IsLost() {
-		sum.Failed = 1
-	}
-	return sum
+func ByItself(p *inventory.Pod, required v1alpha1.RequiredStatus, nodeCreatedAt time.Time) Member {
+	ready := IsDone(p, required, nodeCreatedAt)
+	return Member{Expected: true, Ready: ready, Stale: !ready && p.Done(required), Failed: p.IsLost()}
 }
 
 // OnNode returns what a member adds that is bound to a node: every member counts by itself, but for a failed one that its
 // owner replaces.
-func OnNode(p *inventory.Pod, required v1alpha1.RequiredStatus, nodeCreatedAt time.Time) Members {
+func OnNode(p *inventory.Pod, required v1alpha1.RequiredStatus, nodeCreatedAt time.Time) Member {
 	if p.IsReplaced() {
-		return Members{}
+		return Member{}
 	}
-	sum := ByItself(p, required, nodeCreatedAt)
-	if p.BeforeBoot {
-		sum.BeforeBoot = 1
-	}
-	return sum
+	member := ByItself(p, required, nodeCreatedAt)
+	member.BeforeBoot = p.BeforeBoot
+	return member
 }
 
 // IsDone reports whether a member has reached what its group requires. What was ready on a node of the same name before this

@@ -58,15 +58,6 @@ func (t *Times) Add(at inventory.Timestamp, pods int) {
 	}
 }
 
-// Clear subtracts all pods.
-func (t *Times) Clear() {
-	if len(t.blocks) > 0 {
-		t.blocks = t.blocks[:1]
-		t.blocks[0] = timeBlock{counts: t.blocks[0].counts[:0]}
-	}
-	t.pods = 0
-}
-
 // blockOf finds the block in which a time is, or has its place.
 func (t *Times) blockOf(at inventory.Timestamp) int {
 	switch len(t.blocks) {

@@ -22,20 +22,6 @@ func TestTimesOfNoPods(t *testing.T) {
 	assert.Zero(t, times.Len())
 }
 
-func TestClearedTimes(t *testing.T) {
-	times := Times{}
-	times.Clear()
-	for i := range 2 * longestBlock {
-		times.Add(inventory.Timestamp(i), +1)
-	}
-	times.Clear()
-	assert.Zero(t, times.Len())
-	assert.Zero(t, times.When(1))
-	times.Add(7, 2)
-	assert.Equal(t, map[inventory.Timestamp]int{7: 2}, maps.Collect(times.All()))
-	assert.Equal(t, inventory.Timestamp(7), times.When(1))
-}
-
 // TestTimesAreInOrder compares with times that are sorted for every question.
 func TestTimesAreInOrder(t *testing.T) {
 	for name, seconds := range map[string]func(i int) inventory.Timestamp{
