@@ -91,7 +91,8 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 // refresh enters facts that leave the pods where they are counted.
 func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	due, completed, going := w.due, view.Complete && !w.Complete, view.IsGoing(false) != w.IsGoing(false)
-	demands, superseded, onNode, revision, hashes, failed := w.demands, w.Superseded, w.onNode, w.Revision, w.NewestHashes, w.Failed
+	demands, superseded, onNode, hashes, failed := w.demands, w.Superseded, w.onNode, w.NewestHashes, w.Failed
+	revision, allCurrent := w.Revision, w.AllCurrent
 	view.peers, view.successors, view.replaced = w.peers, w.successors, w.replaced
 	*w = *view // whether its namespace goes has been entered into the view
 	w.demands, w.Superseded, w.onNode, w.NewestHashes = demands, superseded, onNode, hashes
@@ -101,6 +102,9 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	}
 	if w.Kind == inventory.KindDeployment {
 		w.Revision = revision
+	}
+	if w.Revision != revision || w.AllCurrent != allCurrent {
+		recount(all.podsOf(w), tx)
 	}
 	if w.due == nil {
 		w.due = due // unchanged, see prepareDue

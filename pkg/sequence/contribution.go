@@ -16,7 +16,7 @@ import (
 type contribution struct {
 	// since is since when the pod counts as ready in the group, or from when it will; zero if it is not Ready, and if nobody says.
 	since inventory.Timestamp
-	// demand is that of the pod's owner; nil if the pod does not count for it. If it is that of a later group, the pod is one that this
+	// demand is that of the pod's owner; nil if the pod does not count for it, as one of an older revision. If it is that of a later group, the pod is one that this
 	// group need not expect.
 	demand *demand
 	readiness.Member
@@ -69,12 +69,13 @@ func (all *workloads) contributeToOwn(c *contribution, p *pod, m membership, nam
 	if owner.workload != nil {
 		part = owner.workload.demands[m.sequence]
 	}
-	if part != nil && part.group > m.group && readiness.IsClaimed(&part.workload.Workload, p.Pod, part.names(), part.group) {
+	counts := part != nil && part.workload.IsUpToDate(owner.revision)
+	if counts && part.group > m.group && readiness.IsClaimed(&part.workload.Workload, p.Pod, part.names(), part.group) {
 		c.demand = part
 	}
 	switch readiness.RoleOf(p.Pod, named, part != nil && part.group == m.group, owner.unseen) {
 	case readiness.RoleOwned:
-		if part.workload.Wants(p.Pod) {
+		if counts && part.workload.Wants(p.Pod) {
 			c.demand = part
 		}
 	case readiness.RoleUnseen:
@@ -172,12 +173,12 @@ func (s *groupState) put(at member, next contribution, tx *transaction) {
 	} else {
 		s.named[p] = next
 	}
-	s.add(p, before, -1, tx)
-	s.add(p, next, +1, tx)
+	s.add(before, -1, tx)
+	s.add(next, +1, tx)
 	if isMember && before.ready != next.ready {
 		s.notePodGroups(p, next.ready)
 	}
-	if isNews := next.ready && !(before.ready && before.since == next.since); isNews && s.countsAsReady(p, next) {
+	if isNews := next.ready && !(before.ready && before.since == next.since); isNews && s.countsAsReady(next) {
 		s.turned = latest(s.turned, next.since.Time())
 	}
 	if before.since != next.since || before.onTrial() != next.onTrial() {
@@ -194,7 +195,7 @@ func (s *groupState) of(p *pod) (c contribution, isMember bool) {
 }
 
 // add adds a contribution to the sums, or subtracts it. Nothing else does.
-func (s *groupState) add(p *pod, c contribution, sign int, tx *transaction) {
+func (s *groupState) add(c contribution, sign int, tx *transaction) {
 	s.sums.Add(c.Member, sign)
 	if c.Ready {
 		s.readyAt.Add(c.since, sign)
@@ -205,20 +206,17 @@ func (s *groupState) add(p *pod, c contribution, sign int, tx *transaction) {
 	switch part := c.demand; {
 	case part == nil:
 	case part.group != s.group:
-		bump(&part.claimed, part.revisionOf(p), sign)
+		part.claimed += sign
 		part.recount(tx)
 	case c.ready:
-		part.done.Add(part.revisionOf(p), c.since, sign)
+		part.done.Add(c.since, sign)
 		part.recount(tx)
 	}
 }
 
 // countsAsReady reports whether the sums count the pod as ready.
-func (s *groupState) countsAsReady(p *pod, c contribution) bool {
-	if part := c.demand; part != nil && part.group == s.group {
-		return readiness.IsCurrent(&part.workload.Workload, part.revisionOf(p))
-	}
-	return c.Ready
+func (s *groupState) countsAsReady(c contribution) bool {
+	return c.Ready || (c.demand != nil && c.demand.group == s.group && readiness.CountsPods(&c.demand.workload.Workload))
 }
 
 // recount marks the pods.

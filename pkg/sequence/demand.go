@@ -11,10 +11,10 @@ type demand struct {
 	sequence *sequence
 	group    int
 
-	// done has the members of the group that the workload owns and that are done, by when they turned ready. claimed counts those that an
-	// earlier group has, by revision as well: which revision is the newest may change while the pods stay.
-	done    readiness.TimesByRevision
-	claimed map[string]int
+	// done has when its members of the group turned ready that the workload owns and that are done, and claimed counts those that an
+	// earlier group has. Both are of its newest revision only, unless all revisions count.
+	done    readiness.Times
+	claimed int
 	// namedBefore is how many of its pods' names earlier groups list, whether the pods exist or not.
 	namedBefore int
 
@@ -41,7 +41,7 @@ func (d *demand) facts() readiness.Demand {
 	w := &d.workload.Workload
 	return readiness.Demand{
 		Workload: w, Required: d.sequence.groups[d.group].Required, SeveralNamespaces: d.sequence.Cluster, NamedBefore: d.namedBefore,
-		Claimed: readiness.Current(w, d.claimed), Done: d.done.Len(w),
+		Claimed: d.claimed, Done: d.done.Len(),
 	}
 }
 
@@ -93,7 +93,7 @@ func (d *demand) readyAt(need int) inventory.Timestamp {
 	case w.Complete:
 		return inventory.TimestampOf(w.CompletedAt)
 	default:
-		return d.done.When(w, need)
+		return d.done.When(need)
 	}
 }
 
@@ -102,7 +102,7 @@ func (d *demand) addReadyTimes(times *readiness.Times) {
 	if w := &d.workload.Workload; w.Complete {
 		times.Add(d.enteredAt, d.entered.Need)
 	} else {
-		times.AddFirst(d.entered.Need, d.done.Current(w))
+		times.AddFirst(d.entered.Need, &d.done)
 	}
 }
 
@@ -113,14 +113,6 @@ func (d *demand) countNames() {
 
 // names are the groups that name pods where the workload lives.
 func (d *demand) names() map[string][]int { return d.sequence.Names(d.workload.Namespace) }
-
-// revisionOf returns the revision of a pod of the workload. It does not change while the pod is a member.
-func (d *demand) revisionOf(p *pod) string {
-	if d.workload.Kind == inventory.KindDeployment {
-		return string(p.Owner.UID)
-	}
-	return d.workload.RevisionOf(p.Pod)
-}
 
 // update marks the demand, and the domain that counts it. In scope Node none does. completed says that the workload is a Job that has
 // completed just now: the Job itself says since when the group is satisfied.

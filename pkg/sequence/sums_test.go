@@ -105,13 +105,13 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 		}
 		return want[at]
 	}
-	done, claimed := map[*workload]readiness.TimesByRevision{}, map[*workload]map[string]int{}
+	done, claimed := map[*workload]int{}, map[*workload]int{}
 	groupOf := map[*workload]int{} // the group that selects the workload's pods
 	reach := func(namespace string) spec.Reach { return e.consents.reachOf(s, namespace) }
 	if !s.refused() {
 		for _, w := range e.workloads.byUID {
 			if group, ok := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), reach(w.Namespace)); ok && w.Counts() && !s.PerNode {
-				groupOf[w], done[w], claimed[w] = group, readiness.TimesByRevision{}, map[string]int{}
+				groupOf[w] = group
 			}
 		}
 		for p := range e.namespaces.podsOf("") {
@@ -124,7 +124,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 		sumsOf("", group).demands.Add(readiness.Demand{
 			Workload: &w.Workload, Required: s.Groups[group].Required, SeveralNamespaces: s.Cluster,
 			NamedBefore: readiness.NamedBefore(&w.Workload, s.Names(w.Namespace), group),
-			Claimed:     readiness.Current(&w.Workload, claimed[w]), Done: done[w].Len(&w.Workload),
+			Claimed:     claimed[w], Done: done[w],
 		}.Sum(), +1)
 	}
 	for name, d := range s.domains {
@@ -196,8 +196,7 @@ func readySinceAnew(e *Engine, d *domain, i int) time.Time {
 
 // sumPod adds what one pod gives.
 func sumPod(
-	e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums, groupOf map[*workload]int,
-	done map[*workload]readiness.TimesByRevision, claimed map[*workload]map[string]int,
+	e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums, groupOf, done, claimed map[*workload]int,
 ) {
 	s, name := m.sequence, ""
 	required := s.Groups[m.group].Required
@@ -223,14 +222,14 @@ func sumPod(
 	}
 	owner := e.workloads.ownerOf(p)
 	group, selected := groupOf[owner.workload]
-	if selected && group > m.group && readiness.IsClaimed(&owner.workload.Workload, p.Pod, s.Names(p.Namespace), group) {
-		claimed[owner.workload][owner.revision]++
+	upToDate := selected && owner.workload.IsUpToDate(owner.revision)
+	if upToDate && group > m.group && readiness.IsClaimed(&owner.workload.Workload, p.Pod, s.Names(p.Namespace), group) {
+		claimed[owner.workload]++
 	}
 	switch readiness.RoleOf(p.Pod, len(naming) > 0 && naming[0] == m.group, selected && group == m.group, owner.unseen) {
 	case readiness.RoleOwned:
-		if counts := s.nodeless.countsIn(p, m.group); counts.ready && owner.workload.Wants(p.Pod) {
-			times := done[owner.workload]
-			times.Add(owner.revision, counts.since, +1)
+		if upToDate && s.nodeless.countsIn(p, m.group).ready && owner.workload.Wants(p.Pod) {
+			done[owner.workload]++
 		}
 	case readiness.RoleUnseen:
 		sums.members.Add(readiness.UnseenOwner(), +1)

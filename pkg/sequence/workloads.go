@@ -229,9 +229,7 @@ func (all *workloads) settleRevisions(w *workload, tx *transaction) {
 	case w.Kind == inventory.KindDaemonSet:
 		if hashes := all.newestHashes(w); !maps.Equal(hashes, w.NewestHashes) {
 			w.NewestHashes = hashes
-			for _, demand := range w.demands {
-				demand.update(false, tx)
-			}
+			recount(all.podsOf(w), tx)
 		}
 		return
 	case w.Kind == inventory.KindReplicaSet && w.Owner != "":
@@ -242,8 +240,6 @@ func (all *workloads) settleRevisions(w *workload, tx *transaction) {
 	}
 	if newest := all.newestReplicaSet(deployment); newest != deployment.Revision {
 		deployment.Revision = newest
-		for _, demand := range deployment.demands {
-			demand.update(false, tx)
-		}
+		recount(all.podsOf(deployment), tx)
 	}
 }

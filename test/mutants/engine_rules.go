@@ -78,7 +78,7 @@ func ofReadiness() []mutant {
 			"a crash between two events of a pod does not begin its time anew", engine, ""},
 		{"pkg/sequence/minready.go", "progress.FullSecondAfter(p.SteadySince().Time()).Add(minReady)", "p.SteadySince().Time().Add(minReady)",
 			"the time of a pod without a probe does not begin with the next full second", engine, ""},
-		{"pkg/sequence/contribution.go", "isNews && s.countsAsReady(p, next)", "isNews && !next.timed && s.countsAsReady(p, next)",
+		{"pkg/sequence/contribution.go", "isNews && s.countsAsReady(next)", "isNews && !next.timed && s.countsAsReady(next)",
 			"a group whose pods have been ready for long enough is satisfied since that was looked at", engine, ""},
 		{"pkg/sequence/inherit.go", "\t\tstate.inheritTrials(d, was)\n", "",
 			"an edit ends the time that a pod must stay ready", engine, ""},

@@ -76,23 +76,7 @@ func (d Demand) Sum() Demands {
 // Jobs only the newest counts.
 func CountsPods(w *inventory.Workload) bool { return w.Counts() && !w.Superseded }
 
-// IsCurrent reports whether pods of a revision count for the workload: those of its newest template, or all.
-func IsCurrent(w *inventory.Workload, revision string) bool {
-	return CountsPods(w) && w.IsUpToDate(revision)
-}
-
-// Current returns how many of the pods, counted by revision, are of a revision that counts.
-func Current(w *inventory.Workload, byRevision map[string]int) int {
-	sum := 0
-	for revision, n := range byRevision {
-		if w.IsUpToDate(revision) {
-			sum += n
-		}
-	}
-	return sum
-}
-
 // Expects reports whether a pod that the workload owns is one of those that it should have now.
 func Expects(w *inventory.Workload, p *inventory.Pod, revision string) bool {
-	return IsCurrent(w, revision) && w.Wants(p)
+	return CountsPods(w) && w.IsUpToDate(revision) && w.Wants(p)
 }

@@ -65,26 +65,6 @@ func TestTimesAreInOrder(t *testing.T) {
 	}
 }
 
-func TestTimesByRevision(t *testing.T) {
-	times := TimesByRevision{}
-	for at, revision := range []string{"old", "2/a", "3/b", "2/b", "2/a"} {
-		times.Add(revision, inventory.Timestamp(10-at), +1)
-	}
-	w := &inventory.Workload{Kind: inventory.KindDaemonSet, Revision: "2", NewestHashes: map[string]struct{}{"b": {}}}
-	assert.Equal(t, 4, times.Len(w))
-	assert.Equal(t, inventory.Timestamp(6), times.When(w, 1))
-	assert.Equal(t, inventory.Timestamp(8), times.When(w, 3))
-	assert.Equal(t, inventory.Timestamp(9), times.When(w, 4))
-	assert.Equal(t, inventory.Timestamp(9), times.When(w, 5))
-	assert.Equal(t, 2, times["2/a"].Len(), "they are only read")
-	times.Add("old", 10, -1)
-	times.Add("2/b", 7, -1)
-	assert.ElementsMatch(t, []string{"2/a", "3/b"}, slices.Collect(maps.Keys(times)))
-	w.AllCurrent = true
-	assert.Equal(t, inventory.Timestamp(9), times.When(w, 3))
-	assert.Zero(t, times.When(&inventory.Workload{Kind: inventory.KindStatefulSet, Revision: "4"}, 1))
-}
-
 func TestOfAWorkloadOnlyTheEarliestCountThatItNeeds(t *testing.T) {
 	times, others := Times{}, Times{}
 	times.Add(5, 1)
