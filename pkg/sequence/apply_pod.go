@@ -162,7 +162,7 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	k.workloads.countOnNode(p, +1, tx)
 	switch {
 	case !moves:
-		p.recount(tx)
+		p.mark(tx)
 	case before.UID != p.UID:
 		k.join(p, nil, tx)
 	default:

@@ -72,7 +72,7 @@ func sameTimeOuts(a, b *v1alpha1.NodeStatus) bool {
 
 // swap puts next in the place of old; either may be nil.
 func (k *knowledge) swap(old, next *sequence, tx *transaction) {
-	k.settleSums(tx) // they may be inherited
+	k.settleSums(tx) // of what was entered before: they may be inherited
 	pods := map[*pod]struct{}{}
 	inherit := old != nil && next != nil && next.hasMembersOf(old)
 	if old != nil {
@@ -152,9 +152,10 @@ func (s *sequence) members() map[*pod]struct{} {
 
 // add enters a pod into a sequence, drop takes it out.
 func (k *knowledge) add(p *pod, m membership, tx *transaction) {
-	k.delist(p, tx)
 	p.setMemberships(append(p.memberships(), m))
-	k.enlist(p, tx)
+	if len(p.memberships()) == 1 {
+		k.enlist(p, tx)
+	}
 	k.workloads.join(p, m, p, tx) // that it is ready is no news
 }
 
@@ -163,9 +164,10 @@ func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
 		if m.sequence == s {
 			k.workloads.leave(p, m, tx)
 			k.nodes.declassify(p)
-			k.delist(p, tx)
+			if len(p.memberships()) == 1 {
+				k.delist(p, tx)
+			}
 			p.setMemberships(append(p.memberships()[:i:i], p.memberships()[i+1:]...))
-			k.enlist(p, tx)
 			return
 		}
 	}

@@ -85,7 +85,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 		k.workloads.settleRevisions(old, tx)
 	}
 	k.placeWorkload(view, view.Complete && (old == nil || !old.Complete), tx)
-	recount(k.workloads.podsOf(view), tx)
+	markPods(k.workloads.podsOf(view), tx)
 }
 
 // refresh enters facts that leave the pods where they are counted.
@@ -104,7 +104,7 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 		w.Revision = revision
 	}
 	if w.Revision != revision || w.AllCurrent != allCurrent {
-		recount(all.podsOf(w), tx)
+		markPods(all.podsOf(w), tx)
 	}
 	if w.due == nil {
 		w.due = due // unchanged, see prepareDue
@@ -154,7 +154,7 @@ func (all *workloads) remove(uid types.UID, tx *transaction) {
 		return
 	}
 	all.noteUnfinished(w)
-	recount(all.podsOf(w), tx)
+	markPods(all.podsOf(w), tx)
 	all.unplace(w, tx)
 	all.forget(w)
 	all.settleRevisions(w, tx)

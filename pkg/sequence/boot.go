@@ -14,7 +14,7 @@ func (k *knowledge) followBoot(node string, tx *transaction) {
 			view := *p.Pod
 			if view.FollowBoot(n); view.BeforeBoot != p.BeforeBoot {
 				p.Pod = &view
-				p.recount(tx)
+				p.mark(tx)
 			}
 		}
 	}

@@ -11,6 +11,9 @@ import (
 // An event changes facts only, and marks the pods and the demands that count by them. What each of these adds to the sums of groups is
 // worked out from the facts when the transaction is settled, and then takes the place of what it added before: nobody has to know what
 // changed, nor what the facts were. Only a pod that leaves a group is subtracted at once, because nothing may be left of it later.
+//
+// What was there for a moment only must count, too: a Job that is deleted as soon as it is complete, a pod that turns ready and goes. It
+// does, because every event is settled before the next one is entered. In a list such a moment is not there to be seen.
 
 // contribution is what a pod adds to the sums of a group that counts it.
 type contribution struct {
@@ -103,7 +106,7 @@ func (all *workloads) join(p *pod, m membership, before *pod, tx *transaction) {
 			state.named = entered(state.named, p, was)
 		}
 	}
-	tx.recount(at)
+	tx.mark(at)
 }
 
 func entered(contributions map[*pod]contribution, p *pod, c contribution) map[*pod]contribution {
@@ -126,8 +129,8 @@ func (all *workloads) leave(p *pod, m membership, tx *transaction) {
 	m.countPodGroups(p, false, -1)
 }
 
-// recount marks a member: what it adds to the sums is worked out anew.
-func (tx *transaction) recount(at member) {
+// mark marks a member: what it adds to the sums is worked out anew.
+func (tx *transaction) mark(at member) {
 	for i := range at.groups().All() {
 		at.domain.groupState(i)
 	}
@@ -135,10 +138,10 @@ func (tx *transaction) recount(at member) {
 	tx.counted = append(tx.counted, at)
 }
 
-// recount marks the pod wherever it is a member.
-func (p *pod) recount(tx *transaction) {
+// mark marks the pod wherever it is a member.
+func (p *pod) mark(tx *transaction) {
 	for _, m := range p.memberships() {
-		tx.recount(member{p, m.sequence.domainOf(p), m.group})
+		tx.mark(member{p, m.sequence.domainOf(p), m.group})
 	}
 }
 
@@ -207,10 +210,10 @@ func (s *groupState) add(c contribution, sign int, tx *transaction) {
 	case part == nil:
 	case part.group != s.group:
 		part.claimed += sign
-		part.recount(tx)
+		part.mark(tx)
 	case c.ready:
 		part.done.Add(c.since, sign)
-		part.recount(tx)
+		part.mark(tx)
 	}
 }
 
@@ -219,10 +222,10 @@ func (s *groupState) countsAsReady(c contribution) bool {
 	return c.Ready || (c.demand != nil && c.demand.group == s.group && readiness.CountsPods(&c.demand.workload.Workload))
 }
 
-// recount marks the pods.
-func recount(pods []*pod, tx *transaction) {
+// markPods marks pods wherever they are members.
+func markPods(pods []*pod, tx *transaction) {
 	for _, p := range pods {
-		p.recount(tx)
+		p.mark(tx)
 	}
 }
 

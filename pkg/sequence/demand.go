@@ -45,8 +45,8 @@ func (d *demand) facts() readiness.Demand {
 	}
 }
 
-// recount marks the demand: what it adds to the sums is worked out anew.
-func (d *demand) recount(tx *transaction) {
+// mark marks the demand: what it adds to the sums is worked out anew.
+func (d *demand) mark(tx *transaction) {
 	if !d.counted {
 		d.counted = true
 		tx.demands = append(tx.demands, d)
@@ -121,7 +121,7 @@ func (d *demand) update(completed bool, tx *transaction) {
 		return
 	}
 	d.completed = d.completed || completed
-	d.recount(tx)
+	d.mark(tx)
 	tx.touch(d.sequence.nodeless)
 }
 

@@ -26,7 +26,7 @@
 //	settings    what the operator decided (settings.go)
 //	namespaces  pods by namespace, and the sequences that reach it (namespace.go)
 //	consents    which namespaces there are, with their labels, and whom they let hold their pods (consent.go)
-//	workloads   who owns which pods, and what pods give to the sums of groups (workloads.go, count.go, due.go)
+//	workloads   who owns which pods, and what pods and demands add to the sums of groups (workloads.go, contribution.go, demand.go, due.go)
 //	podGroups   how many pods PodGroups ask for (podgroup.go)
 //	nodes       who may use which node: equivalence classes and pins (node.go, equivalenceclass.go, pin.go)
 //	questions   how far events have come, what was asked before something counts, and what is known of the answers (questions.go)
@@ -45,7 +45,8 @@
 // members, which are the pods that belong to it, and what follows from them. A member is done when it has reached what its group
 // requires. A demand is what a workload wants of the group that selects the pods it owns. A DaemonSet is due on the nodes where it
 // should have a pod. Unbound pods that may use the same nodes form an equivalence class; those that ask for one node have a
-// pin. A transaction is one event: objects are entered one by one, and only then does the engine settle what that changes.
+// pin. A transaction is one event: objects are entered one by one, and only then does the engine settle what that changes. A
+// contribution is what a pod adds to the sums of a group.
 // What looks satisfied is unconfirmed until it is known that no event is missing. Published is what readers see without
 // waiting for an event. A verdict is what the engine says of one pod that has no node. An empty node is one where a sequence has
 // nothing.

@@ -61,7 +61,7 @@ func (k *knowledge) endTrials(tx *transaction) {
 		if tx.Moment == 0 {
 			tx.Question, tx.version = k.questions.nextMoment(k.questions.newest), k.questions.newest
 		}
-		tx.recount(at)
+		tx.mark(at)
 	}
 }
 

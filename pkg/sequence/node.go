@@ -66,7 +66,7 @@ func (d *domain) setNode(n *node, tx *transaction) {
 	for _, state := range d.groupStates {
 		state.dirty = true
 		for p := range state.members {
-			tx.recount(member{p, d, state.group})
+			tx.mark(member{p, d, state.group})
 		}
 	}
 }

@@ -229,7 +229,7 @@ func (all *workloads) settleRevisions(w *workload, tx *transaction) {
 	case w.Kind == inventory.KindDaemonSet:
 		if hashes := all.newestHashes(w); !maps.Equal(hashes, w.NewestHashes) {
 			w.NewestHashes = hashes
-			recount(all.podsOf(w), tx)
+			markPods(all.podsOf(w), tx)
 		}
 		return
 	case w.Kind == inventory.KindReplicaSet && w.Owner != "":
@@ -240,6 +240,6 @@ func (all *workloads) settleRevisions(w *workload, tx *transaction) {
 	}
 	if newest := all.newestReplicaSet(deployment); newest != deployment.Revision {
 		deployment.Revision = newest
-		recount(all.podsOf(deployment), tx)
+		markPods(all.podsOf(deployment), tx)
 	}
 }
