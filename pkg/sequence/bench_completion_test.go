@@ -76,6 +76,33 @@ func BenchmarkCompletion(b *testing.B) {
 	}
 }
 
+// BenchmarkNewestRevision measures the event by which other pods of a large Deployment are those of its newest template.
+func BenchmarkNewestRevision(b *testing.B) {
+	for _, pods := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			engine := newEngine()
+			engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Work", "tier", "work").Obj())
+			workloads := largeDeployment(int32(pods))
+			for _, w := range workloads {
+				engine.ApplyWorkload(w)
+			}
+			for i := range pods {
+				pod := makePod("work-"+strconv.Itoa(i), "1").Label("tier", "work").Node("n").Obj()
+				pod.OwnerReferences, pod.Status.Conditions = ownedBy(workloads[1]), readyIn(i)
+				engine.ApplyPod(pod)
+			}
+			deployment := workloads[0].(*appsv1.Deployment)
+			version := 1
+			b.ReportAllocs()
+			for b.Loop() {
+				version++
+				deployment.ResourceVersion, deployment.Spec.Template.Spec.Hostname = strconv.Itoa(version), []string{"", "other"}[version%2]
+				engine.ApplyWorkload(deployment)
+			}
+		})
+	}
+}
+
 func inSecond(second int) time.Time { return scenarioEpoch.Add(time.Duration(second) * time.Second) }
 
 func readyIn(second int) []corev1.PodCondition {

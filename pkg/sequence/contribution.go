@@ -166,7 +166,7 @@ func (s *groupState) put(at member, next contribution, tx *transaction) {
 	p := at.pod
 	before, isMember := s.of(p)
 	if next.demand != nil {
-		at.domain.groupState(next.demand.group) // is looked at, too
+		at.domain.groupState(next.demand.group) // is looked at anew, whether that changes or not
 	}
 	if before == next {
 		return

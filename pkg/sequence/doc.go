@@ -66,5 +66,6 @@
 //   - What is kept follows from the objects that there are: not from numbers in them, nor from what they once were, nor from
 //     nodes where nothing of a sequence is.
 //   - The cost of a pod's event depends on the groups it belongs to, on the equivalence classes that wait for its node, and on
-//     the pods it releases, and on nothing else.
+//     the pods it releases, and on nothing else. Only what makes another revision of a workload the newest counts the workload's pods
+//     anew, once in a rollout.
 package sequence
