@@ -97,7 +97,7 @@ func (all *workloads) join(p *pod, m membership, before *pod, tx *transaction) {
 		state, was := d.groupState(i), contribution{}
 		if before != nil {
 			was = d.countsIn(before, i)
-			was.timed = false
+			was.timed = false // it has added nothing yet
 		}
 		if i == m.group {
 			state.members = entered(state.members, p, was)
