@@ -50,7 +50,7 @@ type Options struct {
 	// Holder says what holds pods. Nil means that nothing does.
 	Holder Holder
 	// Holds receives the namespaces in which what holds pods may have changed. It goes with Holder.
-	Holds *Holds
+	Holds *HoldChanges
 	// HoldsKnown is closed when it is known for the first time what holds pods: before that, nothing seems to. It goes with Holder.
 	HoldsKnown <-chan struct{}
 }

@@ -30,16 +30,16 @@ func (r *reconciler) wouldHold(d *appsv1.Deployment) sequence.Hold {
 	})
 }
 
-// Holds makes the controller look at the coordinations of a namespace when what holds its pods may have changed.
-type Holds struct {
+// HoldChanges makes the controller look at the coordinations of a namespace when what holds its pods may have changed.
+type HoldChanges struct {
 	namespaces workqueue.TypedInterface[string]
 }
 
-// NewHolds returns Holds that remember what they get until the controller runs.
-func NewHolds() *Holds { return &Holds{workqueue.NewTyped[string]()} }
+// NewHolds returns HoldChanges that remember what they get until the controller runs.
+func NewHolds() *HoldChanges { return &HoldChanges{workqueue.NewTyped[string]()} }
 
 // Changed tells of a namespace. It does not block.
-func (h *Holds) Changed(namespace string) { h.namespaces.Add(namespace) }
+func (h *HoldChanges) Changed(namespace string) { h.namespaces.Add(namespace) }
 
 // startPatience is how long the controller waits at its start until it is known what holds pods. Then it begins without:
 // that pods cannot be listed is no reason to have no Deployment roll out.
@@ -65,7 +65,7 @@ func (s holdSource) WaitForSync(ctx context.Context) error {
 }
 
 // source asks for each namespace, not on the time of who calls Changed.
-func (h *Holds) source(enqueue func(q queue, namespace string)) source.Source {
+func (h *HoldChanges) source(enqueue func(q queue, namespace string)) source.Source {
 	return source.Func(func(ctx context.Context, q queue) error {
 		context.AfterFunc(ctx, h.namespaces.ShutDown)
 		go func() {

@@ -123,8 +123,8 @@ func keepOnly[V any](of map[types.UID]V, exists sets.Set[types.UID]) {
 	}
 }
 
-// due adds the coordinations that are due now to todo.
-func (n *namespace) due(around surroundings, now time.Time) {
+// collectDue adds the coordinations that are due now to todo.
+func (n *namespace) collectDue(around surroundings, now time.Time) {
 	for i := range around.coordinations {
 		uid := around.coordinations[i].UID
 		if at, ok := n.again[uid]; n.everything || (ok && !now.Before(at)) {
@@ -150,8 +150,8 @@ const (
 	lastRetry = 30 * time.Second
 )
 
-// failed schedules another look at a coordination, after a back-off.
-func (n *namespace) failed(uid types.UID, now time.Time) {
+// scheduleRetry schedules another look at a coordination, after a back-off.
+func (n *namespace) scheduleRetry(uid types.UID, now time.Time) {
 	n.again[uid] = now.Add(backOff(n.failures[uid]))
 	n.failures[uid]++
 }

@@ -67,7 +67,7 @@ func (r *reconciler) turn(ctx context.Context, name string, n *namespace) (more 
 	if n.lags(around) {
 		return false, errLags
 	}
-	n.due(around, r.clock.Now())
+	n.collectDue(around, r.clock.Now())
 	n.plan = planFor(n.plan, around, r.limit)
 	r.namespaces.measure(n)
 	t := &turn{reconciler: r, namespace: n, name: name, around: around, plan: n.plan}
@@ -98,12 +98,12 @@ func (t *turn) look(ctx context.Context, i int) {
 	case errors.Is(err, errMore):
 		return // it is still to be done
 	case errors.Is(err, errUnreleased):
-		t.failed(uid, t.clock.Now())
+		t.scheduleRetry(uid, t.clock.Now())
 	case hasChanged(err):
 		log.V(4).Info("Objects changed in the meantime, will decide again", "err", err)
 	case err != nil:
 		log.Error(err, "Could not apply the decision, will retry")
-		t.failed(uid, t.clock.Now())
+		t.scheduleRetry(uid, t.clock.Now())
 	default:
 		delete(t.failures, uid)
 		if !again.IsZero() {

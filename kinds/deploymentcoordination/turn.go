@@ -136,7 +136,7 @@ func (t *turn) releaseOne(ctx context.Context, d *appsv1.Deployment) (released b
 		if t.failures[d.UID] == 0 {
 			t.tellUnreleased(d, err)
 		}
-		t.failed(d.UID, t.clock.Now())
+		t.scheduleRetry(d.UID, t.clock.Now())
 	}
 	return false, err
 }

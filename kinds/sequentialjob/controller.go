@@ -97,7 +97,7 @@ func (r *reconciler) queueOf() func(string, workqueue.TypedRateLimiter[reconcile
 
 // jobIsGone lets refused Jobs of the namespace be tried again: a quota that counts Jobs may have room now.
 func (r *reconciler) jobIsGone(_ context.Context, e ctrlevent.DeleteEvent, _ queue) {
-	r.refusals.eased(e.Object.GetNamespace())
+	r.refusals.retryNow(e.Object.GetNamespace())
 }
 
 // concernedBy is the object that a Job matters to: the one that controls it, or one whose step must have its name. The

@@ -30,8 +30,8 @@ const maxWrites = 2
 var (
 	// errStale ends a pass that began with an old copy of the object. The watch brings the newer one.
 	errStale = errors.New("the SequentialJob has changed or is gone")
-	// errUndone makes the reconciler repeat the pass later.
-	errUndone = errors.New("somebody undid at once what was written to a Job")
+	// errWriteUndone makes the reconciler repeat the pass later.
+	errWriteUndone = errors.New("somebody undid at once what was written to a Job")
 )
 
 // reconciler runs SequentialJobs.
@@ -146,7 +146,7 @@ func (r *reconciler) decideAndApply(ctx context.Context, w world) (d decision, e
 		}
 	}
 	if d = decide(w); d.write != nothing {
-		return decision{}, errUndone
+		return decision{}, errWriteUndone
 	}
 	return d, nil
 }

@@ -132,8 +132,8 @@ func (r *refusals) done(key types.NamespacedName) {
 	}
 }
 
-// eased notes that something has happened in the namespace after which a Job may be accepted that was refused before.
-func (r *refusals) eased(namespace string) {
+// retryNow notes that something has happened in the namespace after which a Job may be accepted that was refused before.
+func (r *refusals) retryNow(namespace string) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	if n, ok := r.namespaces[namespace]; ok {

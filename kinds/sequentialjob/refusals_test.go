@@ -182,7 +182,7 @@ func TestADeletedJobHasOneOfItsNamespaceTryAtOnce(t *testing.T) {
 	q := newQuota(t, map[string]int{"full": 50, "other": 1})
 	q.pass(time.Hour)
 	q.tries = nil
-	q.refusals.eased("full")
+	q.refusals.retryNow("full")
 	q.pass(0)
 	assert.Len(t, q.tries, 1)
 }

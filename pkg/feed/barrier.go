@@ -43,8 +43,8 @@ type barrier struct {
 	moment  func() uint64
 	lists   chan struct{} // has a token for every list under way
 	limiter *rate.Limiter // of lists
-	// kick holds a token while there are inquiries that do not run yet.
-	kick chan struct{}
+	// wakeup holds a token while there are inquiries that do not run yet.
+	wakeup chan struct{}
 
 	mu        sync.Mutex
 	inquiries map[topic]*inquiry
@@ -63,7 +63,7 @@ func newBarrier(versions *versions, moment func() uint64) *barrier {
 	return &barrier{
 		versions: versions, moment: moment,
 		lists: make(chan struct{}, listsAtOnce), limiter: rate.NewLimiter(listsPerSecond, listBurst),
-		kick: make(chan struct{}, 1), inquiries: map[topic]*inquiry{},
+		wakeup: make(chan struct{}, 1), inquiries: map[topic]*inquiry{},
 	}
 }
 
@@ -77,15 +77,15 @@ func (b *barrier) ask(topic topic, about subject, moment uint64, version string)
 		q = newInquiry(b, topic, about)
 		b.inquiries[topic] = q
 		b.idle = append(b.idle, q)
-		wake(b.kick)
+		wake(b.wakeup)
 	}
 	if q.marks = q.marks.add(moment, version, time.Now()); len(q.marks) == 1 {
 		wake(q.added)
 	}
 }
 
-// whyUnconfirmed says in words why nobody can tell whether everything is known of a namespace, of PodSequences or of consent; empty if nothing
-// is in the way.
+// whyUnconfirmed says in words why nobody can tell whether everything is known of a namespace, of PodSequences or of consent; empty if
+// nothing is in the way.
 func (b *barrier) whyUnconfirmed(namespace string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,7 +109,7 @@ func (b *barrier) run(ctx context.Context) {
 	defer running.Wait()
 	for {
 		select {
-		case <-b.kick:
+		case <-b.wakeup:
 		case <-ctx.Done():
 			return
 		}
@@ -124,9 +124,9 @@ func (b *barrier) run(ctx context.Context) {
 }
 
 // wake leaves a token, if there is none.
-func wake(kick chan struct{}) {
+func wake(wakeup chan struct{}) {
 	select {
-	case kick <- struct{}{}:
+	case wakeup <- struct{}{}:
 	default:
 	}
 }

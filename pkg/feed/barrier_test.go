@@ -12,25 +12,25 @@ import (
 func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 	tests := map[string]func(t *testing.T, a *asking){
 		"nothing is listed when all watches are far enough": func(t *testing.T, a *asking) {
-			a.pods.watch.brought("60")
-			a.jobs.watch.brought("70")
+			a.pods.watch.advanceByEvent("60")
+			a.jobs.watch.advanceByEvent("70")
 			a.asks("shop", "50")
 			assert.Equal(t, []string{"shop 2"}, a.answered())
 			time.Sleep(time.Hour)
 			assert.Zero(t, a.listed(a.pods)+a.listed(a.jobs))
 		},
 		"nothing is listed when the watches get there within the grace": func(t *testing.T, a *asking) {
-			a.pods.watch.brought("50")
+			a.pods.watch.advanceByEvent("50")
 			a.asks("shop", "50")
 			assert.Empty(t, a.answered())
 			time.Sleep(grace / 2)
-			a.jobs.watch.bookmark("50")
+			a.jobs.watch.advanceByBookmark("50")
 			assert.Equal(t, []string{"shop 2"}, a.answered())
 			time.Sleep(time.Hour)
 			assert.Zero(t, a.listed(a.jobs))
 		},
 		"a kind whose watch is far enough is not listed": func(t *testing.T, a *asking) {
-			a.pods.watch.brought("50")
+			a.pods.watch.advanceByEvent("50")
 			a.asks("shop", "50")
 			time.Sleep(grace)
 			assert.Equal(t, []string{"shop 2"}, a.answered())
@@ -39,22 +39,22 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 		},
 		"the watch answers while the list is still under way": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.block = make(chan struct{}) })
-			a.pods.watch.brought("50")
+			a.pods.watch.advanceByEvent("50")
 			a.asks("shop", "50")
 			time.Sleep(grace)
 			assert.Equal(t, 1, a.listed(a.jobs))
-			a.jobs.watch.brought("51")
+			a.jobs.watch.advanceByEvent("51")
 			assert.Equal(t, []string{"shop 2"}, a.answered())
 		},
 		"one list answers all that was asked before its version": func(t *testing.T, a *asking) {
 			block := make(chan struct{})
 			a.set(func() { a.jobs.block = block })
-			a.pods.watch.brought("50")
+			a.pods.watch.advanceByEvent("50")
 			a.asks("shop", "50")
 			time.Sleep(grace)
 			assert.Equal(t, 1, a.listed(a.jobs))
 			for version := 60; version <= 110; version += 10 {
-				a.pods.watch.brought(fmt.Sprint(version))
+				a.pods.watch.advanceByEvent(fmt.Sprint(version))
 				a.asks("shop", fmt.Sprint(version))
 			}
 			close(block)
@@ -62,17 +62,17 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 		},
 		"the watch is waited for if it has not brought what was listed": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.objects["migrate"] = "40" })
-			a.pods.watch.brought("50")
+			a.pods.watch.advanceByEvent("50")
 			a.asks("shop", "50")
 			time.Sleep(grace)
 			assert.Empty(t, a.answered())
-			a.jobs.watch.brought("40")
+			a.jobs.watch.advanceByEvent("40")
 			assert.Equal(t, []string{"shop 2"}, a.answered())
 		},
 		"the watch is waited for until it brings that what was not listed is gone": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.known["migrate"] = "40" })
-			a.jobs.watch.brought("40")
-			a.pods.watch.brought("60")
+			a.jobs.watch.advanceByEvent("40")
+			a.pods.watch.advanceByEvent("60")
 			a.asks("shop", "60")
 			time.Sleep(grace)
 			assert.Equal(t, 1, a.listed(a.jobs))
@@ -83,7 +83,7 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 		},
 		"what is newer than the list is not waited for": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.known["new"] = "120" })
-			a.pods.watch.brought("60")
+			a.pods.watch.advanceByEvent("60")
 			a.asks("shop", "60")
 			time.Sleep(grace)
 			assert.Equal(t, []string{"shop 2"}, a.answered())
@@ -115,7 +115,7 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 		},
 		"a list that fails is tried again, ever more rarely, and said in words": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.failing = true })
-			a.pods.watch.brought("50")
+			a.pods.watch.advanceByEvent("50")
 			a.asks("shop", "50")
 			time.Sleep(time.Minute)
 			assert.Empty(t, a.answered())
@@ -129,7 +129,7 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 		},
 		"a watch that stays behind has the list made again, and is said in words": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.objects["migrate"] = "90" })
-			a.pods.watch.brought("50")
+			a.pods.watch.advanceByEvent("50")
 			a.asks("shop", "50")
 			time.Sleep(listTimeout + 5*time.Second)
 			assert.Equal(t, 2, a.listed(a.jobs))
@@ -167,7 +167,7 @@ func TestVersionsOfTwoEtcds(t *testing.T) {
 	tests := map[string]func(t *testing.T, a *asking){
 		"a list that is behind what was seen before it proves that there are two": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.now = "7" })
-			a.pods.watch.brought("50")
+			a.pods.watch.advanceByEvent("50")
 			a.asks("shop", "50")
 			time.Sleep(time.Second)
 			assert.False(t, a.versions.comparable())
@@ -176,8 +176,8 @@ func TestVersionsOfTwoEtcds(t *testing.T) {
 		},
 		"all kinds are listed, and nothing is believed of a watch because of its version": func(t *testing.T, a *asking) {
 			a.split()
-			a.pods.watch.brought("500")
-			a.jobs.watch.brought("600")
+			a.pods.watch.advanceByEvent("500")
+			a.jobs.watch.advanceByEvent("600")
 			a.asks("shop", "50")
 			assert.Equal(t, []string{"shop 2"}, a.answered())
 			assert.Equal(t, 1, a.listed(a.pods))
@@ -190,8 +190,8 @@ func TestVersionsOfTwoEtcds(t *testing.T) {
 		},
 		"a list that began before the question does not answer it": func(t *testing.T, a *asking) {
 			a.split()
-			a.pods.watch.brought("500")
-			a.jobs.watch.brought("600")
+			a.pods.watch.advanceByEvent("500")
+			a.jobs.watch.advanceByEvent("600")
 			block := make(chan struct{})
 			a.set(func() { a.jobs.block = block })
 			a.asks("shop", "50")
@@ -205,13 +205,13 @@ func TestVersionsOfTwoEtcds(t *testing.T) {
 		"while it is found out lists that left out a kind answer nothing": func(t *testing.T, a *asking) {
 			block := make(chan struct{})
 			a.set(func() { a.jobs.block, a.jobs.objects["new"] = block, "6" })
-			a.pods.watch.brought("50")
+			a.pods.watch.advanceByEvent("50")
 			a.asks("shop", "50")
 			time.Sleep(grace)
 			assert.Zero(t, a.listed(a.pods))
 			a.split()
 			close(block)
-			a.jobs.watch.brought("6")
+			a.jobs.watch.advanceByEvent("6")
 			time.Sleep(time.Second)
 			assert.Equal(t, []string{"shop 2"}, a.answered())
 			assert.Equal(t, 1, a.listed(a.pods))

@@ -198,8 +198,8 @@ func (k *storedKind) watch(_ context.Context, options metav1.ListOptions) (watch
 func (w *lateWatch) ResultChan() <-chan watch.Event { return w.events }
 func (w *lateWatch) Stop()                          { w.stopped.Do(func() { close(w.done) }) }
 
-// bring delivers the next events on the watch, up to a number. It reports whether there was one.
-func (k *storedKind) bring(most int) bool {
+// deliver delivers the next events on the watch, up to a number. It reports whether there was one.
+func (k *storedKind) deliver(most int) bool {
 	k.server.mu.Lock()
 	var next []watch.Event
 	var w *lateWatch

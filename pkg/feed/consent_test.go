@@ -19,12 +19,12 @@ import (
 var aPod = sequence.Identity{Namespace: "shop", Name: "pod", Labels: labels.Set{}}
 
 // refused is a pod to whose namespace a sequence points that it does not allow.
-func refused(version string, moment uint64) sequence.Sighting {
-	return sequence.Sighting{Version: version, Moment: moment, AsksNamespaces: true}
+func refused(version string, moment uint64) sequence.FirstSeen {
+	return sequence.FirstSeen{Version: version, Moment: moment, AsksNamespaces: true}
 }
 
 // catchUp returns when the engine knows everything that may hold a pod, which no list of a namespace delays.
-func catchUp(t *testing.T, f *Feed, seen sequence.Sighting) {
+func catchUp(t *testing.T, f *Feed, seen sequence.FirstSeen) {
 	later, err := f.CatchUp(t.Context(), aPod, seen)
 	assert.NoError(t, err)
 	assert.Nil(t, later)
@@ -39,14 +39,14 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 	}
 	tests := map[string]func(t *testing.T, s story){
 		"without a sequence that waits for consent nobody asks for any": func(t *testing.T, s story) {
-			s.Feed.sequences[0].known.watch.brought("90")
-			assert.True(t, s.CaughtUp(aPod, sighted("90", 1)))
-			catchUp(t, s.Feed, sighted("90", 1))
+			s.Feed.sequences[0].known.watch.advanceByEvent("90")
+			assert.True(t, s.CaughtUp(aPod, firstSeenAt("90", 1)))
+			catchUp(t, s.Feed, firstSeenAt("90", 1))
 			assert.Zero(t, s.listed(s.namespaces))
 		},
 		"what the watch of namespaces has brought is known without a list": func(t *testing.T, s story) {
-			s.Feed.sequences[0].known.watch.brought("90")
-			s.consents.watch.brought("90")
+			s.Feed.sequences[0].known.watch.advanceByEvent("90")
+			s.consents.watch.advanceByEvent("90")
 			assert.True(t, s.CaughtUp(aPod, refused("90", 1)))
 			catchUp(t, s.Feed, refused("90", 1))
 			assert.Zero(t, s.listed(s.namespaces))
@@ -60,8 +60,8 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 			assert.Equal(t, 1, s.listed(s.asking.sequences))
 		},
 		"a grant that the watch has not brought yet is waited for, and who waits gets to know": func(t *testing.T, s story) {
-			s.Feed.sequences[0].known.watch.brought("90")
-			s.consents.watch.brought("50")
+			s.Feed.sequences[0].known.watch.advanceByEvent("90")
+			s.consents.watch.advanceByEvent("50")
 			s.set(func() { s.namespaces.objects["shop"] = "60" })
 			assert.False(t, s.CaughtUp(aPod, refused("90", 1)))
 			done := make(chan struct{}, 1)
@@ -70,19 +70,19 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 			assert.False(t, s.CaughtUp(aPod, refused("90", 1)))
 			assert.Empty(t, done)
 			before := s.advances.Load()
-			s.consents.watch.brought("60")
+			s.consents.watch.advanceByEvent("60")
 			<-done
 			assert.True(t, s.CaughtUp(aPod, refused("90", 1)))
 			assert.Greater(t, s.advances.Load(), before)
 		},
 		"the watch of namespaces answers by itself": func(t *testing.T, s story) {
-			s.Feed.sequences[0].known.watch.brought("90")
+			s.Feed.sequences[0].known.watch.advanceByEvent("90")
 			s.set(func() { s.namespaces.failing = true })
 			assert.False(t, s.CaughtUp(aPod, refused("90", 1)))
 			time.Sleep(time.Second)
 			assert.Contains(t, s.WhyUnconfirmed("any"), "cannot tell whether all Namespaces are known")
 			before := s.advances.Load()
-			s.consents.watch.brought("95")
+			s.consents.watch.advanceByEvent("95")
 			synctest.Wait()
 			assert.Greater(t, s.advances.Load(), before)
 			assert.True(t, s.CaughtUp(aPod, refused("90", 1)))

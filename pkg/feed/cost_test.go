@@ -47,7 +47,7 @@ func TestWhatAPodCosts(t *testing.T) {
 // podCost is the live heap of a pod among 20,000 that the engine knows. Those with the label tier=import may be in a group.
 func podCost(t *testing.T, group string, make func(n int) *corev1.Pod) uint64 {
 	t.Helper()
-	engine, i := sequence.NewEngine(ours()), &interned{}
+	engine, i := sequence.NewEngine(ours()), &podInterner{}
 	engine.ApplySequence(MakeSequence("shop", "shop").UID("shop").Label("Import", "tier", group).Complete().Pods("Application", "app").Obj())
 	const count = 20_000
 	before := liveHeap()

@@ -215,36 +215,36 @@ func (f *Feed) Why() string {
 // may hold it, and the consent and the labels of its namespace as they were then if they matter, see Engine.FirstSeen. If not, the
 // feed finds out, and calls Options.Advanced when more is known. A caller that has asked about a pod that the engine does not know
 // yet must then ask Engine.FirstSeen again.
-func (f *Feed) CaughtUp(pod sequence.Identity, seen sequence.Sighting) bool {
+func (f *Feed) CaughtUp(pod sequence.Identity, seen sequence.FirstSeen) bool {
 	known := true
 	for _, kind := range f.sequences { // all at the same time, so that the pod does not wait longer
-		known = kind.known.reachedOrWanted(seen) && known
+		known = kind.known.knowsAllBeforeOrAsks(seen) && known
 	}
 	// Last: what is known may be kept back until its namespaces are complete.
 	if seen.AsksNamespaces || f.interest.kept.dependsOnNamespace(pod) {
-		known = f.consents.reachedOrWanted(seen) && known
+		known = f.consents.knowsAllBeforeOrAsks(seen) && known
 	}
 	_, held := f.interest.kept.holds(pod)
 	return known && !held
 }
 
-// CatchUp returns once the engine knows what CaughtUp speaks of. Then the pod's sighting may be another: a PodSequence that
+// CatchUp returns once the engine knows what CaughtUp speaks of. Then the pod's FirstSeen may be another: a PodSequence that
 // was not known before may ask for the consent of the pod's namespace. If a namespace must be listed first, which takes as long as
 // the API server refuses, it returns a channel that is closed when the caller should ask again.
-func (f *Feed) CatchUp(ctx context.Context, pod sequence.Identity, seen sequence.Sighting) (later <-chan struct{}, err error) {
+func (f *Feed) CatchUp(ctx context.Context, pod sequence.Identity, seen sequence.FirstSeen) (later <-chan struct{}, err error) {
 	for _, kind := range f.sequences {
 		if err := kind.known.await(ctx, seen); err != nil {
 			return nil, err
 		}
 	}
-	fewer := f.interest.kept.nextFewer()
+	loosened := f.interest.kept.nextLoosened()
 	if seen.AsksNamespaces || f.interest.kept.dependsOnNamespace(pod) {
 		if err := f.consents.await(ctx, seen); err != nil {
 			return nil, err
 		}
 	}
 	if _, held := f.interest.kept.holds(pod); held {
-		return fewer, nil
+		return loosened, nil
 	}
 	return nil, nil
 }
@@ -336,8 +336,8 @@ func (f *Feed) reportFailed(name string) func(context.Context, error) {
 	}
 }
 
-// about is what a question of the engine is about.
-func (f *Feed) about(about sequence.Subject) subject {
+// subjectOf is what a question of the engine is about.
+func (f *Feed) subjectOf(about sequence.Subject) subject {
 	confirm := func(moment uint64) {
 		f.apply(func() sequence.Changes {
 			if about.Kinds == sequence.OfNamespaces && f.deferConfirm(about, moment) {

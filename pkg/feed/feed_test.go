@@ -65,7 +65,7 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 		}
 		answered := make(chan answer)
 		go func() {
-			f.CaughtUp(sequence.IdentityOf(app), sequence.Sighting{Version: "1000", Moment: 1000})
+			f.CaughtUp(sequence.IdentityOf(app), sequence.FirstSeen{Version: "1000", Moment: 1000})
 			f.WhyUnconfirmed("shop")
 			f.Why()
 			answered <- answer{f.Synced(), engine.Decide(app).Held}

@@ -20,7 +20,7 @@ const gathersAtOnce = 8
 
 // scopedKind is a kind that the engine gets only in namespaces of interest. A scope is one.
 type scopedKind interface {
-	gather(ctx context.Context, spaces []*space) error
+	gather(ctx context.Context, spaces []*watchedNamespace) error
 }
 
 // replaceSequences enters all sequences of a kind that there are at a version, but for those that must wait.
@@ -45,18 +45,18 @@ func (f *Feed) replaceSequences(kind *sequenceKind, all []sequence.Stored, versi
 // deferredConfirm is an answer that the engine is not given before some namespaces are complete: what their Namespaces say is
 // kept back until then.
 type deferredConfirm struct {
-	about  sequence.Subject
-	moment uint64
-	spaces []*space
+	about      sequence.Subject
+	moment     uint64
+	namespaces []*watchedNamespace
 }
 
 // deferConfirm keeps an answer about Namespaces back if any Namespace is. It reports whether it does.
 func (f *Feed) deferConfirm(about sequence.Subject, moment uint64) bool {
-	spaces := f.interest.holding()
-	if len(spaces) > 0 {
-		f.deferred = append(f.deferred, deferredConfirm{about, moment, spaces})
+	namespaces := f.interest.holding()
+	if len(namespaces) > 0 {
+		f.deferred = append(f.deferred, deferredConfirm{about, moment, namespaces})
 	}
-	return len(spaces) > 0
+	return len(namespaces) > 0
 }
 
 // confirmDeferred gives the engine the answers that were kept back for namespaces that are complete, or of interest no more.
@@ -64,12 +64,14 @@ func (f *Feed) confirmDeferred() {
 	waiting := f.deferred
 	f.deferred = nil
 	for _, answer := range waiting {
-		answer.spaces = slices.DeleteFunc(answer.spaces, func(sp *space) bool { return sp.complete || f.interest.spaces[sp.name] != sp })
-		if len(answer.spaces) > 0 {
+		answer.namespaces = slices.DeleteFunc(answer.namespaces, func(ns *watchedNamespace) bool {
+			return ns.complete || f.interest.namespaces[ns.name] != ns
+		})
+		if len(answer.namespaces) > 0 {
 			f.deferred = append(f.deferred, answer)
 			continue
 		}
-		f.pass(f.engine.Confirm(answer.about, answer.moment))
+		f.publish(f.engine.Confirm(answer.about, answer.moment))
 	}
 }
 
@@ -79,21 +81,21 @@ func (f *Feed) confirmDeferred() {
 func (f *Feed) forgetAbandoned() {
 	abandoned := f.interest.abandoned
 	f.interest.abandoned = nil
-	for _, sp := range abandoned {
-		if again := f.interest.spaces[sp.name]; again != nil { // in the same step, so it is incomplete
-			f.interest.inherit(again, sp)
+	for _, ns := range abandoned {
+		if again := f.interest.namespaces[ns.name]; again != nil { // in the same step, so it is incomplete
+			f.interest.moveHeldBack(again, ns)
 			continue
 		}
-		f.pass(f.engine.ForgetNamespace(sp.name))
-		if sp.namespace != nil {
-			f.pass(f.engine.ApplyNamespace(sp.namespace))
+		f.publish(f.engine.ForgetNamespace(ns.name))
+		if ns.namespace != nil {
+			f.publish(f.engine.ApplyNamespace(ns.namespace))
 		}
-		if len(sp.held) > 0 {
-			f.pass(f.engine.ApplySequences(slices.Collect(maps.Values(sp.held)), f.versions.known()))
+		if len(ns.held) > 0 {
+			f.publish(f.engine.ApplySequences(slices.Collect(maps.Values(ns.held)), f.versions.known()))
 		}
 	}
 	if clusters := f.interest.takeClusters(); len(clusters) > 0 { // what one of them waited for is of interest no more
-		f.pass(f.engine.ApplySequences(clusters, f.versions.known()))
+		f.publish(f.engine.ApplySequences(clusters, f.versions.known()))
 	}
 	f.interest.settle()
 }
@@ -108,16 +110,16 @@ func (f *Feed) keepInterest(ctx context.Context) {
 		queue, advanced := f.interest.queue, f.interest.advanced
 		f.interest.queue, f.interest.advanced = nil, false
 		old, next := f.interest.expired(f.clock.Now())
-		for _, sp := range old {
-			f.step(func() sequence.Changes { return f.engine.ForgetNamespace(sp.name) })
+		for _, ns := range old {
+			f.step(func() sequence.Changes { return f.engine.ForgetNamespace(ns.name) })
 		}
 		f.deliver.Unlock()
 		if advanced {
 			for _, kind := range f.sequences {
-				kind.known.brought()
+				kind.known.watchAdvanced()
 			}
 		}
-		if len(queue) < manySpaces {
+		if len(queue) < manyNamespaces {
 			for i := range queue {
 				running.StartWithContext(ctx, func(ctx context.Context) { f.gather(ctx, queue[i:i+1]) })
 			}
@@ -132,7 +134,7 @@ func (f *Feed) keepInterest(ctx context.Context) {
 		}
 		select {
 		case <-due:
-		case <-f.interest.kick:
+		case <-f.interest.wakeup:
 		case <-ctx.Done():
 		}
 		stop()
@@ -143,71 +145,71 @@ func (f *Feed) keepInterest(ctx context.Context) {
 }
 
 // gather enters all that there is in some namespaces, and then the PodSequences that waited for that.
-func (f *Feed) gather(ctx context.Context, spaces []*space) {
+func (f *Feed) gather(ctx context.Context, namespaces []*watchedNamespace) {
 	retry := wait.Backoff{Duration: 200 * time.Millisecond, Cap: 5 * time.Second, Steps: 10, Factor: 2, Jitter: 0.2}
 	for {
-		err := f.gatherKinds(ctx, spaces)
+		err := f.gatherKinds(ctx, namespaces)
 		if ctx.Err() != nil {
 			return
 		}
 		if err == nil {
 			break
 		}
-		f.reportGather(ctx, spaces, err)
+		f.reportGather(ctx, namespaces, err)
 		if !pause(ctx, retry.Step()) {
 			return
 		}
 	}
 	f.deliver.Lock()
-	f.step(func() sequence.Changes { return f.completeSpaces(spaces) })
+	f.step(func() sequence.Changes { return f.completeNamespaces(namespaces) })
 	f.deliver.Unlock()
 	f.open()
 	for _, kind := range f.sequences {
-		kind.known.brought()
+		kind.known.watchAdvanced()
 	}
 }
 
-func (f *Feed) gatherKinds(ctx context.Context, spaces []*space) error {
+func (f *Feed) gatherKinds(ctx context.Context, namespaces []*watchedNamespace) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, kind := range f.scoped {
-		group.Go(func() error { return kind.gather(ctx, spaces) })
+		group.Go(func() error { return kind.gather(ctx, namespaces) })
 	}
 	return group.Wait()
 }
 
 // reportGather says why it takes long until some namespaces are complete.
-func (f *Feed) reportGather(ctx context.Context, spaces []*space, err error) {
+func (f *Feed) reportGather(ctx context.Context, namespaces []*watchedNamespace, err error) {
 	watchErrors.WithLabelValues("pods_and_workloads").Inc()
 	klog.FromContext(ctx).Error(err, "Could not list pods and workloads of namespaces with PodSequences; pods there stay held, will retry",
-		"namespaces", len(spaces), "namespace", spaces[0].name)
+		"namespaces", len(namespaces), "namespace", namespaces[0].name)
 	why := fmt.Sprintf("pods and workloads of the namespace cannot be listed: %v", err)
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
-	for _, sp := range spaces {
-		if f.interest.spaces[sp.name] == sp {
-			f.interest.kept.setWhy(sp.name, why)
+	for _, ns := range namespaces {
+		if f.interest.namespaces[ns.name] == ns {
+			f.interest.kept.setWhy(ns.name, why)
 		}
 	}
 	if !f.synced {
-		f.setState(fmt.Sprintf("pods and workloads of namespace %s cannot be listed: %v", spaces[0].name, err))
+		f.setState(fmt.Sprintf("pods and workloads of namespace %s cannot be listed: %v", namespaces[0].name, err))
 	}
 }
 
-// completeSpaces enters what waited for these namespaces. Their pods wait until the engine knows all of it.
-func (f *Feed) completeSpaces(spaces []*space) sequence.Changes {
+// completeNamespaces enters what waited for these namespaces. Their pods wait until the engine knows all of it.
+func (f *Feed) completeNamespaces(namespaces []*watchedNamespace) sequence.Changes {
 	var held []sequence.Stored
-	for _, sp := range spaces {
-		if f.interest.spaces[sp.name] != sp {
+	for _, ns := range namespaces {
+		if f.interest.namespaces[ns.name] != ns {
 			continue
 		}
-		of, namespace := f.interest.complete(sp)
+		of, namespace := f.interest.markComplete(ns)
 		held = append(held, of...)
 		if namespace != nil {
-			f.pass(f.engine.ApplyNamespace(namespace))
+			f.publish(f.engine.ApplyNamespace(namespace))
 		}
 	}
 	changes := f.engine.ApplySequences(append(held, f.interest.takeClusters()...), f.versions.known())
-	f.interest.forget(spaces)
+	f.interest.releaseWaitingPods(namespaces)
 	f.interest.settle()
 	return changes
 }

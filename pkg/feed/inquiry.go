@@ -87,8 +87,8 @@ func (q *inquiry) step(ctx context.Context, first mark) {
 	var passed <-chan struct{}
 	allowed := time.Time{}
 	if q.barrier.versions.comparable() {
-		c := q.cross(first.version)
-		defer c.leave()
+		c := q.waiterFor(first.version)
+		defer c.stop()
 		passed, allowed = c.done, first.since.Add(grace)
 	}
 	var due <-chan time.Time
@@ -114,15 +114,15 @@ func (q *inquiry) step(ctx context.Context, first mark) {
 	}
 }
 
-// cross begins to wait until the watches reach a version. A kind that a list has covered that far needs no wait.
-func (q *inquiry) cross(version string) *crossing {
+// waiterFor begins to wait until the watches reach a version. A kind that a list has covered that far needs no wait.
+func (q *inquiry) waiterFor(version string) *versionWaiter {
 	var behind []*position
 	for _, kind := range q.kinds {
 		if after(version, q.covered[kind]) {
 			behind = append(behind, kind.watch)
 		}
 	}
-	return cross(version, behind...)
+	return newVersionWaiter(version, behind...)
 }
 
 // reached is the version up to which nothing is missing of any kind, if versions can be compared.

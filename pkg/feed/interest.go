@@ -19,27 +19,27 @@ const linger = time.Minute
 // interest knows the namespaces of interest: those of which a PodSequence speaks that the namespace allows. The package comment
 // says what that is for.
 //
-// All fields but kept and kick are guarded by Feed.deliver.
+// All fields but kept and wakeup are guarded by Feed.deliver.
 type interest struct {
 	kinds int // of pods and workloads
 	// installation is where PodSequence itself runs, see sequence.Config.
 	installation string
-	spaces       map[string]*space
-	// targets maps each PodSequence to the namespace that it speaks of, and counted maps each sequence to the namespaces where it
+	namespaces   map[string]*watchedNamespace
+	// targetOf maps each PodSequence to the namespace that it speaks of, and countsIn maps each sequence to the namespaces where it
 	// counts, because they allow it to speak of them.
-	targets map[types.NamespacedName]string
-	counted map[types.NamespacedName]map[string]struct{}
+	targetOf map[types.NamespacedName]string
+	countsIn map[types.NamespacedName]map[string]struct{}
 	// foreign are the PodSequences of other namespaces that speak of a namespace, whether it allows them or not, and consents
 	// what the annotations of namespaces say that have one.
 	foreign  map[string]map[types.NamespacedName]struct{}
 	consents map[string]string
 	clusters map[types.NamespacedName]*clusterSequence
 
-	incomplete int      // how many spaces are
-	queue      []*space // those that nobody lists yet
-	abandoned  []*space // those that were incomplete when the last PodSequence left them
+	incomplete int                 // how many namespaces are
+	queue      []*watchedNamespace // those that nobody lists yet
+	abandoned  []*watchedNamespace // those that were incomplete when the last PodSequence left them
 
-	unused map[*space]struct{} // those of which no PodSequence speaks any more
+	unused map[*watchedNamespace]struct{} // those of which no PodSequence speaks any more
 
 	kept *keptBack // what the engine has not received yet
 	// taken are the ClusterPodSequences that leave kept once the engine has received them; unsettled reports that fewer pods may
@@ -47,36 +47,36 @@ type interest struct {
 	taken     []types.NamespacedName
 	unsettled bool
 	advanced  bool          // fewer pods may wait, which nobody has announced yet
-	kick      chan struct{} // has a token when there is something to do for keepInterest
+	wakeup    chan struct{} // has a token when there is something to do for keepInterest
 }
 
-// space is a namespace of interest.
-type space struct {
+// watchedNamespace is a namespace of interest.
+type watchedNamespace struct {
 	name      string
 	sequences int       // how many PodSequences speak of it
 	emptied   time.Time // since when none does
 	complete  bool      // everything that there is in it is known
-	kinds     []spaceKind
-	// held are the PodSequences that the engine does not get before the space is complete, and namespace is the Namespace
+	kinds     []watchedKindState
+	// held are the PodSequences that the engine does not get before the namespace is complete, and namespace is the Namespace
 	// itself if that has changed meanwhile.
 	held      map[types.NamespacedName]sequence.Stored
 	namespace *corev1.Namespace
 }
 
-// spaceKind is what is known of one kind in a space.
-type spaceKind struct {
-	version string // of the list that has been entered; empty until then
-	others  bool   // the list left out what is wanted of all namespaces
-	gone    map[types.UID]struct{}
+// watchedKindState is what is known of one kind in a namespace.
+type watchedKindState struct {
+	version           string // of the list that has been entered; empty until then
+	withoutWanted     bool   // the list left out what is wanted of all namespaces
+	deletedDuringList map[types.UID]struct{}
 }
 
 func newInterest(kinds int) *interest {
 	return &interest{
-		kinds: kinds, spaces: map[string]*space{}, targets: map[types.NamespacedName]string{},
-		counted:  map[types.NamespacedName]map[string]struct{}{},
+		kinds: kinds, namespaces: map[string]*watchedNamespace{}, targetOf: map[types.NamespacedName]string{},
+		countsIn: map[types.NamespacedName]map[string]struct{}{},
 		clusters: map[types.NamespacedName]*clusterSequence{},
 		foreign:  map[string]map[types.NamespacedName]struct{}{}, consents: map[string]string{},
-		unused: map[*space]struct{}{}, kept: newKeptBack(), kick: make(chan struct{}, 1),
+		unused: map[*watchedNamespace]struct{}{}, kept: newKeptBack(), wakeup: make(chan struct{}, 1),
 	}
 }
 
@@ -91,9 +91,9 @@ func (i *interest) holdBack(ps sequence.Stored, now time.Time) bool {
 		return i.holdCluster(key, ps, now)
 	}
 	target := sequence.TargetNamespace(ps.PodSequence)
-	if i.targets[key] != target {
-		i.remove(key, now)
-		i.targets[key] = target
+	if i.targetOf[key] != target {
+		i.forgetSequence(key, now)
+		i.targetOf[key] = target
 	}
 	if target != key.Namespace {
 		if i.foreign[target] == nil {
@@ -101,66 +101,66 @@ func (i *interest) holdBack(ps sequence.Stored, now time.Time) bool {
 		}
 		i.foreign[target][key] = struct{}{}
 	}
-	sp := i.spaces[target]
+	ns := i.namespaces[target]
 	if target == key.Namespace || sequence.MayConsent(i.consents[target], key.Namespace) {
-		sp = i.add(key, target, nil)
+		ns = i.addSequence(key, target, nil)
 	}
-	if sp == nil || sp.complete {
+	if ns == nil || ns.complete {
 		return false
 	}
 	// One that is not allowed has no members, but the engine may be behind with consent, too.
-	sp.held[key] = ps
-	i.kept.keep(target, key, sequence.InterestOf(ps, i.installation))
+	ns.held[key] = ps
+	i.kept.holdPodsFor(target, key, sequence.InterestOf(ps, i.installation))
 	i.unsettled = true // if it is an edit, pods may wait no more that the sequence spoke of before
 	return true
 }
 
-// add counts a sequence in a namespace of which it speaks. interest is nil for a PodSequence that the engine knows, or will be
+// addSequence counts a sequence in a namespace of which it speaks. interest is nil for a PodSequence that the engine knows, or will be
 // kept from it.
-func (i *interest) add(key types.NamespacedName, target string, interest *sequence.Interest) *space {
-	sp := i.spaces[target]
-	if sp == nil {
-		sp = &space{name: target, kinds: make([]spaceKind, i.kinds), held: map[types.NamespacedName]sequence.Stored{}}
-		i.spaces[target] = sp
-		namespacesOfInterest.Set(float64(len(i.spaces)))
+func (i *interest) addSequence(key types.NamespacedName, target string, interest *sequence.Interest) *watchedNamespace {
+	ns := i.namespaces[target]
+	if ns == nil {
+		ns = &watchedNamespace{name: target, kinds: make([]watchedKindState, i.kinds), held: map[types.NamespacedName]sequence.Stored{}}
+		i.namespaces[target] = ns
+		namespacesOfInterest.Set(float64(len(i.namespaces)))
 		i.incomplete++
-		i.kept.addSpace(target)
-		i.queue = append(i.queue, sp)
-		wake(i.kick)
+		i.kept.addNamespace(target)
+		i.queue = append(i.queue, ns)
+		wake(i.wakeup)
 	}
-	if _, counted := i.counted[key][target]; !counted {
-		if i.counted[key] == nil {
-			i.counted[key] = map[string]struct{}{}
+	if _, counted := i.countsIn[key][target]; !counted {
+		if i.countsIn[key] == nil {
+			i.countsIn[key] = map[string]struct{}{}
 		}
-		i.counted[key][target] = struct{}{}
-		sp.sequences++
-		delete(i.unused, sp)
+		i.countsIn[key][target] = struct{}{}
+		ns.sequences++
+		delete(i.unused, ns)
 	}
-	if sp.complete {
-		return sp
+	if ns.complete {
+		return ns
 	}
-	if _, held := sp.held[key]; interest != nil {
-		i.kept.keep(target, key, *interest)
+	if _, held := ns.held[key]; interest != nil {
+		i.kept.holdPodsFor(target, key, *interest)
 	} else if !held {
-		i.kept.keepUnread(target, key)
+		i.kept.holdAllPodsFor(target, key)
 	}
-	return sp
+	return ns
 }
 
-// remove forgets a sequence that is gone, or speaks of another namespace now.
-func (i *interest) remove(key types.NamespacedName, now time.Time) {
+// forgetSequence forgets a sequence that is gone, or speaks of another namespace now.
+func (i *interest) forgetSequence(key types.NamespacedName, now time.Time) {
 	if key.Namespace == "" {
-		i.removeCluster(key, now)
+		i.forgetCluster(key, now)
 		return
 	}
-	target := i.targets[key]
-	if sp := i.spaces[target]; sp != nil && sp.held[key].PodSequence != nil {
-		delete(sp.held, key)
-		i.kept.release(target, key)
+	target := i.targetOf[key]
+	if ns := i.namespaces[target]; ns != nil && ns.held[key].PodSequence != nil {
+		delete(ns.held, key)
+		i.kept.unblockPods(target, key)
 		i.unsettled = true
 	}
-	i.leave(key, target, now)
-	delete(i.targets, key)
+	i.removeSequence(key, target, now)
+	delete(i.targetOf, key)
 	if keys := i.foreign[target]; keys != nil {
 		if delete(keys, key); len(keys) == 0 {
 			delete(i.foreign, target)
@@ -168,47 +168,47 @@ func (i *interest) remove(key types.NamespacedName, now time.Time) {
 	}
 }
 
-// leave stops counting a sequence in a namespace.
-func (i *interest) leave(key types.NamespacedName, target string, now time.Time) {
-	if _, counted := i.counted[key][target]; !counted {
+// removeSequence stops counting a sequence in a namespace.
+func (i *interest) removeSequence(key types.NamespacedName, target string, now time.Time) {
+	if _, counted := i.countsIn[key][target]; !counted {
 		return
 	}
-	if delete(i.counted[key], target); len(i.counted[key]) == 0 {
-		delete(i.counted, key)
+	if delete(i.countsIn[key], target); len(i.countsIn[key]) == 0 {
+		delete(i.countsIn, key)
 	}
-	sp := i.spaces[target]
-	if _, held := sp.held[key]; !sp.complete && !held { // one that is held may be allowed by what is not known yet
-		i.kept.release(target, key)
+	ns := i.namespaces[target]
+	if _, held := ns.held[key]; !ns.complete && !held { // one that is held may be allowed by what is not known yet
+		i.kept.unblockPods(target, key)
 		i.unsettled = true
 	}
-	if sp.sequences--; sp.sequences > 0 {
+	if ns.sequences--; ns.sequences > 0 {
 		return
 	}
-	if sp.complete {
-		sp.emptied = now
-		i.unused[sp] = struct{}{}
-		wake(i.kick)
+	if ns.complete {
+		ns.emptied = now
+		i.unused[ns] = struct{}{}
+		wake(i.wakeup)
 		return
 	}
-	delete(i.spaces, sp.name)
-	namespacesOfInterest.Set(float64(len(i.spaces)))
+	delete(i.namespaces, ns.name)
+	namespacesOfInterest.Set(float64(len(i.namespaces)))
 	i.incomplete--
-	i.kept.forgetSpace(sp.name)
-	i.abandoned = append(i.abandoned, sp)
+	i.kept.forgetNamespace(ns.name)
+	i.abandoned = append(i.abandoned, ns)
 	i.unsettled = true
 }
 
 // keepOnly forgets all sequences of a kind but those.
 func (i *interest) keepOnly(present map[types.NamespacedName]struct{}, cluster bool, now time.Time) {
 	gone := func(key types.NamespacedName) bool { _, is := present[key]; return !is }
-	for key := range i.targets {
+	for key := range i.targetOf {
 		if !cluster && gone(key) {
-			i.remove(key, now)
+			i.forgetSequence(key, now)
 		}
 	}
 	for key := range i.clusters {
 		if cluster && gone(key) {
-			i.remove(key, now)
+			i.forgetSequence(key, now)
 		}
 	}
 }
@@ -218,11 +218,11 @@ func (i *interest) keepOnly(present map[types.NamespacedName]struct{}, cluster b
 func (i *interest) holdNamespace(namespace *corev1.Namespace, now time.Time) bool {
 	i.setConsent(namespace.Name, namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation], now)
 	i.setLabels(namespace.Name, namespace.Labels, true, now)
-	sp := i.spaces[namespace.Name]
-	if sp == nil || sp.complete {
+	ns := i.namespaces[namespace.Name]
+	if ns == nil || ns.complete {
 		return false
 	}
-	sp.namespace = trimNamespace(namespace)
+	ns.namespace = trimNamespace(namespace)
 	return true
 }
 
@@ -230,8 +230,8 @@ func (i *interest) holdNamespace(namespace *corev1.Namespace, now time.Time) boo
 func (i *interest) dropNamespace(name string, now time.Time) {
 	i.setConsent(name, "", now)
 	i.setLabels(name, nil, false, now)
-	if sp := i.spaces[name]; sp != nil {
-		sp.namespace = nil
+	if ns := i.namespaces[name]; ns != nil {
+		ns.namespace = nil
 	}
 }
 
@@ -249,14 +249,14 @@ func (i *interest) dropNamespaces(present map[string]struct{}, now time.Time) {
 }
 
 // holding returns the namespaces whose Namespace object the engine has not received yet.
-func (i *interest) holding() []*space {
+func (i *interest) holding() []*watchedNamespace {
 	if i.incomplete == 0 {
 		return nil
 	}
-	var holding []*space
-	for _, sp := range i.spaces {
-		if sp.namespace != nil {
-			holding = append(holding, sp)
+	var holding []*watchedNamespace
+	for _, ns := range i.namespaces {
+		if ns.namespace != nil {
+			holding = append(holding, ns)
 		}
 	}
 	return holding
@@ -270,56 +270,57 @@ func (i *interest) setConsent(name, list string, now time.Time) {
 	}
 	for key := range i.foreign[name] {
 		if sequence.MayConsent(list, key.Namespace) {
-			i.add(key, name, nil)
+			i.addSequence(key, name, nil)
 		} else {
-			i.leave(key, name, now)
+			i.removeSequence(key, name, now)
 		}
 	}
 }
 
-// inherit moves what was kept back for an abandoned space to the new space of the same namespace.
-func (i *interest) inherit(sp, old *space) {
+// moveHeldBack moves what was kept back for an abandoned namespace to the new namespace of the same namespace.
+func (i *interest) moveHeldBack(ns, old *watchedNamespace) {
 	for key, ps := range old.held {
-		if _, newer := sp.held[key]; !newer {
-			sp.held[key] = ps
-			i.kept.keep(sp.name, key, sequence.InterestOf(ps, i.installation))
+		if _, newer := ns.held[key]; !newer {
+			ns.held[key] = ps
+			i.kept.holdPodsFor(ns.name, key, sequence.InterestOf(ps, i.installation))
 		}
 	}
-	if sp.namespace == nil {
-		sp.namespace = old.namespace
+	if ns.namespace == nil {
+		ns.namespace = old.namespace
 	}
 }
 
-// complete marks a space as complete. It returns what was kept back for it; the engine must receive that before forget is called.
-func (i *interest) complete(sp *space) (held []sequence.Stored, namespace *corev1.Namespace) {
-	held, namespace = slices.Collect(maps.Values(sp.held)), sp.namespace
-	sp.complete, sp.held, sp.namespace = true, nil, nil
+// markComplete marks a namespace as complete. It returns what was kept back for it; the engine must receive that before releaseWaitingPods
+// is called.
+func (i *interest) markComplete(ns *watchedNamespace) (held []sequence.Stored, namespace *corev1.Namespace) {
+	held, namespace = slices.Collect(maps.Values(ns.held)), ns.namespace
+	ns.complete, ns.held, ns.namespace = true, nil, nil
 	i.incomplete--
 	return held, namespace
 }
 
-// forget releases the pods of these spaces that waited for what was kept back.
-func (i *interest) forget(spaces []*space) {
-	for _, sp := range spaces {
-		if i.spaces[sp.name] == sp {
-			i.kept.forgetSpace(sp.name)
+// releaseWaitingPods releases the pods of these namespaces that waited for what was kept back.
+func (i *interest) releaseWaitingPods(namespaces []*watchedNamespace) {
+	for _, ns := range namespaces {
+		if i.namespaces[ns.name] == ns {
+			i.kept.forgetNamespace(ns.name)
 			i.unsettled = true
 		}
 	}
 }
 
-// expired are the spaces that nothing has spoken of for long. They are of interest no more. next is when to look again; zero if
+// expired are the namespaces that nothing has spoken of for long. They are of interest no more. next is when to look again; zero if
 // there is nothing to look for.
-func (i *interest) expired(now time.Time) (old []*space, next time.Time) {
-	for sp := range i.unused {
-		if end := sp.emptied.Add(linger); !now.Before(end) {
-			delete(i.unused, sp)
-			delete(i.spaces, sp.name)
-			old = append(old, sp)
+func (i *interest) expired(now time.Time) (old []*watchedNamespace, next time.Time) {
+	for ns := range i.unused {
+		if end := ns.emptied.Add(linger); !now.Before(end) {
+			delete(i.unused, ns)
+			delete(i.namespaces, ns.name)
+			old = append(old, ns)
 		} else if next.IsZero() || end.Before(next) {
 			next = end
 		}
 	}
-	namespacesOfInterest.Set(float64(len(i.spaces)))
+	namespacesOfInterest.Set(float64(len(i.namespaces)))
 	return old, next
 }

@@ -34,7 +34,7 @@ func (w *interestWorld) step() {
 		case kind.broken && roll < 10:
 			w.fail(kind, false)
 		case roll < 25:
-			kind.bring(w.IntN(8))
+			kind.deliver(w.IntN(8))
 		case roll < 28 && !isDefinition(name):
 			kind.bookmark(emptyOf(name))
 		}
@@ -96,7 +96,7 @@ func (w *interestWorld) mayBeScheduled(pod *corev1.Pod) bool {
 	}
 	identity, kept := sequence.IdentityOf(pod), w.feed.interest.kept
 	_, waits := kept.holds(identity)
-	_, incomplete := kept.spaces[pod.Namespace]
+	_, incomplete := kept.incomplete[pod.Namespace]
 	switch {
 	case waits && incomplete:
 		w.seen["held while incomplete"]++
@@ -150,7 +150,7 @@ func (w *interestWorld) quiet() {
 	for range 20 {
 		for _, kind := range w.server.kinds {
 			w.fail(kind, false)
-			for kind.bring(1000) {
+			for kind.deliver(1000) {
 				synctest.Wait()
 			}
 		}

@@ -18,8 +18,8 @@ import (
 // clusterSequence is a ClusterPodSequence.
 type clusterSequence struct {
 	interest sequence.Interest
-	held     *sequence.Stored // it is kept back from the engine; nil if it is not
-	waits    []*space         // what for
+	held     *sequence.Stored    // it is kept back from the engine; nil if it is not
+	waits    []*watchedNamespace // what for
 }
 
 // holdCluster is holdBack for a ClusterPodSequence.
@@ -41,15 +41,15 @@ func (i *interest) holdCluster(key types.NamespacedName, stored sequence.Stored,
 			}
 		})
 	}
-	for target := range i.counted[key] {
+	for target := range i.countsIn[key] {
 		if _, still := targets[target]; !still {
-			i.leave(key, target, now)
+			i.removeSequence(key, target, now)
 		}
 	}
 	c.waits = nil
 	for target := range targets {
-		if sp := i.add(key, target, &c.interest); !sp.complete {
-			c.waits = append(c.waits, sp)
+		if ns := i.addSequence(key, target, &c.interest); !ns.complete {
+			c.waits = append(c.waits, ns)
 		}
 	}
 	wasHeld := c.held != nil
@@ -65,14 +65,14 @@ func (i *interest) holdCluster(key types.NamespacedName, stored sequence.Stored,
 	return true
 }
 
-// removeCluster is remove for a ClusterPodSequence.
-func (i *interest) removeCluster(key types.NamespacedName, now time.Time) {
+// forgetCluster is forgetSequence for a ClusterPodSequence.
+func (i *interest) forgetCluster(key types.NamespacedName, now time.Time) {
 	c := i.clusters[key]
 	if c == nil {
 		return
 	}
-	for target := range i.counted[key] {
-		i.leave(key, target, now)
+	for target := range i.countsIn[key] {
+		i.removeSequence(key, target, now)
 	}
 	delete(i.clusters, key)
 	if c.held != nil {
@@ -90,9 +90,9 @@ func (i *interest) setLabels(name string, labels map[string]string, exists bool,
 			continue
 		}
 		if exists && c.interest.Selects(name, labels) {
-			i.add(key, name, &c.interest)
+			i.addSequence(key, name, &c.interest)
 		} else {
-			i.leave(key, name, now)
+			i.removeSequence(key, name, now)
 		}
 	}
 }
@@ -126,8 +126,8 @@ func (i *interest) takeClusters() []sequence.Stored {
 
 // isWaiting reports whether any namespace is incomplete for which the sequence waits.
 func (c *clusterSequence) isWaiting(i *interest) bool {
-	for _, sp := range c.waits {
-		if now := i.spaces[sp.name]; now != nil && !now.complete {
+	for _, ns := range c.waits {
+		if now := i.namespaces[ns.name]; now != nil && !now.complete {
 			return true
 		}
 	}
@@ -146,8 +146,8 @@ func (i *interest) settle() {
 	i.taken = nil
 	if i.unsettled {
 		i.unsettled = false
-		i.kept.wake()
+		i.kept.announceLoosened()
 		i.advanced = true
-		wake(i.kick)
+		wake(i.wakeup)
 	}
 }

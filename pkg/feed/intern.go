@@ -19,22 +19,22 @@ const (
 	maxStrings = 4096
 )
 
-// interned lets pods share what many of them have in common: labels above all, which are most of what is kept of a pod.
-type interned struct {
+// podInterner lets pods share what many of them have in common: labels above all, which are most of what is kept of a pod.
+type podInterner struct {
 	mu      sync.Mutex
 	labels  intern.Table[map[string]string]
 	strings intern.Table[string]
 }
 
 // trimPod keeps of a pod what the engine looks at, and shares that with other pods.
-func (i *interned) trimPod(pod *corev1.Pod) *corev1.Pod {
+func (i *podInterner) trimPod(pod *corev1.Pod) *corev1.Pod {
 	trimmed := trimPod(pod)
 	i.internPod(trimmed)
 	return trimmed
 }
 
 // internPod makes a pod share what others have. Nobody may write to it from then on.
-func (i *interned) internPod(pod *corev1.Pod) {
+func (i *podInterner) internPod(pod *corev1.Pod) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	pod.Labels = i.internLabels(pod.Labels)
@@ -47,14 +47,14 @@ func (i *interned) internPod(pod *corev1.Pod) {
 	}
 }
 
-func (i *interned) intern(s string) string {
+func (i *podInterner) intern(s string) string {
 	if s == "" {
 		return ""
 	}
 	return i.strings.Get(s, maxStrings, func() string { return s })
 }
 
-func (i *interned) internLabels(labels map[string]string) map[string]string {
+func (i *podInterner) internLabels(labels map[string]string) map[string]string {
 	if len(labels) == 0 {
 		return nil
 	}

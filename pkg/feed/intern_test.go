@@ -22,7 +22,7 @@ func TestPodsShareWhatTheyHaveInCommon(t *testing.T) {
 			Spec: corev1.PodSpec{NodeName: strings.Clone("node"), SchedulerName: strings.Clone("ours")},
 		}
 	}
-	i := &interned{}
+	i := &podInterner{}
 	first, second, other := pod("a", "x"), pod("b", "x"), pod("c", "y")
 	for _, p := range []*corev1.Pod{first, second, other} {
 		whole := p.DeepCopy()
@@ -47,7 +47,7 @@ func TestPodsShareWhatTheyHaveInCommon(t *testing.T) {
 }
 
 func TestLabelsAreNotTakenForOthers(t *testing.T) {
-	i := &interned{}
+	i := &podInterner{}
 	for _, labels := range []map[string]string{{"a": "b"}, {"ab": ""}, {"a": "", "b": ""}, {"b": "a"}, {"a": "b", "b": ""}} {
 		assert.True(t, maps.Equal(labels, i.internLabels(maps.Clone(labels))), "%v", labels)
 	}

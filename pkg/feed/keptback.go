@@ -18,18 +18,18 @@ import (
 // mu guards all fields. It is held for no more than a look at one pod, or a change of one entry.
 type keptBack struct {
 	mu sync.RWMutex
-	// spaces are the incomplete namespaces, and clusters the ClusterPodSequences that wait for some of them.
-	spaces      map[string]*keptSpace
+	// namespaces are the incomplete namespaces, and clusters the ClusterPodSequences that wait for some of them.
+	incomplete  map[string]*incompleteNamespace
 	clusters    map[types.NamespacedName]keptCluster
 	clusterCost int
 	// labels are those of all Namespaces.
 	labels map[string]map[string]string
-	// fewer is closed when pods may wait for less than before.
-	fewer chan struct{}
+	// loosened is closed when pods may wait for less than before.
+	loosened chan struct{}
 }
 
-// keptSpace is an incomplete namespace.
-type keptSpace struct {
+// incompleteNamespace is what pods of a namespace that is not complete wait for.
+type incompleteNamespace struct {
 	why string // it takes long until it is complete; empty if it does not
 	// sequences are those that will count in the namespace when it is complete. unread are those of which the feed does not
 	// have the spec.
@@ -41,72 +41,74 @@ type keptSpace struct {
 // keptCluster is a ClusterPodSequence, and the namespaces that were incomplete when it came.
 type keptCluster struct {
 	interest sequence.Interest
-	waits    []*space
+	waits    []*watchedNamespace
 }
 
 func newKeptBack() *keptBack {
 	return &keptBack{
-		spaces: map[string]*keptSpace{}, clusters: map[types.NamespacedName]keptCluster{},
-		labels: map[string]map[string]string{}, fewer: make(chan struct{}),
+		incomplete: map[string]*incompleteNamespace{}, clusters: map[types.NamespacedName]keptCluster{},
+		labels: map[string]map[string]string{}, loosened: make(chan struct{}),
 	}
 }
 
-func (k *keptBack) addSpace(name string) {
+func (k *keptBack) addNamespace(name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.spaces[name] = &keptSpace{sequences: map[types.NamespacedName]sequence.Interest{}, unread: map[types.NamespacedName]struct{}{}}
+	k.incomplete[name] = &incompleteNamespace{
+		sequences: map[types.NamespacedName]sequence.Interest{}, unread: map[types.NamespacedName]struct{}{},
+	}
 }
 
-func (k *keptBack) forgetSpace(name string) {
+func (k *keptBack) forgetNamespace(name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.spaces, name)
+	delete(k.incomplete, name)
 }
 
 // setWhy notes why it takes long until a namespace is complete.
 func (k *keptBack) setWhy(name, why string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if sp := k.spaces[name]; sp != nil {
-		sp.why = why
+	if ns := k.incomplete[name]; ns != nil {
+		ns.why = why
 	}
 }
 
-// keep makes the pods of an incomplete namespace that match the sequence wait for it.
-func (k *keptBack) keep(name string, key types.NamespacedName, interest sequence.Interest) {
+// holdPodsFor makes the pods of an incomplete namespace that match the sequence wait for it.
+func (k *keptBack) holdPodsFor(name string, key types.NamespacedName, interest sequence.Interest) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	sp := k.spaces[name]
-	sp.remove(key)
-	sp.sequences[key] = interest
-	sp.cost += interest.MatchCost()
+	ns := k.incomplete[name]
+	ns.remove(key)
+	ns.sequences[key] = interest
+	ns.cost += interest.MatchCost()
 }
 
-// keepUnread is keep for a sequence of which the spec is not at hand. All pods of the namespace wait.
-func (k *keptBack) keepUnread(name string, key types.NamespacedName) {
+// holdAllPodsFor is holdPodsFor for a sequence of which the spec is not at hand. All pods of the namespace wait.
+func (k *keptBack) holdAllPodsFor(name string, key types.NamespacedName) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.spaces[name].unread[key] = struct{}{}
+	k.incomplete[name].unread[key] = struct{}{}
 }
 
-// release unblocks the pods of an incomplete namespace that waited for the sequence.
-func (k *keptBack) release(name string, key types.NamespacedName) {
+// unblockPods unblocks the pods of an incomplete namespace that waited for the sequence.
+func (k *keptBack) unblockPods(name string, key types.NamespacedName) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if sp := k.spaces[name]; sp != nil {
-		sp.remove(key)
+	if ns := k.incomplete[name]; ns != nil {
+		ns.remove(key)
 	}
 }
 
-func (sp *keptSpace) remove(key types.NamespacedName) {
-	delete(sp.unread, key)
-	if old, kept := sp.sequences[key]; kept {
-		sp.cost -= old.MatchCost()
-		delete(sp.sequences, key)
+func (ns *incompleteNamespace) remove(key types.NamespacedName) {
+	delete(ns.unread, key)
+	if old, kept := ns.sequences[key]; kept {
+		ns.cost -= old.MatchCost()
+		delete(ns.sequences, key)
 	}
 }
 
-// setCluster makes pods wait for a ClusterPodSequence, or releases them if it waits for no space.
+// setCluster makes pods wait for a ClusterPodSequence, or releases them if it waits for no namespace.
 func (k *keptBack) setCluster(key types.NamespacedName, c keptCluster) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -147,19 +149,19 @@ func (k *keptBack) namespaces(yield func(name string, labels map[string]string))
 	}
 }
 
-// wake wakes everybody who waits for fewer to be closed.
-func (k *keptBack) wake() {
+// announceLoosened wakes everybody who waits for loosened to be closed.
+func (k *keptBack) announceLoosened() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	close(k.fewer)
-	k.fewer = make(chan struct{})
+	close(k.loosened)
+	k.loosened = make(chan struct{})
 }
 
-// nextFewer returns a channel that is closed when pods may wait for less than before the call.
-func (k *keptBack) nextFewer() <-chan struct{} {
+// nextLoosened returns a channel that is closed when pods may wait for less than before the call.
+func (k *keptBack) nextLoosened() <-chan struct{} {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	return k.fewer
+	return k.loosened
 }
 
 // dependsOnNamespace reports whether the labels of the pod's namespace may decide whether the pod waits for a ClusterPodSequence.
@@ -183,14 +185,14 @@ func (k *keptBack) holds(pod sequence.Identity) (why string, holds bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	labels, exists := k.labels[pod.Namespace]
-	if sp := k.spaces[pod.Namespace]; sp != nil {
+	if ns := k.incomplete[pod.Namespace]; ns != nil {
 		// A tenant may have many sequences, and the scheduler's queue waits for the answer.
-		holds := len(sp.unread) > 0 || sp.cost > sequence.MaxMatchCost
-		for _, interest := range sp.sequences {
+		holds := len(ns.unread) > 0 || ns.cost > sequence.MaxMatchCost
+		for _, interest := range ns.sequences {
 			holds = holds || interest.MayHold(pod, labels, exists)
 		}
 		if holds {
-			return sp.why, true
+			return ns.why, true
 		}
 	}
 	for key, c := range k.clusters {
@@ -204,8 +206,8 @@ func (k *keptBack) holds(pod sequence.Identity) (why string, holds bool) {
 // whyWaits says which namespace a ClusterPodSequence waits for that cannot be listed; empty if all can.
 func (k *keptBack) whyWaits(key types.NamespacedName, c keptCluster) string {
 	for _, waits := range c.waits {
-		if sp := k.spaces[waits.name]; sp != nil && sp.why != "" {
-			return fmt.Sprintf("%s waits for namespace %s: %s", sequence.NameOf(key), waits.name, sp.why)
+		if ns := k.incomplete[waits.name]; ns != nil && ns.why != "" {
+			return fmt.Sprintf("%s waits for namespace %s: %s", sequence.NameOf(key), waits.name, ns.why)
 		}
 	}
 	return ""
@@ -215,8 +217,8 @@ func (k *keptBack) whyWaits(key types.NamespacedName, c keptCluster) string {
 func (k *keptBack) whyIncomplete(name string) string {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	if sp := k.spaces[name]; sp != nil {
-		return sp.why
+	if ns := k.incomplete[name]; ns != nil {
+		return ns.why
 	}
 	return ""
 }

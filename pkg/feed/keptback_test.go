@@ -243,7 +243,7 @@ func (w *keptWorld) setBroken(broken bool) {
 func (w *keptWorld) settle(late ...string) {
 	for range 5 {
 		for name, kind := range w.server.kinds {
-			for !slices.Contains(late, name) && kind.bring(1000) {
+			for !slices.Contains(late, name) && kind.deliver(1000) {
 				synctest.Wait()
 			}
 		}
@@ -272,7 +272,7 @@ func (w *keptWorld) write(event watch.EventType, stored object) {
 // keptPod is a pod that is asked about.
 type keptPod struct {
 	sequence.Identity
-	seen func() sequence.Sighting
+	seen func() sequence.FirstSeen
 	held func() bool
 }
 
@@ -284,11 +284,11 @@ func (w *keptWorld) pod(namespace, name string, labels map[string]string) keptPo
 	}
 	pods := w.server.kind("pods")
 	pods.write(watch.Added, pod)
-	pods.bring(1)
+	pods.deliver(1)
 	synctest.Wait()
 	return keptPod{
 		Identity: sequence.IdentityOf(pod),
-		seen:     func() sequence.Sighting { return w.feed.engine.FirstSeen(pod) },
+		seen:     func() sequence.FirstSeen { return w.feed.engine.FirstSeen(pod) },
 		held:     func() bool { return w.feed.engine.Decide(pod).Held },
 	}
 }

@@ -24,8 +24,8 @@ type knownKind struct {
 	about   subject
 	// advanced is called after more has become known.
 	advanced func()
-	// kick holds a token while unseen is set and nobody waits for it.
-	kick chan struct{}
+	// wakeup holds a token while unseen is set and nobody waits for it.
+	wakeup chan struct{}
 
 	mu      sync.Mutex
 	moment  uint64        // no object that there was then is missing
@@ -34,7 +34,7 @@ type knownKind struct {
 	moved   chan struct{} // closed when more is known
 }
 
-// newKnownSequences is about all PodSequences, or all ClusterPodSequences. brought must be called when their watch has brought
+// newKnownSequences is about all PodSequences, or all ClusterPodSequences. watchAdvanced must be called when their watch has brought
 // something.
 func newKnownSequences(barrier *barrier, kind *askedKind, cluster bool, pods *position, advanced func()) *knownKind {
 	name := "PodSequences"
@@ -42,7 +42,7 @@ func newKnownSequences(barrier *barrier, kind *askedKind, cluster bool, pods *po
 		name = "ClusterPodSequences"
 	}
 	k := newKnownKind(barrier, topic{isCluster: cluster}, kind, pods, advanced, subject{name: name, consequence: "new pods are held"})
-	k.about.passed = func(mark) {} // brought has done that
+	k.about.passed = func(mark) {} // watchAdvanced has done that
 	return k
 }
 
@@ -56,11 +56,11 @@ func newKnownNamespaces(barrier *barrier, kind *askedKind, pods *position, advan
 func newKnownKind(barrier *barrier, topic topic, kind *askedKind, pods *position, advanced func(), about subject) *knownKind {
 	k := &knownKind{
 		barrier: barrier, watch: kind.watch, pods: pods, topic: topic, advanced: advanced,
-		kick: make(chan struct{}, 1), moved: make(chan struct{}),
+		wakeup: make(chan struct{}, 1), moved: make(chan struct{}),
 	}
 	k.about = subject{
 		kinds: []*askedKind{kind}, name: about.name, consequence: about.consequence,
-		passed: func(mark) { k.brought() },
+		passed: func(mark) { k.watchAdvanced() },
 		listed: func(moment uint64, version string) {
 			k.update(func() { k.moment, k.version = max(k.moment, moment), latest(k.version, version) })
 		},
@@ -68,8 +68,8 @@ func newKnownKind(barrier *barrier, topic topic, kind *askedKind, pods *position
 	return k
 }
 
-// brought wakes those who wait, after the watch has brought something.
-func (k *knownKind) brought() { k.update(func() {}) }
+// watchAdvanced wakes those who wait, after the watch has brought something.
+func (k *knownKind) watchAdvanced() { k.update(func() {}) }
 
 func (k *knownKind) update(change func()) {
 	k.mu.Lock()
@@ -80,8 +80,8 @@ func (k *knownKind) update(change func()) {
 	k.advanced()
 }
 
-// reached reports whether the engine knows every object that there was when the pod was first seen.
-func (k *knownKind) reached(pod sequence.Sighting) bool {
+// knowsAllBefore reports whether the engine knows every object that there was when the pod was first seen.
+func (k *knownKind) knowsAllBefore(pod sequence.FirstSeen) bool {
 	comparable := k.barrier.versions.comparable()
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,18 +91,18 @@ func (k *knownKind) reached(pod sequence.Sighting) bool {
 	return pod.Moment > 0 && pod.Moment <= k.moment
 }
 
-// reachedOrWanted reports whether the engine knows every such object. If not, it asks to find out.
-func (k *knownKind) reachedOrWanted(pod sequence.Sighting) bool {
-	if k.reached(pod) {
+// knowsAllBeforeOrAsks reports whether the engine knows every such object. If not, it asks to find out.
+func (k *knownKind) knowsAllBeforeOrAsks(pod sequence.FirstSeen) bool {
+	if k.knowsAllBefore(pod) {
 		return true
 	}
-	k.want(pod)
+	k.requestConfirmation(pod)
 	return false
 }
 
-// want asks to find out whether the engine knows every object that there was when the pod was first seen. It does not wait:
+// requestConfirmation asks to find out whether the engine knows every object that there was when the pod was first seen. It does not wait:
 // advanced is called when there is an answer.
-func (k *knownKind) want(pod sequence.Sighting) {
+func (k *knownKind) requestConfirmation(pod sequence.FirstSeen) {
 	if pod.Moment > 0 || k.barrier.versions.comparable() {
 		k.barrier.ask(k.topic, k.about, k.barrier.moment(), pod.Version)
 		return
@@ -111,24 +111,24 @@ func (k *knownKind) want(pod sequence.Sighting) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unseen = latest(k.unseen, pod.Version)
-	wake(k.kick)
+	wake(k.wakeup)
 }
 
 var errUnseen = errors.New("the engine does not know the pod yet")
 
 // await returns once the engine knows every object that there was when the pod was first seen.
-func (k *knownKind) await(ctx context.Context, pod sequence.Sighting) error {
+func (k *knownKind) await(ctx context.Context, pod sequence.FirstSeen) error {
 	for {
 		k.mu.Lock()
 		moved := k.moved
 		k.mu.Unlock()
-		if k.reached(pod) {
+		if k.knowsAllBefore(pod) {
 			return nil
 		}
 		if pod.Moment == 0 && !k.barrier.versions.comparable() {
 			return errUnseen
 		}
-		k.want(pod)
+		k.requestConfirmation(pod)
 		select {
 		case <-moved:
 		case <-ctx.Done():
@@ -141,7 +141,7 @@ func (k *knownKind) await(ctx context.Context, pod sequence.Sighting) error {
 func (k *knownKind) run(ctx context.Context) {
 	for {
 		select {
-		case <-k.kick:
+		case <-k.wakeup:
 		case <-ctx.Done():
 			return
 		}

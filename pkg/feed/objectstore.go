@@ -44,7 +44,7 @@ func (s *objectStore[T]) Delete(obj any) error {
 
 // Bookmark notes how far the watch has come.
 func (s *objectStore[T]) Bookmark(resourceVersion string) error {
-	s.position.bookmark(resourceVersion)
+	s.position.advanceByBookmark(resourceVersion)
 	return nil
 }
 
@@ -72,9 +72,9 @@ func (s *objectStore[T]) enter(obj any, deleted bool) error {
 	version := object.GetResourceVersion()
 	s.feed.deliver.Lock()
 	defer s.feed.deliver.Unlock()
-	enter := s.entrance(object, deleted)
+	enter := s.applierFor(object, deleted)
 	if enter == nil {
-		s.position.bookmark(version)
+		s.position.advanceByBookmark(version)
 		return nil
 	}
 	if s.intern != nil {
@@ -84,11 +84,11 @@ func (s *objectStore[T]) enter(obj any, deleted bool) error {
 	return nil
 }
 
-// entrance is how an event enters the engine; nil if it does not.
-func (s *objectStore[T]) entrance(object T, deleted bool) func(T) sequence.Changes {
+// applierFor returns what enters an event into the engine; nil if nothing does.
+func (s *objectStore[T]) applierFor(object T, deleted bool) func(T) sequence.Changes {
 	switch {
 	case s.scope != nil:
-		return s.scope.entrance(object, deleted)
+		return s.scope.applierFor(object, deleted)
 	case deleted:
 		return s.remove
 	}

@@ -23,9 +23,9 @@ func TestAQuestionIsAboutAllThatTheEngineKnows(t *testing.T) {
 			clock: clock.RealClock{}, rearm: make(chan struct{}, 1),
 		}
 		a.set(func() { a.jobs.failing, a.pods.failing = true, true })
-		a.pods.watch.brought("100")
-		a.jobs.watch.brought("90")
-		f.pass(sequence.Changes{Questions: sequence.Questions{of("shop"): {Moment: 6, Version: "90"}}})
+		a.pods.watch.advanceByEvent("100")
+		a.jobs.watch.advanceByEvent("90")
+		f.publish(sequence.Changes{Questions: sequence.Questions{of("shop"): {Moment: 6, Version: "90"}}})
 		synctest.Wait()
 		require.Len(t, f.barrier.inquiries, 1)
 		for _, q := range f.barrier.inquiries {
@@ -33,7 +33,7 @@ func TestAQuestionIsAboutAllThatTheEngineKnows(t *testing.T) {
 			assert.Equal(t, []string{"6 100"}, said(q.marks), "it is not answered")
 			a.barrier.mu.Unlock()
 		}
-		a.jobs.watch.brought("101")
+		a.jobs.watch.advanceByEvent("101")
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		assert.Empty(t, f.barrier.inquiries)

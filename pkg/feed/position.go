@@ -16,27 +16,27 @@ type position struct {
 
 	mu      sync.Mutex
 	version string
-	waiting map[*crossing]struct{} // those that this watch is behind
-	dropped chan struct{}          // closed when something was removed; nil if nobody waits for that
+	waiting map[*versionWaiter]struct{} // those that this watch is behind
+	dropped chan struct{}               // closed when something was removed; nil if nobody waits for that
 }
 
 func newPosition(resource string, versions *versions) *position {
-	return &position{resource: resource, versions: versions, waiting: map[*crossing]struct{}{}}
+	return &position{resource: resource, versions: versions, waiting: map[*versionWaiter]struct{}{}}
 }
 
-// brought notes that the watch has brought everything up to this version into the engine.
-func (p *position) brought(version string) {
+// advanceByEvent notes that the watch has brought everything up to this version into the engine.
+func (p *position) advanceByEvent(version string) {
 	p.versions.enter(version)
-	p.reach(version)
+	p.advanceTo(version)
 }
 
-// bookmark notes that the watch has brought everything up to this version, which is not that of an event.
-func (p *position) bookmark(version string) {
+// advanceByBookmark notes that the watch has brought everything up to this version, which is not that of an event.
+func (p *position) advanceByBookmark(version string) {
 	p.versions.saw(version)
-	p.reach(version)
+	p.advanceTo(version)
 }
 
-func (p *position) reach(version string) {
+func (p *position) advanceTo(version string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !after(version, p.version) {
@@ -80,8 +80,8 @@ func (p *position) at() string {
 
 // await returns once the watch has brought this version.
 func (p *position) await(ctx context.Context, version string) error {
-	c := cross(version, p)
-	defer c.leave()
+	c := newVersionWaiter(version, p)
+	defer c.stop()
 	select {
 	case <-c.done:
 		return nil
@@ -90,17 +90,17 @@ func (p *position) await(ctx context.Context, version string) error {
 	}
 }
 
-// crossing is some watches reaching a version.
-type crossing struct {
+// versionWaiter waits until some watches have reached a version.
+type versionWaiter struct {
 	version   string
 	positions []*position
 	behind    atomic.Int64  // how many have not
 	done      chan struct{} // closed when all have
 }
 
-// cross begins a crossing. The caller leaves it when it does not wait any more.
-func cross(version string, positions ...*position) *crossing {
-	c := &crossing{version: version, positions: positions, done: make(chan struct{})}
+// newVersionWaiter begins to wait for a version. The caller stops it when it does not wait any more.
+func newVersionWaiter(version string, positions ...*position) *versionWaiter {
+	c := &versionWaiter{version: version, positions: positions, done: make(chan struct{})}
 	c.behind.Store(int64(len(positions)) + 1) // itself: it is not done before all were looked at
 	for _, p := range positions {
 		p.mu.Lock()
@@ -115,13 +115,13 @@ func cross(version string, positions ...*position) *crossing {
 	return c
 }
 
-func (c *crossing) arrive() {
+func (c *versionWaiter) arrive() {
 	if c.behind.Add(-1) == 0 {
 		close(c.done)
 	}
 }
 
-func (c *crossing) leave() {
+func (c *versionWaiter) stop() {
 	for _, p := range c.positions {
 		p.mu.Lock()
 		delete(p.waiting, c)

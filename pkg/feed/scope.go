@@ -14,8 +14,8 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// manySpaces is from how many namespaces on a kind is listed in all namespaces instead of in each of them.
-const manySpaces = 64
+// manyNamespaces is from how many namespaces on a kind is listed in all namespaces instead of in each of them.
+const manyNamespaces = 64
 
 // scope is a kind that the engine gets only in namespaces of interest. It is the source of the kind's reflector: it
 // lists no more than that, and watches all namespaces from there on.
@@ -23,7 +23,7 @@ const manySpaces = 64
 // The fields below feed are guarded by its deliver.
 type scope[T metav1.Object] struct {
 	store *objectStore[T]
-	kind  int // its place in space.kinds
+	kind  int // its place in watchedNamespace.kinds
 	list  lister
 	watch func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 	// outside selects what is wanted of namespaces that are not of interest, and wanted reports whether an object is; known
@@ -40,7 +40,7 @@ type scope[T metav1.Object] struct {
 	relisting bool
 	settled   chan struct{}
 	rounds    int
-	listed    map[*space]string // the versions of the lists that are on their way to the store
+	listed    map[*watchedNamespace]string // the versions of the lists that are on their way to the store
 }
 
 var (
@@ -58,30 +58,30 @@ func newScope[T metav1.Object](store *objectStore[T]) *scope[T] {
 	return s
 }
 
-// entrance is how an event enters the engine; nil if it does not.
+// applierFor returns what enters an event into the engine; nil if nothing does.
 //
 // An event that is not newer than the list of its namespace says nothing new, or is of an object that is gone, unless the list
 // left such objects out. A deletion is entered whatever the list said, for the object may have come in by an event before the list
 // did.
-func (s *scope[T]) entrance(object T, deleted bool) func(T) sequence.Changes {
-	sp := s.feed.interest.spaces[object.GetNamespace()]
+func (s *scope[T]) applierFor(object T, deleted bool) func(T) sequence.Changes {
+	ns := s.feed.interest.namespaces[object.GetNamespace()]
 	switch {
-	case sp == nil && !deleted && s.wanted != nil && s.wanted(object):
+	case ns == nil && !deleted && s.wanted != nil && s.wanted(object):
 		return s.store.apply
-	case sp == nil && s.known != nil && s.known(object):
+	case ns == nil && s.known != nil && s.known(object):
 		return s.store.remove
-	case sp == nil:
+	case ns == nil:
 		return nil
 	}
-	known := &sp.kinds[s.kind]
+	known := &ns.kinds[s.kind]
 	version := object.GetResourceVersion()
 	switch {
 	case deleted && known.version == "":
-		known.bury(object.GetUID())
+		known.markDeleted(object.GetUID())
 		return s.store.remove
 	case deleted:
 		return s.store.remove
-	case known.others && s.wanted(object):
+	case known.withoutWanted && s.wanted(object):
 		return s.store.apply
 	case known.version == version || after(known.version, version):
 		return nil
@@ -89,20 +89,20 @@ func (s *scope[T]) entrance(object T, deleted bool) func(T) sequence.Changes {
 	return s.store.apply
 }
 
-// bury keeps a list in flight from re-adding uid.
-func (k *spaceKind) bury(uid types.UID) {
-	if k.gone == nil {
-		k.gone = map[types.UID]struct{}{}
+// markDeleted keeps a list in flight from re-adding uid.
+func (k *watchedKindState) markDeleted(uid types.UID) {
+	if k.deletedDuringList == nil {
+		k.deletedDuringList = map[types.UID]struct{}{}
 	}
-	k.gone[uid] = struct{}{}
+	k.deletedDuringList[uid] = struct{}{}
 }
 
-// gather enters what there is in some spaces, a page at a time. No PodSequence of theirs is known to the engine, so
+// gather enters what there is in some namespaces, a page at a time. No PodSequence of theirs is known to the engine, so
 // it does not matter that it sees them grow. What the watch brings meanwhile enters as well, and what is newer wins. What was
 // wanted before is not listed: the engine knows it, and when a scheduler starts that may be ten thousand held pods.
-func (s *scope[T]) gather(ctx context.Context, spaces []*space) error {
+func (s *scope[T]) gather(ctx context.Context, namespaces []*watchedNamespace) error {
 	for ctx.Err() == nil {
-		round, missing, settled := s.begin(spaces)
+		round, missing, settled := s.beginRound(namespaces)
 		if settled != nil {
 			select {
 			case <-settled:
@@ -119,12 +119,12 @@ func (s *scope[T]) gather(ctx context.Context, spaces []*space) error {
 				namespace = name
 			}
 		}
-		// The events before this position may have been dropped: the watch had brought them before the spaces were of interest.
+		// The events before this position may have been dropped: the watch had brought them before the namespaces were of interest.
 		oldest, newest := "", s.store.position.at()
 		for _, selector := range s.others {
 			options := notOlder(newest)
 			options.FieldSelector = selector
-			err := pages(ctx, s.limited, namespace, options, func(page []T, version string) (bool, error) {
+			err := pages(ctx, s.listPage, namespace, options, func(page []T, version string) (bool, error) {
 				newest = version
 				return s.enterPage(page, round, missing), nil
 			})
@@ -133,19 +133,19 @@ func (s *scope[T]) gather(ctx context.Context, spaces []*space) error {
 			}
 			oldest = cmp.Or(oldest, newest)
 		}
-		s.end(round, missing, oldest, newest)
+		s.endRound(round, missing, oldest, newest)
 	}
 	return ctx.Err()
 }
 
-// begin returns which spaces have to be listed, or, if it has to wait, until when.
-func (s *scope[T]) begin(spaces []*space) (round int, missing map[string]*space, settled <-chan struct{}) {
+// beginRound returns which namespaces have to be listed, or, if it has to wait, until when.
+func (s *scope[T]) beginRound(namespaces []*watchedNamespace) (round int, missing map[string]*watchedNamespace, settled <-chan struct{}) {
 	s.feed.deliver.Lock()
 	defer s.feed.deliver.Unlock()
-	missing = map[string]*space{}
-	for _, sp := range spaces {
-		if s.feed.interest.spaces[sp.name] == sp && sp.kinds[s.kind].version == "" {
-			missing[sp.name] = sp
+	missing = map[string]*watchedNamespace{}
+	for _, ns := range namespaces {
+		if s.feed.interest.namespaces[ns.name] == ns && ns.kinds[s.kind].version == "" {
+			missing[ns.name] = ns
 		}
 	}
 	if s.relisting && len(missing) > 0 {
@@ -154,8 +154,8 @@ func (s *scope[T]) begin(spaces []*space) (round int, missing map[string]*space,
 	return s.rounds, missing, nil
 }
 
-// limited lists a page when it is its turn.
-func (s *scope[T]) limited(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+// listPage lists a page when it is its turn.
+func (s *scope[T]) listPage(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
 	select {
 	case s.feed.gathers <- struct{}{}:
 		defer func() { <-s.feed.gathers }()
@@ -166,39 +166,39 @@ func (s *scope[T]) limited(ctx context.Context, namespace string, options metav1
 }
 
 // enterPage enters a page. It reports whether the rest of the list is wanted.
-func (s *scope[T]) enterPage(page []T, round int, missing map[string]*space) bool {
+func (s *scope[T]) enterPage(page []T, round int, missing map[string]*watchedNamespace) bool {
 	s.feed.deliver.Lock()
 	defer s.feed.deliver.Unlock()
 	if s.relisting || s.rounds != round {
 		return false
 	}
 	for _, object := range page {
-		sp := missing[object.GetNamespace()]
-		if sp == nil || s.feed.interest.spaces[sp.name] != sp {
+		ns := missing[object.GetNamespace()]
+		if ns == nil || s.feed.interest.namespaces[ns.name] != ns {
 			continue
 		}
-		if _, gone := sp.kinds[s.kind].gone[object.GetUID()]; gone {
+		if _, gone := ns.kinds[s.kind].deletedDuringList[object.GetUID()]; gone {
 			continue
 		}
 		if s.store.trim != nil {
 			object = s.store.trim(object)
 		}
 		s.feed.versions.enter(object.GetResourceVersion())
-		s.feed.pass(s.store.apply(object))
+		s.feed.publish(s.store.apply(object))
 	}
 	return true
 }
 
-// end notes that the engine knows all that was listed, in lists of which these are the versions of the first and of the last.
-func (s *scope[T]) end(round int, missing map[string]*space, oldest, newest string) {
+// endRound notes that the engine knows all that was listed, in lists of which these are the versions of the first and of the last.
+func (s *scope[T]) endRound(round int, missing map[string]*watchedNamespace, oldest, newest string) {
 	s.feed.deliver.Lock()
 	defer s.feed.deliver.Unlock()
 	if s.relisting || s.rounds != round {
 		return
 	}
 	s.feed.versions.enter(newest)
-	for _, sp := range missing {
-		sp.kinds[s.kind] = spaceKind{version: oldest, others: s.wanted != nil}
+	for _, ns := range missing {
+		ns.kinds[s.kind] = watchedKindState{version: oldest, withoutWanted: s.wanted != nil}
 	}
 }
 
@@ -227,9 +227,9 @@ func (s *scope[T]) listsAreConsistent() {}
 // one step. The options are not looked at. A list of one namespace may be newer than that version, from which all are watched:
 // then what the watch brings of it at first is dropped.
 func (s *scope[T]) ListWithContext(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
-	spaces := s.relist()
+	namespaces := s.relist()
 	found := &metainternalversion.List{}
-	listed := map[*space]string{}
+	listed := map[*watchedNamespace]string{}
 	take := func(wanted func(T) bool) func([]T, string) (bool, error) {
 		return func(page []T, version string) (bool, error) {
 			found.ResourceVersion = version
@@ -242,21 +242,21 @@ func (s *scope[T]) ListWithContext(ctx context.Context, _ metav1.ListOptions) (r
 		}
 	}
 	switch {
-	case len(spaces) >= manySpaces:
+	case len(namespaces) >= manyNamespaces:
 		everywhere := func(object T) bool {
-			_, inside := spaces[object.GetNamespace()]
+			_, inside := namespaces[object.GetNamespace()]
 			return inside || (s.wanted != nil && s.wanted(object))
 		}
 		if err := pages(ctx, s.list, metav1.NamespaceAll, metav1.ListOptions{}, take(everywhere)); err != nil {
 			return nil, err
 		}
-		for _, sp := range spaces {
-			listed[sp] = found.ResourceVersion
+		for _, ns := range namespaces {
+			listed[ns] = found.ResourceVersion
 		}
-		spaces = nil
+		namespaces = nil
 	case s.wanted != nil:
 		outside := func(object T) bool {
-			_, inside := spaces[object.GetNamespace()]
+			_, inside := namespaces[object.GetNamespace()]
 			return !inside && s.wanted(object)
 		}
 		if err := pages(ctx, s.list, metav1.NamespaceAll, metav1.ListOptions{FieldSelector: s.outside}, take(outside)); err != nil {
@@ -270,11 +270,11 @@ func (s *scope[T]) ListWithContext(ctx context.Context, _ metav1.ListOptions) (r
 		found.ResourceVersion = version
 	}
 	from := found.ResourceVersion
-	for name, sp := range spaces {
+	for name, ns := range namespaces {
 		if err := pages(ctx, s.list, name, notOlder(from), take(func(T) bool { return true })); err != nil {
 			return nil, err
 		}
-		listed[sp], found.ResourceVersion = found.ResourceVersion, from
+		listed[ns], found.ResourceVersion = found.ResourceVersion, from
 	}
 	s.feed.deliver.Lock()
 	defer s.feed.deliver.Unlock()
@@ -282,34 +282,34 @@ func (s *scope[T]) ListWithContext(ctx context.Context, _ metav1.ListOptions) (r
 	return found, nil
 }
 
-// relist notes that what the watch brings may have a gap, and returns the spaces that there are.
-func (s *scope[T]) relist() map[string]*space {
+// relist notes that what the watch brings may have a gap, and returns the namespaces that there are.
+func (s *scope[T]) relist() map[string]*watchedNamespace {
 	s.feed.deliver.Lock()
 	defer s.feed.deliver.Unlock()
 	s.rounds++
 	if !s.relisting {
 		s.relisting, s.settled = true, make(chan struct{})
 	}
-	spaces := make(map[string]*space, len(s.feed.interest.spaces))
-	for name, sp := range s.feed.interest.spaces {
-		spaces[name] = sp
+	namespaces := make(map[string]*watchedNamespace, len(s.feed.interest.namespaces))
+	for name, ns := range s.feed.interest.namespaces {
+		namespaces[name] = ns
 	}
-	return spaces
+	return namespaces
 }
 
-// relisted returns those of the listed objects that are still of interest, and lets the watch begin anew. A space that came
+// relisted returns those of the listed objects that are still of interest, and lets the watch begin anew. A namespace that came
 // meanwhile is incomplete, and will be listed.
 func (s *scope[T]) relisted(objects []T) []T {
 	kept := objects[:0]
 	for _, object := range objects {
-		sp := s.feed.interest.spaces[object.GetNamespace()]
-		_, inside := s.listed[sp]
-		if (sp != nil && inside) || (s.wanted != nil && s.wanted(object)) {
+		ns := s.feed.interest.namespaces[object.GetNamespace()]
+		_, inside := s.listed[ns]
+		if (ns != nil && inside) || (s.wanted != nil && s.wanted(object)) {
 			kept = append(kept, object)
 		}
 	}
-	for sp, version := range s.listed {
-		sp.kinds[s.kind] = spaceKind{version: version}
+	for ns, version := range s.listed {
+		ns.kinds[s.kind] = watchedKindState{version: version}
 		s.feed.versions.enter(version)
 	}
 	s.listed, s.relisting = nil, false

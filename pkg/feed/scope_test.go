@@ -24,7 +24,7 @@ type scoping struct {
 	*testing.T
 	*scope[*corev1.Pod]
 	pods *storedKind
-	a    *space
+	a    *watchedNamespace
 }
 
 func newScoping(t *testing.T) *scoping {
@@ -33,7 +33,7 @@ func newScoping(t *testing.T) *scoping {
 	s := &scoping{T: t, scope: f.world[0].store.(*objectStore[*corev1.Pod]).scope, pods: server.kind("pods")}
 	s.relistAll()
 	require.True(t, f.interest.holdBack(sequence.Stored{PodSequence: MakeSequence("a", "shop").Pods("Database", "db").Obj()}, time.Now()))
-	s.a = f.interest.spaces["a"]
+	s.a = f.interest.namespaces["a"]
 	return s
 }
 
@@ -94,7 +94,7 @@ func (s *scoping) newest() {
 }
 
 // recent moves the store's position to the server's present version, so that no list is older than that.
-func (s *scoping) recent() { s.store.position.bookmark(strconv.Itoa(s.pods.server.version)) }
+func (s *scoping) recent() { s.store.position.advanceByBookmark(strconv.Itoa(s.pods.server.version)) }
 
 func (s *scoping) known() []types.UID {
 	return s.feed.engine.Unlisted(sequence.KindPod, "a", nil, "1000")
@@ -107,7 +107,7 @@ func TestANamespaceBecomesOfInterest(t *testing.T) {
 				s.write(watch.Added, name)
 			}
 			s.recent()
-			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			require.NoError(t, s.gather(t.Context(), []*watchedNamespace{s.a}))
 			assert.ElementsMatch(t, []types.UID{"p1", "p2", "p3", "p4", "p5"}, s.known())
 			assert.Equal(t, map[string]int{"": 1, "a": 2}, s.pods.lists, "only this namespace is listed: the pods on nodes, and those that have ended without one")
 		},
@@ -118,7 +118,7 @@ func TestANamespaceBecomesOfInterest(t *testing.T) {
 			s.write(watch.Added, "bound")
 			s.recent()
 			before := s.pods.listed
-			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			require.NoError(t, s.gather(t.Context(), []*watchedNamespace{s.a}))
 			assert.ElementsMatch(t, []types.UID{"p1", "p2", "p3", "bound"}, s.known())
 			assert.Equal(t, 1, s.pods.listed-before, "only the other one is listed")
 		},
@@ -126,14 +126,14 @@ func TestANamespaceBecomesOfInterest(t *testing.T) {
 			s.waiting("p1", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodFailed })
 			s.waiting("p2", func(pod *corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded })
 			s.recent()
-			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			require.NoError(t, s.gather(t.Context(), []*watchedNamespace{s.a}))
 			assert.ElementsMatch(t, []types.UID{"p1", "p2"}, s.known())
 		},
 		"a pod that waits for a node comes in by an event that is not newer than the list": func(t *testing.T, s *scoping) {
 			created := s.waiting("p1").DeepCopy()
 			s.write(watch.Added, "bound")
 			s.newest()
-			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			require.NoError(t, s.gather(t.Context(), []*watchedNamespace{s.a}))
 			assert.Equal(t, []types.UID{"bound"}, s.known())
 			require.NoError(t, s.store.Add(created))
 			assert.ElementsMatch(t, []types.UID{"p1", "bound"}, s.known())
@@ -143,7 +143,7 @@ func TestANamespaceBecomesOfInterest(t *testing.T) {
 			s.recent()
 			var bound *corev1.Pod
 			s.answering(func() { bound = s.write(watch.Modified, "p1").DeepCopy() })
-			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			require.NoError(t, s.gather(t.Context(), []*watchedNamespace{s.a}))
 			require.NoError(t, s.store.Update(bound))
 			assert.Equal(t, []types.UID{"p1"}, s.known())
 		},
@@ -151,12 +151,12 @@ func TestANamespaceBecomesOfInterest(t *testing.T) {
 			created := s.write(watch.Added, "p1").DeepCopy()
 			s.write(watch.Deleted, "p1")
 			s.recent()
-			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			require.NoError(t, s.gather(t.Context(), []*watchedNamespace{s.a}))
 			require.NoError(t, s.store.Add(created))
 			assert.Empty(t, s.known())
 		},
 		"an event that is newer than the list counts": func(t *testing.T, s *scoping) {
-			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			require.NoError(t, s.gather(t.Context(), []*watchedNamespace{s.a}))
 			require.NoError(t, s.store.Add(s.write(watch.Added, "p1")))
 			assert.Equal(t, []types.UID{"p1"}, s.known())
 		},
@@ -164,7 +164,7 @@ func TestANamespaceBecomesOfInterest(t *testing.T) {
 			s.write(watch.Added, "p1")
 			s.recent()
 			s.answering(func() { require.NoError(t, s.store.Delete(s.write(watch.Deleted, "p1"))) })
-			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			require.NoError(t, s.gather(t.Context(), []*watchedNamespace{s.a}))
 			assert.Empty(t, s.known())
 		},
 		"what is deleted in a gap of the watch is not taken from the pages of before": func(t *testing.T, s *scoping) {
@@ -176,7 +176,7 @@ func TestANamespaceBecomesOfInterest(t *testing.T) {
 				s.write(watch.Deleted, "p3") // nobody tells
 				s.relistAll()
 			})
-			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			require.NoError(t, s.gather(t.Context(), []*watchedNamespace{s.a}))
 			assert.ElementsMatch(t, []types.UID{"p1", "p2"}, s.known())
 		},
 		"a namespace that is abandoned meanwhile is forgotten": func(t *testing.T, s *scoping) {
@@ -184,21 +184,21 @@ func TestANamespaceBecomesOfInterest(t *testing.T) {
 			s.recent()
 			s.answering(func() {
 				s.feed.apply(func() sequence.Changes {
-					s.feed.interest.remove(types.NamespacedName{Namespace: "a", Name: "shop"}, time.Now())
+					s.feed.interest.forgetSequence(types.NamespacedName{Namespace: "a", Name: "shop"}, time.Now())
 					return sequence.Changes{}
 				})
 			})
-			require.NoError(t, s.gather(t.Context(), []*space{s.a}))
+			require.NoError(t, s.gather(t.Context(), []*watchedNamespace{s.a}))
 			assert.Empty(t, s.known())
-			assert.Empty(t, s.feed.interest.spaces)
+			assert.Empty(t, s.feed.interest.namespaces)
 			_, waits := s.feed.interest.kept.holds(sequence.Identity{Namespace: "a", Name: "db"})
 			assert.False(t, waits)
 		},
 		"many namespaces are listed together": func(t *testing.T, s *scoping) {
 			s.write(watch.Added, "p1")
 			s.recent()
-			other := s.feed.interest.add(types.NamespacedName{Namespace: "b", Name: "shop"}, "b", nil)
-			require.NoError(t, s.gather(t.Context(), []*space{s.a, other}))
+			other := s.feed.interest.addSequence(types.NamespacedName{Namespace: "b", Name: "shop"}, "b", nil)
+			require.NoError(t, s.gather(t.Context(), []*watchedNamespace{s.a, other}))
 			assert.Equal(t, []types.UID{"p1"}, s.known())
 			assert.Equal(t, map[string]int{"": 3}, s.pods.lists)
 		},

@@ -17,7 +17,7 @@ func (f *Feed) open() {
 	f.synced = true
 	f.state.Store(nil)
 	engineSynced.Set(1)
-	f.pass(f.engine.Everything())
+	f.publish(f.engine.Everything())
 	if f.opened != nil {
 		f.opened()
 	}
@@ -51,12 +51,12 @@ func (f *Feed) applyAt(watch *position, version string, enter func() sequence.Ch
 func (f *Feed) step(enter func() sequence.Changes) {
 	changes := f.engine.Tick(f.clock.Now())
 	f.observeReleases(changes)
-	f.pass(changes)
+	f.publish(changes)
 	begin := time.Now()
 	changes = enter()
 	eventDuration.Observe(time.Since(begin).Seconds())
 	f.observeReleases(changes)
-	f.pass(changes)
+	f.publish(changes)
 	f.forgetAbandoned()
 	f.confirmDeferred()
 	if wake := f.engine.NextWake(); !wake.Equal(f.wake) {
@@ -71,7 +71,7 @@ func (f *Feed) step(enter func() sequence.Changes) {
 // stepAt is applyAt for who holds deliver.
 func (f *Feed) stepAt(watch *position, version string, enter func() sequence.Changes) {
 	f.step(func() sequence.Changes {
-		defer watch.brought(version)
+		defer watch.advanceByEvent(version)
 		return enter()
 	})
 }
@@ -84,14 +84,14 @@ func (f *Feed) applyGroup(group podgroups.Reference) {
 	})
 }
 
-// pass asks the barrier the engine's questions, and passes on the other changes.
-func (f *Feed) pass(changes sequence.Changes) {
+// publish asks the barrier the engine's questions, and passes on the other changes.
+func (f *Feed) publish(changes sequence.Changes) {
 	if changes.WentBack != "" && f.versions.wentBack != nil {
 		f.versions.wentBack(WentBack{Resource: "objects of a list", Known: changes.WentBack})
 	}
 	for subject, question := range changes.Questions {
 		// The moment was after all that has entered the engine, so the version must be.
-		f.barrier.ask(topicOf(subject), f.about(subject), question.Moment, latest(question.Version, f.versions.known()))
+		f.barrier.ask(topicOf(subject), f.subjectOf(subject), question.Moment, latest(question.Version, f.versions.known()))
 	}
 	if f.synced && !changes.Empty() {
 		podsReleased.Add(float64(len(changes.Released)))

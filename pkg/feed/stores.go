@@ -76,7 +76,7 @@ func (s *sequenceStore) Delete(obj any) error {
 	key := keyOf(stored)
 	s.forget(key)
 	s.applyAt(stored.GetResourceVersion(), func() sequence.Changes {
-		s.feed.interest.remove(key, s.feed.clock.Now())
+		s.feed.interest.forgetSequence(key, s.feed.clock.Now())
 		return s.feed.engine.RemoveSequence(key, stored.GetResourceVersion())
 	})
 	s.kind.watch.removed()
@@ -85,14 +85,14 @@ func (s *sequenceStore) Delete(obj any) error {
 
 // Bookmark notes how far the watch has come.
 func (s *sequenceStore) Bookmark(resourceVersion string) error {
-	s.kind.watch.bookmark(resourceVersion)
-	s.kind.known.brought()
+	s.kind.watch.advanceByBookmark(resourceVersion)
+	s.kind.known.watchAdvanced()
 	return nil
 }
 
 func (s *sequenceStore) applyAt(version string, enter func() sequence.Changes) {
 	s.feed.applyAt(s.kind.watch, version, enter)
-	s.kind.known.brought()
+	s.kind.known.watchAdvanced()
 }
 
 func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
@@ -115,7 +115,7 @@ func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 	})
 	s.kind.watch.removed()
 	s.feed.open()
-	s.kind.known.brought()
+	s.kind.known.watchAdvanced()
 	return nil
 }
 

@@ -46,7 +46,7 @@ func TestWhetherAKindIsNotInstalledIsAsked(t *testing.T) {
 				return true, nil, apierrors.NewNotFound(v1alpha1.PodSequenceResource.GroupResource(), "")
 			})
 			watch := newPosition("podsequences", newVersions(nil))
-			watch.bookmark("1000") // the version of the definition says nothing about that of the kind
+			watch.advanceByBookmark("1000") // the version of the definition says nothing about that of the kind
 			source := &cache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 				return &apiextensionsv1.CustomResourceDefinitionList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: test.definitions}, test.problem
 			}}
@@ -90,10 +90,10 @@ func TestAKindThatIsSeenToBeGoneMayBeBack(t *testing.T) {
 		follower.Unserved(t.Context(), false, "52")
 
 		a.set(func() { a.sequences.failing = true })
-		pod := sighted("90", 1)
-		assert.False(t, kind.known.reachedOrWanted(pod))
+		pod := firstSeenAt("90", 1)
+		assert.False(t, kind.known.knowsAllBeforeOrAsks(pod))
 		time.Sleep(time.Minute)
-		assert.False(t, kind.known.reached(pod), "nobody has said that the kind is not back")
+		assert.False(t, kind.known.knowsAllBefore(pod), "nobody has said that the kind is not back")
 		a.set(func() { a.sequences.failing = false })
 		require.NoError(t, kind.known.await(t.Context(), pod))
 	})

@@ -79,7 +79,7 @@ func TestWhatProvesThatEtcdWentBack(t *testing.T) {
 			versions := newVersions(nil)
 			versions.wentBack = func(proof WentBack) { proofs = append(proofs, proof) }
 			position := newPosition("pods", versions)
-			position.bookmark(tt.known)
+			position.advanceByBookmark(tt.known)
 			api := &aged{version: tt.listed}
 			n := newNoticing(&cache.ListWatch{ListWithContextFunc: api.list, WatchFuncWithContext: api.watch}, position,
 				func(context.Context) (string, error) { return tt.listed, nil })
@@ -104,7 +104,7 @@ func TestEveryListOfAScopeIsConsistent(t *testing.T) {
 	f := feedOf(newAPIServer(1))
 	var proofs []WentBack
 	f.versions.wentBack = func(proof WentBack) { proofs = append(proofs, proof) }
-	f.world[0].store.watch().bookmark("1000")
+	f.world[0].store.watch().advanceByBookmark("1000")
 	n := newNoticing(f.world[0].source, f.world[0].store.watch(), nil)
 	_, err := n.ListWithContext(t.Context(), metav1.ListOptions{ResourceVersion: "1000"})
 	require.Error(t, err)
@@ -127,7 +127,7 @@ func TestAListThatAnswersAQuestionNoticesThatEtcdWentBack(t *testing.T) {
 		versions, proofs := newVersions(nil), 0
 		versions.wentBack = func(WentBack) { proofs++ }
 		watch := newPosition("pods", versions)
-		watch.bookmark("100")
+		watch.advanceByBookmark("100")
 		_, err := listNoticing(t.Context(), agedMetadata{version: version}, watch)
 		assert.Equal(t, want, err != nil, version)
 		assert.Equal(t, want, proofs == 1, version)

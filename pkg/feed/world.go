@@ -104,7 +104,7 @@ func (f *Feed) replaceNamespaces(list []*corev1.Namespace, version string) seque
 // scheduled depends on when the engine has seen them first.
 func (f *Feed) pods() *objectStore[*corev1.Pod] {
 	store := newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)
-	interned := &interned{}
+	interned := &podInterner{}
 	store.trim, store.intern = interned.trimPod, interned.internPod
 	scope := newScope(store)
 	scope.outside, scope.wanted, scope.known = waitsForNode, isWaitingForNode, f.engine.KnowsUnbound

@@ -26,10 +26,10 @@ const (
 	maxNote = 1024
 )
 
-// announce writes the one event of a pod that has been held for eventDelay and still is. People read events: kubectl describe pod
+// writeEvent writes the one event of a pod that has been held for eventDelay and still is. People read events: kubectl describe pod
 // shows neither the reason nor the message of the condition.
-func (w *Writer) announce(ctx context.Context, key types.NamespacedName) error {
-	pod, event, err := w.announcement(ctx, key)
+func (w *Writer) writeEvent(ctx context.Context, key types.NamespacedName) error {
+	pod, event, err := w.eventToWrite(ctx, key)
 	if event == nil {
 		w.eventBudget.Forget(key)
 		return err
@@ -54,8 +54,8 @@ func (w *Writer) announce(ctx context.Context, key types.NamespacedName) error {
 	return fmt.Errorf("write the event of a held pod: %w", err)
 }
 
-// announcement returns the pod and its event, nil if there is nothing to be said.
-func (w *Writer) announcement(ctx context.Context, key types.NamespacedName) (*corev1.Pod, *eventsv1.Event, error) {
+// eventToWrite returns the pod and its event, nil if there is nothing to be said.
+func (w *Writer) eventToWrite(ctx context.Context, key types.NamespacedName) (*corev1.Pod, *eventsv1.Event, error) {
 	pod, err := w.getPod(ctx, key)
 	if err != nil {
 		return nil, nil, fmt.Errorf("get pod to write its event: %w", err)

@@ -61,7 +61,7 @@ type Options struct {
 	// CatchUp returns once the decider knows every PodSequence that there was when a pod was first seen and that may hold it: no
 	// gate is lifted before that. Where that may take long, it returns at once a channel that is closed when the caller should ask
 	// again. Nil if that needs no waiting.
-	CatchUp func(ctx context.Context, pod sequence.Identity, seen sequence.Sighting) (later <-chan struct{}, err error)
+	CatchUp func(ctx context.Context, pod sequence.Identity, seen sequence.FirstSeen) (later <-chan struct{}, err error)
 	// Shared is the part of the program's writes for people that explanations and events are of. If it is nil, they have one of
 	// their own, of statusbudget.DefaultTotal a second.
 	Shared *statusbudget.Shared
@@ -102,7 +102,7 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 		options.Shared = statusbudget.NewShared(options.Clock, statusbudget.DefaultTotal)
 	}
 	if options.CatchUp == nil {
-		options.CatchUp = func(context.Context, sequence.Identity, sequence.Sighting) (<-chan struct{}, error) { return nil, nil }
+		options.CatchUp = func(context.Context, sequence.Identity, sequence.FirstSeen) (<-chan struct{}, error) { return nil, nil }
 	}
 	if options.Unknown == nil {
 		options.Unknown = func(*corev1.Pod) string { return "" }
@@ -168,7 +168,7 @@ func (w *Writer) Run(ctx context.Context) {
 	}
 	workers.Go(func() { w.work(ctx, w.explanations, w.explain) })
 	workers.Go(func() { w.work(ctx, w.nominations, w.clearNomination) })
-	workers.Go(func() { w.work(ctx, w.events, w.announce) })
+	workers.Go(func() { w.work(ctx, w.events, w.writeEvent) })
 	workers.Go(func() { w.work(ctx, w.advanced, w.explainAll) })
 	workers.Go(func() { w.work(ctx, w.matched, w.explainMatched) })
 	<-ctx.Done()
@@ -215,12 +215,12 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 	if len(lift.Gates) == 0 {
 		return nil
 	}
-	ask := lift.Sighting
+	ask := lift.FirstSeen
 	if w.lifts.NumRequeues(pod) > 0 {
 		ask = lift.Now // it could not be lifted when it was released
 	}
 	for known := false; !known; {
-		seen := lift.Sighting
+		seen := lift.FirstSeen
 		later, err := w.options.CatchUp(ctx, lift.Pod, ask)
 		if err != nil {
 			return err
@@ -232,7 +232,7 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 		if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {
 			return nil // a sequence that was not known a moment ago holds it
 		}
-		known, ask = lift.Sighting == seen, lift.Sighting // else it asks for something more to be known
+		known, ask = lift.FirstSeen == seen, lift.FirstSeen // else it asks for something more to be known
 	}
 	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
 		sequence.LiftPatch(lift), metav1.PatchOptions{})

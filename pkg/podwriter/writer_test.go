@@ -74,13 +74,13 @@ func TestLift(t *testing.T) {
 	})
 	t.Run("a sequence that becomes known just in time keeps it held", func(t *testing.T) {
 		late := make(chan struct{})
-		catchUp := func(_ context.Context, pod sequence.Sighting) error {
+		catchUp := func(_ context.Context, pod sequence.FirstSeen) error {
 			assert.Equal(t, "6", pod.Version, "that of the event which released it: the pod is older")
 			<-late
 			return nil
 		}
 		// The channel belongs to the bubble: it is made anew inside.
-		play(t, Options{CatchUp: func(ctx context.Context, _ sequence.Identity, pod sequence.Sighting) (<-chan struct{}, error) {
+		play(t, Options{CatchUp: func(ctx context.Context, _ sequence.Identity, pod sequence.FirstSeen) (<-chan struct{}, error) {
 			return nil, catchUp(ctx, pod)
 		}},
 			func(t *testing.T, s *stage) {
@@ -95,15 +95,15 @@ func TestLift(t *testing.T) {
 			})
 	})
 	t.Run("a sequence that becomes known just in time and waits for consent has that asked for, too", func(t *testing.T) {
-		asked := []sequence.Sighting{}
-		var learn func(pod sequence.Sighting)
-		play(t, Options{CatchUp: func(_ context.Context, _ sequence.Identity, pod sequence.Sighting) (<-chan struct{}, error) {
+		asked := []sequence.FirstSeen{}
+		var learn func(pod sequence.FirstSeen)
+		play(t, Options{CatchUp: func(_ context.Context, _ sequence.Identity, pod sequence.FirstSeen) (<-chan struct{}, error) {
 			asked = append(asked, pod)
 			learn(pod)
 			return nil, nil
 		}}, func(t *testing.T, s *stage) {
 			late := MakeSequence("operations", "late").UID("late").TargetNamespace("shop").Pods("First", "x").Pods("Then", "app").Obj()
-			learn = func(pod sequence.Sighting) {
+			learn = func(pod sequence.FirstSeen) {
 				if !pod.AsksNamespaces {
 					s.engine.ApplySequence(late) // not allowed, as far as is known
 					return
@@ -131,7 +131,7 @@ func TestLift(t *testing.T) {
 	})
 	t.Run("after a failure it is asked anew whether everything is known", func(t *testing.T) {
 		asked := []string{}
-		play(t, Options{CatchUp: func(_ context.Context, _ sequence.Identity, pod sequence.Sighting) (<-chan struct{}, error) {
+		play(t, Options{CatchUp: func(_ context.Context, _ sequence.Identity, pod sequence.FirstSeen) (<-chan struct{}, error) {
 			asked = append(asked, pod.Version)
 			return nil, nil
 		}}, func(t *testing.T, s *stage) {
@@ -182,7 +182,7 @@ func TestExplain(t *testing.T) {
 	})
 	t.Run("a pod that waits only for gates of others is told no longer to wait for a group", func(t *testing.T) {
 		play(t, mine, func(t *testing.T, s *stage) {
-			s.tells(s.engine.Decide(s.app.Load()).Message())
+			s.setWaitingMessage(s.engine.Decide(s.app.Load()).Message())
 			s.change(gatedByOthers)
 			s.engine.ApplyPod(s.app.Load())
 			s.databaseReady()
@@ -198,7 +198,7 @@ func TestExplain(t *testing.T) {
 				app.Spec.SchedulingGates = append(app.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "other.example.com/gate"})
 			})
 			s.engine.ApplyPod(s.app.Load())
-			s.tells(s.engine.Decide(s.app.Load()).Message())
+			s.setWaitingMessage(s.engine.Decide(s.app.Load()).Message())
 			s.databaseReady()
 			s.writer.Explain(key)
 			time.Sleep(time.Minute)
@@ -217,7 +217,7 @@ func TestExplain(t *testing.T) {
 	})
 	t.Run("a pod whose gates are about to be lifted is told nothing more", func(t *testing.T) {
 		play(t, mine, func(t *testing.T, s *stage) {
-			s.tells(s.engine.Decide(s.app.Load()).Message())
+			s.setWaitingMessage(s.engine.Decide(s.app.Load()).Message())
 			s.databaseReady()
 			s.writer.Explain(key)
 			time.Sleep(time.Minute)
@@ -243,14 +243,14 @@ func TestExplain(t *testing.T) {
 		play(t, mine, func(t *testing.T, s *stage) {
 			shop := types.NamespacedName{Namespace: "shop", Name: "shop"}
 			const nothing = `waiting for group 1/2 "Database" of PodSequence shop/shop: no pod matched it when this was written`
-			s.tells(nothing)
+			s.setWaitingMessage(nothing)
 			s.writer.ExplainMatched(shop)
 			s.writer.ExplainMatched(shop)
 			time.Sleep(time.Minute)
 			require.Equal(t, int64(1), s.patches.Load())
 			assert.Contains(t, *s.last.Load(), "0 of 1 pods ready")
 
-			s.tells(`waiting for group 1/2 "Database" of PodSequence shop/shop: 0 of 3 pods ready`)
+			s.setWaitingMessage(`waiting for group 1/2 "Database" of PodSequence shop/shop: 0 of 3 pods ready`)
 			s.writer.ExplainMatched(shop)
 			time.Sleep(time.Minute)
 			assert.Equal(t, int64(1), s.patches.Load(), "what matched was gone, and something matches again")
@@ -296,7 +296,7 @@ func TestExplainWhatIsUnknown(t *testing.T) {
 			synctest.Wait()
 			require.Equal(t, int64(1), s.patches.Load())
 			assert.Contains(t, *s.last.Load(), forbidden)
-			s.tells(forbidden)
+			s.setWaitingMessage(forbidden)
 
 			time.Sleep(time.Hour)
 			synctest.Wait()
@@ -312,7 +312,7 @@ func TestExplainWhatIsUnknown(t *testing.T) {
 		play(t, options, func(t *testing.T, s *stage) {
 			reason.Store(new(forbidden))
 			s.change(gatedByOthers)
-			s.tells(forbidden)
+			s.setWaitingMessage(forbidden)
 			s.engine.ApplyPod(s.app.Load())
 			s.databaseReady()
 			s.writer.Explain(key)
@@ -348,8 +348,8 @@ func TestExplainWhatIsUnknown(t *testing.T) {
 	})
 }
 
-// tells sets the message of the pod's condition, as if the last patch had written it.
-func (s *stage) tells(message string) {
+// setWaitingMessage sets the message of the pod's condition, as if the last patch had written it.
+func (s *stage) setWaitingMessage(message string) {
 	s.change(func(app *corev1.Pod) {
 		app.Status.Conditions = []corev1.PodCondition{{
 			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonSchedulingGated, Message: message,

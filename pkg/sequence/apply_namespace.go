@@ -37,10 +37,10 @@ func (k *knowledge) applyNamespace(object *corev1.Namespace, tx *transaction) {
 		k.workloads.setNamespaceGoing(object.Name, going, tx)
 	}
 	if !known || before.text != text {
-		k.consultAll(k.consents.foreign[object.Name], tx)
+		k.recheckConsents(k.consents.foreign[object.Name], tx)
 	}
 	if before.version == "" || object.ResourceVersion == "" || !maps.Equal(before.labels, object.Labels) {
-		k.relabel(object.Name, tx)
+		k.updateGroupsIn(object.Name, tx)
 	}
 }
 
@@ -51,12 +51,12 @@ func (k *knowledge) removeNamespace(namespace string, tx *transaction) {
 	delete(k.consents.facts, namespace)
 	delete(k.consents.uids, namespace)
 	if k.published.existing.requires(namespace) {
-		k.touchUnselected(namespace, tx)
+		k.markUnselectedDirty(namespace, tx)
 	}
 	k.published.existing.forgetNamespace(namespace)
-	k.consultAll(k.consents.foreign[namespace], tx)
-	k.consultAll(k.consents.abroad[namespace], tx)
-	k.relabel(namespace, tx)
+	k.recheckConsents(k.consents.foreign[namespace], tx)
+	k.recheckConsents(k.consents.abroad[namespace], tx)
+	k.updateGroupsIn(namespace, tx)
 }
 
 // ApplyIncompleteNamespace tells the engine of a namespace what cannot wait until the engine knows what is in it: its UID, and whether
@@ -67,16 +67,16 @@ func (e *Engine) ApplyIncompleteNamespace(namespace *corev1.Namespace) Changes {
 
 func (k *knowledge) applyIncomplete(namespace *corev1.Namespace, tx *transaction) {
 	if k.published.existing.setNamespace(namespace.Name, spec.RequiresSequence(namespace.Annotations)) {
-		k.touchUnselected(namespace.Name, tx)
+		k.markUnselectedDirty(namespace.Name, tx)
 	}
 	if k.consents.uids[namespace.Name] != namespace.UID {
 		k.consents.uids[namespace.Name] = namespace.UID
-		k.consultAll(k.consents.abroad[namespace.Name], tx)
+		k.recheckConsents(k.consents.abroad[namespace.Name], tx)
 	}
 }
 
-// consultAll looks anew at sequences that point to another namespace than their own.
-func (k *knowledge) consultAll(sequences map[*sequence]struct{}, tx *transaction) {
+// recheckConsents looks anew at sequences that point to another namespace than their own.
+func (k *knowledge) recheckConsents(sequences map[*sequence]struct{}, tx *transaction) {
 	var changed []*sequence
 	for s := range sequences {
 		if s.refusal != k.consents.refusal(s.Sequence) {
@@ -85,17 +85,17 @@ func (k *knowledge) consultAll(sequences map[*sequence]struct{}, tx *transaction
 	}
 	for _, s := range changed {
 		next := newSequence(s.Sequence, s.object, nil)
-		k.consents.consult(next, s, k.now)
-		k.swap(s, next, tx)
+		k.consents.checkConsent(next, s, k.now)
+		k.replaceSequence(s, next, tx)
 	}
 }
 
-// relabel updates, for the sequences that select namespaces, which of their groups have members in a namespace that was created,
+// updateGroupsIn updates, for the sequences that select namespaces, which of their groups have members in a namespace that was created,
 // was deleted, or changed its labels.
-func (k *knowledge) relabel(name string, tx *transaction) {
+func (k *knowledge) updateGroupsIn(name string, tx *transaction) {
 	for s := range k.selectors {
-		if reach := k.consents.reachOf(s, name); !reach.Equal(s.reaches[name]) {
-			k.changeReach(s, name, reach, tx)
+		if groups := k.consents.groupsIn(s, name); !groups.Equal(s.groupsByNamespace[name]) {
+			k.changeGroupsIn(s, name, groups, tx)
 			k.reviewFailures(s, tx)
 			k.findSuccessors(s, tx)
 		}

@@ -36,11 +36,11 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 			old.Renew(&view.Node)
 			return
 		}
-		k.nodes.unlistHost(old)
+		k.nodes.removeHost(old)
 		tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: old.Hostname()}})
 	}
-	if view.seenAt, view.listedAt = k.now.Truncate(time.Second), k.questions.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
-		view.seenAt, view.listedAt = old.seenAt, old.listedAt
+	if view.seenAt, view.seenMoment = k.now.Truncate(time.Second), k.questions.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
+		view.seenAt, view.seenMoment = old.seenAt, old.seenMoment
 	}
 	if k.nodes.enter(view, old); old != nil {
 		k.nodes.changeRoom(old, view, tx)
@@ -53,7 +53,7 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	for s := range k.perNode {
 		d := s.domains[view.Name]
 		if _, isDue := due[s]; d == nil && !isDue && !s.Eager && s.nodeRecords[view.Name] == nil {
-			tx.touchEmptyNode(s, view.Name, old)
+			tx.markEmptyNodeDirty(s, view.Name, old)
 			continue
 		}
 		switch {
@@ -64,9 +64,9 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 		}
 		d.setNode(view, tx)
 		if record := s.nodeRecords[view.Name]; record != nil {
-			d.recall(record)
+			d.restoreFromRecord(record)
 		}
-		tx.touch(d)
+		tx.markDirty(d)
 		for _, group := range due[s] {
 			d.groupState(group)
 		}
@@ -75,7 +75,7 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 		r.match(view, tx)
 	}
 	if old != nil && !old.BootedAt.Equal(view.BootedAt) {
-		k.followBoot(view.Name, tx)
+		k.recountAfterBoot(view.Name, tx)
 	}
 	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: view.Hostname()}, added: old == nil || old.Hostname() != view.Hostname()})
 }
@@ -88,10 +88,10 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	delete(k.nodes.byName, name)
 	k.reportTrouble(n, nil, tx)
 	if !n.BootedAt.IsZero() {
-		k.followBoot(name, tx)
+		k.recountAfterBoot(name, tx)
 	}
 	tx.nodes = append(tx.nodes, name)
-	k.nodes.unlistHost(n)
+	k.nodes.removeHost(n)
 	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: n.Hostname()}})
 	for w := range k.workloads.daemons {
 		w.setDue(name, false)
@@ -103,10 +103,10 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	for s := range k.perNode {
 		d := s.domains[name]
 		if d == nil {
-			tx.touchEmptyNode(s, name, n)
+			tx.markEmptyNodeDirty(s, name, n)
 			continue
 		}
 		d.setNode(nil, tx)
-		tx.touch(d)
+		tx.markDirty(d)
 	}
 }

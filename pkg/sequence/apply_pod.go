@@ -52,7 +52,7 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 		return
 	}
 	if !k.settings.canProve(view) {
-		view.WithoutProof()
+		view.DropProof()
 	}
 	if p != nil {
 		view.SeenAt(k.now, p.Pod)
@@ -76,7 +76,7 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	}
 	isNew := p.UID != view.UID
 	replace := isNew || !p.SameMembership(&view.VerdictFacts)
-	p.touch(tx)
+	p.markDirty(tx)
 	if !isNew && view.Terminating && !p.Terminating {
 		k.noteDeletedPod(p, tx)
 	}
@@ -85,14 +85,14 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	tx.entered = append(tx.entered, p)
 	if isNew {
 		k.notePod(p, tx)
-		tx.sighted = append(tx.sighted, sighted{p, nil})
+		tx.newlySeen = append(tx.newlySeen, podInSequence{p, nil})
 	}
 }
 
-// touch marks for re-evaluation the domains that count the pod.
-func (p *pod) touch(tx *transaction) {
+// markDirty marks for re-evaluation the domains that count the pod.
+func (p *pod) markDirty(tx *transaction) {
 	for _, m := range p.memberships() {
-		tx.touch(m.sequence.domainOf(p))
+		tx.markDirty(m.sequence.domainOf(p))
 	}
 }
 
@@ -108,11 +108,11 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	}
 	k.noteDeletedPod(p, tx)
 	delete(ns.pods, name)
-	k.published.forget(p)
+	k.published.withdraw(p)
 	k.questions.forgetPod(p)
 	p.endDryRuns(p.memberships(), true, k.now)
 	k.reviewStart(p, p.memberships(), true)
-	p.touch(tx)
+	p.markDirty(tx)
 	k.workloads.countOnNode(p, -1, tx)
 	k.leave(p, tx)
 	k.nodes.declassify(p)
@@ -136,14 +136,14 @@ func (p *pod) recordProofs(tx *transaction) {
 // update turns p into view. Memberships are worked out anew only if they may have changed, and it joins groups anew only if it may
 // count elsewhere: in other groups, or on another node.
 func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *equivalenceClass, tx *transaction) {
-	k.shared.Keep(view.Pod, p.Pod)
+	k.interner.Intern(view.Pod, p.Pod)
 	if view.Bound() {
 		k.questions.forgetPod(p)
 	}
-	if view.Bound() || (p.class != nil && !p.sameTurn(view)) {
+	if view.Bound() || (p.class != nil && !p.hasSamePlace(view)) {
 		k.nodes.declassify(p)
 	}
-	view.follow(p, replace, tx)
+	view.inheritFrom(p, replace, tx)
 	moves := replace || view.Node != p.Node
 	k.workloads.countOnNode(p, -1, tx)
 	if moves {
@@ -157,7 +157,7 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	}
 	k.reviewStart(p, before.memberships(), before.UID != p.UID)
 	if p.Bound() && (!before.Bound() || before.UID != p.UID) {
-		k.judgeBound(p, tx)
+		k.queueOrderChecks(p, tx)
 	}
 	k.workloads.countOnNode(p, +1, tx)
 	switch {
@@ -173,7 +173,7 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 
 // join makes the pod a member of its groups. before is the same pod as it was, or nil.
 func (k *knowledge) join(p, before *pod, tx *transaction) {
-	k.enlist(p, tx)
+	k.link(p, tx)
 	for _, m := range p.memberships() {
 		k.workloads.join(p, m, before, tx)
 	}
@@ -184,27 +184,27 @@ func (k *knowledge) leave(p *pod, tx *transaction) {
 	for _, m := range p.memberships() {
 		k.workloads.leave(p, m, tx)
 	}
-	k.delist(p, tx)
+	k.unlink(p, tx)
 }
 
-// enlist makes a pod that belongs to some sequence known to its owner and its PodGroups.
-func (k *knowledge) enlist(p *pod, tx *transaction) {
+// link makes a pod that belongs to some sequence known to its owner and its PodGroups.
+func (k *knowledge) link(p *pod, tx *transaction) {
 	if len(p.memberships()) == 0 {
 		return
 	}
-	k.podGroups.enlist(p)
+	k.podGroups.link(p)
 	if p.Owner.UID != "" {
 		insert(k.workloads.ownedPods, p.Owner.UID, p)
 		k.workloads.countRevision(p, +1, tx)
 	}
 }
 
-// delist undoes enlist.
-func (k *knowledge) delist(p *pod, tx *transaction) {
+// unlink undoes link.
+func (k *knowledge) unlink(p *pod, tx *transaction) {
 	if len(p.memberships()) == 0 {
 		return
 	}
-	k.podGroups.delist(p)
+	k.podGroups.unlink(p)
 	if p.Owner.UID != "" {
 		remove(k.workloads.ownedPods, p.Owner.UID, p)
 		k.workloads.countRevision(p, -1, tx)

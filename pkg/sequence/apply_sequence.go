@@ -25,7 +25,7 @@ func (k *knowledge) replaceSequences(objects []spec.Stored, cluster bool, tx *tr
 	}
 	for key, s := range k.sequences {
 		if _, ok := present[key]; !ok && s.Cluster == cluster {
-			k.swap(s, nil, tx)
+			k.replaceSequence(s, nil, tx)
 		}
 	}
 }
@@ -40,12 +40,12 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation {
 		resumed, records, released := old.resumedAt(), old.nodeRecords, old.firstReleased.Load()
 		old.object, old.cluster = ps, stored.Cluster
-		old.recall()
-		k.recallFailures(old, tx)
+		old.restoreFromStatus()
+		k.restoreFailures(old, tx)
 		for _, d := range old.domains {
 			was, is := records[d.name], old.nodeRecords[d.name]
 			if !d.isNode() || !sameTimeOuts(was, is) || (was != nil && is == nil) || !old.resumedAt().Equal(resumed) {
-				tx.touch(d)
+				tx.markDirty(d)
 			}
 		}
 		if old.firstReleased.Load() && !released {
@@ -55,8 +55,8 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 		return
 	}
 	next := newSequence(spec.Compile(stored, k.settings.GatePrefixes).InstalledIn(k.settings.InstallationNamespace), ps, stored.Cluster)
-	k.consents.consult(next, old, k.now)
-	k.swap(old, next, tx)
+	k.consents.checkConsent(next, old, k.now)
+	k.replaceSequence(old, next, tx)
 }
 
 // sameTimeOuts reports whether two records of a node say the same of time-outs; either may be nil.
@@ -70,8 +70,8 @@ func sameTimeOuts(a, b *v1alpha1.NodeStatus) bool {
 	return slices.Equal(a.TimedOut, b.TimedOut) && slices.Equal(a.ReadyBefore, b.ReadyBefore)
 }
 
-// swap puts next in the place of old; either may be nil.
-func (k *knowledge) swap(old, next *sequence, tx *transaction) {
+// replaceSequence puts next in the place of old; either may be nil.
+func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 	k.settleSums(tx) // of what was entered before: they may be inherited
 	pods := map[*pod]struct{}{}
 	inherit := old != nil && next != nil && next.hasMembersOf(old)
@@ -83,57 +83,57 @@ func (k *knowledge) swap(old, next *sequence, tx *transaction) {
 				k.drop(p, old, tx)
 			}
 		}
-		k.unlist(old, tx)
+		k.unregister(old, tx)
 	}
 	if next != nil {
 		tx.edited = append(tx.edited, next.Key)
-		next.cameAt(old, tx)
-		k.list(next, tx)
+		next.setSinceVersion(old, tx)
+		k.register(next, tx)
 		if inherit {
-			next.inherit(old)
+			next.inheritMembers(old)
 		} else {
 			k.addMembers(next, pods, tx)
 		}
 		if old != nil && !old.refused() && !next.refused() {
-			next.carry(old, k)
-			k.carryFailures(next, old, tx)
+			next.inheritProgress(old, k)
+			k.inheritFailures(next, old, tx)
 		}
-		next.recall()
-		k.recallFailures(next, tx)
-		next.carryDryRun(old, k.now)
-		k.beginJudging(next, old, pods, tx)
+		next.restoreFromStatus()
+		k.restoreFailures(next, tx)
+		next.inheritDryRun(old, k.now)
+		k.beginOrderChecks(next, old, pods, tx)
 		for p := range pods {
 			p.recordProofs(tx)
 		}
 		if old != nil {
-			next.confirmPassesAnew(old)
+			next.reconfirmPasses(old)
 		}
 		for _, d := range next.domains {
 			d.published.Released, d.published.unpublished = 0, true // every member is looked at by itself
-			tx.touch(d)
+			tx.markDirty(d)
 		}
 	}
 	for p := range pods {
 		if next != nil {
-			next.recallDryRun(p)
+			next.restoreDryRun(p)
 			if old == nil || old.UID != next.UID {
-				tx.sighted = append(tx.sighted, sighted{p, next})
+				tx.newlySeen = append(tx.newlySeen, podInSequence{p, next})
 			}
 		}
 		if !p.Bound() {
 			p.placed = p.placed.And(tx.Question)
 		}
 		k.nodes.classify(p, k.settings.needs(p), nil)
-		tx.pods = append(tx.pods, p)
+		tx.dirtyPods = append(tx.dirtyPods, p)
 	}
 	if next != nil && next.dry != nil {
 		next.dry.recorded = nil
 	}
 	switch {
 	case old == nil && next != nil:
-		k.touchNamed(next.Key, tx)
+		k.markNamingDirty(next.Key, tx)
 	case old != nil && next == nil:
-		k.touchNamed(old.Key, tx)
+		k.markNamingDirty(old.Key, tx)
 	}
 }
 
@@ -154,7 +154,7 @@ func (s *sequence) members() map[*pod]struct{} {
 func (k *knowledge) add(p *pod, m membership, tx *transaction) {
 	p.setMemberships(append(p.memberships(), m))
 	if len(p.memberships()) == 1 {
-		k.enlist(p, tx)
+		k.link(p, tx)
 	}
 	k.workloads.join(p, m, p, tx) // that it is ready is no news
 }
@@ -165,7 +165,7 @@ func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
 			k.workloads.leave(p, m, tx)
 			k.nodes.declassify(p)
 			if len(p.memberships()) == 1 {
-				k.delist(p, tx)
+				k.unlink(p, tx)
 			}
 			p.setMemberships(append(p.memberships()[:i:i], p.memberships()[i+1:]...))
 			return
@@ -173,18 +173,18 @@ func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
 	}
 }
 
-// list makes the sequence known to its namespaces, with its domains and the workloads it selects, but no pods yet. A namespace
+// register makes the sequence known to its namespaces, with its domains and the workloads it selects, but no pods yet. A namespace
 // that does not allow the sequence knows nothing of it.
-func (k *knowledge) list(s *sequence, tx *transaction) {
+func (k *knowledge) register(s *sequence, tx *transaction) {
 	k.sequences[s.Key] = s
-	s.listed, s.podGroupsKnown, s.knowledge, s.listedAt = true, k.podGroups, k, k.questions.moment.Load()
-	k.consents.list(s)
+	s.registered, s.podGroupsKnown, s.knowledge, s.registeredAt = true, k.podGroups, k, k.questions.moment.Load()
+	k.consents.register(s)
 	if s.refused() {
 		k.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
 		s.domainAt("")
 		return
 	}
-	k.reachAll(s, tx)
+	k.enterNamespaces(s, tx)
 	s.domainAt("")
 	if s.PerNode {
 		k.perNode[s] = struct{}{}
@@ -197,25 +197,25 @@ func (k *knowledge) list(s *sequence, tx *transaction) {
 			}
 		}
 	}
-	for name := range s.reaches {
+	for name := range s.groupsByNamespace {
 		for w := range k.workloads.byNamespace[name] {
 			k.placeIn(w, s, false, tx)
 		}
 	}
 }
 
-// unlist undoes list.
-func (k *knowledge) unlist(s *sequence, tx *transaction) {
+// unregister undoes register.
+func (k *knowledge) unregister(s *sequence, tx *transaction) {
 	delete(k.sequences, s.Key)
 	delete(k.perNode, s)
 	delete(k.selectors, s)
-	s.listed = false
+	s.registered = false
 	for _, d := range s.domains {
 		k.alarms.Set(&d.alarm, time.Time{})
 		k.questions.forgetDomain(d)
 	}
 	k.forgetFailures(s)
-	k.consents.unlist(s)
+	k.consents.unregister(s)
 	if s.refused() {
 		tx.namespaces = append(tx.namespaces, s.Namespace)
 		return
@@ -226,7 +226,7 @@ func (k *knowledge) unlist(s *sequence, tx *transaction) {
 			k.workloads.forgetDue(demand.workload)
 		}
 	}
-	for name := range maps.Clone(s.reaches) {
+	for name := range maps.Clone(s.groupsByNamespace) {
 		k.namespaces.leave(s, name, tx)
 		k.forgetIfEmpty(name, k.namespaces[name])
 	}

@@ -61,11 +61,11 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 		return
 	}
 	if old != nil {
-		k.workloads.unplace(old, tx)
-		k.workloads.forget(old)
+		k.workloads.removeFromSequences(old, tx)
+		k.workloads.forgetWorkload(old)
 		view.onNode = old.onNode
 	}
-	k.workloads.learn(view)
+	k.workloads.addWorkload(view)
 	if old != nil {
 		view.peers, view.successors, view.replaced = old.peers, old.successors, old.replaced
 	}
@@ -109,10 +109,10 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	if w.due == nil {
 		w.due = due // unchanged, see prepareDue
 	} else {
-		w.touchDue(due, tx)
+		w.markDueDirty(due, tx)
 	}
 	if going {
-		w.touchDue(nil, tx) // nobody waits for it as before
+		w.markDueDirty(nil, tx) // nobody waits for it as before
 	}
 	all.settleRevisions(w, tx)
 	for _, demand := range w.demands {
@@ -128,7 +128,7 @@ func (all *workloads) setNamespaceGoing(namespace string, going bool, tx *transa
 		for _, demand := range w.demands {
 			demand.update(false, tx)
 		}
-		w.touchDue(nil, tx)
+		w.markDueDirty(nil, tx)
 	}
 }
 
@@ -155,8 +155,8 @@ func (all *workloads) remove(uid types.UID, tx *transaction) {
 	}
 	all.noteUnfinished(w)
 	markPods(all.podsOf(w), tx)
-	all.unplace(w, tx)
-	all.forget(w)
+	all.removeFromSequences(w, tx)
+	all.forgetWorkload(w)
 	all.settleRevisions(w, tx)
 }
 
@@ -175,7 +175,7 @@ func (k *knowledge) placeIn(w *workload, s *sequence, completed bool, tx *transa
 	if !w.Counts() {
 		return
 	}
-	group, ok := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), s.reaches[w.Namespace])
+	group, ok := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), s.groupsByNamespace[w.Namespace])
 	if !ok || (s.PerNode && w.Kind != inventory.KindDaemonSet) {
 		return
 	}
@@ -188,7 +188,7 @@ func (k *knowledge) placeIn(w *workload, s *sequence, completed bool, tx *transa
 		}
 		k.workloads.daemons[w] = struct{}{}
 		for name := range w.due {
-			tx.touchGroup(s.domainAt(name), group)
+			tx.markGroupDirty(s.domainAt(name), group)
 		}
 		return
 	}

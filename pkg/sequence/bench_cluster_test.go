@@ -128,7 +128,7 @@ func TestALabelThatNobodySelectsCostsNothing(t *testing.T) {
 	if held := f.ApplyNamespace(f.namespace(1, "blue")); len(held.Released) != 2 || !held.Sequences.Has(types.NamespacedName{Name: "csi"}) {
 		t.Fatalf("a namespace that left the team changed %+v", held)
 	}
-	if len(f.sequences[types.NamespacedName{Name: "csi"}].reaches) != 3 {
+	if len(f.sequences[types.NamespacedName{Name: "csi"}].groupsByNamespace) != 3 {
 		t.Fatal("the sequence still reaches the namespace")
 	}
 }

@@ -2,9 +2,9 @@ package sequence
 
 import "example.com/podsequence/pkg/sequence/inventory"
 
-// followBoot counts the pods on a node anew when it has booted, when its boot has settled, and when it is gone. It looks at all pods:
+// recountAfterBoot counts the pods on a node anew when it has booted, when its boot has settled, and when it is gone. It looks at all pods:
 // nodes boot rarely.
-func (k *knowledge) followBoot(node string, tx *transaction) {
+func (k *knowledge) recountAfterBoot(node string, tx *transaction) {
 	n := k.nodes.viewOf(node)
 	for _, ns := range k.namespaces {
 		for _, p := range ns.pods {

@@ -99,7 +99,7 @@ func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 		if is.nominated && !was.nominated {
 			c.Nominated = append(c.Nominated, p.key())
 		}
-	case was.held, was.gains(is), was.liftsMore(is):
+	case was.held, was.opensMore(is), was.liftsMore(is):
 		if len(is.lift) > 0 {
 			p.released = new(k.questions.nowMoment())
 		}
@@ -111,12 +111,12 @@ func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 }
 
 // settleDomain reports what the sequence of a domain waits for from now on, and what the domain means to pods.
-func (k *knowledge) settleDomain(c *Changes, d touchedDomain) {
+func (k *knowledge) settleDomain(c *Changes, d dirtyDomain) {
 	s, before, now := d.sequence, d.before, d.published
 	if s.DryRun {
 		return
 	}
-	if before.nothing&^now.nothing&d.Current() != 0 && (!s.PerNode || k.nodes.hasPinned(d.node)) {
+	if before.unmatched&^now.unmatched&d.Current() != 0 && (!s.PerNode || k.nodes.hasPinned(d.node)) {
 		c.match(s.Key)
 	}
 	if s.PerNode {
@@ -138,9 +138,9 @@ func (k *knowledge) settleDomain(c *Changes, d touchedDomain) {
 // settleClass reports what is new about the pods of an equivalence class.
 func (k *knowledge) settleClass(c *Changes, class *equivalenceClass) {
 	was := class.published
-	class.touched, class.published = false, class.verdict()
+	class.dirty, class.published = false, class.verdict()
 	if was != class.published {
-		k.settlePods(c, class.line.all(), class.line.len())
+		k.settlePods(c, class.queue.all(), class.queue.len())
 	}
 }
 

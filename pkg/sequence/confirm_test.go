@@ -283,12 +283,12 @@ func TestAGroupThatWasSatisfiedEarlyIsConfirmedWhenItIsReached(t *testing.T) {
 		d.expect(d.ApplyPod(config), Questions{{Namespace: oracleNamespace, Kinds: OfPods}: {Version: "7"}})
 		return d
 	}
-	reach := func(d confirming) Changes {
+	groups := func(d confirming) Changes {
 		return d.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfPods}, d.Moment())
 	}
 	t.Run("as of the moment at which it was reached", func(t *testing.T) {
 		d := withConfig(t)
-		d.expect(reach(d), about("7"))
+		d.expect(groups(d), about("7"))
 		d.expect(d.confirm("4"), about("7"))
 		d.expect(d.confirm("7"), nil, "app")
 	})
@@ -298,7 +298,7 @@ func TestAGroupThatWasSatisfiedEarlyIsConfirmedWhenItIsReached(t *testing.T) {
 	})
 	t.Run("so that what was missing holds the group", func(t *testing.T) {
 		d := withConfig(t)
-		reach(d)
+		groups(d)
 		d.ApplyWorkload(statefulSet(2, "6"))
 		d.confirm("7")
 		d.expectHeld(app("app", "3"), "1 of 2 pods ready")
@@ -306,7 +306,7 @@ func TestAGroupThatWasSatisfiedEarlyIsConfirmedWhenItIsReached(t *testing.T) {
 	t.Run("and what was confirmed earlier is confirmed again", func(t *testing.T) {
 		d := withConfig(t)
 		d.confirm("4")
-		reach(d)
+		groups(d)
 		d.ApplyWorkload(statefulSet(2, "6"))
 		d.confirm("7")
 		d.expectHeld(app("app", "3"), "1 of 2 pods ready")

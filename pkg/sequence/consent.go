@@ -45,9 +45,9 @@ func newConsents() consents {
 	}
 }
 
-// consult asks the target namespace of a new sequence whether it allows it. old is what the sequence takes the place of; nil
+// checkConsent asks the target namespace of a new sequence whether it allows it. old is what the sequence takes the place of; nil
 // if there is none.
-func (c *consents) consult(s, old *sequence, now time.Time) {
+func (c *consents) checkConsent(s, old *sequence, now time.Time) {
 	s.refusal = c.refusal(s.Sequence)
 	before, known := refusedByStatus(s), old != nil && old.UID == s.UID
 	if known {
@@ -68,8 +68,8 @@ func refusedByStatus(s *sequence) bool {
 // refused reports whether the sequence points to a namespace that does not allow it.
 func (s *sequence) refused() bool { return s.refusal != "" }
 
-// list and unlist keep count of a sequence that counts, or does not any more.
-func (c *consents) list(s *sequence) {
+// register and unregister keep count of a sequence that counts, or does not any more.
+func (c *consents) register(s *sequence) {
 	if s.IsForeign() {
 		insert(c.foreign, s.Namespace, s)
 		insert(c.abroad, s.Key.Namespace, s)
@@ -79,7 +79,7 @@ func (c *consents) list(s *sequence) {
 	}
 }
 
-func (c *consents) unlist(s *sequence) {
+func (c *consents) unregister(s *sequence) {
 	if s.IsForeign() {
 		remove(c.foreign, s.Namespace, s)
 		remove(c.abroad, s.Key.Namespace, s)

@@ -114,7 +114,7 @@ func TestASightingSaysWhetherConsentMatters(t *testing.T) {
 	e.ApplySequence(far().Obj())
 	assert.True(t, refused(known))
 	assert.True(t, refused(unseen))
-	assert.True(t, e.Lift(types.NamespacedName{Namespace: oracleNamespace, Name: "two"}).Sighting.AsksNamespaces)
+	assert.True(t, e.Lift(types.NamespacedName{Namespace: oracleNamespace, Name: "two"}).FirstSeen.AsksNamespaces)
 	e.ApplyNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dev", ResourceVersion: "1"}})
 	assert.False(t, refused(elsewhere))
 	e.ApplyNamespace(allowing("*", "2"))

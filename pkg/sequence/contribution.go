@@ -19,8 +19,8 @@ import (
 type contribution struct {
 	// since is since when the pod counts as ready in the group, or from when it will; zero if it is not Ready, and if nobody says.
 	since inventory.Timestamp
-	// demand is that of the pod's owner; nil if the pod does not count for it, as one of an older revision. If it is that of a later group, the pod is one that this
-	// group need not expect.
+	// demand is that of the pod's owner; nil if the pod does not count for it, as one of an older revision. If it is that of a later group,
+	// the pod is one that this group need not expect.
 	demand *demand
 	readiness.Member
 	// ready reports that the pod counts as ready in the group. timed reports that it does, or will, only because it stays Ready for a
@@ -134,7 +134,7 @@ func (tx *transaction) mark(at member) {
 	for i := range at.groups().All() {
 		at.domain.groupState(i)
 	}
-	tx.touch(at.domain)
+	tx.markDirty(at.domain)
 	tx.counted = append(tx.counted, at)
 }
 
@@ -242,7 +242,7 @@ func (all *workloads) countOnNode(p *pod, sign int, tx *transaction) {
 	bump(&w.onNode, p.Node, sign)
 	for s, demand := range w.demands {
 		if s.PerNode {
-			tx.touchGroup(s.domains[p.Node], demand.group)
+			tx.markGroupDirty(s.domains[p.Node], demand.group)
 		}
 	}
 }

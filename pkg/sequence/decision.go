@@ -23,14 +23,14 @@ func (e *Engine) Decide(object *corev1.Pod) report.Decision {
 	p, known := e.namespaces.find(object)
 	d := e.decision(p)
 	if d.Held && !known {
-		e.Remember(object)
+		e.ReportWhenSeen(object)
 	}
 	return d
 }
 
-// Sighting is when a pod was first seen, or first seen without scheduling gates if it had some: until then nobody schedules it. A
+// FirstSeen is when a pod was first seen, or first seen without scheduling gates if it had some: until then nobody schedules it. A
 // PodSequence that was made later has made the pod no promise yet.
-type Sighting struct {
+type FirstSeen struct {
 	// Version is the pod's resource version then.
 	Version string
 	// Moment is the engine's moment then, see Engine.Moment; 0 if the engine does not know the pod yet.

@@ -122,11 +122,11 @@ func (d *demand) update(completed bool, tx *transaction) {
 	}
 	d.completed = d.completed || completed
 	d.mark(tx)
-	tx.touch(d.sequence.nodeless)
+	tx.markDirty(d.sequence.nodeless)
 }
 
-// unplace takes the workload out of all sequences.
-func (all *workloads) unplace(w *workload, tx *transaction) {
+// removeFromSequences takes the workload out of all sequences.
+func (all *workloads) removeFromSequences(w *workload, tx *transaction) {
 	for _, demand := range w.demands {
 		all.withdrawDemand(demand, tx)
 	}
@@ -139,11 +139,11 @@ func (all *workloads) withdrawDemand(demand *demand, tx *transaction) {
 	if !s.PerNode {
 		s.nodeless.groupState(demand.group)
 		demand.put(readiness.Demands{}, 0)
-		tx.touch(s.nodeless)
+		tx.markDirty(s.nodeless)
 		return
 	}
 	for name := range w.due {
-		tx.touchGroup(s.domains[name], demand.group)
+		tx.markGroupDirty(s.domains[name], demand.group)
 	}
 	all.forgetDue(w)
 }

@@ -13,10 +13,10 @@ import (
 // driver may bring the devices. Pods that wait for no such group are not affected: nothing says then which nodes the driver is for.
 // The same if the driver is ready: a node may offer devices that its allocatable resources do not list, as DRA does for extended resources.
 
-// leavesOut reports whether the node lacks devices that the pods ask for, and no driver that they wait for brings them there.
-func (c *equivalenceClass) leavesOut(n *node) bool { return leavesOut(c.needs, c.devices, n) }
+// lacksDevices reports whether the node lacks devices that the pods ask for, and no driver that they wait for brings them there.
+func (c *equivalenceClass) lacksDevices(n *node) bool { return lacksDevices(c.needs, c.devices, n) }
 
-func leavesOut(needs []membership, devices inventory.Resources, n *node) bool {
+func lacksDevices(needs []membership, devices inventory.Resources, n *node) bool {
 	if !placement.Lacks(n.Allocatable, devices) {
 		return false
 	}

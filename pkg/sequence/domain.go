@@ -37,7 +37,7 @@ type domain struct {
 	asks        []Subject // what for
 
 	evaluated bool            // it has been settled at least once
-	touched   bool            // it will be settled at the end of this transaction
+	dirty     bool            // it will be settled at the end of this transaction
 	published publishedDomain // when it was last settled; guarded by the sequence's domainsMu
 }
 
@@ -46,8 +46,8 @@ type publishedDomain struct {
 	placement.Standing
 	// unconfirmed reports that the domain would go on if it was confirmed that no event is missing.
 	unconfirmed bool
-	// nothing are the groups under way that no pod and no workload matches, see readiness.Need.
-	nothing spec.GroupSet
+	// unmatched are the groups under way that no pod and no workload matches, see readiness.Need.
+	unmatched spec.GroupSet
 	// unpublished marks the domains of a sequence that is new, or new in this form.
 	unpublished bool
 }
@@ -66,22 +66,22 @@ func (d *domain) current() int {
 func (d *domain) publish() (before publishedDomain) {
 	d.sequence.domainsMu.Lock()
 	defer d.sequence.domainsMu.Unlock()
-	before, d.published = d.published, publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed, nothing: d.nothing()}
+	before, d.published = d.published, publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed, unmatched: d.unmatchedGroups()}
 	return before
 }
 
-// nothing returns the groups under way that no pod and no workload matches, as of when they were last evaluated.
-func (d *domain) nothing() spec.GroupSet {
+// unmatchedGroups returns the groups under way that no pod and no workload matches, as of when they were last evaluated.
+func (d *domain) unmatchedGroups() spec.GroupSet {
 	nothing := spec.GroupSet(0)
 	for i := range d.Current().All() {
-		if d.nothingMatches(i) {
+		if d.isUnmatched(i) {
 			nothing.Add(i)
 		}
 	}
 	return nothing
 }
 
-func (d *domain) nothingMatches(i int) bool {
+func (d *domain) isUnmatched(i int) bool {
 	if state := d.find(i); state != nil {
 		return state.lastNeed.NothingMatches()
 	}
@@ -133,10 +133,10 @@ func (d *domain) evaluate(k *knowledge, tx *transaction) {
 		if g := d.sequence.groups[i]; g.watchedSince.IsZero() {
 			g.watchedSince = k.now.Truncate(time.Second)
 		}
-		state.witness.Notice(tx.version, !tx.relisted && !k.questions.split)
+		state.witness.Notice(tx.version, !tx.relisted && !k.questions.versionsIncomparable)
 		sinceFacts := d.sinceFacts(i, satisfied, k.now)
 		state.since = sinceFacts.Since(func() time.Time { return d.readySince(i) })
-		state.satisfied, state.lacked, state.dirty, state.turned = satisfied, false, false, time.Time{}
+		state.satisfied, state.unsatisfiedBefore, state.dirty, state.turned = satisfied, false, false, time.Time{}
 		d.settleConfirmation(i, k)
 	}
 	d.evaluated = true
@@ -152,7 +152,7 @@ func (d *domain) advance(now time.Time) {
 	facts := d.progressFacts()
 	d.reachedBefore, s.knowledge.questions.reachedAsOf.known = d.Reached, 0
 	d.Advance(facts, now)
-	d.askAgainOfReached()
+	d.reconfirmReached()
 	d.wake = d.NextWake(facts, now)
 	d.onTheWay = d.OnTheWay(facts, d.expects, now)
 	if d.isNode() && len(d.groupStates) == 0 {
@@ -176,7 +176,7 @@ func (d *domain) recordProof(group int, passed spec.GroupSet) {
 func (d *domain) reset() {
 	d.State, d.evaluated = progress.State{Reached: d.Reached, Released: d.Released}, false
 	for _, state := range d.groupStates {
-		state.satisfied, state.lacked, state.confirmed, state.waitConfirmed = false, false, false, false
+		state.satisfied, state.unsatisfiedBefore, state.confirmed, state.waitConfirmed = false, false, false, false
 		state.since, state.turned, state.witness = time.Time{}, time.Time{}, confirmation.Witness{}
 		for p := range state.members {
 			if group, passed, ok := p.provenGroup(d.sequence); ok {
@@ -186,8 +186,8 @@ func (d *domain) reset() {
 	}
 }
 
-// carry takes over what the domain of an earlier spec of the same object came to, as far as groups are defined the same.
-func (d *domain) carry(old *domain, same spec.Same) {
+// inheritProgress takes over what the domain of an earlier spec of the same object came to, as far as groups are defined the same.
+func (d *domain) inheritProgress(old *domain, same spec.Same) {
 	s := d.sequence
 	if !s.Continuous && !old.sequence.Continuous {
 		for i := range (same.Set(old.Passed) &^ d.Passed).All() {
@@ -203,7 +203,7 @@ func (d *domain) carry(old *domain, same spec.Same) {
 			state.satisfied, state.confirmed, state.waitConfirmed, state.since = true, before.confirmed, before.waitConfirmed, before.since
 			state.changed, state.question, state.asOf, state.lastNeed = before.changed, before.question, before.asOf, before.lastNeed
 		} else if state := d.find(i); state != nil && old.evaluated {
-			state.lacked = !old.looksSatisfied(earlier)
+			state.unsatisfiedBefore = !old.looksSatisfied(earlier)
 		}
 	}
 	d.Once |= same.Set(old.Once)

@@ -50,8 +50,8 @@ func newDryRun(s *sequence) *dryRun {
 	return d
 }
 
-// carryDryRun goes on with the dry run of the sequence before it was edited.
-func (s *sequence) carryDryRun(old *sequence, now time.Time) {
+// inheritDryRun goes on with the dry run of the sequence before it was edited.
+func (s *sequence) inheritDryRun(old *sequence, now time.Time) {
 	if old == nil || old.UID != s.UID || old.dry == nil || s.dry == nil {
 		return
 	}
@@ -77,7 +77,7 @@ func (k *knowledge) noteDryRun(dry *dryRun, p *pod, m membership) {
 	switch {
 	case p.Terminating, noted && m.sequence.domainOf(p).releases(m.group):
 		dry.end(p, k.now)
-	case p.Bound(), noted && !k.settings.governs(p, m.sequence): // it went because of the dry run, or is noted by noteSighted
+	case p.Bound(), noted && !k.settings.governs(p, m.sequence): // it went because of the dry run, or is noted by noteNewlySeen
 	case !k.wouldHold(p, m):
 		dry.end(p, k.now)
 	case !noted && !m.waitsForAnswer(k.now):
@@ -109,9 +109,9 @@ func (t trusting) Readiness(group int) progress.Readiness {
 	return r
 }
 
-// noteSighted notes which sequences with a dry run would have held a pod before it got the node with which it is first seen. Nobody
+// noteNewlySeen notes which sequences with a dry run would have held a pod before it got the node with which it is first seen. Nobody
 // says that for pods of other schedulers, and under Continuous: the group of the pod may have been released then.
-func (k *knowledge) noteSighted(p sighted) {
+func (k *knowledge) noteNewlySeen(p podInSequence) {
 	for _, m := range p.memberships() {
 		s := m.sequence
 		if s.dry == nil || (p.in != nil && p.in != s) || !p.Bound() || p.Terminating || s.Continuous || !k.settings.isOurs(p.pod) ||
@@ -124,8 +124,8 @@ func (k *knowledge) noteSighted(p sighted) {
 	}
 }
 
-// recallDryRun notes again the pods that status says would be held.
-func (s *sequence) recallDryRun(p *pod) {
+// restoreDryRun notes again the pods that status says would be held.
+func (s *sequence) restoreDryRun(p *pod) {
 	if s.dry == nil || len(s.dry.recorded) == 0 {
 		return
 	}
@@ -211,7 +211,7 @@ func (k *knowledge) nodesFor(p *pod, m membership) hold.Nodes {
 	suits := placement.NewRequirement(p.Wants())
 	alone, devices := []membership{m}, placement.DevicesIn(p.Wants().Requests)
 	for name, n := range k.nodes.byName {
-		if !suits.Suits(&n.Node) || leavesOut(alone, devices, n) {
+		if !suits.Suits(&n.Node) || lacksDevices(alone, devices, n) {
 			continue
 		}
 		switch m.sequence.stateOn(name, m.group) {

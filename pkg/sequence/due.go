@@ -21,7 +21,7 @@ func (k *knowledge) prepareDue(view *workload) {
 		return
 	}
 	for s := range k.perNode {
-		if _, ok := s.GroupOfTemplate(view.Namespace, labels.Set(view.Labels), s.reaches[view.Namespace]); ok {
+		if _, ok := s.GroupOfTemplate(view.Namespace, labels.Set(view.Labels), s.groupsByNamespace[view.Namespace]); ok {
 			view.due = k.nodes.dueOn(view)
 			return
 		}
@@ -54,20 +54,20 @@ func (all *workloads) enterDue(view *node, due map[*sequence][]int) {
 	}
 }
 
-// touchDue marks the nodes on which the DaemonSet is due and was not, or the other way round.
-func (w *workload) touchDue(before map[string]struct{}, tx *transaction) {
+// markDueDirty marks the nodes on which the DaemonSet is due and was not, or the other way round.
+func (w *workload) markDueDirty(before map[string]struct{}, tx *transaction) {
 	for s, demand := range w.demands {
 		if !s.PerNode {
 			continue
 		}
 		for name := range w.due {
 			if _, was := before[name]; !was {
-				tx.touchGroup(s.domainAt(name), demand.group)
+				tx.markGroupDirty(s.domainAt(name), demand.group)
 			}
 		}
 		for name := range before {
 			if _, is := w.due[name]; !is {
-				tx.touchGroup(s.domains[name], demand.group)
+				tx.markGroupDirty(s.domains[name], demand.group)
 			}
 		}
 	}

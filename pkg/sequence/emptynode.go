@@ -65,9 +65,9 @@ type emptyNodeChange struct {
 	before   placement.Standing
 }
 
-// touchEmptyNode notes that a node has changed on which nothing of the sequence is, so that the transaction finds out what that
+// markEmptyNodeDirty notes that a node has changed on which nothing of the sequence is, so that the transaction finds out what that
 // means. before may be nil.
-func (tx *transaction) touchEmptyNode(s *sequence, name string, before *node) {
+func (tx *transaction) markEmptyNodeDirty(s *sequence, name string, before *node) {
 	tx.emptyNodes = append(tx.emptyNodes, emptyNodeChange{s, name, s.onEmptyNode(before)})
 }
 
@@ -83,12 +83,12 @@ func (s *sequence) releasedAtFirst() spec.GroupSet {
 func (s *sequence) noteFirstReleased(tx *transaction) {
 	if !s.firstReleased.Load() && s.Suspended {
 		for _, d := range s.domains {
-			tx.touch(d)
+			tx.markDirty(d)
 		}
 		if s.PerNode {
 			for name, n := range s.knowledge.nodes.byName {
 				if s.domains[name] == nil {
-					tx.touchEmptyNode(s, name, n)
+					tx.markEmptyNodeDirty(s, name, n)
 				}
 			}
 		}
@@ -108,7 +108,7 @@ func (s *sequence) domainAt(name string) *domain {
 func (s *sequence) newDomain(name string, before *node) *domain {
 	d := &domain{sequence: s, name: name, node: s.knowledge.nodes.byName[name]}
 	d.alarm.Owner = d
-	d.takeOver(before)
+	d.startFromEmptyNode(before)
 	s.domainsMu.Lock()
 	defer s.domainsMu.Unlock()
 	if s.domains[name] = d; !d.isNode() {
@@ -117,8 +117,8 @@ func (s *sequence) newDomain(name string, before *node) *domain {
 	return d
 }
 
-// takeOver starts a new domain from the state of the empty node. before is that node, nil if there was none.
-func (d *domain) takeOver(before *node) {
+// startFromEmptyNode starts a new domain from the state of the empty node. before is that node, nil if there was none.
+func (d *domain) startFromEmptyNode(before *node) {
 	s := d.sequence
 	if !s.PerNode {
 		for i := range s.groups {
@@ -127,20 +127,20 @@ func (d *domain) takeOver(before *node) {
 		return
 	}
 	moment := s.knowledge.questions.moment.Load()
-	if before == nil || before.listedAt == moment || s.listedAt == moment {
+	if before == nil || before.seenMoment == moment || s.registeredAt == moment {
 		return
 	}
 	d.published = publishedDomain{Standing: s.onEmptyNode(before)}
-	if d.node.listedAt < moment { // it is not another node of that name: something comes to an empty node
+	if d.node.seenMoment < moment { // it is not another node of that name: something comes to an empty node
 		d.Passed, d.Released, d.ReleasedBefore, d.evaluated = d.published.Passed, d.published.Released, d.published.Released, true
 		_, d.Reached = s.ReachedOn(before.Object.Labels)
-		d.onTheWay, d.published.nothing = d.published.OnTheWay, d.nothing()
+		d.onTheWay, d.published.unmatched = d.published.OnTheWay, d.unmatchedGroups()
 	}
 }
 
-// recall creates the state of the current group if it needs no pods, so that it takes from the record since when the group is
+// restoreFromRecord creates the state of the current group if it needs no pods, so that it takes from the record since when the group is
 // satisfied. It does so only before the domain is first evaluated.
-func (d *domain) recall(record *v1alpha1.NodeStatus) {
+func (d *domain) restoreFromRecord(record *v1alpha1.NodeStatus) {
 	for i, g := range d.sequence.groups {
 		if g.NeedsNoPods && !d.evaluated && d.sequence.recordIndex(i) == int(record.CurrentIndex) {
 			d.groupState(i)
@@ -151,18 +151,18 @@ func (d *domain) recall(record *v1alpha1.NodeStatus) {
 // hasHistory reports whether something was there of which the future depends.
 func (d *domain) hasHistory() bool { return d.Once != 0 || d.sequence.Suspended }
 
-// isSpent reports whether the domain says no more than none would.
-func (d *domain) isSpent() bool {
+// isRedundant reports whether the domain says no more than none would.
+func (d *domain) isRedundant() bool {
 	if d.node == nil {
 		return d.empty()
 	}
 	s := d.sequence
-	d.groupStates = slices.DeleteFunc(d.groupStates, func(state *groupState) bool { return d.isVoid(state) })
+	d.groupStates = slices.DeleteFunc(d.groupStates, func(state *groupState) bool { return d.isEmptyGroup(state) })
 	return len(d.groupStates) == 0 && !s.Eager && !d.hasHistory() && s.nodeRecords[d.name] == nil && d.published.Standing == s.onEmptyNode(d.node)
 }
 
-// isVoid reports whether nothing is in the group, and nothing is due.
-func (d *domain) isVoid(state *groupState) bool {
+// isEmptyGroup reports whether nothing is in the group, and nothing is due.
+func (d *domain) isEmptyGroup(state *groupState) bool {
 	g := d.sequence.groups[state.group]
 	if len(state.members) > 0 || (state.satisfied && !(g.NeedsNoPods && (g.Wait == 0 || state.since.Equal(d.watchedSince(state.group))))) {
 		return false

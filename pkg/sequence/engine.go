@@ -116,7 +116,7 @@ func (e *Engine) ApplySequences(objects []Stored, version string) Changes {
 
 // RemoveSequence tells the engine that a PodSequence is gone since a version, or a ClusterPodSequence if the key has no namespace.
 func (e *Engine) RemoveSequence(key types.NamespacedName, version string) Changes {
-	return e.settleAt(version, func(tx *transaction) { e.swap(e.sequences[key], nil, tx) })
+	return e.settleAt(version, func(tx *transaction) { e.replaceSequence(e.sequences[key], nil, tx) })
 }
 
 // ReplaceSequences tells the engine of all PodSequences that there are at a version. It does not touch ClusterPodSequences.
@@ -189,7 +189,7 @@ func (e *Engine) ReplaceNodes(objects []*corev1.Node, version string) Changes {
 func (e *Engine) ApplyNodeUse(node string, used Resources) Changes {
 	return e.settleAfter(func() *transaction {
 		tx := &transaction{}
-		e.nodes.use(node, used)
+		e.nodes.setUsed(node, used)
 		return tx
 	})
 }
@@ -232,7 +232,7 @@ func (e *Engine) ApplyPodGroup(reference podgroups.Reference, minimum int) Chang
 // keeps some kinds in an etcd of their own. It cannot be taken back.
 func (e *Engine) VersionsIncomparable() {
 	e.settleAfter(func() *transaction {
-		e.questions.split = true
+		e.questions.versionsIncomparable = true
 		return &transaction{}
 	})
 }
@@ -256,7 +256,7 @@ func (e *Engine) Tick(now time.Time) Changes {
 		e.now = latest(e.now, now)
 		tx := &transaction{}
 		for d := range e.alarms.Due(e.now) {
-			tx.touch(d)
+			tx.markDirty(d)
 		}
 		e.endTrials(tx)
 		return tx

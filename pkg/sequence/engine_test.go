@@ -189,7 +189,7 @@ func TestPodsThatTheEngineDoesNotKnowYet(t *testing.T) {
 	})
 	t.Run("a remembered pod is reported when it comes, and only once", func(t *testing.T) {
 		engine := newEngine()
-		engine.Remember(makePod("p", "1").Obj())
+		engine.ReportWhenSeen(makePod("p", "1").Obj())
 		assert.Len(t, engine.ApplyPod(makePod("p", "1").Obj()).Released, 1)
 		assert.Empty(t, engine.ApplyPod(makePod("p", "2").Obj()).Released)
 	})

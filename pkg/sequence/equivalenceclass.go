@@ -22,35 +22,35 @@ type requirement struct {
 // equivalenceClass holds the unbound pods that may use exactly the same nodes: they ask the same of a node, also of its
 // resources, and have the same places in sequences of node scope.
 type equivalenceClass struct {
-	limits
+	nodeNeeds
 	key, requirementKey string
 	requirement         *requirement
 	requests            inventory.Resources
 	devices             inventory.Resources // those of the requests that a driver may have to bring, see devices.go
-	line                line
+	queue               classQueue
 	nodes               placement.Nodes
 	room                int                   // for how many pods there is room on the nodes that are on the way, see room.go
 	closedBy            []placement.SlotCount // by need: the nodes on the way that are not open to it; nil if there is only one need
 
 	published classVerdict
-	touched   bool // it will be looked at when the transaction is settled
+	dirty     bool // it will be looked at when the transaction is settled
 }
 
-// limits keep unbound pods from some nodes.
-type limits struct {
+// nodeNeeds are what keeps unbound pods from some nodes.
+type nodeNeeds struct {
 	// needs are their places in sequences of node scope. No element is ever written to: who reads what is published reads them too.
 	needs []membership
 	// opened is the transaction in which a node last opened to them, see transaction.number.
 	opened uint64
 }
 
-// limits returns what keeps the pod from some nodes; nil if nothing does.
-func (p *pod) limits() *limits {
+// nodeNeeds returns what keeps the pod from some nodes; nil if nothing does.
+func (p *pod) nodeNeeds() *nodeNeeds {
 	switch {
 	case p.class != nil:
-		return &p.class.limits
+		return &p.class.nodeNeeds
 	case p.pin != nil:
-		return &p.pin.limits
+		return &p.pin.nodeNeeds
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (c *equivalenceClass) stateOn(n *node) placement.State {
 	for _, m := range c.needs {
 		state = min(state, m.sequence.stateOn(n.Name, m.group))
 	}
-	if c.leavesOut(n) {
+	if c.lacksDevices(n) {
 		if state == placement.Open {
 			return placement.LackingOpen
 		}
@@ -120,7 +120,7 @@ func (c *equivalenceClass) refresh(n *node, tx *transaction) {
 	if n == nil || c.nodes.At(n.slot) == placement.Unsuitable {
 		return
 	}
-	tx.touchClass(c)
+	tx.markClassDirty(c)
 	if now := c.stateOn(n); now != c.nodes.At(n.slot) {
 		if now == placement.Open || now == placement.LackingOpen {
 			c.opened = tx.number
@@ -138,8 +138,8 @@ type requirements struct {
 
 func (r *requirements) all() iter.Seq[*requirement] { return maps.Values(r.byKey) }
 
-// classFor finds the equivalence class of pods with these wants and needs, or makes it. It only reads what the engine has: an equivalence class
-// that is new must be listed.
+// classFor finds the equivalence class of pods with these wants and needs, or makes it. It only reads what the engine has: an equivalence
+// class that is new must be added.
 func (all *nodes) classFor(wants *inventory.NodeRequirement, needs []membership) *equivalenceClass {
 	requirementKey := wants.Key()
 	key := strings.Builder{}
@@ -152,9 +152,10 @@ func (all *nodes) classFor(wants *inventory.NodeRequirement, needs []membership)
 		return c
 	}
 	c := &equivalenceClass{
-		limits: limits{needs: needs}, key: key.String(), requirementKey: requirementKey,
+		nodeNeeds: nodeNeeds{needs: needs}, key: key.String(), requirementKey: requirementKey,
 		requirement: all.requirements.byKey[requirementKey],
-		requests:    wants.Requests, devices: placement.DevicesIn(wants.Requests), line: newLine(), nodes: placement.NewNodes(len(all.slots)),
+		requests:    wants.Requests, devices: placement.DevicesIn(wants.Requests),
+		queue: newClassQueue(), nodes: placement.NewNodes(len(all.slots)),
 	}
 	if c.requirement == nil {
 		c.requirement = &requirement{Requirement: placement.NewRequirement(wants), classes: map[*equivalenceClass]struct{}{}}
@@ -179,7 +180,7 @@ func (r *requirement) match(n *node, tx *transaction) {
 	case after && !before:
 		r.suitable.Add(n.slot)
 		for c := range r.classes {
-			tx.touchClass(c)
+			tx.markClassDirty(c)
 			c.set(n, placement.Closed)
 			tx.refresh = append(tx.refresh, classNode{c, n})
 		}
@@ -192,7 +193,7 @@ func (r *requirement) unmatch(n *node, tx *transaction) {
 	r.suitable.Remove(n.slot)
 	for c := range r.classes {
 		if c.nodes.At(n.slot) != placement.Unsuitable {
-			tx.touchClass(c)
+			tx.markClassDirty(c)
 			c.set(n, placement.Unsuitable)
 		}
 	}
@@ -208,7 +209,7 @@ func (all *nodes) classify(p *pod, needs []membership, prepared *equivalenceClas
 	if at := p.Wants().Pin(); at != nil {
 		if p.pin == nil || p.pin.Pin != *at || !slices.Equal(p.pin.needs, needs) || !p.pin.requests.Equal(p.Wants().Requests) {
 			all.declassify(p)
-			p.pin = &pin{Pin: *at, limits: limits{needs: needs}, requests: p.Wants().Requests}
+			p.pin = &pin{Pin: *at, nodeNeeds: nodeNeeds{needs: needs}, requests: p.Wants().Requests}
 			insert(all.pinned, *at, p)
 			all.reserve(p.pin, +1)
 		}
@@ -222,11 +223,11 @@ func (all *nodes) classify(p *pod, needs []membership, prepared *equivalenceClas
 		return
 	}
 	all.declassify(p)
-	if c.line.len() == 0 {
-		all.listClass(c)
+	if c.queue.len() == 0 {
+		all.addClass(c)
 	}
 	p.class = c
-	c.line.push(p, c.room)
+	c.queue.push(p, c.room)
 	all.divide(c)
 }
 
@@ -241,7 +242,7 @@ func (all *nodes) declassify(p *pod) {
 		return
 	}
 	p.class = nil
-	if c.line.remove(p); c.line.len() > 0 {
+	if c.queue.remove(p); c.queue.len() > 0 {
 		all.divide(c)
 		return
 	}
@@ -254,7 +255,7 @@ func (all *nodes) declassify(p *pod) {
 	}
 }
 
-func (all *nodes) listClass(c *equivalenceClass) {
+func (all *nodes) addClass(c *equivalenceClass) {
 	c.published = c.verdict()
 	all.requirements.classes[c.key] = c
 	all.requirements.byKey[c.requirementKey] = c.requirement
@@ -266,8 +267,8 @@ func (all *nodes) listClass(c *equivalenceClass) {
 
 // refreshClasses works out anew what nodes are to equivalence classes.
 func (all *nodes) refreshClasses(tx *transaction) {
-	for _, d := range tx.domains {
-		if d.sequence.listed && d.isNode() && (d.published.unpublished || d.standing() != d.published.Standing) {
+	for _, d := range tx.dirtyDomains {
+		if d.sequence.registered && d.isNode() && (d.published.unpublished || d.standing() != d.published.Standing) {
 			for c := range d.sequence.classes {
 				c.refresh(d.node, tx)
 			}

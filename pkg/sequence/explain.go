@@ -62,7 +62,7 @@ func (e *Engine) NodesOnTheWay(object *corev1.Pod, key types.NamespacedName) []s
 			continue
 		}
 		for name, n := range e.nodes.byName {
-			if suits.Suits(&n.Node) && !leavesOut(needs, devices, n) && m.sequence.stateOn(name, m.group) == placement.OnTheWay {
+			if suits.Suits(&n.Node) && !lacksDevices(needs, devices, n) && m.sequence.stateOn(name, m.group) == placement.OnTheWay {
 				nodes = append(nodes, name)
 			}
 		}

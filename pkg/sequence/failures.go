@@ -50,7 +50,7 @@ func (s *sequence) isSucceededBy(f *failure, w *inventory.Workload) bool {
 // inGroupOf reports whether the failed member's group selects the pods of a Job, too.
 func (s *sequence) inGroupOf(f *failure, w *inventory.Workload) bool {
 	group, selected := s.groupOfFailure(f)
-	at, is := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), s.reaches[w.Namespace])
+	at, is := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), s.groupsByNamespace[w.Namespace])
 	return selected && is && at == group
 }
 
@@ -145,7 +145,7 @@ func (all *workloads) noteSuccessor(gone *workload) {
 // hadSuccessor reports whether a Job that failed had a successor in its group that is gone.
 func (s *sequence) hadSuccessor(w *workload, group int) bool {
 	return w.replaced || slices.ContainsFunc(w.successors, func(of map[string]string) bool {
-		at, selected := s.GroupOfTemplate(w.Namespace, labels.Set(of), s.reaches[w.Namespace])
+		at, selected := s.GroupOfTemplate(w.Namespace, labels.Set(of), s.groupsByNamespace[w.Namespace])
 		return selected && at == group
 	})
 }
@@ -200,7 +200,7 @@ func (k *knowledge) rememberJob(w *workload, counted []*demand, tx *transaction)
 		f := &failure{Failure: s.failedJob(w, demand.group)}
 		if s.hadSuccessor(w, demand.group) {
 			s.endFailure(f.UID)
-		} else if s.wasThereAt(tx) && k.stands(s, f) {
+		} else if s.wasThereAt(tx) && k.isUnresolved(s, f) {
 			k.remember(s, f, tx)
 		}
 	}
@@ -220,19 +220,19 @@ func (k *knowledge) noteDeletedPod(p *pod, tx *transaction) {
 
 // wasThereAt reports whether the sequence was there when the event happened, which may come late.
 func (s *sequence) wasThereAt(tx *transaction) bool {
-	return tx.version == "" || s.knowledge.questions.split || !inventory.Behind(tx.version, s.came)
+	return tx.version == "" || s.knowledge.questions.versionsIncomparable || !inventory.Behind(tx.version, s.sinceVersion)
 }
 
-// cameAt notes since when the sequence counts, which may be since before an edit.
-func (s *sequence) cameAt(old *sequence, tx *transaction) {
-	if s.came = tx.version; old != nil && old.UID == s.UID && old.PerNode == s.PerNode && !old.refused() {
-		s.came = old.came
+// setSinceVersion notes since when the sequence counts, which may be since before an edit.
+func (s *sequence) setSinceVersion(old *sequence, tx *transaction) {
+	if s.sinceVersion = tx.version; old != nil && old.UID == s.UID && old.PerNode == s.PerNode && !old.refused() {
+		s.sinceVersion = old.sinceVersion
 	}
 }
 
 // groupOfFailure is the group that would select the failed member.
 func (s *sequence) groupOfFailure(f *failure) (int, bool) {
-	return s.GroupOfTemplate(f.Namespace, labels.Set(f.Labels), s.reaches[f.Namespace])
+	return s.GroupOfTemplate(f.Namespace, labels.Set(f.Labels), s.groupsByNamespace[f.Namespace])
 }
 
 // remember keeps a failure as long as the sequence must. What it need not keep it takes for ended.
@@ -253,7 +253,7 @@ func (k *knowledge) remember(s *sequence, f *failure, tx *transaction) {
 	}
 	s.failures.byUID[f.UID] = f
 	insert(k.failures, f.Namespace, s)
-	tx.touchGroup(s.nodeless, group)
+	tx.markGroupDirty(s.nodeless, group)
 }
 
 // makeRoomFor forgets a failure of the group that has most of them, if that has more than the group that needs room. There may be as many
@@ -317,7 +317,7 @@ func (k *knowledge) dropFailure(s *sequence, f *failure, tx *transaction) {
 		remove(k.failures, f.Namespace, s)
 	}
 	if group, selected := s.groupOfFailure(f); selected {
-		tx.touchGroup(s.nodeless, group)
+		tx.markGroupDirty(s.nodeless, group)
 	}
 }
 
@@ -354,8 +354,8 @@ func (k *knowledge) notePod(p *pod, tx *transaction) {
 	}
 }
 
-// stands reports whether nothing that is known ends the failure: neither is the object there, nor a successor.
-func (k *knowledge) stands(s *sequence, f *failure) bool {
+// isUnresolved reports whether nothing that is known ends the failure: neither is the object there, nor a successor.
+func (k *knowledge) isUnresolved(s *sequence, f *failure) bool {
 	if inventory.Kind(f.Kind) == inventory.KindPod {
 		p := k.namespaces.pods(f.Namespace)[f.Name]
 		return p == nil || (p.UID == f.UID && p.Terminating)
@@ -368,8 +368,8 @@ func (k *knowledge) stands(s *sequence, f *failure) bool {
 	return true
 }
 
-// recallFailures takes from status the failures that the engine did not see.
-func (k *knowledge) recallFailures(s *sequence, tx *transaction) {
+// restoreFailures takes from status the failures that the engine did not see.
+func (k *knowledge) restoreFailures(s *sequence, tx *transaction) {
 	if s.PerNode || s.refused() {
 		return
 	}
@@ -378,7 +378,7 @@ func (k *knowledge) recallFailures(s *sequence, tx *transaction) {
 		listed[recorded.UID] = struct{}{}
 		f := &failure{Failure: recorded, recorded: true}
 		_, ended := s.failures.ended[f.UID]
-		if s.failures.byUID[f.UID] == nil && !ended && k.stands(s, f) {
+		if s.failures.byUID[f.UID] == nil && !ended && k.isUnresolved(s, f) {
 			k.remember(s, f, tx)
 		}
 	}
@@ -390,8 +390,8 @@ func (k *knowledge) recallFailures(s *sequence, tx *transaction) {
 	s.forgetEnded()
 }
 
-// carryFailures takes over what an earlier spec of the same object remembered. The edit may have taken members out, or skip their group.
-func (k *knowledge) carryFailures(s, old *sequence, tx *transaction) {
+// inheritFailures takes over what an earlier spec of the same object remembered. The edit may have taken members out, or skip their group.
+func (k *knowledge) inheritFailures(s, old *sequence, tx *transaction) {
 	if s.UID != old.UID || s.PerNode || old.PerNode {
 		return
 	}
@@ -405,7 +405,7 @@ func (k *knowledge) carryFailures(s, old *sequence, tx *transaction) {
 // findSuccessors ends the failures to whose groups a successor came by an edit, or with the labels of a namespace.
 func (k *knowledge) findSuccessors(s *sequence, tx *transaction) {
 	for uid, f := range s.failures.byUID {
-		if !k.stands(s, f) {
+		if !k.isUnresolved(s, f) {
 			s.endFailure(uid)
 			k.dropFailure(s, f, tx)
 		}

@@ -33,13 +33,13 @@ type groupState struct {
 	reachedAsOf       Question       // about everything until the groups were passed that it waits for, if it was reached since
 	lastNeed          readiness.Need // what was needed when it was last evaluated; ready is not looked at
 
-	satisfied     bool
-	lacked        bool      // it was not satisfied under the spec before, and has not been looked at since
-	confirmed     bool      // it is satisfied, and no event is missing that says otherwise
-	waitConfirmed bool      // its wait was over when that was last looked at, so what was asked since is about all of it
-	since         time.Time // when it became satisfied; zero while it is not
-	dirty         bool      // its sums changed in this transaction
-	turned        time.Time // the latest ready time of pods that turned ready in this transaction
+	satisfied         bool
+	unsatisfiedBefore bool      // it was not satisfied under the spec before, and has not been looked at since
+	confirmed         bool      // it is satisfied, and no event is missing that says otherwise
+	waitConfirmed     bool      // its wait was over when that was last looked at, so what was asked since is about all of it
+	since             time.Time // when it became satisfied; zero while it is not
+	dirty             bool      // its sums changed in this transaction
+	turned            time.Time // the latest ready time of pods that turned ready in this transaction
 
 	witness confirmation.Witness
 }
@@ -105,15 +105,15 @@ func (d *domain) search(group int) (int, bool) {
 	return slices.BinarySearchFunc(d.groupStates, group, func(state *groupState, group int) int { return state.group - group })
 }
 
-// nothing is in the place of the sums of a group of which nothing is here. It is never written to.
-var nothing = &groupState{}
+// emptyGroupState is what peek returns for a group without state. It is never written to.
+var emptyGroupState = &groupState{}
 
 // peek returns the sums of a group, only for reading.
 func (d *domain) peek(group int) *groupState {
 	if state := d.find(group); state != nil {
 		return state
 	}
-	return nothing
+	return emptyGroupState
 }
 
 // groupState returns the sums of a group, for changing them.
@@ -121,7 +121,7 @@ func (d *domain) groupState(group int) *groupState {
 	i, found := d.search(group)
 	if !found {
 		state := &groupState{group: group}
-		if d.evaluated && d.restsOnNothing(group) {
+		if d.evaluated && d.needsNothing(group) {
 			state.satisfied, state.confirmed, state.since = true, true, d.since(group)
 			state.waitConfirmed = !d.sequence.knowledge.now.Before(d.waitOver(group))
 		}
@@ -132,8 +132,8 @@ func (d *domain) groupState(group int) *groupState {
 	return state
 }
 
-// restsOnNothing reports whether the group is satisfied here whatever there is of it.
-func (d *domain) restsOnNothing(group int) bool {
+// needsNothing reports whether the group is satisfied here whatever there is of it.
+func (d *domain) needsNothing(group int) bool {
 	return d.node != nil && d.sequence.groups[group].NeedsNoPods
 }
 
@@ -143,21 +143,21 @@ func (d *domain) looksSatisfied(group int) bool {
 	if state := d.find(group); state != nil {
 		return state.satisfied
 	}
-	return d.restsOnNothing(group)
+	return d.needsNothing(group)
 }
 
 func (d *domain) isConfirmed(group int) bool {
 	if state := d.find(group); state != nil {
 		return state.confirmed
 	}
-	return d.restsOnNothing(group)
+	return d.needsNothing(group)
 }
 
 func (d *domain) since(group int) time.Time {
 	switch state := d.find(group); {
 	case state != nil:
 		return state.since
-	case d.restsOnNothing(group):
+	case d.needsNothing(group):
 		return d.watchedSince(group)
 	}
 	return time.Time{}

@@ -63,7 +63,7 @@ func (k *knowledge) holderOf(p *pod) holder {
 		}
 	}
 	if h.place == nil && len(p.memberships()) > 1 && !k.nodes.isReleasedOnNodes(p) {
-		h.place, h.rule = &p.limits().needs[0], hold.ByNode // no sequence by itself, but on every node some sequence
+		h.place, h.rule = &p.nodeNeeds().needs[0], hold.ByNode // no sequence by itself, but on every node some sequence
 	}
 	return h
 }

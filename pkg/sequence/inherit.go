@@ -11,9 +11,9 @@ func (s *sequence) hasMembersOf(old *sequence) bool {
 	return s.SameMembers(old.Sequence) && !s.refused() && !old.refused() && !s.PerNode && !old.PerNode
 }
 
-// inherit takes over the members of an earlier spec of the same object, and the sums of them. The workloads are entered
+// inheritMembers takes over the members of an earlier spec of the same object, and the sums of them. The workloads are entered
 // already.
-func (s *sequence) inherit(old *sequence) {
+func (s *sequence) inheritMembers(old *sequence) {
 	d, before := s.nodeless, old.nodeless
 	for i, g := range old.groups {
 		state, was := d.groupState(i), before.peek(i)

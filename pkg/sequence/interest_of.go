@@ -49,8 +49,8 @@ func (i Interest) MayHold(pod Identity, namespaceLabels map[string]string, exist
 	if i.sequence.DryRun {
 		return false
 	}
-	reach := i.sequence.Reach(pod.Namespace, namespaceLabels, exists)
-	_, member := i.sequence.GroupOf(pod.Namespace, pod.Name, pod.Labels, reach)
+	groups := i.sequence.GroupsIn(pod.Namespace, namespaceLabels, exists)
+	_, member := i.sequence.GroupOf(pod.Namespace, pod.Name, pod.Labels, groups)
 	return member
 }
 

@@ -17,9 +17,9 @@ type verdict struct {
 
 	// nominated reports that it is held, and that a nomination keeps room for it which our scheduler has to give back.
 	nominated bool
-	// limits keep it from some nodes, of which one opened last in the transaction opened.
-	limits *limits
-	opened uint64
+	// nodeNeeds are what keeps it from some nodes, of which one opened last in the transaction opened.
+	nodeNeeds *nodeNeeds
+	opened    uint64
 	// lift are its gates that may be lifted.
 	lift []string
 }
@@ -37,9 +37,9 @@ type reason struct {
 
 // judge works out the verdict on a pod without a node.
 func (k *knowledge) judge(p *pod) verdict {
-	v := verdict{limits: p.limits()}
-	if v.limits != nil {
-		v.opened = v.limits.opened
+	v := verdict{nodeNeeds: p.nodeNeeds()}
+	if v.nodeNeeds != nil {
+		v.opened = v.nodeNeeds.opened
 	}
 	h := k.holderOf(p)
 	if h.missing != spec.NothingMissing {
@@ -66,9 +66,9 @@ func (k *knowledge) hold(v *verdict, p *pod, why reason) {
 	v.nominated = p.Nominated && k.settings.isOurs(p)
 }
 
-// gains reports whether a pod may be scheduled to nodes that it might not be before. Somebody may have found no node for it.
-func (v verdict) gains(is verdict) bool {
-	return v.limits != nil && (v.limits != is.limits || v.opened != is.opened)
+// opensMore reports whether a pod may be scheduled to nodes that it might not be before. Somebody may have found no node for it.
+func (v verdict) opensMore(is verdict) bool {
+	return v.nodeNeeds != nil && (v.nodeNeeds != is.nodeNeeds || v.opened != is.opened)
 }
 
 // liftsMore reports whether gates of the pod may be lifted that might not be before.
@@ -81,7 +81,7 @@ func (set *settings) published(p *publishedPod, uid types.UID) verdict {
 	if p == nil || p.UID != uid {
 		return verdict{}
 	}
-	v := verdict{held: p.held.Load(), reason: p.reason, limits: p.limits, opened: p.opened}
+	v := verdict{held: p.held.Load(), reason: p.reason, nodeNeeds: p.nodeNeeds, opened: p.opened}
 	v.nominated = v.held && p.Nominated
 	if !v.held {
 		v.lift = set.liftable(p.Pod, p.memberships())

@@ -26,7 +26,7 @@ type knowledge struct {
 	podGroups  podGroups
 	failures   failures
 	nodes      nodes
-	shared     inventory.Shared
+	interner   inventory.Interner
 
 	// The sequences, those of scope Node, and those with groups that select namespaces by label.
 	sequences map[types.NamespacedName]*sequence

@@ -19,11 +19,11 @@ type Lift struct {
 	Pod Identity
 	// Proof is what is to be left on the pod, see Verdict.Proof.
 	Proof string
-	// Sighting is that of the pod: every PodSequence from before it must be known before the gates are lifted. It is as of
+	// FirstSeen is when the pod was first seen: every PodSequence from before it must be known before the gates are lifted. It is as of
 	// Engine.FirstSeen for a pod that can be held without its gate. For any other it is when the pod was released.
-	Sighting Sighting
-	// Now is the sighting of a pod that is released at this moment.
-	Now Sighting
+	FirstSeen FirstSeen
+	// Now is the same of a pod that is released at this moment.
+	Now FirstSeen
 }
 
 // Lift says which gates of this pod, as the engine knows it, may be lifted now.
@@ -45,8 +45,8 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 	}
 	return Lift{
 		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &p.Labels}, Gates: e.settings.liftable(p.Pod, p.memberships()),
-		Proof: proofOf(p.UID, p.memberships(), false), Sighting: e.published.sighting(p.Namespace, seen),
-		Now: e.published.sighting(p.Namespace, e.questions.nowMoment()),
+		Proof: proofOf(p.UID, p.memberships(), false), FirstSeen: e.published.firstSeenIn(p.Namespace, seen),
+		Now: e.published.firstSeenIn(p.Namespace, e.questions.nowMoment()),
 	}
 }
 

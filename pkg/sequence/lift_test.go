@@ -24,8 +24,8 @@ func TestASightingOfAPodThatHadGatesIsThatWithoutThem(t *testing.T) {
 	first := e.FirstSeen(app("5", gate, other)).Moment
 
 	assert.Equal(t, "5", e.FirstSeen(app("6", other)).Version, "nobody can schedule it with another gate")
-	assert.Equal(t, Sighting{Version: "7"}, e.FirstSeen(app("7")), "the engine does not know yet that the gates are gone")
-	assert.Equal(t, Sighting{Version: "7"}, e.Verdict(app("7")).FirstSeen)
+	assert.Equal(t, FirstSeen{Version: "7"}, e.FirstSeen(app("7")), "the engine does not know yet that the gates are gone")
+	assert.Equal(t, FirstSeen{Version: "7"}, e.Verdict(app("7")).FirstSeen)
 
 	e.ApplyPod(app("7"))
 	assert.Equal(t, "7", e.FirstSeen(app("7")).Version)
@@ -59,8 +59,8 @@ func TestWhatMustBeKnownBeforeGatesAreLifted(t *testing.T) {
 
 			lift := e.Lift(types.NamespacedName{Namespace: oracleNamespace, Name: "two"})
 			assert.Equal(t, []string{gate}, lift.Gates)
-			assert.Equal(t, test.want, lift.Sighting.Version)
-			assert.Equal(t, test.want == "20", lift.Sighting.Moment > moment)
+			assert.Equal(t, test.want, lift.FirstSeen.Version)
+			assert.Equal(t, test.want == "20", lift.FirstSeen.Moment > moment)
 		})
 	}
 }

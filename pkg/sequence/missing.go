@@ -101,22 +101,22 @@ func (k *knowledge) publishCome(tx *transaction) {
 	}
 }
 
-// touchNamed marks for re-evaluation the pods that name a sequence which came or went. What else they wait for may have changed since
+// markNamingDirty marks for re-evaluation the pods that name a sequence which came or went. What else they wait for may have changed since
 // they were created, and before the sequence was: that is confirmed again.
-func (k *knowledge) touchNamed(key types.NamespacedName, tx *transaction) {
+func (k *knowledge) markNamingDirty(key types.NamespacedName, tx *transaction) {
 	for _, p := range k.namespaces.pods(key.Namespace) {
 		if !p.Bound() && spec.NamedSequence(&p.Labels) == key.Name {
 			p.placed = p.placed.And(tx.Question)
-			tx.pods = append(tx.pods, p)
+			tx.dirtyPods = append(tx.dirtyPods, p)
 		}
 	}
 }
 
-// touchUnselected marks for re-evaluation the pods of a namespace that no sequence selects.
-func (k *knowledge) touchUnselected(namespace string, tx *transaction) {
+// markUnselectedDirty marks for re-evaluation the pods of a namespace that no sequence selects.
+func (k *knowledge) markUnselectedDirty(namespace string, tx *transaction) {
 	for _, p := range k.namespaces.pods(namespace) {
 		if !p.Bound() && len(p.memberships()) == 0 {
-			tx.pods = append(tx.pods, p)
+			tx.dirtyPods = append(tx.dirtyPods, p)
 		}
 	}
 }
@@ -129,7 +129,7 @@ func (e *Engine) KindInstalled(installed bool) Changes {
 			for name := range e.namespaces {
 				for _, p := range e.namespaces.pods(name) {
 					if !p.Bound() && (spec.NamedSequence(&p.Labels) != "" || e.published.existing.requires(name)) {
-						tx.pods = append(tx.pods, p)
+						tx.dirtyPods = append(tx.dirtyPods, p)
 					}
 				}
 			}

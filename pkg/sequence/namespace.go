@@ -18,7 +18,7 @@ type namespace struct {
 	naming    map[string]map[*sequence]struct{}
 	// sequences are all of them, also those that have no members, with the groups that may have some here. matchCost is what it
 	// costs to match a pod with them.
-	sequences map[*sequence]spec.Reach
+	sequences map[*sequence]spec.NamespaceGroups
 	matchCost int
 }
 
@@ -59,7 +59,7 @@ func (all namespaces) ensure(name string) *namespace {
 			pods:      map[string]*pod{},
 			selecting: map[*sequence]struct{}{},
 			naming:    map[string]map[*sequence]struct{}{},
-			sequences: map[*sequence]spec.Reach{},
+			sequences: map[*sequence]spec.NamespaceGroups{},
 		}
 		all[name] = ns
 	}
@@ -101,19 +101,19 @@ func (all namespaces) podsOf(namespace string) iter.Seq[*pod] {
 }
 
 // enter makes the sequence known to a namespace. Pods and workloads come later.
-func (all namespaces) enter(s *sequence, name string, reach spec.Reach, tx *transaction) {
+func (all namespaces) enter(s *sequence, name string, groups spec.NamespaceGroups, tx *transaction) {
 	ns := all.ensure(name)
-	s.reaches[name], ns.sequences[s] = reach, reach
+	s.groupsByNamespace[name], ns.sequences[s] = groups, groups
 	ns.matchCost += s.MatchCost()
 	tx.namespaces = append(tx.namespaces, name)
-	if s.Selects(reach) {
+	if s.Selects(groups) {
 		ns.selecting[s] = struct{}{}
 	}
 	for pod := range s.Names(name) {
 		insert(ns.naming, pod, s)
 	}
 	for i, g := range s.groups {
-		if reach.Has(i) {
+		if groups.Has(i) {
 			g.namespaces[name] = struct{}{}
 		}
 	}
@@ -122,7 +122,7 @@ func (all namespaces) enter(s *sequence, name string, reach spec.Reach, tx *tran
 // leave undoes enter.
 func (all namespaces) leave(s *sequence, name string, tx *transaction) {
 	ns := all[name]
-	delete(s.reaches, name)
+	delete(s.groupsByNamespace, name)
 	delete(ns.sequences, s)
 	ns.matchCost -= s.MatchCost()
 	tx.namespaces = append(tx.namespaces, name)

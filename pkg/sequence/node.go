@@ -10,9 +10,9 @@ import (
 // node is a node, and what it is to the engine.
 type node struct {
 	inventory.Node
-	slot     int       // its place in nodes.slots
-	seenAt   time.Time // when the engine came to know it
-	listedAt uint64    // the engine's moment then
+	slot       int       // its place in nodes.slots
+	seenAt     time.Time // when the engine came to know it
+	seenMoment uint64    // the engine's moment then
 	// taken is what pods that are bound there or pinned to it request, see room.go.
 	taken inventory.Resources
 }
@@ -31,8 +31,8 @@ type nodes struct {
 
 	// What changed in this transaction: the names of nodes of which more or less is taken, and pods that are within the room of
 	// their equivalence class now and were not, or the other way round.
-	retaken []string
-	moved   []*pod
+	usageChanged []string
+	moved        []*pod
 }
 
 func newNodes() nodes {
@@ -71,4 +71,4 @@ func (d *domain) setNode(n *node, tx *transaction) {
 	}
 }
 
-func (all *nodes) unlistHost(n *node) { remove(all.hosts, n.Hostname(), n.Name) }
+func (all *nodes) removeHost(n *node) { remove(all.hosts, n.Hostname(), n.Name) }

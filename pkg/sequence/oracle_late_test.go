@@ -195,7 +195,7 @@ func (l *lateness) isGrant(e event) bool {
 }
 
 // isConsentLate reports whether the engine has yet to be told of consent from before the pod was first seen: then the feed does
-// not let it go, see Sighting.AsksNamespaces.
+// not let it go, see FirstSeen.AsksNamespaces.
 func (l *lateness) isConsentLate(p *corev1.Pod) bool {
 	seen := l.engine.FirstSeen(p)
 	return len(l.coming["Namespace"]) > 0 && !inventory.Newer(l.coming["Namespace"][0].object.GetResourceVersion(), seen.Version)

@@ -24,7 +24,7 @@ type startCount struct {
 	generation int64
 }
 
-// judgeStarts goes on with all sequences.
+// checkOrder goes on with all sequences.
 func (o *oracle) judgeStarts() {
 	there := sets.New[types.UID]()
 	for _, ps := range append(all[*v1alpha1.PodSequence](o, "PodSequence"), o.clustersInCommon()...) {

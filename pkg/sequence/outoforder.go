@@ -24,8 +24,8 @@ const oneInstallation = 10 * time.Minute
 // outOfOrder are the members that started out of order.
 type outOfOrder struct {
 	pods map[*pod]struct{} // nil if there are none
-	// judges reports that this engine is the first to see the sequence.
-	judges bool
+	// checks reports that this engine is the first to see the sequence.
+	checks bool
 }
 
 // mayHaveStartedEarly reports whether our scheduler bound the pod before its sequence was created, as far as the pod and the sequence
@@ -35,7 +35,7 @@ func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
 	created := s.object.CreationTimestamp.Time
 	bound := p.BoundAt.Time() // both are whole seconds: a pod that was bound after the sequence was created carries a proof
 	return p.Bound() && !p.Terminating && !p.Succeeded && !p.Failed && k.settings.isOurs(p) &&
-		s.groups[m.group].Awaited != 0 && s.canJudge() &&
+		s.groups[m.group].Awaited != 0 && s.canCheckOrder() &&
 		!bound.After(created) && !bound.Before(created.Add(-oneInstallation)) && !s.ReleasedInOrder(p.ProofMarks(), m.group)
 }
 
@@ -85,21 +85,21 @@ func (k *knowledge) passTimes(d *domain) passTimes {
 	return times
 }
 
-// beginJudging begins to judge the members of a sequence that the engine sees for the first time. For other sequences it takes
-// the names from status, or keeps those that the sequence had before it was edited. The pods are those that were or are members.
-func (k *knowledge) beginJudging(s, old *sequence, pods map[*pod]struct{}, tx *transaction) {
+// beginOrderChecks begins to check the order of the members of a sequence that the engine sees for the first time. For other sequences it
+// takes the names from status, or keeps those that the sequence had before it was edited. The pods are those that were or are members.
+func (k *knowledge) beginOrderChecks(s, old *sequence, pods map[*pod]struct{}, tx *transaction) {
 	switch {
 	case old != nil && old.UID == s.UID:
-		s.outOfOrder.judges = old.outOfOrder.judges && s.canJudge()
+		s.outOfOrder.checks = old.outOfOrder.checks && s.canCheckOrder()
 		for p := range old.outOfOrder.pods {
 			if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) {
 				s.outOfOrder.add(p)
 			}
 		}
 	case s.object.Status.ObservedGeneration < 1:
-		s.outOfOrder.judges = s.canJudge()
+		s.outOfOrder.checks = s.canCheckOrder()
 		for p := range pods {
-			k.judgeLater(p, s, tx)
+			k.queueOrderCheck(p, s, tx)
 		}
 	case s.object.Status.StartedOutOfOrder != nil:
 		names := s.object.Status.StartedOutOfOrder.Pods
@@ -111,32 +111,32 @@ func (k *knowledge) beginJudging(s, old *sequence, pods map[*pod]struct{}, tx *t
 	}
 }
 
-// canJudge reports whether the sequence holds pods, so that it matters when they started.
-func (s *sequence) canJudge() bool { return !s.DryRunRequested && !s.refused() }
+// canCheckOrder reports whether the sequence holds pods, so that it matters when they started.
+func (s *sequence) canCheckOrder() bool { return !s.DryRunRequested && !s.refused() }
 
-// judgeBound makes the sequences of a pod judge it. The pod has just been seen to be bound.
-func (k *knowledge) judgeBound(p *pod, tx *transaction) {
+// queueOrderChecks adds a pod to those whose order its sequences check. The pod has just been seen to be bound.
+func (k *knowledge) queueOrderChecks(p *pod, tx *transaction) {
 	for _, m := range p.memberships() {
-		if m.sequence.outOfOrder.judges {
-			k.judgeLater(p, m.sequence, tx)
+		if m.sequence.outOfOrder.checks {
+			k.queueOrderCheck(p, m.sequence, tx)
 		}
 	}
 }
 
-// judgeLater adds the pod, if it may have started early, to those that are judged when the transaction is settled.
-func (k *knowledge) judgeLater(p *pod, s *sequence, tx *transaction) {
+// queueOrderCheck adds the pod, if it may have started early, to those that are checked when the transaction is settled.
+func (k *knowledge) queueOrderCheck(p *pod, s *sequence, tx *transaction) {
 	if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) {
-		tx.judged = append(tx.judged, sighted{p, s})
+		tx.toCheckOrder = append(tx.toCheckOrder, podInSequence{p, s})
 	}
 }
 
-// judgeStarts judges the pods of a transaction.
-func (k *knowledge) judgeStarts(tx *transaction) {
+// checkOrder finds out which pods of a transaction started out of order.
+func (k *knowledge) checkOrder(tx *transaction) {
 	times := map[*domain]passTimes{}
-	for _, judged := range tx.judged {
+	for _, judged := range tx.toCheckOrder {
 		p, s := judged.pod, judged.in
 		m, is := p.membershipIn(s)
-		if !is || !s.listed {
+		if !is || !s.registered {
 			continue
 		}
 		d := s.domainOf(p)

@@ -13,7 +13,7 @@ import (
 // pin is the one node that a pod asks for. The pod has no equivalence class.
 type pin struct {
 	inventory.Pin
-	limits
+	nodeNeeds
 	requests inventory.Resources // as reserved, see nodes.reserve
 }
 
@@ -83,27 +83,27 @@ func (all *nodes) openNodesOfPin(p *pod) sets.Set[string] {
 	return open
 }
 
-// touchPins marks for re-evaluation the pods that ask for a node which has changed.
-func (all *nodes) touchPins(tx *transaction) {
-	for i := range tx.domains {
-		if d := &tx.domains[i]; d.sequence.listed && d.isNode() && d.published != d.before {
-			all.touchPinsTo(d.name, d.sequence, d.before.Standing, d.published.Standing, tx)
+// markPinsDirty marks for re-evaluation the pods that ask for a node which has changed.
+func (all *nodes) markPinsDirty(tx *transaction) {
+	for i := range tx.dirtyDomains {
+		if d := &tx.dirtyDomains[i]; d.sequence.registered && d.isNode() && d.published != d.before {
+			all.markPinsToDirty(d.name, d.sequence, d.before.Standing, d.published.Standing, tx)
 		}
 	}
 	for _, change := range tx.emptyNodes {
-		all.touchPinsTo(change.node, change.sequence, change.before, change.sequence.onEmptyNode(all.byName[change.node]), tx)
+		all.markPinsToDirty(change.node, change.sequence, change.before, change.sequence.onEmptyNode(all.byName[change.node]), tx)
 	}
 	for _, changed := range tx.pins {
 		for p := range all.pinned[changed.Pin] {
-			if tx.pods = append(tx.pods, p); changed.added {
+			if tx.dirtyPods = append(tx.dirtyPods, p); changed.added {
 				p.pin.opened = tx.number
 			}
 		}
 	}
 }
 
-// touchPinsTo marks for re-evaluation the pods that ask for a node where a sequence is now further than before, or less far.
-func (all *nodes) touchPinsTo(node string, s *sequence, before, now placement.Standing, tx *transaction) {
+// markPinsToDirty marks for re-evaluation the pods that ask for a node where a sequence is now further than before, or less far.
+func (all *nodes) markPinsToDirty(node string, s *sequence, before, now placement.Standing, tx *transaction) {
 	if before == now {
 		return
 	}
@@ -117,7 +117,7 @@ func (all *nodes) touchPinsTo(node string, s *sequence, before, now placement.St
 				if m.sequence != s {
 					continue
 				}
-				tx.pods = append(tx.pods, p)
+				tx.dirtyPods = append(tx.dirtyPods, p)
 				if before.State(m.group) != placement.Open && p.openTo(node) {
 					p.pin.opened = tx.number
 				}

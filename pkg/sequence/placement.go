@@ -19,10 +19,10 @@ type Placement struct {
 // Placement returns nil if no sequence of node scope keeps the pod from any node. It waits for no event.
 func (e *Engine) Placement(object *corev1.Pod) *Placement {
 	seen, known := e.published.find(object)
-	if !known || seen.limits == nil {
+	if !known || seen.nodeNeeds == nil {
 		return nil
 	}
-	return &Placement{engine: e, pod: object, needs: seen.limits.needs}
+	return &Placement{engine: e, pod: object, needs: seen.nodeNeeds.needs}
 }
 
 // Open answers for one node at this moment. The Decision is held if the pod may not be placed there. It waits for no event.

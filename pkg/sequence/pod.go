@@ -26,9 +26,9 @@ type unbound struct {
 
 	// class holds the unbound pods with the same wants and the same places in sequences of node scope; nil for a pod that no such
 	// sequence keeps from any node, and for one that is pinned.
-	class *equivalenceClass
-	pin   *pin
-	seat  seat // in the class
+	class      *equivalenceClass
+	pin        *pin
+	queuePlace queuePlace // in the class
 
 	confirmed uint64 // a moment until which no change that matters to it is missing
 	published *publishedPod
@@ -85,16 +85,16 @@ func viewPod(object *corev1.Pod) *pod {
 	return view
 }
 
-// follow copies to a view what was known of the pod that it replaces. replace reports that its memberships may be others.
-func (p *pod) follow(before *pod, replace bool, tx *transaction) {
+// inheritFrom copies to a view what was known of the pod that it replaces. replace reports that its memberships may be others.
+func (p *pod) inheritFrom(before *pod, replace bool, tx *transaction) {
 	if p.Bound() {
 		if before.published != nil {
-			p.unbound = &unbound{published: before.published} // until the transaction is settled, see published.forget
+			p.unbound = &unbound{published: before.published} // until the transaction is settled, see published.withdraw
 		}
 		return
 	}
 	p.published, p.placed.Moment = before.published, tx.Moment
-	p.class, p.pin, p.seat = before.class, before.pin, before.seat // see classify
+	p.class, p.pin, p.queuePlace = before.class, before.pin, before.queuePlace // see classify
 	if before.UID == p.UID && !before.Bound() {
 		p.released, p.confirmed = before.released, before.confirmed
 		if len(p.Gates()) > 0 || len(before.Gates()) == 0 {

@@ -27,7 +27,7 @@ func (all podGroups) apply(reference podgroups.Reference, minimum int, tx *trans
 		g.minimum = minimum
 		for p := range g.pods {
 			for _, m := range p.memberships() {
-				tx.touchGroup(m.sequence.domainOf(p), m.group)
+				tx.markGroupDirty(m.sequence.domainOf(p), m.group)
 			}
 		}
 	}
@@ -49,14 +49,14 @@ func (all podGroups) forgetIfEmpty(g *podGroup) {
 	}
 }
 
-// enlist and delist make a pod that belongs to some sequence known to its PodGroups, and unknown again.
-func (all podGroups) enlist(p *pod) {
+// link and unlink make a pod that belongs to some sequence known to its PodGroups, and unknown again.
+func (all podGroups) link(p *pod) {
 	for _, reference := range p.PodGroups() {
 		all.ensure(reference).pods[p] = struct{}{}
 	}
 }
 
-func (all podGroups) delist(p *pod) {
+func (all podGroups) unlink(p *pod) {
 	for _, reference := range p.PodGroups() {
 		g := all.ensure(reference)
 		delete(g.pods, p)

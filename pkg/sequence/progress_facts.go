@@ -38,7 +38,7 @@ func (d *domain) progressFacts() progress.Domain {
 
 // Readiness returns how far a group is by itself.
 func (d *domain) Readiness(i int) progress.Readiness {
-	r := progress.Readiness{Elsewhere: !d.applies(d.sequence.groups[i]), NeedsNothing: d.restsOnNothing(i)}
+	r := progress.Readiness{Elsewhere: !d.applies(d.sequence.groups[i]), NeedsNothing: d.needsNothing(i)}
 	if state := d.find(i); state != nil {
 		r.Satisfied, r.Confirmed, r.Since = state.satisfied, state.confirmed && d.confirmedSinceReached(i), state.since
 		r.Witnessed, r.WitnessedAt = state.witness.Confirmed, state.witness.Since

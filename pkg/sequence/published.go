@@ -22,15 +22,15 @@ type published struct {
 	existing   existing
 }
 
-// asksNamespaces reports what Sighting.AsksNamespaces says.
+// asksNamespaces reports what FirstSeen.AsksNamespaces says.
 func (p *published) asksNamespaces(namespace string) bool {
 	_, refuses := p.refusing.Load(namespace)
 	return refuses || p.selectors.Load() || p.existing.asksNamespaces(namespace)
 }
 
-// sighting is that of a pod of a namespace, with whether it matters what Namespaces say. It takes no lock.
-func (p *published) sighting(namespace string, seen Question) Sighting {
-	return Sighting{Version: seen.Version, Moment: seen.Moment, AsksNamespaces: p.asksNamespaces(namespace)}
+// firstSeenIn returns when a pod of a namespace was first seen, with whether it matters what Namespaces say. It takes no lock.
+func (p *published) firstSeenIn(namespace string, seen Question) FirstSeen {
+	return FirstSeen{Version: seen.Version, Moment: seen.Moment, AsksNamespaces: p.asksNamespaces(namespace)}
 }
 
 // publishedPod is what the engine says of a pod. Readers find all but held and releasedAt as it always was.
@@ -38,7 +38,7 @@ type publishedPod struct {
 	*inventory.Pod               // the version that it is about
 	places         *[]membership // as of the pod
 	firstSeen      Question      // the same
-	limits         *limits       // nil if nothing keeps the pod from any node
+	nodeNeeds      *nodeNeeds    // nil if nothing keeps the pod from any node
 	held           atomic.Bool
 	releasedAt     atomic.Int64 // when it was held last, in nanoseconds; 0 while it is held, and if it never was. For metrics.
 
@@ -51,10 +51,10 @@ func (p *publishedPod) memberships() []membership { return membershipsIn(p.place
 
 // needs returns the pod's places that keep it from some nodes.
 func (p *publishedPod) needs() []membership {
-	if p.limits == nil {
+	if p.nodeNeeds == nil {
 		return nil
 	}
-	return p.limits.needs
+	return p.nodeNeeds.needs
 }
 
 // holdsFor reports whether what is published holds for another version of the pod.
@@ -73,7 +73,7 @@ func (p *publishedPod) firstSeenAs(object *corev1.Pod) Question {
 
 // publishedNamespace holds the sequences of a namespace, if a pod can be matched with them in a short time.
 type publishedNamespace struct {
-	sequences map[*sequence]spec.Reach
+	sequences map[*sequence]spec.NamespaceGroups
 	tooMany   bool
 }
 
@@ -116,8 +116,8 @@ func (p *published) matchSequences(object *corev1.Pod, set *settings) (membershi
 		return nil, false
 	}
 	view := viewPod(object)
-	for s, reach := range namespace.sequences {
-		m, has := s.place(view, reach)
+	for s, groups := range namespace.sequences {
+		m, has := s.place(view, groups)
 		if has && !set.releasesUnseen(view, m) {
 			return nil, false
 		}
@@ -130,8 +130,8 @@ func (p *published) matchSequences(object *corev1.Pod, set *settings) (membershi
 	return memberships, again == found
 }
 
-// forget withdraws what is published of a pod that is gone or has a node.
-func (p *published) forget(gone *pod) {
+// withdraw withdraws what is published of a pod that is gone or has a node.
+func (p *published) withdraw(gone *pod) {
 	if gone.published != nil {
 		gone.published = nil
 		p.pods.delete(types.NamespacedName{Namespace: gone.Namespace, Name: gone.Name})
@@ -141,8 +141,8 @@ func (p *published) forget(gone *pod) {
 	}
 }
 
-// storeNamespace publishes the sequences of a namespace.
-func (p *published) storeNamespace(name string, ns *namespace) {
+// publishNamespace publishes the sequences of a namespace.
+func (p *published) publishNamespace(name string, ns *namespace) {
 	if ns == nil || len(ns.sequences) == 0 {
 		p.namespaces.Delete(name)
 		return
@@ -154,8 +154,8 @@ func (p *published) storeNamespace(name string, ns *namespace) {
 	p.namespaces.Store(name, view)
 }
 
-// storeNodes publishes the nodes, for sequences that have nothing on them, see emptynode.go.
-func (p *published) storeNodes(names []string, all *nodes) {
+// publishNodes publishes the nodes, for sequences that have nothing on them, see emptynode.go.
+func (p *published) publishNodes(names []string, all *nodes) {
 	for _, name := range names {
 		if n := all.byName[name]; n != nil {
 			p.nodes.Store(name, n)

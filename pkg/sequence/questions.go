@@ -11,13 +11,13 @@ import (
 
 // questions are what is asked before something counts, and what is known of the answers.
 type questions struct {
-	newest      string        // the newest version of anything seen
-	moment      atomic.Uint64 // see Engine.Moment
-	split       bool          // see Engine.VersionsIncomparable
-	relisted    confirmation.Relisted
-	unconfirmed map[string]*unconfirmed // by namespace
-	askedForPod map[*pod][]Subject      // what must be known before the pod may be scheduled
-	reachedAsOf reachedAsOf
+	newest               string        // the newest version of anything seen
+	moment               atomic.Uint64 // see Engine.Moment
+	versionsIncomparable bool          // see Engine.VersionsIncomparable
+	relisted             confirmation.Relisted
+	unconfirmed          map[string]*unconfirmed // by namespace
+	askedForPod          map[*pod][]Subject      // what must be known before the pod may be scheduled
+	reachedAsOf          reachedAsOf
 }
 
 func newQuestions() questions {
@@ -67,11 +67,11 @@ func (q *questions) confirm(subject Subject, moment uint64, tx *transaction) {
 		return
 	}
 	for d := range u.domains {
-		tx.touch(d)
+		tx.markDirty(d)
 	}
 	for p := range u.pods {
 		q.forgetPod(p)
-		tx.pods = append(tx.pods, p)
+		tx.dirtyPods = append(tx.dirtyPods, p)
 	}
 	u.domains, u.pods = map[*domain]struct{}{}, map[*pod]struct{}{} // what is still unconfirmed comes back
 	if len(q.askedForPod) == 0 {
@@ -238,7 +238,7 @@ func (d *domain) reachedAsOf(i int) Question {
 	for awaited := range d.sequence.groups[i].Direct.All() {
 		asOf = asOf.And(d.reachedAsOf(awaited)) // through these it waits for the others
 		switch state := d.find(awaited); {
-		case d.restsOnNothing(awaited):
+		case d.needsNothing(awaited):
 		case state != nil && state.satisfied && state.confirmed:
 			asOf = asOf.And(state.question)
 		default:
@@ -257,9 +257,9 @@ type reachedAsOf struct {
 	questions [spec.MaxGroups]Question
 }
 
-// askAgainOfReached asks for another confirmation of the groups that have just been reached and are confirmed only as of an
+// reconfirmReached asks for another confirmation of the groups that have just been reached and are confirmed only as of an
 // earlier moment.
-func (d *domain) askAgainOfReached() {
+func (d *domain) reconfirmReached() {
 	for i := range (d.Reached &^ d.reachedBefore &^ d.Passed).All() {
 		state := d.find(i)
 		if state == nil {

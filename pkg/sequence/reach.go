@@ -11,11 +11,11 @@ import (
 // labels its groups select, as far as the engine knows of them. What happens in a namespace that a sequence does not reach costs
 // that sequence nothing.
 
-// reachAll makes a new sequence known to all namespaces that it reaches.
-func (k *knowledge) reachAll(s *sequence, tx *transaction) {
+// enterNamespaces makes a new sequence known to all namespaces that it reaches.
+func (k *knowledge) enterNamespaces(s *sequence, tx *transaction) {
 	enter := func(name string) {
-		if reach := k.consents.reachOf(s, name); !reach.IsEmpty() {
-			k.namespaces.enter(s, name, reach, tx)
+		if groups := k.consents.groupsIn(s, name); !groups.IsEmpty() {
+			k.namespaces.enter(s, name, groups, tx)
 		}
 	}
 	for name := range s.NamedNamespaces() {
@@ -23,7 +23,7 @@ func (k *knowledge) reachAll(s *sequence, tx *transaction) {
 	}
 	if s.SelectsNamespaces() {
 		for name := range k.consents.facts {
-			if _, entered := s.reaches[name]; !entered {
+			if _, entered := s.groupsByNamespace[name]; !entered {
 				enter(name)
 			}
 		}
@@ -33,25 +33,25 @@ func (k *knowledge) reachAll(s *sequence, tx *transaction) {
 	s.refreshSubjects()
 }
 
-// reachOf is which groups of the sequence may have members in a namespace, as far as the engine knows of it. A Namespace without a
+// groupsIn returns the groups of the sequence that may have members in a namespace, as far as the engine knows of it. A Namespace without a
 // version is one of which only the name is known.
-func (c *consents) reachOf(s *sequence, name string) spec.Reach {
+func (c *consents) groupsIn(s *sequence, name string) spec.NamespaceGroups {
 	facts := c.facts[name]
-	return s.Reach(name, facts.labels, facts.version != "")
+	return s.GroupsIn(name, facts.labels, facts.version != "")
 }
 
-// changeReach changes which groups of a sequence have members in a namespace.
-func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *transaction) {
+// changeGroupsIn changes which groups of a sequence have members in a namespace.
+func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.NamespaceGroups, tx *transaction) {
 	// The pods and workloads that come or go with the namespace are as of now, and not as of the event: that may be late.
 	now := k.questions.nowMoment()
-	before := s.reaches[name]
-	s.outOfOrder.judges = false // of namespaces that it comes to reach later it judges no pods
+	before := s.groupsByNamespace[name]
+	s.outOfOrder.checks = false // of namespaces that it comes to reach later it checks no pods
 	ns := k.namespaces.ensure(name)
 	pods := map[*pod]struct{}{}
 	for _, p := range ns.pods {
 		if p.isMemberOf(s) {
 			pods[p] = struct{}{}
-			p.touch(tx)
+			p.markDirty(tx)
 			k.drop(p, s, tx)
 		}
 	}
@@ -63,17 +63,17 @@ func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *
 	if !before.IsEmpty() {
 		k.namespaces.leave(s, name, tx)
 	}
-	if !reach.IsEmpty() {
-		k.namespaces.enter(s, name, reach, tx)
+	if !groups.IsEmpty() {
+		k.namespaces.enter(s, name, groups, tx)
 		for w := range k.workloads.byNamespace[name] {
 			k.placeIn(w, s, false, tx)
 		}
 		k.addMembersIn(s, ns, pods, tx)
 	}
 	s.refreshSubjects()
-	s.confirmGroupsAnew(before, reach, now, tx)
+	s.reconfirmGroups(before, groups, now, tx)
 	for p := range pods {
-		p.touch(tx)
+		p.markDirty(tx)
 		p.recordProofs(tx)
 		if s.dry != nil && !p.isMemberOf(s) {
 			s.dry.forget(p, k.now)
@@ -83,45 +83,45 @@ func (k *knowledge) changeReach(s *sequence, name string, reach spec.Reach, tx *
 			p.placed = p.placed.And(tx.Question).And(now)
 		}
 		k.nodes.classify(p, k.settings.needs(p), nil)
-		tx.pods = append(tx.pods, p)
+		tx.dirtyPods = append(tx.dirtyPods, p)
 	}
 	if u := k.questions.unconfirmed[name]; u != nil { // who waits for an answer about this namespace may not need it any more
 		for p := range u.pods {
-			tx.pods = append(tx.pods, p)
+			tx.dirtyPods = append(tx.dirtyPods, p)
 		}
 	}
 	k.forgetIfEmpty(name, ns)
 }
 
-// confirmGroupsAnew asks for another confirmation of the groups that have members in a namespace from now on, or have none there
+// reconfirmGroups asks for another confirmation of the groups that have members in a namespace from now on, or have none there
 // any more: their confirmations were about other namespaces. It no longer counts that they were satisfied for a moment: an event
 // from before that moment, which says otherwise, does not concern them if it comes after the namespace has left.
-func (s *sequence) confirmGroupsAnew(before, after spec.Reach, now Question, tx *transaction) {
+func (s *sequence) reconfirmGroups(before, after spec.NamespaceGroups, now Question, tx *transaction) {
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if before.Has(state.group) != after.Has(state.group) {
 				state.dirty, state.lastNeed, state.changed = true, readiness.Need{Required: -1}, state.changed.And(now)
 				state.witness = confirmation.Witness{}
-				tx.touch(d)
+				tx.markDirty(d)
 			}
 		}
 		if d.unconfirmed {
-			tx.touch(d)
+			tx.markDirty(d)
 		}
 	}
 }
 
 // addMembers enters all pods into the sequence that belong to it. pods gets them.
 func (k *knowledge) addMembers(s *sequence, pods map[*pod]struct{}, tx *transaction) {
-	for name := range s.reaches {
+	for name := range s.groupsByNamespace {
 		k.addMembersIn(s, k.namespaces[name], pods, tx)
 	}
 }
 
 func (k *knowledge) addMembersIn(s *sequence, ns *namespace, pods map[*pod]struct{}, tx *transaction) {
-	reach := ns.sequences[s]
+	groups := ns.sequences[s]
 	for _, p := range ns.pods {
-		if m, ok := s.place(p, reach); ok {
+		if m, ok := s.place(p, groups); ok {
 			pods[p] = struct{}{}
 			k.add(p, m, tx)
 		}

@@ -6,8 +6,8 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// recall takes from status what cannot be seen in the world any more.
-func (s *sequence) recall() {
+// restoreFromStatus takes from status what cannot be seen in the world any more.
+func (s *sequence) restoreFromStatus() {
 	if s.PerNode {
 		if s.record(0).ReleasedAt != nil {
 			s.firstReleased.Store(true)
@@ -17,7 +17,7 @@ func (s *sequence) recall() {
 			node := &s.object.Status.NodeStatus[i]
 			s.nodeRecords[node.NodeName] = node
 			if !s.refused() && s.knowledge.nodes.byName[node.NodeName] != nil {
-				s.domainAt(node.NodeName).recall(node)
+				s.domainAt(node.NodeName).restoreFromRecord(node)
 			}
 		}
 		return
@@ -39,8 +39,8 @@ func (s *sequence) recall() {
 	}
 }
 
-// carry takes over what an earlier spec of the same object came to.
-func (s *sequence) carry(old *sequence, k *knowledge) {
+// inheritProgress takes over what an earlier spec of the same object came to.
+func (s *sequence) inheritProgress(old *sequence, k *knowledge) {
 	if s.UID != old.UID || s.PerNode != old.PerNode {
 		return
 	}
@@ -64,7 +64,7 @@ func (s *sequence) carry(old *sequence, k *knowledge) {
 	}
 	for name, before := range old.domains {
 		if s.domains[name] != nil || (before.node != nil && (before.hasHistory() || s.Suspended)) {
-			s.domainAt(name).carry(before, same)
+			s.domainAt(name).inheritProgress(before, same)
 		}
 	}
 	for name, d := range s.domains {
@@ -76,16 +76,16 @@ func (s *sequence) carry(old *sequence, k *knowledge) {
 		}
 		for _, state := range d.groupStates {
 			if at := same[state.group]; at >= 0 {
-				state.lacked = !old.groups[at].NeedsNoPods
+				state.unsatisfiedBefore = !old.groups[at].NeedsNoPods
 			}
 		}
 	}
 }
 
-// confirmPassesAnew asks for another confirmation that groups are satisfied which were passed for as long as they were satisfied,
+// reconfirmPasses asks for another confirmation that groups are satisfied which were passed for as long as they were satisfied,
 // and from now on are passed permanently: they must still be satisfied as of the edit. A group that has proof that it was passed
 // is passed anyway.
-func (s *sequence) confirmPassesAnew(old *sequence) {
+func (s *sequence) reconfirmPasses(old *sequence) {
 	if s.Continuous || !old.Continuous {
 		return
 	}

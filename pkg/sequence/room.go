@@ -20,26 +20,26 @@ import (
 // Each equivalence class counts by itself, though several may wait for the same nodes. So pods may be held that do not fit
 // because those of another class take the room. No pod is let through that fits.
 
-// line holds the pods of an equivalence class. Those that the room is for are kept apart from those for which it is too small.
-type line struct {
-	within podHeap // the last of them on top
-	beyond podHeap // the first of them on top
+// classQueue holds the pods of an equivalence class. Those that the room is for are kept apart from those for which it is too small.
+type classQueue struct {
+	fitting podHeap // the last of them on top
+	excess  podHeap // the first of them on top
 }
 
-// seat is a pod's place in the line of its equivalence class.
-type seat struct {
-	index  int32
-	within bool // the room is for the pod
+// queuePlace is a pod's place in the queue of its equivalence class.
+type queuePlace struct {
+	index int32
+	fits  bool // the room is for the pod
 }
 
-func newLine() line { return line{within: podHeap{last: true}} }
+func newClassQueue() classQueue { return classQueue{fitting: podHeap{last: true}} }
 
-func (l *line) len() int { return len(l.within.pods) + len(l.beyond.pods) }
+func (l *classQueue) len() int { return len(l.fitting.pods) + len(l.excess.pods) }
 
-// all returns the pods in no order. The line must not change meanwhile.
-func (l *line) all() iter.Seq[*pod] {
+// all returns the pods in no order. The queue must not change meanwhile.
+func (l *classQueue) all() iter.Seq[*pod] {
 	return func(yield func(*pod) bool) {
-		for _, some := range [2]*podHeap{&l.within, &l.beyond} {
+		for _, some := range [2]*podHeap{&l.fitting, &l.excess} {
 			for _, p := range some.pods {
 				if !yield(p) {
 					return
@@ -49,34 +49,34 @@ func (l *line) all() iter.Seq[*pod] {
 	}
 }
 
-func (l *line) push(p *pod, room int) {
-	if len(l.within.pods) < room || (len(l.within.pods) > 0 && p.before(l.within.pods[0])) {
-		heap.Push(&l.within, p)
+func (l *classQueue) push(p *pod, room int) {
+	if len(l.fitting.pods) < room || (len(l.fitting.pods) > 0 && p.before(l.fitting.pods[0])) {
+		heap.Push(&l.fitting, p)
 	} else {
-		heap.Push(&l.beyond, p)
+		heap.Push(&l.excess, p)
 	}
 }
 
-func (l *line) remove(p *pod) {
-	if p.seat.within {
-		heap.Remove(&l.within, int(p.seat.index))
+func (l *classQueue) remove(p *pod) {
+	if p.queuePlace.fits {
+		heap.Remove(&l.fitting, int(p.queuePlace.index))
 	} else {
-		heap.Remove(&l.beyond, int(p.seat.index))
+		heap.Remove(&l.excess, int(p.queuePlace.index))
 	}
 }
 
-// divide gives the room to the first pods of the line, and passes those to moved for which that is new.
-func (l *line) divide(room int, moved func(*pod)) {
+// divide gives the room to the first pods of the queue, and passes those to moved for which that is new.
+func (l *classQueue) divide(room int, moved func(*pod)) {
 	shift := func(from, to *podHeap) {
 		p := heap.Pop(from).(*pod)
 		heap.Push(to, p)
 		moved(p)
 	}
-	for len(l.within.pods) > room {
-		shift(&l.within, &l.beyond)
+	for len(l.fitting.pods) > room {
+		shift(&l.fitting, &l.excess)
 	}
-	for len(l.within.pods) < room && len(l.beyond.pods) > 0 {
-		shift(&l.beyond, &l.within)
+	for len(l.fitting.pods) < room && len(l.excess.pods) > 0 {
+		shift(&l.excess, &l.fitting)
 	}
 }
 
@@ -88,8 +88,8 @@ func (p *pod) before(other *pod) bool {
 	) < 0
 }
 
-// sameTurn reports whether another version of the pod has the same place in the line.
-func (p *pod) sameTurn(other *pod) bool {
+// hasSamePlace reports whether another version of the pod has the same place in the queue.
+func (p *pod) hasSamePlace(other *pod) bool {
 	return p.UID == other.UID && p.CreatedAt == other.CreatedAt && p.Wants().Priority == other.Wants().Priority
 }
 
@@ -104,13 +104,13 @@ func (h *podHeap) Less(i, j int) bool { return h.pods[i].before(h.pods[j]) != h.
 
 func (h *podHeap) Swap(i, j int) {
 	h.pods[i], h.pods[j] = h.pods[j], h.pods[i]
-	h.pods[i].seat.index, h.pods[j].seat.index = int32(i), int32(j)
+	h.pods[i].queuePlace.index, h.pods[j].queuePlace.index = int32(i), int32(j)
 }
 
 // Push implements heap.Interface.
 func (h *podHeap) Push(x any) {
 	p := x.(*pod)
-	p.seat = seat{index: int32(len(h.pods)), within: h.last}
+	p.queuePlace = queuePlace{index: int32(len(h.pods)), fits: h.last}
 	h.pods = append(h.pods, p)
 }
 
@@ -124,7 +124,7 @@ func (h *podHeap) Pop() any {
 }
 
 // holds reports whether the pod, which is of this equivalence class, must wait for nodes that are on the way.
-func (c *equivalenceClass) holds(p *pod) bool { return c.nodes.Hold(p.seat.within) }
+func (c *equivalenceClass) holds(p *pod) bool { return c.nodes.Hold(p.queuePlace.fits) }
 
 // set enters what a node is to the equivalence class.
 func (c *equivalenceClass) set(n *node, state placement.State) {
@@ -149,22 +149,22 @@ func (all *nodes) changeRoom(before, now *node, tx *transaction) {
 			continue
 		}
 		for c := range r.classes {
-			if c.leavesOut(before) != c.leavesOut(now) {
+			if c.lacksDevices(before) != c.lacksDevices(now) {
 				tx.refresh = append(tx.refresh, classNode{c, now})
 			}
 			more := c.roomOn(now) - c.roomOn(before)
 			if more != 0 && c.nodes.At(now.slot) == placement.OnTheWay {
 				c.room += more
-				tx.touchClass(c)
+				tx.markClassDirty(c)
 			}
 		}
 	}
 }
 
-// use enters what the pods that are bound to a node request.
-func (all *nodes) use(name string, used inventory.Resources) {
+// setUsed enters what the pods that are bound to a node request.
+func (all *nodes) setUsed(name string, used inventory.Resources) {
 	enterResources(all.used, name, used)
-	all.retaken = append(all.retaken, name)
+	all.usageChanged = append(all.usageChanged, name)
 }
 
 // reserve enters what a pod requests that is pinned to a node by name, or takes it out. While the pod is being bound it may
@@ -174,7 +174,7 @@ func (all *nodes) reserve(at *pin, sign int64) {
 		return
 	}
 	enterResources(all.reserved, at.Node, all.reserved[at.Node].Plus(at.requests, sign).Plus(inventory.OnePod, sign))
-	all.retaken = append(all.retaken, at.Node)
+	all.usageChanged = append(all.usageChanged, at.Node)
 }
 
 func enterResources(of map[string]inventory.Resources, node string, now inventory.Resources) {
@@ -192,9 +192,9 @@ func (all *nodes) takenOn(name string) inventory.Resources {
 	return all.used[name]
 }
 
-// retake updates the room of the nodes of which more or less is taken now, for the equivalence classes.
-func (all *nodes) retake(tx *transaction) {
-	for _, name := range all.retaken {
+// applyUsage updates the room of the nodes of which more or less is taken now, for the equivalence classes.
+func (all *nodes) applyUsage(tx *transaction) {
+	for _, name := range all.usageChanged {
 		n, taken := all.byName[name], all.takenOn(name)
 		if n == nil || n.taken.Equal(taken) {
 			continue
@@ -203,25 +203,25 @@ func (all *nodes) retake(tx *transaction) {
 		n.taken = taken
 		all.changeRoom(&before, n, tx)
 	}
-	clear(all.retaken)
-	all.retaken = all.retaken[:0]
+	clear(all.usageChanged)
+	all.usageChanged = all.usageChanged[:0]
 }
 
 // divide gives the pods of the equivalence class the room that there is now.
 func (all *nodes) divide(c *equivalenceClass) {
-	c.line.divide(c.room, func(p *pod) { all.moved = append(all.moved, p) })
+	c.queue.divide(c.room, func(p *pod) { all.moved = append(all.moved, p) })
 }
 
 // settleRoom marks for re-evaluation the pods that have come within the room or have left it. If the whole equivalence class is
 // held now, or no longer is, all its pods are re-evaluated anyway.
 func (all *nodes) settleRoom(tx *transaction) {
-	all.retake(tx)
-	for _, c := range tx.classes {
+	all.applyUsage(tx)
+	for _, c := range tx.dirtyClasses {
 		all.divide(c)
 	}
 	for _, p := range all.moved {
 		if p.class != nil && p.class.nodes.Hold(true) && p.class.published.held {
-			tx.pods = append(tx.pods, p)
+			tx.dirtyPods = append(tx.dirtyPods, p)
 		}
 	}
 	clear(all.moved)

@@ -16,7 +16,7 @@ import (
 // TestTheFirstOfALineHaveTheRoom compares a line with a sorted list.
 func TestTheFirstOfALineHaveTheRoom(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	l, pods, room := newLine(), []*pod{}, 0
+	l, pods, room := newClassQueue(), []*pod{}, 0
 	for i := range 2_000 {
 		switch n := random.IntN(8); {
 		case n < 4:
@@ -34,7 +34,7 @@ func TestTheFirstOfALineHaveTheRoom(t *testing.T) {
 		}
 		before := map[*pod]bool{}
 		for _, p := range pods {
-			before[p] = p.seat.within
+			before[p] = p.queuePlace.fits
 		}
 		l.divide(room, func(p *pod) { before[p] = !before[p] })
 		slices.SortFunc(pods, func(a, b *pod) int {
@@ -45,8 +45,8 @@ func TestTheFirstOfALineHaveTheRoom(t *testing.T) {
 		})
 		require.Len(t, slices.Collect(l.all()), len(pods))
 		for at, p := range pods {
-			require.Equal(t, at < room, p.seat.within, "step %d: pod %d of %d, room for %d", i, at, len(pods), room)
-			require.Equal(t, before[p], p.seat.within, "step %d: that it moved is not said", i)
+			require.Equal(t, at < room, p.queuePlace.fits, "step %d: pod %d of %d, room for %d", i, at, len(pods), room)
+			require.Equal(t, before[p], p.queuePlace.fits, "step %d: that it moved is not said", i)
 		}
 	}
 }

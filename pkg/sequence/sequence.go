@@ -29,16 +29,16 @@ type sequence struct {
 	// domains are where groups are passed in order: the one domain with the empty name for scope Cluster; for scope Node one for
 	// each node where something of the sequence is or is due, and the one with the empty name for members that are not bound yet.
 	domains map[string]*domain
-	// nodeless is the domain with the empty name; nil until the sequence is listed.
+	// nodeless is the domain with the empty name; nil until the sequence is registered.
 	nodeless *domain
-	// reaches maps the namespaces where some of the groups may have members to those groups.
-	reaches map[string]spec.Reach
+	// groupsByNamespace maps the namespaces where some of the groups may have members to those groups.
+	groupsByNamespace map[string]spec.NamespaceGroups
 	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is held for
 	// no more than a look at one domain, and is the innermost lock.
 	domainsMu sync.RWMutex
-	// knowledge provides the nodes and the time. It is nil until the sequence is listed, at the moment listedAt.
-	knowledge *knowledge
-	listedAt  uint64
+	// knowledge provides the nodes and the time. It is nil until the sequence is registered, at the moment registeredAt.
+	knowledge    *knowledge
+	registeredAt uint64
 	// resumedSeen is when a suspension was lifted, as the engine saw it; zero if it saw none.
 	resumedSeen time.Time
 	// classes are those with unbound pods that this sequence, of scope Node, keeps from some nodes.
@@ -46,11 +46,11 @@ type sequence struct {
 	// firstReleased reports that the first group had been released, so that being suspended does not hold it. Atomic, because it is read
 	// without a lock, see publishedOn.
 	firstReleased atomic.Bool
-	// listed reports whether the engine still goes by this sequence.
-	listed bool
+	// registered reports whether the engine still goes by this sequence.
+	registered bool
 
-	// came is the version of the event with which the sequence began to count, in its scope; empty if nobody knows.
-	came string
+	// sinceVersion is the version of the event with which the sequence began to count, in its scope; empty if nobody knows.
+	sinceVersion string
 	// failures are those of members that failed and are gone.
 	failures failuresOf
 
@@ -92,7 +92,7 @@ type group struct {
 func newSequence(compiled *spec.Sequence, object *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequence) *sequence {
 	s := &sequence{
 		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: object, cluster: cluster, created: object.CreationTimestamp.Time,
-		domains: map[string]*domain{}, reaches: map[string]spec.Reach{}, classes: map[*equivalenceClass]struct{}{},
+		domains: map[string]*domain{}, groupsByNamespace: map[string]spec.NamespaceGroups{}, classes: map[*equivalenceClass]struct{}{},
 	}
 	places, onlyPlaces := make([]membership, len(s.groups)), make([][]membership, len(s.groups))
 	for i, g := range compiled.Groups {
@@ -111,12 +111,12 @@ func (s *sequence) problems() []spec.Problem {
 	return slices.Clone(s.Problems)
 }
 
-// place is the pod's membership in the sequence, and whether it has one. reach is that of its namespace.
-func (s *sequence) place(p *pod, reach spec.Reach) (membership, bool) {
+// place is the pod's membership in the sequence, and whether it has one. groups are those of its namespace.
+func (s *sequence) place(p *pod, groups spec.NamespaceGroups) (membership, bool) {
 	if p.Terminating {
 		return membership{}, false
 	}
-	group, ok := s.GroupOf(p.Namespace, p.Name, &p.Labels, reach)
+	group, ok := s.GroupOf(p.Namespace, p.Name, &p.Labels, groups)
 	return membership{sequence: s, group: group}, ok
 }
 

@@ -19,40 +19,40 @@ func (k *knowledge) settle(tx *transaction) Changes {
 		changes.Advanced = append(changes.Advanced, key)
 	}
 	k.publishGone(tx)
-	for _, d := range tx.domains {
-		if d.sequence.listed {
+	for _, d := range tx.dirtyDomains {
+		if d.sequence.registered {
 			k.advance(d.domain, tx, &changes)
 		}
 	}
 	k.nodes.refreshClasses(tx)
-	k.published.storeNodes(tx.nodes, &k.nodes)
+	k.published.publishNodes(tx.nodes, &k.nodes)
 	k.publishDomains(tx)
-	k.nodes.touchPins(tx)
+	k.nodes.markPinsDirty(tx)
 	for _, name := range tx.namespaces {
-		k.published.storeNamespace(name, k.namespaces[name])
+		k.published.publishNamespace(name, k.namespaces[name])
 	}
 	k.publishCome(tx)
 	for _, p := range tx.entered {
 		k.settleEntered(&changes, p)
 	}
-	for _, p := range tx.pods {
+	for _, p := range tx.dirtyPods {
 		k.settlePod(&changes, p)
 	}
-	for _, d := range tx.domains {
-		if d.sequence.listed {
+	for _, d := range tx.dirtyDomains {
+		if d.sequence.registered {
 			k.settleDomain(&changes, d)
 		}
 	}
-	for _, c := range tx.classes {
+	for _, c := range tx.dirtyClasses {
 		k.settleClass(&changes, c)
 	}
-	for _, p := range tx.sighted {
-		k.noteSighted(p)
+	for _, p := range tx.newlySeen {
+		k.noteNewlySeen(p)
 	}
-	if len(tx.judged) > 0 {
-		k.judgeStarts(tx)
+	if len(tx.toCheckOrder) > 0 {
+		k.checkOrder(tx)
 	}
-	k.dropSpentDomains(tx)
+	k.dropRedundantDomains(tx)
 	k.publishNoQuestions(tx)
 	return changes
 }
@@ -72,19 +72,19 @@ func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
 
 // publishDomains publishes how far the domains are.
 func (k *knowledge) publishDomains(tx *transaction) {
-	for i := range tx.domains {
-		d := &tx.domains[i]
-		if d.touched = false; d.sequence.listed {
+	for i := range tx.dirtyDomains {
+		d := &tx.dirtyDomains[i]
+		if d.dirty = false; d.sequence.registered {
 			d.before = d.publish()
 			k.noteReleases(d.domain, d.before)
 		}
 	}
 }
 
-// dropSpentDomains forgets the domains of nodes that say no more than none would.
-func (k *knowledge) dropSpentDomains(tx *transaction) {
-	for _, d := range tx.domains {
-		if d.isNode() && d.isSpent() {
+// dropRedundantDomains forgets the domains of nodes that say no more than none would.
+func (k *knowledge) dropRedundantDomains(tx *transaction) {
+	for _, d := range tx.dirtyDomains {
+		if d.isNode() && d.isRedundant() {
 			k.alarms.Set(&d.alarm, time.Time{})
 			d.sequence.domainsMu.Lock()
 			delete(d.sequence.domains, d.name)

@@ -13,7 +13,7 @@ func (d *domain) sinceFacts(i int, satisfied bool, now time.Time) readiness.Sinc
 	state := d.peek(i)
 	facts := readiness.SinceFacts{
 		Satisfied: satisfied, Waits: d.sequence.groups[i].Wait > 0,
-		FirstLook: !d.evaluated && state.since.IsZero() && !state.lacked,
+		FirstLook: !d.evaluated && state.since.IsZero() && !state.unsatisfiedBefore,
 		Before:    state.satisfied, SinceBefore: state.since, Turned: state.turned,
 		Now: now,
 	}

@@ -107,15 +107,15 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 	}
 	done, claimed := map[*workload]int{}, map[*workload]int{}
 	groupOf := map[*workload]int{} // the group that selects the workload's pods
-	reach := func(namespace string) spec.Reach { return e.consents.reachOf(s, namespace) }
+	groups := func(namespace string) spec.NamespaceGroups { return e.consents.groupsIn(s, namespace) }
 	if !s.refused() {
 		for _, w := range e.workloads.byUID {
-			if group, ok := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), reach(w.Namespace)); ok && w.Counts() && !s.PerNode {
+			if group, ok := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), groups(w.Namespace)); ok && w.Counts() && !s.PerNode {
 				groupOf[w] = group
 			}
 		}
 		for p := range e.namespaces.podsOf("") {
-			if m, ok := s.place(p, reach(p.Namespace)); ok {
+			if m, ok := s.place(p, groups(p.Namespace)); ok {
 				sumPod(e, p, m, sumsOf, groupOf, done, claimed)
 			}
 		}

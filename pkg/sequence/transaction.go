@@ -15,17 +15,17 @@ type transaction struct {
 	relisted bool
 	// wentBack is a version that was known of an object, and that the list does not have any more; empty if it has all.
 	wentBack string
-	// domains are those whose sums, nodes or memberships changed.
-	domains []touchedDomain
+	// dirtyDomains are those whose sums, nodes or memberships changed.
+	dirtyDomains []dirtyDomain
 	// counted are members of which the facts changed, and demands those of which the facts or the pods did, see settleSums.
 	counted []member
 	demands []*demand
-	// classes are those for which a node came, went, or became something else.
-	classes []*equivalenceClass
+	// dirtyClasses are those for which a node came, went, or became something else.
+	dirtyClasses []*equivalenceClass
 	// refresh are nodes that are to be looked at for an equivalence class when all domains stand where they will stand.
 	refresh []classNode
-	// pods are those whose verdict may be another one, beside the members of domains and equivalence classes.
-	pods []*pod
+	// dirtyPods are those whose verdict may be another one, beside the members of domains and equivalence classes.
+	dirtyPods []*pod
 	// emptyNodes are nodes on which nothing of a sequence is and where it may be elsewhere than before.
 	emptyNodes []emptyNodeChange
 	// pins are pins that may mean another node than before.
@@ -34,10 +34,10 @@ type transaction struct {
 	failed []*workload
 	// entered are the pods of which there is a new version.
 	entered []*pod
-	// sighted are pods that nobody saw before, or not since there is a sequence that has them.
-	sighted []sighted
-	// judged are pods of which a sequence must find out whether they started out of order.
-	judged []sighted
+	// newlySeen are pods that nobody saw before, or not since there is a sequence that has them.
+	newlySeen []podInSequence
+	// toCheckOrder are pods of which a sequence must find out whether they started out of order.
+	toCheckOrder []podInSequence
 	// nodes are the names of those that came, went or changed.
 	nodes []string
 	// namespaces are those whose sequences changed; a name may be there twice.
@@ -46,8 +46,8 @@ type transaction struct {
 	edited []types.NamespacedName
 }
 
-// touchedDomain is a domain, and how far it was before the transaction as of when it is published anew.
-type touchedDomain struct {
+// dirtyDomain is a domain, and how far it was before the transaction as of when it is published anew.
+type dirtyDomain struct {
 	*domain
 	before publishedDomain
 }
@@ -58,8 +58,8 @@ type changedPin struct {
 	added bool // one that it did not mean before
 }
 
-// sighted is a pod that nobody saw before, or not in this sequence; nil for all of its sequences.
-type sighted struct {
+// podInSequence is a pod, and one of its sequences; nil for all of them.
+type podInSequence struct {
 	*pod
 	in *sequence
 }
@@ -76,24 +76,24 @@ func (tx *transaction) compareListed(known, listed string) {
 	}
 }
 
-func (tx *transaction) touch(d *domain) {
-	if d != nil && !d.touched {
-		d.touched = true
-		tx.domains = append(tx.domains, touchedDomain{domain: d})
+func (tx *transaction) markDirty(d *domain) {
+	if d != nil && !d.dirty {
+		d.dirty = true
+		tx.dirtyDomains = append(tx.dirtyDomains, dirtyDomain{domain: d})
 	}
 }
 
-// touchGroup marks the group for re-evaluation.
-func (tx *transaction) touchGroup(d *domain, group int) {
+// markGroupDirty marks the group for re-evaluation.
+func (tx *transaction) markGroupDirty(d *domain, group int) {
 	if d != nil {
 		d.groupState(group)
-		tx.touch(d)
+		tx.markDirty(d)
 	}
 }
 
-func (tx *transaction) touchClass(c *equivalenceClass) {
-	if !c.touched {
-		c.touched = true
-		tx.classes = append(tx.classes, c)
+func (tx *transaction) markClassDirty(c *equivalenceClass) {
+	if !c.dirty {
+		c.dirty = true
+		tx.dirtyClasses = append(tx.dirtyClasses, c)
 	}
 }

@@ -34,7 +34,7 @@ func (k *knowledge) reportTrouble(before, now *node, tx *transaction) {
 		}
 		for i := range s.groups {
 			if !s.nodeless.looksSatisfied(i) {
-				tx.touch(s.nodeless)
+				tx.markDirty(s.nodeless)
 				break
 			}
 		}

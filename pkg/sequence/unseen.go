@@ -19,8 +19,8 @@ type unseenPods struct {
 	brought  string // the newest version of a pod that an event or a list has brought
 }
 
-// Remember makes the engine report the release of this pod once it knows the pod: the caller holds it.
-func (e *Engine) Remember(object *corev1.Pod) { e.unseen.add(object.UID, object.ResourceVersion) }
+// ReportWhenSeen makes the engine report the release of this pod once it knows the pod: the caller holds it.
+func (e *Engine) ReportWhenSeen(object *corev1.Pod) { e.unseen.add(object.UID, object.ResourceVersion) }
 
 // add notes a pod. One that an event must have brought by now is either known or gone, and would never be taken out again.
 func (u *unseenPods) add(uid types.UID, version string) {

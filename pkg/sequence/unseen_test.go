@@ -11,8 +11,8 @@ func TestAPodThatIsGoneIsNotRemembered(t *testing.T) {
 	e := newEngine()
 	e.ApplyPod(makePod("p", "5").Obj())
 	e.RemovePod(makePod("p", "6").Obj())
-	e.Remember(makePod("p", "5").Obj())
+	e.ReportWhenSeen(makePod("p", "5").Obj())
 	assert.Empty(t, e.unseen.versions)
-	e.Remember(makePod("another", "7").Obj())
+	e.ReportWhenSeen(makePod("another", "7").Obj())
 	assert.Len(t, e.unseen.versions, 1, "an event will bring that one")
 }

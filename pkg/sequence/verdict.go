@@ -18,7 +18,7 @@ type Verdict struct {
 	// Held reports whether the pod must wait. Engine.Decide says for what.
 	Held bool
 	// FirstSeen is as of Engine.FirstSeen.
-	FirstSeen Sighting
+	FirstSeen FirstSeen
 
 	memberships []membership
 }
@@ -38,7 +38,7 @@ func (v Verdict) Proof(pod *corev1.Pod) string {
 func (e *Engine) Verdict(object *corev1.Pod) Verdict {
 	asks := e.published.asksNamespaces(object.Namespace)
 	seen, held, memberships := e.verdict(object)
-	v := Verdict{Held: held, FirstSeen: e.published.sighting(object.Namespace, seen.firstSeenAs(object)), memberships: memberships}
+	v := Verdict{Held: held, FirstSeen: e.published.firstSeenIn(object.Namespace, seen.firstSeenAs(object)), memberships: memberships}
 	// Before and after: it was either when the rest was read.
 	v.FirstSeen.AsksNamespaces = asks || v.FirstSeen.AsksNamespaces
 	return v
@@ -50,7 +50,7 @@ func (e *Engine) verdict(object *corev1.Pod) (seen *publishedPod, held bool, mem
 		if memberships, released := e.published.matchUnseen(object, &e.settings); released {
 			return seen, false, memberships
 		}
-		e.Remember(object)
+		e.ReportWhenSeen(object)
 		// Once more: an event that brought the pod before the note does not know of the note.
 		if seen, known = e.published.find(object); !known {
 			return seen, true, nil
@@ -75,9 +75,9 @@ func (e *Engine) Why(object *corev1.Pod) string {
 
 // FirstSeen is when the engine came to know the pod, without gates if the object has none. If it does not know that pod, or knows
 // it on a node, it is the version of the object.
-func (e *Engine) FirstSeen(object *corev1.Pod) Sighting {
+func (e *Engine) FirstSeen(object *corev1.Pod) FirstSeen {
 	seen, _ := e.published.find(object)
-	return e.published.sighting(object.Namespace, seen.firstSeenAs(object))
+	return e.published.firstSeenIn(object.Namespace, seen.firstSeenAs(object))
 }
 
 // releasesUnseen reports whether the sequence releases such a pod, whatever change from before the pod may not be known yet.
@@ -91,17 +91,17 @@ func (set *settings) releasesUnseen(view *pod, m membership) bool {
 func (k *knowledge) publish(p *pod) verdict {
 	k.noteDryRuns(p)
 	if p.Bound() {
-		k.published.forget(p)
+		k.published.withdraw(p)
 		return verdict{}
 	}
 	is, old := k.judge(p), p.published
-	if old != nil && old.Pod == p.Pod && old.places == p.places && old.limits == is.limits {
+	if old != nil && old.Pod == p.Pod && old.places == p.places && old.nodeNeeds == is.nodeNeeds {
 		old.opened, old.reason = is.opened, is.reason
 		old.noteRelease(old.held.Swap(is.held), is.held, k.now)
 		return is
 	}
 	p.published = &publishedPod{
-		Pod: p.Pod, places: p.places, firstSeen: p.firstSeen, limits: is.limits, opened: is.opened, reason: is.reason,
+		Pod: p.Pod, places: p.places, firstSeen: p.firstSeen, nodeNeeds: is.nodeNeeds, opened: is.opened, reason: is.reason,
 	}
 	p.published.held.Store(is.held)
 	if old != nil && old.UID == p.UID {

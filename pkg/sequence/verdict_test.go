@@ -67,20 +67,20 @@ func checkVerdict(e *Engine, p *pod, published *publishedPod) error {
 	if is.early != nil {
 		is.reason = said.reason // of several sequences it may be any
 	}
-	if said.held != is.held || said.reason != is.reason || said.limits != is.limits || said.opened != is.opened || !slices.Equal(said.lift, is.lift) {
+	if said.held != is.held || said.reason != is.reason || said.nodeNeeds != is.nodeNeeds || said.opened != is.opened || !slices.Equal(said.lift, is.lift) {
 		return fmt.Errorf("the published verdict is %+v, want %+v", said, is)
 	}
 	return nil
 }
 
 func checkPublishedSequences(e *Engine) error {
-	want := map[string]map[*sequence]spec.Reach{}
+	want := map[string]map[*sequence]spec.NamespaceGroups{}
 	reaches := func(s *sequence, name string) {
-		if reach := e.consents.reachOf(s, name); !reach.IsEmpty() {
+		if groups := e.consents.groupsIn(s, name); !groups.IsEmpty() {
 			if want[name] == nil {
-				want[name] = map[*sequence]spec.Reach{}
+				want[name] = map[*sequence]spec.NamespaceGroups{}
 			}
-			want[name][s] = reach
+			want[name][s] = groups
 		}
 	}
 	for _, s := range e.sequences {
@@ -93,7 +93,7 @@ func checkPublishedSequences(e *Engine) error {
 			}
 		}
 		for name, d := range s.domains {
-			if d.published != (publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed, nothing: d.nothing()}) || s.publishedOn(name) != d.published.Standing {
+			if d.published != (publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed, unmatched: d.unmatchedGroups()}) || s.publishedOn(name) != d.published.Standing {
 				return fmt.Errorf("%s: what is published of node %q is %v, want %v", s.Key, name, s.publishedOn(name), d.standing())
 			}
 		}
@@ -113,7 +113,7 @@ func checkPublishedSequences(e *Engine) error {
 		for s := range all {
 			cost += s.MatchCost()
 		}
-		same := maps.EqualFunc(view.sequences, all, func(a, b spec.Reach) bool { return a.Equal(b) })
+		same := maps.EqualFunc(view.sequences, all, func(a, b spec.NamespaceGroups) bool { return a.Equal(b) })
 		if view.tooMany != (cost > MaxMatchCost) || (!view.tooMany && !same) {
 			err = fmt.Errorf("namespace %s: %d sequences are published of %d", key, len(view.sequences), len(all))
 		}
@@ -171,7 +171,7 @@ func TestWhatIsPublishedOfAPod(t *testing.T) {
 			first := makePod("one", "5").Obj()
 			verdict := e.Verdict(first)
 			assert.False(t, verdict.Held)
-			assert.Equal(t, Sighting{Version: "5"}, verdict.FirstSeen)
+			assert.Equal(t, FirstSeen{Version: "5"}, verdict.FirstSeen)
 			e.ApplyPod(first)
 			assert.Equal(t, e.Verdict(first).Proof(first), verdict.Proof(first))
 			assert.NotEmpty(t, verdict.Proof(first))
@@ -206,7 +206,7 @@ func TestWhatIsPublishedOfAPod(t *testing.T) {
 			e.ApplyPod(makePod("p", "5").Obj())
 			another := makePod("p", "6").UID("another").Label("tier", "two").Obj()
 			assert.True(t, e.Verdict(another).Held)
-			assert.Equal(t, Sighting{Version: "6"}, e.FirstSeen(another))
+			assert.Equal(t, FirstSeen{Version: "6"}, e.FirstSeen(another))
 		},
 		"an older version is judged by what the engine knows": func(t *testing.T, e answering) {
 			e.ApplyPod(makePod("p", "6").Label("tier", "two").Obj())

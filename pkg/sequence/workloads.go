@@ -69,7 +69,7 @@ func newWorkloads() workloads {
 	}
 }
 
-func (all *workloads) learn(view *workload) {
+func (all *workloads) addWorkload(view *workload) {
 	all.byUID[view.UID] = view
 	all.byName[view.Key()] = view
 	insert(all.byNamespace, view.Namespace, view)
@@ -81,7 +81,7 @@ func (all *workloads) learn(view *workload) {
 	}
 }
 
-func (all *workloads) forget(old *workload) {
+func (all *workloads) forgetWorkload(old *workload) {
 	delete(all.byUID, old.UID)
 	delete(all.byName, old.Key())
 	remove(all.byNamespace, old.Namespace, old)
@@ -131,9 +131,9 @@ func (all *workloads) newestReplicaSet(deployment *workload) string {
 	return readiness.NewestReplicaSet(&deployment.Workload, sets)
 }
 
-// supersede marks the Jobs of a CronJob that have a newer sibling, or had one that went before it was complete, and returns those
+// markSuperseded marks the Jobs of a CronJob that have a newer sibling, or had one that went before it was complete, and returns those
 // that it marked or unmarked.
-func (all *workloads) supersede(cronJob types.UID) []*workload {
+func (all *workloads) markSuperseded(cronJob types.UID) []*workload {
 	var newest *workload
 	for job := range all.ownedWorkloads[cronJob] {
 		if job.Kind == inventory.KindJob && (newest == nil || job.StartedAfter(&newest.Workload)) {
@@ -220,7 +220,7 @@ func (all *workloads) settleRevisions(w *workload, tx *transaction) {
 	deployment := w
 	switch {
 	case w.Kind == inventory.KindJob && w.Owner != "":
-		for _, job := range all.supersede(w.Owner) {
+		for _, job := range all.markSuperseded(w.Owner) {
 			for _, demand := range job.demands {
 				demand.update(false, tx)
 			}

@@ -103,7 +103,7 @@ func (e *Engine) TargetNamespaces(key types.NamespacedName) (namespaces []string
 	case !s.Cluster:
 		return []string{s.Namespace}, true
 	}
-	return slices.Collect(maps.Keys(s.reaches)), true
+	return slices.Collect(maps.Keys(s.groupsByNamespace)), true
 }
 
 // blocks reports whether a sequence of scope Cluster holds the pod until something else happens.

@@ -147,7 +147,7 @@ func (s *Shared) serve() {
 		l.got += c.cost
 		l.waiting[0] = nil
 		l.waiting = l.waiting[1:]
-		s.settle(l)
+		s.requeueLine(l)
 	}
 	s.balance = min(s.balance, s.burst)
 	if len(s.queue) == 0 {
@@ -156,9 +156,9 @@ func (s *Shared) serve() {
 	}
 }
 
-// settle moves a line to its place in the queue after somebody in it was served or stopped waiting. It removes a line in which
+// requeueLine moves a line to its place in the queue after somebody in it was served or stopped waiting. It removes a line in which
 // nobody waits.
-func (s *Shared) settle(l *line) {
+func (s *Shared) requeueLine(l *line) {
 	if len(l.waiting) > 0 {
 		heap.Fix(&s.queue, l.index)
 		return
@@ -203,7 +203,7 @@ func (s *Shared) forget(key claimKey) {
 	for _, later := range l.waiting[i:] {
 		later.before -= c.cost
 	}
-	s.settle(l)
+	s.requeueLine(l)
 }
 
 // lineQueue sorts the lowest tag first. Among equal tags, the line comes first in which somebody has waited longer. It implements

@@ -66,7 +66,7 @@ func TestAsDefaultScheduler(t *testing.T) {
 			unnamed(s, tier)
 		}
 		s.awaitBound("db")
-		s.Without(controlplane.PodSequenceScheduler, func() { s.makeReady("db") })
+		s.WhileDown(controlplane.PodSequenceScheduler, func() { s.makeReady("db") })
 		s.awaitBound("app")
 		s.expectHeld("web")
 		s.makeReady("app")

@@ -70,7 +70,7 @@ func (s *story) etcdData() string { return filepath.Join(s.env.Dir, "state", "et
 func (s *story) backUpEtcd() (backup string) {
 	s.Helper()
 	backup = filepath.Join(s.TempDir(), "etcd")
-	s.Without(controlplane.Etcd, func() {
+	s.WhileDown(controlplane.Etcd, func() {
 		require.NoError(s, os.CopyFS(backup, os.DirFS(s.etcdData())))
 	})
 	return backup

@@ -27,7 +27,7 @@ func TestAHeldPodGivesBackItsRoomAfterARestart(t *testing.T) {
 	s := newNodeStoryIn(t, exclusively(t), "first", "second")
 	s.promiseRoomToTheApplication()
 	promised := s.getPod("app").Status.NominatedNodeName
-	s.Without(controlplane.PodSequenceScheduler, func() {
+	s.WhileDown(controlplane.PodSequenceScheduler, func() {
 		s.databaseLosesItsNode()
 		assert.Equal(t, promised, s.getPod("app").Status.NominatedNodeName)
 	})

@@ -20,7 +20,7 @@ func TestSchedulerKilledInTheMiddle(t *testing.T) {
 	s.createPods(s.pod("db"), s.gated("app"), s.pod("web"))
 	s.awaitBound("db")
 
-	s.Without(controlplane.PodSequenceScheduler, func() { s.makeReady("db") })
+	s.WhileDown(controlplane.PodSequenceScheduler, func() { s.makeReady("db") })
 	s.awaitBound("app")
 	s.expectHeld("web")
 

@@ -45,12 +45,12 @@ func newStory(t testing.TB) *story {
 func newStoryIn(t testing.TB, env *environment) *story {
 	t.Helper()
 	s := &story{Story: cluster.NewStory(t, env.Cluster), env: env}
-	t.Cleanup(s.judge)
+	t.Cleanup(s.expectNoEarlyBindings)
 	return s
 }
 
-// judge checks which pods were bound too early according to the referee.
-func (s *story) judge() {
+// expectNoEarlyBindings checks which pods were bound too early according to the referee.
+func (s *story) expectNoEarlyBindings() {
 	if s.unjudged {
 		return
 	}

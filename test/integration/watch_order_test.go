@@ -15,8 +15,8 @@ func isDeployments(r *http.Request) bool {
 	return strings.Contains(r.URL.Path, "/apis/apps/v1/") && strings.HasSuffix(r.URL.Path, "/deployments")
 }
 
-// holdBack makes the watch of Deployments deliver nothing until free is called.
-func (p *proxy) holdBack() (free func()) {
+// delayDeployments makes the watch of Deployments deliver nothing until free is called.
+func (p *proxy) delayDeployments() (free func()) {
 	held := make(chan struct{})
 	p.set(func(_ http.ResponseWriter, r *http.Request) bool {
 		if isDeployments(r) && r.URL.Query().Has("watch") {
@@ -48,7 +48,7 @@ func testWatchesOutOfStep(t *testing.T, env *environment) {
 		s.createPods(s.pod("probe"))
 		s.makeReady(s.awaitWorking("db", 1)...)
 		s.awaitBound("probe") // the scheduler knows the Deployment as it was
-		free := proxy.holdBack()
+		free := proxy.delayDeployments()
 		s.Patch(db, `{"spec":{"replicas":2}}`)
 		second := s.awaitWorking("db", 1)
 		s.awaitAsked(proxy, func() {
@@ -68,7 +68,7 @@ func testWatchesOutOfStep(t *testing.T, env *environment) {
 		s.makeReady(s.awaitWorking("db", 2)...)
 		s.makeReady(s.awaitWorking("app", 2)...)
 		s.awaitPhase("shop", v1alpha1.PhaseCompleted)
-		free := proxy.holdBack()
+		free := proxy.delayDeployments()
 		s.Patch(db, newRevision)
 		first := s.awaitWorking("db", 1)
 		var waiting []string

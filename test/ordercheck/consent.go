@@ -172,9 +172,9 @@ func (j *judge) consult(e event) {
 	}
 }
 
-// followRefused calls take with the versions whose refusal a scheduler may not have seen yet: it may still record what passes
+// eachRecentlyRefused calls take with the versions whose refusal a scheduler may not have seen yet: it may still record what passes
 // meanwhile.
-func (j *judge) followRefused(e event, take func(*version)) {
+func (j *judge) eachRecentlyRefused(e event, take func(*version)) {
 	for _, r := range j.refused {
 		if r.was != nil && !r.since.Before(j.rules.windowBefore(e.arrived)) {
 			take(r.was)

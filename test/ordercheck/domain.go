@@ -189,7 +189,7 @@ func (d *domain) letsOn(g int, now time.Time) (time.Time, bool) {
 // passedAt reports whether a group is passed by now, and since when at the earliest.
 func (d *domain) passedAt(g int, now time.Time) (time.Time, bool) {
 	p, group := &d.groups[g], &d.spec.groups[g]
-	p.ripen(now)
+	p.satisfyWhenSteady(now)
 	if p.skipped {
 		return p.releasedAt, true
 	}
@@ -247,8 +247,8 @@ func (d *domain) opened(group int) time.Time {
 	return at
 }
 
-// trust marks a group as passed that was not seen to pass under this definition.
-func (d *domain) trust(g int) { d.groups[g].passed, d.groups[g].passedAt = true, time.Time{} }
+// assumePassed marks a group as passed that was not seen to pass under this definition.
+func (d *domain) assumePassed(g int) { d.groups[g].passed, d.groups[g].passedAt = true, time.Time{} }
 
 // update takes in how a group stands after an event.
 func (d *domain) update(g int, now outcome, e event, n news) {

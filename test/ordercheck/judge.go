@@ -215,7 +215,7 @@ func (j *judge) noteLift(was *podFacts, b binding) {
 }
 
 func (j *judge) follow(e event, take func(*version)) {
-	j.followRefused(e, take)
+	j.eachRecentlyRefused(e, take)
 	for _, v := range j.inForce {
 		take(v)
 		j.own(v)

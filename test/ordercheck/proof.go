@@ -82,7 +82,7 @@ func (v *version) assume(passed sets.Set[int], e event) {
 		if !v.continuous {
 			v.assumed++
 		}
-		d.trust(g)
+		d.assumePassed(g)
 	}
 	v.settle(d, e)
 }
@@ -106,7 +106,7 @@ func (v *version) remember() {
 func (v *version) resume() {
 	for g, definition := range v.definitions {
 		if v.passedAs.Has(definition) && !v.cluster.groups[g].passed {
-			v.cluster.trust(g)
+			v.cluster.assumePassed(g)
 		}
 	}
 }

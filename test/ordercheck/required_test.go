@@ -97,7 +97,7 @@ func TestJudgeFindsPodsBoundWithoutTheSequenceThatTheirLabelNames(t *testing.T) 
 			wantBindings: 1,
 		},
 		"the deletion of an older sequence of the name does not count": {
-			steps: []step{installed, order("s", named("app")), renewed("s"), app, passing(late), bind("app")}, wantBindings: 1,
+			steps: []step{installed, order("s", named("app")), recreatedLate("s"), app, passing(late), bind("app")}, wantBindings: 1,
 		},
 		"a label that comes late may find the pod on its way": {
 			steps: []step{installed, create("app"), edit("app", naming("s")), bind("app")}, wantBindings: 1, wantExcused: 1,
@@ -365,8 +365,8 @@ func alsoLabelled(key, value string) podEdit {
 
 func ungated(p *corev1.Pod) { p.Spec.SchedulingGates = nil }
 
-// renewed deletes a sequence and creates it again, as if the event of the deletion came late.
-func renewed(name string) step {
+// recreatedLate deletes a sequence and creates it again, as if the event of the deletion came late.
+func recreatedLate(name string) step {
 	return func(s *story) {
 		before := s.sequences[name]
 		order(name, named("app"))(s)

@@ -34,8 +34,8 @@ func (r *rules) mayWait(g *groupFacts) bool {
 	return !g.complete() && (g.steady == nil && r.unprobedReady > 0 || g.steady != nil && *g.steady > 0)
 }
 
-// ripen marks the group as satisfied once all its pods have been ready for long enough.
-func (p *progress) ripen(now time.Time) {
+// satisfyWhenSteady marks the group as satisfied once all its pods have been ready for long enough.
+func (p *progress) satisfyWhenSteady(now time.Time) {
 	if !p.ripeAt.IsZero() && !p.ripeAt.After(now) {
 		p.satisfied, p.since, p.began, p.ripeAt = true, p.ripeAt, p.ripeAt, time.Time{}
 	}

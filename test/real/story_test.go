@@ -31,12 +31,12 @@ func newStory(t *testing.T) *story {
 	t.Cleanup(s.awaitNoPods) // after the namespace is deleted, so that the next story has the nodes for itself
 	s.Story = cluster.NewStory(t, shared.Cluster)
 	t.Cleanup(s.report)
-	t.Cleanup(s.judge)
+	t.Cleanup(s.expectNoEarlyBindings)
 	return s
 }
 
-// judge checks which pods were bound too early according to the referee.
-func (s *story) judge() {
+// expectNoEarlyBindings checks which pods were bound too early according to the referee.
+func (s *story) expectNoEarlyBindings() {
 	verdict := shared.referee.VerdictFor(context.Background(), s.Namespace)
 	assert.Empty(s, verdict.Incomplete, "the referee missed something")
 	var early []string

@@ -33,9 +33,9 @@ func (h *Holds) WouldHold(pod *corev1.Pod) sequence.Hold {
 type targets struct {
 	engine  targetSource
 	changed func(namespace string)
-	// elsewhere maps the sequences whose pods live in other namespaces than their own to those namespaces. They are needed when a
+	// foreignTargets maps the sequences whose pods live in other namespaces than their own to those namespaces. They are needed when a
 	// sequence is gone or names other namespaces.
-	elsewhere map[types.NamespacedName][]string
+	foreignTargets map[types.NamespacedName][]string
 }
 
 // targetSource knows where the pods of a sequence live. A sequence.Engine is one.
@@ -44,21 +44,21 @@ type targetSource interface {
 }
 
 func newTargets(engine targetSource, changed func(namespace string)) *targets {
-	return &targets{engine: engine, changed: changed, elsewhere: map[types.NamespacedName][]string{}}
+	return &targets{engine: engine, changed: changed, foreignTargets: map[types.NamespacedName][]string{}}
 }
 
 // tell passes on the namespaces of these sequences, those included where their pods lived before.
 func (t *targets) tell(sequences sets.Set[types.NamespacedName]) {
 	namespaces := sets.New[string]()
 	for key := range sequences {
-		namespaces.Insert(t.elsewhere[key]...)
-		delete(t.elsewhere, key)
+		namespaces.Insert(t.foreignTargets[key]...)
+		delete(t.foreignTargets, key)
 		now, ok := t.engine.TargetNamespaces(key)
 		switch {
 		case ok:
 			namespaces.Insert(now...)
 			if !slices.Equal(now, []string{key.Namespace}) {
-				t.elsewhere[key] = now
+				t.foreignTargets[key] = now
 			}
 		case key.Namespace != "":
 			namespaces.Insert(key.Namespace)

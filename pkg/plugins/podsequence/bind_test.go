@@ -52,7 +52,7 @@ func TestReleasedPodsAreBoundWithTheProof(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.databaseFirst()
-			s.told(s.engine.ApplyPod(pod("app", "8").Obj()))
+			s.act(s.engine.ApplyPod(pod("app", "8").Obj()))
 			if test.pod.Name != "db" {
 				s.databaseReady("7")
 			}

@@ -20,14 +20,14 @@ import (
 
 // nodes come up, with a driver on each that is ready.
 func (s *stage) nodes(names ...string) {
-	s.told(s.engine.ApplySequence(MakeSequence("shop", "storage").UID("storage").
+	s.act(s.engine.ApplySequence(MakeSequence("shop", "storage").UID("storage").
 		Label("Driver", "tier", "driver").Label("Application", "tier", "app").NodeScope().Obj()))
 	for _, name := range names {
 		node := st.MakeNode().Name(name).Label(v1.LabelHostname, name).
 			Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "10"}).Obj()
 		node.ResourceVersion = "1"
 		s.Cache.AddNode(klog.FromContext(s.Context()), node)
-		s.told(s.engine.ApplyNode(node))
+		s.act(s.engine.ApplyNode(node))
 		s.driver(name, "2", v1.ConditionTrue)
 	}
 }
@@ -35,7 +35,7 @@ func (s *stage) nodes(names ...string) {
 func (s *stage) driver(node, version string, ready v1.ConditionStatus) {
 	driver := pod("driver-"+node, version).Node(node).Label("tier", "driver").Obj()
 	driver.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: ready, LastTransitionTime: metav1.Now()}}
-	s.told(s.engine.ApplyPod(driver))
+	s.act(s.engine.ApplyPod(driver))
 }
 
 // tryOne makes the scheduler try the next pod, which must fail. It returns the status once the pod is back in the queue.
@@ -80,8 +80,8 @@ func TestANodeThatClosesAfterItWasChosen(t *testing.T) {
 			s := newStage(t)
 			s.nodes("n1", "n2")
 			app := pod("app", "5").Label("tier", "app").Obj()
-			s.told(s.engine.ApplyPod(app))
-			s.comes(app)
+			s.act(s.engine.ApplyPod(app))
+			s.deliver(app)
 			require.Equal(t, []string{"app"}, s.active())
 			return s, app
 		}
@@ -125,14 +125,14 @@ func TestAPodThatMustWaitSinceItsNodeWasChosenIsNotBound(t *testing.T) {
 			wantMessage: `waiting for group 1/2 "driver-n1" of PodSequence shop/shop`,
 		},
 		"the sequence got another group before it": {
-			holds: func(s *stage) { s.continuously("driver-n1", "migration") },
-			frees: func(s *stage) { s.continuously("driver-n1") },
+			holds: func(s *stage) { s.addContinuousSequence("driver-n1", "migration") },
+			frees: func(s *stage) { s.addContinuousSequence("driver-n1") },
 
 			wantMessage: `waiting for group 2/3 "migration" of PodSequence shop/shop`,
 		},
 		"the scheduler lost sight of PodSequences": {
 			holds: func(s *stage) { s.known.set("podsequences cannot be listed: forbidden") },
-			frees: func(s *stage) { s.known.set(""); s.told(s.engine.Everything()) },
+			frees: func(s *stage) { s.known.set(""); s.act(s.engine.Everything()) },
 
 			wantMessage: "waiting for PodSequence: podsequences cannot be listed: forbidden",
 		},
@@ -141,10 +141,10 @@ func TestAPodThatMustWaitSinceItsNodeWasChosenIsNotBound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t)
 			s.nodes("n1")
-			s.continuously("driver-n1")
+			s.addContinuousSequence("driver-n1")
 			app := pod("later", "5").Obj()
-			s.told(s.engine.ApplyPod(app))
-			s.comes(app)
+			s.act(s.engine.ApplyPod(app))
+			s.deliver(app)
 			require.Equal(t, []string{"later"}, s.active())
 			bindings := s.binds()
 			s.beforeBind = func(string) { test.holds(s) }
@@ -161,8 +161,8 @@ func TestAPodThatMustWaitSinceItsNodeWasChosenIsNotBound(t *testing.T) {
 	}
 }
 
-// continuously makes pod "later" wait for these pods as long as any of them is not ready.
-func (s *stage) continuously(earlier ...string) {
+// addContinuousSequence makes pod "later" wait for these pods as long as any of them is not ready.
+func (s *stage) addContinuousSequence(earlier ...string) {
 	sequence := MakeSequence("shop", "shop").UID("shop")
 	for _, name := range earlier {
 		sequence.Pods(name, name)
@@ -170,5 +170,5 @@ func (s *stage) continuously(earlier ...string) {
 	ps := sequence.Pods("Later", "later").Obj()
 	ps.Spec.EnforcementMode = v1alpha1.Continuous
 	ps.Generation = int64(len(earlier)) // what is edited has another one
-	s.told(s.engine.ApplySequence(ps))
+	s.act(s.engine.ApplySequence(ps))
 }

@@ -29,13 +29,13 @@ func (h *holder) decide(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
 	}
 	f := h.feeding.Load()
 	if f == nil {
-		if f = h.refuseUnasked(pod); f == nil {
+		if f = h.refuseBeforeStart(pod); f == nil {
 			return sequence.Verdict{Held: true}, unschedulable(waitingToBegin)
 		}
 	}
 	if !f.feed.Synced() {
 		// Asked again after being remembered: what completes in between reports either to the one or to the other.
-		f.engine.Remember(pod)
+		f.engine.ReportWhenSeen(pod)
 		if why := f.feed.Why(); why != "" {
 			f.writer.Explain(keyOf(pod))
 			return sequence.Verdict{Held: true}, unschedulable(waitingFor + why)
@@ -72,28 +72,28 @@ func (h *holder) decideInCycle(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
 	return verdict, status
 }
 
-// refuseUnasked notes that the pod was refused before there was an engine. It returns what there is now if that has changed.
-func (h *holder) refuseUnasked(pod *v1.Pod) *feeding {
+// refuseBeforeStart notes that the pod was refused before there was an engine. It returns what there is now if that has changed.
+func (h *holder) refuseBeforeStart(pod *v1.Pod) *feeding {
 	h.refusedMu.Lock()
 	defer h.refusedMu.Unlock()
 	if f := h.feeding.Load(); f != nil {
 		return f
 	}
-	h.unasked[pod.UID] = pod
+	h.refusedBeforeStart[pod.UID] = pod
 	return nil
 }
 
-// begin makes the holder ask the engine from now on. The engine reports the release of pods that were refused before, including
+// useEngine makes the holder ask the engine from now on. The engine reports the release of pods that were refused before, including
 // those that its first list does not contain yet: the scheduler's own list may be newer.
-func (h *holder) begin(f *feeding) {
+func (h *holder) useEngine(f *feeding) {
 	h.refusedMu.Lock()
 	defer h.refusedMu.Unlock()
 	h.feeding.Store(f)
-	for _, pod := range h.unasked {
-		f.engine.Remember(pod)
+	for _, pod := range h.refusedBeforeStart {
+		f.engine.ReportWhenSeen(pod)
 		f.writer.Explain(keyOf(pod))
 	}
-	clear(h.unasked)
+	clear(h.refusedBeforeStart)
 }
 
 // holdEarly notes that the pod waits, unless it need not wait any more. By looking once more after the note, nothing that
@@ -115,7 +115,7 @@ func (h *holder) releaseEarly(logger klog.Logger, f *feeding) {
 	defer h.releasing.Unlock()
 	h.refusedMu.Lock()
 	early := h.early
-	h.early, h.looked = map[types.UID]earlyPod{}, early
+	h.early, h.rechecked = map[types.UID]earlyPod{}, early
 	h.refusedMu.Unlock()
 
 	ready := map[types.UID]types.NamespacedName{}
@@ -128,7 +128,7 @@ func (h *holder) releaseEarly(logger klog.Logger, f *feeding) {
 		}
 	}
 	h.refusedMu.Lock()
-	h.looked = nil
+	h.rechecked = nil
 	h.refusedMu.Unlock()
 	h.activate(logger, ready)
 }
@@ -169,7 +169,7 @@ func (h *holder) isEarly(uid types.UID) bool {
 	h.refusedMu.Lock()
 	defer h.refusedMu.Unlock()
 	_, early := h.early[uid]
-	_, looked := h.looked[uid]
+	_, looked := h.rechecked[uid]
 	return early || looked
 }
 

@@ -25,10 +25,10 @@ import (
 // holder holds the pods of one scheduler, whatever the number of its profiles: it answers for them from the engine, and
 // releases those that the engine says may be scheduled.
 type holder struct {
-	args   Args
-	handle fwk.Handle
-	pods   listersv1.PodLister
-	use    *nodeUse
+	args    Args
+	handle  fwk.Handle
+	pods    listersv1.PodLister
+	nodeUse *nodeUse
 
 	// profiles are the scheduler names that this holder acts for. They are complete before run begins: the framework
 	// makes all profiles before it starts any informer.
@@ -42,12 +42,12 @@ type holder struct {
 
 	// refusedMu guards what follows, and the change of feeding. PreEnqueue takes it: it is held for a look at one pod.
 	refusedMu sync.Mutex
-	// unasked are pods that were refused before there was an engine to ask.
-	unasked map[types.UID]*v1.Pod
+	// refusedBeforeStart are pods that were refused before there was an engine to ask.
+	refusedBeforeStart map[types.UID]*v1.Pod
 	// early are pods that no sequence holds, but that came so lately that their sequence may not be known yet.
 	early map[types.UID]earlyPod
-	// looked are those that were early and are being looked at again.
-	looked map[types.UID]earlyPod
+	// rechecked are those that were early and are being looked at again.
+	rechecked map[types.UID]earlyPod
 
 	releasing sync.Mutex // held during releaseEarly
 }
@@ -72,7 +72,7 @@ type source interface {
 	Why() string
 	// CaughtUp reports whether it is confirmed that the engine knows every PodSequence that there was when a pod was first seen and
 	// that may hold it. WhyEarly says why it takes long to find out; empty if it does not.
-	CaughtUp(pod sequence.Identity, seen sequence.Sighting) bool
+	CaughtUp(pod sequence.Identity, seen sequence.FirstSeen) bool
 	WhyEarly(pod sequence.Identity) string
 	// WhyUnconfirmed says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
 	WhyUnconfirmed(namespace string) string
@@ -103,7 +103,7 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 	pods := factory.Core().V1().Pods()
 	h := newHolder(args, pods.Lister(), handle.ProfileName())
 	h.handle = handle
-	if _, err := pods.Informer().AddEventHandler(h.use); err != nil {
+	if _, err := pods.Informer().AddEventHandler(h.nodeUse); err != nil {
 		return nil, fmt.Errorf("watch what pods take on nodes: %w", err)
 	}
 	holders[factory] = h
@@ -136,8 +136,8 @@ func outlast(logger klog.Logger, handle fwk.Handle) {
 
 func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
 	return &holder{
-		args: args, pods: pods, use: newNodeUse(), profiles: sets.New(profile),
-		unasked: map[types.UID]*v1.Pod{}, early: map[types.UID]earlyPod{},
+		args: args, pods: pods, nodeUse: newNodeUse(), profiles: sets.New(profile),
+		refusedBeforeStart: map[types.UID]*v1.Pod{}, early: map[types.UID]earlyPod{},
 		binds: make(chan struct{}, maxBindsAtOnce),
 	}
 }
@@ -159,7 +159,7 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 	})
 	f := &feeding{engine: engine}
 	source, err := feed.New(h.handle.KubeConfig(), engine, feed.Options{
-		Sink:     func(changes sequence.Changes) { h.act(logger, f, changes) },
+		Sink:     func(changes sequence.Changes) { h.apply(logger, f, changes) },
 		Advanced: func() { h.releaseEarly(logger, f) },
 		WentBack: feed.WentBack.Exit,
 	})
@@ -170,7 +170,7 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 	options := h.writerOptions()
 	options.CatchUp = source.CatchUp
 	f.feed, f.writer = source, podwriter.New(h.handle.ClientSet(), h.getPod, engine, options)
-	h.begin(f)
+	h.useEngine(f)
 
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -180,7 +180,7 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 	})
 	running.Go(func() {
 		if await(ctx, podsSynced) { // not once for each pod of the first list
-			h.use.publish(ctx, source.ApplyNodeUse)
+			h.nodeUse.publish(ctx, source.ApplyNodeUse)
 		}
 	})
 	source.Run(ctx)
@@ -201,9 +201,9 @@ func unschedulable(message string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
 }
 
-// act activates the pods that are released, and asks the writer to explain to those that must wait why they do. The engine's lock is
+// apply activates the pods that are released, and asks the writer to explain to those that must wait why they do. The engine's lock is
 // not held here: activation takes the queue's lock, under which the engine is asked.
-func (h *holder) act(logger klog.Logger, f *feeding, changes sequence.Changes) {
+func (h *holder) apply(logger klog.Logger, f *feeding, changes sequence.Changes) {
 	ready := map[types.UID]types.NamespacedName{}
 	for _, r := range changes.Released {
 		if !h.profiles.Has(r.SchedulerName) {
@@ -264,12 +264,12 @@ func (h *holder) stopBinding(key types.NamespacedName) {
 	}
 }
 
-// tryAgain returns a pod to the queue that is rejected in its scheduling cycle; it comes back after back-off at most. While the
+// requeue returns a pod to the queue that is rejected in its scheduling cycle; it comes back after back-off at most. While the
 // pod is in its cycle, the queue keeps the activation as an event for it. Without such an event, a pod that the plugin rejected
 // would stay among the unschedulable ones until some node opens for it, or for five minutes. A status of code Error would return
 // it as well, but would report a failure of the scheduler to people, and the pod would have to wait out its back-off even if
 // nothing else is in the queue.
-func (h *holder) tryAgain(logger klog.Logger, pod *v1.Pod) {
+func (h *holder) requeue(logger klog.Logger, pod *v1.Pod) {
 	h.handle.Activate(logger, map[string]*v1.Pod{keyOf(pod).String(): pod})
 }
 

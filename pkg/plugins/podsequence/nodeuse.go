@@ -41,8 +41,8 @@ func (u *nodeUse) OnDelete(obj any) {
 
 // change enters what a pod takes now in place of what it took before.
 func (u *nodeUse) change(before, now any) {
-	nodeBefore, takenBefore := taken(before)
-	node, taken := taken(now)
+	nodeBefore, takenBefore := usageOf(before)
+	node, taken := usageOf(now)
 	if nodeBefore == node && takenBefore.Equal(taken) {
 		return
 	}
@@ -68,8 +68,8 @@ func (u *nodeUse) add(node string, taken sequence.Resources, times int64) {
 	u.changed[node] = struct{}{}
 }
 
-// taken returns on which node a pod takes something, and what; no node if it takes nothing.
-func taken(obj any) (node string, all sequence.Resources) {
+// usageOf returns on which node a pod takes something, and what; no node if it takes nothing.
+func usageOf(obj any) (node string, all sequence.Resources) {
 	pod, ok := obj.(*v1.Pod)
 	if !ok {
 		return "", nil

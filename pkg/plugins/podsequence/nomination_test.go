@@ -18,10 +18,10 @@ func TestAPodThatIsHeldAgainGivesBackTheRoomThatItWasPromised(t *testing.T) {
 	s := newStage(t)
 	patches := s.patches()
 	s.nodes("n1")
-	s.continuously("driver-n1")
+	s.addContinuousSequence("driver-n1")
 	app := pod("later", "5").NominatedNodeName("n1").Obj()
-	s.told(s.engine.ApplyPod(app))
-	s.comes(app)
+	s.act(s.engine.ApplyPod(app))
+	s.deliver(app)
 	require.Equal(t, []string{"later"}, s.active())
 	require.Len(t, s.queue.NominatedPodsForNode("n1"), 1)
 
@@ -38,11 +38,11 @@ func TestAPodThatIsHeldAgainGivesBackTheRoomThatItWasPromised(t *testing.T) {
 func TestAPodThatIsHeldAgainBeforeItIsBoundLeavesItsNode(t *testing.T) {
 	s := newStage(t)
 	s.nodes("n1")
-	s.continuously("driver-n1")
+	s.addContinuousSequence("driver-n1")
 	bindings := s.binds()
 	app := pod("later", "5").Obj()
-	s.told(s.engine.ApplyPod(app))
-	s.comes(app)
+	s.act(s.engine.ApplyPod(app))
+	s.deliver(app)
 	s.preBind = func(ctx context.Context) error {
 		s.driver("n1", "6", v1.ConditionFalse)
 		select {

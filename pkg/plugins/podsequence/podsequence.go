@@ -85,7 +85,7 @@ func (pl *PodSequence) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod
 func (pl *PodSequence) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
 	status := filter(state, nodeName)
 	if !status.IsSuccess() {
-		pl.holder.tryAgain(klog.FromContext(ctx), pod)
+		pl.holder.requeue(klog.FromContext(ctx), pod)
 	}
 	return status
 }

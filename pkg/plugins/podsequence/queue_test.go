@@ -84,7 +84,7 @@ func (k *known) set(missing string) {
 func (k *known) WhyUnconfirmed(string) string      { return "" }
 func (k *known) WhyEarly(sequence.Identity) string { return "" }
 
-func (k *known) CaughtUp(_ sequence.Identity, pod sequence.Sighting) bool {
+func (k *known) CaughtUp(_ sequence.Identity, pod sequence.FirstSeen) bool {
 	return len(pod.Version) <= len(k.upTo())
 }
 
@@ -139,7 +139,7 @@ func newStage(t *testing.T, changes ...func(*config.KubeSchedulerProfile)) *stag
 	options := s.holder.writerOptions()
 	options.Clock = s.clock
 	s.feeding = &feeding{engine: s.engine, feed: s.known, writer: podwriter.New(s.client, s.holder.getPod, s.engine, options)}
-	s.holder.begin(s.feeding)
+	s.holder.useEngine(s.feeding)
 	registry := frameworkruntime.Registry{
 		Name: func(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 			s.holder.handle = handle
@@ -168,8 +168,8 @@ func pod(name, version string) *st.PodWrapper {
 	return p
 }
 
-// comes delivers a pod to the scheduler's informer and queue.
-func (s *stage) comes(p *v1.Pod) {
+// deliver delivers a pod to the scheduler's informer and queue.
+func (s *stage) deliver(p *v1.Pod) {
 	s.Helper()
 	require.NoError(s, s.informer().Add(p))
 	s.queue.Add(s.Context(), p)
@@ -179,12 +179,12 @@ func (s *stage) informer() interface{ Add(any) error } {
 	return s.holder.handle.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer()
 }
 
-// told makes the scheduler act on what an event changed in the engine, as the feed does. It also answers the engine's questions,
+// act makes the scheduler act on what an event changed in the engine, as the feed does. It also answers the engine's questions,
 // for nothing is missing here.
-func (s *stage) told(changes sequence.Changes) {
-	s.holder.act(klog.FromContext(s.Context()), s.feeding, changes)
+func (s *stage) act(changes sequence.Changes) {
+	s.holder.apply(klog.FromContext(s.Context()), s.feeding, changes)
 	for subject, question := range changes.Questions {
-		s.told(s.engine.Confirm(subject, question.Moment))
+		s.act(s.engine.Confirm(subject, question.Moment))
 	}
 }
 
@@ -199,20 +199,20 @@ func (s *stage) active() []string {
 }
 
 func (s *stage) databaseFirst() {
-	s.told(s.engine.ApplySequence(MakeSequence("shop", "shop").UID("shop").Pods("Database", "db").Pods("Application", "app").Obj()))
+	s.act(s.engine.ApplySequence(MakeSequence("shop", "shop").UID("shop").Pods("Database", "db").Pods("Application", "app").Obj()))
 }
 
 func (s *stage) databaseReady(version string) {
-	s.told(s.engine.ApplyPod(pod("db", version).Node("n").Phase(v1.PodSucceeded).Obj()))
+	s.act(s.engine.ApplyPod(pod("db", version).Node("n").Phase(v1.PodSucceeded).Obj()))
 }
 
 func TestHeldPodsInTheQueue(t *testing.T) {
 	t.Run("a pod that must wait is not in the queue, and is as soon as it may go", func(t *testing.T) {
 		s := newStage(t)
 		s.databaseFirst()
-		s.told(s.engine.ApplyPod(pod("app", "5").Obj()))
-		s.comes(pod("app", "5").Obj())
-		s.comes(pod("free", "6").Obj())
+		s.act(s.engine.ApplyPod(pod("app", "5").Obj()))
+		s.deliver(pod("app", "5").Obj())
+		s.deliver(pod("free", "6").Obj())
 		assert.Equal(t, []string{"free"}, s.active())
 		s.databaseReady("7")
 		assert.Equal(t, []string{"app", "free"}, s.active())
@@ -222,38 +222,38 @@ func TestHeldPodsInTheQueue(t *testing.T) {
 			return pod(name, "5").Namespace("podsequence-system").Label("app.kubernetes.io/name", "podsequence").Obj()
 		}
 		s := newStage(t)
-		s.comes(own("without-a-sequence"))
-		s.told(s.engine.ApplySequence(MakeSequence("podsequence-system", "all").UID("all").Pods("Database", "db").Label("Rest", "", "").Obj()))
-		s.comes(own("of-a-sequence"))
+		s.deliver(own("without-a-sequence"))
+		s.act(s.engine.ApplySequence(MakeSequence("podsequence-system", "all").UID("all").Pods("Database", "db").Label("Rest", "", "").Obj()))
+		s.deliver(own("of-a-sequence"))
 		s.known.missing = "podsequences cannot be listed: forbidden"
-		s.comes(own("before-everything-is-known"))
-		s.comes(pod("elsewhere", "6").Label("app.kubernetes.io/name", "podsequence").Obj())
-		s.comes(pod("other", "6").Namespace("podsequence-system").Obj())
+		s.deliver(own("before-everything-is-known"))
+		s.deliver(pod("elsewhere", "6").Label("app.kubernetes.io/name", "podsequence").Obj())
+		s.deliver(pod("other", "6").Namespace("podsequence-system").Obj())
 		assert.Equal(t, []string{"before-everything-is-known", "of-a-sequence", "without-a-sequence"}, s.active())
 	})
 	t.Run("the scheduler sees a pod before the engine does", func(t *testing.T) {
 		s := newStage(t)
 		s.databaseFirst()
-		s.comes(pod("app", "5").Obj())
+		s.deliver(pod("app", "5").Obj())
 		assert.Empty(t, s.active())
 		s.databaseReady("7")
 		assert.Empty(t, s.active(), "the engine does not know whom it lets go")
-		s.told(s.engine.ApplyPod(pod("app", "5").Obj()))
+		s.act(s.engine.ApplyPod(pod("app", "5").Obj()))
 		assert.Equal(t, []string{"app"}, s.active())
 	})
 	t.Run("the engine lets a pod go before the scheduler sees it", func(t *testing.T) {
 		s := newStage(t)
 		s.databaseFirst()
-		s.told(s.engine.ApplyPod(pod("app", "5").Obj()))
+		s.act(s.engine.ApplyPod(pod("app", "5").Obj()))
 		s.databaseReady("7")
-		s.comes(pod("app", "5").Obj())
+		s.deliver(pod("app", "5").Obj())
 		assert.Equal(t, []string{"app"}, s.active())
 	})
 	t.Run("a pod comes before all sequences from before it are known", func(t *testing.T) {
 		s := newStage(t)
 		s.known.upTo = func() string { return "" }
-		s.comes(pod("app", "5").Obj())
-		s.comes(pod("free", "5").Obj())
+		s.deliver(pod("app", "5").Obj())
+		s.deliver(pod("free", "5").Obj())
 		assert.Empty(t, s.active())
 		s.databaseFirst()
 		s.known.upTo = func() string { return "9" }
@@ -264,7 +264,7 @@ func TestHeldPodsInTheQueue(t *testing.T) {
 		s := newStage(t)
 		s.known.upTo = func() string { return "" }
 		for _, name := range []string{"gone", "bound", "app"} {
-			s.comes(pod(name, "5").Obj())
+			s.deliver(pod(name, "5").Obj())
 		}
 		require.Len(t, s.holder.early, 3)
 		informer := s.holder.handle.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer()
@@ -277,25 +277,25 @@ func TestHeldPodsInTheQueue(t *testing.T) {
 	t.Run("nothing goes before everything is known, and then all that may", func(t *testing.T) {
 		s := newStage(t)
 		s.known.missing = "the list of pods is not complete"
-		s.comes(pod("free", "5").Obj())
-		s.comes(pod("late", "6").Obj())
+		s.deliver(pod("free", "5").Obj())
+		s.deliver(pod("late", "6").Obj())
 		assert.Empty(t, s.active())
 		s.engine.ApplyPod(pod("free", "5").Obj())
 		s.known.missing = ""
-		s.told(s.engine.Everything())
+		s.act(s.engine.Everything())
 		assert.Equal(t, []string{"free"}, s.active())
-		s.told(s.engine.ApplyPod(pod("late", "6").Obj()))
+		s.act(s.engine.ApplyPod(pod("late", "6").Obj()))
 		assert.Equal(t, []string{"free", "late"}, s.active(), "one that the engine came to know only afterwards")
 	})
 	t.Run("nothing goes before the engine is fed at all, and then also what its first list does not have", func(t *testing.T) {
 		s := newStage(t)
 		s.holder.feeding.Store(nil)
-		s.comes(pod("app", "5").Obj())
+		s.deliver(pod("app", "5").Obj())
 		assert.Empty(t, s.active())
-		s.holder.begin(s.feeding)
-		s.told(s.engine.Everything())
+		s.holder.useEngine(s.feeding)
+		s.act(s.engine.Everything())
 		assert.Empty(t, s.active())
-		s.told(s.engine.ApplyPod(pod("app", "5").Obj()))
+		s.act(s.engine.ApplyPod(pod("app", "5").Obj()))
 		assert.Equal(t, []string{"app"}, s.active())
 	})
 }
@@ -303,8 +303,8 @@ func TestHeldPodsInTheQueue(t *testing.T) {
 func TestWhatHappensToOtherPodsCostsHeldOnesNothing(t *testing.T) {
 	s := newStage(t)
 	s.databaseFirst()
-	s.told(s.engine.ApplyPod(pod("app", "5").Obj()))
-	s.comes(pod("app", "5").Obj())
+	s.act(s.engine.ApplyPod(pod("app", "5").Obj()))
+	s.deliver(pod("app", "5").Obj())
 	require.Equal(t, 1, s.admitted["app"])
 	for resource, other := range map[fwk.EventResource]any{
 		fwk.AssignedPod: pod("other", "6").Node("n").Obj(), fwk.UnscheduledPod: pod("other", "6").Obj(),
@@ -337,8 +337,8 @@ func TestGatesAreLiftedWhenAPodMayGo(t *testing.T) {
 	})
 	s.databaseFirst()
 	gated := pod("app", "5").SchedulingGates([]string{sequenceGate}).Obj()
-	s.told(s.engine.ApplyPod(gated))
-	s.comes(gated)
+	s.act(s.engine.ApplyPod(gated))
+	s.deliver(gated)
 	s.databaseReady("7")
 	assert.Empty(t, s.active(), "no pod with gates can be bound")
 	select {
@@ -348,7 +348,7 @@ func TestGatesAreLiftedWhenAPodMayGo(t *testing.T) {
 	}
 
 	free := pod("app", "8").Obj()
-	s.told(s.engine.ApplyPod(free))
+	s.act(s.engine.ApplyPod(free))
 	require.NoError(t, s.informer().Add(free))
 	s.queue.Update(t.Context(), gated, free)
 	assert.Equal(t, []string{"app"}, s.active())
@@ -359,13 +359,13 @@ func TestAPodWhoseGateSomebodyElseLiftsIsQueuedWhenItIsReleased(t *testing.T) {
 	s := newStage(t)
 	s.databaseFirst()
 	gated, free := pod("app", "5").SchedulingGates([]string{sequenceGate}).Obj(), pod("app", "8").Obj()
-	s.told(s.engine.ApplyPod(gated))
-	s.comes(gated)
+	s.act(s.engine.ApplyPod(gated))
+	s.deliver(gated)
 	require.NoError(t, s.informer().Add(free))
 	s.queue.Update(t.Context(), gated, free)
 	assert.Empty(t, s.active())
 	s.databaseReady("7")
-	s.told(s.engine.ApplyPod(free))
+	s.act(s.engine.ApplyPod(free))
 	assert.Equal(t, []string{"app"}, s.active())
 }
 
@@ -375,18 +375,18 @@ func TestASequenceThatIsCreatedBeforeAGateIsGoneHoldsThePod(t *testing.T) {
 		t.Run(sentence, func(t *testing.T) {
 			s := newStage(t)
 			gated := pod("app", "5").SchedulingGates([]string{sequenceGate}).Obj()
-			s.told(s.engine.ApplyPod(gated))
-			s.comes(gated)
+			s.act(s.engine.ApplyPod(gated))
+			s.deliver(gated)
 
 			s.known.upTo = func() string { return "99" }
 			lifted := pod("app", "101").Obj()
 			if isFirst {
-				s.told(s.engine.ApplyPod(lifted))
+				s.act(s.engine.ApplyPod(lifted))
 			}
 			require.NoError(t, s.informer().Add(lifted))
 			s.queue.Update(t.Context(), gated, lifted)
 			assert.Empty(t, s.active(), "a sequence of version 100 is not known yet")
-			s.told(s.engine.ApplyPod(lifted))
+			s.act(s.engine.ApplyPod(lifted))
 
 			s.databaseFirst()
 			s.known.upTo = func() string { return "101" }
@@ -403,8 +403,8 @@ func TestAPodThatMustWaitSinceItWasLetGoIsNotPlaced(t *testing.T) {
 	s := newStage(t)
 	logger := klog.FromContext(t.Context())
 	app := pod("app", "5").Obj()
-	s.told(s.engine.ApplyPod(app))
-	s.comes(app)
+	s.act(s.engine.ApplyPod(app))
+	s.deliver(app)
 	popped, err := s.queue.Pop(logger)
 	require.NoError(t, err)
 	info := popped.(*framework.QueuedPodInfo)

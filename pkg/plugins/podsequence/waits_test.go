@@ -64,7 +64,7 @@ func TestPodsThatNoKnownSequenceHoldsAreToldWhatTheyWaitFor(t *testing.T) {
 			prepare: func(s *stage) { s.holder.feeding.Store(nil) },
 			begin: func(s *stage) {
 				s.known.set("the lists of pods, workloads and nodes are not complete")
-				s.holder.begin(s.feeding)
+				s.holder.useEngine(s.feeding)
 			},
 			want: "waiting for PodSequence: the lists of pods, workloads and nodes are not complete",
 		},
@@ -79,7 +79,7 @@ func TestPodsThatNoKnownSequenceHoldsAreToldWhatTheyWaitFor(t *testing.T) {
 			s := newStage(t)
 			messages := s.explained()
 			test.prepare(s)
-			s.comes(pod("app", "5").Obj())
+			s.deliver(pod("app", "5").Obj())
 			test.begin(s)
 			message, after := s.awaitExplained(messages)
 			assert.Equal(t, test.want, message)
@@ -90,7 +90,7 @@ func TestPodsThatNoKnownSequenceHoldsAreToldWhatTheyWaitFor(t *testing.T) {
 		s := newStage(t)
 		messages := s.explained()
 		s.known.set("pods cannot be listed: the server is down")
-		s.comes(pod("app", "5").Obj())
+		s.deliver(pod("app", "5").Obj())
 		message, _ := s.awaitExplained(messages)
 		assert.Equal(t, "waiting for PodSequence: pods cannot be listed: the server is down", message)
 		s.known.set("podsequences cannot be listed: forbidden")
@@ -103,8 +103,8 @@ func TestPodsThatNoKnownSequenceHoldsAreToldWhatTheyWaitFor(t *testing.T) {
 		messages := s.explained()
 		s.known.upTo = func() string { return "" }
 		app := pod("app", "5").Obj()
-		s.comes(app)
-		s.told(s.engine.ApplyPod(app))
+		s.deliver(app)
+		s.act(s.engine.ApplyPod(app))
 		s.databaseFirst()
 		s.known.upTo = func() string { return "9" }
 		s.holder.releaseEarly(klog.FromContext(t.Context()), s.feeding)

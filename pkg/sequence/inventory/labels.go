@@ -8,7 +8,7 @@ import (
 )
 
 // Labels are the labels of a pod. They are read only. Facts that were just read have the map of their object, and facts that
-// are kept have a third of that, see Shared. A selector takes a pointer to them.
+// are kept have a third of that, see Interner. A selector takes a pointer to them.
 type Labels struct {
 	object map[string]string
 	kept   *labelSet // nil if there is none, or object has them

@@ -17,11 +17,11 @@ var someLabels = []map[string]string{
 }
 
 func TestKeptLabelsSayWhatTheObjectSaid(t *testing.T) {
-	shared := &Shared{}
+	shared := &Interner{}
 	for range 2 { // the second time all are shared
 		for _, object := range someLabels {
 			p := &Pod{Name: "db-0", VerdictFacts: VerdictFacts{Labels: LabelsOf(object)}}
-			shared.Keep(p, &Pod{})
+			shared.Intern(p, &Pod{})
 			assert.Nil(t, p.Labels.object, "nothing of the object is kept")
 			assert.Equal(t, len(object), p.Labels.Len())
 			for _, name := range []string{"a", "ab", "b", "c", ""} {
@@ -39,10 +39,10 @@ func TestKeptLabelsSayWhatTheObjectSaid(t *testing.T) {
 }
 
 func TestLabelsAreEqualHoweverTheyAreKept(t *testing.T) {
-	shared, others := &Shared{}, &Shared{}
-	keep := func(s *Shared, object map[string]string) Labels {
+	shared, others := &Interner{}, &Interner{}
+	keep := func(s *Interner, object map[string]string) Labels {
 		p := &Pod{VerdictFacts: VerdictFacts{Labels: LabelsOf(object)}}
-		s.Keep(p, &Pod{})
+		s.Intern(p, &Pod{})
 		return p.Labels
 	}
 	for i, a := range someLabels {
@@ -57,10 +57,10 @@ func TestLabelsAreEqualHoweverTheyAreKept(t *testing.T) {
 }
 
 func TestPodsShareTheirLabels(t *testing.T) {
-	shared := &Shared{}
+	shared := &Interner{}
 	pod := func(name string, object map[string]string) *Pod {
 		p := &Pod{Name: name, VerdictFacts: VerdictFacts{Labels: LabelsOf(object)}}
-		shared.Keep(p, &Pod{})
+		shared.Intern(p, &Pod{})
 		return p
 	}
 	first, second := pod("db-0", map[string]string{"app": "db", "pod": "db-0"}), pod("db-1", map[string]string{"app": "db", "pod": "db-1"})
@@ -72,8 +72,8 @@ func TestPodsShareTheirLabels(t *testing.T) {
 	assert.Same(t, unsafe.StringData(name), unsafe.StringData(third.Labels.Get("pod")), "a label with the name of the pod costs no string")
 
 	again := &Pod{VerdictFacts: VerdictFacts{Labels: LabelsOf(map[string]string{"app": "db", "pod": "db-2"})}}
-	shared = &Shared{} // it remembers nothing
-	shared.Keep(again, third)
+	shared = &Interner{} // it remembers nothing
+	shared.Intern(again, third)
 	assert.Same(t, third.Labels.kept, again.Labels.kept, "a new version of a pod keeps the labels of the old one")
 }
 
@@ -82,9 +82,9 @@ func TestVeryManyLabels(t *testing.T) {
 	for n := range 10_000 {
 		object[fmt.Sprint("name-", n)] = fmt.Sprint(n)
 	}
-	shared := &Shared{}
+	shared := &Interner{}
 	p := &Pod{VerdictFacts: VerdictFacts{Labels: LabelsOf(object)}}
-	shared.Keep(p, &Pod{})
+	shared.Intern(p, &Pod{})
 	assert.Zero(t, shared.labels.Len(), "they do not outlast the pod")
 	assert.Zero(t, shared.names.Len())
 	for name, value := range object {
@@ -96,9 +96,9 @@ func TestVeryManyLabels(t *testing.T) {
 }
 
 func TestWhatSharedRemembersIsBounded(t *testing.T) {
-	shared := &Shared{}
+	shared := &Interner{}
 	for n := range 10 * maxShared {
-		shared.Keep(&Pod{VerdictFacts: VerdictFacts{Labels: LabelsOf(map[string]string{fmt.Sprint(n): ""})}}, &Pod{})
+		shared.Intern(&Pod{VerdictFacts: VerdictFacts{Labels: LabelsOf(map[string]string{fmt.Sprint(n): ""})}}, &Pod{})
 	}
 	assert.LessOrEqual(t, shared.labels.Len(), 2*maxShared)
 	assert.LessOrEqual(t, shared.names.Len(), 2*maxShared)

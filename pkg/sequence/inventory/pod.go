@@ -56,7 +56,7 @@ type VerdictFacts struct {
 	extra *extra // nil: it has nothing of that
 }
 
-// extra is what most pods do not have once they have a node. It is never written to: pods share it, see Shared.
+// extra is what most pods do not have once they have a node. It is never written to: pods share it, see Interner.
 type extra struct {
 	gates     []string
 	podGroups []podgroups.Reference

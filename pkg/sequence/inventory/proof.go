@@ -23,8 +23,8 @@ func proofMarks(object *corev1.Pod) marks {
 	return marks{unique.Make(strings.Join(fields[1:], " "))}
 }
 
-// WithoutProof drops the marks that prove that the pod was released.
-func (p *Pod) WithoutProof() { p.proof = marks{} }
+// DropProof drops the marks that prove that the pod was released.
+func (p *Pod) DropProof() { p.proof = marks{} }
 
 func (m marks) list() []string {
 	if m == (marks{}) {

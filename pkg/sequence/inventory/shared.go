@@ -15,17 +15,17 @@ import (
 // maxShared bounds how many values of each kind are remembered.
 const maxShared = 512
 
-// Shared lets the pods that are kept share what many have in common. It is not safe for concurrent use.
-type Shared struct {
+// Interner lets the pods that are kept share what many have in common. It is not safe for concurrent use.
+type Interner struct {
 	texts  intern.Table[string]
 	labels intern.Table[*labelSet]
 	names  intern.Table[*[]string] // of labels
 	extras intern.Table[*extra]
 }
 
-// Keep makes the facts of a pod take as little memory as they can, before they are kept. before are the facts of the same pod
+// Intern makes the facts of a pod take as little memory as they can, before they are kept. before are the facts of the same pod
 // that they replace; they may be the zero value.
-func (s *Shared) Keep(p, before *Pod) {
+func (s *Interner) Intern(p, before *Pod) {
 	p.Namespace, p.SchedulerName = s.text(p.Namespace), s.text(p.SchedulerName)
 	if p.extra != nil {
 		few := p.extra
@@ -41,11 +41,11 @@ func (s *Shared) Keep(p, before *Pod) {
 	}
 }
 
-func (s *Shared) text(text string) string {
+func (s *Interner) text(text string) string {
 	return s.texts.Get(text, maxShared, func() string { return text })
 }
 
-func (s *Shared) set(object map[string]string, pod string) *labelSet {
+func (s *Interner) set(object map[string]string, pod string) *labelSet {
 	sorted := slices.Sorted(maps.Keys(object))
 	var key strings.Builder
 	for _, name := range sorted {

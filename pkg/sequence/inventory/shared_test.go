@@ -33,12 +33,12 @@ var waitingPods = map[string]func(*corev1.Pod){
 }
 
 func TestPodsShareWhatTheyAskOfANode(t *testing.T) {
-	shared := &Shared{}
+	shared := &Interner{}
 	keep := func(name string, change func(*corev1.Pod)) *Pod {
 		object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: strings.Clone("shop"), Name: name}, Spec: corev1.PodSpec{SchedulerName: strings.Clone("ours")}}
 		change(object)
 		view := ViewPod(object)
-		shared.Keep(&view, &Pod{})
+		shared.Intern(&view, &Pod{})
 		same := ViewPod(object)
 		assert.True(t, view.CountsAs(&same), "nothing is lost")
 		return &view
@@ -63,13 +63,13 @@ func TestPodsShareWhatTheyAskOfANode(t *testing.T) {
 }
 
 func TestWhatIsSharedIsBounded(t *testing.T) {
-	shared := &Shared{}
+	shared := &Interner{}
 	for n := range 3 * maxShared {
 		view := ViewPod(&corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: strings.Repeat("a", n)},
 			Spec:       corev1.PodSpec{SchedulerName: strings.Repeat("b", n), NodeSelector: map[string]string{strings.Repeat("c", n): ""}},
 		})
-		shared.Keep(&view, &Pod{})
+		shared.Intern(&view, &Pod{})
 	}
 	assert.LessOrEqual(t, shared.texts.Len(), 2*maxShared)
 	assert.LessOrEqual(t, shared.extras.Len(), 2*maxShared)

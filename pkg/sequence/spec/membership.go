@@ -7,8 +7,8 @@ import (
 )
 
 // GroupOf returns the group of a pod that is not terminating: the first that names or selects it. A pod of PodSequence itself has
-// none. reach is that of its namespace.
-func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, reach Reach) (group int, ok bool) {
+// none. groups are those of its namespace.
+func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, groups NamespaceGroups) (group int, ok bool) {
 	if s.isOwn(namespace, podLabels) {
 		return 0, false
 	}
@@ -17,7 +17,7 @@ func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, reac
 	if len(naming) > 0 {
 		limit = naming[0]
 	}
-	if i, ok := s.selecting(podLabels, limit, reach); ok {
+	if i, ok := s.selecting(podLabels, limit, groups); ok {
 		return i, true
 	}
 	if len(naming) > 0 {
@@ -26,29 +26,30 @@ func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, reac
 	return 0, false
 }
 
-// GroupOfTemplate returns the group of a workload whose pods have these labels: the first that selects them. reach is that of its
+// GroupOfTemplate returns the group of a workload whose pods have these labels: the first that selects them. groups are those of its
 // namespace.
-func (s *Sequence) GroupOfTemplate(namespace string, podLabels labels.Labels, reach Reach) (group int, ok bool) {
+func (s *Sequence) GroupOfTemplate(namespace string, podLabels labels.Labels, groups NamespaceGroups) (group int, ok bool) {
 	if s.isOwn(namespace, podLabels) {
 		return 0, false
 	}
-	return s.selecting(podLabels, len(s.Groups), reach)
+	return s.selecting(podLabels, len(s.Groups), groups)
 }
 
-// selecting returns the first of the groups before limit that selects pods with these labels in a namespace with this reach.
-func (s *Sequence) selecting(podLabels labels.Labels, limit int, reach Reach) (group int, ok bool) {
+// selecting returns the first of the groups before limit that selects pods with these labels in a namespace where these groups may have
+// members.
+func (s *Sequence) selecting(podLabels labels.Labels, limit int, groups NamespaceGroups) (group int, ok bool) {
 	for i, g := range s.Groups[:limit] {
-		if g.Selector != nil && reach.Has(i) && g.Selector.Matches(podLabels) {
+		if g.Selector != nil && groups.Has(i) && g.Selector.Matches(podLabels) {
 			return i, true
 		}
 	}
 	return 0, false
 }
 
-// Selects reports whether any group has members by label in a namespace with this reach.
-func (s *Sequence) Selects(reach Reach) bool {
+// Selects reports whether any group has members by label in a namespace where these groups may have members.
+func (s *Sequence) Selects(groups NamespaceGroups) bool {
 	for i, g := range s.Groups {
-		if g.Selector != nil && reach.Has(i) {
+		if g.Selector != nil && groups.Has(i) {
 			return true
 		}
 	}

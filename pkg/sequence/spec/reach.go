@@ -8,20 +8,22 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// Reach is the set of groups of a sequence that may have members in one namespace. Unlike a GroupSet it has room for the groups
+// NamespaceGroups is the set of groups of a sequence that may have members in one namespace. Unlike a GroupSet it has room for the groups
 // of a stored object that has more than today's rules allow.
-type Reach []uint64
+type NamespaceGroups []uint64
 
 // Has reports whether the group is in the set.
-func (r Reach) Has(group int) bool { return group/64 < len(r) && r[group/64]&(1<<(group%64)) != 0 }
+func (r NamespaceGroups) Has(group int) bool {
+	return group/64 < len(r) && r[group/64]&(1<<(group%64)) != 0
+}
 
 // IsEmpty reports whether no group is in the set.
-func (r Reach) IsEmpty() bool {
+func (r NamespaceGroups) IsEmpty() bool {
 	return !slices.ContainsFunc(r, func(word uint64) bool { return word != 0 })
 }
 
 // Equal reports whether both sets have the same groups.
-func (r Reach) Equal(other Reach) bool {
+func (r NamespaceGroups) Equal(other NamespaceGroups) bool {
 	if r.IsEmpty() || other.IsEmpty() {
 		return r.IsEmpty() == other.IsEmpty()
 	}
@@ -44,22 +46,22 @@ func (w *where) reaches(namespace string, namespaceLabels map[string]string, sel
 	return named
 }
 
-// Reach returns the groups that may have members in a namespace. exists reports whether the Namespace is known to exist; its
+// GroupsIn returns the groups that may have members in a namespace. exists reports whether the Namespace is known to exist; its
 // labels select it only then, and not if it is one that has to be named.
-func (s *Sequence) Reach(namespace string, namespaceLabels map[string]string, exists bool) Reach {
+func (s *Sequence) GroupsIn(namespace string, namespaceLabels map[string]string, exists bool) NamespaceGroups {
 	if !s.Cluster {
 		if namespace != s.Namespace {
 			return nil
 		}
 		return s.every
 	}
-	reach, selectable := make(Reach, len(s.every)), exists && s.IsSelectable(namespace)
+	groups, selectable := make(NamespaceGroups, len(s.every)), exists && s.IsSelectable(namespace)
 	for i, g := range s.Groups {
 		if g.where.reaches(namespace, namespaceLabels, selectable) {
-			reach.add(i)
+			groups.add(i)
 		}
 	}
-	return reach
+	return groups
 }
 
 // NamedNamespaces returns the namespaces that the spec names, whether they exist or not.
@@ -100,11 +102,11 @@ func (g *Group) NamesPod(namespace, name string) bool {
 	return there
 }
 
-func (r Reach) add(group int) { r[group/64] |= 1 << (group % 64) }
+func (r NamespaceGroups) add(group int) { r[group/64] |= 1 << (group % 64) }
 
 // everyGroup returns the set of so many groups.
-func everyGroup(groups int) Reach {
-	every := make(Reach, (groups+63)/64)
+func everyGroup(groups int) NamespaceGroups {
+	every := make(NamespaceGroups, (groups+63)/64)
 	for i := range groups {
 		every.add(i)
 	}

@@ -152,7 +152,7 @@ func TestReadCluster(t *testing.T) {
 	assert.Equal(t, 0, broken.Unreadable[0].Group)
 	s := Compile(broken, nil)
 	assert.True(t, s.Groups[0].Unreadable, "so that what comes after it stays held")
-	group, ok := s.GroupOf("web", "any", labels.Set{}, s.Reach("web", nil, false))
+	group, ok := s.GroupOf("web", "any", labels.Set{}, s.GroupsIn("web", nil, false))
 	assert.True(t, ok)
 	assert.Equal(t, 1, group)
 }
@@ -193,7 +193,7 @@ func TestWhereGroupsLive(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := group(test.edit)
-			assert.Equal(t, test.want, s.Reach("web", test.labels, test.exists).Has(0))
+			assert.Equal(t, test.want, s.GroupsIn("web", test.labels, test.exists).Has(0))
 			if test.wantProblem == "" {
 				assert.Empty(t, s.Problems)
 				return

@@ -48,7 +48,7 @@ type Sequence struct {
 	// byName are the groups that name a pod, in order, by the pod's namespace and name. The pod belongs to the first, unless an even
 	// earlier group selects it.
 	byName map[string]map[string][]int
-	every  Reach // all groups
+	every  NamespaceGroups // all groups
 	// installation is the namespace where PodSequence itself runs; empty if that is not known.
 	installation string
 	// Eager is for scope Node: nodes where nothing of the sequence is may differ in more than their labels, see

@@ -35,9 +35,9 @@ func TestWhichNamespacesAreSelected(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			selecting := everything().InstalledIn(test.installation)
-			assert.Equal(t, test.want, selecting.Reach(test.namespace, nil, true).Has(0), "by label")
+			assert.Equal(t, test.want, selecting.GroupsIn(test.namespace, nil, true).Has(0), "by label")
 			assert.Equal(t, test.want, selecting.SelectsNamespace(test.namespace, nil))
-			assert.True(t, everything(test.namespace).InstalledIn(test.installation).Reach(test.namespace, nil, true).Has(0), "listed")
+			assert.True(t, everything(test.namespace).InstalledIn(test.installation).GroupsIn(test.namespace, nil, true).Has(0), "listed")
 		})
 	}
 }
@@ -58,10 +58,10 @@ func TestPodsOfPodSequenceItselfBelongToNoGroup(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := everything(test.namespace).InstalledIn(test.installation)
-			reach := s.Reach(test.namespace, nil, true)
-			_, isMember := s.GroupOf(test.namespace, "any", test.labels, reach)
+			groups := s.GroupsIn(test.namespace, nil, true)
+			_, isMember := s.GroupOf(test.namespace, "any", test.labels, groups)
 			assert.Equal(t, test.want, isMember)
-			_, isMember = s.GroupOfTemplate(test.namespace, test.labels, reach)
+			_, isMember = s.GroupOfTemplate(test.namespace, test.labels, groups)
 			assert.Equal(t, test.want, isMember, "a workload")
 		})
 	}

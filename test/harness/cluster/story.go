@@ -180,8 +180,8 @@ func (s *Story) Events(name string) []eventsv1.Event {
 	return slices.DeleteFunc(list.Items, func(e eventsv1.Event) bool { return name != "" && e.Regarding.Name != name })
 }
 
-// Without runs happens while a component is down. It starts the component again even if the test fails: others share the cluster.
-func (s *Story) Without(component string, happens func()) {
+// WhileDown runs happens while a component is down. It starts the component again even if the test fails: others share the cluster.
+func (s *Story) WhileDown(component string, happens func()) {
 	s.Helper()
 	defer func() { require.NoError(s, s.Cluster.StartComponent(s.Ctx, component)) }()
 	require.NoError(s, s.Cluster.Kill(s.Ctx, component))
@@ -191,13 +191,13 @@ func (s *Story) Without(component string, happens func()) {
 // Restart kills a component and starts it.
 func (s *Story) Restart(component string) {
 	s.Helper()
-	s.Without(component, func() {})
+	s.WhileDown(component, func() {})
 }
 
-// WithoutController runs happens while podsequence-controller is down, so that the controller does not see it.
-func (s *Story) WithoutController(happens func()) {
+// WhileControllerDown runs happens while podsequence-controller is down, so that the controller does not see it.
+func (s *Story) WhileControllerDown(happens func()) {
 	s.Helper()
-	s.Without(controlplane.PodSequenceController, happens)
+	s.WhileDown(controlplane.PodSequenceController, happens)
 }
 
 // IsReady reports whether a pod is ready.

@@ -54,27 +54,27 @@ func TestControllerKilledAtEveryStage(t *testing.T) {
 	began := len(s.verdict().Rollouts)
 
 	t.Log("changes while it is down: the policy has them wait")
-	s.WithoutController(func() {
+	s.WhileControllerDown(func() {
 		for _, name := range []string{"c", "b", "a"} {
 			s.update(name, image("2", "never"))
 			assert.True(t, s.get(name).Spec.Paused)
 		}
 	})
 	s.awaitActive("a")
-	s.WithoutController(nothing) // before or after a is unpaused
+	s.WhileControllerDown(nothing) // before or after a is unpaused
 
 	t.Log("the rollout ends while it is down")
 	s.awaitUnpaused("a")
-	s.WithoutController(func() {
+	s.WhileControllerDown(func() {
 		s.update("a", image("3", "0s"))
 		s.awaitComplete("a")
 	})
-	s.WithoutController(nothing) // while it waits for minReadySeconds
+	s.WhileControllerDown(nothing) // while it waits for minReadySeconds
 	s.awaitActive("b")
-	s.WithoutController(nothing)
+	s.WhileControllerDown(nothing)
 	s.update("b", image("3", "0s"))
 	s.update("c", image("3", "0s"))
-	s.WithoutController(nothing)
+	s.WhileControllerDown(nothing)
 	s.awaitReady("shop")
 	s.awaitComplete("a", "b", "c")
 

@@ -65,7 +65,7 @@ func TestThreeDeploymentsRollOutInOrderOfTheirNames(t *testing.T) {
 // runs, those that come within a second count as such; this is tested with the decision, which has a clock of its own.
 func (s *story) atOnce(change func()) {
 	s.Helper()
-	s.WithoutController(change)
+	s.WhileControllerDown(change)
 }
 
 func TestTheNextWaitsUntilTheOneBeforeIsRolledOut(t *testing.T) {

@@ -91,12 +91,12 @@ func TestWhatACoordinationPausedIsUnpausedWithIt(t *testing.T) {
 			assert.False(s, s.get("b").Spec.Paused, "unpaused before the finalizer is taken off")
 		},
 		"the coordination is deleted while the controller is down": func(s *story, c *v1.DeploymentCoordination) {
-			s.WithoutController(func() { s.Delete(c) })
+			s.WhileControllerDown(func() { s.Delete(c) })
 			gone(s, c)
 			assert.False(s, s.get("b").Spec.Paused)
 		},
 		"the coordination is deleted without its finalizer": func(s *story, c *v1.DeploymentCoordination) {
-			s.WithoutController(func() {
+			s.WhileControllerDown(func() {
 				s.Patch(c, `{"metadata":{"finalizers":null}}`)
 				s.Delete(c)
 			})
@@ -105,7 +105,7 @@ func TestWhatACoordinationPausedIsUnpausedWithIt(t *testing.T) {
 			s.update("b", func(d *appsv1.Deployment) { d.Labels = nil })
 		},
 		"the Deployment stops matching while the controller is down": func(s *story, _ *v1.DeploymentCoordination) {
-			s.WithoutController(func() { s.update("b", func(d *appsv1.Deployment) { d.Labels = nil }) })
+			s.WhileControllerDown(func() { s.update("b", func(d *appsv1.Deployment) { d.Labels = nil }) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func TestThePolicyPauses(t *testing.T) {
 		}},
 	}
 	s := newStory(t)
-	s.WithoutController(func() {
+	s.WhileControllerDown(func() {
 		for name, selector := range selectors {
 			t.Run(name, func(t *testing.T) {
 				s := newStory(t)
@@ -72,7 +72,7 @@ func TestThePolicyPauses(t *testing.T) {
 func TestThePolicyPausesOnlyWhileTheControllerRenewsItsLease(t *testing.T) {
 	s := newStory(t)
 	s.mayOverlap = true
-	s.WithoutController(func() {
+	s.WhileControllerDown(func() {
 		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "podsequence-system", Name: "podsequence-controller"}}
 		renewed := func(ago time.Duration) {
 			lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(-ago)}

@@ -31,7 +31,7 @@ func TestTakeOverWhatAnotherOperatorLeft(t *testing.T) {
 	s.update("b", image("2", "0s"))
 	s.halfway("c")
 	began := len(s.verdict().Rollouts)
-	s.WithoutController(func() {
+	s.WhileControllerDown(func() {
 		s.coordinate(s.coordination("shop"))
 		s.leaveStatus("shop")
 	})

@@ -40,7 +40,7 @@ func TestCheck(t *testing.T) {
 		assert.Contains(t, stdout, "; not: suspend and skip, release")
 	})
 	t.Run("nobody renews the lease of the scheduler", func(t *testing.T) {
-		admin.Without(controlplane.PodSequenceScheduler, func() {
+		admin.WhileDown(controlplane.PodSequenceScheduler, func() {
 			stdout := admin.awaitChecked(t, false, "scheduler lease    Wrong ", "controller lease   OK ")
 			assert.Contains(t, stdout, "is down or cannot reach the API server")
 		})

@@ -19,7 +19,7 @@ func TestControllerRestarted(t *testing.T) {
 		s.expect("gang", 3)
 		s.Create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
 		s.awaitRunning("gang", 2)
-		s.WithoutController(func() {
+		s.WhileControllerDown(func() {
 			s.Create(s.pod("pod-2", "gang", size("3")))
 			s.awaitRunning("gang", 3)
 		})
@@ -28,7 +28,7 @@ func TestControllerRestarted(t *testing.T) {
 	t.Run("the last pod is not there when it is back", func(t *testing.T) {
 		s := newStoryIn(t, victims.Take(t))
 		s.expect("gang", 3)
-		s.WithoutController(func() {
+		s.WhileControllerDown(func() {
 			s.Create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3")))
 			s.awaitRunning("gang", 2)
 		})
@@ -42,7 +42,7 @@ func TestControllerRestarted(t *testing.T) {
 		s.expect("gang", pods)
 		s.Create(s.job("work", pods, nil))
 		s.Await("the first label", func() bool { return s.witness.labelsOf("gang") > 0 })
-		s.WithoutController(func() {})
+		s.WhileControllerDown(func() {})
 		s.awaitLabels("gang", pods)
 	})
 }
@@ -87,7 +87,7 @@ func TestNothingButTheLabelIsWritten(t *testing.T) {
 	s.Create(s.pod("pod-0", "gang", size("2"), annotation(never, "never")), s.pod("pod-1", "gang", size("2"), annotation(never, "never"), held))
 	s.awaitPhase(corev1.PodRunning, "pod-0")
 	before := s.get("pod-0")
-	s.letGo("pod-1")
+	s.releasePods("pod-1")
 	s.awaitLabels("gang", 2)
 	after := s.get("pod-0")
 	assert.Equal(t, before.Status, after.Status)

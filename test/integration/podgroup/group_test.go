@@ -22,7 +22,7 @@ func TestAGroupOfFourWhosePodsArriveOneByOne(t *testing.T) {
 	}
 	s.Create(s.pod("pod-3", "gang", size("4"), held))
 	s.expectNoLabels("gang") // it is there and does not run
-	s.letGo("pod-3")
+	s.releasePods("pod-3")
 	s.awaitLabels("gang", 4)
 }
 
@@ -75,7 +75,7 @@ func TestMembers(t *testing.T) {
 		s.awaitPhase(corev1.PodRunning, "pod-0")
 		require.NoError(s, s.API.Delete(s.Ctx, first))
 		s.Await("it to be gone", func() bool { return len(s.group("gang")) == 1 })
-		s.letGo("pod-1")
+		s.releasePods("pod-1")
 		s.awaitPhase(corev1.PodRunning, "pod-1")
 		s.expectNoLabels("gang")
 		s.Create(s.pod("pod-0", "gang", size("2")))
@@ -90,7 +90,7 @@ func TestMembers(t *testing.T) {
 		s.fence()
 		assert.False(t, labelled(s.get("pod-3")), "pod-2 does not run")
 		assert.True(t, labelled(s.get("pod-0")))
-		s.letGo("pod-2")
+		s.releasePods("pod-2")
 		s.awaitLabels("gang", 4)
 	})
 	t.Run("one that changes its group counts where it is", func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestAPodThatChangesItsGroupLosesItsLabel(t *testing.T) {
 	t.Parallel()
 	for name, while := range map[string]func(s *story, do func()){
 		"while the controller runs": func(_ *story, do func()) { do() },
-		"while it is down":          (*story).WithoutController,
+		"while it is down":          (*story).WhileControllerDown,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStoryIn(t, victims.Take(t))
@@ -151,7 +151,7 @@ func TestAPodThatLeavesItsGroupLosesItsLabel(t *testing.T) {
 			s := newStoryIn(t, victims.Take(t))
 			s.Create(s.pod("leaving", "gang"), s.pod("staying", "gang"))
 			s.awaitLabels("gang", 2)
-			s.WithoutController(func() { s.Patch(s.Pod("leaving"), fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, nameLabel, value)) })
+			s.WhileControllerDown(func() { s.Patch(s.Pod("leaving"), fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, nameLabel, value)) })
 			s.Await("the label to go", func() bool { return !labelled(s.get("leaving")) })
 			s.fence()
 			assert.True(t, labelled(s.get("staying")))

@@ -89,7 +89,7 @@ func TestSizeByCoscheduling(t *testing.T) {
 	s.expect("two", 3)
 	s.Create(s.coscheduling("one-of-two", 1), s.coscheduling("two-of-two", 2))
 	s.Create(s.pod("two-0", "two", in("one-of-two"), held), s.pod("two-1", "two", in("one-of-two"), held), s.pod("two-2", "two", in("two-of-two"), held))
-	s.letGo("two-0", "two-1", "two-2") // the first is not alone when it runs
+	s.releasePods("two-0", "two-1", "two-2") // the first is not alone when it runs
 	s.awaitRunning("two", 3)
 	s.expectNoLabels("two")
 	s.Create(s.pod("two-3", "two", in("two-of-two")))

@@ -171,6 +171,6 @@ func TestThePodsThereAreAreTheGroupIfNothingSaysItsSize(t *testing.T) {
 	s.Create(s.pod("pod-0", "gang", held), s.pod("pod-1", "gang"))
 	s.awaitPhase(corev1.PodRunning, "pod-1")
 	s.expectNoLabels("gang")
-	s.letGo("pod-0")
+	s.releasePods("pod-0")
 	s.awaitLabels("gang", 2)
 }

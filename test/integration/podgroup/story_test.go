@@ -99,8 +99,8 @@ func (s *story) group(name string, more ...client.ListOption) []corev1.Pod {
 	return list.Items
 }
 
-// letGo removes all gates of these pods.
-func (s *story) letGo(names ...string) {
+// releasePods removes all gates of these pods.
+func (s *story) releasePods(names ...string) {
 	s.Helper()
 	for _, name := range names {
 		s.Patch(s.Pod(name), `{"spec":{"schedulingGates":null}}`)

@@ -54,7 +54,7 @@ func TestWarnings(t *testing.T) {
 		s.Create(s.pod("pod-0", "gang", size("2"), held), s.pod("pod-1", "gang", size("1")))
 		s.awaitRunning("gang", 1)
 		s.expectNoLabels("gang")
-		s.letGo("pod-0")
+		s.releasePods("pod-0")
 		s.awaitLabels("gang", 2)
 		s.awaitEvent("GroupSizeConflict",
 			"^annotation podgroup.jhwagner.github.io/size of pod pod-0 says 2, and that of pod pod-1 says 1: 2 counts, from the pod whose name comes first$")

@@ -29,7 +29,7 @@ func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
 		"not-decodable": {`{containers: [{name: a, image: i}], backoffLimit: few}`, "the object cannot be decoded"},
 	}
 	const unwritable = "unwritable" // the API server refuses to write even its status
-	s.WithoutController(func() {
+	s.WhileControllerDown(func() {
 		restore := s.AllowAnything("sequentialjobs.batch.example.com", s.fromYAML("refused", `{containers: "many"}`))
 		for name, object := range broken {
 			s.AwaitCreated(s.fromYAML(name, object.spec))
@@ -68,7 +68,7 @@ func TestAStepRunsOfAnObjectThatCannotBeDecodedAnyMore(t *testing.T) {
 	s.awaitRunning("etl", 1)
 	s.Await("status to say so", func() bool { return s.get("etl").Status.Step == "2/3" })
 	stored := s.fromYAML("etl", "{}")
-	s.WithoutController(func() {
+	s.WhileControllerDown(func() {
 		restore := s.AllowAnything("sequentialjobs.batch.example.com", s.fromYAML("refused", `{containers: "many"}`))
 		s.Await("the object to be changed", func() bool {
 			return s.API.Patch(s.Ctx, stored, cluster.Merge(s, `{"spec":{"backoffLimit":"few"}}`)) == nil

@@ -98,7 +98,7 @@ func TestTheDeadlineHoldsWhileTheControllerIsAway(t *testing.T) {
 	s.patchSpec("etl", map[string]any{"activeDeadlineSeconds": deadline})
 	s.Await("the Job to have less", func() bool { return *s.job("etl-1").Spec.ActiveDeadlineSeconds <= deadline })
 
-	s.WithoutController(func() {
+	s.WhileControllerDown(func() {
 		s.Await("the Job to fail by itself", func() bool { return s.hasFailedFor("etl-1", batchv1.JobReasonDeadlineExceeded) })
 	})
 	object = s.awaitPhase("etl", v1alpha1.PhaseFailed)

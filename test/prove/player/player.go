@@ -142,7 +142,7 @@ func (p *Player) fault(ctx context.Context, step plan.Step) error {
 	case plan.CrashBefore, plan.CrashAfter:
 		p.endAmbush()
 		write := site.Write{Method: name, Resource: step.Args[1]}
-		p.Site.Ambush(site.Ambush{Write: write, After: step.Verb == plan.CrashAfter, Times: 1})
+		p.Site.KillAtWrite(site.Ambush{Write: write, After: step.Verb == plan.CrashAfter, Times: 1})
 		p.ambush = &step
 		return nil
 	case plan.Refuse:
@@ -182,7 +182,7 @@ func (p *Player) travel(step plan.Step) error {
 	if err != nil {
 		return err
 	}
-	return p.Site.Travel(step.Args[0], lag)
+	return p.Site.ServeStale(step.Args[0], lag)
 }
 
 // comeBack ends the trip of an instance. It did meanwhile what had been right before.

@@ -140,9 +140,9 @@ func (s *Site) StopSecondAPIServer() {
 	s.second = nil
 }
 
-// Travel sends an instance of ours back in time: its watches break, and the second API server serves it, whose watches lag this
+// ServeStale sends an instance of ours back in time: its watches break, and the second API server serves it, whose watches lag this
 // much from now on.
-func (s *Site) Travel(instance string, lag time.Duration) error {
+func (s *Site) ServeStale(instance string, lag time.Duration) error {
 	if s.second == nil {
 		return errors.New("travel: there is no second API server")
 	}

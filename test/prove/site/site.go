@@ -188,9 +188,9 @@ func (s *Site) Cut(resource string) { s.proxy.cut(resource) }
 // Refuse answers requests of our programs with an HTTP status from now on, 0 for none. Leases are left out.
 func (s *Site) Refuse(code int) { s.proxy.setRefusal(code) }
 
-// Ambush kills instances that make a kind of write, just before the API server gets it or just after it was done. They are
+// KillAtWrite kills instances that make a kind of write, just before the API server gets it or just after it was done. They are
 // restarted at once.
-func (s *Site) Ambush(a Ambush) { s.proxy.setAmbush(&a) }
+func (s *Site) KillAtWrite(a Ambush) { s.proxy.setAmbush(&a) }
 
 // EndAmbush returns how many instances the ambush has killed.
 func (s *Site) EndAmbush() int { return s.proxy.setAmbush(nil) }

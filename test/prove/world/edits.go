@@ -66,8 +66,8 @@ func (w *world) deletePods(at time.Duration, a *app) {
 	w.add(at, plan.DeletePods, nil, a.namespace, appLabel+"="+a.name)
 }
 
-// heal makes all pods ready that are not, after it has replaced most of those that fail.
-func (w *world) heal() {
+// makeEverythingReady makes all pods ready that are not, after it has replaced most of those that fail.
+func (w *world) makeEverythingReady() {
 	for _, a := range w.apps {
 		if _, fails := a.template.Annotations[failAfter]; fails && w.chance(70) {
 			w.makeAgainWithout(a, failAfter)

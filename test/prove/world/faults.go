@@ -48,10 +48,10 @@ func (w *world) inventFault(at time.Duration) {
 		w.add(at, one(w.dice, plan.CrashBefore, plan.CrashAfter), nil, write.method, write.resource)
 	case 13, 14:
 		if program := one(w.dice, scheduler, controller); w.chance(50) {
-			w.inventTrip(at, short, program+"-1", program+"-2")
+			w.inventStaleServer(at, short, program+"-1", program+"-2")
 			return
 		}
-		w.inventTrip(at, short, ours)
+		w.inventStaleServer(at, short, ours)
 	case 15, 16:
 		w.inventRemoval(at, short)
 	case 0, 1:
@@ -81,8 +81,8 @@ func (w *world) inventFault(at time.Duration) {
 	}
 }
 
-// inventTrip makes a lagging API server serve an instance of ours, or both of a program, and perhaps restarts them meanwhile.
-func (w *world) inventTrip(at, short time.Duration, instances ...string) {
+// inventStaleServer makes a lagging API server serve an instance of ours, or both of a program, and perhaps restarts them meanwhile.
+func (w *world) inventStaleServer(at, short time.Duration, instances ...string) {
 	lag := w.moment(500*time.Millisecond, 4*time.Second).String()
 	for _, instance := range instances {
 		w.add(at, plan.Travel, nil, instance, lag)
@@ -103,7 +103,7 @@ func (w *world) inventRemoval(at, short time.Duration) {
 	w.add(at, plan.RemoveDefinition, nil, resource)
 	w.add(back, plan.RestoreDefinition, nil, resource)
 	if w.chance(40) {
-		w.inventTrip(back-100*time.Millisecond, short, scheduler+"-1", scheduler+"-2")
+		w.inventStaleServer(back-100*time.Millisecond, short, scheduler+"-1", scheduler+"-2")
 	}
 	for _, s := range w.sequences {
 		if (s.namespace == "") == cluster {

@@ -65,7 +65,7 @@ func Invent(seed uint64, options Options) *plan.Plan {
 	w.inventJoining()
 	w.inventEdits()
 	w.editRequirement()
-	w.heal()
+	w.makeEverythingReady()
 	if !options.WithoutFaults {
 		w.inventFaults()
 		w.inventBoots()

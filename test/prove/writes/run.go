@@ -66,7 +66,7 @@ func (r *Runner) Run(ctx context.Context, on *site.Site, kind Kind, after bool, 
 		if err != nil {
 			return outcome, err
 		}
-		on.Ambush(site.Ambush{Write: kind.Write, After: after, In: s.namespace, Times: kills - outcome.Kills})
+		on.KillAtWrite(site.Ambush{Write: kind.Write, After: after, In: s.namespace, Times: kills - outcome.Kills})
 		problem := s.play(kind.story)
 		killed := on.EndAmbush()
 		outcome.Kills, outcome.Rounds = outcome.Kills+killed, outcome.Rounds+1
