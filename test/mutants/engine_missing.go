@@ -27,7 +27,7 @@ func ofMissing() []mutant {
 			"a sequence that is gone still exists for those who name it", engine, ""},
 		{enginePath + "published.go", "if !released || p.existing.join(view, len(memberships) > 0, set).Missing() != spec.NothingMissing {", "if !released {",
 			"a pod that the engine does not know is released by the sequence that it names", engine, ""},
-		{enginePath + "settings.go", "(isOwn || (isNamed && gate == v1alpha1.DefaultSchedulingGateName))", "isOwn",
+		{enginePath + "settings.go", "(isOwn || (isNamed && gate == v1alpha1.DefaultSchedulingGateName))", "(isOwn || (isNamed && gate == \"\"))",
 			"the default gate stays on a pod that names a sequence and is in no group", engine, ""},
 		{enginePath + "settings.go", "(isNamed && gate == v1alpha1.DefaultSchedulingGateName)", "isNamed",
 			"every gate is lifted from a pod that names a sequence", engine, ""},

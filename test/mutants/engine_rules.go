@@ -132,7 +132,7 @@ func ofOrder() []mutant {
 			"recorded passes hold though requiredStatus changed", engine, ""},
 		{specPath + "consent.go", `case entry == "*", entry == namespace:`, `case entry != "":`,
 			"consent for one namespace is consent for all", engine, ""},
-		{specPath + "consent.go", `case types.UID(pinned) == uid && uid != "":`, `case uid != "":`,
+		{specPath + "consent.go", `case types.UID(pinned) == uid && uid != "":`, `case pinned != "" && uid != "":`,
 			"consent by UID passes to another namespace of the name", engine, ""},
 		{specPath + "reach.go", "return selectable && w.selector.Matches(", "return w.selector.Matches(",
 			"a namespace that does not exist is selected", engine, ""},
