@@ -117,7 +117,7 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	k.leave(p, tx)
 	k.nodes.declassify(p)
 	p.setMemberships(nil)
-	k.forgetIfEmpty(namespace, ns)
+	k.forgetIfEmpty(namespace)
 }
 
 // recordProofs draws the conclusions from the proof on a pod: the groups before its own had been passed.
@@ -211,8 +211,8 @@ func (k *knowledge) unlink(p *pod, tx *transaction) {
 	}
 }
 
-func (k *knowledge) forgetIfEmpty(name string, ns *namespace) {
-	if len(ns.pods) == 0 && len(ns.sequences) == 0 {
+func (k *knowledge) forgetIfEmpty(name string) {
+	if ns := k.namespaces[name]; ns != nil && len(ns.pods) == 0 && len(ns.sequences) == 0 {
 		delete(k.namespaces, name)
 		delete(k.questions.unconfirmed, name)
 	}

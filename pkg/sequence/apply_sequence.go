@@ -72,28 +72,20 @@ func sameTimeOuts(a, b *v1alpha1.NodeStatus) bool {
 
 // replaceSequence puts next in the place of old; either may be nil.
 func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
-	k.settleSums(tx) // of what was entered before: they may be inherited
-	pods := map[*pod]struct{}{}
-	inherit := old != nil && next != nil && next.hasMembersOf(old)
+	var names []string
+	affected := map[*pod]struct{}{}
 	if old != nil {
 		tx.edited = append(tx.edited, old.Key)
-		pods = old.members()
-		for p := range pods {
-			if !inherit {
-				k.drop(p, old, tx)
-			}
+		names = slices.Collect(maps.Keys(old.groupsByNamespace))
+		for _, name := range names {
+			k.removeMembers(old, name, affected, tx)
 		}
 		k.unregister(old, tx)
 	}
 	if next != nil {
 		tx.edited = append(tx.edited, next.Key)
 		next.setSinceVersion(old, tx)
-		k.register(next, tx)
-		if inherit {
-			next.inheritMembers(old)
-		} else {
-			k.addMembers(next, pods, tx)
-		}
+		k.register(next, affected, tx)
 		if old != nil && !old.refused() && !next.refused() {
 			next.inheritProgress(old, k)
 			k.inheritFailures(next, old, tx)
@@ -101,8 +93,8 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 		next.restoreFromStatus()
 		k.restoreFailures(next, tx)
 		next.inheritDryRun(old, k.now)
-		k.beginOrderChecks(next, old, pods, tx)
-		for p := range pods {
+		k.beginOrderChecks(next, old, affected, tx)
+		for p := range affected {
 			p.recordProofs(tx)
 		}
 		if old != nil {
@@ -113,21 +105,20 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 			tx.markDirty(d)
 		}
 	}
-	for p := range pods {
+	for p := range affected {
 		if next != nil {
 			next.restoreDryRun(p)
 			if old == nil || old.UID != next.UID {
 				tx.newlySeen = append(tx.newlySeen, podInSequence{p, next})
 			}
 		}
-		if !p.Bound() {
-			p.placed = p.placed.And(tx.Question)
-		}
-		k.nodes.classify(p, k.settings.needs(p), nil)
-		tx.dirtyPods = append(tx.dirtyPods, p)
+		k.review(p, tx.Question, tx)
 	}
 	if next != nil && next.dry != nil {
 		next.dry.recorded = nil
+	}
+	for _, name := range names {
+		k.forgetIfEmpty(name)
 	}
 	switch {
 	case old == nil && next != nil:
@@ -137,55 +128,16 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 	}
 }
 
-// members are the pods of all groups.
-func (s *sequence) members() map[*pod]struct{} {
-	all := map[*pod]struct{}{}
-	for _, d := range s.domains {
-		for _, state := range d.groupStates {
-			for p := range state.members {
-				all[p] = struct{}{}
-			}
-		}
-	}
-	return all
-}
-
-// add enters a pod into a sequence, drop takes it out.
-func (k *knowledge) add(p *pod, m membership, tx *transaction) {
-	p.setMemberships(append(p.memberships(), m))
-	if len(p.memberships()) == 1 {
-		k.link(p, tx)
-	}
-	k.workloads.join(p, m, p, tx) // that it is ready is no news
-}
-
-func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
-	for i, m := range p.memberships() {
-		if m.sequence == s {
-			k.workloads.leave(p, m, tx)
-			k.nodes.declassify(p)
-			if len(p.memberships()) == 1 {
-				k.unlink(p, tx)
-			}
-			p.setMemberships(append(p.memberships()[:i:i], p.memberships()[i+1:]...))
-			return
-		}
-	}
-}
-
-// register makes the sequence known to its namespaces, with its domains and the workloads it selects, but no pods yet. A namespace
-// that does not allow the sequence knows nothing of it.
-func (k *knowledge) register(s *sequence, tx *transaction) {
+// register makes a sequence count, and enters its members everywhere. A namespace that does not allow the sequence knows nothing of it.
+func (k *knowledge) register(s *sequence, affected map[*pod]struct{}, tx *transaction) {
 	k.sequences[s.Key] = s
 	s.registered, s.podGroupsKnown, s.knowledge, s.registeredAt = true, k.podGroups, k, k.questions.moment.Load()
 	k.consents.register(s)
+	s.domainAt("")
 	if s.refused() {
 		k.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
-		s.domainAt("")
 		return
 	}
-	k.enterNamespaces(s, tx)
-	s.domainAt("")
 	if s.PerNode {
 		k.perNode[s] = struct{}{}
 		for _, g := range s.groups {
@@ -197,14 +149,17 @@ func (k *knowledge) register(s *sequence, tx *transaction) {
 			}
 		}
 	}
-	for name := range s.groupsByNamespace {
-		for w := range k.workloads.byNamespace[name] {
-			k.placeIn(w, s, false, tx)
-		}
+	if s.SelectsNamespaces() {
+		k.selectors[s] = struct{}{}
+		k.published.selectors.Store(true) // before any pod is published as released because of it
 	}
+	for name, groups := range k.consents.groupsOf(s) {
+		k.addMembers(s, name, groups, affected, tx)
+	}
+	s.refreshSubjects()
 }
 
-// unregister undoes register.
+// unregister makes a sequence count no more. It has no members any more.
 func (k *knowledge) unregister(s *sequence, tx *transaction) {
 	delete(k.sequences, s.Key)
 	delete(k.perNode, s)
@@ -218,16 +173,5 @@ func (k *knowledge) unregister(s *sequence, tx *transaction) {
 	k.consents.unregister(s)
 	if s.refused() {
 		tx.namespaces = append(tx.namespaces, s.Namespace)
-		return
-	}
-	for _, g := range s.groups {
-		for demand := range g.demands {
-			delete(demand.workload.demands, s)
-			k.workloads.forgetDue(demand.workload)
-		}
-	}
-	for name := range maps.Clone(s.groupsByNamespace) {
-		k.namespaces.leave(s, name, tx)
-		k.forgetIfEmpty(name, k.namespaces[name])
 	}
 }

@@ -81,17 +81,7 @@ func BenchmarkNewestRevision(b *testing.B) {
 	for _, pods := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
 			engine := newEngine()
-			engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Work", "tier", "work").Obj())
-			workloads := largeDeployment(int32(pods))
-			for _, w := range workloads {
-				engine.ApplyWorkload(w)
-			}
-			for i := range pods {
-				pod := makePod("work-"+strconv.Itoa(i), "1").Label("tier", "work").Node("n").Obj()
-				pod.OwnerReferences, pod.Status.Conditions = ownedBy(workloads[1]), readyIn(i)
-				engine.ApplyPod(pod)
-			}
-			deployment := workloads[0].(*appsv1.Deployment)
+			deployment := oneLargeDeployment(engine, pods)
 			version := 1
 			b.ReportAllocs()
 			for b.Loop() {
@@ -101,6 +91,41 @@ func BenchmarkNewestRevision(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkEdit measures an edit of a sequence whose groups have many pods: it is suspended, and goes on.
+func BenchmarkEdit(b *testing.B) {
+	for _, pods := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			engine := newEngine()
+			oneLargeDeployment(engine, pods)
+			generation := int64(1)
+			b.ReportAllocs()
+			for b.Loop() {
+				generation++
+				edited := MakeSequence(oracleNamespace, "shop").UID("shop").Generation(generation).Label("Work", "tier", "work")
+				if generation%2 == 0 {
+					edited.Suspend()
+				}
+				engine.ApplySequence(edited.Obj())
+			}
+		})
+	}
+}
+
+// oneLargeDeployment tells an engine of a sequence, and of a Deployment with that many pods, which are ready.
+func oneLargeDeployment(engine answering, pods int) *appsv1.Deployment {
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Work", "tier", "work").Obj())
+	workloads := largeDeployment(int32(pods))
+	for _, w := range workloads {
+		engine.ApplyWorkload(w)
+	}
+	for i := range pods {
+		pod := makePod("work-"+strconv.Itoa(i), "1").Label("tier", "work").Node("n").Obj()
+		pod.OwnerReferences, pod.Status.Conditions = ownedBy(workloads[1]), readyIn(i)
+		engine.ApplyPod(pod)
+	}
+	return workloads[0].(*appsv1.Deployment)
 }
 
 func inSecond(second int) time.Time { return scenarioEpoch.Add(time.Duration(second) * time.Second) }

@@ -65,17 +65,6 @@ func (k *knowledge) endTrials(tx *transaction) {
 	}
 }
 
-// inheritTrials takes over the trials of the same group of an earlier spec.
-func (s *groupState) inheritTrials(d *domain, before *groupState) {
-	s.timed = before.timed
-	for _, alarm := range before.trials {
-		at := alarm.Owner
-		d.sequence.knowledge.trials.Set(alarm, time.Time{})
-		c, _ := s.of(at.pod)
-		s.setTrial(member{at.pod, d, at.group}, c)
-	}
-}
-
 // trialsOf sums up who is on trial in a group.
 func (d *domain) trialsOf(group int) readiness.Trials {
 	sum := readiness.Trials{Pods: len(d.peek(group).trials)}

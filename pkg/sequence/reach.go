@@ -11,26 +11,23 @@ import (
 // labels its groups select, as far as the engine knows of them. What happens in a namespace that a sequence does not reach costs
 // that sequence nothing.
 
-// enterNamespaces makes a new sequence known to all namespaces that it reaches.
-func (k *knowledge) enterNamespaces(s *sequence, tx *transaction) {
-	enter := func(name string) {
-		if groups := k.consents.groupsIn(s, name); !groups.IsEmpty() {
-			k.namespaces.enter(s, name, groups, tx)
+// groupsOf returns the groups of the sequence that may have members, by namespace, as far as the engine knows of namespaces.
+func (c *consents) groupsOf(s *sequence) map[string]spec.NamespaceGroups {
+	all := map[string]spec.NamespaceGroups{}
+	add := func(name string) {
+		if groups := c.groupsIn(s, name); !groups.IsEmpty() {
+			all[name] = groups
 		}
 	}
 	for name := range s.NamedNamespaces() {
-		enter(name)
+		add(name)
 	}
 	if s.SelectsNamespaces() {
-		for name := range k.consents.facts {
-			if _, entered := s.groupsByNamespace[name]; !entered {
-				enter(name)
-			}
+		for name := range c.facts {
+			add(name)
 		}
-		k.selectors[s] = struct{}{}
-		k.published.selectors.Store(true) // before any pod is published as released because of it
 	}
-	s.refreshSubjects()
+	return all
 }
 
 // groupsIn returns the groups of the sequence that may have members in a namespace, as far as the engine knows of it. A Namespace without a
@@ -46,51 +43,29 @@ func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.Namespa
 	now := k.questions.nowMoment()
 	before := s.groupsByNamespace[name]
 	s.outOfOrder.checks = false // of namespaces that it comes to reach later it checks no pods
-	ns := k.namespaces.ensure(name)
-	pods := map[*pod]struct{}{}
-	for _, p := range ns.pods {
-		if p.isMemberOf(s) {
-			pods[p] = struct{}{}
-			p.markDirty(tx)
-			k.drop(p, s, tx)
-		}
-	}
-	for w := range k.workloads.byNamespace[name] {
-		if demand := w.demands[s]; demand != nil {
-			k.workloads.withdrawDemand(demand, tx)
-		}
-	}
+	affected := map[*pod]struct{}{}
 	if !before.IsEmpty() {
-		k.namespaces.leave(s, name, tx)
+		k.removeMembers(s, name, affected, tx)
 	}
 	if !groups.IsEmpty() {
-		k.namespaces.enter(s, name, groups, tx)
-		for w := range k.workloads.byNamespace[name] {
-			k.placeIn(w, s, false, tx)
-		}
-		k.addMembersIn(s, ns, pods, tx)
+		k.addMembers(s, name, groups, affected, tx)
 	}
 	s.refreshSubjects()
 	s.reconfirmGroups(before, groups, now, tx)
-	for p := range pods {
-		p.markDirty(tx)
+	for p := range affected {
 		p.recordProofs(tx)
 		if s.dry != nil && !p.isMemberOf(s) {
 			s.dry.forget(p, k.now)
 		}
 		k.reviewStart(p, []membership{{sequence: s}}, false)
-		if !p.Bound() {
-			p.placed = p.placed.And(tx.Question).And(now)
-		}
-		k.nodes.classify(p, k.settings.needs(p), nil)
-		tx.dirtyPods = append(tx.dirtyPods, p)
+		k.review(p, tx.Question.And(now), tx)
 	}
 	if u := k.questions.unconfirmed[name]; u != nil { // who waits for an answer about this namespace may not need it any more
 		for p := range u.pods {
 			tx.dirtyPods = append(tx.dirtyPods, p)
 		}
 	}
-	k.forgetIfEmpty(name, ns)
+	k.forgetIfEmpty(name)
 }
 
 // reconfirmGroups asks for another confirmation of the groups that have members in a namespace from now on, or have none there
@@ -111,19 +86,65 @@ func (s *sequence) reconfirmGroups(before, after spec.NamespaceGroups, now Quest
 	}
 }
 
-// addMembers enters all pods into the sequence that belong to it. pods gets them.
-func (k *knowledge) addMembers(s *sequence, pods map[*pod]struct{}, tx *transaction) {
-	for name := range s.groupsByNamespace {
-		k.addMembersIn(s, k.namespaces[name], pods, tx)
+// addMembers makes a sequence known to a namespace, and enters the pods and workloads there that belong to it. affected gets the pods.
+func (k *knowledge) addMembers(s *sequence, name string, groups spec.NamespaceGroups, affected map[*pod]struct{}, tx *transaction) {
+	k.namespaces.enter(s, name, groups, tx)
+	for w := range k.workloads.byNamespace[name] {
+		k.placeIn(w, s, false, tx)
 	}
-}
-
-func (k *knowledge) addMembersIn(s *sequence, ns *namespace, pods map[*pod]struct{}, tx *transaction) {
-	groups := ns.sequences[s]
-	for _, p := range ns.pods {
+	for _, p := range k.namespaces[name].pods {
 		if m, ok := s.place(p, groups); ok {
-			pods[p] = struct{}{}
+			affected[p] = struct{}{}
 			k.add(p, m, tx)
 		}
 	}
+}
+
+// removeMembers undoes addMembers.
+func (k *knowledge) removeMembers(s *sequence, name string, affected map[*pod]struct{}, tx *transaction) {
+	for _, p := range k.namespaces[name].pods {
+		if p.isMemberOf(s) {
+			affected[p] = struct{}{}
+			tx.markDirty(s.domainOf(p))
+			k.drop(p, s, tx)
+		}
+	}
+	for w := range k.workloads.byNamespace[name] {
+		if demand := w.demands[s]; demand != nil {
+			k.workloads.withdrawDemand(demand, tx)
+		}
+	}
+	k.namespaces.leave(s, name, tx)
+}
+
+// add enters a pod into a sequence, drop takes it out.
+func (k *knowledge) add(p *pod, m membership, tx *transaction) {
+	p.setMemberships(append(p.memberships(), m))
+	if len(p.memberships()) == 1 {
+		k.link(p, tx)
+	}
+	k.workloads.join(p, m, p, tx) // that it is ready is no news
+}
+
+func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
+	for i, m := range p.memberships() {
+		if m.sequence == s {
+			k.workloads.leave(p, m, tx)
+			k.nodes.declassify(p)
+			if len(p.memberships()) == 1 {
+				k.unlink(p, tx)
+			}
+			p.setMemberships(append(p.memberships()[:i:i], p.memberships()[i+1:]...))
+			return
+		}
+	}
+}
+
+// review has a pod judged anew whose memberships may have changed, as of a moment.
+func (k *knowledge) review(p *pod, asOf Question, tx *transaction) {
+	if !p.Bound() {
+		p.placed = p.placed.And(asOf)
+	}
+	k.nodes.classify(p, k.settings.needs(p), nil)
+	tx.dirtyPods = append(tx.dirtyPods, p)
 }

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -92,10 +91,4 @@ func (s *Sequence) ReachedOn(nodeLabels map[string]string) (passed, reached Grou
 		}
 	}
 	return passed, reached
-}
-
-// SameMembers reports whether every pod has the same group in two versions of one sequence.
-func (s *Sequence) SameMembers(other *Sequence) bool {
-	return s.UID == other.UID && s.Namespace == other.Namespace &&
-		slices.EqualFunc(s.Groups, other.Groups, func(a, b *Group) bool { return a.Hash == b.Hash })
 }
