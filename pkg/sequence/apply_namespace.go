@@ -6,7 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -59,12 +61,6 @@ func (k *knowledge) removeNamespace(namespace string, tx *transaction) {
 	k.updateGroupsIn(namespace, tx)
 }
 
-// ApplyIncompleteNamespace tells the engine of a namespace what cannot wait until the engine knows what is in it: its UID, and whether
-// it requires a sequence.
-func (e *Engine) ApplyIncompleteNamespace(namespace *corev1.Namespace) Changes {
-	return e.settleAt(namespace.ResourceVersion, func(tx *transaction) { e.applyIncomplete(namespace, tx) })
-}
-
 func (k *knowledge) applyIncomplete(namespace *corev1.Namespace, tx *transaction) {
 	if k.published.existing.setNamespace(namespace.Name, spec.RequiresSequence(namespace.Annotations)) {
 		k.markUnselectedDirty(namespace.Name, tx)
@@ -114,6 +110,55 @@ func (k *knowledge) forgetNamespace(name string, tx *transaction) {
 	for _, p := range k.namespaces.pods(name) {
 		if p.Bound() || p.Succeeded || p.Failed {
 			k.removePod(name, p.Name, p.UID, tx)
+		}
+	}
+}
+
+// changeGroupsIn changes which groups of a sequence have members in a namespace.
+func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.NamespaceGroups, tx *transaction) {
+	// The pods and workloads that come or go with the namespace are as of now, and not as of the event: that may be late.
+	now := k.questions.nowMoment()
+	before := s.groupsByNamespace[name]
+	s.outOfOrder.checks = false // of namespaces that it comes to reach later it checks no pods
+	affected := map[*pod]struct{}{}
+	if !before.IsEmpty() {
+		k.removeMembers(s, name, affected, tx)
+	}
+	if !groups.IsEmpty() {
+		k.addMembers(s, name, groups, affected, tx)
+	}
+	s.refreshSubjects()
+	s.reconfirmGroups(before, groups, now, tx)
+	for p := range affected {
+		p.recordProofs(tx)
+		if s.dry != nil && !p.isMemberOf(s) {
+			s.dry.forget(p, k.now)
+		}
+		k.reviewStart(p, []membership{{sequence: s}}, false)
+		k.review(p, tx.Question.And(now), tx)
+	}
+	if u := k.questions.unconfirmed[name]; u != nil { // who waits for an answer about this namespace may not need it any more
+		for p := range u.pods {
+			tx.dirtyPods = append(tx.dirtyPods, p)
+		}
+	}
+	k.forgetIfEmpty(name)
+}
+
+// reconfirmGroups asks for another confirmation of the groups that have members in a namespace from now on, or have none there
+// any more: their confirmations were about other namespaces. It no longer counts that they were satisfied for a moment: an event
+// from before that moment, which says otherwise, does not concern them if it comes after the namespace has left.
+func (s *sequence) reconfirmGroups(before, after spec.NamespaceGroups, now Question, tx *transaction) {
+	for _, d := range s.domains {
+		for _, state := range d.groupStates {
+			if before.Has(state.group) != after.Has(state.group) {
+				state.dirty, state.lastNeed, state.changed = true, readiness.Need{Required: -1}, state.changed.And(now)
+				state.witness = confirmation.Witness{}
+				tx.markDirty(d)
+			}
+		}
+		if d.unconfirmed {
+			tx.markDirty(d)
 		}
 	}
 }

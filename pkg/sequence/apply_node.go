@@ -42,8 +42,9 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	if view.seenAt, view.seenMoment = k.now.Truncate(time.Second), k.questions.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
 		view.seenAt, view.seenMoment = old.seenAt, old.seenMoment
 	}
+	view.taken = k.unplaced.takenOn(view.Name)
 	if k.nodes.enter(view, old); old != nil {
-		k.nodes.changeRoom(old, view, tx)
+		k.unplaced.changeRoom(old, view, tx)
 	}
 	k.reportTrouble(old, view, tx)
 	tx.nodes = append(tx.nodes, view.Name)
@@ -71,7 +72,7 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 			d.groupState(group)
 		}
 	}
-	for r := range k.nodes.requirements.all() {
+	for r := range k.unplaced.requirements.all() {
 		r.match(view, tx)
 	}
 	if old != nil && !old.BootedAt.Equal(view.BootedAt) {
@@ -96,7 +97,7 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	for w := range k.workloads.daemons {
 		w.setDue(name, false)
 	}
-	for r := range k.nodes.requirements.all() {
+	for r := range k.unplaced.requirements.all() {
 		r.unmatch(n, tx)
 	}
 	k.nodes.slots[n.slot] = nil
@@ -108,5 +109,42 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 		}
 		d.setNode(nil, tx)
 		tx.markDirty(d)
+	}
+}
+
+// recountAfterBoot counts the pods on a node anew when it has booted, when its boot has settled, and when it is gone. It looks at all pods:
+// nodes boot rarely.
+func (k *knowledge) recountAfterBoot(node string, tx *transaction) {
+	n := k.nodes.viewOf(node)
+	for _, ns := range k.namespaces {
+		for _, p := range ns.pods {
+			if p.Node != node {
+				continue
+			}
+			view := *p.Pod
+			if view.FollowBoot(n); view.BeforeBoot != p.BeforeBoot {
+				p.Pod = &view
+				p.mark(tx)
+			}
+		}
+	}
+}
+
+// reportTrouble makes status say what is wrong with a node now, also of sequences that do not look at nodes otherwise. It does not look
+// at their pods: only at whether some group is not satisfied. Nodes become ready and not ready seldom.
+func (k *knowledge) reportTrouble(before, now *node, tx *transaction) {
+	if sameTrouble(before, now) {
+		return
+	}
+	for _, s := range k.sequences {
+		if s.PerNode {
+			continue // the domain of the node is looked at anyway
+		}
+		for i := range s.groups {
+			if !s.nodeless.looksSatisfied(i) {
+				tx.markDirty(s.nodeless)
+				break
+			}
+		}
 	}
 }

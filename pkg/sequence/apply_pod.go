@@ -23,7 +23,7 @@ func (k *knowledge) prepareClass(view *pod) *equivalenceClass {
 	if len(needs) == 0 || view.Wants().Pin() != nil {
 		return nil
 	}
-	return k.nodes.classFor(view.Wants(), needs)
+	return k.unplaced.classFor(view.Wants(), needs)
 }
 
 // replacePods enters all pods that there are.
@@ -115,22 +115,9 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	p.markDirty(tx)
 	k.workloads.countOnNode(p, -1, tx)
 	k.leave(p, tx)
-	k.nodes.declassify(p)
+	k.unplaced.declassify(p)
 	p.setMemberships(nil)
 	k.forgetIfEmpty(namespace)
-}
-
-// recordProofs draws the conclusions from the proof on a pod: the groups before its own had been passed.
-func (p *pod) recordProofs(tx *transaction) {
-	for _, m := range p.memberships() {
-		s := m.sequence
-		group, passed, ok := p.provenGroup(s)
-		if !ok {
-			continue
-		}
-		s.domainOf(p).recordProof(group, passed)
-		s.noteFirstReleased(tx)
-	}
 }
 
 // update turns p into view. Memberships are worked out anew only if they may have changed, and it joins groups anew only if it may
@@ -141,7 +128,7 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 		k.questions.forgetPod(p)
 	}
 	if view.Bound() || (p.class != nil && !p.hasSamePlace(view)) {
-		k.nodes.declassify(p)
+		k.unplaced.declassify(p)
 	}
 	view.inheritFrom(p, replace, tx)
 	moves := replace || view.Node != p.Node
@@ -168,52 +155,5 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	default:
 		k.join(p, &before, tx)
 	}
-	k.nodes.classify(p, k.settings.needs(p), prepared)
-}
-
-// join makes the pod a member of its groups. before is the same pod as it was, or nil.
-func (k *knowledge) join(p, before *pod, tx *transaction) {
-	k.link(p, tx)
-	for _, m := range p.memberships() {
-		k.workloads.join(p, m, before, tx)
-	}
-}
-
-// leave undoes join.
-func (k *knowledge) leave(p *pod, tx *transaction) {
-	for _, m := range p.memberships() {
-		k.workloads.leave(p, m, tx)
-	}
-	k.unlink(p, tx)
-}
-
-// link makes a pod that belongs to some sequence known to its owner and its PodGroups.
-func (k *knowledge) link(p *pod, tx *transaction) {
-	if len(p.memberships()) == 0 {
-		return
-	}
-	k.podGroups.link(p)
-	if p.Owner.UID != "" {
-		insert(k.workloads.ownedPods, p.Owner.UID, p)
-		k.workloads.countRevision(p, +1, tx)
-	}
-}
-
-// unlink undoes link.
-func (k *knowledge) unlink(p *pod, tx *transaction) {
-	if len(p.memberships()) == 0 {
-		return
-	}
-	k.podGroups.unlink(p)
-	if p.Owner.UID != "" {
-		remove(k.workloads.ownedPods, p.Owner.UID, p)
-		k.workloads.countRevision(p, -1, tx)
-	}
-}
-
-func (k *knowledge) forgetIfEmpty(name string) {
-	if ns := k.namespaces[name]; ns != nil && len(ns.pods) == 0 && len(ns.sequences) == 0 {
-		delete(k.namespaces, name)
-		delete(k.questions.unconfirmed, name)
-	}
+	k.unplaced.classify(p, k.settings.needs(p), prepared)
 }

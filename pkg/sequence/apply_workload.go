@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
@@ -158,40 +157,4 @@ func (all *workloads) remove(uid types.UID, tx *transaction) {
 	all.removeFromSequences(w, tx)
 	all.forgetWorkload(w)
 	all.settleRevisions(w, tx)
-}
-
-// placeWorkload gives the workload its demand in every sequence of its namespace that selects its pods.
-func (k *knowledge) placeWorkload(w *workload, completed bool, tx *transaction) {
-	ns := k.namespaces[w.Namespace]
-	if ns == nil || !w.Counts() {
-		return
-	}
-	for s := range ns.selecting {
-		k.placeIn(w, s, completed, tx)
-	}
-}
-
-func (k *knowledge) placeIn(w *workload, s *sequence, completed bool, tx *transaction) {
-	if !w.Counts() {
-		return
-	}
-	group, ok := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), s.groupsByNamespace[w.Namespace])
-	if !ok || (s.PerNode && w.Kind != inventory.KindDaemonSet) {
-		return
-	}
-	demand := &demand{workload: w, sequence: s, group: group}
-	w.demands[s] = demand
-	s.groups[group].demands[demand] = struct{}{}
-	if s.PerNode {
-		if w.due == nil {
-			w.due = k.nodes.dueOn(w)
-		}
-		k.workloads.daemons[w] = struct{}{}
-		for name := range w.due {
-			tx.markGroupDirty(s.domainAt(name), group)
-		}
-		return
-	}
-	demand.countNames()
-	demand.update(completed, tx)
 }

@@ -2,8 +2,14 @@ package sequence
 
 import (
 	"slices"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -14,26 +20,6 @@ import (
 //
 // What was there for a moment only must count, too: a Job that is deleted as soon as it is complete, a pod that turns ready and goes. It
 // does, because every event is settled before the next one is entered. In a list such a moment is not there to be seen.
-
-// contribution is what a pod adds to the sums of a group that counts it.
-type contribution struct {
-	// since is since when the pod counts as ready in the group, or from when it will; zero if it is not Ready, and if nobody says.
-	since inventory.Timestamp
-	// demand is that of the pod's owner; nil if the pod does not count for it, as one of an older revision. If it is that of a later group,
-	// the pod is one that this group need not expect.
-	demand *demand
-	readiness.Member
-	// ready reports that the pod counts as ready in the group. timed reports that it does, or will, only because it stays Ready for a
-	// while, see readiness.MinReady.
-	ready, timed bool
-}
-
-// member is a pod in its group in a domain.
-type member struct {
-	pod    *pod
-	domain *domain
-	group  int
-}
 
 // groups returns the groups in which a member counts: its own, and in the cluster all that name it.
 func (at member) groups() spec.GroupSet {
@@ -145,22 +131,6 @@ func (p *pod) mark(tx *transaction) {
 	}
 }
 
-// settleSums brings the sums of all groups up to the facts.
-func (k *knowledge) settleSums(tx *transaction) {
-	for _, at := range tx.counted {
-		if _, isMember := at.domain.peek(at.group).members[at.pod]; !isMember {
-			continue // it has left since
-		}
-		for i := range at.groups().All() {
-			at.domain.find(i).put(at, k.workloads.contribution(at, i), tx)
-		}
-	}
-	for _, demand := range tx.demands {
-		demand.settle()
-	}
-	tx.counted, tx.demands = nil, nil
-}
-
 // put makes what a pod adds take the place of what it added before.
 func (s *groupState) put(at member, next contribution, tx *transaction) {
 	p := at.pod
@@ -244,5 +214,274 @@ func (all *workloads) countOnNode(p *pod, sign int, tx *transaction) {
 		if s.PerNode {
 			tx.markGroupDirty(s.domains[p.Node], demand.group)
 		}
+	}
+}
+
+// demandIn is the workload's demand in a group; nil if the group does not select its pods.
+func (s *sequence) demandIn(group int, w *workload) *demand {
+	if w == nil {
+		return nil
+	}
+	if part := w.demands[s]; part != nil && part.group == group {
+		return part
+	}
+	return nil
+}
+
+// facts is what the rules of readiness look at.
+func (d *demand) facts() readiness.Demand {
+	w := &d.workload.Workload
+	return readiness.Demand{
+		Workload: w, Required: d.sequence.groups[d.group].Required, SeveralNamespaces: d.sequence.Cluster, NamedBefore: d.namedBefore,
+		Claimed: d.claimed, Done: d.done.Len(),
+	}
+}
+
+// mark marks the demand: what it adds to the sums is worked out anew.
+func (d *demand) mark(tx *transaction) {
+	if !d.counted {
+		d.counted = true
+		tx.demands = append(tx.demands, d)
+	}
+}
+
+// settle brings what the demand adds to the sums up to the facts.
+func (d *demand) settle() {
+	d.counted = false
+	if d.workload.demands[d.sequence] != d {
+		return // it is withdrawn
+	}
+	now := d.facts().Sum()
+	if d.put(now, d.readyAt(now.Need)); d.completed && now.Need > 0 {
+		state := d.sequence.nodeless.groupState(d.group)
+		state.turned = latest(state.turned, d.workload.CompletedAt)
+	}
+	d.completed = false
+}
+
+// put makes what the demand adds to the sums take the place of what it added before. Nothing else adds or subtracts it. That the same
+// number of pods turned ready at another time, or that a Job completed whose pods were all done, changes only when the group is ready: it
+// is no reason to look at the group.
+func (d *demand) put(now readiness.Demands, at inventory.Timestamp) {
+	state, before, beforeAt := d.sequence.nodeless.find(d.group), d.entered, d.enteredAt
+	d.entered, d.enteredAt = now, at
+	if now != before {
+		state.dirty = true
+		state.demands.Add(before, -1)
+		state.demands.Add(now, +1)
+	}
+	if at != beforeAt || now.Need != before.Need {
+		state.demandsReadyAt.Add(beforeAt, -min(before.Need, 1))
+		state.demandsReadyAt.Add(at, min(now.Need, 1))
+	}
+}
+
+// readyAt is when so many pods of the workload had turned ready, or all if there are not so many. Of a complete Job any number had when it
+// completed: nobody keeps its pods.
+func (d *demand) readyAt(need int) inventory.Timestamp {
+	switch w := &d.workload.Workload; {
+	case need == 0:
+		return 0
+	case w.Complete:
+		return inventory.TimestampOf(w.CompletedAt)
+	default:
+		return d.done.When(need)
+	}
+}
+
+// addReadyTimes adds when the pods turned ready that the workload needs.
+func (d *demand) addReadyTimes(times *readiness.Times) {
+	if w := &d.workload.Workload; w.Complete {
+		times.Add(d.enteredAt, d.entered.Need)
+	} else {
+		times.AddFirst(d.entered.Need, &d.done)
+	}
+}
+
+// countNames counts the pods of the workload that earlier groups list by name.
+func (d *demand) countNames() {
+	d.namedBefore = readiness.NamedBefore(&d.workload.Workload, d.names(), d.group)
+}
+
+// names are the groups that name pods where the workload lives.
+func (d *demand) names() map[string][]int { return d.sequence.Names(d.workload.Namespace) }
+
+// update marks the demand, and the domain that counts it. In scope Node none does. completed says that the workload is a Job that has
+// completed just now: the Job itself says since when the group is satisfied.
+func (d *demand) update(completed bool, tx *transaction) {
+	if d.sequence.PerNode {
+		return
+	}
+	d.completed = d.completed || completed
+	d.mark(tx)
+	tx.markDirty(d.sequence.nodeless)
+}
+
+// removeFromSequences takes the workload out of all sequences.
+func (all *workloads) removeFromSequences(w *workload, tx *transaction) {
+	for _, demand := range w.demands {
+		all.withdrawDemand(demand, tx)
+	}
+}
+
+func (all *workloads) withdrawDemand(demand *demand, tx *transaction) {
+	w, s := demand.workload, demand.sequence
+	delete(w.demands, s)
+	delete(s.groups[demand.group].demands, demand)
+	if !s.PerNode {
+		s.nodeless.groupState(demand.group)
+		demand.put(readiness.Demands{}, 0)
+		tx.markDirty(s.nodeless)
+		return
+	}
+	for name := range w.due {
+		tx.markGroupDirty(s.domains[name], demand.group)
+	}
+	all.forgetDue(w)
+}
+
+// countsIn returns what of its contribution says whether, and since when, a version of a member counts as ready in a group.
+func (d *domain) countsIn(p *pod, group int) (c contribution) {
+	k, g := d.sequence.knowledge, d.sequence.groups[group]
+	if !p.Done(g.Required) {
+		return c
+	}
+	minReady := readiness.MinReady(p.Pod, g.Group, k.settings.UnprobedReady)
+	if minReady == 0 {
+		c.since, c.ready = p.ReadySince(), true
+		return c
+	}
+	since := progress.FullSecondAfter(p.SteadySince().Time()).Add(minReady)
+	c.since, c.ready, c.timed = inventory.TimestampOf(since), !k.now.Before(since), true
+	return c
+}
+
+// setTrial puts a member on trial, or takes it off.
+func (s *groupState) setTrial(at member, c contribution) {
+	trials := &at.domain.sequence.knowledge.trials
+	if alarm := s.trials[at.pod]; alarm != nil {
+		trials.Set(alarm, time.Time{})
+		delete(s.trials, at.pod)
+	}
+	if !c.onTrial() {
+		return
+	}
+	if s.trials == nil {
+		s.trials = map[*pod]*progress.Alarm[member]{}
+	}
+	alarm := &progress.Alarm[member]{Owner: at}
+	s.trials[at.pod] = alarm
+	trials.Set(alarm, c.since.Time())
+}
+
+// endTrials counts the members as ready whose time has come. The picture in which they do is that of now, and not that of the event that
+// said that they are Ready: so it is confirmed as of now.
+func (k *knowledge) endTrials(tx *transaction) {
+	for at := range k.trials.Due(k.now) {
+		if tx.Moment == 0 {
+			tx.Question, tx.version = k.questions.nextMoment(k.questions.newest), k.questions.newest
+		}
+		tx.mark(at)
+	}
+}
+
+// trialsOf sums up who is on trial in a group.
+func (d *domain) trialsOf(group int) readiness.Trials {
+	sum := readiness.Trials{Pods: len(d.peek(group).trials)}
+	for p := range d.peek(group).trials {
+		g := d.sequence.groups[group].Group
+		sum.For, sum.Unprobed = readiness.MinReady(p.Pod, g, d.sequence.knowledge.settings.UnprobedReady), g.MinReady == nil
+		break // it is the same for all of them, and there may be many
+	}
+	return sum
+}
+
+// MinReady returns how long a pod must have been Ready without a break before it counts as ready in a group; 0 if it counts at once.
+func (c *Config) MinReady(pod *corev1.Pod, group *v1alpha1.PodGroup) time.Duration {
+	facts, g := inventory.ViewPod(pod), spec.Group{Required: group.RequiredStatus}
+	if group.MinReadySeconds != nil {
+		minReady := time.Duration(*group.MinReadySeconds) * time.Second
+		g.MinReady = &minReady
+	}
+	return readiness.MinReady(&facts, &g, c.UnprobedReady)
+}
+
+// crashLooping names the members of a passed group that is not ready any more, and whose containers are restarted again and again.
+func (d *domain) crashLooping(group int) (names []string, unprobed bool) {
+	if d.looksSatisfied(group) {
+		return nil, false
+	}
+	for p := range d.peek(group).members {
+		if p.Crashing && !d.isDone(p, group) {
+			names, unprobed = append(names, d.sequence.nameOf(p)), unprobed || p.Unprobed
+		}
+	}
+	return names, unprobed
+}
+
+// markGroupDirty marks the group for re-evaluation.
+func (tx *transaction) markGroupDirty(d *domain, group int) {
+	if d != nil {
+		d.groupState(group)
+		tx.markDirty(d)
+	}
+}
+
+// groupState returns the sums of a group, for changing them.
+func (d *domain) groupState(group int) *groupState {
+	i, found := d.search(group)
+	if !found {
+		state := &groupState{group: group}
+		if d.evaluated && d.needsNothing(group) {
+			state.satisfied, state.confirmed, state.since = true, true, d.since(group)
+			state.waitConfirmed = !d.sequence.knowledge.now.Before(d.waitOver(group))
+		}
+		d.groupStates = slices.Insert(d.groupStates, i, state)
+	}
+	state := d.groupStates[i]
+	state.dirty = true
+	return state
+}
+
+// countPodGroups counts a member for its PodGroups in its group. ready reports that it counts as ready there.
+func (m membership) countPodGroups(p *pod, ready bool, sign int) {
+	for _, reference := range p.PodGroups() {
+		m.sequence.countPodGroup(reference, m.group, sign)
+		if m.sequence.PerNode {
+			continue // what a PodGroup asks for it asks for in the cluster, not on each node
+		}
+		state := m.sequence.domainOf(p).groupState(m.group)
+		if state.podGroups == nil {
+			state.podGroups = readiness.PodGroups{}
+		}
+		state.podGroups.Add(reference, ready, sign)
+	}
+}
+
+// notePodGroups counts a member as ready for its PodGroups, or not as ready any more. Which they are does not change while it is a member.
+func (s *groupState) notePodGroups(p *pod, ready bool) {
+	if s.podGroups == nil {
+		return // nobody asks for them on nodes
+	}
+	for _, reference := range p.PodGroups() {
+		s.podGroups.Add(reference, !ready, -1)
+		s.podGroups.Add(reference, ready, +1)
+	}
+}
+
+// countPodGroup counts in which groups a PodGroup has pods.
+func (s *sequence) countPodGroup(reference podgroups.Reference, group, sign int) {
+	if s.podGroups == nil {
+		s.podGroups = map[podgroups.Reference]map[int]int{}
+	}
+	if s.podGroups[reference] == nil {
+		s.podGroups[reference] = map[int]int{}
+	}
+	groups := s.podGroups[reference]
+	if groups[group] += sign; groups[group] == 0 {
+		delete(groups, group)
+	}
+	if len(groups) == 0 {
+		delete(s.podGroups, reference)
 	}
 }

@@ -1,11 +1,8 @@
 package sequence
 
 import (
-	"cmp"
-	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/hold"
@@ -13,31 +10,19 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// Decide answers for a pod that the caller has. The caller may have it earlier than the engine, or in a newer version:
-// then its memberships are worked out from the pod itself, and if it must wait, the engine remembers to report its
-// release when it comes to know it.
-func (e *Engine) Decide(object *corev1.Pod) report.Decision {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	p, known := e.namespaces.find(object)
-	d := e.decision(p)
-	if d.Held && !known {
-		e.ReportWhenSeen(object)
+// describeOn says what a node waits for.
+func (s *sequence) describeOn(decision *report.Decision, n *node, now time.Time) {
+	decision.NodeNotReady = !n.NotReady.IsZero()
+	decision.NodeTrouble = report.NodeTrouble(&n.Node)
+	if d := s.domains[n.Name]; d != nil {
+		d.describe(decision, now)
+		return
 	}
-	return d
-}
-
-// FirstSeen is when a pod was first seen, or first seen without scheduling gates if it had some: until then nobody schedules it. A
-// PodSequence that was made later has made the pod no promise yet.
-type FirstSeen struct {
-	// Version is the pod's resource version then.
-	Version string
-	// Moment is the engine's moment then, see Engine.Moment; 0 if the engine does not know the pod yet.
-	Moment uint64
-	// AsksNamespaces reports that it matters what Namespaces said when the pod was first seen, which the engine may not know yet:
-	// some ClusterPodSequence selects namespaces by label, or some PodSequence points to the pod's namespace without its consent.
-	AsksNamespaces bool
+	d := domain{sequence: s, name: n.Name, node: n, evaluated: true}
+	at := s.onEmptyNode(n)
+	d.Passed, d.Released = at.Passed, at.Released
+	_, d.Reached = s.ReachedOn(n.Object.Labels)
+	d.describe(decision, now)
 }
 
 // decision says what holds the pod.
@@ -67,7 +52,7 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 	case h.rule == hold.Unsupported:
 		d.Reason = report.HeldUnsupported
 	case p.pin != nil:
-		n := k.nodes.nodeOfPin(p.pin.Pin)
+		n := k.unplaced.nodeOfPin(p.pin.Pin)
 		if d.Node = p.pin.Node + p.pin.Host; n == nil {
 			d.Reason = report.HeldByUnknownNode
 			break
@@ -115,10 +100,3 @@ func (d *domain) describe(decision *report.Decision, now time.Time) {
 func (d *domain) waitsFor(group int) spec.GroupSet {
 	return d.sequence.groups[group].Awaited & d.Current()
 }
-
-// compareKeys orders sequences by namespace and name.
-func compareKeys(a, b types.NamespacedName) int {
-	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-}
-
-func less(a, b types.NamespacedName) bool { return compareKeys(a, b) < 0 }

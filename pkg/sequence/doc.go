@@ -19,22 +19,36 @@
 //	inventory     what the API said of pods, workloads and nodes; the table of workload kinds
 //	spec          a PodSequence compiled: groups, predecessors, selectors, problems
 //
-// In this package the Engine takes events in (engine.go) and answers questions. Its two locks serialize events and make readers wait
-// for them. What is known, and what follows from it, is the type knowledge (knowledge.go). Its parts are types of their own, none of
-// which contains another. They meet in pods, sequences and transactions:
+// # Files
 //
-//	settings    what the operator decided (settings.go)
-//	namespaces  pods by namespace, and the sequences that reach it (namespace.go)
-//	consents    which namespaces there are, with their labels, and whom they let hold their pods (consent.go)
-//	workloads   who owns which pods, and what pods and demands add to the sums of groups (workloads.go, contribution.go, demand.go, due.go)
-//	podGroups   how many pods PodGroups ask for (podgroup.go)
-//	nodes       who may use which node: equivalence classes and pins (node.go, equivalenceclass.go, pin.go)
-//	questions   how far events have come, what was asked before something counts, and what is known of the answers (questions.go)
-//	published   what readers see without waiting for an event (published.go, podtable.go, verdict.go)
+// The files of this package build on each other, too, from the top down. A test sees to it, see structure_test.go.
 //
-// What needs several of them is a method of knowledge: the apply_ files enter events, settle.go works out what a transaction changed
-// and publishes it, holder.go asks what holds a pod, judge.go says what the pod may do now, and changes.go how that differs from what was
-// published.
+//	engine.go            what tells the Engine of an event
+//	verdict.go           what the scheduler and the controller ask
+//	apply_namespace.go, apply_sequence.go, apply_pod.go, apply_workload.go, apply_node.go
+//	                     enter one event: they change facts, and mark what follows from them
+//	members.go           who belongs to a sequence
+//	settle.go            works out what a transaction changed, and publishes it
+//	report.go, explain.go, decision.go
+//	                     what status and people are told
+//	publish.go, judge.go publish how far domains are, and what a pod may do now
+//	advance.go           which groups are passed
+//	evaluate.go          which groups are satisfied
+//	dryrun.go, outoforder.go, podgroup.go, failures.go
+//	                     what one feature keeps
+//	contribution.go      what pods and workloads add to the sums of groups
+//	questions.go         what was asked before something counts
+//	equivalenceclass.go, pin.go, room.go
+//	                     who may use which node
+//	workloads.go, nodes.go, sequences.go, pods.go, domain.go
+//	                     what is known of one kind of thing
+//	published.go, unlisted.go, changes.go, settings.go
+//	                     what others read
+//	transaction.go       what one event changes
+//	state.go, world.go   the types: what follows from facts, and the facts
+//
+// The type knowledge has everything. What the API server said is in world, which only the apply_ files change. What follows from it
+// is settled once an event is entered.
 //
 // # Words
 //

@@ -1,92 +1,163 @@
 package sequence
 
 import (
+	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"example.com/podsequence/pkg/sequence/confirmation"
-	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// domain is where the groups of a sequence are passed in order: the whole cluster, or one node.
-type domain struct {
-	sequence *sequence
-	name     string // of the node; empty for the cluster, and for what is not bound yet
-	node     *node  // nil for the cluster, and while the node is not known
+// Most nodes have nothing of most sequences: no member is bound there, and no DaemonSet is due. How far a sequence of scope Node
+// is on such an empty node follows from the node's labels alone, so nothing is kept for it. A domain is made when something comes
+// to the node, and dropped when it is as if nothing had ever been there.
+//
+// An eager sequence has a domain for every node, because its empty nodes differ in more: a time-out after which it goes on, or a
+// wait of a group that needs no pods, counts from when the node and the sequence were there together, and a suspension keeps
+// what it found where groups are not for every node.
 
-	// groupStates are those of the groups that have or had something here, in order; of scope Cluster all. See find and peek.
-	groupStates []*groupState
-	// progress is how far the sequence is here.
-	progress.State
-	// reachedBefore are the groups that were reached when the domain was last advanced, see confirmedSinceReached.
-	reachedBefore spec.GroupSet
-	// onTheWay are the groups whose pods will be open to the node, see placement.Standing.
-	onTheWay spec.GroupSet
-
-	// wake is when time alone will change something; zero for never. alarm is set to it.
-	wake  time.Time
-	alarm progress.Alarm[*domain]
-
-	// unconfirmed reports that it would go on if it was confirmed that no event is missing.
-	unconfirmed bool
-	asks        []Subject // what for
-
-	evaluated bool            // it has been settled at least once
-	dirty     bool            // it will be settled at the end of this transaction
-	published publishedDomain // when it was last settled; guarded by the sequence's domainsMu
+// onEmptyNode is how far the sequence is on a node where nothing of it is; the node may be nil.
+func (s *sequence) onEmptyNode(n *node) placement.Standing {
+	if n == nil {
+		return placement.Standing{}
+	}
+	return placement.OnEmptyNode(s.Sequence, n.Object.Labels, s.refused(), s.releasedAtFirst())
 }
 
-// publishedDomain is how far a domain was when it was last published.
-type publishedDomain struct {
-	placement.Standing
-	// unconfirmed reports that the domain would go on if it was confirmed that no event is missing.
-	unconfirmed bool
-	// unmatched are the groups under way that no pod and no workload matches, see readiness.Need.
-	unmatched spec.GroupSet
-	// unpublished marks the domains of a sequence that is new, or new in this form.
-	unpublished bool
+// stateOn says what a node is to pods of the group.
+func (s *sequence) stateOn(name string, group int) placement.State {
+	if d := s.domains[name]; d != nil {
+		return d.standing().State(group)
+	}
+	return s.onEmptyNode(s.knowledge.nodes.byName[name]).State(group)
 }
 
-// standing is how far the domain is now.
-func (d *domain) standing() placement.Standing {
-	return placement.Standing{Passed: d.Passed, Released: d.Released, OnTheWay: d.onTheWay, Known: d.node != nil}
+// currentOn returns the groups that are under way on a node.
+func (s *sequence) currentOn(n *node) spec.GroupSet {
+	if d := s.domains[n.Name]; d != nil {
+		return d.Current()
+	}
+	passed, reached := s.ReachedOn(n.Object.Labels)
+	return reached &^ passed
 }
 
-// current is the first group that is waited for and not passed; len(groups) when none is.
-func (d *domain) current() int {
-	return min((d.Passed | d.sequence.Skipped).FirstMissing(), len(d.sequence.groups))
+// markEmptyNodeDirty notes that a node has changed on which nothing of the sequence is, so that the transaction finds out what that
+// means. before may be nil.
+func (tx *transaction) markEmptyNodeDirty(s *sequence, name string, before *node) {
+	tx.emptyNodes = append(tx.emptyNodes, emptyNodeChange{s, name, s.onEmptyNode(before)})
 }
 
-// publish publishes how far the domain is, and returns what was published before.
-func (d *domain) publish() (before publishedDomain) {
-	d.sequence.domainsMu.Lock()
-	defer d.sequence.domainsMu.Unlock()
-	before, d.published = d.published, publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed, unmatched: d.unmatchedGroups()}
-	return before
+// releasedAtFirst returns the groups that had been released as soon as there was the sequence, so that a suspension does not hold them.
+func (s *sequence) releasedAtFirst() spec.GroupSet {
+	if s.firstReleased.Load() {
+		return spec.Before(1)
+	}
+	return 0
 }
 
-// unmatchedGroups returns the groups under way that no pod and no workload matches, as of when they were last evaluated.
-func (d *domain) unmatchedGroups() spec.GroupSet {
-	nothing := spec.GroupSet(0)
-	for i := range d.Current().All() {
-		if d.isUnmatched(i) {
-			nothing.Add(i)
+// noteFirstReleased notes that the first group has been released.
+func (s *sequence) noteFirstReleased(tx *transaction) {
+	if !s.firstReleased.Load() && s.Suspended {
+		for _, d := range s.domains {
+			tx.markDirty(d)
+		}
+		if s.PerNode {
+			for name, n := range s.knowledge.nodes.byName {
+				if s.domains[name] == nil {
+					tx.markEmptyNodeDirty(s, name, n)
+				}
+			}
 		}
 	}
-	return nothing
+	s.firstReleased.Store(true)
 }
 
-func (d *domain) isUnmatched(i int) bool {
-	if state := d.find(i); state != nil {
-		return state.lastNeed.NothingMatches()
+// domainAt is the domain of a node, or of what is not bound or of scope Cluster. It is made if there is none yet.
+func (s *sequence) domainAt(name string) *domain {
+	if d := s.domains[name]; d != nil {
+		return d
 	}
-	minAvailable := d.sequence.groups[i].MinAvailable
-	return minAvailable == nil || minAvailable.Type == intstr.String // else it is said how many there must be
+	return s.newDomain(name, s.knowledge.nodes.byName[name])
+}
+
+// newDomain makes a domain where none is. before is its node as it was before this transaction; nil if there was none.
+func (s *sequence) newDomain(name string, before *node) *domain {
+	d := &domain{sequence: s, name: name, node: s.knowledge.nodes.byName[name]}
+	d.alarm.Owner = d
+	d.startFromEmptyNode(before)
+	s.domainsMu.Lock()
+	defer s.domainsMu.Unlock()
+	if s.domains[name] = d; !d.isNode() {
+		s.nodeless = d
+	}
+	return d
+}
+
+// startFromEmptyNode starts a new domain from the state of the empty node. before is that node, nil if there was none.
+func (d *domain) startFromEmptyNode(before *node) {
+	s := d.sequence
+	if !s.PerNode {
+		for i := range s.groups {
+			d.groupState(i)
+		}
+		return
+	}
+	moment := s.knowledge.questions.moment.Load()
+	if before == nil || before.seenMoment == moment || s.registeredAt == moment {
+		return
+	}
+	d.published = publishedDomain{Standing: s.onEmptyNode(before)}
+	if d.node.seenMoment < moment { // it is not another node of that name: something comes to an empty node
+		d.Passed, d.Released, d.ReleasedBefore, d.evaluated = d.published.Passed, d.published.Released, d.published.Released, true
+		_, d.Reached = s.ReachedOn(before.Object.Labels)
+		d.onTheWay, d.published.unmatched = d.published.OnTheWay, d.unmatchedGroups()
+	}
+}
+
+// restoreFromRecord creates the state of the current group if it needs no pods, so that it takes from the record since when the group is
+// satisfied. It does so only before the domain is first evaluated.
+func (d *domain) restoreFromRecord(record *v1alpha1.NodeStatus) {
+	for i, g := range d.sequence.groups {
+		if g.NeedsNoPods && !d.evaluated && d.sequence.recordIndex(i) == int(record.CurrentIndex) {
+			d.groupState(i)
+		}
+	}
+}
+
+// hasHistory reports whether something was there of which the future depends.
+func (d *domain) hasHistory() bool { return d.Once != 0 || d.sequence.Suspended }
+
+// isRedundant reports whether the domain says no more than none would.
+func (d *domain) isRedundant() bool {
+	if d.node == nil {
+		return d.empty()
+	}
+	s := d.sequence
+	d.groupStates = slices.DeleteFunc(d.groupStates, func(state *groupState) bool { return d.isEmptyGroup(state) })
+	return len(d.groupStates) == 0 && !s.Eager && !d.hasHistory() && s.nodeRecords[d.name] == nil && d.published.Standing == s.onEmptyNode(d.node)
+}
+
+// isEmptyGroup reports whether nothing is in the group, and nothing is due.
+func (d *domain) isEmptyGroup(state *groupState) bool {
+	g := d.sequence.groups[state.group]
+	if len(state.members) > 0 || (state.satisfied && !(g.NeedsNoPods && (g.Wait == 0 || state.since.Equal(d.watchedSince(state.group))))) {
+		return false
+	}
+	for demand := range g.demands {
+		if _, due := demand.workload.due[d.name]; due {
+			return false
+		}
+	}
+	return true
+}
+
+// empty reports whether nothing counts in the domain.
+func (d *domain) empty() bool {
+	return !slices.ContainsFunc(d.groupStates, func(state *groupState) bool { return len(state.members) > 0 })
 }
 
 // domainOf is the domain in which the pod counts.
@@ -103,113 +174,28 @@ func (d *domain) isNode() bool { return d.name != "" }
 // applies reports whether the group is for this domain.
 func (d *domain) applies(g *group) bool { return d.node == nil || g.AppliesTo(d.node.Object.Labels) }
 
-// evaluate brings what is known of each group up to the sums, which the transaction may have changed. It must come before
-// advance.
-func (d *domain) evaluate(k *knowledge, tx *transaction) {
-	question, version := tx.Question, tx.version
-	if !d.evaluated {
-		question, version = k.questions.nowMoment(), k.questions.newest
+// find returns the sums of a group; nil if nothing of it is or was here.
+func (d *domain) find(group int) *groupState {
+	i, found := d.search(group)
+	if !found {
+		return nil
 	}
-	for _, state := range d.groupStates {
-		i, question, version := state.group, question, version
-		if d.evaluated && !state.dirty {
-			d.settleConfirmation(i, k)
-			continue
-		}
-		facts := d.facts(i)
-		need := facts.Need()
-		satisfied := !d.sequence.refused() && facts.IsSatisfied(need)
-		if state.changed.Moment == 0 {
-			question, version = k.questions.nowMoment(), k.questions.newest // until now nothing of it was looked at
-		}
-		state.changed = state.changed.And(question)
-		if version == "" || version != question.Version { // else it is the newest of all
-			version = inventory.Newest(state.asOf, version)
-		}
-		state.asOf = version
-		if need.Ready = 0; !state.satisfied || need != state.lastNeed || tx.relisted {
-			state.question, state.lastNeed, state.confirmed = state.changed, need, false
-		}
-		if g := d.sequence.groups[i]; g.watchedSince.IsZero() {
-			g.watchedSince = k.now.Truncate(time.Second)
-		}
-		state.witness.Notice(tx.version, !tx.relisted && !k.questions.versionsIncomparable)
-		sinceFacts := d.sinceFacts(i, satisfied, k.now)
-		state.since = sinceFacts.Since(func() time.Time { return d.readySince(i) })
-		state.satisfied, state.unsatisfiedBefore, state.dirty, state.turned = satisfied, false, false, time.Time{}
-		d.settleConfirmation(i, k)
-	}
-	d.evaluated = true
+	return d.groupStates[i]
 }
 
-// advance works out which groups are passed and released, what the domain may still come to, and when time alone will change
-// something.
-func (d *domain) advance(now time.Time) {
-	s := d.sequence
-	if s.PerNode && !d.isNode() {
-		return // nothing is bound here
+func (d *domain) search(group int) (int, bool) {
+	if group < len(d.groupStates) && d.groupStates[group].group == group {
+		return group, true // as everywhere in the cluster
 	}
-	facts := d.progressFacts()
-	d.reachedBefore, s.knowledge.questions.reachedAsOf.known = d.Reached, 0
-	d.Advance(facts, now)
-	d.reconfirmReached()
-	d.wake = d.NextWake(facts, now)
-	d.onTheWay = d.OnTheWay(facts, d.expects, now)
-	if d.isNode() && len(d.groupStates) == 0 {
-		d.Compact(s.Sequence)
-	}
+	return slices.BinarySearchFunc(d.groupStates, group, func(state *groupState, group int) int { return state.group - group })
 }
 
-// releases reports whether the members of the group may be scheduled in this domain.
-func (d *domain) releases(group int) bool { return d.Released.Has(group) }
-
-// recordProof notes that the members of a group had been released, and that groups had been passed.
-func (d *domain) recordProof(group int, passed spec.GroupSet) {
-	d.Proven |= passed
-	if d.sequence.Suspended {
-		d.ReleasedBefore |= d.sequence.groups[group].Predecessors
-		d.ReleasedBefore.Add(group)
+// peek returns the sums of a group, only for reading.
+func (d *domain) peek(group int) *groupState {
+	if state := d.find(group); state != nil {
+		return state
 	}
-}
-
-// reset forgets what the domain came to before its node was known: it was another node, or the order of events.
-func (d *domain) reset() {
-	d.State, d.evaluated = progress.State{Reached: d.Reached, Released: d.Released}, false
-	for _, state := range d.groupStates {
-		state.satisfied, state.unsatisfiedBefore, state.confirmed, state.waitConfirmed = false, false, false, false
-		state.since, state.turned, state.witness = time.Time{}, time.Time{}, confirmation.Witness{}
-		for p := range state.members {
-			if group, passed, ok := p.provenGroup(d.sequence); ok {
-				d.recordProof(group, passed)
-			}
-		}
-	}
-}
-
-// inheritProgress takes over what the domain of an earlier spec of the same object came to, as far as groups are defined the same.
-func (d *domain) inheritProgress(old *domain, same spec.Same) {
-	s := d.sequence
-	if !s.Continuous && !old.sequence.Continuous {
-		for i := range (same.Set(old.Passed) &^ d.Passed).All() {
-			d.Pass(i, old.PassedAt(same[i]))
-		}
-	}
-	for i, earlier := range same {
-		if earlier < 0 {
-			continue
-		}
-		if before := old.find(earlier); before != nil && before.satisfied {
-			state := d.groupState(i)
-			state.satisfied, state.confirmed, state.waitConfirmed, state.since = true, before.confirmed, before.waitConfirmed, before.since
-			state.changed, state.question, state.asOf, state.lastNeed = before.changed, before.question, before.asOf, before.lastNeed
-		} else if state := d.find(i); state != nil && old.evaluated {
-			state.unsatisfiedBefore = !old.looksSatisfied(earlier)
-		}
-	}
-	d.Once |= same.Set(old.Once)
-	if s.Suspended {
-		d.ReleasedBefore |= same.Set(old.ReleasedBefore)
-	}
+	return emptyGroupState
 }
 
 // nodeCreatedAt is when the domain's node was created; zero in the cluster, and while the node is not known.
@@ -220,7 +206,186 @@ func (d *domain) nodeCreatedAt() time.Time {
 	return d.node.Object.CreationTimestamp.Time
 }
 
+// needsNothing reports whether the group is satisfied here whatever there is of it.
+func (d *domain) needsNothing(group int) bool {
+	return d.node != nil && d.sequence.groups[group].NeedsNoPods
+}
+
+// looksSatisfied reports whether the group is satisfied as far as is known, isConfirmed whether that is confirmed, and since is since when
+// it is.
+func (d *domain) looksSatisfied(group int) bool {
+	if state := d.find(group); state != nil {
+		return state.satisfied
+	}
+	return d.needsNothing(group)
+}
+
+func (d *domain) isConfirmed(group int) bool {
+	if state := d.find(group); state != nil {
+		return state.confirmed
+	}
+	return d.needsNothing(group)
+}
+
+func (d *domain) since(group int) time.Time {
+	switch state := d.find(group); {
+	case state != nil:
+		return state.since
+	case d.needsNothing(group):
+		return d.watchedSince(group)
+	}
+	return time.Time{}
+}
+
+// watchedSince is since when the engine watches the group here, defined as it is.
+func (d *domain) watchedSince(group int) time.Time {
+	since := d.sequence.groups[group].watchedSince
+	if d.node != nil {
+		since = latest(since, d.node.seenAt)
+	}
+	return since
+}
+
+// releases reports whether the members of the group may be scheduled in this domain.
+func (d *domain) releases(group int) bool { return d.Released.Has(group) }
+
+// standing is how far the domain is now.
+func (d *domain) standing() placement.Standing {
+	return placement.Standing{Passed: d.Passed, Released: d.Released, OnTheWay: d.onTheWay, Known: d.node != nil}
+}
+
+// current is the first group that is waited for and not passed; len(groups) when none is.
+func (d *domain) current() int {
+	return min((d.Passed | d.sequence.Skipped).FirstMissing(), len(d.sequence.groups))
+}
+
+// waitOver is when the wait of a satisfied group is over.
+func (d *domain) waitOver(i int) time.Time {
+	return progress.WaitOver(d.sequence.Groups[i], d.since(i))
+}
+
+// where names a group of the domain in messages.
+func (d *domain) where(i int) report.Where {
+	return report.Where{Index: i, Groups: len(d.sequence.groups), Title: d.sequence.groups[i].Title, Node: d.name}
+}
+
+// Some members count as ready only when they have been Ready for a while without a break, see readiness.MinReady. Until then such a
+// member is on trial in its group, and the sums do not count it as ready. An alarm ends the trial: nothing else happens then.
+
+// onTrial reports whether a member is Ready and does not count as ready yet.
+func (s *groupState) onTrial(p *pod) bool { return s.trials[p] != nil }
+
+func (c *contribution) onTrial() bool { return c.timed && !c.ready }
+
 // isDone reports whether a member has reached what its group requires.
 func (d *domain) isDone(p *pod, group int) bool {
 	return readiness.IsDone(p.Pod, d.sequence.groups[group].Required, d.nodeCreatedAt()) && !d.peek(group).onTrial(p)
+}
+
+// progressFacts are what the rules of progress look at.
+func (d *domain) progressFacts() progress.Domain {
+	s := d.sequence
+	return progress.Domain{
+		Sequence: s.Sequence, Facts: d, Refused: s.refused(), OnNode: d.isNode(), Known: d.node != nil, ReleasedAtFirst: s.releasedAtFirst(),
+	}
+}
+
+// Readiness returns how far a group is by itself.
+func (d *domain) Readiness(i int) progress.Readiness {
+	r := progress.Readiness{Elsewhere: !d.applies(d.sequence.groups[i]), NeedsNothing: d.needsNothing(i)}
+	if state := d.find(i); state != nil {
+		r.Satisfied, r.Confirmed, r.Since = state.satisfied, state.confirmed && d.confirmedSinceReached(i), state.since
+		r.Witnessed, r.WitnessedAt = state.witness.Confirmed, state.witness.Since
+	} else if r.NeedsNothing {
+		r.Satisfied, r.Confirmed, r.Since = true, true, d.watchedSince(i)
+	}
+	return r
+}
+
+// Recorded returns what status says of a group.
+func (d *domain) Recorded(i int) progress.Record {
+	r := progress.Record{GroupStatus: d.sequence.record(i)}
+	if d.isNode() && r.Hash != "" {
+		if node := d.sequence.nodeRecords[d.name]; node != nil {
+			index := int32(d.sequence.recordIndex(i))
+			r.TimedOut, r.ReadyBefore = slices.Contains(node.TimedOut, index), slices.Contains(node.ReadyBefore, index)
+		}
+	}
+	return r
+}
+
+// Origin returns what says since when a group can have been released.
+func (d *domain) Origin(i int) progress.Origin {
+	s, g := d.sequence, d.sequence.groups[i]
+	origin := progress.Origin{
+		Created: s.created, Edited: g.editedAt, Resumed: latest(s.resumedSeen, s.resumedAt()), Watched: d.watchedSince(i),
+	}
+	if d.isNode() {
+		origin.Placed = d.placedAt(i)
+	}
+	return origin
+}
+
+// deadline, timedOut, satisfiedOnce and releasedAt answer for a group as progress does.
+func (d *domain) deadline(i int) time.Time { return d.Deadline(d.progressFacts(), i) }
+
+func (d *domain) timedOut(i int, now time.Time) bool {
+	return d.sequence.groups[i].Timeout > 0 && d.TimedOut(d.progressFacts(), i, now)
+}
+
+func (d *domain) satisfiedOnce(i int) bool { return d.SatisfiedOnce(d.progressFacts(), i) }
+
+func (d *domain) releasedAt(i int) time.Time { return d.ReleasedAt(d.progressFacts(), i) }
+
+// placedAt is when there were a node and the workloads that should run there before anything else does that the group waits for.
+func (d *domain) placedAt(i int) time.Time {
+	if d.node == nil {
+		return time.Time{}
+	}
+	at := d.node.Object.CreationTimestamp.Time
+	g := d.sequence.groups[i]
+	for first := range (g.Awaited | 1<<i).All() {
+		if d.sequence.groups[first].Awaited != 0 {
+			continue
+		}
+		for demand := range d.sequence.groups[first].demands {
+			if _, due := demand.workload.due[d.name]; due {
+				at = latest(at, demand.workload.CreatedAt)
+			}
+		}
+	}
+	return at
+}
+
+// A group that was satisfied before it was reached may have broken meanwhile, and the event that says so may be missing. So it must
+// be confirmed as of a moment at which the groups that it waits for were passed.
+
+// confirmedSinceReached reports whether it is confirmed that the group, which is satisfied, was so when it was reached, unless it has
+// yet to be reached.
+func (d *domain) confirmedSinceReached(i int) bool {
+	g := d.sequence.groups[i]
+	return !d.Reached.Has(i) || d.reachedBefore.Has(i) || g.NeedsNoPods || d.sequence.knowledge.questions.knownOfAll(g.subjects) >= d.reachedAsOf(i).Moment
+}
+
+// reachedAsOf is about everything until the groups were passed that a group waits for. One that is satisfied was passed at the moment as
+// of which that is confirmed; of others nothing says at which moment they were.
+func (d *domain) reachedAsOf(i int) Question {
+	q := &d.sequence.knowledge.questions
+	if q.reachedAsOf.known.Has(i) {
+		return q.reachedAsOf.questions[i]
+	}
+	asOf := Question{}
+	for awaited := range d.sequence.groups[i].Direct.All() {
+		asOf = asOf.And(d.reachedAsOf(awaited)) // through these it waits for the others
+		switch state := d.find(awaited); {
+		case d.needsNothing(awaited):
+		case state != nil && state.satisfied && state.confirmed:
+			asOf = asOf.And(state.question)
+		default:
+			asOf = q.nowMoment()
+		}
+	}
+	q.reachedAsOf.questions[i] = asOf
+	q.reachedAsOf.known.Add(i)
+	return asOf
 }

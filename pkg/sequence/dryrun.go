@@ -21,19 +21,6 @@ import (
 //
 // Notes are for people: nothing is decided by them. Status keeps the sums of them over restarts, and the names of the first pods.
 
-// dryRun is what a sequence would have held since its dry run began.
-type dryRun struct {
-	held map[*pod]time.Time // since when
-	// counted are the members that are in total.
-	counted map[*pod]struct{}
-	// recorded are pods that status says would be held, by the names that it gives them.
-	recorded map[string]struct{}
-	// recordedAt is when status was written: a pod that is older was counted then if it was held.
-	recordedAt time.Time
-	total      int
-	longest    time.Duration // of those that are held no more
-}
-
 // newDryRun returns what status says of a dry run; nil if the sequence has none.
 func newDryRun(s *sequence) *dryRun {
 	if !s.DryRunRequested {
@@ -205,7 +192,7 @@ func (k *knowledge) wouldHold(p *pod, m membership) bool {
 // nodesFor returns what nodes are to a pod that only this sequence keeps from some. It looks at all of them.
 func (k *knowledge) nodesFor(p *pod, m membership) hold.Nodes {
 	if pin := p.Wants().Pin(); pin != nil {
-		return hold.Nodes{Pinned: true, Open: k.nodes.openOnPin(*pin, m)}
+		return hold.Nodes{Pinned: true, Open: k.unplaced.openOnPin(*pin, m)}
 	}
 	nodes := hold.Nodes{Room: true}
 	suits := placement.NewRequirement(p.Wants())

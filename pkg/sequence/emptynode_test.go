@@ -149,7 +149,7 @@ func (c *comparison) checkEmptyNodes() error {
 			}
 			c.seen["blank nodes"]++
 			d := &domain{sequence: s, name: name, node: n}
-			d.evaluate(&c.engine.knowledge, &transaction{})
+			d.evaluate(c.engine.knowledge, &transaction{})
 			d.advance(c.engine.now)
 			if want, got := d.standing(), s.onEmptyNode(n); got != want {
 				return fmt.Errorf("%s on %s: %+v, and with a domain %+v", s.Key.Name, name, got, want)

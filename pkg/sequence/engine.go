@@ -1,7 +1,6 @@
 package sequence
 
 import (
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,20 +12,6 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
-
-// Engine takes in what the API server says of PodSequences, pods, nodes and the workloads that make pods, event by event, and
-// publishes what that changes. It is safe for concurrent use.
-//
-// Events come one at a time, by enter. Whoever asks waits for the event that is under way, by mu. The scheduler does not ask: it
-// reads what is published, see Verdict, and waits for nothing. No lock is held while calling out.
-type Engine struct {
-	enter sync.Mutex // held by whoever changes anything
-	mu    sync.RWMutex
-	knowledge
-}
-
-// NewEngine returns an engine that knows nothing.
-func NewEngine(config Config) *Engine { return &Engine{knowledge: newKnowledge(config)} }
 
 // InstallationNamespace returns what Config says of where PodSequence itself runs.
 func (e *Engine) InstallationNamespace() string { return e.settings.InstallationNamespace }
@@ -189,7 +174,7 @@ func (e *Engine) ReplaceNodes(objects []*corev1.Node, version string) Changes {
 func (e *Engine) ApplyNodeUse(node string, used Resources) Changes {
 	return e.settleAfter(func() *transaction {
 		tx := &transaction{}
-		e.nodes.setUsed(node, used)
+		e.unplaced.setUsed(node, used)
 		return tx
 	})
 }
@@ -292,4 +277,27 @@ func (e *Engine) Everything() Changes {
 		}
 	}
 	return changes
+}
+
+// KindInstalled tells the engine whether the kind PodSequence is installed. Until it is told, the kind is.
+func (e *Engine) KindInstalled(installed bool) Changes {
+	return e.settleAfter(func() *transaction {
+		tx := &transaction{}
+		if e.published.existing.uninstalled.Swap(!installed) == installed {
+			for name := range e.namespaces {
+				for _, p := range e.namespaces.pods(name) {
+					if !p.Bound() && (spec.NamedSequence(&p.Labels) != "" || e.published.existing.requires(name)) {
+						tx.dirtyPods = append(tx.dirtyPods, p)
+					}
+				}
+			}
+		}
+		return tx
+	})
+}
+
+// ApplyIncompleteNamespace tells the engine of a namespace what cannot wait until the engine knows what is in it: its UID, and whether
+// it requires a sequence.
+func (e *Engine) ApplyIncompleteNamespace(namespace *corev1.Namespace) Changes {
+	return e.settleAt(namespace.ResourceVersion, func(tx *transaction) { e.applyIncomplete(namespace, tx) })
 }

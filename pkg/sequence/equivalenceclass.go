@@ -11,39 +11,6 @@ import (
 	"example.com/podsequence/pkg/sequence/placement"
 )
 
-// requirement is what pods ask of a node, and the nodes that meet it. Pods that ask for the same have one together, so that
-// what a held pod costs does not grow with the number of nodes.
-type requirement struct {
-	placement.Requirement
-	suitable placement.Slots // the slots of the nodes that meet it
-	classes  map[*equivalenceClass]struct{}
-}
-
-// equivalenceClass holds the unbound pods that may use exactly the same nodes: they ask the same of a node, also of its
-// resources, and have the same places in sequences of node scope.
-type equivalenceClass struct {
-	nodeNeeds
-	key, requirementKey string
-	requirement         *requirement
-	requests            inventory.Resources
-	devices             inventory.Resources // those of the requests that a driver may have to bring, see devices.go
-	queue               classQueue
-	nodes               placement.Nodes
-	room                int                   // for how many pods there is room on the nodes that are on the way, see room.go
-	closedBy            []placement.SlotCount // by need: the nodes on the way that are not open to it; nil if there is only one need
-
-	published classVerdict
-	dirty     bool // it will be looked at when the transaction is settled
-}
-
-// nodeNeeds are what keeps unbound pods from some nodes.
-type nodeNeeds struct {
-	// needs are their places in sequences of node scope. No element is ever written to: who reads what is published reads them too.
-	needs []membership
-	// opened is the transaction in which a node last opened to them, see transaction.number.
-	opened uint64
-}
-
 // nodeNeeds returns what keeps the pod from some nodes; nil if nothing does.
 func (p *pod) nodeNeeds() *nodeNeeds {
 	switch {
@@ -53,13 +20,6 @@ func (p *pod) nodeNeeds() *nodeNeeds {
 		return &p.pin.nodeNeeds
 	}
 	return nil
-}
-
-// classVerdict is as much of the verdicts on its pods as follows from their equivalence class.
-type classVerdict struct {
-	held   bool
-	by     *sequence // nil if it is not held
-	opened uint64
 }
 
 // verdict returns what the engine says of the pods of the equivalence class now.
@@ -130,17 +90,11 @@ func (c *equivalenceClass) refresh(n *node, tx *transaction) {
 	c.noteClosedBy(n)
 }
 
-// requirements are all requirements of unbound pods, and their equivalence classes, by what makes them the same.
-type requirements struct {
-	byKey   map[string]*requirement
-	classes map[string]*equivalenceClass
-}
-
 func (r *requirements) all() iter.Seq[*requirement] { return maps.Values(r.byKey) }
 
 // classFor finds the equivalence class of pods with these wants and needs, or makes it. It only reads what the engine has: an equivalence
 // class that is new must be added.
-func (all *nodes) classFor(wants *inventory.NodeRequirement, needs []membership) *equivalenceClass {
+func (all *unplaced) classFor(wants *inventory.NodeRequirement, needs []membership) *equivalenceClass {
 	requirementKey := wants.Key()
 	key := strings.Builder{}
 	key.WriteString(requirementKey)
@@ -201,7 +155,7 @@ func (r *requirement) unmatch(n *node, tx *transaction) {
 
 // classify gives an unbound pod its equivalence class or its pin, or leaves it the one that it has. prepared may be the
 // equivalence class, made without the lock.
-func (all *nodes) classify(p *pod, needs []membership, prepared *equivalenceClass) {
+func (all *unplaced) classify(p *pod, needs []membership, prepared *equivalenceClass) {
 	if len(needs) == 0 {
 		all.declassify(p)
 		return
@@ -231,7 +185,7 @@ func (all *nodes) classify(p *pod, needs []membership, prepared *equivalenceClas
 	all.divide(c)
 }
 
-func (all *nodes) declassify(p *pod) {
+func (all *unplaced) declassify(p *pod) {
 	if p.pin != nil {
 		remove(all.pinned, p.pin.Pin, p)
 		all.reserve(p.pin, -1)
@@ -255,7 +209,7 @@ func (all *nodes) declassify(p *pod) {
 	}
 }
 
-func (all *nodes) addClass(c *equivalenceClass) {
+func (all *unplaced) addClass(c *equivalenceClass) {
 	c.published = c.verdict()
 	all.requirements.classes[c.key] = c
 	all.requirements.byKey[c.requirementKey] = c.requirement
@@ -266,7 +220,7 @@ func (all *nodes) addClass(c *equivalenceClass) {
 }
 
 // refreshClasses works out anew what nodes are to equivalence classes.
-func (all *nodes) refreshClasses(tx *transaction) {
+func (all *unplaced) refreshClasses(tx *transaction) {
 	for _, d := range tx.dirtyDomains {
 		if d.sequence.registered && d.isNode() && (d.published.unpublished || d.standing() != d.published.Standing) {
 			for c := range d.sequence.classes {
@@ -285,4 +239,15 @@ func (all *nodes) refreshClasses(tx *transaction) {
 		entry.class.refresh(entry.node, tx)
 	}
 	all.settleRoom(tx)
+}
+
+// set enters what a node is to the equivalence class.
+func (c *equivalenceClass) set(n *node, state placement.State) {
+	if c.nodes.At(n.slot) == placement.OnTheWay {
+		c.room -= c.roomOn(n)
+	}
+	if c.nodes.Set(n.slot, state); state == placement.OnTheWay {
+		c.room += c.roomOn(n)
+	}
+	c.noteClosedBy(n)
 }

@@ -2,13 +2,17 @@ package sequence
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Place is the group that one sequence has for a pod.
@@ -135,4 +139,159 @@ func (e *Engine) Workloads(key types.NamespacedName, group int) []WorkloadPart {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	return parts
+}
+
+// Hold is what would keep a pod from being scheduled that does not exist yet. The zero value keeps none.
+type Hold struct {
+	// Sequence is the PodSequence that would hold the pod. When several would, it is the first by namespace and name. If Missing says
+	// so, it does not exist, and has no name if any would do.
+	Sequence types.NamespacedName
+	Missing  spec.Missing
+	// Group names the group that the pod would wait for, such as: group 1/2 "Database". It is empty when the pod would
+	// wait for nothing but the end of a suspension.
+	Group string
+	// Paused are the Deployments that are paused and without whose pods the group cannot become ready: those of the
+	// group itself, and those that pods of the group wait for in other sequences. They are sorted.
+	Paused []types.NamespacedName
+}
+
+// Held reports whether the pod would be held.
+func (h Hold) Held() bool { return h.Sequence != types.NamespacedName{} }
+
+// String says in words what would hold the pod.
+func (h Hold) String() string {
+	switch {
+	case !h.Held():
+		return ""
+	case h.Missing == spec.NamedMissing:
+		return fmt.Sprintf("%s, which does not exist", report.NameOf(h.Sequence))
+	case h.Missing == spec.AnyMissing:
+		return fmt.Sprintf("namespace %s, which requires a PodSequence that selects them", h.Sequence.Namespace)
+	case h.Group == "":
+		return fmt.Sprintf("%s, which is suspended", report.NameOf(h.Sequence))
+	}
+	return fmt.Sprintf("%s until %s is ready", report.NameOf(h.Sequence), h.Group)
+}
+
+// WouldHold says what would hold a pod that is about to be created, such as one of a pod template. The pod has no name:
+// no group names it. It counts as held only where something else must happen first. A group that is ready and waits for
+// its time, or for being confirmed, holds it only for a moment. Sequences of scope Node are left out: whether they hold
+// a pod is a question of nodes.
+func (e *Engine) WouldHold(object *corev1.Pod) Hold {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	p := viewPod(object)
+	if ns := e.namespaces[object.Namespace]; ns != nil {
+		p.setMemberships(ns.place(p))
+	}
+	named := spec.NamedSequence(&p.Labels) != ""
+	join := e.published.existing.join(p, len(p.memberships()) > 0, &e.settings)
+	join.Gated = join.Gated || named // a policy gives the pod our scheduler, or the gate
+	switch missing := join.Missing(); missing {
+	case spec.NamedMissing:
+		return Hold{Sequence: types.NamespacedName{Namespace: p.Namespace, Name: spec.NamedSequence(&p.Labels)}, Missing: missing}
+	case spec.AnyMissing:
+		return Hold{Sequence: types.NamespacedName{Namespace: p.Namespace}, Missing: missing}
+	}
+	var holding *membership
+	for i := range p.memberships() {
+		m := &p.memberships()[i]
+		governed := named || e.settings.governs(p, m.sequence)
+		if governed && e.blocks(p, *m) && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
+			holding = m
+		}
+	}
+	if holding == nil {
+		return Hold{}
+	}
+	s := holding.sequence
+	hold := Hold{Sequence: s.Key}
+	if lacking := holding.lacking(); lacking != 0 {
+		first := lacking.First()
+		hold.Group = fmt.Sprintf("group %d/%d %q", first+1, len(s.groups), s.groups[first].Title)
+		search := pausedSearch{seen: map[*group]struct{}{}, found: map[types.NamespacedName]struct{}{}}
+		search.groups(s, lacking)
+		hold.Paused = search.sorted()
+	}
+	return hold
+}
+
+// TargetNamespaces returns the namespaces whose pods a sequence holds, as far as they allow it; ok is false if the engine knows
+// no such sequence.
+func (e *Engine) TargetNamespaces(key types.NamespacedName) (namespaces []string, ok bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	s := e.sequences[key]
+	switch {
+	case s == nil:
+		return nil, false
+	case !s.Cluster:
+		return []string{s.Namespace}, true
+	}
+	return slices.Collect(maps.Keys(s.groupsByNamespace)), true
+}
+
+// blocks reports whether a sequence of scope Cluster holds the pod until something else happens.
+func (k *knowledge) blocks(p *pod, m membership) bool {
+	return k.holdFacts(p, m).Rule() == hold.ByGroup && (m.sequence.nodeless.waitsFor(m.group) == 0 || m.lacking() != 0)
+}
+
+// lacking returns the groups that are not ready and that members of the group wait for.
+func (m membership) lacking() spec.GroupSet {
+	d, lacking := m.sequence.nodeless, spec.GroupSet(0)
+	for i := range d.waitsFor(m.group).All() {
+		if !d.looksSatisfied(i) {
+			lacking.Add(i)
+		}
+	}
+	return lacking
+}
+
+// pausedSearch finds the paused Deployments that a group needs.
+type pausedSearch struct {
+	seen  map[*group]struct{}
+	found map[types.NamespacedName]struct{}
+}
+
+// groups searches some groups of a sequence.
+func (search *pausedSearch) groups(s *sequence, groups spec.GroupSet) {
+	for i := range groups.All() {
+		search.group(s, i)
+	}
+}
+
+// group searches a group, and the groups of other sequences for which its pods wait.
+func (search *pausedSearch) group(s *sequence, i int) {
+	g := s.groups[i]
+	if _, seen := search.seen[g]; seen {
+		return
+	}
+	search.seen[g] = struct{}{}
+	for demand := range g.demands {
+		if w := demand.workload; w.Pause.Paused && demand.entered.Short > 0 {
+			search.found[types.NamespacedName{Namespace: w.Namespace, Name: w.Name}] = struct{}{}
+		}
+	}
+	for p := range s.nodeless.peek(i).members {
+		if p.Bound() {
+			continue
+		}
+		for _, m := range p.memberships() {
+			if m.sequence != s && !m.sequence.PerNode {
+				search.groups(m.sequence, m.lacking())
+			}
+		}
+	}
+}
+
+func (search *pausedSearch) sorted() []types.NamespacedName {
+	names := make([]types.NamespacedName, 0, len(search.found))
+	for name := range search.found {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b types.NamespacedName) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return names
 }

@@ -21,13 +21,6 @@ import (
 // engines that did not. A failure ends when the object has a successor, when its group is skipped or passed, and when an edit takes the
 // object out of all groups.
 
-// failure is a member that failed and is gone.
-type failure struct {
-	v1alpha1.Failure
-	// recorded reports that the engine has it from status, and so forgets it when status does.
-	recorded bool
-}
-
 func (f *failure) key() inventory.WorkloadKey {
 	return inventory.WorkloadKey{Kind: inventory.Kind(f.Kind), Namespace: f.Namespace, Name: f.Name}
 }
@@ -58,16 +51,6 @@ func (s *sequence) inGroupOf(f *failure, w *inventory.Workload) bool {
 func (f *failure) hasRoleOf(w *inventory.Workload) bool {
 	return f.FailedAt != nil && w.CreatedAt.After(f.FailedAt.Time) && f.Namespace == w.Namespace && inventory.SamePurpose(f.Labels, w.Labels)
 }
-
-// failuresOf are the failures of one sequence.
-type failuresOf struct {
-	byUID map[types.UID]*failure
-	// ended are those that status may still have.
-	ended map[types.UID]struct{}
-}
-
-// failures are the sequences that remember failures, by the namespace of what failed: there its successors are created.
-type failures map[string]map[*sequence]struct{}
 
 // failedJob and failedPod are the records of what has failed.
 func (s *sequence) failedJob(w *workload, group int) v1alpha1.Failure {
@@ -122,9 +105,6 @@ func peers(names []string) []string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	return names[:min(len(names), v1alpha1.MaxPeers)]
 }
-
-// purpose is what Jobs are for, as their labels say.
-type purpose struct{ namespace, labels string }
 
 func purposeOf(w *workload) purpose { return purpose{w.Namespace, inventory.PurposeOf(w.Labels)} }
 
@@ -221,13 +201,6 @@ func (k *knowledge) noteDeletedPod(p *pod, tx *transaction) {
 // wasThereAt reports whether the sequence was there when the event happened, which may come late.
 func (s *sequence) wasThereAt(tx *transaction) bool {
 	return tx.version == "" || s.knowledge.questions.versionsIncomparable || !inventory.Behind(tx.version, s.sinceVersion)
-}
-
-// setSinceVersion notes since when the sequence counts, which may be since before an edit.
-func (s *sequence) setSinceVersion(old *sequence, tx *transaction) {
-	if s.sinceVersion = tx.version; old != nil && old.UID == s.UID && old.PerNode == s.PerNode && !old.refused() {
-		s.sinceVersion = old.sinceVersion
-	}
 }
 
 // groupOfFailure is the group that would select the failed member.

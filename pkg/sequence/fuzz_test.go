@@ -41,8 +41,8 @@ func (d *decisions) Uint64() uint64 {
 func (d *decisions) left() bool { return len(d.bytes) > 0 }
 
 // worldOf makes a world in which happens what was decided.
-func worldOf(theme theme, d *decisions) *world {
-	w := newWorld(0, theme)
+func worldOf(theme theme, d *decisions) *randomWorld {
+	w := newRandomWorld(0, theme)
 	w.Rand = rand.New(d)
 	return w
 }

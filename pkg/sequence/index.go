@@ -1,5 +1,14 @@
 package sequence
 
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
 // An index holds the values of each key, and no key without any. A count holds no key whose number is 0.
 
 func insert[K comparable, V comparable](index map[K]map[V]struct{}, key K, value V) {
@@ -25,3 +34,32 @@ func bump(counts *map[string]int, key string, sign int) {
 		delete(*counts, key)
 	}
 }
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// sooner returns the earlier of two moments, of which zero is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}
+
+// compareKeys orders sequences by namespace and name.
+func compareKeys(a, b types.NamespacedName) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+func less(a, b types.NamespacedName) bool { return compareKeys(a, b) < 0 }

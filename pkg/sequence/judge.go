@@ -1,39 +1,12 @@
 package sequence
 
 import (
+	"cmp"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
+	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/spec"
 )
-
-// verdict is what the engine says of a pod without a node. The one that is published is kept; what an event reports of pods is
-// how it differs from the new one.
-type verdict struct {
-	held   bool
-	reason reason      // what it waits for; zero if it is not held
-	early  *membership // its place in a sequence that holds it only until it is known that no event is missing; nil if none does
-
-	// nominated reports that it is held, and that a nomination keeps room for it which our scheduler has to give back.
-	nominated bool
-	// nodeNeeds are what keeps it from some nodes, of which one opened last in the transaction opened.
-	nodeNeeds *nodeNeeds
-	opened    uint64
-	// lift are its gates that may be lifted.
-	lift []string
-}
-
-// reason is what a pod waits for, as far as a change of it is news of this pod. What a sequence waits for in the cluster is news
-// of the sequence, see Changes.Advanced.
-type reason struct {
-	sequence *sequence // in the form that it has since its last edit
-	// group is the first that the pod waits for on the one node that it asks for, counted from 1; -1 if there is no such node,
-	// and 0 if it does not ask for one, or waits for no group.
-	group int8
-	// missing is a sequence that it waits for and that does not exist; the rest is zero then.
-	missing spec.Missing
-}
 
 // judge works out the verdict on a pod without a node.
 func (k *knowledge) judge(p *pod) verdict {
@@ -53,7 +26,7 @@ func (k *knowledge) judge(p *pod) verdict {
 		v.early = h.early
 	}
 	if by := h.by(); by != nil {
-		k.hold(&v, p, k.nodes.reasonOf(p, by))
+		k.hold(&v, p, k.unplaced.reasonOf(p, by))
 	} else {
 		v.lift = k.settings.liftable(p.Pod, p.memberships())
 	}
@@ -76,15 +49,84 @@ func (v verdict) liftsMore(is verdict) bool {
 	return slices.ContainsFunc(is.lift, func(gate string) bool { return !slices.Contains(v.lift, gate) })
 }
 
-// published returns what is published of a pod with a UID; zero if nothing is.
-func (set *settings) published(p *publishedPod, uid types.UID) verdict {
-	if p == nil || p.UID != uid {
-		return verdict{}
+// holdFacts returns what decides whether the sequence holds the pod.
+func (k *knowledge) holdFacts(p *pod, m membership) hold.Facts {
+	f := k.settings.holdFacts(p, m)
+	f.Released = m.sequence.nodeless.releases(m.group)
+	return f
+}
+
+// holder is what holds a pod. The zero value is nothing.
+type holder struct {
+	// missing is a sequence that the pod waits for and that does not exist. The rest is zero then.
+	missing spec.Missing
+	// place is the pod's place in the sequence that holds it, the first by namespace and name; nil if none does. rule is how.
+	place *membership
+	rule  hold.Rule
+	// early is the pod's place in a sequence that may hold it as soon as a change is known that is missing now; nil if there is none.
+	early *membership
+}
+
+// holderOf works out what holds a pod.
+func (k *knowledge) holderOf(p *pod) holder {
+	if missing := k.published.existing.missing(p, &k.settings); missing != spec.NothingMissing {
+		return holder{missing: missing}
 	}
-	v := verdict{held: p.held.Load(), reason: p.reason, nodeNeeds: p.nodeNeeds, opened: p.opened}
-	v.nominated = v.held && p.Nominated
-	if !v.held {
-		v.lift = set.liftable(p.Pod, p.memberships())
+	h := holder{early: k.questions.earlyIn(p)}
+	for i := range p.memberships() {
+		m := &p.memberships()[i]
+		if h.place != nil && !less(m.sequence.Key, h.place.sequence.Key) {
+			continue
+		}
+		if rule := k.holdFacts(p, *m).Rule(); rule != hold.Free && (rule != hold.ByNode || k.unplaced.hold(p, *m)) {
+			h.place, h.rule = m, rule
+		}
 	}
-	return v
+	if h.place == nil && len(p.memberships()) > 1 && !k.unplaced.isReleasedOnNodes(p) {
+		h.place, h.rule = &p.nodeNeeds().needs[0], hold.ByNode // no sequence by itself, but on every node some sequence
+	}
+	return h
+}
+
+// by is the pod's place in the sequence that holds it, be it only until no change is missing; nil if none does.
+func (h holder) by() *membership { return cmp.Or(h.place, h.early) }
+
+// mayBeScheduled reports whether nothing holds the pod.
+func (k *knowledge) mayBeScheduled(p *pod) bool { return k.holderOf(p) == holder{} }
+
+// hold reports whether a sequence that keeps the pod from some nodes keeps it from all, so that it must wait. A pod that the engine does
+// not know has neither an equivalence class nor a pin. It must wait until it does: to work out which nodes suit it may take long.
+func (all *unplaced) hold(p *pod, m membership) bool {
+	switch {
+	case p.class != nil:
+		return p.class.holds(p) && p.class.waitsFor(m)
+	case p.pin != nil:
+		return hold.Nodes{Pinned: true, Open: all.openOnPin(p.pin.Pin, m)}.Hold()
+	}
+	return true
+}
+
+// isReleasedOnNodes reports whether sequences of node scope leave the pod a node to go to, or nothing to wait for.
+func (all *unplaced) isReleasedOnNodes(p *pod) bool {
+	switch {
+	case p.class != nil:
+		return !p.class.holds(p)
+	case p.pin != nil:
+		return all.isReleasedOnPin(p)
+	}
+	return true
+}
+
+// reasonOf returns what a pod waits for that this sequence holds.
+func (all *unplaced) reasonOf(p *pod, m *membership) reason {
+	r := reason{sequence: m.sequence}
+	if !m.sequence.PerNode || p.pin == nil {
+		return r
+	}
+	if n := all.nodeOfPin(p.pin.Pin); n == nil {
+		r.group = -1
+	} else if waitsFor := m.sequence.currentOn(n) & m.sequence.groups[m.group].Awaited; waitsFor != 0 {
+		r.group = int8(waitsFor.First()) + 1
+	}
+	return r
 }

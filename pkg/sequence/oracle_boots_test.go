@@ -79,7 +79,7 @@ func (o *oracle) noteOutlived() {
 }
 
 // report makes the kubelet of a node report, most often for the same boot.
-func (w *world) report(node *corev1.Node, boots bool) {
+func (w *randomWorld) report(node *corev1.Node, boots bool) {
 	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: pick(w, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse)}
 	ready.LastTransitionTime = w.apiTime()
 	for _, before := range node.Status.Conditions {

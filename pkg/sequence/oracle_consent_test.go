@@ -89,7 +89,7 @@ func isOnRecord(ps *v1alpha1.PodSequence, hash string) bool {
 
 // stepConsent changes what the namespace of the pods allows, or deletes or restores that namespace, or the namespace of the
 // sequence.
-func (w *world) stepConsent() []event {
+func (w *randomWorld) stepConsent() []event {
 	namespace := &corev1.Namespace{}
 	home, there := w.objects["Namespace"]["operations"].(*corev1.Namespace)
 	if w.oneIn(3) {

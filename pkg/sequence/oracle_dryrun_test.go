@@ -187,7 +187,7 @@ func (c *comparison) checkDryRuns() error {
 }
 
 // recordDryRun writes into status what the controller would.
-func (w *world) recordDryRun(c *comparison, v *view, ps *v1alpha1.PodSequence, now *metav1.Time) {
+func (w *randomWorld) recordDryRun(c *comparison, v *view, ps *v1alpha1.PodSequence, now *metav1.Time) {
 	condition := metav1.Condition{Type: v1alpha1.ConditionDryRun, Status: metav1.ConditionFalse, LastTransitionTime: *now}
 	ps.Status.DryRun = nil
 	if d := c.oracle.dryRuns[v.UID]; d != nil && !d.unknown {

@@ -40,7 +40,7 @@ func compareLate(t *testing.T, theme theme) {
 		if only := envInt(t, "PODSEQUENCE_ORACLE_SEED", -1); only >= 0 && seed != uint64(only) {
 			continue
 		}
-		l := newLateness(newWorld(seed, theme), seen)
+		l := newLateness(newRandomWorld(seed, theme), seen)
 		for range perWorld {
 			if err := l.step(); err != nil {
 				t.Fatalf("seed %d: %v\nwhat happened, and what the engine was told of it and when:\n%s", seed, err, l.log)
@@ -62,7 +62,7 @@ func compareLate(t *testing.T, theme theme) {
 
 // lateness is a world, all of which the oracle sees at once, and an engine that is told of each kind by a watch of its own.
 type lateness struct {
-	*world
+	*randomWorld
 	truth  *comparison
 	engine *Engine
 	seen   counters
@@ -82,10 +82,10 @@ type lateness struct {
 	ahead map[types.UID]sets.Set[string]
 }
 
-func newLateness(w *world, seen counters) *lateness {
+func newLateness(w *randomWorld, seen counters) *lateness {
 	w.late = true
 	return &lateness{
-		world: w, truth: newComparison(counters{}), seen: seen,
+		randomWorld: w, truth: newComparison(counters{}), seen: seen,
 		engine: NewEngine(Config{
 			SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"},
 			InstallationNamespace: oracleInstallation, UnprobedReady: oracleUnprobedReady,
@@ -123,7 +123,7 @@ func (l *lateness) step() error {
 		}
 	}
 	if l.oneIn(15) {
-		if err := l.relist(pick(l.world, lateKinds...)); err != nil {
+		if err := l.relist(pick(l.randomWorld, lateKinds...)); err != nil {
 			return err
 		}
 	}
@@ -247,11 +247,11 @@ func (l *lateness) tell(kind string, n int) error {
 // relist breaks the watch of a kind: what it had yet to bring comes as a list.
 func (l *lateness) relist(kind string) error {
 	delete(l.coming, kind)
-	e := event{verb: verbReplace, kind: kind, objects: sorted[metav1.Object](l.world, kind), asOf: strconv.Itoa(max(1, l.serial))} // no API server lists at version 0
+	e := event{verb: verbReplace, kind: kind, objects: sorted[metav1.Object](l.randomWorld, kind), asOf: strconv.Itoa(max(1, l.serial))} // no API server lists at version 0
 	l.log += "    told: " + e.String() + "\n"
 	if kind == "Pod" {
 		l.pods = map[types.UID]*corev1.Pod{}
-		for _, p := range sorted[*corev1.Pod](l.world, kind) {
+		for _, p := range sorted[*corev1.Pod](l.randomWorld, kind) {
 			l.pods[p.UID] = p
 		}
 	}
@@ -305,7 +305,7 @@ func (l *lateness) catchUp(kind, namespace string) error {
 		return l.tell(kind, len(l.coming[kind]))
 	}
 	listed, newestListed, asOf := sets.New[types.UID](), "", strconv.Itoa(l.serial)
-	for _, object := range sorted[metav1.Object](l.world, kind) {
+	for _, object := range sorted[metav1.Object](l.randomWorld, kind) {
 		if namespace != "" && object.GetNamespace() != namespace {
 			continue
 		}

@@ -60,10 +60,10 @@ func doneAt(p *corev1.Pod, g v1alpha1.PodGroup, readyAt, steadyAt map[types.UID]
 // hasTrials reports whether pods of the world may have to stay ready for a while before they count. Where a new engine must say what
 // the running one says, what the kubelet says of the past must be what was seen then; so half of these worlds have the one, and half
 // the other.
-func (w *world) hasTrials() bool { return !w.truthful || w.seed%2 == 0 }
+func (w *randomWorld) hasTrials() bool { return !w.truthful || w.seed%2 == 0 }
 
 // probe gives the pod a readiness probe, most often where time hardly passes.
-func (w *world) probe(spec *corev1.PodSpec) {
+func (w *randomWorld) probe(spec *corev1.PodSpec) {
 	if w.hasTrials() && ((w.waits && w.oneIn(2)) || w.oneIn(6)) {
 		return
 	}
@@ -74,7 +74,7 @@ func (w *world) probe(spec *corev1.PodSpec) {
 }
 
 // editMinReady changes the minReadySeconds of a group.
-func (w *world) editMinReady(g *v1alpha1.PodGroup) {
+func (w *randomWorld) editMinReady(g *v1alpha1.PodGroup) {
 	g.MinReadySeconds = nil
 	if w.hasTrials() && w.oneIn(5) {
 		g.MinReadySeconds = new(int32(pick(w, 0, 0, 1, 2, 7)))

@@ -36,7 +36,7 @@ func (o *oracle) lacks(p *corev1.Pod) bool {
 func asksByName(p *corev1.Pod) bool { return p.Labels["podsequence.example.com/sequence"] != "" }
 
 // addRequirement makes a namespace require sequences, or not.
-func (w *world) addRequirement(namespace *metav1.ObjectMeta) {
+func (w *randomWorld) addRequirement(namespace *metav1.ObjectMeta) {
 	if namespace.Annotations == nil {
 		namespace.Annotations = map[string]string{}
 	}

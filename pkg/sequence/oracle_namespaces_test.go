@@ -85,7 +85,7 @@ func withStatus(object metav1.Object, status v1alpha1.PodSequenceStatus, fields 
 }
 
 // anyNamespace is where something is made.
-func (w *world) anyNamespace() string {
+func (w *randomWorld) anyNamespace() string {
 	if w.namespaces == 0 {
 		return oracleNamespace
 	}
@@ -95,7 +95,7 @@ func (w *world) anyNamespace() string {
 	return pick(w, oracleNamespaces...)
 }
 
-func (w *world) namespaceLabels() map[string]string {
+func (w *randomWorld) namespaceLabels() map[string]string {
 	if w.oneIn(4) {
 		return map[string]string{}
 	}
@@ -103,7 +103,7 @@ func (w *world) namespaceLabels() map[string]string {
 }
 
 // stepNamespaces creates or deletes a namespace, or changes its labels.
-func (w *world) stepNamespaces(*comparison) []event {
+func (w *randomWorld) stepNamespaces(*comparison) []event {
 	namespace := &corev1.Namespace{}
 	namespace.Name = pick(w, oracleNamespaces...)
 	if old, there := w.objects["Namespace"][namespace.Name].(*corev1.Namespace); there {
@@ -127,7 +127,7 @@ func (w *world) stepNamespaces(*comparison) []event {
 }
 
 // stepClusterSequences creates, edits or deletes a ClusterPodSequence, or records its state in its status.
-func (w *world) stepClusterSequences(c *comparison) []event {
+func (w *randomWorld) stepClusterSequences(c *comparison) []event {
 	name := "all-" + strconv.Itoa(w.IntN(2))
 	old, _ := w.objects["ClusterPodSequence"][name].(*v1alpha1.ClusterPodSequence)
 	if old == nil {
@@ -166,7 +166,7 @@ func (w *world) stepClusterSequences(c *comparison) []event {
 
 // acrossNamespaces is a ClusterPodSequence that has in common with others what is given. Groups that it had before stay where they
 // are.
-func (w *world) acrossNamespaces(before *v1alpha1.ClusterPodSequence, ps *v1alpha1.PodSequence) *v1alpha1.ClusterPodSequence {
+func (w *randomWorld) acrossNamespaces(before *v1alpha1.ClusterPodSequence, ps *v1alpha1.PodSequence) *v1alpha1.ClusterPodSequence {
 	cluster := &v1alpha1.ClusterPodSequence{ObjectMeta: ps.ObjectMeta, Status: ps.Status}
 	cluster.Namespace = ""
 	cluster.Spec = v1alpha1.ClusterPodSequenceSpec{
@@ -188,7 +188,7 @@ func (w *world) acrossNamespaces(before *v1alpha1.ClusterPodSequence, ps *v1alph
 }
 
 // somewhere is a group in some namespaces.
-func (w *world) somewhere(g v1alpha1.PodGroup) v1alpha1.ClusterPodGroup {
+func (w *randomWorld) somewhere(g v1alpha1.PodGroup) v1alpha1.ClusterPodGroup {
 	group := v1alpha1.ClusterPodGroup{PodGroup: g}
 	switch names := slices.Clone(oracleNamespaces); {
 	case len(g.Pods) > 0:

@@ -173,7 +173,7 @@ func (c *comparison) checkStarts() error {
 }
 
 // recordStarts writes into status what the controller would.
-func (w *world) recordStarts(c *comparison, v *view, ps *v1alpha1.PodSequence) {
+func (w *randomWorld) recordStarts(c *comparison, v *view, ps *v1alpha1.PodSequence) {
 	ps.Status.ObservedGeneration, ps.Status.StartedOutOfOrder = ps.Generation, nil
 	if r := c.before.reports[ps.Name].OutOfOrder; r != nil && v.UID == c.before.reports[ps.Name].UID {
 		ps.Status.StartedOutOfOrder = &v1alpha1.StartedOutOfOrderStatus{Total: int32(len(r.Pods)), Pods: slices.Clone(r.Pods)}

@@ -49,7 +49,7 @@ func compareRestarts(t *testing.T, theme theme, recorded bool) {
 		if only := envInt(t, "PODSEQUENCE_ORACLE_SEED", -1); only >= 0 && seed != uint64(only) {
 			continue
 		}
-		r := &restarts{world: newWorld(seed, theme), comparison: newComparison(counters{}), recorded: recorded}
+		r := &restarts{randomWorld: newRandomWorld(seed, theme), comparison: newComparison(counters{}), recorded: recorded}
 		r.truthful = true
 		for range perWorld {
 			if err := r.step(); err != nil {
@@ -61,7 +61,7 @@ func compareRestarts(t *testing.T, theme theme, recorded bool) {
 
 // restarts is a world whose controller writes status, and whose programs are restarted after every event.
 type restarts struct {
-	*world
+	*randomWorld
 	*comparison
 	recorded bool // the controller is always up
 	log      string
@@ -122,7 +122,7 @@ func (r *restarts) writeStatuses() error {
 		written := false
 		for _, object := range slices.Concat(all[metav1.Object](r.oracle, "PodSequence"), all[metav1.Object](r.oracle, "ClusterPodSequence")) {
 			kind, ps := sequenceOf(object)
-			if now := r.world.objects[kind][ps.Name]; now == nil || now.GetResourceVersion() != ps.ResourceVersion {
+			if now := r.randomWorld.objects[kind][ps.Name]; now == nil || now.GetResourceVersion() != ps.ResourceVersion {
 				continue // it has changed: the API server refuses what is written
 			}
 			report, ok := r.engine.Report(types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name})

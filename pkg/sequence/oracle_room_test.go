@@ -149,7 +149,7 @@ func (o *oracle) comesBefore(one, other *corev1.Pod) bool {
 }
 
 // randomRequests are those of a pod, most often of few kinds, so that pods compete.
-func (w *world) randomRequests() []corev1.Container {
+func (w *randomWorld) randomRequests() []corev1.Container {
 	amounts := pick(w, "", "", "cpu=1", "cpu=2", "example.com/gpu=1", "example.com/gpu=1", "example.com/gpu=2")
 	if amounts == "" {
 		return nil
@@ -158,7 +158,7 @@ func (w *world) randomRequests() []corev1.Container {
 }
 
 // randomRoom is what a node offers, or what is used of it.
-func (w *world) randomRoom() corev1.ResourceList {
+func (w *randomWorld) randomRoom() corev1.ResourceList {
 	return resourcesOf(pick(w, "", "pods=1", "pods=3", "pods=9 cpu=1", "pods=9 cpu=4500m", "pods=9 cpu=2 example.com/gpu=1", "pods=9 example.com/gpu=2", "pods=3 cpu=2 example.com/gpu=0"))
 }
 
@@ -176,6 +176,6 @@ func resourcesOf(text string) corev1.ResourceList {
 }
 
 // stepUse changes how much of a node is used.
-func (w *world) stepUse() event {
+func (w *randomWorld) stepUse() event {
 	return event{verb: verbUse, node: pick(w, "node-0", "node-1", "node-2", "node-3"), used: w.randomRoom()}
 }

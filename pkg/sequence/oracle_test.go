@@ -45,7 +45,7 @@ func compare(t *testing.T, theme theme) {
 		if only := envInt(t, "PODSEQUENCE_ORACLE_SEED", -1); only >= 0 && seed != uint64(only) {
 			continue
 		}
-		w, c := newWorld(seed, theme), newComparison(seen)
+		w, c := newRandomWorld(seed, theme), newComparison(seen)
 		var history []event
 		for len(history) < perWorld {
 			for _, e := range w.step(c) {

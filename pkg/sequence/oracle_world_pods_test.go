@@ -14,7 +14,7 @@ import (
 )
 
 // stepPods changes pods. Most often it makes some of those ready that may be scheduled, so that sequences make progress.
-func (w *world) stepPods(c *comparison) []event {
+func (w *randomWorld) stepPods(c *comparison) []event {
 	if w.oneIn(3) {
 		w.progress(c)
 		return nil
@@ -47,7 +47,7 @@ func (w *world) stepPods(c *comparison) []event {
 }
 
 // progress makes some pods ready that may be scheduled.
-func (w *world) progress(c *comparison) {
+func (w *randomWorld) progress(c *comparison) {
 	some := 1 + w.IntN(4)
 	pods := sorted[*corev1.Pod](w, "Pod")
 	w.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
@@ -75,14 +75,14 @@ func (w *world) progress(c *comparison) {
 }
 
 // makeStatic makes a pod what a kubelet shows of one that it runs from a file.
-func (w *world) makeStatic(p *corev1.Pod) {
+func (w *randomWorld) makeStatic(p *corev1.Pod) {
 	p.Spec.NodeName, p.Spec.SchedulingGates = "node-"+strconv.Itoa(w.IntN(4)), nil
 	p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
 	p.OwnerReferences = []metav1.OwnerReference{controllerRef("v1", "Node", p.Spec.NodeName, "uid-of-"+p.Spec.NodeName)}
 }
 
 // isGarbage reports whether the owner of a known kind is gone.
-func (w *world) isGarbage(namespace string, ref *metav1.OwnerReference) bool {
+func (w *randomWorld) isGarbage(namespace string, ref *metav1.OwnerReference) bool {
 	kind := ownerKind(ref)
 	if kind == "" {
 		return false
@@ -92,7 +92,7 @@ func (w *world) isGarbage(namespace string, ref *metav1.OwnerReference) bool {
 }
 
 // isOver reports whether the pod is of a Job that is complete: nothing happens to it any more.
-func (w *world) isOver(p *corev1.Pod) bool {
+func (w *randomWorld) isOver(p *corev1.Pod) bool {
 	ref := metav1.GetControllerOf(p)
 	if ref == nil || w.objects["Job"][oracleName(p.Namespace, ref.Name)] == nil {
 		return false
@@ -102,7 +102,7 @@ func (w *world) isOver(p *corev1.Pod) bool {
 }
 
 // change does one random thing to a pod.
-func (w *world) change(c *comparison, p *corev1.Pod) {
+func (w *randomWorld) change(c *comparison, p *corev1.Pod) {
 	if w.isOver(p) {
 		return
 	}
@@ -168,7 +168,7 @@ func (w *world) change(c *comparison, p *corev1.Pod) {
 
 // bind gives the pod a node if it has none, most often one that is open to it. If it need not wait, whoever released it leaves
 // the proof; what is bound by hand has none.
-func (w *world) bind(c *comparison, p *corev1.Pod) {
+func (w *randomWorld) bind(c *comparison, p *corev1.Pod) {
 	if !w.late && p.Spec.NodeName == "" && (p.Spec.SchedulerName == oracleScheduler || len(p.Spec.SchedulingGates) > 0) && !w.oneIn(12) {
 		defer func() { w.prove(c, p) }()
 	}
@@ -191,14 +191,14 @@ func (w *world) bind(c *comparison, p *corev1.Pod) {
 }
 
 // prove leaves the proof on a pod that every sequence it belongs to has released, as the oracle says.
-func (w *world) prove(c *comparison, p *corev1.Pod) {
+func (w *randomWorld) prove(c *comparison, p *corev1.Pod) {
 	if !c.oracle.held(p) && c.oracle.mayPlace(p, p.Spec.NodeName) {
 		w.mark(c, p, func(*view, int) bool { return true })
 	}
 }
 
 // lift takes its gates off a pod that is not held. That proves nothing about nodes, unless the pod waits for nothing there.
-func (w *world) lift(c *comparison, p *corev1.Pod) {
+func (w *randomWorld) lift(c *comparison, p *corev1.Pod) {
 	p.Spec.SchedulingGates = nil
 	w.mark(c, p, func(v *view, group int) bool {
 		return v.Spec.Scope != v1alpha1.ScopeNode || (waitsForNone(v.PodSequence, group) && !v.Spec.Suspend)
@@ -206,7 +206,7 @@ func (w *world) lift(c *comparison, p *corev1.Pod) {
 }
 
 // forge writes a proof on a pod that is held, as if the pod were released.
-func (w *world) forge(c *comparison, p *corev1.Pod) {
+func (w *randomWorld) forge(c *comparison, p *corev1.Pod) {
 	if !w.late && p.Spec.NodeName == "" && (p.Spec.SchedulerName == oracleScheduler || len(p.Spec.SchedulingGates) > 0) && c.oracle.held(p) {
 		c.seen["forged proof"]++
 		w.mark(c, p, func(*view, int) bool { return true })
@@ -214,7 +214,7 @@ func (w *world) forge(c *comparison, p *corev1.Pod) {
 }
 
 // mark leaves the proof on a pod that these sequences have released it.
-func (w *world) mark(c *comparison, p *corev1.Pod, released func(v *view, group int) bool) {
+func (w *randomWorld) mark(c *comparison, p *corev1.Pod, released func(v *view, group int) bool) {
 	proof := string(p.UID)
 	for _, name := range slices.Sorted(maps.Keys(c.oracle.views)) {
 		v := c.oracle.views[name]
@@ -231,7 +231,7 @@ func (w *world) mark(c *comparison, p *corev1.Pod, released func(v *view, group 
 }
 
 // finish makes the pod ready; pods of Jobs often succeed.
-func (w *world) finish(p *corev1.Pod) {
+func (w *randomWorld) finish(p *corev1.Pod) {
 	if ref := metav1.GetControllerOf(p); w.oneIn(8) || (ref != nil && ref.Kind == "Job" && w.oneIn(2)) {
 		w.succeed(p)
 		return
@@ -244,14 +244,14 @@ func (w *world) finish(p *corev1.Pod) {
 }
 
 // boundAt is when the API server says that the pod was bound: sometimes just now.
-func (w *world) boundAt(p *corev1.Pod) time.Time {
+func (w *randomWorld) boundAt(p *corev1.Pod) time.Time {
 	if w.oneIn(3) {
 		return w.clock.Truncate(time.Second)
 	}
 	return p.CreationTimestamp.Time
 }
 
-func (w *world) succeed(p *corev1.Pod) {
+func (w *randomWorld) succeed(p *corev1.Pod) {
 	at := w.apiTime()
 	p.Status.Phase, p.Status.Conditions = corev1.PodSucceeded, nil
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{
@@ -268,7 +268,7 @@ func endedByKubelet(p *corev1.Pod) {
 }
 
 // apiTime is about now, in whole seconds, by a clock that may be wrong.
-func (w *world) apiTime() metav1.Time {
+func (w *randomWorld) apiTime() metav1.Time {
 	at := w.clock.Truncate(time.Second)
 	if w.truthful && w.hasTrials() {
 		return metav1.NewTime(at)
@@ -287,14 +287,14 @@ func (w *world) apiTime() metav1.Time {
 	return metav1.NewTime(at)
 }
 
-func (w *world) addGate(p *corev1.Pod) {
+func (w *randomWorld) addGate(p *corev1.Pod) {
 	p.Spec.SchedulingGates = nil
 	if w.oneIn(4) {
 		p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: v1alpha1.DefaultSchedulingGateName}}
 	}
 }
 
-func (w *world) randomPodSpec() (spec corev1.PodSpec) {
+func (w *randomWorld) randomPodSpec() (spec corev1.PodSpec) {
 	spec = corev1.PodSpec{SchedulerName: oracleScheduler}
 	defer func() { w.probe(&spec) }()
 	if w.oneIn(6) {

@@ -16,7 +16,7 @@ import (
 )
 
 // stepSequences creates, edits or deletes a sequence, or records its state in its status.
-func (w *world) stepSequences(c *comparison) []event {
+func (w *randomWorld) stepSequences(c *comparison) []event {
 	if !w.near && (w.objects["Namespace"] == nil || w.oneIn(8)) {
 		return w.stepConsent()
 	}
@@ -58,7 +58,7 @@ func (w *world) stepSequences(c *comparison) []event {
 	return nil
 }
 
-func (w *world) randomSequence(name string) *v1alpha1.PodSequence {
+func (w *randomWorld) randomSequence(name string) *v1alpha1.PodSequence {
 	s := MakeSequence(oracleNamespace, name)
 	if w.IntN(10) < w.nodeScope {
 		s.NodeScope()
@@ -83,7 +83,7 @@ func (w *world) randomSequence(name string) *v1alpha1.PodSequence {
 	return s.Obj()
 }
 
-func (w *world) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
+func (w *randomWorld) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
 	s := MakeSequence(oracleNamespace, "")
 	value := pick(w, "a", "b", "c")
 	switch w.IntN(8) {
@@ -123,7 +123,7 @@ func (w *world) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
 }
 
 // editOrder makes a group wait for other groups than before, or for none, or for all.
-func (w *world) editOrder(ps *v1alpha1.PodSequence, i int) {
+func (w *randomWorld) editOrder(ps *v1alpha1.PodSequence, i int) {
 	g := &ps.Spec.PodGroups[i]
 	g.Name = pick(w, fmt.Sprint("group-", i), fmt.Sprint("group-", i), fmt.Sprint("group-", w.IntN(5))) // a name may be there twice
 	g.DependsOn, g.Skip = nil, w.oneIn(8)
@@ -142,7 +142,7 @@ func (w *world) editOrder(ps *v1alpha1.PodSequence, i int) {
 }
 
 // editSkip skips a group, most often the current one, or makes others wait for it again if one is skipped.
-func (w *world) editSkip(c *comparison, ps *v1alpha1.PodSequence) {
+func (w *randomWorld) editSkip(c *comparison, ps *v1alpha1.PodSequence) {
 	i := slices.IndexFunc(ps.Spec.PodGroups, func(g v1alpha1.PodGroup) bool { return g.Skip })
 	if i < 0 || w.oneIn(4) {
 		i = w.IntN(len(ps.Spec.PodGroups))
@@ -153,12 +153,12 @@ func (w *world) editSkip(c *comparison, ps *v1alpha1.PodSequence) {
 	ps.Spec.PodGroups[i].Skip = !ps.Spec.PodGroups[i].Skip
 }
 
-func (w *world) editRequirement(g *v1alpha1.PodGroup) {
+func (w *randomWorld) editRequirement(g *v1alpha1.PodGroup) {
 	least := intstr.Parse(pick(w, "0", "1", "1", "2", "2", "3", "0%", "34%", "50%", "100%"))
 	g.MinAvailable = &least
 }
 
-func (w *world) editTimes(g *v1alpha1.PodGroup) {
+func (w *randomWorld) editTimes(g *v1alpha1.PodGroup) {
 	if !w.waits {
 		return
 	}
@@ -173,7 +173,7 @@ func (w *world) editTimes(g *v1alpha1.PodGroup) {
 }
 
 // edit changes the groups of a sequence.
-func (w *world) edit(c *comparison, ps *v1alpha1.PodSequence) {
+func (w *randomWorld) edit(c *comparison, ps *v1alpha1.PodSequence) {
 	groups := ps.Spec.PodGroups
 	i := w.IntN(len(groups))
 	g := &groups[i]
@@ -212,7 +212,7 @@ func (w *world) edit(c *comparison, ps *v1alpha1.PodSequence) {
 }
 
 // record writes into status what the controller would.
-func (w *world) record(c *comparison, ps *v1alpha1.PodSequence) {
+func (w *randomWorld) record(c *comparison, ps *v1alpha1.PodSequence) {
 	v := c.oracle.views[ps.Name]
 	if v == nil || v.UID != ps.UID || v.Generation != ps.Generation {
 		return
@@ -247,7 +247,7 @@ func (w *world) record(c *comparison, ps *v1alpha1.PodSequence) {
 	}
 }
 
-func (w *world) recordGroups(v *view, course *course, ps *v1alpha1.PodSequence, at func(time.Time) *metav1.Time) {
+func (w *randomWorld) recordGroups(v *view, course *course, ps *v1alpha1.PodSequence, at func(time.Time) *metav1.Time) {
 	for i, definition := range v.definitions {
 		s, here := &ps.Status.Groups[i], place{"", definition}
 		if edited := later(v.memory.edited[here], v.allowed); !edited.IsZero() {
@@ -268,7 +268,7 @@ func (w *world) recordGroups(v *view, course *course, ps *v1alpha1.PodSequence, 
 	}
 }
 
-func (w *world) recordNode(v *view, course *course, ps *v1alpha1.PodSequence, at func(time.Time) *metav1.Time) {
+func (w *randomWorld) recordNode(v *view, course *course, ps *v1alpha1.PodSequence, at func(time.Time) *metav1.Time) {
 	if v.memory.begun {
 		ps.Status.Groups[0].ReleasedAt = at(w.clock)
 	}

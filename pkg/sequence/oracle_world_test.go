@@ -41,9 +41,9 @@ var (
 	acrossNamespacesOverTime = theme{pods: 14, workloads: 8, nodes: 1, sequences: 3, time: 6, nodeScope: 3, waits: true, namespaces: 2}
 )
 
-// world makes random events. It holds the objects as the API server would, and the events that watches have yet to
+// randomWorld makes random events. It holds the objects as the API server would, and the events that watches have yet to
 // bring: those of one kind come in order, those of different kinds in any.
-type world struct {
+type randomWorld struct {
 	*rand.Rand
 	theme
 	clock   time.Time
@@ -63,25 +63,25 @@ type world struct {
 
 var worldEpoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-func newWorld(seed uint64, theme theme) *world {
-	return &world{
+func newRandomWorld(seed uint64, theme theme) *randomWorld {
+	return &randomWorld{
 		Rand: rand.New(rand.NewPCG(seed, 0)), theme: theme, clock: worldEpoch, seed: seed,
 		objects: map[string]map[string]metav1.Object{}, queues: map[string][]event{},
 	}
 }
 
 // oneIn is true once in n times.
-func (w *world) oneIn(n int) bool { return w.IntN(n) == 0 }
+func (w *randomWorld) oneIn(n int) bool { return w.IntN(n) == 0 }
 
-func pick[T any](w *world, from ...T) T { return from[w.IntN(len(from))] }
+func pick[T any](w *randomWorld, from ...T) T { return from[w.IntN(len(from))] }
 
-func (w *world) nextSerial() string {
+func (w *randomWorld) nextSerial() string {
 	w.serial++
 	return strconv.Itoa(w.serial)
 }
 
 // step changes something and returns the events that reach the engine then.
-func (w *world) step(c *comparison) []event {
+func (w *randomWorld) step(c *comparison) []event {
 	if w.clock.Equal(worldEpoch) {
 		return []event{w.tickTo(worldEpoch.Add(time.Duration(w.IntN(1000)) * time.Millisecond))}
 	}
@@ -117,7 +117,7 @@ func (w *world) step(c *comparison) []event {
 }
 
 // put stores an object in the version that is to come, and drop deletes one.
-func (w *world) put(kind string, object metav1.Object) {
+func (w *randomWorld) put(kind string, object metav1.Object) {
 	switch {
 	case kind == "Node", kind == "Namespace", kind == "ClusterPodSequence", object.GetNamespace() != "":
 	case object.GetName() == "seq-2": // it speaks of another namespace's pods
@@ -137,7 +137,7 @@ func (w *world) put(kind string, object metav1.Object) {
 	w.queues[kind] = append(w.queues[kind], event{verb: verbApply, kind: kind, object: object, askFirst: w.oneIn(4)})
 }
 
-func (w *world) drop(kind string, object metav1.Object) {
+func (w *randomWorld) drop(kind string, object metav1.Object) {
 	delete(w.objects[kind], oracleKey(object))
 	if w.oneIn(8) { // a watch that is late, of another object of that name
 		other := &corev1.Pod{}
@@ -152,7 +152,7 @@ func (w *world) drop(kind string, object metav1.Object) {
 }
 
 // sorted are the world's objects of a kind by name, for the same choices every time.
-func sorted[T metav1.Object](w *world, kind string) []T {
+func sorted[T metav1.Object](w *randomWorld, kind string) []T {
 	var list []T
 	for _, name := range slices.Sorted(maps.Keys(w.objects[kind])) {
 		list = append(list, w.objects[kind][name].(T))
@@ -161,7 +161,7 @@ func sorted[T metav1.Object](w *world, kind string) []T {
 }
 
 // deliver takes events from the watches, one kind at a time, in any order of kinds.
-func (w *world) deliver() []event {
+func (w *randomWorld) deliver() []event {
 	var out []event
 	kinds := slices.Sorted(maps.Keys(w.queues))
 	w.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
@@ -185,10 +185,10 @@ func (w *world) deliver() []event {
 	return out
 }
 
-func (w *world) pending(kind string) bool { return len(w.queues[kind]) > 0 }
+func (w *randomWorld) pending(kind string) bool { return len(w.queues[kind]) > 0 }
 
 // stepWatches breaks a watch: what it had yet to bring comes as a list. Seldom the program starts anew.
-func (w *world) stepWatches(*comparison) []event {
+func (w *randomWorld) stepWatches(*comparison) []event {
 	kinds := append([]string{"Pod", "Node", "Namespace", "PodSequence", "ClusterPodSequence"}, workloadKinds...)
 	w.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	var out []event
@@ -206,13 +206,13 @@ func (w *world) stepWatches(*comparison) []event {
 }
 
 // tickTo moves the clock.
-func (w *world) tickTo(at time.Time) event {
+func (w *randomWorld) tickTo(at time.Time) event {
 	w.clock = at
 	return event{verb: verbTick, at: at}
 }
 
 // stepTime moves the clock: a bit, to the moment the engine asks for, to just before it, or far.
-func (w *world) stepTime(c *comparison) []event {
+func (w *randomWorld) stepTime(c *comparison) []event {
 	const bit = time.Millisecond
 	wake := c.engine.NextWake()
 	if !wake.IsZero() && wake.After(w.clock) && wake.Sub(w.clock) < time.Hour {
@@ -228,7 +228,7 @@ func (w *world) stepTime(c *comparison) []event {
 }
 
 // stepNodes creates, deletes or changes a node.
-func (w *world) stepNodes(*comparison) []event {
+func (w *randomWorld) stepNodes(*comparison) []event {
 	name := "node-" + strconv.Itoa(w.IntN(4))
 	node, _ := w.objects["Node"][name].(*corev1.Node)
 	if node == nil {
@@ -269,7 +269,7 @@ func (w *world) stepNodes(*comparison) []event {
 	return nil
 }
 
-func (w *world) randomLabels() map[string]string {
+func (w *randomWorld) randomLabels() map[string]string {
 	l := map[string]string{}
 	for _, key := range []string{"tier", "zone"} {
 		if !w.oneIn(4) {

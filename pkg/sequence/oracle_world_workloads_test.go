@@ -19,7 +19,7 @@ import (
 )
 
 // stepWorkloads creates, changes or deletes a workload as its owner, or does some of its controller's work.
-func (w *world) stepWorkloads(*comparison) []event {
+func (w *randomWorld) stepWorkloads(*comparison) []event {
 	kind, name := "Deployment", pick(w, "web", "api")
 	switch w.IntN(10) {
 	case 0, 1:
@@ -88,7 +88,7 @@ func isUnfinishedOfCron(object metav1.Object) bool {
 
 // stepDeletion goes on with a workload that is being deleted: its controller sees it, what it owns goes first or is orphaned, and at last
 // it is gone.
-func (w *world) stepDeletion(kind string, object metav1.Object) {
+func (w *randomWorld) stepDeletion(kind string, object metav1.Object) {
 	if w.oneIn(3) && w.observe(kind, object) {
 		return
 	}
@@ -135,7 +135,7 @@ func (w *world) stepDeletion(kind string, object metav1.Object) {
 	}
 }
 
-func (w *world) newWorkload(kind, namespace, name string) metav1.Object {
+func (w *randomWorld) newWorkload(kind, namespace, name string) metav1.Object {
 	var object metav1.Object
 	switch kind {
 	case "Deployment":
@@ -177,7 +177,7 @@ func (w *world) newWorkload(kind, namespace, name string) metav1.Object {
 }
 
 // resize changes how many pods there are to be.
-func (w *world) resize(object metav1.Object) {
+func (w *randomWorld) resize(object metav1.Object) {
 	size := pick[*int32](w, nil, ptr.To[int32](0), ptr.To[int32](1), ptr.To[int32](2), ptr.To[int32](2), ptr.To[int32](3))
 	object.SetGeneration(object.GetGeneration() + 1)
 	switch object := object.(type) {
@@ -197,7 +197,7 @@ func (w *world) resize(object metav1.Object) {
 	}
 }
 
-func (w *world) changeTemplate(object metav1.Object) {
+func (w *randomWorld) changeTemplate(object metav1.Object) {
 	object.SetGeneration(object.GetGeneration() + 1)
 	template := templateOf(object)
 	template.Annotations = map[string]string{"revision": pick(w, "1", "2")}
@@ -209,7 +209,7 @@ func (w *world) changeTemplate(object metav1.Object) {
 	}
 }
 
-func (w *world) changeStrategy(object metav1.Object) {
+func (w *randomWorld) changeStrategy(object metav1.Object) {
 	object.SetGeneration(object.GetGeneration() + 1)
 	switch object := object.(type) {
 	case *appsv1.StatefulSet:
@@ -226,7 +226,7 @@ func (w *world) changeStrategy(object metav1.Object) {
 }
 
 // control does one thing that the workload's controller would do.
-func (w *world) control(kind string, object metav1.Object) {
+func (w *randomWorld) control(kind string, object metav1.Object) {
 	if w.observe(kind, object) || (w.objects[kind][oracleKey(object)] == nil) {
 		return
 	}
@@ -300,7 +300,7 @@ func (w *world) control(kind string, object metav1.Object) {
 }
 
 // observe makes the controller report that it has seen the newest generation, and reports whether that was news.
-func (w *world) observe(kind string, object metav1.Object) bool {
+func (w *randomWorld) observe(kind string, object metav1.Object) bool {
 	status := func(observed *int64) bool {
 		if *observed >= object.GetGeneration() {
 			return false
@@ -336,7 +336,7 @@ func (w *world) observe(kind string, object metav1.Object) bool {
 }
 
 // updatedPods counts the pods of a DaemonSet that its controller takes for up to date.
-func (w *world) updatedPods(ds *appsv1.DaemonSet) int32 {
+func (w *randomWorld) updatedPods(ds *appsv1.DaemonSet) int32 {
 	generation, err := daemonutil.GetTemplateGeneration(ds)
 	if err != nil {
 		return 0
@@ -351,7 +351,7 @@ func (w *world) updatedPods(ds *appsv1.DaemonSet) int32 {
 }
 
 // dueNodes are the nodes that the DaemonSet should run on; two, where there are none in this world.
-func (w *world) dueNodes(ds *appsv1.DaemonSet) []string {
+func (w *randomWorld) dueNodes(ds *appsv1.DaemonSet) []string {
 	if w.theme.nodes == 0 {
 		return []string{"node-0", "node-1"}
 	}
@@ -365,7 +365,7 @@ func (w *world) dueNodes(ds *appsv1.DaemonSet) []string {
 }
 
 // newestReplicaSet is the Deployment's, or nil if it has only now been made, or is made later.
-func (w *world) newestReplicaSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
+func (w *randomWorld) newestReplicaSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	var sets []*appsv1.ReplicaSet
 	for _, rs := range sorted[*appsv1.ReplicaSet](w, "ReplicaSet") {
 		if metav1.IsControlledBy(rs, d) {
@@ -391,7 +391,7 @@ func (w *world) newestReplicaSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
 }
 
 // isOf reports whether the pod belongs to the workload.
-func (w *world) isOf(p *corev1.Pod, object metav1.Object) bool {
+func (w *randomWorld) isOf(p *corev1.Pod, object metav1.Object) bool {
 	ref := metav1.GetControllerOf(p)
 	if ref == nil {
 		return false
@@ -402,7 +402,7 @@ func (w *world) isOf(p *corev1.Pod, object metav1.Object) bool {
 	return ref.UID == object.GetUID()
 }
 
-func (w *world) podLabels(parent metav1.Object, extra map[string]string) map[string]string {
+func (w *randomWorld) podLabels(parent metav1.Object, extra map[string]string) map[string]string {
 	l := maps.Clone(templateOf(parent).Labels)
 	if l == nil {
 		l = map[string]string{}
@@ -412,7 +412,7 @@ func (w *world) podLabels(parent metav1.Object, extra map[string]string) map[str
 }
 
 // makePod makes the first pod of these names that is not there, and reports whether there was one to make.
-func (w *world) makePod(parent metav1.Object, names []string, extra map[string]string) bool {
+func (w *randomWorld) makePod(parent metav1.Object, names []string, extra map[string]string) bool {
 	for _, name := range names {
 		if w.objects["Pod"][oracleName(parent.GetNamespace(), name)] != nil {
 			continue

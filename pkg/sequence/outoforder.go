@@ -21,13 +21,6 @@ import (
 // which order they started: the groups before them may have been ready then, and updated since.
 const oneInstallation = 10 * time.Minute
 
-// outOfOrder are the members that started out of order.
-type outOfOrder struct {
-	pods map[*pod]struct{} // nil if there are none
-	// checks reports that this engine is the first to see the sequence.
-	checks bool
-}
-
 // mayHaveStartedEarly reports whether our scheduler bound the pod before its sequence was created, as far as the pod and the sequence
 // themselves say.
 func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
@@ -169,16 +162,6 @@ func (o *outOfOrder) add(p *pod) {
 	o.pods[p] = struct{}{}
 }
 
-// membershipIn returns the pod's place in a sequence, if it has one.
-func (p *pod) membershipIn(s *sequence) (membership, bool) {
-	for _, m := range p.memberships() {
-		if m.sequence == s {
-			return m, true
-		}
-	}
-	return membership{}, false
-}
-
 // reportOutOfOrder describes the pods that started out of order; nil if none did.
 func (k *knowledge) reportOutOfOrder(s *sequence) *report.OutOfOrder {
 	if len(s.outOfOrder.pods) == 0 {
@@ -212,9 +195,4 @@ func (k *knowledge) reportOutOfOrder(s *sequence) *report.OutOfOrder {
 		r.Waited = new(s.where(missing.First()))
 	}
 	return r
-}
-
-// where names a group of the sequence in messages, wherever it is looked at.
-func (s *sequence) where(i int) report.Where {
-	return report.Where{Index: i, Groups: len(s.groups), Title: s.groups[i].Title}
 }

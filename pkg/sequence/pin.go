@@ -10,15 +10,8 @@ import (
 	"example.com/podsequence/pkg/sequence/placement"
 )
 
-// pin is the one node that a pod asks for. The pod has no equivalence class.
-type pin struct {
-	inventory.Pin
-	nodeNeeds
-	requests inventory.Resources // as reserved, see nodes.reserve
-}
-
 // nodesOf are the names of the nodes that a pin means: usually one.
-func (all *nodes) nodesOf(p inventory.Pin) iter.Seq[string] {
+func (all *unplaced) nodesOf(p inventory.Pin) iter.Seq[string] {
 	if p.Node != "" {
 		return func(yield func(string) bool) { yield(p.Node) }
 	}
@@ -26,7 +19,7 @@ func (all *nodes) nodesOf(p inventory.Pin) iter.Seq[string] {
 }
 
 // nodeOfPin is the first by name of the nodes that the pin means; nil if there is none.
-func (all *nodes) nodeOfPin(p inventory.Pin) *node {
+func (all *unplaced) nodeOfPin(p inventory.Pin) *node {
 	var first *node
 	for name := range all.nodesOf(p) {
 		if n := all.byName[name]; n != nil && (first == nil || n.Name < first.Name) {
@@ -37,12 +30,12 @@ func (all *nodes) nodeOfPin(p inventory.Pin) *node {
 }
 
 // hasPinned reports whether some pod asks for this node. n may be nil.
-func (all *nodes) hasPinned(n *node) bool {
+func (all *unplaced) hasPinned(n *node) bool {
 	return n != nil && (len(all.pinned[inventory.Pin{Node: n.Name}]) > 0 || len(all.pinned[inventory.Pin{Host: n.Hostname()}]) > 0)
 }
 
 // openOnPin reports whether the sequence releases the pod to some node that the pin means.
-func (all *nodes) openOnPin(p inventory.Pin, m membership) bool {
+func (all *unplaced) openOnPin(p inventory.Pin, m membership) bool {
 	for name := range all.nodesOf(p) {
 		if m.sequence.stateOn(name, m.group) == placement.Open {
 			return true
@@ -63,7 +56,7 @@ func (p *pod) openTo(name string) bool {
 
 // isReleasedOnPin reports whether every sequence lets a pinned pod go to its node. It is a function of its own because what it
 // iterates with is allocated when it begins.
-func (all *nodes) isReleasedOnPin(p *pod) bool {
+func (all *unplaced) isReleasedOnPin(p *pod) bool {
 	for name := range all.nodesOf(p.pin.Pin) {
 		if p.openTo(name) {
 			return true
@@ -73,7 +66,7 @@ func (all *nodes) isReleasedOnPin(p *pod) bool {
 }
 
 // openNodesOfPin are the nodes that are open to a pinned pod.
-func (all *nodes) openNodesOfPin(p *pod) sets.Set[string] {
+func (all *unplaced) openNodesOfPin(p *pod) sets.Set[string] {
 	open := sets.Set[string]{}
 	for name := range all.nodesOf(p.pin.Pin) {
 		if p.openTo(name) {
@@ -84,7 +77,7 @@ func (all *nodes) openNodesOfPin(p *pod) sets.Set[string] {
 }
 
 // markPinsDirty marks for re-evaluation the pods that ask for a node which has changed.
-func (all *nodes) markPinsDirty(tx *transaction) {
+func (all *unplaced) markPinsDirty(tx *transaction) {
 	for i := range tx.dirtyDomains {
 		if d := &tx.dirtyDomains[i]; d.sequence.registered && d.isNode() && d.published != d.before {
 			all.markPinsToDirty(d.name, d.sequence, d.before.Standing, d.published.Standing, tx)
@@ -103,7 +96,7 @@ func (all *nodes) markPinsDirty(tx *transaction) {
 }
 
 // markPinsToDirty marks for re-evaluation the pods that ask for a node where a sequence is now further than before, or less far.
-func (all *nodes) markPinsToDirty(node string, s *sequence, before, now placement.Standing, tx *transaction) {
+func (all *unplaced) markPinsToDirty(node string, s *sequence, before, now placement.Standing, tx *transaction) {
 	if before == now {
 		return
 	}
@@ -124,18 +117,4 @@ func (all *nodes) markPinsToDirty(node string, s *sequence, before, now placemen
 			}
 		}
 	}
-}
-
-// reasonOf returns what a pod waits for that this sequence holds.
-func (all *nodes) reasonOf(p *pod, m *membership) reason {
-	r := reason{sequence: m.sequence}
-	if !m.sequence.PerNode || p.pin == nil {
-		return r
-	}
-	if n := all.nodeOfPin(p.pin.Pin); n == nil {
-		r.group = -1
-	} else if waitsFor := m.sequence.currentOn(n) & m.sequence.groups[m.group].Awaited; waitsFor != 0 {
-		r.group = int8(waitsFor.First()) + 1
-	}
-	return r
 }

@@ -1,6 +1,8 @@
 package sequence
 
 import (
+	"hash/maphash"
+	"iter"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -8,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -85,51 +88,6 @@ func (p *published) find(object *corev1.Pod) (seen *publishedPod, known bool) {
 		(seen.UID == object.UID && seen.holdsFor(object)))
 }
 
-// matchUnseen works out the memberships of a pod that is not known, and whether it is confirmed that all its sequences release it.
-func (p *published) matchUnseen(object *corev1.Pod, set *settings) (memberships []membership, released bool) {
-	if !p.existing.concerns(object) {
-		return p.matchSequences(object, set)
-	}
-	view := viewPod(object)
-	if p.existing.join(view, true, set).Missing() != spec.NothingMissing {
-		return nil, false
-	}
-	before, _ := p.namespaces.Load(object.Namespace)
-	memberships, released = p.matchSequences(object, set)
-	// Once more: a sequence that was deleted meanwhile may have been the one.
-	if !released || p.existing.join(view, len(memberships) > 0, set).Missing() != spec.NothingMissing {
-		return nil, false
-	}
-	// If it was created again since, the pod was matched without it. It is among the sequences of its namespace before it is found.
-	after, _ := p.namespaces.Load(object.Namespace)
-	return memberships, before == after
-}
-
-// matchSequences is matchUnseen for what the sequences of the namespace say.
-func (p *published) matchSequences(object *corev1.Pod, set *settings) (memberships []membership, released bool) {
-	found, any := p.namespaces.Load(object.Namespace)
-	if !any {
-		return nil, true
-	}
-	namespace := found.(*publishedNamespace)
-	if namespace.tooMany {
-		return nil, false
-	}
-	view := viewPod(object)
-	for s, groups := range namespace.sequences {
-		m, has := s.place(view, groups)
-		if has && !set.releasesUnseen(view, m) {
-			return nil, false
-		}
-		if has {
-			memberships = append(memberships, m)
-		}
-	}
-	// What one sequence releases it releases from then on, unless it is edited or deleted. So they all release the pod now.
-	again, _ := p.namespaces.Load(object.Namespace)
-	return memberships, again == found
-}
-
 // withdraw withdraws what is published of a pod that is gone or has a node.
 func (p *published) withdraw(gone *pod) {
 	if gone.published != nil {
@@ -154,7 +112,7 @@ func (p *published) publishNamespace(name string, ns *namespace) {
 	p.namespaces.Store(name, view)
 }
 
-// publishNodes publishes the nodes, for sequences that have nothing on them, see emptynode.go.
+// publishNodes publishes the nodes, for sequences that have nothing on them, see domain.go.
 func (p *published) publishNodes(names []string, all *nodes) {
 	for _, name := range names {
 		if n := all.byName[name]; n != nil {
@@ -164,3 +122,236 @@ func (p *published) publishNodes(names []string, all *nodes) {
 		}
 	}
 }
+
+// existing is which sequences there are by name, and which namespaces require one. Readers look at it without waiting for an event, so
+// what is gone leaves before anything else that its event changes is published, and what is new comes after the namespaces that it
+// reaches: who finds a sequence here finds it there.
+type existing struct {
+	sequences sync.Map // by types.NamespacedName
+	// namespaces maps the known namespaces to whether they require a sequence; requiring counts those that do.
+	namespaces sync.Map
+	requiring  atomic.Int64
+	// uninstalled reports that the kind PodSequence is not installed. Then nobody can create what pods wait for.
+	uninstalled atomic.Bool
+}
+
+// join returns what decides whether a pod waits for a sequence that does not exist. selected reports whether it has memberships.
+func (x *existing) join(p *pod, selected bool, set *settings) spec.Join {
+	if x.uninstalled.Load() || spec.IsOwn(set.InstallationNamespace, p.Namespace, &p.Labels) {
+		return spec.Join{}
+	}
+	j := spec.Join{
+		Ours: set.isOurs(p), Gated: set.hasLiftableGate(p), Named: spec.NamedSequence(&p.Labels),
+		Required: x.requires(p.Namespace), Selected: selected,
+	}
+	if j.Named != "" {
+		_, j.Exists = x.sequences.Load(types.NamespacedName{Namespace: p.Namespace, Name: j.Named})
+	}
+	return j
+}
+
+// missing is what the pod waits for because it does not exist.
+func (x *existing) missing(p *pod, set *settings) spec.Missing {
+	return x.join(p, len(p.memberships()) > 0, set).Missing()
+}
+
+// concerns reports whether a pod may wait for a sequence that does not exist.
+func (x *existing) concerns(object *corev1.Pod) bool {
+	return object.Labels[v1alpha1.SequenceLabel] != "" || x.requires(object.Namespace)
+}
+
+// requires reports whether a namespace requires a sequence.
+func (x *existing) requires(namespace string) bool {
+	required, known := x.namespaces.Load(namespace)
+	return known && required.(bool)
+}
+
+// asksNamespaces reports whether it matters what the Namespace says, which the engine may not know yet: it does not know the namespace,
+// or namespaces that require a sequence are in use. Of the first Namespace that comes to require one, pods that were created at the
+// same time may not know.
+func (x *existing) asksNamespaces(namespace string) bool {
+	_, known := x.namespaces.Load(namespace)
+	return !known || x.requiring.Load() > 0
+}
+
+// setNamespace notes whether a namespace requires a sequence. It returns whether that is news.
+func (x *existing) setNamespace(name string, required bool) bool {
+	was := x.requires(name)
+	x.namespaces.Store(name, required)
+	x.count(was, required)
+	return was != required
+}
+
+func (x *existing) forgetNamespace(name string) {
+	x.count(x.requires(name), false)
+	x.namespaces.Delete(name)
+}
+
+func (x *existing) count(was, is bool) {
+	switch {
+	case is && !was:
+		x.requiring.Add(1)
+	case was && !is:
+		x.requiring.Add(-1)
+	}
+}
+
+// podTable holds what is published of pods by namespace and name. A reader waits until one entry is stored, at most until all has
+// read one part. Readers of a sync.Map would wait for nothing, but it takes 140 bytes a pod, and this takes 60. The zero value is
+// an empty table.
+type podTable struct {
+	parts [64]podTablePart
+}
+
+type podTablePart struct {
+	mu   sync.RWMutex
+	pods map[types.NamespacedName]*publishedPod
+	most int // that it has had room for
+}
+
+var podTableSeed = maphash.MakeSeed()
+
+func (t *podTable) part(key types.NamespacedName) *podTablePart {
+	hash := maphash.String(podTableSeed, key.Namespace) + 3*maphash.String(podTableSeed, key.Name)
+	return &t.parts[hash%uint64(len(t.parts))]
+}
+
+// load returns nil if nothing is published of the pod.
+func (t *podTable) load(key types.NamespacedName) *publishedPod {
+	part := t.part(key)
+	part.mu.RLock()
+	pod := part.pods[key]
+	part.mu.RUnlock()
+	return pod
+}
+
+func (t *podTable) store(key types.NamespacedName, pod *publishedPod) {
+	part := t.part(key)
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	if part.pods == nil {
+		part.pods = map[types.NamespacedName]*publishedPod{}
+	}
+	part.pods[key] = pod
+	part.most = max(part.most, len(part.pods))
+}
+
+func (t *podTable) delete(key types.NamespacedName) {
+	part := t.part(key)
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	if delete(part.pods, key); len(part.pods) <= part.most/4 { // a map keeps the room that it once needed
+		part.most = len(part.pods)
+		part.pods = maps.Collect(maps.All(part.pods))
+	}
+}
+
+// all are what is published. Who stores one of them waits until a part of them has been looked at.
+func (t *podTable) all() iter.Seq2[types.NamespacedName, *publishedPod] {
+	return func(yield func(types.NamespacedName, *publishedPod) bool) {
+		for i := range t.parts {
+			if !t.parts[i].each(yield) {
+				return
+			}
+		}
+	}
+}
+
+func (part *podTablePart) each(yield func(types.NamespacedName, *publishedPod) bool) bool {
+	part.mu.RLock()
+	defer part.mu.RUnlock()
+	for key, pod := range part.pods {
+		if !yield(key, pod) {
+			return false
+		}
+	}
+	return true
+}
+
+// unseenPods are pods that wait because of an answer about a version of them that no event has brought yet. Their release is reported
+// when they come.
+//
+// They have a lock of their own, because questions are asked under the engine's read lock.
+type unseenPods struct {
+	mu       sync.Mutex
+	versions map[types.UID]string
+	brought  string // the newest version of a pod that an event or a list has brought
+}
+
+// add notes a pod. One that an event must have brought by now is either known or gone, and would never be taken out again.
+func (u *unseenPods) add(uid types.UID, version string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.brought == "" || inventory.Newer(version, u.brought) {
+		u.versions[uid] = version
+	}
+}
+
+// take reports whether the pod was noted, and forgets that. version is that of the event that brought it, or told that it is
+// gone. What the event brought must be published before, for nothing is noted any more that it brought.
+func (u *unseenPods) take(uid types.UID, version string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if inventory.Behind(u.brought, version) {
+		u.brought = version
+	}
+	_, was := u.versions[uid]
+	delete(u.versions, uid)
+	return was
+}
+
+// listed forgets the pods that a list of this version does not have and should. Those that it has were taken before.
+func (u *unseenPods) listed(version string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if inventory.Behind(u.brought, version) {
+		u.brought = version
+	}
+	for uid, seen := range u.versions {
+		if !inventory.Newer(seen, version) {
+			delete(u.versions, uid)
+		}
+	}
+}
+
+// verdict is what the engine says of a pod without a node. The one that is published is kept; what an event reports of pods is
+// how it differs from the new one.
+type verdict struct {
+	held   bool
+	reason reason      // what it waits for; zero if it is not held
+	early  *membership // its place in a sequence that holds it only until it is known that no event is missing; nil if none does
+
+	// nominated reports that it is held, and that a nomination keeps room for it which our scheduler has to give back.
+	nominated bool
+	// nodeNeeds are what keeps it from some nodes, of which one opened last in the transaction opened.
+	nodeNeeds *nodeNeeds
+	opened    uint64
+	// lift are its gates that may be lifted.
+	lift []string
+}
+
+// reason is what a pod waits for, as far as a change of it is news of this pod. What a sequence waits for in the cluster is news
+// of the sequence, see Changes.Advanced.
+type reason struct {
+	sequence *sequence // in the form that it has since its last edit
+	// group is the first that the pod waits for on the one node that it asks for, counted from 1; -1 if there is no such node,
+	// and 0 if it does not ask for one, or waits for no group.
+	group int8
+	// missing is a sequence that it waits for and that does not exist; the rest is zero then.
+	missing spec.Missing
+}
+
+// FirstSeen is when a pod was first seen, or first seen without scheduling gates if it had some: until then nobody schedules it. A
+// PodSequence that was made later has made the pod no promise yet.
+type FirstSeen struct {
+	// Version is the pod's resource version then.
+	Version string
+	// Moment is the engine's moment then, see Engine.Moment; 0 if the engine does not know the pod yet.
+	Moment uint64
+	// AsksNamespaces reports that it matters what Namespaces said when the pod was first seen, which the engine may not know yet:
+	// some ClusterPodSequence selects namespaces by label, or some PodSequence points to the pod's namespace without its consent.
+	AsksNamespaces bool
+}
+
+// MaxMatchCost bounds what is done for a pod that the engine does not know, in labels that are compared: about 0.1 ms.
+const MaxMatchCost = 2000

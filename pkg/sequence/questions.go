@@ -2,27 +2,11 @@ package sequence
 
 import (
 	"math"
-	"sync/atomic"
 
 	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
-
-// questions are what is asked before something counts, and what is known of the answers.
-type questions struct {
-	newest               string        // the newest version of anything seen
-	moment               atomic.Uint64 // see Engine.Moment
-	versionsIncomparable bool          // see Engine.VersionsIncomparable
-	relisted             confirmation.Relisted
-	unconfirmed          map[string]*unconfirmed // by namespace
-	askedForPod          map[*pod][]Subject      // what must be known before the pod may be scheduled
-	reachedAsOf          reachedAsOf
-}
-
-func newQuestions() questions {
-	return questions{unconfirmed: map[string]*unconfirmed{}, askedForPod: map[*pod][]Subject{}}
-}
 
 // at makes the transaction of an event of this version. The compiler inlines it, so that the transaction of a pod's event is on the
 // stack.
@@ -51,13 +35,6 @@ func (q *questions) relistedOf(kinds Kinds, version string) *transaction {
 	tx := q.relistedAt(version)
 	q.relisted.Add(kinds, tx.Question)
 	return tx
-}
-
-// unconfirmed are what waits for an answer about one namespace, or, without a name, about all of them.
-type unconfirmed struct {
-	known   confirmation.Known
-	domains map[*domain]struct{}
-	pods    map[*pod]struct{}
 }
 
 // confirm notes that no event of a subject is missing that had happened at a moment.
@@ -217,46 +194,6 @@ func (d *domain) settleConfirmation(i int, k *knowledge) {
 	state.waitConfirmed = over
 }
 
-// A group that was satisfied before it was reached may have broken meanwhile, and the event that says so may be missing. So it must
-// be confirmed as of a moment at which the groups that it waits for were passed.
-
-// confirmedSinceReached reports whether it is confirmed that the group, which is satisfied, was so when it was reached, unless it has
-// yet to be reached.
-func (d *domain) confirmedSinceReached(i int) bool {
-	g := d.sequence.groups[i]
-	return !d.Reached.Has(i) || d.reachedBefore.Has(i) || g.NeedsNoPods || d.sequence.knowledge.questions.knownOfAll(g.subjects) >= d.reachedAsOf(i).Moment
-}
-
-// reachedAsOf is about everything until the groups were passed that a group waits for. One that is satisfied was passed at the moment as
-// of which that is confirmed; of others nothing says at which moment they were.
-func (d *domain) reachedAsOf(i int) Question {
-	q := &d.sequence.knowledge.questions
-	if q.reachedAsOf.known.Has(i) {
-		return q.reachedAsOf.questions[i]
-	}
-	asOf := Question{}
-	for awaited := range d.sequence.groups[i].Direct.All() {
-		asOf = asOf.And(d.reachedAsOf(awaited)) // through these it waits for the others
-		switch state := d.find(awaited); {
-		case d.needsNothing(awaited):
-		case state != nil && state.satisfied && state.confirmed:
-			asOf = asOf.And(state.question)
-		default:
-			asOf = q.nowMoment()
-		}
-	}
-	q.reachedAsOf.questions[i] = asOf
-	q.reachedAsOf.known.Add(i)
-	return asOf
-}
-
-// reachedAsOf are questions about everything until groups were reached of the domain that is being advanced, as far as somebody has
-// asked.
-type reachedAsOf struct {
-	known     spec.GroupSet
-	questions [spec.MaxGroups]Question
-}
-
 // reconfirmReached asks for another confirmation of the groups that have just been reached and are confirmed only as of an
 // earlier moment.
 func (d *domain) reconfirmReached() {
@@ -297,10 +234,3 @@ func (q *questions) earlyIn(p *pod) *membership {
 
 // nowMoment is a question about everything until now.
 func (q *questions) nowMoment() Question { return Question{Moment: q.moment.Load(), Version: q.newest} }
-
-func (c *Changes) ask(subject Subject, question Question) {
-	if c.Questions == nil {
-		c.Questions = Questions{}
-	}
-	c.Questions.Add(subject, question)
-}

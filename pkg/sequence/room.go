@@ -20,18 +20,6 @@ import (
 // Each equivalence class counts by itself, though several may wait for the same nodes. So pods may be held that do not fit
 // because those of another class take the room. No pod is let through that fits.
 
-// classQueue holds the pods of an equivalence class. Those that the room is for are kept apart from those for which it is too small.
-type classQueue struct {
-	fitting podHeap // the last of them on top
-	excess  podHeap // the first of them on top
-}
-
-// queuePlace is a pod's place in the queue of its equivalence class.
-type queuePlace struct {
-	index int32
-	fits  bool // the room is for the pod
-}
-
 func newClassQueue() classQueue { return classQueue{fitting: podHeap{last: true}} }
 
 func (l *classQueue) len() int { return len(l.fitting.pods) + len(l.excess.pods) }
@@ -93,13 +81,8 @@ func (p *pod) hasSamePlace(other *pod) bool {
 	return p.UID == other.UID && p.CreatedAt == other.CreatedAt && p.Wants().Priority == other.Wants().Priority
 }
 
-// podHeap implements heap.Interface.
-type podHeap struct {
-	pods []*pod
-	last bool // on top is the last pod, and they have a room
-}
+func (h *podHeap) Len() int { return len(h.pods) }
 
-func (h *podHeap) Len() int           { return len(h.pods) }
 func (h *podHeap) Less(i, j int) bool { return h.pods[i].before(h.pods[j]) != h.last }
 
 func (h *podHeap) Swap(i, j int) {
@@ -126,25 +109,14 @@ func (h *podHeap) Pop() any {
 // holds reports whether the pod, which is of this equivalence class, must wait for nodes that are on the way.
 func (c *equivalenceClass) holds(p *pod) bool { return c.nodes.Hold(p.queuePlace.fits) }
 
-// set enters what a node is to the equivalence class.
-func (c *equivalenceClass) set(n *node, state placement.State) {
-	if c.nodes.At(n.slot) == placement.OnTheWay {
-		c.room -= c.roomOn(n)
-	}
-	if c.nodes.Set(n.slot, state); state == placement.OnTheWay {
-		c.room += c.roomOn(n)
-	}
-	c.noteClosedBy(n)
-}
-
 func (c *equivalenceClass) roomOn(n *node) int {
 	return placement.Room(n.Allocatable, n.taken, c.requests, c.isDriven(n))
 }
 
 // changeRoom updates the room and the devices of a node for the equivalence classes that may use it. before is the node as it
 // was.
-func (all *nodes) changeRoom(before, now *node, tx *transaction) {
-	for r := range all.requirements.all() {
+func (all *unplaced) changeRoom(before, now *node, tx *transaction) {
+	for _, r := range all.requirements.byKey {
 		if !r.suitable.Has(now.slot) {
 			continue
 		}
@@ -162,14 +134,14 @@ func (all *nodes) changeRoom(before, now *node, tx *transaction) {
 }
 
 // setUsed enters what the pods that are bound to a node request.
-func (all *nodes) setUsed(name string, used inventory.Resources) {
+func (all *unplaced) setUsed(name string, used inventory.Resources) {
 	enterResources(all.used, name, used)
 	all.usageChanged = append(all.usageChanged, name)
 }
 
 // reserve enters what a pod requests that is pinned to a node by name, or takes it out. While the pod is being bound it may
 // count twice or not at all for a moment: what is used of the node is known from elsewhere.
-func (all *nodes) reserve(at *pin, sign int64) {
+func (all *unplaced) reserve(at *pin, sign int64) {
 	if at.Node == "" {
 		return
 	}
@@ -185,7 +157,7 @@ func enterResources(of map[string]inventory.Resources, node string, now inventor
 	}
 }
 
-func (all *nodes) takenOn(name string) inventory.Resources {
+func (all *unplaced) takenOn(name string) inventory.Resources {
 	if reserved := all.reserved[name]; len(reserved) > 0 {
 		return all.used[name].Plus(reserved, 1)
 	}
@@ -193,7 +165,7 @@ func (all *nodes) takenOn(name string) inventory.Resources {
 }
 
 // applyUsage updates the room of the nodes of which more or less is taken now, for the equivalence classes.
-func (all *nodes) applyUsage(tx *transaction) {
+func (all *unplaced) applyUsage(tx *transaction) {
 	for _, name := range all.usageChanged {
 		n, taken := all.byName[name], all.takenOn(name)
 		if n == nil || n.taken.Equal(taken) {
@@ -208,13 +180,13 @@ func (all *nodes) applyUsage(tx *transaction) {
 }
 
 // divide gives the pods of the equivalence class the room that there is now.
-func (all *nodes) divide(c *equivalenceClass) {
+func (all *unplaced) divide(c *equivalenceClass) {
 	c.queue.divide(c.room, func(p *pod) { all.moved = append(all.moved, p) })
 }
 
 // settleRoom marks for re-evaluation the pods that have come within the room or have left it. If the whole equivalence class is
 // held now, or no longer is, all its pods are re-evaluated anyway.
-func (all *nodes) settleRoom(tx *transaction) {
+func (all *unplaced) settleRoom(tx *transaction) {
 	all.applyUsage(tx)
 	for _, c := range tx.dirtyClasses {
 		all.divide(c)
@@ -226,4 +198,57 @@ func (all *nodes) settleRoom(tx *transaction) {
 	}
 	clear(all.moved)
 	all.moved = all.moved[:0]
+}
+
+// Pods that ask for devices, such as example.com/gpu, often name no nodes: the scheduler finds those that have the devices. While
+// the device plugin starts no node has them yet. The nodes that its group's nodeSelector leaves out are open, because nothing is
+// waited for there, but they are no place for these pods.
+//
+// So a node that lacks devices suits pods only if some group that they wait for and that has a nodeSelector is for this node: its
+// driver may bring the devices. Pods that wait for no such group are not affected: nothing says then which nodes the driver is for.
+// The same if the driver is ready: a node may offer devices that its allocatable resources do not list, as DRA does for extended resources.
+
+// lacksDevices reports whether the node lacks devices that the pods ask for, and no driver that they wait for brings them there.
+func (c *equivalenceClass) lacksDevices(n *node) bool { return lacksDevices(c.needs, c.devices, n) }
+
+func lacksDevices(needs []membership, devices inventory.Resources, n *node) bool {
+	if !placement.Lacks(n.Allocatable, devices) {
+		return false
+	}
+	selective, isDriven := driversFor(needs, n)
+	return selective && !isDriven
+}
+
+// isDriven reports whether some driver that the pods wait for is for particular nodes, and this is one of them.
+func (c *equivalenceClass) isDriven(n *node) bool {
+	if len(c.devices) == 0 {
+		return false
+	}
+	_, isDriven := driversFor(c.needs, n)
+	return isDriven
+}
+
+// driversFor reports whether pods with these needs wait for groups that are for particular nodes, and whether the node is one of
+// those of such a group.
+func driversFor(needs []membership, n *node) (selective, isDriven bool) {
+	for _, m := range needs {
+		for i := range m.sequence.groups[m.group].Awaited.All() {
+			g := m.sequence.groups[i]
+			if g.NodeSelector == nil {
+				continue
+			}
+			if selective = true; g.AppliesTo(n.Object.Labels) {
+				return true, true
+			}
+		}
+	}
+	return selective, false
+}
+
+func namesOf(devices inventory.Resources) []string {
+	names := make([]string, len(devices))
+	for i, d := range devices {
+		names[i] = string(d.Name)
+	}
+	return names
 }

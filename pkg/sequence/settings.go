@@ -51,11 +51,6 @@ func (set *settings) isOurs(p *pod) bool { return !p.Mirror && set.schedulerName
 // governs reports whether a sequence can hold the pod: our scheduler places it, or a gate keeps it for the sequence.
 func (set *settings) governs(p *pod, s *sequence) bool { return set.isOurs(p) || p.isGatedFor(s) }
 
-// isGatedFor reports whether the pod carries the gate of the sequence, or the gate that it was given because it names a PodSequence.
-func (p *pod) isGatedFor(s *sequence) bool {
-	return p.HasGate(s.Gate) || (spec.NamedSequence(&p.Labels) != "" && p.HasGate(v1alpha1.DefaultSchedulingGateName))
-}
-
 // IsOwn reports whether the pod belongs to PodSequence itself: nothing holds it.
 func (c *Config) IsOwn(pod *corev1.Pod) bool {
 	return spec.IsOwn(c.InstallationNamespace, pod.Namespace, labels.Set(pod.Labels))
@@ -100,4 +95,26 @@ func (set *settings) needs(p *pod) []membership {
 	}
 	slices.SortFunc(needs, func(a, b membership) int { return compareKeys(a.sequence.Key, b.sequence.Key) })
 	return needs
+}
+
+// Whoever asks whether a pod may be scheduled asks holderOf, which has the rules of the package hold applied to every sequence of the pod.
+// The facts for these rules are gathered here and nowhere else.
+
+// holdFacts returns what decides whether the sequence holds pods of the group, as far as that is the same for all of them and at any
+// time. It needs no lock.
+func (m membership) holdFacts() hold.Facts {
+	s := m.sequence
+	return hold.Facts{
+		DryRun: s.DryRun, Suspended: s.Suspended, PerNode: s.PerNode, Continuous: s.Continuous, Waits: s.groups[m.group].Awaited != 0,
+	}
+}
+
+// holdFacts returns what decides whether the sequence holds the pod, but for whether the group is released. It needs no lock.
+func (set *settings) holdFacts(p *pod, m membership) hold.Facts {
+	f := m.holdFacts()
+	if f.PerNode { // elsewhere nobody asks for the rest
+		f.Ours, f.Gated, f.Blind = set.isOurs(p), p.isGatedFor(m.sequence), set.ClusterScopeOnly
+		f.Placed = p.Wants() == nil || p.Terminating
+	}
+	return f
 }

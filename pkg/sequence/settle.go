@@ -1,6 +1,11 @@
 package sequence
 
-import "time"
+import (
+	"iter"
+	"maps"
+	"slices"
+	"time"
+)
 
 // settle works out what the transaction changed, and publishes it. What differs from what was published is reported.
 //
@@ -24,10 +29,10 @@ func (k *knowledge) settle(tx *transaction) Changes {
 			k.advance(d.domain, tx, &changes)
 		}
 	}
-	k.nodes.refreshClasses(tx)
+	k.unplaced.refreshClasses(tx)
 	k.published.publishNodes(tx.nodes, &k.nodes)
 	k.publishDomains(tx)
-	k.nodes.markPinsDirty(tx)
+	k.unplaced.markPinsDirty(tx)
 	for _, name := range tx.namespaces {
 		k.published.publishNamespace(name, k.namespaces[name])
 	}
@@ -70,17 +75,6 @@ func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
 	changes.touch(d.sequence.Key)
 }
 
-// publishDomains publishes how far the domains are.
-func (k *knowledge) publishDomains(tx *transaction) {
-	for i := range tx.dirtyDomains {
-		d := &tx.dirtyDomains[i]
-		if d.dirty = false; d.sequence.registered {
-			d.before = d.publish()
-			k.noteReleases(d.domain, d.before)
-		}
-	}
-}
-
 // dropRedundantDomains forgets the domains of nodes that say no more than none would.
 func (k *knowledge) dropRedundantDomains(tx *transaction) {
 	for _, d := range tx.dirtyDomains {
@@ -93,14 +87,105 @@ func (k *knowledge) dropRedundantDomains(tx *transaction) {
 	}
 }
 
-// publishNoQuestions publishes of which namespaces nobody need know more. It comes last: who reads it has read everything else.
-func (k *knowledge) publishNoQuestions(tx *transaction) {
-	for _, name := range tx.namespaces {
-		if k.consents.refused[name] == 0 {
-			k.published.refusing.Delete(name)
+// settlePod publishes the verdict on a pod, and reports how it differs from the one that was published. To look at a pod twice
+// reports nothing twice.
+func (k *knowledge) settlePod(c *Changes, p *pod) {
+	was := k.settings.published(p.published, p.UID)
+	k.report(c, p, was, k.publish(p))
+}
+
+// settleEntered is settlePod for a new version of a pod. Who asked about the pod before the verdict was published has left a
+// note, and holds it.
+func (k *knowledge) settleEntered(c *Changes, p *pod) {
+	was := k.settings.published(p.published, p.UID)
+	was.nominated = false // this version may have another nomination
+	is := k.publish(p)
+	if k.unseen.take(p.UID, p.ResourceVersion) {
+		was = verdict{held: true}
+	}
+	k.report(c, p, was, is)
+}
+
+// report reports how the verdict on a pod differs from an earlier one.
+func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
+	switch {
+	case p.Bound(), p.Terminating:
+	case is.early != nil:
+		k.questions.askForPod(p, is.early, c)
+		fallthrough
+	case is.held:
+		if !was.held || was.reason != is.reason {
+			c.Held = append(c.Held, p.key())
+		}
+		if is.nominated && !was.nominated {
+			c.Nominated = append(c.Nominated, p.key())
+		}
+	case was.held, was.opensMore(is), was.liftsMore(is):
+		if len(is.lift) > 0 {
+			p.released = new(k.questions.nowMoment())
+		}
+		c.Released = append(c.Released, Release{
+			Namespace: p.Namespace, Name: p.Name, UID: p.UID, SchedulerName: p.SchedulerName, CreatedAt: p.CreatedAt.Time(), Gates: is.lift,
+			StillGated: len(is.lift) < len(p.Gates()),
+		})
+	}
+}
+
+// settleDomain reports what the sequence of a domain waits for from now on, and what the domain means to pods.
+func (k *knowledge) settleDomain(c *Changes, d dirtyDomain) {
+	s, before, now := d.sequence, d.before, d.published
+	if s.DryRun {
+		return
+	}
+	if before.unmatched&^now.unmatched&d.Current() != 0 && (!s.PerNode || k.unplaced.hasPinned(d.node)) {
+		c.match(s.Key)
+	}
+	if s.PerNode {
+		return
+	}
+	// If the group is not passed, what it waits for is known only when it is confirmed.
+	if before.Passed != now.Passed || (before.unconfirmed && !now.unconfirmed) {
+		c.Advanced = append(c.Advanced, s.Key)
+	}
+	if before.unpublished {
+		return // its pods are looked at by themselves
+	}
+	for i := range (before.Released ^ now.Released).All() {
+		members := d.peek(i).members
+		k.settlePods(c, maps.Keys(members), len(members))
+	}
+}
+
+// settleClass reports what is new about the pods of an equivalence class.
+func (k *knowledge) settleClass(c *Changes, class *equivalenceClass) {
+	was := class.published
+	class.dirty, class.published = false, class.verdict()
+	if was != class.published {
+		k.settlePods(c, class.queue.all(), class.queue.len())
+	}
+}
+
+// settlePods is settlePod for pods of which most often all are released if one is.
+func (k *knowledge) settlePods(c *Changes, pods iter.Seq[*pod], count int) {
+	for p := range pods {
+		if k.settlePod(c, p); len(c.Released) == 1 {
+			c.Released = slices.Grow(c.Released, count)
 		}
 	}
-	if len(k.selectors) == 0 {
-		k.published.selectors.Store(false)
+}
+
+// settleSums brings the sums of all groups up to the facts.
+func (k *knowledge) settleSums(tx *transaction) {
+	for _, at := range tx.counted {
+		if _, isMember := at.domain.peek(at.group).members[at.pod]; !isMember {
+			continue // it has left since
+		}
+		for i := range at.groups().All() {
+			at.domain.find(i).put(at, k.workloads.contribution(at, i), tx)
+		}
 	}
+	for _, demand := range tx.demands {
+		demand.settle()
+	}
+	tx.counted, tx.demands = nil, nil
 }

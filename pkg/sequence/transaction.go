@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/placement"
 )
 
 // transaction is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
@@ -69,6 +70,13 @@ type classNode struct {
 	node  *node
 }
 
+// emptyNodeChange is a node on which nothing of a sequence is, and how far it was there before this transaction.
+type emptyNodeChange struct {
+	sequence *sequence
+	node     string
+	before   placement.Standing
+}
+
 // compareListed compares a version of an object with the one in the list.
 func (tx *transaction) compareListed(known, listed string) {
 	if inventory.WentBack(known, listed, tx.version) {
@@ -80,14 +88,6 @@ func (tx *transaction) markDirty(d *domain) {
 	if d != nil && !d.dirty {
 		d.dirty = true
 		tx.dirtyDomains = append(tx.dirtyDomains, dirtyDomain{domain: d})
-	}
-}
-
-// markGroupDirty marks the group for re-evaluation.
-func (tx *transaction) markGroupDirty(d *domain, group int) {
-	if d != nil {
-		d.groupState(group)
-		tx.markDirty(d)
 	}
 }
 

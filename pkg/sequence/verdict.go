@@ -1,9 +1,18 @@
 package sequence
 
 import (
-	corev1 "k8s.io/api/core/v1"
+	"encoding/json"
+	"fmt"
+	"time"
 
-	"example.com/podsequence/pkg/sequence/hold"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/placement"
+	"example.com/podsequence/pkg/sequence/report"
 )
 
 // The scheduler asks about pods under the lock of its queue, and in the one scheduling cycle that all its pods share. So it
@@ -80,37 +89,259 @@ func (e *Engine) FirstSeen(object *corev1.Pod) FirstSeen {
 	return e.published.firstSeenIn(object.Namespace, seen.firstSeenAs(object))
 }
 
-// releasesUnseen reports whether the sequence releases such a pod, whatever change from before the pod may not be known yet.
-func (set *settings) releasesUnseen(view *pod, m membership) bool {
-	facts := set.holdFacts(view, m)
-	facts.Released = m.sequence.publishedOn("").Released.Has(m.group)
-	return facts.Rule() == hold.Free && !facts.IsRevocable()
+// HeldPods counts the pods without a node that sequences hold.
+type HeldPods struct {
+	Pods int
+	// Oldest is when the oldest of each namespace was created.
+	Oldest map[string]time.Time
 }
 
-// publish publishes what the engine says of the pod, and returns it.
-func (k *knowledge) publish(p *pod) verdict {
-	k.noteDryRuns(p)
-	if p.Bound() {
-		k.published.withdraw(p)
-		return verdict{}
+// HeldPods returns what is held now. It waits for no event.
+func (e *Engine) HeldPods() HeldPods {
+	all := HeldPods{Oldest: map[string]time.Time{}}
+	for _, pod := range e.published.pods.all() {
+		if !pod.held.Load() || pod.Terminating {
+			continue
+		}
+		all.Pods++
+		created := pod.CreatedAt.Time()
+		if oldest, any := all.Oldest[pod.Namespace]; !any || created.Before(oldest) {
+			all.Oldest[pod.Namespace] = created
+		}
 	}
-	is, old := k.judge(p), p.published
-	if old != nil && old.Pod == p.Pod && old.places == p.places && old.nodeNeeds == is.nodeNeeds {
-		old.opened, old.reason = is.opened, is.reason
-		old.noteRelease(old.held.Swap(is.held), is.held, k.now)
-		return is
-	}
-	p.published = &publishedPod{
-		Pod: p.Pod, places: p.places, firstSeen: p.firstSeen, nodeNeeds: is.nodeNeeds, opened: is.opened, reason: is.reason,
-	}
-	p.published.held.Store(is.held)
-	if old != nil && old.UID == p.UID {
-		p.published.releasedAt.Store(old.releasedAt.Load())
-		p.published.noteRelease(old.held.Load(), is.held, k.now)
-	}
-	k.published.pods.store(p.key(), p.published)
-	return is
+	return all
 }
 
-// MaxMatchCost bounds what is done for a pod that the engine does not know, in labels that are compared: about 0.1 ms.
-const MaxMatchCost = 2000
+// Holds reports whether a sequence holds the pod, as HeldPods counts it.
+func (e *Engine) Holds(object *corev1.Pod) bool {
+	seen, known := e.published.find(object)
+	return known && seen.held.Load()
+}
+
+// ReleasedAt returns when this process released a pod that it had held and that has no node yet; zero if it held it at no
+// time. It is for metrics: after a restart nobody knows it any more.
+func (e *Engine) ReleasedAt(object *corev1.Pod) time.Time {
+	if seen, known := e.published.find(object); known && seen.UID == object.UID {
+		if nanos := seen.releasedAt.Load(); nanos != 0 {
+			return time.Unix(0, nanos)
+		}
+	}
+	return time.Time{}
+}
+
+// Lift is what may be lifted from a pod now.
+type Lift struct {
+	UID types.UID
+	// Gates are those that the pod carries and that its sequences lift: none while any sequence holds it.
+	Gates []string
+	// Pod is the pod, as the engine knows it.
+	Pod Identity
+	// Proof is what is to be left on the pod, see Verdict.Proof.
+	Proof string
+	// FirstSeen is when the pod was first seen: every PodSequence from before it must be known before the gates are lifted. It is as of
+	// Engine.FirstSeen for a pod that can be held without its gate. For any other it is when the pod was released.
+	FirstSeen FirstSeen
+	// Now is the same of a pod that is released at this moment.
+	Now FirstSeen
+}
+
+// Lift says which gates of this pod, as the engine knows it, may be lifted now.
+func (e *Engine) Lift(key types.NamespacedName) Lift {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	ns := e.namespaces[key.Namespace]
+	if ns == nil {
+		return Lift{}
+	}
+	p := ns.pods[key.Name]
+	if p == nil || p.Bound() || !e.mayBeScheduled(p) {
+		return Lift{}
+	}
+	seen := ptr.Deref(p.released, Question{})
+	if e.settings.isOurs(p) {
+		seen = p.firstSeen // whoever schedules it asks again when the gates are gone
+	}
+	return Lift{
+		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &p.Labels}, Gates: e.settings.liftable(p.Pod, p.memberships()),
+		Proof: proofOf(p.UID, p.memberships(), false), FirstSeen: e.published.firstSeenIn(p.Namespace, seen),
+		Now: e.published.firstSeenIn(p.Namespace, e.questions.nowMoment()),
+	}
+}
+
+// LiftPatch is the strategic merge patch that takes these gates, and no others, off the pod with this UID, and leaves the
+// proof that the pod was released, if there is one. The API server refuses it for a pod of the same name with another UID.
+func LiftPatch(lift Lift) []byte {
+	removals := make([]map[string]string, len(lift.Gates))
+	for i, gate := range lift.Gates {
+		removals[i] = map[string]string{"$patch": "delete", "name": gate}
+	}
+	metadata := map[string]any{"uid": lift.UID}
+	if lift.Proof != "" {
+		metadata["annotations"] = map[string]string{v1alpha1.ReleasedAnnotation: lift.Proof}
+	}
+	return mustMarshal(map[string]any{
+		"metadata": metadata,
+		"spec":     map[string]any{"schedulingGates": removals},
+	})
+}
+
+func mustMarshal(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("marshalling maps of strings cannot fail: %v", err))
+	}
+	return text
+}
+
+// Nomination is the room that is kept on a node for a pod that must wait. Whoever places other pods counts a nominated pod as if it
+// were bound, so pods that it waits for might wait for its room.
+type Nomination struct {
+	UID             types.UID
+	ResourceVersion string
+	// Confirming reports that the pod may have to wait only until it is known whether a change is missing.
+	Confirming bool
+}
+
+// Nomination returns the nomination that our scheduler has to clear, as far as the engine knows; the zero value if there is none: the
+// pod need not wait, is bound or being deleted, is not nominated, or is not for our scheduler to place.
+func (e *Engine) Nomination(key types.NamespacedName) Nomination {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	ns := e.namespaces[key.Namespace]
+	if ns == nil {
+		return Nomination{}
+	}
+	p := ns.pods[key.Name]
+	if p == nil || !p.Nominated || p.Terminating || !e.settings.isOurs(p) {
+		return Nomination{}
+	}
+	decision := e.decision(p)
+	if !decision.Held {
+		return Nomination{}
+	}
+	return Nomination{UID: p.UID, ResourceVersion: p.ResourceVersion, Confirming: decision.Confirming()}
+}
+
+// ClearPatch is the strategic merge patch of the status that clears the nomination. The API server refuses it for another version of
+// the pod, so one that comes late changes nothing: neither of a pod that is bound by now, nor a nomination that is newer.
+func (n Nomination) ClearPatch() []byte {
+	return mustMarshal(map[string]any{
+		"metadata": map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion},
+		"status":   map[string]any{"nominatedNodeName": nil},
+	})
+}
+
+// Placement says to which nodes a pod may be scheduled while sequences of node scope keep it from some.
+type Placement struct {
+	engine *Engine
+	pod    *corev1.Pod
+	needs  []membership
+}
+
+// Placement returns nil if no sequence of node scope keeps the pod from any node. It waits for no event.
+func (e *Engine) Placement(object *corev1.Pod) *Placement {
+	seen, known := e.published.find(object)
+	if !known || seen.nodeNeeds == nil {
+		return nil
+	}
+	return &Placement{engine: e, pod: object, needs: seen.nodeNeeds.needs}
+}
+
+// Open answers for one node at this moment. The Decision is held if the pod may not be placed there. It waits for no event.
+func (p *Placement) Open(node string) report.Decision {
+	needs := p.needs
+	if seen, known := p.engine.published.find(p.pod); known {
+		needs = seen.needs() // a sequence may have been changed or deleted since
+	}
+	for _, m := range needs {
+		if t := m.sequence.publishedOn(node); t.State(m.group) != placement.Open {
+			return p.engine.closed(m, t, node)
+		}
+	}
+	return report.Decision{}
+}
+
+// closed says why a node is not open. What the group there lacks it says only if no event is under way.
+func (e *Engine) closed(m membership, t placement.Standing, node string) report.Decision {
+	s := m.sequence
+	d := report.Decision{Held: true, Sequence: s.Key, Groups: len(s.groups), Group: m.group, Title: s.groups[m.group].Title, Node: node}
+	switch {
+	case !t.Known:
+		d.Reason = report.HeldByUnknownNode
+	case t.Passed.Contains(s.groups[m.group].Awaited):
+		d.Reason = report.HeldBySuspension
+	case e.mu.TryRLock():
+		defer e.mu.RUnlock()
+		if n := e.nodes.byName[node]; n != nil {
+			s.describeOn(&d, n, e.now)
+		}
+	default:
+		d.Group = (s.groups[m.group].Awaited &^ t.Passed).First()
+		d.Title = s.groups[d.Group].Title
+	}
+	return d
+}
+
+// Few returns the nodes that are open to the pod if they are no more than limit. While an event is under way it does not
+// wait to find out. Nodes that lack devices are among them: the scheduler may know of devices that nodes do not list.
+func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
+	e := p.engine
+	if !e.mu.TryRLock() {
+		return nil, false
+	}
+	defer e.mu.RUnlock()
+
+	known, _ := e.namespaces.find(p.pod)
+	switch {
+	case known.class != nil && known.class.nodes.Open+known.class.nodes.Lacking <= limit:
+		nodes = make(sets.Set[string], known.class.nodes.Open)
+		for _, state := range [2]placement.State{placement.Open, placement.LackingOpen} {
+			for slot := range known.class.nodes.In(state) {
+				nodes.Insert(e.nodes.slots[slot].Name)
+			}
+		}
+		return nodes, true
+	case known.pin != nil:
+		nodes = e.unplaced.openNodesOfPin(known)
+		return nodes, len(nodes) <= limit
+	}
+	return nil, false
+}
+
+// Need is a pod's place in a sequence of node scope that keeps it from some nodes.
+type Need struct {
+	Sequence types.NamespacedName
+	Group    int // 0-based
+}
+
+// Needs are the same, and in the same order, for pods that sequences keep from the same nodes.
+func (p *Placement) Needs() []Need {
+	if p == nil {
+		return nil
+	}
+	needs := make([]Need, len(p.needs))
+	for i, m := range p.needs {
+		needs[i] = Need{m.sequence.Key, m.group}
+	}
+	return needs
+}
+
+// ReportWhenSeen makes the engine report the release of this pod once it knows the pod: the caller holds it.
+func (e *Engine) ReportWhenSeen(object *corev1.Pod) { e.unseen.add(object.UID, object.ResourceVersion) }
+
+// Decide answers for a pod that the caller has. The caller may have it earlier than the engine, or in a newer version:
+// then its memberships are worked out from the pod itself, and if it must wait, the engine remembers to report its
+// release when it comes to know it.
+func (e *Engine) Decide(object *corev1.Pod) report.Decision {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	p, known := e.namespaces.find(object)
+	d := e.decision(p)
+	if d.Held && !known {
+		e.ReportWhenSeen(object)
+	}
+	return d
+}

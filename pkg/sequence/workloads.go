@@ -2,35 +2,15 @@ package sequence
 
 import (
 	"maps"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
-
-// workload is a workload, and what it is to the engine.
-type workload struct {
-	inventory.Workload
-
-	// demands holds the workload's place in each sequence whose groups select its pods.
-	demands map[*sequence]*demand
-
-	// due are the nodes that a DaemonSet should run on; kept only while a sequence of scope Node selects it. onNode counts the pods
-	// that it has on each.
-	due    map[string]struct{}
-	onNode map[string]int
-
-	// peers are, of a Job that failed, the Jobs of its purpose that were there then, see failure.
-	peers []string
-	// successors are the labels of Jobs that succeeded it and are gone, while it is still there.
-	successors []map[string]string
-	// replaced reports that its CronJob has had a newer Job, which ended its failure also if the newer one goes first.
-	replaced bool
-}
 
 // viewWorkload is the workload as the engine has not entered it yet; nil for an object of a kind that is not in the table.
 func viewWorkload(object metav1.Object) *workload {
@@ -39,34 +19,6 @@ func viewWorkload(object metav1.Object) *workload {
 		return nil
 	}
 	return w
-}
-
-// workloads are the objects that make pods, and how they hang together.
-type workloads struct {
-	byUID       map[types.UID]*workload
-	byName      map[inventory.WorkloadKey]*workload
-	byNamespace map[string]map[*workload]struct{}
-	// ownedWorkloads are the ReplicaSets of a Deployment, or the Jobs of a CronJob, by the owner's UID.
-	ownedWorkloads map[types.UID]map[*workload]struct{}
-	// failedJobs are the Jobs that failed, by purpose.
-	failedJobs map[purpose]map[*workload]struct{}
-	// unfinished is, by the UID of a CronJob that still has Jobs, when the newest of its Jobs was created that were deleted before they
-	// were complete.
-	unfinished map[types.UID]time.Time
-	// ownedPods are the pods that belong to some sequence, by the UID of their controller, known or not.
-	ownedPods map[types.UID]map[*pod]struct{}
-	// daemonPods counts, by the UID of a DaemonSet, its pods that belong to some sequence, by revision.
-	daemonPods map[types.UID]map[string]int
-	// daemons are the DaemonSets that sequences of scope Node select.
-	daemons map[*workload]struct{}
-}
-
-func newWorkloads() workloads {
-	return workloads{
-		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, byNamespace: map[string]map[*workload]struct{}{},
-		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: map[types.UID]map[*pod]struct{}{},
-		daemons: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, failedJobs: map[purpose]map[*workload]struct{}{}, daemonPods: map[types.UID]map[string]int{},
-	}
 }
 
 func (all *workloads) addWorkload(view *workload) {
@@ -242,4 +194,90 @@ func (all *workloads) settleRevisions(w *workload, tx *transaction) {
 		deployment.Revision = newest
 		markPods(all.podsOf(deployment), tx)
 	}
+}
+
+// A DaemonSet is due on the nodes where it should have a pod. That is only kept of DaemonSets that some sequence of scope Node
+// selects.
+
+// prepareDue works out, before the lock is taken, on which nodes a DaemonSet should run, if any sequence of node scope may
+// ask and the answer may have changed. Writers come one at a time, so what they read stays as it is.
+func (k *knowledge) prepareDue(view *workload) {
+	if view.Kind != inventory.KindDaemonSet || len(k.perNode) == 0 {
+		return
+	}
+	old := k.workloads.byUID[view.UID]
+	if old != nil && old.due != nil && old.Object.GetGeneration() == view.Object.GetGeneration() {
+		return
+	}
+	for s := range k.perNode {
+		if _, ok := s.GroupOfTemplate(view.Namespace, labels.Set(view.Labels), s.groupsByNamespace[view.Namespace]); ok {
+			view.due = k.nodes.dueOn(view)
+			return
+		}
+	}
+}
+
+// dueOn are the nodes on which a DaemonSet should have a pod.
+func (all *nodes) dueOn(w *workload) map[string]struct{} {
+	due := map[string]struct{}{}
+	for name, n := range all.byName {
+		if readiness.IsDueOn(&w.Workload, &n.Node) {
+			due[name] = struct{}{}
+		}
+	}
+	return due
+}
+
+// enterDue works out which DaemonSets should run on a node that is new or has changed. due gets their groups.
+func (all *workloads) enterDue(view *node, due map[*sequence][]int) {
+	for w := range all.daemons {
+		runs := readiness.IsDueOn(&w.Workload, &view.Node)
+		if w.setDue(view.Name, runs); !runs {
+			continue
+		}
+		for s, demand := range w.demands {
+			if s.PerNode {
+				due[s] = append(due[s], demand.group)
+			}
+		}
+	}
+}
+
+// markDueDirty marks the nodes on which the DaemonSet is due and was not, or the other way round.
+func (w *workload) markDueDirty(before map[string]struct{}, tx *transaction) {
+	for s, demand := range w.demands {
+		if !s.PerNode {
+			continue
+		}
+		for name := range w.due {
+			if _, was := before[name]; !was {
+				tx.markGroupDirty(s.domainAt(name), demand.group)
+			}
+		}
+		for name := range before {
+			if _, is := w.due[name]; !is {
+				tx.markGroupDirty(s.domains[name], demand.group)
+			}
+		}
+	}
+}
+
+// setDue enters whether the DaemonSet should run on a node.
+func (w *workload) setDue(name string, due bool) {
+	if due {
+		w.due[name] = struct{}{}
+	} else {
+		delete(w.due, name)
+	}
+}
+
+// forgetDue forgets where a DaemonSet is due when no sequence of node scope selects it any more.
+func (all *workloads) forgetDue(w *workload) {
+	for s := range w.demands {
+		if s.PerNode {
+			return
+		}
+	}
+	delete(all.daemons, w)
+	w.due = nil
 }

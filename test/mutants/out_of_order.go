@@ -18,7 +18,7 @@ func ofStarts() []mutant {
 			"a pod that takes the place of one that started too early started too early", engine, ""},
 		{file, "gone || !is || ", "!is || ",
 			"a pod that is created again under the same name started too early", engine, ""},
-		{"pkg/sequence/reach.go", "\ts.outOfOrder.checks = false", "\t_ = s.outOfOrder.checks",
+		{"pkg/sequence/apply_namespace.go", "\ts.outOfOrder.checks = false", "\t_ = s.outOfOrder.checks",
 			"pods of namespaces that come to be selected later are judged", engine, ""},
 		{specPath + "definition.go", " || hash == s.Groups[group].Hash", " && hash != \"\"",
 			"pods that the same sequence released before it was created again started too early", engine, ""},

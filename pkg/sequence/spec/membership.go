@@ -1,7 +1,6 @@
 package spec
 
 import (
-
 	"k8s.io/apimachinery/pkg/labels"
 )
 

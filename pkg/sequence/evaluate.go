@@ -1,0 +1,201 @@
+package sequence
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// facts are what the rules of readiness look at.
+func (d *domain) facts(i int) readiness.Group {
+	g, state := d.sequence.groups[i], d.peek(i)
+	facts := readiness.Group{Group: g.Group, Members: &state.sums, Demands: &state.demands, OnNode: d.isNode()}
+	if facts.OnNode {
+		facts.MissingOnNode, facts.GoingOnNode = d.missing(g)
+	} else if len(d.sequence.failures.byUID) > 0 {
+		facts.Lost = d.sequence.lost(i)
+	}
+	if len(state.podGroups) > 0 && g.MinAvailable == nil {
+		facts.PodGroupMinimum, facts.PodGroupShort = state.podGroups.Need(d.sequence.minimum, g.completedPodGroup)
+	}
+	return facts
+}
+
+// need works out what the group waits for in this domain.
+func (d *domain) need(i int) readiness.Need {
+	facts := d.facts(i)
+	need := facts.Need()
+	need.Trials = d.trialsOf(i)
+	return need
+}
+
+// expects reports whether the group has a pod in this domain, or should have one, as of when it was last evaluated.
+func (d *domain) expects(group int) bool {
+	state := d.find(group)
+	return state != nil && state.lastNeed.Expected > 0
+}
+
+// missing counts the DaemonSets that should have a pod on the domain's node and have not, and going those that should have one there
+// and are being deleted.
+func (d *domain) missing(g *group) (missing, going int) {
+	for demand := range g.demands {
+		w := demand.workload
+		_, due := w.due[d.name]
+		if readiness.IsMissing(due, w.onNode[d.name]) {
+			missing++
+		}
+		if due && w.IsGoing(d.sequence.Cluster) {
+			going++
+		}
+	}
+	return missing, going
+}
+
+// evaluate brings what is known of each group up to the sums, which the transaction may have changed. It must come before
+// advance.
+func (d *domain) evaluate(k *knowledge, tx *transaction) {
+	question, version := tx.Question, tx.version
+	if !d.evaluated {
+		question, version = k.questions.nowMoment(), k.questions.newest
+	}
+	for _, state := range d.groupStates {
+		i, question, version := state.group, question, version
+		if d.evaluated && !state.dirty {
+			d.settleConfirmation(i, k)
+			continue
+		}
+		facts := d.facts(i)
+		need := facts.Need()
+		satisfied := !d.sequence.refused() && facts.IsSatisfied(need)
+		if state.changed.Moment == 0 {
+			question, version = k.questions.nowMoment(), k.questions.newest // until now nothing of it was looked at
+		}
+		state.changed = state.changed.And(question)
+		if version == "" || version != question.Version { // else it is the newest of all
+			version = inventory.Newest(state.asOf, version)
+		}
+		state.asOf = version
+		if need.Ready = 0; !state.satisfied || need != state.lastNeed || tx.relisted {
+			state.question, state.lastNeed, state.confirmed = state.changed, need, false
+		}
+		if g := d.sequence.groups[i]; g.watchedSince.IsZero() {
+			g.watchedSince = k.now.Truncate(time.Second)
+		}
+		state.witness.Notice(tx.version, !tx.relisted && !k.questions.versionsIncomparable)
+		sinceFacts := d.sinceFacts(i, satisfied, k.now)
+		state.since = sinceFacts.Since(func() time.Time { return d.readySince(i) })
+		state.satisfied, state.unsatisfiedBefore, state.dirty, state.turned = satisfied, false, false, time.Time{}
+		d.settleConfirmation(i, k)
+	}
+	d.evaluated = true
+}
+
+// sinceFacts are what the rule looks at that says since when a group is satisfied.
+func (d *domain) sinceFacts(i int, satisfied bool, now time.Time) readiness.SinceFacts {
+	state := d.peek(i)
+	facts := readiness.SinceFacts{
+		Satisfied: satisfied, Waits: d.sequence.groups[i].Wait > 0,
+		FirstLook: !d.evaluated && state.since.IsZero() && !state.unsatisfiedBefore,
+		Before:    state.satisfied, SinceBefore: state.since, Turned: state.turned,
+		Now: now,
+	}
+	if facts.FirstLook {
+		facts.Recorded, facts.IsRecorded = d.recordedSince(i)
+		facts.RecordedAt = d.sequence.recordedAt()
+	}
+	return facts
+}
+
+// recordedSince is since when the group is satisfied as status says; zero if it says that the group is not. It is not known if
+// status does not speak of the group as it is defined now. Of a node it speaks of one group.
+func (d *domain) recordedSince(i int) (since time.Time, known bool) {
+	record := d.sequence.record(i)
+	if !d.isNode() {
+		return timeOf(record.SatisfiedAt), record.Hash != ""
+	}
+	node := d.sequence.nodeRecords[d.name]
+	if node == nil || record.Hash == "" {
+		return time.Time{}, false
+	}
+	switch index := d.sequence.recordIndex(i); {
+	case index < int(node.CurrentIndex):
+		return time.Time{}, false
+	case index > int(node.CurrentIndex):
+		return time.Time{}, true
+	}
+	return timeOf(node.SatisfiedAt), true
+}
+
+// readySince is when the last of the pods that the group needs turned ready, as the pods themselves say; zero if it needs
+// none. Of each workload only as many pods count as are needed of it, the earliest.
+func (d *domain) readySince(i int) time.Time {
+	g, state := d.sequence.groups[i], d.peek(i)
+	if g.MinAvailable == nil {
+		return max(state.readyAt.When(state.readyAt.Len()), state.demandsReadyAt.When(state.demandsReadyAt.Len())).Time()
+	}
+	needed := max(d.need(i).Required, 1)
+	if state.readyAt.Len() == 0 && len(g.demands) == 1 {
+		for part := range g.demands {
+			return part.readyAt(min(needed, part.entered.Need)).Time()
+		}
+	}
+	return d.readyTimes(i).When(needed).Time()
+}
+
+// readyTimes are when the pods turned ready that count as done in a group, from whatever workload. They are only for reading. Where there
+// are several workloads, all their pods are looked at.
+func (d *domain) readyTimes(i int) *readiness.Times {
+	state := d.peek(i)
+	if state.demandsReadyAt.Len() == 0 {
+		return &state.readyAt
+	}
+	times := &readiness.Times{}
+	times.AddFirst(state.readyAt.Len(), &state.readyAt)
+	for part := range d.sequence.groups[i].demands {
+		part.addReadyTimes(times)
+	}
+	return times
+}
+
+// completedPodGroup reports whether a Job of the PodGroup is complete: then nobody asks how many of its pods are left.
+func (g *group) completedPodGroup(reference podgroups.Reference) bool {
+	for demand := range g.demands {
+		if demand.workload.Complete && slices.Contains(demand.workload.PodGroups, reference) {
+			return true
+		}
+	}
+	return false
+}
+
+// minimum is how many pods a PodGroup asks for; 0 if that is not known.
+func (s *sequence) minimum(reference podgroups.Reference) int {
+	if g := s.podGroupsKnown[reference]; g != nil {
+		return g.minimum
+	}
+	return 0
+}
+
+// unmatchedGroups returns the groups under way that no pod and no workload matches, as of when they were last evaluated.
+func (d *domain) unmatchedGroups() spec.GroupSet {
+	nothing := spec.GroupSet(0)
+	for i := range d.Current().All() {
+		if d.isUnmatched(i) {
+			nothing.Add(i)
+		}
+	}
+	return nothing
+}
+
+func (d *domain) isUnmatched(i int) bool {
+	if state := d.find(i); state != nil {
+		return state.lastNeed.NothingMatches()
+	}
+	minAvailable := d.sequence.groups[i].MinAvailable
+	return minAvailable == nil || minAvailable.Type == intstr.String // else it is said how many there must be
+}

@@ -1,0 +1,188 @@
+package sequence
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// addMembers makes a sequence known to a namespace, and enters the pods and workloads there that belong to it. affected gets the pods.
+func (k *knowledge) addMembers(s *sequence, name string, groups spec.NamespaceGroups, affected map[*pod]struct{}, tx *transaction) {
+	k.namespaces.enter(s, name, groups, tx)
+	for w := range k.workloads.byNamespace[name] {
+		k.placeIn(w, s, false, tx)
+	}
+	for _, p := range k.namespaces[name].pods {
+		if m, ok := s.place(p, groups); ok {
+			affected[p] = struct{}{}
+			k.add(p, m, tx)
+		}
+	}
+}
+
+// removeMembers undoes addMembers.
+func (k *knowledge) removeMembers(s *sequence, name string, affected map[*pod]struct{}, tx *transaction) {
+	for _, p := range k.namespaces[name].pods {
+		if p.isMemberOf(s) {
+			affected[p] = struct{}{}
+			tx.markDirty(s.domainOf(p))
+			k.drop(p, s, tx)
+		}
+	}
+	for w := range k.workloads.byNamespace[name] {
+		if demand := w.demands[s]; demand != nil {
+			k.workloads.withdrawDemand(demand, tx)
+		}
+	}
+	k.namespaces.leave(s, name, tx)
+}
+
+// add enters a pod into a sequence, drop takes it out.
+func (k *knowledge) add(p *pod, m membership, tx *transaction) {
+	p.setMemberships(append(p.memberships(), m))
+	if len(p.memberships()) == 1 {
+		k.link(p, tx)
+	}
+	k.workloads.join(p, m, p, tx) // that it is ready is no news
+}
+
+func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
+	for i, m := range p.memberships() {
+		if m.sequence == s {
+			k.workloads.leave(p, m, tx)
+			k.unplaced.declassify(p)
+			if len(p.memberships()) == 1 {
+				k.unlink(p, tx)
+			}
+			p.setMemberships(append(p.memberships()[:i:i], p.memberships()[i+1:]...))
+			return
+		}
+	}
+}
+
+// review has a pod judged anew whose memberships may have changed, as of a moment.
+func (k *knowledge) review(p *pod, asOf Question, tx *transaction) {
+	if !p.Bound() {
+		p.placed = p.placed.And(asOf)
+	}
+	k.unplaced.classify(p, k.settings.needs(p), nil)
+	tx.dirtyPods = append(tx.dirtyPods, p)
+}
+
+// link makes a pod that belongs to some sequence known to its owner and its PodGroups.
+func (k *knowledge) link(p *pod, tx *transaction) {
+	if len(p.memberships()) == 0 {
+		return
+	}
+	k.podGroups.link(p)
+	if p.Owner.UID != "" {
+		insert(k.workloads.ownedPods, p.Owner.UID, p)
+		k.workloads.countRevision(p, +1, tx)
+	}
+}
+
+// unlink undoes link.
+func (k *knowledge) unlink(p *pod, tx *transaction) {
+	if len(p.memberships()) == 0 {
+		return
+	}
+	k.podGroups.unlink(p)
+	if p.Owner.UID != "" {
+		remove(k.workloads.ownedPods, p.Owner.UID, p)
+		k.workloads.countRevision(p, -1, tx)
+	}
+}
+
+// join makes the pod a member of its groups. before is the same pod as it was, or nil.
+func (k *knowledge) join(p, before *pod, tx *transaction) {
+	k.link(p, tx)
+	for _, m := range p.memberships() {
+		k.workloads.join(p, m, before, tx)
+	}
+}
+
+// leave undoes join.
+func (k *knowledge) leave(p *pod, tx *transaction) {
+	for _, m := range p.memberships() {
+		k.workloads.leave(p, m, tx)
+	}
+	k.unlink(p, tx)
+}
+
+func (k *knowledge) forgetIfEmpty(name string) {
+	if ns := k.namespaces[name]; ns != nil && len(ns.pods) == 0 && len(ns.sequences) == 0 {
+		delete(k.namespaces, name)
+		delete(k.questions.unconfirmed, name)
+	}
+}
+
+func (k *knowledge) placeIn(w *workload, s *sequence, completed bool, tx *transaction) {
+	if !w.Counts() {
+		return
+	}
+	group, ok := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), s.groupsByNamespace[w.Namespace])
+	if !ok || (s.PerNode && w.Kind != inventory.KindDaemonSet) {
+		return
+	}
+	demand := &demand{workload: w, sequence: s, group: group}
+	w.demands[s] = demand
+	s.groups[group].demands[demand] = struct{}{}
+	if s.PerNode {
+		if w.due == nil {
+			w.due = k.nodes.dueOn(w)
+		}
+		k.workloads.daemons[w] = struct{}{}
+		for name := range w.due {
+			tx.markGroupDirty(s.domainAt(name), group)
+		}
+		return
+	}
+	demand.countNames()
+	demand.update(completed, tx)
+}
+
+// placeWorkload gives the workload its demand in every sequence of its namespace that selects its pods.
+func (k *knowledge) placeWorkload(w *workload, completed bool, tx *transaction) {
+	ns := k.namespaces[w.Namespace]
+	if ns == nil || !w.Counts() {
+		return
+	}
+	for s := range ns.selecting {
+		k.placeIn(w, s, completed, tx)
+	}
+}
+
+// markNamingDirty marks for re-evaluation the pods that name a sequence which came or went. What else they wait for may have changed since
+// they were created, and before the sequence was: that is confirmed again.
+func (k *knowledge) markNamingDirty(key types.NamespacedName, tx *transaction) {
+	for _, p := range k.namespaces.pods(key.Namespace) {
+		if !p.Bound() && spec.NamedSequence(&p.Labels) == key.Name {
+			p.placed = p.placed.And(tx.Question)
+			tx.dirtyPods = append(tx.dirtyPods, p)
+		}
+	}
+}
+
+// markUnselectedDirty marks for re-evaluation the pods of a namespace that no sequence selects.
+func (k *knowledge) markUnselectedDirty(namespace string, tx *transaction) {
+	for _, p := range k.namespaces.pods(namespace) {
+		if !p.Bound() && len(p.memberships()) == 0 {
+			tx.dirtyPods = append(tx.dirtyPods, p)
+		}
+	}
+}
+
+// recordProofs draws the conclusions from the proof on a pod: the groups before its own had been passed.
+func (p *pod) recordProofs(tx *transaction) {
+	for _, m := range p.memberships() {
+		s := m.sequence
+		group, passed, ok := p.provenGroup(s)
+		if !ok {
+			continue
+		}
+		s.domainOf(p).recordProof(group, passed)
+		s.noteFirstReleased(tx)
+	}
+}

@@ -1,0 +1,52 @@
+package sequence
+
+import (
+	"slices"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+)
+
+// enter gives the node the slot of its earlier version, or any that is free.
+func (all *nodes) enter(n, before *node) {
+	all.byName[n.Name] = n
+	if before != nil {
+		n.slot = before.slot
+	} else if n.slot = len(all.slots); len(all.byName) <= len(all.slots) {
+		n.slot = slices.Index(all.slots, nil)
+	} else {
+		all.slots = append(all.slots, nil)
+	}
+	all.slots[n.slot] = n
+}
+
+// setNode makes the node that of the domain, or none. Which members count as done may depend on when it was created.
+func (d *domain) setNode(n *node, tx *transaction) {
+	d.node = n
+	for _, state := range d.groupStates {
+		state.dirty = true
+		for p := range state.members {
+			tx.mark(member{p, d, state.group})
+		}
+	}
+}
+
+func (all *nodes) removeHost(n *node) { remove(all.hosts, n.Hostname(), n.Name) }
+
+// troubled reports whether something is wrong with the node that pods there which are not ready should be seen with.
+func (n *node) troubled() bool { return !n.NotReady.IsZero() || n.Object.Spec.Unschedulable }
+
+// sameTrouble reports whether the same is wrong with a node as before. A node that is not known is nil.
+func sameTrouble(before, now *node) bool {
+	if before == nil || now == nil {
+		return (before == nil || !before.troubled()) && (now == nil || !now.troubled())
+	}
+	return before.NotReady == now.NotReady && before.Object.Spec.Unschedulable == now.Object.Spec.Unschedulable
+}
+
+// viewOf returns the facts of a node; nil while it is not known.
+func (all *nodes) viewOf(name string) *inventory.Node {
+	if n := all.byName[name]; n != nil {
+		return &n.Node
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package sequence
+
+import (
+	"iter"
+	"maps"
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+func (p *pod) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
+// memberships are the pod's places, in no more than one group of a sequence. No element is ever written to.
+func (p *pod) memberships() []membership { return membershipsIn(p.places) }
+
+func membershipsIn(places *[]membership) []membership {
+	if places == nil {
+		return nil
+	}
+	return *places
+}
+
+// setMemberships gives the pod its places. Most pods have one, and all that have only that share it.
+func (p *pod) setMemberships(memberships []membership) {
+	switch len(memberships) {
+	case 0:
+		p.places = nil
+	case 1:
+		p.places = memberships[0].sequence.groups[memberships[0].group].onlyPlace
+	default:
+		p.places = &memberships
+	}
+}
+
+// viewPod is the pod as the engine has not entered it yet.
+func viewPod(object *corev1.Pod) *pod {
+	facts := inventory.ViewPod(object)
+	view := &pod{Pod: &facts, unbound: bound}
+	if !view.Bound() {
+		view.unbound = &unbound{
+			firstSeen: Question{Version: object.ResourceVersion},
+			placed:    Question{Moment: math.MaxUint64, Version: object.ResourceVersion}, // until it is entered
+		}
+	}
+	return view
+}
+
+// inheritFrom copies to a view what was known of the pod that it replaces. replace reports that its memberships may be others.
+func (p *pod) inheritFrom(before *pod, replace bool, tx *transaction) {
+	if p.Bound() {
+		if before.published != nil {
+			p.unbound = &unbound{published: before.published} // until the transaction is settled, see published.withdraw
+		}
+		return
+	}
+	p.published, p.placed.Moment = before.published, tx.Moment
+	p.class, p.pin, p.queuePlace = before.class, before.pin, before.queuePlace // see classify
+	if before.UID == p.UID && !before.Bound() {
+		p.released, p.confirmed = before.released, before.confirmed
+		if len(p.Gates()) > 0 || len(before.Gates()) == 0 {
+			p.firstSeen = before.firstSeen
+		}
+		if !replace {
+			p.placed = before.placed
+		}
+	}
+	if p.firstSeen.Moment == 0 {
+		p.firstSeen.Moment = tx.Moment
+	}
+}
+
+// isLiftedBy reports whether some sequence may lift a gate.
+func isLiftedBy(gate string, memberships []membership) bool {
+	return slices.ContainsFunc(memberships, func(m membership) bool { return m.sequence.Gate == gate && m.sequence.GateAllowed })
+}
+
+// isMemberOf reports whether the pod belongs to a sequence.
+func (p *pod) isMemberOf(s *sequence) bool {
+	for _, m := range p.memberships() {
+		if m.sequence == s {
+			return true
+		}
+	}
+	return false
+}
+
+// place works out the pod's memberships from its name and labels.
+func (n *namespace) place(p *pod) []membership {
+	var memberships []membership
+	for s := range n.selecting {
+		if m, ok := s.place(p, n.sequences[s]); ok {
+			memberships = append(memberships, m)
+		}
+	}
+	for s := range n.naming[p.Name] {
+		if _, done := n.selecting[s]; done {
+			continue
+		}
+		if m, ok := s.place(p, n.sequences[s]); ok {
+			memberships = append(memberships, m)
+		}
+	}
+	return memberships
+}
+
+// pods are the pods of a namespace by name.
+func (all namespaces) pods(namespace string) map[string]*pod {
+	if ns := all[namespace]; ns != nil {
+		return ns.pods
+	}
+	return nil
+}
+
+func (all namespaces) ensure(name string) *namespace {
+	ns := all[name]
+	if ns == nil {
+		ns = &namespace{
+			pods:      map[string]*pod{},
+			selecting: map[*sequence]struct{}{},
+			naming:    map[string]map[*sequence]struct{}{},
+			sequences: map[*sequence]spec.NamespaceGroups{},
+		}
+		all[name] = ns
+	}
+	return ns
+}
+
+// find is the pod as the engine knows it, or as much of it as can be worked out from the object.
+func (all namespaces) find(object *corev1.Pod) (p *pod, known bool) {
+	ns := all[object.Namespace]
+	if ns == nil {
+		return viewPod(object), false
+	}
+	p = ns.pods[object.Name]
+	if p != nil && !inventory.Newer(object.ResourceVersion, p.ResourceVersion) {
+		return p, true
+	}
+	unseen := viewPod(object)
+	if p != nil && p.UID == object.UID && p.SameVerdict(&unseen.VerdictFacts) {
+		return p, true
+	}
+	unseen.setMemberships(ns.place(unseen))
+	return unseen, false
+}
+
+// podsOf are the pods of a namespace, or of all if the name is empty.
+func (all namespaces) podsOf(namespace string) iter.Seq[*pod] {
+	if namespace != "" {
+		return maps.Values(all.pods(namespace))
+	}
+	return func(yield func(*pod) bool) {
+		for _, ns := range all {
+			for _, p := range ns.pods {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// enter makes the sequence known to a namespace. Pods and workloads come later.
+func (all namespaces) enter(s *sequence, name string, groups spec.NamespaceGroups, tx *transaction) {
+	ns := all.ensure(name)
+	s.groupsByNamespace[name], ns.sequences[s] = groups, groups
+	ns.matchCost += s.MatchCost()
+	tx.namespaces = append(tx.namespaces, name)
+	if s.Selects(groups) {
+		ns.selecting[s] = struct{}{}
+	}
+	for pod := range s.Names(name) {
+		insert(ns.naming, pod, s)
+	}
+	for i, g := range s.groups {
+		if groups.Has(i) {
+			g.namespaces[name] = struct{}{}
+		}
+	}
+}
+
+// leave undoes enter.
+func (all namespaces) leave(s *sequence, name string, tx *transaction) {
+	ns := all[name]
+	delete(s.groupsByNamespace, name)
+	delete(ns.sequences, s)
+	ns.matchCost -= s.MatchCost()
+	tx.namespaces = append(tx.namespaces, name)
+	delete(ns.selecting, s)
+	for pod := range s.Names(name) {
+		remove(ns.naming, pod, s)
+	}
+	for _, g := range s.groups {
+		delete(g.namespaces, name)
+	}
+}
+
+// isGatedFor reports whether the pod carries the gate of the sequence, or the gate that it was given because it names a PodSequence.
+func (p *pod) isGatedFor(s *sequence) bool {
+	return p.HasGate(s.Gate) || (spec.NamedSequence(&p.Labels) != "" && p.HasGate(v1alpha1.DefaultSchedulingGateName))
+}
+
+// membershipIn returns the pod's place in a sequence, if it has one.
+func (p *pod) membershipIn(s *sequence) (membership, bool) {
+	for _, m := range p.memberships() {
+		if m.sequence == s {
+			return m, true
+		}
+	}
+	return membership{}, false
+}

@@ -1,0 +1,172 @@
+package sequence
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence/hold"
+	"example.com/podsequence/pkg/sequence/placement"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// publish publishes how far the domain is, and returns what was published before.
+func (d *domain) publish() (before publishedDomain) {
+	d.sequence.domainsMu.Lock()
+	defer d.sequence.domainsMu.Unlock()
+	before, d.published = d.published, publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed, unmatched: d.unmatchedGroups()}
+	return before
+}
+
+// publish publishes what the engine says of the pod, and returns it.
+func (k *knowledge) publish(p *pod) verdict {
+	k.noteDryRuns(p)
+	if p.Bound() {
+		k.published.withdraw(p)
+		return verdict{}
+	}
+	is, old := k.judge(p), p.published
+	if old != nil && old.Pod == p.Pod && old.places == p.places && old.nodeNeeds == is.nodeNeeds {
+		old.opened, old.reason = is.opened, is.reason
+		old.noteRelease(old.held.Swap(is.held), is.held, k.now)
+		return is
+	}
+	p.published = &publishedPod{
+		Pod: p.Pod, places: p.places, firstSeen: p.firstSeen, nodeNeeds: is.nodeNeeds, opened: is.opened, reason: is.reason,
+	}
+	p.published.held.Store(is.held)
+	if old != nil && old.UID == p.UID {
+		p.published.releasedAt.Store(old.releasedAt.Load())
+		p.published.noteRelease(old.held.Load(), is.held, k.now)
+	}
+	k.published.pods.store(p.key(), p.published)
+	return is
+}
+
+// releasesUnseen reports whether the sequence releases such a pod, whatever change from before the pod may not be known yet.
+func (set *settings) releasesUnseen(view *pod, m membership) bool {
+	facts := set.holdFacts(view, m)
+	facts.Released = m.sequence.publishedOn("").Released.Has(m.group)
+	return facts.Rule() == hold.Free && !facts.IsRevocable()
+}
+
+// publishGone and publishCome publish which of the sequences of a transaction are there no more, and which are there.
+func (k *knowledge) publishGone(tx *transaction) {
+	for _, key := range tx.edited {
+		if k.sequences[key] == nil {
+			k.published.existing.sequences.Delete(key)
+		}
+	}
+}
+
+func (k *knowledge) publishCome(tx *transaction) {
+	for _, key := range tx.edited {
+		if k.sequences[key] != nil {
+			k.published.existing.sequences.Store(key, nil)
+		}
+	}
+}
+
+// publishDomains publishes how far the domains are.
+func (k *knowledge) publishDomains(tx *transaction) {
+	for i := range tx.dirtyDomains {
+		d := &tx.dirtyDomains[i]
+		if d.dirty = false; d.sequence.registered {
+			d.before = d.publish()
+			k.noteReleases(d.domain, d.before)
+		}
+	}
+}
+
+// publishNoQuestions publishes of which namespaces nobody need know more. It comes last: who reads it has read everything else.
+func (k *knowledge) publishNoQuestions(tx *transaction) {
+	for _, name := range tx.namespaces {
+		if k.consents.refused[name] == 0 {
+			k.published.refusing.Delete(name)
+		}
+	}
+	if len(k.selectors) == 0 {
+		k.published.selectors.Store(false)
+	}
+}
+
+// noteRelease notes whether the pod is held, and was before.
+func (p *publishedPod) noteRelease(was, is bool, now time.Time) {
+	switch {
+	case is:
+		p.releasedAt.Store(0)
+	case was && !now.IsZero():
+		p.releasedAt.Store(now.UnixNano())
+	}
+}
+
+// published returns what is published of a pod with a UID; zero if nothing is.
+func (set *settings) published(p *publishedPod, uid types.UID) verdict {
+	if p == nil || p.UID != uid {
+		return verdict{}
+	}
+	v := verdict{held: p.held.Load(), reason: p.reason, nodeNeeds: p.nodeNeeds, opened: p.opened}
+	v.nominated = v.held && p.Nominated
+	if !v.held {
+		v.lift = set.liftable(p.Pod, p.memberships())
+	}
+	return v
+}
+
+// publishedOn is how far the sequence is on a node, as of the last event.
+func (s *sequence) publishedOn(name string) placement.Standing {
+	s.domainsMu.RLock()
+	defer s.domainsMu.RUnlock()
+	if d := s.domains[name]; d != nil {
+		return d.published.Standing
+	}
+	found, _ := s.knowledge.published.nodes.Load(name)
+	n, _ := found.(*node)
+	return s.onEmptyNode(n)
+}
+
+// matchUnseen works out the memberships of a pod that is not known, and whether it is confirmed that all its sequences release it.
+func (p *published) matchUnseen(object *corev1.Pod, set *settings) (memberships []membership, released bool) {
+	if !p.existing.concerns(object) {
+		return p.matchSequences(object, set)
+	}
+	view := viewPod(object)
+	if p.existing.join(view, true, set).Missing() != spec.NothingMissing {
+		return nil, false
+	}
+	before, _ := p.namespaces.Load(object.Namespace)
+	memberships, released = p.matchSequences(object, set)
+	// Once more: a sequence that was deleted meanwhile may have been the one.
+	if !released || p.existing.join(view, len(memberships) > 0, set).Missing() != spec.NothingMissing {
+		return nil, false
+	}
+	// If it was created again since, the pod was matched without it. It is among the sequences of its namespace before it is found.
+	after, _ := p.namespaces.Load(object.Namespace)
+	return memberships, before == after
+}
+
+// matchSequences is matchUnseen for what the sequences of the namespace say.
+func (p *published) matchSequences(object *corev1.Pod, set *settings) (memberships []membership, released bool) {
+	found, any := p.namespaces.Load(object.Namespace)
+	if !any {
+		return nil, true
+	}
+	namespace := found.(*publishedNamespace)
+	if namespace.tooMany {
+		return nil, false
+	}
+	view := viewPod(object)
+	for s, groups := range namespace.sequences {
+		m, has := s.place(view, groups)
+		if has && !set.releasesUnseen(view, m) {
+			return nil, false
+		}
+		if has {
+			memberships = append(memberships, m)
+		}
+	}
+	// What one sequence releases it releases from then on, unless it is edited or deleted. So they all release the pod now.
+	again, _ := p.namespaces.Load(object.Namespace)
+	return memberships, again == found
+}

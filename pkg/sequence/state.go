@@ -1,0 +1,332 @@
+package sequence
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/confirmation"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/placement"
+	"example.com/podsequence/pkg/sequence/progress"
+	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// knowledge is what the API server last said, and what follows from it. The Engine's locks see to it that one event at a time changes it,
+// and that nobody looks at it meanwhile, except at what says that it waits for no event: published, unseen, the settings, and the moment.
+//
+// Each of its parts has one job, and none has another. What needs several of them is a method of knowledge: to enter what changed, to
+// settle what follows, to judge pods.
+type knowledge struct {
+	settings settings
+	world
+
+	// What follows from that, and what may be missing.
+	unplaced  unplaced
+	failures  failures
+	questions questions
+
+	// When time alone changes something, and how many transactions were settled.
+	alarms  progress.Alarms[*domain]
+	trials  progress.Alarms[member]
+	settled uint64
+
+	// What readers see.
+	published published
+	unseen    unseenPods
+}
+
+func newKnowledge(config Config) *knowledge {
+	k := &knowledge{
+		settings: newSettings(config), world: newWorld(), failures: failures{}, questions: newQuestions(),
+		unseen: unseenPods{versions: map[types.UID]string{}},
+	}
+	k.unplaced = newUnplaced(&k.nodes)
+	return k
+}
+
+// domain is where the groups of a sequence are passed in order: the whole cluster, or one node.
+type domain struct {
+	sequence *sequence
+	name     string // of the node; empty for the cluster, and for what is not bound yet
+	node     *node  // nil for the cluster, and while the node is not known
+
+	// groupStates are those of the groups that have or had something here, in order; of scope Cluster all. See find and peek.
+	groupStates []*groupState
+	// progress is how far the sequence is here.
+	progress.State
+	// reachedBefore are the groups that were reached when the domain was last advanced, see confirmedSinceReached.
+	reachedBefore spec.GroupSet
+	// onTheWay are the groups whose pods will be open to the node, see placement.Standing.
+	onTheWay spec.GroupSet
+
+	// wake is when time alone will change something; zero for never. alarm is set to it.
+	wake  time.Time
+	alarm progress.Alarm[*domain]
+
+	// unconfirmed reports that it would go on if it was confirmed that no event is missing.
+	unconfirmed bool
+	asks        []Subject // what for
+
+	evaluated bool            // it has been settled at least once
+	dirty     bool            // it will be settled at the end of this transaction
+	published publishedDomain // when it was last settled; guarded by the sequence's domainsMu
+}
+
+// publishedDomain is how far a domain was when it was last published.
+type publishedDomain struct {
+	placement.Standing
+	// unconfirmed reports that the domain would go on if it was confirmed that no event is missing.
+	unconfirmed bool
+	// unmatched are the groups under way that no pod and no workload matches, see readiness.Need.
+	unmatched spec.GroupSet
+	// unpublished marks the domains of a sequence that is new, or new in this form.
+	unpublished bool
+}
+
+// groupState counts one group in one domain.
+type groupState struct {
+	group   int
+	members map[*pod]contribution            // its members, with what each adds to the sums
+	named   map[*pod]contribution            // the same of pods that it names and that belong to an earlier group
+	trials  map[*pod]*progress.Alarm[member] // of pods that are Ready and do not count as ready yet
+	timed   int                              // pods that count as ready, or will, only because they stayed Ready for a while
+
+	// sums, demands and podGroups are what the rules of readiness look at.
+	sums      readiness.Members
+	demands   readiness.Demands
+	podGroups readiness.PodGroups // nil if no member belongs to one
+
+	// readyAt is when the pods of sums turned ready, and demandsReadyAt, for each workload of demands that needs pods, when the last of
+	// these did: see readySince.
+	readyAt, demandsReadyAt readiness.Times
+
+	// changed is about everything until the newest event that changed these sums, and question what it was when they last turned enough, or
+	// changed what is enough: see unconfirmed.
+	changed, question Question
+	asOf              string         // the newest version of the events that changed these sums
+	reachedAsOf       Question       // about everything until the groups were passed that it waits for, if it was reached since
+	lastNeed          readiness.Need // what was needed when it was last evaluated; ready is not looked at
+
+	satisfied         bool
+	unsatisfiedBefore bool      // it was not satisfied under the spec before, and has not been looked at since
+	confirmed         bool      // it is satisfied, and no event is missing that says otherwise
+	waitConfirmed     bool      // its wait was over when that was last looked at, so what was asked since is about all of it
+	since             time.Time // when it became satisfied; zero while it is not
+	dirty             bool      // its sums changed in this transaction
+	turned            time.Time // the latest ready time of pods that turned ready in this transaction
+
+	witness confirmation.Witness
+}
+
+// emptyGroupState is what peek returns for a group without state. It is never written to.
+var emptyGroupState = &groupState{}
+
+// contribution is what a pod adds to the sums of a group that counts it.
+type contribution struct {
+	// since is since when the pod counts as ready in the group, or from when it will; zero if it is not Ready, and if nobody says.
+	since inventory.Timestamp
+	// demand is that of the pod's owner; nil if the pod does not count for it, as one of an older revision. If it is that of a later group,
+	// the pod is one that this group need not expect.
+	demand *demand
+	readiness.Member
+	// ready reports that the pod counts as ready in the group. timed reports that it does, or will, only because it stays Ready for a
+	// while, see readiness.MinReady.
+	ready, timed bool
+}
+
+// member is a pod in its group in a domain.
+type member struct {
+	pod    *pod
+	domain *domain
+	group  int
+}
+
+// demand is a workload's part in one group: the group selects its pods by their template.
+type demand struct {
+	workload *workload
+	sequence *sequence
+	group    int
+
+	// done has when its members of the group turned ready that the workload owns and that are done, and claimed counts those that an
+	// earlier group has. Both are of its newest revision only, unless all revisions count.
+	done    readiness.Times
+	claimed int
+	// namedBefore is how many of its pods' names earlier groups list, whether the pods exist or not.
+	namedBefore int
+
+	// entered is what the group state of the group has of it, and enteredAt when the last of the pods that it needs turned ready.
+	entered   readiness.Demands
+	enteredAt inventory.Timestamp
+	// counted reports that it will be settled at the end of this transaction, and completed that it is of a Job that completed in it.
+	counted, completed bool
+}
+
+// failuresOf are the failures of one sequence.
+type failuresOf struct {
+	byUID map[types.UID]*failure
+	// ended are those that status may still have.
+	ended map[types.UID]struct{}
+}
+
+// failure is a member that failed and is gone.
+type failure struct {
+	v1alpha1.Failure
+	// recorded reports that the engine has it from status, and so forgets it when status does.
+	recorded bool
+}
+
+// dryRun is what a sequence would have held since its dry run began.
+type dryRun struct {
+	held map[*pod]time.Time // since when
+	// counted are the members that are in total.
+	counted map[*pod]struct{}
+	// recorded are pods that status says would be held, by the names that it gives them.
+	recorded map[string]struct{}
+	// recordedAt is when status was written: a pod that is older was counted then if it was held.
+	recordedAt time.Time
+	total      int
+	longest    time.Duration // of those that are held no more
+}
+
+// outOfOrder are the members that started out of order.
+type outOfOrder struct {
+	pods map[*pod]struct{} // nil if there are none
+	// checks reports that this engine is the first to see the sequence.
+	checks bool
+}
+
+// unplaced are the unbound pods that sequences of scope Node keep from some nodes, by what they ask of nodes.
+type unplaced struct {
+	*nodes
+	requirements requirements
+	pinned       map[inventory.Pin]map[*pod]struct{}
+
+	used     map[string]inventory.Resources // by name, also of nodes that are not known yet, see Engine.ApplyNodeUse
+	reserved map[string]inventory.Resources // the same of what pods request that are pinned there by name
+
+	// What changed in this transaction: the names of nodes of which more or less is taken, and pods that are within the room of
+	// their equivalence class now and were not, or the other way round.
+	usageChanged []string
+	moved        []*pod
+}
+
+func newUnplaced(nodes *nodes) unplaced {
+	return unplaced{
+		nodes:        nodes,
+		requirements: requirements{byKey: map[string]*requirement{}, classes: map[string]*equivalenceClass{}},
+		pinned:       map[inventory.Pin]map[*pod]struct{}{},
+		used:         map[string]inventory.Resources{},
+		reserved:     map[string]inventory.Resources{},
+	}
+}
+
+// requirements are all requirements of unbound pods, and their equivalence classes, by what makes them the same.
+type requirements struct {
+	byKey   map[string]*requirement
+	classes map[string]*equivalenceClass
+}
+
+// requirement is what pods ask of a node, and the nodes that meet it. Pods that ask for the same have one together, so that
+// what a held pod costs does not grow with the number of nodes.
+type requirement struct {
+	placement.Requirement
+	suitable placement.Slots // the slots of the nodes that meet it
+	classes  map[*equivalenceClass]struct{}
+}
+
+// equivalenceClass holds the unbound pods that may use exactly the same nodes: they ask the same of a node, also of its
+// resources, and have the same places in sequences of node scope.
+type equivalenceClass struct {
+	nodeNeeds
+	key, requirementKey string
+	requirement         *requirement
+	requests            inventory.Resources
+	devices             inventory.Resources // those of the requests that a driver may have to bring, see room.go
+	queue               classQueue
+	nodes               placement.Nodes
+	room                int                   // for how many pods there is room on the nodes that are on the way, see room.go
+	closedBy            []placement.SlotCount // by need: the nodes on the way that are not open to it; nil if there is only one need
+
+	published classVerdict
+	dirty     bool // it will be looked at when the transaction is settled
+}
+
+// pin is the one node that a pod asks for. The pod has no equivalence class.
+type pin struct {
+	inventory.Pin
+	nodeNeeds
+	requests inventory.Resources // as reserved, see nodes.reserve
+}
+
+// classVerdict is as much of the verdicts on its pods as follows from their equivalence class.
+type classVerdict struct {
+	held   bool
+	by     *sequence // nil if it is not held
+	opened uint64
+}
+
+// classQueue holds the pods of an equivalence class. Those that the room is for are kept apart from those for which it is too small.
+type classQueue struct {
+	fitting podHeap // the last of them on top
+	excess  podHeap // the first of them on top
+}
+
+// queuePlace is a pod's place in the queue of its equivalence class.
+type queuePlace struct {
+	index int32
+	fits  bool // the room is for the pod
+}
+
+// podHeap implements heap.Interface.
+type podHeap struct {
+	pods []*pod
+	last bool // on top is the last pod, and they have a room
+}
+
+// questions are what is asked before something counts, and what is known of the answers.
+type questions struct {
+	newest               string        // the newest version of anything seen
+	moment               atomic.Uint64 // see Engine.Moment
+	versionsIncomparable bool          // see Engine.VersionsIncomparable
+	relisted             confirmation.Relisted
+	unconfirmed          map[string]*unconfirmed // by namespace
+	askedForPod          map[*pod][]Subject      // what must be known before the pod may be scheduled
+	reachedAsOf          reachedAsOf
+}
+
+func newQuestions() questions {
+	return questions{unconfirmed: map[string]*unconfirmed{}, askedForPod: map[*pod][]Subject{}}
+}
+
+// unconfirmed are what waits for an answer about one namespace, or, without a name, about all of them.
+type unconfirmed struct {
+	known   confirmation.Known
+	domains map[*domain]struct{}
+	pods    map[*pod]struct{}
+}
+
+// reachedAsOf are questions about everything until groups were reached of the domain that is being advanced, as far as somebody has
+// asked.
+type reachedAsOf struct {
+	known     spec.GroupSet
+	questions [spec.MaxGroups]Question
+}
+
+// Engine takes in what the API server says of PodSequences, pods, nodes and the workloads that make pods, event by event, and
+// publishes what that changes. It is safe for concurrent use.
+//
+// Events come one at a time, by enter. Whoever asks waits for the event that is under way, by mu. The scheduler does not ask: it
+// reads what is published, see Verdict, and waits for nothing. No lock is held while calling out.
+type Engine struct {
+	enter sync.Mutex // held by whoever changes anything
+	mu    sync.RWMutex
+	*knowledge
+}
+
+// NewEngine returns an engine that knows nothing.
+func NewEngine(config Config) *Engine { return &Engine{knowledge: newKnowledge(config)} }

@@ -1,0 +1,287 @@
+package sequence
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// world is what the API server last said, with indexes. Only the apply_ files change it.
+type world struct {
+	now        time.Time // of the last Tick
+	namespaces namespaces
+	consents   consents
+	workloads  workloads
+	podGroups  podGroups
+	nodes      nodes
+	interner   inventory.Interner
+
+	// All sequences, those of scope Node, and those with groups that select namespaces by label.
+	sequences map[types.NamespacedName]*sequence
+	perNode   map[*sequence]struct{}
+	selectors map[*sequence]struct{}
+}
+
+func newWorld() world {
+	return world{
+		namespaces: namespaces{}, consents: newConsents(), workloads: newWorkloads(), podGroups: podGroups{}, nodes: newNodes(),
+		sequences: map[types.NamespacedName]*sequence{}, perNode: map[*sequence]struct{}{}, selectors: map[*sequence]struct{}{},
+	}
+}
+
+// namespaces are those that have pods or that sequences reach, by name.
+type namespaces map[string]*namespace
+
+// namespace holds the pods of one namespace and the sequences that reach it.
+type namespace struct {
+	pods map[string]*pod
+	// selecting are the sequences that have a group by label, naming those that name a pod.
+	selecting map[*sequence]struct{}
+	naming    map[string]map[*sequence]struct{}
+	// sequences are all of them, also those that have no members, with the groups that may have some here. matchCost is what it
+	// costs to match a pod with them.
+	sequences map[*sequence]spec.NamespaceGroups
+	matchCost int
+}
+
+// consents knows which namespaces there are, whom each lets hold its pods, and its labels.
+type consents struct {
+	// facts are of all namespaces that there are.
+	facts map[string]namespaceFacts
+	// uids are those of the namespaces that there are.
+	uids map[string]types.UID
+	// foreign are the sequences that point to a namespace from another one, abroad are those of a namespace that point to another
+	// one, and refused counts those that point to a namespace which does not allow them.
+	foreign, abroad map[string]map[*sequence]struct{}
+	refused         map[string]int
+}
+
+// namespaceFacts are the annotation of a namespace that lists whom it allows, empty for one without, and its labels, in a version
+// of the namespace.
+type namespaceFacts struct {
+	text    string
+	labels  map[string]string
+	version string
+	// going reports that the namespace is being deleted, and with it, one after the other, all that is in it.
+	going bool
+}
+
+func newConsents() consents {
+	return consents{
+		facts: map[string]namespaceFacts{}, uids: map[string]types.UID{},
+		foreign: map[string]map[*sequence]struct{}{}, abroad: map[string]map[*sequence]struct{}{}, refused: map[string]int{},
+	}
+}
+
+// pod is a pod, and what it is to the engine. What it points to is shared: with other pods, and with who reads what is published.
+type pod struct {
+	*inventory.Pod // never nil, and never written to: another version takes its place
+	*unbound       // never nil, see newPod
+
+	places *[]membership // see memberships; never written to
+}
+
+// unbound is what matters of a pod only while it has no node. Pods that have one share a value that nobody writes to.
+type unbound struct {
+	firstSeen Question  // asks for all from before the engine came to know it, or came to know it without gates
+	released  *Question // the same of when it last was released with gates to lift; nil if it was not
+	placed    Question  // the same of when what it belongs to last changed, in itself or in a sequence
+
+	// class holds the unbound pods with the same wants and the same places in sequences of node scope; nil for a pod that no such
+	// sequence keeps from any node, and for one that is pinned.
+	class      *equivalenceClass
+	pin        *pin
+	queuePlace queuePlace // in the class
+
+	confirmed uint64 // a moment until which no change that matters to it is missing
+	published *publishedPod
+}
+
+// bound is what all pods that have a node share.
+var bound = &unbound{}
+
+// newPod returns a pod of which nothing is known.
+func newPod() *pod { return &pod{Pod: &inventory.Pod{}, unbound: bound} }
+
+// membership is a pod's place in one sequence.
+type membership struct {
+	sequence *sequence
+	group    int
+}
+
+// workloads are the objects that make pods, and how they hang together.
+type workloads struct {
+	byUID       map[types.UID]*workload
+	byName      map[inventory.WorkloadKey]*workload
+	byNamespace map[string]map[*workload]struct{}
+	// ownedWorkloads are the ReplicaSets of a Deployment, or the Jobs of a CronJob, by the owner's UID.
+	ownedWorkloads map[types.UID]map[*workload]struct{}
+	// failedJobs are the Jobs that failed, by purpose.
+	failedJobs map[purpose]map[*workload]struct{}
+	// unfinished is, by the UID of a CronJob that still has Jobs, when the newest of its Jobs was created that were deleted before they
+	// were complete.
+	unfinished map[types.UID]time.Time
+	// ownedPods are the pods that belong to some sequence, by the UID of their controller, known or not.
+	ownedPods map[types.UID]map[*pod]struct{}
+	// daemonPods counts, by the UID of a DaemonSet, its pods that belong to some sequence, by revision.
+	daemonPods map[types.UID]map[string]int
+	// daemons are the DaemonSets that sequences of scope Node select.
+	daemons map[*workload]struct{}
+}
+
+func newWorkloads() workloads {
+	return workloads{
+		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, byNamespace: map[string]map[*workload]struct{}{},
+		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: map[types.UID]map[*pod]struct{}{},
+		daemons: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, failedJobs: map[purpose]map[*workload]struct{}{}, daemonPods: map[types.UID]map[string]int{},
+	}
+}
+
+// workload is a workload, and what it is to the engine.
+type workload struct {
+	inventory.Workload
+
+	// demands holds the workload's place in each sequence whose groups select its pods.
+	demands map[*sequence]*demand
+
+	// due are the nodes that a DaemonSet should run on; kept only while a sequence of scope Node selects it. onNode counts the pods
+	// that it has on each.
+	due    map[string]struct{}
+	onNode map[string]int
+
+	// peers are, of a Job that failed, the Jobs of its purpose that were there then, see failure.
+	peers []string
+	// successors are the labels of Jobs that succeeded it and are gone, while it is still there.
+	successors []map[string]string
+	// replaced reports that its CronJob has had a newer Job, which ended its failure also if the newer one goes first.
+	replaced bool
+}
+
+// nodes are all nodes.
+type nodes struct {
+	byName map[string]*node
+	slots  []*node                        // each has a place of its own while it is there
+	hosts  map[string]map[string]struct{} // names of nodes by host name
+}
+
+func newNodes() nodes {
+	return nodes{byName: map[string]*node{}, hosts: map[string]map[string]struct{}{}}
+}
+
+// node is a node, and what it is to the engine.
+type node struct {
+	inventory.Node
+	slot       int       // its place in nodes.slots
+	seenAt     time.Time // when the engine came to know it
+	seenMoment uint64    // the engine's moment then
+	// taken is what pods that are bound there or pinned to it request, see room.go.
+	taken inventory.Resources
+}
+
+// podGroups are all PodGroups that have pods in a sequence, or ask for a number of pods.
+type podGroups map[podgroups.Reference]*podGroup
+
+// podGroup is a PodGroup as far as pods or the API server tell of it.
+type podGroup struct {
+	reference podgroups.Reference
+	minimum   int // pods that it asks for; 0 if it does not, or is not known
+	pods      map[*pod]struct{}
+}
+
+// failures are the sequences that remember failures, by the namespace of what failed: there its successors are created.
+type failures map[string]map[*sequence]struct{}
+
+// sequence is a PodSequence or a ClusterPodSequence, and how far it has come.
+type sequence struct {
+	*spec.Sequence
+	groups []*group
+
+	// created is when it began to count: when it was created, or, if that was later, when its target namespace allowed it.
+	created   time.Time
+	allowedAt time.Time // when the target namespace came to allow it, as far as anybody saw; zero if it always did
+	// refusal says why the target namespace does not let the sequence hold its pods; empty if it does.
+	refusal string
+	// object is what the API server last said: read only.
+	object *v1alpha1.PodSequence
+	// cluster is the same as a ClusterPodSequence; nil for a PodSequence.
+	cluster *v1alpha1.ClusterPodSequence
+
+	// domains are where groups are passed in order: the one domain with the empty name for scope Cluster; for scope Node one for
+	// each node where something of the sequence is or is due, and the one with the empty name for members that are not bound yet.
+	domains map[string]*domain
+	// nodeless is the domain with the empty name; nil until the sequence is registered.
+	nodeless *domain
+	// groupsByNamespace maps the namespaces where some of the groups may have members to those groups.
+	groupsByNamespace map[string]spec.NamespaceGroups
+	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is held for
+	// no more than a look at one domain, and is the innermost lock.
+	domainsMu sync.RWMutex
+	// knowledge provides the nodes and the time. It is nil until the sequence is registered, at the moment registeredAt.
+	knowledge    *knowledge
+	registeredAt uint64
+	// resumedSeen is when a suspension was lifted, as the engine saw it; zero if it saw none.
+	resumedSeen time.Time
+	// classes are those with unbound pods that this sequence, of scope Node, keeps from some nodes.
+	classes map[*equivalenceClass]struct{}
+	// firstReleased reports that the first group had been released, so that being suspended does not hold it. Atomic, because it is read
+	// without a lock, see publishedOn.
+	firstReleased atomic.Bool
+	// registered reports whether the engine still goes by this sequence.
+	registered bool
+
+	// sinceVersion is the version of the event with which the sequence began to count, in its scope; empty if nobody knows.
+	sinceVersion string
+	// failures are those of members that failed and are gone.
+	failures failuresOf
+
+	// podGroups counts, for each PodGroup that pods name, how many of them each group has.
+	podGroups map[podgroups.Reference]map[int]int
+	// podGroupsKnown are all PodGroups that the engine knows.
+	podGroupsKnown podGroups
+
+	// dry is what it would have held; nil but for a dry run.
+	dry *dryRun
+
+	// outOfOrder are the members that started before the sequence existed.
+	outOfOrder outOfOrder
+
+	// nodeRecords are what status says of nodes.
+	nodeRecords map[string]*v1alpha1.NodeStatus
+}
+
+// group is one pod group, and what the engine knows of it wherever it is.
+type group struct {
+	*spec.Group
+
+	watchedSince time.Time // since when the engine watches it, defined as it is
+	editedAt     time.Time // when an edit gave it this definition; zero if none did that the engine saw
+
+	// demands are the workloads whose pods this group selects.
+	demands map[*demand]struct{}
+
+	// onlyPlace are the memberships of a pod that has only this one.
+	onlyPlace *[]membership
+
+	// namespaces are those where the group may have members. subjects are what matters to whether it is satisfied, and
+	// subjectsBefore what matters to whether the groups are satisfied that must be passed before it.
+	namespaces               map[string]struct{}
+	subjects, subjectsBefore []Subject
+}
+
+// nodeNeeds are what keeps unbound pods from some nodes.
+type nodeNeeds struct {
+	// needs are their places in sequences of node scope. No element is ever written to: who reads what is published reads them too.
+	needs []membership
+	// opened is the transaction in which a node last opened to them, see transaction.number.
+	opened uint64
+}
+
+// purpose is what Jobs are for, as their labels say.
+type purpose struct{ namespace, labels string }
