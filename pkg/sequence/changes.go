@@ -62,10 +62,3 @@ func (c *Changes) match(key types.NamespacedName) {
 	}
 	c.Matched.Insert(key)
 }
-
-func (c *Changes) ask(subject Subject, question Question) {
-	if c.Questions == nil {
-		c.Questions = Questions{}
-	}
-	c.Questions.Add(subject, question)
-}

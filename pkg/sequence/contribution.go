@@ -199,24 +199,6 @@ func markPods(pods []*pod, tx *transaction) {
 	}
 }
 
-// countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
-// other.
-func (all *workloads) countOnNode(p *pod, sign int, tx *transaction) {
-	if !p.Bound() || p.Terminating || p.Failed || p.Owner.UID == "" {
-		return
-	}
-	w := all.byUID[p.Owner.UID]
-	if w == nil || w.Kind != inventory.KindDaemonSet {
-		return
-	}
-	bump(&w.onNode, p.Node, sign)
-	for s, demand := range w.demands {
-		if s.PerNode {
-			tx.markGroupDirty(s.domains[p.Node], demand.group)
-		}
-	}
-}
-
 // demandIn is the workload's demand in a group; nil if the group does not select its pods.
 func (s *sequence) demandIn(group int, w *workload) *demand {
 	if w == nil {
@@ -417,30 +399,6 @@ func (d *domain) crashLooping(group int) (names []string, unprobed bool) {
 		}
 	}
 	return names, unprobed
-}
-
-// markGroupDirty marks the group for re-evaluation.
-func (tx *transaction) markGroupDirty(d *domain, group int) {
-	if d != nil {
-		d.groupState(group)
-		tx.markDirty(d)
-	}
-}
-
-// groupState returns the sums of a group, for changing them.
-func (d *domain) groupState(group int) *groupState {
-	i, found := d.search(group)
-	if !found {
-		state := &groupState{group: group}
-		if d.evaluated && d.needsNothing(group) {
-			state.satisfied, state.confirmed, state.since = true, true, d.since(group)
-			state.waitConfirmed = !d.sequence.knowledge.now.Before(d.waitOver(group))
-		}
-		d.groupStates = slices.Insert(d.groupStates, i, state)
-	}
-	state := d.groupStates[i]
-	state.dirty = true
-	return state
 }
 
 // countPodGroups counts a member for its PodGroups in its group. ready reports that it counts as ready there.

@@ -21,31 +21,40 @@
 //
 // # Files
 //
-// The files of this package build on each other, too, from the top down. A test sees to it, see structure_test.go.
+// The files of this package build on each other, too, from the top of this list down. What is in one line may be mutual. A test sees to it.
 //
-//	engine.go            what tells the Engine of an event
-//	verdict.go           what the scheduler and the controller ask
-//	apply_namespace.go, apply_sequence.go, apply_pod.go, apply_workload.go, apply_node.go
-//	                     enter one event: they change facts, and mark what follows from them
-//	members.go           who belongs to a sequence
-//	settle.go            works out what a transaction changed, and publishes it
-//	report.go, explain.go, decision.go
-//	                     what status and people are told
-//	publish.go, judge.go publish how far domains are, and what a pod may do now
-//	advance.go           which groups are passed
-//	evaluate.go          which groups are satisfied
-//	dryrun.go, outoforder.go, podgroup.go, failures.go
-//	                     what one feature keeps
-//	contribution.go      what pods and workloads add to the sums of groups
-//	questions.go         what was asked before something counts
-//	equivalenceclass.go, pin.go, room.go
-//	                     who may use which node
-//	workloads.go, nodes.go, sequences.go, pods.go, domain.go
-//	                     what is known of one kind of thing
-//	published.go, unlisted.go, changes.go, settings.go
-//	                     what others read
-//	transaction.go       what one event changes
-//	state.go, world.go   the types: what follows from facts, and the facts
+//	engine.go                                 what tells the Engine of an event
+//	verdict.go, unlisted.go, interest.go, interest_of.go
+//	                                          what the scheduler, the controller and the feed ask
+//	apply_namespace.go                        one event of each kind: it changes facts, and marks what follows from them
+//	apply_sequence.go
+//	apply_pod.go
+//	apply_workload.go
+//	apply_node.go
+//	members.go                                who belongs to a sequence, in a namespace
+//	settle.go                                 what a transaction changed; that is published
+//	report.go, explain.go                     what status and people are told
+//	decision.go
+//	publish.go                                what the scheduler may read
+//	dryrun.go, outoforder.go, podgroup.go     what one feature keeps
+//	judge.go                                  what a pod may do now
+//	advance.go                                which groups are passed
+//	evaluate.go                               which groups are satisfied, and since when
+//	revisions.go                              which revision of a workload is the newest
+//	contribution.go                           what pods and workloads add to the sums of groups
+//	due.go                                    on which nodes DaemonSets should have a pod, and have one
+//	confirm.go, progress_facts.go             what must be known before something counts
+//	failures.go                               which members failed and are gone
+//	equivalenceclass.go, pin.go, room.go      who may use which node
+//	domain.go                                 a sequence in the cluster or on a node
+//	questions.go                              what was asked, and what is known of the answers
+//	pods.go, workloads.go                     what is known of one kind of thing
+//	sequences.go, nodes.go
+//	transaction.go                            what one event changes
+//	published.go
+//	changes.go
+//	state.go, world.go, settings.go           the types: what follows from facts, the facts, and what the operator decides
+//	names.go, index.go
 //
 // The type knowledge has everything. What the API server said is in world, which only the apply_ files change. What follows from it
 // is settled once an event is entered.

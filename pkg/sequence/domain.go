@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
@@ -282,110 +284,45 @@ func (d *domain) isDone(p *pod, group int) bool {
 	return readiness.IsDone(p.Pod, d.sequence.groups[group].Required, d.nodeCreatedAt()) && !d.peek(group).onTrial(p)
 }
 
-// progressFacts are what the rules of progress look at.
-func (d *domain) progressFacts() progress.Domain {
-	s := d.sequence
-	return progress.Domain{
-		Sequence: s.Sequence, Facts: d, Refused: s.refused(), OnNode: d.isNode(), Known: d.node != nil, ReleasedAtFirst: s.releasedAtFirst(),
+// groupState returns the sums of a group, for changing them.
+func (d *domain) groupState(group int) *groupState {
+	i, found := d.search(group)
+	if !found {
+		state := &groupState{group: group}
+		if d.evaluated && d.needsNothing(group) {
+			state.satisfied, state.confirmed, state.since = true, true, d.since(group)
+			state.waitConfirmed = !d.sequence.knowledge.now.Before(d.waitOver(group))
+		}
+		d.groupStates = slices.Insert(d.groupStates, i, state)
+	}
+	state := d.groupStates[i]
+	state.dirty = true
+	return state
+}
+
+// markGroupDirty marks the group for re-evaluation.
+func (tx *transaction) markGroupDirty(d *domain, group int) {
+	if d != nil {
+		d.groupState(group)
+		tx.markDirty(d)
 	}
 }
 
-// Readiness returns how far a group is by itself.
-func (d *domain) Readiness(i int) progress.Readiness {
-	r := progress.Readiness{Elsewhere: !d.applies(d.sequence.groups[i]), NeedsNothing: d.needsNothing(i)}
+// unmatchedGroups returns the groups under way that no pod and no workload matches, as of when they were last evaluated.
+func (d *domain) unmatchedGroups() spec.GroupSet {
+	nothing := spec.GroupSet(0)
+	for i := range d.Current().All() {
+		if d.isUnmatched(i) {
+			nothing.Add(i)
+		}
+	}
+	return nothing
+}
+
+func (d *domain) isUnmatched(i int) bool {
 	if state := d.find(i); state != nil {
-		r.Satisfied, r.Confirmed, r.Since = state.satisfied, state.confirmed && d.confirmedSinceReached(i), state.since
-		r.Witnessed, r.WitnessedAt = state.witness.Confirmed, state.witness.Since
-	} else if r.NeedsNothing {
-		r.Satisfied, r.Confirmed, r.Since = true, true, d.watchedSince(i)
+		return state.lastNeed.NothingMatches()
 	}
-	return r
-}
-
-// Recorded returns what status says of a group.
-func (d *domain) Recorded(i int) progress.Record {
-	r := progress.Record{GroupStatus: d.sequence.record(i)}
-	if d.isNode() && r.Hash != "" {
-		if node := d.sequence.nodeRecords[d.name]; node != nil {
-			index := int32(d.sequence.recordIndex(i))
-			r.TimedOut, r.ReadyBefore = slices.Contains(node.TimedOut, index), slices.Contains(node.ReadyBefore, index)
-		}
-	}
-	return r
-}
-
-// Origin returns what says since when a group can have been released.
-func (d *domain) Origin(i int) progress.Origin {
-	s, g := d.sequence, d.sequence.groups[i]
-	origin := progress.Origin{
-		Created: s.created, Edited: g.editedAt, Resumed: latest(s.resumedSeen, s.resumedAt()), Watched: d.watchedSince(i),
-	}
-	if d.isNode() {
-		origin.Placed = d.placedAt(i)
-	}
-	return origin
-}
-
-// deadline, timedOut, satisfiedOnce and releasedAt answer for a group as progress does.
-func (d *domain) deadline(i int) time.Time { return d.Deadline(d.progressFacts(), i) }
-
-func (d *domain) timedOut(i int, now time.Time) bool {
-	return d.sequence.groups[i].Timeout > 0 && d.TimedOut(d.progressFacts(), i, now)
-}
-
-func (d *domain) satisfiedOnce(i int) bool { return d.SatisfiedOnce(d.progressFacts(), i) }
-
-func (d *domain) releasedAt(i int) time.Time { return d.ReleasedAt(d.progressFacts(), i) }
-
-// placedAt is when there were a node and the workloads that should run there before anything else does that the group waits for.
-func (d *domain) placedAt(i int) time.Time {
-	if d.node == nil {
-		return time.Time{}
-	}
-	at := d.node.Object.CreationTimestamp.Time
-	g := d.sequence.groups[i]
-	for first := range (g.Awaited | 1<<i).All() {
-		if d.sequence.groups[first].Awaited != 0 {
-			continue
-		}
-		for demand := range d.sequence.groups[first].demands {
-			if _, due := demand.workload.due[d.name]; due {
-				at = latest(at, demand.workload.CreatedAt)
-			}
-		}
-	}
-	return at
-}
-
-// A group that was satisfied before it was reached may have broken meanwhile, and the event that says so may be missing. So it must
-// be confirmed as of a moment at which the groups that it waits for were passed.
-
-// confirmedSinceReached reports whether it is confirmed that the group, which is satisfied, was so when it was reached, unless it has
-// yet to be reached.
-func (d *domain) confirmedSinceReached(i int) bool {
-	g := d.sequence.groups[i]
-	return !d.Reached.Has(i) || d.reachedBefore.Has(i) || g.NeedsNoPods || d.sequence.knowledge.questions.knownOfAll(g.subjects) >= d.reachedAsOf(i).Moment
-}
-
-// reachedAsOf is about everything until the groups were passed that a group waits for. One that is satisfied was passed at the moment as
-// of which that is confirmed; of others nothing says at which moment they were.
-func (d *domain) reachedAsOf(i int) Question {
-	q := &d.sequence.knowledge.questions
-	if q.reachedAsOf.known.Has(i) {
-		return q.reachedAsOf.questions[i]
-	}
-	asOf := Question{}
-	for awaited := range d.sequence.groups[i].Direct.All() {
-		asOf = asOf.And(d.reachedAsOf(awaited)) // through these it waits for the others
-		switch state := d.find(awaited); {
-		case d.needsNothing(awaited):
-		case state != nil && state.satisfied && state.confirmed:
-			asOf = asOf.And(state.question)
-		default:
-			asOf = q.nowMoment()
-		}
-	}
-	q.reachedAsOf.questions[i] = asOf
-	q.reachedAsOf.known.Add(i)
-	return asOf
+	minAvailable := d.sequence.groups[i].MinAvailable
+	return minAvailable == nil || minAvailable.Type == intstr.String // else it is said how many there must be
 }

@@ -4,12 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // facts are what the rules of readiness look at.
@@ -39,22 +36,6 @@ func (d *domain) need(i int) readiness.Need {
 func (d *domain) expects(group int) bool {
 	state := d.find(group)
 	return state != nil && state.lastNeed.Expected > 0
-}
-
-// missing counts the DaemonSets that should have a pod on the domain's node and have not, and going those that should have one there
-// and are being deleted.
-func (d *domain) missing(g *group) (missing, going int) {
-	for demand := range g.demands {
-		w := demand.workload
-		_, due := w.due[d.name]
-		if readiness.IsMissing(due, w.onNode[d.name]) {
-			missing++
-		}
-		if due && w.IsGoing(d.sequence.Cluster) {
-			going++
-		}
-	}
-	return missing, going
 }
 
 // evaluate brings what is known of each group up to the sums, which the transaction may have changed. It must come before
@@ -179,23 +160,4 @@ func (s *sequence) minimum(reference podgroups.Reference) int {
 		return g.minimum
 	}
 	return 0
-}
-
-// unmatchedGroups returns the groups under way that no pod and no workload matches, as of when they were last evaluated.
-func (d *domain) unmatchedGroups() spec.GroupSet {
-	nothing := spec.GroupSet(0)
-	for i := range d.Current().All() {
-		if d.isUnmatched(i) {
-			nothing.Add(i)
-		}
-	}
-	return nothing
-}
-
-func (d *domain) isUnmatched(i int) bool {
-	if state := d.find(i); state != nil {
-		return state.lastNeed.NothingMatches()
-	}
-	minAvailable := d.sequence.groups[i].MinAvailable
-	return minAvailable == nil || minAvailable.Type == intstr.String // else it is said how many there must be
 }

@@ -106,8 +106,6 @@ func peers(names []string) []string {
 	return names[:min(len(names), v1alpha1.MaxPeers)]
 }
 
-func purposeOf(w *workload) purpose { return purpose{w.Namespace, inventory.PurposeOf(w.Labels)} }
-
 // noteSuccessor remembers, with the Jobs that failed and are still there, that one which succeeded them is gone.
 func (all *workloads) noteSuccessor(gone *workload) {
 	const most = 4 // with other labels; they differ in versions only

@@ -19,17 +19,6 @@ func (all *nodes) enter(n, before *node) {
 	all.slots[n.slot] = n
 }
 
-// setNode makes the node that of the domain, or none. Which members count as done may depend on when it was created.
-func (d *domain) setNode(n *node, tx *transaction) {
-	d.node = n
-	for _, state := range d.groupStates {
-		state.dirty = true
-		for p := range state.members {
-			tx.mark(member{p, d, state.group})
-		}
-	}
-}
-
 func (all *nodes) removeHost(n *node) { remove(all.hosts, n.Hostname(), n.Name) }
 
 // troubled reports whether something is wrong with the node that pods there which are not ready should be seen with.

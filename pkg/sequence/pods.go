@@ -4,28 +4,16 @@ import (
 	"iter"
 	"maps"
 	"math"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
 func (p *pod) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
-}
-
-// memberships are the pod's places, in no more than one group of a sequence. No element is ever written to.
-func (p *pod) memberships() []membership { return membershipsIn(p.places) }
-
-func membershipsIn(places *[]membership) []membership {
-	if places == nil {
-		return nil
-	}
-	return *places
 }
 
 // setMemberships gives the pod its places. Most pods have one, and all that have only that share it.
@@ -75,11 +63,6 @@ func (p *pod) inheritFrom(before *pod, replace bool, tx *transaction) {
 	if p.firstSeen.Moment == 0 {
 		p.firstSeen.Moment = tx.Moment
 	}
-}
-
-// isLiftedBy reports whether some sequence may lift a gate.
-func isLiftedBy(gate string, memberships []membership) bool {
-	return slices.ContainsFunc(memberships, func(m membership) bool { return m.sequence.Gate == gate && m.sequence.GateAllowed })
 }
 
 // isMemberOf reports whether the pod belongs to a sequence.
@@ -200,11 +183,6 @@ func (all namespaces) leave(s *sequence, name string, tx *transaction) {
 	for _, g := range s.groups {
 		delete(g.namespaces, name)
 	}
-}
-
-// isGatedFor reports whether the pod carries the gate of the sequence, or the gate that it was given because it names a PodSequence.
-func (p *pod) isGatedFor(s *sequence) bool {
-	return p.HasGate(s.Gate) || (spec.NamedSequence(&p.Labels) != "" && p.HasGate(v1alpha1.DefaultSchedulingGateName))
 }
 
 // membershipIn returns the pod's place in a sequence, if it has one.

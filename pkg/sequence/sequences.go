@@ -12,26 +12,6 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// A PodSequence holds the pods of another namespace only while that namespace allows it. Without consent the sequence is
-// known, for its report, but it has no members: it holds nothing, releases nothing and takes nothing for ready. Consent that
-// comes later counts as if the sequence had been made then, except that passes which status records, and the proof on pods,
-// still hold. Consent that is withdrawn counts as if the sequence was gone.
-
-// newSequence returns a sequence that has not come anywhere yet.
-func newSequence(compiled *spec.Sequence, object *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequence) *sequence {
-	s := &sequence{
-		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: object, cluster: cluster, created: object.CreationTimestamp.Time,
-		domains: map[string]*domain{}, groupsByNamespace: map[string]spec.NamespaceGroups{}, classes: map[*equivalenceClass]struct{}{},
-	}
-	places, onlyPlaces := make([]membership, len(s.groups)), make([][]membership, len(s.groups))
-	for i, g := range compiled.Groups {
-		places[i], onlyPlaces[i] = membership{s, i}, places[i:i+1:i+1]
-		s.groups[i] = &group{Group: g, demands: map[*demand]struct{}{}, namespaces: map[string]struct{}{}, onlyPlace: &onlyPlaces[i]}
-	}
-	s.dry = newDryRun(s)
-	return s
-}
-
 // problems are those of the spec, after the refusal of the target namespace.
 func (s *sequence) problems() []spec.Problem {
 	if s.refused() {

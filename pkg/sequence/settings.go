@@ -118,3 +118,13 @@ func (set *settings) holdFacts(p *pod, m membership) hold.Facts {
 	}
 	return f
 }
+
+// isGatedFor reports whether the pod carries the gate of the sequence, or the gate that it was given because it names a PodSequence.
+func (p *pod) isGatedFor(s *sequence) bool {
+	return p.HasGate(s.Gate) || (spec.NamedSequence(&p.Labels) != "" && p.HasGate(v1alpha1.DefaultSchedulingGateName))
+}
+
+// isLiftedBy reports whether some sequence may lift a gate.
+func isLiftedBy(gate string, memberships []membership) bool {
+	return slices.ContainsFunc(memberships, func(m membership) bool { return m.sequence.Gate == gate && m.sequence.GateAllowed })
+}

@@ -330,3 +330,95 @@ type Engine struct {
 
 // NewEngine returns an engine that knows nothing.
 func NewEngine(config Config) *Engine { return &Engine{knowledge: newKnowledge(config)} }
+
+// published is what can be read without waiting for an event.
+type published struct {
+	pods       podTable    // those without a node
+	namespaces sync.Map    // *publishedNamespace by name: those that have sequences
+	nodes      sync.Map    // *node by name
+	refusing   sync.Map    // names of namespaces that do not allow some sequence
+	selectors  atomic.Bool // some sequence selects namespaces by label
+	existing   existing
+}
+
+// publishedPod is what the engine says of a pod. Readers find all but held and releasedAt as it always was.
+type publishedPod struct {
+	*inventory.Pod               // the version that it is about
+	places         *[]membership // as of the pod
+	firstSeen      Question      // the same
+	nodeNeeds      *nodeNeeds    // nil if nothing keeps the pod from any node
+	held           atomic.Bool
+	releasedAt     atomic.Int64 // when it was held last, in nanoseconds; 0 while it is held, and if it never was. For metrics.
+
+	// opened and reason are for the engine alone, see verdict.
+	opened uint64
+	reason reason
+}
+
+// publishedNamespace holds the sequences of a namespace, if a pod can be matched with them in a short time.
+type publishedNamespace struct {
+	sequences map[*sequence]spec.NamespaceGroups
+	tooMany   bool
+}
+
+// podTable holds what is published of pods by namespace and name. A reader waits until one entry is stored, at most until all has
+// read one part. Readers of a sync.Map would wait for nothing, but it takes 140 bytes a pod, and this takes 60. The zero value is
+// an empty table.
+type podTable struct {
+	parts [64]podTablePart
+}
+
+type podTablePart struct {
+	mu   sync.RWMutex
+	pods map[types.NamespacedName]*publishedPod
+	most int // that it has had room for
+}
+
+// existing is which sequences there are by name, and which namespaces require one. Readers look at it without waiting for an event, so
+// what is gone leaves before anything else that its event changes is published, and what is new comes after the namespaces that it
+// reaches: who finds a sequence here finds it there.
+type existing struct {
+	sequences sync.Map // by types.NamespacedName
+	// namespaces maps the known namespaces to whether they require a sequence; requiring counts those that do.
+	namespaces sync.Map
+	requiring  atomic.Int64
+	// uninstalled reports that the kind PodSequence is not installed. Then nobody can create what pods wait for.
+	uninstalled atomic.Bool
+}
+
+// unseenPods are pods that wait because of an answer about a version of them that no event has brought yet. Their release is reported
+// when they come.
+//
+// They have a lock of their own, because questions are asked under the engine's read lock.
+type unseenPods struct {
+	mu       sync.Mutex
+	versions map[types.UID]string
+	brought  string // the newest version of a pod that an event or a list has brought
+}
+
+// verdict is what the engine says of a pod without a node. The one that is published is kept; what an event reports of pods is
+// how it differs from the new one.
+type verdict struct {
+	held   bool
+	reason reason      // what it waits for; zero if it is not held
+	early  *membership // its place in a sequence that holds it only until it is known that no event is missing; nil if none does
+
+	// nominated reports that it is held, and that a nomination keeps room for it which our scheduler has to give back.
+	nominated bool
+	// nodeNeeds are what keeps it from some nodes, of which one opened last in the transaction opened.
+	nodeNeeds *nodeNeeds
+	opened    uint64
+	// lift are its gates that may be lifted.
+	lift []string
+}
+
+// reason is what a pod waits for, as far as a change of it is news of this pod. What a sequence waits for in the cluster is news
+// of the sequence, see Changes.Advanced.
+type reason struct {
+	sequence *sequence // in the form that it has since its last edit
+	// group is the first that the pod waits for on the one node that it asks for, counted from 1; -1 if there is no such node,
+	// and 0 if it does not ask for one, or waits for no group.
+	group int8
+	// missing is a sequence that it waits for and that does not exist; the rest is zero then.
+	missing spec.Missing
+}

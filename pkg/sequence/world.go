@@ -285,3 +285,13 @@ type nodeNeeds struct {
 
 // purpose is what Jobs are for, as their labels say.
 type purpose struct{ namespace, labels string }
+
+// memberships are the pod's places, in no more than one group of a sequence. No element is ever written to.
+func (p *pod) memberships() []membership { return membershipsIn(p.places) }
+
+func membershipsIn(places *[]membership) []membership {
+	if places == nil {
+		return nil
+	}
+	return *places
+}

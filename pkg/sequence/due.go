@@ -1,0 +1,128 @@
+package sequence
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
+)
+
+// A DaemonSet is due on the nodes where it should have a pod. That is only kept of DaemonSets that some sequence of scope Node
+// selects.
+
+// prepareDue works out, before the lock is taken, on which nodes a DaemonSet should run, if any sequence of node scope may
+// ask and the answer may have changed. Writers come one at a time, so what they read stays as it is.
+func (k *knowledge) prepareDue(view *workload) {
+	if view.Kind != inventory.KindDaemonSet || len(k.perNode) == 0 {
+		return
+	}
+	old := k.workloads.byUID[view.UID]
+	if old != nil && old.due != nil && old.Object.GetGeneration() == view.Object.GetGeneration() {
+		return
+	}
+	for s := range k.perNode {
+		if _, ok := s.GroupOfTemplate(view.Namespace, labels.Set(view.Labels), s.groupsByNamespace[view.Namespace]); ok {
+			view.due = k.nodes.dueOn(view)
+			return
+		}
+	}
+}
+
+// dueOn are the nodes on which a DaemonSet should have a pod.
+func (all *nodes) dueOn(w *workload) map[string]struct{} {
+	due := map[string]struct{}{}
+	for name, n := range all.byName {
+		if readiness.IsDueOn(&w.Workload, &n.Node) {
+			due[name] = struct{}{}
+		}
+	}
+	return due
+}
+
+// enterDue works out which DaemonSets should run on a node that is new or has changed. due gets their groups.
+func (all *workloads) enterDue(view *node, due map[*sequence][]int) {
+	for w := range all.daemons {
+		runs := readiness.IsDueOn(&w.Workload, &view.Node)
+		if w.setDue(view.Name, runs); !runs {
+			continue
+		}
+		for s, demand := range w.demands {
+			if s.PerNode {
+				due[s] = append(due[s], demand.group)
+			}
+		}
+	}
+}
+
+// markDueDirty marks the nodes on which the DaemonSet is due and was not, or the other way round.
+func (w *workload) markDueDirty(before map[string]struct{}, tx *transaction) {
+	for s, demand := range w.demands {
+		if !s.PerNode {
+			continue
+		}
+		for name := range w.due {
+			if _, was := before[name]; !was {
+				tx.markGroupDirty(s.domainAt(name), demand.group)
+			}
+		}
+		for name := range before {
+			if _, is := w.due[name]; !is {
+				tx.markGroupDirty(s.domains[name], demand.group)
+			}
+		}
+	}
+}
+
+// setDue enters whether the DaemonSet should run on a node.
+func (w *workload) setDue(name string, due bool) {
+	if due {
+		w.due[name] = struct{}{}
+	} else {
+		delete(w.due, name)
+	}
+}
+
+// countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
+// other.
+func (all *workloads) countOnNode(p *pod, sign int, tx *transaction) {
+	if !p.Bound() || p.Terminating || p.Failed || p.Owner.UID == "" {
+		return
+	}
+	w := all.byUID[p.Owner.UID]
+	if w == nil || w.Kind != inventory.KindDaemonSet {
+		return
+	}
+	bump(&w.onNode, p.Node, sign)
+	for s, demand := range w.demands {
+		if s.PerNode {
+			tx.markGroupDirty(s.domains[p.Node], demand.group)
+		}
+	}
+}
+
+// forgetDue forgets where a DaemonSet is due when no sequence of node scope selects it any more.
+func (all *workloads) forgetDue(w *workload) {
+	for s := range w.demands {
+		if s.PerNode {
+			return
+		}
+	}
+	delete(all.daemons, w)
+	w.due = nil
+}
+
+// missing counts the DaemonSets that should have a pod on the domain's node and have not, and going those that should have one there
+// and are being deleted.
+func (d *domain) missing(g *group) (missing, going int) {
+	for demand := range g.demands {
+		w := demand.workload
+		_, due := w.due[d.name]
+		if readiness.IsMissing(due, w.onNode[d.name]) {
+			missing++
+		}
+		if due && w.IsGoing(d.sequence.Cluster) {
+			going++
+		}
+	}
+	return missing, going
+}

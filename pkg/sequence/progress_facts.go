@@ -1,0 +1,83 @@
+package sequence
+
+import (
+	"slices"
+	"time"
+
+	"example.com/podsequence/pkg/sequence/progress"
+)
+
+// progressFacts are what the rules of progress look at.
+func (d *domain) progressFacts() progress.Domain {
+	s := d.sequence
+	return progress.Domain{
+		Sequence: s.Sequence, Facts: d, Refused: s.refused(), OnNode: d.isNode(), Known: d.node != nil, ReleasedAtFirst: s.releasedAtFirst(),
+	}
+}
+
+// Readiness returns how far a group is by itself.
+func (d *domain) Readiness(i int) progress.Readiness {
+	r := progress.Readiness{Elsewhere: !d.applies(d.sequence.groups[i]), NeedsNothing: d.needsNothing(i)}
+	if state := d.find(i); state != nil {
+		r.Satisfied, r.Confirmed, r.Since = state.satisfied, state.confirmed && d.confirmedSinceReached(i), state.since
+		r.Witnessed, r.WitnessedAt = state.witness.Confirmed, state.witness.Since
+	} else if r.NeedsNothing {
+		r.Satisfied, r.Confirmed, r.Since = true, true, d.watchedSince(i)
+	}
+	return r
+}
+
+// Recorded returns what status says of a group.
+func (d *domain) Recorded(i int) progress.Record {
+	r := progress.Record{GroupStatus: d.sequence.record(i)}
+	if d.isNode() && r.Hash != "" {
+		if node := d.sequence.nodeRecords[d.name]; node != nil {
+			index := int32(d.sequence.recordIndex(i))
+			r.TimedOut, r.ReadyBefore = slices.Contains(node.TimedOut, index), slices.Contains(node.ReadyBefore, index)
+		}
+	}
+	return r
+}
+
+// Origin returns what says since when a group can have been released.
+func (d *domain) Origin(i int) progress.Origin {
+	s, g := d.sequence, d.sequence.groups[i]
+	origin := progress.Origin{
+		Created: s.created, Edited: g.editedAt, Resumed: latest(s.resumedSeen, s.resumedAt()), Watched: d.watchedSince(i),
+	}
+	if d.isNode() {
+		origin.Placed = d.placedAt(i)
+	}
+	return origin
+}
+
+// deadline, timedOut, satisfiedOnce and releasedAt answer for a group as progress does.
+func (d *domain) deadline(i int) time.Time { return d.Deadline(d.progressFacts(), i) }
+
+func (d *domain) timedOut(i int, now time.Time) bool {
+	return d.sequence.groups[i].Timeout > 0 && d.TimedOut(d.progressFacts(), i, now)
+}
+
+func (d *domain) satisfiedOnce(i int) bool { return d.SatisfiedOnce(d.progressFacts(), i) }
+
+func (d *domain) releasedAt(i int) time.Time { return d.ReleasedAt(d.progressFacts(), i) }
+
+// placedAt is when there were a node and the workloads that should run there before anything else does that the group waits for.
+func (d *domain) placedAt(i int) time.Time {
+	if d.node == nil {
+		return time.Time{}
+	}
+	at := d.node.Object.CreationTimestamp.Time
+	g := d.sequence.groups[i]
+	for first := range (g.Awaited | 1<<i).All() {
+		if d.sequence.groups[first].Awaited != 0 {
+			continue
+		}
+		for demand := range d.sequence.groups[first].demands {
+			if _, due := demand.workload.due[d.name]; due {
+				at = latest(at, demand.workload.CreatedAt)
+			}
+		}
+	}
+	return at
+}
