@@ -81,7 +81,7 @@
 // A naive oracle checks them in the tests, over random histories. In the examples db and web are the groups of a sequence, in that order.
 //
 //   - A pod belongs to at most one group of a sequence: the first that names or selects it. If db lists the pod web-0, and web selects
-//     its labels, web-0 is of db, and nobody waits for db to release it.
+//     its labels, it is a member of db, and waits for nothing.
 //   - In a domain a group is passed after all groups that it waits for. In mode BootstrapOnly a pass is only lost when the
 //     definition of the group, or of one before it, changes: if a pod of db fails later, web goes on. In mode Continuous it lasts as
 //     long as the group is satisfied: new pods of web wait again.
