@@ -39,6 +39,7 @@
 //	dryrun.go, outoforder.go, podgroup.go     what one feature keeps
 //	judge.go                                  what a pod may do now
 //	advance.go                                which groups are passed
+//	proof.go                                  what a pod that was released proves
 //	evaluate.go                               which groups are satisfied, and since when
 //	revisions.go                              which revision of a workload is the newest
 //	contribution.go                           what pods and workloads add to the sums of groups

@@ -38,43 +38,51 @@ func (d *domain) expects(group int) bool {
 	return state != nil && state.lastNeed.Expected > 0
 }
 
-// evaluate brings what is known of each group up to the sums, which the transaction may have changed. It must come before
-// advance.
+// evaluate works out anew the groups that the transaction may have changed. It must come before advance.
 func (d *domain) evaluate(k *knowledge, tx *transaction) {
-	question, version := tx.Question, tx.version
-	if !d.evaluated {
-		question, version = k.questions.nowMoment(), k.questions.newest
-	}
 	for _, state := range d.groupStates {
-		i, question, version := state.group, question, version
-		if d.evaluated && !state.dirty {
-			d.settleConfirmation(i, k)
-			continue
+		if !d.evaluated || state.dirty {
+			if isNew := !d.evaluated || state.changed.Moment == 0; isNew { // until now nobody looked at anything of it
+				state.noteChange(k.questions.nowMoment(), k.questions.newest)
+			} else {
+				state.noteChange(tx.Question, tx.version)
+			}
+			need, satisfied := d.evaluateGroup(state.group)
+			d.settleGroup(state, need, satisfied, k, tx)
 		}
-		facts := d.facts(i)
-		need := facts.Need()
-		satisfied := !d.sequence.refused() && facts.IsSatisfied(need)
-		if state.changed.Moment == 0 {
-			question, version = k.questions.nowMoment(), k.questions.newest // until now nothing of it was looked at
-		}
-		state.changed = state.changed.And(question)
-		if version == "" || version != question.Version { // else it is the newest of all
-			version = inventory.Newest(state.asOf, version)
-		}
-		state.asOf = version
-		if need.Ready = 0; !state.satisfied || need != state.lastNeed || tx.relisted {
-			state.question, state.lastNeed, state.confirmed = state.changed, need, false
-		}
-		if g := d.sequence.groups[i]; g.watchedSince.IsZero() {
-			g.watchedSince = k.now.Truncate(time.Second)
-		}
-		state.witness.Notice(tx.version, !tx.relisted && !k.questions.versionsIncomparable)
-		sinceFacts := d.sinceFacts(i, satisfied, k.now)
-		state.since = sinceFacts.Since(func() time.Time { return d.readySince(i) })
-		state.satisfied, state.unsatisfiedBefore, state.dirty, state.turned = satisfied, false, false, time.Time{}
-		d.settleConfirmation(i, k)
+		d.settleConfirmation(state.group, k)
 	}
 	d.evaluated = true
+}
+
+// evaluateGroup works out, from facts alone, what the group needs, and whether it has that.
+func (d *domain) evaluateGroup(i int) (need readiness.Need, satisfied bool) {
+	facts := d.facts(i)
+	need = facts.Need()
+	return need, !d.sequence.refused() && facts.IsSatisfied(need)
+}
+
+// noteChange notes as of when the sums are what they are.
+func (s *groupState) noteChange(question Question, version string) {
+	s.changed = s.changed.And(question)
+	if version == "" || version != question.Version { // else it is the newest of all
+		version = inventory.Newest(s.asOf, version)
+	}
+	s.asOf = version
+}
+
+// settleGroup enters what a group needs now, and since when it is satisfied. What else is needed than before must be confirmed anew.
+func (d *domain) settleGroup(state *groupState, need readiness.Need, satisfied bool, k *knowledge, tx *transaction) {
+	if need.Ready = 0; !state.satisfied || need != state.lastNeed || tx.relisted {
+		state.question, state.lastNeed, state.confirmed = state.changed, need, false
+	}
+	if g := d.sequence.groups[state.group]; g.watchedSince.IsZero() {
+		g.watchedSince = k.now.Truncate(time.Second)
+	}
+	state.witness.Notice(tx.version, !tx.relisted && !k.questions.versionsIncomparable)
+	facts := d.sinceFacts(state.group, satisfied, k.now)
+	state.since = facts.Since(func() time.Time { return d.readySince(state.group) })
+	state.satisfied, state.unsatisfiedBefore, state.dirty, state.turned = satisfied, false, false, time.Time{}
 }
 
 // sinceFacts are what the rule looks at that says since when a group is satisfied.
