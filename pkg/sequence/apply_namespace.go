@@ -80,7 +80,7 @@ func (k *knowledge) recheckConsents(sequences map[*sequence]struct{}, tx *transa
 		}
 	}
 	for _, s := range changed {
-		next := newSequence(s.Sequence, s.object, nil)
+		next := newSequence(s.Sequence, s.stored())
 		k.consents.checkConsent(next, s, k.now)
 		k.replaceSequence(s, next, tx)
 	}

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -37,7 +38,7 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 	if old != nil && old.UID == ps.UID && ps.ResourceVersion != "" && !inventory.Newer(ps.ResourceVersion, old.object.ResourceVersion) {
 		return
 	}
-	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation {
+	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation && reflect.DeepEqual(old.Override, spec.ReadOverride(ps, k.now)) {
 		resumed, records, released := old.resumedAt(), old.nodeRecords, old.firstReleased.Load()
 		old.object, old.cluster = ps, stored.Cluster
 		old.restoreFromStatus()
@@ -54,9 +55,28 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 		}
 		return
 	}
-	next := newSequence(spec.Compile(stored, k.settings.GatePrefixes).InstalledIn(k.settings.InstallationNamespace), ps, stored.Cluster)
+	k.replaceSequence(old, k.compile(stored, old), tx)
+}
+
+// compile returns the sequence that is to take the place of old, which may be nil.
+func (k *knowledge) compile(stored spec.Stored, old *sequence) *sequence {
+	compiled := spec.CompileAt(stored, k.settings.GatePrefixes, k.now).InstalledIn(k.settings.InstallationNamespace)
+	next := newSequence(compiled, stored)
 	k.consents.checkConsent(next, old, k.now)
-	k.replaceSequence(old, next, tx)
+	return next
+}
+
+// endOverrides puts the spec alone in the place of sequences of which the annotations count no more.
+func (k *knowledge) endOverrides(tx *transaction) {
+	for _, s := range slices.Collect(k.overrides.Due(k.now)) {
+		tx.asOfNow(&k.questions)
+		k.replaceSequence(s, k.compile(s.stored(), s), tx)
+	}
+}
+
+// stored returns the object of the sequence.
+func (s *sequence) stored() spec.Stored {
+	return spec.Stored{PodSequence: s.object, Cluster: s.cluster, Unreadable: s.unreadable}
 }
 
 // sameTimeOuts reports whether two records of a node say the same of time-outs; either may be nil.
@@ -134,6 +154,9 @@ func (k *knowledge) register(s *sequence, affected map[*pod]struct{}, tx *transa
 	s.registered, s.podGroupsKnown, s.knowledge, s.registeredAt = true, k.podGroups, k, k.questions.moment.Load()
 	k.consents.register(s)
 	s.domainAt("")
+	if s.overrideEnd.Owner = s; s.Override.IsActive() {
+		k.overrides.Set(&s.overrideEnd, s.Override.Until)
+	}
 	if s.refused() {
 		k.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
 		return
@@ -165,6 +188,7 @@ func (k *knowledge) unregister(s *sequence, tx *transaction) {
 	delete(k.perNode, s)
 	delete(k.selectors, s)
 	s.registered = false
+	k.overrides.Set(&s.overrideEnd, time.Time{})
 	for _, d := range s.domains {
 		k.alarms.Set(&d.alarm, time.Time{})
 		k.questions.forgetDomain(d)
@@ -274,9 +298,10 @@ func (s *sequence) reconfirmPasses(old *sequence) {
 // still hold. Consent that is withdrawn counts as if the sequence was gone.
 
 // newSequence returns a sequence that has not come anywhere yet.
-func newSequence(compiled *spec.Sequence, object *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequence) *sequence {
+func newSequence(compiled *spec.Sequence, stored spec.Stored) *sequence {
 	s := &sequence{
-		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: object, cluster: cluster, created: object.CreationTimestamp.Time,
+		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: stored.PodSequence, cluster: stored.Cluster,
+		unreadable: stored.Unreadable, created: stored.CreationTimestamp.Time,
 		domains: map[string]*domain{}, groupsByNamespace: map[string]spec.NamespaceGroups{}, classes: map[*equivalenceClass]struct{}{},
 	}
 	places, onlyPlaces := make([]membership, len(s.groups)), make([][]membership, len(s.groups))

@@ -360,9 +360,7 @@ func (s *groupState) setTrial(at member, c contribution) {
 // said that they are Ready: so it is confirmed as of now.
 func (k *knowledge) endTrials(tx *transaction) {
 	for at := range k.trials.Due(k.now) {
-		if tx.Moment == 0 {
-			tx.Question, tx.version = k.questions.nextMoment(k.questions.newest), k.questions.newest
-		}
+		tx.asOfNow(&k.questions)
 		tx.mark(at)
 	}
 }

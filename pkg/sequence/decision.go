@@ -42,7 +42,7 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 		return d
 	}
 	s := by.sequence
-	d.Held, d.Sequence, d.Groups = true, s.Key, len(s.groups)
+	d.Held, d.Sequence, d.Groups, d.Overridden = true, s.Key, len(s.groups), s.Override.Suspend
 	d.Group, d.Title = by.group, s.groups[by.group].Title
 	switch {
 	case h.place == nil:

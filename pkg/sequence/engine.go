@@ -244,6 +244,7 @@ func (e *Engine) Tick(now time.Time) Changes {
 			tx.markDirty(d)
 		}
 		e.endTrials(tx)
+		e.endOverrides(tx)
 		return tx
 	})
 }
@@ -252,7 +253,7 @@ func (e *Engine) Tick(now time.Time) Changes {
 func (e *Engine) NextWake() time.Time {
 	e.enter.Lock()
 	defer e.enter.Unlock()
-	return sooner(e.alarms.Next(), e.trials.Next())
+	return sooner(sooner(e.alarms.Next(), e.trials.Next()), e.overrides.Next())
 }
 
 // Moment counts the events that the engine has been told of. What is found to be there after it was read was known, if it

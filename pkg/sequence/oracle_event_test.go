@@ -255,9 +255,11 @@ func describeObject(object metav1.Object) string {
 		marshal("annotations", object.Annotations)
 	case *v1alpha1.ClusterPodSequence:
 		marshal("spec", object.Spec)
+		marshal("annotations", object.Annotations)
 		marshal("recorded", object.Status.ObservedGeneration, object.Status.Groups, object.Status.NodeStatus, object.Status.Conditions, object.Status.StartedOutOfOrder)
 	case *v1alpha1.PodSequence:
 		marshal("spec", object.Spec)
+		marshal("annotations", object.Annotations)
 		marshal("recorded", object.Status.ObservedGeneration, object.Status.Groups, object.Status.NodeStatus, object.Status.Conditions, object.Status.StartedOutOfOrder)
 	case *appsv1.Deployment:
 		marshal("replicas", object.Spec.Replicas)
@@ -295,6 +297,7 @@ func (c *comparison) count() {
 	see("pods that were ready before their node booted", len(c.oracle.outlivedNow) > 0)
 	c.countTrials()
 	for _, v := range c.oracle.views {
+		c.oracle.countOverride(v, see)
 		for _, course := range v.courses {
 			scope := "cluster: "
 			if course.node != "" {

@@ -293,11 +293,11 @@ func (o *oracle) settle() {
 	present := sets.New[types.UID]()
 	o.selected = o.membersOfAny()
 	for _, ps := range o.consented() {
-		o.views[ps.Name] = o.look(ps, nil)
+		o.views[ps.Name] = o.look(o.overridden(ps), nil)
 		present.Insert(ps.UID)
 	}
 	for _, cluster := range all[*v1alpha1.ClusterPodSequence](o, "ClusterPodSequence") {
-		o.views[cluster.Name] = o.look(inCommon(cluster), cluster)
+		o.views[cluster.Name] = o.look(o.overridden(inCommon(cluster)), cluster)
 		present.Insert(cluster.UID)
 	}
 	for _, j := range all[*batchv1.Job](o, "Job") {

@@ -160,6 +160,9 @@ func (w *randomWorld) stepClusterSequences(c *comparison) []event {
 		ps.Generation++
 		w.edit(c, ps)
 	}
+	if w.oneIn(8) {
+		w.override(ps)
+	}
 	w.put("ClusterPodSequence", w.acrossNamespaces(cluster, ps))
 	return nil
 }

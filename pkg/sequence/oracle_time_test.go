@@ -195,7 +195,8 @@ func (o *oracle) suspend(v *view) {
 func (o *oracle) resumedAt(v *view) time.Time {
 	at := v.memory.resumed
 	for _, c := range v.Status.Conditions {
-		if c.Type == "Suspended" && c.Status == metav1.ConditionFalse && v.Generation > 1 && !v.Spec.Suspend {
+		if c.Type == "Suspended" && c.Status == metav1.ConditionFalse && !v.Spec.Suspend &&
+			(v.Generation > 1 || c.LastTransitionTime.After(v.CreationTimestamp.Time)) {
 			at = later(at, c.LastTransitionTime.Time)
 		}
 	}

@@ -33,7 +33,9 @@ func (w *randomWorld) stepSequences(c *comparison) []event {
 		return nil
 	}
 	ps := old.DeepCopy()
-	switch w.IntN(8) {
+	switch w.IntN(9) {
+	case 8:
+		w.override(ps)
 	case 0:
 		if w.oneIn(2) {
 			w.drop("PodSequence", ps)
@@ -224,10 +226,10 @@ func (w *randomWorld) record(c *comparison, ps *v1alpha1.PodSequence) {
 	now := at(w.clock)
 	ps.ManagedFields = []metav1.ManagedFieldsEntry{{Subresource: "status", Time: now}}
 	suspended := metav1.Condition{Type: v1alpha1.ConditionSuspended, Status: metav1.ConditionFalse, LastTransitionTime: *now}
-	if ps.Spec.Suspend {
+	if v.Spec.Suspend {
 		suspended.Status = metav1.ConditionTrue
 	}
-	if ps.Generation <= 1 && !ps.Spec.Suspend {
+	if ps.Generation <= 1 && !v.Spec.Suspend && meta.FindStatusCondition(ps.Status.Conditions, suspended.Type) == nil {
 		suspended.LastTransitionTime = ps.CreationTimestamp
 	}
 	meta.SetStatusCondition(&ps.Status.Conditions, suspended)

@@ -18,6 +18,19 @@ import (
 	. "example.com/podsequence/test/harness/builders"
 )
 
+// overrideBy sets an annotation that overrides the spec. A time is told by how far it is from now.
+func overrideBy(t *testing.T, s *scenario, ps *v1alpha1.PodSequence, arg datadriven.CmdArg) {
+	annotation := map[string]string{
+		"override-suspend": v1alpha1.SuspendAnnotation, "override-skip": v1alpha1.SkipAnnotation,
+		"override-until": v1alpha1.OverrideUntilAnnotation, "override-reason": v1alpha1.OverrideReasonAnnotation,
+	}[arg.Key]
+	value := strings.Join(arg.Vals, ", ")
+	if after, err := time.ParseDuration(value); arg.Key == "override-until" && err == nil {
+		value = s.now().Add(after).UTC().Format(time.RFC3339)
+	}
+	metav1.SetMetaDataAnnotation(&ps.ObjectMeta, annotation, value)
+}
+
 func (s *scenario) parseSequence(t *testing.T, d *datadriven.TestData, name string) *v1alpha1.PodSequence {
 	ps := MakeSequence(oracleNamespace, name).UID("uid-of-" + name)
 	ps.CreationTimestamp = s.now()
@@ -47,6 +60,8 @@ func (s *scenario) parseSequence(t *testing.T, d *datadriven.TestData, name stri
 			ps.Suspend()
 		case "dry-run":
 			ps.Spec.DryRun = true
+		case "override-suspend", "override-skip", "override-until", "override-reason":
+			overrideBy(t, s, ps.Obj(), arg)
 		default:
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}

@@ -28,6 +28,7 @@ import (
 // second; what that second alone brings about is told as "meanwhile".
 //
 //	sequence NAME [uid=U] [generation=N] [gate=G] [namespace=NS] [from=NS] [node-scope] [continuous] [suspend] [dry-run]
+//	         [override-suspend=V] [override-skip=(TITLE,TITLE)] [override-until=D] [override-reason=W]    its annotations
 //	                    a PodSequence, for from= of another namespace that points here; a line of input is a group, TITLE: MEMBERS [; OPTION]...
 //	                    MEMBERS is db-0 db-1 | tier=db | *
 //	                    OPTION is complete | min=N | min=N% | expect=N | min-ready=N | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes) | after=TITLE TITLE | skip

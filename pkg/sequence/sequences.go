@@ -150,12 +150,15 @@ func (s *sequence) recordedAt() time.Time {
 
 // resumedAt is when status says that a suspension was lifted; zero if it does not, or if there can have been none.
 func (s *sequence) resumedAt() time.Time {
-	if s.Suspended || s.Generation < 2 {
+	if s.Suspended {
 		return time.Time{}
 	}
 	c := meta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionSuspended)
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return time.Time{}
+	}
+	if s.Generation < 2 && !c.LastTransitionTime.After(s.object.CreationTimestamp.Time) {
+		return time.Time{} // see Report.Status: it never was suspended
 	}
 	return c.LastTransitionTime.Time
 }

@@ -31,9 +31,11 @@ type knowledge struct {
 	questions questions
 
 	// When time alone changes something, and how many transactions were settled.
-	alarms  progress.Alarms[*domain]
-	trials  progress.Alarms[member]
-	settled uint64
+	alarms progress.Alarms[*domain]
+	trials progress.Alarms[member]
+	// overrides ends the annotations of sequences that override specs for a time.
+	overrides progress.Alarms[*sequence]
+	settled   uint64
 
 	// What readers see.
 	published published

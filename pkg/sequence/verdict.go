@@ -266,7 +266,7 @@ func (p *Placement) Open(node string) report.Decision {
 // closed says why a node is not open. What the group there lacks it says only if no event is under way.
 func (e *Engine) closed(m membership, t placement.Standing, node string) report.Decision {
 	s := m.sequence
-	d := report.Decision{Held: true, Sequence: s.Key, Groups: len(s.groups), Group: m.group, Title: s.groups[m.group].Title, Node: node}
+	d := report.Decision{Held: true, Sequence: s.Key, Overridden: s.Override.Suspend, Groups: len(s.groups), Group: m.group, Title: s.groups[m.group].Title, Node: node}
 	switch {
 	case !t.Known:
 		d.Reason = report.HeldByUnknownNode

@@ -10,6 +10,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -212,6 +213,10 @@ type sequence struct {
 	object *v1alpha1.PodSequence
 	// cluster is the same as a ClusterPodSequence; nil for a PodSequence.
 	cluster *v1alpha1.ClusterPodSequence
+	// unreadable is what cannot be read of it.
+	unreadable []spec.Unreadable
+	// overrideEnd is when its annotations end to count.
+	overrideEnd progress.Alarm[*sequence]
 
 	// domains are where groups are passed in order: the one domain with the empty name for scope Cluster; for scope Node one for
 	// each node where something of the sequence is or is due, and the one with the empty name for members that are not bound yet.

@@ -41,6 +41,7 @@ const (
 	ConditionSkipped     = "Skipped"     // some group has skip: no group waits for it
 	ConditionDryRun      = "DryRun"      // spec.dryRun is true: nothing is held, unless it is suspended
 	ConditionCompleted   = "Completed"   // every group is passed: status.phase is Completed
+	ConditionOverridden  = "Overridden"  // annotations of the sequence suspend it, or skip groups
 
 	// ConditionOpenToTenants: a group of a ClusterPodSequence that others wait for may have members in namespaces of several teams.
 	ConditionOpenToTenants = "OpenToTenants"
@@ -76,6 +77,9 @@ const (
 	ReasonAsExpected          = "AsExpected"
 	ReasonGroupsSkipped       = "GroupsSkipped"
 	ReasonNotSkipped          = "NotSkipped"
+	ReasonOverridden          = "Overridden"
+	ReasonNotOverridden       = "NotOverridden"
+	ReasonInvalidOverride     = "InvalidOverride"
 	ReasonDryRun              = "DryRun"
 	ReasonEnforced            = "Enforced"
 	ReasonNamespacesOfOthers  = "NamespacesOfOthers"

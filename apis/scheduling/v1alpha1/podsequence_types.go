@@ -31,6 +31,20 @@ const (
 	RequireSequence           = "true"
 )
 
+// The annotations of a PodSequence or a ClusterPodSequence by which an operator overrides its spec for a time. Tools that apply the
+// manifest leave annotations alone that are not in it.
+const (
+	// SuspendAnnotation suspends the sequence, as spec.suspend does, if its value is "true".
+	SuspendAnnotation = "podsequence.example.com/suspend"
+	// SkipAnnotation lists the names of groups, with commas between them, that are skipped as if they had skip.
+	SkipAnnotation = "podsequence.example.com/skip"
+	// OverrideReasonAnnotation says why.
+	OverrideReasonAnnotation = "podsequence.example.com/override-reason"
+	// OverrideUntilAnnotation is the time, as of RFC 3339, from which the other annotations do not count any more. Without it they count
+	// until they are removed.
+	OverrideUntilAnnotation = "podsequence.example.com/override-until"
+)
+
 // PodSequence starts groups of pods in order: it holds the pods of a group until the groups listed before are ready.
 //
 // +kubebuilder:object:root=true

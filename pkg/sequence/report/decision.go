@@ -26,6 +26,8 @@ type Decision struct {
 	Reason Reason
 	Groups int    // of the sequence
 	Title  string // of the group
+	// Overridden reports that an annotation suspends the sequence.
+	Overridden bool
 	// Others are the titles of the groups that it waits for besides.
 	Others []string
 	Need   readiness.Need
@@ -110,6 +112,9 @@ func (d Decision) message(progress string) string {
 	case HeldByTimeout:
 		return fmt.Sprintf(waitingPrefix+"%s%s, which did not become ready within its timeout: %s%s", group, on, progress, d.others())
 	case HeldBySuspension:
+		if d.Overridden {
+			return fmt.Sprintf(waitingPrefix+"%s, which is suspended: remove its annotation %s to go on", NameOf(d.Sequence), v1alpha1.SuspendAnnotation)
+		}
 		return fmt.Sprintf(waitingPrefix+"%s, which is suspended: set spec.suspend to false to go on", NameOf(d.Sequence))
 	case HeldByNodes:
 		return fmt.Sprintf(waitingPrefix+"a node where all groups before %s are ready: they are starting on %d of %d suitable nodes%s",

@@ -46,6 +46,9 @@ func (r Report) dryRunCondition(before []metav1.Condition) []metav1.Condition {
 	case r.DryRun != nil && r.Suspended:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonSuspended
 		condition.Message = "spec.dryRun is true, but spec.suspend is true as well and wins: pods are held until you set spec.suspend to false"
+		if r.Override.Suspend {
+			condition.Message = "spec.dryRun is true, but annotation " + v1alpha1.SuspendAnnotation + " is true and wins: pods are held until you remove it"
+		}
 	case r.DryRun != nil:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonDryRun
 		condition.Message = "spec.dryRun is true: no pod is held, and gates are lifted at once"

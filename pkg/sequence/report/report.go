@@ -24,6 +24,8 @@ type Report struct {
 	PerNode, Continuous bool
 
 	Suspended bool
+	// Override is what annotations add to the spec.
+	Override spec.Override
 	// Refused reports that the namespace to which the sequence points does not allow it. The first of Problems says so.
 	Refused bool
 	// Current is the 0-based index of the first group not passed, or the number of groups. For scope Node it is the

@@ -42,11 +42,12 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 	r.describeDryRun(&status, ps.Status.DryRun)
 	r.describeOutOfOrder(&status)
 	status.Message = printable.Line(status.Message)
-	for _, condition := range slices.Concat(r.conditions(), r.skipped(ps), r.dryRunCondition(ps.Status.Conditions), r.openToTenants(ps)) {
+	for _, condition := range slices.Concat(r.conditions(), r.skipped(ps), r.overridden(ps), r.dryRunCondition(ps.Status.Conditions), r.openToTenants(ps)) {
 		condition.ObservedGeneration = r.Generation
 		condition.Message = printable.Line(condition.Message) // it may contain what others wrote
 		condition.LastTransitionTime = metav1.NewTime(now)
-		if condition.Type == v1alpha1.ConditionSuspended && !r.Suspended && r.Generation == 1 {
+		isFirst := meta.FindStatusCondition(ps.Status.Conditions, condition.Type) == nil
+		if condition.Type == v1alpha1.ConditionSuspended && !r.Suspended && r.Generation == 1 && isFirst {
 			condition.LastTransitionTime = ps.CreationTimestamp // it never was, so it has not been resumed either
 		}
 		meta.SetStatusCondition(&status.Conditions, condition)
@@ -274,6 +275,9 @@ func (r Report) conditions() []metav1.Condition {
 	if r.Suspended {
 		suspended.Status, suspended.Reason = metav1.ConditionTrue, v1alpha1.ReasonSuspended
 		suspended.Message = "spec.suspend is true: no more pods are released"
+		if r.Override.Suspend {
+			suspended.Message = "annotation " + v1alpha1.SuspendAnnotation + " is true: no more pods are released"
+		}
 		if progressing.Status == metav1.ConditionTrue {
 			progressing.Status, progressing.Reason, progressing.Message = metav1.ConditionFalse, suspended.Reason, suspended.Message
 		}

@@ -78,6 +78,9 @@ func (r Report) skipped(ps *v1alpha1.PodSequence) []metav1.Condition {
 	if groups := r.skippedGroups(); len(groups) > 0 {
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1alpha1.ReasonGroupsSkipped
 		condition.Message = fmt.Sprintf("no group waits for %s: remove skip to wait for it again", first(groups))
+		if len(r.Override.Skip) > 0 {
+			condition.Message = fmt.Sprintf("no group waits for %s: remove skip, and annotation %s, to wait for it again", first(groups), v1alpha1.SkipAnnotation)
+		}
 	} else if meta.FindStatusCondition(ps.Status.Conditions, condition.Type) == nil {
 		return nil
 	}

@@ -96,7 +96,8 @@ func (o order) base(i int, hashes [][sha256.Size]byte, namespace string) [sha256
 func (s *Sequence) compileSkips(groups []v1alpha1.PodGroup) {
 	awaited := make(order, len(s.Groups))
 	for i, g := range s.Groups {
-		if g.Skip = i < len(groups) && groups[i].Skip && !g.Unreadable; g.Skip && i < MaxGroups {
+		skip := i < len(groups) && groups[i].Skip || slices.Contains(s.Override.Skip, g.Title)
+		if g.Skip = skip && !g.Unreadable; g.Skip && i < MaxGroups {
 			s.Skipped.Add(i)
 		}
 		awaited[i] = g.Predecessors &^ s.Skipped

@@ -30,7 +30,9 @@ type Sequence struct {
 
 	PerNode    bool // scope Node
 	Continuous bool // a group counts only while it is satisfied
-	Suspended  bool
+	// Override is what annotations add: Suspended and Skipped have it already.
+	Override  Override
+	Suspended bool
 	// DryRunRequested reports that the spec has dryRun: status says which pods the sequence holds, or would hold.
 	DryRunRequested bool
 	// DryRun reports that nothing is held for that reason. A suspended sequence holds its pods all the same. Every rule about what is
@@ -101,8 +103,15 @@ type Problem struct {
 
 // Compile makes a Sequence out of an object. It never fails: what cannot be understood becomes a problem, and a group
 // that cannot be understood has no members and is never satisfied, so that what comes after it stays held.
+//
+// Annotations that override the spec count whatever time it is, see CompileAt.
 func Compile(stored Stored, gatePrefixes []string) *Sequence {
-	ps := stored.PodSequence
+	return CompileAt(stored, gatePrefixes, time.Time{})
+}
+
+// CompileAt is Compile with the annotations that override the spec at a time.
+func CompileAt(stored Stored, gatePrefixes []string, now time.Time) *Sequence {
+	ps, override := stored.PodSequence, ReadOverride(stored.PodSequence, now)
 	s := &Sequence{
 		Key:        types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name},
 		UID:        ps.UID,
@@ -111,7 +120,8 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 		Namespace:  ps.Spec.Namespace,
 		PerNode:    ps.Spec.Scope == v1alpha1.ScopeNode,
 		Continuous: ps.Spec.Mode() == v1alpha1.Continuous,
-		Suspended:  ps.Spec.Suspend,
+		Override:   override,
+		Suspended:  ps.Spec.Suspend || override.Suspend,
 		Gate:       ps.Spec.SchedulingGateName,
 		byName:     map[string]map[string][]int{},
 	}
@@ -135,6 +145,7 @@ func Compile(stored Stored, gatePrefixes []string) *Sequence {
 		s.compileGroup(i, &ps.Spec.PodGroups[i], stored.Cluster)
 	}
 	s.compileEmptyNodes()
+	s.Problems = append(s.Problems, override.Problems...)
 	return s
 }
 
@@ -169,10 +180,15 @@ func (s *Sequence) compileGroups(stored Stored) {
 }
 
 func newGroup(i int, title string, hash [sha256.Size]byte, predecessors GroupSet) *Group {
-	if title == "" {
-		title = fmt.Sprintf("Group %d", i+1)
+	return &Group{Title: titleOf(i, title), Hash: hex.EncodeToString(hash[:8]), Predecessors: predecessors, Required: v1alpha1.RequireReady}
+}
+
+// titleOf returns what a group is called: by its name, or by its number if it has none.
+func titleOf(i int, name string) string {
+	if name == "" {
+		return fmt.Sprintf("Group %d", i+1)
 	}
-	return &Group{Title: title, Hash: hex.EncodeToString(hash[:8]), Predecessors: predecessors, Required: v1alpha1.RequireReady}
+	return name
 }
 
 // compileGroup reads one group. cluster is the ClusterPodSequence; nil for a PodSequence.
