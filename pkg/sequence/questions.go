@@ -105,3 +105,10 @@ func (q *questions) forgetDomain(d *domain) {
 
 // nowMoment is a question about everything until now.
 func (q *questions) nowMoment() Question { return Question{Moment: q.moment.Load(), Version: q.newest} }
+
+// asOfNow makes it the transaction of what time brought about, at this moment.
+func (tx *transaction) asOfNow(q *questions) {
+	if tx.Moment == 0 {
+		tx.Question, tx.version = q.nextMoment(q.newest), q.newest
+	}
+}

@@ -97,10 +97,3 @@ func (tx *transaction) markClassDirty(c *equivalenceClass) {
 		tx.dirtyClasses = append(tx.dirtyClasses, c)
 	}
 }
-
-// asOfNow makes it the transaction of what time brought about, at this moment.
-func (tx *transaction) asOfNow(q *questions) {
-	if tx.Moment == 0 {
-		tx.Question, tx.version = q.nextMoment(q.newest), q.newest
-	}
-}

@@ -52,6 +52,9 @@
 // nothing. There resource versions alone decide, and nothing is allowed for. By Continuous, and on nodes, it is enough that each group ahead was passed at
 // some moment of the 2 s before the binding.
 //
+// Annotations override a spec for a time: they suspend the sequence, or skip groups, as the spec would. That they begin or end to count
+// is an edit.
+//
 // A sequence that points to another namespace is out of force while that namespace does not allow it. Consent that comes later
 // brings it into force anew, as if it was created then, with what was passed before consent was withdrawn. What passed within
 // 2 s after, a program may have recorded before it knew.

@@ -135,7 +135,7 @@ func (j *judge) assume(began event) {
 	boundBefore := sets.New[*pod]()
 	j.refuseOlder()
 	for i, recalled := range j.inForce {
-		v := newVersion(recalled.sequenceFacts, j.rules, nil, j.world, began)
+		v := newVersion(recalled.asOf(began), j.rules, nil, j.world, began)
 		v.believe(j.world, began)
 		j.inForce[i] = v
 		j.meet(v)
@@ -154,6 +154,7 @@ func (j *judge) replay(e event) {
 		return
 	}
 	j.count(e)
+	j.endOverrides(e)
 	switch {
 	case e.pod != nil:
 		j.replayPod(e)
@@ -246,14 +247,14 @@ func (j *judge) bringIntoForce(e event) {
 		if v.uid != e.sequence.uid {
 			continue
 		}
-		if v.generation != e.sequence.generation {
+		if v.generation != e.sequence.generation || v.overrides != e.sequence.overrides {
 			j.world.retire(v, e)
-			j.inForce[i] = v.succeed(e.sequence, j.world, e)
+			j.inForce[i] = v.succeed(e.sequence.asOf(e), j.world, e)
 			j.meet(j.inForce[i])
 		}
 		return
 	}
-	v := newVersion(e.sequence, j.rules, nil, j.world, e)
+	v := newVersion(e.sequence.asOf(e), j.rules, nil, j.world, e)
 	v.since, v.arrived = e.revision, e.arrived
 	j.inForce = append(j.inForce, v)
 	j.meet(v)

@@ -29,7 +29,12 @@ type sequenceFacts struct {
 	suspended  bool
 	dryRun     bool // it holds nothing, for it is a dry run and not suspended
 	timed      bool // some group has a wait or a time-out
-	groups     []groupFacts
+	// overrides stands for the annotations that override the spec, overriddenUntil is when they end to count, and afterwards what the facts
+	// are then; nil if they do not end.
+	overrides       string
+	overriddenUntil time.Time
+	afterwards      *sequenceFacts
+	groups          []groupFacts
 	// definitions stand, for each group, for what defines it and those ahead of it.
 	definitions []string
 	// hashes are what the status records in the place of definitions. Only the start of the watch believes it.
@@ -190,6 +195,7 @@ func sequenceFactsOf(sequence *v1alpha1.PodSequence, kind string, homeOf func(gr
 	}
 	f.order()
 	f.define()
+	f.override(sequence)
 	return f
 }
 
@@ -260,7 +266,7 @@ func (f *sequenceFacts) placeOf(template labels.Set, in []int) (int, bool) {
 // status records is taken from the first facts of a watch only, so its changes are none.
 func (f *sequenceFacts) says(other facts) bool {
 	o, ok := other.(*sequenceFacts)
-	return ok && f.uid == o.uid && f.generation == o.generation && f.completed == o.completed
+	return ok && f.uid == o.uid && f.generation == o.generation && f.overrides == o.overrides && f.completed == o.completed
 }
 
 func (f *sequenceFacts) stamped() time.Time { return f.stamp }

@@ -163,3 +163,71 @@ func TestJudgeBelievesNoProofOfADryRun(t *testing.T) {
 		t.Errorf("a pod without proof was believed: %s", verdict)
 	}
 }
+
+func TestJudgeKnowsOverrides(t *testing.T) {
+	const late = 4 * time.Second
+	list := func(fixes ...sequenceFix) []sequenceFix {
+		return append(fixes, vertex("db", nil), vertex("cache", nil), vertex("app", nil, withPod("app-2")))
+	}
+	skipCache := overridden("skip", "db , cache", 0)
+	for mode, fix := range map[string]sequenceFix{"once": byDefault, "continuously": continuously, "on a node": perNode} {
+		t.Run(mode, func(t *testing.T) {
+			onTheNode := node("node-1")
+			checkAll(t, map[string]judgement{
+				"groups that an annotation skips nobody waits for": {
+					steps:        []step{onTheNode, order("s", list(fix)...), passing(late), annotate("s", skipCache), started("app")},
+					wantBindings: 1,
+				},
+				"an annotation that names an unknown group skips none": {
+					steps:     []step{onTheNode, order("s", list(fix)...), annotate("s", overridden("skip", "db,cache,oops", 0)), passing(late), started("app")},
+					wantEarly: []string{"shop/app"}, wantBindings: 1,
+				},
+				"they are waited for again when the annotation is removed": {
+					steps: []step{onTheNode, order("s", list(fix)...), annotate("s", skipCache), passing(late), annotate("s", byDefault),
+						passing(late), started("app")},
+					wantEarly: []string{"shop/app"}, wantBindings: 1,
+				},
+				"and when its time is over": {
+					steps: []step{onTheNode, order("s", list(fix)...), annotate("s", overridden("skip", "db,cache", 2*time.Second)), started("app"),
+						passing(late), started("app-2")},
+					wantEarly: []string{"shop/app-2"}, wantBindings: 2,
+				},
+				"an annotation suspends": {
+					steps: []step{onTheNode, order("s", list(fix)...), annotate("s", overridden("suspend", "true", 0)), passing(late),
+						startedAndReady("db"), passing(late), started("cache")},
+					wantEarly: []string{"shop/cache"}, wantBindings: 2,
+				},
+				"until its time is over": {
+					steps: []step{onTheNode, order("s", list(fix)...), annotate("s", overridden("suspend", "true", 6*time.Second)), passing(late),
+						startedAndReady("db"), passing(late), started("cache")},
+					wantBindings: 2,
+				},
+				"an annotation with an end that is no time overrides nothing": {
+					steps: []step{onTheNode, order("s", list(fix)...), annotate("s", func(s *v1alpha1.PodSequence) {
+						s.Annotations = map[string]string{v1alpha1.SkipAnnotation: "db,cache", v1alpha1.OverrideUntilAnnotation: "tomorrow"}
+					}), passing(late), started("app")},
+					wantEarly: []string{"shop/app"}, wantBindings: 1,
+				},
+			})
+		})
+	}
+}
+
+// overridden overrides a spec, until so long after the sequence was created; for ever if that is 0.
+func overridden(by, value string, end time.Duration) sequenceFix {
+	return func(s *v1alpha1.PodSequence) {
+		s.Annotations = map[string]string{"podsequence.example.com/" + by: value}
+		if end > 0 {
+			s.Annotations[v1alpha1.OverrideUntilAnnotation] = s.CreationTimestamp.Add(end).Format(time.RFC3339)
+		}
+	}
+}
+
+// annotate gives a PodSequence these annotations alone.
+func annotate(name string, by sequenceFix) step {
+	return report(name, func(s *v1alpha1.PodSequence) { s.Annotations = nil }, by)
+}
+
+func withPod(name string) func(*v1alpha1.PodGroup) {
+	return func(g *v1alpha1.PodGroup) { g.Pods = append(g.Pods, name) }
+}
