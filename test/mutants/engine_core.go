@@ -238,5 +238,11 @@ func ofEngine() []mutant {
 			"a wait on a node begins when pods turned ready on an earlier node of that name", engine, ""},
 		{enginePath + "published.go", "if u.brought == \"\" || inventory.Newer(version, u.brought) {", "if version != \"\" {",
 			"pods are remembered that are gone", engine, ""},
+		{enginePath + "engine.go", "\t\te.endOverrides(tx)\n", "",
+			"annotations override a spec when their time is over", engine, ""},
+		{enginePath + "apply_sequence.go", " && reflect.DeepEqual(old.Override, spec.ReadOverride(ps, k.now)) {", " {",
+			"annotations that override the spec count from the next edit", engine, ""},
+		{"pkg/sequence/spec/override.go", "return o\n\t\t}\n\t\tif o.Until = until", "\t\t}\n\t\tif o.Until = until",
+			"annotations with an end that is no time override the spec for ever", engine, ""},
 	}
 }

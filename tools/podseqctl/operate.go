@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,21 +14,24 @@ import (
 )
 
 const changeNote = `
-The command sends one patch, which the API server refuses if somebody else changed the object in the meantime. It also
+The command changes annotations of the sequence and never its spec, so that no kubectl apply, Argo CD or Flux takes the change back. What is
+in the spec stays: change the manifest. --for ends by itself what the command began, and everything else that annotations override.
+
+It sends one patch, which the API server refuses if somebody else changed the object in the meantime. It also
 writes an event on the sequence that says who made the change and, by --reason, why. Only skip requires a reason: it gives up
 a part of the order. You need the role edit in the namespace.`
 
 func (t *tool) newSuspend() *cobra.Command {
 	return t.newChange(&cobra.Command{
-		Use:   "suspend NAME [--reason WHY]",
+		Use:   "suspend NAME [--for 2h] [--reason WHY]",
 		Short: "Stop releasing pods; pods that were released stay",
-		Example: `  # Stop, and say why.
-  kubectl podseq suspend backend --reason "the database is being restored"
+		Example: `  # Stop for two hours, and say why.
+  kubectl podseq suspend backend --for 2h --reason "the database is being restored"
 
   # Try whether it may be done.
   kubectl podseq suspend backend --dry-run=server`,
 		Args: t.needName, ValidArgsFunction: t.completeSequences,
-	}, false, func(*snapshot.Sequence, []string) (operate.Change, error) { return operate.Suspend(true), nil })
+	}, changeTakes{end: true}, func(s *snapshot.Sequence, _ []string) (operate.Change, error) { return operate.Suspend(s, t.clock.Now()) })
 }
 
 func (t *tool) newResume() *cobra.Command {
@@ -36,17 +40,17 @@ func (t *tool) newResume() *cobra.Command {
 		Short:   "End a suspension",
 		Example: `  kubectl podseq resume backend --reason "the database is restored"`,
 		Args:    t.needName, ValidArgsFunction: t.completeSequences,
-	}, false, func(*snapshot.Sequence, []string) (operate.Change, error) { return operate.Suspend(false), nil })
+	}, changeTakes{}, func(s *snapshot.Sequence, _ []string) (operate.Change, error) { return operate.Resume(s, t.clock.Now()) })
 }
 
 func (t *tool) newSkip() *cobra.Command {
 	return t.newChange(&cobra.Command{
-		Use:   "skip NAME GROUP --reason WHY",
+		Use:   "skip NAME GROUP --reason WHY [--for 2h]",
 		Short: "Let no group wait for this one; its own pods still start in their turn",
 		Example: `  # Go on without the migration. GROUP is a name, a number from 1, or a place such as 2/3.
   kubectl podseq skip backend Migration --reason "fixed by hand, see the incident"`,
 		Args: t.needGroup, ValidArgsFunction: t.completeGroups,
-	}, true, func(s *snapshot.Sequence, args []string) (operate.Change, error) { return skip(s, args, true) })
+	}, changeTakes{end: true, reason: true}, t.ofGroup(operate.Skip))
 }
 
 func (t *tool) newUnskip() *cobra.Command {
@@ -55,24 +59,34 @@ func (t *tool) newUnskip() *cobra.Command {
 		Short:   "Let later groups wait for this group again; pods that are not released yet are held",
 		Example: `  kubectl podseq unskip backend Migration --reason "the migration works again"`,
 		Args:    t.needGroup, ValidArgsFunction: t.completeGroups,
-	}, false, func(s *snapshot.Sequence, args []string) (operate.Change, error) { return skip(s, args, false) })
+	}, changeTakes{}, t.ofGroup(operate.Unskip))
 }
 
-func skip(s *snapshot.Sequence, args []string, skip bool) (operate.Change, error) {
-	group, err := s.GroupNamed(args[1])
-	if err != nil {
-		return operate.Change{}, err
+// ofGroup returns what makes a change of the group that an argument names.
+func (t *tool) ofGroup(choose func(*snapshot.Sequence, int, time.Time) (operate.Change, error)) func(*snapshot.Sequence, []string) (operate.Change, error) {
+	return func(s *snapshot.Sequence, args []string) (operate.Change, error) {
+		group, err := s.GroupNamed(args[1])
+		if err != nil {
+			return operate.Change{}, err
+		}
+		return choose(s, group, t.clock.Now())
 	}
-	return operate.Skip(s, group, skip), nil
 }
+
+// changeTakes says which flags a command has: an end, and a reason that must be given.
+type changeTakes struct{ end, reason bool }
 
 // newChange completes a command that changes a sequence.
-func (t *tool) newChange(command *cobra.Command, needsReason bool, choose func(*snapshot.Sequence, []string) (operate.Change, error)) *cobra.Command {
+func (t *tool) newChange(command *cobra.Command, takes changeTakes, choose func(*snapshot.Sequence, []string) (operate.Change, error)) *cobra.Command {
 	var reason, dryRun string
+	var lasts time.Duration
 	command.Long = command.Short + ".\n" + changeNote
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		if dryRun != "none" && dryRun != "server" {
 			return fmt.Errorf("--dry-run=%s is not known: give none or server", dryRun)
+		}
+		if lasts < 0 || (lasts == 0 && cmd.Flags().Changed("for")) {
+			return fmt.Errorf("--for=%s is over at once: give a time such as 30m or 2h", lasts)
 		}
 		s, err := t.find(cmd.Context(), args[0])
 		if err != nil {
@@ -81,18 +95,22 @@ func (t *tool) newChange(command *cobra.Command, needsReason bool, choose func(*
 		if _, err := choose(s, args); err != nil {
 			return err
 		}
-		if needsReason && strings.TrimSpace(reason) == "" {
+		if takes.reason && strings.TrimSpace(reason) == "" {
 			return fmt.Errorf(`--reason is required: it is recorded in an event on %s; for example --reason "fixed by hand"`, s)
 		}
-		return t.change(cmd.Context(), s, args, reason, dryRun == "server", choose)
+		options := operate.Options{Reason: reason, For: lasts, DryRun: dryRun == "server", Now: t.clock.Now()}
+		return t.change(cmd.Context(), s, args, options, choose)
 	}
-	command.Flags().StringVar(&reason, "reason", "", "`text` that says why you do this; it is recorded in an event on the sequence")
+	command.Flags().StringVar(&reason, "reason", "", "`text` that says why you do this; an event on the sequence, and its status, say it")
+	if takes.end {
+		command.Flags().DurationVar(&lasts, "for", 0, "`time` after which it ends by itself, such as 2h; without it, when you take it back")
+	}
 	command.Flags().StringVar(&dryRun, "dry-run", "none", "none, or server: the API server checks the change but does not store it")
 	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "server"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
-func (t *tool) change(ctx context.Context, s *snapshot.Sequence, args []string, reason string, dryRun bool,
+func (t *tool) change(ctx context.Context, s *snapshot.Sequence, args []string, options operate.Options,
 	choose func(*snapshot.Sequence, []string) (operate.Change, error),
 ) error {
 	api, ok := t.source.(operate.API)
@@ -100,8 +118,7 @@ func (t *tool) change(ctx context.Context, s *snapshot.Sequence, args []string, 
 		return fmt.Errorf("%s cannot be changed here", s)
 	}
 	change, result, err := operate.Apply(ctx, api, s,
-		func(s *snapshot.Sequence) (operate.Change, error) { return choose(s, args) },
-		operate.Options{Reason: reason, DryRun: dryRun, Now: t.clock.Now()})
+		func(s *snapshot.Sequence) (operate.Change, error) { return choose(s, args) }, options)
 	if err != nil {
 		return err
 	}
@@ -109,10 +126,13 @@ func (t *tool) change(ctx context.Context, s *snapshot.Sequence, args []string, 
 	if change.Target != "" {
 		line = fmt.Sprintf("%s: %s %s", s, change.Target, change.Did)
 	}
-	if result.Unchanged {
+	switch {
+	case result.Unchanged:
 		line += " already: nothing was changed, and no event was written"
+	case change.SetsEnd && options.For > 0:
+		line += " until " + options.Now.Add(options.For).UTC().Format(time.RFC3339)
 	}
-	if dryRun {
+	if options.DryRun {
 		line += " (server dry run)"
 	}
 	fmt.Fprintln(t.Out, line)

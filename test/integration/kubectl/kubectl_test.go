@@ -211,7 +211,7 @@ func TestAnEventSaysWhoChangedASequenceAndWhy(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "edit")
 	s.Create(MakeSequence(s.Namespace, "backend").Label("Database", "tier", "db").Label("Application", "tier", "app").Obj())
-	spec := func() v1alpha1.PodSequenceSpec { return cluster.Get(s.Story, &v1alpha1.PodSequence{}, "backend").Spec }
+	override := func(annotation string) string { return cluster.Get(s.Story, &v1alpha1.PodSequence{}, "backend").Annotations[annotation] }
 	told := func(reason string) []string {
 		var notes []string
 		for _, event := range s.Events("backend") {
@@ -224,21 +224,23 @@ func TestAnEventSaysWhoChangedASequenceAndWhy(t *testing.T) {
 
 	stdout, _ := s.Says("suspend", "backend", "--reason", "trying", "--dry-run=server")
 	assert.Contains(t, stdout, "suspended (server dry run)")
-	assert.False(t, spec().Suspend)
+	assert.Empty(t, override(v1alpha1.SuspendAnnotation))
 	assert.Empty(t, told("SuspendRequested"))
 
 	_, stderr := s.Says("suspend", "backend", "--reason", "restoring")
 	assert.Empty(t, stderr)
-	assert.True(t, spec().Suspend)
+	assert.Equal(t, "true", override(v1alpha1.SuspendAnnotation))
+	assert.Equal(t, "restoring", override(v1alpha1.OverrideReasonAnnotation))
 	assert.Equal(t, []string{s.User + " suspended PodSequence " + s.Namespace + "/backend: restoring"}, told("SuspendRequested"))
 	stdout, _ = s.Says("suspend", "backend")
 	assert.Contains(t, stdout, "already")
 	s.Says("resume", "backend")
-	assert.False(t, spec().Suspend)
+	assert.Empty(t, override(v1alpha1.SuspendAnnotation))
+	assert.Empty(t, override(v1alpha1.OverrideReasonAnnotation))
 
 	s.Says("skip", "backend", "Application", "--reason", "fixed by hand")
-	assert.True(t, spec().PodGroups[1].Skip)
+	assert.Equal(t, "Application", override(v1alpha1.SkipAnnotation))
 	assert.Equal(t, []string{s.User + `: group 2/2 "Application" skipped: fixed by hand`}, told("SkipRequested"))
 	s.Says("unskip", "backend", "2")
-	assert.False(t, spec().PodGroups[1].Skip)
+	assert.Empty(t, override(v1alpha1.SkipAnnotation))
 }

@@ -1,11 +1,14 @@
-// Package operate makes the few changes of sequences that an operator needs in a hurry. Each is one patch of one field, refused if
-// the object has changed meanwhile, and an event that says who did it and why.
+// Package operate makes the few changes of sequences that an operator needs in a hurry. Each is one patch of annotations that override
+// the spec, refused if the object has changed meanwhile, and an event that says who did it and why. The spec is never changed: whatever
+// applies it would take the change back.
 package operate
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
@@ -15,6 +18,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -41,47 +45,138 @@ type API interface {
 	Whoami(ctx context.Context) (string, error)
 }
 
-// Change is one change of a sequence.
+// Change is one change of the annotations of a sequence.
 type Change struct {
 	// Did says what was done, such as: suspended.
 	Did string
 	// Event is the reason of the event.
 	Event string
-	// Path is the JSON pointer of the field, and Value what it is set to.
-	Path  string
-	Value bool
-	// Has returns the present value.
-	Has func(*snapshot.Sequence) bool
 	// Target says what of the sequence is changed, such as: group 1/3 "Database"; empty for the sequence.
 	Target string
+	// Suspend is whether the annotations suspend the sequence from now on, and Skip which groups they skip.
+	Suspend bool
+	Skip    []string
+	// SetsEnd reports that the change overrides more than before: then Options.For says until when.
+	SetsEnd bool
 }
 
-// Suspend returns the change that stops further releases, or that lifts the suspension.
-func Suspend(suspend bool) Change {
-	c := Change{Did: "resumed", Event: EventResumeRequested, Path: "/spec/suspend", Value: suspend, Has: func(s *snapshot.Sequence) bool { return s.Spec.Suspend }}
-	if suspend {
-		c.Did, c.Event = "suspended", EventSuspendRequested
+// Suspend returns the change that stops further releases.
+func Suspend(s *snapshot.Sequence, now time.Time) (Change, error) {
+	c := overridesOf(s, now)
+	c.Did, c.Event, c.Suspend, c.SetsEnd = "suspended", EventSuspendRequested, true, true
+	return c, nil
+}
+
+// Resume returns the change that lifts the suspension. It fails if the spec suspends the sequence.
+func Resume(s *snapshot.Sequence, now time.Time) (Change, error) {
+	if s.Spec.Suspend {
+		return Change{}, fmt.Errorf("%s: spec.suspend is true, and what applies the manifest would set it again: set it to false there", s)
+	}
+	c := overridesOf(s, now)
+	c.Did, c.Event, c.Suspend = "resumed", EventResumeRequested, false
+	return c, nil
+}
+
+// Skip returns the change by which no group waits for this one.
+func Skip(s *snapshot.Sequence, group int, now time.Time) (Change, error) {
+	c, title := overridesOf(s, now), s.Title(group)
+	if why := unfit(s, title); why != "" {
+		return Change{}, fmt.Errorf("%s of %s: %s, so that no annotation can name it: set skip of the group in the manifest", s.Where(group), s, why)
+	}
+	c.Did, c.Event, c.Target, c.SetsEnd = "skipped", EventSkipRequested, s.Where(group), true
+	if c.Skip = append(c.Skip, title); s.Spec.PodGroups[group].Skip {
+		c.Skip = overridesOf(s, now).Skip // the spec skips it
+	}
+	return c, nil
+}
+
+// unfit says why an annotation cannot name a group; empty if it can.
+func unfit(s *snapshot.Sequence, title string) string {
+	called := 0
+	for i := range s.Spec.PodGroups {
+		if s.Title(i) == title {
+			called++
+		}
+	}
+	switch {
+	case called > 1:
+		return fmt.Sprintf("%d groups are called so", called)
+	case strings.Contains(title, ","):
+		return "its name has a comma"
+	case strings.TrimSpace(title) != title:
+		return "its name begins or ends with a space"
+	}
+	return ""
+}
+
+// Unskip returns the change by which groups wait for this one again. It fails if the spec skips the group.
+func Unskip(s *snapshot.Sequence, group int, now time.Time) (Change, error) {
+	if s.Spec.PodGroups[group].Skip {
+		return Change{}, fmt.Errorf("%s of %s: its spec has skip, and what applies the manifest would set it again: remove it there", s.Where(group), s)
+	}
+	c := overridesOf(s, now)
+	c.Did, c.Event, c.Target = "is no longer skipped", EventUnskipRequested, s.Where(group)
+	c.Skip = slices.DeleteFunc(c.Skip, func(title string) bool { return title == s.Title(group) })
+	return c, nil
+}
+
+// overridesOf returns what the annotations override now. What is over stays over, though the change sets another end.
+func overridesOf(s *snapshot.Sequence, now time.Time) Change {
+	annotations := s.Object.GetAnnotations()
+	if until, err := time.Parse(time.RFC3339, annotations[v1alpha1.OverrideUntilAnnotation]); err == nil && !now.Before(until) {
+		return Change{}
+	}
+	c := Change{Suspend: annotations[v1alpha1.SuspendAnnotation] == "true"}
+	for title := range strings.SplitSeq(annotations[v1alpha1.SkipAnnotation], ",") {
+		if title = strings.TrimSpace(title); title != "" {
+			c.Skip = append(c.Skip, title)
+		}
 	}
 	return c
 }
 
-// Skip returns the change that makes no group wait for this one, or that takes it back.
-func Skip(s *snapshot.Sequence, group int, skip bool) Change {
-	c := Change{
-		Did: "is no longer skipped", Event: EventUnskipRequested, Path: fmt.Sprintf("/spec/podGroups/%d/skip", group), Value: skip,
-		Has:    func(s *snapshot.Sequence) bool { return s.Spec.PodGroups[group].Skip },
-		Target: s.Where(group),
+// annotations returns what the annotations are to be after the change. Without anything that they override there are none.
+func (c Change) annotations(s *snapshot.Sequence, o Options) map[string]string {
+	want := map[string]string{}
+	if c.Suspend {
+		want[v1alpha1.SuspendAnnotation] = "true"
 	}
-	if skip {
-		c.Did, c.Event = "skipped", EventSkipRequested
+	if len(c.Skip) > 0 {
+		slices.Sort(c.Skip)
+		want[v1alpha1.SkipAnnotation] = strings.Join(slices.Compact(c.Skip), ",")
 	}
-	return c
+	if len(want) == 0 {
+		return want
+	}
+	reason, until := s.Object.GetAnnotations()[v1alpha1.OverrideReasonAnnotation], s.Object.GetAnnotations()[v1alpha1.OverrideUntilAnnotation]
+	if c.SetsEnd {
+		until = ""
+		if o.For > 0 {
+			until = o.Now.Add(o.For).UTC().Format(time.RFC3339)
+		}
+		if o.Reason != "" {
+			reason = o.Reason
+		}
+	}
+	if reason != "" {
+		want[v1alpha1.OverrideReasonAnnotation] = reason
+	}
+	if until != "" {
+		want[v1alpha1.OverrideUntilAnnotation] = until
+	}
+	return want
+}
+
+var annotationNames = []string{
+	v1alpha1.SuspendAnnotation, v1alpha1.SkipAnnotation, v1alpha1.OverrideReasonAnnotation, v1alpha1.OverrideUntilAnnotation,
 }
 
 // Options say how to make a change.
 type Options struct {
-	// Reason is why, for the event.
+	// Reason is why, for the event and the annotation.
 	Reason string
+	// For is how long what the change overrides lasts; 0 if until it is taken back.
+	For time.Duration
 	// DryRun makes the API server check everything and store nothing.
 	DryRun bool
 	// Now is the time of the event.
@@ -113,12 +208,12 @@ func Apply(ctx context.Context, api API, s *snapshot.Sequence, choose func(*snap
 		if change, err = choose(current); err != nil {
 			return err
 		}
-		if result.Unchanged = change.Has(current) == change.Value; result.Unchanged {
-			return nil
-		}
-		patch, err := patchOf(current, change)
+		patch, err := patchOf(current, change.annotations(current, o))
 		if err != nil {
 			return err
+		}
+		if result.Unchanged = patch == nil; result.Unchanged {
+			return nil
 		}
 		return explainError(api.Patch(ctx, current, patch, o.DryRun), s)
 	})
@@ -133,18 +228,36 @@ func Apply(ctx context.Context, api API, s *snapshot.Sequence, choose func(*snap
 	return change, result, nil
 }
 
-// patchOf returns the patch. It is refused if the object was changed since it was read, or was made again.
-func patchOf(s *snapshot.Sequence, change Change) ([]byte, error) {
+// patchOf returns the patch that gives a sequence these annotations, and no others, that override its spec; nil if it has them. It is
+// refused if the object was changed since it was read, or was made again.
+func patchOf(s *snapshot.Sequence, want map[string]string) ([]byte, error) {
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
-		Value any    `json:"value"`
+		Value any    `json:"value,omitempty"`
 	}
-	patch, err := json.Marshal([]operation{
+	has := s.Object.GetAnnotations()
+	var changes []operation
+	for _, name := range annotationNames {
+		path := "/metadata/annotations/" + strings.ReplaceAll(name, "/", "~1")
+		value, wanted := want[name]
+		switch before, had := has[name]; {
+		case wanted && (!had || before != value):
+			changes = append(changes, operation{"add", path, value})
+		case had && !wanted:
+			changes = append(changes, operation{Op: "remove", Path: path})
+		}
+	}
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	if len(has) == 0 {
+		changes = slices.Insert(changes, 0, operation{"add", "/metadata/annotations", map[string]string{}})
+	}
+	patch, err := json.Marshal(slices.Concat([]operation{
 		{"test", "/metadata/uid", s.Object.GetUID()},
 		{"replace", "/metadata/resourceVersion", s.Object.GetResourceVersion()},
-		{"add", change.Path, change.Value},
-	})
+	}, changes))
 	if err != nil {
 		return nil, fmt.Errorf("encode patch: %w", err)
 	}
@@ -156,6 +269,9 @@ func eventOf(s *snapshot.Sequence, change Change, who string, o Options) *events
 	note := fmt.Sprintf("%s %s %s", who, change.Did, s)
 	if change.Target != "" {
 		note = fmt.Sprintf("%s: %s %s", who, change.Target, change.Did)
+	}
+	if change.SetsEnd && o.For > 0 {
+		note += " until " + o.Now.Add(o.For).UTC().Format(time.RFC3339)
 	}
 	if o.Reason != "" {
 		note += ": " + o.Reason
