@@ -211,7 +211,9 @@ func TestAnEventSaysWhoChangedASequenceAndWhy(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "edit")
 	s.Create(MakeSequence(s.Namespace, "backend").Label("Database", "tier", "db").Label("Application", "tier", "app").Obj())
-	override := func(annotation string) string { return cluster.Get(s.Story, &v1alpha1.PodSequence{}, "backend").Annotations[annotation] }
+	override := func(annotation string) string {
+		return cluster.Get(s.Story, &v1alpha1.PodSequence{}, "backend").Annotations[annotation]
+	}
 	told := func(reason string) []string {
 		var notes []string
 		for _, event := range s.Events("backend") {
