@@ -317,7 +317,7 @@ func TestANewJob(t *testing.T) {
 	})
 	job := newJob(w.object, 1, jobDeadline{})
 	assert.Equal(t, "etl-1", job.Name)
-	assert.Equal(t, int32(6), *job.Spec.BackoffLimit)
+	assert.Equal(t, int32(0), *job.Spec.BackoffLimit, "the first failure stops")
 	assert.Equal(t, corev1.RestartPolicyNever, job.Spec.Template.Spec.RestartPolicy)
 	assert.Equal(t, w.object.Spec.Containers[1:], job.Spec.Template.Spec.Containers)
 	for _, metadata := range []batchv1.Job{*job, {ObjectMeta: job.Spec.Template.ObjectMeta}} {

@@ -5,8 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DefaultBackoffLimit is how often a step is retried when the spec does not say, as in batch/v1.
-const DefaultBackoffLimit int32 = 6
+// DefaultBackoffLimit is how often a step is retried when the spec does not say. Unlike in batch/v1 it is never: people put steps in
+// order that may not run twice.
+const DefaultBackoffLimit int32 = 0
 
 // MaxSteps is how many containers a SequentialJob may list.
 const MaxSteps = 64
@@ -104,9 +105,10 @@ type SequentialJobSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 
 	// BackoffLimit is the number of times that the Job of each step retries before the step fails, and with it the
-	// SequentialJob. A step that already runs keeps the limit with which it started. Defaults to 6.
+	// SequentialJob. Set it only if steps may run twice. A step that already runs keeps the limit with which it started. Defaults to
+	// 0: the first failure stops the sequence.
 	// +optional
-	// +default=6
+	// +default=0
 	// +kubebuilder:validation:Minimum=0
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 

@@ -103,6 +103,19 @@ func TestTheFirstFailureStopsTheSequence(t *testing.T) {
 	})
 }
 
+// Steps that people put in order often must not run twice.
+func TestWithoutABackoffLimitTheFirstFailureStopsTheSequence(t *testing.T) {
+	s := newStory(t)
+	object := s.steps("etl", 2)
+	object.Spec.BackoffLimit = nil
+	s.Create(object)
+	s.fail("etl", 0)
+	object = s.awaitPhase("etl", v1alpha1.PhaseFailed)
+	assert.Equal(t, batchv1.JobReasonBackoffLimitExceeded, object.Status.Progress.FailureReason)
+	assert.Equal(t, int32(1), s.job("etl-0").Status.Failed, "pods that were tried")
+	s.expectNoJob("etl-1")
+}
+
 func TestAStepIsRetriedAsOftenAsTheSpecSays(t *testing.T) {
 	s := newStory(t)
 	object := s.steps("etl", 2)
