@@ -31,7 +31,7 @@ func newJob(object *v1alpha1.SequentialJob, index int32, deadline jobDeadline) *
 	}
 
 	pod := template.Spec
-	pod.Containers = []corev1.Container{*object.Spec.Containers[index].DeepCopy()}
+	pod.Containers = []corev1.Container{containerOf(object, index)}
 	if pod.RestartPolicy == "" {
 		pod.RestartPolicy = corev1.RestartPolicyNever
 	}
@@ -61,6 +61,15 @@ func newJob(object *v1alpha1.SequentialJob, index int32, deadline jobDeadline) *
 			},
 		},
 	}
+}
+
+// containerOf is the container of a step. Args without a command are for a shell: SequentialJobs have always meant that.
+func containerOf(object *v1alpha1.SequentialJob, index int32) corev1.Container {
+	container := *object.Spec.Containers[index].DeepCopy()
+	if len(container.Command) == 0 && len(container.Args) > 0 {
+		container.Command = []string{"sh", "-c"}
+	}
+	return container
 }
 
 // with returns a copy of the first map with what is in the second.

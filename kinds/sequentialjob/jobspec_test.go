@@ -22,6 +22,28 @@ func TestNoPolicyOfTheClusterRemovesACompletedJob(t *testing.T) {
 	assert.Equal(t, ptr.To[int32](math.MaxInt32), job.Spec.TTLSecondsAfterFinished)
 }
 
+// As in the operator whose API this is.
+func TestArgsWithoutACommandAreRunByAShell(t *testing.T) {
+	shell := []string{"sh", "-c"}
+	for name, tc := range map[string]struct{ command, args, want []string }{
+		"args alone":                 {args: []string{"echo hello; sleep 1"}, want: shell},
+		"args and an empty command":  {command: []string{}, args: []string{"true"}, want: shell},
+		"args and a command":         {command: []string{"echo"}, args: []string{"hello"}, want: []string{"echo"}},
+		"a command alone":            {command: []string{"echo"}, want: []string{"echo"}},
+		"neither: the image decides": {},
+		"empty args":                 {args: []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := makeWorld(1)
+			w.object.Spec.Containers[0].Command, w.object.Spec.Containers[0].Args = tc.command, tc.args
+			container := newJob(w.object, 0, jobDeadline{}).Spec.Template.Spec.Containers[0]
+			assert.Equal(t, tc.want, container.Command)
+			assert.Equal(t, tc.args, container.Args)
+			assert.Equal(t, tc.command, w.object.Spec.Containers[0].Command, "the object is not changed")
+		})
+	}
+}
+
 func onFailure(spec *v1alpha1.SequentialJobSpec) {
 	spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 }
