@@ -54,36 +54,50 @@ func (r *reconciler) mayAttempt(w world, d decision) error {
 
 // create creates the Job of the current step, and puts it, or what stands in its way, into the world.
 func (r *reconciler) create(ctx context.Context, w *world, deadline jobDeadline) error {
+	if err := r.checkSteps(ctx, w); err != nil || w.obstacle != nil {
+		return err
+	}
 	index, object := progressOf(*w).current, client.ObjectKeyFromObject(w.object)
 	job := newJob(w.object, index, deadline)
 	err := r.writer.Create(ctx, job)
 	switch {
 	case err == nil:
 		r.refusals.created(object)
+		r.checked.forget(object)
 		w.jobs[index] = job
 		observePause(w.jobs[index-1], r.clock.Now())
 		return nil
 	case apierrors.IsAlreadyExists(err):
 		return r.lookAt(ctx, w, index, client.ObjectKeyFromObject(job))
+	}
+	return r.refused(ctx, w, job, err)
+}
+
+// refused puts into the world that the API server refuses the Job of the current step, if it does.
+func (r *reconciler) refused(ctx context.Context, w *world, job *batchv1.Job, err error) error {
+	object := client.ObjectKeyFromObject(w.object)
+	switch {
 	case isFieldError(err):
 		w.obstacle = &obstacle{reason: v1alpha1.ReasonInvalidSpec, message: cut(err.Error()), final: true}
 		return nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return errStale
 	case isAnswer(err): // of a quota, an admission policy, a webhook that is down: all of that may change
-		r.refusals.failed(object)
-		countWriteError("jobs", object.Namespace)
 		klog.FromContext(ctx).V(2).Info("The API server refuses a Job, will retry", "job", klog.KObj(job), "err", err)
-		w.obstacle = &obstacle{
-			reason:  v1alpha1.ReasonJobCreateFailed,
-			message: cut(fmt.Sprintf("the API server refuses Job %s, will retry: %v", job.Name, err)),
-		}
+		r.mayBeAcceptedLater(w, fmt.Sprintf("the API server refuses Job %s, will retry: %v", job.Name, err))
 		return nil
 	}
 	if isRefused(w.object.Status) {
 		r.refusals.failed(object) // it must not keep the others from trying
 	}
 	return fmt.Errorf("create Job: %w", err)
+}
+
+// mayBeAcceptedLater puts into the world that the API server refuses a Job for now.
+func (r *reconciler) mayBeAcceptedLater(w *world, message string) {
+	r.refusals.failed(client.ObjectKeyFromObject(w.object))
+	countWriteError("jobs", w.object.Namespace)
+	w.obstacle = &obstacle{reason: v1alpha1.ReasonJobCreateFailed, message: cut(message)}
 }
 
 // isAnswer reports whether the API server itself answered.

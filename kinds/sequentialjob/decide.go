@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
 )
@@ -29,6 +30,8 @@ type world struct {
 type obstacle struct {
 	reason  string
 	message string
+	// step is the index of the step that it is about; nil for the one it is at.
+	step *int32
 	// final is true if trying again would not help.
 	final bool
 }
@@ -154,7 +157,9 @@ func decideRunning(w world, p progress) decision {
 	case p.job == nil && w.obstacle == nil:
 		d = decision{write: createJob, status: running(w, p)}
 	case p.job == nil && w.obstacle.final:
-		return decision{status: failed(w, p, failure{reason: w.obstacle.reason, message: p.step() + ": " + w.obstacle.message})}
+		step := ptr.Deref(w.obstacle.step, p.current)
+		message := p.at(w.object, step).step() + ": " + w.obstacle.message
+		return decision{status: failed(w, p, failure{reason: w.obstacle.reason, message: message, step: &step})}
 	case p.job == nil:
 		d.status = pending(w, p)
 	case isMarkedSuspended(p.job):

@@ -52,7 +52,8 @@ func eventsFor(object *v1alpha1.SequentialJob, before, after v1alpha1.Sequential
 		all = append(all, event{corev1.EventTypeWarning, v1alpha1.EventJobDiscarded, actionObserve, current, cut(after.Message)})
 	}
 	if reason := failureReason(after); reason != "" && failureReason(before) == "" {
-		all = append(all, event{corev1.EventTypeWarning, reason, actionObserve, current, cut(after.Message)})
+		step := ptr.Deref(after.Progress.FailedIndex, current)
+		all = append(all, event{corev1.EventTypeWarning, reason, actionObserve, step, cut(after.Message)})
 	}
 	if progressingReason(after) == v1alpha1.ReasonRestored && progressingReason(before) != v1alpha1.ReasonRestored {
 		all = append(all, event{corev1.EventTypeWarning, v1alpha1.ReasonRestored, actionObserve, current, cut(after.Message)})

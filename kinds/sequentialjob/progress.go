@@ -66,6 +66,11 @@ func (p progress) wasStarted(status v1alpha1.SequentialJobStatus) bool {
 	return status.State.Active > 0 && ptr.Deref(status.Progress.CurrentIndex, -1) == p.current
 }
 
+// at is how far the object has come when it is at another step.
+func (p progress) at(object *v1alpha1.SequentialJob, index int32) progress {
+	return progress{steps: p.steps, current: index, name: object.Spec.Containers[index].Name}
+}
+
 // step names the current step for people.
 func (p progress) step() string {
 	return fmt.Sprintf("step %s %q", p.ordinal(), p.name)

@@ -44,6 +44,7 @@ type reconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	written  *written
+	checked  *checked
 	refusals *refusals
 	// attempts bounds how often the API server is asked for Jobs in namespaces where it refuses them.
 	attempts *statusbudget.Budget
@@ -57,6 +58,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	case !known:
 		r.written.forget(request.NamespacedName)
+		r.checked.forget(request.NamespacedName)
 		r.refusals.done(request.NamespacedName)
 		r.attempts.Forget(request.NamespacedName)
 		r.notes.forget(request.NamespacedName)

@@ -33,6 +33,7 @@ type quota struct {
 	clock   *clocktesting.FakePassiveClock
 	refuses func(job *batchv1.Job) error
 	tries   []string // the Jobs that were asked for
+	dryRuns []string // the same, by dry run
 	woken   map[types.NamespacedName]time.Time
 }
 
@@ -62,6 +63,10 @@ func newQuota(t *testing.T, namespaces map[string]int) *quota {
 			if !ok {
 				return c.Create(ctx, object, options...)
 			}
+			if asked := (&client.CreateOptions{}).ApplyOptions(options); len(asked.DryRun) > 0 {
+				q.dryRuns = append(q.dryRuns, job.Namespace+"/"+job.Name)
+				return q.refuses(job)
+			}
 			q.tries = append(q.tries, job.Namespace+"/"+job.Name)
 			if err := q.refuses(job); err != nil {
 				return err
@@ -71,7 +76,7 @@ func newQuota(t *testing.T, namespaces map[string]int) *quota {
 		},
 	}).Build()
 	q.reconciler = &reconciler{
-		cache: q.client, pods: q.client, notes: newNotes(), live: q.client, writer: q.client, recorder: &events.FakeRecorder{}, clock: q.clock, written: newWritten(),
+		cache: q.client, pods: q.client, notes: newNotes(), live: q.client, writer: q.client, recorder: &events.FakeRecorder{}, clock: q.clock, written: newWritten(), checked: newChecked(),
 		refusals: newRefusals(q.clock, q.wake), attempts: statusbudget.New(q.clock, nil, 1_000_000),
 	}
 	return q

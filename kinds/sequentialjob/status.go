@@ -18,6 +18,8 @@ type failure struct {
 	message string
 	// cause is the Job's own reason where reason is only that the Job failed.
 	cause string
+	// step is the index of the step that failed; nil for the one it is at.
+	step *int32
 }
 
 // succeeded is the status when all steps are completed.
@@ -39,7 +41,7 @@ func failed(w world, p progress, f failure) v1alpha1.SequentialJobStatus {
 	s.CompletionTime = w.seconds()
 	s.Message = f.message
 	s.State.Active, s.State.Failed = 0, 1
-	s.Progress.FailedIndex = ptr.To(p.current)
+	s.Progress.FailedIndex = ptr.To(ptr.Deref(f.step, p.current))
 	s.Progress.FailureReason = f.reason
 	if f.cause != "" {
 		s.Progress.FailureReason = f.cause

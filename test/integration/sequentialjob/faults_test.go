@@ -29,7 +29,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 	}{
 		"three steps": {
 			object: func(s *story) *v1alpha1.SequentialJob { return s.quickSteps("etl", 3) },
-			writes: 3*2 + 1, // a Job and a status for each step, and the last status
+			writes: 3 + 3*2 + 1, // the dry runs, a Job and a status for each step, and the last status
 			want:   v1alpha1.SequentialJobProgress{CurrentIndex: ptr.To[int32](3), CompletedIndices: []int32{0, 1, 2}},
 			phase:  v1alpha1.PhaseSucceeded,
 			jobs:   map[string]int{"etl-0": 1, "etl-1": 1, "etl-2": 1},
@@ -37,7 +37,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 		"failure in the middle": {
 			object: func(s *story) *v1alpha1.SequentialJob { return s.steps("etl", 3) },
 			drive:  func(s *story) { s.complete("etl", 0); s.fail("etl", 1) },
-			writes: 2*2 + 1,
+			writes: 3 + 2*2 + 1,
 			more:   1, // what the pod says that failed, if it is seen before its Job has failed
 			want: v1alpha1.SequentialJobProgress{
 				CurrentIndex: ptr.To[int32](1), CompletedIndices: []int32{0},
@@ -72,7 +72,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 				return object
 			},
 			// Its own deadline may stop the Job, or we do, and say so.
-			writes: 2 + 1,
+			writes: 2 + 2 + 1,
 			more:   2,
 			want: v1alpha1.SequentialJobProgress{
 				CurrentIndex: ptr.To[int32](0),
@@ -105,7 +105,7 @@ func TestKilledAtAnyWrite(t *testing.T) {
 				s.Await("a second to pass", func() bool { return time.Since(began.Time) > 2*time.Second })
 				s.patchSpec("etl", map[string]any{"activeDeadlineSeconds": 1})
 			},
-			writes: 2 + 3, // the last three stop the Job, say so, and say that it has stopped
+			writes: 2 + 2 + 3, // the last three stop the Job, say so, and say that it has stopped
 			want: v1alpha1.SequentialJobProgress{
 				CurrentIndex: ptr.To[int32](0),
 				FailedIndex:  ptr.To[int32](0), FailureReason: v1alpha1.ReasonDeadlineExceeded,
