@@ -255,6 +255,23 @@ func TestNextStageOfPod(t *testing.T) {
 			wantStage: "pod-delete",
 			wantDelay: 3 * time.Second,
 		},
+		"a deleted pod that a finalizer keeps ends first": {
+			pod:       kept(deleted(annotated(ready(0), readyAfter, "1m", failAfter, "2m"))),
+			wantStage: "pod-end",
+		},
+		"a deleted pod that a finalizer keeps ends when its annotation says": {
+			pod:       kept(deleted(annotated(ready(0), goneAfter, "3s"))),
+			wantStage: "pod-end",
+			wantDelay: 3 * time.Second,
+		},
+		"a deleted pod that a finalizer keeps ends before it runs": {
+			pod:       kept(deleted(corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}})),
+			wantStage: "pod-end",
+		},
+		"a deleted pod that has ended goes at once": {
+			pod:       kept(deleted(annotated(ended(corev1.PodFailed), goneAfter, "3s"))),
+			wantStage: "pod-delete",
+		},
 		"a deleted pod goes before it runs": {
 			pod:       deleted(corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}),
 			wantStage: "pod-delete",
@@ -285,6 +302,12 @@ func TestNextStageOfPod(t *testing.T) {
 			assert.GreaterOrEqual(t, delay+time.Since(began), tt.wantDelay-rounding, "what has passed since the pod was made is taken off, too")
 		})
 	}
+}
+
+// kept is a pod that a finalizer keeps, as it does the pods of Jobs.
+func kept(pod corev1.Pod) corev1.Pod {
+	pod.Finalizers = []string{"batch.kubernetes.io/job-tracking"}
+	return pod
 }
 
 func loadStages(t *testing.T, kind string) lifecycle.Lifecycle {

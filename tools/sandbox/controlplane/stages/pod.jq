@@ -74,3 +74,11 @@ def next:
     end;
 
 def delay($name): "\(left($name) | floor)ms";
+
+# What becomes of a deleted pod next. A kubelet reports that its containers have ended before it removes the pod; here only a pod does that
+# stays because of a finalizer: Jobs count pods so.
+def onDeletion:
+  if (.metadata.finalizers // [] | length) > 0 and (.status.phase == "Pending" or .status.phase == "Running") then "end" else "remove" end;
+
+# How long the containers of a deleted pod run on.
+def goneAfter: if .status.phase == "Succeeded" or .status.phase == "Failed" then "0s" else annotation("gone-after") // "0s" end;

@@ -14,7 +14,8 @@
 //	sandbox.podsequence.example.com/restart-after   how long containers that crashed wait for their restart; default 1s.
 //	                                                After "0s" a ready pod is never seen unready: the kubelet reports
 //	                                                restart and end at once, and Ready with a later time.
-//	sandbox.podsequence.example.com/gone-after      how long its containers run on after it is deleted; default 0s.
+//	sandbox.podsequence.example.com/gone-after      how long its containers run on after it is deleted; default 0s. If a finalizer
+//	                                                keeps it, as those of Jobs, it then ends with phase Failed.
 //	sandbox.podsequence.example.com/rejected        the reason for which the kubelet does not admit the pod; default none.
 //	sandbox.podsequence.example.com/clock           how far the kubelet's clock is ahead, or behind if it is negative.
 //
