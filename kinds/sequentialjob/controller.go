@@ -56,7 +56,7 @@ func Add(mgr manager.Manager, shared *statusbudget.Shared) error {
 	}
 	r := &reconciler{
 		cache: objects.Beside(mgr.GetCache()), pods: pods, notes: newNotes(), live: mgr.GetAPIReader(), writer: mgr.GetClient(),
-		recorder: mgr.GetEventRecorder(reporter), clock: clock.RealClock{}, written: newWritten(), checked: newChecked(),
+		recorder: mgr.GetEventRecorder(reporter), clock: clock.RealClock{}, written: newWritten(), checked: newChecked(), former: newFormer(),
 		attempts: statusbudget.New(clock.RealClock{}, shared, attemptsPerNamespace*attemptCost),
 	}
 	newQueue := r.queueOf()

@@ -45,6 +45,7 @@ type reconciler struct {
 	clock    clock.PassiveClock
 	written  *written
 	checked  *checked
+	former   *former
 	refusals *refusals
 	// attempts bounds how often the API server is asked for Jobs in namespaces where it refuses them.
 	attempts *statusbudget.Budget
@@ -59,6 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case !known:
 		r.written.forget(request.NamespacedName)
 		r.checked.forget(request.NamespacedName)
+		r.former.forget(request.NamespacedName)
 		r.refusals.done(request.NamespacedName)
 		r.attempts.Forget(request.NamespacedName)
 		r.notes.forget(request.NamespacedName)
@@ -67,6 +69,16 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case r.written.isOlder(w.object):
 		return reconcile.Result{}, nil // the watch brings what was written
 	}
+	left := r.removeFormerFinalizer(ctx, w.object)
+	if errors.Is(left, errStale) {
+		return reconcile.Result{}, nil
+	}
+	result, err := r.advance(ctx, request, w)
+	return result, errors.Join(err, left)
+}
+
+// advance takes the object as far as it can go now.
+func (r *reconciler) advance(ctx context.Context, request reconcile.Request, w world) (reconcile.Result, error) {
 	r.listen(ctx, &w)
 	d, err := r.decideAndApply(ctx, w)
 	if !w.hearAgain.IsZero() && (d.wake.IsZero() || w.hearAgain.Before(d.wake)) {

@@ -76,7 +76,7 @@ func newQuota(t *testing.T, namespaces map[string]int) *quota {
 		},
 	}).Build()
 	q.reconciler = &reconciler{
-		cache: q.client, pods: q.client, notes: newNotes(), live: q.client, writer: q.client, recorder: &events.FakeRecorder{}, clock: q.clock, written: newWritten(), checked: newChecked(),
+		cache: q.client, pods: q.client, notes: newNotes(), live: q.client, writer: q.client, recorder: &events.FakeRecorder{}, clock: q.clock, written: newWritten(), checked: newChecked(), former: newFormer(),
 		refusals: newRefusals(q.clock, q.wake), attempts: statusbudget.New(q.clock, nil, 1_000_000),
 	}
 	return q

@@ -33,6 +33,7 @@ func runSteps(s *site, namespace string) {
 	create(s, steps("broken"))
 	again := steps("again")
 	again.Spec.TTLSecondsAfterFinished, again.Spec.BackoffLimit = nil, ptr.To[int32](0)
+	again.Finalizers = []string{batchv1alpha1.FormerFinalizer}
 	again.Spec.Template.Annotations = map[string]string{cluster.FailAfter: "0s"}
 	create(s, again)
 

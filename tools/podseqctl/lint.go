@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
+	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence"
@@ -122,6 +123,9 @@ func (t *tool) lintFiles(ctx context.Context, files resource.FilenameOptions) (l
 			var found lint.Findings
 			found, object = definitions.CheckAll(ctx, info.Source, object)
 			findings = append(findings, found...)
+			if len(found) == 0 && object.GroupVersionKind() == batchv1alpha1.SequentialJobKind {
+				findings = append(findings, lint.SequentialJob(info.Source, object)...)
+			}
 			kinds[object.GetKind()]++
 		}
 		sources[lint.Name(object)] = info.Source

@@ -35,6 +35,10 @@ const AnnotationDeadline = "batch.example.com/deadline-seconds"
 // it did not have before, such as the time; the first 128 characters count.
 const AnnotationRetry = "batch.example.com/retry"
 
+// FormerFinalizer is on SequentialJobs that the operator wrote that had this API first. It removed it when the object was deleted. Ours
+// needs no finalizer: podsequence-controller removes this one, or nobody could delete the object.
+const FormerFinalizer = "sequentialjob.myapp.example.com/finalizer"
+
 // SequentialJob runs containers one after another, each in a Job of its own.
 //
 // +kubebuilder:object:root=true

@@ -1,0 +1,79 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1conversion "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
+
+	"example.com/podsequence/apis/batch/v1alpha1"
+)
+
+// SequentialJob checks a SequentialJob with its defaults, that the API server would accept. What it would refuse of the Jobs of its steps is
+// an error, too: podsequence-controller would find it only when it is created.
+func SequentialJob(source string, object *unstructured.Unstructured) (findings Findings) {
+	job := &v1alpha1.SequentialJob{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, job); err != nil {
+		findings.add(source, Name(object), Error, "Unreadable", "%v", err)
+		return findings
+	}
+	add := func(severity Severity, rule, format string, args ...any) {
+		findings.add(source, Name(object), severity, rule, format, args...)
+	}
+	if slices.Contains(job.Finalizers, v1alpha1.FormerFinalizer) {
+		add(Warning, "FormerFinalizer", "metadata.finalizers has %s, which the operator that had this API first removed on deletion; "+
+			"podsequence-controller removes it, and without that program nobody could delete the object: remove it here", v1alpha1.FormerFinalizer)
+	}
+	if job.ResourceVersion != "" {
+		add(Warning, "Saved", "metadata.resourceVersion is that of an object that was saved: kubectl create refuses to create it again; remove it")
+	}
+	if job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && job.Spec.BackoffLimit != nil && *job.Spec.BackoffLimit == 0 {
+		add(Note, "RunsTwice", "with template.spec.restartPolicy OnFailure, Kubernetes restarts a container that fails once, although backoffLimit is 0; "+
+			"remove restartPolicy if a step must not run twice")
+	}
+	for i := range job.Spec.Containers {
+		step := &job.Spec.Containers[i]
+		if len(step.Command) == 0 && len(step.Args) > 0 {
+			severity, unused := Note, ""
+			if len(step.Args) > 1 {
+				severity, unused = Warning, ", which runs the first one only"
+			}
+			add(severity, "ShellArgs", "spec.containers[%d] has args and no command, so they are given to sh -c%s; "+
+				"if they are for a program, set command", i, unused)
+		}
+		for _, err := range checkStep(&job.Spec, i) {
+			add(Error, "Step", "%s", strings.TrimPrefix(err.Error(), "<nil>: "))
+		}
+	}
+	return findings
+}
+
+// checkStep returns what the API server would refuse of the pod template of a step's Job.
+func checkStep(spec *v1alpha1.SequentialJobSpec, step int) field.ErrorList {
+	pods := corev1.PodTemplate{Template: *spec.Template.DeepCopy()}
+	pods.Template.Spec.Containers = []corev1.Container{*spec.Containers[step].DeepCopy()}
+	if pods.Template.Spec.RestartPolicy == "" {
+		pods.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	}
+	corev1conversion.SetObjectDefaults_PodTemplate(&pods)
+	var template core.PodTemplateSpec
+	if err := corev1conversion.Convert_v1_PodTemplateSpec_To_core_PodTemplateSpec(&pods.Template, &template, nil); err != nil {
+		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
+	}
+	path := field.NewPath("spec", "template")
+	errs := validation.ValidatePodTemplateSpec(&template, path, podutil.GetValidationOptionsFromPodTemplate(&template, nil))
+	written := strings.NewReplacer("spec.template.spec.containers[0]", fmt.Sprintf("spec.containers[%d]", step),
+		"spec.template.labels", "spec.template.metadata.labels", "spec.template.annotations", "spec.template.metadata.annotations")
+	for _, err := range errs {
+		err.Field = written.Replace(err.Field)
+	}
+	return errs
+}
