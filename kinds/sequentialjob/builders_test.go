@@ -128,6 +128,11 @@ func resumedAt(at *metav1.Time) func(*batchv1.Job) {
 
 func active(job *batchv1.Job) { job.Status.Active = 1 }
 
+// attemptsFailed is a Job of which so many attempts have failed.
+func attemptsFailed(failed, limit int32) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { job.Status.Failed, job.Spec.BackoffLimit = failed, &limit }
+}
+
 // podsEnd is a Job whose pods are being deleted.
 func podsEnd(job *batchv1.Job) { job.Status.Terminating = ptr.To[int32](1) }
 

@@ -21,9 +21,10 @@ type world struct {
 	obstacle *obstacle
 	// heard is what the pods of the step it is at say that keeps them from their work, as status may say it now, and heardLast what
 	// they said last; empty for nothing. hearAgain is when status may say what they said last; zero if it does.
-	heard, heardLast string
-	hearAgain        time.Time
-	now              time.Time
+	heard     word
+	heardLast string
+	hearAgain time.Time
+	now       time.Time
 }
 
 // obstacle is why a Job could not be created.

@@ -24,8 +24,8 @@ type notes struct {
 // note is what was heard of the pods of one Job.
 type note struct {
 	job   types.UID
-	heard string // what they said last
-	said  string // what status says
+	heard word // what they said last
+	said  word // what status says
 	at    time.Time
 	quiet time.Duration // from at on
 }
@@ -33,13 +33,13 @@ type note struct {
 func newNotes() *notes { return &notes{notes: map[types.NamespacedName]note{}} }
 
 // take notes what the pods of a Job say. any is false if there are none: then what the last one said stands.
-func (n *notes) take(key types.NamespacedName, job types.UID, heard string, any bool, now time.Time) note {
+func (n *notes) take(key types.NamespacedName, job types.UID, heard word, any bool, now time.Time) note {
 	n.lock.Lock()
 	defer n.lock.Unlock()
 	known, ok := n.notes[key]
 	if !ok || known.job != job {
 		known = note{job: job}
-		if heard == "" {
+		if heard == (word{}) {
 			delete(n.notes, key)
 			return known
 		}
@@ -48,7 +48,8 @@ func (n *notes) take(key types.NamespacedName, job types.UID, heard string, any 
 		known.heard = heard
 	}
 	switch {
-	case known.heard == known.said, now.Before(known.at.Add(known.quiet)):
+	case known.heard == known.said:
+	case now.Before(known.at.Add(known.quiet)) && !known.isRelief():
 	default:
 		isCalm := now.After(known.at.Add(2 * known.quiet))
 		known.quiet = max(quietAtFirst, min(2*known.quiet, quietAtMost))
@@ -60,6 +61,9 @@ func (n *notes) take(key types.NamespacedName, job types.UID, heard string, any 
 	n.notes[key] = known
 	return known
 }
+
+// isRelief reports whether a pod runs after all: the first time, status says so at once.
+func (n note) isRelief() bool { return n.said.waits && !n.heard.waits && n.quiet == quietAtFirst }
 
 // due is when status is to say something else; zero for never.
 func (n note) due() time.Time {

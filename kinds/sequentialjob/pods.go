@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
@@ -76,7 +78,7 @@ func newPodCache(mgr manager.Manager) (*podCache, error) {
 	return c, nil
 }
 
-// stripPod keeps of a pod which Job it belongs to and, as its status.message, what keeps it from doing its work.
+// stripPod keeps of a pod which Job it belongs to, its phase and, as its status.message, what keeps it from doing its work.
 func stripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -87,7 +89,7 @@ func stripPod(object any) (any, error) {
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: pod.Labels,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: pod.OwnerReferences,
 		},
-		Status: corev1.PodStatus{Message: podtrouble.Of(pod)},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, Message: podtrouble.Of(pod)},
 	}, nil
 }
 
@@ -101,11 +103,12 @@ func indexJob(object client.Object) []string {
 	return nil
 }
 
-// troubleChanges lets through pods of which something else is to be said than before.
+// troubleChanges lets through pods of which something else is to be said than before, and those that begin to run.
 var troubleChanges = predicate.TypedFuncs[*corev1.Pod]{
 	CreateFunc: func(e ctrlevent.TypedCreateEvent[*corev1.Pod]) bool { return e.Object.Status.Message != "" },
 	UpdateFunc: func(e ctrlevent.TypedUpdateEvent[*corev1.Pod]) bool {
-		return e.ObjectOld.Status.Message != e.ObjectNew.Status.Message
+		return e.ObjectOld.Status.Message != e.ObjectNew.Status.Message ||
+			(e.ObjectNew.Status.Phase == corev1.PodRunning && e.ObjectOld.Status.Phase != corev1.PodRunning)
 	},
 	DeleteFunc: func(ctrlevent.TypedDeleteEvent[*corev1.Pod]) bool { return false }, // the Job changes as well
 }
@@ -141,17 +144,28 @@ func (r *reconciler) listen(ctx context.Context, w *world) {
 		klog.FromContext(ctx).Error(err, "Cannot find out what the pods of a step say")
 		return
 	}
-	heard, any := lastWord(pods.Items, p.job.UID)
-	note := r.notes.take(client.ObjectKeyFromObject(w.object), p.job.UID, heard, any, w.now)
-	w.heard, w.heardLast, w.hearAgain = note.said, note.heard, note.due()
+	newest := newestOf(pods.Items, p.job.UID)
+	heard, again := wordOf(p.job, newest, w.now)
+	note := r.notes.take(client.ObjectKeyFromObject(w.object), p.job.UID, heard, newest != nil || heard != word{}, w.now)
+	w.heard, w.heardLast, w.hearAgain = note.said, note.heard.text, note.due()
+	if !again.IsZero() && (w.hearAgain.IsZero() || again.Before(w.hearAgain)) {
+		w.hearAgain = again
+	}
 }
 
 // mostPods is how many pods of a step that failed are looked at.
 const mostPods = 500
 
-// lastWord is what the newest pod of a Job says; empty if nothing is wrong with it. any is false if there is none that stays.
-func lastWord(pods []corev1.Pod, job types.UID) (said string, any bool) {
-	var newest *corev1.Pod
+// word is what is to be said of the pods of a step.
+type word struct {
+	text string
+	// waits is true if no pod of the step runs, and since is when that began, in seconds; 0 if nobody knows.
+	waits bool
+	since int64
+}
+
+// newestOf is the newest pod of a Job that stays; nil if there is none.
+func newestOf(pods []corev1.Pod, job types.UID) (newest *corev1.Pod) {
 	for i := range pods {
 		pod := &pods[i]
 		if owner := metav1.GetControllerOfNoCopy(pod); owner == nil || owner.UID != job || pod.DeletionTimestamp != nil {
@@ -161,8 +175,54 @@ func lastWord(pods []corev1.Pod, job types.UID) (said string, any bool) {
 			newest = pod
 		}
 	}
-	if newest == nil || newest.Status.Message == "" {
-		return "", newest != nil
+	return newest
+}
+
+// patience is how long a pod may take to start before status says that it waits, if nothing is wrong with it.
+const patience = 10 * time.Second
+
+// wordOf is what is to be said of a Job whose newest pod is given, and when there may be something else to say although nothing happens.
+func wordOf(job *batchv1.Job, newest *corev1.Pod, now time.Time) (said word, again time.Time) {
+	if newest == nil {
+		return ofNoPod(job, now)
 	}
-	return fmt.Sprintf("pod %s %s", newest.Name, newest.Status.Message), true
+	if newest.Status.Message != "" {
+		said.text = fmt.Sprintf("pod %s %s", newest.Name, newest.Status.Message)
+	}
+	switch newest.Status.Phase {
+	case corev1.PodFailed:
+		said.waits = job.Status.Active == 0 && job.Status.Failed > 0 && job.Status.Failed <= ptr.Deref(job.Spec.BackoffLimit, 0)
+	case corev1.PodPending:
+		created := newest.CreationTimestamp.Time
+		if said.text == "" {
+			if again := created.Add(patience); now.Before(again) {
+				return word{}, again
+			}
+			said.text = fmt.Sprintf("pod %s starts", newest.Name)
+		}
+		said.waits, said.since = true, created.Unix()
+	}
+	return said, time.Time{}
+}
+
+// ofNoPod is what is to be said of a Job that has no pod: it can create none, because of a quota for instance. Only its events say why.
+func ofNoPod(job *batchv1.Job, now time.Time) (said word, again time.Time) {
+	status := job.Status
+	if status.StartTime == nil || status.Active+status.Failed+status.Succeeded+ptr.Deref(status.Terminating, 0) > 0 || isSuspended(job) || len(status.Conditions) > 0 {
+		return word{}, time.Time{}
+	}
+	if again := status.StartTime.Add(patience); now.Before(again) {
+		return word{}, again
+	}
+	text := fmt.Sprintf("it has no pod, by a quota for instance: kubectl describe job/%s -n %s says why", job.Name, job.Namespace)
+	return word{text: text, waits: true, since: status.StartTime.Unix()}, time.Time{}
+}
+
+// attempts says how many attempts of a Job have failed; empty if none has, or it has only one.
+func attempts(job *batchv1.Job) string {
+	limit := ptr.Deref(job.Spec.BackoffLimit, 0)
+	if job.Status.Failed == 0 || limit == 0 || job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure {
+		return "" // with OnFailure restarts count as well, and the Job does not have their number
+	}
+	return fmt.Sprintf("; %d of %d attempts failed", job.Status.Failed, limit+1)
 }

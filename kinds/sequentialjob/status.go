@@ -125,9 +125,22 @@ func running(w world, p progress) v1alpha1.SequentialJobStatus {
 	s := newStatus(w, p)
 	s.Phase = v1alpha1.PhaseRunning
 	s.startClock(w, p)
-	s.Message = fmt.Sprintf("%s runs in Job %s", p.step(), jobName(w.object.Name, p.current))
-	if w.heard != "" {
-		s.Message += "; " + w.heard
+	job := jobName(w.object.Name, p.current)
+	switch {
+	case w.heard.waits:
+		s.Phase = v1alpha1.PhasePending
+		s.Message = fmt.Sprintf("%s waits in Job %s", p.step(), job)
+		if w.heard.since != 0 {
+			s.Message += " since " + time.Unix(w.heard.since, 0).UTC().Format(time.RFC3339)
+		}
+		s.Message += ": " + w.heard.text
+	case w.heard.text != "":
+		s.Message = fmt.Sprintf("%s runs in Job %s; %s", p.step(), job, w.heard.text)
+	default:
+		s.Message = fmt.Sprintf("%s runs in Job %s", p.step(), job)
+	}
+	if p.job != nil {
+		s.Message += attempts(p.job)
 	}
 	if problem := validatePodFailurePolicy(&w.object.Spec); problem != "" && p.current+1 < p.steps {
 		s.Message += "; the next step cannot be run: spec.podFailurePolicy" + problem
@@ -135,6 +148,9 @@ func running(w world, p progress) v1alpha1.SequentialJobStatus {
 	s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonJobStarted)
 	if p.current > 0 {
 		s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonJobCompleted)
+	}
+	if w.heard.waits {
+		s.condition(v1alpha1.ConditionProgressing, true, v1alpha1.ReasonPodPending)
 	}
 	return s.finish()
 }

@@ -12,8 +12,8 @@ type Phase string
 
 // The phases of a SequentialJob.
 const (
-	PhasePending   Phase = "Pending"   // the step it is at has no Job yet, or somebody else keeps its Job suspended
-	PhaseRunning   Phase = "Running"   // the Job of the step it is at may have pods
+	PhasePending   Phase = "Pending"   // the step it is at has no Job yet, no pod that runs, or somebody else keeps its Job suspended
+	PhaseRunning   Phase = "Running"   // the Job of the step it is at may have pods that run
 	PhaseSucceeded Phase = "Succeeded" // every step is completed
 	PhaseFailed    Phase = "Failed"    // no further step will run, and no pod of a step works
 	PhaseSuspended Phase = "Suspended" // spec.suspend is true, and no pod of a step works
@@ -48,6 +48,7 @@ const (
 	ReasonStepsRemaining  = "StepsRemaining"   // not every step is completed
 	ReasonJobStarted      = "JobStarted"       // the Job of the first step runs
 	ReasonJobCompleted    = "JobCompleted"     // the Job of a step has completed, and that of the next runs
+	ReasonPodPending      = "PodPending"       // the Job of the step has no pod that runs
 	ReasonJobSuspended    = "JobSuspended"     // somebody else, such as a queueing system, suspended the step's Job
 	ReasonRestored        = "Restored"         // a backup tool restored it, and nothing says which steps were completed
 	ReasonRetry           = "Retry"            // the step that failed is about to run again

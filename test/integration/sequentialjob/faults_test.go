@@ -138,7 +138,8 @@ func TestKilledAtAnyWrite(t *testing.T) {
 				assert.Greater(t, k.writes, k.at, "the controller was not killed")
 			} else {
 				assert.GreaterOrEqual(t, k.writes, scenario.writes)
-				assert.LessOrEqual(t, k.writes, scenario.writes+scenario.more)
+				const slow = 2 // that a pod of a slow machine has yet to start, and that it runs
+				assert.LessOrEqual(t, k.writes, scenario.writes+scenario.more+slow)
 			}
 		}
 		t.Run(name, func(t *testing.T) {

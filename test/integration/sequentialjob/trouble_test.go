@@ -1,12 +1,16 @@
 package sequentialjob
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,9 +49,9 @@ func TestStatusSaysThatAnImageCannotBePulled(t *testing.T) {
 	s.awaitRunning("etl", 0)
 	s.kubeletSays("etl", 0, corev1.PodPending, waits("ErrImagePull", notFound))
 	object := s.awaitMessage("etl", `container "step-0" waits: ImagePullBackOff: `+notFound)
-	assert.Equal(t, v1alpha1.PhaseRunning, object.Status.Phase)
+	assert.Equal(t, v1alpha1.PhasePending, object.Status.Phase)
 	assert.Contains(t, object.Status.Message, "pod "+s.pods("etl", 0)[0].Name)
-	s.expectCondition(object, v1alpha1.ConditionProgressing, v1alpha1.ReasonJobStarted)
+	s.expectCondition(object, v1alpha1.ConditionProgressing, v1alpha1.ReasonPodPending)
 
 	s.kubeletSays("etl", 0, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
 	s.Await("the trouble to be forgotten", func() bool { return !strings.Contains(s.get("etl").Status.Message, "ImagePullBackOff") })
@@ -60,7 +64,51 @@ func TestStatusSaysWhyAPodHasNoNode(t *testing.T) {
 	object := s.steps("etl", 1)
 	object.Spec.Template.Spec.NodeSelector = map[string]string{"example.com/nowhere": "true"}
 	s.Create(object)
-	s.awaitMessage("etl", "is not scheduled (Unschedulable): 0/")
+	object = s.awaitMessage("etl", "is not scheduled (Unschedulable): 0/")
+	assert.Equal(t, v1alpha1.PhasePending, object.Status.Phase)
+	since := s.pods("etl", 0)[0].CreationTimestamp.UTC().Format(time.RFC3339)
+	assert.Contains(t, object.Status.Message, `step 1/1 "step-0" waits in Job etl-0 since `+since+": pod etl-0-")
+}
+
+func TestStatusSaysThatAJobHasNoPod(t *testing.T) {
+	s := newStory(t)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "pods"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+	}
+	s.Create(quota)
+	s.Await("the quota to hold", func() bool {
+		require.NoError(t, s.API.Get(s.Ctx, s.Key("pods"), quota))
+		return len(quota.Status.Used) > 0
+	})
+	s.Create(s.steps("etl", 1))
+	object := s.awaitMessage("etl", "it has no pod, by a quota for instance: kubectl describe job/etl-0 -n "+s.Namespace)
+	assert.Equal(t, v1alpha1.PhasePending, object.Status.Phase)
+	s.expectCondition(object, v1alpha1.ConditionProgressing, v1alpha1.ReasonPodPending)
+
+	require.NoError(t, s.API.Delete(s.Ctx, quota))
+	// The Job controller tries again after a back-off; a change of the Job makes it try at once.
+	s.patchSpec("etl", map[string]any{"suspend": true})
+	s.awaitPhase("etl", v1alpha1.PhaseSuspended)
+	s.patchSpec("etl", map[string]any{"suspend": false})
+	s.awaitRunning("etl", 0)
+	assert.NotContains(t, s.awaitPhase("etl", v1alpha1.PhaseRunning).Status.Message, "no pod")
+}
+
+func TestStatusSaysHowManyAttemptsFailed(t *testing.T) {
+	s := newStory(t)
+	object := s.steps("etl", 2)
+	object.Spec.BackoffLimit = ptr.To[int32](2)
+	s.Create(object)
+	s.fail("etl", 0)
+	object = s.awaitMessage("etl", "; 1 of 3 attempts failed")
+	assert.Contains(t, object.Status.Message, "ended with exit code 1")
+	s.Await("the second attempt to run", func() bool { return slices.ContainsFunc(s.pods("etl", 0), isRunning) })
+	s.Await("status to say that it runs", func() bool {
+		object = s.get("etl")
+		return object.Status.Phase == v1alpha1.PhaseRunning && strings.Contains(object.Status.Message, "runs in Job etl-0")
+	})
+	assert.Contains(t, object.Status.Message, "; 1 of 3 attempts failed")
 }
 
 func TestAFailureSaysWhatThePodSaid(t *testing.T) {
