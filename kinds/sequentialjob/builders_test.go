@@ -40,7 +40,7 @@ func makeWorld(steps int) *worldWrapper {
 // at is a status that has noted that a step was started.
 func (w *worldWrapper) at(index int32) *worldWrapper {
 	status := &w.object.Status
-	status.StartTime = seconds(-60)
+	status.Phase, status.StartTime = v1alpha1.PhaseRunning, seconds(-60)
 	status.State.Active = 1
 	status.Progress.CurrentIndex = ptr.To(index)
 	for i := range index {

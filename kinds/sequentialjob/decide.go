@@ -67,6 +67,9 @@ func decide(w world) decision {
 	if w.object.DeletionTimestamp != nil {
 		return decision{status: w.object.Status} // the garbage collector does the rest
 	}
+	if hasEndedBefore(w.object.Status) {
+		return decision{status: takenOver(w)}
+	}
 	if w.object.Status.CompletionTime != nil {
 		return decideFinished(w)
 	}
@@ -244,6 +247,9 @@ func stepFailure(w world, p progress) *failure {
 }
 
 func jobDeleted(w world, p progress) *failure {
+	if p.job == nil && w.object.Status.Phase == "" {
+		return ranBefore(p, w.object.Name)
+	}
 	return &failure{
 		reason: v1alpha1.ReasonJobDeleted,
 		message: fmt.Sprintf("%s: Job %s was deleted before it finished, and does not run again by itself",

@@ -2,6 +2,7 @@ package sequentialjob
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -167,7 +168,7 @@ type statusBuilder struct {
 func newStatus(w world, p progress) *statusBuilder {
 	s := &statusBuilder{now: *w.seconds(), conditions: map[string]metav1.Condition{}}
 	before := w.object.Status.DeepCopy()
-	s.Conditions = before.Conditions
+	s.Conditions = slices.DeleteFunc(before.Conditions, isFormerCondition)
 	s.ObservedGeneration = w.object.Generation
 	s.Step = p.ordinal()
 	s.StartTime, s.UsedSeconds = before.StartTime, before.UsedSeconds

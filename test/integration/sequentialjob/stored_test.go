@@ -26,6 +26,9 @@ func TestObjectsThatTodaysRulesWouldRefuse(t *testing.T) {
 		"no-image":      {`{containers: [{name: a}]}`, "spec.containers[0].image: is required"},
 		"twice":         {`{containers: [{name: a, image: i}, {name: a, image: i}]}`, `spec.containers[1].name: "a" is used twice`},
 		"always":        {`{containers: [{name: a, image: i}], template: {spec: {restartPolicy: Always}}}`, "must be Never or OnFailure"},
+		"no-spec":       {``, "spec.containers: there must be 1 to 64 steps, not 0"},
+		"upper-case":    {`{containers: [{name: Extract, image: i}]}`, `spec.containers[0].name: "Extract": `},
+		"both-lists":    {`{containers: [{name: a, image: i}], template: {spec: {containers: [{name: b, image: i}]}}}`, "spec.template.spec.containers: must be left out"},
 		"not-decodable": {`{containers: [{name: a, image: i}], backoffLimit: few}`, "the object cannot be decoded"},
 	}
 	const unwritable = "unwritable" // the API server refuses to write even its status

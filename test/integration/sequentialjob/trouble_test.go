@@ -1,6 +1,7 @@
 package sequentialjob
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,31 @@ import (
 )
 
 const notFound = `failed to pull and unpack image "example.com/step": not found`
+
+// onOwnNode gives the pods of an object a node whose kubelet is the test: it says all of their states.
+func (s *story) onOwnNode(object *v1alpha1.SequentialJob) {
+	s.Helper()
+	node := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Namespace, Labels: map[string]string{"example.com/of-test": s.Namespace}},
+		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: "example.com/of-test", Effect: corev1.TaintEffectNoSchedule}}},
+	}
+	s.Create(node)
+	s.Cleanup(func() { assert.NoError(s, s.API.Delete(context.Background(), node)) })
+	before := node.DeepCopy()
+	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10")}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	require.NoError(s, s.API.Status().Patch(s.Ctx, node, client.MergeFrom(before)))
+	object.Spec.Template.Spec.NodeSelector = node.Labels
+	object.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+}
+
+func (s *story) awaitBound(name string, step int) {
+	s.Helper()
+	s.Await("its pod to be bound", func() bool {
+		pods := s.pods(name, step)
+		return len(pods) == 1 && pods[0].Spec.NodeName != ""
+	})
+}
 
 // kubeletSays writes the state of the container of a step, as its kubelet does.
 func (s *story) kubeletSays(name string, step int, phase corev1.PodPhase, state corev1.ContainerState) {
@@ -45,16 +71,18 @@ func (s *story) awaitMessage(name, part string) *v1alpha1.SequentialJob {
 
 func TestStatusSaysThatAnImageCannotBePulled(t *testing.T) {
 	s := newStory(t)
-	s.Create(s.steps("etl", 2))
-	s.awaitRunning("etl", 0)
+	object := s.steps("etl", 2)
+	s.onOwnNode(object)
+	s.Create(object)
+	s.awaitBound("etl", 0)
 	s.kubeletSays("etl", 0, corev1.PodPending, waits("ErrImagePull", notFound))
-	object := s.awaitMessage("etl", `container "step-0" waits: ImagePullBackOff: `+notFound)
+	object = s.awaitMessage("etl", `container "step-0" waits: ImagePullBackOff: `+notFound)
 	assert.Equal(t, v1alpha1.PhasePending, object.Status.Phase)
 	assert.Contains(t, object.Status.Message, "pod "+s.pods("etl", 0)[0].Name)
 	s.expectCondition(object, v1alpha1.ConditionProgressing, v1alpha1.ReasonPodPending)
 
 	s.kubeletSays("etl", 0, corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
-	s.Await("the trouble to be forgotten", func() bool { return !strings.Contains(s.get("etl").Status.Message, "ImagePullBackOff") })
+	assert.NotContains(t, s.awaitPhase("etl", v1alpha1.PhaseRunning).Status.Message, "ImagePullBackOff")
 	s.kubeletSays("etl", 0, corev1.PodSucceeded, corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}})
 	assert.NotContains(t, s.awaitMessage("etl", "step 2/2").Status.Message, "pod ")
 }
@@ -127,10 +155,20 @@ func TestADeadlineSaysWhatThePodWaitedFor(t *testing.T) {
 	s := newStory(t)
 	object := s.steps("etl", 2)
 	object.Spec.ActiveDeadlineSeconds = ptr.To[int64](8)
+	s.onOwnNode(object)
 	s.Create(object)
-	s.awaitRunning("etl", 0)
+	s.awaitBound("etl", 0)
 	s.kubeletSays("etl", 0, corev1.PodPending, waits("CreateContainerConfigError", `secret "s" not found`))
 	s.awaitMessage("etl", "CreateContainerConfigError")
+	pod := s.pods("etl", 0)[0]
+	s.Await("its pod to be deleted", func() bool {
+		require.NoError(t, s.API.Get(s.Ctx, s.Key(pod.Name), &pod))
+		return pod.DeletionTimestamp != nil
+	})
+	before := pod.DeepCopy()
+	pod.Status.Phase = corev1.PodFailed
+	require.NoError(t, s.API.Status().Patch(s.Ctx, &pod, client.MergeFrom(before)))
+	require.NoError(t, s.API.Delete(s.Ctx, &pod, client.GracePeriodSeconds(0)))
 	object = s.awaitPhase("etl", v1alpha1.PhaseFailed)
 	assert.Equal(t, v1alpha1.ReasonDeadlineExceeded, object.Status.Progress.FailureReason)
 	assert.Contains(t, object.Status.Message, `container "step-0" waits: CreateContainerConfigError: secret "s" not found`)

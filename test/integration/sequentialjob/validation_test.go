@@ -50,6 +50,10 @@ func TestValidation(t *testing.T) {
 			spec: `{` + one + `, podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [0]}}]}}`,
 			want: []string{"spec.podFailurePolicy.rules[0].onExitCodes", "values must not contain 0"},
 		},
+		"empty values, as templated charts write them": {
+			spec: `{` + one + `, suspend: null, backoffLimit: null, activeDeadlineSeconds: null, ttlSecondsAfterFinished: null, podFailurePolicy: null,
+				template: {metadata: {}, spec: {restartPolicy: "", serviceAccountName: "", nodeSelector: {}, volumes: [], containers: null}}}`,
+		},
 		"a template without containers":            {spec: `{` + one + `, template: {spec: {restartPolicy: Never}}}`},
 		"a template with an empty list of them":    {spec: `{` + one + `, template: {spec: {containers: []}}}`},
 		"a template with null, as Go clients send": {spec: `{` + one + `, template: {spec: {containers: null}}}`},

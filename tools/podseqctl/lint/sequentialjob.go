@@ -32,9 +32,6 @@ func SequentialJob(source string, object *unstructured.Unstructured) (findings F
 		add(Warning, "FormerFinalizer", "metadata.finalizers has %s, which the operator that had this API first removed on deletion; "+
 			"podsequence-controller removes it, and without that program nobody could delete the object: remove it here", v1alpha1.FormerFinalizer)
 	}
-	if job.ResourceVersion != "" {
-		add(Warning, "Saved", "metadata.resourceVersion is that of an object that was saved: kubectl create refuses to create it again; remove it")
-	}
 	if job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && job.Spec.BackoffLimit != nil && *job.Spec.BackoffLimit == 0 {
 		add(Note, "RunsTwice", "with template.spec.restartPolicy OnFailure, Kubernetes restarts a container that fails once, although backoffLimit is 0; "+
 			"remove restartPolicy if a step must not run twice")
