@@ -22,7 +22,8 @@ const undeployHelp = `Remove both programs, their policies and their permissions
 The command deletes the objects that the manifests list, except the kinds, and releases what the programs hold:
 
   - It unpauses the Deployments that a DeploymentCoordination paused. Those that their owners paused stay paused.
-  - It removes the finalizer of DeploymentCoordinations, which only the controller would remove.
+  - It removes the finalizer of DeploymentCoordinations, which only the controller would remove, and the finalizer that
+    the Pod Sequence Controller left on PodSequences, if there is any.
   - It lists the SequentialJobs that have not finished.
   - It lists the pods that stay Pending, with commands that hand them to the cluster's own scheduler.
 

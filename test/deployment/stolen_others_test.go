@@ -17,6 +17,7 @@ import (
 
 	appsapi "example.com/podsequence/apis/apps/v1"
 	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
 )
 
@@ -124,6 +125,37 @@ func stepsOf(namespace, name string, ttl *int32) *batchv1alpha1.SequentialJob {
 			Containers: []corev1.Container{{Name: "step", Image: "example.com/step"}}, Suspend: true, TTLSecondsAfterFinished: ttl,
 		},
 	}
+}
+
+func TestAStolenTokenOfTheControllerOnlyRemovesTheFinalizerOfTheFormerController(t *testing.T) {
+	s := newSite(t)
+	ns := newNamespace(s)
+	// The program itself may remove the finalizer at any moment.
+	object := &v1alpha1.PodSequence{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "migrated", Finalizers: []string{"example.com/kept"}}}
+	object.Spec.PodGroups = []v1alpha1.PodGroup{{Pods: []string{"db"}}}
+	create(s, object)
+	s.Cleanup(func() {
+		assert.NoError(s, s.cluster.API.Patch(context.Background(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	})
+	patch := func(patch string) attempt { return patching(sequences, "migrated", types.MergePatchType, patch) }
+	may := ": podsequence-controller may not change these fields of podsequences, only the status and the finalizer apps.containerinfra.nl/unpause"
+	stolen := stealToken(s, "podsequence-controller", ns)
+	stolen.awaitRefusal(patch(`{"spec":{"suspend":true}}`), "podsequence-controller-kinds")
+	stolen.expectRefused(refusals{
+		"another spec":                    {patch(`{"spec":{"suspend":true}}`), "spec" + may},
+		"a label":                         {patch(`{"metadata":{"labels":{"a":"b"}}}`), "metadata.labels" + may},
+		"an override":                     {patch(`{"metadata":{"annotations":{"podsequence.example.com/suspend":"true"}}}`), "metadata.annotations" + may},
+		"to remove a finalizer of others": {patch(`{"metadata":{"finalizers":null}}`), "metadata.finalizers of others" + may},
+		"a finalizer of others":           {patch(`{"metadata":{"finalizers":["example.com/kept","example.com/stay"]}}`), "metadata.finalizers of others" + may},
+		"that of the former controller":   {patch(`{"metadata":{"finalizers":["example.com/kept","podsequence.example.com/finalizer"]}}`), "metadata.finalizers of others" + may},
+		"an owner":                        {patch(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"a","uid":"a"}]}}`), "metadata.ownerReferences" + may},
+		"to delete it":                    {deleting(sequences, "migrated"), "cannot delete resource"},
+		"a new one":                       {applying(sequences, "new", `{"apiVersion":"scheduling.example.com/v1alpha1","kind":"PodSequence","metadata":{"name":"new"},"spec":{"podGroups":[{"pods":["a"]}]}}`), "cannot create resource"},
+	})
+	require.NoError(s, s.cluster.API.Patch(s.Context(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/kept","podsequence.example.com/finalizer"]}}`))))
+	stolen.expectAccepted(map[string]attempt{
+		"to remove that of the former controller": patch(`{"metadata":{"finalizers":["example.com/kept"]}}`),
+	})
 }
 
 func TestAStolenTokenOfTheControllerLeavesObjectsOfOurKindsToTheirUsers(t *testing.T) {

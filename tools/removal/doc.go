@@ -5,6 +5,7 @@
 //   - Undeploy removes the programs, their policies and their permissions, and keeps the kinds and their objects (undeploy.go).
 //   - Uninstall removes the kinds, and with them their objects (uninstall.go).
 //
-// Both unpause what DeploymentCoordinations paused and take our finalizer off them (release.go), and both list at the end
-// what nobody but its owner can change: pods that stay Pending, and the command after which they are scheduled (report.go).
+// Both unpause what DeploymentCoordinations paused, take our finalizer off them, and that of the controller before us off
+// PodSequences (release.go). Both list at the end what nobody but its owner can change: pods that stay Pending, and the command after
+// which they are scheduled (report.go).
 package removal

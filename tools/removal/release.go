@@ -12,7 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsapi "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/kinds/deploymentcoordination/handback"
+	"example.com/podsequence/pkg/takeover"
 )
 
 // mostPasses is how often what is released may be taken hold of again before we say that somebody does it.
@@ -33,7 +35,8 @@ func (r *Remover) releaseAll(ctx context.Context) error {
 		"stop it (such as that of `make run`), and run this again")
 }
 
-// release unpauses every Deployment that our controller paused, then takes our finalizer off every DeploymentCoordination.
+// release unpauses every Deployment that our controller paused, then takes our finalizer off every DeploymentCoordination,
+// and that of the controller before us off every PodSequence.
 // What owners paused stays paused. It goes on after a failure, but a coordination keeps its finalizer while a Deployment of
 // its namespace is still paused. It returns how much it released.
 func (r *Remover) release(ctx context.Context) (int, error) {
@@ -65,17 +68,32 @@ func (r *Remover) release(ctx context.Context) (int, error) {
 		if failed.Has(c.Namespace) {
 			return nil
 		}
-		done, err := r.removeFinalizer(ctx, c)
+		done, err := r.removeFinalizer(ctx, c, func(found client.Object) (bool, error) {
+			return handback.RemoveFinalizer(ctx, r.client, found)
+		})
 		if err != nil {
 			return fail(c.Namespace, err)
 		}
 		if done {
 			released++
-			r.did("released", coordinationKind.Kind, c)
 		}
 		return nil
 	})
-	return released, errors.Join(append(errs, err)...)
+	return released, errors.Join(append(errs, err, r.releaseSequences(ctx))...)
+}
+
+// releaseSequences takes the finalizer of the controller that PodSequence replaced off every PodSequence: once podsequence-controller is
+// gone, nobody else would. It goes on after a failure.
+func (r *Remover) releaseSequences(ctx context.Context) error {
+	var errs []error
+	err := r.eachMetadata(ctx, v1alpha1.PodSequenceKind, func(s *metav1.PartialObjectMetadata) error {
+		_, err := r.removeFinalizer(ctx, s, func(found client.Object) (bool, error) {
+			return takeover.RemoveFinalizer(ctx, r.client, found, v1alpha1.FormerFinalizer)
+		})
+		errs = append(errs, err)
+		return ctx.Err()
+	})
+	return errors.Join(append(errs, err)...)
 }
 
 // unpause reports whether there was something to unpause. The controller, if it runs, may do the same at the same time.
@@ -98,20 +116,26 @@ func (r *Remover) unpause(ctx context.Context, key client.ObjectKey) (done bool,
 	return done, nil
 }
 
-func (r *Remover) removeFinalizer(ctx context.Context, c *metav1.PartialObjectMetadata) (done bool, err error) {
-	key := client.ObjectKeyFromObject(c)
+// removeFinalizer reports whether remove found a finalizer to remove. The controller, if it runs, may do the same at the same time.
+func (r *Remover) removeFinalizer(
+	ctx context.Context, object *metav1.PartialObjectMetadata, remove func(client.Object) (bool, error),
+) (done bool, err error) {
+	key, kind := client.ObjectKeyFromObject(object), object.GroupVersionKind()
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		found := metadataOf(coordinationKind)
+		found := metadataOf(kind)
 		done = false
 		if err := r.client.Get(ctx, key, found); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 		var err error
-		done, err = handback.RemoveFinalizer(ctx, r.client, found)
+		done, err = remove(found)
 		return client.IgnoreNotFound(err)
 	})
 	if err != nil {
-		return false, fmt.Errorf("remove finalizer of DeploymentCoordination %s: %w", key, err)
+		return false, fmt.Errorf("remove finalizer of %s %s: %w", kind.Kind, key, err)
+	}
+	if done {
+		r.did("released", kind.Kind, object)
 	}
 	return done, nil
 }

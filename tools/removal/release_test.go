@@ -19,12 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	appsapi "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 func newRemover(funcs interceptor.Funcs, objects ...client.Object) (*Remover, *strings.Builder) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(appsapi.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	out := &strings.Builder{}
 	api := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
 	return New(api, Options{Timeout: time.Second, Out: out}), out
@@ -135,4 +137,30 @@ func TestRelease(t *testing.T) {
 		assert.Equal(t, 1, conflicts)
 		assert.Equal(t, []string{"Deployment shop/owned"}, held(t, r.client))
 	})
+}
+
+func TestReleaseRemovesTheFinalizerOfTheControllerBefore(t *testing.T) {
+	sequence := func(name string, finalizers ...string) *v1alpha1.PodSequence {
+		return &v1alpha1.PodSequence{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Finalizers: finalizers}}
+	}
+	r, out := newRemover(interceptor.Funcs{Patch: func(
+		ctx context.Context, api client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption,
+	) error {
+		if object.GetName() == "refused" {
+			return errors.New("a webhook says no")
+		}
+		return api.Patch(ctx, object, patch, options...)
+	}}, sequence("migrated", "example.com/other", v1alpha1.FormerFinalizer), sequence("new"), sequence("refused", v1alpha1.FormerFinalizer),
+		sequence("too", v1alpha1.FormerFinalizer))
+	assert.ErrorContains(t, r.releaseAll(t.Context()), "remove finalizer of PodSequence shop/refused: ")
+	var list v1alpha1.PodSequenceList
+	require.NoError(t, r.client.List(t.Context(), &list))
+	found := map[string][]string{}
+	for _, ps := range list.Items {
+		found[ps.Name] = ps.Finalizers
+	}
+	assert.Equal(t, map[string][]string{
+		"migrated": {"example.com/other"}, "new": nil, "refused": {v1alpha1.FormerFinalizer}, "too": nil,
+	}, found)
+	assert.Equal(t, "released  PodSequence shop/migrated\nreleased  PodSequence shop/too\n", out.String())
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	batchapi "example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // Uninstall removes the kinds that the manifests define, and with them their objects. It needs no controller: what
@@ -112,7 +113,8 @@ func (r *Remover) deleteDefinitions(ctx context.Context, definitions []*unstruct
 			continue
 		}
 		// From now on nobody creates any.
-		if definedKind(definition).GroupKind() == coordinationKind.GroupKind() {
+		switch definedKind(definition).GroupKind() {
+		case coordinationKind.GroupKind(), v1alpha1.PodSequenceKind.GroupKind():
 			if err := r.releaseAll(ctx); err != nil {
 				return err
 			}

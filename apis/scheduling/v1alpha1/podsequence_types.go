@@ -11,6 +11,10 @@ import (
 // DefaultSchedulingGateName is the gate a sequence lifts when its spec names none.
 const DefaultSchedulingGateName = "podsequence.example.com/sequence-gate"
 
+// FormerFinalizer is on PodSequences that the Pod Sequence Controller wrote, whose API this is. That program removed it when a
+// PodSequence was deleted. PodSequence needs no finalizer: podsequence-controller removes this one, or nobody could delete the object.
+const FormerFinalizer = "podsequence.example.com/finalizer"
+
 // ReleasedAnnotation is on pods that were released in the order of a PodSequence. It says by which, so that this is known
 // after a restart; only podsequence-scheduler and podsequence-controller write it.
 const ReleasedAnnotation = "podsequence.example.com/released"

@@ -104,6 +104,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			recorder:       mgr.GetEventRecorder(reporter),
 			clock:          clock.RealClock{},
 			pacer:          newPacer(clock.RealClock{}, options.StatusWrites, options.StatusWritesPerNamespace),
+			former:         newFormerFinalizers(mgr.GetClient()),
 			whyUnconfirmed: source.WhyUnconfirmed,
 		},
 	})

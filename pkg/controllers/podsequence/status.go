@@ -29,6 +29,8 @@ type statusReconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	pacer    *pacer
+	// former removes what the controller left that PodSequence replaces.
+	former *formerFinalizers
 	// whyUnconfirmed says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
 	whyUnconfirmed func(namespace string) string
 }
@@ -55,14 +57,21 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	report, ok := r.engine.Report(key)
 	if !ok {
 		r.pacer.forget(key)
+		r.former.forget(key)
 		forgetCounted(key)
 		return reconcile.Result{}, nil
+	}
+	var again reconcile.Result
+	if r.former.isDue(key, report) {
+		if r.former.remove(ctx, key, report) {
+			return reconcile.Result{RequeueAfter: writeInterval}, nil
+		}
+		again.RequeueAfter = finalizerAgain
 	}
 	if wait := r.pacer.confirming(key, report.Confirming()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil // when it is confirmed, that leads back here, too
 	}
 
-	var again reconcile.Result
 	if report.Confirming() {
 		// That something cannot be listed is no event of the engine.
 		report.WhyUnconfirmed, again.RequeueAfter = r.whyUnconfirmed(targetOf(report.Object)), confirmAgain

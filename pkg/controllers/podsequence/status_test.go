@@ -38,6 +38,8 @@ type statusFixture struct {
 	written []*v1alpha1.PodSequence
 	// clusters are the ClusterPodSequences among them.
 	clusters []*v1alpha1.ClusterPodSequence
+	// finalizers are those of the objects that finalizers were removed from.
+	finalizers [][]string
 	// listing is what cannot be listed.
 	listing string
 }
@@ -53,7 +55,7 @@ func newStatusFixture() *statusFixture {
 	}
 	f.statusReconciler = &statusReconciler{
 		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock, nil, DefaultStatusWritesPerNamespace),
-		whyUnconfirmed: func(string) string { return f.listing },
+		whyUnconfirmed: func(string) string { return f.listing }, former: newFormerFinalizers(f),
 	}
 	return f
 }
@@ -69,6 +71,14 @@ func (f *statusFixture) Update(_ context.Context, object client.Object, _ ...cli
 	}
 	f.written = append(f.written, object.(*v1alpha1.PodSequence))
 	return nil
+}
+
+// Patch is the API server, too.
+func (f *statusFixture) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	if f.err == nil {
+		f.finalizers = append(f.finalizers, object.GetFinalizers())
+	}
+	return f.err
 }
 
 // watchBrings passes what was last written to the engine.

@@ -90,12 +90,16 @@ func TestAfterTheControllerWasKilled(t *testing.T) {
 	s.awaitApplicationPods(12)
 	require.NoError(t, s.cluster.Kill(t.Context(), controlplane.PodSequenceController))
 	s.cluster.MustShell(s, "kubectl delete deploymentcoordination -n rollouts middle over-1 --wait=false") // and nobody heeds it
+	s.apply("former.yaml")
+	s.cluster.MustShell(s, "kubectl delete podsequence -n shop former --wait=false")
 
 	undeployed := s.remove("undeploy")
 	s.expectReleased()
 	s.expectNotDeployed()
 	s.expectStepsAsTheyWere()
 	assert.Zero(t, s.finalizers())
+	assert.Contains(t, undeployed.changes(), "released  PodSequence shop/former")
+	s.cluster.MustShell(t, "kubectl wait podsequence -n shop former --for=delete --timeout=2m")
 	assert.Equal(t, without(s.pending(), othersWait), undeployed.column("NAMESPACE  POD", 1))
 	assert.Equal(t, []string{"deployment/web"}, undeployed.column("NAMESPACE  WORKLOAD", 1))
 	for _, command := range undeployed.commands() {
@@ -139,6 +143,10 @@ func TestUninstallAlone(t *testing.T) {
 		assert.Error(t, err)
 		assert.Regexp(t, `Error: still there after \d+s: DeploymentCoordination rollouts/empty \(finalizers: example.com/mine\)`, string(output))
 		s.cluster.MustShell(s, `kubectl patch deploymentcoordination -n rollouts empty --type=merge -p '{"metadata":{"finalizers":null}}'`)
+	})
+	t.Run("that of the controller before us is removed, while ours is down", func(t *testing.T) {
+		require.NoError(t, s.cluster.Kill(t.Context(), controlplane.PodSequenceController))
+		s.apply("former.yaml")
 	})
 	began := time.Now()
 	uninstalled := s.remove("uninstall")

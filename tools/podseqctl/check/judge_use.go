@@ -31,7 +31,7 @@ func (f *facts) judgeSequences() []Line {
 	var lines []Line
 	wrong, suspended := 0, []string{}
 	for _, each := range f.sequences {
-		says := f.troubleOfSequence(each)
+		says, fix := f.troubleOfSequence(each)
 		if isSuspended(each) {
 			suspended = append(suspended, each.String())
 		}
@@ -39,7 +39,7 @@ func (f *facts) judgeSequences() []Line {
 			continue
 		}
 		if wrong++; wrong <= mostListed {
-			lines = append(lines, but(check, Wrong, whySequence(each), "%s: %s", each, says))
+			lines = append(lines, but(check, Wrong, fix, "%s: %s", each, says))
 		}
 	}
 	if wrong > mostListed {
@@ -62,18 +62,22 @@ func in(namespace string) string {
 	return " in namespace " + namespace
 }
 
-// troubleOfSequence says why somebody must act; empty if nobody must.
-func (f *facts) troubleOfSequence(s *snapshot.Sequence) string {
+// troubleOfSequence says why somebody must act, and what to do; empty if nobody must.
+func (f *facts) troubleOfSequence(s *snapshot.Sequence) (says, fix string) {
 	degraded := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionDegraded)
+	isOld := f.Now.Sub(editedAt(s)) > answerTime
 	switch {
 	case degraded != nil && degraded.Status == "True":
-		return fmt.Sprintf("Degraded, %s: %s", degraded.Reason, degraded.Message)
+		return fmt.Sprintf("Degraded, %s: %s", degraded.Reason, degraded.Message), whySequence(s)
 	case s.Status.Phase == v1alpha1.PhaseFailed:
-		return strings.TrimSuffix("Failed: "+s.Status.Message, ": ")
-	case s.Status.ObservedGeneration < s.Object.GetGeneration() && f.Now.Sub(editedAt(s)) > answerTime:
-		return "podsequence-controller has not answered its last change, " + text.Age(editedAt(s), f.Now) + " ago"
+		return strings.TrimSuffix("Failed: "+s.Status.Message, ": "), whySequence(s)
+	case isOld && !s.IsCluster() && slices.Contains(s.Object.GetFinalizers(), v1alpha1.FormerFinalizer):
+		return "has the finalizer " + v1alpha1.FormerFinalizer + " of the Pod Sequence Controller, so it cannot be deleted: either " +
+			"podsequence-controller could not remove it, or that program still runs", s.RemoveFormerFinalizer()
+	case isOld && s.Status.ObservedGeneration < s.Object.GetGeneration():
+		return "podsequence-controller has not answered its last change, " + text.Age(editedAt(s), f.Now) + " ago", whySequence(s)
 	}
-	return ""
+	return "", ""
 }
 
 // editedAt returns when somebody last wrote more of the sequence than its status.

@@ -58,6 +58,7 @@ func World(s *snapshot.Snapshot, options Options) Findings {
 		if why, judged := s.Judged(each); !judged {
 			l.add(each, Note, "NotChecked", "%s, so it is checked by its own rules only", why)
 		}
+		l.formerFinalizer(each)
 		l.spec(each)
 		l.problems(each)
 		l.startedOutOfOrder(each)
@@ -87,6 +88,21 @@ func (l *linter) add(s *snapshot.Sequence, severity Severity, rule, format strin
 
 func (l *linter) addTo(t *template, severity Severity, rule, format string, args ...any) {
 	l.findings.add(l.sources[t.String()], t.String(), severity, rule, format, args...)
+}
+
+// formerFinalizer reports the finalizer that the controller left whose API this was. podsequence-controller removes it where it runs.
+func (l *linter) formerFinalizer(s *snapshot.Sequence) {
+	if s.IsCluster() || !slices.Contains(s.Object.GetFinalizers(), v1alpha1.FormerFinalizer) {
+		return
+	}
+	if l.offline {
+		l.add(s, Note, "FormerFinalizer", "metadata.finalizers has %s of the Pod Sequence Controller: remove it from the file; "+
+			"podsequence-controller removes it from the object, and without that nobody can delete the object", v1alpha1.FormerFinalizer)
+		return
+	}
+	l.add(s, Warning, "FormerFinalizer", "it has the finalizer %s of the Pod Sequence Controller, and cannot be deleted: "+
+		"stop that program, and podsequence-controller removes the finalizer; or remove it with: %s",
+		v1alpha1.FormerFinalizer, s.RemoveFormerFinalizer())
 }
 
 // spec looks at what the spec says by itself.

@@ -91,6 +91,13 @@ func (s *Sequence) Argument() string {
 	return s.Object.GetName()
 }
 
+// RemoveFormerFinalizer returns the command that removes the finalizer of the controller that PodSequence replaces, and nothing else.
+func (s *Sequence) RemoveFormerFinalizer() string {
+	i := slices.Index(s.Object.GetFinalizers(), v1alpha1.FormerFinalizer)
+	return fmt.Sprintf(`kubectl patch podsequence %s -n %s --type=json -p '[{"op":"test","path":"/metadata/finalizers/%d","value":%q},`+
+		`{"op":"remove","path":"/metadata/finalizers/%d"}]'`, s.Object.GetName(), s.Object.GetNamespace(), i, v1alpha1.FormerFinalizer, i)
+}
+
 // Title returns the name of a group, or "Group <n>".
 func (s *Sequence) Title(group int) string {
 	return cmp.Or(s.Spec.PodGroups[group].Name, fmt.Sprintf("Group %d", group+1))
