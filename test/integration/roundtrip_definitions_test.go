@@ -154,6 +154,9 @@ func sample(schema map[string]any, i int) any {
 		object := map[string]any{}
 		properties, _ := schema["properties"].(map[string]any)
 		for name, property := range properties {
+			if name == "observedUID" {
+				continue // with that of another object, our programs read nothing of the status
+			}
 			object[name] = sample(property.(map[string]any), i)
 			if name == "pendingSince" { // a metav1.MicroTime, which a schema does not tell from a metav1.Time
 				object[name] = strings.Replace(object[name].(string), "Z", ".000001Z", 1)

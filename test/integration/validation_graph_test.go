@@ -174,8 +174,14 @@ func TestValidationOfClusterPodSequences(t *testing.T) {
 			spec: `{podGroups: [{pods: [x], namespaceSelector: {}}]}`,
 			want: []string{"spec.podGroups[0]", "pods needs exactly one entry in namespaces"},
 		},
-		"an empty list of namespaces": {
-			spec: `{podGroups: [{podSelector: {}, namespaces: []}]}`, want: []string{"spec.podGroups[0].namespaces", "at least 1 items"},
+		"an empty list of namespaces alone is as good as none": {
+			spec: `{podGroups: [{podSelector: {}, namespaces: []}]}`,
+			want: []string{"spec.podGroups[0]", "set exactly one of namespaces and namespaceSelector"},
+		},
+		"empty means absent, as templates of charts write it": {
+			spec: `{schedulingGateName: "", podGroups: [
+				{pods: [], podSelector: {}, namespaces: [], namespaceSelector: {}, waitDuration: "", timeout: "", nodeSelector: {}, expectedPods: 2},
+				{pods: [a], namespaces: [b]}]}`,
 		},
 		"the same namespace twice": {
 			spec: `{podGroups: [{podSelector: {}, namespaces: [a, a]}]}`,

@@ -93,8 +93,16 @@ func TestValidation(t *testing.T) {
 			spec: `{podGroups: [{pods: [a], podSelector: {}}]}`,
 			want: []string{"spec.podGroups[0]", "set exactly one of pods and podSelector"},
 		},
-		"an empty list of pods": {
-			spec: `{podGroups: [{pods: []}]}`, want: []string{"spec.podGroups[0].pods", "at least 1 items"},
+		"an empty list of pods alone is as good as none": {
+			spec: `{podGroups: [{pods: []}]}`, want: []string{"spec.podGroups[0]", "set exactly one of pods and podSelector"},
+		},
+		"empty means absent, as templates of charts write it": {
+			spec: `{namespace: "", schedulingGateName: "", podGroups: [
+				{name: "", pods: [], podSelector: {}, waitDuration: "", timeout: "", nodeSelector: {}, expectedPods: 2}, {pods: [a], podSelector: null}]}`,
+		},
+		"an empty time-out is none": {
+			spec: `{podGroups: [{pods: [a], timeout: "", onTimeout: Continue}]}`,
+			want: []string{"spec.podGroups[0]", "onTimeout needs timeout"},
 		},
 		"an empty pod name": {
 			spec: `{podGroups: [{pods: [""]}]}`, want: []string{"spec.podGroups[0].pods[0]", "at least 1 chars long"},

@@ -47,7 +47,7 @@ type ClusterPodSequenceList struct {
 // ClusterPodSequenceSpec is the order asked for.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.scope) && self.scope == 'Node' && has(self.enforcementMode) && self.enforcementMode == 'BootstrapOnly')",message="enforcementMode must be Continuous for scope Node: leave it out, or set Continuous"
-// +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !self.podGroups.exists(group, has(group.nodeSelector))",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
+// +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !self.podGroups.exists(group, has(group.nodeSelector) && group.nodeSelector.size() > 0)",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
 type ClusterPodSequenceSpec struct {
 	// PodGroups are the groups, in start order, 1 to 64. A pod belongs to the first group that names or selects it. Each group
 	// waits for all groups listed before it, unless it sets dependsOn.
@@ -72,9 +72,8 @@ type ClusterPodSequenceSpec struct {
 	// Degraded, GateNotAllowed. Defaults to podsequence.example.com/sequence-gate.
 	// +optional
 	// +default="podsequence.example.com/sequence-gate"
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
-	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="must be a qualified name such as podsequence.example.com/sequence-gate: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
+	// +kubebuilder:validation:XValidation:rule="self == '' || !format.qualifiedName().validate(self).hasValue()",message="must be a qualified name such as podsequence.example.com/sequence-gate: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
 	SchedulingGateName string `json:"schedulingGateName,omitempty"`
 
 	// EnforcementMode is BootstrapOnly or Continuous. BootstrapOnly: once a group is passed, later groups never wait for it
@@ -101,16 +100,15 @@ func (s *ClusterPodSequenceSpec) Mode() EnforcementMode {
 // ClusterPodGroup is a set of pods of one or several namespaces that start together. Exactly one of Namespaces and
 // NamespaceSelector says where they live.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.namespaces) != has(self.namespaceSelector)",message="set exactly one of namespaces and namespaceSelector: name the namespaces of the members, or select them by label"
-// +kubebuilder:validation:XValidation:rule="!has(self.pods) || (has(self.namespaces) && self.namespaces.size() == 1)",message="pods needs exactly one entry in namespaces: name the one namespace of these pods, or write one group per namespace"
+// +kubebuilder:validation:XValidation:rule="(has(self.namespaces) && self.namespaces.size() > 0) != has(self.namespaceSelector)",message="set exactly one of namespaces and namespaceSelector: name the namespaces of the members, or select them by label"
+// +kubebuilder:validation:XValidation:rule="!has(self.pods) || self.pods.size() == 0 || (has(self.namespaces) && self.namespaces.size() == 1)",message="pods needs exactly one entry in namespaces: name the one namespace of these pods, or write one group per namespace"
 type ClusterPodGroup struct {
 	PodGroup `json:",inline"`
 
 	// Namespaces are the names of the namespaces of the members, 1 to 64, such as [kube-system]. A namespace that does not exist
-	// has no pods. Set either namespaces or namespaceSelector.
+	// has no pods. Set either namespaces or namespaceSelector; [] is the same as leaving namespaces out.
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63

@@ -134,7 +134,7 @@ const (
 // PodSequenceSpec is the order asked for.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.scope) && self.scope == 'Node' && has(self.enforcementMode) && self.enforcementMode == 'BootstrapOnly')",message="enforcementMode must be Continuous for scope Node: leave it out, or set Continuous"
-// +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !self.podGroups.exists(group, has(group.nodeSelector))",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
+// +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !self.podGroups.exists(group, has(group.nodeSelector) && group.nodeSelector.size() > 0)",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
 type PodSequenceSpec struct {
 	// PodGroups are the groups, in start order, 1 to 64. A pod belongs to the first group that names or selects it. Each group
 	// waits for all groups listed before it, unless it sets dependsOn.
@@ -159,9 +159,8 @@ type PodSequenceSpec struct {
 	// hold its pods, each by name or as name:UID, or * for all. Otherwise the PodSequence holds and releases nothing, and is
 	// Degraded, NamespaceNotAllowed.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="!format.dns1123Label().validate(self).hasValue()",message="must be the name of a namespace: lower-case letters, digits and '-', beginning and ending with a letter or digit"
+	// +kubebuilder:validation:XValidation:rule="self == '' || !format.dns1123Label().validate(self).hasValue()",message="must be the name of a namespace: lower-case letters, digits and '-', beginning and ending with a letter or digit"
 	Namespace string `json:"namespace,omitempty"`
 
 	// SchedulingGateName is the scheduling gate that this sequence removes from a pod when it releases the pod. Its prefix must
@@ -169,9 +168,8 @@ type PodSequenceSpec struct {
 	// Degraded, GateNotAllowed. Defaults to podsequence.example.com/sequence-gate.
 	// +optional
 	// +default="podsequence.example.com/sequence-gate"
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
-	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="must be a qualified name such as podsequence.example.com/sequence-gate: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
+	// +kubebuilder:validation:XValidation:rule="self == '' || !format.qualifiedName().validate(self).hasValue()",message="must be a qualified name such as podsequence.example.com/sequence-gate: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
 	SchedulingGateName string `json:"schedulingGateName,omitempty"`
 
 	// EnforcementMode is BootstrapOnly or Continuous. BootstrapOnly: once a group is passed, later groups never wait for it
@@ -203,10 +201,10 @@ func (s *PodSequenceSpec) Mode() EnforcementMode {
 
 // PodGroup is a set of pods that start together. Exactly one of Pods and PodSelector says which pods.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.onTimeout) || has(self.timeout)",message="onTimeout needs timeout: set timeout, or remove onTimeout"
-// +kubebuilder:validation:XValidation:rule="!has(self.expectedPods) || !has(self.pods)",message="expectedPods is only for podSelector: remove it, because every pod that pods names is expected anyway"
+// +kubebuilder:validation:XValidation:rule="!has(self.onTimeout) || (has(self.timeout) && self.timeout != '')",message="onTimeout needs timeout: set timeout, or remove onTimeout"
+// +kubebuilder:validation:XValidation:rule="!has(self.expectedPods) || !has(self.pods) || self.pods.size() == 0",message="expectedPods is only for podSelector: remove it, because every pod that pods names is expected anyway"
 // +kubebuilder:validation:XValidation:rule="!has(self.minReadySeconds) || !has(self.requiredStatus) || self.requiredStatus == 'Ready'",message="minReadySeconds is only for requiredStatus Ready: remove it, because a pod that has completed counts at once"
-// +kubebuilder:validation:XValidation:rule="has(self.pods) != has(self.podSelector)",message="set exactly one of pods and podSelector: name the members in pods, or select them by label with podSelector"
+// +kubebuilder:validation:XValidation:rule="(has(self.pods) && self.pods.size() > 0) != has(self.podSelector)",message="set exactly one of pods and podSelector: name the members in pods, or select them by label with podSelector"
 type PodGroup struct {
 	// Name is the name of the group in messages, events and dependsOn, up to 63 characters, none of them a control character, such
 	// as Database. No other group may have this name. Defaults to "Group <n>" in messages, n from 1.
@@ -215,10 +213,9 @@ type PodGroup struct {
 	Name string `json:"name,omitempty"`
 
 	// Pods are the names of the members, 1 to 256, such as [db-0, db-1]. Every one is expected: a pod that does not exist is not
-	// ready. Set either pods or podSelector.
+	// ready. Set either pods or podSelector; [] is the same as leaving pods out.
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -291,7 +288,7 @@ type PodGroup struct {
 	// Timeout is the longest time that the group may take from its release until it is ready: a Go duration such as 10m. When it
 	// is over, onTimeout applies. Defaults to no limit.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be longer than 0s, such as 10m"
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('[1-9]')",message="must be longer than 0s, such as 10m"
 	Timeout Duration `json:"timeout,omitempty"`
 
 	// OnTimeout is Fail or Continue. Fail: when timeout is over, the sequence is Failed and later groups stay held until the
@@ -300,10 +297,10 @@ type PodGroup struct {
 	OnTimeout TimeoutPolicy `json:"onTimeout,omitempty"`
 }
 
-// Duration is a Go duration of 0s or more, such as 30s or 1h30m. It is kept as it was written.
+// Duration is a Go duration of 0s or more, such as 30s or 1h30m. It is kept as it was written. An empty one is the same as none.
 //
 // +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]*)?(ns|us|ms|s|m|h))+)$') && duration(self) >= duration('0s')",message="must be a duration of 0s or more, such as 30s or 1h30m"
+// +kubebuilder:validation:XValidation:rule="self == '' || (self.matches('^(0|([0-9]+([.][0-9]*)?(ns|us|ms|s|m|h))+)$') && duration(self) >= duration('0s'))",message="must be a duration of 0s or more, such as 30s or 1h30m"
 type Duration string
 
 // Parse returns the duration, 0 if it is empty, or an error if it is no duration or negative.
