@@ -254,7 +254,8 @@ func TestPodsAreAsOperatorsSay(t *testing.T) {
 	spec := template["spec"].(object)
 	assert.NotContains(t, spec, "priorityClassName")
 	assert.Equal(t, []any{object{"name": "key"}}, spec["imagePullSecrets"])
-	assert.Equal(t, []any{object{"operator": "Exists"}}, spec["tolerations"])
+	migration := object{"key": "podsequence.example.com/migration", "operator": "Exists", "effect": "NoSchedule"}
+	assert.Equal(t, []any{migration, object{"operator": "Exists"}}, spec["tolerations"])
 	assert.Contains(t, spec, "affinity")
 	assert.NotContains(t, o["spec"].(object)["selector"].(object)["matchLabels"], "team")
 

@@ -50,7 +50,7 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 	case h.rule == hold.ByGroup:
 		s.nodeless.describe(&d, k.now)
 	case h.rule == hold.Unsupported:
-		d.Reason = report.HeldUnsupported
+		d.Reason, d.Unsupported, d.SchedulerNames = report.HeldUnsupported, report.UnsupportedPodOf(p.Pod), k.settings.SchedulerNames
 	case p.pin != nil:
 		n := k.unplaced.nodeOfPin(p.pin.Pin)
 		if d.Node = p.pin.Node + p.pin.Host; n == nil {

@@ -216,18 +216,18 @@ func (set *settings) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	if set.ClusterScopeOnly {
 		return report.UnsupportedScope(), true
 	}
-	var names []string
+	var pods []report.UnsupportedPod
 	for i := range s.groups {
 		for p := range s.nodeless.peek(i).members {
 			if set.holdFacts(p, membership{s, i}).Rule() == hold.Unsupported {
-				names = append(names, s.nameOf(p))
+				pods = append(pods, report.UnsupportedPodOf(p.Pod))
 			}
 		}
 	}
-	if len(names) == 0 {
+	if len(pods) == 0 {
 		return spec.Problem{}, false
 	}
-	return report.UnsupportedPods(names, set.SchedulerNames), true
+	return report.UnsupportedPods(pods, s.Cluster, set.SchedulerNames), true
 }
 
 // Waiting are the unbound members of groups that must still wait.

@@ -90,8 +90,12 @@ nodeSelector:
 affinity:
 {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $program.tolerations }}
+{{- /* Set by people who migrate, see docs/migrate/podsequencing.md. */}}
 tolerations:
+- key: podsequence.example.com/migration
+  operator: Exists
+  effect: NoSchedule
+{{- with $program.tolerations }}
 {{ toYaml . }}
 {{- end }}
 topologySpreadConstraints:

@@ -38,6 +38,9 @@ type Decision struct {
 	NodeNotReady bool
 	// Suitable counts the nodes that suit the pod, and OnTheWay those of them that will be open.
 	Suitable, OnTheWay int
+	// Unsupported is the pod, and SchedulerNames are the schedulers that would support it, if Reason is HeldUnsupported.
+	Unsupported    UnsupportedPod
+	SchedulerNames []string
 	// Lacking counts the nodes that have none or too few of Devices, which the pod requests.
 	Lacking int
 	Devices []string
@@ -134,7 +137,7 @@ func (d Decision) message(progress string) string {
 		return fmt.Sprintf(waitingPrefix+"a PodSequence that selects this pod: namespace %s requires one (annotation %s)",
 			d.Sequence.Namespace, v1alpha1.RequireSequenceAnnotation)
 	case HeldUnsupported:
-		return fmt.Sprintf(waitingPrefix+"podsequence-scheduler: only it supports scope Node of %s; set schedulerName to one of its profiles in the pod template", NameOf(d.Sequence))
+		return fmt.Sprintf(waitingPrefix+"podsequence-scheduler: only it supports scope Node of %s; %s", NameOf(d.Sequence), d.Unsupported.fix(d.SchedulerNames))
 	}
 	if d.NodeTrouble != "" {
 		progress += "; " + d.NodeTrouble

@@ -124,13 +124,6 @@ func UnsupportedScope() spec.Problem {
 		"install it, or use scope Cluster"}
 }
 
-// UnsupportedPods is about gated pods that no scheduler of ours can place on a node in order.
-func UnsupportedPods(pods, schedulerNames []string) spec.Problem {
-	return spec.Problem{Reason: v1alpha1.ReasonUnsupportedScope, Message: fmt.Sprintf(
-		"%s stay gated: their scheduler does not support scope Node; set schedulerName to %s in the pod template, or install the routing policy, which needs Kubernetes 1.36",
-		first(pods), strings.Join(schedulerNames, " or "))}
-}
-
 // SplitPodGroups is about PodGroups that have pods in several groups and cannot be scheduled in order.
 func SplitPodGroups(names []string) spec.Problem {
 	return spec.Problem{Reason: v1alpha1.ReasonGangSplit, Message: fmt.Sprintf(
