@@ -74,7 +74,7 @@ func (w world) ready() decision {
 	d.problems = append(d.problems, conflicts(sources, members, running)...)
 	first := sources[0]
 	if running < len(members) || first.missing > 0 {
-		d.why = fmt.Sprintf("%d of %d pods run, %d more are missing (size by %s)", running, len(members), first.missing, first.source)
+		d.why = fmt.Sprintf("%d of %d pods run%s (size by %s)", running, len(members), moreMissing(first.missing), first.source)
 		if p, waits := w.notReady(members, d.why); waits {
 			d.problems = append(d.problems, p)
 			d.again = p.due
@@ -87,6 +87,17 @@ func (w world) ready() decision {
 		}
 	}
 	return d
+}
+
+// moreMissing says how many pods are missing; empty if none is.
+func moreMissing(missing int) string {
+	switch missing {
+	case 0:
+		return ""
+	case 1:
+		return ", 1 more is missing"
+	}
+	return fmt.Sprintf(", %d more are missing", missing)
 }
 
 // unreplaced are the pods but for those that failed and have a controller: that puts another in their place.

@@ -23,7 +23,7 @@ func TestDecide(t *testing.T) {
 		},
 		"one does not run": {
 			world:   worldOf(pod("a"), pod("b", phase(pending))),
-			wantWhy: "1 of 2 pods run, 0 more are missing (size by existing pods)",
+			wantWhy: "1 of 2 pods run (size by existing pods)",
 		},
 		"one has succeeded": {
 			world:     worldOf(pod("a"), pod("b", phase(succeeded))),
@@ -35,11 +35,11 @@ func TestDecide(t *testing.T) {
 		},
 		"one that joined does not run yet": {
 			world:   worldOf(pod("a", labelled), pod("b"), pod("c", phase(pending))),
-			wantWhy: "2 of 3 pods run, 0 more are missing (size by existing pods)",
+			wantWhy: "2 of 3 pods run (size by existing pods)",
 		},
 		"fewer than the annotation says": {
 			world:   worldOf(pod("a", sized("3")), pod("b")),
-			wantWhy: "2 of 2 pods run, 1 more are missing (size by annotation podgroup.jhwagner.github.io/size)",
+			wantWhy: "2 of 2 pods run, 1 more is missing (size by annotation podgroup.jhwagner.github.io/size)",
 		},
 		"as many as the annotation says": {
 			world:     worldOf(pod("a", sized("2")), pod("b")),
@@ -51,7 +51,7 @@ func TestDecide(t *testing.T) {
 		},
 		"more than the annotation says, of which one does not run": {
 			world:   worldOf(pod("a", sized("1")), pod("b", phase(pending))),
-			wantWhy: "1 of 2 pods run, 0 more are missing (size by annotation podgroup.jhwagner.github.io/size)",
+			wantWhy: "1 of 2 pods run (size by annotation podgroup.jhwagner.github.io/size)",
 		},
 		"an annotation that is no size is left out of account": {
 			world:     worldOf(pod("a", sized("many")), pod("b", sized("0")), pod("c", sized("-1")), pod("d", sized("99999999999"))),
@@ -64,7 +64,7 @@ func TestDecide(t *testing.T) {
 		"Coscheduling's PodGroup comes before Kubernetes' own": {
 			world: worldOf(pod("a", inCoscheduling("g"), inNative("g"))).
 				minimum(podgroups.Coscheduling, "g", 2).minimum(podgroups.Native, "g", 1),
-			wantWhy: "1 of 1 pods run, 1 more are missing (size by podgroups.scheduling.x-k8s.io)",
+			wantWhy: "1 of 1 pods run, 1 more is missing (size by podgroups.scheduling.x-k8s.io)",
 		},
 		"a PodGroup comes before workloads": {
 			world:     worldOf(pod("a", inNative("g"), ownedBy("job"))).minimum(podgroups.Native, "g", 1).workload("job", 2),
@@ -72,17 +72,17 @@ func TestDecide(t *testing.T) {
 		},
 		"a PodGroup that asks for no number says nothing": {
 			world:   worldOf(pod("a", inNative("g"), ownedBy("job"))).minimum(podgroups.Native, "g", 0).workload("job", 2),
-			wantWhy: "1 of 1 pods run, 1 more are missing (size by Jobs, StatefulSets and ReplicaSets)",
+			wantWhy: "1 of 1 pods run, 1 more is missing (size by Jobs, StatefulSets and ReplicaSets)",
 		},
 		"each PodGroup is counted by itself": {
 			world: worldOf(pod("a", inNative("g")), pod("b", inNative("g")), pod("c", inNative("h"))).
 				minimum(podgroups.Native, "g", 1).minimum(podgroups.Native, "h", 2),
-			wantWhy: "3 of 3 pods run, 1 more are missing (size by podgroups.scheduling.k8s.io)",
+			wantWhy: "3 of 3 pods run, 1 more is missing (size by podgroups.scheduling.k8s.io)",
 		},
 		"each workload is counted by itself": {
 			world: worldOf(pod("a", ownedBy("one")), pod("b", ownedBy("one")), pod("c", ownedBy("two"))).
 				workload("one", 1).workload("two", 2),
-			wantWhy: "3 of 3 pods run, 1 more are missing (size by Jobs, StatefulSets and ReplicaSets)",
+			wantWhy: "3 of 3 pods run, 1 more is missing (size by Jobs, StatefulSets and ReplicaSets)",
 		},
 		"a workload that has no pods yet": {
 			world:   worldOf(pod("a", ownedBy("one"))).workload("one", 1).workload("two", 2),
@@ -108,7 +108,7 @@ func TestDecide(t *testing.T) {
 		"nor do its pods make up for those of the newest": {
 			world: worldOf(pod("a", ownedBy("new"), sized("2")), pod("b", ownedBy("old"), phase(succeeded)), pod("c", ownedBy("old"), phase(succeeded))).
 				workload("old", 2, nightly(1)).workload("new", 2, nightly(2)),
-			wantWhy: "1 of 1 pods run, 1 more are missing (size by annotation podgroup.jhwagner.github.io/size)",
+			wantWhy: "1 of 1 pods run, 1 more is missing (size by annotation podgroup.jhwagner.github.io/size)",
 		},
 		"a Job that failed is waited for": {
 			world:   worldOf(pod("a", ownedBy("driver"))).workload("driver", 1, made(8)).workload("old", 2, made(1), ended(9)),
@@ -122,7 +122,7 @@ func TestDecide(t *testing.T) {
 		"nor do pods of a Job that completed before: they are of an earlier run": {
 			world: worldOf(pod("a", ownedBy("new"), sized("2")), pod("b", ownedBy("old"), phase(succeeded)), pod("c", ownedBy("old"), phase(succeeded))).
 				workload("old", 2, made(1), ended(9), complete).workload("new", 2, made(12)),
-			wantWhy: "1 of 1 pods run, 1 more are missing (size by annotation podgroup.jhwagner.github.io/size)",
+			wantWhy: "1 of 1 pods run, 1 more is missing (size by annotation podgroup.jhwagner.github.io/size)",
 		},
 		"of several earlier runs none counts": {
 			world: worldOf(pod("a", ownedBy("new")), pod("b", ownedBy("second"), phase(failed)), pod("c", ownedBy("first"), phase(failed))).
@@ -187,11 +187,11 @@ func TestDecide(t *testing.T) {
 		},
 		"workloads scaled to nothing say nothing": {
 			world:   worldOf(pod("a"), pod("b", ownedBy("unknown"), phase(failed))).workload("old", 0),
-			wantWhy: "1 of 2 pods run, 0 more are missing (size by existing pods)",
+			wantWhy: "1 of 2 pods run (size by existing pods)",
 		},
 		"one that failed is missed until its controller has replaced it": {
 			world:   worldOf(pod("a", ownedBy("job")), pod("b", ownedBy("job"), phase(failed))).workload("job", 2),
-			wantWhy: "1 of 1 pods run, 1 more are missing (size by Jobs, StatefulSets and ReplicaSets)",
+			wantWhy: "1 of 1 pods run, 1 more is missing (size by Jobs, StatefulSets and ReplicaSets)",
 		},
 		"one that failed and was replaced": {
 			world:     worldOf(pod("a", ownedBy("job")), pod("b", ownedBy("job"), phase(failed)), pod("c", ownedBy("job"))).workload("job", 2),
@@ -199,19 +199,19 @@ func TestDecide(t *testing.T) {
 		},
 		"one that failed and has no controller": {
 			world:   worldOf(pod("a", sized("2")), pod("b", phase(failed)), pod("c")),
-			wantWhy: "2 of 3 pods run, 0 more are missing (size by annotation podgroup.jhwagner.github.io/size)",
+			wantWhy: "2 of 3 pods run (size by annotation podgroup.jhwagner.github.io/size)",
 		},
 		"one that failed, and nobody knows how many there should be": {
 			world:   worldOf(pod("a"), pod("b", ownedBy("unknown"), phase(failed))),
-			wantWhy: "1 of 2 pods run, 0 more are missing (size by existing pods)",
+			wantWhy: "1 of 2 pods run (size by existing pods)",
 		},
 		"the size is on a pod that failed": {
 			world:   worldOf(pod("a", ownedBy("unknown"), phase(failed), sized("2")), pod("b")),
-			wantWhy: "1 of 1 pods run, 1 more are missing (size by annotation podgroup.jhwagner.github.io/size)",
+			wantWhy: "1 of 1 pods run, 1 more is missing (size by annotation podgroup.jhwagner.github.io/size)",
 		},
 		"all failed": {
 			world:   worldOf(pod("a", ownedBy("job"), phase(failed))).workload("job", 1),
-			wantWhy: "0 of 0 pods run, 1 more are missing (size by Jobs, StatefulSets and ReplicaSets)",
+			wantWhy: "0 of 0 pods run, 1 more is missing (size by Jobs, StatefulSets and ReplicaSets)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

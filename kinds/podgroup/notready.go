@@ -27,31 +27,41 @@ func (w world) notReady(members []*corev1.Pod, why string) (p problem, waits boo
 		}
 		return p, false
 	}
-	var waiting *corev1.Pod
+	// waiting is a pod without the label, failed and stopped are what it waits for: pods that had the label before they failed or
+	// stopped keep it, and the others wait for them all the same.
+	var waiting, failed, stopped *corev1.Pod
 	var newest time.Time
 	for _, pod := range members {
+		isLabelled := w.options.isLabelled(pod)
 		switch {
-		case w.options.isLabelled(pod):
+		case pod.Status.Phase == corev1.PodFailed && (failed == nil || w.options.isLabelled(failed) && !isLabelled):
+			failed = pod
+		case !runs(pod) && (stopped == nil || w.options.isLabelled(stopped) && !isLabelled):
+			stopped = pod
+		}
+		if isLabelled {
 			continue
-		case pod.Status.Phase == corev1.PodFailed:
-			p.pod, p.subject = pod, string(pod.UID)+" failed"
-			p.note = say("Pod %s has failed: delete it, and create another if it is needed", pod.Name)
-			return p, true
-		case waiting == nil, runs(waiting) && !runs(pod):
+		}
+		if waiting == nil || runs(waiting) && !runs(pod) {
 			waiting = pod
 		}
 		if created := pod.CreationTimestamp.Time; created.After(newest) {
 			newest = created
 		}
 	}
-	if waiting == nil {
+	switch {
+	case waiting == nil:
 		return p, false
-	}
-	p.pod = waiting
-	if runs(waiting) {
+	case failed != nil:
+		p.pod, p.subject = failed, string(failed.UID)+" failed"
+		p.note = say("Pod %s has failed: delete it, and create another if it is needed", failed.Name)
+		return p, true
+	case stopped != nil:
+		p.pod = waiting
+		p.note = say("Pod %s is %s: look at its events", stopped.Name, stopped.Status.Phase)
+	default:
+		p.pod = waiting
 		p.note = say("Create the missing pods, or look at the events of the workload that should")
-	} else {
-		p.note = say("Pod %s is %s: look at its events", waiting.Name, waiting.Status.Phase)
 	}
 	if newest.After(w.now) {
 		newest = w.now // by a clock that is ahead of ours

@@ -133,7 +133,7 @@ func TestWhyAGroupIsNotReady(t *testing.T) {
 		"a pod does not run for a minute after the newest was created": {
 			objects: []client.Object{pod("a", at(1000)), pod("b", at(990), phase(pending))},
 			after:   time.Minute,
-			want:    []string{"GroupNotReady", "1 of 2 pods run, 0 more are missing", "Pod b is Pending: look at its events"},
+			want:    []string{"GroupNotReady", "1 of 2 pods run (size by", "Pod b is Pending: look at its events"},
 		},
 		"pods do not come for a minute": {
 			objects: []client.Object{pod("a", at(1000), sized("3"))},
@@ -143,6 +143,15 @@ func TestWhyAGroupIsNotReady(t *testing.T) {
 		"a pod that failed is not replaced": {
 			objects: []client.Object{pod("a", at(1000)), pod("b", at(990), phase(failed))},
 			want:    []string{"GroupNotReady", "Pod b has failed: delete it"},
+		},
+		"a pod failed that had the label, and another has joined": {
+			objects: []client.Object{pod("a", at(990), labelled), pod("b", at(990), labelled, phase(failed)), pod("d", at(1000))},
+			want:    []string{"GroupNotReady", "2 of 3 pods run (size by existing pods)", "Pod b has failed: delete it"},
+		},
+		"a pod stopped that had the label, and another has joined": {
+			objects: []client.Object{pod("a", at(1000)), pod("b", at(990), labelled, phase(corev1.PodUnknown))},
+			after:   time.Minute,
+			want:    []string{"GroupNotReady", "1 of 2 pods run (size by existing pods)", "Pod b is Unknown: look at its events"},
 		},
 		"a Job failed": {
 			objects: []client.Object{pod("a", at(1000)), failedJob},

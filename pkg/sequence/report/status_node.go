@@ -136,9 +136,16 @@ func (r Report) waitingNodes() (reason, message string) {
 			waiting++
 		}
 	}
-	message = fmt.Sprintf("waiting for %d of %d nodes", waiting, len(r.Nodes))
-	if r.Unbound > 0 {
-		message += fmt.Sprintf("; pods without a node: %d", r.Unbound)
+	switch {
+	case waiting == 0 && r.Unbound == 1:
+		message = fmt.Sprintf("all %d nodes that take part are completed, but 1 pod has no node yet", len(r.Nodes))
+	case waiting == 0 && r.Unbound > 0:
+		message = fmt.Sprintf("all %d nodes that take part are completed, but %d pods have no node yet", len(r.Nodes), r.Unbound)
+	default:
+		message = fmt.Sprintf("waiting for %d of %d nodes", waiting, len(r.Nodes))
+		if r.Unbound > 0 {
+			message += fmt.Sprintf("; pods without a node: %d", r.Unbound)
+		}
 	}
 	return v1alpha1.ReasonGroupNotReady, message
 }
