@@ -8,6 +8,7 @@ import (
 // before are ready. It is for cluster administrators, and needs no consent of the namespaces.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:validation:XValidation:rule="has(self.spec) || (oldSelf.hasValue() && !has(oldSelf.value().spec))",message="spec is required: say in spec.podGroups which pods start in which order",optionalOldSelf=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=cpodseq
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
@@ -22,7 +23,7 @@ type ClusterPodSequence struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec says which pods start in which order.
-	// +required
+	// +optional
 	Spec ClusterPodSequenceSpec `json:"spec"`
 
 	// Status is what podsequence-controller last saw. Its lists name pods as namespace/name. Of it, only the passes recorded in
@@ -47,7 +48,7 @@ type ClusterPodSequenceList struct {
 // ClusterPodSequenceSpec is the order asked for.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.scope) && self.scope == 'Node' && has(self.enforcementMode) && self.enforcementMode == 'BootstrapOnly')",message="enforcementMode must be Continuous for scope Node: leave it out, or set Continuous"
-// +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !self.podGroups.exists(group, has(group.nodeSelector) && group.nodeSelector.size() > 0)",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
+// +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !has(self.podGroups) || !self.podGroups.exists(group, has(group.nodeSelector) && group.nodeSelector.size() > 0)",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
 type ClusterPodSequenceSpec struct {
 	// PodGroups are the groups, in start order, 1 to 64. A pod belongs to the first group that names or selects it. Each group
 	// waits for all groups listed before it, unless it sets dependsOn.

@@ -52,6 +52,7 @@ const (
 // PodSequence starts groups of pods in order: it holds the pods of a group until the groups listed before are ready.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:validation:XValidation:rule="has(self.spec) || (oldSelf.hasValue() && !has(oldSelf.value().spec))",message="spec is required: say in spec.podGroups which pods start in which order",optionalOldSelf=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=podseq
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
@@ -66,7 +67,7 @@ type PodSequence struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// Spec says which pods start in which order.
-	// +required
+	// +optional
 	Spec PodSequenceSpec `json:"spec"`
 
 	// Status is what podsequence-controller last saw. Of it, only the passes recorded in groups are ever read back. Before the
@@ -134,7 +135,7 @@ const (
 // PodSequenceSpec is the order asked for.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.scope) && self.scope == 'Node' && has(self.enforcementMode) && self.enforcementMode == 'BootstrapOnly')",message="enforcementMode must be Continuous for scope Node: leave it out, or set Continuous"
-// +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !self.podGroups.exists(group, has(group.nodeSelector) && group.nodeSelector.size() > 0)",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
+// +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !has(self.podGroups) || !self.podGroups.exists(group, has(group.nodeSelector) && group.nodeSelector.size() > 0)",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
 type PodSequenceSpec struct {
 	// PodGroups are the groups, in start order, 1 to 64. A pod belongs to the first group that names or selects it. Each group
 	// waits for all groups listed before it, unless it sets dependsOn.
