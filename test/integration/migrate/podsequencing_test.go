@@ -67,8 +67,8 @@ func (s *site) awaitRouting() {
 		probe := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "probe"}}
 		probe.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: v1alpha1.DefaultSchedulingGateName}}
 		probe.Spec.Containers = []corev1.Container{{Name: "probe", Image: "probe"}}
-		require.NoError(s, s.cluster.API.Create(s.ctx, probe, client.DryRunAll))
-		return probe.Spec.SchedulerName == ourScheduler
+		err := s.cluster.API.Create(s.ctx, probe, client.DryRunAll) // refused until the namespace has the account of pods
+		return err == nil && probe.Spec.SchedulerName == ourScheduler
 	})
 }
 
