@@ -78,6 +78,7 @@ func up(ctx context.Context, out io.Writer, s *settings, flags *upFlags) error {
 	if err != nil {
 		return err
 	}
+	options.ServeStages = true
 	options.Progress = func(step controlplane.Step) { printStep(out, step) }
 	if flags.realNodes > 0 {
 		if err := checkRealNodes(s.dir); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	. "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 func TestSamples(t *testing.T) {
@@ -57,17 +58,36 @@ func TestTheStageCompletesGangsAsAWhole(t *testing.T) {
 	t.Parallel()
 	stage, err := fs.ReadFile(manifests.FS, "samples/podgroup-kwok-stage.yaml")
 	require.NoError(t, err)
-	o := options()
-	o.Stages = []string{string(stage)}
-	s := newStoryIn(t, cluster.Own(t, o))
-	s.Create(s.pod("alone", "parted", size("2")))
-	s.awaitPhase(corev1.PodRunning, "alone")
-	s.CreateSample("podgroup-job.yaml", cluster.Unchanged)
-	s.Await("the Job to complete", func() bool {
-		job := &batchv1.Job{}
-		require.NoError(t, s.API.Get(s.Ctx, s.Key("training"), job))
-		return job.Status.CompletionTime != nil
-	})
-	assert.Len(t, s.group("training"), 8)
-	assert.Equal(t, corev1.PodRunning, s.get("alone").Status.Phase, "the other half of its gang is not there")
+	for name, prepare := range map[string]func(*controlplane.Options) (apply string){
+		"from the configuration of the sandbox": func(o *controlplane.Options) string {
+			o.Stages = []string{string(stage)}
+			return ""
+		},
+		"applied by a user": func(o *controlplane.Options) string {
+			o.ServeStages = true
+			return "kubectl apply -f ../../../manifests/samples/podgroup-kwok-stage.yaml"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := options()
+			apply := prepare(&o)
+			s := newStoryIn(t, cluster.Own(t, o))
+			if apply != "" {
+				s.Cluster.MustShell(t, apply)
+				// KWOK reads it by a watch.
+				s.Cluster.MustShell(t, "kubectl get stages gang-complete pod-ready node-ready")
+			}
+			s.Create(s.pod("alone", "parted", size("2")))
+			s.awaitPhase(corev1.PodRunning, "alone")
+			s.CreateSample("podgroup-job.yaml", cluster.Unchanged)
+			s.Await("the Job to complete", func() bool {
+				job := &batchv1.Job{}
+				require.NoError(t, s.API.Get(s.Ctx, s.Key("training"), job))
+				return job.Status.CompletionTime != nil
+			})
+			assert.Len(t, s.group("training"), 8)
+			assert.Equal(t, corev1.PodRunning, s.get("alone").Status.Phase, "the other half of its gang is not there")
+		})
+	}
 }

@@ -97,8 +97,11 @@ func (p *plan) writeFiles(ca *authority) error {
 	return nil
 }
 
-// kwokConfig joins KWOK's options and the stages that nodes and pods go through.
+// kwokConfig joins KWOK's options and the stages that nodes and pods go through, unless the API server has these.
 func (p *plan) kwokConfig() (string, error) {
+	if p.ServeStages {
+		return kwokOptions + "  enableCRDs: [Stage]\n", nil
+	}
 	ours, err := stages.Documents(p.NodeMonitorGracePeriod)
 	if err != nil {
 		return "", err

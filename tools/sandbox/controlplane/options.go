@@ -102,6 +102,9 @@ type Options struct {
 	SplitStorage []string
 	// Stages are YAML documents of KWOK Stages, played besides the sandbox's own.
 	Stages []string
+	// ServeStages makes the API server serve Stages, the sandbox's own among them, so that users can apply others and change them. KWOK
+	// then reads them from there.
+	ServeStages bool
 	// AuditLog makes the API server record the metadata of every request in the file named by Cluster.AuditLog.
 	AuditLog bool
 	// LeaderElection makes our programs elect a leader before they act, as they do in production. Without it a

@@ -95,6 +95,11 @@ func (b *bringUp) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("create client: %w", err)
 	}
+	if b.plan.ServeStages {
+		if err := b.step("stages", "applied", func() error { return b.applyStages(ctx) }); err != nil {
+			return err
+		}
+	}
 	rest, restCtx := errgroup.WithContext(ctx)
 	for _, name := range []string{ControllerManager, Scheduler, Kwok} {
 		rest.Go(func() error { return b.launch(restCtx, name) })
