@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/takeover"
 )
 
 // former remembers from which objects the finalizer of the former operator was removed. That operator, if it still runs, writes it again at
@@ -46,15 +46,13 @@ func (r *reconciler) removeFormerFinalizer(ctx context.Context, object *v1alpha1
 	if !r.former.isDue(object) {
 		return nil
 	}
-	changed := object.DeepCopy()
-	controllerutil.RemoveFinalizer(changed, v1alpha1.FormerFinalizer)
 	// Of an object that cannot be decoded there is only a part here: the patch has the finalizers alone.
-	err := r.writer.Patch(ctx, changed, client.MergeFromWithOptions(object, client.MergeFromWithOptimisticLock{}))
+	_, err := takeover.RemoveFinalizer(ctx, r.writer, object.DeepCopy(), v1alpha1.FormerFinalizer)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return errStale
 	case err != nil:
-		return fmt.Errorf("remove finalizer %s, without which the object could be deleted: %w", v1alpha1.FormerFinalizer, err)
+		return fmt.Errorf("the object cannot be deleted: %w", err)
 	}
 	klog.FromContext(ctx).Info("Removed the finalizer of the former operator", "finalizer", v1alpha1.FormerFinalizer)
 	r.former.lock.Lock()
