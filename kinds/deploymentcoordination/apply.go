@@ -30,7 +30,7 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 		if known, err := t.confirm(ctx, i, decision); err != nil || !known {
 			return time.Time{}, err
 		}
-		if anew, err = t.setAllPaused(ctx, in, decision.Pause, true); err != nil {
+		if anew, err = t.setAllPaused(ctx, in, &decision, decision.Pause, true); err != nil {
 			return time.Time{}, err
 		}
 	}
@@ -40,7 +40,7 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 	if settled, err := t.handedOver(ctx, before, &decision); err != nil || !settled {
 		return time.Time{}, err
 	}
-	anew, err := t.setAllPaused(ctx, in, append(decision.Unpause, decision.Unmark...), false)
+	anew, err := t.setAllPaused(ctx, in, &decision, append(decision.Unpause, decision.Unmark...), false)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -77,16 +77,22 @@ func (t *turn) record(ctx context.Context, i int, in Input, decision Decision) (
 
 // setAllPaused pauses or unpauses Deployments. It goes on after one that the API server refuses, which is no reason to
 // leave the others alone. It reports whether to decide anew, because something is refused that was not, or is not any more.
-func (t *turn) setAllPaused(ctx context.Context, in Input, keys []types.NamespacedName, paused bool) (anew bool, err error) {
+func (t *turn) setAllPaused(
+	ctx context.Context, in Input, decision *Decision, keys []types.NamespacedName, paused bool,
+) (anew bool, err error) {
 	for _, key := range keys {
 		if t.out() {
 			return anew, errMore
 		}
 		m := &in.Members[slices.IndexFunc(in.Members, func(m Member) bool { return m.key() == key })]
-		switch written, err := t.setPaused(ctx, m.Deployment, paused, in.Coordination.Name); {
+		by := pausing{in.Coordination.Name, pauseReason(decision.state(m.name()))}
+		switch written, err := t.setPaused(ctx, m.Deployment, paused, by); {
 		case err == nil:
-			if m.pause() == pausedByUs {
+			switch {
+			case !paused && m.pause() == pausedByUs:
 				t.tellUnpaused(in.Coordination, m.Deployment)
+			case paused && m.pause() == unpaused && m.Record != nil && m.Record.Paused && m.Record.TemplateHash == m.templateHash():
+				t.tellReverted(in.Coordination, m.Deployment)
 			}
 			anew = anew || m.Refused != nil
 			m.Deployment, m.Refused = written, nil
@@ -126,21 +132,29 @@ func (t *turn) handedOver(ctx context.Context, before v1.DeploymentCoordinationS
 	return true, nil
 }
 
+// pausing is who pauses a Deployment, and why.
+type pausing struct{ coordination, reason string }
+
 // setPaused pauses a Deployment and puts our mark on it, or unpauses it and takes the mark off. It returns what it is then.
-func (t *turn) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool, by string) (*appsv1.Deployment, error) {
+func (t *turn) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool, by pausing) (*appsv1.Deployment, error) {
 	after := d.DeepCopy()
 	after.Spec.Paused = paused
 	if paused {
 		if after.Annotations == nil {
 			after.Annotations = map[string]string{}
 		}
-		after.Annotations[v1.PausedByAnnotation], after.Annotations[v1.PauseReasonAnnotation] = by, v1.PauseReason
+		after.Annotations[v1.PausedByAnnotation], after.Annotations[v1.PauseReasonAnnotation] = by.coordination, by.reason
 	} else {
 		handback.SetUnpaused(after)
 	}
 	t.requests++
-	if err := t.writer.Patch(ctx, after, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{}), fieldOwner); err != nil {
-		countWriteError("deployments", after.Namespace, err)
+	err := t.writer.Patch(ctx, after, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{}), fieldOwner)
+	if err == nil && !paused && after.Spec.Paused { // the policy does not know that this is the controller
+		t.requests += 2
+		after, err = handback.Unpause(ctx, t.writer, after)
+	}
+	if err != nil {
+		countWriteError("deployments", d.Namespace, err)
 		return nil, fmt.Errorf("set paused of Deployment %s/%s to %t: %w", d.Namespace, d.Name, paused, err)
 	}
 	t.written.note(after)

@@ -112,6 +112,18 @@ func markLeft(m *Member) {
 	m.Deployment.Spec.Paused = false
 }
 
+// heldAsSkipped is paused by the coordination because it failed to roll out.
+func heldAsSkipped(m *Member) {
+	held(m)
+	m.Deployment.Annotations[v1.PauseReasonAnnotation] = v1.SkipReason
+}
+
+// takenOut was unpaused by its owner, who removed the mark.
+func takenOut(m *Member) {
+	m.Deployment.Spec.Paused = false
+	m.Deployment.Annotations = map[string]string{v1.PauseReasonAnnotation: v1.PauseReason}
+}
+
 func pausedByItsOwner(m *Member) { m.Deployment.Spec.Paused = true }
 func elsewhere(m *Member)        { m.Elsewhere = true }
 

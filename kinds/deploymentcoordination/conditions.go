@@ -100,7 +100,8 @@ func (d *deliberation) degradedCondition() metav1.Condition {
 			report(reason, "%s failed to roll out: change its pod template, or set onTimeout to Skip", d.status.ActiveDeployment)
 		}
 		if skipped := d.names(func(m *member) bool { return m.state.Skipped == reason }); len(skipped) > 0 {
-			report(reason, "skipped and paused, because they failed to roll out: %s; change the pod template, or resume with \"kubectl rollout resume\"", list(skipped))
+			report(reason, "skipped and paused, because they failed to roll out: %s; change the pod template, or, if something else was the "+
+				"cause, remove the annotation %s and run \"kubectl rollout resume\"", list(skipped), v1.PausedByAnnotation)
 		}
 	}
 	if m := d.active(); m != nil {
@@ -111,8 +112,8 @@ func (d *deliberation) degradedCondition() metav1.Condition {
 		}
 	}
 	if reverted := d.names(func(m *member) bool { return m.state.Resumed }); len(reverted) > 0 {
-		report(v1.ReasonPauseReverted, "somebody else unpaused these before their turn, and they roll out now: %s; "+
-			"configure GitOps tools to ignore spec.paused", list(reverted))
+		report(v1.ReasonPauseReverted, "their owners took these out of the order, and they roll out now: %s; no other Deployment "+
+			"starts before they have rolled out", list(reverted))
 	}
 	if kept := d.names(func(m *member) bool { return m.isPending() && m.pause() == pausedByOwner }); len(kept) > 0 {
 		report(v1.ReasonPausedByOwner, "have changes to roll out, but their owner paused them: %s; unpause them, or let this "+

@@ -41,13 +41,18 @@ func TestConditions(t *testing.T) {
 			in:   Input{Coordination: coordination(""), Overlapping: []string{"other"}, Members: []Member{deployment("a")}},
 			want: map[string]string{"Ready": "True RolledOut", "Progressing": "False RolledOut", "Degraded": "True OverlappingCoordination"},
 		},
-		"unpaused by somebody": {
-			in:   Input{Coordination: coordination("", waitingB), Members: []Member{deployment("b", rolling)}},
+		"taken out by its owner": {
+			in:   Input{Coordination: coordination("", waitingB), Members: []Member{deployment("b", rolling, takenOut)}},
 			want: map[string]string{"Ready": "False DeploymentsInProgress", "Progressing": "True DeploymentRollingOut", "Degraded": "False AsExpected"},
 		},
 		"unpaused by somebody while it is another one's turn": {
 			in: Input{Coordination: coordination("a", record(deployment("a", changed), pending(long), started(0)), waitingB),
 				Members: []Member{deployment("a", rolling), deployment("b", rolling)}},
+			want: map[string]string{"Ready": "False DeploymentsInProgress", "Progressing": "True DeploymentRollingOut", "Degraded": "False AsExpected"},
+		},
+		"taken out by its owner while it is another one's turn": {
+			in: Input{Coordination: coordination("a", record(deployment("a", changed), pending(long), started(0)), waitingB),
+				Members: []Member{deployment("a", rolling), deployment("b", rolling, takenOut)}},
 			want: map[string]string{"Ready": "False DeploymentsInProgress", "Progressing": "True DeploymentRollingOut", "Degraded": "True PauseReverted"},
 		},
 		"paused by its owner with changes": {

@@ -33,7 +33,7 @@ type Input struct {
 
 // Decision is what is to be done: in this order.
 type Decision struct {
-	// Pause are the Deployments to pause.
+	// Pause are the Deployments to pause, or that are paused for a reason that is no more.
 	Pause []types.NamespacedName
 	// Status is what is to be on record once they are paused, and before anything is unpaused.
 	Status v1.DeploymentCoordinationStatus
@@ -41,7 +41,7 @@ type Decision struct {
 	Unlisted []v1.DeploymentState
 	// Unpause are the Deployments to unpause.
 	Unpause []types.NamespacedName
-	// Unmark are Deployments that carry our mark and are not paused.
+	// Unmark are Deployments that carry our annotations and are not paused.
 	Unmark []types.NamespacedName
 	// Unready says that the Deployment that was active loses its turn though it has not been ready for minReadySeconds.
 	Unready bool
@@ -97,9 +97,9 @@ func deliberate(in Input) *deliberation {
 		m := &in.Members[i]
 		before := cmp.Or(m.Record, known[m.Deployment.UID])
 		state := newState(m, before, in.Now)
-		d.members = append(d.members, member{
-			Member: m, before: before, state: &state, wasActive: status.ActiveDeployment == m.name(),
-		})
+		wasActive := status.ActiveDeployment == m.name()
+		state.Resumed = state.Resumed && !wasActive
+		d.members = append(d.members, member{Member: m, before: before, state: &state, wasActive: wasActive})
 	}
 	return d
 }
@@ -303,6 +303,9 @@ func (d *deliberation) hold(m *member) {
 	case pausedByUs:
 		if !mayRoll {
 			m.state.Paused = true
+			if m.Deployment.Annotations[v1.PauseReasonAnnotation] != pauseReason(m.state) && m.Refused == nil {
+				d.decision.Pause = append(d.decision.Pause, m.key())
+			}
 			return
 		}
 		if m.cannotUnpause() {
@@ -313,7 +316,7 @@ func (d *deliberation) hold(m *member) {
 		}
 	case unpaused:
 		if mayRoll {
-			if marked(m.Deployment) != "" && d.maySet(m, false) {
+			if (marked(m.Deployment) != "" || m.takenOut()) && d.maySet(m, false) {
 				d.decision.Unmark = append(d.decision.Unmark, m.key())
 			}
 			return
@@ -326,6 +329,14 @@ func (d *deliberation) hold(m *member) {
 			d.decision.Pause = append(d.decision.Pause, m.key())
 		}
 	}
+}
+
+// pauseReason says for people why a Deployment is paused.
+func pauseReason(state *v1.DeploymentState) string {
+	if state != nil && state.Skipped != "" {
+		return v1.SkipReason
+	}
+	return v1.PauseReason
 }
 
 // reached reports whether it is time, and if not, sees to it that we look again then.

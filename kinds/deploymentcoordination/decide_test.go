@@ -191,22 +191,27 @@ func TestDecide(t *testing.T) {
 		},
 		"Skip: and does not come again": {
 			states:  S{record(deployment("a", changed), pending(long), onHold, skipped)},
-			members: M{deployment("a", rolling, held)},
+			members: M{deployment("a", rolling, heldAsSkipped)},
 		},
-		"Skip: until its template changes": {
+		"Skip: until its template changes, and then waits for its turn like any other": {
 			states:    S{record(deployment("a", changed), pending(long), onHold, skipped)},
-			members:   M{deployment("a", rolling, held, func(m *Member) { setTemplate(m.Deployment, "third") })},
-			wantAgain: time.Second,
+			members:   M{deployment("a", rolling, heldAsSkipped, func(m *Member) { setTemplate(m.Deployment, "third") })},
+			wantPause: []string{"a"}, wantAgain: time.Second,
 		},
-		"Skip: or somebody unpauses it": {
+		"Skip: or its owner takes it out": {
 			states:     S{record(deployment("a", changed), pending(long), onHold, skipped), waitingB},
-			members:    M{deployment("a", rolling), deployment("b", changed, held)},
-			wantActive: "a",
+			members:    M{deployment("a", rolling, takenOut), deployment("b", changed, held)},
+			wantActive: "a", wantUnmark: []string{"a"},
 		},
-		"Skip: it rolls out beside the active one if somebody unpauses it then": {
+		"Skip: it rolls out beside the active one if its owner takes it out then": {
 			active: "b", states: S{record(deployment("a", changed), pending(long), onHold, skipped), record(deployment("b", changed), pending(long), started(-time.Second))},
-			members:    M{deployment("a", rolling), deployment("b", rolling)},
-			wantActive: "b",
+			members:    M{deployment("a", rolling, takenOut), deployment("b", rolling)},
+			wantActive: "b", wantUnmark: []string{"a"},
+		},
+		"Skip: that somebody unpauses it is not enough": {
+			states:    S{record(deployment("a", changed), pending(long), onHold, skipped)},
+			members:   M{deployment("a", rolling, markLeft)},
+			wantPause: []string{"a"},
 		},
 		"Skip: a rollout that exceeds its own deadline": {
 			active: "a", states: S{activeA},
@@ -226,10 +231,34 @@ func TestDecide(t *testing.T) {
 			spec:       func(s *v1.DeploymentCoordinationSpec) { s.OnTimeout = v1.TimeoutSkip },
 			wantActive: "a",
 		},
-		"somebody unpauses one that waits: it is left alone": {
+		"somebody unpauses one that waits: it is paused again": {
 			active: "a", states: S{activeA, waitingB},
-			members:    M{deployment("a", rolling), deployment("b", changed)},
-			wantActive: "a",
+			members:    M{deployment("a", rolling), deployment("b", changed, markLeft)},
+			wantActive: "a", wantPause: []string{"b"},
+		},
+		"somebody replaces one that waits, without our annotations: it is paused again": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", rolling), deployment("b", rolling)},
+			wantActive: "a", wantPause: []string{"b"},
+		},
+		"its owner takes one that waits out of the order: it is left alone": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", rolling), deployment("b", changed, takenOut)},
+			wantActive: "a", wantUnmark: []string{"b"},
+		},
+		"and first only took over the pause": {
+			active: "a", states: S{activeA, record(deployment("b", changed), pending(long))},
+			members:    M{deployment("a", rolling), deployment("b", changed, takenOut)},
+			wantActive: "a", wantUnmark: []string{"b"},
+		},
+		"it was taken out, and then its pause is taken over": {
+			states:  S{waitingB},
+			members: M{deployment("b", changed, takenOut, pausedByItsOwner)},
+		},
+		"it is taken out when it has the turn anyway": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", changed, takenOut), deployment("b", changed, held)},
+			wantActive: "a", wantUnmark: []string{"a"},
 		},
 		"and stays so": {
 			active: "a", states: S{activeA, record(deployment("b", changed), pending(long), resumed)},
@@ -251,15 +280,22 @@ func TestDecide(t *testing.T) {
 			members:    M{deployment("a", rolling), deployment("b", rolling, func(m *Member) { setTemplate(m.Deployment, "third") })},
 			wantActive: "a", wantPause: []string{"b"},
 		},
-		"somebody unpauses one that waits, with another change: that has to wait": {
+		"its owner takes one that waits out, with another change: that has to wait": {
 			active: "a", states: S{activeA, waitingB},
-			members:    M{deployment("a", rolling), deployment("b", func(m *Member) { setTemplate(m.Deployment, "third") })},
+			members:    M{deployment("a", rolling), deployment("b", takenOut, func(m *Member) { setTemplate(m.Deployment, "third") })},
 			wantActive: "a", wantPause: []string{"b"},
 		},
-		"one that somebody unpaused has the turn if nobody else has": {
+		"one that its owner took out has the turn if nobody else has": {
 			states:     S{waitingA, waitingB},
-			members:    M{deployment("a", changed, held), deployment("b", rolling)},
-			wantActive: "b",
+			members:    M{deployment("a", changed, held), deployment("b", rolling, takenOut)},
+			wantActive: "b", wantUnmark: []string{"b"},
+		},
+		"what is paused without a reason gets one": {
+			active: "a", states: S{activeA, waitingB},
+			members: M{deployment("a", rolling), deployment("b", changed, held, func(m *Member) {
+				delete(m.Deployment.Annotations, v1.PauseReasonAnnotation)
+			})},
+			wantActive: "a", wantPause: []string{"b"},
 		},
 		"one that was rolling when it came has the turn": {
 			members:    M{deployment("a", changed), deployment("z", rolling)},

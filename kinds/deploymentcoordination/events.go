@@ -39,13 +39,19 @@ func eventsFor(before v1.DeploymentCoordinationStatus, decision Decision) []even
 	for _, state := range before.DeploymentStates {
 		states[state.Name] = state
 	}
+	told := slices.Clone(toldOfDeployments)
 	var all []event
 	for _, state := range after.DeploymentStates {
 		earlier, known := states[state.Name]
 		if !known && before.UnlistedDeployments > 0 {
 			continue // nobody knows whether it is new
 		}
-		if state.Paused && !earlier.Paused {
+		switch {
+		case state.Skipped != "" && earlier.Skipped == "":
+			told = append(told, state.Skipped)
+			all = append(all, event{corev1.EventTypeWarning, state.Skipped, actionPause, state.Name,
+				state.Name + " failed to roll out: it is skipped, and paused until its pod template changes"})
+		case state.Skipped == "" && state.Paused && (!earlier.Paused || earlier.Skipped != ""):
 			all = append(all, event{corev1.EventTypeNormal, v1.EventDeploymentPaused, actionPause, state.Name,
 				state.Name + " has changes to roll out, and is paused until its turn"})
 		}
@@ -59,11 +65,11 @@ func eventsFor(before v1.DeploymentCoordinationStatus, decision Decision) []even
 		}
 		if state.Resumed && !earlier.Resumed {
 			all = append(all, event{corev1.EventTypeWarning, v1.ReasonPauseReverted, actionObserve, state.Name,
-				state.Name + " was unpaused by somebody else before its turn"})
+				state.Name + " was taken out of the order by its owner, and rolls out now"})
 		}
 	}
 	all = append(all, activeEvents(before, decision)...)
-	if degraded := degradedBy(after); degraded != nil && !slices.Contains(toldOfDeployments, degraded.Reason) {
+	if degraded := degradedBy(after); degraded != nil && !slices.Contains(told, degraded.Reason) {
 		if earlier := degradedBy(before); earlier == nil || earlier.Reason != degraded.Reason {
 			all = append(all, event{corev1.EventTypeWarning, degraded.Reason, actionObserve, "", degraded.Message})
 		}
@@ -137,6 +143,12 @@ func (r *reconciler) tell(in Input, before v1.DeploymentCoordinationStatus, deci
 func (r *reconciler) tellUnpaused(c *v1.DeploymentCoordination, d *appsv1.Deployment) {
 	r.send(c, d, event{corev1.EventTypeNormal, v1.EventDeploymentUnpaused, actionUnpause, "",
 		fmt.Sprintf("%s/%s is unpaused", d.Namespace, d.Name)})
+}
+
+// tellReverted tells of what the policy prevents where there is one.
+func (r *reconciler) tellReverted(c *v1.DeploymentCoordination, d *appsv1.Deployment) {
+	r.send(c, d, event{corev1.EventTypeWarning, v1.ReasonPauseReverted, actionPause, "", fmt.Sprintf(
+		"somebody else unpaused %s/%s before its turn, and it is paused again: configure GitOps tools to ignore spec.paused", d.Namespace, d.Name)})
 }
 
 // tellReleased is on the Deployment: there may be no coordination any more.

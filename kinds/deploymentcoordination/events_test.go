@@ -15,13 +15,13 @@ func TestEventsFor(t *testing.T) {
 	status := func(active string, states ...v1.DeploymentState) v1.DeploymentCoordinationStatus {
 		return coordination(active, states...).Status
 	}
-	degraded := func(reason string) v1.DeploymentCoordinationStatus {
-		s := status("")
+	degraded := func(reason string, states ...v1.DeploymentState) v1.DeploymentCoordinationStatus {
+		s := status("", states...)
 		s.Conditions = []metav1.Condition{{Type: v1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason}}
 		return s
 	}
 	a, changedA := record(deployment("a")), record(deployment("a", changed), pending(0))
-	heldA := record(deployment("a", changed), pending(0), onHold)
+	heldA, skippedA := record(deployment("a", changed), pending(0), onHold), record(deployment("a", changed), pending(0), onHold, skipped)
 	for name, tc := range map[string]struct {
 		before, after v1.DeploymentCoordinationStatus
 		want          []string
@@ -33,7 +33,15 @@ func TestEventsFor(t *testing.T) {
 		"ready, and no other":                  {before: status("a", changedA), after: status("", a), want: []string{"ActiveDeploymentReady", "ActiveDeploymentCleared"}},
 		"ready, and the next":                  {before: status("a", changedA), after: status("b", a), want: []string{"ActiveDeploymentReady", "ActiveDeploymentChanged", "DeploymentActivated"}},
 		"deleted, and the next":                {before: status("a", changedA), after: status("b"), want: []string{"ActiveDeploymentChanged", "DeploymentActivated"}},
-		"skipped, and the next":                {before: status("a", changedA), after: status("b", heldA), want: []string{"DeploymentPaused", "ActiveDeploymentChanged", "DeploymentActivated"}},
+		"paused where it is, and the next":     {before: status("a", changedA), after: status("b", heldA), want: []string{"DeploymentPaused", "ActiveDeploymentChanged", "DeploymentActivated"}},
+		"skipped, and the next":                {before: status("a", changedA), after: status("b", skippedA), want: []string{"RolloutTimedOut", "ActiveDeploymentChanged", "DeploymentActivated"}},
+		"skipped, and no other":                {before: degraded("AsExpected", changedA), after: degraded("RolloutTimedOut", skippedA), want: []string{"RolloutTimedOut"}},
+		"the second that is skipped": {
+			before: degraded("RolloutTimedOut", skippedA, record(deployment("b", changed), pending(0))),
+			after:  degraded("RolloutTimedOut", skippedA, record(deployment("b", changed), pending(0), onHold, skipped)),
+			want:   []string{"RolloutTimedOut"},
+		},
+		"skipped, and changed: it waits for its turn": {before: status("", skippedA), after: status("", heldA), want: []string{"DeploymentPaused"}},
 		"held, and the next": {
 			before: status("a", changedA), after: status("b", record(deployment("a", changed), pending(0), onHold, heldByOrder)),
 			want: []string{"DeploymentPaused", "HeldByPodSequence", "ActiveDeploymentChanged", "DeploymentActivated"},
@@ -41,7 +49,7 @@ func TestEventsFor(t *testing.T) {
 		"held, and no other": {before: status("a", changedA), after: status("", record(deployment("a", changed), pending(0), heldByOrder)), want: []string{"ActiveDeploymentCleared"}},
 		"held and skipped, and the next": {
 			before: status("a", changedA), after: status("b", record(deployment("a", changed), pending(0), onHold, heldByOrder, skipped)),
-			want: []string{"DeploymentPaused", "ActiveDeploymentChanged", "DeploymentActivated"},
+			want: []string{"RolloutTimedOut", "ActiveDeploymentChanged", "DeploymentActivated"},
 		},
 		"unpaused by somebody": {before: status("", heldA), after: status("", record(deployment("a", changed), resumed)), want: []string{"PauseReverted"}},
 		"and once more":        {before: status("", record(deployment("a", changed), resumed)), after: status("", record(deployment("a", changed), resumed))},

@@ -73,7 +73,7 @@ func TestTheTurnGoesToOneWhosePodsNobodyHolds(t *testing.T) {
 		},
 		"it does not pass on to one that was skipped": {
 			active: "a", states: S{activeA, record(deployment("b", changed), pending(long), onHold, skipped)},
-			members:    M{deployment("a", rolling, bySequence("b")), deployment("b", changed, held)},
+			members:    M{deployment("a", rolling, bySequence("b")), deployment("b", changed, heldAsSkipped)},
 			wantActive: "a", wantHeldBy: map[string]string{"shop/a": "shop/order"}, wantDegraded: v1.ReasonRolloutTimedOut, wantMessage: "and this group needs shop/b",
 		},
 		"it does not pass on to one that its owner paused": {

@@ -257,13 +257,17 @@ func (w *world) scale() {
 	require.NoError(w, w.client.Update(w.ctx, d))
 }
 
-// resume unpauses a Deployment, whoever paused it. That is not our doing: it does not count as long as it has not rolled out.
+// resume takes a Deployment out of the order, whoever paused it. That is not our doing: it does not count as long as it has not
+// rolled out. Or it only unpauses it: that counts as long as nobody has paused it again.
 func (w *world) resume() {
 	d := w.anyDeployment()
 	if !d.Spec.Paused {
 		return
 	}
 	d.Spec.Paused = false
+	if w.random.IntN(2) == 0 {
+		delete(d.Annotations, v1.PausedByAnnotation)
+	}
 	w.resumed[d.Name] = image(d)
 	require.NoError(w, w.client.Update(w.ctx, d))
 }

@@ -133,10 +133,10 @@ func TestDeploymentsThatAreNotListedAreCoordinatedToo(t *testing.T) {
 	assert.EqualValues(t, 200, status().UnlistedDeployments)
 	assert.Len(t, c.namespaces.known["shop"].remembered, 200)
 
-	t.Log("somebody unpauses one that is not listed: it has the turn, and is not paused again")
+	t.Log("its owner takes out one that is not listed: it has the turn, and is not paused again")
 	unlisted := maxListed + 50
 	d := &c.deployments["shop"][unlisted]
-	d.Spec.Paused = false
+	takenOut(&Member{Deployment: d})
 	c.version++
 	d.ResourceVersion = fmt.Sprint(c.version + 1)
 	c.event(ofDeployment, d)

@@ -48,7 +48,7 @@ func (w *world) finish(name string) {
 	require.Equal(w, image(w.deployment(name)), w.rolledOut[name])
 }
 
-func TestNothingStartsWhileAnOverlappingCoordinationHasOneThatSomebodyUnpaused(t *testing.T) {
+func TestNothingStartsWhileAnOverlappingCoordinationHasOneThatItsOwnerTookOut(t *testing.T) {
 	w := overlappingWorld(t)
 	w.change(true, "a", "d")
 	w.reconcileAll()
@@ -57,7 +57,7 @@ func TestNothingStartsWhileAnOverlappingCoordinationHasOneThatSomebodyUnpaused(t
 	w.change(true, "c")
 	w.reconcileAll()
 	c := w.deployment("c")
-	c.Spec.Paused = false
+	takenOut(&Member{Deployment: c})
 	require.NoError(t, w.client.Update(w.ctx, c))
 	w.reconcileAll()
 	w.finish("a")
@@ -99,7 +99,7 @@ func TestOfTwoThatRollOutInOverlappingCoordinationsOneHasTheTurn(t *testing.T) {
 	w.reconcileAll()
 	for _, name := range []string{"a", "c"} {
 		d := w.deployment(name)
-		d.Spec.Paused = false
+		takenOut(&Member{Deployment: d})
 		require.NoError(t, w.client.Update(w.ctx, d))
 	}
 	w.pass(2 * time.Second)

@@ -85,9 +85,9 @@ func TestWhatIsSeenWhileTheStatusWaitsIsRemembered(t *testing.T) {
 	assert.True(t, w.deployment("b").Spec.Paused, "the pause does not wait")
 	assert.False(t, w.status().DeploymentStates[1].HasPendingChanges)
 
-	t.Log("somebody unpauses it before it is on record")
+	t.Log("its owner takes it out before it is on record")
 	b := w.deployment("b")
-	b.Spec.Paused = false
+	takenOut(&Member{Deployment: b})
 	require.NoError(t, w.client.Update(w.ctx, b))
 	w.clock.SetTime(noon.Add(500 * time.Millisecond))
 	w.reconcileAll()

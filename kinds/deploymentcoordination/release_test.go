@@ -3,8 +3,11 @@ package deploymentcoordination
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,6 +65,59 @@ func TestWhatWasPausedIsReleasedWhenTheDefinitionIsGone(t *testing.T) {
 			})
 			c.settle("shop")
 			assert.False(t, c.deployments["shop"][0].Spec.Paused)
+		})
+	}
+}
+
+// The policy keeps paused what waits, and allows only the ServiceAccount of the controller to unpause it. Here the controller runs as
+// somebody else.
+func TestTheTurnIsGivenByAControllerThatThePolicyDoesNotKnow(t *testing.T) {
+	w := newWorld(t, 1)
+	w.quiet = true
+	w.reconciler.writer = interceptor.NewClient(w.client, interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			d, ok := o.(*appsv1.Deployment)
+			if ok && !d.Spec.Paused && w.deployment(d.Name).Spec.Paused && len(d.Annotations) == 0 {
+				*d = *w.deployment(d.Name)
+				return nil
+			}
+			return c.Patch(ctx, o, p, opts...)
+		},
+	})
+	w.change(true, "a", "b")
+	w.reconcileAll()
+	for range 4 {
+		w.pass(2 * time.Second)
+		w.deploymentController(true)
+	}
+	for _, name := range []string{"a", "b"} {
+		assert.Equal(t, "second", w.rolledOut[name])
+		assert.Empty(t, w.deployment(name).Annotations)
+	}
+}
+
+// Where there is no policy, or it fails.
+func TestWhatSomebodyUnpausesBeforeItsTurnIsPausedAgain(t *testing.T) {
+	for name, unpause := range map[string]func(*appsv1.Deployment){
+		"paused: false": func(d *appsv1.Deployment) { d.Spec.Paused = false },
+		"replaced":      func(d *appsv1.Deployment) { d.Spec.Paused, d.Annotations = false, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, recorder, _, _ := refusing(t, "nobody")
+			w.change(true, "a", "b")
+			w.reconcileAll()
+			w.pass(2 * time.Second)
+			require.Equal(t, "shop/a", w.status().ActiveDeployment)
+			for range 3 {
+				b := w.deployment("b")
+				unpause(b)
+				require.NoError(t, w.client.Update(w.ctx, b))
+				w.reconcileAll()
+				assert.True(t, w.deployment("b").Spec.Paused)
+				assert.Equal(t, "shop", w.deployment("b").Annotations[v1.PausedByAnnotation])
+			}
+			assert.False(t, w.status().DeploymentStates[1].Resumed)
+			assert.Equal(t, 3, sent(recorder)[v1.ReasonPauseReverted], "the recorder counts those that are alike")
 		})
 	}
 }

@@ -60,6 +60,13 @@ func (m *Member) pause() pause {
 	return pausedByOwner
 }
 
+// takenOut reports whether the owner of a Deployment that waited has taken it out of the order: it is unpaused, and only
+// PausedByAnnotation was removed. Whoever replaces the whole object removes both annotations, and does not mean that.
+func (m *Member) takenOut() bool {
+	_, left := m.Deployment.Annotations[v1.PauseReasonAnnotation]
+	return m.pause() == unpaused && marked(m.Deployment) == "" && left
+}
+
 // marked is the coordination whose mark a Deployment carries, or empty.
 func marked(d *appsv1.Deployment) string { return handback.PausedBy(d) }
 

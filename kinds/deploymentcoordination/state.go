@@ -38,8 +38,8 @@ func newState(m *Member, before *v1.DeploymentState, now time.Time) v1.Deploymen
 	return state
 }
 
-// noteResumed notes that somebody else has unpaused the Deployment, be it out of its turn or because it was skipped: then it
-// rolls out. What is changed once more is another rollout, and has to wait.
+// noteResumed notes that its owner has taken the Deployment out of the order, be it out of its turn or because it was
+// skipped: then it rolls out. What is changed once more is another rollout, and has to wait.
 func noteResumed(state *v1.DeploymentState, m *Member, before *v1.DeploymentState, now time.Time) {
 	switch {
 	case before.TemplateHash != state.TemplateHash:
@@ -49,7 +49,7 @@ func noteResumed(state *v1.DeploymentState, m *Member, before *v1.DeploymentStat
 		}
 	case m.pause() != unpaused || m.Elsewhere:
 		state.Resumed = false
-	case before.Paused || (before.Skipped != "" && before.Refused == ""):
+	case m.takenOut() && !before.Resumed:
 		state.Resumed, state.Skipped, state.LastRolloutStarted = true, "", seconds(now)
 	}
 }

@@ -123,7 +123,7 @@ func (t *turn) release(ctx context.Context) {
 // policy may have paused the Deployment for that one.
 func (t *turn) releaseOne(ctx context.Context, d *appsv1.Deployment) (released bool, err error) {
 	if err = t.compare(ctx); err == nil {
-		_, err = t.setPaused(ctx, d, false, "")
+		_, err = t.setPaused(ctx, d, false, pausing{})
 	}
 	switch {
 	case err == nil:

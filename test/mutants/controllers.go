@@ -33,6 +33,8 @@ func ofControllers() []mutant {
 			"a deadline is over a moment late", sequentialJobs, ""},
 		{kindsPath + "deploymentcoordination/rollout.go", "case marked(m.Deployment) != \"\":", "case m.Deployment != nil:",
 			"what its owner paused is unpaused", coordinations, ""},
+		{kindsPath + "deploymentcoordination/rollout.go", "return m.pause() == unpaused && marked(m.Deployment) == \"\" && left", "return m.pause() == unpaused",
+			"a GitOps tool starts what waits by unpausing it", coordinations, ""},
 		{kindsPath + "deploymentcoordination/rollout.go", "return pod.DeletionTimestamp == nil && pod.Status.Phase", "return pod.Status.Phase",
 			"pods that are about to end count as ready", coordinations, ""},
 		{kindsPath + "deploymentcoordination/decide.go", "if d.Rolling != \"\" {\n\t\treturn nil", "if d.Rolling == \"never\" {\n\t\treturn nil",

@@ -108,7 +108,8 @@ func (r *Remover) unpause(ctx context.Context, key client.ObjectKey) (done bool,
 			return nil
 		}
 		done = true
-		return handback.Unpause(ctx, r.client, d)
+		_, err := handback.Unpause(ctx, r.client, d)
+		return err
 	})
 	if err != nil {
 		return false, fmt.Errorf("unpause Deployment %s: %w", key, err)

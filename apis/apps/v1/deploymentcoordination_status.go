@@ -138,11 +138,12 @@ type DeploymentState struct {
 	HeldBy string `json:"heldBy,omitempty"`
 
 	// Skipped is RolloutTimedOut or ProgressDeadlineExceeded if the Deployment failed to roll out and is skipped. It is skipped
-	// until its pod template changes or somebody unpauses it.
+	// until its pod template changes or its owner takes it out of the order.
 	// +optional
 	Skipped string `json:"skipped,omitempty"`
 
-	// Resumed is true if somebody else unpaused the Deployment before its turn. It rolls out at the same time as the active one,
+	// Resumed is true if the owner of the Deployment took it out of the order before its turn: the annotation
+	// apps.containerinfra.nl/paused-by was removed, and the Deployment unpaused. It rolls out at the same time as the active one,
 	// and no other Deployment starts before it has rolled out.
 	// +optional
 	Resumed bool `json:"resumed,omitempty"`

@@ -5,14 +5,17 @@ import (
 )
 
 // What is written on a Deployment that a coordination paused, and taken off when it is unpaused. A Deployment that is
-// paused without PausedByAnnotation was paused by its owner, and stays so.
+// paused without PausedByAnnotation was paused by its owner, and stays so. One that is unpaused and has only
+// PauseReasonAnnotation was taken out of the order by its owner.
 const (
 	// PausedByAnnotation names the DeploymentCoordination that paused the Deployment.
 	PausedByAnnotation = "apps.containerinfra.nl/paused-by"
 	// PauseReasonAnnotation says for people why it did.
 	PauseReasonAnnotation = "apps.containerinfra.nl/pause-reason"
-	// PauseReason is the value of PauseReasonAnnotation.
+	// PauseReason is the value of PauseReasonAnnotation on a Deployment that waits.
 	PauseReason = "waits for its turn to roll out"
+	// SkipReason is that on one that was skipped.
+	SkipReason = "failed to roll out, and is skipped until its pod template changes"
 )
 
 // UncoordinatedAnnotation has the time when a Deployment was created or changed and not paused, because
@@ -67,8 +70,8 @@ type TimeoutPolicy string
 const (
 	// TimeoutHalt keeps the Deployment active: nothing else rolls out until it is fixed or, late, ready.
 	TimeoutHalt TimeoutPolicy = "Halt"
-	// TimeoutSkip pauses the Deployment where it is, until its template changes or somebody unpauses it, and goes on with
-	// the next.
+	// TimeoutSkip pauses the Deployment where it is, until its template changes or its owner takes it out of the order, and
+	// goes on with the next.
 	TimeoutSkip TimeoutPolicy = "Skip"
 )
 

@@ -29,11 +29,25 @@ func SetUnpaused(d *appsv1.Deployment) {
 }
 
 // Unpause writes that a Deployment which this controller paused is unpaused, as the controller does when it releases it. It
-// is for those who remove the controller.
-func Unpause(ctx context.Context, writer client.Writer, d *appsv1.Deployment) error {
-	after := d.DeepCopy()
-	SetUnpaused(after)
-	return writer.Patch(ctx, after, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{}), FieldOwner)
+// is for those who remove the controller, or run it with their own permissions. The policy keeps paused what waits: it allows those
+// who are not the controller to unpause if they leave one of the two annotations. So to remove that is another write.
+func Unpause(ctx context.Context, writer client.Writer, d *appsv1.Deployment) (*appsv1.Deployment, error) {
+	unpaused := d.DeepCopy()
+	SetUnpaused(unpaused)
+	if unpaused.Annotations == nil {
+		unpaused.Annotations = map[string]string{}
+	}
+	unpaused.Annotations[v1.PauseReasonAnnotation] = v1.PauseReason
+	err := writer.Patch(ctx, unpaused, client.MergeFromWithOptions(d, client.MergeFromWithOptimisticLock{}), FieldOwner)
+	if err != nil {
+		return nil, fmt.Errorf("unpause: %w", err)
+	}
+	clean := unpaused.DeepCopy()
+	SetUnpaused(clean)
+	if err := client.IgnoreNotFound(writer.Patch(ctx, clean, client.MergeFrom(unpaused), FieldOwner)); err != nil {
+		return nil, fmt.Errorf("remove annotation: %w", err)
+	}
+	return clean, nil
 }
 
 // RemoveFinalizer takes this controller's finalizer off a DeploymentCoordination, of which metadata are enough, and reports

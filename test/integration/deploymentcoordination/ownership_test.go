@@ -48,7 +48,8 @@ func TestAPauseThatItsOwnerTakesOverIsKept(t *testing.T) {
 	s.awaitReady("shop")
 }
 
-func TestSomebodyElseUnpausesOneThatWaits(t *testing.T) {
+// The commands are those of the documentation.
+func TestItsOwnerTakesOneThatWaitsOutOfTheOrder(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	s.rolledOut(s.coordination("shop"), "a", "b", "c")
@@ -60,12 +61,16 @@ func TestSomebodyElseUnpausesOneThatWaits(t *testing.T) {
 		states := s.status("shop").DeploymentStates
 		return states[1].Paused && states[2].Paused
 	})
+	s.kubectl("rollout", "resume", "deployment/b", "--namespace", s.Namespace)
+	assert.True(t, s.get("b").Spec.Paused, "anybody may write this, and again and again")
 	s.overlaps = true
-	s.update("b", unpause)
+	s.takeOut("b")
 	s.awaitCondition("shop", v1.ConditionDegraded, "True "+v1.ReasonPauseReverted)
 	s.awaitEvent(v1.ReasonPauseReverted)
 	s.fence()
-	assert.False(t, s.get("b").Spec.Paused, "no fight")
+	b := s.get("b")
+	assert.False(t, b.Spec.Paused, "no fight")
+	assert.NotContains(t, b.Annotations, v1.PauseReasonAnnotation)
 	assert.True(t, s.get("c").Spec.Paused)
 	assert.Equal(t, 1, s.events()[v1.ReasonPauseReverted])
 
@@ -76,6 +81,29 @@ func TestSomebodyElseUnpausesOneThatWaits(t *testing.T) {
 	s.awaitReady("shop")
 	s.awaitCondition("shop", v1.ConditionDegraded, "False "+v1.ReasonAsExpected)
 	s.awaitComplete("a", "b", "c")
+}
+
+// takeOut starts a Deployment that waits, out of its turn.
+func (s *story) takeOut(name string) {
+	s.Helper()
+	s.kubectl("annotate", "deployment", name, "--namespace", s.Namespace, v1.PausedByAnnotation+"-")
+	s.kubectl("rollout", "resume", "deployment/"+name, "--namespace", s.Namespace)
+}
+
+// In one request its owner removes the annotation that says who paused, and not the other.
+func TestItsOwnerTakesOneOutInOneRequest(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.rolledOut(s.coordination("shop"), "a", "b")
+	s.update("a", image("2", "never"))
+	s.awaitActive("a")
+	s.update("b", image("2", "0s"))
+	s.overlaps = true
+	s.Patch(s.get("b"), `{"spec":{"paused":null},"metadata":{"annotations":{"`+v1.PausedByAnnotation+`":null}}}`)
+	assert.False(t, s.get("b").Spec.Paused)
+	s.awaitComplete("b")
+	s.update("a", image("3", "0s"))
+	s.awaitReady("shop")
 }
 
 func TestWhatACoordinationPausedIsUnpausedWithIt(t *testing.T) {

@@ -42,7 +42,7 @@ func TestARolloutThatTakesTooLong(t *testing.T) {
 		s.awaitReady("shop")
 		s.awaitComplete("a", "b")
 	})
-	t.Run("Skip goes on with the next, until somebody resumes it", func(t *testing.T) {
+	t.Run("Skip goes on with the next, until its owner takes it out", func(t *testing.T) {
 		t.Parallel()
 		s := newStory(t)
 		skip := func(spec *v1.DeploymentCoordinationSpec) { spec.OnTimeout = v1.TimeoutSkip }
@@ -54,7 +54,10 @@ func TestARolloutThatTakesTooLong(t *testing.T) {
 		s.Await("a to be skipped", func() bool { return s.status("shop").DeploymentStates[0].Skipped != "" })
 		s.awaitPaused("a")
 		s.update("a", func(d *appsv1.Deployment) { d.Spec.ProgressDeadlineSeconds = nil })
+		assert.Equal(t, v1.SkipReason, s.get("a").Annotations[v1.PauseReasonAnnotation])
 		s.update("a", unpause)
+		assert.True(t, s.get("a").Spec.Paused, "anybody may write this, and again and again")
+		s.takeOut("a")
 		s.awaitActive("a")
 		s.fence()
 		assert.False(t, s.get("a").Spec.Paused)

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/version"
 
+	appsapi "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/tools/podseqctl/text"
 )
 
@@ -166,7 +167,8 @@ func (f *facts) judgeLease(program string, l *lease) Line {
 		where += "; then look at the log of the program"
 	}
 	if paused {
-		where += "; for a Deployment that must not wait: kubectl rollout resume deployment/NAME -n NAMESPACE"
+		where += "; for a Deployment that must not wait: kubectl annotate deployment NAME -n NAMESPACE " + appsapi.PausedByAnnotation +
+			"- && kubectl rollout resume deployment/NAME -n NAMESPACE"
 	}
 	outside := f.deploymentsErr == nil && f.deployments[program] == nil
 	switch {

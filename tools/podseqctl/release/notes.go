@@ -35,7 +35,8 @@ func (plan *PodPlan) paused(d *appsv1.Deployment, waiting int) {
 	text := fmt.Sprintf("deployment/%s is paused, so it does not roll out the changed template. Resume it:\n  %s", d.Name, resume)
 	if by := d.Annotations[appsapi.PausedByAnnotation]; by != "" {
 		text = fmt.Sprintf("DeploymentCoordination %s keeps deployment/%s paused until it has the turn to roll out. "+
-			"If podsequence-controller does not run, resume it:\n  %s", by, d.Name, resume)
+			"To roll it out now, take it out of the order:\n  kubectl annotate -n %s deployment %s %s-\n  %s",
+			by, d.Name, d.Namespace, d.Name, appsapi.PausedByAnnotation, resume)
 	}
 	if waiting > 0 {
 		plan.stayHeld("%s", text)

@@ -153,6 +153,8 @@ resources: [../default, ../parts/policies/gating]
 		"MutatingAdmissionPolicyBinding deploymentcoordination.podsequence.example.com",
 		"MutatingAdmissionPolicy unattended.deploymentcoordination.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding unattended.deploymentcoordination.podsequence.example.com",
+		"MutatingAdmissionPolicy waiting.deploymentcoordination.podsequence.example.com",
+		"MutatingAdmissionPolicyBinding waiting.deploymentcoordination.podsequence.example.com",
 		"MutatingAdmissionPolicy proof.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding proof.podsequence.example.com",
 		"MutatingAdmissionPolicy routing.podsequence.example.com",
@@ -205,6 +207,7 @@ var needs = map[string][]string{
 		"ClusterRole podsequence-controller-deploymentcoordination",
 		"MutatingAdmissionPolicy deploymentcoordination.podsequence.example.com",
 		"MutatingAdmissionPolicy unattended.deploymentcoordination.podsequence.example.com",
+		"MutatingAdmissionPolicy waiting.deploymentcoordination.podsequence.example.com",
 	},
 }
 
