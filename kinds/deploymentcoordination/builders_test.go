@@ -179,7 +179,7 @@ func coordination(active string, states ...v1.DeploymentState) *v1.DeploymentCoo
 	c := &v1.DeploymentCoordination{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop", UID: "uid-shop", Generation: 1},
 		Spec: v1.DeploymentCoordinationSpec{
-			LabelSelector: v1.LabelSelector{MatchLabels: map[string]v1.LabelValue{"app": "shop"}}, OnTimeout: v1.TimeoutHalt,
+			LabelSelector: &v1.LabelSelector{MatchLabels: map[string]v1.LabelValue{"app": "shop"}}, OnTimeout: v1.TimeoutHalt,
 		},
 		Status: v1.DeploymentCoordinationStatus{DeploymentStates: states},
 	}

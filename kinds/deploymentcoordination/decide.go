@@ -33,7 +33,7 @@ type Input struct {
 
 // Decision is what is to be done: in this order.
 type Decision struct {
-	// Pause are the Deployments to pause, or that are paused for a reason that is no more.
+	// Pause are the Deployments to pause, or of which the annotations are to say who did, and why.
 	Pause []types.NamespacedName
 	// Status is what is to be on record once they are paused, and before anything is unpaused.
 	Status v1.DeploymentCoordinationStatus
@@ -303,7 +303,8 @@ func (d *deliberation) hold(m *member) {
 	case pausedByUs:
 		if !mayRoll {
 			m.state.Paused = true
-			if m.Deployment.Annotations[v1.PauseReasonAnnotation] != pauseReason(m.state) && m.Refused == nil {
+			saysSo := marked(m.Deployment) == d.Coordination.Name && m.Deployment.Annotations[v1.PauseReasonAnnotation] == pauseReason(m.state)
+			if !saysSo && m.Refused == nil {
 				d.decision.Pause = append(d.decision.Pause, m.key())
 			}
 			return

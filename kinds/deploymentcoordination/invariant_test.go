@@ -116,7 +116,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	if seed%3 == 0 { // overlaps
 		other := coordination("")
 		other.Name, other.UID = "other", "uid-other"
-		other.Spec.LabelSelector.MatchLabels = map[string]v1.LabelValue{"team": "x"}
+		other.Spec.LabelSelector = &v1.LabelSelector{MatchLabels: map[string]v1.LabelValue{"team": "x"}}
 		builder = builder.WithObjects(other)
 	}
 	w.client = builder.Build()
@@ -240,7 +240,7 @@ func (w *world) changeTemplate() {
 	require.NoError(w, w.client.List(w.ctx, &all))
 	for i := range all.Items {
 		c := &all.Items[i]
-		selector, err := asSelector(&c.Spec.LabelSelector)
+		selector, err := asSelector(c.Spec.LabelSelector)
 		require.NoError(w, err)
 		if selector.Matches(labels.Set(d.Labels)) && c.Status.ActiveDeployment != "shop/"+d.Name && !d.Spec.Paused {
 			d.Spec.Paused = true
@@ -337,7 +337,8 @@ func (w *world) check(after string) {
 		if d.Spec.Paused || image(d) == w.rolledOut[d.Name] || image(d) != w.resumed[d.Name] {
 			delete(w.resumed, d.Name)
 		}
-		if !d.Spec.Paused && image(d) != w.rolledOut[d.Name] && w.resumed[d.Name] == "" {
+		// Of one that is being deleted its controller starts nothing any more.
+		if !d.Spec.Paused && image(d) != w.rolledOut[d.Name] && w.resumed[d.Name] == "" && d.DeletionTimestamp == nil {
 			rolling = append(rolling, d.Name)
 		}
 	}

@@ -28,6 +28,10 @@ type namespace struct {
 	// compared says that the cache has had the coordinations as the API server has them.
 	compared bool
 
+	// seen are the names of coordinations that there are, going is since when one is being deleted, and ended since when one is gone.
+	seen         sets.Set[string]
+	going, ended map[string]time.Time
+
 	written   written
 	plan      *plan
 	templates map[types.UID]knownTemplate
@@ -55,7 +59,7 @@ func (n *namespaces) enter(name string) *namespace {
 	if !ok {
 		one = &namespace{
 			changed: true, todo: sets.New[types.UID](), again: map[types.UID]time.Time{}, failures: map[types.UID]int{},
-			written: written{}, templates: map[types.UID]knownTemplate{}, remembered: records{},
+			seen: sets.New[string](), going: map[string]time.Time{}, ended: map[string]time.Time{}, written: written{}, templates: map[types.UID]knownTemplate{}, remembered: records{},
 			readiness: map[types.UID]knownReadiness{}, refusals: map[types.UID]*refusal{},
 		}
 		n.known[name] = one
@@ -119,6 +123,39 @@ func keepOnly[V any](of map[types.UID]V, exists sets.Set[types.UID]) {
 	for uid := range of {
 		if !exists.Has(uid) {
 			delete(of, uid)
+		}
+	}
+}
+
+// noteEnded notes which coordinations are gone that were seen before. One that is being deleted is gone after mostGoing at the latest.
+func (n *namespace) noteEnded(around surroundings, now time.Time) {
+	exist := sets.New[string]()
+	for i := range around.coordinations {
+		name := around.coordinations[i].Name
+		exist.Insert(name)
+		if around.coordinations[i].DeletionTimestamp == nil {
+			delete(n.going, name)
+			delete(n.ended, name)
+			continue
+		}
+		if _, known := n.going[name]; !known {
+			n.going[name] = now
+		}
+		n.ended[name] = now
+		if last := n.going[name].Add(mostGoing); now.After(last) {
+			n.ended[name] = last
+		}
+	}
+	for name := range n.seen.Difference(exist) {
+		if _, known := n.ended[name]; !known {
+			n.ended[name] = now
+		}
+		delete(n.going, name)
+	}
+	n.seen = exist
+	for name, since := range n.ended {
+		if !exist.Has(name) && !now.Before(since.Add(handOver)) {
+			delete(n.ended, name)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 func selecting(name, label string) v1.DeploymentCoordination {
 	c := coordination("")
 	c.Name = name
-	c.Spec.LabelSelector = v1.LabelSelector{
+	c.Spec.LabelSelector = &v1.LabelSelector{
 		MatchExpressions: []v1.LabelSelectorRequirement{{Key: label, Operator: v1.LabelSelectorOpExists}},
 	}
 	return *c

@@ -28,7 +28,7 @@ func overlappingWorld(t *testing.T) *world {
 	}
 	other := coordination("")
 	other.Name, other.UID = "other", "uid-other"
-	other.Spec.LabelSelector.MatchLabels = map[string]v1.LabelValue{"other": "x"}
+	other.Spec.LabelSelector = &v1.LabelSelector{MatchLabels: map[string]v1.LabelValue{"other": "x"}}
 	require.NoError(t, w.client.Create(w.ctx, other))
 	w.reconcileAll()
 	return w

@@ -130,7 +130,7 @@ func (p *plan) read(before *plan, coordinations []v1.DeploymentCoordination) {
 			p.selectors[i], p.problems[i] = before.selectors[j], before.problems[j]
 			continue
 		}
-		p.selectors[i], p.problems[i] = asSelector(&coordinations[i].Spec.LabelSelector)
+		p.selectors[i], p.problems[i] = asSelector(coordinations[i].Spec.LabelSelector)
 	}
 }
 

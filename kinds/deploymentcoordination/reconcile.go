@@ -67,6 +67,7 @@ func (r *reconciler) turn(ctx context.Context, name string, n *namespace) (more 
 	if n.lags(around) {
 		return false, errLags
 	}
+	n.noteEnded(around, r.clock.Now())
 	n.collectDue(around, r.clock.Now())
 	n.plan = planFor(n.plan, around, r.limit)
 	r.namespaces.measure(n)

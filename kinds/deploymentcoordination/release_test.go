@@ -48,6 +48,9 @@ func TestNothingIsReleasedByACacheThatLags(t *testing.T) {
 	c.coordinations["shop"], live.coordinations["shop"] = nil, nil
 	c.event(ofCoordination, &unseen[0])
 	c.settle("shop")
+	assert.Equal(t, []bool{true, true}, isPaused(), "another may come")
+	c.clock.SetTime(c.clock.Now().Add(handOver))
+	c.settle("shop")
 	assert.Equal(t, []bool{false, false}, isPaused())
 }
 

@@ -1,6 +1,7 @@
 package deploymentcoordination
 
 import (
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -9,8 +10,14 @@ import (
 	v1 "example.com/podsequence/apis/apps/v1"
 )
 
+// errNoSelector says of an object that another operator of this API allowed that it does nothing. What it was to select nobody knows.
+var errNoSelector = errors.New("spec.labelSelector is missing, so this object selects no Deployments: say which, or delete the object")
+
 // asSelector fails only for objects that were stored before the API server checked them.
 func asSelector(in *v1.LabelSelector) (labels.Selector, error) {
+	if in == nil {
+		return nil, errNoSelector
+	}
 	out := &metav1.LabelSelector{}
 	for key, value := range in.MatchLabels {
 		metav1.AddLabelToSelector(out, key, string(value))

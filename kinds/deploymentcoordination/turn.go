@@ -32,6 +32,11 @@ const (
 	// more than one turn: so it does not keep a processor busy, however often something happens there.
 	turnPause  = 20 * time.Millisecond
 	largePause = 200 * time.Millisecond
+	// handOver is how long what a coordination paused stays paused after it was deleted. Who replaces it, by deleting and creating
+	// it, or under another name, does not mean that all Deployments roll out together.
+	handOver = 10 * time.Second
+	// mostGoing is how long a deletion may take, such as one in the foreground or with a finalizer of somebody else, to be waited for.
+	mostGoing = time.Minute
 )
 
 var (
@@ -100,7 +105,11 @@ func (t *turn) release(ctx context.Context) {
 	for i := range t.around.deployments {
 		d := &t.around.deployments[i]
 		name, now := marked(d), t.clock.Now()
+		wait := t.mayBeHandedOver(name)
 		switch {
+		case wait && name != "" && len(t.plan.matching[i]) == 0:
+			t.again[d.UID] = t.ended[name].Add(handOver)
+			continue // the finalizer does not wait: as long as it is there, nobody can create one of the same name
 		case name == "" || len(t.plan.matching[i]) > 0:
 			delete(t.again, d.UID)
 			delete(t.failures, d.UID)
@@ -117,6 +126,12 @@ func (t *turn) release(ctx context.Context) {
 		}
 		t.unreleased.Insert(name)
 	}
+}
+
+// mayBeHandedOver reports whether another coordination may yet come for what this one paused.
+func (t *turn) mayBeHandedOver(name string) bool {
+	ended, ok := t.ended[name]
+	return ok && t.clock.Now().Before(ended.Add(handOver))
 }
 
 // releaseOne unpauses a Deployment that no coordination matches, unless the API server has one that the cache lacks: the
@@ -179,6 +194,12 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) (agai
 		status.ActiveDeployment, status.ActiveSince = c.Status.ActiveDeployment, c.Status.ActiveSince
 		status.Deployments, status.DeploymentStates = c.Status.Deployments, c.Status.DeploymentStates
 		status.UnlistedDeployments = c.Status.UnlistedDeployments
+		for _, kind := range []string{v1.ConditionReady, v1.ConditionProgressing} {
+			meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+				Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message,
+				ObservedGeneration: c.Generation, LastTransitionTime: *seconds(t.clock.Now()),
+			})
+		}
 	} else {
 		meta.RemoveStatusCondition(&status.Conditions, v1.ConditionReady)
 		meta.RemoveStatusCondition(&status.Conditions, v1.ConditionProgressing)

@@ -29,7 +29,7 @@ func TestOnlyTheControllerWritesStatus(t *testing.T) {
 	s := newSite(t)
 	ns := newNamespace(s)
 	object := &appsapi.DeploymentCoordination{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "object"}}
-	object.Spec.LabelSelector.MatchLabels = map[string]appsapi.LabelValue{"app": "none"}
+	object.Spec.LabelSelector = &appsapi.LabelSelector{MatchLabels: map[string]appsapi.LabelValue{"app": "none"}}
 	create(s, MakeSequence(ns, "object").Pods("One", "one").Obj(), stepsOf(ns, "object", nil), object)
 	user := ns + "-user"
 	as := func(user string) attempts {

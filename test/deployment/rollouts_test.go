@@ -16,7 +16,7 @@ func rollOutInTurn(s *site, namespace string) {
 	labels := map[string]string{"app": "proxy"}
 	coordination := &appsapi.DeploymentCoordination{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "proxies"}}
 	coordination.Spec.MinReadySeconds = 1
-	coordination.Spec.LabelSelector.MatchLabels = map[string]appsapi.LabelValue{"app": "proxy"}
+	coordination.Spec.LabelSelector = &appsapi.LabelSelector{MatchLabels: map[string]appsapi.LabelValue{"app": "proxy"}}
 	create(s, coordination)
 	for _, name := range []string{"proxy-a", "proxy-b"} {
 		create(s, deployment(namespace, name, labels))

@@ -162,7 +162,7 @@ func TestAStolenTokenOfTheControllerLeavesObjectsOfOurKindsToTheirUsers(t *testi
 	s := newSite(t)
 	ns := newNamespace(s)
 	object := &appsapi.DeploymentCoordination{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "none", Finalizers: []string{"example.com/kept"}}}
-	object.Spec.LabelSelector.MatchLabels = map[string]appsapi.LabelValue{"app": "none"}
+	object.Spec.LabelSelector = &appsapi.LabelSelector{MatchLabels: map[string]appsapi.LabelValue{"app": "none"}}
 	create(s, object, stepsOf(ns, "kept", nil), stepsOf(ns, "limited", ptr.To[int32](60)))
 	s.Cleanup(func() {
 		assert.NoError(s, s.cluster.API.Patch(context.Background(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))

@@ -29,7 +29,7 @@ func TestRolloutsWithImagesThatArePulledHappenOneAtATime(t *testing.T) {
 	s.Create(s.registry())
 	s.awaitSaid(len(nodes), containerlogs.Of("registry"), containerlogs.Saying(containerlogs.Started))
 	coordination := &appsapi.DeploymentCoordination{ObjectMeta: s.Meta("one-at-a-time")}
-	coordination.Spec.LabelSelector.MatchLabels = map[string]appsapi.LabelValue{"rollouts": "in-turn"}
+	coordination.Spec.LabelSelector = &appsapi.LabelSelector{MatchLabels: map[string]appsapi.LabelValue{"rollouts": "in-turn"}}
 	s.Create(coordination)
 	names := []string{"a", "b", "c"}
 	for _, name := range names {

@@ -96,7 +96,7 @@ func (n *tenant) createDeployments(ctx context.Context) error {
 		return fmt.Errorf("wait for the well-behaved tenant's Deployments: %w", ctx.Err())
 	}
 	c := &appsapi.DeploymentCoordination{ObjectMeta: meta("shop", nil)}
-	c.Spec.LabelSelector.MatchLabels = map[string]appsapi.LabelValue{"app": "shop"}
+	c.Spec.LabelSelector = &appsapi.LabelSelector{MatchLabels: map[string]appsapi.LabelValue{"app": "shop"}}
 	return n.create(ctx, c)
 }
 

@@ -30,6 +30,7 @@ const Finalizer = "apps.containerinfra.nl/unpause"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:validation:XValidation:rule="has(self.spec) || (oldSelf.hasValue() && !has(oldSelf.value().spec))",optionalOldSelf=true,message="spec is required"
 // +kubebuilder:printcolumn:name="Active",type=string,JSONPath=`.status.activeDeployment`,description="The Deployment that may roll out now"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Progressing",type=string,JSONPath=`.status.conditions[?(@.type=="Progressing")].status`
@@ -39,8 +40,9 @@ type DeploymentCoordination struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says which Deployments, and how long to wait between them.
-	// +required
+	// Spec says which Deployments, and how long to wait between them. It is required, but an object that was stored without it may
+	// still be changed and deleted.
+	// +optional
 	Spec DeploymentCoordinationSpec `json:"spec"`
 
 	// Status is what podsequence-controller last saw and decided. Before the first write observedGeneration is -1, so that no tool
@@ -78,9 +80,9 @@ const (
 // DeploymentCoordinationSpec says which Deployments, and how long to wait between them.
 type DeploymentCoordinationSpec struct {
 	// LabelSelector selects Deployments of this namespace by their own labels, not by the labels of their pods. {} selects all
-	// Deployments of the namespace.
+	// Deployments of the namespace. An object without it, from before it was required, does nothing.
 	// +required
-	LabelSelector LabelSelector `json:"labelSelector"`
+	LabelSelector *LabelSelector `json:"labelSelector"`
 
 	// MinReadySeconds is how long the pods of a Deployment must be ready after its rollout before the next Deployment may roll
 	// out, in seconds. Pods that scaling adds after the rollout do not count. Defaults to 0.

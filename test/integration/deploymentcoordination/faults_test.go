@@ -14,7 +14,7 @@ func TestOverlappingCoordinations(t *testing.T) {
 	s := newStory(t)
 	all := s.coordination("all")
 	front := s.coordination("front")
-	front.Spec.LabelSelector = v1.LabelSelector{MatchExpressions: []v1.LabelSelectorRequirement{
+	front.Spec.LabelSelector = &v1.LabelSelector{MatchExpressions: []v1.LabelSelectorRequirement{
 		{Key: "tier", Operator: v1.LabelSelectorOpIn, Values: []v1.LabelValue{"front"}},
 	}}
 	s.coordinate(all)

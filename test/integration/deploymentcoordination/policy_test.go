@@ -34,7 +34,7 @@ func TestThePolicyPauses(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				s := newStory(t)
 				c := s.coordination("shop")
-				c.Spec.LabelSelector = selector
+				c.Spec.LabelSelector = &selector
 				s.Create(c)
 				s.awaitPolicy(true)
 				s.Create(s.deployment("a"))

@@ -49,7 +49,7 @@ func (s *story) verdict() rolloutcheck.Verdict {
 // coordination selects the Deployments with the label app=shop.
 func (s *story) coordination(name string, edits ...func(*v1.DeploymentCoordinationSpec)) *v1.DeploymentCoordination {
 	c := &v1.DeploymentCoordination{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
-	c.Spec.LabelSelector.MatchLabels = map[string]v1.LabelValue{"app": "shop"}
+	c.Spec.LabelSelector = &v1.LabelSelector{MatchLabels: map[string]v1.LabelValue{"app": "shop"}}
 	for _, edit := range edits {
 		edit(&c.Spec)
 	}

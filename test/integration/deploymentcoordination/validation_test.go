@@ -24,7 +24,7 @@ func TestValidation(t *testing.T) {
 	}{
 		"a selector is enough": {edit: func(*v1.DeploymentCoordinationSpec) {}},
 		"an empty selector matches everything": {
-			edit: func(spec *v1.DeploymentCoordinationSpec) { spec.LabelSelector = v1.LabelSelector{} },
+			edit: func(spec *v1.DeploymentCoordinationSpec) { spec.LabelSelector = &v1.LabelSelector{} },
 		},
 		"a negative time": {edit: minReady(-1), want: "spec.minReadySeconds"},
 		"no time at all":  {edit: timeout(0, v1.TimeoutSkip), want: "spec.rolloutTimeoutSeconds"},

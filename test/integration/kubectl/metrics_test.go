@@ -101,7 +101,7 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 	job.Spec.Containers = []corev1.Container{{Name: "first", Image: "work"}, {Name: "second", Image: "work"}}
 	job.Spec.Template.Annotations = map[string]string{cluster.CompleteAfter: "0s"}
 	coordination := &appsapi.DeploymentCoordination{ObjectMeta: s.Meta("shop")}
-	coordination.Spec.LabelSelector.MatchLabels = map[string]appsapi.LabelValue{"app": "shop"}
+	coordination.Spec.LabelSelector = &appsapi.LabelSelector{MatchLabels: map[string]appsapi.LabelValue{"app": "shop"}}
 	web := s.deployment("web", "web", 1)
 	web.Labels = map[string]string{"app": "shop"}
 	gang := s.pod("gang", "gang")

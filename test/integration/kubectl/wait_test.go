@@ -125,7 +125,7 @@ func TestKubectlWaitsForADeploymentCoordination(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "view")
 	coordination := &appsapi.DeploymentCoordination{ObjectMeta: s.Meta("shop")}
-	coordination.Spec.LabelSelector.MatchLabels = map[string]appsapi.LabelValue{"app": "shop"}
+	coordination.Spec.LabelSelector = &appsapi.LabelSelector{MatchLabels: map[string]appsapi.LabelValue{"app": "shop"}}
 	web := s.deployment("web", "web", 1)
 	web.Labels = map[string]string{"app": "shop"}
 	web.Spec.Paused = true // by its owner

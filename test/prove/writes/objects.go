@@ -175,7 +175,7 @@ func createDeployments(s *scene) error {
 
 func (s *scene) coordination(app string) *appsapi.DeploymentCoordination {
 	c := &appsapi.DeploymentCoordination{ObjectMeta: s.meta(app)}
-	c.Spec.LabelSelector.MatchLabels = map[string]appsapi.LabelValue{"app": appsapi.LabelValue(app)}
+	c.Spec.LabelSelector = &appsapi.LabelSelector{MatchLabels: map[string]appsapi.LabelValue{"app": appsapi.LabelValue(app)}}
 	return c
 }
 
