@@ -1,5 +1,16 @@
 // Package reflectors runs the reflectors of client-go so that each failure is reported to who needs what they bring. A
 // cache.Reflector that runs by itself only logs it.
+//
+// Informers report failures as well, and since client-go 0.36 they replace their store in one step (AtomicFIFO). What they still lack
+// (0.37):
+//
+//   - A handler gets a list object by object, first what is gone, and is not told where the list ends, nor its version.
+//   - A handler gets no bookmarks, and of what is gone since the last list not the version in which that was found out.
+//   - Handlers run behind the store, in goroutines of their own, so the version of the store says nothing about them.
+//   - The longest pause after a failure is 30 seconds and cannot be set.
+//   - Every object is kept, though definitions and podgroupwatch keep a word or a number of each.
+//
+// Package feed needs the first four, definitions and podgroupwatch need to know where a list ends.
 package reflectors
 
 import (
