@@ -32,7 +32,7 @@ func (f *facts) judgeSequences() []Line {
 	wrong, suspended := 0, []string{}
 	for _, each := range f.sequences {
 		says, fix := f.troubleOfSequence(each)
-		if isSuspended(each) {
+		if each.IsSuspended() {
 			suspended = append(suspended, each.String())
 		}
 		if says == "" {
@@ -89,11 +89,6 @@ func editedAt(s *snapshot.Sequence) time.Time {
 		}
 	}
 	return at
-}
-
-func isSuspended(s *snapshot.Sequence) bool {
-	suspended := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionSuspended)
-	return s.Spec.Suspend || suspended != nil && suspended.Status == "True"
 }
 
 // whySequence returns the command that explains a sequence.

@@ -94,7 +94,7 @@ func (e *Explainer) Sequence(s *snapshot.Sequence) Reason {
 	for _, problem := range report.Problems {
 		r.Because = append(r.Because, Reason{Subject: problem.Reason, State: Stuck, Message: problem.Message})
 	}
-	if s.Spec.Suspend {
+	if s.IsSuspended() {
 		r.Because = append(r.Because, e.suspended(s))
 	}
 	if s.PerNode() {
@@ -114,9 +114,13 @@ func (e *Explainer) suspended(s *snapshot.Sequence) Reason {
 	if c := findCondition(s.Status.Conditions, v1alpha1.ConditionSuspended); c != nil && c.Status == metav1.ConditionTrue {
 		message = fmt.Sprintf("it has been suspended for %s: no more pods are released", e.ago(c.LastTransitionTime.Time))
 	}
-	message += "; kubectl podseq resume " + e.argument(s)
+	if s.Spec.Suspend {
+		message += "; to go on, set spec.suspend to false"
+	} else {
+		message += "; to go on, run kubectl podseq resume " + e.argument(s)
+	}
 	if s.Spec.DryRun {
-		message += " releases all its pods at once, because spec.dryRun is true as well"
+		message += ": that releases all its pods at once, because spec.dryRun is true as well"
 	}
 	return Reason{Subject: s.String(), State: Stuck, Message: message}
 }

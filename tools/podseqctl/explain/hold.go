@@ -76,7 +76,7 @@ func (e *Explainer) existing(namespace string) []Reason {
 func (e *Explainer) hold(pod *corev1.Pod, place sequence.Place) []Reason {
 	s := e.Snapshot.Sequence(place.Sequence)
 	var because []Reason
-	if s.Spec.Suspend {
+	if s.IsSuspended() {
 		because = append(because, e.suspended(s))
 	}
 	if s.PerNode() {

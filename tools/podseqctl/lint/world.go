@@ -112,7 +112,7 @@ func (l *linter) spec(s *snapshot.Sequence) {
 		l.add(s, Note, "Useless", "one group alone orders nothing: add groups that wait for it, or groups that it waits for")
 	}
 	if s.Spec.Suspend {
-		l.add(s, Note, "Suspended", "spec.suspend is true: no pods are released; kubectl podseq resume %s releases them again", s.Argument())
+		l.add(s, Note, "Suspended", "spec.suspend is true: no pods are released; set it to false to release them")
 	}
 	for i, g := range groups {
 		awaited := l.isAwaited(s, i)

@@ -154,7 +154,7 @@ func phase(s *snapshot.Sequence) string {
 	if text == "" {
 		text = "Unknown"
 	}
-	if s.Spec.Suspend {
+	if s.IsSuspended() {
 		text += ",Suspended"
 	}
 	if s.Spec.DryRun {
@@ -169,7 +169,7 @@ func phaseCell(s *snapshot.Sequence) text.Cell {
 
 func phaseColour(s *snapshot.Sequence) text.Colour {
 	switch {
-	case s.Status.Phase == v1alpha1.PhaseFailed || s.Spec.Suspend:
+	case s.Status.Phase == v1alpha1.PhaseFailed || s.IsSuspended():
 		return text.Bad
 	case s.Status.Phase == v1alpha1.PhaseCompleted:
 		return text.Good

@@ -135,7 +135,7 @@ func (p *Printer) groups(s *snapshot.Sequence) {
 func (p *Printer) waitsFor(s *snapshot.Sequence, i int, record v1alpha1.GroupStatus) string {
 	switch record.Phase {
 	case v1alpha1.GroupWaiting:
-		if s.Spec.Suspend {
+		if s.IsSuspended() {
 			return "the end of the suspension"
 		}
 		return several(openBefore(s, i))

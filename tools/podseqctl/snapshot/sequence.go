@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -74,6 +75,11 @@ func (s *Sequence) IsCluster() bool { return s.stored.Cluster != nil }
 
 // PerNode reports whether the order holds on each node by itself.
 func (s *Sequence) PerNode() bool { return s.Spec.Scope == v1alpha1.ScopeNode }
+
+// IsSuspended reports whether the spec suspends the sequence, or an annotation, as status says.
+func (s *Sequence) IsSuspended() bool {
+	return s.Spec.Suspend || meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionSuspended)
+}
 
 // String names the sequence as messages do, such as: PodSequence shop/backend.
 func (s *Sequence) String() string {
