@@ -88,8 +88,10 @@ func runSequence(s *site, ns string) {
 		{"by-gate", "podsequence-scheduler", sequenceGate},
 		{"of-another", controlplane.AnotherScheduler, sequenceGate},
 	}
-	create(s, MakeSequence(ns, "shop").
-		Pods("By name", "by-name").Pods("By gate", "by-gate").Pods("Of another scheduler", "of-another").Obj())
+	sequence := MakeSequence(ns, "shop").
+		Pods("By name", "by-name").Pods("By gate", "by-gate").Pods("Of another scheduler", "of-another").Obj()
+	sequence.Finalizers = []string{v1alpha1.FormerFinalizer}
+	create(s, sequence)
 	for _, pod := range pods {
 		wrapper := ourPod(ns, pod.name).SchedulerName(pod.scheduler)
 		if pod.name == "by-name" {
