@@ -9,12 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	podutil "k8s.io/kubernetes/pkg/api/pod"
-	"k8s.io/kubernetes/pkg/apis/core"
-	corev1conversion "k8s.io/kubernetes/pkg/apis/core/v1"
-	"k8s.io/kubernetes/pkg/apis/core/validation"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/podtemplate"
 )
 
 // SequentialJob checks a SequentialJob with its defaults, that the API server would accept. What it would refuse of the Jobs of its steps is
@@ -55,18 +52,12 @@ func SequentialJob(source string, object *unstructured.Unstructured) (findings F
 
 // checkStep returns what the API server would refuse of the pod template of a step's Job.
 func checkStep(spec *v1alpha1.SequentialJobSpec, step int) field.ErrorList {
-	pods := corev1.PodTemplate{Template: *spec.Template.DeepCopy()}
-	pods.Template.Spec.Containers = []corev1.Container{*spec.Containers[step].DeepCopy()}
-	if pods.Template.Spec.RestartPolicy == "" {
-		pods.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	template := spec.Template.DeepCopy()
+	template.Spec.Containers = []corev1.Container{*spec.Containers[step].DeepCopy()}
+	if template.Spec.RestartPolicy == "" {
+		template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	}
-	corev1conversion.SetObjectDefaults_PodTemplate(&pods)
-	var template core.PodTemplateSpec
-	if err := corev1conversion.Convert_v1_PodTemplateSpec_To_core_PodTemplateSpec(&pods.Template, &template, nil); err != nil {
-		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
-	}
-	path := field.NewPath("spec", "template")
-	errs := validation.ValidatePodTemplateSpec(&template, path, podutil.GetValidationOptionsFromPodTemplate(&template, nil))
+	errs := podtemplate.Validate(template, field.NewPath("spec", "template"))
 	written := strings.NewReplacer("spec.template.spec.containers[0]", fmt.Sprintf("spec.containers[%d]", step),
 		"spec.template.labels", "spec.template.metadata.labels", "spec.template.annotations", "spec.template.metadata.annotations")
 	for _, err := range errs {
