@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"example.com/podsequence/test/harness/cluster"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -66,7 +67,7 @@ func (s *nodeStory) promiseRoomToTheApplication() {
 	s.Create(high)
 	s.Cleanup(func() { assert.NoError(s, s.API.Delete(context.Background(), high)) })
 	victim := s.pinned("victim", "", "second").Req(mostOfANode)
-	victim.Finalizers = []string{"example.com/slow"}
+	victim.Annotation(cluster.GoneAfter, "1h").Finalizers = []string{"example.com/slow"}
 	s.Create(s.continuous(tier("db"), tier("app")))
 	s.createPods(victim)
 	s.awaitBound("victim")

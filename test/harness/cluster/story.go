@@ -25,6 +25,7 @@ import (
 // Annotations that tell the simulated kubelets what becomes of a pod, see tools/sandbox/controlplane/stages.
 const (
 	ReadyAfter    = "sandbox.podsequence.example.com/ready-after"
+	GoneAfter     = "sandbox.podsequence.example.com/gone-after"
 	CompleteAfter = "sandbox.podsequence.example.com/complete-after"
 	FailAfter     = "sandbox.podsequence.example.com/fail-after"
 )

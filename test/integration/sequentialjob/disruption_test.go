@@ -14,10 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/test/harness/cluster"
 )
-
-// goneAfter is how long the simulated containers of a deleted pod run on.
-const goneAfter = "sandbox.podsequence.example.com/gone-after"
 
 // evict evicts the running pod of a step, as a drain does.
 func (s *story) evict(name string, step int) corev1.Pod {
@@ -49,7 +47,7 @@ func TestAnEvictedPodIsReplacedAndDoesNotCount(t *testing.T) {
 func TestAnEvictedPodIsReplacedOnlyWhenItHasEnded(t *testing.T) {
 	s := newStory(t)
 	object := s.steps("etl", 1)
-	object.Spec.Template.Annotations[goneAfter] = "1h"
+	object.Spec.Template.Annotations[cluster.GoneAfter] = "1h"
 	s.Create(object)
 	evicted := s.evict("etl", 0)
 	s.Await("its Job to know", func() bool { return ptr.Deref(s.job("etl-0").Status.Terminating, 0) == 1 })
@@ -58,7 +56,7 @@ func TestAnEvictedPodIsReplacedOnlyWhenItHasEnded(t *testing.T) {
 	assert.Equal(t, corev1.PodRunning, evicted.Status.Phase)
 	assert.Empty(t, s.pods("etl", 0), "a second pod")
 
-	s.Patch(&evicted, map[string]any{"metadata": map[string]any{"annotations": map[string]string{goneAfter: "0s"}}})
+	s.Patch(&evicted, map[string]any{"metadata": map[string]any{"annotations": map[string]string{cluster.GoneAfter: "0s"}}})
 	s.awaitReplacement("etl", 0, evicted)
 	s.complete("etl", 0)
 	s.awaitPhase("etl", v1alpha1.PhaseSucceeded)
