@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -109,6 +111,9 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 		if old != nil && !old.refused() && !next.refused() {
 			next.inheritProgress(old, k)
 			k.inheritFailures(next, old, tx)
+		}
+		if old == nil || old.UID != next.UID {
+			next.noteChangesSinceStatus(k.now)
 		}
 		next.restoreFromStatus()
 		k.restoreFailures(next, tx)
@@ -272,6 +277,29 @@ func (s *sequence) inheritProgress(old *sequence, k *knowledge) {
 			if at := same[state.group]; at >= 0 {
 				state.unsatisfiedBefore = !old.groups[at].NeedsNoPods
 			}
+		}
+	}
+}
+
+// noteChangesSinceStatus is for an engine that sees the sequence for the first time. What status does not say as it is now was changed
+// since status was written. When, nobody has recorded: so no time-out counts from before now.
+func (s *sequence) noteChangesSinceStatus(now time.Time) {
+	now = now.Truncate(time.Second)
+	suspended := meta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionSuspended)
+	if suspended == nil {
+		return // it was never written
+	}
+	if suspended.Status == metav1.ConditionTrue && !s.Suspended {
+		s.resumedSeen = now
+	}
+	changed := spec.GroupSet(0) // groups that are skipped now and were not, or the other way round
+	for i, g := range s.groups[:min(len(s.groups), spec.MaxGroups)] {
+		record := s.record(i)
+		if record.Hash == "" || g.Predecessors&changed != 0 {
+			g.editedAt = now
+		}
+		if record.Hash != "" && (record.Phase == v1alpha1.GroupSkipped) != g.Skip {
+			changed.Add(i)
 		}
 	}
 }
