@@ -28,7 +28,8 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 	}
 	r := report.Report{
 		UID: s.UID, Generation: s.Generation, Object: s.object, Cluster: s.cluster, PerNode: s.PerNode, Continuous: s.Continuous, Suspended: s.Suspended, Override: s.Override, Refused: s.refused(),
-		Groups: make([]report.Group, len(s.groups)), Problems: s.problems(),
+		Resumed: !s.resumedSeen.IsZero(),
+		Groups:  make([]report.Group, len(s.groups)), Problems: s.problems(),
 	}
 	r.Failures, r.OpenToTenants = s.allFailures(), s.OpenToTenants()
 	if s.dry != nil {

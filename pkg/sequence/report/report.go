@@ -24,6 +24,8 @@ type Report struct {
 	PerNode, Continuous bool
 
 	Suspended bool
+	// Resumed reports that a suspension was lifted, as far as the engine saw.
+	Resumed bool
 	// Override is what annotations add to the spec.
 	Override spec.Override
 	// Refused reports that the namespace to which the sequence points does not allow it. The first of Problems says so.

@@ -47,7 +47,7 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 		condition.Message = printable.Line(condition.Message) // it may contain what others wrote
 		condition.LastTransitionTime = metav1.NewTime(now)
 		isFirst := meta.FindStatusCondition(ps.Status.Conditions, condition.Type) == nil
-		if condition.Type == v1alpha1.ConditionSuspended && !r.Suspended && r.Generation == 1 && isFirst {
+		if condition.Type == v1alpha1.ConditionSuspended && !r.Suspended && !r.Resumed && r.Generation == 1 && isFirst {
 			condition.LastTransitionTime = ps.CreationTimestamp // it never was, so it has not been resumed either
 		}
 		meta.SetStatusCondition(&status.Conditions, condition)
