@@ -289,7 +289,9 @@ func (s *sequence) noteChangesSinceStatus(now time.Time) {
 	if suspended == nil {
 		return // it was never written
 	}
-	if suspended.Status == metav1.ConditionTrue && !s.Suspended {
+	// Of two edits or more, one may have suspended the sequence and another resumed it.
+	unseen := s.Generation - s.object.Status.ObservedGeneration
+	if !s.Suspended && (suspended.Status == metav1.ConditionTrue || unseen > 1) {
 		s.resumedSeen = now
 	}
 	changed := spec.GroupSet(0) // groups that are skipped now and were not, or the other way round
