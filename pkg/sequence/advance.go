@@ -61,7 +61,5 @@ func (d *domain) inheritProgress(old *domain, same spec.Same) {
 		}
 	}
 	d.Once |= same.Set(old.Once)
-	if s.Suspended {
-		d.ReleasedBefore |= same.Set(old.ReleasedBefore)
-	}
+	d.ReleasedBefore |= same.Set(old.ReleasedBefore) // for a suspension, by this edit or by the next one in the same step
 }

@@ -284,3 +284,21 @@ func TestTwoEditsInOneStep(t *testing.T) {
 	assert.Equal(t, 1, report.Groups[0].Expected)
 	assert.NoError(t, checkSums(e.Engine))
 }
+
+// TestASuspensionInTheStepOfAnotherEditHoldsNothingThatWasReleased is about two edits between which nobody looks how far the groups are.
+func TestASuspensionInTheStepOfAnotherEditHoldsNothingThatWasReleased(t *testing.T) {
+	e := newEngine()
+	e.ApplyPod(makePod("one", "2").Label("app", "one").Node("n").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
+	two := makePod("two", "3").Label("app", "two").Obj()
+	e.ApplyPod(two)
+	ps := MakeSequence(oracleNamespace, "shop").UID("shop").Label("One", "app", "one").Label("Two", "app", "two").Obj()
+	ps.Generation, ps.ResourceVersion = 1, "4"
+	e.ApplySequence(ps)
+	require.False(t, e.Decide(two).Held)
+	first := ps.DeepCopy()
+	first.Generation, first.ResourceVersion, first.Spec.PodGroups[0].Timeout = 2, "8", "10m"
+	second := first.DeepCopy()
+	second.Generation, second.ResourceVersion, second.Spec.Suspend = 3, "9", true
+	e.ApplySequences([]Stored{{PodSequence: first}, {PodSequence: second}}, "9")
+	assert.Empty(t, e.Decide(two).Message())
+}
