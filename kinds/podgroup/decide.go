@@ -21,7 +21,7 @@ type world struct {
 	minimums map[podgroups.Reference]int32
 	// workloads that own pods of the group, or make pods for it by their template.
 	workloads map[types.UID]workload
-	// absent are owners of pods that there are none of any more: the garbage collector deletes their pods.
+	// absent are owners of pods that are gone or terminating: the garbage collector deletes their pods.
 	absent map[types.UID]bool
 	// jobs is how many Jobs there are of a JobSet, in this group or not.
 	jobs map[types.UID]int

@@ -103,8 +103,12 @@ func (r *reconciler) gatherWorkloads(ctx context.Context, group types.Namespaced
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("get %s %s: %w", owner.Kind, owner.Name, err)
 		}
-		if found, ok := workloadOf(object); ok && found.uid == uid {
+		switch found, ok := workloadOf(object); {
+		case found.uid != uid: // the cache lacks it, or has another of its name
+		case ok:
 			w.workloads[uid] = found
+		default:
+			w.absent[uid] = true
 		}
 	}
 	for _, job := range w.workloads {

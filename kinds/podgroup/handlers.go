@@ -113,9 +113,10 @@ func (r *reconciler) workloadHandler() handler.EventHandler {
 			r.enqueue(q, append(r.groupsOf(e.Object), count(1, e.Object)...)...)
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
-			before, _ := workloadOf(e.ObjectOld)
-			after, _ := workloadOf(e.ObjectNew)
-			if was, is := r.options.templateGroup(e.ObjectOld), r.options.templateGroup(e.ObjectNew); before != after || was != is {
+			before, counted := workloadOf(e.ObjectOld)
+			after, counts := workloadOf(e.ObjectNew)
+			was, is := r.options.templateGroup(e.ObjectOld), r.options.templateGroup(e.ObjectNew)
+			if before != after || counted != counts || was != is {
 				count(1, e.ObjectNew)
 				count(-1, e.ObjectOld)
 				r.enqueue(q, append(r.groupsOf(e.ObjectNew), was)...)

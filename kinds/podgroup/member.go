@@ -17,6 +17,7 @@ import (
 
 // facts are all that matters of a pod.
 type facts struct {
+	uid        types.UID            // another pod may have its name when a watch begins again
 	group      types.NamespacedName // its name is empty if the pod is in none
 	terminated bool                 // or about to be
 	phase      corev1.PodPhase
@@ -30,6 +31,7 @@ type facts struct {
 
 func (o Options) factsOf(pod *corev1.Pod) facts {
 	f := facts{
+		uid:        pod.UID,
 		group:      o.groupOf(pod),
 		terminated: pod.DeletionTimestamp != nil,
 		phase:      pod.Status.Phase,

@@ -1,6 +1,8 @@
 package podgroup
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -69,7 +71,9 @@ func workloadOf(object client.Object) (workload, bool) {
 	default:
 		return workload{}, false
 	}
-	return w, object.GetDeletionTimestamp() == nil
+	// The pods of one that is deleted without them stay, and must not count without the rest of them.
+	orphans := slices.Contains(object.GetFinalizers(), metav1.FinalizerOrphanDependents)
+	return w, object.GetDeletionTimestamp() == nil || orphans
 }
 
 // templateGroup is the group that the pods of a workload are in by its template.
