@@ -228,7 +228,9 @@ func stepFailure(w world, p progress) *failure {
 		return jobDeleted(w, p)
 	}
 	if c := failureOf(p.job); c != nil {
-		if c.Reason == batchv1.JobReasonDeadlineExceeded && hasOurDeadline(p.job) {
+		// The pods of a Job that is stopped fail, and the Job may fail of that before it is seen to be stopped.
+		failedOfStop := c.Reason == batchv1.JobReasonBackoffLimitExceeded && isStopped(p.job)
+		if failedOfStop || (c.Reason == batchv1.JobReasonDeadlineExceeded && hasOurDeadline(p.job)) {
 			return new(deadlineExceeded(w, p))
 		}
 		return &failure{

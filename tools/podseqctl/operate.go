@@ -31,7 +31,9 @@ func (t *tool) newSuspend() *cobra.Command {
   # Try whether it may be done.
   kubectl podseq suspend backend --dry-run=server`,
 		Args: t.needName, ValidArgsFunction: t.completeSequences,
-	}, changeTakes{end: true}, func(s *snapshot.Sequence, _ []string) (operate.Change, error) { return operate.Suspend(s, t.clock.Now()) })
+	}, changeTakes{end: true}, func(s *snapshot.Sequence, _ []string) (operate.Change, error) {
+		return operate.Suspend(s, t.clock.Now())
+	})
 }
 
 func (t *tool) newResume() *cobra.Command {
@@ -40,7 +42,9 @@ func (t *tool) newResume() *cobra.Command {
 		Short:   "End a suspension",
 		Example: `  kubectl podseq resume backend --reason "the database is restored"`,
 		Args:    t.needName, ValidArgsFunction: t.completeSequences,
-	}, changeTakes{}, func(s *snapshot.Sequence, _ []string) (operate.Change, error) { return operate.Resume(s, t.clock.Now()) })
+	}, changeTakes{}, func(s *snapshot.Sequence, _ []string) (operate.Change, error) {
+		return operate.Resume(s, t.clock.Now())
+	})
 }
 
 func (t *tool) newSkip() *cobra.Command {

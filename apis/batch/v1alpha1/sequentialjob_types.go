@@ -78,7 +78,7 @@ type SequentialJobList struct {
 // SequentialJobSpec is what to run.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.template) == has(oldSelf.template)",message="template is immutable: delete the SequentialJob and create another"
-// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy in ['', 'Never', 'OnFailure']",message="template.spec.restartPolicy must be Never or OnFailure: a step has to end. Defaults to Never"
+// +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy.size() == 0 || self.template.spec.restartPolicy in ['Never', 'OnFailure']",message="template.spec.restartPolicy must be Never or OnFailure: a step has to end. Defaults to Never"
 // +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.containers) || size(self.template.spec.containers) == 0",message="template.spec.containers must be left out: list the steps in spec.containers, and what runs beside each of them in template.spec.initContainers with restartPolicy Always"
 // +kubebuilder:validation:XValidation:rule="!has(self.podFailurePolicy) || !has(self.template) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy != 'OnFailure'",message="podFailurePolicy must be left out if template.spec.restartPolicy is OnFailure: Jobs support it only with Never"
 type SequentialJobSpec struct {

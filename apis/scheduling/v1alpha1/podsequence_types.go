@@ -202,7 +202,7 @@ func (s *PodSequenceSpec) Mode() EnforcementMode {
 
 // PodGroup is a set of pods that start together. Exactly one of Pods and PodSelector says which pods.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.onTimeout) || (has(self.timeout) && self.timeout != '')",message="onTimeout needs timeout: set timeout, or remove onTimeout"
+// +kubebuilder:validation:XValidation:rule="!has(self.onTimeout) || (has(self.timeout) && self.timeout.size() > 0)",message="onTimeout needs timeout: set timeout, or remove onTimeout"
 // +kubebuilder:validation:XValidation:rule="!has(self.expectedPods) || !has(self.pods) || self.pods.size() == 0",message="expectedPods is only for podSelector: remove it, because every pod that pods names is expected anyway"
 // +kubebuilder:validation:XValidation:rule="!has(self.minReadySeconds) || !has(self.requiredStatus) || self.requiredStatus == 'Ready'",message="minReadySeconds is only for requiredStatus Ready: remove it, because a pod that has completed counts at once"
 // +kubebuilder:validation:XValidation:rule="(has(self.pods) && self.pods.size() > 0) != has(self.podSelector)",message="set exactly one of pods and podSelector: name the members in pods, or select them by label with podSelector"
@@ -301,7 +301,7 @@ type PodGroup struct {
 // Duration is a Go duration of 0s or more, such as 30s or 1h30m. It is kept as it was written. An empty one is the same as none.
 //
 // +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:XValidation:rule="self == '' || (self.matches('^(0|([0-9]+([.][0-9]*)?(ns|us|ms|s|m|h))+)$') && duration(self) >= duration('0s'))",message="must be a duration of 0s or more, such as 30s or 1h30m"
+// +kubebuilder:validation:XValidation:rule="self.size() == 0 || (self.matches('^(0|([0-9]+([.][0-9]*)?(ns|us|ms|s|m|h))+)$') && duration(self) >= duration('0s'))",message="must be a duration of 0s or more, such as 30s or 1h30m"
 type Duration string
 
 // Parse returns the duration, 0 if it is empty, or an error if it is no duration or negative.

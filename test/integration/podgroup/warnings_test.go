@@ -65,7 +65,7 @@ func TestAGroupThatDoesNotGetReadyIsReported(t *testing.T) {
 	t.Parallel() // it takes a minute
 	s := newStory(t)
 	s.Create(s.pod("pod-0", "gang", size("3")), s.pod("pod-1", "gang", size("3"), held))
-	s.awaitEvent("GroupNotReady", `^the group is not ready: \d of \d pods run, \d more are missing \(size by annotation .*\)\. `)
+	s.awaitEvent("GroupNotReady", `^the group is not ready: \d of \d pods run, \d more (is|are) missing \(size by annotation .*\)\. `)
 	log, err := os.ReadFile(shared.Log(controlplane.PodSequenceController))
 	require.NoError(t, err)
 	assert.Regexp(t, `"The pod group has a problem".* namespace="`+s.Namespace+`" name="gang".* reason="GroupNotReady"`, string(log))

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/test/harness/cluster"
 )
 
 func TestSuspendedInTheMiddleAndResumed(t *testing.T) {
@@ -120,7 +121,9 @@ func TestAStepIsToldToHaveStoppedWhenItsPodHasEnded(t *testing.T) {
 			s.Create(s.steps("etl", 1))
 			s.awaitRunning("etl", 0)
 			pod := s.pods("etl", 0)[0]
-			s.Patch(&pod, map[string]any{"metadata": map[string]any{"finalizers": append(pod.Finalizers, "example.com/hold")}})
+			s.Patch(&pod, map[string]any{"metadata": map[string]any{
+				"finalizers": append(pod.Finalizers, "example.com/hold"), "annotations": map[string]string{cluster.GoneAfter: "1h"},
+			}})
 			s.patchSpec("etl", tc.spec)
 			s.Await("the pod to be told to end", func() bool { return len(s.pods("etl", 0)) == 0 })
 			s.Await("status to wait for it", func() bool {
@@ -131,7 +134,7 @@ func TestAStepIsToldToHaveStoppedWhenItsPodHasEnded(t *testing.T) {
 			assert.Equal(t, v1alpha1.PhaseRunning, object.Status.Phase)
 			assert.Nil(t, object.Status.CompletionTime)
 
-			s.Patch(&pod, map[string]any{"metadata": map[string]any{"finalizers": nil}})
+			s.Patch(&pod, map[string]any{"metadata": map[string]any{"finalizers": nil, "annotations": map[string]string{cluster.GoneAfter: "0s"}}})
 			s.awaitPhase("etl", tc.phase)
 		})
 	}
