@@ -228,9 +228,8 @@ func stepFailure(w world, p progress) *failure {
 		return jobDeleted(w, p)
 	}
 	if c := failureOf(p.job); c != nil {
-		// The pods of a Job that is stopped fail, and the Job may fail of that before it is seen to be stopped.
-		failedOfStop := c.Reason == batchv1.JobReasonBackoffLimitExceeded && isStopped(p.job)
-		if failedOfStop || (c.Reason == batchv1.JobReasonDeadlineExceeded && hasOurDeadline(p.job)) {
+		isOverdue := c.Reason == batchv1.JobReasonDeadlineExceeded || (c.Reason == batchv1.JobReasonBackoffLimitExceeded && wasOverdue(p.job, c))
+		if isOverdue && hasOurDeadline(p.job) {
 			return new(deadlineExceeded(w, p))
 		}
 		return &failure{
@@ -246,6 +245,13 @@ func stepFailure(w world, p progress) *failure {
 		return new(deadlineExceeded(w, p))
 	}
 	return nil
+}
+
+// wasOverdue reports whether the time of a Job was over when it failed. Its pods fail when it is stopped, and it may fail of that if the
+// Job controller could not write why it stopped it.
+func wasOverdue(job *batchv1.Job, failed *batchv1.JobCondition) bool {
+	started, seconds := job.Status.StartTime, job.Spec.ActiveDeadlineSeconds
+	return started != nil && seconds != nil && !failed.LastTransitionTime.Time.Before(started.Add(time.Duration(*seconds)*time.Second))
 }
 
 func jobDeleted(w world, p progress) *failure {
