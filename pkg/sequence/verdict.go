@@ -150,11 +150,7 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	ns := e.namespaces[key.Namespace]
-	if ns == nil {
-		return Lift{}
-	}
-	p := ns.pods[key.Name]
+	p := e.namespaces.pods(key.Namespace)[key.Name]
 	if p == nil || p.Bound() || !e.mayBeScheduled(p) {
 		return Lift{}
 	}
@@ -209,11 +205,7 @@ func (e *Engine) Nomination(key types.NamespacedName) Nomination {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	ns := e.namespaces[key.Namespace]
-	if ns == nil {
-		return Nomination{}
-	}
-	p := ns.pods[key.Name]
+	p := e.namespaces.pods(key.Namespace)[key.Name]
 	if p == nil || !p.Nominated || p.Terminating || !e.settings.isOurs(p) {
 		return Nomination{}
 	}
