@@ -44,6 +44,8 @@ func (d earlierDefinition) version() string { return "since-" + d.Since }
 type storedObject struct {
 	Since  string
 	Object *unstructured.Unstructured
+	// Refused is what today's definition says of it, if it only lets such an object stay.
+	Refused string
 }
 
 // readDocuments reads a file of YAML documents, of which numbers have the types that unstructured objects have.

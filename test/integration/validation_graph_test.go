@@ -67,27 +67,27 @@ func groupRules(home string) map[string]ruleTest {
 		})},
 		"a group that depends on a later one": {
 			spec: spec("name: one, pods: [a], dependsOn: [two]", "name: two, pods: [b]"),
-			want: []string{"spec.podGroups", "dependsOn must name groups that are listed earlier", "list that group before this one"},
+			want: []string{`spec.podGroups: Invalid value`, `podGroups[0].dependsOn: group "one" depends on "two", which is not listed earlier: list that`},
 		},
 		"a group that depends on itself": {
 			spec: spec("name: one, pods: [a], dependsOn: [one]"),
-			want: []string{"spec.podGroups", "dependsOn must name groups that are listed earlier"},
+			want: []string{`podGroups[0].dependsOn: group "one" depends on "one", which is not listed earlier`},
 		},
 		"a group that depends on none of these": {
 			spec: spec("name: one, pods: [a]", "name: two, pods: [b], dependsOn: [three]"),
-			want: []string{"spec.podGroups", "dependsOn must name groups that are listed earlier", "correct the name"},
+			want: []string{`podGroups[1].dependsOn: group "two" depends on "three", which is the name of no group: correct the name`},
 		},
 		"a group that depends on one without a name, by the name that messages give it": {
 			spec: spec("pods: [a]", `name: two, pods: [b], dependsOn: ["Group 1"]`),
-			want: []string{"spec.podGroups", "dependsOn must name groups that are listed earlier"},
+			want: []string{`podGroups[1].dependsOn: group "two" depends on "Group 1", which is the name of no group`, "or name that group"},
 		},
 		"a name of two groups that a third depends on": {
 			spec: spec("name: x, pods: [a]", "name: x, pods: [b]", "pods: [c], dependsOn: [x]"),
-			want: []string{"spec.podGroups", "must belong to one group only", "give each group its own name"},
+			want: []string{`podGroups[2].dependsOn: group "Group 3" depends on "x", which more than one group is called: give each group its own name`},
 		},
 		"a name of an earlier and a later group that one between depends on": {
 			spec: spec("name: x, pods: [a]", "pods: [b], dependsOn: [x]", "name: x, pods: [c]"),
-			want: []string{"spec.podGroups", "must belong to one group only"},
+			want: []string{`podGroups[1].dependsOn: group "Group 2" depends on "x", which more than one group is called`},
 		},
 		"the same name twice in dependsOn": {
 			spec: spec("name: x, pods: [a]", "pods: [b], dependsOn: [x, x]"),

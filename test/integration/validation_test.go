@@ -198,15 +198,15 @@ func TestValidation(t *testing.T) {
 		},
 		"a percentage over 100": {
 			spec: `{podGroups: [{pods: [a], minAvailable: 101%}]}`,
-			want: []string{"spec.podGroups[0].minAvailable", "must be a number of 0 or more, or a percentage from 0% to 100%"},
+			want: []string{"spec.podGroups[0].minAvailable", "must be a number from 0 to 100000, or a percentage from 0% to 100%"},
 		},
 		"a count in words": {
 			spec: `{podGroups: [{pods: [a], minAvailable: some}]}`,
-			want: []string{"spec.podGroups[0].minAvailable", "must be a number of 0 or more, or a percentage from 0% to 100%"},
+			want: []string{"spec.podGroups[0].minAvailable", "must be a number from 0 to 100000, or a percentage from 0% to 100%"},
 		},
 		"a negative count": {
 			spec: `{podGroups: [{pods: [a], minAvailable: -1}]}`,
-			want: []string{"spec.podGroups[0].minAvailable", "must be a number of 0 or more"},
+			want: []string{"spec.podGroups[0].minAvailable", "must be a number from 0 to 100000"},
 		},
 		"a wait that is no duration": {
 			spec: `{podGroups: [{pods: [a], waitDuration: soon}]}`,
