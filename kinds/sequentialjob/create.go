@@ -59,7 +59,7 @@ func (r *reconciler) create(ctx context.Context, w *world, deadline jobDeadline)
 	}
 	index, object := progressOf(*w).current, client.ObjectKeyFromObject(w.object)
 	job := newJob(w.object, index, deadline)
-	err := r.writer.Create(ctx, job)
+	err := r.createJob(ctx, w, job, index)
 	switch {
 	case err == nil:
 		r.refusals.created(object)
@@ -110,6 +110,9 @@ func isAnswer(err error) bool {
 // Admission policies answer with the same reason, but name no field. What webhooks answer is their own choice; the API
 // server puts before it whose answer it is.
 func isFieldError(err error) bool {
+	if isUnknownField(err) {
+		return true
+	}
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) || !apierrors.IsInvalid(err) {
 		return false

@@ -13,6 +13,8 @@ import (
 // world is all that a decision depends on.
 type world struct {
 	object *v1alpha1.SequentialJob
+	// stored is the object as it is stored, with fields that the Go type does not have.
+	stored map[string]any
 	// unreadable is why the object's spec could not be decoded; empty if it was.
 	unreadable string
 	// jobs are the Jobs of the steps that the object controls, by index.

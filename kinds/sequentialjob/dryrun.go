@@ -26,7 +26,7 @@ func (r *reconciler) checkSteps(ctx context.Context, w *world) error {
 	}
 	for index := range p.steps {
 		job := newJob(w.object, index, jobDeadline{})
-		err := r.writer.Create(ctx, job, client.DryRunAll)
+		err := r.createJob(ctx, w, job, index, client.DryRunAll)
 		switch {
 		case err == nil, apierrors.IsAlreadyExists(err): // whose Job that is may have changed when it is the turn of the step
 		case apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "dry run"):

@@ -38,7 +38,7 @@ func (r *reconciler) gather(ctx context.Context, key types.NamespacedName) (w wo
 	} else if err != nil {
 		return world{}, false, fmt.Errorf("get SequentialJob: %w", err)
 	}
-	w = world{now: r.clock.Now(), jobs: map[int32]*batchv1.Job{}}
+	w = world{stored: stored.Object, now: r.clock.Now(), jobs: map[int32]*batchv1.Job{}}
 	w.object, w.unreadable = decode(stored)
 
 	var jobs batchv1.JobList

@@ -9,6 +9,10 @@
 //   - To CEL, lists of type map are equal in any order, so the variables of a step and the init containers could be
 //     reordered although they are immutable. What is set as a whole needs no keys to merge by.
 //   - CEL takes the cost of a rule on a container's name for unbounded if it does not know how long the name can be.
+//   - Fields that later releases of Kubernetes have would be pruned without a word. They are kept; whether the API server knows them is
+//     found out when the controller creates the Jobs of the steps by dry run.
+//   - Most of the definition would be what is deep inside of a template: volumes, affinity, containers again and again. Of that there
+//     are only the defaults: without these, applying the same manifest once more would change what is stored, and is immutable.
 package embeddedpods
 
 import (
@@ -81,6 +85,9 @@ func adapt(schema *apiextensionsv1.JSONSchemaProps) error {
 	edit(template, "metadata", simplify)
 	simplify(pod)
 	pod.Required = nil // containers were all that was required
+	for _, name := range []string{"affinity", "containers", "ephemeralContainers", "initContainers", "topologySpreadConstraints", "volumes"} {
+		edit(pod, name, func(deep *apiextensionsv1.JSONSchemaProps) { reduce(deep) })
+	}
 	edit(pod, "containers", func(containers *apiextensionsv1.JSONSchemaProps) {
 		containers.Nullable = true
 	})
@@ -126,4 +133,34 @@ func simplify(schema *apiextensionsv1.JSONSchemaProps) {
 		values.Schema.Description = ""
 	}
 	schema.XListType, schema.XListMapKeys = nil, nil
+	keepUnknown(schema)
+}
+
+// keepUnknown keeps fields that the schema of an object does not have.
+func keepUnknown(schema *apiextensionsv1.JSONSchemaProps) {
+	if schema.Type == "object" && schema.AdditionalProperties == nil {
+		schema.XPreserveUnknownFields = ptr.To(true)
+	}
+}
+
+// reduce removes all of a schema but its defaults, and reports whether it has any.
+func reduce(schema *apiextensionsv1.JSONSchemaProps) bool {
+	has := schema.Default != nil
+	for name := range schema.Properties {
+		inner := schema.Properties[name]
+		if !reduce(&inner) {
+			delete(schema.Properties, name)
+			continue
+		}
+		schema.Properties[name], has = inner, true
+	}
+	if items := schema.Items; items != nil && items.Schema != nil {
+		has = reduce(items.Schema) || has
+	}
+	if len(schema.Properties) == 0 {
+		schema.Properties, schema.AdditionalProperties = nil, nil
+	}
+	schema.Required, schema.XMapType = nil, nil
+	keepUnknown(schema)
+	return has
 }
