@@ -50,37 +50,37 @@ const (
 
 // DeploymentCoordinationStatus is what podsequence-controller last saw and decided.
 type DeploymentCoordinationStatus struct {
-	// ObservedGeneration is the generation of the spec that this status describes.
+	// The generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// ActiveDeployment is the Deployment that may roll out now, as namespace/name. Empty if none may.
+	// The Deployment that may roll out now, as namespace/name. Empty if none may.
 	// +optional
 	ActiveDeployment string `json:"activeDeployment,omitempty"`
 
-	// ActiveSince is when rolloutTimeoutSeconds began to count for the active Deployment: when it became active, or when its owner
+	// When rolloutTimeoutSeconds began to count for the active Deployment: when it became active, or when its owner
 	// unpaused it. Absent while its owner has it paused.
 	// +optional
 	ActiveSince *metav1.Time `json:"activeSince,omitempty"`
 
-	// Deployments are the Deployments that the selector matches, as namespace/name, sorted. At most 1,000 are listed: the active
+	// The Deployments that the selector matches, as namespace/name, sorted. At most 1,000 are listed: the active
 	// one and those with changes to roll out before others. In addition, at most 10 are listed that another
 	// DeploymentCoordination matches too, and pauses and unpauses.
 	// +optional
 	// +listType=atomic
 	Deployments []string `json:"deployments,omitempty"`
 
-	// UnlistedDeployments is the number of matching Deployments that deployments does not list.
+	// The number of matching Deployments that deployments does not list.
 	// +optional
 	UnlistedDeployments int32 `json:"unlistedDeployments,omitempty"`
 
-	// DeploymentStates are the states of the listed Deployments, in the same order. Those that another DeploymentCoordination
+	// The states of the listed Deployments, in the same order. Those that another DeploymentCoordination
 	// pauses and unpauses are in its status instead.
 	// +optional
 	// +listType=atomic
 	DeploymentStates []DeploymentState `json:"deploymentStates,omitempty"`
 
-	// Conditions are Ready, Progressing and Degraded; Reconciling and Stalled only while they are true.
+	// The conditions Ready, Progressing and Degraded; Reconciling and Stalled only while they are true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -90,65 +90,65 @@ type DeploymentCoordinationStatus struct {
 
 // DeploymentState is the record of one Deployment.
 type DeploymentState struct {
-	// Name is the Deployment, as namespace/name.
+	// The Deployment, as namespace/name.
 	Name string `json:"name"`
 
-	// UID is the UID of the Deployment: a Deployment that is deleted and created again under the same name is another one. Absent
+	// The UID of the Deployment: a Deployment that is deleted and created again under the same name is another one. Absent
 	// if another operator of this API wrote the record; the record is then ignored.
 	// +optional
 	UID types.UID `json:"uid"`
 
-	// HasPendingChanges is true while the Deployment has not fully rolled out its pod template.
+	// True while the Deployment has not fully rolled out its pod template.
 	// +optional
 	HasPendingChanges bool `json:"hasPendingChanges"`
 
-	// Generation is the generation of the Deployment when this status was written. It may be old: a new generation alone, such as
+	// The generation of the Deployment when this status was written. It may be old: a new generation alone, such as
 	// after scaling, does not cause a write.
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
-	// TemplateHash identifies the pod template that hasPendingChanges describes.
+	// Stands for the pod template that hasPendingChanges describes.
 	// +optional
 	TemplateHash string `json:"templateHash,omitempty"`
 
-	// Paused is true while this DeploymentCoordination keeps the Deployment paused.
+	// True while this DeploymentCoordination keeps the Deployment paused.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 
-	// PendingSince is when the pending changes were first seen. Absent while there are none.
+	// When the pending changes were first seen. Absent while there are none.
 	// +optional
 	PendingSince *metav1.MicroTime `json:"pendingSince,omitempty"`
 
-	// LastRolloutStarted is when the Deployment last became active with a new pod template.
+	// When the Deployment last became active with a new pod template.
 	// +optional
 	LastRolloutStarted *metav1.Time `json:"lastRolloutStarted,omitempty"`
 
-	// LastRolloutFinished is when the last rollout of the Deployment was complete.
+	// When the last rollout of the Deployment was complete.
 	// +optional
 	LastRolloutFinished *metav1.Time `json:"lastRolloutFinished,omitempty"`
 
-	// RolloutReplicas is the number of pods that the Deployment wanted when its last rollout was complete. That many must be ready
+	// The number of pods that the Deployment wanted when its last rollout was complete. That many must be ready
 	// for minReadySeconds; pods that scaling adds later do not count.
 	// +optional
 	RolloutReplicas *int32 `json:"rolloutReplicas,omitempty"`
 
-	// HeldBy is the PodSequence, as namespace/name, that would hold new pods of the Deployment now. Other Deployments then roll
+	// The PodSequence, as namespace/name, that would hold new pods of the Deployment now. Other Deployments then roll
 	// out first. Empty if no PodSequence would, or if the Deployment has no pending changes.
 	// +optional
 	HeldBy string `json:"heldBy,omitempty"`
 
-	// Skipped is RolloutTimedOut or ProgressDeadlineExceeded if the Deployment failed to roll out and is skipped. It is skipped
+	// RolloutTimedOut or ProgressDeadlineExceeded if the Deployment failed to roll out and is skipped. It is skipped
 	// until its pod template changes or its owner takes it out of the order.
 	// +optional
 	Skipped string `json:"skipped,omitempty"`
 
-	// Resumed is true if the owner of the Deployment took it out of the order before its turn: the annotation
+	// True if the owner of the Deployment took it out of the order before its turn: the annotation
 	// apps.containerinfra.nl/paused-by was removed, and the Deployment unpaused. It rolls out at the same time as the active one,
 	// and no other Deployment starts before it has rolled out.
 	// +optional
 	Resumed bool `json:"resumed,omitempty"`
 
-	// Refused is PauseFailed or UnpauseFailed while the API server refuses to pause or unpause the Deployment. The controller
+	// PauseFailed or UnpauseFailed while the API server refuses to pause or unpause the Deployment. The controller
 	// retries. The message of the condition Degraded has the answer of the API server.
 	// +optional
 	Refused string `json:"refused,omitempty"`

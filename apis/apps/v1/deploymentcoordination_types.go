@@ -30,6 +30,7 @@ const Finalizer = "apps.containerinfra.nl/unpause"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=deploycoord,categories=podsequence-all
 // +kubebuilder:validation:XValidation:rule="has(self.spec) || (oldSelf.hasValue() && !has(oldSelf.value().spec))",optionalOldSelf=true,message="spec is required"
 // +kubebuilder:printcolumn:name="Active",type=string,JSONPath=`.status.activeDeployment`,description="The Deployment that may roll out now"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
@@ -40,12 +41,12 @@ type DeploymentCoordination struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says which Deployments, and how long to wait between them. It is required, but an object that was stored without it may
+	// Which Deployments, and how long to wait between them. It is required, but an object that was stored without it may
 	// still be changed and deleted.
 	// +optional
 	Spec DeploymentCoordinationSpec `json:"spec"`
 
-	// Status is what podsequence-controller last saw and decided. Before the first write observedGeneration is -1, so that no tool
+	// What podsequence-controller last saw and decided. Before the first write observedGeneration is -1, so that no tool
 	// takes a new object for a ready one.
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1}
@@ -79,26 +80,26 @@ const (
 
 // DeploymentCoordinationSpec says which Deployments, and how long to wait between them.
 type DeploymentCoordinationSpec struct {
-	// LabelSelector selects Deployments of this namespace by their own labels, not by the labels of their pods. {} selects all
+	// Selects Deployments of this namespace by their own labels, not by the labels of their pods. {} selects all
 	// Deployments of the namespace. An object without it, from before it was required, does nothing.
 	// +required
 	LabelSelector *LabelSelector `json:"labelSelector"`
 
-	// MinReadySeconds is how long the pods of a Deployment must be ready after its rollout before the next Deployment may roll
+	// How long the pods of a Deployment must be ready after its rollout before the next Deployment may roll
 	// out, in seconds. Pods that scaling adds after the rollout do not count. Defaults to 0.
 	// +optional
 	// +default=0
 	// +kubebuilder:validation:Minimum=0
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
-	// RolloutTimeoutSeconds is the longest time that a Deployment may take from its turn until it has been ready for
+	// The longest time that a Deployment may take from its turn until it has been ready for
 	// minReadySeconds, in seconds, such as 900. Another change of its pod template does not extend it. The time does not count
 	// while the owner of the Deployment has it paused. Defaults to no limit but progressDeadlineSeconds of the Deployment.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	RolloutTimeoutSeconds *int32 `json:"rolloutTimeoutSeconds,omitempty"`
 
-	// OnTimeout is Halt or Skip, and applies when a rollout exceeds rolloutTimeoutSeconds or the progressDeadlineSeconds of the
+	// What follows, Halt or Skip, when a rollout exceeds rolloutTimeoutSeconds or the progressDeadlineSeconds of the
 	// Deployment. Halt: no other Deployment rolls out until this one is fixed or ready. Skip: the Deployment is paused where it
 	// is, and the next one rolls out. Defaults to Halt.
 	// +optional

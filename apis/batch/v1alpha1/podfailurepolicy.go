@@ -3,7 +3,7 @@ package v1alpha1
 // PodFailurePolicy has the JSON of batch/v1 PodFailurePolicy, with the bounds that let the API server check it, and
 // without what only Indexed Jobs have.
 type PodFailurePolicy struct {
-	// Rules are tried in order, up to 20: the first rule that matches a failed pod decides. A pod that matches no rule counts
+	// The rules, tried in order, up to 20: the first rule that matches a failed pod decides. A pod that matches no rule counts
 	// towards backoffLimit.
 	// +required
 	// +listType=atomic
@@ -15,16 +15,16 @@ type PodFailurePolicy struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.onExitCodes) != (has(self.onPodConditions) && size(self.onPodConditions) > 0)",message="exactly one of onExitCodes and onPodConditions is required: say how the pod failed"
 type PodFailurePolicyRule struct {
-	// Action is FailJob (the step fails at once), Ignore (the pod is replaced and does not count towards backoffLimit) or
-	// Count (it counts, as without a rule).
+	// What follows for a pod that matches: FailJob (the step fails at once), Ignore (the pod is replaced and does not count towards
+	// backoffLimit) or Count (it counts, as without a rule).
 	// +required
 	Action PodFailurePolicyAction `json:"action"`
 
-	// OnExitCodes matches a pod by the exit code of a container.
+	// Matches a pod by the exit code of a container.
 	// +optional
 	OnExitCodes *PodFailurePolicyOnExitCodes `json:"onExitCodes,omitempty"`
 
-	// OnPodConditions matches a pod that has one of these conditions, up to 20.
+	// Matches a pod that has one of these conditions, up to 20.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
@@ -47,19 +47,19 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.operator != 'In' || !(0 in self.values)",message="values must not contain 0 for the operator In: a container that exits with 0 has not failed"
 type PodFailurePolicyOnExitCodes struct {
-	// ContainerName is the container with this exit code: the name of a step (the rule then applies only to that step), or of an
+	// The container with this exit code: the name of a step (the rule then applies only to that step), or of an
 	// init container of the template. Defaults to any container.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	ContainerName *string `json:"containerName,omitempty"`
 
-	// Operator is In or NotIn.
+	// How the exit code relates to values: In or NotIn.
 	// +required
 	// +kubebuilder:validation:Enum=In;NotIn
 	Operator string `json:"operator"`
 
-	// Values are the exit codes, 1 to 255 of them, without duplicates, such as [1, 42].
+	// The exit codes, 1 to 255 of them, without duplicates, such as [1, 42].
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -69,13 +69,13 @@ type PodFailurePolicyOnExitCodes struct {
 
 // PodFailurePolicyOnPodCondition matches a condition of a pod.
 type PodFailurePolicyOnPodCondition struct {
-	// Type is the type of the condition, such as DisruptionTarget.
+	// The type of the condition, such as DisruptionTarget.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	Type string `json:"type"`
 
-	// Status is the status of the condition: True, False or Unknown. Defaults to True.
+	// The status of the condition: True, False or Unknown. Defaults to True.
 	// +optional
 	// +kubebuilder:validation:Enum="True";"False";Unknown
 	Status string `json:"status,omitempty"`

@@ -74,50 +74,50 @@ const (
 
 // SequentialJobStatus is how far a SequentialJob has come.
 type SequentialJobStatus struct {
-	// ObservedGeneration is the generation of the spec that this status describes.
+	// The generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Phase is Pending, Running, Succeeded, Failed or Suspended.
+	// Where the SequentialJob stands: Pending, Running, Succeeded, Failed or Suspended.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 
-	// Step is the current step for kubectl get: "2/3" is the second of three.
+	// The current step for kubectl get: "2/3" is the second of three.
 	// +optional
 	Step string `json:"step,omitempty"`
 
-	// State counts the Jobs of the steps.
+	// How many Jobs of the steps are active, succeeded and failed.
 	// +optional
 	State SequentialJobState `json:"state,omitempty,omitzero"`
 
-	// Progress says which steps are completed, and which one failed.
+	// Which steps are completed, and which one failed.
 	// +optional
 	Progress SequentialJobProgress `json:"progress,omitempty,omitzero"`
 
-	// StartTime is when the SequentialJob started, or was last resumed. Absent while it is suspended, and while somebody else,
+	// When the SequentialJob started, or was last resumed. Absent while it is suspended, and while somebody else,
 	// such as a queueing system, keeps the Job of the step suspended.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// UsedSeconds is the part of activeDeadlineSeconds that was over at startTime, in seconds: the time until somebody else
+	// The part of activeDeadlineSeconds that was over at startTime, in seconds: the time until somebody else
 	// suspended the Job of a step.
 	// +optional
 	UsedSeconds int64 `json:"usedSeconds,omitempty"`
 
-	// CompletionTime is when the SequentialJob succeeded or failed. ttlSecondsAfterFinished counts from then.
+	// When the SequentialJob succeeded or failed. ttlSecondsAfterFinished counts from then.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// Retry is the last value of the annotation batch.example.com/retry that the controller has seen. A different value, set after
+	// The last value of the annotation batch.example.com/retry that the controller has seen. A different value, set after
 	// a failure, runs the failed step again.
 	// +optional
 	Retry string `json:"retry,omitempty"`
 
-	// Message says in one line how far the SequentialJob is, or why it failed, such as: step 2/3 "load" runs in Job etl-1.
+	// Says in one line how far the SequentialJob is, or why it failed, such as: step 2/3 "load" runs in Job etl-1.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Conditions are Complete, Available, Ready, Progressing, Failed and Suspended; Reconciling and Stalled only while they are true.
+	// The conditions Complete, Available, Ready, Progressing, Failed and Suspended; Reconciling and Stalled only while they are true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -127,41 +127,41 @@ type SequentialJobStatus struct {
 
 // SequentialJobState counts the Jobs of the steps.
 type SequentialJobState struct {
-	// Active is 1 while the Job of a step exists and has not finished, even if it is suspended.
+	// It is 1 while the Job of a step exists and has not finished, even if it is suspended.
 	// +optional
 	Active int32 `json:"active"`
 
-	// Succeeded is the number of completed steps.
+	// The number of completed steps.
 	// +optional
 	Succeeded int32 `json:"succeeded"`
 
-	// Failed is 1 if a step failed.
+	// It is 1 if a step failed.
 	// +optional
 	Failed int32 `json:"failed"`
 }
 
 // SequentialJobProgress says which steps are completed, and which one failed, by their 0-based index.
 type SequentialJobProgress struct {
-	// CurrentIndex is the 0-based index of the first step that is not completed; the number of steps if all are.
+	// The 0-based index of the first step that is not completed; the number of steps if all are.
 	// +optional
 	CurrentIndex *int32 `json:"currentIndex,omitempty"`
 
-	// CompletedIndices are the 0-based indices of the completed steps. They never run again, even if their Jobs are deleted.
+	// The 0-based indices of the completed steps. They never run again, even if their Jobs are deleted.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	CompletedIndices []int32 `json:"completedIndices,omitempty"`
 
-	// DiscardedJob is the UID of a Job of the current step that the controller deletes, because the step will run again in a new
+	// The UID of a Job of the current step that the controller deletes, because the step will run again in a new
 	// Job.
 	// +optional
 	DiscardedJob types.UID `json:"discardedJob,omitempty"`
 
-	// FailedIndex is the 0-based index of the step that failed, or that could not run.
+	// The 0-based index of the step that failed, or that could not run.
 	// +optional
 	FailedIndex *int32 `json:"failedIndex,omitempty"`
 
-	// FailureReason is why the step failed: the reason of its Job, such as BackoffLimitExceeded; or JobDeleted, JobNameConflict,
+	// Why the step failed: the reason of its Job, such as BackoffLimitExceeded; or JobDeleted, JobNameConflict,
 	// DeadlineExceeded or InvalidSpec.
 	// +optional
 	FailureReason string `json:"failureReason,omitempty"`

@@ -43,7 +43,7 @@ const FormerFinalizer = "sequentialjob.myapp.example.com/finalizer"
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=sjob
+// +kubebuilder:resource:shortName=sjob,categories=podsequence-all
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Step",type=string,JSONPath=`.status.step`,description="The step it is at, of all steps"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -53,11 +53,11 @@ type SequentialJob struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says what to run.
+	// What to run.
 	// +required
 	Spec SequentialJobSpec `json:"spec"`
 
-	// Status says how far the SequentialJob has come. Before the first write observedGeneration is -1, so that no tool takes a new
+	// How far the SequentialJob has come. Before the first write observedGeneration is -1, so that no tool takes a new
 	// object for a ready one.
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1}
@@ -82,7 +82,7 @@ type SequentialJobList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.template) || !has(self.template.spec) || !has(self.template.spec.containers) || size(self.template.spec.containers) == 0",message="template.spec.containers must be left out: list the steps in spec.containers, and what runs beside each of them in template.spec.initContainers with restartPolicy Always"
 // +kubebuilder:validation:XValidation:rule="!has(self.podFailurePolicy) || !has(self.template) || !has(self.template.spec) || !has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy != 'OnFailure'",message="podFailurePolicy must be left out if template.spec.restartPolicy is OnFailure: Jobs support it only with Never"
 type SequentialJobSpec struct {
-	// Containers are the steps, in the order in which they run, 1 to 64. Each step runs in its own Job, in pods with this one
+	// The steps, in the order in which they run, 1 to 64. Each step runs in its own Job, in pods with this one
 	// container. A step starts when the Job of the step before it is Complete. Every container needs an image and a unique name.
 	// Immutable, including the order.
 	// +required
@@ -95,7 +95,7 @@ type SequentialJobSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="containers are immutable: delete the SequentialJob and create another"
 	Containers []corev1.Container `json:"containers"`
 
-	// Template is what the pods of all steps have in common: labels, annotations, volumes, service account, node selector,
+	// What the pods of all steps have in common: labels, annotations, volumes, service account, node selector,
 	// tolerations, init containers and so on. Leave its containers out: the steps are in spec.containers. Its restartPolicy is
 	// Never (the default) or OnFailure. Immutable.
 	// +optional
@@ -103,12 +103,12 @@ type SequentialJobSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="template is immutable: delete the SequentialJob and create another"
 	Template corev1.PodTemplateSpec `json:"template,omitempty,omitzero"`
 
-	// Suspend stops the running step while it is true, as suspending its Job does, and starts no other step. When it is false
+	// Stops the running step while it is true, as suspending its Job does, and starts no other step. When it is false
 	// again, the step starts from its beginning, and activeDeadlineSeconds counts from zero. Defaults to false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// BackoffLimit is the number of times that the Job of each step retries before the step fails, and with it the
+	// The number of times that the Job of each step retries before the step fails, and with it the
 	// SequentialJob. Set it only if steps may run twice. A step that already runs keeps the limit with which it started. Defaults to
 	// 0: the first failure stops the sequence.
 	// +optional
@@ -116,13 +116,13 @@ type SequentialJobSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
 
-	// PodFailurePolicy says which failed pods count towards backoffLimit, which do not, and which make their step fail at once.
+	// Which failed pods count towards backoffLimit, which do not, and which make their step fail at once.
 	// A step that already runs keeps the policy with which it started. As in batch/v1, not with restartPolicy OnFailure. Defaults
 	// to one rule: pods that are disrupted, for example by a drain or a preemption, do not count.
 	// +optional
 	PodFailurePolicy *PodFailurePolicy `json:"podFailurePolicy,omitempty"`
 
-	// ActiveDeadlineSeconds is the longest time that all steps together may take from the start of the first step, in seconds,
+	// The longest time that all steps together may take from the start of the first step, in seconds,
 	// such as 3600. After that the running step is stopped, and the SequentialJob has failed. Time in which somebody else, such as
 	// a queueing system, keeps the Job of a step suspended does not count. Defaults to no limit.
 	// +optional
@@ -130,7 +130,7 @@ type SequentialJobSpec struct {
 	// +kubebuilder:validation:Maximum=2147483647
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
-	// TTLSecondsAfterFinished is the time from success or failure until the SequentialJob is deleted, with its Jobs and their
+	// The time from success or failure until the SequentialJob is deleted, with its Jobs and their
 	// pods, in seconds. Defaults to never.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

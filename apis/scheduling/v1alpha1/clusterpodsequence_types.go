@@ -10,7 +10,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:validation:XValidation:rule="has(self.spec) || (oldSelf.hasValue() && !has(oldSelf.value().spec))",message="spec is required: say in spec.podGroups which pods start in which order",optionalOldSelf=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,shortName=cpodseq
+// +kubebuilder:resource:scope=Cluster,shortName=cpodseq,categories=podsequence-all
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Scope",type=string,JSONPath=`.spec.scope`
 // +kubebuilder:printcolumn:name="Current",type=string,JSONPath=`.status.currentGroup`,description="The first group not yet passed"
@@ -22,11 +22,11 @@ type ClusterPodSequence struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says which pods start in which order.
+	// Which pods start in which order.
 	// +optional
 	Spec ClusterPodSequenceSpec `json:"spec"`
 
-	// Status is what podsequence-controller last saw. Its lists name pods as namespace/name. Of it, only the passes recorded in
+	// What podsequence-controller last saw. Its lists name pods as namespace/name. Of it, only the passes recorded in
 	// groups are ever read back. Before the first write observedGeneration is -1, so that no tool takes a new object for a ready
 	// one.
 	// +optional
@@ -50,7 +50,7 @@ type ClusterPodSequenceList struct {
 // +kubebuilder:validation:XValidation:rule="!(has(self.scope) && self.scope == 'Node' && has(self.enforcementMode) && self.enforcementMode == 'BootstrapOnly')",message="enforcementMode must be Continuous for scope Node: leave it out, or set Continuous"
 // +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !has(self.podGroups) || !self.podGroups.exists(group, has(group.nodeSelector) && group.nodeSelector.size() > 0)",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
 type ClusterPodSequenceSpec struct {
-	// PodGroups are the groups, in start order, 1 to 64. A pod belongs to the first group that names or selects it. Each group
+	// The groups, in start order, 1 to 64. A pod belongs to the first group that names or selects it. Each group
 	// waits for all groups listed before it, unless it sets dependsOn.
 	// +required
 	// +listType=atomic
@@ -65,13 +65,13 @@ type ClusterPodSequenceSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(i, group, !(has(group.timeout) && group.timeout.matches('^(0|([0-9]+([.][0-9]*)?(ns|us|ms|s|m|h))+)$') && timestamp(0) + duration(group.timeout) != timestamp(duration(group.timeout).getSeconds())) || (oldSelf.hasValue() && self.exists(j, other, [j, j + oldSelf.value().size() - self.size()].exists(k, k >= 0 && k < oldSelf.value().size() && has(oldSelf.value()[k].timeout) && oldSelf.value()[k].timeout == group.timeout))))`,message=`podGroups[].timeout must be a whole number of seconds, such as 10m`,messageExpression=`[self.transformList(i, group, (has(group.timeout) && group.timeout.matches('^(0|([0-9]+([.][0-9]*)?(ns|us|ms|s|m|h))+)$') && timestamp(0) + duration(group.timeout) != timestamp(duration(group.timeout).getSeconds())), 'podGroups[%d].timeout: "%s" of group "%s" is not a whole number of seconds: use a duration such as 10m'.format([i, group.timeout, has(group.name) && group.name != '' ? group.name : 'Group %d'.format([i + 1])]))].map(texts, texts.size() == 1 ? texts[0] : '%s'.format([texts]))[0]`,optionalOldSelf=true
 	PodGroups []ClusterPodGroup `json:"podGroups"`
 
-	// Scope is Cluster or Node. Cluster: a group starts when the groups before it are ready everywhere. Node: a pod of a group
+	// Where the order holds: Cluster or Node. Cluster: a group starts when the groups before it are ready everywhere. Node: a pod of a group
 	// may be placed on a node when the groups before it are ready on that node. Defaults to Cluster.
 	// +optional
 	// +default="Cluster"
 	Scope Scope `json:"scope,omitempty"`
 
-	// SchedulingGateName is the scheduling gate that this sequence removes from a pod when it releases the pod. Its prefix must
+	// The scheduling gate that this sequence removes from a pod when it releases the pod. Its prefix must
 	// be one that the cluster administrator allows (--gate-prefixes); otherwise the gate is never removed, and the sequence is
 	// Degraded, GateNotAllowed. Defaults to podsequence.example.com/sequence-gate.
 	// +optional
@@ -80,17 +80,17 @@ type ClusterPodSequenceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == '' || !format.qualifiedName().validate(self).hasValue()",message="must be a qualified name such as podsequence.example.com/sequence-gate: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
 	SchedulingGateName string `json:"schedulingGateName,omitempty"`
 
-	// EnforcementMode is BootstrapOnly or Continuous. BootstrapOnly: once a group is passed, later groups never wait for it
+	// How long a pass counts: BootstrapOnly or Continuous. BootstrapOnly: once a group is passed, later groups never wait for it
 	// again, even if its pods fail. Continuous: new pods of later groups wait whenever the group is not ready; pods that have a
 	// node stay. Defaults to BootstrapOnly for scope Cluster, and to Continuous, the only mode there, for scope Node.
 	// +optional
 	EnforcementMode EnforcementMode `json:"enforcementMode,omitempty"`
 
-	// Suspend stops further releases while it is true. Pods that were released stay. Defaults to false.
+	// Stops further releases while it is true. Pods that were released stay. Defaults to false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// DryRun lets all pods start at once while it is true; status.dryRun says which pods would have been held. Use it to try a
+	// Lets all pods start at once while it is true; status.dryRun says which pods would have been held. Use it to try a
 	// sequence on workloads in production. While suspend is true as well, pods are held all the same. Defaults to false.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
@@ -109,7 +109,7 @@ func (s *ClusterPodSequenceSpec) Mode() EnforcementMode {
 type ClusterPodGroup struct {
 	PodGroup `json:",inline"`
 
-	// Namespaces are the names of the namespaces of the members, 1 to 64, such as [kube-system]. A namespace that does not exist
+	// The names of the namespaces of the members, 1 to 64, such as [kube-system]. A namespace that does not exist
 	// has no pods. Set either namespaces or namespaceSelector; [] is the same as leaving namespaces out.
 	// +optional
 	// +listType=set
@@ -119,7 +119,7 @@ type ClusterPodGroup struct {
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// NamespaceSelector selects the namespaces of the members by their labels. {} selects every namespace. It never selects kube-system
+	// Selects the namespaces of the members by their labels. {} selects every namespace. It never selects kube-system
 	// nor the namespace where PodSequence is installed: list these in namespaces. Set either namespaces or namespaceSelector.
 	// +optional
 	NamespaceSelector *LabelSelector `json:"namespaceSelector,omitempty"`

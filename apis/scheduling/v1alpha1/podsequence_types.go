@@ -54,7 +54,7 @@ const (
 // +kubebuilder:object:root=true
 // +kubebuilder:validation:XValidation:rule="has(self.spec) || (oldSelf.hasValue() && !has(oldSelf.value().spec))",message="spec is required: say in spec.podGroups which pods start in which order",optionalOldSelf=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=podseq
+// +kubebuilder:resource:shortName=podseq,categories=podsequence-all
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Scope",type=string,JSONPath=`.spec.scope`
 // +kubebuilder:printcolumn:name="Current",type=string,JSONPath=`.status.currentGroup`,description="The first group not yet passed"
@@ -66,11 +66,11 @@ type PodSequence struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec says which pods start in which order.
+	// Which pods start in which order.
 	// +optional
 	Spec PodSequenceSpec `json:"spec"`
 
-	// Status is what podsequence-controller last saw. Of it, only the passes recorded in groups are ever read back. Before the
+	// What podsequence-controller last saw. Of it, only the passes recorded in groups are ever read back. Before the
 	// first write observedGeneration is -1, so that no tool takes a new object for a ready one.
 	// +optional
 	// +kubebuilder:default={"observedGeneration":-1}
@@ -137,7 +137,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(has(self.scope) && self.scope == 'Node' && has(self.enforcementMode) && self.enforcementMode == 'BootstrapOnly')",message="enforcementMode must be Continuous for scope Node: leave it out, or set Continuous"
 // +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !has(self.podGroups) || !self.podGroups.exists(group, has(group.nodeSelector) && group.nodeSelector.size() > 0)",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
 type PodSequenceSpec struct {
-	// PodGroups are the groups, in start order, 1 to 64. A pod belongs to the first group that names or selects it. Each group
+	// The groups, in start order, 1 to 64. A pod belongs to the first group that names or selects it. Each group
 	// waits for all groups listed before it, unless it sets dependsOn.
 	// +required
 	// +listType=atomic
@@ -152,13 +152,13 @@ type PodSequenceSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.all(i, group, !(has(group.timeout) && group.timeout.matches('^(0|([0-9]+([.][0-9]*)?(ns|us|ms|s|m|h))+)$') && timestamp(0) + duration(group.timeout) != timestamp(duration(group.timeout).getSeconds())) || (oldSelf.hasValue() && self.exists(j, other, [j, j + oldSelf.value().size() - self.size()].exists(k, k >= 0 && k < oldSelf.value().size() && has(oldSelf.value()[k].timeout) && oldSelf.value()[k].timeout == group.timeout))))`,message=`podGroups[].timeout must be a whole number of seconds, such as 10m`,messageExpression=`[self.transformList(i, group, (has(group.timeout) && group.timeout.matches('^(0|([0-9]+([.][0-9]*)?(ns|us|ms|s|m|h))+)$') && timestamp(0) + duration(group.timeout) != timestamp(duration(group.timeout).getSeconds())), 'podGroups[%d].timeout: "%s" of group "%s" is not a whole number of seconds: use a duration such as 10m'.format([i, group.timeout, has(group.name) && group.name != '' ? group.name : 'Group %d'.format([i + 1])]))].map(texts, texts.size() == 1 ? texts[0] : '%s'.format([texts]))[0]`,optionalOldSelf=true
 	PodGroups []PodGroup `json:"podGroups"`
 
-	// Scope is Cluster or Node. Cluster: a group starts when the groups before it are ready everywhere. Node: a pod of a group
+	// Where the order holds: Cluster or Node. Cluster: a group starts when the groups before it are ready everywhere. Node: a pod of a group
 	// may be placed on a node when the groups before it are ready on that node. Defaults to Cluster.
 	// +optional
 	// +default="Cluster"
 	Scope Scope `json:"scope,omitempty"`
 
-	// Namespace is the namespace of the pods. Defaults to the namespace of the PodSequence. Another namespace must allow it with
+	// The namespace of the pods. Defaults to the namespace of the PodSequence. Another namespace must allow it with
 	// the annotation podsequence.example.com/allow-sequences-from: a comma-separated list of namespaces whose PodSequences may
 	// hold its pods, each by name or as name:UID, or * for all. Otherwise the PodSequence holds and releases nothing, and is
 	// Degraded, NamespaceNotAllowed.
@@ -167,7 +167,7 @@ type PodSequenceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == '' || !format.dns1123Label().validate(self).hasValue()",message="must be the name of a namespace: lower-case letters, digits and '-', beginning and ending with a letter or digit"
 	Namespace string `json:"namespace,omitempty"`
 
-	// SchedulingGateName is the scheduling gate that this sequence removes from a pod when it releases the pod. Its prefix must
+	// The scheduling gate that this sequence removes from a pod when it releases the pod. Its prefix must
 	// be one that the cluster administrator allows (--gate-prefixes); otherwise the gate is never removed, and the sequence is
 	// Degraded, GateNotAllowed. Defaults to podsequence.example.com/sequence-gate.
 	// +optional
@@ -176,17 +176,17 @@ type PodSequenceSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == '' || !format.qualifiedName().validate(self).hasValue()",message="must be a qualified name such as podsequence.example.com/sequence-gate: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
 	SchedulingGateName string `json:"schedulingGateName,omitempty"`
 
-	// EnforcementMode is BootstrapOnly or Continuous. BootstrapOnly: once a group is passed, later groups never wait for it
+	// How long a pass counts: BootstrapOnly or Continuous. BootstrapOnly: once a group is passed, later groups never wait for it
 	// again, even if its pods fail. Continuous: new pods of later groups wait whenever the group is not ready; pods that have a
 	// node stay. Defaults to BootstrapOnly for scope Cluster, and to Continuous, the only mode there, for scope Node.
 	// +optional
 	EnforcementMode EnforcementMode `json:"enforcementMode,omitempty"`
 
-	// Suspend stops further releases while it is true. Pods that were released stay. Defaults to false.
+	// Stops further releases while it is true. Pods that were released stay. Defaults to false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// DryRun lets all pods start at once while it is true; status.dryRun says which pods would have been held. Use it to try a
+	// Lets all pods start at once while it is true; status.dryRun says which pods would have been held. Use it to try a
 	// sequence on workloads in production. While suspend is true as well, pods are held all the same. Defaults to false.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
@@ -210,13 +210,13 @@ func (s *PodSequenceSpec) Mode() EnforcementMode {
 // +kubebuilder:validation:XValidation:rule="!has(self.minReadySeconds) || !has(self.requiredStatus) || self.requiredStatus == 'Ready'",message="minReadySeconds is only for requiredStatus Ready: remove it, because a pod that has completed counts at once"
 // +kubebuilder:validation:XValidation:rule="(has(self.pods) && self.pods.size() > 0) != has(self.podSelector)",message="set exactly one of pods and podSelector: name the members in pods, or select them by label with podSelector"
 type PodGroup struct {
-	// Name is the name of the group in messages, events and dependsOn, up to 63 characters, none of them a control character, such
+	// The name of the group in messages, events and dependsOn, up to 63 characters, none of them a control character, such
 	// as Database. No other group may have this name. Defaults to "Group <n>" in messages, n from 1.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name,omitempty"`
 
-	// Pods are the names of the members, 1 to 256, such as [db-0, db-1]. Every one is expected: a pod that does not exist is not
+	// The names of the members, 1 to 256, such as [db-0, db-1]. Every one is expected: a pod that does not exist is not
 	// ready. Set either pods or podSelector; [] is the same as leaving pods out.
 	// +optional
 	// +listType=set
@@ -226,12 +226,12 @@ type PodGroup struct {
 	// +kubebuilder:validation:items:XValidation:rule=`!self.matches(r'[^a-z\d.-]|\.\W|-\.') && !self.startsWith('.') && !self.startsWith('-') && !self.endsWith('.') && !self.endsWith('-')`,message="must be the name of a pod: lower-case letters, digits, '-' and '.', each part between dots beginning and ending with a letter or digit"
 	Pods []string `json:"pods,omitempty"`
 
-	// PodSelector selects the members by label. {} selects every pod of the namespace that is in no earlier group. The workloads
+	// Selects the members by label. {} selects every pod of the namespace that is in no earlier group. The workloads
 	// whose pod templates it selects say how many pods the group expects. Set either pods or podSelector.
 	// +optional
 	PodSelector *LabelSelector `json:"podSelector,omitempty"`
 
-	// DependsOn are the names of the groups that this group waits for, up to 16, such as [Database, Cache]. It also waits for
+	// The names of the groups that this group waits for, up to 16, such as [Database, Cache]. It also waits for
 	// the groups that those wait for. Each must be listed earlier, and no other group may have its name. [] waits for none.
 	// Defaults to all groups listed before.
 	// +optional
@@ -241,7 +241,7 @@ type PodGroup struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	DependsOn []string `json:"dependsOn,omitzero"`
 
-	// ExpectedPods is the least number of members that the group expects, 1 to 100000, whatever its workloads ask for. Set it for
+	// The least number of members that the group expects, 1 to 100000, whatever its workloads ask for. Set it for
 	// pods of owners that PodSequence does not know, such as a LeaderWorkerSet. Only with podSelector. Defaults to what the
 	// workloads ask for.
 	// +optional
@@ -249,12 +249,12 @@ type PodGroup struct {
 	// +kubebuilder:validation:Maximum=100000
 	ExpectedPods int32 `json:"expectedPods,omitempty"`
 
-	// Skip lets later groups start without this group while it is true. The pods of this group are still released in their turn.
+	// Lets later groups start without this group while it is true. The pods of this group are still released in their turn.
 	// Defaults to false.
 	// +optional
 	Skip bool `json:"skip,omitempty"`
 
-	// NodeSelector is for scope Node only: the labels of the nodes that the group applies to, up to 16, such as
+	// For scope Node only: the labels of the nodes that the group applies to, up to 16, such as
 	// example.com/gpu: "true". On other nodes nothing waits for the group. Defaults to all nodes.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
@@ -262,13 +262,13 @@ type PodGroup struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.labelValue().validate(self[key]).hasValue())",message="every value must be a label value: up to 63 letters, digits, '-', '_' or '.', beginning and ending with a letter or digit"
 	NodeSelector map[string]LabelValue `json:"nodeSelector,omitempty"`
 
-	// RequiredStatus is what each member must reach. Ready: its condition Ready is true, or its phase is Succeeded. Complete: its
+	// What each member must reach. Ready: its condition Ready is true, or its phase is Succeeded. Complete: its
 	// phase is Succeeded; use this for Jobs. Defaults to Ready.
 	// +optional
 	// +default="Ready"
 	RequiredStatus RequiredStatus `json:"requiredStatus,omitempty"`
 
-	// MinReadySeconds is how long a member must have been Ready without a break before it counts as ready, 0 to 3600 seconds, with or
+	// How long a member must have been Ready without a break before it counts as ready, 0 to 3600 seconds, with or
 	// without a readiness probe. One that has succeeded counts at once. Only with requiredStatus Ready. Defaults to 0 for members with a
 	// readiness probe, and to what the cluster administrator sets (--unprobed-ready-seconds, 5 as shipped) for members of which no
 	// container has one.
@@ -277,26 +277,26 @@ type PodGroup struct {
 	// +kubebuilder:validation:Maximum=3600
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
-	// MinAvailable is how many members must be ready: a number such as 2, or a percentage of the expected members such as "50%",
-	// rounded up. Defaults to every expected member.
+	// How many members must be ready: a number such as 2, up to 100000 and not more than expectedPods, or a percentage of the expected
+	// members such as "50%", rounded up. Defaults to every expected member.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? int(self) >= 0 && int(self) <= 100000 : string(self).matches('^(100|[1-9]?[0-9])%$')",message="must be a number from 0 to 100000, or a percentage from 0% to 100%"
 	MinAvailable *intstr.IntOrString `json:"minAvailable,omitempty"`
 
-	// WaitDuration is how long the group must stay ready without a break before the groups that wait for it start: a Go duration
-	// such as 30s or 1h30m. Defaults to 0s.
+	// How long the group must stay ready without a break before the groups that wait for it start: a Go duration
+	// in whole seconds such as 30s or 1h30m. Defaults to 0s.
 	// +optional
 	WaitDuration Duration `json:"waitDuration,omitempty"`
 
-	// Timeout is the longest time that the group may take from its release until it is ready: a Go duration such as 10m. When it
-	// is over, onTimeout applies. Defaults to no limit.
+	// The longest time that the group may take from its release until it is ready: a Go duration in whole seconds such
+	// as 10m. When it is over, onTimeout applies. Defaults to no limit.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('[1-9]')",message="must be longer than 0s, such as 10m"
 	Timeout Duration `json:"timeout,omitempty"`
 
-	// OnTimeout is Fail or Continue. Fail: when timeout is over, the sequence is Failed and later groups stay held until the
+	// What follows a time-out: Fail or Continue. Fail: when timeout is over, the sequence is Failed and later groups stay held until the
 	// group is ready after all. Continue: later groups start without it. Only with timeout. Defaults to Fail.
 	// +optional
 	OnTimeout TimeoutPolicy `json:"onTimeout,omitempty"`
@@ -325,14 +325,14 @@ func (d Duration) Parse() (time.Duration, error) {
 //
 // +structType=atomic
 type LabelSelector struct {
-	// MatchLabels are labels that the object must have with these values, up to 32, such as app: web.
+	// Labels that the object must have with these values, up to 32, such as app: web.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(key, key.size() <= 317 && !format.qualifiedName().validate(key).hasValue())",message="every key must be a label key: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.labelValue().validate(self[key]).hasValue())",message="every value must be a label value: up to 63 letters, digits, '-', '_' or '.', beginning and ending with a letter or digit"
 	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
 
-	// MatchExpressions are further requirements on labels, up to 32. All of them must hold.
+	// Further requirements on labels, up to 32. All of them must hold.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -348,18 +348,18 @@ type LabelValue string
 //
 // +kubebuilder:validation:XValidation:rule="self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 : !has(self.values) || size(self.values) == 0",message="values must be non-empty for the operators In and NotIn, and absent for Exists and DoesNotExist"
 type LabelSelectorRequirement struct {
-	// Key is the label key.
+	// The label key.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:XValidation:rule="!format.qualifiedName().validate(self).hasValue()",message="must be a label key: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
 	Key string `json:"key"`
 
-	// Operator is In, NotIn, Exists or DoesNotExist.
+	// How the label relates to values: In, NotIn, Exists or DoesNotExist.
 	// +required
 	Operator LabelSelectorOperator `json:"operator"`
 
-	// Values are the values to compare the label with, up to 64. Only for In and NotIn.
+	// The values to compare the label with, up to 64. Only for In and NotIn.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

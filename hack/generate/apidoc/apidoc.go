@@ -59,6 +59,9 @@ func describeKind(page *strings.Builder, spec *apiextensionsv1.CustomResourceDef
 	if len(spec.Names.ShortNames) > 0 {
 		fmt.Fprintf(page, ", short name `%s`", strings.Join(spec.Names.ShortNames, "`, `"))
 	}
+	if len(spec.Names.Categories) > 0 {
+		fmt.Fprintf(page, ", category `%s`", strings.Join(spec.Names.Categories, "`, `"))
+	}
 	fmt.Fprintf(page, ". %s\n", prose(schema.Description))
 	for _, part := range []string{"spec", "status"} {
 		fmt.Fprintf(page, "\n### %s %s\n\n| field | type | default | meaning |\n|---|---|---|---|\n", spec.Names.Kind, part)
