@@ -284,7 +284,8 @@ func withoutTimes(report Report) Report {
 	for i := range report.Failures {
 		report.Failures[i].Peers = nil // of Jobs created in the second of the failure nobody can say which came first
 	}
-	report.DryRun = nil // what would have been held, and how long, is noted by who sees it
+	report.Resumed = false // status says it from the next time on that it is written
+	report.DryRun = nil    // what would have been held, and how long, is noted by who sees it
 	report.Object, report.Cluster, report.Groups, report.Nodes = nil, nil, slices.Clone(report.Groups), slices.Clone(report.Nodes)
 	for i, node := range report.Nodes {
 		if node.Group != nil {
