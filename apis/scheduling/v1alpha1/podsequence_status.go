@@ -128,40 +128,40 @@ const MaxFailures = 64
 
 // PodSequenceStatus is what podsequence-controller last saw.
 type PodSequenceStatus struct {
-	// ObservedGeneration is the generation of the spec that this status describes.
+	// The generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// ObservedUID is the UID of the object that this status describes. A status that a backup tool restored to an object with another
+	// The UID of the object that this status describes. A status that a backup tool restored to an object with another
 	// UID counts as if there was none. Absent if an earlier release wrote the status, which then counts.
 	// +optional
 	ObservedUID types.UID `json:"observedUID,omitempty"`
 
-	// Phase is Pending (no member exists yet), InProgress, Completed (every group is passed) or Failed.
+	// Where the sequence stands: Pending (no member exists yet), InProgress, Completed (every group is passed) or Failed.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 
-	// CurrentIndex is the 0-based index of the first group that is not passed yet; the number of groups if all are passed. For
+	// The 0-based index of the first group that is not passed yet; the number of groups if all are passed. For
 	// scope Node it is the lowest of all nodes that take part.
 	// +optional
 	CurrentIndex *int32 `json:"currentIndex,omitempty"`
 
-	// CurrentGroup is the current group for kubectl get, such as "2/3 Application"; "-" if all groups are passed.
+	// The current group for kubectl get, such as "2/3 Application"; "-" if all groups are passed.
 	// +optional
 	CurrentGroup string `json:"currentGroup,omitempty"`
 
-	// ReadyPods is the number of ready and expected pods of the current group for kubectl get, such as "1/2"; of all groups if
+	// The number of ready and expected pods of the current group for kubectl get, such as "1/2"; of all groups if
 	// all are passed or skipped, and for scope Node.
 	// +optional
 	ReadyPods string `json:"readyPods,omitempty"`
 
-	// Groups are the states of the groups, in the order of the spec.
+	// The states of the groups, in the order of the spec.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Groups []GroupStatus `json:"groups,omitempty"`
 
-	// Failures are the Jobs and the pods without a controller that failed in groups by label that are not passed, at most 64. A
+	// The Jobs and the pods without a controller that failed in groups by label that are not passed, at most 64. A
 	// failure stays on record, also when the object is deleted, until it has a successor, an edit takes it out of its group, or the
 	// group is skipped. The successor of a pod has its name. That of a Job has its name, or is a newer Job of its CronJob, or was created
 	// after the failure for the same purpose: with the same labels in its pod template, not counting those of versions, and under a name
@@ -172,48 +172,48 @@ type PodSequenceStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Failures []Failure `json:"failures,omitempty"`
 
-	// CurrentGroupPods are the members of the current group, sorted, at most 100.
+	// The members of the current group, sorted, at most 100.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	CurrentGroupPods []string `json:"currentGroupPods,omitempty"`
 
-	// ReadyPodsInCurrentGroup is the number of ready members of the current group. Only for scope Cluster.
+	// The number of ready members of the current group. Only for scope Cluster.
 	// +optional
 	ReadyPodsInCurrentGroup int32 `json:"readyPodsInCurrentGroup,omitempty"`
 
-	// ProcessedPods are the members of the groups that are passed, sorted, at most 100.
+	// The members of the groups that are passed, sorted, at most 100.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	ProcessedPods []string `json:"processedPods,omitempty"`
 
-	// NodeStatus is for scope Node only: the states of the nodes that take part, at most 256, those that still wait first.
+	// For scope Node only: the states of the nodes that take part, at most 256, those that still wait first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	NodeStatus []NodeStatus `json:"nodeStatus,omitempty"`
 
-	// NodeSummary is for scope Node only: the numbers of nodes that take part.
+	// For scope Node only: the numbers of nodes that take part.
 	// +optional
 	NodeSummary *NodeSummary `json:"nodeSummary,omitempty"`
 
-	// DryRun says which pods the sequence would have held. Absent unless spec.dryRun is true.
+	// Which pods the sequence would have held. Absent unless spec.dryRun is true.
 	// +optional
 	DryRun *DryRunStatus `json:"dryRun,omitempty"`
 
-	// StartedOutOfOrder are the pods that podsequence-scheduler bound before the sequence existed, while a group that they wait for was
+	// The pods that podsequence-scheduler bound before the sequence existed, while a group that they wait for was
 	// not passed. The controller finds them once, when it first writes status. It judges only pods that were bound within 10 minutes
 	// before the sequence was created: of older pods nothing shows in which order they started. A pod leaves the list when it is
 	// deleted, has ended, or waits for no group any more. Absent if there are none.
 	// +optional
 	StartedOutOfOrder *StartedOutOfOrderStatus `json:"startedOutOfOrder,omitempty"`
 
-	// Message says in one line what the sequence waits for, such as: waiting for group 1/3 "Database": 1 of 2 pods ready.
+	// Says in one line what the sequence waits for, such as: waiting for group 1/3 "Database": 1 of 2 pods ready.
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Conditions are Ready (every group is ready now), Completed (every group is passed), Progressing, Degraded (something is
+	// The conditions Ready (every group is ready now), Completed (every group is passed), Progressing, Degraded (something is
 	// wrong) and Suspended; also Skipped, DryRun and OpenToTenants once they have applied, and Reconciling and Stalled while they are
 	// true. OpenToTenants names groups that others wait for, and that may have members in namespaces of several teams.
 	// +optional
@@ -225,40 +225,40 @@ type PodSequenceStatus struct {
 
 // Failure is a Job or a pod that failed.
 type Failure struct {
-	// Kind is Job or Pod.
+	// Job or Pod.
 	Kind string `json:"kind"`
 
-	// Namespace is where it is, or was.
+	// Where it is, or was.
 	Namespace string `json:"namespace"`
 
-	// Name is its name.
+	// Its name.
 	Name string `json:"name"`
 
-	// UID tells it from a successor with the same name.
+	// The UID, which tells it from a successor with the same name.
 	UID types.UID `json:"uid"`
 
-	// CreatedAt is when it was created.
+	// When it was created.
 	CreatedAt metav1.Time `json:"createdAt"`
 
-	// Pods is the number of pods that its group expects of it.
+	// The number of pods that its group expects of it.
 	Pods int32 `json:"pods"`
 
-	// CronJobUID is the UID of the CronJob that owns it. Absent if none does.
+	// The UID of the CronJob that owns it. Absent if none does.
 	// +optional
 	CronJobUID types.UID `json:"cronJobUID,omitempty"`
 
-	// FailedAt is when a Job failed.
+	// When a Job failed.
 	// +optional
 	FailedAt *metav1.Time `json:"failedAt,omitempty"`
 
-	// Peers are the names of the Jobs that had the same labels in their pod templates when a Job failed, at most 16. They are no
+	// The names of the Jobs that had the same labels in their pod templates when a Job failed, at most 16. They are no
 	// successors of it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Peers []string `json:"peers,omitempty"`
 
-	// Labels are those of the pod, or of the pod template of the Job: they say which group it belongs to. Of labels and peers with more
+	// The labels of the pod, or of the pod template of the Job: they say which group it belongs to. Of labels and peers with more
 	// than 1 KiB together only the labels are kept that groups ask for.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
@@ -266,16 +266,16 @@ type Failure struct {
 
 // DryRunStatus is what a sequence would have held had spec.dryRun not been true.
 type DryRunStatus struct {
-	// HeldNow is the number of pods that would be held now.
+	// The number of pods that would be held now.
 	HeldNow int32 `json:"heldNow"`
 
-	// HeldTotal is the number of pods that would have been held at some time since the dry run began.
+	// The number of pods that would have been held at some time since the dry run began.
 	HeldTotal int32 `json:"heldTotal"`
 
-	// LongestSeconds is the longest time in seconds that a pod would have been held so far.
+	// The longest time in seconds that a pod would have been held so far.
 	LongestSeconds int64 `json:"longestSeconds"`
 
-	// Pods are the pods that would be held now, sorted, at most 100.
+	// The pods that would be held now, sorted, at most 100.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
@@ -284,11 +284,11 @@ type DryRunStatus struct {
 
 // StartedOutOfOrderStatus are the pods that started before their sequence existed, and too early.
 type StartedOutOfOrderStatus struct {
-	// Total is the number of these pods. If there are more than 100, a restart of podsequence-controller forgets those that pods does
+	// The number of these pods. If there are more than 100, a restart of podsequence-controller forgets those that pods does
 	// not list.
 	Total int32 `json:"total"`
 
-	// Pods are their names, sorted, at most 100. A ClusterPodSequence has them as namespace/name.
+	// The names of these pods, sorted, at most 100. A ClusterPodSequence has them as namespace/name.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
@@ -297,43 +297,43 @@ type StartedOutOfOrderStatus struct {
 
 // GroupStatus is the record of one group.
 type GroupStatus struct {
-	// Name is the name of the group in the spec, or "Group <n>".
+	// The name of the group in the spec, or "Group <n>".
 	Name string `json:"name"`
 
-	// Expected is the number of pods the group waits for. For scope Node it is the sum over the nodes, and pods that have no node
+	// The number of pods the group waits for. For scope Node it is the sum over the nodes, and pods that have no node
 	// yet.
 	Expected int32 `json:"expected"`
 
-	// Ready is the number of them that are ready.
+	// The number of these pods that are ready.
 	Ready int32 `json:"ready"`
 
-	// Phase is Waiting (for earlier groups), InProgress (released, not ready yet), Passed, Failed or Skipped.
+	// Where the group stands: Waiting (for earlier groups), InProgress (released, not ready yet), Passed, Failed or Skipped.
 	// +optional
 	Phase GroupPhase `json:"phase,omitempty"`
 
-	// ChangedAt is when an edit last changed the definition of the group, or when the namespace in spec.namespace first allowed
+	// When an edit last changed the definition of the group, or when the namespace in spec.namespace first allowed
 	// the sequence after it had not. Absent if neither happened. The timeout of the group counts from then at the earliest.
 	// +optional
 	ChangedAt *metav1.Time `json:"changedAt,omitempty"`
 
-	// ReleasedAt is when the pods of the group were first released; in mode Continuous, when they were last released.
+	// When the pods of the group were first released; in mode Continuous, when they were last released.
 	// +optional
 	ReleasedAt *metav1.Time `json:"releasedAt,omitempty"`
 
-	// FirstSatisfiedAt is when the group was ready for the first time. After that its timeout no longer applies.
+	// When the group was ready for the first time. After that its timeout no longer applies.
 	// +optional
 	FirstSatisfiedAt *metav1.Time `json:"firstSatisfiedAt,omitempty"`
 
-	// SatisfiedAt is when the group became ready. Absent while it is not ready.
+	// When the group became ready. Absent while it is not ready.
 	// +optional
 	SatisfiedAt *metav1.Time `json:"satisfiedAt,omitempty"`
 
-	// PassedAt is when the group was passed: groups that wait for it did not have to wait for it from then on. Together with hash
+	// When the group was passed: groups that wait for it did not have to wait for it from then on. Together with hash
 	// it is the permanent record of the pass.
 	// +optional
 	PassedAt *metav1.Time `json:"passedAt,omitempty"`
 
-	// Hash identifies the definition of this group and of the groups that it waits for. A recorded pass counts while the hash is
+	// Stands for the definition of this group and of the groups that it waits for. A recorded pass counts while the hash is
 	// the same. Absent while the namespace in spec.namespace does not allow the sequence, unless the group was passed before.
 	// +optional
 	Hash string `json:"hash,omitempty"`
@@ -342,40 +342,40 @@ type GroupStatus struct {
 // NodeStatus is how far a sequence of scope Node is on one node. A node takes part when a member of any group is bound to
 // it, or a DaemonSet that a group selects should run on it.
 type NodeStatus struct {
-	// NodeName is the name of the node.
+	// The name of the node.
 	NodeName string `json:"nodeName"`
 
-	// CurrentIndex is the 0-based index of the first group that is not passed on the node, of those that have pods there or a
+	// The 0-based index of the first group that is not passed on the node, of those that have pods there or a
 	// DaemonSet that should; the number of groups if all are passed.
 	CurrentIndex int32 `json:"currentIndex"`
 
-	// ReadyPodsInCurrentGroup is the number of ready members of that group on the node.
+	// The number of ready members of that group on the node.
 	// +optional
 	ReadyPodsInCurrentGroup int32 `json:"readyPodsInCurrentGroup,omitempty"`
 
-	// SatisfiedAt is when that group became ready on the node. Absent while it is not ready.
+	// When that group became ready on the node. Absent while it is not ready.
 	// +optional
 	SatisfiedAt *metav1.Time `json:"satisfiedAt,omitempty"`
 
-	// TimedOut are the 0-based indices of the groups that were not ready on the node within their timeout. The list is kept so
+	// The 0-based indices of the groups that were not ready on the node within their timeout. The list is kept so
 	// that a restart of the controller does not forget it.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	TimedOut []int32 `json:"timedOut,omitempty"`
 
-	// ReadyBefore are the 0-based indices of the groups that were ready on the node and are not ready now. Their timeouts no
+	// The 0-based indices of the groups that were ready on the node and are not ready now. Their timeouts no
 	// longer apply.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	ReadyBefore []int32 `json:"readyBefore,omitempty"`
 
-	// Phase is InProgress, Completed or Failed.
+	// Where the node stands: InProgress, Completed or Failed.
 	// +optional
 	Phase NodePhase `json:"phase,omitempty"`
 
-	// Conditions has Ready. If it is false, its message says what the node waits for.
+	// The condition Ready. If it is false, its message says what the node waits for.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -385,12 +385,12 @@ type NodeStatus struct {
 
 // NodeSummary counts the nodes that take part in a sequence of scope Node.
 type NodeSummary struct {
-	// Total is the number of nodes that take part.
+	// The number of nodes that take part.
 	Total int32 `json:"total"`
 
-	// Completed is the number of nodes on which every group is ready.
+	// The number of nodes on which every group is ready.
 	Completed int32 `json:"completed"`
 
-	// Waiting is the number of the other nodes.
+	// The number of nodes on which some group is not ready yet.
 	Waiting int32 `json:"waiting"`
 }
