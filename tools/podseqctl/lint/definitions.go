@@ -18,11 +18,13 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	metavalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	k8sschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
 
+	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/manifests"
 )
 
@@ -107,6 +109,25 @@ func (d *Definitions) Has(kind k8sschema.GroupVersionKind) bool {
 	return false
 }
 
+// unknownToGo returns the paths of fields that the definition of SequentialJobs keeps, because a newer Kubernetes may have them, and that
+// this program's release of it does not have. Most of them are misspelled.
+func unknownToGo(kind k8sschema.GroupVersionKind, object map[string]any) (paths []string) {
+	if kind != batchv1alpha1.SequentialJobKind {
+		return nil
+	}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object, &batchv1alpha1.SequentialJob{}, true)
+	strict, ok := runtime.AsStrictDecodingError(err)
+	if !ok {
+		return nil
+	}
+	for _, err := range strict.Errors() {
+		if path, found := strings.CutPrefix(err.Error(), "unknown field "); found {
+			paths = append(paths, strings.Trim(path, `"`))
+		}
+	}
+	return paths
+}
+
 // Check returns what the API server would refuse about an object of one of our kinds, and the object with its defaults.
 func (d *Definitions) Check(ctx context.Context, object *unstructured.Unstructured) (field.ErrorList, *unstructured.Unstructured) {
 	kind := object.GroupVersionKind()
@@ -120,7 +141,7 @@ func (d *Definitions) Check(ctx context.Context, object *unstructured.Unstructur
 	// The API server fills in who wrote what and when; objects in files have none of it.
 	unstructured.RemoveNestedField(object.Object, "status")
 	unknown := pruning.PruneWithOptions(object.Object, rules.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
-	for _, name := range unknown {
+	for _, name := range append(unknown, unknownToGo(kind, object.Object)...) {
 		errs = append(errs, unknownField(written, name))
 	}
 	defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, rules.structural)
