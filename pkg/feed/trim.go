@@ -140,10 +140,16 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 				corev1.PodCondition{
 					Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime, LastProbeTime: c.LastProbeTime,
 				})
+		} else if c.Status == corev1.ConditionTrue { // some group may require it
+			trimmed.Status.Conditions = append(trimmed.Status.Conditions,
+				corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 		}
 	}
 	for i := range pod.Status.ContainerStatuses {
 		status, says := corev1.ContainerStatus{}, false
+		if at := sequence.StartedAt(&pod.Status.ContainerStatuses[i]); !at.IsZero() {
+			status.State.Running, says = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}, true
+		}
 		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil {
 			status.State.Terminated, says = &corev1.ContainerStateTerminated{FinishedAt: t.FinishedAt}, true
 		}

@@ -66,9 +66,12 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 			Conditions: []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, Reason: "r", LastTransitionTime: now, LastProbeTime: now},
 				{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now},
+				{Type: "example.com/Reachable", Status: corev1.ConditionTrue, LastTransitionTime: now},
 			},
 			ContainerStatuses: []corev1.ContainerStatus{{
 				State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: now}},
+			}, {
+				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}},
 			}},
 		},
 	}
@@ -77,6 +80,8 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 	whole.Annotations = map[string]string{"large": "text"}
 	whole.Spec.Containers = []corev1.Container{{Name: "c", Resources: requests(1000)}, {Name: "d", Resources: requests(100)}}
 	whole.Status.Conditions = append(whole.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady})
+	whole.Status.Conditions[2].Message = "long text"
+	whole.Status.ContainerStatuses[1].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled"}
 	whole.Status.ContainerStatuses[0].Image = "image"
 	assert.Equal(t, pod, trimPod(whole))
 

@@ -122,8 +122,9 @@ func (k *knowledge) recountAfterBoot(node string, tx *transaction) {
 				continue
 			}
 			view := *p.Pod
-			if view.FollowBoot(n); view.BeforeBoot != p.BeforeBoot {
-				p.Pod = &view
+			view.FollowBoot(n)
+			same := view.SameSinceBoot(p.Pod)
+			if p.Pod = &view; !same {
 				p.mark(tx)
 			}
 		}

@@ -60,9 +60,9 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 		view.SeenAt(k.now, nil)
 	}
 	view.FollowBoot(k.nodes.viewOf(view.Node))
-	if p != nil && !tx.relisted && p.CountsAs(view.Pod) {
+	if p != nil && !tx.relisted && p.CountsAs(view.Pod) && p.reachesTheSame(view) {
 		renewed := *p.Pod
-		renewed.ResourceVersion, renewed.Nominated = view.ResourceVersion, view.Nominated
+		renewed.Renew(view.Pod)
 		renewed.SeenAt(k.now, p.Pod)
 		p.Pod = &renewed
 		tx.entered = append(tx.entered, p)
@@ -87,6 +87,21 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 		k.notePod(p, tx)
 		tx.newlySeen = append(tx.newlySeen, podInSequence{p, nil})
 	}
+}
+
+// reachesTheSame reports whether another version of the pod has reached the same, where the groups that count it ask for what CountsAs
+// does not compare.
+func (p *pod) reachesTheSame(view *pod) bool {
+	for _, m := range p.memberships() {
+		at := member{p, m.sequence.domainOf(p), m.group}
+		for i := range at.groups().All() {
+			required := m.sequence.groups[i].requirement()
+			if !required.IsCommon() && p.Reached(required) != view.Reached(required) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // markDirty marks for re-evaluation the domains that count the pod.

@@ -36,7 +36,7 @@ func (at member) groups() spec.GroupSet {
 func (all *workloads) contribution(at member, group int) contribution {
 	p, d, s := at.pod, at.domain, at.domain.sequence
 	c := d.countsIn(p, group)
-	if required := s.groups[group].Required; s.PerNode {
+	if required := s.groups[group].requirement(); s.PerNode {
 		c.Member = readiness.OnNode(p.Pod, required, d.nodeCreatedAt())
 	} else {
 		naming := s.Names(p.Namespace)[p.Name]
@@ -70,9 +70,9 @@ func (all *workloads) contributeToOwn(c *contribution, p *pod, m membership, nam
 	case readiness.RoleUnseen:
 		c.Member = readiness.UnseenOwner()
 	case readiness.RoleByItself:
-		c.Member = readiness.ByItself(p.Pod, m.sequence.groups[m.group].Required, m.sequence.nodeless.nodeCreatedAt())
+		c.Member = readiness.ByItself(p.Pod, m.sequence.groups[m.group].requirement(), m.sequence.nodeless.nodeCreatedAt())
 	}
-	c.BeforeBoot = p.BeforeBoot
+	c.BeforeBoot = p.Reached(m.sequence.groups[m.group].requirement()).BeforeBoot
 }
 
 // join makes the pod a member of its group. before is the same pod as it was, or nil: that it is ready is news only if it was not then.
@@ -325,12 +325,13 @@ func (all *workloads) withdrawDemand(demand *demand, tx *transaction) {
 // countsIn returns what of its contribution says whether, and since when, a version of a member counts as ready in a group.
 func (d *domain) countsIn(p *pod, group int) (c contribution) {
 	k, g := d.sequence.knowledge, d.sequence.groups[group]
-	if !p.Done(g.Required) {
+	reached := p.Reached(g.requirement())
+	if !reached.Done {
 		return c
 	}
 	minReady := readiness.MinReady(p.Pod, g.Group, k.settings.UnprobedReady)
 	if minReady == 0 {
-		c.since, c.ready = p.ReadySince(), true
+		c.since, c.ready = reached.Since, true
 		return c
 	}
 	since := progress.FullSecondAfter(p.SteadySince().Time()).Add(minReady)
@@ -378,7 +379,7 @@ func (d *domain) trialsOf(group int) readiness.Trials {
 
 // MinReady returns how long a pod must have been Ready without a break before it counts as ready in a group; 0 if it counts at once.
 func (c *Config) MinReady(pod *corev1.Pod, group *v1alpha1.PodGroup) time.Duration {
-	facts, g := inventory.ViewPod(pod), spec.Group{Required: group.RequiredStatus}
+	facts, g := inventory.ViewPod(pod), spec.Group{Required: group.RequiredStatus, Condition: group.RequiredCondition}
 	if group.MinReadySeconds != nil {
 		minReady := time.Duration(*group.MinReadySeconds) * time.Second
 		g.MinReady = &minReady

@@ -281,7 +281,7 @@ func (c *contribution) onTrial() bool { return c.timed && !c.ready }
 
 // isDone reports whether a member has reached what its group requires.
 func (d *domain) isDone(p *pod, group int) bool {
-	return readiness.IsDone(p.Pod, d.sequence.groups[group].Required, d.nodeCreatedAt()) && !d.peek(group).onTrial(p)
+	return readiness.IsDone(p.Pod, d.sequence.groups[group].requirement(), d.nodeCreatedAt()) && !d.peek(group).onTrial(p)
 }
 
 // groupState returns the sums of a group, for changing them.

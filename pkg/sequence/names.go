@@ -67,6 +67,16 @@ func HasSucceeded(pod *corev1.Pod) bool { return inventory.HasSucceeded(pod) }
 // IsReplaced reports whether a pod failed and its controller replaces it: it is no member of any group then.
 func IsReplaced(pod *corev1.Pod) bool { return inventory.IsReplaced(pod) }
 
+// StartedAt returns when a container last started; zero if its status does not say.
+func StartedAt(status *corev1.ContainerStatus) time.Time { return inventory.StartedAt(status) }
+
+// ReachedAt reports whether a pod says that it has reached what a group requires of its members, and since when, as far as it says.
+func ReachedAt(pod *corev1.Pod, group *v1alpha1.PodGroup) (at time.Time, reached bool) {
+	view := inventory.ViewPod(pod)
+	is := view.Reached(inventory.Requirement{Status: group.RequiredStatus, Condition: group.RequiredCondition})
+	return is.At.Time(), is.Done
+}
+
 // IsCrashing reports whether a container is restarted again and again.
 func IsCrashing(status corev1.ContainerStatus) bool { return inventory.IsCrashing(status) }
 

@@ -247,7 +247,7 @@ func describeObject(object metav1.Object) string {
 			fmt.Fprintf(&b, " %s=%s@%s", c.Type, c.Status, c.LastTransitionTime.Format(clockLayout))
 		}
 		for _, s := range object.Status.ContainerStatuses {
-			fmt.Fprintf(&b, " finished@%s", s.State.Terminated.FinishedAt.Format(clockLayout))
+			marshal("container", s.State, s.LastTerminationState)
 		}
 	case *corev1.Node:
 		marshal("spec", object.Spec, object.Status.Allocatable)
@@ -296,6 +296,7 @@ func (c *comparison) count() {
 	c.countMissing()
 	see("pods that were ready before their node booted", len(c.oracle.outlivedNow) > 0)
 	c.countTrials()
+	c.countReached()
 	for _, v := range c.oracle.views {
 		c.oracle.countOverride(v, see)
 		for _, course := range v.courses {

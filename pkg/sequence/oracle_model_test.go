@@ -64,8 +64,10 @@ type oracle struct {
 	// steadyAt is since when each pod is ready without a break, and never in the future.
 	steadyAt map[types.UID]time.Time
 	// readyNow and readyBefore are the same as of when last looked at, and the time before.
-	readyNow, readyBefore    map[types.UID]time.Time
-	steadyNow, steadyBefore  map[types.UID]time.Time
+	readyNow, readyBefore   map[types.UID]time.Time
+	steadyNow, steadyBefore map[types.UID]time.Time
+	// reached is what few groups ask for.
+	reached                  oracleReached
 	lookedAt, lookedAtBefore time.Time
 	// boots are the last boots of nodes, by name. outlivedNow and outlivedBefore are the pods that were ready before one, as of when last
 	// looked at, and the time before.
@@ -149,7 +151,7 @@ func newOracle(definitions map[string]string) *oracle {
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
 		peers: map[types.UID][]string{}, goneSuccessors: map[types.UID][]*batchv1.Job{}, wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
 		notBefore: map[types.UID]time.Time{}, steadyAt: map[types.UID]time.Time{}, boots: map[string]lastBoot{}, used: map[string]corev1.ResourceList{},
-		dryRuns: map[types.UID]*dryCount{}, starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
+		dryRuns: map[types.UID]*dryCount{}, starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, reached: newOracleReached(), byUID: map[types.UID]metav1.Object{},
 	}
 }
 
@@ -174,6 +176,7 @@ func (o *oracle) seePod(p *corev1.Pod) {
 	old, _ := o.objects["Pod"][oracleKey(p)].(*corev1.Pod)
 	ready, at := said(p, v1alpha1.RequireReady)
 	defer o.seeSteady(p, old, o.readyAt[p.UID])
+	o.seeReached(p, old)
 	if !ready {
 		o.readyAt[p.UID] = o.second()
 		return
@@ -272,6 +275,7 @@ func (o *oracle) settle() {
 	o.pods = all[*corev1.Pod](o, "Pod")
 	maps.DeleteFunc(o.boots, func(name string, _ lastBoot) bool { return o.node(name) == nil })
 	o.noteOutlived()
+	o.settleReached()
 	o.byUID = map[types.UID]metav1.Object{}
 	for _, kind := range workloadKinds {
 		for _, w := range o.objects[kind] {
@@ -430,6 +434,9 @@ func oracleSelects(selector *v1alpha1.LabelSelector, podLabels map[string]string
 
 // done reports whether the pod has reached what the group requires, and when it did as far as its kubelet can be believed.
 func (o *oracle) done(p *corev1.Pod, g v1alpha1.PodGroup) (bool, time.Time) {
+	if what := unusual(g); what != "" {
+		return reachedAt(p, what, o.reached.now, o.reached.outlivedNow)
+	}
 	if o.outlived(p) {
 		return false, time.Time{}
 	}
@@ -438,6 +445,9 @@ func (o *oracle) done(p *corev1.Pod, g v1alpha1.PodGroup) (bool, time.Time) {
 
 // doneBefore is done as of before the event.
 func (o *oracle) doneBefore(p *corev1.Pod, g v1alpha1.PodGroup) (bool, time.Time) {
+	if what := unusual(g); what != "" {
+		return reachedAt(p, what, o.reached.before, o.reached.outlivedBefore)
+	}
 	if o.outlivedBefore.Has(p.UID) {
 		return false, time.Time{}
 	}

@@ -35,8 +35,8 @@ func (o *oracle) countOnNode(v *view, i int, node string) groupCount {
 		}
 		members++
 		ok, at := o.done(p, g)
-		_, saidAt := said(p, requirementOf(g))
-		if now := o.node(node); now != nil && p.CreationTimestamp.Before(&now.CreationTimestamp) && ofAPI(p, saidAt).Before(now.CreationTimestamp.Time) {
+		_, saidAt := saysReached(p, g)
+		if now := o.node(node); now != nil && p.CreationTimestamp.Before(&now.CreationTimestamp) && saidAt.Before(now.CreationTimestamp.Time) {
 			continue // it was ready on another node of that name
 		}
 		if ok {

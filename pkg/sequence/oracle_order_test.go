@@ -54,7 +54,7 @@ func definitionsOf(v *view) []string {
 	ps := v.PodSequence
 	var definitions []string
 	for i, g := range ps.Spec.PodGroups {
-		defines := []any{sets.List(sets.New(g.Pods...)), g.PodSelector, requirementOf(g), g.MinAvailable, g.NodeSelector, g.ExpectedPods, g.MinReadySeconds}
+		defines := []any{sets.List(sets.New(g.Pods...)), g.PodSelector, requirementOf(g), g.RequiredCondition, g.MinAvailable, g.NodeSelector, g.ExpectedPods, g.MinReadySeconds}
 		if ps.Spec.Scope == v1alpha1.ScopeNode {
 			defines = append(defines, ps.Spec.Scope)
 		}

@@ -163,6 +163,7 @@ func (w *randomWorld) change(c *comparison, p *corev1.Pod) {
 		w.drop("Pod", p)
 		return
 	}
+	w.aside(func() { w.changeReached(p) })
 	w.put("Pod", p)
 }
 
@@ -241,6 +242,12 @@ func (w *randomWorld) finish(p *corev1.Pod) {
 		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.boundAt(p))},
 		{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: w.apiTime()},
 	}
+	w.aside(func() {
+		w.start(p)
+		if w.oneIn(2) {
+			w.setCondition(p)
+		}
+	})
 }
 
 // boundAt is when the API server says that the pod was bound: sometimes just now.
@@ -257,6 +264,12 @@ func (w *randomWorld) succeed(p *corev1.Pod) {
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{
 		{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: at}}},
 	}
+	w.aside(func() {
+		p.Status.ContainerStatuses[0].State.Terminated.StartedAt = w.startedAtSuccess(at)
+		if w.oneIn(3) {
+			w.setCondition(p)
+		}
+	})
 }
 
 // endedByKubelet makes the pod one that its kubelet evicted, and whose programs exited 0 when they were asked to stop.

@@ -106,6 +106,7 @@ func (w *randomWorld) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
 		s.Complete()
 	}
 	g := s.Spec.PodGroups[0]
+	w.aside(func() { w.requireUnusual(&g) })
 	w.editRequirement(&g)
 	if !w.oneIn(3) {
 		g.MinAvailable = nil

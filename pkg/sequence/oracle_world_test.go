@@ -59,6 +59,8 @@ type randomWorld struct {
 	// that does not know yet that it is gone.
 	late bool
 	seed uint64
+	// second is what aside chooses by; nil before it does.
+	second *rand.Rand
 }
 
 var worldEpoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

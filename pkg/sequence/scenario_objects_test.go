@@ -112,6 +112,10 @@ func parseGroupOption(t *testing.T, d *datadriven.TestData, ps *SequenceWrapper,
 	case "":
 	case "complete":
 		ps.Complete()
+	case "started":
+		g.RequiredStatus = v1alpha1.RequireStarted
+	case "condition":
+		g.RequiredCondition = value
 	case "min":
 		ps.MinAvailable(value)
 	case "expect":
@@ -216,6 +220,14 @@ func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *
 			ready(s.now())
 		case "ready-at":
 			ready(timeArgument(t, d, value))
+		case "started": // after ready or ready-at
+			run(p, s.now())
+		case "started-at":
+			run(p, timeArgument(t, d, value))
+		case "condition": // after ready or ready-at
+			setCondition(p, value, s.now())
+		case "condition-at":
+			setCondition(p, arg.Vals[0], timeArgument(t, d, arg.Vals[1]))
 		case "created":
 			p.CreationTimestamp = timeArgument(t, d, value)
 		case "bound-at": // after ready or ready-at
@@ -264,6 +276,22 @@ func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *
 		}
 	}
 	return p
+}
+
+// run makes the pod one whose container started at a time.
+func run(p *corev1.Pod, at metav1.Time) {
+	if p.Spec.NodeName == "" {
+		p.Spec.NodeName = "node"
+	}
+	p.Status.Phase = corev1.PodRunning
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: at}}}}
+}
+
+// setCondition makes a condition of the pod True since a time.
+func setCondition(p *corev1.Pod, kind string, at metav1.Time) {
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
+		Type: corev1.PodConditionType(kind), Status: corev1.ConditionTrue, LastTransitionTime: at,
+	})
 }
 
 func addLabels(to map[string]string, pairs []string) {

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -162,3 +164,6 @@ func (s *sequence) resumedAt() time.Time {
 	}
 	return c.LastTransitionTime.Time
 }
+
+// requirement is what the group asks of each of its members.
+func (g *group) requirement() inventory.Requirement { return readiness.RequirementOf(g.Group) }

@@ -199,7 +199,7 @@ func sumPod(
 	e *Engine, p *pod, m membership, sumsOf func(string, int) *groupSums, groupOf, done, claimed map[*workload]int,
 ) {
 	s, name := m.sequence, ""
-	required := s.Groups[m.group].Required
+	required := s.groups[m.group].requirement()
 	if s.PerNode {
 		name = p.Node
 	}
@@ -215,9 +215,9 @@ func sumPod(
 	}
 	naming := s.Names(p.Namespace)[p.Name]
 	for _, i := range naming {
-		sumsOf("", i).members.Add(givenNow(s.nodeless, p, i, readiness.Named(p.Pod, s.Groups[i].Required)), +1)
+		sumsOf("", i).members.Add(givenNow(s.nodeless, p, i, readiness.Named(p.Pod, s.groups[i].requirement())), +1)
 	}
-	if p.BeforeBoot {
+	if p.Reached(required).BeforeBoot {
 		sums.members.BeforeBoot++
 	}
 	owner := e.workloads.ownerOf(p)

@@ -193,8 +193,37 @@ func TestValidation(t *testing.T) {
 			want: []string{"spec.enforcementMode: Unsupported value", `"Continuous"`},
 		},
 		"an unknown required status": {
-			spec: `{podGroups: [{pods: [a], requiredStatus: Started}]}`,
-			want: []string{"spec.podGroups[0].requiredStatus: Unsupported value", `"Complete"`},
+			spec: `{podGroups: [{pods: [a], requiredStatus: Running}]}`,
+			want: []string{"spec.podGroups[0].requiredStatus: Unsupported value", `"Complete"`, `"Started"`},
+		},
+		"that a member must have started": {spec: `{podGroups: [{pods: [a], requiredStatus: Started}, {podSelector: {}}]}`},
+		"a condition that members must have": {
+			spec: `{podGroups: [{pods: [a], requiredCondition: example.com/Reachable}, {podSelector: {}, requiredStatus: Ready, requiredCondition: ContainersReady},
+				{podSelector: {}, requiredCondition: "", requiredStatus: Started, waitDuration: 5s}]}`,
+		},
+		"a condition whose type is none": {
+			spec: `{podGroups: [{pods: [a], requiredCondition: "is reachable"}]}`,
+			want: []string{"spec.podGroups[0].requiredCondition", "must be the type of a pod condition, such as example.com/Reachable"},
+		},
+		"a condition of 317 characters": {
+			spec: `{podGroups: [{pods: [a], requiredCondition: ` + strings.Repeat("a", 317) + `}]}`,
+			want: []string{"spec.podGroups[0].requiredCondition", "316"},
+		},
+		"a condition beside that members must have started": {
+			spec: `{podGroups: [{pods: [a], requiredCondition: example.com/Reachable, requiredStatus: Started}]}`,
+			want: []string{"spec.podGroups[0]", "requiredCondition takes the place of requiredStatus Ready", "remove requiredStatus"},
+		},
+		"a condition beside that members must complete": {
+			spec: `{podGroups: [{pods: [a], requiredCondition: example.com/Reachable, requiredStatus: Complete}]}`,
+			want: []string{"spec.podGroups[0]", "requiredCondition takes the place of requiredStatus Ready", "remove requiredStatus"},
+		},
+		"how long members must have been ready that must have a condition": {
+			spec: `{podGroups: [{pods: [a], requiredCondition: example.com/Reachable, minReadySeconds: 5}]}`,
+			want: []string{"spec.podGroups[0]", "minReadySeconds is only for requiredStatus Ready", "waitDuration"},
+		},
+		"how long members must have been ready that must have started": {
+			spec: `{podGroups: [{pods: [a], requiredStatus: Started, minReadySeconds: 5}]}`,
+			want: []string{"spec.podGroups[0]", "minReadySeconds is only for requiredStatus Ready", "remove it"},
 		},
 		"a percentage over 100": {
 			spec: `{podGroups: [{pods: [a], minAvailable: 101%}]}`,

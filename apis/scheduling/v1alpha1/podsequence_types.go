@@ -112,12 +112,13 @@ const (
 
 // RequiredStatus is what a member of a group must reach.
 //
-// +kubebuilder:validation:Enum=Ready;Complete
+// +kubebuilder:validation:Enum=Ready;Started;Complete
 type RequiredStatus string
 
 // What a member may have to reach.
 const (
 	RequireReady    RequiredStatus = "Ready"    // condition Ready, or phase Succeeded
+	RequireStarted  RequiredStatus = "Started"  // phase Running or Succeeded
 	RequireComplete RequiredStatus = "Complete" // phase Succeeded
 )
 
@@ -207,7 +208,9 @@ func (s *PodSequenceSpec) Mode() EnforcementMode {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.onTimeout) || (has(self.timeout) && self.timeout.size() > 0)",message="onTimeout needs timeout: set timeout, or remove onTimeout"
 // +kubebuilder:validation:XValidation:rule="!has(self.expectedPods) || !has(self.pods) || self.pods.size() == 0",message="expectedPods is only for podSelector: remove it, because every pod that pods names is expected anyway"
-// +kubebuilder:validation:XValidation:rule="!has(self.minReadySeconds) || !has(self.requiredStatus) || self.requiredStatus == 'Ready'",message="minReadySeconds is only for requiredStatus Ready: remove it, because a pod that has completed counts at once"
+// +kubebuilder:validation:XValidation:rule="!has(self.minReadySeconds) || !has(self.requiredStatus) || self.requiredStatus == 'Ready'",message="minReadySeconds is only for requiredStatus Ready: remove it, because a pod that has started or completed counts at once"
+// +kubebuilder:validation:XValidation:rule="!has(self.minReadySeconds) || !has(self.requiredCondition) || self.requiredCondition.size() == 0",message="minReadySeconds is only for requiredStatus Ready: remove it, or remove requiredCondition; with requiredCondition waitDuration says how long the whole group must have been so"
+// +kubebuilder:validation:XValidation:rule="!has(self.requiredCondition) || self.requiredCondition.size() == 0 || !has(self.requiredStatus) || self.requiredStatus == 'Ready'",message="requiredCondition takes the place of requiredStatus Ready: remove requiredStatus, or remove requiredCondition"
 // +kubebuilder:validation:XValidation:rule="(has(self.pods) && self.pods.size() > 0) != has(self.podSelector)",message="set exactly one of pods and podSelector: name the members in pods, or select them by label with podSelector"
 type PodGroup struct {
 	// The name of the group in messages, events and dependsOn, up to 63 characters, none of them a control character, such
@@ -262,11 +265,19 @@ type PodGroup struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !format.labelValue().validate(self[key]).hasValue())",message="every value must be a label value: up to 63 letters, digits, '-', '_' or '.', beginning and ending with a letter or digit"
 	NodeSelector map[string]LabelValue `json:"nodeSelector,omitempty"`
 
-	// What each member must reach. Ready: its condition Ready is true, or its phase is Succeeded. Complete: its
+	// What each member must reach. Ready: its condition Ready is true, or its phase is Succeeded. Started: its phase
+	// is Running or Succeeded; use this for a leader that becomes ready only after the pods that wait for it have come. Complete: its
 	// phase is Succeeded; use this for Jobs. Defaults to Ready.
 	// +optional
 	// +default="Ready"
 	RequiredStatus RequiredStatus `json:"requiredStatus,omitempty"`
+
+	// The type of a condition that must be True for each member, in place of requiredStatus Ready, such as
+	// example.com/Reachable: a readiness gate, or what an operator sets. Not with another requiredStatus.
+	// +optional
+	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:XValidation:rule="self == '' || !format.qualifiedName().validate(self).hasValue()",message="must be the type of a pod condition, such as example.com/Reachable: an optional DNS prefix and '/', then up to 63 letters, digits, '-', '_' or '.'"
+	RequiredCondition string `json:"requiredCondition,omitempty"`
 
 	// How long a member must have been Ready without a break before it counts as ready, 0 to 3600 seconds, with or
 	// without a readiness probe. One that has succeeded counts at once. Only with requiredStatus Ready. Defaults to 0 for members with a

@@ -55,8 +55,9 @@ func (n *Node) viewBoot(object *corev1.Node) {
 	}
 }
 
-// FollowBoot notes whether the pod was ready on its node before the node's present boot, and has not been reported as ready since.
-// node is nil while it is not known. What succeeded did its work: no boot takes that back.
+// FollowBoot notes when the pod's node last booted, see Reached. node is nil while it is not known.
 func (p *Pod) FollowBoot(node *Node) {
-	p.BeforeBoot = node != nil && p.Ready && !p.Succeeded && p.ReadyAt.Time().Before(node.BootedAt)
+	if p.nodeBootedAt = 0; node != nil {
+		p.nodeBootedAt = TimestampOf(node.BootedAt)
+	}
 }

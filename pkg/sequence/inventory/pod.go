@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 )
 
@@ -34,8 +33,6 @@ type Pod struct {
 	Ready     bool // condition Ready, or succeeded
 	Crashing  bool // some container, sidecars aside, is restarted again and again, see IsCrashing
 	Unprobed  bool // none of its containers, sidecars aside, has a readiness probe
-	// BeforeBoot reports that it was ready before the present boot of its node, and has not been reported as ready since.
-	BeforeBoot bool
 	// ReadyAt is when Ready last became true, as the API says: not before the pod was created and bound, whatever the kubelet's clock
 	// says. It is zero while the pod is not ready, and if nobody says when.
 	ReadyAt Timestamp
@@ -43,6 +40,12 @@ type Pod struct {
 	unreadyAt Timestamp
 	// steadyAt is ReadySince, or, if that was in the future, when it was first seen. It is zero while the pod is not ready.
 	steadyAt Timestamp
+	// seenAt is when this version was seen.
+	seenAt Timestamp
+	// nodeBootedAt is when its node last booted; zero if nobody saw it boot, or long ago.
+	nodeBootedAt Timestamp
+	// attained is what it has reached that few groups ask for.
+	attained []attained
 
 	proof marks
 }
@@ -104,12 +107,15 @@ func ViewPod(p *corev1.Pod) Pod {
 		since = latest(since, latest(p.CreationTimestamp.Time, boundAt(p)))
 	}
 	view.Ready, view.ReadyAt = ready, TimestampOf(since)
+	view.attained = viewAttained(p, view.Failed)
 	return view
 }
 
 // SeenAt notes when this version was seen, and which version was known before; nil if none was. A pod did not turn ready before it was
 // last seen not to be, nor end before it was ready, whatever the kubelet's clock says.
 func (p *Pod) SeenAt(now time.Time, before *Pod) {
+	p.seenAt = TimestampOf(now.Truncate(time.Second))
+	p.seeAttained(before)
 	switch {
 	case !p.Ready:
 		p.unreadyAt = TimestampOf(now.Truncate(time.Second))
@@ -241,14 +247,6 @@ func finishedAt(p *corev1.Pod) time.Time {
 	return last
 }
 
-// Done reports whether the pod has reached what the status asks for.
-func (p *Pod) Done(required v1alpha1.RequiredStatus) bool {
-	if required == v1alpha1.RequireComplete {
-		return p.Succeeded
-	}
-	return p.Ready && !p.BeforeBoot
-}
-
 // Bound reports whether the pod has a node.
 func (p *Pod) Bound() bool { return p.Node != "" }
 
@@ -316,7 +314,7 @@ func (f *VerdictFacts) SameVerdict(other *VerdictFacts) bool {
 func (p *Pod) CountsAs(other *Pod) bool {
 	return p.UID == other.UID && p.SameMembership(&other.VerdictFacts) && p.Node == other.Node && p.BoundAt == other.BoundAt && p.SchedulerName == other.SchedulerName &&
 		p.Mirror == other.Mirror && p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
-		p.BeforeBoot == other.BeforeBoot && p.Unprobed == other.Unprobed && p.Crashing == other.Crashing &&
+		p.BeforeBoot() == other.BeforeBoot() && p.Unprobed == other.Unprobed && p.Crashing == other.Crashing &&
 		p.ReadySince() == other.ReadySince() && p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
 		slices.Equal(p.Gates(), other.Gates()) && p.Wants().Equal(other.Wants())
 }

@@ -27,6 +27,9 @@ type Interner struct {
 // that they replace; they may be the zero value.
 func (s *Interner) Intern(p, before *Pod) {
 	p.Namespace, p.SchedulerName = s.text(p.Namespace), s.text(p.SchedulerName)
+	for i := range p.attained {
+		p.attained[i].condition = s.text(p.attained[i].condition)
+	}
 	if p.extra != nil {
 		few := p.extra
 		p.extra = s.extras.Get(few.key(), maxShared, func() *extra { return few })

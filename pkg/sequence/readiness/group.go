@@ -1,10 +1,12 @@
 package readiness
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -47,6 +49,8 @@ type Need struct {
 	// Going reports that a workload is being deleted, and Lost counts the members that failed and are gone.
 	Going bool
 	Lost  int
+	// Asked is what members must be, other than ready; empty for that.
+	Asked string
 	// Trials are the members that are Ready and do not count as ready yet. Only messages say it.
 	Trials Trials
 }
@@ -62,7 +66,7 @@ func (g *Group) Need() Need {
 	default:
 		n = g.needByLabel()
 	}
-	n.BeforeBoot = g.Members.BeforeBoot
+	n.BeforeBoot, n.Asked = g.Members.BeforeBoot, asked(g.Group)
 	// What is said to be expected of a node is expected where there is anything: on other nodes the group has no part.
 	if g.ExpectedPods > 0 && !(g.OnNode && n.Nothing) {
 		n.Expected, n.Nothing = max(n.Expected, g.ExpectedPods), false
@@ -132,6 +136,17 @@ func (g *Group) needsNone() bool {
 	return g.MinAvailable != nil && g.MinAvailable.Type == intstr.Int && g.MinAvailable.IntVal <= 0
 }
 
+// asked says in words what members must be, other than ready; empty for that.
+func asked(g *spec.Group) string {
+	switch {
+	case g.Condition != "":
+		return "with condition " + g.Condition
+	case g.Required == v1alpha1.RequireStarted:
+		return "started"
+	}
+	return ""
+}
+
 // NothingMatches reports that no pod and no workload matches the group, and nobody said how many there must be.
 func (n Need) NothingMatches() bool { return n.Nothing && n.Required == 0 }
 
@@ -142,11 +157,17 @@ func lostText(lost int) string {
 	return fmt.Sprintf("%d members failed and were deleted: create them again, or skip the group", lost)
 }
 
-func beforeBootText(pods int) string {
-	if pods == 1 {
-		return "a pod was last ready before its node booted"
+// beforeBootText says that pods had reached what is asked before their nodes booted; nothing is asked but that they are ready if asked is
+// empty.
+func beforeBootText(pods int, asked string) string {
+	was := "ready"
+	if asked != "" {
+		was = "so"
 	}
-	return fmt.Sprintf("%d pods were last ready before their nodes booted", pods)
+	if pods == 1 {
+		return fmt.Sprintf("a pod was last %s before its node booted", was)
+	}
+	return fmt.Sprintf("%d pods were last %s before their nodes booted", pods, was)
 }
 
 // String says how far a group is.
@@ -154,9 +175,10 @@ func (n Need) String() string {
 	if n.NothingMatches() {
 		return "no pod matches it yet"
 	}
-	text := fmt.Sprintf("%d of %d pods ready", min(n.Ready, n.Required), n.Required)
+	are := cmp.Or(n.Asked, "ready")
+	text := fmt.Sprintf("%d of %d pods %s", min(n.Ready, n.Required), n.Required, are)
 	if n.Required != n.Expected {
-		text = fmt.Sprintf("%d of %d needed pods ready (%d expected)", min(n.Ready, n.Required), n.Required, n.Expected)
+		text = fmt.Sprintf("%d of %d needed pods %s (%d expected)", min(n.Ready, n.Required), n.Required, are, n.Expected)
 	}
 	switch {
 	case n.PodGroupShort && n.Ready >= n.Required:
@@ -176,7 +198,7 @@ func (n Need) String() string {
 	case n.Missing > 0:
 		text += ", a DaemonSet has no pod on this node yet"
 	case n.BeforeBoot > 0:
-		text += ", " + beforeBootText(n.BeforeBoot)
+		text += ", " + beforeBootText(n.BeforeBoot, n.Asked)
 	case n.Stale > 0:
 		text += ", a pod was last ready on an earlier node with this name: delete the pod if it does not become ready again"
 	}

@@ -123,10 +123,10 @@ func TestHowAMemberCounts(t *testing.T) {
 	created := time.Unix(1_700_000_000, 0)
 	readyBefore := &inventory.Pod{Ready: true, ReadyAt: inventory.TimestampOf(created.Add(-time.Minute)), CreatedAt: inventory.TimestampOf(created.Add(-time.Hour))}
 	failed, replaced := &inventory.Pod{Failed: true}, &inventory.Pod{Failed: true, VerdictFacts: inventory.VerdictFacts{Owner: inventory.OwnerReference{UID: types.UID("u")}}}
-	assert.Equal(t, Member{Expected: true, Ready: true}, ByItself(readyBefore, v1alpha1.RequireReady, time.Time{}))
-	assert.Equal(t, Member{Expected: true, Stale: true}, ByItself(readyBefore, v1alpha1.RequireReady, created), "it was ready on another node of this name")
-	assert.Equal(t, Member{Expected: true, Failed: true}, ByItself(failed, v1alpha1.RequireReady, time.Time{}))
-	assert.Equal(t, Member{}, OnNode(replaced, v1alpha1.RequireReady, created))
+	assert.Equal(t, Member{Expected: true, Ready: true}, ByItself(readyBefore, inventory.Requirement{}, time.Time{}))
+	assert.Equal(t, Member{Expected: true, Stale: true}, ByItself(readyBefore, inventory.Requirement{}, created), "it was ready on another node of this name")
+	assert.Equal(t, Member{Expected: true, Failed: true}, ByItself(failed, inventory.Requirement{}, time.Time{}))
+	assert.Equal(t, Member{}, OnNode(replaced, inventory.Requirement{}, created))
 	assert.Equal(t, RoleReplaced, RoleOf(replaced, false, false, false))
 	assert.Equal(t, RoleNamed, RoleOf(replaced, true, true, true), "a name comes first")
 	assert.Equal(t, RoleOwned, RoleOf(replaced, false, true, false))

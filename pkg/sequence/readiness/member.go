@@ -3,8 +3,8 @@ package readiness
 import (
 	"time"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Members sums up the members of a group that count by themselves, or by name.
@@ -74,32 +74,38 @@ func RoleOf(p *inventory.Pod, named, owned, unseen bool) Role {
 }
 
 // Named returns what a pod adds to a group that names it. Every name is expected, with a pod or without one.
-func Named(p *inventory.Pod, required v1alpha1.RequiredStatus) Member {
-	return Member{Ready: p.Done(required), Failed: p.IsLost()}
+func Named(p *inventory.Pod, required inventory.Requirement) Member {
+	return Member{Ready: p.Reached(required).Done, Failed: p.IsLost()}
 }
 
 // UnseenOwner returns what a member adds whose owner has not been seen yet.
 func UnseenOwner() Member { return Member{Expected: true, Unseen: true} }
 
 // ByItself returns what a member adds that counts by itself. nodeCreatedAt is when its node was created; zero in the cluster.
-func ByItself(p *inventory.Pod, required v1alpha1.RequiredStatus, nodeCreatedAt time.Time) Member {
+func ByItself(p *inventory.Pod, required inventory.Requirement, nodeCreatedAt time.Time) Member {
 	ready := IsDone(p, required, nodeCreatedAt)
-	return Member{Expected: true, Ready: ready, Stale: !ready && p.Done(required), Failed: p.IsLost()}
+	return Member{Expected: true, Ready: ready, Stale: !ready && p.Reached(required).Done, Failed: p.IsLost()}
 }
 
 // OnNode returns what a member adds that is bound to a node: every member counts by itself, but for a failed one that its
 // owner replaces.
-func OnNode(p *inventory.Pod, required v1alpha1.RequiredStatus, nodeCreatedAt time.Time) Member {
+func OnNode(p *inventory.Pod, required inventory.Requirement, nodeCreatedAt time.Time) Member {
 	if p.IsReplaced() {
 		return Member{}
 	}
 	member := ByItself(p, required, nodeCreatedAt)
-	member.BeforeBoot = p.BeforeBoot
+	member.BeforeBoot = p.Reached(required).BeforeBoot
 	return member
 }
 
 // IsDone reports whether a member has reached what its group requires. What was ready on a node of the same name before this
 // node was created says nothing of this one. nodeCreatedAt is zero in the cluster, and while the node is not known.
-func IsDone(p *inventory.Pod, required v1alpha1.RequiredStatus, nodeCreatedAt time.Time) bool {
-	return p.Done(required) && (!p.CreatedAt.Time().Before(nodeCreatedAt) || !p.ReadyAt.Time().Before(nodeCreatedAt))
+func IsDone(p *inventory.Pod, required inventory.Requirement, nodeCreatedAt time.Time) bool {
+	reached := p.Reached(required)
+	return reached.Done && (!p.CreatedAt.Time().Before(nodeCreatedAt) || !reached.At.Time().Before(nodeCreatedAt))
+}
+
+// RequirementOf returns what a group asks of each of its members.
+func RequirementOf(g *spec.Group) inventory.Requirement {
+	return inventory.Requirement{Status: g.Required, Condition: g.Condition}
 }

@@ -13,10 +13,11 @@ import (
 // at once. unprobed is what is asked of pods without a readiness probe.
 //
 // The kubelet calls a container without a readiness probe ready as soon as it runs, also between two crashes. A readiness gate says
-// nothing of that: its condition stays as it is while containers restart. Neither does a startup probe, which is asked once.
+// nothing of that: its condition stays as it is while containers restart. Neither does a startup probe, which is asked once. A group that
+// requires another condition, or another status, asks for no more than that.
 func MinReady(p *inventory.Pod, g *spec.Group, unprobed time.Duration) time.Duration {
 	switch {
-	case p.Succeeded, g.Required == v1alpha1.RequireComplete:
+	case p.Succeeded, g.Required == v1alpha1.RequireComplete, g.Required == v1alpha1.RequireStarted, g.Condition != "":
 		return 0
 	case g.MinReady != nil:
 		return *g.MinReady

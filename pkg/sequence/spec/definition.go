@@ -24,6 +24,8 @@ type definition struct {
 
 	ExpectedPods int32 `json:"expectedPods,omitempty"`
 
+	RequiredCondition string `json:"requiredCondition,omitempty"`
+
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 
 	// Scope is empty for Cluster. What was passed on a node was not passed in the cluster.
@@ -40,9 +42,9 @@ func define(stored Stored, group int) definition {
 	spec := &stored.Spec.PodGroups[group]
 	d := definition{
 		Pods: sortedSet(spec.Pods), PodSelector: spec.PodSelector, MinAvailable: spec.MinAvailable, NodeSelector: spec.NodeSelector,
-		ExpectedPods: spec.ExpectedPods, MinReadySeconds: spec.MinReadySeconds,
+		ExpectedPods: spec.ExpectedPods, MinReadySeconds: spec.MinReadySeconds, RequiredCondition: spec.RequiredCondition,
 	}
-	if spec.RequiredStatus == v1alpha1.RequireComplete {
+	if spec.RequiredStatus == v1alpha1.RequireComplete || spec.RequiredStatus == v1alpha1.RequireStarted {
 		d.RequiredStatus = spec.RequiredStatus
 	}
 	if stored.Spec.Scope == v1alpha1.ScopeNode {

@@ -71,6 +71,20 @@ spec:
 			},
 			frozen: []string{"49313bab602ac898", "f100057769e2c696"},
 		},
+		"what members must reach counts, other than ready": {
+			object: `
+metadata: {namespace: shop, name: backend}
+spec:
+  podGroups:
+  - {pods: [leader], requiredStatus: Started}
+  - {podSelector: {}, requiredStatus: Ready, requiredCondition: example.com/Reachable}
+`,
+			want: func() []string {
+				a := sum(shop, `{"pods":["leader"],"requiredStatus":"Started"}`)
+				return []string{a, sum(a, `{"podSelector":{},"requiredCondition":"example.com/Reachable"}`)}
+			},
+			frozen: []string{"a60e924ccbc605be", "664f210d1c3e8a9a"},
+		},
 		"on nodes the node selector counts": {
 			object: `
 metadata: {namespace: shop, name: backend}

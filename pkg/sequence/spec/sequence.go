@@ -79,7 +79,9 @@ type Group struct {
 
 	where where // the members live
 
-	Required     v1alpha1.RequiredStatus
+	Required v1alpha1.RequiredStatus
+	// Condition is the type of the condition that a member must have, in place of Required; empty if none is asked for.
+	Condition    string
 	MinAvailable *intstr.IntOrString
 	// MinReady is how long a member must have been Ready to count as ready; nil if the group does not say.
 	MinReady *time.Duration
@@ -257,6 +259,7 @@ func (s *Sequence) compileLimits(i int, spec *v1alpha1.PodGroup, g *Group) {
 	if spec.RequiredStatus != "" {
 		g.Required = spec.RequiredStatus
 	}
+	g.Condition = spec.RequiredCondition
 	if spec.MinReadySeconds != nil {
 		g.MinReady = ptr.To(time.Duration(max(0, *spec.MinReadySeconds)) * time.Second)
 	}

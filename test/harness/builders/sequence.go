@@ -89,6 +89,18 @@ func (w *SequenceWrapper) Complete() *SequenceWrapper {
 	return w
 }
 
+// Started requires the members of the last group to have started.
+func (w *SequenceWrapper) Started() *SequenceWrapper {
+	w.last().RequiredStatus = v1alpha1.RequireStarted
+	return w
+}
+
+// Condition requires the members of the last group to have a condition.
+func (w *SequenceWrapper) Condition(kind string) *SequenceWrapper {
+	w.last().RequiredCondition = kind
+	return w
+}
+
 // MinAvailable sets how many members satisfy the last group: a number, or a percentage such as 50%.
 func (w *SequenceWrapper) MinAvailable(count string) *SequenceWrapper {
 	parsed := intstr.Parse(count)
