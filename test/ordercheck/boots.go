@@ -1,9 +1,12 @@
 package ordercheck
 
 import (
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // A node that loses power leaves its pods Ready in the API. Its kubelet reports a new boot ID before it reports on any pod, with a
@@ -66,8 +69,9 @@ func (w *world) reviewReady(node string) []*pod {
 	var turned []*pod
 	for _, ns := range w.byNamespace {
 		for _, p := range ns.onNode[node] {
-			if before := p.fromBefore; w.isFromBefore(p) != before {
-				p.fromBefore = !before
+			before, marks := p.fromBefore, p.oldMark
+			p.fromBefore, p.oldMark = w.isFromBefore(p), w.oldMarks(p)
+			if p.fromBefore != before || !maps.Equal(p.oldMark, marks) {
 				turned = append(turned, p)
 			}
 		}
@@ -77,15 +81,7 @@ func (w *world) reviewReady(node string) []*pod {
 
 // isFromBefore reports whether what makes the pod ready is from before its node booted. What succeeded does not become undone.
 func (w *world) isFromBefore(p *pod) bool {
-	return w.nodes[p.node] != nil && p.ready && !p.succeeded && p.toldReady().Before(w.boots[p.node].at)
-}
-
-// toldReady is when the pod says that it turned ready; no kubelet's clock makes that earlier than its creation and its binding.
-func (f *podFacts) toldReady() time.Time {
-	if f.readyAt.IsZero() {
-		return f.readyAt
-	}
-	return later(f.readyAt, later(f.createdAt, f.boundAt))
+	return w.nodes[p.node] != nil && p.ready && !p.succeeded && p.told(v1alpha1.RequireReady).Before(w.boots[p.node].at)
 }
 
 // followBoot does the same as followPod for pods that count as ready now and did not, or the other way round.

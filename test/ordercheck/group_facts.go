@@ -81,7 +81,7 @@ func (e enough) of(expected int) int {
 func readGroup(group *v1alpha1.PodGroup, index, of int) (groupFacts, error) {
 	f := groupFacts{
 		name: group.Name, label: fmt.Sprintf("%d/%d", index+1, of), nodeSelector: group.NodeSelector,
-		reached: group.RequiredStatus, goesOn: group.OnTimeout == v1alpha1.TimeoutContinue,
+		reached: requiredOf(group), goesOn: group.OnTimeout == v1alpha1.TimeoutContinue,
 		atLeast: int(group.ExpectedPods), skip: group.Skip, dependsOn: group.DependsOn,
 	}
 	if group.Name == "" {

@@ -26,13 +26,13 @@ func (v *version) podNews(was *podFacts, w *world, e event) newsFor {
 			return news{}
 		}
 		another := was == nil || was.uid != p.uid
-		if !another && was.has(reached) && was.readyAt.Equal(p.readyAt) {
+		if !another && was.has(reached) && was.reachedAt(reached).Equal(p.reachedAt(reached)) {
 			return news{}
 		}
 		out := news{ready: true}
 		completed := !another && p.succeeded && !was.succeeded
 		if was != nil && was.has(reached) && v.counts(was, g) && was.node == p.podFacts.node && !completed {
-			out.again = p.readySeen
+			out.again = p.reachedSeen(reached)
 		}
 		return out
 	}

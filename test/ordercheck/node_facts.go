@@ -48,7 +48,8 @@ func (f *nodeFacts) inside(selector map[string]v1alpha1.LabelValue) bool {
 // another of its name, says nothing of this one.
 func (f *nodeFacts) has(p *pod, reached v1alpha1.RequiredStatus) bool {
 	made := f.node.CreationTimestamp.Time
-	onAnother := p.createdAt.Before(made) && p.readyAt.Before(made) && !p.readyAt.IsZero()
+	at := p.reachedAt(reached)
+	onAnother := p.createdAt.Before(made) && at.Before(made) && !at.IsZero()
 	return p.has(reached) && !onAnother
 }
 

@@ -27,6 +27,7 @@ type podFacts struct {
 	succeeded     bool
 	failed        bool
 	readyAt       time.Time // when it came to be ready, in whole seconds; zero if it does not say
+	marks         marks     // what else it has that a group may require
 	boundAt       time.Time // when it was bound, in whole seconds; zero if it does not say
 	owner         owner
 	terminating   bool
@@ -94,6 +95,7 @@ func factsOfPod(pod *corev1.Pod) facts {
 	if f.succeeded {
 		f.ready, f.readyAt = true, lastFinish(pod)
 	}
+	f.marks = marksOf(pod, f.failed)
 	return f
 }
 
@@ -127,6 +129,10 @@ func lastFinish(pod *corev1.Pod) time.Time {
 
 // has reports whether the pod has reached what a group requires of its members.
 func (f *podFacts) has(reached v1alpha1.RequiredStatus) bool {
+	if isMark(reached) {
+		_, has := f.marks[reached]
+		return has
+	}
 	if reached == v1alpha1.RequireComplete {
 		return f.succeeded
 	}
@@ -135,13 +141,16 @@ func (f *podFacts) has(reached v1alpha1.RequiredStatus) bool {
 
 // has reports the same of the pod as of now: what was ready before its node booted is not.
 func (p *pod) has(reached v1alpha1.RequiredStatus) bool {
+	if isMark(reached) {
+		return p.podFacts.has(reached) && !p.oldMark[reached]
+	}
 	return p.podFacts.has(reached) && !p.fromBefore
 }
 
 func (f *podFacts) says(other facts) bool {
 	o, ok := other.(*podFacts)
 	return ok && f.uid == o.uid && f.schedulerName == o.schedulerName && f.node == o.node &&
-		f.ready == o.ready && f.succeeded == o.succeeded && f.failed == o.failed && f.readyAt.Equal(o.readyAt) &&
+		f.ready == o.ready && f.succeeded == o.succeeded && f.failed == o.failed && f.readyAt.Equal(o.readyAt) && f.marks.same(o.marks) &&
 		f.owner == o.owner && f.terminating == o.terminating &&
 		slices.Equal(f.gates, o.gates) && maps.Equal(f.labels, o.labels)
 }

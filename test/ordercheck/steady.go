@@ -11,7 +11,7 @@ import (
 // must returns how long a pod must stay ready before a group counts it.
 func (r *rules) must(p *podFacts, g *groupFacts) time.Duration {
 	switch {
-	case p.succeeded || g.complete():
+	case p.succeeded || g.complete() || isMark(g.reached):
 		return 0
 	case g.steady != nil:
 		return *g.steady
@@ -26,12 +26,12 @@ func (r *rules) countsFrom(p *pod, g *groupFacts) time.Time {
 	if must := r.must(p.podFacts, g); must > 0 {
 		return nextFullSecond(p.readySeen).Add(must)
 	}
-	return p.readySeen
+	return p.reachedSeen(g.reached)
 }
 
 // mayWait reports whether a group may have pods that must stay ready.
 func (r *rules) mayWait(g *groupFacts) bool {
-	return !g.complete() && (g.steady == nil && r.unprobedReady > 0 || g.steady != nil && *g.steady > 0)
+	return !g.complete() && !isMark(g.reached) && (g.steady == nil && r.unprobedReady > 0 || g.steady != nil && *g.steady > 0)
 }
 
 // satisfyWhenSteady marks the group as satisfied once all its pods have been ready for long enough.

@@ -171,6 +171,8 @@ func (w *world) whyNot(key types.NamespacedName, reached v1alpha1.RequiredStatus
 		return "was terminating"
 	case p.has(reached):
 		return ""
+	case isMark(reached):
+		return whyNoMark(p, reached)
 	case reached == v1alpha1.RequireComplete:
 		return "had not succeeded"
 	case p.fromBefore:

@@ -53,7 +53,12 @@ type pod struct {
 	readySeen time.Time // the earliest that it can have turned ready; zero when it is not
 	// unreadySeen is when it was last seen not to be ready, at the earliest.
 	unreadySeen time.Time
-	fromBefore  bool // what makes it ready is from before the present boot of its node
+	// markSeen and markWithout are the same for what else it has, lookedAt is when it was last seen, and oldMark is what it has from before
+	// the present boot of its node.
+	markSeen, markWithout marks
+	lookedAt              time.Time
+	oldMark               map[v1alpha1.RequiredStatus]bool
+	fromBefore            bool // what makes it ready is from before the present boot of its node
 	// labelledSince is since when it has had its labels, namesSince since when that which names a PodSequence.
 	labelledSince, namesSince moment
 	// releasedLacking is what it lacked when it lost our gates.
@@ -134,8 +139,9 @@ func (w *world) put(e event) (p *pod, bound bool) {
 		}
 	}
 	p.noteLabels(f, e)
+	p.noteMarks(f, e)
 	p.podFacts = f
-	p.fromBefore = w.isFromBefore(p)
+	p.fromBefore, p.oldMark = w.isFromBefore(p), w.oldMarks(p)
 	if len(f.gates) > 0 {
 		p.ungated = never
 	} else {
