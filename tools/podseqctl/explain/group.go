@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -97,8 +98,11 @@ func (e *Explainer) part(part sequence.WorkloadPart, pods []*corev1.Pod, group v
 		Subject: fmt.Sprintf("%s %s", part.Kind, e.short(part.Namespace, part.Name)), State: Held,
 		Message: fmt.Sprintf("%d of %d pods ready", part.Ready, part.Expected),
 	}
-	if group.RequiredStatus == v1alpha1.RequireComplete {
-		r.Message = fmt.Sprintf("%d of %d pods complete", part.Ready, part.Expected)
+	switch {
+	case group.RequiredCondition != "":
+		r.Message = fmt.Sprintf("%d of %d pods with condition %s", part.Ready, part.Expected, group.RequiredCondition)
+	case group.RequiredStatus != "" && group.RequiredStatus != v1alpha1.RequireReady:
+		r.Message = fmt.Sprintf("%d of %d pods %s", part.Ready, part.Expected, strings.ToLower(string(group.RequiredStatus)))
 	}
 	if part.Failure != "" {
 		r.State, r.Message = Stuck, "failed: "+part.Failure+"; delete it and create it again"

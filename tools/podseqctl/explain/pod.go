@@ -23,7 +23,9 @@ func (e *Explainer) pod(pod *corev1.Pod, group v1alpha1.PodGroup) (Reason, func(
 		if len(pod.Finalizers) > 0 {
 			r.Message += "; it waits for the finalizers " + strings.Join(pod.Finalizers, ", ")
 		}
-	case sequence.HasSucceeded(pod):
+	case e.hasReached(pod, &group) != "":
+		r.State, r.Message = Done, e.hasReached(pod, &group)
+	case sequence.HasSucceeded(pod) && group.RequiredCondition == "":
 		r.State, r.Message = Done, "has succeeded"
 	case sequence.HasFailed(pod):
 		r.State, r.Message = Stuck, "failed"+podtrouble.Failure(pod)+"; no controller replaces it: delete it and create it again"
@@ -35,6 +37,8 @@ func (e *Explainer) pod(pod *corev1.Pod, group v1alpha1.PodGroup) (Reason, func(
 		}
 	case pod.Spec.NodeName == "":
 		return e.unbound(pod)
+	case group.RequiredCondition != "":
+		r.State, r.Message = lacksCondition(pod, group.RequiredCondition)
 	case isReady(pod) && group.RequiredStatus == v1alpha1.RequireComplete:
 		r.State, r.Message = Waiting, fmt.Sprintf("runs on node %s; its group needs it to complete", pod.Spec.NodeName)
 	case isReady(pod) && e.onTrial(pod, &group) != "":
@@ -46,6 +50,40 @@ func (e *Explainer) pod(pod *corev1.Pod, group v1alpha1.PodGroup) (Reason, func(
 		r.State, r.Message = e.notReady(pod)
 	}
 	return r, nothing
+}
+
+// hasReached says that a pod has what its group requires, where that is not to be ready nor to complete; empty if it has not.
+func (e *Explainer) hasReached(pod *corev1.Pod, group *v1alpha1.PodGroup) string {
+	at, reached := sequence.ReachedAt(pod, group)
+	since := ""
+	if !at.IsZero() {
+		since = " for " + e.ago(at)
+	}
+	switch {
+	case !reached:
+	case group.RequiredCondition != "":
+		return fmt.Sprintf("has had condition %s%s", group.RequiredCondition, since)
+	case group.RequiredStatus == v1alpha1.RequireStarted && pod.Status.Phase == corev1.PodRunning:
+		return fmt.Sprintf("has run on node %s%s", pod.Spec.NodeName, since)
+	}
+	return ""
+}
+
+// lacksCondition says what a pod says of the condition that its group requires.
+func lacksCondition(pod *corev1.Pod, required string) (State, string) {
+	where := "on node " + pod.Spec.NodeName
+	if pod.Status.Phase == corev1.PodSucceeded {
+		where = "has succeeded"
+	}
+	c := podCondition(pod, corev1.PodConditionType(required))
+	if c == nil {
+		return Waiting, fmt.Sprintf("%s, nobody has set its condition %s yet: if that does not change, does what sets it run?", where, required)
+	}
+	text := fmt.Sprintf("%s, its condition %s is %s", where, required, c.Status)
+	if c.Reason != "" {
+		text += " (" + c.Reason + ")"
+	}
+	return Waiting, text + podtrouble.Colon(podtrouble.OneLine(c.Message))
 }
 
 // onTrial says for how long a pod has to be Ready before it counts, if it has not been for so long; empty if it has.

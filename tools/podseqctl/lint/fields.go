@@ -109,7 +109,7 @@ var aliases = map[string][]string{
 	"delay": {"waitDuration"}, "delayseconds": {"waitDuration"}, "wait": {"waitDuration"}, "waitseconds": {"waitDuration"},
 	"minready": {"minAvailable"}, "minreplicas": {"minAvailable"}, "minmember": {"minAvailable"}, "quorum": {"minAvailable"},
 	"replicas": {"expectedPods"}, "gate": {"schedulingGateName"}, "schedulinggate": {"schedulingGateName"},
-	"targetnamespace": {"namespace"}, "paused": {"suspend"}, "mode": {"enforcementMode"}, "condition": {"requiredStatus"},
+	"targetnamespace": {"namespace"}, "paused": {"suspend"}, "mode": {"enforcementMode"}, "condition": {"requiredStatus", "requiredCondition"}, "conditiontype": {"requiredCondition"},
 }
 
 // similarField returns the field that somebody meant by a name that no field has; empty if nobody knows. It is none that the object has.

@@ -291,7 +291,7 @@ func (l *linter) member(s *snapshot.Sequence, i int, t *template) {
 	switch {
 	case g.RequiredStatus == v1alpha1.RequireComplete && t.kind != sequence.KindJob && t.kind != sequence.KindPod:
 		l.add(s, Error, "Impossible", "%s requires status Complete, and the pods of %s never complete: set requiredStatus: Ready", s.Where(i), t)
-	case g.RequiredStatus != v1alpha1.RequireComplete && t.kind == sequence.KindJob:
+	case t.kind == sequence.KindJob && (g.RequiredStatus == "" || g.RequiredStatus == v1alpha1.RequireReady) && g.RequiredCondition == "":
 		l.add(s, Note, "JobNotAwaited", "later groups start when the pods of %[2]s are ready, not when it is complete: set requiredStatus: Complete in %[1]s if they need its result", s.Where(i), t)
 	}
 }

@@ -100,7 +100,7 @@ func podOf(pod *corev1.Pod, s *snapshot.Sequence, i int, g *Group, perNode bool)
 	if pod.Spec.NodeName != "" {
 		p.Bound = later(boundAt(pod), p.Created)
 	}
-	p.Ready = readyAt(pod, s.Spec.PodGroups[i].RequiredStatus)
+	p.Ready = readyAt(pod, &s.Spec.PodGroups[i].PodGroup)
 	p.Late = g.Passed != nil && p.Created.After(*g.Passed)
 	all := s.Spec.PodGroups[i].MinAvailable == nil
 	if p.Ready != nil && all && !p.Late && g.Satisfied != nil && p.Ready.After(*g.Satisfied) {
@@ -137,7 +137,14 @@ func boundAt(pod *corev1.Pod) *time.Time {
 }
 
 // readyAt returns since when a pod has what its group requires; nil if it has not.
-func readyAt(pod *corev1.Pod, required v1alpha1.RequiredStatus) *time.Time {
+func readyAt(pod *corev1.Pod, group *v1alpha1.PodGroup) *time.Time {
+	if group.RequiredCondition != "" || group.RequiredStatus == v1alpha1.RequireStarted {
+		at, reached := sequence.ReachedAt(pod, group)
+		if !reached {
+			return nil
+		}
+		return later(&at, pod.CreationTimestamp.Time)
+	}
 	if sequence.HasSucceeded(pod) {
 		last := pod.CreationTimestamp.Time
 		for _, status := range pod.Status.ContainerStatuses {
@@ -148,7 +155,7 @@ func readyAt(pod *corev1.Pod, required v1alpha1.RequiredStatus) *time.Time {
 		return &last
 	}
 	c := condition(pod, corev1.PodReady)
-	if sequence.HasFailed(pod) || required == v1alpha1.RequireComplete || c == nil || c.Status != corev1.ConditionTrue {
+	if sequence.HasFailed(pod) || group.RequiredStatus == v1alpha1.RequireComplete || c == nil || c.Status != corev1.ConditionTrue {
 		return nil
 	}
 	return &c.LastTransitionTime.Time
