@@ -86,6 +86,34 @@ func TestSampleQuorumStart(t *testing.T) {
 	s.awaitWorking("registry", 2)
 }
 
+func TestSampleLeaderStartsFirst(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.applySample("leader-starts-first.yaml")
+	s.Await("the leader to be placed", func() bool { return len(s.podsOf("leader", isPlaced)) == 1 })
+	s.expectNonePlaced("worker", "client")
+	s.annotate(s.podsOf("leader", isPlaced)[0], cluster.ReadyAfter, "1h")
+	workers := s.awaitWorking("worker", 3)
+	s.makeReady(workers[:2]...)
+	s.expectNonePlaced("client")
+	s.makeReady(workers[2])
+	s.makeReady(s.awaitWorking("client", 1)...)
+	s.awaitPhase("ray", v1alpha1.PhaseCompleted)
+}
+
+func TestSampleReachableDatabase(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.applySample("reachable-database.yaml")
+	pods := s.awaitWorking("db", 2)
+	s.makeReady(pods...)
+	s.operatorSays(pods[0], corev1.ConditionTrue)
+	s.awaitGroup("shop", 0, 1, 2)
+	s.expectNonePlaced("app")
+	s.operatorSays(pods[1], corev1.ConditionTrue)
+	s.awaitWorking("app", 1)
+}
+
 func TestSampleGPUWorkers(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
