@@ -90,14 +90,13 @@ func TestSampleLeaderStartsFirst(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	s.applySample("leader-starts-first.yaml")
-	s.Await("the leader to be placed", func() bool { return len(s.podsOf("leader", isPlaced)) == 1 })
-	s.expectNonePlaced("worker", "client")
-	s.annotate(s.podsOf("leader", isPlaced)[0], cluster.ReadyAfter, "1h")
+	leader := s.awaitWorking("leader", 1) // and it never becomes ready before its workers have come
 	workers := s.awaitWorking("worker", 3)
 	s.makeReady(workers[:2]...)
 	s.expectNonePlaced("client")
 	s.makeReady(workers[2])
 	s.makeReady(s.awaitWorking("client", 1)...)
+	s.makeReady(leader...)
 	s.awaitPhase("ray", v1alpha1.PhaseCompleted)
 }
 
