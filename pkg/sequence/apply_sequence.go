@@ -43,11 +43,11 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation && reflect.DeepEqual(old.Override, spec.ReadOverride(ps, k.now)) {
 		resumed, records, released := old.resumedAt(), old.nodeRecords, old.firstReleased.Load()
 		old.object, old.cluster = ps, stored.Cluster
-		old.restoreFromStatus()
+		recalled := old.restoreFromStatus()
 		k.restoreFailures(old, tx)
 		for _, d := range old.domains {
-			was, is := records[d.name], old.nodeRecords[d.name]
-			if !d.isNode() || !sameTimeOuts(was, is) || (was != nil && is == nil) || !old.resumedAt().Equal(resumed) {
+			wasListed, isListed := records[d.name] != nil, old.nodeRecords[d.name] != nil
+			if !d.isNode() || recalled[d] || (wasListed && !isListed) || !old.resumedAt().Equal(resumed) {
 				tx.markDirty(d)
 			}
 		}
@@ -81,13 +81,29 @@ func (s *sequence) stored() spec.Stored {
 	return spec.Stored{PodSequence: s.object, Cluster: s.cluster, Unreadable: s.unreadable}
 }
 
-// sameTimeOuts reports whether two records of a node say the same of time-outs; either may be nil.
-func sameTimeOuts(a, b *v1alpha1.NodeStatus) bool {
+// recall takes from status what it remembers of nodes, and returns the domains of which it remembers something else than before.
+func (s *sequence) recall() map[*domain]bool {
+	before := len(s.remembered)
+	if s.remembered = spec.RememberedNodes(&s.object.Status); before+len(s.remembered) == 0 {
+		return nil
+	}
+	changed := map[*domain]bool{}
+	for name, d := range s.domains {
+		was := d.remembered
+		if d.remembered = s.rememberedOf(name); !sameTimeOuts(was, d.remembered) {
+			changed[d] = true
+		}
+	}
+	return changed
+}
+
+// sameTimeOuts reports whether status remembers the same of time-outs; either may be nil.
+func sameTimeOuts(a, b *v1alpha1.NodeMemory) bool {
 	if a == nil {
-		a = &v1alpha1.NodeStatus{}
+		a = &v1alpha1.NodeMemory{}
 	}
 	if b == nil {
-		b = &v1alpha1.NodeStatus{}
+		b = &v1alpha1.NodeMemory{}
 	}
 	return slices.Equal(a.TimedOut, b.TimedOut) && slices.Equal(a.ReadyBefore, b.ReadyBefore)
 }
@@ -205,8 +221,9 @@ func (k *knowledge) unregister(s *sequence, tx *transaction) {
 	}
 }
 
-// restoreFromStatus takes from status what cannot be seen in the world any more.
-func (s *sequence) restoreFromStatus() {
+// restoreFromStatus takes from status what cannot be seen in the world any more. It returns the nodes of which status remembers something
+// else than before.
+func (s *sequence) restoreFromStatus() map[*domain]bool {
 	if s.PerNode {
 		if s.record(0).ReleasedAt != nil {
 			s.firstReleased.Store(true)
@@ -219,7 +236,7 @@ func (s *sequence) restoreFromStatus() {
 				s.domainAt(node.NodeName).restoreFromRecord(node)
 			}
 		}
-		return
+		return s.recall()
 	}
 	d := s.nodeless
 	d.Proven |= s.RecordedPasses(&s.object.Status)
@@ -236,6 +253,7 @@ func (s *sequence) restoreFromStatus() {
 			d.Pass(i, record.PassedAt.Time)
 		}
 	}
+	return nil
 }
 
 // inheritProgress takes over what an earlier spec of the same object came to.

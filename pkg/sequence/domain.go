@@ -90,6 +90,7 @@ func (s *sequence) domainAt(name string) *domain {
 func (s *sequence) newDomain(name string, before *node) *domain {
 	d := &domain{sequence: s, name: name, node: s.knowledge.nodes.byName[name]}
 	d.alarm.Owner = d
+	d.remembered = s.rememberedOf(name)
 	d.startFromEmptyNode(before)
 	s.domainsMu.Lock()
 	defer s.domainsMu.Unlock()
@@ -97,6 +98,14 @@ func (s *sequence) newDomain(name string, before *node) *domain {
 		s.nodeless = d
 	}
 	return d
+}
+
+// rememberedOf returns what status remembers of a node; nil if that is nothing.
+func (s *sequence) rememberedOf(node string) *v1alpha1.NodeMemory {
+	if len(s.remembered) == 0 || node == "" {
+		return nil
+	}
+	return s.remembered[spec.NodeIDOf(node)]
 }
 
 // startFromEmptyNode starts a new domain from the state of the empty node. before is that node, nil if there was none.

@@ -38,7 +38,8 @@ func FuzzStoredSequences(f *testing.F) {
 		`{"spec":{"podGroups":[{"namespaces":["operations"],"pods":["one"]},{"namespaceSelector":{},"podSelector":{},"minAvailable":"150%","expectedPods":-1}]}}`,
 		`{"spec":{"suspend":true,"dryRun":true,"podGroups":[{"pods":["one"],"skip":true,"requiredStatus":"Complete","minAvailable":-3,"dependsOn":["One","One"]}]}}`,
 		`{"spec":{"podGroups":[{"pods":["one"]},{"pods":["two"]}]},"status":{"currentIndex":9,"groups":[{"hash":"x","passedAt":"2026-01-01T11:00:00Z"},null],` +
-			`"nodeStatus":[{"nodeName":"node-0","currentIndex":-5,"timedOut":[99]},"odd"],"dryRun":{"heldTotal":-1,"longestSeconds":9223372036854775807,"pods":["one"]}}}`,
+			`"nodeStatus":[{"nodeName":"node-0","currentIndex":-5,"timedOut":[99]},"odd"],` +
+			`"memory":{"groups":[{"hash":"x"}],"nodes":[{"timedOut":[99,-1],"nodes":"AAAAAAAAAAAA"}]},"dryRun":{"heldTotal":-1,"longestSeconds":9223372036854775807,"pods":["one"]}}}`,
 		`{"spec":"shop"}`, `{}`, `[]`, `null`,
 	} {
 		f.Add(false, []byte(seed))

@@ -84,7 +84,12 @@ func (c *comparison) checkConsent() error {
 
 // isOnRecord reports whether status says that the group was passed.
 func isOnRecord(ps *v1alpha1.PodSequence, hash string) bool {
-	return slices.ContainsFunc(ps.Status.Groups, func(g v1alpha1.GroupStatus) bool { return g.Hash == hash && g.PassedAt != nil })
+	for i := range ps.Status.Groups {
+		if ps.Status.Groups[i].PassedAt != nil && hashIn(&ps.Status, i) == hash {
+			return true
+		}
+	}
+	return false
 }
 
 // stepConsent changes what the namespace of the pods allows, or deletes or restores that namespace, or the namespace of the

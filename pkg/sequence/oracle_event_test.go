@@ -256,11 +256,11 @@ func describeObject(object metav1.Object) string {
 	case *v1alpha1.ClusterPodSequence:
 		marshal("spec", object.Spec)
 		marshal("annotations", object.Annotations)
-		marshal("recorded", object.Status.ObservedGeneration, object.Status.Groups, object.Status.NodeStatus, object.Status.Conditions, object.Status.StartedOutOfOrder)
+		marshal("recorded", object.Status.ObservedGeneration, object.Status.Groups, object.Status.NodeStatus, object.Status.Memory, object.Status.Conditions, object.Status.StartedOutOfOrder)
 	case *v1alpha1.PodSequence:
 		marshal("spec", object.Spec)
 		marshal("annotations", object.Annotations)
-		marshal("recorded", object.Status.ObservedGeneration, object.Status.Groups, object.Status.NodeStatus, object.Status.Conditions, object.Status.StartedOutOfOrder)
+		marshal("recorded", object.Status.ObservedGeneration, object.Status.Groups, object.Status.NodeStatus, object.Status.Memory, object.Status.Conditions, object.Status.StartedOutOfOrder)
 	case *appsv1.Deployment:
 		marshal("replicas", object.Spec.Replicas)
 		workload(&object.Spec.Template, object.Status.ObservedGeneration)

@@ -96,7 +96,12 @@ func (v *view) awaitsOf(i int) string {
 
 // recordIndex is the index that group i had when status was written, if that speaks of it as it is defined now, or -1.
 func (o *oracle) recordIndex(v *view, i int) int {
-	return slices.IndexFunc(v.Status.Groups, func(g v1alpha1.GroupStatus) bool { return o.definitions[g.Hash] == v.definitions[i] })
+	for at := range v.Status.Groups {
+		if o.definitions[hashIn(&v.Status, at)] == v.definitions[i] {
+			return at
+		}
+	}
+	return -1
 }
 
 // proven are the groups that must have been passed, as proofs on pods and status tell.

@@ -169,6 +169,11 @@ func stored(status v1alpha1.PodSequenceStatus) (read v1alpha1.PodSequenceStatus,
 			utc(t)
 		}
 	}
+	if read.Memory != nil {
+		for i := range read.Memory.Groups {
+			utc(read.Memory.Groups[i].ChangedAt)
+		}
+	}
 	for i := range read.Failures {
 		utc(&read.Failures[i].CreatedAt)
 		utc(read.Failures[i].FailedAt)

@@ -231,8 +231,8 @@ func (o *oracle) releasedAt(v *view, c *course, i int, before time.Time) time.Ti
 		return record.ReleasedAt.Time
 	}
 	releasedAt := later(o.firstReleasedAt(v, c, i), before, v.memory.edited[at], o.resumedAt(v))
-	if index := o.recordIndex(v, i); index >= 0 && v.Status.Groups[index].ChangedAt != nil {
-		releasedAt = later(releasedAt, v.Status.Groups[index].ChangedAt.Time)
+	if index := o.recordIndex(v, i); index >= 0 && changedAtIn(&v.Status, index) != nil {
+		releasedAt = later(releasedAt, changedAtIn(&v.Status, index).Time)
 	}
 	switch {
 	case c.node != "":
@@ -264,17 +264,13 @@ func (o *oracle) timedOut(v *view, c *course, i int, deadline time.Time) bool {
 // nodeRecord is what status says of group i on a node.
 func (o *oracle) nodeRecord(v *view, c *course, i int) sets.Set[string] {
 	says := sets.New[string]()
-	for _, n := range v.Status.NodeStatus {
-		index := o.recordIndex(v, i)
-		if n.NodeName != c.node || index < 0 {
-			continue
-		}
-		if slices.Contains(n.TimedOut, int32(index)) {
-			says.Insert("timed out")
-		}
-		if slices.Contains(n.ReadyBefore, int32(index)) {
-			says.Insert("ready before")
-		}
+	timedOut, readyBefore := timeOutsIn(&v.Status, c.node)
+	index := o.recordIndex(v, i)
+	if slices.Contains(timedOut, int32(index)) {
+		says.Insert("timed out")
+	}
+	if slices.Contains(readyBefore, int32(index)) {
+		says.Insert("ready before")
 	}
 	return says
 }

@@ -248,6 +248,7 @@ func (w *randomWorld) record(c *comparison, ps *v1alpha1.PodSequence) {
 			w.recordNode(v, course, ps, at)
 		}
 	}
+	w.remember(&ps.Status)
 }
 
 func (w *randomWorld) recordGroups(v *view, course *course, ps *v1alpha1.PodSequence, at func(time.Time) *metav1.Time) {

@@ -30,11 +30,9 @@ func (d *domain) Readiness(i int) progress.Readiness {
 // Recorded returns what status says of a group.
 func (d *domain) Recorded(i int) progress.Record {
 	r := progress.Record{GroupStatus: d.sequence.record(i)}
-	if d.isNode() && r.Hash != "" {
-		if node := d.sequence.nodeRecords[d.name]; node != nil {
-			index := int32(d.sequence.recordIndex(i))
-			r.TimedOut, r.ReadyBefore = slices.Contains(node.TimedOut, index), slices.Contains(node.ReadyBefore, index)
-		}
+	if m := d.remembered; m != nil && r.Hash != "" {
+		index := int32(d.sequence.recordIndex(i))
+		r.TimedOut, r.ReadyBefore = slices.Contains(m.TimedOut, index), slices.Contains(m.ReadyBefore, index)
 	}
 	return r
 }

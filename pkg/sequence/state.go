@@ -65,6 +65,8 @@ type domain struct {
 	reachedBefore spec.GroupSet
 	// onTheWay are the groups whose pods will be open to the node, see placement.Standing.
 	onTheWay spec.GroupSet
+	// remembered is what status remembers of the node, and no object shows; nil if that is nothing.
+	remembered *v1alpha1.NodeMemory
 
 	// wake is when time alone will change something; zero for never. alarm is set to it.
 	wake  time.Time

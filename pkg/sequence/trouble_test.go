@@ -40,10 +40,13 @@ func TestStatusNamesTheConditionOfANode(t *testing.T) {
 				report, ok := engine.Report(shopKey)
 				require.True(t, ok)
 				status := report.Status(shop, worldEpoch)
-				if scope == v1alpha1.ScopeNode {
-					return status.NodeStatus[0].Conditions[0].Message
+				if scope != v1alpha1.ScopeNode {
+					return status.Message
 				}
-				return status.Message
+				for _, n := range status.NodeStatus {
+					return n.Conditions[0].Message
+				}
+				return "" // no node waits
 			}
 			require.NotContains(t, status(), "node-1")
 

@@ -257,8 +257,9 @@ type sequence struct {
 	// outOfOrder are the members that started before the sequence existed.
 	outOfOrder outOfOrder
 
-	// nodeRecords are what status says of nodes.
+	// nodeRecords are what status says of nodes that wait, and remembered what it remembers of nodes, see spec.RememberedNodes.
 	nodeRecords map[string]*v1alpha1.NodeStatus
+	remembered  map[spec.NodeID]*v1alpha1.NodeMemory
 }
 
 // group is one pod group, and what the engine knows of it wherever it is.

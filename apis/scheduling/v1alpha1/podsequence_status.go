@@ -114,7 +114,7 @@ const (
 	NodeFailed     NodePhase = "Failed"     // a group failed there, or was too late
 )
 
-// MaxListedNodes is where the list of nodes in status is cut: those still waiting come first.
+// MaxListedNodes is where the list of nodes in status is cut: those that failed come first.
 const MaxListedNodes = 256
 
 // MaxListedPods is where lists of pod names in status are cut; the message tells of the cut.
@@ -188,7 +188,8 @@ type PodSequenceStatus struct {
 	// +kubebuilder:validation:MaxItems=100
 	ProcessedPods []string `json:"processedPods,omitempty"`
 
-	// For scope Node only: the states of the nodes that take part, at most 256, those that still wait first.
+	// Only for scope Node: the nodes that take part and still wait, at most 256, those that failed first. A node leaves the list when
+	// every group that has pods or a due DaemonSet there is passed. nodeSummary counts all nodes.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
@@ -208,6 +209,12 @@ type PodSequenceStatus struct {
 	// deleted, has ended, or waits for no group any more. Absent if there are none.
 	// +optional
 	StartedOutOfOrder *StartedOutOfOrderStatus `json:"startedOutOfOrder,omitempty"`
+
+	// What the programs remember between restarts. It is not for people, and its form may change with every release: do not
+	// rely on it. Absent if an earlier release wrote the status; then hash, changedAt, timedOut and readyBefore in groups and
+	// nodeStatus count.
+	// +optional
+	Memory *SequenceMemory `json:"memory,omitempty"`
 
 	// Says in one line what the sequence waits for, such as: waiting for group 1/3 "Database": 1 of 2 pods ready.
 	// +optional
@@ -311,8 +318,7 @@ type GroupStatus struct {
 	// +optional
 	Phase GroupPhase `json:"phase,omitempty"`
 
-	// When an edit last changed the definition of the group, or when the namespace in spec.namespace first allowed
-	// the sequence after it had not. Absent if neither happened. The timeout of the group counts from then at the earliest.
+	// Deprecated, the same as in memory, for programs of earlier releases.
 	// +optional
 	ChangedAt *metav1.Time `json:"changedAt,omitempty"`
 
@@ -333,8 +339,7 @@ type GroupStatus struct {
 	// +optional
 	PassedAt *metav1.Time `json:"passedAt,omitempty"`
 
-	// Stands for the definition of this group and of the groups that it waits for. A recorded pass counts while the hash is
-	// the same. Absent while the namespace in spec.namespace does not allow the sequence, unless the group was passed before.
+	// Deprecated, the same as in memory, for programs of earlier releases. Without it they would forget that groups were passed.
 	// +optional
 	Hash string `json:"hash,omitempty"`
 }
@@ -357,25 +362,24 @@ type NodeStatus struct {
 	// +optional
 	SatisfiedAt *metav1.Time `json:"satisfiedAt,omitempty"`
 
-	// The 0-based indices of the groups that were not ready on the node within their timeout. The list is kept so
-	// that a restart of the controller does not forget it.
+	// Deprecated, what earlier releases wrote in place of memory.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	TimedOut []int32 `json:"timedOut,omitempty"`
 
-	// The 0-based indices of the groups that were ready on the node and are not ready now. Their timeouts no
-	// longer apply.
+	// Deprecated, the same as in memory, for programs of earlier releases. Without it they would apply timeouts anew.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	ReadyBefore []int32 `json:"readyBefore,omitempty"`
 
-	// Where the node stands: InProgress, Completed or Failed.
+	// InProgress, Failed, or Completed if every group is ready and a waitDuration is not over.
 	// +optional
 	Phase NodePhase `json:"phase,omitempty"`
 
-	// The condition Ready. If it is false, its message says what the node waits for.
+	// The condition Ready. Its reason and message say what the node waits for. If the messages of all nodes are long, the last ones
+	// are left out.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

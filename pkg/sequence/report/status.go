@@ -41,6 +41,7 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 	}
 	r.describeDryRun(&status, ps.Status.DryRun)
 	r.describeOutOfOrder(&status)
+	status.Memory = r.memory(status.Groups)
 	status.Message = printable.Line(status.Message)
 	for _, condition := range slices.Concat(r.conditions(), r.skipped(ps), r.overridden(ps), r.dryRunCondition(ps.Status.Conditions), r.openToTenants(ps)) {
 		condition.ObservedGeneration = r.Generation
@@ -159,8 +160,11 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 	statuses := make([]v1alpha1.GroupStatus, len(r.Groups))
 	for i, g := range r.Groups {
 		var before v1alpha1.GroupStatus
-		if i < len(ps.Status.Groups) && ps.Status.Groups[i].Hash == g.Hash {
-			before = ps.Status.Groups[i]
+		if i < len(ps.Status.Groups) {
+			before = spec.GroupRecord(&ps.Status, i)
+		}
+		if before.Hash != g.Hash {
+			before = v1alpha1.GroupStatus{}
 		}
 		status := v1alpha1.GroupStatus{
 			Name: g.Title, Hash: g.Hash, Expected: count(g.Expected), Ready: count(g.Ready),

@@ -14,22 +14,27 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// describeNodes fills in what status says of nodes. Nodes that are still waiting come first, so that they are not cut off.
+// describeNodes fills in what status says of nodes. It lists those that wait, and says no more of the others than how many they are.
 func (r Report) describeNodes(status *v1alpha1.PodSequenceStatus, ps *v1alpha1.PodSequence, now time.Time) {
 	before := make(map[string][]metav1.Condition, len(ps.Status.NodeStatus))
 	for _, n := range ps.Status.NodeStatus {
 		before[n.NodeName] = n.Conditions
 	}
 	summary := v1alpha1.NodeSummary{Total: int32(len(r.Nodes))}
-	nodes := slices.Clone(r.Nodes)
-	slices.SortStableFunc(nodes, func(a, b Node) int { return rank(a) - rank(b) })
-	for i, n := range nodes {
+	waiting := make([]Node, 0, len(r.Nodes))
+	for _, n := range r.Nodes {
 		if n.Completed {
 			summary.Completed++
 		}
-		if i < v1alpha1.MaxListedNodes {
-			status.NodeStatus = append(status.NodeStatus, r.nodeStatus(n, before[n.Name], now))
+		if n.waits() {
+			waiting = append(waiting, n)
 		}
+	}
+	slices.SortStableFunc(waiting, func(a, b Node) int { return rank(a) - rank(b) })
+	listed := waiting[:min(len(waiting), v1alpha1.MaxListedNodes)]
+	room := maxNodeMessages
+	for _, n := range listed {
+		status.NodeStatus = append(status.NodeStatus, r.nodeStatus(n, before[n.Name], &room, now))
 	}
 	summary.Waiting = summary.Total - summary.Completed
 	status.NodeSummary = &summary
@@ -49,8 +54,8 @@ func (r Report) describeNodes(status *v1alpha1.PodSequenceStatus, ps *v1alpha1.P
 	} else if !r.Completed() {
 		_, status.Message = r.waitingNodes()
 	}
-	if len(nodes) > v1alpha1.MaxListedNodes {
-		status.Message += fmt.Sprintf(" (%d of %d nodes are listed)", v1alpha1.MaxListedNodes, len(nodes))
+	if len(waiting) > len(listed) {
+		status.Message += fmt.Sprintf(" (%d of %d nodes that wait are listed)", len(listed), len(waiting))
 	}
 }
 
@@ -64,21 +69,29 @@ func (r Report) stuck() bool {
 	})
 }
 
-// rank sorts what has timed out before what waits, and that before what is completed.
+// waits reports whether some group that has pods or a due DaemonSet on the node is not passed there. If all of them are ready, that is
+// because a wait is not over.
+func (n Node) waits() bool { return !n.Completed || n.Group != nil }
+
+// rank sorts what has failed, or was ready, before what waits, and that before what only waits for time to pass.
 func rank(n Node) int {
 	switch {
-	case len(n.TimedOut)+len(n.ReadyBefore) > 0:
-		return 0 // which is on record nowhere else
+	case len(n.TimedOut)+len(n.ReadyBefore) > 0, n.Group != nil && n.Group.Failure != nil:
+		return 0
 	case n.Completed:
 		return 2
 	}
 	return 1
 }
 
-func (r Report) nodeStatus(n Node, before []metav1.Condition, now time.Time) v1alpha1.NodeStatus {
+// maxNodeMessages is how long all messages of nodes may be together, in bytes.
+const maxNodeMessages = 24 << 10
+
+// nodeStatus describes a node. Its message takes from the room for messages, and is left out if there is none any more.
+func (r Report) nodeStatus(n Node, before []metav1.Condition, room *int, now time.Time) v1alpha1.NodeStatus {
 	status := v1alpha1.NodeStatus{
 		NodeName: n.Name, CurrentIndex: int32(n.Current), Phase: v1alpha1.NodeInProgress, Conditions: slices.Clone(before),
-		TimedOut: n.TimedOut, ReadyBefore: n.ReadyBefore,
+		ReadyBefore: n.ReadyBefore,
 	}
 	ready := metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCompleted,
@@ -101,14 +114,17 @@ func (r Report) nodeStatus(n Node, before []metav1.Condition, now time.Time) v1a
 			ready.Reason, ready.Message = g.Failure.Reason, short(g.Failure.Message)
 		case g.Confirming:
 			ready.Reason, ready.Message = v1alpha1.ReasonConfirming, short(r.progress(*g))
-		case g.Satisfied && !n.Completed:
+		case g.Satisfied:
 			ready.Reason = v1alpha1.ReasonWaitDuration
 		}
 	} else if len(n.TimedOut) > 0 && !n.Completed {
 		ready.Reason = v1alpha1.ReasonPodsReadyTimeout
 		ready.Message = short(r.wentOn(int(n.TimedOut[0]), n.Name))
 	}
-	ready.Message = printable.Line(ready.Message)
+	if ready.Message = printable.Line(ready.Message); len(ready.Message) > *room {
+		ready.Message = ""
+	}
+	*room -= len(ready.Message)
 	meta.SetStatusCondition(&status.Conditions, ready)
 	return status
 }

@@ -71,7 +71,7 @@ func chain(before [sha256.Size]byte, d definition) [sha256.Size]byte {
 // Record returns what status says of a group, if that is still defined in the same way, and else the zero value.
 func (s *Sequence) Record(status *v1alpha1.PodSequenceStatus, group int) v1alpha1.GroupStatus {
 	if i := s.RecordIndex(status, group); i >= 0 {
-		return status.Groups[i]
+		return GroupRecord(status, i)
 	}
 	return v1alpha1.GroupStatus{}
 }
@@ -80,10 +80,15 @@ func (s *Sequence) Record(status *v1alpha1.PodSequenceStatus, group int) v1alpha
 // way.
 func (s *Sequence) RecordIndex(status *v1alpha1.PodSequenceStatus, group int) int {
 	hash := s.Groups[group].Hash
-	if group < len(status.Groups) && status.Groups[group].Hash == hash {
+	if group < len(status.Groups) && recordedHash(status, group) == hash {
 		return group
 	}
-	return slices.IndexFunc(status.Groups, func(record v1alpha1.GroupStatus) bool { return record.Hash == hash })
+	for i := range status.Groups {
+		if recordedHash(status, i) == hash {
+			return i
+		}
+	}
+	return -1
 }
 
 // RecordedPasses returns the groups that status says were passed, as far as they are still defined in the same way. A group

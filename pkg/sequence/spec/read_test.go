@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -100,6 +101,27 @@ func TestRead(t *testing.T) {
 			assert.Zero(t, stored.Status.ReadyPodsInCurrentGroup)
 			assert.Equal(t, []v1alpha1.NodeStatus{{NodeName: "node-0", CurrentIndex: 2, TimedOut: []int32{1}}}, stored.Status.NodeStatus)
 		}
+	})
+	t.Run("a memory that another release wrote otherwise is left out, and what is in its old place counts", func(t *testing.T) {
+		object := map[string]any{}
+		require.NoError(t, yaml.Unmarshal([]byte(`{metadata: {name: backend}, spec: {podGroups: [{pods: [a]}]}, status: {
+			groups: [{name: One, expected: 1, ready: 1, hash: h}], memory: {nodes: [{nodes: [a, b]}]}}}`), &object))
+		stored := Read(object)
+		assert.Nil(t, stored.Status.Memory)
+		assert.Equal(t, "h", GroupRecord(&stored.Status, 0).Hash)
+	})
+	t.Run("a memory is read as it was stored", func(t *testing.T) {
+		id := NodeIDOf("node-0")
+		memory := &v1alpha1.SequenceMemory{
+			Groups: []v1alpha1.GroupMemory{{Hash: "h"}}, Nodes: []v1alpha1.NodeMemory{{TimedOut: []int32{1}, Nodes: id[:]}},
+		}
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1alpha1.PodSequence{Status: v1alpha1.PodSequenceStatus{Memory: memory}})
+		require.NoError(t, err)
+		text, err := yaml.Marshal(object)
+		require.NoError(t, err)
+		object = map[string]any{}
+		require.NoError(t, yaml.Unmarshal(text, &object))
+		assert.Equal(t, memory, Read(object).Status.Memory)
 	})
 	t.Run("records of passes are read though the spec cannot be", func(t *testing.T) {
 		stored := Read(map[string]any{

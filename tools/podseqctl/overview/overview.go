@@ -69,7 +69,7 @@ func (p *Printer) Detail(s *snapshot.Sequence) {
 	p.problems(s)
 	fmt.Fprintln(p.Out)
 	p.groups(s)
-	if len(status.NodeStatus) > 0 {
+	if status.NodeSummary != nil || len(status.NodeStatus) > 0 {
 		fmt.Fprintln(p.Out)
 		p.nodes(s)
 	}
@@ -152,9 +152,13 @@ func (p *Printer) waitsFor(s *snapshot.Sequence, i int, record v1alpha1.GroupSta
 	return ""
 }
 
+// nodes prints how many nodes are completed, and which are waited for.
 func (p *Printer) nodes(s *snapshot.Sequence) {
 	if n := s.Status.NodeSummary; n != nil {
 		fmt.Fprintf(p.Out, "%s %s completed\n", text.Bar(int(n.Completed), int(n.Total)), text.Plural(n.Total, "node"))
+	}
+	if len(s.Status.NodeStatus) == 0 {
+		return
 	}
 	table := text.NewTable("NODE", "PHASE", "CURRENT", "READY IN CURRENT", "WAITS FOR")
 	for _, n := range s.Status.NodeStatus {
