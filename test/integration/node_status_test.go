@@ -1,20 +1,23 @@
 package integration
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 func TestStatusOfNodes(t *testing.T) {
 	t.Parallel()
-	t.Run("a node is told of when it takes part, and the sum of all is the sequence's", func(t *testing.T) {
+	t.Run("a node is listed while it waits, and the sum of all is the sequence's", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b", "idle")
 		s.changeNode("idle", labelled(ofStory, "nobody"))
 		s.Create(s.driverThenApp().Obj(), s.driver(), s.daemonSet("app", "app"))
@@ -34,15 +37,15 @@ func TestStatusOfNodes(t *testing.T) {
 		})
 		s.startOn("app", "a")
 		s.awaitNodes("storage", v1alpha1.NodeSummary{Total: 2, Completed: 1, Waiting: 1}, map[string]string{
-			"a": "2 Completed: ", "b": "0 InProgress: 0 of 1 pods ready",
+			"b": "0 InProgress: 0 of 1 pods ready",
 		})
-		assert.Equal(t, s.node("b"), s.getSequence("storage").Status.NodeStatus[0].NodeName, "what waits comes first")
 		s.startOn("driver", "b")
 		s.startOn("app", "b")
 		s.awaitPhase("storage", v1alpha1.PhaseCompleted)
 		status = s.getSequence("storage").Status
 		assert.Equal(t, ptr.To[int32](2), status.CurrentIndex)
 		assert.Equal(t, &v1alpha1.NodeSummary{Total: 2, Completed: 2}, status.NodeSummary)
+		assert.Empty(t, status.NodeStatus)
 
 		s.addNode("new")
 		s.awaitPhase("storage", v1alpha1.PhaseInProgress)
@@ -65,6 +68,39 @@ func TestStatusOfNodes(t *testing.T) {
 		s.startOn("driver", "a")
 		s.awaitBound("app")
 	})
+}
+
+// A controller that starts anew knows from status alone that a driver was ready on a node: it never saw that.
+func TestWhatStatusRemembersOfANodeOutlastsTheController(t *testing.T) {
+	t.Parallel()
+	s := newNodeStoryIn(t, exclusively(t), "a", "b")
+	late := s.perNode("storage").Label("Driver", "tier", "driver").Timeout("1h", v1alpha1.TimeoutContinue).Label("Application", "tier", "app")
+	s.Create(late.Obj(), s.driver())
+	s.startOn("driver", "a", "b")
+	s.awaitPhase("storage", v1alpha1.PhaseCompleted)
+	assert.Empty(t, s.getSequence("storage").Status.Memory.Nodes)
+
+	s.breakOn("driver", "a")
+	id := sha256.Sum256([]byte(s.node("a")))
+	want := []v1alpha1.NodeMemory{{ReadyBefore: []int32{0}, Nodes: id[:6]}}
+	s.Await("status to remember that the driver was ready", func() bool {
+		return assert.ObjectsAreEqual(want, s.getSequence("storage").Status.Memory.Nodes)
+	})
+
+	s.Restart(controlplane.PodSequenceController)
+	ps := s.getSequence("storage")
+	cluster.Change(s.Story, ps, func(ps *v1alpha1.PodSequence) { ps.Spec.PodGroups[0].Timeout = "2h" })
+	s.Await("the new controller to write status", func() bool {
+		return s.getSequence("storage").Status.ObservedGeneration > ps.Generation
+	})
+	status := s.getSequence("storage").Status
+	assert.Equal(t, want, status.Memory.Nodes)
+	require.Len(t, status.NodeStatus, 1)
+	assert.Equal(t, []int32{0}, status.NodeStatus[0].ReadyBefore, "an earlier release finds it here")
+	for i, g := range status.Groups {
+		assert.NotEmpty(t, g.Hash)
+		assert.Equal(t, g.Hash, status.Memory.Groups[i].Hash)
+	}
 }
 
 // awaitNodes waits until status says this of the nodes: the index of the current group, the phase, and what is waited for.
