@@ -41,6 +41,8 @@ var (
 		{run: ".", skip: random + "|" + slow}, {run: random, skip: slow, steps: 6_000}, {run: random, skip: slow, steps: 120_000},
 	}}
 	confirmations  = judge{"pkg/sequence/confirmation", everyTest}
+	specs          = judge{"pkg/sequence/spec", everyTest}
+	reports        = judge{"pkg/sequence/report", everyTest}
 	holds          = judge{"pkg/sequence/hold", everyTest}
 	placements     = judge{"pkg/sequence/placement", everyTest}
 	progresses     = judge{"pkg/sequence/progress", everyTest}

@@ -105,5 +105,6 @@ func (r result) catchers() string {
 
 // mutants are all of them.
 func mutants() []mutant {
-	return slices.Concat(ofReadiness(), ofOrder(), ofProgress(), ofHold(), ofEngine(), ofMissing(), ofStarts(), ofFeed(), ofPlugin(), ofWriter(), ofControllers())
+	return slices.Concat(ofReadiness(), ofOrder(), ofProgress(), ofHold(), ofEngine(), ofMissing(), ofStarts(), ofMemory(),
+		ofFeed(), ofPlugin(), ofWriter(), ofControllers())
 }
