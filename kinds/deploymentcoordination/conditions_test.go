@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"example.com/podsequence/test/harness/conditions"
 )
 
 func TestConditions(t *testing.T) {
@@ -67,6 +69,7 @@ func TestConditions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.in.Now = noon
 			status := Decide(tc.in).Status
+			conditions.Check(t, conditions.OfCoordinations, status.Conditions)
 			for kind, want := range tc.want {
 				condition := meta.FindStatusCondition(status.Conditions, kind)
 				require.NotNil(t, condition, kind)

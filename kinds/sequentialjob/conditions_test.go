@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"example.com/podsequence/test/harness/conditions"
 )
 
 // The reasons are what users have YAML and scripts for.
@@ -50,7 +52,9 @@ func TestConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]string{}
-			for _, c := range decide(tc.world.world).status.Conditions {
+			status := decide(tc.world.world).status
+			conditions.Check(t, conditions.OfSequentialJobs, status.Conditions)
+			for _, c := range status.Conditions {
 				got[c.Type] = string(c.Status) + " " + c.Reason
 			}
 			assert.Equal(t, tc.want, got)

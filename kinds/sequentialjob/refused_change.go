@@ -47,5 +47,9 @@ func changeRefused(w world, d decision, refused *refusedChange) v1alpha1.Sequent
 	}
 	c.Reason, c.Message, c.ObservedGeneration = v1alpha1.ReasonJobUpdateFailed, status.Message, status.ObservedGeneration
 	meta.SetStatusCondition(&status.Conditions, c)
+	if c.Status == metav1.ConditionTrue {
+		c.Type = v1alpha1.ConditionReconciling // the same as Progressing
+		meta.SetStatusCondition(&status.Conditions, c)
+	}
 	return *status
 }

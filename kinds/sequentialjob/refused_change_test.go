@@ -11,11 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/test/harness/conditions"
 )
 
 // frozen is a client whose API server refuses changes of Jobs.
@@ -90,6 +92,10 @@ func TestARefusedChangeOfAJobIsReportedAndTriedAgain(t *testing.T) {
 			assert.Contains(t, status.Message, "no changes during the freeze")
 			assert.Equal(t, tc.phase, status.Phase)
 			assert.Equal(t, v1alpha1.ReasonJobUpdateFailed, progressingReason(status))
+			conditions.Check(t, conditions.OfSequentialJobs, status.Conditions)
+			if reconciling := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReconciling); reconciling != nil {
+				assert.Equal(t, v1alpha1.ReasonJobUpdateFailed, reconciling.Reason, "it is the same as Progressing")
+			}
 			published := 0
 			for len(recorder.Events) > 0 {
 				if strings.HasPrefix(<-recorder.Events, "Warning JobUpdateFailed") {

@@ -21,6 +21,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/test/harness/conditions"
 )
 
 // TestScenarios runs the files in testdata: events and questions in order, each with the answer expected. Run with
@@ -200,7 +201,14 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 	case "where":
 		return s.where(name)
 	case "status":
-		return s.status(name)
+		answer := s.status(name)
+		if ps := s.sequences[name]; ps != nil {
+			conditions.CheckObject(t, ps)
+			for _, n := range ps.Status.NodeStatus {
+				conditions.Check(t, conditions.OfNodes, n.Conditions)
+			}
+		}
+		return answer
 	}
 	if kind, ok := strings.CutPrefix(d.Cmd, "remove-"); ok && s.workloads[kind+"/"+name] != nil {
 		gone := s.workloads[kind+"/"+name]

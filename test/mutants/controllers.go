@@ -27,6 +27,8 @@ func ofControllers() []mutant {
 			"a mistake in the third step is found when two have run", sequentialJobs, ""},
 		{kindsPath + "sequentialjob/dryrun.go", "r.checked.has(w.object)", "isRefused(w.object.Status)",
 			"steps are not checked again after a refusal", sequentialJobs, ""},
+		{kindsPath + "sequentialjob/refused_change.go", "if c.Status == metav1.ConditionTrue {", "if false {",
+			"Reconciling says something else than Progressing while a change of a Job is refused", sequentialJobs, ""},
 		{kindsPath + "sequentialjob/create.go", "case isOurs(w.object, job):", "case isOurs(w.object, job), owner == nil:",
 			"a Job of somebody else is taken for that of a step", sequentialJobs, ""},
 		{kindsPath + "sequentialjob/decide.go", "if !w.now.Before(*end) {", "if w.now.After(*end) {",

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	"example.com/podsequence/manifests"
+	"example.com/podsequence/test/harness/conditions"
 )
 
 // Health is what tools say of an object.
@@ -33,10 +34,11 @@ var (
 // Script is the path of the script for Argo CD in manifests.FS.
 const Script = "options/gitops/argocd/health.lua"
 
-// Check fails the test unless all tools judge the object so. It returns the message that Argo CD shows.
+// Check fails the test unless all tools judge the object so, and the documentation lists its conditions. It returns the message that Argo CD shows.
 func Check(t *testing.T, want Health, object runtime.Object) string {
 	t.Helper()
 	got := Of(t, object)
+	conditions.CheckObject(t, object)
 	message := got.Message
 	got.Message = ""
 	require.Equal(t, want, got, message)
