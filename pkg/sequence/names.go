@@ -32,6 +32,8 @@ type (
 	Problem = spec.Problem
 	// Report is how far a sequence is.
 	Report = report.Report
+	// State is what may be special about a sequence.
+	State = report.State
 	// Decision says whether a pod may be scheduled now, and if not, what it waits for.
 	Decision = report.Decision
 	// WorkloadKind is a kind of object that owns pods, or that of pods.

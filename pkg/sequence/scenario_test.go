@@ -204,6 +204,7 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 		answer := s.status(name)
 		if ps := s.sequences[name]; ps != nil {
 			conditions.CheckObject(t, ps)
+			require.Equal(t, ps.Spec.Mode(), ps.Status.EnforcementMode)
 			for _, n := range ps.Status.NodeStatus {
 				conditions.Check(t, conditions.OfNodes, n.Conditions)
 			}
@@ -352,6 +353,9 @@ func (s *scenario) status(name string) string {
 	}
 	fmt.Fprintf(&b, "%s current=%d %q ready=%s\n%s\n", ps.Status.Phase, *ps.Status.CurrentIndex,
 		ps.Status.CurrentGroup, ps.Status.ReadyPods, ps.Status.Message)
+	if ps.Status.State != v1alpha1.StateActive {
+		fmt.Fprintf(&b, "  state=%s\n", ps.Status.State)
+	}
 	for _, g := range ps.Status.Groups {
 		fmt.Fprintf(&b, "  %-12s %d/%d %-10s released=%s satisfied=%s passed=%s\n",
 			g.Name, g.Ready, g.Expected, g.Phase, at(g.ReleasedAt), at(g.SatisfiedAt), at(g.PassedAt))

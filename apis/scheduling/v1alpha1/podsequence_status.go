@@ -5,33 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Phase sums a sequence up in one word.
-//
-// +kubebuilder:validation:Enum=Pending;InProgress;Completed;Failed
-type Phase string
-
-// The phases of a sequence.
-const (
-	PhasePending    Phase = "Pending"    // no member seen yet
-	PhaseInProgress Phase = "InProgress" // some group is not satisfied
-	PhaseCompleted  Phase = "Completed"  // every group is satisfied
-	PhaseFailed     Phase = "Failed"     // a group failed; later groups stay held
-)
-
-// GroupPhase sums a group up in one word.
-//
-// +kubebuilder:validation:Enum=Waiting;InProgress;Passed;Failed;Skipped
-type GroupPhase string
-
-// The phases of a group.
-const (
-	GroupWaiting    GroupPhase = "Waiting"    // an earlier group is not passed
-	GroupInProgress GroupPhase = "InProgress" // released, not yet satisfied
-	GroupPassed     GroupPhase = "Passed"     // the next group may start
-	GroupFailed     GroupPhase = "Failed"     // released, and failed or too late; later groups stay held
-	GroupSkipped    GroupPhase = "Skipped"    // spec says skip: no group waits for it
-)
-
 // Condition types of a PodSequence.
 const (
 	ConditionReady       = "Ready"       // every group is satisfied
@@ -102,18 +75,6 @@ const (
 	EventWaitingForGroup = "WaitingForGroup"
 )
 
-// NodePhase sums up in one word how far a node is.
-//
-// +kubebuilder:validation:Enum=InProgress;Completed;Failed
-type NodePhase string
-
-// The phases of a node.
-const (
-	NodeInProgress NodePhase = "InProgress" // some group that has pods or a due DaemonSet there is not satisfied
-	NodeCompleted  NodePhase = "Completed"  // every group that has pods or a due DaemonSet there is satisfied
-	NodeFailed     NodePhase = "Failed"     // a group failed there, or was too late
-)
-
 // MaxListedNodes is where the list of nodes in status is cut: those that failed come first.
 const MaxListedNodes = 256
 
@@ -137,9 +98,25 @@ type PodSequenceStatus struct {
 	// +optional
 	ObservedUID types.UID `json:"observedUID,omitempty"`
 
-	// Where the sequence stands: Pending (no member exists yet), InProgress, Completed (every group is passed) or Failed.
+	// How far the pods have come: Pending (no pod of any group exists yet, or the namespace in spec.namespace does not
+	// allow the sequence), InProgress, Completed (every group is passed or skipped) or Failed (a current group, for scope Node on some
+	// node, will not become ready unless somebody acts, and the groups that wait for it stay held). It does not say whether the
+	// sequence holds pods: while it is suspended or in a dry run, the phase is that of its pods as ever, and state says the rest. A
+	// group that was not ready within its timeout is Failed only with onTimeout Fail; with Continue it is passed. In mode
+	// BootstrapOnly a sequence stays Completed when pods fail later: the condition Ready says how they are now.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
+
+	// For kubectl get: Active, or, with commas between them, what is special about the sequence. Suspended: nothing more is
+	// released. DryRun: nothing is held, unless it is Suspended as well. Overridden: annotations suspend it or skip groups, whatever
+	// the spec says. NamespaceNotAllowed: the namespace in spec.namespace does not allow it, and nothing is held. Programs should read
+	// the conditions instead.
+	// +optional
+	State string `json:"state,omitempty"`
+
+	// The mode in force: that of the spec, or the default for its scope.
+	// +optional
+	EnforcementMode EnforcementMode `json:"enforcementMode,omitempty"`
 
 	// The 0-based index of the first group that is not passed yet; the number of groups if all are passed. For
 	// scope Node it is the lowest of all nodes that take part.

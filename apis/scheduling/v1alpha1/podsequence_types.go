@@ -55,11 +55,14 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.spec) || (oldSelf.hasValue() && !has(oldSelf.value().spec))",message="spec is required: say in spec.podGroups which pods start in which order",optionalOldSelf=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=podseq,categories=podsequence-all
-// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`,description="How far it is: Pending, InProgress, Completed or Failed"
+// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`,description="Active, or what is special: Suspended, DryRun, Overridden"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether every group is ready now"
 // +kubebuilder:printcolumn:name="Scope",type=string,JSONPath=`.spec.scope`
 // +kubebuilder:printcolumn:name="Current",type=string,JSONPath=`.status.currentGroup`,description="The first group not yet passed"
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.readyPods`,description="Ready of expected pods in the current group; in all groups once all are passed, and for scope Node"
+// +kubebuilder:printcolumn:name="Pods",type=string,JSONPath=`.status.readyPods`,description="Ready of expected pods in the current group; in all groups once all are passed, and for scope Node"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.status.enforcementMode`,priority=1,description="The enforcementMode in force, also if it is the default"
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
 type PodSequence struct {
 	metav1.TypeMeta `json:",inline"`

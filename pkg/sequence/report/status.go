@@ -23,10 +23,15 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 		ObservedGeneration: r.Generation,
 		ObservedUID:        ps.UID,
 		Phase:              r.phase(),
+		State:              r.state().String(),
+		EnforcementMode:    v1alpha1.BootstrapOnly,
 		CurrentIndex:       ptr.To(int32(r.Current)),
 		Groups:             r.groupStatuses(ps, now),
 		Failures:           r.Failures,
 		Conditions:         slices.Clone(ps.Status.Conditions),
+	}
+	if r.Continuous {
+		status.EnforcementMode = v1alpha1.Continuous
 	}
 	if r.PerNode {
 		r.describeNodes(&status, ps, now)
