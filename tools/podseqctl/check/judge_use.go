@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,11 +30,11 @@ func (f *facts) judgeSequences() []Line {
 		return []Line{unread(check, "PodSequences in namespace "+f.Namespace, "for the role view in namespace "+f.Namespace, f.sequencesErr)}
 	}
 	var lines []Line
-	wrong, suspended := 0, []string{}
+	wrong, special := 0, map[string][]string{}
 	for _, each := range f.sequences {
 		says, fix := f.troubleOfSequence(each)
-		if each.IsSuspended() {
-			suspended = append(suspended, each.String())
+		if state := each.State(); state != v1alpha1.StateActive && !strings.Contains(state, v1alpha1.ReasonNamespaceNotAllowed) {
+			special[state] = append(special[state], each.String())
 		}
 		if says == "" {
 			continue
@@ -45,13 +46,24 @@ func (f *facts) judgeSequences() []Line {
 	if wrong > mostListed {
 		lines = append(lines, but(check, Wrong, "kubectl podseq get -A -o wide", "%d more are degraded", wrong-mostListed))
 	}
-	if len(suspended) > 0 {
-		lines = append(lines, but(check, Note, "kubectl podseq resume NAME, when they may continue", "suspended: %s", text.Names(suspended, mostListed)))
+	for _, state := range slices.Sorted(maps.Keys(special)) {
+		lines = append(lines, but(check, Note, endsState(state), "%s: %s", state, text.Names(special[state], mostListed)))
 	}
 	if len(lines) == 0 {
 		lines = append(lines, ok(check, "%d%s, none of them degraded", len(f.sequences), in(f.sequencesIn)))
 	}
 	return lines
+}
+
+// endsState returns what ends what is special about a sequence.
+func endsState(state string) string {
+	switch {
+	case strings.Contains(state, v1alpha1.ConditionSuspended):
+		return "kubectl podseq resume NAME, when they may continue"
+	case strings.Contains(state, v1alpha1.ConditionDryRun):
+		return "set spec.dryRun to false to enforce the order"
+	}
+	return "kubectl podseq get NAME says why and until when; kubectl podseq unskip NAME GROUP ends it"
 }
 
 // in says where something was looked for.

@@ -75,7 +75,7 @@ func (e *Explainer) Owner(kind, namespace, name string, pods []*corev1.Pod) Reas
 // Sequence explains what a sequence waits for.
 func (e *Explainer) Sequence(s *snapshot.Sequence) Reason {
 	status := e.Status(s)
-	r := Reason{Subject: s.String(), State: Held, Message: fmt.Sprintf("%s, %s", status.Phase, status.Message)}
+	r := Reason{Subject: s.String(), State: Held, Message: fmt.Sprintf("%s, %s", phaseAndState(status.Phase, status.State, ", "), status.Message)}
 	switch status.Phase {
 	case "":
 		said, late := s.Unwritten(e.Now)
@@ -107,6 +107,14 @@ func (e *Explainer) Sequence(s *snapshot.Sequence) Reason {
 		}
 	}
 	return r
+}
+
+// phaseAndState names the phase of a sequence, and its state if something is special about it.
+func phaseAndState(phase v1alpha1.Phase, state, separator string) string {
+	if state == "" || state == v1alpha1.StateActive {
+		return string(phase)
+	}
+	return string(phase) + separator + state
 }
 
 func (e *Explainer) suspended(s *snapshot.Sequence) Reason {

@@ -14,8 +14,10 @@ import (
 type SequenceTree struct {
 	Sequence string         `json:"sequence"`
 	Phase    v1alpha1.Phase `json:"phase,omitempty"`
-	Message  string         `json:"message,omitempty"`
-	Groups   []GroupTree    `json:"groups"`
+	// State is Active, or what is special about the sequence, as status.state has it.
+	State   string      `json:"state,omitempty"`
+	Message string      `json:"message,omitempty"`
+	Groups  []GroupTree `json:"groups"`
 	// Incomplete says why members are not listed; empty if they are.
 	Incomplete string `json:"incomplete,omitempty"`
 }
@@ -50,7 +52,7 @@ type PodLine struct {
 // Tree returns groups, workloads and pods of a sequence.
 func (e *Explainer) Tree(s *snapshot.Sequence) SequenceTree {
 	status := e.Status(s)
-	tree := SequenceTree{Sequence: s.String(), Phase: status.Phase, Message: status.Message}
+	tree := SequenceTree{Sequence: s.String(), Phase: status.Phase, State: status.State, Message: status.Message}
 	if why, judged := e.Judged(s); !judged {
 		tree.Incomplete = why + ", so members are not listed"
 	}
@@ -103,7 +105,7 @@ func (e *Explainer) fill(g *GroupTree, s *snapshot.Sequence, i int, members []*c
 
 // Lines returns the tree as it is printed. Long lists of pods are cut unless all are asked for.
 func (t SequenceTree) Lines(all bool) text.Node {
-	root := text.Node{Text: fmt.Sprintf("%s   %s   %s", t.Sequence, t.Phase, t.Message), Colour: text.Heading}
+	root := text.Node{Text: fmt.Sprintf("%s   %s   %s", t.Sequence, phaseAndState(t.Phase, t.State, "   "), t.Message), Colour: text.Heading}
 	for _, g := range t.Groups {
 		node := text.Node{Text: fmt.Sprintf("%s   %s   %d/%d", g.Group, g.Phase, g.Ready, g.Expected), Colour: phaseColour(g.Phase)}
 		for _, w := range g.Workloads {

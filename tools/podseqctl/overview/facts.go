@@ -154,13 +154,19 @@ func phase(s *snapshot.Sequence) string {
 	if text == "" {
 		text = "Unknown"
 	}
-	if s.IsSuspended() {
-		text += ",Suspended"
-	}
-	if s.Spec.DryRun {
-		text += ",DryRun"
-	}
 	return text
+}
+
+// stateCell is what is special about the sequence; a dash if nothing is said of it yet.
+func stateCell(s *snapshot.Sequence) text.Cell {
+	switch state := s.State(); {
+	case state != v1alpha1.StateActive:
+		return text.Cell{Text: state, Colour: text.Bad}
+	case s.Status.Phase == "":
+		return text.Cell{Text: "-"}
+	default:
+		return text.Cell{Text: state}
+	}
 }
 
 func phaseCell(s *snapshot.Sequence) text.Cell {
@@ -168,10 +174,10 @@ func phaseCell(s *snapshot.Sequence) text.Cell {
 }
 
 func phaseColour(s *snapshot.Sequence) text.Colour {
-	switch {
-	case s.Status.Phase == v1alpha1.PhaseFailed || s.IsSuspended():
+	switch s.Status.Phase {
+	case v1alpha1.PhaseFailed:
 		return text.Bad
-	case s.Status.Phase == v1alpha1.PhaseCompleted:
+	case v1alpha1.PhaseCompleted:
 		return text.Good
 	}
 	return text.Active

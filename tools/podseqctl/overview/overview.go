@@ -25,7 +25,7 @@ type Printer struct {
 
 // List prints a line for each sequence.
 func (p *Printer) List(sequences []*snapshot.Sequence) {
-	header := []string{"NAME", "SCOPE", "PHASE", "GROUPS PASSED", "CURRENT", "READY PODS", "SINCE", "AGE"}
+	header := []string{"NAME", "SCOPE", "PHASE", "STATE", "GROUPS PASSED", "CURRENT", "READY PODS", "SINCE", "AGE"}
 	if p.Namespaces {
 		header = append([]string{"NAMESPACE"}, header...)
 	}
@@ -37,7 +37,7 @@ func (p *Printer) List(sequences []*snapshot.Sequence) {
 	for _, s := range sequences {
 		status := s.Status
 		cells := []text.Cell{
-			{Text: s.Argument()}, {Text: string(s.Spec.Scope)}, phaseCell(s), {Text: withSkipped(passed(s))},
+			{Text: s.Argument()}, {Text: string(s.Spec.Scope)}, phaseCell(s), stateCell(s), {Text: withSkipped(passed(s))},
 			{Text: current(status)}, {Text: readyPods(status)},
 			{Text: text.Age(since(status), p.Now)}, {Text: text.Age(s.Object.GetCreationTimestamp().Time, p.Now)},
 		}
@@ -61,7 +61,11 @@ func (p *Printer) List(sequences []*snapshot.Sequence) {
 func (p *Printer) Detail(s *snapshot.Sequence) {
 	status := s.Status
 	bar, skipped := passed(s)
-	fmt.Fprintf(p.Out, "%s   %s   scope %s, %s   %s\n", p.Style.Paint(text.Heading, s.String()), p.Style.Paint(phaseColour(s), text.OneLine(phase(s))),
+	state := ""
+	if word := s.State(); word != v1alpha1.StateActive {
+		state = "   " + p.Style.Paint(text.Bad, word)
+	}
+	fmt.Fprintf(p.Out, "%s   %s%s   scope %s, %s   %s\n", p.Style.Paint(text.Heading, s.String()), p.Style.Paint(phaseColour(s), text.OneLine(phase(s))), state,
 		text.OneLine(string(s.Spec.Scope)), text.OneLine(string(s.Spec.EnforcementMode)), withSkipped(bar+" passed", skipped))
 	if status.Message != "" {
 		fmt.Fprintln(p.Out, text.OneLine(status.Message))
@@ -89,7 +93,7 @@ func (p *Printer) problems(s *snapshot.Sequence) {
 	}
 	for _, conditionType := range []string{
 		v1alpha1.ConditionDegraded, v1alpha1.ConditionSuspended, v1alpha1.ConditionSkipped, v1alpha1.ConditionDryRun,
-		v1alpha1.ConditionOpenToTenants,
+		v1alpha1.ConditionOverridden, v1alpha1.ConditionOpenToTenants,
 	} {
 		if c := meta.FindStatusCondition(status.Conditions, conditionType); c != nil && meta.IsStatusConditionTrue(status.Conditions, conditionType) {
 			line := fmt.Sprintf("%s: %s (%s, since %s)", c.Type, c.Message, c.Reason, text.Age(c.LastTransitionTime.Time, p.Now))

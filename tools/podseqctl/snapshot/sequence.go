@@ -81,6 +81,17 @@ func (s *Sequence) IsSuspended() bool {
 	return s.Spec.Suspend || meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionSuspended)
 }
 
+// State says what is special about the sequence, in the words of status.state. What the spec says is known before status repeats it.
+func (s *Sequence) State() string {
+	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+	return sequence.State{
+		Refused:    ready != nil && ready.Reason == v1alpha1.ReasonNamespaceNotAllowed,
+		Suspended:  s.IsSuspended(),
+		DryRun:     s.Spec.DryRun,
+		Overridden: meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionOverridden),
+	}.String()
+}
+
 // String names the sequence as messages do, such as: PodSequence shop/backend.
 func (s *Sequence) String() string {
 	if s.IsCluster() {

@@ -174,6 +174,9 @@ func (s *Snapshot) Status(of *Sequence) v1alpha1.PodSequenceStatus {
 	if report, ok := s.Report(of); ok {
 		status = report.Status(report.Object, s.Now)
 	}
+	if status.State == "" && status.Phase != "" { // an earlier release wrote it
+		status.State = of.State()
+	}
 	s.statusOf[of.Key()] = status
 	return status
 }
