@@ -100,7 +100,7 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 		"`namespace` where PodSequence itself runs")
 	flags.Var((*secondsValue)(&t.config.UnprobedReady), "unprobed-ready-seconds",
 		"how many `seconds` a pod without a readiness probe must be Ready before it counts; give what the controller has in its flag of this name")
-	command.AddCommand(t.newCheck(), t.newGet(), t.newWhy(), t.newTree(), t.newTimeline(), t.newLint())
+	command.AddCommand(t.newCheck(), t.newGet(), t.newWhy(), t.newTree(), t.newTimeline(), t.newLint(), t.newImport())
 	command.AddCommand(t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip(), t.newRelease(), t.newVersion())
 	return command
 }

@@ -1,0 +1,194 @@
+// Package compose makes a PodSequence of the depends_on graph of a compose file, for the workloads that kompose makes of that file.
+package compose
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// The bounds of the API.
+const (
+	maxGroups    = 64
+	maxDependsOn = 16
+)
+
+// requireStarted is the requirement that a pod has started, whether it is ready or not.
+const requireStarted v1alpha1.RequiredStatus = "Started"
+
+// Options say what to import.
+type Options struct {
+	// Files are compose files, of which later ones override earlier ones. None stands for those that Compose finds by itself.
+	Files []string
+	// Profiles are those whose services count, beside services of no profile. None stands for those of the environment.
+	Profiles []string
+	// Name is the name of the sequence. It defaults to that of the project.
+	Name string
+}
+
+// Import returns the sequence, and what its user has to know about it.
+func Import(ctx context.Context, o Options) (*v1alpha1.PodSequence, []string, error) {
+	if err := checkName("--name", o.Name); o.Name != "" && err != nil {
+		return nil, nil, err
+	}
+	project, placeholders, err := load(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	g := newGraph(project)
+	if len(placeholders) > 0 {
+		g.note("%s: no value in the environment or in .env, so 1 was read instead; no value gets into the sequence",
+			strings.Join(placeholders, ", "))
+	}
+	groups, err := g.groups()
+	if err != nil {
+		return nil, nil, err
+	}
+	name := cmp.Or(o.Name, strings.Trim(strings.ReplaceAll(project.Name, "_", "-"), "-"))
+	if err := checkName("the name of the project", name); err != nil {
+		return nil, nil, fmt.Errorf("%w; give --name", err)
+	}
+	return &v1alpha1.PodSequence{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.PodSequenceKind.Kind},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.PodSequenceSpec{PodGroups: groups},
+	}, g.notes, nil
+}
+
+// checkName refuses a name that no object can have, or that pods cannot have in the label that names their sequence.
+func checkName(what, name string) error {
+	wrong := append(validation.IsDNS1123Subdomain(name), validation.IsValidLabelValue(name)...)
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s, %q, cannot be the name of a PodSequence: %s", what, name, wrong[0])
+}
+
+// graph is what the services of a project ask of each other.
+type graph struct {
+	services types.Services
+	// wanted says by service which conditions it must meet, and for whom.
+	wanted map[string]map[string][]string
+	levels map[string]int
+	notes  []string
+}
+
+func newGraph(project *types.Project) *graph {
+	g := &graph{services: project.Services, wanted: map[string]map[string][]string{}, levels: map[string]int{}}
+	for _, name := range slices.Sorted(maps.Keys(g.services)) {
+		for _, on := range slices.Sorted(maps.Keys(g.services[name].DependsOn)) {
+			dependency := g.services[name].DependsOn[on]
+			if _, ok := g.services[on]; !ok {
+				g.note("%s does not wait for %s, which is in no profile that is given", name, on)
+				continue
+			}
+			if g.wanted[on] == nil {
+				g.wanted[on] = map[string][]string{}
+			}
+			g.wanted[on][dependency.Condition] = append(g.wanted[on][dependency.Condition], name)
+			g.noteDependency(name, on, dependency)
+		}
+	}
+	return g
+}
+
+func (g *graph) note(format string, args ...any) {
+	g.notes = append(g.notes, fmt.Sprintf(format, args...))
+}
+
+func (g *graph) noteDependency(name, on string, dependency types.ServiceDependency) {
+	if !dependency.Required {
+		g.note("%s waits for %s although it is not required: to go on without %s when it does not get ready, "+
+			"add timeout and onTimeout: Continue to group %s", name, on, on, on)
+	}
+	if dependency.Restart {
+		g.note("%s is not restarted when %s is: PodSequence orders the start of pods, and restarts none", name, on)
+	}
+}
+
+// before returns the services that a service waits for.
+func (g *graph) before(name string) []string {
+	names := []string{} // not nil: such a group waits for none
+	for _, on := range slices.Sorted(maps.Keys(g.services[name].DependsOn)) {
+		if _, ok := g.services[on]; ok {
+			names = append(names, on)
+		}
+	}
+	return names
+}
+
+// level returns how many services must start one after another before this one. The library has refused cycles.
+func (g *graph) level(name string) int {
+	level, ok := g.levels[name]
+	if !ok {
+		for _, on := range g.before(name) {
+			level = max(level, g.level(on)+1)
+		}
+		g.levels[name] = level
+	}
+	return level
+}
+
+// groups returns the groups of the services, each after those that it waits for.
+func (g *graph) groups() ([]v1alpha1.PodGroup, error) {
+	var names, alone []string
+	for _, name := range slices.Sorted(maps.Keys(g.services)) {
+		if len(g.before(name)) == 0 && len(g.wanted[name]) == 0 {
+			alone = append(alone, name)
+			continue
+		}
+		names = append(names, name)
+	}
+	switch {
+	case len(names) == 0:
+		return nil, errors.New("no service depends on another one: there is no order to import")
+	case len(names) > maxGroups:
+		return nil, fmt.Errorf("%d services depend on each other, and a PodSequence has at most %d groups: import files with fewer services, "+
+			"or put services that start together into one group by hand", len(names), maxGroups)
+	}
+	if len(alone) > 0 {
+		g.note("no group for %s: no order with other services, so these pods start at once", strings.Join(alone, ", "))
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(g.level(a), g.level(b)), cmp.Compare(a, b)) })
+	groups, byName := make([]v1alpha1.PodGroup, 0, len(names)), map[string]string{}
+	for _, name := range names {
+		group, err := g.group(name)
+		if err != nil {
+			return nil, err
+		}
+		object := objectName(name)
+		if other, ok := byName[object]; ok {
+			return nil, fmt.Errorf("services %s and %s are both %s for kompose: rename one of them", other, name, object)
+		}
+		byName[object] = name
+		groups = append(groups, group)
+	}
+	return groups, nil
+}
+
+// group returns the group of a service.
+func (g *graph) group(name string) (v1alpha1.PodGroup, error) {
+	object, before := objectName(name), g.before(name)
+	if wrong := validation.IsDNS1123Label(object); len(wrong) > 0 {
+		return v1alpha1.PodGroup{}, fmt.Errorf("service %s: kompose names its objects %q, which Kubernetes refuses: %s", name, object, wrong[0])
+	}
+	if len(before) > maxDependsOn {
+		return v1alpha1.PodGroup{}, fmt.Errorf("service %s depends on %d services, and a group waits for at most %d: remove from its depends_on "+
+			"those that others of them depend on", name, len(before), maxDependsOn)
+	}
+	required, err := g.required(name)
+	return v1alpha1.PodGroup{
+		Name: name, DependsOn: before, RequiredStatus: required,
+		PodSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{serviceLabel: v1alpha1.LabelValue(object)}},
+	}, err
+}

@@ -1,0 +1,149 @@
+package podseqctl
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// importCompose returns the sequence that a command makes of compose files, and the notes.
+func importCompose(t *testing.T, args ...string) (sequence, notes string) {
+	t.Helper()
+	output := run(&fakeSource{}, append([]string{"import", "compose"}, args...))
+	sequence, notes, found := strings.Cut(output, "\nnote: ")
+	require.True(t, found && strings.HasPrefix(output, "apiVersion: "), "it was not imported: %s", output)
+	return sequence + "\n", "note: " + notes
+}
+
+// What kompose makes of the file is what the sequence selects.
+func TestAnImportedSequenceFitsWhatKomposeMakesOfTheFile(t *testing.T) {
+	sequence, _ := importCompose(t, "testdata/compose/shop/compose.yaml")
+	workloads, err := os.ReadFile("testdata/compose/shop/kompose.yaml")
+	require.NoError(t, err)
+	output := lintStandardInput(t, sequence, string(workloads))
+	assert.Contains(t, output, "\nchecked 1 PodSequence, 4 workloads and 1 pod in files, not in a cluster\n0 errors, 0 warnings, 2 notes\n")
+	assert.Equal(t, 2, strings.Count(output, "Note    ProgressDeadline: "), "kompose sets no deadline: %s", output)
+}
+
+func TestTheAPIServerTakesImportedSequences(t *testing.T) {
+	for name, args := range map[string][]string{
+		"all conditions":    {"testdata/compose/laptop/compose.yaml"},
+		"several files":     {"testdata/compose/layers/compose.yaml", "testdata/compose/layers/compose.prod.yaml", "--profile", "jobs"},
+		"names that change": {"testdata/compose/names/compose.yaml"},
+		"64 services":       {chain(t, 64, 1)},
+		"16 dependencies":   {chain(t, 17, 16)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sequence, _ := importCompose(t, args...)
+			sequence = strings.ReplaceAll(sequence, "requiredStatus: Started", "requiredStatus: Ready") // until the API has Started
+			assert.Contains(t, lintStandardInput(t, sequence), "\n0 errors, 0 warnings, 0 notes\n")
+		})
+	}
+}
+
+// chain writes a file in which each service depends on that many services before it, and returns its path.
+func chain(t *testing.T, services, dependencies int) string {
+	t.Helper()
+	var file strings.Builder
+	file.WriteString("services:\n")
+	for i := range services {
+		fmt.Fprintf(&file, "  s%02d:\n    image: work\n    depends_on: [", i)
+		for on := max(0, i-dependencies); on < i; on++ {
+			fmt.Fprintf(&file, "s%02d, ", on)
+		}
+		file.WriteString("]\n")
+	}
+	return write(t, "compose.yaml", file.String())
+}
+
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "shop", name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+func TestWhatCannotBeImportedIsSaid(t *testing.T) {
+	file := func(content string) string { return write(t, "compose.yaml", content) }
+	for name, test := range map[string]struct {
+		path string
+		want []string
+	}{
+		"more than 64 services": {chain(t, 65, 1), []string{"65 services depend on each other, and a PodSequence has at most 64 groups"}},
+		"more than 16 dependencies": {chain(t, 18, 17), []string{"service s17 depends on 17 services, and a group waits for at most 16: " +
+			"remove from its depends_on those that others of them depend on"}},
+		"a condition that does not exist": {
+			file("services: {web: {image: web, depends_on: {db: {condition: ready}}}, db: {image: db}}"),
+			[]string{"compose.yaml: services.web.depends_on.db.condition value must be one of"},
+		},
+		"a field that does not exist": {
+			file(`services: {web: {image: web, depends_on: [db], scale: "${N}", dependson: db}, db: {image: db}}`),
+			[]string{"services.web.dependson", "; these variables have no value in the environment or in .env: N\n"},
+		},
+		"a file that does not exist": {
+			"testdata/compose/missing.yaml", []string{"read testdata/compose/missing.yaml: ", "no such file or directory"},
+		},
+		"a directory": {"testdata/compose", []string{"testdata/compose is a directory"}},
+		"a file of Kubernetes": {
+			"testdata/compose/shop/kompose.yaml", []string{"additional properties 'apiVersion', 'kind', 'metadata' not allowed"},
+		},
+		"a file that is no YAML": {file("services: ["), []string{"compose.yaml: yaml: "}},
+		"a project with a long name": {
+			file("name: " + strings.Repeat("a", 64) + "\nservices: {web: {image: web, depends_on: [db]}, db: {image: db}}"),
+			[]string{"; give --name"},
+		},
+		"a name that no object can have": {
+			file("services: {web: {image: web, depends_on: [_]}, _: {image: db}}"), []string{`service _: kompose names its objects "-"`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			output := run(&fakeSource{}, []string{"import", "compose", test.path})
+			assert.True(t, strings.HasPrefix(output, "error: "), output)
+			for _, want := range test.want {
+				assert.Contains(t, output, want)
+			}
+		})
+	}
+}
+
+// A laptop has other variables than the machine on which the file is imported.
+func TestVariablesComeFromTheEnvironmentAndDotEnv(t *testing.T) {
+	path := write(t, "compose.yaml", `services: {web: {image: "${IMAGE:?}", scale: "${WEB}", depends_on: [db]}, db: {image: "${DB_IMAGE:?}"}}`)
+	_, notes := importCompose(t, path)
+	assert.Contains(t, notes, "note: DB_IMAGE, IMAGE, WEB: no value")
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), ".env"), []byte("IMAGE=web\nWEB=2\n"), 0o600))
+	_, notes = importCompose(t, path)
+	assert.Contains(t, notes, "note: DB_IMAGE: no value")
+	t.Setenv("DB_IMAGE", "postgres")
+	_, notes = importCompose(t, path)
+	assert.NotContains(t, notes, "no value")
+}
+
+func TestWithoutAFileThatOfTheDirectoryIsImported(t *testing.T) {
+	path := write(t, "compose.yaml", "services: {web: {image: web, depends_on: [db]}, db: {image: db}}")
+	t.Chdir(filepath.Dir(path))
+	sequence, _ := importCompose(t)
+	assert.Contains(t, sequence, "name: shop\n")
+	t.Chdir("..")
+	output := run(&fakeSource{}, []string{"import", "compose"})
+	assert.Equal(t, "error: read the compose file: there is no compose.yaml here: name the file\n", output)
+}
+
+func TestAComposeFileMayComeFromStandardInput(t *testing.T) {
+	input, err := os.Open("testdata/compose/shop/compose.yaml")
+	require.NoError(t, err)
+	defer func(before *os.File) {
+		os.Stdin = before
+		require.NoError(t, input.Close())
+	}(os.Stdin)
+	os.Stdin = input
+	sequence, _ := importCompose(t, "-", "--name", "shop")
+	want, _ := importCompose(t, "testdata/compose/shop/compose.yaml")
+	assert.Equal(t, want, sequence)
+}
