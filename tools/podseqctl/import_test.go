@@ -23,9 +23,12 @@ func importCompose(t *testing.T, args ...string) (sequence, notes string) {
 // What kompose makes of the file is what the sequence selects.
 func TestAnImportedSequenceFitsWhatKomposeMakesOfTheFile(t *testing.T) {
 	sequence, _ := importCompose(t, "testdata/compose/shop/compose.yaml")
-	workloads, err := os.ReadFile("testdata/compose/shop/kompose.yaml")
-	require.NoError(t, err)
-	output := lintStandardInput(t, sequence, string(workloads))
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("testdata/compose/shop", name))
+		require.NoError(t, err)
+		return string(text)
+	}
+	output := lintStandardInput(t, sequence, read("namespace.yaml"), read("kompose.yaml"))
 	assert.Contains(t, output, "\nchecked 1 PodSequence, 4 workloads and 1 pod in files, not in a cluster\n0 errors, 0 warnings, 2 notes\n")
 	assert.Equal(t, 2, strings.Count(output, "Note    ProgressDeadline: "), "kompose sets no deadline: %s", output)
 }
