@@ -45,12 +45,12 @@ func Import(ctx context.Context, o Options) (*v1alpha1.PodSequence, []string, er
 	if err != nil {
 		return nil, nil, err
 	}
-	g := newGraph(project)
+	r := newOrder(project)
 	if len(placeholders) > 0 {
-		g.note("%s: no value in the environment or in .env, so 1 was read instead; no value gets into the sequence",
+		r.note("%s: no value in the environment or in .env, so 1 was read instead; no value gets into the sequence",
 			strings.Join(placeholders, ", "))
 	}
-	groups, err := g.groups()
+	groups, err := r.groups()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +62,7 @@ func Import(ctx context.Context, o Options) (*v1alpha1.PodSequence, []string, er
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.PodSequenceKind.Kind},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       v1alpha1.PodSequenceSpec{PodGroups: groups},
-	}, g.notes, nil
+	}, r.notes, nil
 }
 
 // checkName refuses a name that no object can have, or that pods cannot have in the label that names their sequence.
@@ -74,8 +74,8 @@ func checkName(what, name string) error {
 	return fmt.Errorf("%s, %q, cannot be the name of a PodSequence: %s", what, name, wrong[0])
 }
 
-// graph is what the services of a project ask of each other.
-type graph struct {
+// order is what the services of a project ask of each other.
+type order struct {
 	services types.Services
 	// wanted says by service which conditions it must meet, and for whom.
 	wanted map[string]map[string][]string
@@ -83,67 +83,67 @@ type graph struct {
 	notes  []string
 }
 
-func newGraph(project *types.Project) *graph {
-	g := &graph{services: project.Services, wanted: map[string]map[string][]string{}, levels: map[string]int{}}
-	for _, name := range slices.Sorted(maps.Keys(g.services)) {
-		for _, on := range slices.Sorted(maps.Keys(g.services[name].DependsOn)) {
-			dependency := g.services[name].DependsOn[on]
-			if _, ok := g.services[on]; !ok {
-				g.note("%s does not wait for %s, which is in no profile that is given", name, on)
+func newOrder(project *types.Project) *order {
+	r := &order{services: project.Services, wanted: map[string]map[string][]string{}, levels: map[string]int{}}
+	for _, name := range slices.Sorted(maps.Keys(r.services)) {
+		for _, on := range slices.Sorted(maps.Keys(r.services[name].DependsOn)) {
+			dependency := r.services[name].DependsOn[on]
+			if _, ok := r.services[on]; !ok {
+				r.note("%s does not wait for %s, which is in no profile that is given", name, on)
 				continue
 			}
-			if g.wanted[on] == nil {
-				g.wanted[on] = map[string][]string{}
+			if r.wanted[on] == nil {
+				r.wanted[on] = map[string][]string{}
 			}
-			g.wanted[on][dependency.Condition] = append(g.wanted[on][dependency.Condition], name)
-			g.noteDependency(name, on, dependency)
+			r.wanted[on][dependency.Condition] = append(r.wanted[on][dependency.Condition], name)
+			r.noteDependency(name, on, dependency)
 		}
 	}
-	return g
+	return r
 }
 
-func (g *graph) note(format string, args ...any) {
-	g.notes = append(g.notes, fmt.Sprintf(format, args...))
+func (r *order) note(format string, args ...any) {
+	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
-func (g *graph) noteDependency(name, on string, dependency types.ServiceDependency) {
+func (r *order) noteDependency(name, on string, dependency types.ServiceDependency) {
 	if !dependency.Required {
-		g.note("%s waits for %s although it is not required: to go on without %s when it does not get ready, "+
+		r.note("%s waits for %s although it is not required: to go on without %s when it does not get ready, "+
 			"add timeout and onTimeout: Continue to group %s", name, on, on, on)
 	}
 	if dependency.Restart {
-		g.note("%s is not restarted when %s is: PodSequence orders the start of pods, and restarts none", name, on)
+		r.note("%s is not restarted when %s is: PodSequence orders the start of pods, and restarts none", name, on)
 	}
 }
 
 // before returns the services that a service waits for.
-func (g *graph) before(name string) []string {
+func (r *order) before(name string) []string {
 	names := []string{} // not nil: such a group waits for none
-	for _, on := range slices.Sorted(maps.Keys(g.services[name].DependsOn)) {
-		if _, ok := g.services[on]; ok {
+	for _, on := range slices.Sorted(maps.Keys(r.services[name].DependsOn)) {
+		if _, ok := r.services[on]; ok {
 			names = append(names, on)
 		}
 	}
 	return names
 }
 
-// level returns how many services must start one after another before this one. The library has refused cycles.
-func (g *graph) level(name string) int {
-	level, ok := g.levels[name]
+// level returns how many services must start one after another before this one. load has refused cycles.
+func (r *order) level(name string) int {
+	level, ok := r.levels[name]
 	if !ok {
-		for _, on := range g.before(name) {
-			level = max(level, g.level(on)+1)
+		for _, on := range r.before(name) {
+			level = max(level, r.level(on)+1)
 		}
-		g.levels[name] = level
+		r.levels[name] = level
 	}
 	return level
 }
 
 // groups returns the groups of the services, each after those that it waits for.
-func (g *graph) groups() ([]v1alpha1.PodGroup, error) {
+func (r *order) groups() ([]v1alpha1.PodGroup, error) {
 	var names, alone []string
-	for _, name := range slices.Sorted(maps.Keys(g.services)) {
-		if len(g.before(name)) == 0 && len(g.wanted[name]) == 0 {
+	for _, name := range slices.Sorted(maps.Keys(r.services)) {
+		if len(r.before(name)) == 0 && len(r.wanted[name]) == 0 {
 			alone = append(alone, name)
 			continue
 		}
@@ -157,12 +157,12 @@ func (g *graph) groups() ([]v1alpha1.PodGroup, error) {
 			"or put services that start together into one group by hand", len(names), maxGroups)
 	}
 	if len(alone) > 0 {
-		g.note("no group for %s: no order with other services, so these pods start at once", strings.Join(alone, ", "))
+		r.note("no group for %s: no order with other services, so these pods start at once", strings.Join(alone, ", "))
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(g.level(a), g.level(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(r.level(a), r.level(b)), cmp.Compare(a, b)) })
 	groups, byName := make([]v1alpha1.PodGroup, 0, len(names)), map[string]string{}
 	for _, name := range names {
-		group, err := g.group(name)
+		group, err := r.group(name)
 		if err != nil {
 			return nil, err
 		}
@@ -177,8 +177,8 @@ func (g *graph) groups() ([]v1alpha1.PodGroup, error) {
 }
 
 // group returns the group of a service.
-func (g *graph) group(name string) (v1alpha1.PodGroup, error) {
-	object, before := objectName(name), g.before(name)
+func (r *order) group(name string) (v1alpha1.PodGroup, error) {
+	object, before := objectName(name), r.before(name)
 	if wrong := validation.IsDNS1123Label(object); len(wrong) > 0 {
 		return v1alpha1.PodGroup{}, fmt.Errorf("service %s: kompose names its objects %q, which Kubernetes refuses: %s", name, object, wrong[0])
 	}
@@ -186,7 +186,7 @@ func (g *graph) group(name string) (v1alpha1.PodGroup, error) {
 		return v1alpha1.PodGroup{}, fmt.Errorf("service %s depends on %d services, and a group waits for at most %d: remove from its depends_on "+
 			"those that others of them depend on", name, len(before), maxDependsOn)
 	}
-	required, err := g.required(name)
+	required, err := r.required(name)
 	return v1alpha1.PodGroup{
 		Name: name, DependsOn: before, RequiredStatus: required,
 		PodSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{serviceLabel: v1alpha1.LabelValue(object)}},

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/cli"
+	"github.com/compose-spec/compose-go/v2/graph"
 	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/compose-spec/compose-go/v2/template"
 	"github.com/compose-spec/compose-go/v2/types"
@@ -23,35 +25,31 @@ const placeholder = "1"
 // load reads the files as Compose does, with .env and the environment. It also returns the variables that have no value and that the
 // files cannot be read without.
 func load(ctx context.Context, o Options) (*types.Project, []string, error) {
+	files := cmp.Or(strings.Join(o.Files, ", "), "the compose file")
 	// The library warns about what has nothing to do with the order, in the format of another program's log.
 	logrus.SetOutput(io.Discard)
 	v := &variables{}
 	project, err := v.load(ctx, o)
-	if err == nil || len(v.blank) == 0 {
-		return project, slices.Sorted(slices.Values(v.required)), o.explain(err)
+	placeholders := v.required
+	if err != nil && len(v.blank) > 0 {
+		if !slices.Contains(o.Files, "-") { // which can be read once
+			v = &variables{fill: true} // a blank is no number and no port
+			project, err = v.load(ctx, o)
+		}
+		placeholders = slices.Concat(v.required, v.blank)
 	}
-	names := v.names()
-	if !slices.Contains(o.Files, "-") { // which can be read once
-		v = &variables{fill: true} // a blank is no number and no port
-		project, err = v.load(ctx, o)
+	slices.Sort(placeholders)
+	switch {
+	case err != nil && len(placeholders) > 0:
+		return nil, nil, fmt.Errorf("read %s: %w; these variables have no value in the environment or in .env: %s",
+			files, err, strings.Join(placeholders, ", "))
+	case err != nil:
+		return nil, nil, fmt.Errorf("read %s: %w", files, err)
 	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w; these variables have no value in the environment or in .env: %s",
-			o.explain(err), strings.Join(names, ", "))
+	if err := check(project); err != nil {
+		return nil, nil, fmt.Errorf("read %s: %w", files, err)
 	}
-	return project, v.names(), nil
-}
-
-// explain says which files an error of the library is about, and what to do.
-func (o *Options) explain(err error) error {
-	if err == nil {
-		return nil
-	}
-	files := cmp.Or(strings.Join(o.Files, ", "), "the compose file")
-	if strings.Contains(err.Error(), "depends on undefined service") {
-		return fmt.Errorf("read %s: %w; if that service belongs to a profile, give --profile", files, err)
-	}
-	return fmt.Errorf("read %s: %w", files, err)
+	return project, placeholders, nil
 }
 
 // variables stand for those that have no value.
@@ -73,6 +71,8 @@ func (v *variables) load(ctx context.Context, o Options) (*types.Project, error)
 				o.Interpolate.Substitute = v.substitute
 			}
 		}),
+		// What else is wrong with a project is for those who run it. A placeholder may be the name of a volume that is not defined.
+		cli.WithConsistency(false),
 		// The sequence gets the name that was given. Then a folder without a usable name does not matter.
 		cli.WithName(loader.NormalizeProjectName(o.Name)),
 	)
@@ -85,8 +85,22 @@ func (v *variables) load(ctx context.Context, o Options) (*types.Project, error)
 	return options.LoadProject(ctx)
 }
 
-func (v *variables) names() []string {
-	return slices.Sorted(slices.Values(slices.Concat(v.required, v.blank)))
+// check refuses dependencies that no order can meet.
+func check(project *types.Project) error {
+	for _, name := range slices.Sorted(maps.Keys(project.Services)) {
+		for _, on := range slices.Sorted(maps.Keys(project.Services[name].DependsOn)) {
+			disabled, known := project.DisabledServices[on]
+			switch _, enabled := project.Services[on]; {
+			case enabled, known && !project.Services[name].DependsOn[on].Required:
+			case known:
+				return fmt.Errorf("service %s depends on %s, which belongs to a profile: give --profile %s",
+					name, on, strings.Join(disabled.Profiles, " or "))
+			default:
+				return fmt.Errorf("service %s depends on %s, which does not exist: correct the name", name, on)
+			}
+		}
+	}
+	return graph.CheckCycle(project)
 }
 
 // substitute replaces the variables in a text.
