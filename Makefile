@@ -153,6 +153,11 @@ $(node_images): %.tar: % $(node_bin)/mkimage
 build-helm:
 	@hack/with-progress.sh "building helm" $(GO) -C hack/charts build -v -o '$(CURDIR)/$(BIN)/helm' helm.sh/helm/v4/cmd/helm
 
+# For test/integration/kubectl, which applies with it as Flux and Argo CD do.
+.PHONY: build-gitops
+build-gitops:
+	@hack/with-progress.sh "building gitops" $(GO) -C test/gitops build -v -ldflags='-s -w' -o '$(CURDIR)/$(BIN)/gitops' .
+
 .PHONY: install-kubectl-podseq
 install-kubectl-podseq: build-kubectl-podseq ## Install kubectl podseq, and its completion, into PREFIX (~/.local/bin)
 	install -D $(BIN)/kubectl-podseq cmd/kubectl-podseq/kubectl_complete-podseq -t $(or $(PREFIX),$(HOME)/.local/bin)
@@ -237,7 +242,7 @@ test: export GOGC ?= 400
 .PHONY: test
 test: ## Run all tests, on a real control plane where they need one
 	@# Two programs at a time: a linker uses one processor most of the time.
-	@$(MAKE) --no-print-directory -j 2 build build-helm
+	@$(MAKE) --no-print-directory -j 2 build build-helm build-gitops
 	@for module in . cmd/sandbox; do \
 		hack/with-progress.sh "compiling what tests of $$module use" $(GO) -C $$module build -v $$($(GO) -C $$module list $(test_packages)) || exit 1; \
 	done

@@ -17,8 +17,9 @@ import (
 
 var _ operate.API = &apiSource{}
 
-// fieldManager names this tool in metadata.managedFields.
-const fieldManager = "kubectl-podseq"
+// fieldManager names this tool in metadata.managedFields. It must not begin with kubectl: Flux takes over what such a manager wrote, and
+// removes of it what its manifest does not have.
+const fieldManager = "podseq-cli"
 
 func (s *apiSource) Patch(ctx context.Context, of *snapshot.Sequence, patch []byte, dryRun bool) error {
 	_, err := s.resourceOf(of).Patch(ctx, of.Key().Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: fieldManager, DryRun: dryRunOf(dryRun)})

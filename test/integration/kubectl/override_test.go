@@ -45,7 +45,7 @@ END`, flags, s.Namespace, team))
 				return c != nil && c.Reason == v1alpha1.ReasonOverridden
 			})
 			c := meta.FindStatusCondition(cluster.Get(s.Story, &v1alpha1.PodSequence{}, "backend").Status.Conditions, v1alpha1.ConditionOverridden)
-			assert.Regexp(t, `^by annotation the sequence skips "Database" until .*; written by kubectl-podseq; reason: fixed by hand$`, c.Message)
+			assert.Regexp(t, `^by annotation the sequence skips "Database" until .*; written by podseq-cli; reason: fixed by hand$`, c.Message)
 
 			s.Says("unskip", "backend", "Database")
 			s.Create(s.pod("app-3", "app"))
