@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -29,10 +30,11 @@ func main() {
 	}
 }
 
+var errUsage = errors.New("usage: gitops flux|argo [flags] FILE")
+
 func run(ctx context.Context, arguments []string) error {
-	const usage = "usage: gitops flux|argo [flags] FILE"
 	if len(arguments) == 0 {
-		return fmt.Errorf(usage)
+		return errUsage
 	}
 	tool, flags := arguments[0], flag.NewFlagSet(arguments[0], flag.ContinueOnError)
 	var apply func(ctx context.Context, config *rest.Config, object *unstructured.Unstructured) (string, error)
@@ -42,13 +44,13 @@ func run(ctx context.Context, arguments []string) error {
 	case "argo":
 		apply = argoFlags(flags)
 	default:
-		return fmt.Errorf("%q is not known; "+usage, tool)
+		return fmt.Errorf("%q is not known; %w", tool, errUsage)
 	}
 	if err := flags.Parse(arguments[1:]); err != nil {
 		return fmt.Errorf("%s: %w", tool, err)
 	}
 	if flags.NArg() != 1 {
-		return fmt.Errorf(usage)
+		return errUsage
 	}
 	object, err := read(flags.Arg(0))
 	if err != nil {

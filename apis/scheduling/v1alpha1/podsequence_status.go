@@ -70,6 +70,9 @@ const (
 	EventSequenceCompleted = "SequenceCompleted"
 	EventGroupSkipped      = "GroupSkipped"
 	EventGroupNotSkipped   = "GroupNotSkipped"
+	EventOverrideBegan     = "OverrideBegan"
+	EventOverrideChanged   = "OverrideChanged"
+	EventOverrideEnded     = "OverrideEnded"
 	// EventWaitingForGroup is on a pod that has been held for ten seconds: it waits for a group of a sequence that exists. For others
 	// see ReasonWaitingForPodSequence.
 	EventWaitingForGroup = "WaitingForGroup"

@@ -2,6 +2,7 @@ package podsequence
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -52,12 +53,44 @@ func eventsFor(before, after v1alpha1.PodSequenceStatus, problems []sequence.Pro
 			all = append(all, event{kind: corev1.EventTypeWarning, reason: reason, action: actionObserve, note: problem.Message})
 		}
 	}
+	all = append(all, overrideEvents(before, after)...)
 	all = append(all, outOfOrderEvents(before, after, problems)...)
 	for i := range all {
 		all[i].note = cut(all[i].note)
 	}
 	return all
 }
+
+// overrideEvents tells what annotations begin, go on or cease to override, and who wrote them.
+func overrideEvents(before, after v1alpha1.PodSequenceStatus) []event {
+	var all []event
+	is, was := overridden(after), overridden(before)
+	switch active, wasActive := is.Status == metav1.ConditionTrue, was.Status == metav1.ConditionTrue; {
+	case active && !wasActive:
+		all = append(all, event{corev1.EventTypeWarning, v1alpha1.EventOverrideBegan, actionObserve, is.Message})
+	case active && withoutWriteTimes(is.Message) != withoutWriteTimes(was.Message):
+		all = append(all, event{corev1.EventTypeWarning, v1alpha1.EventOverrideChanged, actionObserve, is.Message})
+	case wasActive && !active:
+		all = append(all, event{corev1.EventTypeNormal, v1alpha1.EventOverrideEnded, actionObserve, is.Message + "; before: " + was.Message})
+	}
+	if is.Reason == v1alpha1.ReasonInvalidOverride && was.Reason != is.Reason {
+		all = append(all, event{corev1.EventTypeWarning, is.Reason, actionObserve, is.Message})
+	}
+	return all
+}
+
+// overridden is the condition that tells what annotations override; the zero value without one.
+func overridden(status v1alpha1.PodSequenceStatus) metav1.Condition {
+	if condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionOverridden); condition != nil {
+		return *condition
+	}
+	return metav1.Condition{}
+}
+
+var writeTime = regexp.MustCompile(` at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
+
+// withoutWriteTimes is the message without the times of its writers: these change with every field that the same client writes.
+func withoutWriteTimes(message string) string { return writeTime.ReplaceAllString(message, "") }
 
 // outOfOrderEvents tells once which pods started out of order, also if another problem is the reason of the condition Degraded.
 func outOfOrderEvents(before, after v1alpha1.PodSequenceStatus, problems []sequence.Problem) []event {

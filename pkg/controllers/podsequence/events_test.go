@@ -52,11 +52,67 @@ func TestEventsFor(t *testing.T) {
 		{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: "2 pods started before this PodSequence existed"},
 	}
 
+	overridden := func(is metav1.ConditionStatus, reason, message string) v1alpha1.PodSequenceStatus {
+		return v1alpha1.PodSequenceStatus{Conditions: []metav1.Condition{
+			{Type: v1alpha1.ConditionOverridden, Status: is, Reason: reason, Message: message},
+		}}
+	}
+	overrides := func(message string) v1alpha1.PodSequenceStatus {
+		return overridden(metav1.ConditionTrue, v1alpha1.ReasonOverridden, message)
+	}
+	const first = "suspended; written by podseq-cli at 2026-01-02T03:01:00Z"
+	over := overridden(metav1.ConditionFalse, v1alpha1.ReasonNotOverridden, "the sequence does what its spec says")
+	unreadable := overridden(metav1.ConditionFalse, v1alpha1.ReasonInvalidOverride, "annotation a: no time")
+
 	for name, tc := range map[string]struct {
 		before, after v1alpha1.PodSequenceStatus
 		problems      []sequence.Problem
 		want          []event
 	}{
+		"annotations begin to override the spec": {
+			after: overrides(first), want: []event{{"Warning", "OverrideBegan", "Observe", first}},
+		},
+		"they do so again": {
+			before: over, after: overrides(first), want: []event{{"Warning", "OverrideBegan", "Observe", first}},
+		},
+		"they go on to": {before: overrides(first), after: overrides(first)},
+		"they override something else": {
+			before: overrides(first), after: overrides("skips Database; written by podseq-cli at 2026-01-02T03:02:00Z"),
+			want: []event{{"Warning", "OverrideChanged", "Observe", "skips Database; written by podseq-cli at 2026-01-02T03:02:00Z"}},
+		},
+		"somebody else wrote the same": {
+			before: overrides(first), after: overrides("suspended; written by on-call at 2026-01-02T03:02:00Z"),
+			want: []event{{"Warning", "OverrideChanged", "Observe", "suspended; written by on-call at 2026-01-02T03:02:00Z"}},
+		},
+		"that the same writer wrote other fields is no news": {
+			before: overrides(first), after: overrides("suspended; written by podseq-cli at 2026-01-02T03:59:00Z"),
+		},
+		"a later end is news": {
+			before: overrides("suspended until 2026-01-02T04:00:00Z"), after: overrides("suspended until 2026-01-02T05:00:00Z"),
+			want: []event{{"Warning", "OverrideChanged", "Observe", "suspended until 2026-01-02T05:00:00Z"}},
+		},
+		"annotations do not override the spec any more": {
+			before: overrides(first), after: over,
+			want: []event{{"Normal", "OverrideEnded", "Observe", "the sequence does what its spec says; before: " + first}},
+		},
+		"an annotation that cannot be read": {
+			after: unreadable, want: []event{{"Warning", "InvalidOverride", "Observe", "annotation a: no time"}},
+		},
+		"is told of once": {before: unreadable, after: unreadable},
+		"one that could be read before": {
+			before: overrides(first), after: unreadable,
+			want: []event{
+				{"Normal", "OverrideEnded", "Observe", "annotation a: no time; before: " + first},
+				{"Warning", "InvalidOverride", "Observe", "annotation a: no time"},
+			},
+		},
+		"one beside others that override": {
+			after: overridden(metav1.ConditionTrue, v1alpha1.ReasonInvalidOverride, "suspended; annotation a: no time"),
+			want: []event{
+				{"Warning", "OverrideBegan", "Observe", "suspended; annotation a: no time"},
+				{"Warning", "InvalidOverride", "Observe", "suspended; annotation a: no time"},
+			},
+		},
 		"pods that started out of order are told of, though the condition Degraded has another reason": {
 			before: ungoverned, after: early("app-0", "app-1"), problems: problems,
 			want: []event{{"Warning", "StartedOutOfOrder", "Observe", "2 pods started before this PodSequence existed"}},

@@ -46,6 +46,11 @@ var (
 		"Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
 	earlyPods = census.NewNamedPlaces[types.NamespacedName]("podsequence_pods_started_out_of_order",
 		"Pods that started before their sequence existed, while a group that they wait for was not ready, by kind of the sequence.", "kind")
+	overriddenSequences = census.NewNamedPlaces[types.NamespacedName]("podsequence_overridden_sequences",
+		"Sequences with annotations that override the spec, by kind; with reason InvalidOverride those with one that cannot be read.", "kind", "reason")
+	overrides      = census.NewOldest[types.NamespacedName]()
+	oldestOverride = census.NewNamedAges("podsequence_oldest_override_seconds",
+		"Seconds since annotations began to override the spec of the sequence that has been overridden longest.", overrides.ByPlace)
 	inProgress  = census.NewOldest[types.NamespacedName]()
 	oldestGroup = census.NewNamedAges("podsequence_oldest_group_in_progress_seconds",
 		"Seconds since the release of the group that has been in progress longest. Suspended sequences do not count.", inProgress.ByPlace)
@@ -55,13 +60,13 @@ var (
 
 func init() {
 	legacyregistry.MustRegister(sequencesByPhase, groupsByPhase, groupWait, groupReady, passLag, statusWriteErrors)
-	legacyregistry.RawMustRegister(degradedSequences, stalledSequences, earlyPods, oldestGroup)
+	legacyregistry.RawMustRegister(degradedSequences, stalledSequences, earlyPods, overriddenSequences, oldestOverride, oldestGroup)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		sequencesByPhase.GaugeVec, groupsByPhase.GaugeVec, degradedSequences, stalledSequences, earlyPods, oldestGroup,
+		sequencesByPhase.GaugeVec, groupsByPhase.GaugeVec, degradedSequences, stalledSequences, earlyPods, overriddenSequences, oldestOverride, oldestGroup,
 		groupWait.HistogramVec, groupReady.HistogramVec, passLag.HistogramVec, statusWriteErrors.CounterVec,
 	}
 }
@@ -116,7 +121,7 @@ func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
 	}
 	groups.Set(key, items...)
 	early := startedOutOfOrder(status)
-	byName.set(key, namedSequence{status.Phase, inPhase, early})
+	byName.set(key, namedSequence{status.Phase, inPhase, early, countOverride(key, status)})
 	if early > 0 {
 		earlyPods.Set(key, place, census.Item{Labels: []string{kind}, Count: early})
 	} else {
@@ -129,6 +134,24 @@ func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
 	} else {
 		inProgress.Set(key, place, since.Time)
 	}
+}
+
+// countOverride updates the metrics of overrides, and returns since when annotations override the spec; zero if they do not. It is the
+// condition that says so, so that a restart does not make an old override a new one.
+func countOverride(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) time.Time {
+	condition, kind, place := overridden(*status), kindOf(key), placeOf(key)
+	var items []census.Item
+	if condition.Reason == v1alpha1.ReasonInvalidOverride {
+		items = append(items, census.One(kind, condition.Reason))
+	}
+	if condition.Status != metav1.ConditionTrue {
+		overriddenSequences.Set(key, place, items...)
+		overrides.Forget(key)
+		return time.Time{}
+	}
+	overriddenSequences.Set(key, place, append(items, census.One(kind, v1alpha1.ReasonOverridden))...)
+	overrides.Set(key, place, condition.LastTransitionTime.Time)
+	return condition.LastTransitionTime.Time
 }
 
 // startedOutOfOrder is how many pods started out of order.
@@ -149,7 +172,7 @@ func reasonIf(status *v1alpha1.PodSequenceStatus, condition, kind string) []cens
 
 // forgetCounted removes a sequence from the metrics.
 func forgetCounted(key types.NamespacedName) {
-	for _, counted := range []interface{ Forget(types.NamespacedName) }{phases, groups, degradedSequences, stalledSequences, earlyPods} {
+	for _, counted := range []interface{ Forget(types.NamespacedName) }{phases, groups, degradedSequences, stalledSequences, earlyPods, overriddenSequences, overrides} {
 		counted.Forget(key)
 	}
 	inProgress.Forget(key)

@@ -2,6 +2,7 @@ package podsequence
 
 import (
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +17,9 @@ var (
 		"[ALPHA] Groups of a sequence, by phase.", []string{"kind", "namespace", "name", "phase"}, nil)
 	earlyOfSequence = prometheus.NewDesc("podsequence_sequence_pods_started_out_of_order",
 		"[ALPHA] Pods that started before the sequence existed, while a group that they wait for was not ready. Absent if there are none.",
+		[]string{"kind", "namespace", "name"}, nil)
+	overrideOfSequence = prometheus.NewDesc("podsequence_sequence_overridden_timestamp_seconds",
+		"[ALPHA] When annotations began to override the spec of a sequence, in seconds since 1970. Absent while they do not.",
 		[]string{"kind", "namespace", "name"}, nil)
 )
 
@@ -42,6 +46,8 @@ type namedSequence struct {
 	phase  v1alpha1.Phase
 	groups map[v1alpha1.GroupPhase]int
 	early  int // pods that started out of order
+	// overridden is since when annotations override the spec; zero if they do not.
+	overridden time.Time
 }
 
 func (n *namedSequences) set(key types.NamespacedName, sequence namedSequence) {
@@ -63,6 +69,7 @@ func (n *namedSequences) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- phaseOfSequence
 	descriptions <- groupsOfSequence
 	descriptions <- earlyOfSequence
+	descriptions <- overrideOfSequence
 }
 
 // Collect implements prometheus.Collector.
@@ -77,8 +84,14 @@ func (n *namedSequences) Collect(collected chan<- prometheus.Metric) {
 		for phase, count := range sequence.groups {
 			send(groupsOfSequence, count, string(phase))
 		}
+		sendOne := func(of *prometheus.Desc, value float64) {
+			collected <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value, kindOf(key), key.Namespace, key.Name)
+		}
 		if sequence.early > 0 {
-			collected <- prometheus.MustNewConstMetric(earlyOfSequence, prometheus.GaugeValue, float64(sequence.early), kindOf(key), key.Namespace, key.Name)
+			sendOne(earlyOfSequence, float64(sequence.early))
+		}
+		if !sequence.overridden.IsZero() {
+			sendOne(overrideOfSequence, float64(sequence.overridden.Unix()))
 		}
 	}
 }

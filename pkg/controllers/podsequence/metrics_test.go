@@ -87,6 +87,33 @@ func TestMetricsCountSequencesAsTheirStatusSays(t *testing.T) {
 	assert.Empty(t, samples.Of(t, earlyPods))
 }
 
+func TestMetricsCountOverridesSinceTheirConditionIsTrue(t *testing.T) {
+	since := metav1.NewTime(time.Now().Add(-30 * time.Hour))
+	condition := metav1.Condition{
+		Type: v1alpha1.ConditionOverridden, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonOverridden, LastTransitionTime: since,
+	}
+	status := &v1alpha1.PodSequenceStatus{Conditions: []metav1.Condition{condition}}
+	key := types.NamespacedName{Namespace: "shop", Name: "a"}
+	count(key, status)
+	assert.Equal(t, map[string]float64{"PodSequence  shop Overridden": 1}, samples.Of(t, overriddenSequences))
+	assert.Equal(t, map[census.Place]time.Time{{Namespace: "shop"}: since.Time}, overrides.ByPlace())
+
+	status.Conditions[0].Reason = v1alpha1.ReasonInvalidOverride
+	count(key, status)
+	assert.Equal(t, map[string]float64{"PodSequence  shop Overridden": 1, "PodSequence  shop InvalidOverride": 1}, samples.Of(t, overriddenSequences),
+		"one annotation overrides, another cannot be read")
+
+	status.Conditions[0].Status = metav1.ConditionFalse
+	count(key, status)
+	assert.Equal(t, map[string]float64{"PodSequence  shop InvalidOverride": 1}, samples.Of(t, overriddenSequences))
+	assert.Empty(t, overrides.ByPlace())
+
+	count(key, &v1alpha1.PodSequenceStatus{Conditions: []metav1.Condition{condition}})
+	forgetCounted(key)
+	assert.Empty(t, samples.Of(t, overriddenSequences))
+	assert.Empty(t, overrides.ByPlace())
+}
+
 func TestMetricsMeasureEachStepOfAGroupOnce(t *testing.T) {
 	at := func(seconds int64) *metav1.Time { return &metav1.Time{Time: time.Unix(seconds, 0)} }
 	object := &metav1.ObjectMeta{Name: "cluster", CreationTimestamp: *at(100)}
@@ -110,7 +137,9 @@ func TestMetricsNameSequencesOnlyWhenAskedTo(t *testing.T) {
 	key := types.NamespacedName{Namespace: "shop", Name: "named"}
 	status := v1alpha1.PodSequenceStatus{Phase: v1alpha1.PhaseInProgress, Groups: []v1alpha1.GroupStatus{
 		{Phase: v1alpha1.GroupInProgress}, {Phase: v1alpha1.GroupWaiting}, {Phase: v1alpha1.GroupWaiting},
-	}, StartedOutOfOrder: &v1alpha1.StartedOutOfOrderStatus{Total: 2}}
+	}, StartedOutOfOrder: &v1alpha1.StartedOutOfOrderStatus{Total: 2}, Conditions: []metav1.Condition{
+		{Type: v1alpha1.ConditionOverridden, Status: metav1.ConditionTrue, LastTransitionTime: metav1.Unix(1800000000, 0)},
+	}}
 	count(key, &status)
 	assert.Zero(t, promtest.CollectAndCount(byName), "nobody has asked")
 
@@ -121,6 +150,9 @@ func TestMetricsNameSequencesOnlyWhenAskedTo(t *testing.T) {
 		# TYPE podsequence_sequence_groups gauge
 		podsequence_sequence_groups{kind="PodSequence",name="named",namespace="shop",phase="InProgress"} 1
 		podsequence_sequence_groups{kind="PodSequence",name="named",namespace="shop",phase="Waiting"} 2
+		# HELP podsequence_sequence_overridden_timestamp_seconds [ALPHA] When annotations began to override the spec of a sequence, in seconds since 1970. Absent while they do not.
+		# TYPE podsequence_sequence_overridden_timestamp_seconds gauge
+		podsequence_sequence_overridden_timestamp_seconds{kind="PodSequence",name="named",namespace="shop"} 1.8e+09
 		# HELP podsequence_sequence_phase [ALPHA] 1 for the current phase of a sequence.
 		# TYPE podsequence_sequence_phase gauge
 		podsequence_sequence_phase{kind="PodSequence",name="named",namespace="shop",phase="InProgress"} 1

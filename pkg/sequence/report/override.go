@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +13,8 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// overridden returns the condition that says what annotations add to the spec; none for a sequence to which they never added anything.
+// overridden returns the condition that says what annotations add to the spec; none for a sequence to which they never added anything. Its
+// reason says whether one of them cannot be read, which the condition Degraded only says if nothing worse is wrong.
 func (r Report) overridden(ps *v1alpha1.PodSequence) []metav1.Condition {
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionOverridden, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotOverridden,
@@ -20,16 +22,29 @@ func (r Report) overridden(ps *v1alpha1.PodSequence) []metav1.Condition {
 	}
 	switch o := r.Override; {
 	case o.IsActive():
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, v1alpha1.ReasonOverridden, overrideMessage(o, writerOf(ps))
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, v1alpha1.ReasonOverridden, overrideMessage(o, writersOf(ps, o))
+		if len(o.Problems) > 0 {
+			condition.Reason = v1alpha1.ReasonInvalidOverride
+		}
+	case len(o.Problems) > 0:
+		condition.Reason, condition.Message = v1alpha1.ReasonInvalidOverride, messagesOf(o.Problems)
 	case meta.FindStatusCondition(ps.Status.Conditions, condition.Type) == nil:
 		return nil
-	case !o.Until.IsZero() && len(o.Problems) == 0:
+	case !o.Until.IsZero():
 		condition.Message = "the override ended at " + timeText(o.Until) + ": remove its annotations"
 	}
 	return []metav1.Condition{condition}
 }
 
-func overrideMessage(o spec.Override, writer string) string {
+func messagesOf(problems []spec.Problem) string {
+	messages := make([]string, len(problems))
+	for i, problem := range problems {
+		messages[i] = problem.Message
+	}
+	return cutMessage(strings.Join(messages, "; "))
+}
+
+func overrideMessage(o spec.Override, writers string) string {
 	var does []string
 	if o.Suspend {
 		does = append(does, "suspended")
@@ -46,11 +61,14 @@ func overrideMessage(o spec.Override, writer string) string {
 	} else {
 		text += " until " + timeText(o.Until)
 	}
-	if writer != "" {
-		text += "; written by " + writer
+	if writers != "" {
+		text += "; written by " + writers
 	}
 	if o.Reason != "" {
 		text += "; reason: " + o.Reason
+	}
+	if len(o.Problems) > 0 {
+		text += "; " + messagesOf(o.Problems)
 	}
 	return cutMessage(text)
 }
@@ -65,23 +83,44 @@ func quoted(names []string) []string {
 
 func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// writerOf returns the field manager that last wrote the annotations that override the spec; empty if the object does not say. The feed
-// keeps no other entries than these and those of status.
-func writerOf(ps *v1alpha1.PodSequence) string {
-	var writer metav1.ManagedFieldsEntry
-	for _, entry := range ps.ManagedFields {
-		if entry.Subresource == "" && entry.Time != nil && (writer.Time == nil || writer.Time.Before(entry.Time)) && writesOverride(entry.FieldsV1) {
-			writer = entry
+// writersOf returns the field managers that wrote what overrides the spec now, and when each last wrote, such as: podseq-cli at
+// 2026-01-31T03:00:00Z. It is empty if the object does not say. An annotation may have several owners: the last one counts. The feed keeps
+// no other entries than these and those of status.
+func writersOf(ps *v1alpha1.PodSequence, o spec.Override) string {
+	var annotations []string
+	if o.Suspend {
+		annotations = append(annotations, v1alpha1.SuspendAnnotation)
+	}
+	if len(o.Skip) > 0 {
+		annotations = append(annotations, v1alpha1.SkipAnnotation)
+	}
+	if !o.Until.IsZero() {
+		annotations = append(annotations, v1alpha1.OverrideUntilAnnotation)
+	}
+	var writers []string
+	for _, annotation := range annotations {
+		if writer := lastWriter(ps.ManagedFields, annotation); writer != "" && !slices.Contains(writers, writer) {
+			writers = append(writers, writer)
 		}
 	}
-	return writer.Manager
+	return strings.Join(writers, ", ")
 }
 
-// writesOverride reports whether the fields that somebody wrote are annotations that override a spec.
-func writesOverride(fields *metav1.FieldsV1) bool {
-	if fields == nil {
-		return false
+// lastWriter returns who last wrote among those that own an annotation, and when; empty if nobody owns it.
+func lastWriter(entries []metav1.ManagedFieldsEntry, annotation string) string {
+	var last metav1.ManagedFieldsEntry
+	for _, entry := range entries {
+		if entry.Subresource == "" && entry.Time != nil && (last.Time == nil || last.Time.Before(entry.Time)) && owns(entry.FieldsV1, annotation) {
+			last = entry
+		}
 	}
-	text := fields.String()
-	return strings.Contains(text, v1alpha1.SuspendAnnotation) || strings.Contains(text, v1alpha1.SkipAnnotation)
+	if last.Time == nil {
+		return ""
+	}
+	return last.Manager + " at " + timeText(last.Time.Time)
+}
+
+// owns reports whether an annotation is among fields.
+func owns(fields *metav1.FieldsV1, annotation string) bool {
+	return fields != nil && strings.Contains(fields.String(), strconv.Quote("f:"+annotation))
 }

@@ -59,7 +59,7 @@ func kubectl(verb string) func(*story, string) {
 func createOr(verb string) func(*story, string) {
 	return func(s *story, manifest string) {
 		s.Helper()
-		s.Cluster.MustShell(s, fmt.Sprintf("if kubectl get -f %s; then kubectl %s %s; else kubectl create -f %s; fi", manifest, verb, manifest, manifest))
+		s.Cluster.MustShell(s, fmt.Sprintf("if kubectl get -f %[1]s; then kubectl %[2]s %[1]s; else kubectl create -f %[1]s; fi", manifest, verb))
 	}
 }
 
@@ -94,7 +94,8 @@ func (s *story) run(name string, arguments ...string) {
 	require.FileExists(s, file, "run make build-"+name)
 	home := s.TempDir()
 	command := exec.CommandContext(s.Ctx, file, arguments...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+s.Cluster.Kubeconfig(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	command.Env = append(os.Environ(), "KUBECONFIG="+s.Cluster.Kubeconfig(),
+		"HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 	output, err := command.CombinedOutput()
 	require.NoError(s, err, "%s %v\n%s", name, arguments, output)
 }
@@ -153,7 +154,7 @@ func TestWhatAnOperatorOverridesSurvivesDeployingTools(t *testing.T) {
 	}
 }
 
-// Without the plugin, an operator has kubectl annotate. Its field manager has a name that Flux takes back what it wrote.
+// Without the plugin, an operator has kubectl annotate. Flux takes back what that wrote, by the name of its field manager.
 func TestWhatKubectlAnnotateOverridesSurvivesMostDeployingTools(t *testing.T) {
 	t.Parallel()
 	for _, d := range deployers {
@@ -162,10 +163,14 @@ func TestWhatKubectlAnnotateOverridesSurvivesMostDeployingTools(t *testing.T) {
 			s := newStory(t, "edit")
 			d.apply(s, s.manifest("blue"))
 			kubectl("annotate podseq backend "+v1alpha1.SuspendAnnotation+"=true -n")(s, s.Namespace)
+			kubectl("annotate podseq backend --field-manager=on-call "+v1alpha1.SkipAnnotation+"=Database -n")(s, s.Namespace)
 			d.apply(s, s.manifest("red"))
-			survives := map[string]string{v1alpha1.SuspendAnnotation: "true"}
+			survives := map[string]string{v1alpha1.SuspendAnnotation: "true", v1alpha1.SkipAnnotation: "Database"}
 			if d.replaces || d.takesFromKubectl {
-				survives = map[string]string{}
+				delete(survives, v1alpha1.SuspendAnnotation)
+			}
+			if d.replaces {
+				delete(survives, v1alpha1.SkipAnnotation)
 			}
 			assert.Equal(t, survives, overridesIn(cluster.Get(s.Story, &v1alpha1.PodSequence{}, "backend")))
 		})

@@ -16,6 +16,7 @@ import (
 
 	appsapi "example.com/podsequence/apis/apps/v1"
 	batchapi "example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/cluster"
 	"example.com/podsequence/tools/sandbox/controlplane"
@@ -51,6 +52,9 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 	skipped := MakeSequence(s.Namespace, "skipped").Label("Nothing", "tier", "nothing").Label("Something", "tier", "something").Obj()
 	skipped.Spec.PodGroups[0].Skip = true
 	s.Create(skipped)
+	overridden := MakeSequence(s.Namespace, "overridden").Label("Nothing", "tier", "nothing").Obj()
+	overridden.Annotations = map[string]string{v1alpha1.SuspendAnnotation: "true", v1alpha1.SkipAnnotation: "No such group"}
+	s.Create(overridden)
 	s.awaitHeld(fmt.Sprintf("app-%d", pods-1))
 
 	t.Log("pods are held")
@@ -70,6 +74,9 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 	s.awaitMetric(`podsequence_sequences{kind="PodSequence",phase="InProgress"}`, 1)
 	s.awaitMetric(s.here(`podsequence_degraded_sequences{kind="PodSequence",name="",`)+`,reason="UngovernedPods"}`, 1)
 	s.awaitMetric(s.here(`podsequence_oldest_group_in_progress_seconds{name="",`), 1)
+	s.awaitMetric(s.here(`podsequence_overridden_sequences{kind="PodSequence",name="",`)+`,reason="Overridden"}`, 1)
+	s.awaitMetric(s.here(`podsequence_overridden_sequences{kind="PodSequence",name="",`)+`,reason="InvalidOverride"}`, 1)
+	s.awaitMetric(s.here(`podsequence_oldest_override_seconds{name="",`), 1)
 
 	t.Log("they are released")
 	bound := s.Cluster.Metric(s, scheduler, "podsequence_release_to_bind_seconds_count ")

@@ -2,10 +2,13 @@ package kubectl
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -45,9 +48,12 @@ END`, flags, s.Namespace, team))
 				return c != nil && c.Reason == v1alpha1.ReasonOverridden
 			})
 			c := meta.FindStatusCondition(cluster.Get(s.Story, &v1alpha1.PodSequence{}, "backend").Status.Conditions, v1alpha1.ConditionOverridden)
-			assert.Regexp(t, `^by annotation the sequence skips "Database" until .*; written by podseq-cli; reason: fixed by hand$`, c.Message)
+			assert.Regexp(t, `^by annotation the sequence skips "Database" until .*; written by podseq-cli at 20[^;]*Z; reason: fixed by hand$`, c.Message)
+
+			s.awaitEventLike("OverrideBegan", `^by annotation the sequence skips "Database" until .*; written by podseq-cli at .*; reason: fixed by hand$`)
 
 			s.Says("unskip", "backend", "Database")
+			s.awaitEventLike("OverrideEnded", `^the sequence does what its spec says; before: by annotation the sequence skips "Database" .*`)
 			s.Create(s.pod("app-3", "app"))
 			s.awaitHeld("app-3")
 
@@ -63,4 +69,14 @@ END`, flags, s.Namespace, team))
 			})
 		})
 	}
+}
+
+// awaitEventLike waits for an event on the sequence of the story.
+func (s *story) awaitEventLike(reason, pattern string) {
+	s.Helper()
+	s.Await(fmt.Sprintf("an event %s like %q", reason, pattern), func() bool {
+		return slices.ContainsFunc(s.Events("backend"), func(e eventsv1.Event) bool {
+			return e.Reason == reason && regexp.MustCompile(pattern).MatchString(e.Note)
+		})
+	})
 }
