@@ -15,7 +15,8 @@ import (
 
 const changeNote = `
 The command changes annotations of the sequence and never its spec, so that no kubectl apply, Argo CD or Flux takes the change back. What is
-in the spec stays: change the manifest. --for ends by itself what the command began, and everything else that annotations override.
+in the spec stays: change the manifest. --for ends by itself what the command began. All that annotations override has one end: a command that
+would change it for something else refuses, unless you add --for-all.
 
 It sends one patch, which the API server refuses if somebody else changed the object in the meantime. It also
 writes an event on the sequence that says who made the change and, by --reason, why. Only skip requires a reason: it gives up
@@ -84,6 +85,7 @@ type changeTakes struct{ end, reason bool }
 func (t *tool) newChange(command *cobra.Command, takes changeTakes, choose func(*snapshot.Sequence, []string) (operate.Change, error)) *cobra.Command {
 	var reason, dryRun string
 	var lasts time.Duration
+	var forAll bool
 	command.Long = command.Short + ".\n" + changeNote
 	command.RunE = func(cmd *cobra.Command, args []string) error {
 		if dryRun != "none" && dryRun != "server" {
@@ -102,12 +104,13 @@ func (t *tool) newChange(command *cobra.Command, takes changeTakes, choose func(
 		if takes.reason && strings.TrimSpace(reason) == "" {
 			return fmt.Errorf(`--reason is required: it is recorded in an event on %s; for example --reason "fixed by hand"`, s)
 		}
-		options := operate.Options{Reason: reason, For: lasts, DryRun: dryRun == "server", Now: t.clock.Now()}
+		options := operate.Options{Reason: reason, For: lasts, ForAll: forAll, DryRun: dryRun == "server", Now: t.clock.Now()}
 		return t.change(cmd.Context(), s, args, options, choose)
 	}
 	command.Flags().StringVar(&reason, "reason", "", "`text` that says why you do this; an event on the sequence, and its status, say it")
 	if takes.end {
 		command.Flags().DurationVar(&lasts, "for", 0, "`time` after which it ends by itself, such as 2h; without it, when you take it back")
+		command.Flags().BoolVar(&forAll, "for-all", false, "let the end hold also for what annotations override already")
 	}
 	command.Flags().StringVar(&dryRun, "dry-run", "none", "none, or server: the API server checks the change but does not store it")
 	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "server"}, cobra.ShellCompDirectiveNoFileComp))

@@ -58,11 +58,15 @@ type Change struct {
 	Skip    []string
 	// SetsEnd reports that the change overrides more than before: then Options.For says until when.
 	SetsEnd bool
+
+	// others says what annotations override beside it, such as: suspended. Their end is the same.
+	others []string
 }
 
 // Suspend returns the change that stops further releases.
 func Suspend(s *snapshot.Sequence, now time.Time) (Change, error) {
 	c := overridesOf(s, now)
+	c.others = describe(false, c.Skip)
 	c.Did, c.Event, c.Suspend, c.SetsEnd = "suspended", EventSuspendRequested, true, true
 	return c, nil
 }
@@ -83,11 +87,44 @@ func Skip(s *snapshot.Sequence, group int, now time.Time) (Change, error) {
 	if why := unfit(s, title); why != "" {
 		return Change{}, fmt.Errorf("%s of %s: %s, so that no annotation can name it: set skip of the group in the manifest", s.Where(group), s, why)
 	}
-	c.Did, c.Event, c.Target, c.SetsEnd = "skipped", EventSkipRequested, s.Where(group), true
-	if c.Skip = append(c.Skip, title); s.Spec.PodGroups[group].Skip {
-		c.Skip = overridesOf(s, now).Skip // the spec skips it
+	c.Did, c.Event, c.Target = "skipped", EventSkipRequested, s.Where(group)
+	if s.Spec.PodGroups[group].Skip {
+		return c, nil
 	}
+	beside := slices.DeleteFunc(slices.Clone(c.Skip), func(skipped string) bool { return skipped == title })
+	c.others = describe(c.Suspend, beside)
+	c.Skip, c.SetsEnd = append(beside, title), true
 	return c, nil
+}
+
+// describe says what annotations override.
+func describe(suspend bool, skip []string) []string {
+	var all []string
+	if suspend {
+		all = append(all, "suspend the sequence")
+	}
+	for _, title := range skip {
+		all = append(all, fmt.Sprintf("skip %q", title))
+	}
+	return all
+}
+
+// checkEnd fails if the change would give another end to what annotations override beside it, and nobody asked for that: what was to end
+// would stay, or what was to stay would end.
+func (c Change) checkEnd(s *snapshot.Sequence, o Options) error {
+	before, after := s.Object.GetAnnotations()[v1alpha1.OverrideUntilAnnotation], o.end()
+	if !c.SetsEnd || len(c.others) == 0 || o.ForAll || before == after {
+		return nil
+	}
+	return fmt.Errorf("%s: annotations already %s %s; all of them have one end, and with this command they would last %s: "+
+		"add --for-all if you want that, or end the other first with resume or unskip", s, strings.Join(c.others, " and "), endText(before), endText(after))
+}
+
+func endText(end string) string {
+	if end == "" {
+		return "without an end"
+	}
+	return "until " + end
 }
 
 // unfit says why an annotation cannot name a group; empty if it can.
@@ -150,10 +187,7 @@ func (c Change) annotations(s *snapshot.Sequence, o Options) map[string]string {
 	}
 	reason, until := s.Object.GetAnnotations()[v1alpha1.OverrideReasonAnnotation], s.Object.GetAnnotations()[v1alpha1.OverrideUntilAnnotation]
 	if c.SetsEnd {
-		until = ""
-		if o.For > 0 {
-			until = o.Now.Add(o.For).UTC().Format(time.RFC3339)
-		}
+		until = o.end()
 		if o.Reason != "" {
 			reason = o.Reason
 		}
@@ -177,10 +211,20 @@ type Options struct {
 	Reason string
 	// For is how long what the change overrides lasts; 0 if until it is taken back.
 	For time.Duration
+	// ForAll lets the end of the change hold for everything that annotations override, also for what had another end.
+	ForAll bool
 	// DryRun makes the API server check everything and store nothing.
 	DryRun bool
 	// Now is the time of the event.
 	Now time.Time
+}
+
+// end returns what the annotation says of the end; empty if the change is to last until it is taken back.
+func (o Options) end() string {
+	if o.For <= 0 {
+		return ""
+	}
+	return o.Now.Add(o.For).UTC().Format(time.RFC3339)
 }
 
 // Result says what came of a change.
@@ -206,6 +250,9 @@ func Apply(ctx context.Context, api API, s *snapshot.Sequence, choose func(*snap
 		current := fresh
 		fresh = nil
 		if change, err = choose(current); err != nil {
+			return err
+		}
+		if err := change.checkEnd(current, o); err != nil {
 			return err
 		}
 		patch, err := patchOf(current, change.annotations(current, o))
@@ -271,7 +318,7 @@ func eventOf(s *snapshot.Sequence, change Change, who string, o Options) *events
 		note = fmt.Sprintf("%s: %s %s", who, change.Target, change.Did)
 	}
 	if change.SetsEnd && o.For > 0 {
-		note += " until " + o.Now.Add(o.For).UTC().Format(time.RFC3339)
+		note += " until " + o.end()
 	}
 	if o.Reason != "" {
 		note += ": " + o.Reason
