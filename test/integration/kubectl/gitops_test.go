@@ -51,7 +51,7 @@ var deployers = []deployer{
 func kubectl(verb string) func(*story, string) {
 	return func(s *story, manifest string) {
 		s.Helper()
-		s.Cluster.MustShell(s, "kubectl "+verb+" "+manifest)
+		s.applies(func() (string, error) { return s.Cluster.Shell(s, "kubectl "+verb+" "+manifest) })
 	}
 }
 
@@ -59,7 +59,8 @@ func kubectl(verb string) func(*story, string) {
 func createOr(verb string) func(*story, string) {
 	return func(s *story, manifest string) {
 		s.Helper()
-		s.Cluster.MustShell(s, fmt.Sprintf("if kubectl get -f %[1]s; then kubectl %[2]s %[1]s; else kubectl create -f %[1]s; fi", manifest, verb))
+		command := fmt.Sprintf("if kubectl get -f %[1]s; then kubectl %[2]s %[1]s; else kubectl create -f %[1]s; fi", manifest, verb)
+		s.applies(func() (string, error) { return s.Cluster.Shell(s, command) })
 	}
 }
 
@@ -93,11 +94,26 @@ func (s *story) run(name string, arguments ...string) {
 	file := filepath.Join(bin, name)
 	require.FileExists(s, file, "run make build-"+name)
 	home := s.TempDir()
-	command := exec.CommandContext(s.Ctx, file, arguments...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+s.Cluster.Kubeconfig(),
-		"HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
-	output, err := command.CombinedOutput()
-	require.NoError(s, err, "%s %v\n%s", name, arguments, output)
+	s.applies(func() (string, error) {
+		command := exec.CommandContext(s.Ctx, file, arguments...)
+		command.Env = append(os.Environ(), "KUBECONFIG="+s.Cluster.Kubeconfig(),
+			"HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+		output, err := command.CombinedOutput()
+		return string(output), err
+	})
+}
+
+// applies runs a tool until it applies the manifest. What replaces an object may meet the controller, which writes its status, and then
+// begins again, as these tools do at their next turn.
+func (s *story) applies(tool func() (output string, err error)) {
+	s.Helper()
+	s.Await("the tool to apply the manifest", func() bool {
+		output, err := tool()
+		if err != nil {
+			require.Contains(s, output, "the object has been modified", "%v", err)
+		}
+		return err == nil
+	})
 }
 
 // manifest writes the manifest of a sequence, as a team has it.
