@@ -43,7 +43,6 @@ func TestTheAPIServerTakesImportedSequences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sequence, _ := importCompose(t, args...)
-			sequence = strings.ReplaceAll(sequence, "requiredStatus: Started", "requiredStatus: Ready") // until the API has Started
 			assert.Contains(t, lintStandardInput(t, sequence), "\n0 errors, 0 warnings, 0 notes\n")
 		})
 	}

@@ -23,8 +23,6 @@ const (
 	maxDependsOn = 16
 )
 
-// requireStarted is the requirement that a pod has started, whether it is ready or not.
-const requireStarted v1alpha1.RequiredStatus = "Started"
 
 // Options say what to import.
 type Options struct {

@@ -15,7 +15,7 @@ var conditions = []struct {
 	name     string
 	required v1alpha1.RequiredStatus
 }{
-	{types.ServiceConditionStarted, requireStarted},
+	{types.ServiceConditionStarted, v1alpha1.RequireStarted},
 	{types.ServiceConditionHealthy, v1alpha1.RequireReady},
 	{types.ServiceConditionCompletedSuccessfully, v1alpha1.RequireComplete},
 }
