@@ -23,7 +23,6 @@ const (
 	maxDependsOn = 16
 )
 
-
 // Options say what to import.
 type Options struct {
 	// Files are compose files, of which later ones override earlier ones. None stands for those that Compose finds by itself.
