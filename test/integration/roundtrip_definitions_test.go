@@ -44,8 +44,8 @@ func (d earlierDefinition) version() string { return "since-" + d.Since }
 type storedObject struct {
 	Since  string
 	Object *unstructured.Unstructured
-	// Refused is what today's definition says of it, if it only lets such an object stay.
-	Refused string
+	// Refused is what definitions say of it that only let such an object stay: today's, and earlier ones from RefusedSince on.
+	Refused, RefusedSince string
 }
 
 // readDocuments reads a file of YAML documents, of which numbers have the types that unstructured objects have.
