@@ -19,8 +19,9 @@ import (
 const (
 	// outage is long enough for the back-off of reflectors to reach its limit, which is up to a minute.
 	outage = time.Minute
-	// prompt is how soon both programs must act when the API server is back. On an idle machine it takes less than 10 s.
-	prompt = 20 * time.Second
+	// prompt is how soon both programs must act when the API server is back. On an idle machine it takes less than 10 s, on a busy one
+	// 20 s. Back-off alone would take up to a minute.
+	prompt = 30 * time.Second
 )
 
 var ourPrograms = []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController}
