@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	batchv1 "k8s.io/api/batch/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,7 +89,7 @@ func TestAStepRunsOfAnObjectThatCannotBeDecodedAnyMore(t *testing.T) {
 	step, _, err := unstructured.NestedString(stored.Object, "status", "step")
 	require.NoError(t, err)
 	assert.Equal(t, "2/3", step)
-	assert.True(t, s.hasFailedFor("etl-1", batchv1.JobReasonDeadlineExceeded), "its Job is stopped")
+	assert.True(t, s.hasFailedAtDeadline("etl-1"), "its Job is stopped")
 	assert.Empty(t, s.pods("etl", 1))
 	s.expectNoJob("etl-2")
 }
