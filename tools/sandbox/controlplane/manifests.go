@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
@@ -15,8 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -163,10 +166,16 @@ func splitDefinitions(objects []*unstructured.Unstructured) (definitions, others
 	return definitions, others
 }
 
+// discoveryLag is how long to try again, some 20 s together: discovery may list a kind only a moment after its definition is established.
+var discoveryLag = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.5, Steps: 13}
+
 func applyAll(ctx context.Context, applier client.Client, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		configuration := client.ApplyConfigurationFromUnstructured(object)
-		if err := applier.Apply(ctx, configuration, fieldOwner, client.ForceOwnership); err != nil {
+		err := retry.OnError(discoveryLag, meta.IsNoMatchError, func() error {
+			return applier.Apply(ctx, configuration, fieldOwner, client.ForceOwnership)
+		})
+		if err != nil {
 			return fmt.Errorf("apply %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
