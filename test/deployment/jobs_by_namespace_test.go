@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,7 +59,19 @@ func TestJobsRunOnlyInNamespacesThatAllowThemIfTheControllerMayNotCreateThemEver
 func TestAPrivilegedStepAndOneInKubeSystemWaitForAnAdministrator(t *testing.T) {
 	t.Parallel()
 	s := ownSite(t, controlplane.Options{})
-	privileged := stepsOf(newNamespace(s), "privileged", nil)
+	ns := newNamespace(s)
+	// An API server takes a moment before it goes by a policy that is new.
+	stolen, suspended := stealToken(s, "podsequence-controller", ns), stepsOf(ns, "suspended", nil)
+	create(s, suspended)
+	owner := *metav1.NewControllerRef(suspended, batchv1alpha1.SequentialJobKind)
+	refused := func(namespace string, change func(*batchv1.Job), says string) bool {
+		err := creatingJob(namespace, owner, change)(stolen)
+		return err != nil && strings.Contains(err.Error(), says)
+	}
+	cluster.Await(s, "the policies of Jobs to count", func() bool {
+		return refused(ns, withPod(addHostPath), "enforce=privileged") && refused(metav1.NamespaceSystem, asItIs, "sequentialjobs=enabled")
+	})
+	privileged := stepsOf(ns, "privileged", nil)
 	privileged.Spec.Suspend = false
 	addHostPath(&privileged.Spec.Template.Spec)
 	system := stepsOf(metav1.NamespaceSystem, "system", nil)
