@@ -234,3 +234,36 @@ func (c *comparison) countReached() {
 		}
 	}
 }
+
+// endOf is the phase of the pod. A pod that its kubelet ended has failed, whatever its programs exited with.
+func endOf(p *corev1.Pod) corev1.PodPhase {
+	for _, c := range p.Status.Conditions {
+		byKubelet := c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == "TerminationByKubelet"
+		if byKubelet && p.Status.Phase == corev1.PodSucceeded {
+			return corev1.PodFailed
+		}
+	}
+	return p.Status.Phase
+}
+
+// said is what the kubelet says of whether, and since when, the pod has reached what the group requires.
+func said(p *corev1.Pod, required v1alpha1.RequiredStatus) (bool, time.Time) {
+	if endOf(p) == corev1.PodSucceeded {
+		var last time.Time
+		for _, s := range p.Status.ContainerStatuses {
+			if s.State.Terminated != nil && s.State.Terminated.FinishedAt.After(last) {
+				last = s.State.Terminated.FinishedAt.Time
+			}
+		}
+		return true, last
+	}
+	if required == v1alpha1.RequireComplete || endOf(p) == corev1.PodFailed {
+		return false, time.Time{}
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return true, c.LastTransitionTime.Time
+		}
+	}
+	return false, time.Time{}
+}
