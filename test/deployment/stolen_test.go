@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	"example.com/podsequence/test/harness/cluster"
 )
@@ -102,12 +103,15 @@ func updating(resource schema.GroupVersionResource, namespace, name string) atte
 			namespace = a.namespace
 		}
 		objects := a.Resource(resource).Namespace(namespace)
-		object, err := objects.Get(a.Context(), name, metav1.GetOptions{})
-		if err != nil {
+		// The program whose token this is may renew its lease meanwhile.
+		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			object, err := objects.Get(a.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			_, err = objects.Update(a.Context(), object, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 			return err
-		}
-		_, err = objects.Update(a.Context(), object, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err
+		})
 	}
 }
 

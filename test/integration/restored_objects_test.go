@@ -28,7 +28,8 @@ func TestRestoredObjectsWithoutAFinishedJob(t *testing.T) {
 	s.createPods(s.pod("replacement").Label("tier", "app"))
 	s.expectHeld("replacement")
 	s.makeReady(db...)
-	s.expectHeld("replacement") // the Job of the second group is gone: its TTL was over long before the backup
+	s.awaitGroup("shop", 0, 1, 1) // some seconds later: it has no readiness probe
+	s.expectHeld("replacement")   // the Job of the second group is gone: its TTL was over long before the backup
 
 	person := s.Person("edit")
 	why, _ := person.Says("why", "replacement")
