@@ -52,6 +52,7 @@ type ClusterPodSequenceList struct {
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.scope) && self.scope == 'Node' && has(self.enforcementMode) && self.enforcementMode == 'BootstrapOnly')",message="enforcementMode must be Continuous for scope Node: leave it out, or set Continuous"
 // +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !has(self.podGroups) || !self.podGroups.exists(group, has(group.nodeSelector) && group.nodeSelector.size() > 0)",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
+// +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !has(self.podGroups) || !self.podGroups.exists(group, has(group.nodeConditions) && group.nodeConditions.size() > 0)",message="podGroups[].nodeConditions is only for scope Node: remove it, or set scope to Node"
 type ClusterPodSequenceSpec struct {
 	// The groups, in start order, 1 to 64. A pod belongs to the first group that names or selects it. Each group
 	// waits for all groups listed before it, unless it sets dependsOn.
@@ -105,9 +106,10 @@ func (s *ClusterPodSequenceSpec) Mode() EnforcementMode {
 }
 
 // ClusterPodGroup is a set of pods of one or several namespaces that start together. Exactly one of Namespaces and
-// NamespaceSelector says where they live.
+// NamespaceSelector says where they live. A group without members has neither.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.namespaces) && self.namespaces.size() > 0) != has(self.namespaceSelector)",message="set exactly one of namespaces and namespaceSelector: name the namespaces of the members, or select them by label"
+// +kubebuilder:validation:XValidation:rule="!((has(self.pods) && self.pods.size() > 0) || has(self.podSelector)) || (has(self.namespaces) && self.namespaces.size() > 0) != has(self.namespaceSelector)",message="set exactly one of namespaces and namespaceSelector: name the namespaces of the members, or select them by label"
+// +kubebuilder:validation:XValidation:rule="(has(self.pods) && self.pods.size() > 0) || has(self.podSelector) || !((has(self.namespaces) && self.namespaces.size() > 0) || has(self.namespaceSelector))",message="namespaces and namespaceSelector say where members live, and the group has none: remove them, or set pods or podSelector; an object says its namespace itself"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || self.pods.size() == 0 || (has(self.namespaces) && self.namespaces.size() == 1)",message="pods needs exactly one entry in namespaces: name the one namespace of these pods, or write one group per namespace"
 type ClusterPodGroup struct {
 	PodGroup `json:",inline"`

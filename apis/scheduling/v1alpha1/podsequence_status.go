@@ -56,6 +56,8 @@ const (
 	ReasonDryRun              = "DryRun"
 	ReasonEnforced            = "Enforced"
 	ReasonNamespacesOfOthers  = "NamespacesOfOthers"
+	ReasonObjectNotFound      = "ObjectNotFound"
+	ReasonObjectNotReadable   = "ObjectNotReadable"
 
 	// ReasonWaitingForPodSequence: a pod waits for a PodSequence that does not exist, see SequenceLabel and RequireSequenceAnnotation.
 	ReasonWaitingForPodSequence = "WaitingForPodSequence"
@@ -293,6 +295,12 @@ type GroupStatus struct {
 
 	// The number of these pods that are ready.
 	Ready int32 `json:"ready"`
+
+	// The objects that the group waits for, in the order of the spec. The scheduler decides by what is recorded here.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Objects []ObjectStatus `json:"objects,omitempty"`
 
 	// Where the group stands: Waiting (for earlier groups), InProgress (released, not ready yet), Passed, Failed or Skipped.
 	// +optional

@@ -140,6 +140,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.scope) && self.scope == 'Node' && has(self.enforcementMode) && self.enforcementMode == 'BootstrapOnly')",message="enforcementMode must be Continuous for scope Node: leave it out, or set Continuous"
 // +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !has(self.podGroups) || !self.podGroups.exists(group, has(group.nodeSelector) && group.nodeSelector.size() > 0)",message="podGroups[].nodeSelector is only for scope Node: remove it, or set scope to Node"
+// +kubebuilder:validation:XValidation:rule="(has(self.scope) && self.scope == 'Node') || !has(self.podGroups) || !self.podGroups.exists(group, has(group.nodeConditions) && group.nodeConditions.size() > 0)",message="podGroups[].nodeConditions is only for scope Node: remove it, or set scope to Node"
+// +kubebuilder:validation:XValidation:rule="!has(self.podGroups) || !self.podGroups.exists(group, has(group.objects) && group.objects.exists(object, has(object.namespace) && object.namespace.size() > 0))",message="podGroups[].objects[].namespace is only for a ClusterPodSequence: remove it, because a PodSequence waits for objects of its own namespace"
 type PodSequenceSpec struct {
 	// The groups, in start order, 1 to 64. A pod belongs to the first group that names or selects it. Each group
 	// waits for all groups listed before it, unless it sets dependsOn.
@@ -207,14 +209,17 @@ func (s *PodSequenceSpec) Mode() EnforcementMode {
 	return s.EnforcementMode
 }
 
-// PodGroup is a set of pods that start together. Exactly one of Pods and PodSelector says which pods.
+// PodGroup is a set of pods that start together, and of other things that later groups wait for. Pods or PodSelector says which
+// pods, or neither if the group has no members.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.onTimeout) || (has(self.timeout) && self.timeout.size() > 0)",message="onTimeout needs timeout: set timeout, or remove onTimeout"
 // +kubebuilder:validation:XValidation:rule="!has(self.expectedPods) || !has(self.pods) || self.pods.size() == 0",message="expectedPods is only for podSelector: remove it, because every pod that pods names is expected anyway"
 // +kubebuilder:validation:XValidation:rule="!has(self.minReadySeconds) || !has(self.requiredStatus) || self.requiredStatus == 'Ready'",message="minReadySeconds is only for requiredStatus Ready: remove it, because a pod that has started or completed counts at once"
 // +kubebuilder:validation:XValidation:rule="!has(self.minReadySeconds) || !has(self.requiredCondition) || self.requiredCondition.size() == 0",message="minReadySeconds is only for requiredStatus Ready: remove it, or remove requiredCondition; with requiredCondition waitDuration says how long the whole group must have been so"
 // +kubebuilder:validation:XValidation:rule="!has(self.requiredCondition) || self.requiredCondition.size() == 0 || !has(self.requiredStatus) || self.requiredStatus == 'Ready'",message="requiredCondition takes the place of requiredStatus Ready: remove requiredStatus, or remove requiredCondition"
-// +kubebuilder:validation:XValidation:rule="(has(self.pods) && self.pods.size() > 0) != has(self.podSelector)",message="set exactly one of pods and podSelector: name the members in pods, or select them by label with podSelector"
+// +kubebuilder:validation:XValidation:rule="!(has(self.pods) && self.pods.size() > 0 && has(self.podSelector))",message="set only one of pods and podSelector: name the members in pods, or select them by label with podSelector"
+// +kubebuilder:validation:XValidation:rule="(has(self.pods) && self.pods.size() > 0) || has(self.podSelector) || (has(self.objects) && self.objects.size() > 0) || (has(self.nodeConditions) && self.nodeConditions.size() > 0)",message="set pods, podSelector, objects or nodeConditions: a group must have members, or something else to wait for"
+// +kubebuilder:validation:XValidation:rule="(has(self.pods) && self.pods.size() > 0) || has(self.podSelector) || !(has(self.expectedPods) || has(self.minAvailable) || has(self.minReadySeconds) || (has(self.requiredCondition) && self.requiredCondition.size() > 0))",message="expectedPods, minAvailable, minReadySeconds and requiredCondition are about members, and the group has none: remove them, or set pods or podSelector"
 type PodGroup struct {
 	// The name of the group in messages, events and dependsOn, up to 63 characters, none of them a control character, such
 	// as Database. No other group may have this name. Defaults to "Group <n>" in messages, n from 1.
@@ -223,7 +228,7 @@ type PodGroup struct {
 	Name string `json:"name,omitempty"`
 
 	// The names of the members, 1 to 256, such as [db-0, db-1]. Every one is expected: a pod that does not exist is not
-	// ready. Set either pods or podSelector; [] is the same as leaving pods out.
+	// ready. Set at most one of pods and podSelector; [] is the same as leaving pods out.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -233,7 +238,7 @@ type PodGroup struct {
 	Pods []string `json:"pods,omitempty"`
 
 	// Selects the members by label. {} selects every pod of the namespace that is in no earlier group. The workloads
-	// whose pod templates it selects say how many pods the group expects. Set either pods or podSelector.
+	// whose pod templates it selects say how many pods the group expects. Set at most one of pods and podSelector.
 	// +optional
 	PodSelector *LabelSelector `json:"podSelector,omitempty"`
 
@@ -254,6 +259,22 @@ type PodGroup struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	ExpectedPods int32 `json:"expectedPods,omitempty"`
+
+	// Other objects that must be ready before the group is, up to 16, such as a Certificate or the database of an operator. The group
+	// is ready when its members are, if it has any, and all its objects. podsequence-controller reads them, if a ClusterRole with
+	// the label podsequence.example.com/aggregate-to-controller: "true" permits it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Objects []ObjectReference `json:"objects,omitempty"`
+
+	// For scope Node only: conditions of the node that must hold before the group is ready on it, up to 8, such as one that
+	// a health check of its GPUs sets. The group is ready on a node when its members there are, if it has any, and all these hold.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	NodeConditions []NodeConditionRequirement `json:"nodeConditions,omitempty"`
 
 	// Lets later groups start without this group while it is true. The pods of this group are still released in their turn.
 	// Defaults to false.
