@@ -78,7 +78,7 @@ uninstall: build-podsequence-controller ## Remove the kinds and all their object
 deploy: ## Install everything, with images of the name IMG; VARIANT=lite installs only the controller
 	@served=$$($(KUBECTL) api-resources --no-headers --api-group=admissionregistration.k8s.io) || exit 1; without=; \
 	if ! grep -Eq ' admissionregistration.k8s.io/v1 +false +MutatingAdmissionPolicy$$' <<<"$$served"; then \
-		echo "this cluster serves no MutatingAdmissionPolicies (Kubernetes 1.36): they are left out, see docs/compatibility.md" >&2; \
+		echo "this cluster serves no MutatingAdmissionPolicies (Kubernetes 1.36): they are left out, see docs/versions.md" >&2; \
 		without='$(before_1_36)'; \
 	fi; \
 	$(RENDER) -image '$(strip $(IMG))' $$without manifests/$(VARIANT) | $(KUBECTL) apply --server-side --force-conflicts -f -
@@ -116,7 +116,7 @@ build-kubectl-podseq: main := ./cmd/kubectl-podseq
 $(PROGRAMS:%=build-%): build-%:
 	@hack/with-progress.sh "building $*" $(GO) -C $(or $(module),.) build -v -ldflags '$(ldflags)' -o '$(CURDIR)/$(BIN)/$*' $(or $(main),.)
 
-# What real nodes run, see docs/sandbox.md. kubelet and kubectl are of the release that everything else is of, and built as the sandbox is, so
+# What real nodes run, see docs/contributing/sandbox.md. kubelet and kubectl are of the release that everything else is of, and built as the sandbox is, so
 # that most of their packages are compiled already; containerd, runc and CNI plugins have a module of their own. These use the libraries of the
 # machine, which a node sees. Our own are static: containers have no libraries.
 node_bin := $(BIN)/real-nodes
@@ -302,7 +302,7 @@ compat: build build-control-plane
 	$(GO) run ./test/compat -control-plane $(BIN)/compat/$(K8S) $(ARGS) v$(compat_release)
 endif
 .PHONY: compat
-compat: ## Run the stories on a control plane of Kubernetes K8S (1.34 or later), and write docs/compatibility.md; ARGS="-features lite" selects some
+compat: ## Run the stories on a control plane of Kubernetes K8S (1.34 or later), and write docs/versions.md; ARGS="-features lite" selects some
 
 .PHONY: build-control-plane
 build-control-plane: ## Build API server, controller-manager and scheduler of Kubernetes K8S into bin/compat/, for `sandbox up --control-plane`
@@ -324,20 +324,20 @@ deflake: build ## Repeat the tests of PKG, or those that match RUN, until one fa
 SEEDS ?= 3
 SITES ?= 1
 PROVE_DIR ?= .prove$(if $(REAL),/real)
-prove_args = -sites $(SITES) $(if $(PAGE),-page docs/proof.md) -dir '$(PROVE_DIR)' -commit '$(COMMIT)'
+prove_args = -sites $(SITES) $(if $(PAGE),-page docs/contributing/proof.md) -dir '$(PROVE_DIR)' -commit '$(COMMIT)'
 .PHONY: prove
-prove: build $(if $(REAL),build-real-nodes) ## Play random worlds under random faults, and judge them: SEEDS=n of them, SITES=2 at a time, or SEED=n; REAL=1 adds a real node that reboots, SHRINK=30m shortens what failed, PAGE=1 writes docs/proof.md
+prove: build $(if $(REAL),build-real-nodes) ## Play random worlds under random faults, and judge them: SEEDS=n of them, SITES=2 at a time, or SEED=n; REAL=1 adds a real node that reboots, SHRINK=30m shortens what failed, PAGE=1 writes docs/contributing/proof.md
 	$(if $(FRESH),rm -rf '$(PROVE_DIR)')
 	$(GO) run ./test/prove $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(prove_args) $(if $(REAL),-real-nodes $(REAL)) $(if $(SHRINK),-shrink $(SHRINK)) $(ARGS)
 
 .PHONY: prove-writes
-prove-writes: build ## Kill our programs just before and just after each kind of write, 20 times each; SITES=2 at a time, PAGE=1 writes docs/proof.md
+prove-writes: build ## Kill our programs just before and just after each kind of write, 20 times each; SITES=2 at a time, PAGE=1 writes docs/contributing/proof.md
 	$(GO) run ./test/prove -writes $(prove_args) $(ARGS)
 
 .PHONY: mutants
-mutants: ## Make small wrong changes in the code, one at a time, and report which the tests notice; ARGS="-only verdict.go" selects some, FRESH=1 forgets earlier results, PAGE=1 writes docs/proof.md
+mutants: ## Make small wrong changes in the code, one at a time, and report which the tests notice; ARGS="-only verdict.go" selects some, FRESH=1 forgets earlier results, PAGE=1 writes docs/contributing/proof.md
 	$(if $(FRESH),rm -rf .mutants)
-	$(GO) run ./test/mutants $(if $(PAGE),-page docs/proof.md) $(ARGS)
+	$(GO) run ./test/mutants $(if $(PAGE),-page docs/contributing/proof.md) $(ARGS)
 
 # An input that reaches new code is not made shorter: that took nearly all the time, and what fails in the engine is shortened by its
 # own tests.
@@ -355,7 +355,7 @@ build-bench:
 	@hack/with-progress.sh "building scheduler_perf" $(GO) -C test/bench/schedulerperf test -c -o '$(CURDIR)/$(BIN)/schedulerperf.test' .
 
 .PHONY: bench
-bench: build build-bench ## Measure what order costs, compared with what people use instead, and write docs/performance.md; ROW=5 measures one row, SHORT=1 is a quick trial
+bench: build build-bench ## Measure what order costs, compared with what people use instead, and write docs/contributing/benchmarks.md; ROW=5 measures one row, SHORT=1 is a quick trial
 	$(GO) test -run '^$$' -bench '^BenchmarkRows$$' -benchtime 1x -timeout 24h $(if $(SHORT),-short) ./test/bench -rows '$(ROW)'
 
 FOR ?= 1h

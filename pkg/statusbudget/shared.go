@@ -13,7 +13,7 @@ import (
 
 // DefaultTotal is how many small writes a program makes for people in a second, in all namespaces together, if nobody says
 // otherwise. A small write takes the API server about 4 ms of processor time. With twice as many, a tenant who does all that his
-// quota allows slows down on two cores what pods wait for, see docs/tenants.md.
+// quota allows slows down on two cores what pods wait for, see docs/contributing/tenants.md.
 const DefaultTotal = 10
 
 // totalBurst is how many of them come at once after a pause, as a multiple of what may be written in a second.

@@ -25,7 +25,7 @@ func printTable(out io.Writer, results []result, judged bool) {
 	_ = table.Flush() // the screen is gone if it fails
 }
 
-const introduction = `# Performance
+const introduction = `# Benchmarks
 
 What order costs, beside what people use instead. ` + "`make bench`" + ` measures all of it and writes this page; ` + "`make bench ROW=5`" + `
 measures one row, ` + "`make bench SHORT=1`" + ` only tries whether all of them can be measured.
@@ -40,7 +40,7 @@ not been measured in full.
 |---|---|---|---|---|---|
 `
 
-// writePage writes docs/performance.md. Pictures are in a directory beside it.
+// writePage writes docs/contributing/benchmarks.md. Pictures are in a directory beside it.
 func writePage(out io.Writer, results []result) {
 	fmt.Fprint(out, introduction)
 	for _, r := range results {
@@ -71,4 +71,4 @@ func writePage(out io.Writer, results []result) {
 }
 
 // pictureFile is the path of a row's picture from the page.
-func pictureFile(row int) string { return fmt.Sprintf("performance/row-%d.svg", row) }
+func pictureFile(row int) string { return fmt.Sprintf("benchmarks/row-%d.svg", row) }

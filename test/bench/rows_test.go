@@ -18,13 +18,13 @@ import (
 
 var (
 	rowNumbers   = flag.String("rows", "", "`numbers` of the rows to measure, with commas between them; empty for all")
-	writeThePage = flag.Bool("write-page", false, "write docs/performance.md from the results that are stored, and measure nothing")
+	writeThePage = flag.Bool("write-page", false, "write docs/contributing/benchmarks.md from the results that are stored, and measure nothing")
 )
 
 // Where results are stored, and the page that is made of them, from the directory of this package.
 const (
 	resultsDir = "results"
-	pageFile   = "../../docs/performance.md"
+	pageFile   = "../../docs/contributing/benchmarks.md"
 )
 
 // Of how many turns the rows are. Those of scheduler_perf differ by little, so they need more.

@@ -1,5 +1,5 @@
 // compat runs the stories of all features on a control plane of another Kubernetes release, and writes what works into
-// docs/compatibility.md. `make compat K8S=1.34` builds the control plane and calls it:
+// docs/versions.md. `make compat K8S=1.34` builds the control plane and calls it:
 //
 //	go run ./test/compat -control-plane bin/compat/1.34 v1.34.4
 package main
@@ -22,7 +22,7 @@ const outDirectory = "bin/compat/tests"
 func main() {
 	controlPlane := flag.String("control-plane", "", "`DIRECTORY` with the control plane programs of the release; if empty, those of the sandbox")
 	some := flag.String("features", "", "test only the features that match this `REGEXP`; results of the others are kept")
-	page := flag.Bool("page", false, "only write docs/compatibility.md from the stored results")
+	page := flag.Bool("page", false, "only write docs/versions.md from the stored results")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := compat(ctx, flag.Arg(0), *controlPlane, *some, *page)

@@ -14,7 +14,7 @@ import (
 // minors are the columns of the table.
 var minors = []int{34, 35, 36, 37}
 
-const pageFile = "docs/compatibility.md"
+const pageFile = "docs/versions.md"
 
 // results are what was found out about one release.
 type results struct {

@@ -14,7 +14,7 @@ import (
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
-// docs/stability.md says how a second version of the kind will come: with the same schema, and without a webhook.
+// docs/contributing/api-versions.md says how a second version of the kind will come: with the same schema, and without a webhook.
 func TestASecondVersionOfTheKindKeepsWhatIsStored(t *testing.T) {
 	t.Parallel()
 	s := newStoryIn(t, startCluster(t, controlplane.Options{}))

@@ -171,7 +171,7 @@ Y`)
 	}
 }
 
-// The Job controller counts activeDeadlineSeconds while the pods of a Job are held, as docs/traps.md and lint say.
+// The Job controller counts activeDeadlineSeconds while the pods of a Job are held, as docs/contributing/traps.md and lint say.
 func TestTheDeadlineOfAJobRunsWhileItsPodsAreHeld(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)

@@ -1,5 +1,5 @@
 // Package cluster is what all tests on a real control plane share: it starts clusters, makes a namespace for each test, waits,
-// creates and patches objects, and reads the audit log. docs/testing.md says which tests belong here.
+// creates and patches objects, and reads the audit log. docs/contributing/testing.md says which tests belong here.
 package cluster
 
 import (

@@ -215,13 +215,13 @@ func (f *facts) judgeVersions() []Line {
 	ours, theirs := known[controller], known[scheduler]
 	switch {
 	case err == nil && server.LessThan(oldestServer):
-		return []Line{but(check, Wrong, "upgrade the cluster, see docs/compatibility.md", "%s: PodSequence needs Kubernetes %s or later", says, oldestServer)}
+		return []Line{but(check, Wrong, "upgrade the cluster, see docs/versions.md", "%s: PodSequence needs Kubernetes %s or later", says, oldestServer)}
 	case ours != "" && theirs != "" && ours != theirs:
 		return []Line{but(check, Wrong, "install one version of both: they apply the same rules only then", "%s: the programs differ", says)}
 	case isRelease(f.Version) && isRelease(ours) && trimmed(f.Version) != trimmed(ours):
 		return []Line{but(check, Note, "install kubectl podseq "+ours+": it answers by the rules of its own version", "%s", says)}
 	case err == nil && builtErr == nil && server.Minor() > built.Minor()+1:
-		return []Line{but(check, Note, "upgrade PodSequence, see docs/compatibility.md",
+		return []Line{but(check, Note, "upgrade PodSequence, see docs/versions.md",
 			"%s: this version of PodSequence is built from Kubernetes %s", says, f.Kubernetes)}
 	}
 	return []Line{ok(check, "%s", says)}

@@ -186,7 +186,7 @@ func (f *facts) judgePolicies() []Line {
 	case len(unbound) > 0:
 		return []Line{but(check, Wrong, fix, "without a binding these do nothing: %s", text.Names(unbound, mostListed))}
 	case !f.mutating:
-		return []Line{but(check, Note, "give the templates schedulerName as well, or upgrade to Kubernetes 1.36: see docs/routing.md",
+		return []Line{but(check, Note, "give the templates schedulerName as well, or upgrade to Kubernetes 1.36: see docs/including-pods.md",
 			"all %d that Kubernetes %s can have; it has no MutatingAdmissionPolicies, so no pod is routed to podsequence-scheduler", len(expected), f.server)}
 	}
 	return []Line{ok(check, "all %d, with their bindings", len(expected))}

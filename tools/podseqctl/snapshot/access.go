@@ -20,7 +20,7 @@ type NotInstalledError struct {
 func (e *NotInstalledError) Error() string {
 	if e.Resource == v1alpha1.ClusterPodSequenceResource {
 		return fmt.Sprintf("ClusterPodSequences are not installed in this cluster: its API server does not serve %s; ask a cluster administrator to apply "+
-			"the CRDs of this version (docs/upgrade.md)", e.Resource.GroupResource())
+			"the CRDs of this version (docs/versions.md)", e.Resource.GroupResource())
 	}
 	return fmt.Sprintf("PodSequence is not installed in this cluster: its API server does not serve %s; \"kubectl config current-context\" says which "+
 		"cluster this is, and a cluster administrator can install PodSequence (docs/install.md)", e.Resource.GroupResource())
