@@ -92,7 +92,7 @@ func (f *fleetOfDrivers) nodes() map[string]string {
 	return nodes
 }
 
-// What status says of 5,000 nodes stays small, whatever their state, and it forgets none of them. docs/performance.md has these sizes.
+// What status says of 5,000 nodes stays small, whatever their state, and it forgets none of them. docs/contributing/figures.md has these sizes.
 func TestStatusOfFiveThousandNodesIsSmallAndRemembersThemAll(t *testing.T) {
 	const completed, waiting = 0, v1alpha1.MaxListedNodes
 	states := map[string]struct {
