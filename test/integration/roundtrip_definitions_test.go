@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"encoding/base64"
 	"bytes"
 	"embed"
 	"encoding/json"
@@ -176,7 +177,11 @@ func sample(schema map[string]any, i int) any {
 		if schema["format"] == "date-time" {
 			return time.Date(2026, 1, 2, 3, 4, i, 0, time.UTC).Format(time.RFC3339)
 		}
-		return fmt.Sprintf("Sample%d", i)
+		sample := fmt.Sprintf("Sample%d", i)
+		if schema["format"] == "byte" {
+			return base64.StdEncoding.EncodeToString([]byte(sample))
+		}
+		return sample
 	default:
 		panic(fmt.Sprintf("no sample of type %v", schema["type"]))
 	}

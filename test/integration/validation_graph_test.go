@@ -210,7 +210,7 @@ func TestValidationOfClusterPodSequences(t *testing.T) {
 			spec: `{namespace: shop, podGroups: [{podSelector: {}, namespaces: [a]}]}`, want: []string{`unknown field "spec.namespace"`},
 		},
 		"neither pods nor podSelector": {
-			spec: `{podGroups: [{namespaces: [a]}]}`, want: []string{"spec.podGroups[0]", "set exactly one of pods and podSelector"},
+			spec: `{podGroups: [{namespaces: [a]}]}`, want: []string{"spec.podGroups[0]", "set pods, podSelector, objects or nodeConditions"},
 		},
 		"nodeSelector in cluster scope": {
 			spec: `{podGroups: [{podSelector: {}, namespaces: [a], nodeSelector: {gpu: "true"}}]}`,

@@ -87,14 +87,14 @@ func TestValidation(t *testing.T) {
 		},
 		"neither pods nor podSelector": {
 			spec: `{podGroups: [{name: Database}]}`,
-			want: []string{"spec.podGroups[0]", "set exactly one of pods and podSelector"},
+			want: []string{"spec.podGroups[0]", "set pods, podSelector, objects or nodeConditions"},
 		},
 		"both pods and podSelector": {
 			spec: `{podGroups: [{pods: [a], podSelector: {}}]}`,
-			want: []string{"spec.podGroups[0]", "set exactly one of pods and podSelector"},
+			want: []string{"spec.podGroups[0]", "set only one of pods and podSelector"},
 		},
 		"an empty list of pods alone is as good as none": {
-			spec: `{podGroups: [{pods: []}]}`, want: []string{"spec.podGroups[0]", "set exactly one of pods and podSelector"},
+			spec: `{podGroups: [{pods: []}]}`, want: []string{"spec.podGroups[0]", "set pods, podSelector, objects or nodeConditions"},
 		},
 		"empty means absent, as templates of charts write it": {
 			spec: `{namespace: "", schedulingGateName: "", podGroups: [

@@ -109,7 +109,7 @@ func (s *ClusterPodSequenceSpec) Mode() EnforcementMode {
 // NamespaceSelector says where they live. A group without members has neither.
 //
 // +kubebuilder:validation:XValidation:rule="!((has(self.pods) && self.pods.size() > 0) || has(self.podSelector)) || (has(self.namespaces) && self.namespaces.size() > 0) != has(self.namespaceSelector)",message="set exactly one of namespaces and namespaceSelector: name the namespaces of the members, or select them by label"
-// +kubebuilder:validation:XValidation:rule="(has(self.pods) && self.pods.size() > 0) || has(self.podSelector) || !((has(self.namespaces) && self.namespaces.size() > 0) || has(self.namespaceSelector))",message="namespaces and namespaceSelector say where members live, and the group has none: remove them, or set pods or podSelector; an object says its namespace itself"
+// +kubebuilder:validation:XValidation:rule="(has(self.pods) && self.pods.size() > 0) || has(self.podSelector) || !((has(self.namespaces) && self.namespaces.size() > 0) || has(self.namespaceSelector)) || !((has(self.objects) && self.objects.size() > 0) || (has(self.nodeConditions) && self.nodeConditions.size() > 0))",message="namespaces and namespaceSelector say where members live, and the group has none: remove them, or set pods or podSelector; an object says its namespace itself"
 // +kubebuilder:validation:XValidation:rule="!has(self.pods) || self.pods.size() == 0 || (has(self.namespaces) && self.namespaces.size() == 1)",message="pods needs exactly one entry in namespaces: name the one namespace of these pods, or write one group per namespace"
 type ClusterPodGroup struct {
 	PodGroup `json:",inline"`
