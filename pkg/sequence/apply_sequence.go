@@ -44,6 +44,7 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 		resumed, records, released := old.resumedAt(), old.nodeRecords, old.firstReleased.Load()
 		old.object, old.cluster = ps, stored.Cluster
 		recalled := old.restoreFromStatus()
+		old.markObjects(old.readObjects(old, k.now), tx)
 		k.restoreFailures(old, tx)
 		for _, d := range old.domains {
 			wasListed, isListed := records[d.name] != nil, old.nodeRecords[d.name] != nil
@@ -132,6 +133,8 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 			next.noteChangesSinceStatus(k.now)
 		}
 		next.restoreFromStatus()
+		next.readObjects(old, k.now)
+		next.noteObjectsSinceEdit()
 		k.restoreFailures(next, tx)
 		next.inheritDryRun(old, k.now)
 		k.beginOrderChecks(next, old, affected, tx)

@@ -50,7 +50,7 @@
 //	domain.go                                 a sequence in the cluster or on a node
 //	questions.go                              what was asked, and what is known of the answers
 //	pods.go, workloads.go                     what is known of one kind of thing
-//	sequences.go, nodes.go
+//	sequences.go, nodes.go, objects.go
 //	transaction.go                            what one event changes
 //	published.go
 //	changes.go

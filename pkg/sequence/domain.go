@@ -111,10 +111,12 @@ func (s *sequence) rememberedOf(node string) *v1alpha1.NodeMemory {
 // startFromEmptyNode starts a new domain from the state of the empty node. before is that node, nil if there was none.
 func (d *domain) startFromEmptyNode(before *node) {
 	s := d.sequence
-	if !s.PerNode {
-		for i := range s.groups {
+	for i, g := range s.groups {
+		if !s.PerNode || (g.OnEveryNode && d.isNode()) {
 			d.groupState(i)
 		}
+	}
+	if !s.PerNode {
 		return
 	}
 	moment := s.knowledge.questions.moment.Load()
@@ -152,10 +154,10 @@ func (d *domain) isRedundant() bool {
 	return len(d.groupStates) == 0 && !s.Eager && !d.hasHistory() && s.nodeRecords[d.name] == nil && d.published.Standing == s.onEmptyNode(d.node)
 }
 
-// isEmptyGroup reports whether nothing is in the group, and nothing is due.
+// isEmptyGroup reports whether nothing is in the group, nothing is due, and nothing else is waited for.
 func (d *domain) isEmptyGroup(state *groupState) bool {
 	g := d.sequence.groups[state.group]
-	if len(state.members) > 0 || (state.satisfied && !(g.NeedsNoPods && (g.Wait == 0 || state.since.Equal(d.watchedSince(state.group))))) {
+	if len(state.members) > 0 || g.OnEveryNode || (state.satisfied && !(g.NeedsNoPods && (g.Wait == 0 || state.since.Equal(d.watchedSince(state.group))))) {
 		return false
 	}
 	for demand := range g.demands {
@@ -331,6 +333,9 @@ func (d *domain) unmatchedGroups() spec.GroupSet {
 func (d *domain) isUnmatched(i int) bool {
 	if state := d.find(i); state != nil {
 		return state.lastNeed.NothingMatches()
+	}
+	if d.sequence.groups[i].WithoutMembers {
+		return false
 	}
 	minAvailable := d.sequence.groups[i].MinAvailable
 	return minAvailable == nil || minAvailable.Type == intstr.String // else it is said how many there must be

@@ -12,7 +12,7 @@ import (
 // facts are what the rules of readiness look at.
 func (d *domain) facts(i int) readiness.Group {
 	g, state := d.sequence.groups[i], d.peek(i)
-	facts := readiness.Group{Group: g.Group, Members: &state.sums, Demands: &state.demands, OnNode: d.isNode()}
+	facts := readiness.Group{Group: g.Group, Members: &state.sums, Demands: &state.demands, Objects: g.objects, OnNode: d.isNode()}
 	if facts.OnNode {
 		facts.MissingOnNode, facts.GoingOnNode = d.missing(g)
 	} else if len(d.sequence.failures.byUID) > 0 {
@@ -32,10 +32,11 @@ func (d *domain) need(i int) readiness.Need {
 	return need
 }
 
-// expects reports whether the group has a pod in this domain, or should have one, as of when it was last evaluated.
+// expects reports whether the group has a pod in this domain, or should have one, as of when it was last evaluated, or waits for
+// something else that comes without one.
 func (d *domain) expects(group int) bool {
 	state := d.find(group)
-	return state != nil && state.lastNeed.Expected > 0
+	return state != nil && state.lastNeed.Expected > 0 || d.sequence.groups[group].OnEveryNode
 }
 
 // evaluate works out anew the groups that the transaction may have changed. It must come before advance.
@@ -104,6 +105,9 @@ func (d *domain) sinceFacts(i int, satisfied bool, now time.Time) readiness.Sinc
 // recordedSince is since when the group is satisfied as status says; zero if it says that the group is not. It is not known if
 // status does not speak of the group as it is defined now. Of a node it speaks of one group.
 func (d *domain) recordedSince(i int) (since time.Time, known bool) {
+	if d.sequence.groups[i].WithoutMembers {
+		return time.Time{}, false // what it waits for says itself since when
+	}
 	record := d.sequence.record(i)
 	if !d.isNode() {
 		return timeOf(record.SatisfiedAt), record.Hash != ""
@@ -121,9 +125,14 @@ func (d *domain) recordedSince(i int) (since time.Time, known bool) {
 	return timeOf(node.SatisfiedAt), true
 }
 
-// readySince is when the last of the pods that the group needs turned ready, as the pods themselves say; zero if it needs
-// none. Of each workload only as many pods count as are needed of it, the earliest.
+// readySince is when the last of the pods and objects that the group needs turned ready, as they themselves say; zero if it needs none.
 func (d *domain) readySince(i int) time.Time {
+	return latest(d.podsReadySince(i), d.sequence.groups[i].objects.Since())
+}
+
+// podsReadySince is when the last of the pods that the group needs turned ready; zero if it needs none. Of each workload only as many pods
+// count as are needed of it, the earliest.
+func (d *domain) podsReadySince(i int) time.Time {
 	g, state := d.sequence.groups[i], d.peek(i)
 	if g.MinAvailable == nil {
 		return max(state.readyAt.When(state.readyAt.Len()), state.demandsReadyAt.When(state.demandsReadyAt.Len())).Time()

@@ -13,6 +13,7 @@ import (
 
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -65,6 +66,7 @@ func (d *domain) report(i int, now time.Time) report.Group {
 		Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Expected: n.Expected, Ready: n.Ready, Satisfied: d.looksSatisfied(i), SatisfiedAt: d.since(i),
 		Released: d.releases(i), Progress: n.String() + d.pausedWorkloads(i), Members: make([]string, 0, len(state.members)),
 		SatisfiedOnce: d.Once.Has(i), Skipped: g.Skip, EditedAt: latest(g.editedAt, d.sequence.allowedAt),
+		Objects: g.Objects, WithoutMembers: g.WithoutMembers, ObjectReason: n.ObjectReason(),
 	}
 	if r.Confirming = d.looksSatisfied(i) && !d.isConfirmed(i) && (d.isNode() || d.Current().Has(i)); r.Confirming {
 		r.Satisfied = false
@@ -169,6 +171,9 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 		problems = append(problems, p)
 	}
 	if p, ok := s.splitPodGroups(); ok {
+		problems = append(problems, p)
+	}
+	if p, ok := s.unreadableObjects(); ok {
 		problems = append(problems, p)
 	}
 	if s.PerNode {
@@ -292,7 +297,12 @@ func (k *knowledge) reportNodes(s *sequence, r *report.Report) {
 		r.Groups[i] = report.Group{
 			Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Satisfied: true, Members: []string{}, Skipped: g.Skip,
 			EditedAt: latest(g.editedAt, s.allowedAt),
-			Released: released.Has(i),
+			Released: released.Has(i), Objects: g.Objects, WithoutMembers: g.WithoutMembers,
+		}
+		if objects := g.objects.Need(); !objects.IsSatisfied() {
+			alone := readiness.Need{Memberless: true, Objects: objects}
+			r.Groups[i].Progress, r.Groups[i].ObjectReason = alone.String(), alone.ObjectReason()
+			r.Groups[i].Satisfied = false
 		}
 		if i == 0 && r.Groups[0].Released {
 			r.Groups[0].ReleasedAt = s.created
@@ -322,7 +332,7 @@ func (k *knowledge) reportNodes(s *sequence, r *report.Report) {
 	slices.SortFunc(r.Nodes, func(a, b report.Node) int { return strings.Compare(a.Name, b.Name) })
 	for i := range r.Groups {
 		g := &r.Groups[i]
-		g.Satisfied = g.Satisfied && g.Expected > 0
+		g.Satisfied = g.Satisfied && (g.Expected > 0 || g.WithoutMembers)
 	}
 	if len(r.Nodes) > 0 {
 		r.Current = slices.MinFunc(r.Nodes, func(a, b report.Node) int { return a.Current - b.Current }).Current
@@ -332,20 +342,28 @@ func (k *knowledge) reportNodes(s *sequence, r *report.Report) {
 // reportNode describes one node and adds its numbers to those of the groups.
 func (k *knowledge) reportNode(d *domain, sums []report.Group) (node report.Node, takesPart bool) {
 	node = report.Node{Name: d.name, Current: len(d.sequence.groups), Completed: true}
-	for i := range d.sequence.groups {
-		if d.applies(d.sequence.groups[i]) && d.timedOut(i, k.now) {
+	var involved []int
+	for i, g := range d.sequence.groups {
+		if d.applies(g) && d.timedOut(i, k.now) {
 			node.TimedOut = append(node.TimedOut, int32(i))
 		}
-		if d.satisfiedOnce(i) && !d.looksSatisfied(i) && d.sequence.groups[i].Timeout > 0 {
+		if d.satisfiedOnce(i) && !d.looksSatisfied(i) && g.Timeout > 0 {
 			node.ReadyBefore = append(node.ReadyBefore, int32(i))
 		}
 		n := d.need(i)
-		if n.Expected == 0 {
-			continue
+		if n.Expected > 0 {
+			takesPart = true
+			sums[i].Expected += n.Expected
+			sums[i].Ready += min(n.Ready, n.Expected)
 		}
-		takesPart = true
-		sums[i].Expected += n.Expected
-		sums[i].Ready += min(n.Ready, n.Expected)
+		if n.Expected > 0 || (g.OnEveryNode && d.applies(g)) {
+			involved = append(involved, i)
+		}
+	}
+	if !takesPart {
+		return node, false
+	}
+	for _, i := range involved {
 		if d.sequence.groups[i].Skip {
 			continue // nobody waits for it
 		}
@@ -357,5 +375,5 @@ func (k *knowledge) reportNode(d *domain, sums []report.Group) (node report.Node
 			node.Current, node.Group = i, &group
 		}
 	}
-	return node, takesPart
+	return node, true
 }

@@ -73,6 +73,8 @@ func (s *scenario) parseSequence(t *testing.T, d *datadriven.TestData, name stri
 		switch {
 		case members == "*":
 			ps.Label(title, "", "")
+		case members == "none":
+			ps.Spec.PodGroups = append(ps.Spec.PodGroups, v1alpha1.PodGroup{Name: title})
 		case isLabel:
 			ps.Label(title, key, value)
 		default:
@@ -134,6 +136,8 @@ func parseGroupOption(t *testing.T, d *datadriven.TestData, ps *SequenceWrapper,
 		g.DependsOn = strings.Fields(value)
 	case "skip":
 		g.Skip = true
+	case "object":
+		g.Objects = append(g.Objects, awaitedObject(value))
 	default:
 		d.Fatalf(t, "unknown option %s", option)
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
@@ -31,8 +29,9 @@ import (
 //	sequence NAME [uid=U] [generation=N] [gate=G] [namespace=NS] [from=NS] [node-scope] [continuous] [suspend] [dry-run]
 //	         [override-suspend=V] [override-skip=(TITLE,TITLE)] [override-until=D] [override-reason=W]    its annotations
 //	                    a PodSequence, for from= of another namespace that points here; a line of input is a group, TITLE: MEMBERS [; OPTION]...
-//	                    MEMBERS is db-0 db-1 | tier=db | *
+//	                    MEMBERS is db-0 db-1 | tier=db | * | none
 //	                    OPTION is complete | min=N | min=N% | expect=N | min-ready=N | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes) | after=TITLE TITLE | skip
+//	                    | object=KIND/NAME[:UNTIL]
 //	cluster-sequence NAME ...
 //	                    a ClusterPodSequence, as sequence; a group has one OPTION more: in=NS,NS | where=KEY=VALUE | where=*
 //	remove-sequence NAME
@@ -52,6 +51,8 @@ import (
 //	install [absent]    whether the kind PodSequence is installed
 //	sleep DURATION      lets time pass, and tells when the engine wants to be told of the time next
 //	why NAME            what the pod waits for
+//	object SEQUENCE KIND/NAME[:UNTIL] STATE [since=D] [uid=U] [message=(WORD,...)]
+//	                    what the controller records of an object in status; the engine is told of it
 //	where NAME          which nodes are open to the pod
 //	status NAME         the status the controller would write; the engine is told of it
 //	delay               questions are not answered any more until
@@ -200,6 +201,8 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 		return "may go"
 	case "where":
 		return s.where(name)
+	case "object":
+		return s.recordObject(t, d)
 	case "status":
 		answer := s.status(name)
 		if ps := s.sequences[name]; ps != nil {
@@ -339,9 +342,7 @@ func (s *scenario) status(name string) string {
 	}
 	ps = ps.DeepCopy()
 	ps.Status = report.Status(ps, s.now().Time)
-	ps.ResourceVersion = strconv.Itoa(s.version)
-	ps.ManagedFields = []metav1.ManagedFieldsEntry{{Subresource: "status", Time: ptr.To(s.now())}}
-	s.sequences[name] = ps
+	s.write(name, ps)
 	told := s.describe(s.tellSequence(name))
 
 	var b strings.Builder
@@ -359,6 +360,7 @@ func (s *scenario) status(name string) string {
 	for _, g := range ps.Status.Groups {
 		fmt.Fprintf(&b, "  %-12s %d/%d %-10s released=%s satisfied=%s passed=%s\n",
 			g.Name, g.Ready, g.Expected, g.Phase, at(g.ReleasedAt), at(g.SatisfiedAt), at(g.PassedAt))
+		b.WriteString(objectsInWords(g.Objects))
 	}
 	if dry := ps.Status.DryRun; dry != nil {
 		fmt.Fprintf(&b, "  would hold %d now and %d in all, %ds at most: %v\n", dry.HeldNow, dry.HeldTotal, dry.LongestSeconds, dry.Pods)

@@ -11,6 +11,7 @@ import (
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/progress"
+	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -271,6 +272,9 @@ type group struct {
 
 	// demands are the workloads whose pods this group selects.
 	demands map[*demand]struct{}
+
+	// objects are what status says of the objects that the group waits for.
+	objects readiness.Objects
 
 	// onlyPlace are the memberships of a pod that has only this one.
 	onlyPlace *[]membership

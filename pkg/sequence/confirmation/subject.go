@@ -16,16 +16,17 @@ func KindsOf(s *spec.Sequence, group int) Kinds {
 	return OfWorkloads
 }
 
-// SubjectsOf returns what matters to whether some groups are satisfied. namespaces returns those where a group may have members.
+// SubjectsOf returns what matters to whether the members of some groups are ready. namespaces returns those where a group may have members.
 func SubjectsOf(s *spec.Sequence, groups spec.GroupSet, namespaces func(group int) map[string]struct{}) []Subject {
 	all, selects, widest := map[string]struct{}{}, false, OfPods
-	selectsBefore := false
+	selectsBefore, members := false, false
 	for i, g := range s.Groups[:min(len(s.Groups), spec.MaxGroups)] {
 		// A pod is a member of the first group that selects it, so labels of namespaces also decide about the groups listed later.
 		selectsBefore = selectsBefore || g.SelectsNamespaces()
-		if !groups.Has(i) {
+		if !groups.Has(i) || g.WithoutMembers {
 			continue
 		}
+		members = true
 		widest, selects = max(widest, KindsOf(s, i)), selects || selectsBefore
 		for name := range namespaces(i) {
 			if len(all) > ManyNamespaces {
@@ -42,7 +43,7 @@ func SubjectsOf(s *spec.Sequence, groups spec.GroupSet, namespaces func(group in
 			subjects = append(subjects, Subject{Namespace: name, Kinds: widest})
 		}
 	}
-	if selects || (s.Cluster && groups != 0) { // what goes with its namespace satisfies nobody
+	if selects || (s.Cluster && members) { // what goes with its namespace satisfies nobody
 		subjects = append(subjects, Subject{Kinds: OfNamespaces})
 	}
 	return subjects

@@ -22,6 +22,8 @@ type Group struct {
 	MissingOnNode, GoingOnNode int
 	// Lost are the members that failed and are gone.
 	Lost Lost
+	// Objects are the objects that it waits for.
+	Objects Objects
 
 	// PodGroupMinimum is how many pods the PodGroups of the members ask for. PodGroupShort reports that one of them has too
 	// few. Both are only looked at without minAvailable.
@@ -53,10 +55,24 @@ type Need struct {
 	Asked string
 	// Trials are the members that are Ready and do not count as ready yet. Only messages say it.
 	Trials Trials
+	// Memberless reports that the group has no members, because its spec says so.
+	Memberless bool
+	// Objects is what it lacks of its objects.
+	Objects ObjectsNeed
 }
 
 // Need returns what the group waits for.
 func (g *Group) Need() Need {
+	n := Need{Certain: true, Memberless: true}
+	if !g.WithoutMembers {
+		n = g.needOfMembers()
+	}
+	n.Objects = g.Objects.Need()
+	return n
+}
+
+// needOfMembers returns what the group needs of its members.
+func (g *Group) needOfMembers() Need {
 	var n Need
 	switch {
 	case g.OnNode:
@@ -120,7 +136,13 @@ func (g *Group) needByLabel() Need {
 // nothing is known to expect is not satisfied: its pods may yet come. Neither is one with a workload that is being deleted, unless it
 // needs no pods: what goes away satisfies nobody.
 func (g *Group) IsSatisfied(need Need) bool {
-	if g.Unreadable || need.Nothing || !need.Certain || need.PodGroupShort || need.Ready < need.Required {
+	if g.Unreadable || !need.Objects.IsSatisfied() {
+		return false
+	}
+	if g.WithoutMembers {
+		return true
+	}
+	if need.Nothing || !need.Certain || need.PodGroupShort || need.Ready < need.Required {
 		return false
 	}
 	if need.Going && !g.needsNone() {
@@ -172,6 +194,17 @@ func beforeBootText(pods int, asked string) string {
 
 // String says how far a group is.
 func (n Need) String() string {
+	switch {
+	case n.Memberless:
+		return n.Objects.String()
+	case !n.Objects.IsSatisfied():
+		return n.members() + "; " + n.Objects.String()
+	}
+	return n.members()
+}
+
+// members says how far the members of a group are.
+func (n Need) members() string {
 	if n.NothingMatches() {
 		return "no pod matches it yet"
 	}

@@ -100,6 +100,11 @@ type Group struct {
 	Failure *spec.Problem
 	// Members and ReadyMembers are names, sorted.
 	Members, ReadyMembers []string
+	// Objects are those that the group waits for. WithoutMembers reports that it waits for nothing that is a pod.
+	Objects        []v1alpha1.ObjectReference
+	WithoutMembers bool
+	// ObjectReason is the reason of conditions while the group lacks objects, and no pods; empty otherwise.
+	ObjectReason string
 }
 
 // Node is how far a sequence of scope Node is on one node.

@@ -101,7 +101,7 @@ func (r Report) phase() v1alpha1.Phase {
 	case r.Completed():
 		return v1alpha1.PhaseCompleted
 	case r.Current == 0 && r.Unbound == 0 && len(r.Nodes) == 0 &&
-		!slices.ContainsFunc(r.Groups, func(g Group) bool { return len(g.Members) > 0 }):
+		!slices.ContainsFunc(r.Groups, func(g Group) bool { return len(g.Members) > 0 || (g.Current && g.WithoutMembers) }):
 		return v1alpha1.PhasePending
 	}
 	return v1alpha1.PhaseInProgress
@@ -163,6 +163,8 @@ func (r Report) progress(g Group) string {
 
 func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha1.GroupStatus {
 	statuses := make([]v1alpha1.GroupStatus, len(r.Groups))
+	objects := spec.ObjectRecords(&ps.Status)
+	defer CutObjectMessages(statuses)
 	for i, g := range r.Groups {
 		var before v1alpha1.GroupStatus
 		if i < len(ps.Status.Groups) {
@@ -173,7 +175,7 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 		}
 		status := v1alpha1.GroupStatus{
 			Name: g.Title, Hash: g.Hash, Expected: count(g.Expected), Ready: count(g.Ready),
-			Phase: r.groupPhase(i),
+			Phase: r.groupPhase(i), Objects: g.recordedObjects(objects),
 		}
 		if r.Refused && !g.Passed {
 			// Without its hash nothing is read back of it: when consent comes, the group begins anew.
@@ -324,7 +326,9 @@ func (r Report) waitingReason(i int) string {
 		return v1alpha1.ReasonConfirming
 	case r.Groups[i].Satisfied:
 		return v1alpha1.ReasonWaitDuration
-	case len(r.Groups[i].Members) == 0:
+	case r.Groups[i].ObjectReason != "":
+		return r.Groups[i].ObjectReason
+	case len(r.Groups[i].Members) == 0 && !r.Groups[i].WithoutMembers:
 		return v1alpha1.ReasonWaitingForPods
 	}
 	return v1alpha1.ReasonGroupNotReady

@@ -116,6 +116,8 @@ func (r Report) nodeStatus(n Node, before []metav1.Condition, room *int, now tim
 			ready.Reason, ready.Message = v1alpha1.ReasonConfirming, short(r.progress(*g))
 		case g.Satisfied:
 			ready.Reason = v1alpha1.ReasonWaitDuration
+		case g.ObjectReason != "":
+			ready.Reason = g.ObjectReason
 		}
 	} else if len(n.TimedOut) > 0 && !n.Completed {
 		ready.Reason = v1alpha1.ReasonPodsReadyTimeout
@@ -144,7 +146,7 @@ func short(text string) string {
 // waitingNodes is what the nodes wait for.
 func (r Report) waitingNodes() (reason, message string) {
 	if len(r.Nodes) == 0 {
-		return v1alpha1.ReasonWaitingForPods, fmt.Sprintf("no node takes part yet; pods without a node: %d", r.Unbound)
+		return r.withoutObjects(v1alpha1.ReasonWaitingForPods, fmt.Sprintf("no node takes part yet; pods without a node: %d", r.Unbound))
 	}
 	waiting := 0
 	for _, n := range r.Nodes {
@@ -163,5 +165,5 @@ func (r Report) waitingNodes() (reason, message string) {
 			message += fmt.Sprintf("; pods without a node: %d", r.Unbound)
 		}
 	}
-	return v1alpha1.ReasonGroupNotReady, message
+	return r.withoutObjects(v1alpha1.ReasonGroupNotReady, message)
 }

@@ -62,7 +62,7 @@ type Sequence struct {
 
 // Group is one pod group.
 type Group struct {
-	// Exactly one of Names and Selector is set; neither if the group's spec makes no sense.
+	// Exactly one of Names and Selector is set; neither if the group has no members, or if its spec makes no sense.
 	Names    map[string]struct{}
 	Selector labels.Selector
 	Title    string // for messages: the name, or "Group <n>"
@@ -91,8 +91,14 @@ type Group struct {
 	Timeout           time.Duration // 0: none
 	ContinueOnTimeout bool
 	NodeSelector      labels.Selector
+	// Objects are the objects that the group waits for, beside its members.
+	Objects []v1alpha1.ObjectReference
+	// WithoutMembers marks a group that has no members, because its spec says so: it waits for something else.
+	WithoutMembers bool
 	// NeedsNoPods marks a group of scope Node that is satisfied on every node.
 	NeedsNoPods bool
+	// OnEveryNode marks a group of scope Node that needs no pods, and waits for something else on every node.
+	OnEveryNode bool
 	// Unreadable groups are never satisfied: what would satisfy them is not known.
 	Unreadable bool
 }
@@ -197,11 +203,15 @@ func titleOf(i int, name string) string {
 func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup, cluster *v1alpha1.ClusterPodSequence) {
 	g := s.Groups[i]
 	s.compileLimits(i, spec, g)
+	s.compileObjects(i, spec, g)
 	if g.Unreadable && len(spec.Pods) == 0 && spec.PodSelector == nil {
 		return // this is a problem already
 	}
+	if g.WithoutMembers = isWithoutMembers(spec); g.WithoutMembers {
+		return
+	}
 	if (len(spec.Pods) == 0) == (spec.PodSelector == nil) {
-		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d] must set exactly one of pods and podSelector", i)
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d] must set exactly one of pods and podSelector, or neither and objects", i)
 		return
 	}
 	place, ok := in(s.Namespace), true
@@ -334,9 +344,9 @@ func (s *Sequence) compileEmptyNodes() {
 		return
 	}
 	for _, g := range s.Groups {
-		g.NeedsNoPods = g.MinAvailable != nil && g.MinAvailable.Type == intstr.Int && g.MinAvailable.IntVal <= 0 &&
-			!g.Unreadable && (g.Selector != nil || len(g.Names) > 0)
-		s.Eager = s.Eager || g.NeedsNoPods || (g.ContinueOnTimeout && g.Timeout > 0) || (s.Suspended && g.NodeSelector != nil)
+		needsNone := g.needsNoMember() && !g.Unreadable
+		g.NeedsNoPods, g.OnEveryNode = needsNone && !g.waitsForMore(), needsNone && g.waitsForMore()
+		s.Eager = s.Eager || needsNone || (g.ContinueOnTimeout && g.Timeout > 0) || (s.Suspended && g.NodeSelector != nil)
 	}
 	s.Eager = s.Eager || (s.Suspended && !s.IsList)
 }

@@ -1,0 +1,80 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// maxObjectMessages is how long all messages of objects in a status may be together, in bytes.
+const maxObjectMessages = 24 << 10
+
+// recordedObjects returns what status has of the objects of a group, in the order of the spec, and without those that the spec does not
+// name any more. Whoever reads the objects replaces it with what is so now.
+func (g *Group) recordedObjects(records map[v1alpha1.ObjectReference]*v1alpha1.ObjectStatus) []v1alpha1.ObjectStatus {
+	var objects []v1alpha1.ObjectStatus
+	for _, reference := range g.Objects {
+		if record := records[reference]; record != nil {
+			objects = append(objects, *record)
+		}
+	}
+	return objects
+}
+
+// CutObjectMessages cuts the messages of objects so that the status of a sequence stays small: each to the same length, which is less
+// the more objects are not ready. Whoever writes records of objects to status calls it last.
+func CutObjectMessages(groups []v1alpha1.GroupStatus) {
+	messages := 0
+	for i := range groups {
+		for j := range groups[i].Objects {
+			if groups[i].Objects[j].Message != "" {
+				messages++
+			}
+		}
+	}
+	if messages == 0 {
+		return
+	}
+	limit := min(maxObjectMessages/messages, 1024)
+	for i := range groups {
+		for j := range groups[i].Objects {
+			if text := &groups[i].Objects[j].Message; len(*text) > limit {
+				*text = strings.ToValidUTF8((*text)[:limit-3], "") + "..."
+			}
+		}
+	}
+}
+
+// UnreadableObjects is about the first object of a group that cannot be read; more counts the others, of all groups.
+func UnreadableObjects(where Where, object readiness.Object, more int) spec.Problem {
+	text := fmt.Sprintf("%s: %s", where, object.String())
+	switch {
+	case more == 1:
+		text += "; the same of 1 more object"
+	case more > 1:
+		text += fmt.Sprintf("; the same of %d more objects", more)
+	}
+	return spec.Problem{Reason: v1alpha1.ReasonObjectNotReadable, Message: text}
+}
+
+// lackingObjects returns the first group that others wait for and that lacks objects; -1 if none does.
+func (r Report) lackingObjects() int {
+	for i, g := range r.Groups {
+		if g.ObjectReason != "" && !g.Skipped {
+			return i
+		}
+	}
+	return -1
+}
+
+// withoutObjects returns what waitingNodes says, and which objects are missing on all nodes.
+func (r Report) withoutObjects(reason, message string) (string, string) {
+	i := r.lackingObjects()
+	if i < 0 {
+		return reason, message
+	}
+	return r.Groups[i].ObjectReason, cutMessage(message + "; " + r.waitingFor(i))
+}
