@@ -133,8 +133,7 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 			next.noteChangesSinceStatus(k.now)
 		}
 		next.restoreFromStatus()
-		next.readObjects(old, k.now)
-		next.noteObjectsSinceEdit()
+		next.markObjects(next.readObjects(old, k.now), tx)
 		k.restoreFailures(next, tx)
 		next.inheritDryRun(old, k.now)
 		k.beginOrderChecks(next, old, affected, tx)

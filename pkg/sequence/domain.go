@@ -319,6 +319,22 @@ func (tx *transaction) markGroupDirty(d *domain, group int) {
 	}
 }
 
+// markObjects marks for re-evaluation the groups of whose objects something else is recorded than was. If they are satisfied before and
+// after, the new times show whether they were not meanwhile.
+func (s *sequence) markObjects(changed spec.GroupSet, tx *transaction) {
+	if changed == 0 {
+		return
+	}
+	for _, d := range s.domains {
+		for i := range changed.All() {
+			if state := d.find(i); state != nil {
+				state.dirty, state.turned = true, latest(state.turned, s.groups[i].objects.Since())
+			}
+		}
+		tx.markDirty(d)
+	}
+}
+
 // unmatchedGroups returns the groups under way that no pod and no workload matches, as of when they were last evaluated.
 func (d *domain) unmatchedGroups() spec.GroupSet {
 	nothing := spec.GroupSet(0)

@@ -28,14 +28,14 @@ func (s *sequence) readObjects(old *sequence, now time.Time) (changed spec.Group
 	}
 	records := spec.ObjectRecords(&s.object.Status)
 	for i, g := range s.groups {
-		objects := make(readiness.Objects, len(g.Objects))
+		g.objects = make(readiness.Objects, len(g.Objects))
 		for j, reference := range g.Objects {
-			objects[j] = readObject(reference, records[reference], before[reference], now)
+			was := before[reference]
+			g.objects[j] = readObject(reference, records[reference], was, now)
+			if i < spec.MaxGroups && g.objects[j] != was {
+				changed.Add(i)
+			}
 		}
-		if i < spec.MaxGroups && !slices.Equal(objects, g.objects) {
-			changed.Add(i)
-		}
-		g.objects = objects
 	}
 	return changed
 }
@@ -57,33 +57,6 @@ func readObject(reference v1alpha1.ObjectReference, record *v1alpha1.ObjectStatu
 		object.Since = now.Truncate(time.Second)
 	}
 	return object
-}
-
-// markObjects marks for re-evaluation the groups of whose objects something else is recorded than was.
-func (s *sequence) markObjects(changed spec.GroupSet, tx *transaction) {
-	if changed == 0 {
-		return
-	}
-	for _, d := range s.domains {
-		for i := range changed.All() {
-			if state := d.find(i); state != nil {
-				state.dirty, state.turned = true, latest(state.turned, s.groups[i].objects.Since())
-			}
-		}
-		tx.markDirty(d)
-	}
-}
-
-// noteObjectsSinceEdit is for a sequence that took over that groups are satisfied. If the record of an object changed with the edit, it
-// shows that the object was not so meanwhile.
-func (s *sequence) noteObjectsSinceEdit() {
-	for _, d := range s.domains {
-		for _, state := range d.groupStates {
-			if state.satisfied {
-				state.turned = latest(state.turned, s.groups[state.group].objects.Since())
-			}
-		}
-	}
 }
 
 // unreadableObjects reports the objects that podsequence-controller cannot read, and that a group waits for which is not passed.

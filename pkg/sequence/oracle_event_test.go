@@ -297,6 +297,7 @@ func (c *comparison) count() {
 	see("pods that were ready before their node booted", len(c.oracle.outlivedNow) > 0)
 	c.countTrials()
 	c.countReached()
+	c.countObjects()
 	for _, v := range c.oracle.views {
 		c.oracle.countOverride(v, see)
 		for _, course := range v.courses {

@@ -88,7 +88,9 @@ type oracle struct {
 	// starts are the pods that started before their sequences, by the UID of the sequence. bound are the pods that had a node after the
 	// event before.
 	starts map[types.UID]*startCount
-	bound  sets.Set[types.UID]
+	// objectsNow is what statuses say of objects, and objectsBefore what they said before the event.
+	objectsNow, objectsBefore oracleObjects
+	bound                     sets.Set[types.UID]
 }
 
 // memory is what the oracle remembers of a sequence.
@@ -293,6 +295,7 @@ func (o *oracle) settle() {
 	for _, p := range o.pods {
 		o.ownerOf[p] = o.findOwner(p)
 	}
+	o.seeObjects()
 	o.views = map[string]*view{}
 	present := sets.New[types.UID]()
 	o.selected = o.membersOfAny()
@@ -357,9 +360,9 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 	for _, c := range v.courses {
 		for i := range ps.Spec.PodGroups {
 			if c.node == "" {
-				c.groups = append(c.groups, o.count(v, i))
+				c.groups = append(c.groups, o.addObjects(v, i, o.count(v, i)))
 			} else {
-				c.groups = append(c.groups, o.countOnNode(v, i, c.node))
+				c.groups = append(c.groups, o.addObjects(v, i, o.countOnNode(v, i, c.node)))
 			}
 		}
 	}
@@ -367,7 +370,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 	if o.reviewFailures(v) {
 		c := &course{}
 		for i := range ps.Spec.PodGroups {
-			c.groups = append(c.groups, o.count(v, i))
+			c.groups = append(c.groups, o.addObjects(v, i, o.count(v, i)))
 		}
 		v.courses[""] = c
 		o.remember(v)

@@ -163,6 +163,7 @@ func (w *randomWorld) stepClusterSequences(c *comparison) []event {
 	if w.oneIn(8) {
 		w.override(ps)
 	}
+	w.aside(func() { w.changeObjects(ps) })
 	w.put("ClusterPodSequence", w.acrossNamespaces(cluster, ps))
 	return nil
 }

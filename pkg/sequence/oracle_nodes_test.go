@@ -161,7 +161,7 @@ func (o *oracle) onTheWay(v *view, i int, node string) bool {
 		}
 		state := c.groups[j]
 		failed := c.timedOut[j] && g.OnTimeout != v1alpha1.TimeoutContinue && !state.satisfied
-		if state.expected == 0 || failed {
+		if (state.expected == 0 && !isEverywhere(g)) || failed {
 			return false
 		}
 	}

@@ -55,6 +55,9 @@ func definitionsOf(v *view) []string {
 	var definitions []string
 	for i, g := range ps.Spec.PodGroups {
 		defines := []any{sets.List(sets.New(g.Pods...)), g.PodSelector, requirementOf(g), g.RequiredCondition, g.MinAvailable, g.NodeSelector, g.ExpectedPods, g.MinReadySeconds}
+		if hasObjects(g) {
+			defines = append(defines, setOf(referencesIn(g)))
+		}
 		if ps.Spec.Scope == v1alpha1.ScopeNode {
 			defines = append(defines, ps.Spec.Scope)
 		}
@@ -164,8 +167,8 @@ func (o *oracle) run(v *view, c *course) {
 		}
 		if known && reached && (!c.suspended || c.released[i]) && !wasPassed {
 			timedOut = g.Timeout != "" && o.timedOut(v, c, i, deadline)
-			inTime := s.since.Before(deadline.Truncate(time.Second))                                     // though it is told late
-			needsNone := c.node != "" && g.MinAvailable != nil && *g.MinAvailable == intstr.FromInt32(0) // it is never late
+			inTime := s.since.Before(deadline.Truncate(time.Second))                                                       // though it is told late
+			needsNone := c.node != "" && g.MinAvailable != nil && *g.MinAvailable == intstr.FromInt32(0) && !hasObjects(g) // it is never late
 			if s.satisfied && o.applies(g, c.node) && (!timedOut || inTime || waitOver || needsNone) {
 				v.memory.once.Insert(at)
 				timedOut = false

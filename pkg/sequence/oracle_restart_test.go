@@ -168,6 +168,9 @@ func stored(status v1alpha1.PodSequenceStatus) (read v1alpha1.PodSequenceStatus,
 		for _, t := range []*metav1.Time{g.ChangedAt, g.ReleasedAt, g.FirstSatisfiedAt, g.SatisfiedAt, g.PassedAt} {
 			utc(t)
 		}
+		for j := range g.Objects {
+			utc(g.Objects[j].Since)
+		}
 	}
 	if read.Memory != nil {
 		for i := range read.Memory.Groups {

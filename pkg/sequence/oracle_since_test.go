@@ -41,7 +41,7 @@ func (o *oracle) satisfaction(v *view, c *course, i int, g groupCount, before sa
 // recordedSince is since when group i is satisfied as status says, zero if it says that it is not.
 func (o *oracle) recordedSince(v *view, c *course, i int) (since time.Time, isRecorded bool) {
 	index := o.recordIndex(v, i)
-	if index < 0 {
+	if index < 0 || isMemberless(v.Spec.PodGroups[i]) {
 		return time.Time{}, false
 	}
 	if c.node == "" {
@@ -64,7 +64,7 @@ func (o *oracle) recordedSince(v *view, c *course, i int) (since time.Time, isRe
 
 // news is the latest time at which a pod that counts turned ready, or a Job complete, of which this event tells.
 func (o *oracle) news(v *view, i int, g groupCount) time.Time {
-	var news time.Time
+	news := g.objectsNews
 	for uid, at := range g.times {
 		switch was := o.before[types.UID(strings.Split(uid, "/")[0])].(type) {
 		case *corev1.Pod:

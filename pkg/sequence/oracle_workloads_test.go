@@ -37,15 +37,17 @@ type groupCount struct {
 	needed []time.Time
 	// enough is how many of them satisfy the group.
 	enough int
+	// objectsSince is when the last of its objects came to be as required, and objectsNews the same if this event told of any.
+	objectsSince, objectsNews time.Time
 }
 
-// readySince is when the last of the pods that the group needs had reached what it requires.
+// readySince is when the last of the pods and objects that the group needs had reached what it requires.
 func (c groupCount) readySince() time.Time {
 	if len(c.needed) == 0 {
-		return time.Time{}
+		return c.objectsSince
 	}
 	slices.SortFunc(c.needed, time.Time.Compare)
-	return c.needed[min(max(c.enough, 1), len(c.needed))-1]
+	return later(c.objectsSince, c.needed[min(max(c.enough, 1), len(c.needed))-1])
 }
 
 // placedIn is the first group by selector that selects the workload's pods, or -1.

@@ -56,6 +56,7 @@ func (w *randomWorld) stepSequences(c *comparison) []event {
 		ps.Generation++
 		w.edit(c, ps)
 	}
+	w.aside(func() { w.changeObjects(ps) })
 	w.put("PodSequence", ps)
 	return nil
 }
@@ -122,6 +123,7 @@ func (w *randomWorld) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
 	if scope == v1alpha1.ScopeNode && w.oneIn(5) {
 		g.NodeSelector = map[string]v1alpha1.LabelValue{"pool": pick[v1alpha1.LabelValue](w, "a", "b")}
 	}
+	w.aside(func() { w.requireObjects(&g) })
 	return g
 }
 
@@ -237,9 +239,10 @@ func (w *randomWorld) record(c *comparison, ps *v1alpha1.PodSequence) {
 	meta.RemoveStatusCondition(&ps.Status.Conditions, v1alpha1.ConditionDegraded)
 	w.recordDryRun(c, v, ps, now)
 	w.recordStarts(c, v, ps)
+	objects := keptObjects(ps)
 	ps.Status.Groups, ps.Status.NodeStatus = nil, nil
-	for _, definition := range v.definitions {
-		ps.Status.Groups = append(ps.Status.Groups, v1alpha1.GroupStatus{Hash: c.hashes[definition]})
+	for i, definition := range v.definitions {
+		ps.Status.Groups = append(ps.Status.Groups, v1alpha1.GroupStatus{Hash: c.hashes[definition], Objects: objects[i]})
 	}
 	for _, node := range slices.Sorted(maps.Keys(v.courses)) {
 		if course := v.courses[node]; node == "" {

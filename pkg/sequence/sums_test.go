@@ -142,7 +142,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 				return fmt.Errorf("group %d on %q: sums are %+v, want %+v", i, name, *kept, *sums)
 			}
 			// What is not bound satisfies no group on nodes: nobody asks since when.
-			if got, want := d.readySince(i), readySinceAnew(e, d, i); !got.Equal(want) && s.PerNode == d.isNode() {
+			if got, want := d.podsReadySince(i), readySinceAnew(e, d, i); !got.Equal(want) && s.PerNode == d.isNode() {
 				return fmt.Errorf("group %d on %q: its pods are ready since %s, want %s", i, name, got, want)
 			}
 			delete(want, placeOfSums{name, i})
@@ -154,7 +154,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 	return nil
 }
 
-// readySinceAnew is readySince, worked out from all pods.
+// readySinceAnew is podsReadySince, worked out from all pods.
 func readySinceAnew(e *Engine, d *domain, i int) time.Time {
 	s, g := d.sequence, d.sequence.groups[i]
 	var times []time.Time
