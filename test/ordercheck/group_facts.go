@@ -32,8 +32,10 @@ type groupFacts struct {
 	skip         bool           // no group waits for it
 	steady       *time.Duration // how long a member must stay ready; nil if it does not say
 	home         home
-	dependsOn    []string // as in the spec; nil is all groups before
-	ahead        []int    // the groups that it waits for, and those for which these wait, in list order
+	dependsOn    []string                   // as in the spec; nil is all groups before
+	objects      []v1alpha1.ObjectReference // that it waits for
+	memberless   bool                       // it waits for nothing else
+	ahead        []int                      // the groups that it waits for, and those for which these wait, in list order
 }
 
 // home says where the members of a group live: in namespaces by name, or by label.
@@ -100,6 +102,10 @@ func readGroup(group *v1alpha1.PodGroup, index, of int) (groupFacts, error) {
 	}
 	if f.enough, err = readEnough(group.MinAvailable); err != nil {
 		return f, fmt.Errorf("read minAvailable of group %s: %w", f.label, err)
+	}
+	f.objects = readObjects(group)
+	if f.memberless = isMemberless(group); f.memberless {
+		return f, nil
 	}
 	if (len(group.Pods) > 0) == (group.PodSelector != nil) {
 		return f, fmt.Errorf("group %s must have either pods or podSelector", f.label)
@@ -170,7 +176,11 @@ func (g groupFacts) asks() string {
 	if g.steady != nil {
 		steady = g.steady.String()
 	}
-	return strings.Join([]string{
+	asks := strings.Join([]string{
 		members, steady, string(reached), g.enough.text, strings.Join(nodes, ","), strconv.Itoa(g.atLeast), g.home.String(),
 	}, ";")
+	for _, of := range g.objects {
+		asks += fmt.Sprintf(";%q", []string{of.APIVersion, of.Kind, of.Namespace, of.Name, of.Until})
+	}
+	return asks
 }

@@ -123,6 +123,7 @@ func (j *judge) recall(e event) {
 		j.world.putDefinition(e)
 	default:
 		j.world.putSequence(e)
+		j.world.putRecords(e)
 		j.end(e)
 		if !e.deleted {
 			j.inForce = append(j.inForce, &version{sequenceFacts: e.sequence})
@@ -173,9 +174,16 @@ func (j *judge) replay(e event) {
 	case e.deleted:
 		j.world.putSequence(e)
 		j.end(e)
+		j.world.putRecords(e)
 	default:
 		j.world.putSequence(e)
+		was := j.world.putRecords(e)
 		j.bringIntoForce(e)
+		j.follow(e, func(v *version) {
+			if v.uid == e.sequence.uid {
+				v.followObjects(was, j.world, e)
+			}
+		})
 	}
 }
 

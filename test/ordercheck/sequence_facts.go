@@ -2,6 +2,7 @@ package ordercheck
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -43,6 +44,8 @@ type sequenceFacts struct {
 	recorded sets.Set[int]
 	// recordedReleased are the groups that the status says are released, likewise.
 	recordedReleased sets.Set[int]
+	// records are what the status says of objects.
+	records objectRecords
 	// completed is the phase in the status. It says when to stop watching, never what is right.
 	completed bool
 	// unclear says why this sequence cannot be judged; empty when it can.
@@ -120,6 +123,7 @@ func factsOfClusterSequence(sequence *v1alpha1.ClusterPodSequence) *sequenceFact
 		homes[i].names = slices.Sorted(slices.Values(group.Namespaces))
 		var err error
 		switch {
+		case isMemberless(&group.PodGroup):
 		case (len(group.Namespaces) > 0) == (group.NamespaceSelector != nil):
 			unclear = fmt.Sprintf("group %d must have either namespaces or namespaceSelector", i+1)
 		case len(group.Pods) > 0 && len(group.Namespaces) != 1:
@@ -162,6 +166,7 @@ func sequenceFactsOf(sequence *v1alpha1.PodSequence, kind string, homeOf func(gr
 		suspended:      spec.Suspend,
 		dryRun:         spec.DryRun && !spec.Suspend,
 		hashes:         hashesOnRecord(sequence),
+		records:        readRecords(sequence),
 		recorded:       recordedGroups(sequence, func(g v1alpha1.GroupStatus) bool { return g.PassedAt != nil }),
 		recordedReleased: recordedGroups(sequence,
 			func(g v1alpha1.GroupStatus) bool { return g.ReleasedAt != nil || g.PassedAt != nil }),
@@ -263,10 +268,11 @@ func (f *sequenceFacts) placeOf(template labels.Set, in []int) (int, bool) {
 }
 
 // says compares generations instead of specs: the API server counts it up with every change of the spec. What the
-// status records is taken from the first facts of a watch only, so its changes are none.
+// status records of groups is taken from the first facts of a watch only, so its changes are none. Not so what it says of objects.
 func (f *sequenceFacts) says(other facts) bool {
 	o, ok := other.(*sequenceFacts)
-	return ok && f.uid == o.uid && f.generation == o.generation && f.overrides == o.overrides && f.completed == o.completed
+	return ok && f.uid == o.uid && f.generation == o.generation && f.overrides == o.overrides && f.completed == o.completed &&
+		maps.Equal(f.records, o.records)
 }
 
 func (f *sequenceFacts) stamped() time.Time { return f.stamp }

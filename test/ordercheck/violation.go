@@ -114,6 +114,9 @@ func (v *version) point(group int) Group {
 func (v *version) lacks(group int, w *world) string {
 	reasons := v.lacksOf(group, w)
 	best := v.cluster.groups[group].best
+	if v.groups[group].memberless {
+		return strings.Join(cut(reasons), ", ")
+	}
 	if best.of == 0 && len(reasons) == 0 {
 		return "no pod had matched it"
 	}

@@ -81,10 +81,18 @@ func (s *demand) short(group groupFacts) bool {
 
 // weigh says how a group stands across the cluster.
 func (v *version) weigh(g int, w *world) outcome {
-	group := v.groups[g]
-	if group.selector == nil {
-		return v.weighNames(g, w)
+	switch group := v.groups[g]; {
+	case group.memberless:
+		return v.withObjects(outcome{}, g, w)
+	case group.selector == nil:
+		return v.withObjects(v.weighNames(g, w), g, w)
 	}
+	return v.withObjects(v.weighSelected(g, w), g, w)
+}
+
+// weighSelected says how the members of a group by selector stand.
+func (v *version) weighSelected(g int, w *world) outcome {
+	group := v.groups[g]
 	demands, expected, observed := v.demands(g, w)
 	gone, expectedOfGone := v.lostIn(g, w)
 	expected += expectedOfGone
@@ -263,6 +271,7 @@ func (v *version) lacksOf(g int, w *world) []string {
 	for _, l := range gone {
 		lacks = append(lacks, fmt.Sprintf("%s had failed and was deleted", l))
 	}
+	lacks = append(lacks, v.lacksObjects(g, w)...)
 	slices.Sort(lacks)
 	return lacks
 }

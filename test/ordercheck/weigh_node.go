@@ -21,6 +21,15 @@ func (v *version) weighOn(node string, g int, w *world) outcome {
 	if !facts.inside(group.nodeSelector) {
 		return outcome{skipped: true}
 	}
+	if group.memberless {
+		return v.withObjects(outcome{}, g, w)
+	}
+	return v.withObjects(v.weighMembersOn(facts, g, w), g, w)
+}
+
+// weighMembersOn says how the members of a group on one node stand.
+func (v *version) weighMembersOn(facts *nodeFacts, g int, w *world) outcome {
+	group, node := v.groups[g], facts.node.Name
 	var out outcome
 	var times turns
 	for p := range v.membersOn(node, g, w) {
@@ -134,6 +143,7 @@ func (v *version) lacksOn(node string, g int, w *world) []string {
 	for _, f := range v.missingOn(facts, g, w) {
 		lacks = append(lacks, fmt.Sprintf("%s had no pod there", v.call(f)))
 	}
+	lacks = append(lacks, v.lacksObjects(g, w)...)
 	slices.Sort(lacks)
 	if len(lacks) == 0 {
 		lacks = []string{"it had no pod there"}

@@ -23,6 +23,7 @@ type world struct {
 	labels      map[string]labels.Set          // by namespace
 	going       sets.Set[string]               // namespaces that are being deleted
 	seen        sets.Set[types.NamespacedName] // names that some pod has had
+	records     map[types.UID]objectRecords    // by the UID of the sequence whose status says them
 	wasReady    sets.Set[types.NamespacedName] // names of which some pod has been ready
 }
 
@@ -85,6 +86,7 @@ func newWorld() *world {
 		labels:       map[string]labels.Set{},
 		going:        sets.New[string](),
 		seen:         sets.New[types.NamespacedName](),
+		records:      map[types.UID]objectRecords{},
 		wasReady:     sets.New[types.NamespacedName](),
 	}
 }
