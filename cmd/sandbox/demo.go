@@ -38,9 +38,10 @@ Act three has the driver in kube-system, where those of real clusters are, and a
 ClusterPodSequence orders all of them.
 
 A referee watches the cluster and says at the end whether any pod was bound before its turn. It shares no code with the
-programs that it judges. At the end the demo shows the timeline of the shop, as kubectl podseq draws it.
+programs that it judges. At the end the demo shows the timeline of the shop, as kubectl podseq draws it. Where the output is no
+terminal, the demo prints a table only when something important has happened.
 
-With --real-nodes only act one is played, in containers: kubelets run them on this machine. At the end the demo shows what the
+With --real-nodes the demo plays only act one, in containers: kubelets run them on this machine. At the end it shows what the
 containers themselves said.
 
 The exit code is that of the referee: 0 only if it saw everything and all of it was right.`,
@@ -111,25 +112,41 @@ func demo(ctx context.Context, out io.Writer, s *settings, o demoOptions) (err e
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "\nThe same shop as its users see it, from API objects alone:")
-	return podseq(ctx, out, cluster, "timeline", shopDemo.Name)
+	fmt.Fprintln(out, "\nThe timeline of act one, which users draw with the kubectl plugin:")
+	if err := podseq(ctx, out, cluster, "timeline", shopDemo.Name); err != nil {
+		return err
+	}
+	fmt.Fprint(out, whatNext)
+	return nil
 }
+
+const whatNext = `
+What to try next:
+  make demo KEEP=1        play it again, and keep the cluster for your kubectl
+  docs/quickstart.md      write a sequence of your own, on this machine
+  docs/when-to-use.md     see whether PodSequence is what you need
+`
 
 // playActs plays all acts on simulated nodes.
 func playActs(ctx context.Context, out io.Writer, cluster *controlplane.Cluster, referee *ordercheck.Referee) error {
-	fmt.Fprintln(out, "Act one, across the cluster: database, application and frontend of a shop, and then the PodSequence")
+	fmt.Fprintln(out, "Act one: a shop. All pods are created at once, and the PodSequence last. The frontend must wait for the application, and the\n"+
+		"application for both pods of the database.")
 	if err := playShop(ctx, out, cluster, "demo"); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "\nAct two, on each node by itself: a storage driver, and ten pods that need it on their node, all at once")
+	fmt.Fprintln(out, "\nEach tier started when all pods of the tier before it were ready.\n\n"+
+		"Act two: a storage driver on each node. Ten pods need it on their own node. The driver is ready after 1 to 6 seconds; on node-4\n"+
+		"it never is, so that no pod may start there.")
 	if err := nodesDemo.play(ctx, out, cluster); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "\nAct three, across namespaces: a driver in kube-system, and six pods each in orders and billing that need it")
+	fmt.Fprintln(out, "\nAll ten pods run, each on a node whose driver was ready. No pod is on node-4.\n\n"+
+		"Act three: the driver is in kube-system, and the pods are in two other namespaces. A ClusterPodSequence orders all of them.")
 	if err := acrossDemo.play(ctx, out, cluster); err != nil {
 		return err
 	}
-	return judgeDemo(ctx, out, referee, shopDemo, nodesDemo.sequence, acrossDemo.sequence)
+	fmt.Fprintln(out, "\nAll twelve pods run, in both namespaces, and again none on node-4.")
+	return judgeDemo(ctx, out, referee)
 }
 
 // followAct shows how a sequence comes along until all has happened that is to happen.
@@ -143,6 +160,7 @@ func followAct(ctx context.Context, screen *screen, config *rest.Config, sequenc
 	return err
 }
 
+// judgeDemo draws the timelines of these sequences, and prints what the referee says of all.
 func judgeDemo(ctx context.Context, out io.Writer, referee *ordercheck.Referee, sequences ...types.NamespacedName) error {
 	history := referee.History(ctx)
 	for _, sequence := range sequences {
@@ -153,7 +171,7 @@ func judgeDemo(ctx context.Context, out io.Writer, referee *ordercheck.Referee, 
 		fmt.Fprintf(out, "\n%s\n", timeline)
 	}
 	verdict := ordercheck.Judge(history, ordercheck.JudgeOptions{UnprobedReady: shippedUnprobedReadySeconds * time.Second})
-	fmt.Fprintf(out, "\nThe referee %s\n", verdict)
+	fmt.Fprintf(out, "\nThe verdict of a referee that shares no code with PodSequence:\n%s\n", verdict)
 	if code := verdict.ExitCode(); code != ordercheck.ExitClean {
 		return exitError{errors.New("the verdict is not clean"), code}
 	}

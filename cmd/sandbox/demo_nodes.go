@@ -108,17 +108,20 @@ func (d nodeDemo) paceDrivers(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// table returns a table with a row for each node, and one for the pods that are on no node yet. done reports whether all pods of
-// the applications are ready and the status counts every node with a driver as completed.
-func (d nodeDemo) table(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool) {
+// table has a row for each node, and one for the pods that are on no node yet. It reads pods alone, so that all of it is from one
+// moment. It is done when all pods of the applications are ready, and status counts every node with a driver as completed.
+func (d nodeDemo) table(sequence *v1alpha1.PodSequence, pods []corev1.Pod) frame {
 	drivers, applications := map[string]string{}, map[string]map[string]int{}
 	for name := range demoNodes {
 		drivers[fmt.Sprintf("node-%d", name)] = ""
 	}
-	ready := 0
+	total, ready := 0, 0
 	for i := range pods {
 		pod, state := &pods[i], podState(&pods[i])
 		if pod.Namespace == d.driver.Namespace && pod.Labels["app"] == d.driver.Name {
+			if _, starts := driverSpeeds[pod.Spec.NodeName]; !starts {
+				state = "never ready"
+			}
 			drivers[pod.Spec.NodeName] = state
 			continue
 		}
@@ -128,32 +131,43 @@ func (d nodeDemo) table(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (tabl
 		if applications[pod.Spec.NodeName] == nil {
 			applications[pod.Spec.NodeName] = map[string]int{}
 		}
+		total++
 		if applications[pod.Spec.NodeName][state]++; state == "ready" {
 			ready++
 		}
 	}
 	delete(drivers, "")
 
+	table := nodeRows(drivers, applications, "PODS IN "+strings.ToUpper(strings.Join(d.applications, ", ")))
+	summary := sequence.Status.NodeSummary
+	current := frame{table: table, done: ready == d.replicas && summary != nil && int(summary.Completed) == len(driverSpeeds)}
+	if total == d.replicas {
+		current.chapter = "all pods exist"
+	}
+	return current
+}
+
+// nodeRows are the rows of the table: the state of the driver of each node, and how many pods are in which state there.
+func nodeRows(drivers map[string]string, applications map[string]map[string]int, title string) string {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "  NODE\tDRIVER\tPODS IN %s\n", strings.ToUpper(strings.Join(d.applications, ", ")))
+	fmt.Fprintf(w, "  NODE\tDRIVER\t%s\n", title)
 	for _, node := range append(slices.Sorted(maps.Keys(drivers)), "") {
-		states := ""
+		var states []string
 		for _, state := range []string{"held", "starting", "ready"} {
 			if n := applications[node][state]; n > 0 {
-				states += fmt.Sprintf("%d %s  ", n, state)
+				states = append(states, fmt.Sprintf("%d %s", n, state))
 			}
 		}
 		name := node
 		if name == "" {
+			if len(states) == 0 {
+				continue
+			}
 			name = "(none yet)"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", name, drivers[node], states)
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", name, drivers[node], strings.Join(states, ", "))
 	}
 	_ = w.Flush() // a bytes.Buffer takes everything
-	summary := sequence.Status.NodeSummary
-	if summary != nil {
-		fmt.Fprintf(&out, "  %d of %d nodes completed: %s\n", summary.Completed, summary.Total, sequence.Status.Message)
-	}
-	return out.String(), ready == d.replicas && summary != nil && int(summary.Completed) == len(driverSpeeds)
+	return out.String()
 }

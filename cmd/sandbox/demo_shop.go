@@ -28,10 +28,11 @@ func playShop(ctx context.Context, out io.Writer, cluster *controlplane.Cluster,
 	}
 	screen := newScreen(out)
 	waits := ""
-	err := followAct(ctx, screen, cluster.Config(), shopDemo, func(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool) {
-		table, done = shopTable(sequence, pods)
+	err := followAct(ctx, screen, cluster.Config(), shopDemo, func(sequence *v1alpha1.PodSequence, pods []corev1.Pod) frame {
+		current := shopTable(sequence, pods)
 		waits = waitsForDatabase(pods)
-		return table, done || waits != ""
+		current.chapter, current.done = "", current.done || waits != ""
+		return current
 	})
 	if err != nil {
 		return err
@@ -75,23 +76,41 @@ func podseq(ctx context.Context, out io.Writer, cluster *controlplane.Cluster, a
 	return nil
 }
 
-// shopTable returns a table with a row for each group: its record in status, and the shop's pods with its tier label. done
-// reports whether the sequence is completed.
-func shopTable(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool) {
+// shopTable has a row for each group: how many of the pods with its tier label are ready, and what each is doing. It reads pods alone, so
+// that all of it is from one moment; status follows a second later.
+func shopTable(sequence *v1alpha1.PodSequence, pods []corev1.Pod) frame {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "  GROUP\tPHASE\tREADY\tPODS")
+	fmt.Fprintln(w, "  GROUP\tREADY\tPODS")
+	chapter := ""
 	for i, group := range sequence.Spec.PodGroups {
-		phase, ready := v1alpha1.GroupWaiting, "-"
-		if i < len(sequence.Status.Groups) {
-			status := sequence.Status.Groups[i]
-			phase, ready = status.Phase, fmt.Sprintf("%d/%d", status.Ready, status.Expected)
+		tier := strings.ToLower(group.Name)
+		total, ready, started := countPods(pods, tier)
+		if started > 0 {
+			chapter = group.Name
 		}
-		fmt.Fprintf(w, "  %d %s\t%s\t%s\t%s\n", i+1, group.Name, phase, ready,
-			describePods(pods, strings.ToLower(group.Name)))
+		fmt.Fprintf(w, "  %d %s\t%d/%d\t%s\n", i+1, group.Name, ready, total, describePods(pods, tier))
 	}
 	_ = w.Flush() // a bytes.Buffer takes everything
-	return out.String(), sequence.Status.Phase == v1alpha1.PhaseCompleted
+	return frame{table: out.String(), chapter: chapter, done: sequence.Status.Phase == v1alpha1.PhaseCompleted}
+}
+
+// countPods counts the pods of a tier, those that are ready, and those that are not held.
+func countPods(pods []corev1.Pod, tier string) (total, ready, started int) {
+	for i := range pods {
+		if pods[i].Labels["tier"] != tier {
+			continue
+		}
+		total++
+		switch podState(&pods[i]) {
+		case "ready":
+			ready++
+			started++
+		case "starting":
+			started++
+		}
+	}
+	return total, ready, started
 }
 
 // describePods lists the pods of a tier by what they are doing.

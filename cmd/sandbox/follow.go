@@ -20,9 +20,18 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// view makes a table of a sequence and the pods of its namespaces, and reports whether all has happened that it waits for. It sees
-// a ClusterPodSequence as a PodSequence.
-type view func(sequence *v1alpha1.PodSequence, pods []corev1.Pod) (table string, done bool)
+// view makes a frame of a sequence and the pods of its namespaces. It sees a ClusterPodSequence as a PodSequence.
+type view func(sequence *v1alpha1.PodSequence, pods []corev1.Pod) frame
+
+// frame is what a view shows of one moment.
+type frame struct {
+	table string
+	// chapter changes when something happened that is worth a new table where the screen cannot draw over the last one. Frames
+	// before the first chapter are not worth one.
+	chapter string
+	// done says that all has happened that the view waits for.
+	done bool
+}
 
 // follow draws a view whenever the sequence or one of the pods changes, until all has happened or the context ends.
 func follow(ctx context.Context, screen *screen, config *rest.Config, sequence types.NamespacedName, show view) error {
@@ -87,8 +96,12 @@ func draw(ctx context.Context, screen *screen, world client.Reader, key types.Na
 	if err := world.List(ctx, &pods); err != nil {
 		return false, fmt.Errorf("list pods: %w", err)
 	}
-	table, done := show(sequence, pods.Items)
-	return done, screen.show(table, time.Since(screen.began))
+	current := show(sequence, pods.Items)
+	if !screen.terminal && !current.done && current.chapter == screen.chapter {
+		return false, nil
+	}
+	screen.chapter = current.chapter
+	return current.done, screen.show(current.table, time.Since(screen.began))
 }
 
 // getSequence gets a PodSequence, or a ClusterPodSequence, which has no namespace, in the shape of one.
@@ -125,6 +138,7 @@ type screen struct {
 	out      io.Writer
 	terminal bool
 	began    time.Time
+	chapter  string
 	last     string
 	lines    int
 }
