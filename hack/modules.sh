@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 modules=(cmd/sandbox test/bench/schedulerperf test/real)
 
 # What go.mod names and our programs do not contain on Linux: what tests use, and what cobra and a terminal need on Windows.
-# docs/security.md has this list, too.
+# docs/contributing/modules.md has this list, too.
 not_in_programs=(
   github.com/Azure/go-ansiterm
   github.com/aclements/go-moremath

@@ -1,6 +1,6 @@
 // Generate writes what follows from other files of the repository. `make generate` calls it after controller-gen:
 //
-//	go run ./hack/generate                     # docs/api.md, docs/metrics.md, a part of docs/security.md, and what the CRDs still lack
+//	go run ./hack/generate                     # docs/api.md, docs/metrics.md, a part of docs/permissions.md, and what the CRDs still lack
 //	go run ./hack/generate -promtool DIRECTORY # what promtool can check of the alert rules and the dashboard
 package main
 
@@ -42,5 +42,5 @@ func run(directory string) error {
 	if err := os.WriteFile("docs/metrics.md", []byte(metricsdoc.Page()), 0o644); err != nil {
 		return err
 	}
-	return permissionsdoc.Write("manifests", "docs/security.md")
+	return permissionsdoc.Write("manifests", "docs/permissions.md")
 }

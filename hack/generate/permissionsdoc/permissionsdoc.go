@@ -1,4 +1,4 @@
-// Package permissionsdoc writes into docs/security.md what both programs may do, from the roles that manifests/default binds to them and
+// Package permissionsdoc writes into docs/permissions.md what both programs may do, from the roles that manifests/default binds to them and
 // from Kubernetes' own roles.
 package permissionsdoc
 

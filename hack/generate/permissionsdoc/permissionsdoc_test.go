@@ -13,7 +13,7 @@ import (
 const root = "../../../"
 
 func TestTheListOfPermissionsIsUpToDate(t *testing.T) {
-	page, err := os.ReadFile(root + "docs/security.md")
+	page, err := os.ReadFile(root + "docs/permissions.md")
 	require.NoError(t, err)
 	want, err := update(root+"manifests", string(page))
 	require.NoError(t, err)
