@@ -242,7 +242,11 @@ func (w *randomWorld) record(c *comparison, ps *v1alpha1.PodSequence) {
 	objects := keptObjects(ps)
 	ps.Status.Groups, ps.Status.NodeStatus = nil, nil
 	for i, definition := range v.definitions {
-		ps.Status.Groups = append(ps.Status.Groups, v1alpha1.GroupStatus{Hash: c.hashes[definition], Objects: objects[i]})
+		group := v1alpha1.GroupStatus{Hash: c.hashes[definition], Objects: objects[i]}
+		if v.Spec.PodGroups[i].Skip {
+			group.Phase = v1alpha1.GroupSkipped // else a restarted program takes the skip for an edit that nobody saw
+		}
+		ps.Status.Groups = append(ps.Status.Groups, group)
 	}
 	for _, node := range slices.Sorted(maps.Keys(v.courses)) {
 		if course := v.courses[node]; node == "" {
