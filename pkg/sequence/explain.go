@@ -141,6 +141,18 @@ func (e *Engine) Workloads(key types.NamespacedName, group int) []WorkloadPart {
 	return parts
 }
 
+// Objects returns the objects that a group waits for, in the order of its spec, as its status records them.
+func (e *Engine) Objects(key types.NamespacedName, group int) []Object {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	s := e.sequences[key]
+	if s == nil || group < 0 || group >= len(s.groups) {
+		return nil
+	}
+	return slices.Clone(s.groups[group].objects)
+}
+
 // Hold is what would keep a pod from being scheduled that does not exist yet. The zero value keeps none.
 type Hold struct {
 	// Sequence is the PodSequence that would hold the pod. When several would, it is the first by namespace and name. If Missing says

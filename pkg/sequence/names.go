@@ -10,6 +10,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -95,6 +96,9 @@ const (
 	KindDaemonSet             = inventory.KindDaemonSet
 	KindJob                   = inventory.KindJob
 )
+
+// Object is what is recorded of an object that a group waits for.
+type Object = readiness.Object
 
 // The kinds of objects that questions are about, see package confirmation.
 const (

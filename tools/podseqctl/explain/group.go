@@ -41,7 +41,7 @@ func (e *Explainer) group(s *snapshot.Sequence, i int) Reason {
 	})
 }
 
-// members explains what a group lacks: workloads that are short, pods that are missing or not ready.
+// members explains what a group lacks: workloads that are short, pods that are missing or not ready, and objects.
 func (e *Explainer) members(s *snapshot.Sequence, i int, members, ready []string) []Reason {
 	spec := s.Spec.PodGroups[i]
 	byOwner, others := map[string][]*corev1.Pod{}, []*corev1.Pod{}
@@ -64,7 +64,8 @@ func (e *Explainer) members(s *snapshot.Sequence, i int, members, ready []string
 		}
 	}
 	reasons = append(reasons, e.pods(others, spec.PodGroup)...)
-	return append(reasons, e.missing(s, i)...)
+	reasons = append(reasons, e.missing(s, i)...)
+	return append(reasons, e.objects(s, i)...)
 }
 
 // missing explains named pods that do not exist, and those that an earlier group has.

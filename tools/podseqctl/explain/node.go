@@ -39,7 +39,7 @@ func (e *Explainer) nodes(s *snapshot.Sequence, before int, concerns func(node s
 	return reasons
 }
 
-// membersOn explains what a group lacks on a node: pods that DaemonSets have not made there, and pods there that are not ready.
+// membersOn explains what a group lacks on a node: pods that DaemonSets have not made there, pods there that are not ready, and objects.
 func (e *Explainer) membersOn(node string, s *snapshot.Sequence, i, expected int, members, ready []string) []Reason {
 	var reasons []Reason
 	var waiting []*corev1.Pod
@@ -67,5 +67,6 @@ func (e *Explainer) membersOn(node string, s *snapshot.Sequence, i, expected int
 		}
 		reasons = append(reasons, r)
 	}
-	return append(reasons, e.pods(waiting, s.Spec.PodGroups[i].PodGroup)...)
+	reasons = append(reasons, e.pods(waiting, s.Spec.PodGroups[i].PodGroup)...)
+	return append(reasons, e.objects(s, i)...)
 }

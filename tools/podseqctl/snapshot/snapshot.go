@@ -200,6 +200,11 @@ func (s *Snapshot) Parts(of *Sequence, group int) []sequence.WorkloadPart {
 	return s.engine.Workloads(of.Key(), group)
 }
 
+// Awaited returns the objects that a group waits for, as its status records them.
+func (s *Snapshot) Awaited(of *Sequence, group int) []sequence.Object {
+	return s.engine.Objects(of.Key(), group)
+}
+
 // Predecessors returns the groups that must be passed before pods of a group may be scheduled.
 func (s *Snapshot) Predecessors(of *Sequence, group int) []int {
 	return s.engine.Predecessors(of.Key(), group)
