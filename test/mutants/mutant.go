@@ -105,6 +105,6 @@ func (r result) catchers() string {
 
 // mutants are all of them.
 func mutants() []mutant {
-	return slices.Concat(ofReadiness(), ofOrder(), ofProgress(), ofHold(), ofEngine(), ofMissing(), ofStarts(), ofMemory(),
+	return slices.Concat(ofReadiness(), ofOrder(), ofProgress(), ofHold(), ofEngine(), ofMissing(), ofStarts(), ofObjects(), ofMemory(),
 		ofFeed(), ofPlugin(), ofWriter(), ofControllers())
 }
