@@ -116,6 +116,7 @@ func (o *oracle) objectIn(ps *v1alpha1.PodSequence, reference v1alpha1.ObjectRef
 // addObjects adds to what group i has what it has of its objects.
 func (o *oracle) addObjects(v *view, i int, c groupCount) groupCount {
 	g := v.Spec.PodGroups[i]
+	c.members = c.satisfied
 	if isMemberless(g) {
 		c.satisfied = true
 	}

@@ -141,7 +141,11 @@ func (o *oracle) missedAtBinding(v *view, p *corev1.Pod) bool {
 		if !awaits(v.PodSequence, v.groupOf[oracleKey(p)], j) || node != "" && !o.applies(group, node) {
 			continue
 		}
-		if ready := g.readySince(); !g.satisfied || (!ready.IsZero() && ready.Add(oracleDuration(group.WaitDuration)).After(oracleBoundAt(p))) {
+		if isMemberless(group) {
+			continue
+		}
+		g.objectsSince = time.Time{}
+		if ready := g.readySince(); !g.members || (!ready.IsZero() && ready.Add(oracleDuration(group.WaitDuration)).After(oracleBoundAt(p))) {
 			return true
 		}
 	}

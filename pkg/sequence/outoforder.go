@@ -54,7 +54,8 @@ type passTime struct {
 
 // passTimes returns since when groups are passed as the pods themselves say, whatever this engine has seen. Times are whole seconds, so
 // a wait is over at the earliest when it has passed since the second in which the group became ready. Of a node that is not known nothing
-// says which groups are for it: there it says of none that it is not passed.
+// says which groups are for it: there it says of none that it is not passed. Of objects
+// nothing says how they were before the sequence.
 func (k *knowledge) passTimes(d *domain) passTimes {
 	awaited := spec.GroupSet(0)
 	for _, g := range d.sequence.groups {
@@ -66,16 +67,26 @@ func (k *knowledge) passTimes(d *domain) passTimes {
 	}
 	for i := range awaited.All() {
 		switch g := d.sequence.groups[i]; {
-		case !d.applies(g):
-		case !d.looksSatisfied(i):
+		case !d.applies(g), g.WithoutMembers:
+		case !d.hasReadyMembers(i):
 			times[i].never = true
 		default:
-			if ready := d.readySince(i); !ready.IsZero() {
+			if ready := d.podsReadySince(i); !ready.IsZero() {
 				times[i].time = ready.Add(g.Wait)
 			}
 		}
 	}
 	return times
+}
+
+// hasReadyMembers reports whether the members of the group are ready, whatever its objects are.
+func (d *domain) hasReadyMembers(i int) bool {
+	if len(d.sequence.groups[i].objects) == 0 {
+		return d.looksSatisfied(i)
+	}
+	facts := d.facts(i)
+	facts.Objects = nil
+	return facts.IsSatisfied(facts.Need())
 }
 
 // beginOrderChecks begins to check the order of the members of a sequence that the engine sees for the first time. For other sequences it

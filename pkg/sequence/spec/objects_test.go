@@ -46,7 +46,9 @@ func TestAPodSequenceWaitsForObjectsOfItsOwnNamespaceOnly(t *testing.T) {
 }
 
 func TestOfObjectsOnlyTheirSetDefinesAGroup(t *testing.T) {
-	hash := func(objects ...v1alpha1.ObjectReference) string { return Compile(waitingFor(objects...), nil).Groups[0].Hash }
+	hash := func(objects ...v1alpha1.ObjectReference) string {
+		return Compile(waitingFor(objects...), nil).Groups[0].Hash
+	}
 	a, b := certificate("a", ""), certificate("b", "Ready")
 	assert.Equal(t, hash(a, b), hash(b, certificate("a", "Current"), a))
 	assert.NotEqual(t, hash(a, b), hash(a))
