@@ -158,6 +158,14 @@ build-helm:
 build-gitops:
 	@hack/with-progress.sh "building gitops" $(GO) -C test/gitops build -v -ldflags='-s -w' -o '$(CURDIR)/$(BIN)/gitops' .
 
+# Programs of others for test/ecosystem. Each has a module of its own, with the versions that it was released with, in test/ecosystem/programs/NAME.
+ecosystem := $(patsubst test/ecosystem/programs/%/go.mod,%,$(wildcard test/ecosystem/programs/*/go.mod))
+.PHONY: build-ecosystem $(ecosystem:%=build-ecosystem-%)
+build-ecosystem: $(ecosystem:%=build-ecosystem-%)
+$(ecosystem:%=build-ecosystem-%): build-ecosystem-%:
+	@mkdir -p $(BIN)/ecosystem
+	@hack/with-progress.sh "building $*" $(GO) -C test/ecosystem/programs/$* build -v -ldflags='-s -w' -o '$(CURDIR)/$(BIN)/ecosystem/$*' $(or $(main),.)
+
 .PHONY: install-kubectl-podseq
 install-kubectl-podseq: build-kubectl-podseq ## Install kubectl podseq, and its completion, into PREFIX (~/.local/bin)
 	install -D $(BIN)/kubectl-podseq cmd/kubectl-podseq/kubectl_complete-podseq -t $(or $(PREFIX),$(HOME)/.local/bin)
@@ -276,6 +284,10 @@ short_real := ^(TestThreeTiers|TestAFirstTierThatCrashes|TestANodeDriver|TestARe
 test-real: build build-real-nodes ## Run stories with real kubelets and containers on this machine; SHORT=1 runs the most important, RUN=TestX those that match
 	@# RUN is . unless somebody gives it, see deflake. Verbose: each story takes long enough for people to wonder.
 	PODSEQUENCE_BIN='$(CURDIR)/$(BIN)' $(GO) -C test/real test -vet=off -count=1 -v -timeout 60m -run '$(if $(SHORT),$(short_real),$(RUN))' -p 1 $(if $(SHORT)$(filter-out .,$(RUN)),.,./...)
+
+.PHONY: test-ecosystem
+test-ecosystem: build build-ecosystem ## Run stories beside programs of others, such as Karpenter; RUN=TestX runs those that match. The first build takes minutes
+	PODSEQUENCE_BIN='$(CURDIR)/$(BIN)' $(GO) -C test/ecosystem test -vet=off -count=1 -v -timeout 60m -run '$(RUN)' -p 1 ./...
 
 .PHONY: test-as-default-scheduler
 test-as-default-scheduler: build ## Run the stories of test/integration with our scheduler in place of kube-scheduler

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Keeps the modules together that are built with the product's packages: cmd/sandbox and test/bench/schedulerperf have what only the sandbox and
-# benchmarks need, so that go.mod names nothing else than the programs and their tests. test/real has tests that most machines cannot run.
+# benchmarks need, so that go.mod names nothing else than the programs and their tests. test/real has tests that most machines cannot run, and
+# test/ecosystem has those that need programs of others.
 #
 #   hack/modules.sh update   gives them the versions and replaces of go.mod, and tidies all
 #   hack/modules.sh check    fails if a module that go.mod names has another version elsewhere, or is in no program and not known as such
@@ -10,7 +11,7 @@ set -euo pipefail
 export LC_ALL=C # one order for sort, join and comm
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-modules=(cmd/sandbox test/bench/schedulerperf test/real)
+modules=(cmd/sandbox test/bench/schedulerperf test/real test/ecosystem)
 
 # What go.mod names and our programs do not contain on Linux: what tests use, and what cobra and a terminal need on Windows.
 # docs/contributing/modules.md has this list, too.

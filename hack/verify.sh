@@ -66,10 +66,11 @@ lint() {
   go -C "$1" tool -modfile="$PWD/hack/tools/go.mod" golangci-lint run --config "$PWD/.golangci.yaml"
 }
 
-# The modules that are not the product's. hack/modules.sh looks at the versions of cmd/sandbox, test/bench/schedulerperf and test/real.
+# The modules that are not the product's. hack/modules.sh looks at the versions of those that are built with
+# its packages.
 modules() {
   local module status=0
-  for module in hack/images hack/charts hack/release cmd/sandbox test/bench/schedulerperf test/real test/gitops; do
+  for module in hack/images hack/charts hack/release cmd/sandbox test/bench/schedulerperf test/real test/gitops test/ecosystem test/ecosystem/programs/*; do
     go -C "$module" mod tidy -diff && go -C "$module" vet ./... && lint "$module" || status=1
   done
   return "$status"
